@@ -1,0 +1,5 @@
+# Installation: command, libraries, headers.
+install(TARGETS hopcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS hopcast_shared hopcast_static EXPORT hopcast
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${HOPCAST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopcast)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything. */
+#ifndef HOPCAST_HOPCAST_H
+#define HOPCAST_HOPCAST_H
+
+#include "hopcast/generate.h"
+#include "hopcast/model.h"
+#include "hopcast/report.h"
+#include "hopcast/schedule.h"
+#include "hopcast/simulate.h"
+#include "hopcast/status.h"
+#include "hopcast/timeline.h"
+#include "hopcast/topology.h"
+#include "hopcast/units.h"
+
+#endif

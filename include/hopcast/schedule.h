@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Schedule: what moves, in what order.
+ *
+ * Operations with dependencies, one a line in the text form (.hop; docs: hop(5)):
+ *
+ *     a: gpu0 -> gpu2 300MiB
+ *     b: gpu1 -> gpu4 300MiB after a
+ *     c: gpu3 -> gpu2 300MiB at 1.5ms via staged 2MiB
+ *     d: reduce sum f32 gpu2:x gpu2:y -> gpu2:x 300MiB after a c
+ *     e: work gpu2 30us after d
+ *     f: gpu2 -> gpu5 1MiB after-start e
+ *     queue ready
+ *
+ * The order of the operations matters: a device's source engine takes its transfers in that order.
+ * Printing and parsing again gives the same schedule. Devices are names here; simulating or
+ * running resolves them against a topology.
+ */
+#ifndef HOPCAST_SCHEDULE_H
+#define HOPCAST_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hopcast/status.h"
+#include "hopcast/topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hop_op_kind {
+    HOP_OP_COPY,   /* bytes from one place to another */
+    HOP_OP_REDUCE, /* inputs on one device combined into an output there */
+    HOP_OP_WORK    /* a device computes for a time */
+};
+
+enum hop_via { HOP_VIA_P2P, HOP_VIA_STAGED, HOP_VIA_AUTO };
+
+#define HOP_REDUCE_LIST(X) X(HOP_REDUCE_SUM, "sum") X(HOP_REDUCE_PROD, "prod") X(HOP_REDUCE_MIN, "min") X(HOP_REDUCE_MAX, "max")
+enum hop_reduce {
+#define HOP_REDUCE_ENUM(code, name) code,
+    HOP_REDUCE_LIST(HOP_REDUCE_ENUM)
+#undef HOP_REDUCE_ENUM
+        HOP_REDUCE_COUNT
+};
+
+#define HOP_TYPE_LIST(X)                                                                           \
+    X(HOP_TYPE_F64, "f64", 8) X(HOP_TYPE_F32, "f32", 4) X(HOP_TYPE_F16, "f16", 2) X(HOP_TYPE_BF16, "bf16", 2)  \
+        X(HOP_TYPE_I32, "i32", 4) X(HOP_TYPE_I64, "i64", 8)
+enum hop_type {
+#define HOP_TYPE_ENUM(code, name, bytes) code,
+    HOP_TYPE_LIST(HOP_TYPE_ENUM)
+#undef HOP_TYPE_ENUM
+        HOP_TYPE_COUNT
+};
+
+/* Where bytes lie: [rank@]device[:buffer[+offset]]. */
+struct hop_place {
+    const char *device;   /* never NULL */
+    const char *buffer;   /* or NULL: only running needs it */
+    uint64_t offset_bytes;
+    int64_t rank;         /* -1: not said */
+    uint32_t column;      /* in its line of the text, 1-based; 0 unknown */
+};
+
+struct hop_op {
+    const char *name;              /* unique; NULL on addition: "t0", "t1", ... is chosen */
+    enum hop_op_kind kind;
+    struct hop_place from;         /* copy: the source; reduce, work: the device (= to for reduce) */
+    struct hop_place to;           /* copy, reduce: the destination */
+    uint64_t bytes;                /* copy, reduce */
+    double duration_s;             /* work */
+    double at_s;                   /* earliest start, 0: none */
+    enum hop_via via;              /* copy */
+    uint64_t packet_bytes;         /* staged: size of a packet, 0: one packet */
+    enum hop_reduce reduce;        /* reduce: the operator */
+    enum hop_type type;            /* reduce: the element type */
+    const struct hop_place *inputs;/* reduce */
+    uint32_t input_count;
+    const uint32_t *after;         /* operations that must have ended */
+    uint32_t after_count;
+    const uint32_t *after_start;   /* operations that must have started */
+    uint32_t after_start_count;
+    uint32_t line;                 /* in the text, 1-based; 0 unknown */
+    uint32_t parent;               /* lowered from this operation of the original, else HOP_NONE */
+};
+
+struct hop_schedule;
+
+/* ---- reading and writing ---- */
+
+/* Reads .hop text or schedule JSON (detected) from a file, "-" being standard input. */
+HOP_API enum hop_status hop_schedule_load(const char *path, struct hop_schedule **schedule, struct hop_diag *diag);
+/* The same from memory; name stands for the file in diagnostics. In .hop text ';' ends a line too. */
+HOP_API enum hop_status hop_schedule_parse(const char *name, const char *text, size_t size, struct hop_schedule **schedule,
+                                           struct hop_diag *diag);
+/* New strings that the caller frees; NULL: out of memory. */
+HOP_API char *hop_schedule_to_text(const struct hop_schedule *schedule);
+HOP_API char *hop_schedule_to_json(const struct hop_schedule *schedule);
+
+/* ---- building ---- */
+
+HOP_API struct hop_schedule *hop_schedule_create(const char *name); /* NULL: out of memory */
+HOP_API void hop_schedule_destroy(struct hop_schedule *schedule);   /* NULL is allowed */
+
+/* An operation of that kind with every field at its default. */
+HOP_API struct hop_op hop_op_default(enum hop_op_kind kind);
+/* Appends; everything is copied; index (may be NULL) receives the new index. Dependencies may name operations that
+ * are yet to come: hop_schedule_finish checks them. */
+HOP_API enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op, uint32_t *index,
+                                         struct hop_diag *diag);
+/* The short form for generators: a copy of bytes after the operations listed. */
+HOP_API enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
+                                          const uint32_t *after, uint32_t after_count, uint32_t *index,
+                                          struct hop_diag *diag);
+/* ready true: every source engine takes its first ready transfer instead of the first (imported traces). */
+HOP_API void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready);
+/* A comment line for the head of the text form. */
+HOP_API enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...) HOP_PRINTF(2, 3);
+/* Checks names and dependencies; a cycle is named in the diagnostic. Call it after the last addition. */
+HOP_API enum hop_status hop_schedule_finish(struct hop_schedule *schedule, struct hop_diag *diag);
+
+/* ---- looking ---- */
+
+HOP_API const char *hop_schedule_name(const struct hop_schedule *schedule);
+HOP_API uint32_t hop_schedule_count(const struct hop_schedule *schedule);
+HOP_API const struct hop_op *hop_schedule_op(const struct hop_schedule *schedule, uint32_t index);
+HOP_API bool hop_schedule_queue_ready(const struct hop_schedule *schedule);
+/* The operation of that name, HOP_NONE when there is none. */
+HOP_API uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name);
+/* "file:line:column" of an operation (column 0: of its line) for diagnostics; returns buffer. */
+HOP_API char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, uint32_t column, char *buffer,
+                                 size_t size);
+
+/* Resolves what depends on the machine: a staged copy becomes, per packet, a copy into the host memory nearest to its
+ * source and one from there, both with `parent` set. Operations keep their order. auto is p2p
+ * where a route between the devices exists, else staged. A new schedule; the topology is only read. */
+HOP_API enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const struct hop_topology *topology,
+                                           struct hop_schedule **lowered, struct hop_diag *diag);
+
+HOP_API const char *hop_via_name(enum hop_via via);
+HOP_API const char *hop_reduce_name(enum hop_reduce reduce);
+HOP_API const char *hop_type_name(enum hop_type type);
+HOP_API uint64_t hop_type_bytes(enum hop_type type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Timeline: when each operation starts and ends, and why. Predicted and measured ones are one type.
+ *
+ * Three levels of detail: none (the makespan), ends (start and end of each operation), segments
+ * (the pieces of constant rate in between, each with what limits it). A timeline refers to its topology and
+ * schedule, which must outlive it.
+ */
+#ifndef HOPCAST_TIMELINE_H
+#define HOPCAST_TIMELINE_H
+
+#include "hopcast/model.h"
+#include "hopcast/schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hop_detail { HOP_DETAIL_NONE, HOP_DETAIL_ENDS, HOP_DETAIL_SEGMENTS };
+
+/* A piece of an operation's life at one rate. */
+struct hop_segment {
+    double start_s, end_s;
+    double rate_Bps;      /* 0 while it waits */
+    double factor;        /* rate / what the operation gets alone on its route's narrowest link */
+    enum hop_rule rule;
+    uint32_t link;        /* directed link that limits it, HOP_NONE: none */
+    uint32_t blocker;     /* operation that it waits behind or shares with, HOP_NONE: none */
+};
+
+/* An operation's times. */
+struct hop_span {
+    double ready_s; /* dependencies and earliest start met */
+    double start_s; /* its source engine took it */
+    double end_s;
+};
+
+struct hop_timeline;
+HOP_API void hop_timeline_destroy(struct hop_timeline *timeline); /* NULL is allowed */
+
+HOP_API const struct hop_topology *hop_timeline_topology(const struct hop_timeline *timeline);
+/* The schedule as executed, that is after hop_schedule_lower: indices below are its. */
+HOP_API const struct hop_schedule *hop_timeline_schedule(const struct hop_timeline *timeline);
+HOP_API enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline);
+HOP_API double hop_timeline_makespan_s(const struct hop_timeline *timeline);
+HOP_API uint64_t hop_timeline_events(const struct hop_timeline *timeline);
+/* Detail ends or more. */
+HOP_API struct hop_span hop_timeline_span(const struct hop_timeline *timeline, uint32_t op);
+/* The route that a copy takes, NULL for other operations. */
+HOP_API const struct hop_route *hop_timeline_route(const struct hop_timeline *timeline, uint32_t op);
+/* What a copy takes with the machine to itself (its model's answer, latency included); the duration of other operations. */
+HOP_API double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op);
+
+/* Detail segments: the segments of an operation from its ready time to its end, in order, neighbours
+ * that differ in nothing merged. Writes up to capacity of them and returns how many there are. */
+HOP_API uint32_t hop_timeline_segments(const struct hop_timeline *timeline, uint32_t op, struct hop_segment *segments,
+                                       uint32_t capacity);
+
+/* Detail segments: the intervals between events; every active transfer of the i-th is passed to each, in schedule
+ * order, with what it gets. */
+HOP_API uint32_t hop_timeline_interval_count(const struct hop_timeline *timeline);
+typedef void hop_active_visitor(uint32_t op, const struct hop_segment *segment, void *context);
+HOP_API void hop_timeline_interval(const struct hop_timeline *timeline, uint32_t interval, double *start_s, double *end_s,
+                                   hop_active_visitor *each, void *context);
+
+/* The load of a directed link over the whole timeline: bytes carried, seconds in use, and the highest sum of rates
+ * over its capacity (above 1: the model oversubscribed it). Detail segments. */
+struct hop_link_use {
+    uint64_t bytes;
+    double busy_s;
+    double peak; /* 1 is the capacity */
+};
+HOP_API struct hop_link_use hop_timeline_link_use(const struct hop_timeline *timeline, uint32_t directed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

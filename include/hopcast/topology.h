@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Topology: what is wired to what.
+ *
+ *            root0 ---- host0          nodes: devices (gpu, host memory, nic, nvme, fpga),
+ *           /     \                    and what joins them (switch, root complex, socket, ...)
+ *      switch0   switch1               links: full duplex, a capacity each way
+ *       /   \     /   \
+ *    gpu0  gpu1 gpu2  gpu3
+ *
+ * A topology is built (create, add nodes and links, finish) or read (file, built-in name, live
+ * machine); finish checks it and derives domains and capacities. A finished topology only changes
+ * by hop_topology_set. Nodes and links are known by index, in the order of their addition.
+ *
+ * A directed link is link * 2 + direction: direction 0 goes from ends[0] to ends[1]. On a PCIe or
+ * memory link ends[0] is the downstream end, so direction 0 is `up`, direction 1 `down`.
+ */
+#ifndef HOPCAST_TOPOLOGY_H
+#define HOPCAST_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hopcast/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOP_NONE UINT32_MAX /* no index */
+
+/* enumerator, name in files, what it is; devices first */
+#define HOP_NODE_KIND_LIST(X)                                                                      \
+    X(HOP_NODE_GPU, "gpu", "accelerator")                                                          \
+    X(HOP_NODE_HOST, "host", "host memory")                                                        \
+    X(HOP_NODE_NIC, "nic", "network interface")                                                    \
+    X(HOP_NODE_NVME, "nvme", "storage device")                                                     \
+    X(HOP_NODE_FPGA, "fpga", "FPGA or other endpoint")                                             \
+    X(HOP_NODE_SWITCH, "switch", "switch inside a server")                                         \
+    X(HOP_NODE_ROOT, "root", "PCIe root complex")                                                  \
+    X(HOP_NODE_SOCKET, "socket", "fabric inside a CPU socket")                                     \
+    X(HOP_NODE_FABRIC, "fabric", "switch of a network fabric")
+
+enum hop_node_kind {
+#define HOP_NODE_KIND_ENUM(code, name, text) code,
+    HOP_NODE_KIND_LIST(HOP_NODE_KIND_ENUM)
+#undef HOP_NODE_KIND_ENUM
+        HOP_NODE_KIND_COUNT
+};
+
+/* enumerator, name in files, the domain family that it belongs to */
+#define HOP_LINK_KIND_LIST(X)                                                                      \
+    X(HOP_LINK_PCIE, "pcie", "pcie")                                                               \
+    X(HOP_LINK_MEMORY, "memory", "pcie")                                                           \
+    X(HOP_LINK_SOCKET, "socket", "pcie")                                                           \
+    X(HOP_LINK_NVLINK, "nvlink", "nvlink")                                                         \
+    X(HOP_LINK_XGMI, "xgmi", "xgmi")                                                               \
+    X(HOP_LINK_C2C, "c2c", "c2c")                                                                  \
+    X(HOP_LINK_INFINIBAND, "infiniband", "infiniband")                                             \
+    X(HOP_LINK_ETHERNET, "ethernet", "ethernet")                                                   \
+    X(HOP_LINK_TORUS, "torus", "torus")
+
+enum hop_link_kind {
+#define HOP_LINK_KIND_ENUM(code, name, family) code,
+    HOP_LINK_KIND_LIST(HOP_LINK_KIND_ENUM)
+#undef HOP_LINK_KIND_ENUM
+        HOP_LINK_KIND_COUNT
+};
+
+/* A source engine holds one transfer from its start to its end. */
+#define HOP_ENGINES_DEFAULT (-1) /* gpu, nvme, fpga: one on PCIe; everything else unlimited */
+#define HOP_ENGINES_UNLIMITED 0
+
+struct hop_node {
+    const char *name;        /* unique: letters, digits, '_', '-', '.', ':' is not allowed */
+    enum hop_node_kind kind;
+    const char *label;       /* what it is, for people ("NVIDIA A100-SXM4-40GB"), or NULL */
+    const char *bus_id;      /* PCI address or fabric GUID, or NULL */
+    int numa;                /* NUMA node, -1 unknown */
+    int engines;             /* how many transfers it sends at once over PCIe; see above */
+    double tau;              /* root complex: loss of a transfer that crosses it, NAN: parameter `tau` */
+};
+
+struct hop_link {
+    uint32_t ends[2];        /* node indices; PCIe and memory: downstream end first */
+    enum hop_link_kind kind;
+    double capacity_Bps[2];  /* per direction; 0: derive it, PCIe from generation and width, others from `parameter` */
+    const char *parameter;   /* named parameter that gives the capacity of one link; NULL: the kind's default */
+    double latency_s;        /* seconds; NAN: parameter `link_latency` */
+    unsigned generation;     /* PCIe or NVLink generation, 0 unknown */
+    unsigned width;          /* PCIe lanes, 0 unknown */
+    unsigned count;          /* bonded links, 0 is read as 1; the capacity is that of all of them */
+    const char *origin;      /* where the capacity comes from; set by finish when derived */
+};
+
+/* A named value. Everything that a source does not say is one of these. */
+struct hop_parameter {
+    const char *name;
+    double value;
+    const char *unit;
+    const char *origin;
+    double uncertainty;      /* one standard deviation, same unit; NAN unknown */
+};
+
+/* A maximal connected set of links of one family (see HOP_LINK_KIND_LIST), ruled by one model. */
+struct hop_domain {
+    const char *name;        /* the family's name, numbered when there are several: "pcie", "pcie1" */
+    const char *family;
+    uint32_t link_count;
+    const uint32_t *links;   /* link indices, ascending */
+};
+
+struct hop_topology;
+
+/* ---- reading ---- */
+
+/* Reads SOURCE: a built-in machine's name, "live" (this machine), "-" (standard input), or a file in any dialect
+ * (detected from its content). The caller owns the result and frees it with hop_topology_destroy. */
+HOP_API enum hop_status hop_topology_load(const char *source, struct hop_topology **topology, struct hop_diag *diag);
+
+/* The same from memory; name stands for the file in diagnostics. */
+HOP_API enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
+                                           struct hop_diag *diag);
+
+/* Built-in machines by index: name and one line about it, false past the last. */
+HOP_API bool hop_topology_builtin(size_t index, const char **name, const char **summary);
+
+/* ---- building ---- */
+
+/* An empty topology; name is copied. NULL when out of memory. */
+HOP_API struct hop_topology *hop_topology_create(const char *name);
+HOP_API void hop_topology_destroy(struct hop_topology *topology); /* NULL is allowed */
+
+/* A node with every optional field at its default. */
+HOP_API struct hop_node hop_node_default(enum hop_node_kind kind, const char *name);
+/* A link with every optional field at its default. */
+HOP_API struct hop_link hop_link_default(enum hop_link_kind kind, uint32_t from, uint32_t to);
+
+/* Strings are copied. index (may be NULL) receives the new node's or link's index. Refused: a duplicate or
+ * malformed name, unknown ends, a self link, a second link of one kind between two nodes, values
+ * that are negative or not finite. */
+HOP_API enum hop_status hop_topology_add_node(struct hop_topology *topology, const struct hop_node *node, uint32_t *index,
+                                              struct hop_diag *diag);
+HOP_API enum hop_status hop_topology_add_link(struct hop_topology *topology, const struct hop_link *link, uint32_t *index,
+                                              struct hop_diag *diag);
+/* A remark for people: what an importer inferred, skipped or doubts. */
+HOP_API enum hop_status hop_topology_add_note(struct hop_topology *topology, const char *format, ...) HOP_PRINTF(2, 3);
+
+/* Checks every invariant (PCIe is a forest, devices are leaves of it, no capacity is zero, ...) and derives
+ * capacities and domains. Call it once, after the last addition. */
+HOP_API enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_diag *diag);
+
+/* Sets "NAME=VALUE" on a finished topology: a parameter ("tau=0.2", "pcie_payload=128"), or
+ * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), "LINK.latency=1us" and "NODE.engines=2" ("unlimited"), "ROOT.tau=0.1"; LINK is
+ * "A--B". Derived capacities follow. */
+HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag);
+
+/* Sets a parameter by name with its origin. */
+HOP_API enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const char *name, double value,
+                                                   const char *origin, double uncertainty, struct hop_diag *diag);
+
+/* ---- looking ---- */
+
+HOP_API const char *hop_topology_name(const struct hop_topology *topology);
+HOP_API uint32_t hop_topology_node_count(const struct hop_topology *topology);
+HOP_API uint32_t hop_topology_link_count(const struct hop_topology *topology);
+HOP_API uint32_t hop_topology_domain_count(const struct hop_topology *topology);
+HOP_API const struct hop_node *hop_topology_node(const struct hop_topology *topology, uint32_t index);
+HOP_API const struct hop_link *hop_topology_link(const struct hop_topology *topology, uint32_t index);
+HOP_API const struct hop_domain *hop_topology_domain(const struct hop_topology *topology, uint32_t index);
+/* The domain of a link. */
+HOP_API uint32_t hop_topology_link_domain(const struct hop_topology *topology, uint32_t link);
+/* Remarks by index, NULL past the last. */
+HOP_API const char *hop_topology_note(const struct hop_topology *topology, size_t index);
+/* The i-th parameter: every named default, overridden or not; NULL past the last. */
+HOP_API const struct hop_parameter *hop_topology_parameter_at(const struct hop_topology *topology, size_t index);
+/* A parameter by name, NULL when there is none. */
+HOP_API const struct hop_parameter *hop_topology_parameter(const struct hop_topology *topology, const char *name);
+
+/* The node of that name, HOP_NONE when there is none. */
+HOP_API uint32_t hop_topology_find(const struct hop_topology *topology, const char *name);
+/* The device name nearest to a misspelt one (edit distance), NULL when none is near. */
+HOP_API const char *hop_topology_nearest(const struct hop_topology *topology, const char *name);
+/* Whether transfers may start and end there. */
+HOP_API bool hop_node_is_device(enum hop_node_kind kind);
+/* The link from a node towards its root, HOP_NONE at the top or off PCIe. */
+HOP_API uint32_t hop_topology_upstream(const struct hop_topology *topology, uint32_t node);
+/* The links of a node, ascending. */
+HOP_API const uint32_t *hop_topology_links_of(const struct hop_topology *topology, uint32_t node, uint32_t *count);
+/* The loss of a transfer that crosses a root complex (node's tau, or the parameter). */
+HOP_API double hop_topology_tau(const struct hop_topology *topology, uint32_t root);
+/* The host memory nearest to a device (fewest links, then lowest index), HOP_NONE when there is none in reach. */
+HOP_API uint32_t hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device);
+/* "A->B", for a directed link. Returns buffer. */
+HOP_API char *hop_topology_link_name(const struct hop_topology *topology, uint32_t directed, char *buffer, size_t size);
+
+HOP_API const char *hop_node_kind_name(enum hop_node_kind kind);
+HOP_API const char *hop_link_kind_name(enum hop_link_kind kind);
+
+/* Payload rate in bytes/s of a PCIe link: lanes x transfer rate x line code x payload / (payload + overhead).
+ * generation 1 to 6; 0 for anything else. (PCI Express Base Specification; Neugebauer et al., SIGCOMM 2018, section 3.) */
+HOP_API double hop_pcie_rate_Bps(unsigned generation, unsigned width, double payload_bytes, double header_bytes);
+
+/* ---- routes ---- */
+
+/* The way of a transfer. Accelerator links (NVLink, xGMI, C2C) are taken when they join the two ends without
+ * another device between; else the fewest links, then the widest bottleneck, then the lowest
+ * indices. Devices never forward, but a NIC joins PCIe and a network fabric. */
+struct hop_route {
+    uint32_t from, to;       /* nodes */
+    uint32_t link_count;
+    const uint32_t *links;   /* directed links in the order of travel */
+    double latency_s;        /* sum over the links */
+    double capacity_Bps;     /* the lowest of the links' capacities */
+};
+
+/* Remembers routes between calls, as indices from 0 in the order in which they were first asked for. One thread at a time. */
+struct hop_router;
+HOP_API struct hop_router *hop_router_create(const struct hop_topology *topology); /* NULL: out of memory */
+HOP_API void hop_router_destroy(struct hop_router *router);
+/* The route's index; HOP_ERR_NO_ROUTE names the two devices. The topology must outlive the router. */
+HOP_API enum hop_status hop_router_find(struct hop_router *router, uint32_t from, uint32_t to, uint32_t *route,
+                                        struct hop_diag *diag);
+HOP_API const struct hop_route *hop_router_route(const struct hop_router *router, uint32_t route);
+
+/* ---- writing ---- */
+
+/* Native JSON (docs/topology.schema.json). A new string that the caller frees; NULL: out of memory. */
+HOP_API char *hop_topology_to_json(const struct hop_topology *topology);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arena and growing arrays. */
+#include "base/base.h"
+
+#include <stdalign.h>
+
+struct hop_arena_block {
+    struct hop_arena_block *next;
+    size_t used, size;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+enum { BLOCK_BYTES = 16 * 1024 - sizeof(struct hop_arena_block) };
+
+void *hop_arena_alloc(struct hop_arena *arena, size_t size)
+{
+    const size_t align = alignof(max_align_t);
+    if (arena->failed || size > SIZE_MAX / 2) {
+        arena->failed = true;
+        return NULL;
+    }
+    size = (size + align - 1) / align * align;
+    struct hop_arena_block *block = arena->first;
+    if (!block || block->size - block->used < size) {
+        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        struct hop_arena_block *fresh = calloc(1, sizeof *fresh + room);
+        if (!fresh) {
+            arena->failed = true;
+            return NULL;
+        }
+        fresh->size = room;
+        if (block && size > BLOCK_BYTES / 2) {
+            /* A large piece gets its own block behind the first, which keeps serving small ones. */
+            fresh->next = block->next;
+            block->next = fresh;
+        } else {
+            fresh->next = block;
+            arena->first = fresh;
+        }
+        block = fresh;
+    }
+    void *piece = block->bytes + block->used;
+    block->used += size;
+    return piece;
+}
+
+char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length)
+{
+    char *copy = hop_arena_alloc(arena, length + 1);
+    if (copy)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size)
+{
+    void *copy = hop_arena_alloc(arena, size);
+    if (copy && size)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+void hop_arena_finish(struct hop_arena *arena)
+{
+    for (struct hop_arena_block *block = arena->first, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    *arena = (struct hop_arena){0};
+}
+
+bool hop_grow(void *array, uint32_t *capacity, uint32_t need, size_t size)
+{
+    if (need <= *capacity)
+        return true;
+    if (need > UINT32_MAX / 2)
+        return false;
+    uint32_t room = *capacity ? *capacity : 8;
+    while (room < need)
+        room *= 2;
+    void *old, *grown;
+    memcpy(&old, array, sizeof old);
+    grown = realloc(old, (size_t)room * size);
+    if (!grown)
+        return false;
+    memcpy(array, &grown, sizeof grown);
+    *capacity = room;
+    return true;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Base: what every room uses. Diagnostics, an arena, growing arrays, strings, a name table, input texts, output buffers.
+ */
+#ifndef HOP_BASE_H
+#define HOP_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hopcast/status.h"
+#include "hopcast/units.h"
+
+#define HOP_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- diagnostics (diag.c) ---- */
+
+/* Fills what; place and expected become empty. Returns status, so that `return hop_fail(...)` reads well. diag may be NULL. */
+enum hop_status hop_fail(struct hop_diag *diag, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
+/* Adds to a diagnostic just filled. */
+void hop_diag_place(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
+void hop_diag_expect(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
+enum hop_status hop_fail_memory(struct hop_diag *diag);
+
+/* ---- arena (arena.c) ---- */
+
+/*
+ * Blocks from the heap, handed out in pieces, all freed at once:
+ *
+ *     first -> [ block | used ... free ] -> [ block ] -> NULL
+ *
+ * failed is sticky: reserve several things, check once.
+ */
+struct hop_arena {
+    struct hop_arena_block *first;
+    bool failed;
+};
+void *hop_arena_alloc(struct hop_arena *arena, size_t size); /* zeroed, aligned for any type; NULL: out of memory */
+char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length);
+void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size);
+void hop_arena_finish(struct hop_arena *arena);
+
+/* ---- growing arrays ---- */
+
+/* Makes room for `need` elements of `size` bytes in *array, doubling; false: out of memory or more than 2^31 of them. */
+bool hop_grow(void *array, uint32_t *capacity, uint32_t need, size_t size);
+
+/* ---- name table (names.c) ---- */
+
+/* Maps texts to indices; the texts belong to the caller and must stay. */
+struct hop_names {
+    const char **keys;
+    uint32_t *values;
+    uint32_t slots, used;
+};
+bool hop_names_put(struct hop_names *names, const char *key, uint32_t value); /* false: out of memory */
+uint32_t hop_names_get(const struct hop_names *names, const char *key);       /* UINT32_MAX: none */
+void hop_names_finish(struct hop_names *names);
+
+/* Edit distance with transposition, no more than `limit` + 1. */
+unsigned hop_text_distance(const char *a, const char *b, unsigned limit);
+/* The nearest of `count` candidates to a misspelt name, by index, UINT32_MAX when none is near. */
+uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void *context, uint32_t index),
+                          const void *context, uint32_t count);
+
+/* ---- input texts (source.c) ---- */
+
+/* A whole input in memory, always followed by a NUL byte. */
+struct hop_source {
+    char *name;
+    char *text;
+    size_t size;
+};
+#define HOP_SOURCE_LIMIT ((size_t)1 << 30) /* bytes of one input */
+/* path "-": standard input. */
+enum hop_status hop_source_load(const char *path, struct hop_source *source, struct hop_diag *diag);
+void hop_source_finish(struct hop_source *source);
+
+/* ---- output buffers (buffer.c) ---- */
+
+/* A text that grows; failed is sticky. */
+struct hop_buffer {
+    char *text;
+    size_t length, capacity;
+    bool failed;
+};
+void hop_buffer_add(struct hop_buffer *buffer, const char *text, size_t length);
+void hop_buffer_puts(struct hop_buffer *buffer, const char *text);
+void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...) HOP_PRINTF(2, 3);
+void hop_buffer_json_string(struct hop_buffer *buffer, const char *text); /* quoted and escaped; NULL: null */
+void hop_buffer_json_number(struct hop_buffer *buffer, double value);     /* shortest that reads back the same; not finite: null */
+void hop_buffer_xml(struct hop_buffer *buffer, const char *text);         /* escaped */
+char *hop_buffer_take(struct hop_buffer *buffer); /* the text, the caller's now; NULL (and freed) when failed */
+void hop_buffer_finish(struct hop_buffer *buffer);
+
+#endif

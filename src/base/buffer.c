@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts that grow. */
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static bool reserve(struct hop_buffer *buffer, size_t more)
+{
+    if (buffer->failed)
+        return false;
+    if (buffer->capacity - buffer->length > more)
+        return true;
+    size_t capacity = buffer->capacity ? buffer->capacity : 256;
+    while (capacity - buffer->length <= more)
+        capacity *= 2;
+    char *grown = realloc(buffer->text, capacity);
+    if (!grown) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->text = grown;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void hop_buffer_add(struct hop_buffer *buffer, const char *text, size_t length)
+{
+    if (!reserve(buffer, length))
+        return;
+    memcpy(buffer->text + buffer->length, text, length);
+    buffer->length += length;
+    buffer->text[buffer->length] = '\0';
+}
+
+void hop_buffer_puts(struct hop_buffer *buffer, const char *text)
+{
+    hop_buffer_add(buffer, text, strlen(text));
+}
+
+void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    if (length >= 0 && reserve(buffer, (size_t)length)) {
+        (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, again);
+        buffer->length += (size_t)length;
+    }
+    va_end(again);
+    va_end(arguments);
+}
+
+void hop_buffer_json_string(struct hop_buffer *buffer, const char *text)
+{
+    if (!text) {
+        hop_buffer_puts(buffer, "null");
+        return;
+    }
+    hop_buffer_puts(buffer, "\"");
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            hop_buffer_printf(buffer, "\\%c", *c);
+        else if (*c < 0x20)
+            hop_buffer_printf(buffer, "\\u%04x", *c);
+        else
+            hop_buffer_add(buffer, (const char *)c, 1);
+    }
+    hop_buffer_puts(buffer, "\"");
+}
+
+void hop_buffer_json_number(struct hop_buffer *buffer, double value)
+{
+    if (!isfinite(value)) {
+        hop_buffer_puts(buffer, "null");
+        return;
+    }
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    hop_buffer_puts(buffer, text);
+}
+
+void hop_buffer_xml(struct hop_buffer *buffer, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        switch (*c) {
+        case '&':
+            hop_buffer_puts(buffer, "&amp;");
+            break;
+        case '<':
+            hop_buffer_puts(buffer, "&lt;");
+            break;
+        case '>':
+            hop_buffer_puts(buffer, "&gt;");
+            break;
+        case '"':
+            hop_buffer_puts(buffer, "&quot;");
+            break;
+        default:
+            hop_buffer_add(buffer, c, 1);
+        }
+    }
+}
+
+char *hop_buffer_take(struct hop_buffer *buffer)
+{
+    if (!buffer->text)
+        hop_buffer_puts(buffer, "");
+    char *text = buffer->text;
+    if (buffer->failed) {
+        free(text);
+        text = NULL;
+    }
+    *buffer = (struct hop_buffer){0};
+    return text;
+}
+
+void hop_buffer_finish(struct hop_buffer *buffer)
+{
+    free(buffer->text);
+    *buffer = (struct hop_buffer){0};
+}

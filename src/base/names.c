@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The name table (open addressing, linear probing) and the nearest name to a misspelt one. */
+#include "base/base.h"
+
+static uint32_t hash(const char *key)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (const unsigned char *c = (const unsigned char *)key; *c; c++)
+        h = (h ^ *c) * 16777619u;
+    return h;
+}
+
+static uint32_t slot_of(const struct hop_names *names, const char *key)
+{
+    uint32_t slot = hash(key) & (names->slots - 1);
+    while (names->keys[slot] && strcmp(names->keys[slot], key) != 0)
+        slot = (slot + 1) & (names->slots - 1);
+    return slot;
+}
+
+static bool resize(struct hop_names *names, uint32_t slots)
+{
+    struct hop_names fresh = {calloc(slots, sizeof *fresh.keys), calloc(slots, sizeof *fresh.values), slots, names->used};
+    if (!fresh.keys || !fresh.values) {
+        hop_names_finish(&fresh);
+        return false;
+    }
+    for (uint32_t i = 0; i < names->slots; i++) {
+        if (names->keys[i]) {
+            uint32_t slot = slot_of(&fresh, names->keys[i]);
+            fresh.keys[slot] = names->keys[i];
+            fresh.values[slot] = names->values[i];
+        }
+    }
+    hop_names_finish(names);
+    *names = fresh;
+    return true;
+}
+
+bool hop_names_put(struct hop_names *names, const char *key, uint32_t value)
+{
+    if (names->used * 2 >= names->slots) {
+        if (names->slots > UINT32_MAX / 4 || !resize(names, names->slots ? names->slots * 2 : 16))
+            return false;
+    }
+    uint32_t slot = slot_of(names, key);
+    if (!names->keys[slot])
+        names->used++;
+    names->keys[slot] = key;
+    names->values[slot] = value;
+    return true;
+}
+
+uint32_t hop_names_get(const struct hop_names *names, const char *key)
+{
+    if (!names->slots)
+        return UINT32_MAX;
+    uint32_t slot = slot_of(names, key);
+    return names->keys[slot] ? names->values[slot] : UINT32_MAX;
+}
+
+void hop_names_finish(struct hop_names *names)
+{
+    free(names->keys);
+    free(names->values);
+    *names = (struct hop_names){0};
+}
+
+enum { NAME_LIMIT = 63 };
+
+unsigned hop_text_distance(const char *a, const char *b, unsigned limit)
+{
+    size_t n = strlen(a), m = strlen(b);
+    size_t gap = n > m ? n - m : m - n;
+    if (n > NAME_LIMIT || m > NAME_LIMIT || gap > limit)
+        return limit + 1;
+    unsigned rows[3][NAME_LIMIT + 2]; /* optimal string alignment: the last three rows */
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && twice[j - 2] + 1 < best)
+                best = twice[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    unsigned distance = rows[n % 3][m];
+    return distance > limit ? limit + 1 : distance;
+}
+
+uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void *, uint32_t), const void *context,
+                          uint32_t count)
+{
+    size_t length = strlen(name);
+    unsigned best = length <= 2 ? 1 : length <= 8 ? 2 : 3;
+    uint32_t nearest = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned distance = hop_text_distance(name, candidate(context, i), best);
+        if (distance < best || (distance == best && nearest == UINT32_MAX)) {
+            best = distance;
+            nearest = i;
+        }
+    }
+    return nearest;
+}

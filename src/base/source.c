@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading whole inputs. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static enum hop_status read_all(FILE *file, const char *path, struct hop_source *source, struct hop_diag *diag)
+{
+    size_t capacity = 0;
+    for (;;) {
+        if (source->size + 1 >= capacity) {
+            capacity = capacity ? capacity * 2 : 1 << 16;
+            char *grown = realloc(source->text, capacity);
+            if (!grown)
+                return hop_fail_memory(diag);
+            source->text = grown;
+        }
+        size_t got = fread(source->text + source->size, 1, capacity - 1 - source->size, file);
+        source->size += got;
+        if (source->size > HOP_SOURCE_LIMIT) {
+            hop_fail(diag, HOP_ERR_LIMIT, "the input is larger than %zu bytes", HOP_SOURCE_LIMIT);
+            hop_diag_place(diag, "%s", path);
+            return HOP_ERR_LIMIT;
+        }
+        if (got == 0) {
+            if (ferror(file)) {
+                hop_fail(diag, HOP_ERR_IO, "cannot read: %s", strerror(errno));
+                hop_diag_place(diag, "%s", path);
+                return HOP_ERR_IO;
+            }
+            break;
+        }
+    }
+    source->text[source->size] = '\0';
+    return HOP_OK;
+}
+
+enum hop_status hop_source_load(const char *path, struct hop_source *source, struct hop_diag *diag)
+{
+    bool standard = strcmp(path, "-") == 0;
+    const char *shown = standard ? "(standard input)" : path;
+    struct stat info;
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    if (!file || (!standard && fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode))) {
+        hop_fail(diag, HOP_ERR_IO, "cannot open: %s", file ? "it is a directory" : strerror(errno));
+        hop_diag_place(diag, "%s", shown);
+        if (file)
+            (void)fclose(file);
+        return HOP_ERR_IO;
+    }
+    struct hop_source loaded = {0};
+    enum hop_status status = read_all(file, shown, &loaded, diag);
+    if (!standard)
+        (void)fclose(file);
+    if (status == HOP_OK) {
+        loaded.name = strdup(shown);
+        if (!loaded.name)
+            status = hop_fail_memory(diag);
+    }
+    if (status == HOP_OK)
+        *source = loaded;
+    else
+        hop_source_finish(&loaded);
+    return status;
+}
+
+void hop_source_finish(struct hop_source *source)
+{
+    free(source->name);
+    free(source->text);
+    *source = (struct hop_source){0};
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Quantities with units, read and written. */
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+static const struct unit byte_units[] = {
+    {"B", 1},         {"kB", 1e3},       {"KB", 1e3},       {"MB", 1e6},         {"GB", 1e9},   {"TB", 1e12},
+    {"KiB", 0x1p10},  {"MiB", 0x1p20},   {"GiB", 0x1p30},   {"TiB", 0x1p40},
+};
+static const struct unit second_units[] = {
+    {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60},
+};
+static const struct unit rate_units[] = {
+    {"B/s", 1},          {"kB/s", 1e3},       {"MB/s", 1e6},          {"GB/s", 1e9},        {"TB/s", 1e12},
+    {"KiB/s", 0x1p10},   {"MiB/s", 0x1p20},   {"GiB/s", 0x1p30},      {"TiB/s", 0x1p40},    {"bit/s", 0.125},
+    {"kbit/s", 125},     {"Mbit/s", 125e3},   {"Gbit/s", 125e6},      {"Tbit/s", 125e9},
+};
+
+/* A quantity: its number and the factor of its unit. kind is for the diagnostic. */
+static enum hop_status parse(const char *text, size_t length, const struct unit *units, size_t unit_count, const char *kind,
+                             double *number, double *factor, struct hop_diag *diag)
+{
+    char copy[64];
+    if (length == 0 || length >= sizeof copy) {
+        hop_fail(diag, HOP_ERR_SYNTAX, length ? "the %s is too long" : "a %s is missing", kind);
+        goto expected;
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    size_t digits = strspn(copy, "0123456789.");
+    size_t exponent = 0;
+    if (digits && (copy[digits] == 'e' || copy[digits] == 'E')) {
+        size_t sign = copy[digits + 1] == '-' || copy[digits + 1] == '+';
+        size_t run = strspn(copy + digits + 1 + sign, "0123456789");
+        exponent = run ? 1 + sign + run : 0;
+    }
+    if (digits == 0) {
+        hop_fail(diag, HOP_ERR_SYNTAX, copy[0] == '-' ? "the %s '%s' is negative" : "'%s%s' is no %s",
+                 copy[0] == '-' ? kind : "", copy, kind);
+        goto expected;
+    }
+    char *end;
+    double value = strtod(copy, &end);
+    if (end != copy + digits + exponent || !isfinite(value)) {
+        hop_fail(diag, HOP_ERR_SYNTAX, "'%s' is not a finite number", copy);
+        goto expected;
+    }
+    const char *name = end + strspn(end, " ");
+    if (*name == '\0') {
+        *number = value;
+        *factor = 1;
+        return HOP_OK;
+    }
+    for (size_t i = 0; i < unit_count; i++) {
+        if (strcmp(name, units[i].name) == 0) {
+            *number = value;
+            *factor = units[i].factor;
+            return HOP_OK;
+        }
+    }
+    hop_fail(diag, HOP_ERR_SYNTAX, "unknown unit '%s' in the %s '%s'", name, kind, copy);
+expected:
+    if (units == byte_units)
+        hop_diag_expect(diag, "a size such as 4096, 300MiB or 1.5GB (units B kB MB GB TB KiB MiB GiB TiB)");
+    else if (units == second_units)
+        hop_diag_expect(diag, "a time such as 30us or 1.5ms (units s ms us ns min)");
+    else
+        hop_diag_expect(diag, "a rate such as 12.4GB/s or 200Gbit/s (units B/s kB/s ... TiB/s, bit/s ... Tbit/s)");
+    return HOP_ERR_SYNTAX;
+}
+
+enum hop_status hop_parse_bytes(const char *text, size_t length, uint64_t *bytes, struct hop_diag *diag)
+{
+    double number, factor;
+    enum hop_status status = parse(text, length, byte_units, HOP_COUNT(byte_units), "size", &number, &factor, diag);
+    if (status != HOP_OK)
+        return status;
+    /* Whole numbers are kept exactly, also above 2^53. */
+    if (memchr(text, '.', length) == NULL && memchr(text, 'e', length) == NULL && memchr(text, 'E', length) == NULL) {
+        unsigned long long whole = 0, scale = (unsigned long long)factor;
+        for (size_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
+            if (__builtin_mul_overflow(whole, 10ull, &whole) ||
+                __builtin_add_overflow(whole, (unsigned long long)(text[i] - '0'), &whole))
+                goto too_large;
+        }
+        if (__builtin_mul_overflow(whole, scale, &whole))
+            goto too_large;
+        if (whole > (unsigned long long)HOP_BYTES_MAX)
+            goto too_large;
+        *bytes = whole;
+        return HOP_OK;
+    }
+    if (number * factor > (double)HOP_BYTES_MAX)
+        goto too_large;
+    *bytes = (uint64_t)(number * factor + 0.5);
+    return HOP_OK;
+too_large:
+    hop_fail(diag, HOP_ERR_LIMIT, "the size '%.*s' is too large", (int)length, text);
+    hop_diag_expect(diag, "at most 2^60 bytes (1 EiB)");
+    return HOP_ERR_LIMIT;
+}
+
+static enum hop_status parse_real(const char *text, size_t length, const struct unit *units, size_t unit_count,
+                                  const char *kind, double *value, struct hop_diag *diag)
+{
+    double number, factor;
+    enum hop_status status = parse(text, length, units, unit_count, kind, &number, &factor, diag);
+    if (status != HOP_OK)
+        return status;
+    if (number * factor > 1e18) {
+        hop_fail(diag, HOP_ERR_LIMIT, "the %s '%.*s' is too large", kind, (int)length, text);
+        hop_diag_expect(diag, "at most 1e18");
+        return HOP_ERR_LIMIT;
+    }
+    /* Decimal fractions of a second divide, so that 1.5ms is the double nearest to 0.0015. */
+    *value = factor < 1 && factor != 0.125 ? number / round(1 / factor) : number * factor;
+    return HOP_OK;
+}
+
+enum hop_status hop_parse_seconds(const char *text, size_t length, double *seconds, struct hop_diag *diag)
+{
+    return parse_real(text, length, second_units, HOP_COUNT(second_units), "time", seconds, diag);
+}
+
+enum hop_status hop_parse_rate(const char *text, size_t length, double *rate_Bps, struct hop_diag *diag)
+{
+    return parse_real(text, length, rate_units, HOP_COUNT(rate_units), "rate", rate_Bps, diag);
+}
+
+char *hop_format_bytes(uint64_t bytes, char *buffer, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    unsigned unit = 0;
+    while (unit < 4 && bytes && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    (void)snprintf(buffer, size, "%llu%s", (unsigned long long)bytes, units[unit]);
+    return buffer;
+}
+
+char *hop_format_seconds(double seconds, char *buffer, size_t size)
+{
+    static const struct unit scales[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
+    unsigned scale = 0;
+    while (scale < 3 && seconds > 0 && seconds * scales[scale].factor < 1)
+        scale++;
+    for (; scale != UINT32_MAX; scale--) {
+        for (int digits = 1; digits <= 17; digits++) {
+            char number[32];
+            double back;
+            (void)snprintf(number, sizeof number, "%.*g", digits, seconds * scales[scale].factor);
+            (void)snprintf(buffer, size, "%s%s", number, scales[scale].name);
+            if (hop_parse_seconds(buffer, strlen(buffer), &back, NULL) == HOP_OK && back == seconds)
+                return buffer;
+        }
+        /* No shorter text reads back the same in this unit: plain seconds always do. */
+        scale = 1;
+    }
+    return buffer;
+}
+
+static char *show(double value, const char *const *units, unsigned count, double base, char *buffer, size_t size)
+{
+    unsigned unit = 0;
+    while (unit + 1 < count && value >= 999.95) {
+        value /= base;
+        unit++;
+    }
+    int decimals = value >= 99.995 ? 1 : value >= 9.9995 ? 2 : 3;
+    (void)snprintf(buffer, size, "%.*f %s", decimals, value, units[unit]);
+    return buffer;
+}
+
+char *hop_show_rate(double rate_Bps, char *buffer, size_t size)
+{
+    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+    return show(rate_Bps, units, 5, 1e3, buffer, size);
+}
+
+char *hop_show_seconds(double seconds, char *buffer, size_t size)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    if (seconds == 0) {
+        (void)snprintf(buffer, size, "0 s");
+        return buffer;
+    }
+    return show(seconds * 1e9, units, 4, 1e3, buffer, size);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finding the importer for a source: a built-in name, the live machine, or a text whose dialect is detected. */
+#include "topology/topology.h"
+
+#include <unistd.h>
+
+static const struct hop_importer *const importers[] = {
+    &hop_importer_json,
+    &hop_importer_hwloc_xml,
+    &hop_importer_nccl_xml,
+    &hop_importer_rocm_smi,
+    &hop_importer_nvidia_smi,
+};
+
+static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
+                              struct hop_diag *diag)
+{
+    enum hop_status status = hop_topology_finish(built, diag);
+    if (status == HOP_OK) {
+        *topology = built;
+    } else {
+        if (diag && !diag->place[0])
+            hop_diag_place(diag, "%s", place);
+        hop_topology_destroy(built);
+    }
+    return status;
+}
+
+static enum hop_status read_source(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+{
+    for (size_t i = 0; i < HOP_COUNT(importers); i++) {
+        if (!importers[i]->detect(source))
+            continue;
+        struct hop_topology *built;
+        enum hop_status status = importers[i]->read(source, &built, diag);
+        return status == HOP_OK ? finish(built, source->name, topology, diag) : status;
+    }
+    hop_fail(diag, HOP_ERR_SYNTAX, source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
+    hop_diag_place(diag, "%s:1:1", source->name);
+    hop_diag_expect(diag, "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output");
+    return HOP_ERR_SYNTAX;
+}
+
+enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
+                                   struct hop_diag *diag)
+{
+    struct hop_source source = {strdup(name), malloc(size + 1), size};
+    enum hop_status status;
+    if (source.name && source.text) {
+        memcpy(source.text, text, size);
+        source.text[size] = '\0';
+        status = read_source(&source, topology, diag);
+    } else {
+        status = hop_fail_memory(diag);
+    }
+    hop_source_finish(&source);
+    return status;
+}
+
+static const char *builtin_name(const void *context, uint32_t index)
+{
+    (void)context;
+    const char *name = "", *summary;
+    (void)hop_topology_builtin(index, &name, &summary);
+    return name;
+}
+
+enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_topology *built;
+    enum hop_status status;
+    uint32_t builtins = 0;
+    for (const char *name, *summary; hop_topology_builtin(builtins, &name, &summary); builtins++) {
+        if (strcmp(name, path) == 0) {
+            status = hop_topology_read_builtin(path, &built, diag);
+            return status == HOP_OK ? finish(built, path, topology, diag) : status;
+        }
+    }
+    if (strcmp(path, "live") == 0) {
+        status = hop_topology_read_live(&built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
+    }
+    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/')) {
+        uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, builtins);
+        hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file", path);
+        if (nearest != UINT32_MAX)
+            hop_diag_expect(diag, "'%s'? `hopcast topology --list` shows all built-in machines", builtin_name(NULL, nearest));
+        else
+            hop_diag_expect(diag, "a name that `hopcast topology --list` shows, a file, `live`, or - for standard input");
+        return HOP_ERR_NOT_FOUND;
+    }
+    struct hop_source source;
+    status = hop_source_load(path, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = read_source(&source, topology, diag);
+    hop_source_finish(&source);
+    return status;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Named defaults, each with its origin, and the capacities that follow from them. Nothing that a source leaves out is a
+ * hidden constant: it is one of these, shown by `hopcast topology --parameters` and changed by --set or a machine file.
+ */
+#include "topology/topology.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+static const struct hop_parameter defaults[] = {
+    {"tau", 1 - 1 / 1.21, "1", "measured on a CS-Storm socket (Martinasso et al. 2016, section VII)", NAN},
+    {"crossing_packets", 2.75, "1",
+     "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside 4->1 (Martinasso "
+     "et al. 2016, section III.B)",
+     NAN},
+    {"pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)", NAN},
+    {"pcie_header", 24, "B",
+     "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM 2018)", NAN},
+    {"nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw", NAN},
+    {"nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw", NAN},
+    {"nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw", NAN},
+    {"nvlink4", 25e9, "B/s", "NVLink 4 (H100), one link, one direction, raw", NAN},
+    {"nvlink5", 50e9, "B/s", "NVLink 5 (B200), one link, one direction, raw", NAN},
+    {"nvlink", 25e9, "B/s", "NVLink of unknown generation, taken as 2 to 4: one link, one direction, raw", NAN},
+    {"nvlink_efficiency", 16.0 / 17, "1", "one header flit for 16 data flits (256 B) of a packet", NAN},
+    {"xgmi_gfx906", 24e9, "B/s", "xGMI of MI50/MI60/MI100, one link, effective (constant that RCCL uses)", NAN},
+    {"xgmi_gfx90a", 36e9, "B/s", "xGMI of MI200, one link, effective (constant that RCCL uses)", NAN},
+    {"xgmi_gfx94x", 48e9, "B/s", "xGMI of MI300, one link, effective (constant that RCCL uses)", NAN},
+    {"c2c", 450e9, "B/s", "NVLink-C2C of Grace Hopper, one direction", NAN},
+    {"socket_broadwell", 6e9, "B/s", "peer traffic over QPI up to Broadwell (constant that NCCL uses)", NAN},
+    {"socket_skylake", 10e9, "B/s", "peer traffic over UPI, Skylake to Ice Lake (constant that NCCL uses)", NAN},
+    {"socket_sapphire_rapids", 22e9, "B/s", "peer traffic over UPI, Sapphire Rapids (constant that NCCL uses)", NAN},
+    {"socket_amd", 16e9, "B/s", "peer traffic between EPYC sockets or NUMA nodes (constant that NCCL uses)", NAN},
+    {"socket_power9", 32e9, "B/s", "peer traffic over the POWER9 X bus (constant that NCCL uses)", NAN},
+    {"socket", 10e9, "B/s", "peer traffic between sockets of an unknown processor", NAN},
+    {"on_die", 204.8e9, "B/s", "between root complexes of one socket: assumed not to limit until measured", NAN},
+    {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
+    {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
+    {"link_latency", 0, "s", "none: the published models are of bandwidth only, until measured", NAN},
+    {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed", NAN},
+};
+
+bool hop_parameters_init(struct hop_topology *topology)
+{
+    topology->parameters = hop_arena_copy(&topology->arena, defaults, sizeof defaults);
+    topology->parameter_count = HOP_COUNT(defaults);
+    return topology->parameters != NULL;
+}
+
+static struct hop_parameter *find(const struct hop_topology *topology, const char *name)
+{
+    for (uint32_t i = 0; i < topology->parameter_count; i++) {
+        if (strcmp(topology->parameters[i].name, name) == 0)
+            return &topology->parameters[i];
+    }
+    return NULL;
+}
+
+const struct hop_parameter *hop_topology_parameter(const struct hop_topology *topology, const char *name)
+{
+    return find(topology, name);
+}
+
+const struct hop_parameter *hop_topology_parameter_at(const struct hop_topology *topology, size_t index)
+{
+    return index < topology->parameter_count ? &topology->parameters[index] : NULL;
+}
+
+double hop_parameter_value(const struct hop_topology *topology, const char *name)
+{
+    const struct hop_parameter *parameter = find(topology, name);
+    assert(parameter);
+    return parameter->value;
+}
+
+static const char *parameter_name(const void *context, uint32_t index)
+{
+    return ((const struct hop_topology *)context)->parameters[index].name;
+}
+
+/* The range that a parameter's unit allows. */
+static bool in_range(const struct hop_parameter *parameter, double value)
+{
+    if (strcmp(parameter->name, "tau") == 0)
+        return value >= 0 && value < 1;
+    if (strcmp(parameter->name, "nvlink_efficiency") == 0)
+        return value > 0 && value <= 1;
+    if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0)
+        return value >= 0 && value <= 1e9;
+    return value > 0 && value <= 1e18;
+}
+
+enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const char *name, double value,
+                                           const char *origin, double uncertainty, struct hop_diag *diag)
+{
+    struct hop_parameter *parameter = find(topology, name);
+    if (!parameter) {
+        uint32_t nearest = hop_text_nearest(name, parameter_name, topology, topology->parameter_count);
+        hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no parameter '%.80s'", name);
+        if (nearest != UINT32_MAX)
+            hop_diag_expect(diag, "'%s'? `hopcast topology --parameters` lists them", parameter_name(topology, nearest));
+        else
+            hop_diag_expect(diag, "one of those that `hopcast topology --parameters` lists");
+        return HOP_ERR_NOT_FOUND;
+    }
+    if (!in_range(parameter, value)) {
+        hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g", name, value);
+        hop_diag_expect(diag, strcmp(name, "tau") == 0 ? "0 <= tau < 1" : "a positive, finite value");
+        return HOP_ERR_INVALID;
+    }
+    char *kept = hop_arena_string(&topology->arena, origin, strlen(origin));
+    if (!kept)
+        return hop_fail_memory(diag);
+    parameter->value = value;
+    parameter->origin = kept;
+    parameter->uncertainty = uncertainty;
+    return topology->finished ? hop_topology_derive(topology, diag) : HOP_OK;
+}
+
+double hop_pcie_rate_Bps(unsigned generation, unsigned width, double payload_bytes, double header_bytes)
+{
+    /* GT/s of a lane and the share of it that carries packets: 8b/10b, 128b/130b, and for generation 6 236 of a flit's 256 bytes. */
+    static const struct {
+        double transfers, code;
+    } generations[] = {{0, 0},         {2.5e9, 0.8},      {5e9, 0.8},         {8e9, 128.0 / 130},
+                       {16e9, 128.0 / 130}, {32e9, 128.0 / 130}, {64e9, 236.0 / 256}};
+    if (generation == 0 || generation >= HOP_COUNT(generations))
+        return 0;
+    return width * generations[generation].transfers * generations[generation].code / 8 * payload_bytes /
+           (payload_bytes + header_bytes);
+}
+
+static const char *default_parameter(const struct hop_link *link)
+{
+    static const char *const nvlinks[] = {"nvlink", "nvlink1", "nvlink2", "nvlink3", "nvlink4", "nvlink5"};
+    switch (link->kind) {
+    case HOP_LINK_MEMORY:
+        return "host_memory";
+    case HOP_LINK_SOCKET:
+        return "socket";
+    case HOP_LINK_NVLINK:
+        return nvlinks[link->generation < HOP_COUNT(nvlinks) ? link->generation : 0];
+    case HOP_LINK_XGMI:
+        return "xgmi_gfx90a";
+    case HOP_LINK_C2C:
+        return "c2c";
+    default:
+        return "network";
+    }
+}
+
+static double derived_capacity(const struct hop_topology *topology, const struct hop_link *link, char *origin, size_t size)
+{
+    unsigned count = link->count ? link->count : 1;
+    if (link->kind == HOP_LINK_PCIE && !link->parameter) {
+        double payload = hop_parameter_value(topology, "pcie_payload"), header = hop_parameter_value(topology, "pcie_header");
+        (void)snprintf(origin, size, "TLP arithmetic: gen%u x%u, payload %g B, overhead %g B", link->generation, link->width,
+                       payload, header);
+        return count * hop_pcie_rate_Bps(link->generation, link->width, payload, header);
+    }
+    const char *name = link->parameter ? link->parameter : default_parameter(link);
+    double efficiency = link->kind == HOP_LINK_NVLINK ? hop_parameter_value(topology, "nvlink_efficiency") : 1;
+    (void)snprintf(origin, size, "%u x parameter %s%s", count, name,
+                   link->kind == HOP_LINK_NVLINK ? " x nvlink_efficiency" : "");
+    return count * efficiency * hop_parameter_value(topology, name);
+}
+
+enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)
+{
+    double latency = hop_parameter_value(topology, "link_latency");
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        struct hop_link *link = &topology->links[i];
+        if (topology->default_latency[i])
+            link->latency_s = latency;
+        if (!topology->derived[2 * i] && !topology->derived[2 * i + 1])
+            continue;
+        char origin[128], name[96];
+        double capacity = derived_capacity(topology, link, origin, sizeof origin);
+        if (!(capacity > 0)) {
+            hop_fail(diag, HOP_ERR_INVALID, "the %s link %s has no capacity, and none follows from generation %u, width %u",
+                     hop_link_kind_name(link->kind), hop_topology_link_name(topology, 2 * i, name, sizeof name),
+                     link->generation, link->width);
+            hop_diag_expect(diag, "a capacity above zero, or a PCIe generation 1 to 6 and a width 1 to 32");
+            return HOP_ERR_INVALID;
+        }
+        for (unsigned d = 0; d < 2; d++) {
+            if (topology->derived[2 * i + d])
+                link->capacity_Bps[d] = capacity;
+        }
+        if (!link->origin || strcmp(link->origin, origin) != 0) {
+            link->origin = hop_arena_string(&topology->arena, origin, strlen(origin));
+            if (!link->origin)
+                return hop_fail_memory(diag);
+        }
+    }
+    return HOP_OK;
+}

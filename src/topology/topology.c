@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Building a topology and looking at it. finish.c checks and derives, route.c finds ways. */
+#include "topology/topology.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const node_kind_names[] = {
+#define NODE_NAME(code, name, text) name,
+    HOP_NODE_KIND_LIST(NODE_NAME)
+#undef NODE_NAME
+};
+static const char *const link_kind_names[] = {
+#define LINK_NAME(code, name, family) name,
+    HOP_LINK_KIND_LIST(LINK_NAME)
+#undef LINK_NAME
+};
+
+const char *hop_node_kind_name(enum hop_node_kind kind)
+{
+    return (unsigned)kind < HOP_NODE_KIND_COUNT ? node_kind_names[kind] : "?";
+}
+
+const char *hop_link_kind_name(enum hop_link_kind kind)
+{
+    return (unsigned)kind < HOP_LINK_KIND_COUNT ? link_kind_names[kind] : "?";
+}
+
+bool hop_node_is_device(enum hop_node_kind kind)
+{
+    return kind <= HOP_NODE_FPGA;
+}
+
+struct hop_topology *hop_topology_create(const char *name)
+{
+    struct hop_topology *topology = calloc(1, sizeof *topology);
+    if (!topology)
+        return NULL;
+    topology->name = hop_arena_string(&topology->arena, name, strlen(name));
+    if (!topology->name || !hop_parameters_init(topology)) {
+        hop_topology_destroy(topology);
+        return NULL;
+    }
+    return topology;
+}
+
+void hop_topology_destroy(struct hop_topology *topology)
+{
+    if (!topology)
+        return;
+    free(topology->nodes);
+    free(topology->links);
+    free(topology->derived);
+    free(topology->default_latency);
+    free(topology->notes);
+    hop_names_finish(&topology->node_names);
+    hop_arena_finish(&topology->arena);
+    free(topology);
+}
+
+struct hop_node hop_node_default(enum hop_node_kind kind, const char *name)
+{
+    return (struct hop_node){.name = name, .kind = kind, .numa = -1, .engines = HOP_ENGINES_DEFAULT, .tau = NAN};
+}
+
+struct hop_link hop_link_default(enum hop_link_kind kind, uint32_t from, uint32_t to)
+{
+    return (struct hop_link){.ends = {from, to}, .kind = kind, .latency_s = NAN};
+}
+
+/* NULL stays NULL. */
+static bool keep(struct hop_topology *topology, const char **text)
+{
+    if (*text)
+        *text = hop_arena_string(&topology->arena, *text, strlen(*text));
+    return !topology->arena.failed;
+}
+
+static bool name_is_well_formed(const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0 || length > 63)
+        return false;
+    return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length &&
+           strchr("-.", name[0]) == NULL && name[length - 1] != '-' && strstr(name, "--") == NULL;
+}
+
+enum hop_status hop_topology_add_node(struct hop_topology *topology, const struct hop_node *node, uint32_t *index,
+                                      struct hop_diag *diag)
+{
+    if (!node->name || !name_is_well_formed(node->name)) {
+        hop_fail(diag, HOP_ERR_INVALID, "'%.80s' is no node name", node->name ? node->name : "");
+        hop_diag_expect(diag, "1 to 63 letters, digits, '_', '.', '-', beginning with a letter, digit or '_'");
+        return HOP_ERR_INVALID;
+    }
+    if (hop_names_get(&topology->node_names, node->name) != UINT32_MAX)
+        return hop_fail(diag, HOP_ERR_INVALID, "there are two nodes named '%s'", node->name);
+    if ((unsigned)node->kind >= HOP_NODE_KIND_COUNT)
+        return hop_fail(diag, HOP_ERR_INVALID, "node '%s' is of no known kind", node->name);
+    if (node->engines < HOP_ENGINES_DEFAULT || (!isnan(node->tau) && !(node->tau >= 0 && node->tau < 1))) {
+        hop_fail(diag, HOP_ERR_INVALID, "node '%s' has %s", node->name,
+                 node->engines < HOP_ENGINES_DEFAULT ? "a negative number of engines" : "a tau out of range");
+        hop_diag_expect(diag, "engines >= 0 (0: unlimited), 0 <= tau < 1");
+        return HOP_ERR_INVALID;
+    }
+    if (topology->node_count >= HOP_NODE_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u nodes", HOP_NODE_LIMIT);
+    if (!hop_grow(&topology->nodes, &topology->node_capacity, topology->node_count + 1, sizeof *topology->nodes))
+        return hop_fail_memory(diag);
+    struct hop_node kept = *node;
+    if (!keep(topology, &kept.name) || !keep(topology, &kept.label) || !keep(topology, &kept.bus_id) ||
+        !hop_names_put(&topology->node_names, kept.name, topology->node_count))
+        return hop_fail_memory(diag);
+    if (index)
+        *index = topology->node_count;
+    topology->nodes[topology->node_count++] = kept;
+    return HOP_OK;
+}
+
+static enum hop_status check_link(const struct hop_topology *topology, const struct hop_link *link, struct hop_diag *diag)
+{
+    if ((unsigned)link->kind >= HOP_LINK_KIND_COUNT)
+        return hop_fail(diag, HOP_ERR_INVALID, "a link of no known kind");
+    if (link->ends[0] >= topology->node_count || link->ends[1] >= topology->node_count)
+        return hop_fail(diag, HOP_ERR_INVALID, "a link ends at a node that does not exist");
+    const char *a = topology->nodes[link->ends[0]].name, *b = topology->nodes[link->ends[1]].name;
+    if (link->ends[0] == link->ends[1])
+        return hop_fail(diag, HOP_ERR_INVALID, "a link joins '%s' to itself", a);
+    for (unsigned d = 0; d < 2; d++) {
+        if (!(link->capacity_Bps[d] >= 0 && link->capacity_Bps[d] <= 1e18)) {
+            hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a capacity of %g bytes/s", a, b, link->capacity_Bps[d]);
+            hop_diag_expect(diag, "above 0, at most 1e18 bytes/s");
+            return HOP_ERR_INVALID;
+        }
+    }
+    if (!isnan(link->latency_s) && !(link->latency_s >= 0 && link->latency_s <= 1e9)) {
+        hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a latency of %g s", a, b, link->latency_s);
+        hop_diag_expect(diag, "0 to 1e9 seconds");
+        return HOP_ERR_INVALID;
+    }
+    if (link->count > 1024 || link->generation > 64 || link->width > 64) {
+        hop_fail(diag, HOP_ERR_LIMIT, "the link %s--%s claims generation %u, width %u, count %u", a, b, link->generation,
+                 link->width, link->count);
+        hop_diag_expect(diag, "generation and width up to 64, count up to 1024");
+        return HOP_ERR_LIMIT;
+    }
+    if (link->parameter && !hop_topology_parameter(topology, link->parameter))
+        return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s names the unknown parameter '%.60s'", a, b, link->parameter);
+    if (topology->link_count >= HOP_LINK_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u links", HOP_LINK_LIMIT);
+    return HOP_OK;
+}
+
+enum hop_status hop_topology_add_link(struct hop_topology *topology, const struct hop_link *link, uint32_t *index,
+                                      struct hop_diag *diag)
+{
+    enum hop_status status = check_link(topology, link, diag);
+    if (status != HOP_OK)
+        return status;
+    uint32_t at = topology->link_count;
+    if (!hop_grow(&topology->links, &topology->link_capacity, at + 1, sizeof *topology->links) ||
+        !hop_grow(&topology->derived, &topology->derived_capacity, 2 * at + 2, sizeof *topology->derived) ||
+        !hop_grow(&topology->default_latency, &topology->latency_capacity, at + 1, sizeof *topology->default_latency))
+        return hop_fail_memory(diag);
+    struct hop_link kept = *link;
+    if (!keep(topology, &kept.origin) || !keep(topology, &kept.parameter))
+        return hop_fail_memory(diag);
+    topology->derived[2 * at] = link->capacity_Bps[0] == 0;
+    topology->derived[2 * at + 1] = link->capacity_Bps[1] == 0;
+    topology->default_latency[at] = isnan(link->latency_s);
+    if (kept.count == 0)
+        kept.count = 1;
+    if (!kept.origin && link->capacity_Bps[0] > 0)
+        kept.origin = "given";
+    topology->links[topology->link_count++] = kept;
+    if (index)
+        *index = at;
+    return HOP_OK;
+}
+
+enum hop_status hop_topology_add_child(struct hop_topology *topology, const struct hop_node *node,
+                                       const struct hop_link *link_to_parent, uint32_t *index, struct hop_diag *diag)
+{
+    uint32_t child;
+    enum hop_status status = hop_topology_add_node(topology, node, &child, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_link link = *link_to_parent;
+    link.ends[0] = child;
+    if (index)
+        *index = child;
+    return hop_topology_add_link(topology, &link, NULL, diag);
+}
+
+enum hop_status hop_topology_add_note(struct hop_topology *topology, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (topology->note_count >= 1000) /* enough to read; a hostile input must not fill memory with remarks */
+        return HOP_OK;
+    char *kept = hop_arena_string(&topology->arena, text, strlen(text));
+    if (!kept || !hop_grow(&topology->notes, &topology->note_capacity, topology->note_count + 1, sizeof *topology->notes))
+        return HOP_ERR_MEMORY;
+    topology->notes[topology->note_count++] = kept;
+    return HOP_OK;
+}
+
+const char *hop_topology_name(const struct hop_topology *topology)
+{
+    return topology->name;
+}
+
+uint32_t hop_topology_node_count(const struct hop_topology *topology)
+{
+    return topology->node_count;
+}
+
+uint32_t hop_topology_link_count(const struct hop_topology *topology)
+{
+    return topology->link_count;
+}
+
+uint32_t hop_topology_domain_count(const struct hop_topology *topology)
+{
+    return topology->domain_count;
+}
+
+const struct hop_node *hop_topology_node(const struct hop_topology *topology, uint32_t index)
+{
+    return &topology->nodes[index];
+}
+
+const struct hop_link *hop_topology_link(const struct hop_topology *topology, uint32_t index)
+{
+    return &topology->links[index];
+}
+
+const struct hop_domain *hop_topology_domain(const struct hop_topology *topology, uint32_t index)
+{
+    return &topology->domains[index];
+}
+
+uint32_t hop_topology_link_domain(const struct hop_topology *topology, uint32_t link)
+{
+    return topology->domain_of[link];
+}
+
+const char *hop_topology_note(const struct hop_topology *topology, size_t index)
+{
+    return index < topology->note_count ? topology->notes[index] : NULL;
+}
+
+uint32_t hop_topology_find(const struct hop_topology *topology, const char *name)
+{
+    return hop_names_get(&topology->node_names, name);
+}
+
+static const char *device_name(const void *context, uint32_t index)
+{
+    const struct hop_node *node = &((const struct hop_topology *)context)->nodes[index];
+    return hop_node_is_device(node->kind) ? node->name : "";
+}
+
+const char *hop_topology_nearest(const struct hop_topology *topology, const char *name)
+{
+    uint32_t nearest = hop_text_nearest(name, device_name, topology, topology->node_count);
+    return nearest == UINT32_MAX ? NULL : topology->nodes[nearest].name;
+}
+
+uint32_t hop_topology_upstream(const struct hop_topology *topology, uint32_t node)
+{
+    return topology->upstream[node];
+}
+
+const uint32_t *hop_topology_links_of(const struct hop_topology *topology, uint32_t node, uint32_t *count)
+{
+    *count = topology->first_link_of[node + 1] - topology->first_link_of[node];
+    return topology->links_of + topology->first_link_of[node];
+}
+
+double hop_topology_tau(const struct hop_topology *topology, uint32_t root)
+{
+    double tau = topology->nodes[root].tau;
+    return isnan(tau) ? hop_parameter_value(topology, "tau") : tau;
+}
+
+char *hop_topology_link_name(const struct hop_topology *topology, uint32_t directed, char *buffer, size_t size)
+{
+    const struct hop_link *link = &topology->links[directed / 2];
+    uint32_t from = link->ends[directed & 1], to = link->ends[!(directed & 1)];
+    (void)snprintf(buffer, size, "%s->%s", topology->nodes[from].name, topology->nodes[to].name);
+    return buffer;
+}

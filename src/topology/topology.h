@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside the topology room: the structure, and what importers share. */
+#ifndef HOP_TOPOLOGY_INTERNAL_H
+#define HOP_TOPOLOGY_INTERNAL_H
+
+#include "base/base.h"
+#include "hopcast/topology.h"
+
+#define HOP_NODE_LIMIT (1u << 20)
+#define HOP_LINK_LIMIT (1u << 22)
+
+struct hop_topology {
+    struct hop_arena arena; /* every string and every derived array */
+    const char *name;
+    bool finished;
+
+    struct hop_node *nodes;
+    uint32_t node_count, node_capacity;
+    struct hop_names node_names;
+    struct hop_link *links;
+    bool *derived; /* per link and direction (2 * link + direction): the capacity follows parameters */
+    bool *default_latency; /* per link */
+    uint32_t link_count, link_capacity, derived_capacity, latency_capacity;
+    const char **notes;
+    uint32_t note_count, note_capacity;
+    struct hop_parameter *parameters; /* parameters.c */
+    uint32_t parameter_count;
+
+    /* derived by finish */
+    uint32_t *upstream;                   /* per node: link towards the root, or HOP_NONE */
+    uint32_t *first_link_of, *links_of;   /* links of node n: links_of[first_link_of[n] .. first_link_of[n + 1]) */
+    struct hop_domain *domains;
+    uint32_t domain_count;
+    uint32_t *domain_of; /* per link */
+};
+
+/* parameters.c */
+bool hop_parameters_init(struct hop_topology *topology);
+double hop_parameter_value(const struct hop_topology *topology, const char *name); /* assert: it exists */
+enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag); /* capacities, latencies */
+
+/* finish.c */
+const char *hop_link_family(enum hop_link_kind kind);
+
+/* Appends a node and a link in one go, for importers: a child below its parent. */
+enum hop_status hop_topology_add_child(struct hop_topology *topology, const struct hop_node *node,
+                                       const struct hop_link *link_to_parent, uint32_t *index, struct hop_diag *diag);
+
+/*
+ * An importer reads one dialect. detect looks at the head of a text and must be cheap; read builds an unfinished
+ * topology and leaves finishing to the caller; on failure it destroys what it built and fills
+ * the diagnostic, place included.
+ */
+struct hop_importer {
+    const char *name;
+    const char *summary;
+    bool (*detect)(const struct hop_source *source);
+    enum hop_status (*read)(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag);
+};
+extern const struct hop_importer hop_importer_json;       /* json.c */
+extern const struct hop_importer hop_importer_nccl_xml;   /* nccl_xml.c: NCCL and RCCL */
+extern const struct hop_importer hop_importer_nvidia_smi; /* nvidia_smi.c */
+extern const struct hop_importer hop_importer_rocm_smi;   /* rocm_smi.c */
+extern const struct hop_importer hop_importer_hwloc_xml;  /* hwloc.c */
+enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag); /* hwloc.c */
+
+/* builtin.c */
+enum hop_status hop_topology_read_builtin(const char *name, struct hop_topology **topology, struct hop_diag *diag);
+
+#endif

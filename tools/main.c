@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command: picks the subcommand. */
+#include "tool.h"
+
+#include <string.h>
+
+static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make};
+
+static void usage(FILE *stream)
+{
+    fprintf(stream, "hopcast %s - how long do these transfers take together, and why\n\n", hop_version());
+    fprintf(stream, "usage: hopcast COMMAND [ARGUMENT ...]\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(stream, "\nhopcast COMMAND --help shows a command's options and an example. Try:\n"
+                    "  hopcast predict -e 'gpu0 -> gpu2 300MiB; gpu1 -> gpu4 300MiB' --on t2\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return TOOL_BAD;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return TOOL_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("hopcast %s\n", hop_version());
+        return TOOL_OK;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i]->name) == 0)
+            return commands[i]->run(argc - 1, argv + 1);
+    }
+    fprintf(stderr, "hopcast: there is no command '%s'\n", argv[1]);
+    fprintf(stderr, "  expected: ");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);
+    fprintf(stderr, "; `hopcast --help` says what they do\n");
+    return TOOL_BAD;
+}

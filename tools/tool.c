@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the subcommands share. */
+#include "tool.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int tool_help(const struct tool_command *command)
+{
+    printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->help);
+    return TOOL_OK;
+}
+
+int tool_bad_usage(const struct tool_command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "hopcast %s: ", command->name);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n`hopcast %s --help` shows how it is used\n", command->name);
+    va_end(arguments);
+    return TOOL_BAD;
+}
+
+int tool_fail(const struct hop_diag *diag)
+{
+    fprintf(stderr, "hopcast: %s%s%s\n", diag->place, diag->place[0] ? ": " : "", diag->what);
+    if (diag->expected[0])
+        fprintf(stderr, "  expected: %s\n", diag->expected);
+    return TOOL_BAD;
+}
+
+void tool_options_begin(void)
+{
+    optind = 0; /* glibc: start over, also its internal state */
+    opterr = 0;
+}
+
+int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters, const struct option *options)
+{
+    int value = getopt_long(argc, argv, letters, options, NULL);
+    if (value != '?' && value != ':')
+        return value;
+    const char *given = argv[optind - 1];
+    if (value == ':')
+        tool_bad_usage(command, "option %s needs a value", given);
+    else if (optopt && !strncmp(given, "--", 2))
+        tool_bad_usage(command, "option %s takes no value", given);
+    else if (optopt)
+        tool_bad_usage(command, "there is no option -%c", optopt);
+    else
+        tool_bad_usage(command, "there is no option %s, or it is ambiguous", given);
+    return '?';
+}
+
+int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology)
+{
+    struct hop_diag diag;
+    struct hop_topology *loaded;
+    if (hop_topology_load(source, &loaded, &diag) != HOP_OK)
+        return tool_fail(&diag);
+    for (int i = 0; i < set_count; i++) {
+        if (hop_topology_set(loaded, sets[i], &diag) != HOP_OK) {
+            if (!diag.place[0])
+                (void)snprintf(diag.place, sizeof diag.place, "--set %.80s", sets[i]);
+            hop_topology_destroy(loaded);
+            return tool_fail(&diag);
+        }
+    }
+    *topology = loaded;
+    return TOOL_OK;
+}
+
+int tool_write(const char *path, const char *text)
+{
+    if (!path || strcmp(path, "-") == 0) {
+        if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+            fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
+            return TOOL_BAD;
+        }
+        return TOOL_OK;
+    }
+    size_t length = strlen(path) + 32;
+    char *temporary = malloc(length);
+    if (!temporary) {
+        fprintf(stderr, "hopcast: out of memory\n");
+        return TOOL_BAD;
+    }
+    (void)snprintf(temporary, length, "%s.%ld.tmp", path, (long)getpid());
+    FILE *file = fopen(temporary, "wb");
+    bool written = file && fputs(text, file) >= 0;
+    if (file)
+        written = fclose(file) == 0 && written;
+    if (!written || rename(temporary, path) != 0) {
+        fprintf(stderr, "hopcast: cannot write %s: %s\n", path, strerror(errno));
+        (void)remove(temporary);
+        free(temporary);
+        return TOOL_BAD;
+    }
+    free(temporary);
+    return TOOL_OK;
+}
+
+bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,
+                 double *value)
+{
+    char *end;
+    double number = strtod(text, &end);
+    if (!*text || *end || !(number >= low && number <= high)) {
+        tool_bad_usage(command, "%s cannot be '%s': a number from %g to %g is expected", option, text, low, high);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+bool tool_whole(const struct tool_command *command, const char *option, const char *text, uint64_t low, uint64_t high,
+                uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || errno || number < low || number > high) {
+        tool_bad_usage(command, "%s cannot be '%s': a whole number from %llu to %llu is expected", option, text,
+                       (unsigned long long)low, (unsigned long long)high);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+bool tool_colour(FILE *stream)
+{
+    const char *no = getenv("NO_COLOR");
+    return isatty(fileno(stream)) && !(no && *no);
+}
+
+unsigned tool_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+        return size.ws_col;
+    return 100;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the subcommands share. The command uses the public headers only.
+ *
+ * Exit status: 0 done, 1 a negative answer, 2 bad usage or input.
+ */
+#ifndef HOP_TOOL_H
+#define HOP_TOOL_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "hopcast/hopcast.h"
+
+enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2 };
+
+struct tool_command {
+    const char *name;
+    const char *summary; /* one line */
+    const char *help;    /* everything that --help prints after the usage line, an example among it */
+    const char *usage;   /* after "hopcast NAME" */
+    int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
+};
+extern const struct tool_command tool_topology, tool_predict, tool_make;
+
+/* Prints usage and help to standard output; TOOL_OK. */
+int tool_help(const struct tool_command *command);
+/* Prints "hopcast NAME: message" and where help is to standard error; TOOL_BAD. */
+int tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
+/* Prints a diagnostic to standard error; TOOL_BAD. */
+int tool_fail(const struct hop_diag *diag);
+/* getopt_long with messages of our own: returns the option's value, -1 at the end, or '?' after having printed what is wrong.
+ * Call tool_options_begin first. */
+void tool_options_begin(void);
+int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters, const struct option *options);
+
+/* Reads SOURCE and applies the assignments (--set). */
+int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology);
+/* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
+int tool_write(const char *path, const char *text);
+/* Parses a number option; a message names the option. */
+bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,
+                 double *value);
+bool tool_whole(const struct tool_command *command, const char *option, const char *text, uint64_t low, uint64_t high,
+                uint64_t *value);
+bool tool_colour(FILE *stream); /* a terminal, and NO_COLOR is not set */
+unsigned tool_columns(void);    /* of the terminal, or 100 */
+
+#endif
