@@ -23,13 +23,13 @@ struct hop_gantt_options {
     bool colour;    /* ANSI colours */
     bool ascii;     /* no characters outside ASCII */
 };
-HOP_API char *hop_timeline_to_gantt(const struct hop_timeline *timeline, const struct hop_gantt_options *options);
+HOP_API char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gantt_options *options);
 /* Chrome trace event JSON, opened by Perfetto. */
-HOP_API char *hop_timeline_to_trace(const struct hop_timeline *timeline);
+HOP_API char *hop_timeline_to_trace(struct hop_timeline *timeline);
 /* What held an operation back, in sentences, phase by phase, and what it takes alone. */
-HOP_API char *hop_timeline_explain(const struct hop_timeline *timeline, uint32_t op);
+HOP_API char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op);
 /* docs/prediction.schema.json */
-HOP_API char *hop_timeline_to_json(const struct hop_timeline *timeline);
+HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline);
 
 #ifdef __cplusplus
 }

@@ -34,7 +34,7 @@ HOP_API void hop_simulation_destroy(struct hop_simulation *simulation); /* NULL 
 /* The makespan in seconds. */
 HOP_API enum hop_status hop_simulation_run(struct hop_simulation *simulation, double *makespan_s, struct hop_diag *diag);
 /* The last run's timeline, the simulation's own until the next run. */
-HOP_API const struct hop_timeline *hop_simulation_timeline(const struct hop_simulation *simulation);
+HOP_API struct hop_timeline *hop_simulation_timeline(struct hop_simulation *simulation);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
  *
  * Three levels of detail: none (the makespan), ends (start and end of each operation), segments
  * (the pieces of constant rate in between, each with what limits it). A timeline refers to its topology and
- * schedule, which must outlive it.
+ * schedule, which must outlive it; what is derived from it is made when first asked for, so one thread at a time.
  */
 #ifndef HOPCAST_TIMELINE_H
 #define HOPCAST_TIMELINE_H
@@ -22,7 +22,7 @@ enum hop_detail { HOP_DETAIL_NONE, HOP_DETAIL_ENDS, HOP_DETAIL_SEGMENTS };
 struct hop_segment {
     double start_s, end_s;
     double rate_Bps;      /* 0 while it waits */
-    double factor;        /* rate / what the operation gets alone on its route's narrowest link */
+    double factor;        /* congestion factor: rate / capacity of its route's narrowest link */
     enum hop_rule rule;
     uint32_t link;        /* directed link that limits it, HOP_NONE: none */
     uint32_t blocker;     /* operation that it waits behind or shares with, HOP_NONE: none */
@@ -41,6 +41,10 @@ HOP_API void hop_timeline_destroy(struct hop_timeline *timeline); /* NULL is all
 HOP_API const struct hop_topology *hop_timeline_topology(const struct hop_timeline *timeline);
 /* The schedule as executed, that is after hop_schedule_lower: indices below are its. */
 HOP_API const struct hop_schedule *hop_timeline_schedule(const struct hop_timeline *timeline);
+/* The schedule as given; `parent` of an operation above is an index into it. */
+HOP_API const struct hop_schedule *hop_timeline_original(const struct hop_timeline *timeline);
+/* The models that granted the rates, one a domain of the topology; NULL for a measured timeline. */
+HOP_API const struct hop_network *hop_timeline_network(const struct hop_timeline *timeline);
 HOP_API enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline);
 HOP_API double hop_timeline_makespan_s(const struct hop_timeline *timeline);
 HOP_API uint64_t hop_timeline_events(const struct hop_timeline *timeline);
@@ -53,14 +57,24 @@ HOP_API double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_
 
 /* Detail segments: the segments of an operation from its ready time to its end, in order, neighbours
  * that differ in nothing merged. Writes up to capacity of them and returns how many there are. */
-HOP_API uint32_t hop_timeline_segments(const struct hop_timeline *timeline, uint32_t op, struct hop_segment *segments,
+HOP_API uint32_t hop_timeline_segments(struct hop_timeline *timeline, uint32_t op, struct hop_segment *segments,
                                        uint32_t capacity);
 
-/* Detail segments: the intervals between events; every active transfer of the i-th is passed to each, in schedule
- * order, with what it gets. */
-HOP_API uint32_t hop_timeline_interval_count(const struct hop_timeline *timeline);
+/* What delayed an operation beyond its time alone: the loss of a segment is its length less what its bytes take alone. */
+struct hop_loss {
+    enum hop_rule rule;
+    uint32_t link;    /* HOP_NONE: none */
+    uint32_t blocker; /* the one that cost most under this rule on this link, HOP_NONE: none */
+    double lost_s;
+};
+/* Detail segments: losses by rule and link, the largest first. Writes up to capacity of them and returns how many there are. */
+HOP_API uint32_t hop_timeline_losses(struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity);
+
+/* Detail segments: the intervals between changes; every transfer that moves in the i-th is passed to each, in the order in which they
+ * began to, with what it gets. Ascending intervals are cheap, going back starts over. */
+HOP_API uint32_t hop_timeline_interval_count(struct hop_timeline *timeline);
 typedef void hop_active_visitor(uint32_t op, const struct hop_segment *segment, void *context);
-HOP_API void hop_timeline_interval(const struct hop_timeline *timeline, uint32_t interval, double *start_s, double *end_s,
+HOP_API void hop_timeline_interval(struct hop_timeline *timeline, uint32_t interval, double *start_s, double *end_s,
                                    hop_active_visitor *each, void *context);
 
 /* The load of a directed link over the whole timeline: bytes carried, seconds in use, and the highest sum of rates
@@ -70,7 +84,7 @@ struct hop_link_use {
     double busy_s;
     double peak; /* 1 is the capacity */
 };
-HOP_API struct hop_link_use hop_timeline_link_use(const struct hop_timeline *timeline, uint32_t directed);
+HOP_API struct hop_link_use hop_timeline_link_use(struct hop_timeline *timeline, uint32_t directed);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lowering: staged copies become copies into and out of host memory.
+ *
+ *     c: gpu3 -> gpu2 5MiB via staged 2MiB          c.r0: gpu3 -> host0 2MiB
+ *                                             =>    c.w0: host0 -> gpu2 2MiB after c.r0
+ *                                                   c.r1: gpu3 -> host0 2MiB after c.r0
+ *                                                   c.w1: host0 -> gpu2 2MiB after c.w0 c.r1 ...
+ *
+ * Reads follow each other, writes follow each other, and write i follows read i: one read and one write overlap
+ * (Aggarwal et al. 2011). Who waits for the copy's end waits for its last write; who waits for its
+ * start, for its first read.
+ */
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+
+/* What an operation of the original became. */
+struct image {
+    uint32_t first, last; /* in the lowered schedule */
+};
+
+struct lowering {
+    const struct hop_schedule *original;
+    const struct hop_topology *topology;
+    struct hop_router *router;
+    struct hop_schedule *lowered;
+    struct image *images;
+    struct hop_diag *diag;
+};
+
+static uint64_t packets_of(const struct hop_op *op)
+{
+    if (op->packet_bytes == 0 || op->bytes <= op->packet_bytes)
+        return 1;
+    return (op->bytes - 1) / op->packet_bytes + 1;
+}
+
+/* Whether the copy goes through host memory; auto asks the router. */
+static bool is_staged(struct lowering *l, const struct hop_op *op)
+{
+    if (op->kind != HOP_OP_COPY || op->via == HOP_VIA_P2P)
+        return false;
+    if (op->via == HOP_VIA_STAGED)
+        return true;
+    uint32_t from = hop_topology_find(l->topology, op->from.device), to = hop_topology_find(l->topology, op->to.device), route;
+    return from != HOP_NONE && to != HOP_NONE && hop_router_find(l->router, from, to, &route, NULL) != HOP_OK;
+}
+
+static enum hop_status host_of(struct lowering *l, uint32_t index, const char **host)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    uint32_t device = hop_topology_find(l->topology, op->from.device);
+    char place[192];
+    if (device == HOP_NONE) { /* simulate reports unknown devices, with the nearest name: keep the operation as it is */
+        *host = NULL;
+        return HOP_OK;
+    }
+    uint32_t node = hop_topology_nearest_host(l->topology, device);
+    if (node != HOP_NONE) {
+        *host = hop_topology_node(l->topology, node)->name;
+        if (strcmp(*host, op->from.device) == 0 || strcmp(*host, op->to.device) == 0)
+            *host = NULL; /* one end is that host memory: nothing to stage */
+        return HOP_OK;
+    }
+    hop_fail(l->diag, HOP_ERR_NO_ROUTE, "'%s' is staged, but no host memory is in reach of %s", op->name, op->from.device);
+    hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
+    hop_diag_expect(l->diag, "a topology with host memory, or via p2p");
+    return HOP_ERR_NO_ROUTE;
+}
+
+/* "name.r12", made unique if the original uses that name itself. */
+static void child_name(const struct hop_schedule *original, const char *parent, char kind, uint64_t number, char *name, size_t size)
+{
+    int length = snprintf(name, size, "%.100s.%c%llu", parent, kind, (unsigned long long)number);
+    while (hop_schedule_find(original, name) != HOP_NONE && (size_t)length + 1 < size) {
+        name[length++] = '_';
+        name[length] = '\0';
+    }
+}
+
+static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, uint64_t packet, const struct hop_op *child,
+                                 uint32_t *at)
+{
+    char name[HOP_OP_NAME_LIMIT + 1];
+    struct hop_op op = *child;
+    child_name(l->original, hop_schedule_op(l->original, index)->name, kind, packet, name, sizeof name);
+    op.name = name;
+    op.kind = HOP_OP_COPY;
+    op.parent = index;
+    op.line = hop_schedule_op(l->original, index)->line;
+    return hop_schedule_add(l->lowered, &op, at, l->diag);
+}
+
+static enum hop_status stage(struct lowering *l, uint32_t index, const char *host)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    uint64_t packets = packets_of(op), left = op->bytes;
+    char place[192];
+    if (packets > HOP_PACKET_LIMIT) {
+        hop_fail(l->diag, HOP_ERR_LIMIT, "'%s' would be staged in %llu packets", op->name, (unsigned long long)packets);
+        hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, 0, place, sizeof place));
+        hop_diag_expect(l->diag, "at most %u packets: a larger packet size", HOP_PACKET_LIMIT);
+        return HOP_ERR_LIMIT;
+    }
+    uint32_t read = HOP_NONE, write = HOP_NONE;
+    for (uint64_t p = 0; p < packets; p++) {
+        uint64_t bytes = op->packet_bytes && left > op->packet_bytes ? op->packet_bytes : left;
+        uint32_t last_read = read, after[2] = {HOP_NONE, HOP_NONE};
+        struct hop_op child = hop_op_default(HOP_OP_COPY);
+        child.from = op->from;
+        child.from.offset_bytes += op->bytes - left;
+        child.to = (struct hop_place){.device = host, .rank = op->from.rank};
+        child.bytes = bytes;
+        child.at_s = op->at_s;
+        if (p > 0) {
+            child.after = &last_read;
+            child.after_count = 1;
+        }
+        enum hop_status status = add_child(l, index, 'r', p, &child, &read);
+        if (status != HOP_OK)
+            return status;
+        child = hop_op_default(HOP_OP_COPY);
+        child.from = (struct hop_place){.device = host, .rank = op->from.rank};
+        child.to = op->to;
+        child.to.offset_bytes += op->bytes - left;
+        child.bytes = bytes;
+        after[0] = read;
+        after[1] = write;
+        child.after = after;
+        child.after_count = p > 0 ? 2 : 1;
+        if (p == 0)
+            l->images[index].first = read;
+        status = add_child(l, index, 'w', p, &child, &write);
+        if (status != HOP_OK)
+            return status;
+        left -= bytes;
+    }
+    l->images[index].last = write;
+    return HOP_OK;
+}
+
+/* Dependencies of the original become dependencies between images. Added afterwards, since they may point forwards. */
+static enum hop_status link_images(struct lowering *l)
+{
+    for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
+        const struct hop_op *op = hop_schedule_op(l->original, i);
+        struct hop_op *image = &l->lowered->ops[l->images[i].first];
+        uint32_t *after = hop_arena_copy(&l->lowered->arena, op->after, op->after_count * sizeof *after);
+        uint32_t *after_start = hop_arena_copy(&l->lowered->arena, op->after_start, op->after_start_count * sizeof *after_start);
+        if (l->lowered->arena.failed)
+            return hop_fail_memory(l->diag);
+        for (uint32_t d = 0; d < op->after_count; d++)
+            after[d] = l->images[op->after[d]].last;
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            after_start[d] = l->images[op->after_start[d]].first;
+        image->after = after;
+        image->after_count = op->after_count;
+        image->after_start = after_start;
+        image->after_start_count = op->after_start_count;
+    }
+    return HOP_OK;
+}
+
+static enum hop_status lower_all(struct lowering *l)
+{
+    for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
+        const struct hop_op *op = hop_schedule_op(l->original, i);
+        const char *host = NULL;
+        enum hop_status status = HOP_OK;
+        if (is_staged(l, op))
+            status = host_of(l, i, &host);
+        if (status == HOP_OK && host) {
+            status = stage(l, i, host);
+        } else if (status == HOP_OK) {
+            struct hop_op same = *op;
+            same.after_count = same.after_start_count = 0;
+            same.via = HOP_VIA_P2P;
+            same.packet_bytes = 0;
+            status = hop_schedule_add(l->lowered, &same, &l->images[i].first, l->diag);
+            l->images[i].last = l->images[i].first;
+            if (status == HOP_OK)
+                l->lowered->ops[l->images[i].first].parent = i;
+        }
+        if (status != HOP_OK)
+            return status;
+    }
+    return link_images(l);
+}
+
+enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const struct hop_topology *topology,
+                                   struct hop_schedule **lowered, struct hop_diag *diag)
+{
+    struct lowering l = {schedule, topology, hop_router_create(topology), hop_schedule_create(hop_schedule_name(schedule)),
+                         calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)), diag};
+    enum hop_status status = l.router && l.lowered && l.images ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        hop_schedule_set_queue_ready(l.lowered, hop_schedule_queue_ready(schedule));
+        status = lower_all(&l);
+    }
+    if (status == HOP_OK)
+        status = hop_schedule_finish(l.lowered, diag);
+    if (status == HOP_OK)
+        *lowered = l.lowered;
+    else
+        hop_schedule_destroy(l.lowered);
+    hop_router_destroy(l.router);
+    free(l.images);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Places: [rank@]device[:buffer[+offset]]. */
+#include "schedule/schedule.h"
+
+#include <inttypes.h>
+
+static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+static bool is_word(const char *text, size_t length)
+{
+    if (length == 0 || length > 63)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\0' || !strchr(word, text[i]))
+            return false;
+    }
+    return true;
+}
+
+static enum hop_status malformed(const char *what, const char *text, size_t length, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_SYNTAX, "%s '%.*s'", what, (int)(length < 80 ? length : 80), text);
+    hop_diag_expect(diag, "[rank@]device[:buffer[+offset]], such as gpu0, 3@gpu1 or gpu0:send+4096");
+    return HOP_ERR_SYNTAX;
+}
+
+enum hop_status hop_place_parse(const char *text, size_t length, struct hop_place *place, struct hop_arena *arena,
+                                struct hop_diag *diag)
+{
+    struct hop_place read = {.rank = -1};
+    const char *at = memchr(text, '@', length), *device = text, *end = text + length;
+    if (at) {
+        read.rank = 0;
+        if (at == text || at - text > 9)
+            return malformed("there is no rank in", text, length, diag);
+        for (const char *c = text; c < at; c++) {
+            if (*c < '0' || *c > '9')
+                return malformed("the rank is no number in", text, length, diag);
+            read.rank = read.rank * 10 + (*c - '0');
+        }
+        device = at + 1;
+    }
+    const char *colon = memchr(device, ':', (size_t)(end - device));
+    const char *device_end = colon ? colon : end;
+    if (!is_word(device, (size_t)(device_end - device)))
+        return malformed("there is no device name in", text, length, diag);
+    if (colon) {
+        const char *buffer = colon + 1, *plus = memchr(buffer, '+', (size_t)(end - buffer));
+        const char *buffer_end = plus ? plus : end;
+        if (!is_word(buffer, (size_t)(buffer_end - buffer)))
+            return malformed("there is no buffer name in", text, length, diag);
+        if (plus) {
+            enum hop_status status = hop_parse_bytes(plus + 1, (size_t)(end - plus - 1), &read.offset_bytes, diag);
+            if (status != HOP_OK)
+                return status;
+        }
+        read.buffer = hop_arena_string(arena, buffer, (size_t)(buffer_end - buffer));
+    }
+    read.device = hop_arena_string(arena, device, (size_t)(device_end - device));
+    if (arena->failed)
+        return hop_fail_memory(diag);
+    *place = read;
+    return HOP_OK;
+}
+
+void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer)
+{
+    char offset[32];
+    if (place->rank >= 0)
+        hop_buffer_printf(buffer, "%" PRId64 "@", place->rank);
+    hop_buffer_puts(buffer, place->device);
+    if (place->buffer)
+        hop_buffer_printf(buffer, ":%s", place->buffer);
+    if (place->buffer && place->offset_bytes)
+        hop_buffer_printf(buffer, "+%s", hop_format_bytes(place->offset_bytes, offset, sizeof offset));
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Building a schedule, checking it, looking at it. */
+#include "schedule/schedule.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const via_names[] = {"p2p", "staged", "auto"};
+static const char *const reduce_names[] = {
+#define REDUCE_NAME(code, name) name,
+    HOP_REDUCE_LIST(REDUCE_NAME)
+#undef REDUCE_NAME
+};
+static const struct {
+    const char *name;
+    uint64_t bytes;
+} types[] = {
+#define TYPE_ROW(code, name, bytes) {name, bytes},
+    HOP_TYPE_LIST(TYPE_ROW)
+#undef TYPE_ROW
+};
+
+const char *hop_via_name(enum hop_via via)
+{
+    return (unsigned)via < HOP_COUNT(via_names) ? via_names[via] : "?";
+}
+
+const char *hop_reduce_name(enum hop_reduce reduce)
+{
+    return (unsigned)reduce < HOP_REDUCE_COUNT ? reduce_names[reduce] : "?";
+}
+
+const char *hop_type_name(enum hop_type type)
+{
+    return (unsigned)type < HOP_TYPE_COUNT ? types[type].name : "?";
+}
+
+uint64_t hop_type_bytes(enum hop_type type)
+{
+    return (unsigned)type < HOP_TYPE_COUNT ? types[type].bytes : 0;
+}
+
+struct hop_schedule *hop_schedule_create(const char *name)
+{
+    struct hop_schedule *schedule = calloc(1, sizeof *schedule);
+    if (!schedule)
+        return NULL;
+    schedule->name = hop_arena_string(&schedule->arena, name, strlen(name));
+    if (!schedule->name) {
+        hop_schedule_destroy(schedule);
+        return NULL;
+    }
+    return schedule;
+}
+
+void hop_schedule_destroy(struct hop_schedule *schedule)
+{
+    if (!schedule)
+        return;
+    free(schedule->ops);
+    free(schedule->interned);
+    free(schedule->comments);
+    hop_names_finish(&schedule->names);
+    hop_names_finish(&schedule->strings);
+    hop_arena_finish(&schedule->arena);
+    free(schedule);
+}
+
+struct hop_op hop_op_default(enum hop_op_kind kind)
+{
+    return (struct hop_op){.kind = kind, .from.rank = -1, .to.rank = -1, .parent = HOP_NONE};
+}
+
+/* Device and buffer names repeat: each is kept once. */
+static const char *intern(struct hop_schedule *schedule, const char *text)
+{
+    if (!text)
+        return NULL;
+    uint32_t found = hop_names_get(&schedule->strings, text);
+    if (found != UINT32_MAX)
+        return schedule->interned[found];
+    char *kept = hop_arena_string(&schedule->arena, text, strlen(text));
+    if (!kept || !hop_grow(&schedule->interned, &schedule->interned_capacity, schedule->interned_count + 1,
+                           sizeof *schedule->interned) ||
+        !hop_names_put(&schedule->strings, kept, schedule->interned_count)) {
+        schedule->arena.failed = true;
+        return NULL;
+    }
+    return schedule->interned[schedule->interned_count++] = kept;
+}
+
+static void intern_place(struct hop_schedule *schedule, struct hop_place *place)
+{
+    place->device = intern(schedule, place->device);
+    place->buffer = intern(schedule, place->buffer);
+}
+
+bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
+{
+    static const char *const reserved[] = {"at", "via", "after", "after-start", "work", "reduce", "queue"};
+    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT;
+    for (size_t i = 0; fine && i < length; i++) {
+        unsigned char c = (unsigned char)name[i];
+        fine = c > ' ' && c != 127 && !strchr(":;#,", c) && !(c == '-' && i + 1 < length && name[i + 1] == '>');
+    }
+    for (size_t i = 0; fine && i < HOP_COUNT(reserved); i++)
+        fine = strlen(reserved[i]) != length || memcmp(reserved[i], name, length) != 0;
+    if (!fine) {
+        hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' cannot name an operation", (int)(length < 80 ? length : 80), name);
+        hop_diag_expect(diag, "up to %u characters without space, ':', ';', ',', '#', '->', and none of the words at, via, after, "
+                              "after-start, work, reduce, queue", HOP_OP_NAME_LIMIT);
+    }
+    return fine;
+}
+
+static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
+{
+    bool moves = op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE;
+    if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18)) {
+        hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s", op->at_s >= 0 ? op->duration_s : op->at_s);
+        hop_diag_expect(diag, "0 to 1e18 seconds");
+        return HOP_ERR_INVALID;
+    }
+    if (op->bytes > HOP_BYTES_MAX || op->packet_bytes > HOP_BYTES_MAX) {
+        hop_fail(diag, HOP_ERR_LIMIT, "an operation moves more than 2^60 bytes");
+        return HOP_ERR_LIMIT;
+    }
+    if (!op->from.device && (op->kind != HOP_OP_REDUCE))
+        return hop_fail(diag, HOP_ERR_INVALID, "an operation names no device");
+    if (moves && !op->to.device)
+        return hop_fail(diag, HOP_ERR_INVALID, "an operation names no destination");
+    if (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0) {
+        hop_fail(diag, HOP_ERR_INVALID, "a transfer from %s to itself", op->from.device);
+        hop_diag_expect(diag, "two different devices");
+        return HOP_ERR_INVALID;
+    }
+    if (op->kind == HOP_OP_REDUCE) {
+        if (op->input_count == 0) {
+            hop_fail(diag, HOP_ERR_INVALID, "a reduction has no inputs");
+            hop_diag_expect(diag, "reduce OPERATOR TYPE INPUT ... -> OUTPUT SIZE");
+            return HOP_ERR_INVALID;
+        }
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            if (strcmp(op->inputs[i].device, op->to.device) != 0) {
+                hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s takes an input on %s", op->to.device, op->inputs[i].device);
+                hop_diag_expect(diag, "all inputs on the device of the output; copy the others there first");
+                return HOP_ERR_INVALID;
+            }
+        }
+        if (op->bytes % hop_type_bytes(op->type) != 0) {
+            hop_fail(diag, HOP_ERR_INVALID, "the size of a reduction is no multiple of its type %s", hop_type_name(op->type));
+            hop_diag_expect(diag, "a multiple of %llu bytes", (unsigned long long)hop_type_bytes(op->type));
+            return HOP_ERR_INVALID;
+        }
+    }
+    return op->name && !hop_op_name_check(op->name, strlen(op->name), diag) ? HOP_ERR_SYNTAX : HOP_OK;
+}
+
+enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op, uint32_t *index,
+                                 struct hop_diag *diag)
+{
+    enum hop_status status = check_op(op, diag);
+    if (status != HOP_OK)
+        return status;
+    if (op->name && hop_names_get(&schedule->names, op->name) != UINT32_MAX) {
+        const struct hop_op *first = &schedule->ops[hop_names_get(&schedule->names, op->name)];
+        hop_fail(diag, HOP_ERR_INVALID, "there are two operations named '%s'", op->name);
+        hop_diag_expect(diag, first->line ? "names used once; the first is in line %u" : "names used once", first->line);
+        return HOP_ERR_INVALID;
+    }
+    if (schedule->count >= HOP_OP_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u operations", HOP_OP_LIMIT);
+    struct hop_op kept = *op;
+    if (kept.name)
+        kept.name = hop_arena_string(&schedule->arena, op->name, strlen(op->name));
+    if (kept.kind == HOP_OP_REDUCE)
+        kept.from = kept.to;
+    if (kept.kind == HOP_OP_WORK)
+        kept.to = kept.from;
+    intern_place(schedule, &kept.from);
+    intern_place(schedule, &kept.to);
+    kept.after = hop_arena_copy(&schedule->arena, op->after, op->after_count * sizeof *op->after);
+    kept.after_start = hop_arena_copy(&schedule->arena, op->after_start, op->after_start_count * sizeof *op->after_start);
+    if (op->input_count) {
+        struct hop_place *inputs = hop_arena_copy(&schedule->arena, op->inputs, op->input_count * sizeof *op->inputs);
+        for (uint32_t i = 0; inputs && i < op->input_count; i++)
+            intern_place(schedule, &inputs[i]);
+        kept.inputs = inputs;
+    }
+    if (schedule->arena.failed || !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops) ||
+        (kept.name && !hop_names_put(&schedule->names, kept.name, schedule->count)))
+        return hop_fail_memory(diag);
+    if (index)
+        *index = schedule->count;
+    schedule->ops[schedule->count++] = kept;
+    return HOP_OK;
+}
+
+enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
+                                  const uint32_t *after, uint32_t after_count, uint32_t *index, struct hop_diag *diag)
+{
+    struct hop_op op = hop_op_default(HOP_OP_COPY);
+    op.from.device = from;
+    op.to.device = to;
+    op.bytes = bytes;
+    op.after = after;
+    op.after_count = after_count;
+    return hop_schedule_add(schedule, &op, index, diag);
+}
+
+void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready)
+{
+    schedule->queue_ready = ready;
+}
+
+enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (char *c = text; *c; c++) {
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    }
+    char *kept = hop_arena_string(&schedule->arena, text, strlen(text));
+    if (!kept || !hop_grow(&schedule->comments, &schedule->comment_capacity, schedule->comment_count + 1,
+                           sizeof *schedule->comments))
+        return HOP_ERR_MEMORY;
+    schedule->comments[schedule->comment_count++] = kept;
+    return HOP_OK;
+}
+
+static enum hop_status choose_names(struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < schedule->count; i++) {
+        if (schedule->ops[i].name)
+            continue;
+        char name[32];
+        int length = snprintf(name, sizeof name, "t%u", i);
+        while (hop_names_get(&schedule->names, name) != UINT32_MAX && length < (int)sizeof name - 1) {
+            name[length++] = '_';
+            name[length] = '\0';
+        }
+        schedule->ops[i].name = hop_arena_string(&schedule->arena, name, strlen(name));
+        if (!schedule->ops[i].name || !hop_names_put(&schedule->names, schedule->ops[i].name, i))
+            return hop_fail_memory(diag);
+    }
+    return HOP_OK;
+}
+
+/* The i-th operation that op waits for, of both kinds. */
+static uint32_t dependency(const struct hop_op *op, uint32_t i)
+{
+    return i < op->after_count ? op->after[i] : op->after_start[i - op->after_count];
+}
+
+/* Names a cycle among the operations that could not be ordered (blocked[i] > 0). */
+static enum hop_status name_cycle(const struct hop_schedule *schedule, const uint32_t *blocked, uint32_t *mark,
+                                  struct hop_diag *diag)
+{
+    uint32_t at = 0, step = 0;
+    while (!blocked[at])
+        at++;
+    memset(mark, 0, schedule->count * sizeof *mark);
+    while (!mark[at]) { /* follow unmet dependencies until one repeats: that one is on a cycle */
+        mark[at] = ++step;
+        const struct hop_op *op = &schedule->ops[at];
+        uint32_t i = 0;
+        while (!blocked[dependency(op, i)])
+            i++;
+        at = dependency(op, i);
+    }
+    char text[320];
+    size_t length = 0;
+    uint32_t start = at, shown = 0;
+    do {
+        if (shown < 12)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%.20s waits for ", schedule->ops[at].name);
+        else if (shown == 12)
+            length += (size_t)snprintf(text + length, sizeof text - length, "... waits for ");
+        if (length >= sizeof text)
+            length = sizeof text - 1;
+        shown++;
+        const struct hop_op *op = &schedule->ops[at];
+        uint32_t i = 0;
+        while (!blocked[dependency(op, i)])
+            i++;
+        at = dependency(op, i);
+    } while (at != start);
+    char place[192];
+    hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s%.20s", text, schedule->ops[start].name);
+    hop_diag_place(diag, "%s", hop_schedule_place(schedule, start, 0, place, sizeof place));
+    hop_diag_expect(diag, "dependencies without a cycle");
+    return HOP_ERR_DEADLOCK;
+}
+
+static enum hop_status check_order(const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    uint32_t count = schedule->count, done = 0, tail = 0;
+    uint64_t edges = 0;
+    for (uint32_t i = 0; i < count; i++)
+        edges += schedule->ops[i].after_count + schedule->ops[i].after_start_count;
+    if (edges == 0)
+        return HOP_OK;
+    enum hop_status status = HOP_OK;
+    uint32_t *blocked = calloc((size_t)count + 1, sizeof *blocked), *queue = malloc(((size_t)count + 1) * sizeof *queue);
+    uint64_t *first = calloc((size_t)count + 2, sizeof *first);
+    uint32_t *users = malloc((edges + 1) * sizeof *users);
+    if (!blocked || !queue || !first || !users) {
+        status = hop_fail_memory(diag);
+        goto done;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_op *op = &schedule->ops[i];
+        blocked[i] = op->after_count + op->after_start_count;
+        for (uint32_t d = 0; d < blocked[i]; d++)
+            first[dependency(op, d) + 2]++;
+    }
+    for (uint32_t i = 1; i < count + 2; i++)
+        first[i] += first[i - 1];
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t d = 0; d < blocked[i]; d++)
+            users[first[dependency(&schedule->ops[i], d) + 1]++] = i;
+        if (!blocked[i])
+            queue[tail++] = i;
+    }
+    while (done < tail) {
+        uint32_t op = queue[done++];
+        for (uint64_t u = first[op]; u < first[op + 1]; u++) {
+            if (--blocked[users[u]] == 0)
+                queue[tail++] = users[u];
+        }
+    }
+    if (done < count)
+        status = name_cycle(schedule, blocked, queue, diag);
+done:
+    free(blocked);
+    free(queue);
+    free(first);
+    free(users);
+    return status;
+}
+
+enum hop_status hop_schedule_finish(struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < schedule->count; i++) {
+        const struct hop_op *op = &schedule->ops[i];
+        for (uint32_t d = 0; d < op->after_count + op->after_start_count; d++) {
+            if (dependency(op, d) >= schedule->count)
+                return hop_fail(diag, HOP_ERR_INVALID, "operation %u waits for operation %u, which does not exist", i,
+                                dependency(op, d));
+        }
+    }
+    enum hop_status status = choose_names(schedule, diag);
+    if (status == HOP_OK)
+        status = check_order(schedule, diag);
+    schedule->finished = status == HOP_OK;
+    return status;
+}
+
+const char *hop_schedule_name(const struct hop_schedule *schedule)
+{
+    return schedule->name;
+}
+
+uint32_t hop_schedule_count(const struct hop_schedule *schedule)
+{
+    return schedule->count;
+}
+
+const struct hop_op *hop_schedule_op(const struct hop_schedule *schedule, uint32_t index)
+{
+    return &schedule->ops[index];
+}
+
+bool hop_schedule_queue_ready(const struct hop_schedule *schedule)
+{
+    return schedule->queue_ready;
+}
+
+uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name)
+{
+    return hop_names_get(&schedule->names, name);
+}
+
+char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, uint32_t column, char *buffer, size_t size)
+{
+    const struct hop_op *op = &schedule->ops[index];
+    if (op->line && column)
+        (void)snprintf(buffer, size, "%s:%u:%u", schedule->name, op->line, column);
+    else if (op->line)
+        (void)snprintf(buffer, size, "%s:%u:1", schedule->name, op->line);
+    else
+        (void)snprintf(buffer, size, "%s: operation %s", schedule->name, op->name ? op->name : "?");
+    return buffer;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside the schedule room: the structure, places, and the readers. */
+#ifndef HOP_SCHEDULE_INTERNAL_H
+#define HOP_SCHEDULE_INTERNAL_H
+
+#include "base/base.h"
+#include "hopcast/schedule.h"
+
+#define HOP_OP_LIMIT (1u << 26)         /* operations of one schedule */
+#define HOP_OP_NAME_LIMIT 127u          /* bytes of an operation's name */
+#define HOP_PACKET_LIMIT (1u << 20)     /* packets of one staged copy */
+
+struct hop_schedule {
+    struct hop_arena arena;
+    const char *name; /* the file's, for diagnostics */
+    bool queue_ready, finished;
+    struct hop_op *ops;
+    uint32_t count, capacity;
+    struct hop_names names;   /* of operations */
+    struct hop_names strings; /* interned device and buffer names */
+    const char **interned;
+    uint32_t interned_count, interned_capacity;
+    const char **comments;
+    uint32_t comment_count, comment_capacity;
+};
+
+/* place.c. The place's strings are copied into the arena; the diagnostic's place stays empty. */
+enum hop_status hop_place_parse(const char *text, size_t length, struct hop_place *place, struct hop_arena *arena,
+                                struct hop_diag *diag);
+void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer);
+
+/* Whether that text can be an operation's name; fills the diagnostic otherwise. */
+bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag);
+
+/* text.c and json.c: unfinished schedules; they destroy what they built when they fail. */
+enum hop_status hop_schedule_read_text(const struct hop_source *source, struct hop_schedule **schedule,
+                                       struct hop_diag *diag);
+enum hop_status hop_schedule_read_json(const struct hop_source *source, struct hop_schedule **schedule,
+                                       struct hop_diag *diag);
+
+#endif
