@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Model `credit`: the fluid limit of credit-based flow control with round robin per packet and one shared buffer pool per
+ * input port (docs/models.md). Bandwidth is conserved; no link ever carries more than its capacity.
+ *
+ * On link l a transfer of rate x takes wire time w x and k x packets, both larger after crossing a root complex. The
+ * transfers that enter l from one link are a class (a source is a class). Rounds of two passes:
+ *
+ *     forward   in processing order: if the wire is oversubscribed, all waiting classes get the same packet level s
+ *     backward  in reverse order: a link whose far end must wait moves at the pace of its slowest output; C is the share of the
+ *               link's capacity that this leaves
+ *
+ * until nothing changes. Rates are in units of the domain's widest link.
+ */
+#include "model/model.h"
+
+#include <math.h>
+
+#define SETTLED 1e-7
+enum { ROUND_LIMIT = 300 };
+
+/* The transfers on a link that come from one link. */
+struct class {
+    uint32_t from;          /* local link, HOP_NONE: the source */
+    uint32_t owner;         /* link in hand: index into `active` */
+    uint32_t from_active;   /* index of `from` in active, HOP_NONE for sources */
+    uint32_t first, count;  /* members: entries[first .. first + count) */
+    double packets, wire;   /* arriving */
+    double scale;
+};
+
+struct member {
+    uint32_t flow, position;
+    double w, k;            /* of one transfer, times the flow's multiplicity */
+};
+
+struct active {
+    uint32_t link;
+    uint32_t first, count;  /* classes */
+    uint32_t out_first, out_count; /* outputs: classes on other links that come from this one */
+    double capacity;        /* in units of the widest link */
+    double share;           /* C */
+    double load;            /* wire time leaving */
+    uint32_t slowest;       /* output (active link) that sets its pace, HOP_NONE: none */
+};
+
+struct state {
+    const struct hop_links *links;
+    double packets_after; /* k after crossing */
+    double unit_Bps;
+    struct class *classes;
+    uint32_t class_count, class_capacity;
+    struct member *members;
+    uint32_t member_capacity;
+    struct active *active;
+    uint32_t active_count, active_capacity;
+    uint32_t *outputs; /* class indices grouped by the link they come from */
+    uint32_t output_capacity;
+    uint32_t *order; /* scratch: classes by packets */
+    uint32_t order_capacity;
+    uint32_t *active_of; /* per link */
+    double *rate, *previous; /* per flow: leaving the link in hand; final of the last round */
+    double *at_source;
+    uint32_t rate_capacity, previous_capacity, source_capacity;
+    struct sortable {
+        uint32_t link, from, flow, position;
+    } *pairs;
+    uint32_t pair_capacity;
+};
+
+static void destroy(void *opaque)
+{
+    struct state *s = opaque;
+    if (!s)
+        return;
+    free(s->classes);
+    free(s->members);
+    free(s->active);
+    free(s->outputs);
+    free(s->order);
+    free(s->active_of);
+    free(s->rate);
+    free(s->previous);
+    free(s->at_source);
+    free(s->pairs);
+    free(s);
+}
+
+static void *create(const struct hop_topology *topology, const struct hop_links *links)
+{
+    struct state *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->links = links;
+    s->packets_after = hop_topology_parameter(topology, "crossing_packets")->value;
+    for (uint32_t i = 0; i < links->count; i++)
+        s->unit_Bps = fmax(s->unit_Bps, links->capacity_Bps[i]);
+    s->active_of = malloc(links->count * sizeof *s->active_of);
+    if (!s->active_of) {
+        destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static int by_link(const void *a, const void *b)
+{
+    const struct sortable *x = a, *y = b;
+    if (x->link != y->link)
+        return x->link < y->link ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->flow < y->flow ? -1 : x->flow > y->flow;
+}
+
+/* Active links, their classes and members, from the flows' links in processing order. */
+static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
+{
+    uint32_t total = 0;
+    for (uint32_t f = 0; f < count; f++)
+        total += legs[f].link_count;
+    if (!hop_grow(&s->pairs, &s->pair_capacity, total, sizeof *s->pairs) ||
+        !hop_grow(&s->members, &s->member_capacity, total, sizeof *s->members) ||
+        !hop_grow(&s->classes, &s->class_capacity, total, sizeof *s->classes) ||
+        !hop_grow(&s->active, &s->active_capacity, total, sizeof *s->active) ||
+        !hop_grow(&s->outputs, &s->output_capacity, total, sizeof *s->outputs) ||
+        !hop_grow(&s->order, &s->order_capacity, total, sizeof *s->order) ||
+        !hop_grow(&s->rate, &s->rate_capacity, count, sizeof *s->rate) ||
+        !hop_grow(&s->previous, &s->previous_capacity, count, sizeof *s->previous) ||
+        !hop_grow(&s->at_source, &s->source_capacity, count, sizeof *s->at_source))
+        return false;
+    uint32_t pair = 0;
+    for (uint32_t f = 0; f < count; f++) {
+        for (uint32_t i = 0; i < legs[f].link_count; i++)
+            s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
+    }
+    qsort(s->pairs, total, sizeof *s->pairs, by_link);
+    s->active_count = s->class_count = 0;
+    for (uint32_t p = 0; p < total; p++) {
+        const struct sortable *at = &s->pairs[p];
+        const struct hop_leg *leg = &legs[at->flow];
+        if (p == 0 || s->pairs[p - 1].link != at->link) {
+            s->active_of[at->link] = s->active_count;
+            s->active[s->active_count++] = (struct active){
+                .link = at->link,
+                .first = s->class_count,
+                .capacity = s->links->capacity_Bps[at->link] / s->unit_Bps,
+                .share = 1,
+            };
+        }
+        struct active *active = &s->active[s->active_count - 1];
+        if (active->count == 0 || s->pairs[p - 1].from != at->from) {
+            s->classes[s->class_count++] = (struct class){.from = at->from, .owner = s->active_count - 1, .first = p,
+                                                         .from_active = at->from == HOP_NONE ? HOP_NONE : s->active_of[at->from]};
+            active->count++;
+        }
+        bool crossed = at->position >= leg->crossed;
+        s->classes[s->class_count - 1].count++;
+        s->members[p] = (struct member){at->flow, at->position, leg->count * (crossed ? 1 / (1 - leg->tau) : 1),
+                                        leg->count * (crossed ? s->packets_after : 1)};
+    }
+    /* The outputs of each link: classes that come from it, grouped by counting. */
+    for (uint32_t c = 0; c < s->class_count; c++) {
+        if (s->classes[c].from_active != HOP_NONE)
+            s->active[s->classes[c].from_active].out_count++;
+    }
+    uint32_t start = 0;
+    for (uint32_t a = 0; a < s->active_count; a++) {
+        s->active[a].out_first = start;
+        start += s->active[a].out_count;
+        s->active[a].out_count = 0;
+    }
+    for (uint32_t c = 0; c < s->class_count; c++) {
+        if (s->classes[c].from_active != HOP_NONE) {
+            struct active *from = &s->active[s->classes[c].from_active];
+            s->outputs[from->out_first + from->out_count++] = c;
+        }
+    }
+    return true;
+}
+
+/* The packet level s at which the classes of a link, each passing min(1, s / packets) of its wire load, fill `limit`; the class `open`
+ * (HOP_NONE: none) is not bounded by what arrives. INFINITY when everything fits. */
+static double level_of(struct state *s, const struct active *active, double limit, uint32_t open)
+{
+    uint32_t n = 0;
+    double slope = 0, passed = 0; /* wire load per level of the waiting classes; wire load of those that pass whole */
+    for (uint32_t c = active->first; c < active->first + active->count; c++) {
+        const struct class *class = &s->classes[c];
+        if (class->packets <= 0)
+            continue;
+        slope += class->wire / class->packets;
+        if (c == open)
+            continue;
+        uint32_t i = n++;
+        for (; i > 0 && s->classes[s->order[i - 1]].packets > class->packets; i--)
+            s->order[i] = s->order[i - 1];
+        s->order[i] = c;
+    }
+    for (uint32_t i = 0; i < n; i++) { /* ascending: whoever asks for less than the level passes whole */
+        const struct class *class = &s->classes[s->order[i]];
+        double level = (limit - passed) / slope;
+        if (level < class->packets)
+            return level;
+        passed += class->wire;
+        slope -= class->wire / class->packets;
+    }
+    if (open == HOP_NONE || slope <= 0)
+        return INFINITY;
+    return (limit - passed) / slope;
+}
+
+static void forward(struct state *s, const struct hop_leg *legs, uint32_t count)
+{
+    for (uint32_t f = 0; f < count; f++)
+        s->rate[f] = fmin(1, legs[f].cap_Bps / s->unit_Bps);
+    for (uint32_t a = 0; a < s->active_count; a++) {
+        struct active *active = &s->active[a];
+        double wire = 0;
+        for (uint32_t c = active->first; c < active->first + active->count; c++) {
+            struct class *class = &s->classes[c];
+            class->packets = class->wire = 0;
+            for (uint32_t m = class->first; m < class->first + class->count; m++) {
+                class->packets += s->members[m].k * s->rate[s->members[m].flow];
+                class->wire += s->members[m].w * s->rate[s->members[m].flow];
+            }
+            wire += class->wire;
+        }
+        double limit = active->share * active->capacity;
+        double level = wire <= limit ? INFINITY : level_of(s, active, limit, HOP_NONE);
+        active->load = 0;
+        for (uint32_t c = active->first; c < active->first + active->count; c++) {
+            struct class *class = &s->classes[c];
+            class->scale = level < class->packets ? level / class->packets : 1;
+            active->load += class->scale * class->wire;
+            for (uint32_t m = class->first; m < class->first + class->count; m++) {
+                struct member *member = &s->members[m];
+                s->rate[member->flow] *= class->scale;
+                if (member->position == 0)
+                    s->at_source[member->flow] = s->rate[member->flow];
+            }
+        }
+    }
+}
+
+/* Returns the largest |target - C|. */
+static double backward(struct state *s, double step)
+{
+    double largest = 0;
+    for (uint32_t a = s->active_count; a-- > 0;) {
+        struct active *active = &s->active[a];
+        double target = 1;
+        active->slowest = HOP_NONE;
+        double pace = INFINITY;
+        for (uint32_t o = active->out_first; o < active->out_first + active->out_count; o++) {
+            const struct class *class = &s->classes[s->outputs[o]];
+            const struct active *output = &s->active[class->owner];
+            if (class->packets <= 0)
+                continue;
+            double level = level_of(s, output, output->share * output->capacity, s->outputs[o]);
+            if (level / class->packets < pace) {
+                pace = level / class->packets;
+                active->slowest = class->owner;
+            }
+        }
+        if (active->slowest != HOP_NONE)
+            target = fmin(1, active->load / active->capacity * pace);
+        largest = fmax(largest, fabs(target - active->share));
+        active->share += step * (target - active->share);
+    }
+    return largest;
+}
+
+/* The link whose wire holds a flow back: from its first link along the slowest outputs to one that is not itself held back. */
+static struct hop_share share_of(const struct state *s, const struct hop_leg *legs, uint32_t count, uint32_t f)
+{
+    const struct hop_leg *leg = &legs[f];
+    struct hop_share share = {s->rate[f] * s->unit_Bps, HOP_RULE_FULL, HOP_NONE, HOP_NONE};
+    const double near = 1e-6;
+    if (s->rate[f] >= leg->cap_Bps / s->unit_Bps * (1 - near)) {
+        share.rule = HOP_RULE_OTHER_DOMAIN;
+        return share;
+    }
+    for (uint32_t i = 0; i < leg->link_count; i++) {
+        uint32_t a = s->active_of[leg->links[i]];
+        for (uint32_t steps = 0; s->active[a].share < 1 - near && s->active[a].slowest != HOP_NONE && steps < s->active_count; steps++)
+            a = s->active[a].slowest;
+        const struct active *active = &s->active[a];
+        if (active->load < active->share * active->capacity * (1 - near))
+            continue;
+        uint32_t transfers = 0, other = HOP_NONE;
+        bool member = false, crossed = false;
+        for (uint32_t m = s->classes[active->first].first, c = active->first; c < active->first + active->count; c++) {
+            for (; m < s->classes[c].first + s->classes[c].count; m++) {
+                uint32_t flow = s->members[m].flow;
+                transfers += legs[flow].count;
+                if (flow == f) {
+                    member = true;
+                    crossed = s->members[m].position >= leg->crossed;
+                } else if (other == HOP_NONE) {
+                    other = flow;
+                }
+            }
+        }
+        if (member && transfers == 1 && !crossed && active->share >= 1 - near && leg->link_count == 0)
+            continue;
+        share.link = s->links->directed[active->link];
+        share.blocker = other;
+        if (!member)
+            share.rule = HOP_RULE_BACK_PRESSURE;
+        else if (transfers == 1)
+            share.rule = crossed ? HOP_RULE_ROOT_CROSSING : HOP_RULE_NARROW_LINK;
+        else
+            share.rule = s->links->role[active->link] == HOP_ROLE_UP ? HOP_RULE_UP_SHARE : HOP_RULE_DOWN_SHARE;
+        if (share.rule == HOP_RULE_NARROW_LINK && s->rate[f] >= 1 - near) {
+            share.rule = HOP_RULE_FULL;
+            share.link = HOP_NONE;
+        }
+        break;
+    }
+    (void)count;
+    return share;
+}
+
+static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, struct hop_share *shares)
+{
+    struct state *s = opaque;
+    if (!lay_out(s, legs, count))
+        return false;
+    for (uint32_t f = 0; f < count; f++)
+        s->previous[f] = INFINITY;
+    for (unsigned round = 1; round <= ROUND_LIMIT; round++) {
+        forward(s, legs, count);
+        double change = backward(s, round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4);
+        for (uint32_t f = 0; f < count; f++) {
+            change = fmax(change, fmax(fabs(s->rate[f] - s->previous[f]), s->at_source[f] - s->rate[f]));
+            s->previous[f] = s->rate[f];
+        }
+        if (change < SETTLED)
+            break;
+    }
+    for (uint32_t f = 0; f < count; f++)
+        shares[f] = share_of(s, legs, count, f);
+    return true;
+}
+
+const struct hop_model hop_model_credit = {
+    .name = "credit",
+    .summary = "credit-based flow control, bandwidth conserved (docs/models.md)",
+    .needs_tree = true,
+    .create = create,
+    .destroy = destroy,
+    .rates = rates,
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Model `fair`: max-min fairness by progressive filling. All rates rise together; when a link is full, its transfers stop
+ * there and the others rise on. The common baseline: no arbitration, no head-of-line blocking, no tau.
+ */
+#include "model/model.h"
+
+#include <math.h>
+
+struct state {
+    const struct hop_links *links;
+    double *left;        /* per link: capacity not yet given to stopped transfers */
+    uint32_t *rising;    /* per link: transfers that still rise, 0: link not in use */
+    uint32_t *used;      /* links in use */
+    uint32_t used_count;
+    uint32_t *head, *next; /* per link: entries; entry -> next entry */
+    uint32_t *flow_of;     /* entry -> flow */
+    uint32_t entry_capacity, flow_of_capacity;
+    bool *stopped;
+    uint32_t stopped_capacity;
+};
+
+static void destroy(void *opaque)
+{
+    struct state *s = opaque;
+    if (!s)
+        return;
+    free(s->left);
+    free(s->rising);
+    free(s->used);
+    free(s->head);
+    free(s->next);
+    free(s->flow_of);
+    free(s->stopped);
+    free(s);
+}
+
+static void *create(const struct hop_topology *topology, const struct hop_links *links)
+{
+    (void)topology;
+    struct state *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->links = links;
+    s->left = malloc(links->count * sizeof *s->left);
+    s->rising = calloc(links->count, sizeof *s->rising);
+    s->used = malloc(links->count * sizeof *s->used);
+    s->head = malloc(links->count * sizeof *s->head);
+    if (!s->left || !s->rising || !s->used || !s->head) {
+        destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
+{
+    uint32_t total = 0;
+    for (uint32_t f = 0; f < count; f++)
+        total += legs[f].link_count;
+    if (!hop_grow(&s->next, &s->entry_capacity, total, sizeof *s->next) ||
+        !hop_grow(&s->flow_of, &s->flow_of_capacity, total, sizeof *s->flow_of) ||
+        !hop_grow(&s->stopped, &s->stopped_capacity, count, sizeof *s->stopped))
+        return false;
+    s->used_count = 0;
+    uint32_t entry = 0;
+    for (uint32_t f = 0; f < count; f++) {
+        s->stopped[f] = false;
+        for (uint32_t i = 0; i < legs[f].link_count; i++, entry++) {
+            uint32_t link = legs[f].links[i];
+            if (s->rising[link] == 0) {
+                s->used[s->used_count++] = link;
+                s->left[link] = s->links->capacity_Bps[link];
+                s->head[link] = HOP_NONE;
+            }
+            s->rising[link] += legs[f].count;
+            s->flow_of[entry] = f;
+            s->next[entry] = s->head[link];
+            s->head[link] = entry;
+        }
+    }
+    return true;
+}
+
+static void stop(struct state *s, const struct hop_leg *leg, uint32_t f, double rate)
+{
+    s->stopped[f] = true;
+    for (uint32_t i = 0; i < leg->link_count; i++) {
+        s->left[leg->links[i]] = fmax(0, s->left[leg->links[i]] - leg->count * rate);
+        s->rising[leg->links[i]] -= leg->count;
+    }
+}
+
+static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, struct hop_share *shares)
+{
+    struct state *s = opaque;
+    if (!lay_out(s, legs, count))
+        return false;
+    for (uint32_t stopped = 0; stopped < count;) {
+        double level = INFINITY;
+        uint32_t full = HOP_NONE, capped = HOP_NONE;
+        for (uint32_t u = 0; u < s->used_count; u++) {
+            uint32_t link = s->used[u];
+            if (s->rising[link] && s->left[link] / s->rising[link] < level) {
+                level = s->left[link] / s->rising[link];
+                full = link;
+            }
+        }
+        for (uint32_t f = 0; f < count; f++) {
+            if (!s->stopped[f] && legs[f].cap_Bps < level) {
+                level = legs[f].cap_Bps;
+                capped = f;
+            }
+        }
+        if (capped != HOP_NONE) {
+            shares[capped] = (struct hop_share){level, HOP_RULE_OTHER_DOMAIN, HOP_NONE, HOP_NONE};
+            stop(s, &legs[capped], capped, level);
+            stopped++;
+            continue;
+        }
+        bool alone = legs[s->flow_of[s->head[full]]].count == 1 && s->next[s->head[full]] == HOP_NONE;
+        for (uint32_t e = s->head[full]; e != HOP_NONE; e = s->next[e]) {
+            uint32_t f = s->flow_of[e];
+            if (s->stopped[f])
+                continue;
+            uint32_t other = s->flow_of[s->head[full]];
+            if (other == f && s->next[s->head[full]] != HOP_NONE)
+                other = s->flow_of[s->next[s->head[full]]];
+            shares[f] = (struct hop_share){level, alone ? HOP_RULE_FULL : HOP_RULE_FAIR_SHARE,
+                                           alone ? HOP_NONE : s->links->directed[full], other == f ? HOP_NONE : other};
+            stop(s, &legs[f], f, level);
+            stopped++;
+        }
+    }
+    for (uint32_t u = 0; u < s->used_count; u++)
+        s->rising[s->used[u]] = 0;
+    return true;
+}
+
+const struct hop_model hop_model_fair = {
+    .name = "fair",
+    .summary = "max-min fair sharing of every link, the common baseline",
+    .create = create,
+    .destroy = destroy,
+    .rates = rates,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the model room: the table of operations that every model fills, and the view of a PCIe forest that the tree models
+ * share.
+ *
+ * A model works on the directed links of one domain, numbered locally from 0 in processing order (see
+ * hop_links_order): whoever walks them in ascending order meets every link of a route in the order of travel.
+ */
+#ifndef HOP_MODEL_INTERNAL_H
+#define HOP_MODEL_INTERNAL_H
+
+#include "base/base.h"
+#include "hopcast/model.h"
+
+/* One stated tolerance: sums of rates within it of a capacity count as equal to it. */
+#define HOP_RATE_TOLERANCE 1e-9
+
+/* How a directed link is treated. */
+enum hop_link_role {
+    HOP_ROLE_UP,        /* towards the root */
+    HOP_ROLE_DOWN,      /* away from it, out of a switch */
+    HOP_ROLE_ROOT_OUT   /* out of a root complex: down, or over a socket link */
+};
+
+/* The directed links of a domain in processing order: up links deepest first, socket links along the routes that use them, down links
+ * root first; in a domain that is no forest, by index. */
+struct hop_links {
+    const struct hop_topology *topology;
+    uint32_t count;
+    uint32_t *directed;          /* local -> directed link of the topology */
+    uint32_t *local;             /* directed link of the topology -> local, HOP_NONE: of another domain */
+    double *capacity_Bps;
+    enum hop_link_role *role;
+};
+
+/* The part of a flow that lies in the model's domain. */
+struct hop_leg {
+    const uint32_t *links;  /* local, in the order of travel, hence ascending */
+    uint32_t link_count;
+    uint32_t crossed;       /* position of the first link after crossing a root complex, link_count: never */
+    double tau;             /* loss of that crossing, 0 without one */
+    uint32_t count;         /* transfers */
+    double cap_Bps;         /* what other domains leave to each, INFINITY: everything */
+};
+
+struct hop_model {
+    const char *name;
+    const char *summary;
+    bool needs_tree; /* rules PCIe domains only */
+    /* State for one domain; links stays valid as long as the state. NULL: out of memory. */
+    void *(*create)(const struct hop_topology *topology, const struct hop_links *links);
+    void (*destroy)(void *state);
+    /* Fills one share a leg; blocker is an index into legs. false: out of memory. */
+    bool (*rates)(void *state, const struct hop_leg *legs, uint32_t count, struct hop_share *shares);
+};
+extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_fair;
+
+/* links.c */
+enum hop_status hop_links_init(struct hop_links *links, const struct hop_topology *topology, uint32_t domain,
+                               struct hop_arena *arena, struct hop_diag *diag);
+/* Where a leg (local links) crosses a root complex: enters and leaves one through two of its ports, host memory's not being one. */
+void hop_leg_crossing(const struct hop_links *links, struct hop_leg *leg);
+
+#endif
