@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What delayed an operation: its segments' losses, added up by rule and link. */
+#include "simulate/timeline.h"
+
+/* A cause, and within it the blocker that cost most. */
+struct cause {
+    struct hop_loss loss;
+    double worst_s;
+};
+
+static void add_loss(struct cause *causes, uint32_t *count, const struct hop_segment *segment, double lost_s)
+{
+    uint32_t i = 0;
+    while (i < *count && (causes[i].loss.rule != segment->rule || causes[i].loss.link != segment->link))
+        i++;
+    if (i == *count) {
+        causes[i] = (struct cause){{segment->rule, segment->link, segment->blocker, 0}, 0};
+        (*count)++;
+    }
+    causes[i].loss.lost_s += lost_s;
+    if (lost_s > causes[i].worst_s) {
+        causes[i].worst_s = lost_s;
+        causes[i].loss.blocker = segment->blocker;
+    }
+}
+
+uint32_t hop_timeline_losses(struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity)
+{
+    uint32_t segments = hop_timeline_segments(timeline, op, NULL, 0), count = 0;
+    struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
+    struct cause *causes = malloc(((size_t)segments + 1) * sizeof *causes);
+    uint32_t class = timeline->class_of[op];
+    if (list && causes) {
+        (void)hop_timeline_segments(timeline, op, list, segments);
+        for (uint32_t i = 0; i < segments; i++) {
+            double length = list[i].end_s - list[i].start_s;
+            if (list[i].rule == HOP_RULE_SOURCE_BUSY)
+                add_loss(causes, &count, &list[i], length);
+            else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY &&
+                     list[i].rate_Bps < timeline->classes[class].alone_Bps * (1 - 1e-9))
+                add_loss(causes, &count, &list[i], length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
+        }
+        for (uint32_t i = 1; i < count; i++) { /* largest first; equal ones as they came */
+            struct cause cause = causes[i];
+            uint32_t at = i;
+            for (; at > 0 && causes[at - 1].loss.lost_s < cause.loss.lost_s; at--)
+                causes[at] = causes[at - 1];
+            causes[at] = cause;
+        }
+        for (uint32_t i = 0; i < count && i < capacity; i++)
+            losses[i] = causes[i].loss;
+    }
+    free(list);
+    free(causes);
+    return count;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Compiling a schedule for a network: devices and routes are resolved, operations get their class (route), source engine and
+ * users, and a deadlock between dependencies and source queues is found before anything runs.
+ */
+#include "simulate/simulation.h"
+
+#include <stdio.h>
+
+static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column, struct hop_diag *diag,
+                                enum hop_status status)
+{
+    char place[192];
+    hop_diag_place(diag, "%s", hop_schedule_place(schedule, op, column, place, sizeof place));
+    return status;
+}
+
+static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, const struct hop_place *place, uint32_t *node,
+                               struct hop_diag *diag)
+{
+    const struct hop_topology *topology = s->timeline->topology;
+    uint32_t found = hop_topology_find(topology, place->device);
+    if (found != HOP_NONE && hop_node_is_device(hop_topology_node(topology, found)->kind)) {
+        *node = found;
+        return HOP_OK;
+    }
+    if (found == HOP_NONE)
+        hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(topology), place->device);
+    else
+        hop_fail(diag, HOP_ERR_INVALID, "'%s' is a %s, not a device", place->device,
+                 hop_node_kind_name(hop_topology_node(topology, found)->kind));
+    const char *near = hop_topology_nearest(topology, place->device);
+    if (near && found == HOP_NONE)
+        hop_diag_expect(diag, "'%s'? `hopcast topology` shows all devices", near);
+    else
+        hop_diag_expect(diag, "a device, such as gpu0; `hopcast topology` shows them");
+    return at_place(s->timeline->schedule, op, place->column, diag, HOP_ERR_NOT_FOUND);
+}
+
+/* How many transfers the source engine sends at once over its first link's family; 0: no limit. */
+static uint32_t engine_limit(const struct hop_simulation *s, const struct hop_route *way)
+{
+    const struct hop_topology *topology = s->timeline->topology;
+    const struct hop_node *node = hop_topology_node(topology, way->from);
+    if (s->options.sources_unlimited || hop_topology_link(topology, way->links[0] / 2)->kind != HOP_LINK_PCIE)
+        return 0;
+    if (node->engines != HOP_ENGINES_DEFAULT)
+        return (uint32_t)node->engines;
+    return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA;
+}
+
+/* Finds each copy's route; class_of holds the router's index until make_classes numbers the ones in use. */
+static enum hop_status find_routes(struct hop_simulation *s, struct hop_diag *diag)
+{
+    struct hop_timeline *t = s->timeline;
+    struct hop_router *router = hop_network_router(s->network);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_op *op = hop_schedule_op(t->schedule, i);
+        uint32_t from, to;
+        enum hop_status status = resolve(s, i, &op->from, &from, diag);
+        if (status == HOP_OK && op->kind == HOP_OP_COPY)
+            status = resolve(s, i, &op->to, &to, diag);
+        if (status != HOP_OK)
+            return status;
+        t->class_of[i] = HOP_NONE;
+        if (op->kind != HOP_OP_COPY)
+            continue;
+        status = hop_router_find(router, from, to, &t->class_of[i], diag);
+        if (status != HOP_OK)
+            return at_place(t->schedule, i, op->to.column, diag, status);
+    }
+    return HOP_OK;
+}
+
+static int by_route(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Numbers the routes in use, ascending, and asks what a transfer gets alone on each. */
+static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *diag)
+{
+    struct hop_timeline *t = s->timeline;
+    uint32_t copies = 0, distinct = 0;
+    uint32_t *used = malloc(((size_t)s->count + 1) * sizeof *used);
+    enum hop_status status = used ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t i = 0; used && i < s->count; i++) {
+        if (t->class_of[i] != HOP_NONE)
+            used[copies++] = t->class_of[i];
+    }
+    if (used)
+        qsort(used, copies, sizeof *used, by_route);
+    for (uint32_t i = 0; used && i < copies; i++) {
+        if (i == 0 || used[i] != used[distinct - 1])
+            used[distinct++] = used[i];
+    }
+    t->classes = calloc((size_t)distinct + 1, sizeof *t->classes);
+    if (!t->classes && used)
+        status = hop_fail_memory(diag);
+    t->class_count = distinct;
+    for (uint32_t c = 0; status == HOP_OK && c < distinct; c++) {
+        struct hop_flow flow = {used[c], 1};
+        const struct hop_share *share;
+        status = hop_network_rates(s->network, &flow, 1, &share, diag);
+        if (status == HOP_OK)
+            t->classes[c] = (struct hop_class){used[c], share->rate_Bps,
+                                               hop_router_route(hop_network_router(s->network), used[c])};
+    }
+    for (uint32_t i = 0; status == HOP_OK && i < s->count; i++) {
+        uint32_t low = 0, high = distinct;
+        while (t->class_of[i] != HOP_NONE && low + 1 < high) {
+            uint32_t middle = low + (high - low) / 2;
+            *(used[middle] <= t->class_of[i] ? &low : &high) = middle;
+        }
+        if (t->class_of[i] != HOP_NONE)
+            t->class_of[i] = low;
+    }
+    free(used);
+    return status;
+}
+
+/* One engine a limited source, in order of first use; queues in schedule order. */
+static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *diag)
+{
+    struct hop_timeline *t = s->timeline;
+    uint32_t nodes = hop_topology_node_count(t->topology);
+    uint32_t *engine_of = malloc(((size_t)nodes + 1) * sizeof *engine_of);
+    s->engines = calloc((size_t)nodes + 1, sizeof *s->engines);
+    s->queue = malloc(((size_t)s->count + 1) * sizeof *s->queue);
+    if (!engine_of || !s->engines || !s->queue) {
+        free(engine_of);
+        return hop_fail_memory(diag);
+    }
+    memset(engine_of, 0xff, ((size_t)nodes + 1) * sizeof *engine_of);
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->tasks[i].engine = HOP_NONE;
+        if (t->class_of[i] == HOP_NONE)
+            continue;
+        const struct hop_route *way = t->classes[t->class_of[i]].way;
+        uint32_t limit = engine_limit(s, way);
+        if (limit == 0)
+            continue;
+        if (engine_of[way->from] == HOP_NONE) {
+            engine_of[way->from] = s->engine_count;
+            s->engines[s->engine_count++] = (struct hop_engine){.node = way->from, .limit = limit};
+        }
+        s->tasks[i].engine = engine_of[way->from];
+        s->tasks[i].position = s->engines[engine_of[way->from]].count++;
+    }
+    uint32_t start = 0;
+    for (uint32_t e = 0; e < s->engine_count; e++) {
+        s->engines[e].first = start;
+        start += s->engines[e].count;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->tasks[i].engine != HOP_NONE)
+            s->queue[s->engines[s->tasks[i].engine].first + s->tasks[i].position] = i;
+    }
+    free(engine_of);
+    return HOP_OK;
+}
+
+/* Who waits for whose end and whose start, as lists per operation. */
+static enum hop_status make_users(struct hop_simulation *s, struct hop_diag *diag)
+{
+    const struct hop_schedule *schedule = s->timeline->schedule;
+    uint64_t ends = 0, starts = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        ends += hop_schedule_op(schedule, i)->after_count;
+        starts += hop_schedule_op(schedule, i)->after_start_count;
+    }
+    if (ends > UINT32_MAX / 2 || starts > UINT32_MAX / 2)
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than 2^31 dependencies");
+    s->users = malloc((ends + 1) * sizeof *s->users);
+    s->start_users = malloc((starts + 1) * sizeof *s->start_users);
+    if (!s->users || !s->start_users)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        for (uint32_t d = 0; d < op->after_count; d++)
+            s->tasks[op->after[d]].first_user++;
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            s->tasks[op->after_start[d]].first_start_user++;
+    }
+    uint32_t end = 0, start = 0;
+    for (uint32_t i = 0; i <= s->count; i++) { /* counts become ends of lists; filling moves them to their starts */
+        end += s->tasks[i].first_user;
+        start += s->tasks[i].first_start_user;
+        s->tasks[i].first_user = end;
+        s->tasks[i].first_start_user = start;
+    }
+    for (uint32_t i = s->count; i-- > 0;) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        for (uint32_t d = 0; d < op->after_count; d++)
+            s->users[--s->tasks[op->after[d]].first_user] = i;
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            s->start_users[--s->tasks[op->after_start[d]].first_start_user] = i;
+    }
+    return HOP_OK;
+}
+
+/* ---- deadlocks ---- */
+
+/* The i-th operation that op waits for: its dependencies, then the one before it in its engine's queue; HOP_NONE past the last. */
+static uint32_t waits_for(const struct hop_simulation *s, uint32_t op, uint32_t i, bool *queued)
+{
+    const struct hop_op *what = hop_schedule_op(s->timeline->schedule, op);
+    const struct hop_task *task = &s->tasks[op];
+    *queued = false;
+    if (i < what->after_count)
+        return what->after[i];
+    i -= what->after_count;
+    if (i < what->after_start_count)
+        return what->after_start[i];
+    *queued = true;
+    if (i > what->after_start_count || task->engine == HOP_NONE || task->position == 0 || i != what->after_start_count)
+        return HOP_NONE;
+    return s->queue[s->engines[task->engine].first + task->position - 1];
+}
+
+static enum hop_status name_deadlock(const struct hop_simulation *s, const uint32_t *blocked, uint32_t *mark,
+                                     struct hop_diag *diag)
+{
+    const struct hop_schedule *schedule = s->timeline->schedule;
+    uint32_t at = 0;
+    bool queued;
+    while (!blocked[at])
+        at++;
+    memset(mark, 0, s->count * sizeof *mark);
+    char text[384];
+    size_t length = 0;
+    for (unsigned lap = 0; lap < 2; lap++) { /* the first lap finds the cycle, the second names it */
+        uint32_t start = at, shown = 0;
+        do {
+            mark[at] = lap + 1;
+            uint32_t i = 0, other;
+            do
+                other = waits_for(s, at, i++, &queued);
+            while (!blocked[other]);
+            if (lap == 1 && shown++ < 10 && length < sizeof text - 80)
+                length += (size_t)snprintf(text + length, sizeof text - length, "%s%.24s %s %.24s", shown > 1 ? ", " : "",
+                                           hop_schedule_op(schedule, at)->name, queued ? "is queued behind" : "waits for",
+                                           hop_schedule_op(schedule, other)->name);
+            at = other;
+        } while (lap == 0 ? mark[at] == 0 : at != start);
+    }
+    hop_fail(diag, HOP_ERR_DEADLOCK, "deadlock: %s", text);
+    hop_diag_expect(diag, "each source's transfers in an order that their dependencies allow (or the line `queue ready`)");
+    return at_place(schedule, at, 0, diag, HOP_ERR_DEADLOCK);
+}
+
+/* Strict queues and dependencies together must leave an order. */
+static enum hop_status check_deadlock(const struct hop_simulation *s, struct hop_diag *diag)
+{
+    bool any = false, queued;
+    for (uint32_t i = 0; i < s->count && !any; i++)
+        any = s->tasks[i].blocked > 0;
+    if (s->queue_ready || !any)
+        return HOP_OK;
+    enum hop_status status = HOP_OK;
+    uint32_t *blocked = calloc((size_t)s->count + 1, sizeof *blocked), *todo = malloc(((size_t)s->count + 1) * sizeof *todo);
+    if (!blocked || !todo) {
+        status = hop_fail_memory(diag);
+        goto done;
+    }
+    uint32_t tail = 0, head = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        while (waits_for(s, i, blocked[i], &queued) != HOP_NONE)
+            blocked[i]++;
+        if (!blocked[i])
+            todo[tail++] = i;
+    }
+    while (head < tail) {
+        uint32_t op = todo[head++];
+        const struct hop_task *task = &s->tasks[op];
+        for (uint32_t u = task->first_user; u < task[1].first_user; u++) {
+            if (--blocked[s->users[u]] == 0)
+                todo[tail++] = s->users[u];
+        }
+        for (uint32_t u = task->first_start_user; u < task[1].first_start_user; u++) {
+            if (--blocked[s->start_users[u]] == 0)
+                todo[tail++] = s->start_users[u];
+        }
+        if (task->engine != HOP_NONE && task->position + 1 < s->engines[task->engine].count) {
+            uint32_t behind = s->queue[s->engines[task->engine].first + task->position + 1];
+            if (--blocked[behind] == 0)
+                todo[tail++] = behind;
+        }
+    }
+    if (tail < s->count)
+        status = name_deadlock(s, blocked, todo, diag);
+done:
+    free(blocked);
+    free(todo);
+    return status;
+}
+
+/* ---- all together ---- */
+
+static void make_tasks(struct hop_simulation *s)
+{
+    struct hop_timeline *t = s->timeline;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_op *op = hop_schedule_op(t->schedule, i);
+        struct hop_task *task = &s->tasks[i];
+        task->kind = op->kind;
+        task->class_index = t->class_of[i];
+        task->bytes = (double)op->bytes;
+        task->at_s = op->at_s;
+        task->latency_s = op->kind == HOP_OP_COPY ? t->classes[t->class_of[i]].way->latency_s : hop_timeline_alone_s(t, i);
+        task->blocked = op->after_count + op->after_start_count + (op->at_s > 0);
+    }
+}
+
+static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    bool needed = false;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule) && !needed; i++)
+        needed = hop_schedule_op(schedule, i)->via != HOP_VIA_P2P;
+    s->timeline->original = s->timeline->schedule = schedule;
+    if (!needed)
+        return HOP_OK;
+    enum hop_status status = hop_schedule_lower(schedule, s->timeline->topology, &s->timeline->lowered, diag);
+    if (status == HOP_OK)
+        s->timeline->schedule = s->timeline->lowered;
+    return status;
+}
+
+static bool allocate_run(struct hop_simulation *s)
+{
+    size_t count = (size_t)s->count + 1, classes = (size_t)s->timeline->class_count + 1, engines = (size_t)s->engine_count + 1;
+    s->blocked = malloc(count * sizeof *s->blocked);
+    s->met = malloc(count * sizeof *s->met);
+    s->done = malloc(count * sizeof *s->done);
+    s->timers = malloc(2 * count * sizeof *s->timers);
+    s->heap = malloc(count * sizeof *s->heap);
+    s->ready = malloc(count * sizeof *s->ready);
+    s->next = malloc(engines * sizeof *s->next);
+    s->busy = malloc(engines * sizeof *s->busy);
+    s->ready_count = malloc(engines * sizeof *s->ready_count);
+    s->freed_by = malloc(engines * sizeof *s->freed_by);
+    s->lanes = calloc(classes, sizeof *s->lanes);
+    s->flows = malloc(classes * sizeof *s->flows);
+    s->active = malloc(classes * sizeof *s->active);
+    s->closing = malloc(classes * sizeof *s->closing);
+    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->next || !s->busy || !s->ready_count ||
+        !s->freed_by || !s->lanes || !s->flows || !s->active || !s->closing)
+        return false;
+    for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
+        if (s->timeline->class_of[i] != HOP_NONE)
+            s->lanes[s->timeline->class_of[i]].count++;
+    }
+    uint32_t start = 0;
+    for (uint32_t c = 0; c < s->timeline->class_count; c++) {
+        s->lanes[c].heap = start;
+        start += s->lanes[c].count;
+    }
+    return true;
+}
+
+enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    struct hop_timeline *t = s->timeline;
+    t->topology = hop_network_topology(s->network);
+    t->network = s->network;
+    t->detail = s->options.detail;
+    t->reduce_rate = hop_topology_parameter(t->topology, "reduce_rate")->value;
+    enum hop_status status = lower(s, schedule, diag);
+    if (status != HOP_OK)
+        return status;
+    s->count = hop_schedule_count(t->schedule);
+    s->queue_ready = hop_schedule_queue_ready(t->schedule);
+    s->tasks = calloc((size_t)s->count + 2, sizeof *s->tasks);
+    t->class_of = malloc(((size_t)s->count + 1) * sizeof *t->class_of);
+    t->times = calloc((size_t)s->count + 1, sizeof *t->times);
+    if (!s->tasks || !t->class_of || !t->times)
+        return hop_fail_memory(diag);
+    status = find_routes(s, diag);
+    if (status == HOP_OK)
+        status = make_classes(s, diag);
+    if (status == HOP_OK)
+        status = make_engines(s, diag);
+    if (status == HOP_OK)
+        status = make_users(s, diag);
+    if (status != HOP_OK)
+        return status;
+    make_tasks(s);
+    status = check_deadlock(s, diag);
+    return status != HOP_OK || allocate_run(s) ? status : hop_fail_memory(diag);
+}

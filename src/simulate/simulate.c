@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The event loop.
+ *
+ *     dependencies met, earliest start reached  ->  ready  ->  source engine takes it  ->  latency  ->  bytes move  ->  end
+ *
+ * Between events all rates are constant. At each event: transfers and timers that are due end, their users and the engines
+ * they free start others, and when the active set changed the network is asked for new rates.
+ *
+ * Ties: operations that end together leave together; what becomes ready at one instant starts in schedule order where a queue
+ * decides. A transfer has ended when less than 1e-9 of its bytes are left, which is what "together" means.
+ */
+#include "simulate/simulation.h"
+
+#include <math.h>
+
+#define TOGETHER 1e-9
+enum { PROGRESS_EVENTS = 4096 };
+
+/* ---- timers: a binary heap by time, then operation ---- */
+
+static bool sooner(const struct hop_timer *a, const struct hop_timer *b)
+{
+    return a->time_s != b->time_s ? a->time_s < b->time_s : a->op < b->op;
+}
+
+static void push_timer(struct hop_simulation *s, double time_s, uint32_t op, enum hop_timer_kind kind)
+{
+    struct hop_timer timer = {time_s, op, kind};
+    uint32_t i = s->timer_count++;
+    for (; i > 0 && sooner(&timer, &s->timers[(i - 1) / 2]); i = (i - 1) / 2)
+        s->timers[i] = s->timers[(i - 1) / 2];
+    s->timers[i] = timer;
+}
+
+static struct hop_timer pop_timer(struct hop_simulation *s)
+{
+    struct hop_timer top = s->timers[0], last = s->timers[--s->timer_count];
+    uint32_t i = 0;
+    for (uint32_t child = 1; child < s->timer_count; child = 2 * i + 1) {
+        if (child + 1 < s->timer_count && sooner(&s->timers[child + 1], &s->timers[child]))
+            child++;
+        if (!sooner(&s->timers[child], &last))
+            break;
+        s->timers[i] = s->timers[child];
+        i = child;
+    }
+    s->timers[i] = last;
+    return top;
+}
+
+/* ---- lanes: the transfers on one route by when they will be served, then operation ---- */
+
+static bool before(const struct hop_finish *a, const struct hop_finish *b)
+{
+    return a->key != b->key ? a->key < b->key : a->op < b->op;
+}
+
+static void push_finish(struct hop_finish *heap, uint32_t count, struct hop_finish finish)
+{
+    uint32_t i = count;
+    for (; i > 0 && before(&finish, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = finish;
+}
+
+static void pop_finish(struct hop_finish *heap, uint32_t count)
+{
+    struct hop_finish last = heap[count - 1];
+    uint32_t i = 0, left = count - 1;
+    for (uint32_t child = 1; child < left; child = 2 * i + 1) {
+        if (child + 1 < left && before(&heap[child + 1], &heap[child]))
+            child++;
+        if (!before(&heap[child], &last))
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+}
+
+/* The place of a class in the ascending list of active ones. */
+static uint32_t place_of(const struct hop_simulation *s, uint32_t class)
+{
+    uint32_t low = 0, high = s->active_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (s->active[middle] < class)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void enter_lane(struct hop_simulation *s, uint32_t op)
+{
+    uint32_t class = s->tasks[op].class_index, place = place_of(s, class);
+    struct hop_lane *lane = &s->lanes[class];
+    bool listed = place < s->active_count && s->active[place] == class; /* perhaps idle, and not dropped yet */
+    if (!listed) {
+        uint32_t behind = s->active_count - place;
+        memmove(&s->active[place + 1], &s->active[place], behind * sizeof *s->active);
+        memmove(&s->flows[place + 1], &s->flows[place], behind * sizeof *s->flows);
+        s->active[place] = class;
+        s->flows[place] = (struct hop_flow){s->timeline->classes[class].route, 0};
+        s->active_count++;
+    }
+    if (lane->count == 0)
+        lane->served = 0;
+    push_finish(s->heap + lane->heap, lane->count++, (struct hop_finish){lane->served + s->tasks[op].bytes, op});
+    s->flows[place].count++;
+    s->changed = true;
+}
+
+/* The first transfer of the place-th active class leaves; returns it. */
+static uint32_t leave_lane(struct hop_simulation *s, uint32_t place)
+{
+    uint32_t class = s->active[place];
+    struct hop_lane *lane = &s->lanes[class];
+    uint32_t op = s->heap[lane->heap].op;
+    pop_finish(s->heap + lane->heap, lane->count--);
+    s->flows[place].count--;
+    s->changed = true;
+    return op;
+}
+
+static void drop_idle_classes(struct hop_simulation *s)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->active_count; i++) {
+        uint32_t class = s->active[i];
+        if (s->lanes[class].count == 0) {
+            if (s->lanes[class].open != HOP_NONE && !s->lanes[class].closing) {
+                s->lanes[class].closing = true;
+                s->closing[s->closing_count++] = class;
+            }
+            continue;
+        }
+        s->active[kept] = class;
+        s->flows[kept++] = s->flows[i];
+    }
+    s->active_count = kept;
+}
+
+/* ---- starting and ending operations ---- */
+
+static void unblock(struct hop_simulation *s, uint32_t op)
+{
+    if (--s->blocked[op] == 0)
+        s->met[s->met_count++] = op;
+}
+
+static void finish_op(struct hop_simulation *s, uint32_t op)
+{
+    s->timeline->times[op].span.end_s = s->now;
+    s->ended++;
+    s->done[s->done_count++] = op;
+}
+
+static void begin_flow(struct hop_simulation *s, uint32_t op)
+{
+    s->timeline->times[op].flow_s = s->now;
+    if (s->tasks[op].bytes > 0)
+        enter_lane(s, op);
+    else
+        finish_op(s, op);
+}
+
+static void start_op(struct hop_simulation *s, uint32_t op)
+{
+    const struct hop_task *task = &s->tasks[op];
+    s->timeline->times[op].span.start_s = s->now;
+    if (task->kind == HOP_OP_COPY && task->latency_s == 0)
+        begin_flow(s, op);
+    else
+        push_timer(s, s->now + task->latency_s, op, task->kind == HOP_OP_COPY ? HOP_TIMER_FLOW : HOP_TIMER_END);
+    for (uint32_t u = task->first_start_user; u < task[1].first_start_user; u++)
+        unblock(s, s->start_users[u]);
+}
+
+/* The engine takes what it can: in strict order only its head, else the first ready ones. */
+static void serve_engine(struct hop_simulation *s, uint32_t engine)
+{
+    const struct hop_engine *e = &s->engines[engine];
+    while (s->busy[engine] < e->limit) {
+        uint32_t op;
+        if (s->queue_ready) {
+            if (s->ready_count[engine] == 0)
+                return;
+            uint32_t *heap = s->ready + e->first, position = heap[0], last = heap[--s->ready_count[engine]], i = 0;
+            for (uint32_t child = 1; child < s->ready_count[engine]; child = 2 * i + 1) {
+                if (child + 1 < s->ready_count[engine] && heap[child + 1] < heap[child])
+                    child++;
+                if (heap[child] >= last)
+                    break;
+                heap[i] = heap[child];
+                i = child;
+            }
+            heap[i] = last;
+            op = s->queue[e->first + position];
+        } else {
+            if (s->next[engine] == e->count || s->blocked[s->queue[e->first + s->next[engine]]] > 0)
+                return;
+            op = s->queue[e->first + s->next[engine]++];
+        }
+        s->busy[engine]++;
+        s->timeline->times[op].waited_for = s->freed_by[engine];
+        start_op(s, op);
+    }
+}
+
+static void make_ready(struct hop_simulation *s, uint32_t op)
+{
+    const struct hop_task *task = &s->tasks[op];
+    s->timeline->times[op].span.ready_s = s->now;
+    if (task->engine == HOP_NONE) {
+        s->timeline->times[op].waited_for = HOP_NONE;
+        start_op(s, op);
+        return;
+    }
+    if (s->queue_ready) {
+        uint32_t *heap = s->ready + s->engines[task->engine].first, i = s->ready_count[task->engine]++;
+        for (; i > 0 && task->position < heap[(i - 1) / 2]; i = (i - 1) / 2)
+            heap[i] = heap[(i - 1) / 2];
+        heap[i] = task->position;
+    }
+    serve_engine(s, task->engine);
+}
+
+/* Tells everyone who waited for what has ended, and starts what can start; what ends or starts thereby is told in turn. */
+static void settle(struct hop_simulation *s)
+{
+    uint32_t met = 0, done = 0;
+    while (met < s->met_count || done < s->done_count) {
+        while (met < s->met_count)
+            make_ready(s, s->met[met++]);
+        if (done == s->done_count)
+            continue;
+        uint32_t op = s->done[done++];
+        const struct hop_task *task = &s->tasks[op];
+        for (uint32_t u = task->first_user; u < task[1].first_user; u++)
+            unblock(s, s->users[u]);
+        if (task->engine != HOP_NONE) {
+            s->busy[task->engine]--;
+            s->freed_by[task->engine] = op;
+            serve_engine(s, task->engine);
+        }
+    }
+    s->met_count = s->done_count = 0;
+}
+
+static void fire_timers(struct hop_simulation *s)
+{
+    while (s->timer_count && s->timers[0].time_s <= s->now) {
+        struct hop_timer timer = pop_timer(s);
+        if (timer.kind == HOP_TIMER_AT)
+            unblock(s, timer.op);
+        else if (timer.kind == HOP_TIMER_FLOW)
+            begin_flow(s, timer.op);
+        else
+            finish_op(s, timer.op);
+    }
+}
+
+/* ---- recording ---- */
+
+static void close_record(struct hop_simulation *s, struct hop_lane *lane)
+{
+    struct hop_timeline *t = s->timeline;
+    if (lane->open != HOP_NONE)
+        t->log[lane->open].end_s = s->now;
+    lane->open = HOP_NONE;
+}
+
+/* After new rates: records that no longer hold are closed, others opened. false: out of memory. */
+static bool record(struct hop_simulation *s, const struct hop_share *shares)
+{
+    struct hop_timeline *t = s->timeline;
+    for (uint32_t i = 0; i < s->closing_count; i++) {
+        struct hop_lane *lane = &s->lanes[s->closing[i]];
+        lane->closing = false;
+        if (lane->count == 0)
+            close_record(s, lane);
+    }
+    s->closing_count = 0;
+    for (uint32_t i = 0; i < s->active_count; i++) {
+        struct hop_lane *lane = &s->lanes[s->active[i]];
+        const struct hop_share *share = &shares[i];
+        uint32_t blocker = share->blocker == HOP_NONE ? HOP_NONE : s->heap[s->lanes[s->active[share->blocker]].heap].op;
+        if (lane->open != HOP_NONE) {
+            const struct hop_record *open = &t->log[lane->open];
+            if (open->rate_Bps == share->rate_Bps && open->rule == share->rule && open->link == share->link &&
+                open->blocker == blocker && open->count == lane->count)
+                continue;
+        }
+        close_record(s, lane);
+        if (!hop_grow(&t->log, &t->log_capacity, t->log_count + 1, sizeof *t->log))
+            return false;
+        lane->open = t->log_count;
+        t->log[t->log_count++] = (struct hop_record){s->active[i], lane->count,  s->now,     s->now,
+                                                     share->rate_Bps, share->rule, share->link, blocker};
+    }
+    return true;
+}
+
+/* ---- the loop ---- */
+
+static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *diag)
+{
+    const struct hop_share *shares = NULL;
+    drop_idle_classes(s);
+    s->changed = false;
+    if (s->active_count) {
+        enum hop_status status = hop_network_rates(s->network, s->flows, s->active_count, &shares, diag);
+        if (status != HOP_OK)
+            return status;
+        for (uint32_t i = 0; i < s->active_count; i++)
+            s->lanes[s->active[i]].rate = shares[i].rate_Bps;
+    }
+    return s->options.detail < HOP_DETAIL_SEGMENTS || record(s, shares) ? HOP_OK : hop_fail_memory(diag);
+}
+
+/* Moves to the next event; false: there is none. */
+static bool advance(struct hop_simulation *s)
+{
+    double step = INFINITY;
+    uint32_t first = HOP_NONE;
+    for (uint32_t i = 0; i < s->active_count; i++) {
+        const struct hop_lane *lane = &s->lanes[s->active[i]];
+        double left = (s->heap[lane->heap].key - lane->served) / lane->rate;
+        if (left < step) {
+            step = left;
+            first = i;
+        }
+    }
+    if (s->timer_count && s->timers[0].time_s - s->now <= step) {
+        step = s->timers[0].time_s - s->now;
+        first = HOP_NONE;
+        s->now = s->timers[0].time_s;
+    } else if (first != HOP_NONE) {
+        s->now += step;
+    } else {
+        return false;
+    }
+    for (uint32_t i = 0; i < s->active_count; i++) {
+        struct hop_lane *lane = &s->lanes[s->active[i]];
+        lane->served = i == first ? s->heap[lane->heap].key : lane->served + lane->rate * step;
+        while (lane->count) {
+            const struct hop_finish *top = &s->heap[lane->heap];
+            if (top->key - lane->served > TOGETHER * s->tasks[top->op].bytes)
+                break;
+            finish_op(s, leave_lane(s, i));
+        }
+    }
+    return true;
+}
+
+static void reset(struct hop_simulation *s)
+{
+    s->now = 0;
+    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->closing_count = 0;
+    s->changed = false;
+    s->timeline->events = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->blocked[i] = s->tasks[i].blocked;
+    for (uint32_t e = 0; e < s->engine_count; e++) {
+        s->next[e] = s->busy[e] = s->ready_count[e] = 0;
+        s->freed_by[e] = HOP_NONE;
+    }
+    for (uint32_t c = 0; c < s->timeline->class_count; c++) {
+        s->lanes[c].count = 0;
+        s->lanes[c].open = HOP_NONE;
+        s->lanes[c].closing = false;
+    }
+    if (s->options.detail == HOP_DETAIL_SEGMENTS)
+        hop_timeline_forget(s->timeline);
+}
+
+/* What waits for nothing starts, engine by engine in schedule order. */
+static void begin(struct hop_simulation *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->tasks[i].at_s > 0)
+            push_timer(s, s->tasks[i].at_s, i, HOP_TIMER_AT);
+        else if (s->tasks[i].blocked == 0)
+            make_ready(s, i);
+    }
+    settle(s);
+}
+
+enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s, struct hop_diag *diag)
+{
+    reset(s);
+    begin(s);
+    for (;;) {
+        if (s->changed) {
+            enum hop_status status = update_rates(s, diag);
+            if (status != HOP_OK)
+                return status;
+        }
+        if (!advance(s))
+            break;
+        do {
+            fire_timers(s);
+            settle(s);
+        } while (s->timer_count && s->timers[0].time_s <= s->now);
+        if (++s->timeline->events % PROGRESS_EVENTS == 0 && s->options.progress)
+            s->options.progress((double)s->ended / s->count, s->options.context);
+    }
+    if (s->ended < s->count)
+        return hop_fail(diag, HOP_ERR_DEADLOCK, "%u operations cannot go on", s->count - s->ended);
+    s->timeline->makespan_s = s->now;
+    *makespan_s = s->now;
+    return HOP_OK;
+}
+
+struct hop_timeline *hop_simulation_timeline(struct hop_simulation *simulation)
+{
+    return simulation->timeline;
+}
+
+enum hop_status hop_simulation_create(struct hop_network *network, const struct hop_schedule *schedule,
+                                      const struct hop_simulate_options *options, struct hop_simulation **simulation,
+                                      struct hop_diag *diag)
+{
+    struct hop_simulation *made = calloc(1, sizeof *made);
+    if (!made)
+        return hop_fail_memory(diag);
+    made->network = network;
+    made->options = options ? *options : (struct hop_simulate_options){.detail = HOP_DETAIL_SEGMENTS};
+    made->timeline = calloc(1, sizeof *made->timeline);
+    enum hop_status status = made->timeline ? hop_simulation_prepare(made, schedule, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        *simulation = made;
+    else
+        hop_simulation_destroy(made);
+    return status;
+}
+
+void hop_simulation_destroy(struct hop_simulation *s)
+{
+    if (!s)
+        return;
+    hop_timeline_destroy(s->timeline);
+    free(s->tasks);
+    free(s->users);
+    free(s->start_users);
+    free(s->engines);
+    free(s->queue);
+    free(s->blocked);
+    free(s->met);
+    free(s->done);
+    free(s->timers);
+    free(s->heap);
+    free(s->ready);
+    free(s->next);
+    free(s->busy);
+    free(s->ready_count);
+    free(s->freed_by);
+    free(s->lanes);
+    free(s->flows);
+    free(s->active);
+    free(s->closing);
+    free(s);
+}
+
+enum hop_status hop_simulate(struct hop_network *network, const struct hop_schedule *schedule,
+                             const struct hop_simulate_options *options, struct hop_timeline **timeline,
+                             struct hop_diag *diag)
+{
+    struct hop_simulation *simulation;
+    double makespan_s;
+    enum hop_status status = hop_simulation_create(network, schedule, options, &simulation, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_simulation_run(simulation, &makespan_s, diag);
+    if (status == HOP_OK) {
+        *timeline = simulation->timeline;
+        simulation->timeline = NULL;
+    }
+    hop_simulation_destroy(simulation);
+    return status;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the simulate room: a schedule compiled for a network, and the state of a run. prepare.c compiles, simulate.c runs.
+ */
+#ifndef HOP_SIMULATION_INTERNAL_H
+#define HOP_SIMULATION_INTERNAL_H
+
+#include "hopcast/simulate.h"
+#include "simulate/timeline.h"
+
+/* An operation, compiled. */
+struct hop_task {
+    enum hop_op_kind kind;
+    uint32_t class_index;       /* copies */
+    uint32_t engine;            /* HOP_NONE: none holds it */
+    uint32_t position;          /* in its engine's queue */
+    double bytes;
+    double latency_s;           /* copies: of the route; others: the duration */
+    double at_s;
+    uint32_t blocked;           /* dependencies, plus one for an earliest start */
+    uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next task's */
+};
+
+/* A source engine and its queue, queue[first .. first + count). */
+struct hop_engine {
+    uint32_t node, limit;
+    uint32_t first, count;
+};
+
+/* A route in use, during a run: served bytes of each of its transfers since it was last idle, and the transfers by what they
+ * will have been served when they end (a heap). */
+struct hop_lane {
+    double served, rate;
+    uint32_t heap, count;       /* heap[heap .. heap + count) */
+    uint32_t open;              /* record in the log, HOP_NONE: none */
+    bool closing;
+};
+struct hop_finish {
+    double key;
+    uint32_t op;
+};
+
+enum hop_timer_kind { HOP_TIMER_AT, HOP_TIMER_FLOW, HOP_TIMER_END };
+struct hop_timer {
+    double time_s;
+    uint32_t op;
+    enum hop_timer_kind kind;
+};
+
+struct hop_simulation {
+    struct hop_network *network;
+    struct hop_simulate_options options;
+    struct hop_timeline *timeline;
+
+    /* compiled */
+    uint32_t count;
+    bool queue_ready;
+    struct hop_task *tasks;         /* count + 1 of them: the last one ends the lists of users */
+    uint32_t *users, *start_users;
+    struct hop_engine *engines;
+    uint32_t engine_count;
+    uint32_t *queue;                /* operations by engine, in schedule order */
+
+    /* a run */
+    double now;
+    uint32_t ended;
+    uint32_t *blocked;              /* per operation */
+    uint32_t *next, *busy;          /* per engine: position of the head, transfers under way */
+    uint32_t *ready, *ready_count;  /* queue ready: per engine a heap of positions, at its queue's place */
+    uint32_t *freed_by;             /* per engine: the operation that ended there last */
+    struct hop_lane *lanes;         /* per class */
+    struct hop_finish *heap;
+    struct hop_flow *flows;         /* active classes, ascending, as the network takes them */
+    uint32_t *active;
+    uint32_t active_count;
+    bool changed;                   /* the active set */
+    uint32_t *closing, closing_count; /* classes that fell idle since the last rates */
+    struct hop_timer *timers;
+    uint32_t timer_count;
+    uint32_t *met, met_count;       /* operations whose dependencies are met and that are to be made ready */
+    uint32_t *done, done_count;     /* operations that ended and whose users are to be told */
+};
+
+enum hop_status hop_simulation_prepare(struct hop_simulation *simulation, const struct hop_schedule *schedule,
+                                       struct hop_diag *diag);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the simulate room: what a timeline holds.
+ *
+ * Transfers on one route move alike, so rates are recorded per route in use (a class), not per transfer:
+ *
+ *     log:   class 3  [0, 36.1 ms) 3.7 GB/s head-of-line     class 5  [0, 36.1 ms) ...    class 3  [36.1, 65 ms) ...
+ *     span:  transfer c: class 3, ready 0, start 0, flows from 0, ends 65 ms
+ *
+ * A transfer's segments are its class's records between its start and its end.
+ */
+#ifndef HOP_TIMELINE_INTERNAL_H
+#define HOP_TIMELINE_INTERNAL_H
+
+#include "base/base.h"
+#include "hopcast/timeline.h"
+
+struct hop_record {
+    uint32_t class_index;
+    uint32_t count;         /* transfers that move */
+    double start_s, end_s;
+    double rate_Bps;
+    enum hop_rule rule;
+    uint32_t link, blocker; /* directed link, operation; HOP_NONE: none */
+};
+
+struct hop_class {
+    uint32_t route;             /* of the network's router */
+    double alone_Bps;           /* rate with the network to itself */
+    const struct hop_route *way;
+};
+
+struct hop_op_times {
+    struct hop_span span;
+    double flow_s;          /* copies: when bytes begin to move */
+    uint32_t waited_for;    /* the operation whose end let the source engine take it */
+};
+
+struct hop_timeline {
+    const struct hop_topology *topology;
+    const struct hop_network *network;
+    const struct hop_schedule *original, *schedule;
+    struct hop_schedule *lowered;   /* schedule, when it is the timeline's own */
+    enum hop_detail detail;
+    double makespan_s;
+    uint64_t events;
+    struct hop_op_times *times;     /* per operation */
+    uint32_t *class_of;             /* per operation, HOP_NONE: no copy */
+    struct hop_class *classes;
+    uint32_t class_count;
+    double reduce_rate;
+    struct hop_record *log;
+    uint32_t log_count, log_capacity;
+
+    /* derived when first asked for (timeline.c) */
+    bool indexed;
+    uint32_t *first_record;         /* per class, into records; class_count + 1 of them */
+    uint32_t *records;              /* indices into log, ascending in time */
+    double *bounds;                 /* ends of intervals: bounds[i] .. bounds[i + 1] */
+    uint32_t bound_count;
+    uint32_t *by_flow;              /* copies by the time at which their bytes begin to move */
+    uint32_t copies;
+    struct hop_link_use *use;       /* per directed link */
+    struct {
+        uint32_t interval, next;    /* next: into by_flow */
+        uint32_t *active, count;
+        uint32_t *record;           /* per class: position in records */
+    } cursor;
+};
+
+/* What a timeline holds of a run is dropped (timeline.c). */
+void hop_timeline_forget(struct hop_timeline *timeline);
+
+#endif
