@@ -99,14 +99,43 @@ static enum hop_status build_forest(struct hop_topology *topology, struct hop_di
         while (topology->upstream[at] != HOP_NONE) {
             at = topology->links[topology->upstream[at]].ends[1];
             if (++steps > 64) {
-                hop_fail(diag, steps > topology->node_count ? HOP_ERR_INVALID : HOP_ERR_LIMIT,
-                         "the way up from '%s' is longer than 64 links, or a cycle", topology->nodes[n].name);
+                hop_fail(diag, HOP_ERR_INVALID, "the way up from '%s' is longer than 64 links, or a cycle", topology->nodes[n].name);
                 hop_diag_expect(diag, "a PCIe tree of at most 64 levels");
                 return HOP_ERR_INVALID;
             }
         }
     }
     return HOP_OK;
+}
+
+/* No two links of one kind between the same two nodes: bonded links are one link with a count. */
+static enum hop_status check_repeats(const struct hop_topology *topology, struct hop_diag *diag)
+{
+    uint32_t nodes = topology->node_count;
+    struct seen {
+        uint32_t from, kinds;
+    } *seen = calloc((size_t)nodes + 1, sizeof *seen);
+    if (!seen)
+        return hop_fail_memory(diag);
+    enum hop_status status = HOP_OK;
+    for (uint32_t n = 0; n < nodes && status == HOP_OK; n++) {
+        for (uint32_t i = topology->first_link_of[n]; i < topology->first_link_of[n + 1]; i++) {
+            const struct hop_link *link = &topology->links[topology->links_of[i]];
+            uint32_t other = link->ends[link->ends[0] == n], bit = 1u << link->kind;
+            if (seen[other].from != n + 1)
+                seen[other] = (struct seen){n + 1, 0};
+            if (seen[other].kinds & bit) {
+                hop_fail(diag, HOP_ERR_INVALID, "two %s links join '%s' and '%s'", hop_link_kind_name(link->kind),
+                         topology->nodes[n].name, topology->nodes[other].name);
+                hop_diag_expect(diag, "one link, with a count if several are bonded");
+                status = HOP_ERR_INVALID;
+                break;
+            }
+            seen[other].kinds |= bit;
+        }
+    }
+    free(seen);
+    return status;
 }
 
 static uint32_t find_set(uint32_t *set, uint32_t i)
@@ -207,6 +236,8 @@ enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_di
     enum hop_status status = build_forest(topology, diag);
     if (status == HOP_OK)
         status = index_links(topology, diag);
+    if (status == HOP_OK)
+        status = check_repeats(topology, diag);
     if (status == HOP_OK)
         status = build_domains(topology, diag);
     if (status == HOP_OK)
