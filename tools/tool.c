@@ -36,6 +36,12 @@ int tool_fail(const struct hop_diag *diag)
     return TOOL_BAD;
 }
 
+int tool_out_of_memory(void)
+{
+    fprintf(stderr, "hopcast: out of memory\n");
+    return TOOL_BAD;
+}
+
 void tool_options_begin(void)
 {
     optind = 0; /* glibc: start over, also its internal state */
@@ -88,10 +94,8 @@ int tool_write(const char *path, const char *text)
     }
     size_t length = strlen(path) + 32;
     char *temporary = malloc(length);
-    if (!temporary) {
-        fprintf(stderr, "hopcast: out of memory\n");
-        return TOOL_BAD;
-    }
+    if (!temporary)
+        return tool_out_of_memory();
     (void)snprintf(temporary, length, "%s.%ld.tmp", path, (long)getpid());
     FILE *file = fopen(temporary, "wb");
     bool written = file && fputs(text, file) >= 0;

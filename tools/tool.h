@@ -30,6 +30,8 @@ int tool_help(const struct tool_command *command);
 int tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
 /* Prints a diagnostic to standard error; TOOL_BAD. */
 int tool_fail(const struct hop_diag *diag);
+/* Says so; TOOL_BAD. */
+int tool_out_of_memory(void);
 /* getopt_long with messages of our own: returns the option's value, -1 at the end, or '?' after having printed what is wrong.
  * Call tool_options_begin first. */
 void tool_options_begin(void);

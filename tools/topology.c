@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast topology: show, convert, check. */
+#include "tool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SET_LIMIT = 256 };
+
+static int list_machines(void)
+{
+    const char *name, *summary;
+    for (size_t i = 0; hop_topology_builtin(i, &name, &summary); i++)
+        printf("%-18s %s\n", name, summary);
+    return TOOL_OK;
+}
+
+static void print_parameters(const struct hop_topology *topology)
+{
+    printf("%-24s %-14s %-5s %s\n", "parameter", "value", "unit", "origin");
+    const struct hop_parameter *p;
+    for (size_t i = 0; (p = hop_topology_parameter_at(topology, i)); i++) {
+        printf("%-24s %-14.10g %-5s %s", p->name, p->value, p->unit, p->origin);
+        if (!isnan(p->uncertainty))
+            printf(" (+- %g)", p->uncertainty);
+        printf("\n");
+    }
+    printf("\n%-32s %-10s %12s %12s %12s  %s\n", "link", "kind", "-> GB/s", "<- GB/s", "latency us", "origin");
+    for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
+        const struct hop_link *link = hop_topology_link(topology, i);
+        char name[160];
+        printf("%-32s %-10s %12.4f %12.4f %12.3f  %s\n", hop_topology_link_name(topology, 2 * i, name, sizeof name),
+               hop_link_kind_name(link->kind), link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9, link->latency_s * 1e6,
+               link->origin);
+    }
+    bool header = false;
+    for (uint32_t i = 0; i < hop_topology_node_count(topology); i++) {
+        const struct hop_node *node = hop_topology_node(topology, i);
+        bool engines = node->engines != HOP_ENGINES_DEFAULT, tau = !isnan(node->tau);
+        if (!engines && !tau)
+            continue;
+        if (!header)
+            printf("\n%-32s %s\n", "node", "set");
+        header = true;
+        printf("%-32s", node->name);
+        if (engines && node->engines == HOP_ENGINES_UNLIMITED)
+            printf(" engines unlimited");
+        else if (engines)
+            printf(" engines %d", node->engines);
+        if (tau)
+            printf(" tau %g", node->tau);
+        printf("\n");
+    }
+}
+
+static char *render(const struct hop_topology *topology, const char *format)
+{
+    if (strcmp(format, "tree") == 0)
+        return hop_topology_to_tree(topology);
+    if (strcmp(format, "json") == 0)
+        return hop_topology_to_json(topology);
+    if (strcmp(format, "dot") == 0)
+        return hop_topology_to_dot(topology);
+    return hop_topology_to_svg(topology);
+}
+
+static bool is_format(const char *format)
+{
+    static const char *const formats[] = {"tree", "json", "dot", "svg"};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (strcmp(formats[i], format) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"list", no_argument, NULL, 'l'},     {"format", required_argument, NULL, 'f'}, {"json", no_argument, NULL, 'j'},
+        {"parameters", no_argument, NULL, 'p'}, {"set", required_argument, NULL, 's'},    {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},     {NULL, 0, NULL, 0},
+    };
+    char *sets[SET_LIMIT];
+    int set_count = 0;
+    const char *format = "tree", *output = NULL;
+    bool parameters = false;
+    tool_options_begin();
+    for (int option; (option = tool_option(&tool_topology, argc, argv, ":f:jps:o:hl", options)) != -1;) {
+        switch (option) {
+        case 'l':
+            return list_machines();
+        case 'f':
+            format = optarg;
+            break;
+        case 'j':
+            format = "json";
+            break;
+        case 'p':
+            parameters = true;
+            break;
+        case 's':
+            if (set_count == SET_LIMIT)
+                return tool_bad_usage(&tool_topology, "more than %d --set", SET_LIMIT);
+            sets[set_count++] = optarg;
+            break;
+        case 'o':
+            output = optarg;
+            break;
+        case 'h':
+            return tool_help(&tool_topology);
+        default:
+            return TOOL_BAD;
+        }
+    }
+    if (!is_format(format))
+        return tool_bad_usage(&tool_topology, "there is no format '%s': tree, json, dot or svg is expected", format);
+    if (argc - optind != 1)
+        return tool_bad_usage(&tool_topology, argc == optind ? "a source is missing (a built-in name, a file, live or -)"
+                                                             : "one source at a time");
+    struct hop_topology *topology;
+    int status = tool_load_topology(argv[optind], sets, set_count, &topology);
+    if (status != TOOL_OK)
+        return status;
+    if (parameters) {
+        print_parameters(topology);
+    } else {
+        char *text = render(topology, format);
+        status = text ? tool_write(output, text) : tool_out_of_memory();
+        free(text);
+    }
+    hop_topology_destroy(topology);
+    return status;
+}
+
+const struct tool_command tool_topology = {
+    .name = "topology",
+    .summary = "show a machine, or convert its description",
+    .usage = "SOURCE [OPTION ...]",
+    .help = "SOURCE is a built-in machine's name (--list), `live` for this machine, - for standard input, or a file:\n"
+            "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output.\n"
+            "\n"
+            "  -l, --list              the built-in machines\n"
+            "  -f, --format FORMAT     tree (default), json, dot or svg\n"
+            "  -j, --json              the same as --format json\n"
+            "  -p, --parameters        every parameter and link with its value, unit and origin\n"
+            "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
+            "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
+            "  -o, --output FILE       write there instead of to standard output\n"
+            "\n"
+            "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n",
+    .run = run,
+};
