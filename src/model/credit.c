@@ -94,7 +94,7 @@ static void *create(const struct hop_topology *topology, const struct hop_links 
     s->links = links;
     s->packets_after = hop_topology_parameter(topology, "crossing_packets")->value;
     for (uint32_t i = 0; i < links->count; i++)
-        s->unit_Bps = fmax(s->unit_Bps, links->capacity_Bps[i]);
+        s->unit_Bps = hop_max(s->unit_Bps, links->capacity_Bps[i]);
     s->active_of = malloc(links->count * sizeof *s->active_of);
     if (!s->active_of) {
         destroy(s);
@@ -213,7 +213,7 @@ static double level_of(struct state *s, const struct active *active, double limi
 static void forward(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
     for (uint32_t f = 0; f < count; f++)
-        s->rate[f] = fmin(1, legs[f].cap_Bps / s->unit_Bps);
+        s->rate[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
     for (uint32_t a = 0; a < s->active_count; a++) {
         struct active *active = &s->active[a];
         double wire = 0;
@@ -264,8 +264,8 @@ static double backward(struct state *s, double step)
             }
         }
         if (active->slowest != HOP_NONE)
-            target = fmin(1, active->load / active->capacity * pace);
-        largest = fmax(largest, fabs(target - active->share));
+            target = hop_min(1, active->load / active->capacity * pace);
+        largest = hop_max(largest, fabs(target - active->share));
         active->share += step * (target - active->share);
     }
     return largest;
@@ -333,7 +333,7 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
         forward(s, legs, count);
         double change = backward(s, round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4);
         for (uint32_t f = 0; f < count; f++) {
-            change = fmax(change, fmax(fabs(s->rate[f] - s->previous[f]), s->at_source[f] - s->rate[f]));
+            change = hop_max(change, hop_max(fabs(s->rate[f] - s->previous[f]), s->at_source[f] - s->rate[f]));
             s->previous[f] = s->rate[f];
         }
         if (change < SETTLED)

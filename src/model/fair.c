@@ -86,7 +86,7 @@ static void stop(struct state *s, const struct hop_leg *leg, uint32_t f, double 
 {
     s->stopped[f] = true;
     for (uint32_t i = 0; i < leg->link_count; i++) {
-        s->left[leg->links[i]] = fmax(0, s->left[leg->links[i]] - leg->count * rate);
+        s->left[leg->links[i]] = hop_max(0, s->left[leg->links[i]] - leg->count * rate);
         s->rising[leg->links[i]] -= leg->count;
     }
 }

@@ -313,7 +313,7 @@ static bool tell(struct hop_network *network, uint32_t part_count)
             double cap = part->cap_Bps;
             for (uint32_t other = first; other < end; other++) {
                 if (other != p)
-                    cap = fmin(cap, network->parts[other].granted.rate_Bps);
+                    cap = hop_min(cap, network->parts[other].granted.rate_Bps);
             }
             fell = fell || cap < part->cap_Bps * (1 - HOP_RATE_TOLERANCE);
             part->cap_Bps = cap;

@@ -27,6 +27,8 @@ struct entry {
     uint32_t next;       /* on the same link */
     uint32_t from;       /* local link it comes from, HOP_NONE at the source */
     double rate;         /* rho' after this link, bytes/s */
+    double later;        /* D: lowest rate of its flow in a later conflict, INFINITY: none */
+    uint32_t later_link; /* where */
     bool lost;           /* in conflict here, and got less */
 };
 
@@ -120,12 +122,12 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             uint64_t bit = (uint64_t)1 << (link % WORD);
             entry--;
             uint32_t next = s->used[link / WORD] & bit ? s->head[link] : HOP_NONE;
-            s->entries[entry] = (struct entry){f, i, next, i ? leg->links[i - 1] : HOP_NONE, 0, false};
+            s->entries[entry] = (struct entry){.flow = f, .position = i, .next = next, .from = i ? leg->links[i - 1] : HOP_NONE};
             s->head[link] = entry;
             s->used[link / WORD] |= bit;
         }
         s->flows[f] = (struct flow){.first = entry,
-                                    .rate = fmin(leg->cap_Bps, s->links->capacity_Bps[leg->links[0]]),
+                                    .rate = hop_min(leg->cap_Bps, s->links->capacity_Bps[leg->links[0]]),
                                     .cap = INFINITY,
                                     .rule = leg->cap_Bps < s->links->capacity_Bps[leg->links[0]] ? HOP_RULE_OTHER_DOMAIN
                                                                                                  : HOP_RULE_FULL,
@@ -184,7 +186,7 @@ static uint32_t form_groups(struct state *s, const struct hop_leg *legs, uint32_
         *transfers += leg->count;
         if (entry->position >= leg->crossed) {
             group->crossed = true;
-            group->tau = fmax(group->tau, leg->tau);
+            group->tau = hop_max(group->tau, leg->tau);
         }
     }
     return n;
@@ -195,10 +197,10 @@ static void cap_groups(struct state *s, double capacity, uint32_t n)
 {
     double tau = 0; /* of the crossing groups together: the others gain by the largest */
     for (uint32_t g = 0; g < n; g++)
-        tau = fmax(tau, s->groups[g].tau);
+        tau = hop_max(tau, s->groups[g].tau);
     for (uint32_t g = 0; g < n; g++) {
         struct group *group = &s->groups[g];
-        double share = group->crossed ? 1.0 / n - group->tau : fmin(1, 1.0 / n + tau);
+        double share = group->crossed ? 1.0 / n - group->tau : hop_min(1, 1.0 / n + tau);
         group->rule = group->crossed ? HOP_RULE_ROOT_CROSSING : HOP_RULE_DOWN_SHARE;
         if (share <= 0) {
             share = (1 - group->tau) / n;
@@ -230,35 +232,52 @@ static void arbitrate_down(struct state *s, const struct hop_leg *legs, uint32_t
         s->group[s->groups[g].from] = HOP_NONE;
 }
 
-/* D: m of every link with two transfers or more caps all transfers on it. Returns whether any is blocked. */
-static bool block_head_of_line(struct state *s, const struct hop_leg *legs)
+/* For each entry, the lowest rate that its flow gets in a later conflict. Returns whether there is any. */
+static bool find_later_losses(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
     bool any = false;
-    FOR_EACH_LINK(s, link) {
-        uint32_t transfers = 0, slowest_link = HOP_NONE, slowest_flow = HOP_NONE;
-        double m = INFINITY;
-        FOR_EACH_ENTRY(s, link, e) {
-            const struct entry *entry = &s->entries[e];
-            const struct hop_leg *leg = &legs[entry->flow];
-            transfers += leg->count;
-            for (uint32_t i = entry->position + 1; i < leg->link_count; i++) {
-                const struct entry *later = &s->entries[s->flows[entry->flow].first + i];
-                if (later->lost && later->rate < m) {
-                    m = later->rate;
-                    slowest_link = leg->links[i];
-                    slowest_flow = entry->flow;
-                }
+    for (uint32_t f = 0; f < count; f++) {
+        struct entry *entries = &s->entries[s->flows[f].first];
+        double lowest = INFINITY;
+        uint32_t link = HOP_NONE;
+        for (uint32_t i = legs[f].link_count; i-- > 0;) {
+            entries[i].later = lowest;
+            entries[i].later_link = link;
+            if (entries[i].lost && entries[i].rate < lowest) {
+                lowest = entries[i].rate;
+                link = legs[f].links[i];
+                any = any || i > 0;
             }
         }
-        if (transfers < 2 || slowest_link == HOP_NONE)
+    }
+    return any;
+}
+
+/* D: m of every link with two transfers or more caps all transfers on it. Returns whether any is blocked. */
+static bool block_head_of_line(struct state *s, const struct hop_leg *legs, uint32_t count)
+{
+    bool any = false;
+    if (!find_later_losses(s, legs, count))
+        return false;
+    FOR_EACH_LINK(s, link) {
+        uint32_t transfers = 0, slowest = HOP_NONE;
+        double m = INFINITY;
+        FOR_EACH_ENTRY(s, link, e) {
+            transfers += legs[s->entries[e].flow].count;
+            if (s->entries[e].later < m) {
+                m = s->entries[e].later;
+                slowest = e;
+            }
+        }
+        if (transfers < 2 || slowest == HOP_NONE)
             continue;
         any = true;
         FOR_EACH_ENTRY(s, link, e) {
             struct flow *flow = &s->flows[s->entries[e].flow];
             if (m < flow->cap) {
                 flow->cap = m;
-                flow->cap_link = slowest_link;
-                flow->cap_flow = slowest_flow;
+                flow->cap_link = s->entries[slowest].later_link;
+                flow->cap_flow = s->entries[slowest].flow;
             }
         }
     }
@@ -294,7 +313,7 @@ static double narrowest(const struct state *s, const struct hop_leg *leg)
 {
     double capacity = leg->cap_Bps;
     for (uint32_t i = 0; i < leg->link_count; i++)
-        capacity = fmin(capacity, s->links->capacity_Bps[leg->links[i]]);
+        capacity = hop_min(capacity, s->links->capacity_Bps[leg->links[i]]);
     return capacity;
 }
 
@@ -318,7 +337,7 @@ static struct hop_share share_of(const struct state *s, const struct hop_leg *le
     }
     double rate = flow->rate;
     if (flow->gain > 0)
-        rate = fmin(narrowest(s, leg), rate + flow->gain);
+        rate = hop_min(narrowest(s, leg), rate + flow->gain);
     struct hop_share share = {rate, flow->rule, HOP_NONE, HOP_NONE};
     if (flow->link != HOP_NONE) {
         share.link = s->links->directed[flow->link];
@@ -338,7 +357,7 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
         else
             arbitrate_down(s, legs, link);
     }
-    if (block_head_of_line(s, legs))
+    if (block_head_of_line(s, legs, count))
         hand_on_gains(s, legs);
     for (uint32_t f = 0; f < count; f++)
         shares[f] = share_of(s, &legs[f], f);

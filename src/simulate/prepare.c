@@ -255,7 +255,7 @@ static enum hop_status check_deadlock(const struct hop_simulation *s, struct hop
 {
     bool any = false, queued;
     for (uint32_t i = 0; i < s->count && !any; i++)
-        any = s->tasks[i].blocked > 0;
+        any = s->initially_blocked[i] > 0;
     if (s->queue_ready || !any)
         return HOP_OK;
     enum hop_status status = HOP_OK;
@@ -309,7 +309,18 @@ static void make_tasks(struct hop_simulation *s)
         task->bytes = (double)op->bytes;
         task->at_s = op->at_s;
         task->latency_s = op->kind == HOP_OP_COPY ? t->classes[t->class_of[i]].way->latency_s : hop_timeline_alone_s(t, i);
-        task->blocked = op->after_count + op->after_start_count + (op->at_s > 0);
+        s->initially_blocked[i] = op->after_count + op->after_start_count + (op->at_s > 0);
+    }
+}
+
+/* Operations that begin a run: those that wait for nothing but time, and those that wait for nothing and stand in no strict queue.
+ * Strict queues are served anyway, and their ready times stay 0. */
+static void make_initial(struct hop_simulation *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        bool timed = s->tasks[i].at_s > 0, queued = s->tasks[i].engine != HOP_NONE && !s->queue_ready;
+        if (timed || (s->initially_blocked[i] == 0 && !queued))
+            s->initial[s->initial_count++] = i;
     }
 }
 
@@ -354,6 +365,7 @@ static bool allocate_run(struct hop_simulation *s)
     uint32_t start = 0;
     for (uint32_t c = 0; c < s->timeline->class_count; c++) {
         s->lanes[c].heap = start;
+        s->lanes[c].route = s->timeline->classes[c].route;
         start += s->lanes[c].count;
     }
     return true;
@@ -374,7 +386,9 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     s->tasks = calloc((size_t)s->count + 2, sizeof *s->tasks);
     t->class_of = malloc(((size_t)s->count + 1) * sizeof *t->class_of);
     t->times = calloc((size_t)s->count + 1, sizeof *t->times);
-    if (!s->tasks || !t->class_of || !t->times)
+    s->initially_blocked = malloc(((size_t)s->count + 1) * sizeof *s->initially_blocked);
+    s->initial = malloc(((size_t)s->count + 1) * sizeof *s->initial);
+    if (!s->tasks || !t->class_of || !t->times || !s->initially_blocked || !s->initial)
         return hop_fail_memory(diag);
     status = find_routes(s, diag);
     if (status == HOP_OK)
@@ -386,6 +400,7 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     if (status != HOP_OK)
         return status;
     make_tasks(s);
+    make_initial(s);
     status = check_deadlock(s, diag);
     return status != HOP_OK || allocate_run(s) ? status : hop_fail_memory(diag);
 }

@@ -79,67 +79,58 @@ static void pop_finish(struct hop_finish *heap, uint32_t count)
     heap[i] = last;
 }
 
-/* The place of a class in the ascending list of active ones. */
-static uint32_t place_of(const struct hop_simulation *s, uint32_t class)
-{
-    uint32_t low = 0, high = s->active_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (s->active[middle] < class)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void enter_lane(struct hop_simulation *s, uint32_t op)
 {
-    uint32_t class = s->tasks[op].class_index, place = place_of(s, class);
+    uint32_t class = s->tasks[op].class_index;
     struct hop_lane *lane = &s->lanes[class];
-    bool listed = place < s->active_count && s->active[place] == class; /* perhaps idle, and not dropped yet */
-    if (!listed) {
-        uint32_t behind = s->active_count - place;
-        memmove(&s->active[place + 1], &s->active[place], behind * sizeof *s->active);
-        memmove(&s->flows[place + 1], &s->flows[place], behind * sizeof *s->flows);
-        s->active[place] = class;
-        s->flows[place] = (struct hop_flow){s->timeline->classes[class].route, 0};
-        s->active_count++;
+    if (!lane->listed) {
+        lane->listed = true;
+        s->active[s->active_count++] = class;
     }
     if (lane->count == 0)
         lane->served = 0;
     push_finish(s->heap + lane->heap, lane->count++, (struct hop_finish){lane->served + s->tasks[op].bytes, op});
-    s->flows[place].count++;
     s->changed = true;
 }
 
-/* The first transfer of the place-th active class leaves; returns it. */
-static uint32_t leave_lane(struct hop_simulation *s, uint32_t place)
+/* The first transfer of a lane leaves; returns it. */
+static uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lane)
 {
-    uint32_t class = s->active[place];
-    struct hop_lane *lane = &s->lanes[class];
     uint32_t op = s->heap[lane->heap].op;
     pop_finish(s->heap + lane->heap, lane->count--);
-    s->flows[place].count--;
     s->changed = true;
     return op;
 }
 
-static void drop_idle_classes(struct hop_simulation *s)
+static int ascending(const void *a, const void *b)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < s->active_count; i++) {
-        uint32_t class = s->active[i];
-        if (s->lanes[class].count == 0) {
-            if (s->lanes[class].open != HOP_NONE && !s->lanes[class].closing) {
-                s->lanes[class].closing = true;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Drops idle classes from the active list, sorts it, and makes the flows that the network takes. */
+static void list_flows(struct hop_simulation *s)
+{
+    enum { FEW = 64 };
+    uint32_t kept = 0, count = s->active_count, *active = s->active;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t class = active[i];
+        struct hop_lane *lane = &s->lanes[class];
+        if (lane->count == 0) {
+            lane->listed = false;
+            if (lane->open != HOP_NONE)
                 s->closing[s->closing_count++] = class;
-            }
             continue;
         }
-        s->active[kept] = class;
-        s->flows[kept++] = s->flows[i];
+        uint32_t at = kept++;
+        for (; count <= FEW && at > 0 && active[at - 1] > class; at--)
+            active[at] = active[at - 1];
+        active[at] = class;
     }
+    if (count > FEW)
+        qsort(active, kept, sizeof *active, ascending);
+    for (uint32_t i = 0; i < kept; i++)
+        s->flows[i] = (struct hop_flow){s->lanes[active[i]].route, s->lanes[active[i]].count};
     s->active_count = kept;
 }
 
@@ -179,6 +170,30 @@ static void start_op(struct hop_simulation *s, uint32_t op)
         unblock(s, s->start_users[u]);
 }
 
+/* A heap of positions in an engine's queue, for `queue ready`. */
+static void push_position(uint32_t *heap, uint32_t count, uint32_t position)
+{
+    uint32_t i = count;
+    for (; i > 0 && position < heap[(i - 1) / 2]; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = position;
+}
+
+static uint32_t pop_position(uint32_t *heap, uint32_t count)
+{
+    uint32_t top = heap[0], last = heap[count - 1], left = count - 1, i = 0;
+    for (uint32_t child = 1; child < left; child = 2 * i + 1) {
+        if (child + 1 < left && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= last)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+    return top;
+}
+
 /* The engine takes what it can: in strict order only its head, else the first ready ones. */
 static void serve_engine(struct hop_simulation *s, uint32_t engine)
 {
@@ -188,17 +203,7 @@ static void serve_engine(struct hop_simulation *s, uint32_t engine)
         if (s->queue_ready) {
             if (s->ready_count[engine] == 0)
                 return;
-            uint32_t *heap = s->ready + e->first, position = heap[0], last = heap[--s->ready_count[engine]], i = 0;
-            for (uint32_t child = 1; child < s->ready_count[engine]; child = 2 * i + 1) {
-                if (child + 1 < s->ready_count[engine] && heap[child + 1] < heap[child])
-                    child++;
-                if (heap[child] >= last)
-                    break;
-                heap[i] = heap[child];
-                i = child;
-            }
-            heap[i] = last;
-            op = s->queue[e->first + position];
+            op = s->queue[e->first + pop_position(s->ready + e->first, s->ready_count[engine]--)];
         } else {
             if (s->next[engine] == e->count || s->blocked[s->queue[e->first + s->next[engine]]] > 0)
                 return;
@@ -219,12 +224,8 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
         start_op(s, op);
         return;
     }
-    if (s->queue_ready) {
-        uint32_t *heap = s->ready + s->engines[task->engine].first, i = s->ready_count[task->engine]++;
-        for (; i > 0 && task->position < heap[(i - 1) / 2]; i = (i - 1) / 2)
-            heap[i] = heap[(i - 1) / 2];
-        heap[i] = task->position;
-    }
+    if (s->queue_ready)
+        push_position(s->ready + s->engines[task->engine].first, s->ready_count[task->engine]++, task->position);
     serve_engine(s, task->engine);
 }
 
@@ -278,10 +279,7 @@ static bool record(struct hop_simulation *s, const struct hop_share *shares)
 {
     struct hop_timeline *t = s->timeline;
     for (uint32_t i = 0; i < s->closing_count; i++) {
-        struct hop_lane *lane = &s->lanes[s->closing[i]];
-        lane->closing = false;
-        if (lane->count == 0)
-            close_record(s, lane);
+        close_record(s, &s->lanes[s->closing[i]]);
     }
     s->closing_count = 0;
     for (uint32_t i = 0; i < s->active_count; i++) {
@@ -309,7 +307,7 @@ static bool record(struct hop_simulation *s, const struct hop_share *shares)
 static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *diag)
 {
     const struct hop_share *shares = NULL;
-    drop_idle_classes(s);
+    list_flows(s);
     s->changed = false;
     if (s->active_count) {
         enum hop_status status = hop_network_rates(s->network, s->flows, s->active_count, &shares, diag);
@@ -350,7 +348,7 @@ static bool advance(struct hop_simulation *s)
             const struct hop_finish *top = &s->heap[lane->heap];
             if (top->key - lane->served > TOGETHER * s->tasks[top->op].bytes)
                 break;
-            finish_op(s, leave_lane(s, i));
+            finish_op(s, leave_lane(s, lane));
         }
     }
     return true;
@@ -362,8 +360,7 @@ static void reset(struct hop_simulation *s)
     s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->closing_count = 0;
     s->changed = false;
     s->timeline->events = 0;
-    for (uint32_t i = 0; i < s->count; i++)
-        s->blocked[i] = s->tasks[i].blocked;
+    memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);
     for (uint32_t e = 0; e < s->engine_count; e++) {
         s->next[e] = s->busy[e] = s->ready_count[e] = 0;
         s->freed_by[e] = HOP_NONE;
@@ -371,21 +368,24 @@ static void reset(struct hop_simulation *s)
     for (uint32_t c = 0; c < s->timeline->class_count; c++) {
         s->lanes[c].count = 0;
         s->lanes[c].open = HOP_NONE;
-        s->lanes[c].closing = false;
+        s->lanes[c].listed = false;
     }
     if (s->options.detail == HOP_DETAIL_SEGMENTS)
         hop_timeline_forget(s->timeline);
 }
 
-/* What waits for nothing starts, engine by engine in schedule order. */
+/* What waits for nothing starts. */
 static void begin(struct hop_simulation *s)
 {
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (s->tasks[i].at_s > 0)
-            push_timer(s, s->tasks[i].at_s, i, HOP_TIMER_AT);
-        else if (s->tasks[i].blocked == 0)
-            make_ready(s, i);
+    for (uint32_t i = 0; i < s->initial_count; i++) {
+        uint32_t op = s->initial[i];
+        if (s->tasks[op].at_s > 0)
+            push_timer(s, s->tasks[op].at_s, op, HOP_TIMER_AT);
+        else
+            make_ready(s, op);
     }
+    for (uint32_t e = 0; e < s->engine_count; e++)
+        serve_engine(s, e);
     settle(s);
 }
 
@@ -448,6 +448,8 @@ void hop_simulation_destroy(struct hop_simulation *s)
     free(s->start_users);
     free(s->engines);
     free(s->queue);
+    free(s->initial);
+    free(s->initially_blocked);
     free(s->blocked);
     free(s->met);
     free(s->done);

@@ -17,7 +17,6 @@ struct hop_task {
     double bytes;
     double latency_s;           /* copies: of the route; others: the duration */
     double at_s;
-    uint32_t blocked;           /* dependencies, plus one for an earliest start */
     uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next task's */
 };
 
@@ -32,8 +31,9 @@ struct hop_engine {
 struct hop_lane {
     double served, rate;
     uint32_t heap, count;       /* heap[heap .. heap + count) */
+    uint32_t route;             /* of the network's router */
     uint32_t open;              /* record in the log, HOP_NONE: none */
-    bool closing;
+    bool listed;                /* in the active list, perhaps idle by now */
 };
 struct hop_finish {
     double key;
@@ -61,6 +61,9 @@ struct hop_simulation {
     uint32_t engine_count;
     uint32_t *queue;                /* operations by engine, in schedule order */
 
+    uint32_t *initially_blocked;    /* per operation: dependencies, plus one for an earliest start */
+    uint32_t *initial, initial_count; /* operations to be looked at when a run begins: see make_initial */
+
     /* a run */
     double now;
     uint32_t ended;
@@ -70,9 +73,8 @@ struct hop_simulation {
     uint32_t *freed_by;             /* per engine: the operation that ended there last */
     struct hop_lane *lanes;         /* per class */
     struct hop_finish *heap;
-    struct hop_flow *flows;         /* active classes, ascending, as the network takes them */
-    uint32_t *active;
-    uint32_t active_count;
+    uint32_t *active, active_count; /* classes in use; ascending when rates are asked for */
+    struct hop_flow *flows;         /* the same, as the network takes them */
     bool changed;                   /* the active set */
     uint32_t *closing, closing_count; /* classes that fell idle since the last rates */
     struct hop_timer *timers;

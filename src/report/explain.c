@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One operation in sentences: what it takes alone, when it could start, each phase with what held it back, and how much
+ * of its time each cause took.
+ *
+ * What a phase lost is its length less the time that the bytes moved in it take alone; so alone + losses = the whole
+ * time.
+ */
+#include "base/base.h"
+#include "hopcast/report.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#define PHASES_MAX 40 /* told one by one */
+#define CAUSES_MAX 8  /* named in the summary */
+
+/* What took time, and how much. */
+struct cause {
+    enum hop_rule rule;
+    uint32_t link, blocker;
+    double lost_s;
+};
+
+struct story {
+    struct hop_timeline *timeline;
+    const struct hop_topology *topology;
+    const struct hop_schedule *schedule;
+    uint32_t index;
+    const struct hop_op *op;
+    struct hop_span span;
+    double alone_s, alone_Bps; /* the rate once its latency has passed */
+    struct hop_buffer out;
+    struct hop_segment *segments;
+    uint32_t count;
+    struct cause *causes;
+};
+
+/* ---- pieces of sentences ---- */
+
+static void add_seconds(struct story *story, double seconds)
+{
+    char text[32];
+    hop_buffer_puts(&story->out, hop_show_seconds(seconds, text, sizeof text));
+}
+
+static void add_rate(struct story *story, double rate_Bps)
+{
+    char text[32];
+    hop_buffer_puts(&story->out, hop_show_rate(rate_Bps, text, sizeof text));
+}
+
+/* Four digits, powers of 1024: moved bytes are seldom whole. */
+static void add_bytes(struct story *story, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    unsigned unit = 0;
+    while (unit + 1 < HOP_COUNT(units) && bytes >= 1023.95) {
+        bytes /= 1024;
+        unit++;
+    }
+    hop_buffer_printf(&story->out, "%.4g %s", bytes, units[unit]);
+}
+
+/* "b (gpu1->gpu4)" */
+static void add_op(struct story *story, uint32_t index)
+{
+    const struct hop_op *op = hop_schedule_op(story->schedule, index);
+    if (op->kind == HOP_OP_COPY)
+        hop_buffer_printf(&story->out, "%s (%s->%s)", op->name, op->from.device, op->to.device);
+    else
+        hop_buffer_printf(&story->out, "%s (%s on %s)", op->name, op->kind == HOP_OP_WORK ? "work" : "a reduction",
+                          op->from.device);
+}
+
+static void add_link(struct story *story, uint32_t directed)
+{
+    char text[160];
+    hop_buffer_puts(&story->out, hop_topology_link_name(story->topology, directed, text, sizeof text));
+}
+
+/* A rule with its link and the other transfer, as it follows "limited by" or "lost to". */
+static void add_cause(struct story *story, enum hop_rule rule, uint32_t link, uint32_t blocker)
+{
+    bool behind = rule == HOP_RULE_HEAD_OF_LINE || rule == HOP_RULE_BACK_PRESSURE || rule == HOP_RULE_SOURCE_BUSY;
+    bool shares = rule == HOP_RULE_UP_SHARE || rule == HOP_RULE_DOWN_SHARE || rule == HOP_RULE_FAIR_SHARE;
+    if (rule == HOP_RULE_SOURCE_BUSY)
+        hop_buffer_printf(&story->out, "waiting in the queue of %s (step A)", story->op->from.device);
+    else
+        hop_buffer_puts(&story->out, hop_rule_text(rule));
+    if (link != HOP_NONE) {
+        hop_buffer_puts(&story->out, shares ? ", " : " at ");
+        add_link(story, link);
+    }
+    if (blocker != HOP_NONE) {
+        hop_buffer_puts(&story->out, behind ? " behind " : shares ? ", with " : " beside ");
+        add_op(story, blocker);
+    }
+}
+
+/* "a", "a and b", "a, b and c": what precedes the i-th of count. */
+static const char *joint(uint32_t i, uint32_t count)
+{
+    return i == 0 ? "" : i + 1 == count ? " and " : ", ";
+}
+
+/* ---- alone ---- */
+
+static uint32_t far_end(const struct story *story, uint32_t directed)
+{
+    return hop_topology_link(story->topology, directed / 2)->ends[!(directed & 1)];
+}
+
+static void tell_alone(struct story *story)
+{
+    const struct hop_route *route = hop_timeline_route(story->timeline, story->index);
+    const struct hop_op *op = story->op;
+    if (op->kind == HOP_OP_WORK) {
+        hop_buffer_printf(&story->out, "%s is computation on %s for ", op->name, op->from.device);
+        add_seconds(story, story->alone_s);
+        hop_buffer_puts(&story->out, ".\n");
+        return;
+    }
+    if (op->kind == HOP_OP_REDUCE) {
+        hop_buffer_printf(&story->out, "%s combines %u inputs into ", op->name, op->input_count);
+        add_bytes(story, (double)op->bytes);
+        hop_buffer_printf(&story->out, " on %s, which takes ", op->to.device);
+        add_seconds(story, story->alone_s);
+        hop_buffer_puts(&story->out, ".\n");
+        return;
+    }
+    hop_buffer_printf(&story->out, "%s moves ", op->name);
+    add_bytes(story, (double)op->bytes);
+    hop_buffer_printf(&story->out, " from %s to %s", op->from.device, op->to.device);
+    for (uint32_t i = 0; route && i + 1 < route->link_count; i++)
+        hop_buffer_printf(&story->out, "%s%s", i ? joint(i, route->link_count - 1) : " by way of ",
+                          hop_topology_node(story->topology, far_end(story, route->links[i]))->name);
+    hop_buffer_puts(&story->out, ".\nAlone it would take ");
+    add_seconds(story, story->alone_s);
+    if (story->alone_Bps > 0) {
+        hop_buffer_puts(&story->out, ", moving at ");
+        add_rate(story, story->alone_Bps);
+    }
+    if (route && route->latency_s > 0) {
+        hop_buffer_puts(&story->out, " after a latency of ");
+        add_seconds(story, route->latency_s);
+    }
+    hop_buffer_puts(&story->out, ".\n");
+}
+
+/* ---- the start ---- */
+
+/* The dependency that was met last, if it is what made the operation ready. */
+static void tell_ready(struct story *story)
+{
+    const struct hop_op *op = story->op;
+    double tolerance = 1e-9 * fmax(story->span.ready_s, 1e-9);
+    hop_buffer_puts(&story->out, "It was ready at ");
+    add_seconds(story, story->span.ready_s);
+    for (uint32_t i = 0; i < op->after_count + op->after_start_count; i++) {
+        bool starts = i >= op->after_count;
+        uint32_t other = starts ? op->after_start[i - op->after_count] : op->after[i];
+        struct hop_span span = hop_timeline_span(story->timeline, other);
+        if (fabs((starts ? span.start_s : span.end_s) - story->span.ready_s) > tolerance)
+            continue;
+        hop_buffer_puts(&story->out, ", when ");
+        add_op(story, other);
+        hop_buffer_puts(&story->out, starts ? " started" : " ended");
+        break;
+    }
+    double waited_s = story->span.start_s - story->span.ready_s;
+    if (!(waited_s > tolerance)) {
+        hop_buffer_puts(&story->out, ", and started at once.\n");
+        return;
+    }
+    hop_buffer_printf(&story->out, ", waited ");
+    add_seconds(story, waited_s);
+    hop_buffer_printf(&story->out, " in the queue of %s", op->from.device);
+    if (story->count > 0 && story->segments[0].rule == HOP_RULE_SOURCE_BUSY && story->segments[0].blocker != HOP_NONE) {
+        hop_buffer_puts(&story->out, " behind ");
+        add_op(story, story->segments[0].blocker);
+    }
+    hop_buffer_puts(&story->out, ", and started at ");
+    add_seconds(story, story->span.start_s);
+    hop_buffer_puts(&story->out, ".\n");
+}
+
+/* ---- phases ---- */
+
+/* What the other transfer got at that moment, when it was held back itself. */
+static void tell_blocker(struct story *story, uint32_t blocker, double at_s)
+{
+    uint32_t count = hop_timeline_segments(story->timeline, blocker, NULL, 0);
+    struct hop_segment *segments = malloc(((size_t)count + 1) * sizeof *segments);
+    if (!segments) {
+        story->out.failed = true;
+        return;
+    }
+    count = hop_timeline_segments(story->timeline, blocker, segments, count);
+    uint32_t i = 0;
+    while (i < count && segments[i].end_s <= at_s)
+        i++;
+    if (i < count && segments[i].rate_Bps > 0) {
+        hop_buffer_puts(&story->out, ", which itself moved at ");
+        add_rate(story, segments[i].rate_Bps);
+        if (segments[i].rule != HOP_RULE_FULL)
+            hop_buffer_printf(&story->out, " (%s)", hop_rule_name(segments[i].rule));
+    }
+    free(segments);
+}
+
+static double lost(const struct story *story, const struct hop_segment *segment)
+{
+    double length_s = segment->end_s - segment->start_s;
+    if (segment->rule == HOP_RULE_LATENCY || story->op->kind != HOP_OP_COPY)
+        return segment->rule == HOP_RULE_SOURCE_BUSY ? length_s : 0;
+    return story->alone_Bps > 0 ? length_s - length_s * segment->rate_Bps / story->alone_Bps : length_s;
+}
+
+static bool matters(const struct story *story, double seconds)
+{
+    return fabs(seconds) > 1e-6 * (story->span.end_s - story->span.ready_s);
+}
+
+static void tell_phase(struct story *story, const struct hop_segment *segment)
+{
+    double length_s = segment->end_s - segment->start_s, cost_s = lost(story, segment);
+    hop_buffer_puts(&story->out, "From ");
+    add_seconds(story, segment->start_s);
+    hop_buffer_puts(&story->out, " to ");
+    add_seconds(story, segment->end_s);
+    if (segment->rule == HOP_RULE_LATENCY) {
+        hop_buffer_puts(&story->out, " its first byte was on the way: the latency of its route.\n");
+        return;
+    }
+    if (segment->rate_Bps > 0) {
+        hop_buffer_puts(&story->out, " it moved ");
+        add_bytes(story, length_s * segment->rate_Bps);
+        hop_buffer_puts(&story->out, " at ");
+        add_rate(story, segment->rate_Bps);
+        hop_buffer_printf(&story->out, ", %.3g %% of what the narrowest link of its route carries",
+                          100 * segment->factor);
+    } else {
+        hop_buffer_puts(&story->out, " it did not move");
+    }
+    hop_buffer_puts(&story->out, ", limited by ");
+    add_cause(story, segment->rule, segment->link, segment->blocker);
+    if (segment->blocker != HOP_NONE)
+        tell_blocker(story, segment->blocker, segment->start_s);
+    if (matters(story, cost_s)) {
+        hop_buffer_puts(&story->out, cost_s > 0 ? "; that cost " : "; that gained ");
+        add_seconds(story, fabs(cost_s));
+    }
+    hop_buffer_puts(&story->out, ".\n");
+}
+
+static void tell_phases(struct story *story)
+{
+    uint32_t told = 0, phases = 0;
+    if (story->op->kind != HOP_OP_COPY)
+        return; /* there is nothing to tell between their start and their end */
+    for (uint32_t i = 0; i < story->count; i++) {
+        if (story->segments[i].start_s < story->span.start_s)
+            continue; /* told as the wait before the start */
+        phases++;
+        if (told == PHASES_MAX)
+            continue;
+        tell_phase(story, &story->segments[i]);
+        told++;
+    }
+    if (phases > told)
+        hop_buffer_printf(&story->out, "%u more phases followed.\n", phases - told);
+}
+
+/* ---- summary ---- */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_causes(const void *a, const void *b)
+{
+    const struct cause *x = a, *y = b;
+    int order = ORDER(x->rule, y->rule);
+    order = order ? order : ORDER(x->link, y->link);
+    return order ? order : ORDER(x->blocker, y->blocker);
+}
+
+static int compare_losses(const void *a, const void *b)
+{
+    const struct cause *x = a, *y = b;
+    int order = ORDER(fabs(y->lost_s), fabs(x->lost_s));
+    return order ? order : compare_causes(a, b);
+}
+
+/* The losses of all phases, one entry a cause, the largest first; returns how many matter. */
+static uint32_t collect_causes(struct story *story)
+{
+    uint32_t count = 0, kept = 0;
+    for (uint32_t i = 0; i < story->count; i++) {
+        const struct hop_segment *segment = &story->segments[i];
+        story->causes[i] = (struct cause){segment->rule, segment->link, segment->blocker, lost(story, segment)};
+    }
+    qsort(story->causes, story->count, sizeof *story->causes, compare_causes);
+    for (uint32_t i = 0; i < story->count; i++) {
+        if (count && compare_causes(&story->causes[count - 1], &story->causes[i]) == 0)
+            story->causes[count - 1].lost_s += story->causes[i].lost_s;
+        else
+            story->causes[count++] = story->causes[i];
+    }
+    qsort(story->causes, count, sizeof *story->causes, compare_losses);
+    while (kept < count && matters(story, story->causes[kept].lost_s))
+        kept++;
+    return kept;
+}
+
+static void tell_summary(struct story *story)
+{
+    uint32_t count = collect_causes(story), named = count < CAUSES_MAX ? count : CAUSES_MAX;
+    double total_s = story->span.end_s - story->span.ready_s, rest_s = 0;
+    hop_buffer_puts(&story->out, "It ended at ");
+    add_seconds(story, story->span.end_s);
+    hop_buffer_puts(&story->out, ".\n");
+    if (count == 0) {
+        hop_buffer_puts(&story->out, "That is what it takes alone.\n");
+        return;
+    }
+    hop_buffer_puts(&story->out, "Of ");
+    add_seconds(story, total_s);
+    hop_buffer_puts(&story->out, ", ");
+    add_seconds(story, story->alone_s);
+    hop_buffer_puts(&story->out, " is what it takes alone");
+    for (uint32_t i = 0; i < named; i++) {
+        const struct cause *cause = &story->causes[i];
+        hop_buffer_puts(&story->out, "; ");
+        add_seconds(story, fabs(cause->lost_s));
+        hop_buffer_puts(&story->out, cause->lost_s > 0 ? " was lost to " : " was gained by ");
+        add_cause(story, cause->rule, cause->link, cause->blocker);
+    }
+    for (uint32_t i = named; i < count; i++)
+        rest_s += story->causes[i].lost_s;
+    if (count > named) {
+        hop_buffer_puts(&story->out, "; ");
+        add_seconds(story, rest_s);
+        hop_buffer_printf(&story->out, " to %u other causes", count - named);
+    }
+    hop_buffer_puts(&story->out, ".\n");
+}
+
+static void load_segments(struct story *story)
+{
+    if (hop_timeline_detail(story->timeline) == HOP_DETAIL_SEGMENTS)
+        story->count = hop_timeline_segments(story->timeline, story->index, NULL, 0);
+    story->segments = malloc(((size_t)story->count + 1) * sizeof *story->segments);
+    story->causes = malloc(((size_t)story->count + 1) * sizeof *story->causes);
+    story->out.failed = !story->segments || !story->causes;
+    if (story->segments && story->count)
+        story->count = hop_timeline_segments(story->timeline, story->index, story->segments, story->count);
+}
+
+char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
+{
+    assert(op < hop_schedule_count(hop_timeline_schedule(timeline)));
+    struct story story = {.timeline = timeline,
+                          .topology = hop_timeline_topology(timeline),
+                          .schedule = hop_timeline_schedule(timeline),
+                          .index = op,
+                          .alone_s = hop_timeline_alone_s(timeline, op)};
+    const struct hop_route *route = hop_timeline_route(timeline, op);
+    story.op = hop_schedule_op(story.schedule, op);
+    double moving_s = story.alone_s - (route ? route->latency_s : 0);
+    story.alone_Bps = story.op->kind == HOP_OP_COPY && moving_s > 0 ? story.op->bytes / moving_s : 0;
+    tell_alone(&story);
+    if (hop_timeline_detail(timeline) == HOP_DETAIL_NONE) {
+        hop_buffer_puts(&story.out, "This timeline holds no times of single operations (detail none).\n");
+        return hop_buffer_take(&story.out);
+    }
+    story.span = hop_timeline_span(timeline, op);
+    load_segments(&story);
+    if (!story.out.failed) {
+        tell_ready(&story);
+        tell_phases(&story);
+        if (hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS) {
+            tell_summary(&story);
+        } else {
+            hop_buffer_puts(&story.out, "It ended at ");
+            add_seconds(&story, story.span.end_s);
+            hop_buffer_puts(&story.out, ". This timeline holds no phases (detail ends).\n");
+        }
+    }
+    free(story.segments);
+    free(story.causes);
+    return hop_buffer_take(&story.out);
+}

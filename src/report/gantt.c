@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A timeline as a Gantt chart for the terminal: a row for each operation, grouped by source device, then by start.
+ *
+ *                    0 ms             20               40               60
+ *                    ├────────────────┬────────────────┬────────────────┬───
+ *     a  gpu0->gpu2  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒        0 s   65.01 ms  x2.57
+ *
+ * How dark a transfer is, is its rate over what it gets alone.
+ */
+#include "base/base.h"
+#include "hopcast/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define ROWS_MAX 2000
+#define WIDTH_DEFAULT 100
+#define WIDTH_MIN 40
+#define WIDTH_MAX 1000
+#define LABEL_MAX 160
+#define TIMES_WIDTH 30 /* "        0 s   36.12 ms   x1.44" */
+#define NARROW 72      /* below this width the start is not written */
+#define NARROW_TIMES 19
+
+enum shade {
+    SHADE_NONE,
+    SHADE_WAIT,
+    SHADE_LATENCY,
+    SHADE_WORK,
+    SHADE_FULL,
+    SHADE_MOVE
+}; /* + tenths of the rate alone */
+
+struct cell {
+    int shade;
+    enum hop_rule rule;
+    double lasts_s;
+};
+
+struct chart {
+    struct hop_timeline *timeline;
+    const struct hop_gantt_options *options;
+    struct hop_buffer out;
+    unsigned label, columns; /* widths */
+    bool narrow;
+    double makespan_s;
+    struct cell *cells;
+    struct hop_segment *segments;
+    uint32_t segment_capacity;
+    bool used[HOP_RULE_COUNT];
+};
+
+struct row {
+    uint32_t op, source;
+    double start_s;
+};
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = ORDER(x->source, y->source);
+    order = order ? order : ORDER(x->start_s, y->start_s);
+    return order ? order : ORDER(x->op, y->op);
+}
+
+static void row_label(const struct chart *chart, uint32_t index, unsigned name_width, char *label, size_t size)
+{
+    const struct hop_op *op = hop_schedule_op(hop_timeline_schedule(chart->timeline), index);
+    if (op->kind == HOP_OP_COPY)
+        (void)snprintf(label, size, "%-*s  %s->%s", (int)name_width, op->name, op->from.device, op->to.device);
+    else
+        (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name,
+                       op->kind == HOP_OP_WORK ? "work" : "reduce", op->from.device);
+}
+
+static unsigned columns_of(const char *text)
+{
+    unsigned count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* Cut or filled to so many columns. */
+static void add_padded(struct hop_buffer *out, const char *text, unsigned width)
+{
+    unsigned count = 0;
+    for (; *text; text++) {
+        if (((unsigned char)*text & 0xc0) != 0x80 && ++count > width)
+            break;
+        hop_buffer_add(out, (unsigned char)*text < 0x20 ? "?" : text, 1);
+    }
+    hop_buffer_printf(out, "%*s", count < width ? (int)(width - count) : 0, "");
+}
+
+/* ---- the axis ---- */
+
+static const struct {
+    const char *name;
+    double seconds;
+} units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+
+static unsigned axis_unit(double makespan_s)
+{
+    unsigned unit = 0;
+    while (unit + 1 < HOP_COUNT(units) && makespan_s < 2 * units[unit].seconds)
+        unit++;
+    return unit;
+}
+
+/* The smallest 1, 2 or 5 times a power of ten that leaves a tick ten columns. */
+static double tick_step(double per_column)
+{
+    double least = 10 * per_column, power = pow(10, floor(log10(least)));
+    static const double steps[] = {1, 2, 5};
+    for (unsigned i = 0; i < HOP_COUNT(steps); i++) {
+        if (steps[i] * power >= least)
+            return steps[i] * power;
+    }
+    return 10 * power;
+}
+
+static void draw_axis(struct chart *chart)
+{
+    unsigned unit = axis_unit(chart->makespan_s), at = 0;
+    double per_column = chart->makespan_s / chart->columns / units[unit].seconds, step = tick_step(per_column);
+    bool ascii = chart->options->ascii;
+    hop_buffer_printf(&chart->out, "%*s", (int)chart->label + 2, "");
+    for (unsigned tick = 0; tick * step / per_column < chart->columns; tick++) {
+        char text[32];
+        unsigned column = (unsigned)(tick * step / per_column + 0.5);
+        (void)snprintf(text, sizeof text, "%.10g%s%s", tick * step, tick ? "" : " ", tick ? "" : units[unit].name);
+        if (column + strlen(text) > chart->columns)
+            break;
+        hop_buffer_printf(&chart->out, "%*s%s", column > at ? (int)(column - at) : 0, "", text);
+        at = column + (unsigned)strlen(text);
+    }
+    hop_buffer_printf(&chart->out, "\n%*s", (int)chart->label + 2, "");
+    unsigned tick = 0;
+    for (unsigned column = 0; column < chart->columns; column++) {
+        bool mark = column == (unsigned)(tick * step / per_column + 0.5);
+        tick += mark;
+        hop_buffer_puts(&chart->out, mark ? (ascii ? "+" : column ? "┬" : "├") : ascii ? "-" : "─");
+    }
+    hop_buffer_puts(&chart->out, "\n");
+}
+
+/* ---- rows ---- */
+
+/* Edges are rounded to columns, but nothing vanishes; where pieces meet in a column, the longer one stays. */
+static void paint(struct chart *chart, double start_s, double end_s, int shade, enum hop_rule rule)
+{
+    double per_column = chart->makespan_s / chart->columns;
+    if (!(per_column > 0) || !(end_s >= start_s))
+        return;
+    unsigned first = (unsigned)fmin(fmax(start_s / per_column + 0.5, 0), chart->columns - 1);
+    unsigned end = (unsigned)fmin(fmax(end_s / per_column + 0.5, 0), chart->columns);
+    end = end > first ? end : first + 1;
+    for (unsigned c = first; c < end; c++) {
+        struct cell *cell = &chart->cells[c];
+        if (cell->shade == SHADE_NONE || end_s - start_s > cell->lasts_s)
+            *cell = (struct cell){shade, rule, end_s - start_s};
+    }
+}
+
+static void paint_wait(struct chart *chart, const struct hop_span *span)
+{
+    if (span->start_s > span->ready_s)
+        paint(chart, span->ready_s, span->start_s, SHADE_WAIT, HOP_RULE_SOURCE_BUSY);
+}
+
+static int shade_of(double ratio)
+{
+    return ratio > 0.995 ? SHADE_FULL : SHADE_MOVE + (int)fmin(fmax(ratio * 10, 0), 9);
+}
+
+/* What a copy gets alone, once its latency has passed. */
+static double alone_rate(struct hop_timeline *timeline, uint32_t op)
+{
+    const struct hop_route *route = hop_timeline_route(timeline, op);
+    double moving_s = hop_timeline_alone_s(timeline, op) - (route ? route->latency_s : 0);
+    return moving_s > 0 ? hop_schedule_op(hop_timeline_schedule(timeline), op)->bytes / moving_s : 0;
+}
+
+static void paint_copy(struct chart *chart, uint32_t op)
+{
+    struct hop_timeline *timeline = chart->timeline;
+    struct hop_span span = hop_timeline_span(timeline, op);
+    double alone_s = hop_timeline_alone_s(timeline, op), rate = alone_rate(timeline, op);
+    if (hop_timeline_detail(timeline) != HOP_DETAIL_SEGMENTS) {
+        double ratio = span.end_s > span.start_s ? alone_s / (span.end_s - span.start_s) : 1;
+        paint_wait(chart, &span);
+        paint(chart, span.start_s, span.end_s, shade_of(ratio), HOP_RULE_FULL);
+        return;
+    }
+    uint32_t count = hop_timeline_segments(timeline, op, NULL, 0);
+    if (!hop_grow(&chart->segments, &chart->segment_capacity, count, sizeof *chart->segments)) {
+        chart->out.failed = true;
+        return;
+    }
+    count = hop_timeline_segments(timeline, op, chart->segments, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_segment *segment = &chart->segments[i];
+        int shade = segment->rule == HOP_RULE_LATENCY       ? SHADE_LATENCY
+                    : segment->rate_Bps > 0                 ? shade_of(rate > 0 ? segment->rate_Bps / rate : 1)
+                    : segment->rule == HOP_RULE_SOURCE_BUSY ? SHADE_WAIT
+                                                            : SHADE_MOVE;
+        chart->used[segment->rule] = true;
+        paint(chart, segment->start_s, segment->end_s, shade, segment->rule);
+    }
+    if (count == 0)
+        paint(chart, span.start_s, span.end_s, SHADE_FULL, HOP_RULE_FULL);
+}
+
+static const char *glyph(int shade, bool ascii)
+{
+    static const char *const digits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    switch (shade) {
+    case SHADE_NONE:
+        return " ";
+    case SHADE_WAIT:
+        return ascii ? "." : "·";
+    case SHADE_LATENCY:
+        return ascii ? "-" : "╌";
+    case SHADE_WORK:
+        return ascii ? "=" : "═";
+    case SHADE_FULL:
+        return ascii ? "#" : "█";
+    default:
+        shade -= SHADE_MOVE;
+        return ascii ? digits[shade] : shade >= 7 ? "▓" : shade >= 4 ? "▒" : "░";
+    }
+}
+
+static unsigned rule_colour(enum hop_rule rule)
+{
+    static const unsigned char colours[HOP_RULE_COUNT] = {
+        [HOP_RULE_FULL] = 32,          [HOP_RULE_UP_SHARE] = 33,      [HOP_RULE_DOWN_SHARE] = 93,
+        [HOP_RULE_ROOT_CROSSING] = 36, [HOP_RULE_ROOT_FLOOR] = 96,    [HOP_RULE_HEAD_OF_LINE] = 31,
+        [HOP_RULE_NARROW_LINK] = 34,   [HOP_RULE_BACK_PRESSURE] = 35, [HOP_RULE_FAIR_SHARE] = 33,
+        [HOP_RULE_OTHER_DOMAIN] = 94,  [HOP_RULE_SOURCE_BUSY] = 90,   [HOP_RULE_LATENCY] = 37,
+    };
+    return colours[rule];
+}
+
+static void draw_cells(struct chart *chart)
+{
+    unsigned now = 0;
+    for (unsigned c = 0; c < chart->columns; c++) {
+        const struct cell *cell = &chart->cells[c];
+        unsigned colour = chart->options->colour && cell->shade != SHADE_NONE ? rule_colour(cell->rule) : 0;
+        if (colour != now)
+            hop_buffer_printf(&chart->out, "\x1b[%um", colour);
+        now = colour;
+        hop_buffer_puts(&chart->out, glyph(cell->shade, chart->options->ascii));
+    }
+    if (now)
+        hop_buffer_puts(&chart->out, "\x1b[0m");
+}
+
+static void draw_row(struct chart *chart, uint32_t op, unsigned name_width)
+{
+    struct hop_span span = hop_timeline_span(chart->timeline, op);
+    double alone_s = hop_timeline_alone_s(chart->timeline, op);
+    char label[LABEL_MAX], start[32], end[32];
+    memset(chart->cells, 0, chart->columns * sizeof *chart->cells);
+    if (hop_schedule_op(hop_timeline_schedule(chart->timeline), op)->kind == HOP_OP_COPY) {
+        paint_copy(chart, op);
+    } else {
+        paint_wait(chart, &span);
+        paint(chart, span.start_s, span.end_s, SHADE_WORK, HOP_RULE_FULL);
+    }
+    row_label(chart, op, name_width, label, sizeof label);
+    add_padded(&chart->out, label, chart->label);
+    hop_buffer_puts(&chart->out, "  ");
+    draw_cells(chart);
+    if (!chart->narrow)
+        hop_buffer_printf(&chart->out, "  %9s", hop_show_seconds(span.start_s, start, sizeof start));
+    hop_buffer_printf(&chart->out, "  %9s", hop_show_seconds(span.end_s, end, sizeof end));
+    if (alone_s > 0)
+        hop_buffer_printf(&chart->out, "  x%.2f", (span.end_s - span.start_s) / alone_s);
+    hop_buffer_puts(&chart->out, "\n");
+}
+
+static void draw_legend(struct chart *chart)
+{
+    bool ascii = chart->options->ascii;
+    hop_buffer_printf(&chart->out,
+                      "\n%s rate as alone  %s  %s waiting  %s latency  %s work, reduce\n"
+                      "times: %send, duration over duration alone\n",
+                      glyph(SHADE_FULL, ascii), ascii ? "9 .. 0 tenths of it" : "▓ above 70 %  ▒ above 40 %  ░ less",
+                      glyph(SHADE_WAIT, ascii), glyph(SHADE_LATENCY, ascii), glyph(SHADE_WORK, ascii),
+                      chart->narrow ? "" : "start, ");
+    if (!chart->options->colour)
+        return;
+    const char *separator = "colours: ";
+    for (unsigned rule = 0; rule < HOP_RULE_COUNT; rule++) {
+        if (!chart->used[rule])
+            continue;
+        hop_buffer_printf(&chart->out, "%s\x1b[%um%s\x1b[0m", separator, rule_colour(rule), hop_rule_name(rule));
+        separator = ", ";
+    }
+    hop_buffer_puts(&chart->out, separator[0] == ',' ? "\n" : "");
+}
+
+/* The widths of the operations' names, of the labels, and what is left for the bars. */
+static unsigned measure(struct chart *chart, const struct row *rows, uint32_t shown)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(chart->timeline);
+    unsigned width = chart->options->width ? chart->options->width : WIDTH_DEFAULT, name_width = 1;
+    width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+    for (uint32_t i = 0; i < shown; i++) {
+        unsigned own = columns_of(hop_schedule_op(schedule, rows[i].op)->name);
+        name_width = own > name_width ? own : name_width;
+    }
+    name_width = name_width > width / 4 ? width / 4 : name_width;
+    for (uint32_t i = 0; i < shown; i++) {
+        char label[LABEL_MAX];
+        row_label(chart, rows[i].op, name_width, label, sizeof label);
+        unsigned own = columns_of(label);
+        chart->label = own > chart->label ? own : chart->label;
+    }
+    chart->narrow = width < NARROW;
+    unsigned rest = width - (chart->narrow ? NARROW_TIMES : TIMES_WIDTH) - 2;
+    chart->label = chart->label > rest / 2 ? rest / 2 : chart->label;
+    chart->columns = rest - chart->label;
+    return name_width;
+}
+
+static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(chart->timeline);
+    uint32_t shown = count < ROWS_MAX ? count : ROWS_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t source =
+            hop_topology_find(hop_timeline_topology(chart->timeline), hop_schedule_op(schedule, i)->from.device);
+        rows[i] = (struct row){i, source, hop_timeline_span(chart->timeline, i).start_s};
+    }
+    qsort(rows, count, sizeof *rows, compare_rows);
+    unsigned name_width = measure(chart, rows, shown);
+    chart->cells = calloc(chart->columns, sizeof *chart->cells);
+    if (!chart->cells) {
+        chart->out.failed = true;
+        return;
+    }
+    hop_buffer_puts(&chart->out, "\n");
+    if (chart->makespan_s > 0)
+        draw_axis(chart);
+    for (uint32_t i = 0; i < shown; i++)
+        draw_row(chart, rows[i].op, name_width);
+    if (shown < count)
+        hop_buffer_printf(&chart->out, "%u more operations are left out\n", count - shown);
+    draw_legend(chart);
+}
+
+char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gantt_options *options)
+{
+    static const struct hop_gantt_options defaults = {0};
+    const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
+    uint32_t count = hop_schedule_count(schedule);
+    struct chart chart = {.timeline = timeline,
+                          .options = options ? options : &defaults,
+                          .makespan_s = hop_timeline_makespan_s(timeline)};
+    char makespan[32];
+    hop_buffer_printf(&chart.out, "%u %s on %s: %s\n", count, count == 1 ? "operation" : "operations",
+                      hop_topology_name(hop_timeline_topology(timeline)),
+                      hop_show_seconds(chart.makespan_s, makespan, sizeof makespan));
+    if (hop_timeline_detail(timeline) != HOP_DETAIL_NONE && count > 0) {
+        struct row *rows = malloc(count * sizeof *rows);
+        if (rows)
+            draw_chart(&chart, rows, count);
+        else
+            chart.out.failed = true;
+        free(rows);
+    }
+    free(chart.cells);
+    free(chart.segments);
+    return hop_buffer_take(&chart.out);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A timeline as Chrome trace events, opened by Perfetto (ui.perfetto.dev) and chrome://tracing.
+ *
+ * A process for each device that starts operations. Operations of one device overlap (a transfer waits while another
+ * moves), so each is an asynchronous span (b, e) with its phases nested in it under the same id. A counter (C) for the
+ * load of each directed link with traffic. Times are microseconds.
+ */
+#include "base/base.h"
+#include "hopcast/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct trace {
+    struct hop_timeline *timeline;
+    const struct hop_topology *topology;
+    const struct hop_schedule *schedule;
+    struct hop_buffer out;
+    bool started; /* an event has been written */
+    struct hop_segment *segments;
+    uint32_t segment_capacity;
+
+    /* link loads: what the interval at hand adds up to, what was written last */
+    double *load_Bps, *written_Bps;
+    uint32_t *touched; /* directed links with traffic in this interval or in the last one */
+    uint32_t touched_count;
+    bool *is_touched;
+};
+
+static void begin_event(struct trace *trace, char phase, uint32_t process)
+{
+    hop_buffer_printf(&trace->out, "%s{\"ph\":\"%c\",\"pid\":%u,\"tid\":0", trace->started ? ",\n" : "\n", phase,
+                      process);
+    trace->started = true;
+}
+
+static void add_number(struct trace *trace, const char *key, double value)
+{
+    hop_buffer_printf(&trace->out, ",\"%s\":", key);
+    hop_buffer_json_number(&trace->out, value);
+}
+
+static void add_string(struct trace *trace, const char *key, const char *value)
+{
+    hop_buffer_printf(&trace->out, ",\"%s\":", key);
+    hop_buffer_json_string(&trace->out, value);
+}
+
+/* Process 0 holds the counters. */
+static uint32_t process_of(const struct trace *trace, uint32_t op)
+{
+    return hop_topology_find(trace->topology, hop_schedule_op(trace->schedule, op)->from.device) + 1;
+}
+
+static void name_process(struct trace *trace, uint32_t process, const char *name)
+{
+    begin_event(trace, 'M', process);
+    hop_buffer_puts(&trace->out, ",\"name\":\"process_name\",\"args\":{\"name\":");
+    hop_buffer_json_string(&trace->out, name);
+    hop_buffer_puts(&trace->out, "}}");
+    begin_event(trace, 'M', process);
+    hop_buffer_printf(&trace->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%u}}",
+                      process ? process : hop_topology_node_count(trace->topology) + 1);
+}
+
+static void name_processes(struct trace *trace)
+{
+    uint32_t nodes = hop_topology_node_count(trace->topology);
+    bool *used = calloc((size_t)nodes + 1, sizeof *used);
+    if (!used) {
+        trace->out.failed = true;
+        return;
+    }
+    for (uint32_t op = 0; op < hop_schedule_count(trace->schedule); op++)
+        used[process_of(trace, op)] = true;
+    name_process(trace, 0, "link load");
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (used[n + 1])
+            name_process(trace, n + 1, hop_topology_node(trace->topology, n)->name);
+    }
+    free(used);
+}
+
+/* ---- operations ---- */
+
+static const char *category(const struct hop_op *op)
+{
+    return op->kind == HOP_OP_COPY ? "copy" : op->kind == HOP_OP_WORK ? "work" : "reduce";
+}
+
+static void begin_step(struct trace *trace, char phase, uint32_t op, const char *name, double at_s)
+{
+    begin_event(trace, phase, process_of(trace, op));
+    add_string(trace, "cat", category(hop_schedule_op(trace->schedule, op)));
+    hop_buffer_printf(&trace->out, ",\"id\":\"0x%x\"", op + 1);
+    add_string(trace, "name", name);
+    add_number(trace, "ts", at_s * 1e6);
+}
+
+static void end_step(struct trace *trace, uint32_t op, const char *name, double at_s)
+{
+    begin_step(trace, 'e', op, name, at_s);
+    hop_buffer_puts(&trace->out, "}");
+}
+
+static void step_name(const struct trace *trace, const struct hop_segment *segment, char *name, size_t size)
+{
+    char rate[32] = "", link[160] = "", on[176] = "", behind[96] = "";
+    if (segment->link != HOP_NONE)
+        (void)snprintf(on, sizeof on, " %s", hop_topology_link_name(trace->topology, segment->link, link, sizeof link));
+    if (segment->blocker != HOP_NONE)
+        (void)snprintf(behind, sizeof behind, " behind %s", hop_schedule_op(trace->schedule, segment->blocker)->name);
+    if (segment->rule == HOP_RULE_LATENCY)
+        (void)snprintf(name, size, "latency");
+    else if (segment->rate_Bps > 0)
+        (void)snprintf(name, size, "moving %s: %s%s", hop_show_rate(segment->rate_Bps, rate, sizeof rate),
+                       hop_rule_name(segment->rule), on);
+    else
+        (void)snprintf(name, size, "waiting: %s%s%s", hop_rule_name(segment->rule), on, behind);
+}
+
+static void add_segment(struct trace *trace, uint32_t op, const struct hop_segment *segment)
+{
+    char name[384], link[160];
+    step_name(trace, segment, name, sizeof name);
+    begin_step(trace, 'b', op, name, segment->start_s);
+    hop_buffer_puts(&trace->out, ",\"args\":{\"rate_Bps\":");
+    hop_buffer_json_number(&trace->out, segment->rate_Bps);
+    add_number(trace, "bytes", segment->rate_Bps * (segment->end_s - segment->start_s));
+    add_number(trace, "factor", segment->factor);
+    add_string(trace, "rule", hop_rule_name(segment->rule));
+    add_string(trace, "limit",
+               segment->link == HOP_NONE ? NULL
+                                         : hop_topology_link_name(trace->topology, segment->link, link, sizeof link));
+    add_string(trace, "blocker",
+               segment->blocker == HOP_NONE ? NULL : hop_schedule_op(trace->schedule, segment->blocker)->name);
+    hop_buffer_puts(&trace->out, "}}");
+    end_step(trace, op, name, segment->end_s);
+}
+
+static void add_steps(struct trace *trace, uint32_t op, const struct hop_span *span)
+{
+    uint32_t count = 0;
+    if (hop_timeline_detail(trace->timeline) == HOP_DETAIL_SEGMENTS)
+        count = hop_timeline_segments(trace->timeline, op, NULL, 0);
+    if (count == 0 && span->start_s > span->ready_s) {
+        begin_step(trace, 'b', op, "waiting", span->ready_s);
+        hop_buffer_puts(&trace->out, "}");
+        end_step(trace, op, "waiting", span->start_s);
+    }
+    if (!hop_grow(&trace->segments, &trace->segment_capacity, count, sizeof *trace->segments)) {
+        trace->out.failed = true;
+        return;
+    }
+    if (count)
+        count = hop_timeline_segments(trace->timeline, op, trace->segments, count);
+    for (uint32_t i = 0; i < count; i++)
+        add_segment(trace, op, &trace->segments[i]);
+}
+
+static void add_op(struct trace *trace, uint32_t index)
+{
+    const struct hop_op *op = hop_schedule_op(trace->schedule, index);
+    struct hop_span span = hop_timeline_span(trace->timeline, index);
+    double alone_s = hop_timeline_alone_s(trace->timeline, index);
+    char name[256];
+    if (op->kind == HOP_OP_COPY)
+        (void)snprintf(name, sizeof name, "%s: %s->%s", op->name, op->from.device, op->to.device);
+    else
+        (void)snprintf(name, sizeof name, "%s: %s", op->name, category(op));
+    begin_step(trace, 'b', index, name, span.ready_s);
+    hop_buffer_printf(&trace->out, ",\"args\":{\"bytes\":%llu", (unsigned long long)op->bytes);
+    add_number(trace, "start_s", span.start_s);
+    add_number(trace, "end_s", span.end_s);
+    add_number(trace, "alone_s", alone_s);
+    if (alone_s > 0)
+        add_number(trace, "slowdown", (span.end_s - span.start_s) / alone_s);
+    hop_buffer_puts(&trace->out, "}}");
+    add_steps(trace, index, &span);
+    end_step(trace, index, name, span.end_s);
+}
+
+/* ---- link loads ---- */
+
+static void touch(struct trace *trace, uint32_t directed, double rate_Bps)
+{
+    if (!trace->is_touched[directed])
+        trace->touched[trace->touched_count++] = directed;
+    trace->is_touched[directed] = true;
+    trace->load_Bps[directed] += rate_Bps;
+}
+
+static void add_active(uint32_t op, const struct hop_segment *segment, void *context)
+{
+    struct trace *trace = context;
+    const struct hop_route *route = hop_timeline_route(trace->timeline, op);
+    for (uint32_t i = 0; route && segment->rate_Bps > 0 && i < route->link_count; i++)
+        touch(trace, route->links[i], segment->rate_Bps);
+}
+
+static void add_counter(struct trace *trace, uint32_t directed, double at_s, double load_Bps)
+{
+    char name[160];
+    if (fabs(load_Bps - trace->written_Bps[directed]) <= 1e-9 * load_Bps)
+        return;
+    trace->written_Bps[directed] = load_Bps;
+    begin_event(trace, 'C', 0);
+    add_string(trace, "name", hop_topology_link_name(trace->topology, directed, name, sizeof name));
+    add_number(trace, "ts", at_s * 1e6);
+    hop_buffer_puts(&trace->out, ",\"args\":{\"GB/s\":");
+    hop_buffer_json_number(&trace->out, load_Bps / 1e9);
+    hop_buffer_puts(&trace->out, "}}");
+}
+
+/* Writes what the interval at hand changes; its links with traffic become those of the last one. */
+static void write_loads(struct trace *trace, double at_s)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < trace->touched_count; i++) {
+        uint32_t directed = trace->touched[i];
+        add_counter(trace, directed, at_s, trace->load_Bps[directed]);
+        trace->is_touched[directed] = trace->load_Bps[directed] > 0;
+        if (trace->is_touched[directed])
+            trace->touched[kept++] = directed;
+        trace->load_Bps[directed] = 0;
+    }
+    trace->touched_count = kept;
+}
+
+static void add_counters(struct trace *trace)
+{
+    size_t directed = 2 * (size_t)hop_topology_link_count(trace->topology) + 1;
+    uint32_t intervals = hop_timeline_interval_count(trace->timeline);
+    double start_s = 0, end_s = 0, last_s = 0;
+    trace->load_Bps = calloc(directed, sizeof *trace->load_Bps);
+    trace->written_Bps = calloc(directed, sizeof *trace->written_Bps);
+    trace->touched = calloc(directed, sizeof *trace->touched);
+    trace->is_touched = calloc(directed, sizeof *trace->is_touched);
+    if (!trace->load_Bps || !trace->written_Bps || !trace->touched || !trace->is_touched) {
+        trace->out.failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < intervals; i++) {
+        hop_timeline_interval(trace->timeline, i, &start_s, &end_s, add_active, trace);
+        write_loads(trace, start_s);
+        last_s = end_s;
+    }
+    write_loads(trace, last_s); /* nothing was added since: all to zero */
+}
+
+char *hop_timeline_to_trace(struct hop_timeline *timeline)
+{
+    struct trace trace = {
+        .timeline = timeline, .topology = hop_timeline_topology(timeline), .schedule = hop_timeline_schedule(timeline)};
+    enum hop_detail detail = hop_timeline_detail(timeline);
+    hop_buffer_puts(&trace.out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+    if (detail != HOP_DETAIL_NONE) {
+        name_processes(&trace);
+        for (uint32_t op = 0; op < hop_schedule_count(trace.schedule); op++)
+            add_op(&trace, op);
+    }
+    if (detail == HOP_DETAIL_SEGMENTS)
+        add_counters(&trace);
+    hop_buffer_puts(&trace.out, "\n]}\n");
+    free(trace.segments);
+    free(trace.load_Bps);
+    free(trace.written_Bps);
+    free(trace.touched);
+    free(trace.is_touched);
+    return hop_buffer_take(&trace.out);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A topology as a text tree, the way lstopo users know it:
+ *
+ *     root0          Haswell socket                         numa 0
+ *     ├─ host0       host memory     memory 204.8 GB/s      numa 0
+ *     └─ switch0     PLX switch      gen3 x16 12.44 GB/s    numa 0
+ *
+ * The PCIe forest is walked once into rows, so that columns can be aligned; what lies off the forest follows, then the
+ * links off the tree: links of one kind to one hub share a line, a mesh becomes a matrix.
+ */
+#include "base/base.h"
+#include "hopcast/report.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+
+#define MATRIX_NODES 32 /* beyond this a matrix is wider than a terminal */
+
+struct row {
+    uint32_t node;
+    unsigned depth;
+    uint64_t open; /* bit d: the ancestor at depth d + 1, or the node itself, has a later sibling */
+};
+
+struct rows {
+    struct row *row;
+    uint32_t count, capacity;
+    bool failed;
+};
+
+static bool in_tree(const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY;
+}
+
+static const char *node_name(const struct hop_topology *topology, uint32_t node)
+{
+    return hop_topology_node(topology, node)->name;
+}
+
+static const char *kind_text(enum hop_node_kind kind)
+{
+    static const char *const texts[] = {
+#define NODE_TEXT(code, name, text) text,
+        HOP_NODE_KIND_LIST(NODE_TEXT)
+#undef NODE_TEXT
+    };
+    return texts[kind];
+}
+
+/* Columns that a UTF-8 text takes, a code point being one. */
+static unsigned columns(const char *text)
+{
+    unsigned count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* Texts of other people's files: control characters must not reach a terminal. */
+static void add_text(struct hop_buffer *out, const char *text)
+{
+    for (; *text; text++)
+        hop_buffer_add(out, (unsigned char)*text < 0x20 || *text == 0x7f ? " " : text, 1);
+}
+
+static void pad(struct hop_buffer *out, unsigned from, unsigned to)
+{
+    for (; from < to; from++)
+        hop_buffer_puts(out, " ");
+}
+
+/* "12.00 up / 10.00 down GB/s", or one rate when both directions have it. */
+static void rates_text(const struct hop_link *link, char *text, size_t size)
+{
+    char up[32], down[32];
+    hop_show_rate(link->capacity_Bps[0], up, sizeof up);
+    hop_show_rate(link->capacity_Bps[1], down, sizeof down);
+    const char *there = in_tree(link) ? "up" : "forth", *back = in_tree(link) ? "down" : "back";
+    if (strcmp(up, down) == 0)
+        (void)snprintf(text, size, "%s", up);
+    else if (strcmp(strchr(up, ' '), strchr(down, ' ')) == 0)
+        (void)snprintf(text, size, "%.*s %s / %.*s %s%s", (int)strcspn(up, " "), up, there, (int)strcspn(down, " "),
+                       down, back, strchr(up, ' '));
+    else
+        (void)snprintf(text, size, "%s %s / %s %s", up, there, down, back);
+}
+
+/* "gen4 x16 28.81 GB/s": what a link is and what it carries. */
+static void link_text(const struct hop_link *link, char *text, size_t size)
+{
+    char count[16] = "", what[48], rates[96], latency[48] = "", seconds[32];
+    if (link->count > 1)
+        (void)snprintf(count, sizeof count, "%u x ", link->count);
+    if (link->kind == HOP_LINK_PCIE && link->generation && link->width)
+        (void)snprintf(what, sizeof what, "gen%u x%u", link->generation, link->width);
+    else if (link->generation)
+        (void)snprintf(what, sizeof what, "%s gen%u", hop_link_kind_name(link->kind), link->generation);
+    else
+        (void)snprintf(what, sizeof what, "%s", hop_link_kind_name(link->kind));
+    if (link->latency_s > 0)
+        (void)snprintf(latency, sizeof latency, ", %s", hop_show_seconds(link->latency_s, seconds, sizeof seconds));
+    rates_text(link, rates, sizeof rates);
+    (void)snprintf(text, size, "%s%s %s%s", count, what, rates, latency);
+}
+
+/* ---- header ---- */
+
+static void print_header(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    uint32_t counts[HOP_NODE_KIND_COUNT] = {0};
+    const char *separator = ": ";
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        counts[hop_topology_node(topology, n)->kind]++;
+    add_text(out, hop_topology_name(topology));
+    for (unsigned kind = 0; kind < HOP_NODE_KIND_COUNT; kind++) {
+        if (counts[kind] == 0)
+            continue;
+        hop_buffer_printf(out, "%s%u %s", separator, counts[kind], hop_node_kind_name(kind));
+        separator = ", ";
+    }
+    uint32_t domains = hop_topology_domain_count(topology);
+    hop_buffer_puts(out, domains == 1 ? "; domain " : domains ? "; domains " : "; no links");
+    for (uint32_t d = 0; d < domains; d++) {
+        const struct hop_domain *domain = hop_topology_domain(topology, d);
+        hop_buffer_printf(out, "%s%s (%u %s)", d ? ", " : "", domain->name, domain->link_count,
+                          domain->link_count == 1 ? "link" : "links");
+    }
+    hop_buffer_puts(out, "\n\n");
+}
+
+/* ---- the forest ---- */
+
+/* The number of nodes below a node; their links are written to children when it is not NULL. */
+static uint32_t children_of(const struct hop_topology *topology, uint32_t node, uint32_t *children)
+{
+    uint32_t links, count = 0;
+    const uint32_t *list = hop_topology_links_of(topology, node, &links);
+    for (uint32_t i = 0; i < links; i++) {
+        const struct hop_link *link = hop_topology_link(topology, list[i]);
+        if (!in_tree(link) || link->ends[1] != node)
+            continue;
+        if (children)
+            children[count] = link->ends[0];
+        count++;
+    }
+    return count;
+}
+
+/* A node and all below it; finish has checked that trees have at most 64 levels. */
+static void add_rows(struct rows *rows, const struct hop_topology *topology, uint32_t node, unsigned depth,
+                     uint64_t open)
+{
+    if (rows->failed || !hop_grow(&rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row)) {
+        rows->failed = true;
+        return;
+    }
+    rows->row[rows->count++] = (struct row){node, depth, open};
+    uint32_t count = children_of(topology, node, NULL);
+    if (count == 0)
+        return;
+    uint32_t *children = malloc(count * sizeof *children);
+    if (!children) {
+        rows->failed = true;
+        return;
+    }
+    children_of(topology, node, children);
+    for (uint32_t i = 0; i < count; i++)
+        add_rows(rows, topology, children[i], depth + 1, i + 1 < count ? open | (uint64_t)1 << depth : open);
+    free(children);
+}
+
+/* Tops of trees come first, then what has no PCIe at all (NVSwitch, fabric switches, sockets). */
+static bool is_top(const struct hop_topology *topology, uint32_t node)
+{
+    return hop_topology_upstream(topology, node) == HOP_NONE &&
+           (hop_topology_node(topology, node)->kind == HOP_NODE_ROOT || children_of(topology, node, NULL) > 0);
+}
+
+static void collect_rows(struct rows *rows, const struct hop_topology *topology)
+{
+    uint32_t nodes = hop_topology_node_count(topology);
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (is_top(topology, n))
+            add_rows(rows, topology, n, 0, 0);
+    }
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (hop_topology_upstream(topology, n) == HOP_NONE && !is_top(topology, n))
+            add_rows(rows, topology, n, 0, 0);
+    }
+}
+
+static const char *description(const struct hop_node *node)
+{
+    return node->label && node->label[0] ? node->label : kind_text(node->kind);
+}
+
+static void upstream_text(const struct hop_topology *topology, uint32_t node, char *text, size_t size)
+{
+    uint32_t up = hop_topology_upstream(topology, node);
+    text[0] = '\0';
+    if (up != HOP_NONE)
+        link_text(hop_topology_link(topology, up), text, size);
+}
+
+static void print_row(struct hop_buffer *out, const struct hop_topology *topology, const struct row *row,
+                      const unsigned widths[3])
+{
+    const struct hop_node *node = hop_topology_node(topology, row->node);
+    char link[192];
+    for (unsigned d = 0; d < row->depth; d++) {
+        bool own = d + 1 == row->depth, open = row->open >> d & 1;
+        hop_buffer_puts(out, own ? (open ? "├─ " : "└─ ") : (open ? "│  " : "   "));
+    }
+    hop_buffer_puts(out, node->name);
+    pad(out, 3 * row->depth + columns(node->name), widths[0] + 2);
+    add_text(out, description(node));
+    upstream_text(topology, row->node, link, sizeof link);
+    if (link[0] || node->numa >= 0 || node->bus_id)
+        pad(out, columns(description(node)), widths[1] + 2);
+    hop_buffer_puts(out, link);
+    if (node->numa >= 0 || node->bus_id)
+        pad(out, columns(link), widths[2] + 2);
+    if (node->numa >= 0)
+        hop_buffer_printf(out, "numa %d%s", node->numa, node->bus_id ? "  " : "");
+    if (node->bus_id)
+        add_text(out, node->bus_id);
+    hop_buffer_puts(out, "\n");
+}
+
+static void print_forest(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    struct rows rows = {0};
+    collect_rows(&rows, topology);
+    unsigned widths[3] = {0};
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct hop_node *node = hop_topology_node(topology, rows.row[i].node);
+        char link[192];
+        upstream_text(topology, rows.row[i].node, link, sizeof link);
+        unsigned own[3] = {3 * rows.row[i].depth + columns(node->name), columns(description(node)), columns(link)};
+        for (unsigned c = 0; c < 3; c++)
+            widths[c] = own[c] > widths[c] ? own[c] : widths[c];
+    }
+    for (uint32_t i = 0; i < rows.count; i++)
+        print_row(out, topology, &rows.row[i], widths);
+    out->failed |= rows.failed;
+    free(rows.row);
+}
+
+/* ---- links off the tree ---- */
+
+/* A link as it is listed: its hub is the end that others share, the switch when it joins a device and a switch. */
+struct spoke {
+    const struct hop_link *link;
+    uint32_t index, hub, rim;
+};
+
+static struct spoke spoke_of(const struct hop_topology *topology, uint32_t index)
+{
+    const struct hop_link *link = hop_topology_link(topology, index);
+    bool first = hop_node_is_device(hop_topology_node(topology, link->ends[1])->kind) &&
+                 !hop_node_is_device(hop_topology_node(topology, link->ends[0])->kind);
+    return (struct spoke){link, index, link->ends[!first], link->ends[first]};
+}
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Links that look alike get 0. */
+static int compare_looks(const struct hop_link *a, const struct hop_link *b)
+{
+    int order = ORDER(a->generation, b->generation);
+    order = order ? order : ORDER(a->width, b->width);
+    order = order ? order : ORDER(a->count, b->count);
+    order = order ? order : ORDER(a->capacity_Bps[0], b->capacity_Bps[0]);
+    order = order ? order : ORDER(a->capacity_Bps[1], b->capacity_Bps[1]);
+    return order ? order : ORDER(a->latency_s, b->latency_s);
+}
+
+static int compare_spokes(const void *a, const void *b)
+{
+    const struct spoke *x = a, *y = b;
+    int order = ORDER(x->link->kind, y->link->kind);
+    order = order ? order : ORDER(x->hub, y->hub);
+    order = order ? order : compare_looks(x->link, y->link);
+    return order ? order : ORDER(x->index, y->index);
+}
+
+/* Where the number at the end of a name starts; *number is it (-1: none, or too long to count with). */
+static size_t split_number(const char *name, long *number)
+{
+    size_t length = strlen(name), start = length;
+    while (start > 0 && isdigit((unsigned char)name[start - 1]))
+        start--;
+    bool plain = start < length && length - start < 10 && (name[start] != '0' || length - start == 1);
+    *number = plain ? strtol(name + start, NULL, 10) : -1;
+    return start;
+}
+
+static bool follows(const char *name, const char *previous)
+{
+    long number, before;
+    size_t prefix = split_number(name, &number);
+    return split_number(previous, &before) == prefix && before >= 0 && number == before + 1 &&
+           strncmp(name, previous, prefix) == 0;
+}
+
+/* "gpu0..gpu7 nic2", runs of three and more names shortened. */
+static void print_names(struct hop_buffer *out, const struct hop_topology *topology, const struct spoke *spokes,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count;) {
+        uint32_t last = i;
+        while (last + 1 < count &&
+               follows(node_name(topology, spokes[last + 1].rim), node_name(topology, spokes[last].rim)))
+            last++;
+        if (last < i + 2)
+            last = i;
+        hop_buffer_printf(out, "%s%s", i ? " " : "", node_name(topology, spokes[i].rim));
+        if (last > i)
+            hop_buffer_printf(out, "..%s", node_name(topology, spokes[last].rim));
+        i = last + 1;
+    }
+}
+
+static void print_list(struct hop_buffer *out, const struct hop_topology *topology, const struct spoke *spokes,
+                       uint32_t count)
+{
+    for (uint32_t i = 0, next; i < count; i = next) {
+        char text[192];
+        next = i + 1;
+        while (next < count && spokes[next].hub == spokes[i].hub &&
+               compare_looks(spokes[next].link, spokes[i].link) == 0)
+            next++;
+        hop_buffer_puts(out, "  ");
+        print_names(out, topology, spokes + i, next - i);
+        link_text(spokes[i].link, text, sizeof text);
+        hop_buffer_printf(out, " -- %s  %s%s\n", node_name(topology, spokes[i].hub), text, next > i + 1 ? " each" : "");
+    }
+}
+
+struct matrix {
+    uint32_t nodes[MATRIX_NODES];
+    uint32_t count;
+    unsigned cell[MATRIX_NODES][MATRIX_NODES]; /* bonded links */
+    const struct hop_link
+        *of_count[1025]; /* a link of so many bonded ones; 1024 is the limit of hop_topology_add_link */
+};
+
+static uint32_t matrix_index(struct matrix *matrix, uint32_t node)
+{
+    uint32_t i = 0;
+    while (i < matrix->count && matrix->nodes[i] != node)
+        i++;
+    if (i == matrix->count && i < MATRIX_NODES)
+        matrix->nodes[matrix->count++] = node;
+    return i;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* A mesh: not too few links nor too many nodes, all of one kind, and the number of bonded links says everything else.
+ */
+static bool fill_matrix(struct matrix *matrix, const struct hop_topology *topology, const struct spoke *spokes,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (hop_topology_node(topology, spokes[i].rim)->kind != hop_topology_node(topology, spokes[i].hub)->kind)
+            return false;
+        if (matrix_index(matrix, spokes[i].rim) == MATRIX_NODES || matrix_index(matrix, spokes[i].hub) == MATRIX_NODES)
+            return false;
+    }
+    if (matrix->count < 4 || count < matrix->count)
+        return false;
+    qsort(matrix->nodes, matrix->count, sizeof matrix->nodes[0], compare_nodes);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = spokes[i].link, **known = &matrix->of_count[link->count];
+        if (link->capacity_Bps[0] != link->capacity_Bps[1] || (*known && compare_looks(*known, link) != 0))
+            return false;
+        *known = link;
+        uint32_t a = matrix_index(matrix, spokes[i].rim), b = matrix_index(matrix, spokes[i].hub);
+        if (matrix->cell[a][b])
+            return false; /* two links between one pair */
+        matrix->cell[a][b] = matrix->cell[b][a] = link->count;
+    }
+    return true;
+}
+
+static void print_matrix(struct hop_buffer *out, const struct hop_topology *topology, const struct matrix *matrix)
+{
+    unsigned width = 3;
+    for (uint32_t i = 0; i < matrix->count; i++) {
+        unsigned own = columns(node_name(topology, matrix->nodes[i]));
+        width = own > width ? own : width;
+    }
+    hop_buffer_printf(out, "  %*s", (int)width, "");
+    for (uint32_t i = 0; i < matrix->count; i++)
+        hop_buffer_printf(out, "  %*s", (int)width, node_name(topology, matrix->nodes[i]));
+    hop_buffer_puts(out, "\n");
+    for (uint32_t i = 0; i < matrix->count; i++) {
+        hop_buffer_printf(out, "  %*s", (int)width, node_name(topology, matrix->nodes[i]));
+        for (uint32_t j = 0; j < matrix->count; j++) {
+            char cell[16] = ".";
+            if (matrix->cell[i][j])
+                (void)snprintf(cell, sizeof cell, "x%u", matrix->cell[i][j]);
+            hop_buffer_printf(out, "  %*s", (int)width, i == j ? "-" : cell);
+        }
+        hop_buffer_puts(out, "\n");
+    }
+    for (unsigned n = 1; n < HOP_COUNT(matrix->of_count); n++) {
+        char text[192];
+        if (!matrix->of_count[n])
+            continue;
+        link_text(matrix->of_count[n], text, sizeof text);
+        hop_buffer_printf(out, "  x%u: %s\n", n, text);
+    }
+}
+
+static void print_links(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    uint32_t links = hop_topology_link_count(topology), count = 0;
+    struct spoke *spokes = malloc(((size_t)links + 1) * sizeof *spokes);
+    struct matrix *matrix = malloc(sizeof *matrix);
+    if (!spokes || !matrix) {
+        out->failed = true;
+        goto done;
+    }
+    for (uint32_t i = 0; i < links; i++) {
+        if (!in_tree(hop_topology_link(topology, i)))
+            spokes[count++] = spoke_of(topology, i);
+    }
+    qsort(spokes, count, sizeof *spokes, compare_spokes);
+    for (uint32_t i = 0, next; i < count; i = next) {
+        next = i + 1;
+        while (next < count && spokes[next].link->kind == spokes[i].link->kind)
+            next++;
+        hop_buffer_printf(out, "\n%s links:\n", hop_link_kind_name(spokes[i].link->kind));
+        *matrix = (struct matrix){0};
+        if (fill_matrix(matrix, topology, spokes + i, next - i))
+            print_matrix(out, topology, matrix);
+        else
+            print_list(out, topology, spokes + i, next - i);
+    }
+done:
+    free(spokes);
+    free(matrix);
+}
+
+char *hop_topology_to_tree(const struct hop_topology *topology)
+{
+    struct hop_buffer out = {0};
+    const char *note;
+    print_header(&out, topology);
+    print_forest(&out, topology);
+    print_links(&out, topology);
+    for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {
+        hop_buffer_puts(&out, i ? "  " : "\nnotes:\n  ");
+        add_text(&out, note);
+        hop_buffer_puts(&out, "\n");
+    }
+    return hop_buffer_take(&out);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Schedule JSON (docs/schedule.schema.json), read and written.
+ *
+ * Places are written as in the text form, [rank@]device[:buffer[+offset]]; numbers are in SI units. Dependencies are
+ * names, also of operations that come later, so a first pass over the document maps names to indices.
+ */
+#include "base/json.h"
+#include "schedule/schedule.h"
+
+#include <inttypes.h>
+
+#define VERSION 1
+#define TIME_MAX_S 1e18
+#define NEAREST_MAX 10000u /* names that are compared with a misspelt one */
+
+/* ---- reading ---- */
+
+struct reader {
+    struct hop_schedule *schedule;
+    const json_t *operations;
+    struct hop_names indices; /* of all operations, by name */
+    struct hop_arena scratch; /* what hop_schedule_add copies */
+    struct hop_diag *diag;
+};
+
+static const char *const kinds[] = {[HOP_OP_COPY] = "copy", [HOP_OP_REDUCE] = "reduce", [HOP_OP_WORK] = "work"};
+static const char *const queues[] = {"strict", "ready"};
+
+/* Context: an array of names. */
+static const char *listed(const void *context, uint32_t index)
+{
+    return ((const char *const *)context)[index];
+}
+
+static const char *via(const void *context, uint32_t index)
+{
+    (void)context;
+    return hop_via_name((enum hop_via)index);
+}
+
+static const char *reduce(const void *context, uint32_t index)
+{
+    (void)context;
+    return hop_reduce_name((enum hop_reduce)index);
+}
+
+static const char *type(const void *context, uint32_t index)
+{
+    (void)context;
+    return hop_type_name((enum hop_type)index);
+}
+
+/* The name of an operation of the document, "" when it has none. */
+static const char *operation_id(const void *context, uint32_t index)
+{
+    const char *id = json_string_value(json_object_get(json_array_get(context, index), "id"));
+    return id ? id : "";
+}
+
+static enum hop_status read_place(struct reader *r, const struct hop_json *at, struct hop_place *place)
+{
+    const char *text = NULL;
+    enum hop_status status = hop_json_name(at, &text, r->diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_place_parse(text, strlen(text), place, &r->scratch, r->diag);
+    if (status != HOP_OK)
+        hop_json_place(at, r->diag);
+    return status;
+}
+
+static enum hop_status read_inputs(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    size_t count = 0;
+    enum hop_status status = hop_json_array(at, 1, &count, r->diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_place *inputs = hop_arena_alloc(&r->scratch, count * sizeof *inputs);
+    if (!inputs)
+        return hop_fail_memory(r->diag);
+    for (size_t i = 0; i < count; i++) {
+        const struct hop_json input = hop_json_element(at, i);
+        status = read_place(r, &input, &inputs[i]);
+        if (status != HOP_OK)
+            return status;
+    }
+    op->inputs = inputs;
+    op->input_count = (uint32_t)count;
+    return HOP_OK;
+}
+
+/* Names of operations as indices; nothing when the key is absent. */
+static enum hop_status read_names(struct reader *r, const struct hop_json *at, const uint32_t **list, uint32_t *length)
+{
+    size_t count = 0;
+    if (!at->value)
+        return HOP_OK;
+    enum hop_status status = hop_json_array(at, 0, &count, r->diag);
+    if (status != HOP_OK)
+        return status;
+    uint32_t *indices = hop_arena_alloc(&r->scratch, count * sizeof *indices);
+    if (!indices)
+        return hop_fail_memory(r->diag);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = NULL;
+        const struct hop_json element = hop_json_element(at, i);
+        status = hop_json_name(&element, &name, r->diag);
+        if (status != HOP_OK)
+            return status;
+        indices[i] = hop_names_get(&r->indices, name);
+        if (indices[i] != UINT32_MAX)
+            continue;
+        size_t all = json_array_size(r->operations);
+        uint32_t compared = all < NEAREST_MAX ? (uint32_t)all : NEAREST_MAX;
+        uint32_t nearest = hop_text_nearest(name, operation_id, r->operations, compared);
+        hop_json_fail(&element, r->diag, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'", name);
+        if (nearest != UINT32_MAX)
+            hop_diag_expect(r->diag, "'%s'?", operation_id(r->operations, nearest));
+        else
+            hop_diag_expect(r->diag, "the id of an operation of this schedule");
+        return HOP_ERR_NOT_FOUND;
+    }
+    *list = indices;
+    *length = (uint32_t)count;
+    return HOP_OK;
+}
+
+/* The keys of every operation come first in each kind's table. */
+enum { ID, KIND, AFTER, AFTER_START, AT, COMMON };
+#define COMMON_KEYS                                                                                                    \
+    {"id", true}, {"kind", true}, {"after", false}, {"after_start", false},                                            \
+    {                                                                                                                  \
+        "at_s", false                                                                                                  \
+    }
+
+static enum hop_status read_common(struct reader *r, const struct hop_json *m, struct hop_op *op)
+{
+    enum hop_status status = hop_json_name(&m[ID], &op->name, r->diag);
+    if (status == HOP_OK)
+        status = read_names(r, &m[AFTER], &op->after, &op->after_count);
+    if (status == HOP_OK)
+        status = read_names(r, &m[AFTER_START], &op->after_start, &op->after_start_count);
+    if (status == HOP_OK && m[AT].value)
+        status = hop_json_number(&m[AT], 0, TIME_MAX_S, &op->at_s, r->diag);
+    return status;
+}
+
+static enum hop_status read_packet(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    if (op->via == HOP_VIA_P2P) {
+        hop_json_fail(at, r->diag, HOP_ERR_INVALID, "a packet size without staging");
+        hop_diag_expect(r->diag, "packet_bytes only beside \"via\": \"staged\" or \"auto\"");
+        return HOP_ERR_INVALID;
+    }
+    return hop_json_whole(at, 1, HOP_BYTES_MAX, &op->packet_bytes, r->diag);
+}
+
+static enum hop_status read_copy(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    enum { FROM = COMMON, TO, BYTES, VIA, PACKET, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        COMMON_KEYS, {"from", true}, {"to", true}, {"bytes", true}, {"via", false}, {"packet_bytes", false},
+    };
+    struct hop_json m[KEYS];
+    uint32_t choice = HOP_VIA_P2P;
+    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
+    if (status == HOP_OK)
+        status = read_common(r, m, op);
+    if (status == HOP_OK)
+        status = read_place(r, &m[FROM], &op->from);
+    if (status == HOP_OK)
+        status = read_place(r, &m[TO], &op->to);
+    if (status == HOP_OK)
+        status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
+    if (status == HOP_OK && m[VIA].value)
+        status = hop_json_choice(&m[VIA], via, NULL, HOP_VIA_AUTO + 1, &choice, r->diag);
+    op->via = (enum hop_via)choice;
+    if (status == HOP_OK && m[PACKET].value)
+        status = read_packet(r, &m[PACKET], op);
+    return status;
+}
+
+static enum hop_status read_reduce(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    enum { OPERATOR = COMMON, TYPE, INPUTS, TO, BYTES, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        COMMON_KEYS, {"operator", true}, {"type", true}, {"inputs", true}, {"to", true}, {"bytes", true},
+    };
+    struct hop_json m[KEYS];
+    uint32_t operator= 0, element = 0;
+    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
+    if (status == HOP_OK)
+        status = read_common(r, m, op);
+    if (status == HOP_OK)
+        status = hop_json_choice(&m[OPERATOR], reduce, NULL, HOP_REDUCE_COUNT, &operator, r->diag);
+    if (status == HOP_OK)
+        status = hop_json_choice(&m[TYPE], type, NULL, HOP_TYPE_COUNT, &element, r->diag);
+    op->reduce = (enum hop_reduce) operator;
+    op->type = (enum hop_type)element;
+    if (status == HOP_OK)
+        status = read_inputs(r, &m[INPUTS], op);
+    if (status == HOP_OK)
+        status = read_place(r, &m[TO], &op->to);
+    if (status == HOP_OK)
+        status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
+    return status;
+}
+
+static enum hop_status read_work(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    enum { DEVICE = COMMON, DURATION, KEYS };
+    static const struct hop_json_key keys[KEYS] = {COMMON_KEYS, {"device", true}, {"duration_s", true}};
+    struct hop_json m[KEYS];
+    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
+    if (status == HOP_OK)
+        status = read_common(r, m, op);
+    if (status == HOP_OK)
+        status = read_place(r, &m[DEVICE], &op->from);
+    if (status == HOP_OK)
+        status = hop_json_number(&m[DURATION], 0, TIME_MAX_S, &op->duration_s, r->diag);
+    return status;
+}
+
+static enum hop_status read_operation(struct reader *r, const struct hop_json *at)
+{
+    static enum hop_status (*const read[])(struct reader *, const struct hop_json *, struct hop_op *) = {
+        [HOP_OP_COPY] = read_copy, [HOP_OP_REDUCE] = read_reduce, [HOP_OP_WORK] = read_work};
+    uint32_t kind = HOP_OP_COPY;
+    const struct hop_json key = {json_object_get(at->value, "kind"), at, "kind", 0};
+    if (json_is_object(at->value)) { /* else read_copy says what is wrong */
+        if (!key.value)
+            return hop_json_fail(at, r->diag, HOP_ERR_INVALID, "the key 'kind' is missing");
+        enum hop_status status = hop_json_choice(&key, listed, kinds, HOP_COUNT(kinds), &kind, r->diag);
+        if (status != HOP_OK)
+            return status;
+    }
+    struct hop_op op = hop_op_default((enum hop_op_kind)kind);
+    enum hop_status status = read[kind](r, at, &op);
+    if (status != HOP_OK)
+        return status;
+    status = hop_schedule_add(r->schedule, &op, NULL, r->diag);
+    if (status != HOP_OK)
+        hop_json_place(at, r->diag);
+    return status;
+}
+
+static enum hop_status read_operations(struct reader *r, const struct hop_json *at)
+{
+    size_t count = 0;
+    enum hop_status status = hop_json_array(at, 0, &count, r->diag);
+    if (status != HOP_OK)
+        return status;
+    r->operations = at->value;
+    for (size_t i = 0; i < count; i++) {
+        const char *id = operation_id(at->value, (uint32_t)i);
+        if (*id && !hop_names_put(&r->indices, id, (uint32_t)i))
+            return hop_fail_memory(r->diag);
+    }
+    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+        const struct hop_json operation = hop_json_element(at, i);
+        status = read_operation(r, &operation);
+    }
+    return status;
+}
+
+static enum hop_status read_document(struct reader *r, const struct hop_json *document)
+{
+    enum { FORMAT, NAME, QUEUE, OPERATIONS, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        {"hopcast_schedule", true}, {"name", false}, {"queue", false}, {"operations", true}};
+    struct hop_json m[KEYS];
+    const char *name = document->key;
+    uint32_t queue = 0;
+    enum hop_status status = hop_json_check_format(document, keys[FORMAT].name, VERSION, r->diag);
+    if (status == HOP_OK)
+        status = hop_json_object(document, keys, KEYS, m, r->diag);
+    if (status == HOP_OK && m[NAME].value)
+        status = hop_json_name(&m[NAME], &name, r->diag);
+    if (status == HOP_OK && m[QUEUE].value)
+        status = hop_json_choice(&m[QUEUE], listed, queues, HOP_COUNT(queues), &queue, r->diag);
+    if (status != HOP_OK)
+        return status;
+    r->schedule = hop_schedule_create(name);
+    if (!r->schedule)
+        return hop_fail_memory(r->diag);
+    hop_schedule_set_queue_ready(r->schedule, queue != 0);
+    return read_operations(r, &m[OPERATIONS]);
+}
+
+enum hop_status hop_schedule_read_json(const struct hop_source *source, struct hop_schedule **schedule,
+                                       struct hop_diag *diag)
+{
+    struct hop_json document;
+    enum hop_status status = hop_json_load(source, &document, diag);
+    if (status != HOP_OK)
+        return status;
+    struct reader r = {.diag = diag};
+    status = read_document(&r, &document);
+    if (status == HOP_OK)
+        *schedule = r.schedule;
+    else
+        hop_schedule_destroy(r.schedule);
+    hop_names_finish(&r.indices);
+    hop_arena_finish(&r.scratch);
+    hop_json_finish(&document);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static void put_text(struct hop_buffer *out, const char *key, const char *text)
+{
+    hop_buffer_printf(out, ", \"%s\": ", key);
+    hop_buffer_json_string(out, text);
+}
+
+static void put_place_text(struct hop_buffer *out, const struct hop_place *place)
+{
+    struct hop_buffer text = {0};
+    hop_place_print(place, &text);
+    if (text.failed)
+        out->failed = true;
+    else
+        hop_buffer_json_string(out, text.text);
+    hop_buffer_finish(&text);
+}
+
+static void put_place(struct hop_buffer *out, const char *key, const struct hop_place *place)
+{
+    hop_buffer_printf(out, ", \"%s\": ", key);
+    put_place_text(out, place);
+}
+
+static void put_number(struct hop_buffer *out, const char *key, double value)
+{
+    hop_buffer_printf(out, ", \"%s\": ", key);
+    hop_buffer_json_number(out, value + 0.0); /* no -0, which would come back as 0 */
+}
+
+static void put_bytes(struct hop_buffer *out, const char *key, uint64_t bytes)
+{
+    hop_buffer_printf(out, ", \"%s\": %" PRIu64, key, bytes);
+}
+
+static void put_inputs(struct hop_buffer *out, const struct hop_op *op)
+{
+    hop_buffer_puts(out, ", \"inputs\": [");
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        hop_buffer_puts(out, i ? ", " : "");
+        put_place_text(out, &op->inputs[i]);
+    }
+    hop_buffer_puts(out, "]");
+}
+
+static void put_names(struct hop_buffer *out, const struct hop_schedule *schedule, const char *key,
+                      const uint32_t *list, uint32_t count)
+{
+    if (count == 0)
+        return;
+    hop_buffer_printf(out, ", \"%s\": [", key);
+    for (uint32_t i = 0; i < count; i++) {
+        hop_buffer_puts(out, i ? ", " : "");
+        hop_buffer_json_string(out, hop_schedule_op(schedule, list[i])->name);
+    }
+    hop_buffer_puts(out, "]");
+}
+
+static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, const struct hop_op *op)
+{
+    hop_buffer_puts(out, "{\"id\": ");
+    hop_buffer_json_string(out, op->name);
+    put_text(out, "kind", kinds[op->kind]);
+    switch (op->kind) {
+    case HOP_OP_COPY:
+        put_place(out, "from", &op->from);
+        put_place(out, "to", &op->to);
+        put_bytes(out, "bytes", op->bytes);
+        break;
+    case HOP_OP_REDUCE:
+        put_text(out, "operator", hop_reduce_name(op->reduce));
+        put_text(out, "type", hop_type_name(op->type));
+        put_inputs(out, op);
+        put_place(out, "to", &op->to);
+        put_bytes(out, "bytes", op->bytes);
+        break;
+    case HOP_OP_WORK:
+        put_place(out, "device", &op->from);
+        put_number(out, "duration_s", op->duration_s);
+        break;
+    }
+    if (op->at_s > 0)
+        put_number(out, "at_s", op->at_s);
+    if (op->kind == HOP_OP_COPY && op->via != HOP_VIA_P2P) {
+        put_text(out, "via", hop_via_name(op->via));
+        if (op->packet_bytes)
+            put_bytes(out, "packet_bytes", op->packet_bytes);
+    }
+    put_names(out, schedule, "after", op->after, op->after_count);
+    put_names(out, schedule, "after_start", op->after_start, op->after_start_count);
+    hop_buffer_puts(out, "}");
+}
+
+char *hop_schedule_to_json(const struct hop_schedule *schedule)
+{
+    struct hop_buffer out = {0};
+    uint32_t count = hop_schedule_count(schedule);
+    hop_buffer_printf(&out, "{\n  \"hopcast_schedule\": %d,\n  \"name\": ", VERSION);
+    hop_buffer_json_string(&out, hop_schedule_name(schedule));
+    if (hop_schedule_queue_ready(schedule))
+        hop_buffer_puts(&out, ",\n  \"queue\": \"ready\"");
+    hop_buffer_puts(&out, ",\n  \"operations\": [");
+    for (uint32_t i = 0; i < count; i++) {
+        hop_buffer_puts(&out, i ? ",\n    " : "\n    ");
+        put_op(&out, schedule, hop_schedule_op(schedule, i));
+    }
+    hop_buffer_puts(&out, count ? "\n  ]\n}\n" : "]\n}\n");
+    return hop_buffer_take(&out);
+}

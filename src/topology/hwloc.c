@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hwloc: topologies in its XML, and this machine through its library. hwloc_map.c turns what it loads into ours.
+ *
+ * libhwloc trusts its XML, so libxml2 looks at a text first: it must be well formed, and within the bounds that the library
+ * does not check (see check_object and check_matrix). What is left is up to libhwloc; it may print about children out of
+ * order, unless HWLOC_HIDE_ERRORS=2 is in the environment, which is the user's and not a library's to set.
+ */
+#include "topology/topology.h"
+
+static bool detect(const struct hop_source *source)
+{
+    const char *at = source->text;
+    if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3;
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (strncmp(at, "<!--", 4) == 0)
+            at = strstr(at, "-->");
+        else if (strncmp(at, "<?", 2) == 0 || strncmp(at, "<!", 2) == 0)
+            at = strchr(at, '>');
+        else
+            break;
+        if (!at)
+            return false;
+        at += *at == '-' ? 3 : 1;
+    }
+    return strncmp(at, "<topology", 9) == 0 && strchr(" \t\r\n/>", at[9]) != NULL;
+}
+
+#ifdef HOP_HAVE_HWLOC
+
+#include <ctype.h>
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+#include <stdio.h>
+
+#include "topology/hwloc_map.h"
+#include "topology/nvml.h"
+#include "topology/pci_sysfs.h"
+
+#define XML_LIMIT ((size_t)64 << 20) /* bytes; the largest machines need a few MB */
+enum { MATRIX_LIMIT = 4096, INDEX_LIMIT = 1 << 20, SET_LIMIT = 1 << 17 };
+
+/* ---- XML ---- */
+
+static enum hop_status refuse(const char *name, const xmlNode *element, const char *what, const char *expected,
+                              struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_INVALID, "%s", what);
+    hop_diag_place(diag, "%.150s:%ld: <%.40s>", name, xmlGetLineNo((xmlNode *)element), (const char *)element->name);
+    hop_diag_expect(diag, "%s", expected);
+    return HOP_ERR_INVALID;
+}
+
+/* An attribute's plain text, NULL when there is none. */
+static const char *attribute(const xmlNode *element, const char *name)
+{
+    for (const xmlAttr *a = element->properties; a; a = a->next) {
+        if (strcmp((const char *)a->name, name) == 0)
+            return a->children && a->children->content ? (const char *)a->children->content : "";
+    }
+    return NULL;
+}
+
+static bool is_one_of(const char *text, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Objects with cores have all four sets, others have none: libhwloc reads them without asking. */
+static enum hop_status check_sets(const char *name, const xmlNode *element, bool with_cores, struct hop_diag *diag)
+{
+    static const char *const sets[] = {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"};
+    for (size_t i = 0; i < HOP_COUNT(sets); i++) {
+        const char *set = attribute(element, sets[i]);
+        if (with_cores && (!set || !*set))
+            return refuse(name, element, "an object lacks one of its sets",
+                          "cpuset, complete_cpuset, nodeset and complete_nodeset", diag);
+        if (!with_cores && set)
+            return refuse(name, element, "an I/O or Misc object has a set", "no cpuset and no nodeset", diag);
+        /* Each comma separates 32 bits, and the digits at hand bound the rest. */
+        if (set && (strlen(set) > SET_LIMIT || strspn(set, "0123456789abcdefxABCDEFX,.") != strlen(set)))
+            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003", diag);
+    }
+    return HOP_OK;
+}
+
+/* libhwloc indexes tables by the type, takes attributes before it for granted, and sizes sets by the highest index. */
+static enum hop_status check_object(const char *name, const xmlNode *element, struct hop_diag *diag)
+{
+    static const char *const cored[] = {"Machine",  "Package",  "Die",      "Core",     "PU",      "L1Cache",
+                                        "L2Cache",  "L3Cache",  "L4Cache",  "L5Cache",  "L1iCache", "L2iCache",
+                                        "L3iCache", "Group",    "NUMANode", "MemCache"};
+    static const char *const special[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
+    const xmlAttr *first = element->properties;
+    const char *type = attribute(element, "type"), *index = attribute(element, "os_index");
+    const char *bridge = attribute(element, "bridge_type");
+    bool with_cores = type && is_one_of(type, cored, HOP_COUNT(cored));
+    if (!first || strcmp((const char *)first->name, "type") != 0)
+        return refuse(name, element, "an object does not begin with its type", "<object type=\"...\" ...>", diag);
+    if (!with_cores && !is_one_of(type, special, HOP_COUNT(special)))
+        return refuse(name, element, "an object of no known type", "Machine, Package, NUMANode, PU, Bridge, PCIDev, ...", diag);
+    if ((strcmp((const char *)element->parent->name, "topology") == 0) != (strcmp(type, "Machine") == 0))
+        return refuse(name, element, "the outermost object, and no other, is the machine", "<object type=\"Machine\" ...>", diag);
+    bool indexed = strcmp(type, "PU") == 0 || strcmp(type, "NUMANode") == 0;
+    if (indexed && (!index || !isdigit((unsigned char)*index) || strtoul(index, NULL, 10) >= INDEX_LIMIT))
+        return refuse(name, element, "no os_index, or too large a one", "0 to 1048575", diag);
+    if (strcmp(type, "Bridge") == 0 && (!bridge || (strcmp(bridge, "0-1") != 0 && strcmp(bridge, "1-1") != 0)))
+        return refuse(name, element, "a bridge of no known type", "bridge_type=\"0-1\" or \"1-1\"", diag);
+    return check_sets(name, element, with_cores, diag);
+}
+
+/* What else an object may hold comes before the objects in it. */
+static enum hop_status check_part(const char *name, const xmlNode *element, struct hop_diag *diag)
+{
+    static const char *const parts[] = {"info", "page_type", "userdata"};
+    if (!is_one_of((const char *)element->name, parts, HOP_COUNT(parts)))
+        return refuse(name, element, "an object holds something else than objects", "<info>, <page_type> or <object>", diag);
+    const char *owner = attribute(element->parent, "type");
+    if (strcmp((const char *)element->name, "page_type") == 0 && strcmp(owner, "NUMANode") != 0 && strcmp(owner, "Machine") != 0)
+        return refuse(name, element, "page sizes in an object that is no memory", "them in a NUMANode", diag);
+    const xmlNode *before = element->prev;
+    while (before && before->type != XML_ELEMENT_NODE)
+        before = before->prev;
+    if (before && strcmp((const char *)before->name, "object") == 0)
+        return refuse(name, element, "this comes after an object", "the objects last", diag);
+    return HOP_OK;
+}
+
+/* libhwloc multiplies the number of objects in 32 bits. */
+static enum hop_status check_matrix(const char *name, const xmlNode *element, struct hop_diag *diag)
+{
+    const char *objects = attribute(element, "nbobjs");
+    if (objects && strtoul(objects, NULL, 10) > MATRIX_LIMIT)
+        return refuse(name, element, "a matrix of too many objects", "at most 4096", diag);
+    return HOP_OK;
+}
+
+static enum hop_status check_element(const char *name, const xmlNode *element, struct hop_diag *diag)
+{
+    const char *tag = (const char *)element->name;
+    if (strcmp(tag, "object") == 0)
+        return check_object(name, element, diag);
+    if (strcmp((const char *)element->parent->name, "object") == 0)
+        return check_part(name, element, diag);
+    return strncmp(tag, "distances", 9) == 0 ? check_matrix(name, element, diag) : HOP_OK;
+}
+
+/* Every element in document order; libxml2 has bounded the depth. */
+static enum hop_status check_elements(const char *name, xmlNode *root, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    xmlNode *at = root;
+    while (at && status == HOP_OK) {
+        if (at->type == XML_ELEMENT_NODE && at != root)
+            status = check_element(name, at, diag);
+        if (at->type == XML_ELEMENT_NODE && at->children) {
+            at = at->children;
+            continue;
+        }
+        while (at && at != root && !at->next)
+            at = at->parent;
+        at = at == root ? NULL : at->next;
+    }
+    return status;
+}
+
+static enum hop_status check_document(const struct hop_source *source, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_ERR_SYNTAX;
+    xmlParserCtxt *parser = xmlNewParserCtxt();
+    if (!parser)
+        return hop_fail_memory(diag);
+    xmlDoc *document = xmlCtxtReadMemory(parser, source->text, (int)source->size, source->name, NULL,
+                                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
+    if (!root) {
+        const char *message = parser->lastError.message ? parser->lastError.message : "no XML document";
+        hop_fail(diag, status, "%.*s", (int)strcspn(message, "\n"), message);
+        hop_diag_place(diag, "%.150s:%d:%d", source->name, parser->lastError.line, parser->lastError.int2);
+        hop_diag_expect(diag, "well-formed XML; was the file cut off?");
+    } else if (document->intSubset && document->intSubset->children) {
+        status = refuse(source->name, root, "the document declares entities or elements of its own", "plain hwloc XML", diag);
+    } else if (!attribute(root, "version") || strtoul(attribute(root, "version"), NULL, 10) < 2) {
+        status = refuse(source->name, root, "the topology is of hwloc 1", "version=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts",
+                        diag);
+    } else {
+        status = check_elements(source->name, root, diag);
+    }
+    xmlFreeDoc(document);
+    xmlFreeParserCtxt(parser);
+    return status;
+}
+
+static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_hwloc_source map = {.name = source->name, .nvlinks = true};
+    if (source->size >= XML_LIMIT) {
+        hop_fail(diag, HOP_ERR_LIMIT, "the hwloc XML has %zu bytes", source->size);
+        hop_diag_place(diag, "%.150s", source->name);
+        hop_diag_expect(diag, "less than %zu", XML_LIMIT);
+        return HOP_ERR_LIMIT;
+    }
+    enum hop_status status = check_document(source, diag);
+    if (status != HOP_OK)
+        return status;
+    if (hwloc_topology_init(&map.machine) != 0)
+        return hop_fail_memory(diag);
+    (void)hwloc_topology_set_io_types_filter(map.machine, HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (hwloc_topology_set_xmlbuffer(map.machine, source->text, (int)source->size + 1) != 0 ||
+        hwloc_topology_load(map.machine) != 0) {
+        status = hop_fail(diag, HOP_ERR_INVALID, "libhwloc refuses this topology");
+        hop_diag_expect(diag, "hwloc XML with its cpusets and nodesets; a newer hwloc writes older XML by "
+                              "`lstopo --export-xml-flags v2 FILE.xml`");
+    } else {
+        status = hop_hwloc_map(&map, topology, diag);
+    }
+    if (status != HOP_OK)
+        hop_diag_place(diag, "%.150s", source->name);
+    hwloc_topology_destroy(map.machine);
+    return status;
+}
+
+/* ---- this machine ---- */
+
+static enum hop_status map_live(hwloc_topology_t machine, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_nvml nvml;
+    struct hop_topology *built;
+    bool managed = hop_nvml_open(&nvml);
+    const struct hop_hwloc_source map = {machine, "live", HOP_PCI_SYSFS, !managed};
+    enum hop_status status = hop_hwloc_map(&map, &built, diag);
+    if (status == HOP_OK && managed) {
+        status = hop_nvml_read(&nvml, built, diag);
+        if (status != HOP_OK)
+            hop_topology_destroy(built);
+    }
+    if (managed)
+        hop_nvml_close(&nvml);
+    if (status == HOP_OK)
+        *topology = built;
+    return status;
+}
+
+enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
+{
+    /* These start GPU runtimes or connect to a display, and tell nothing that PCI classes and NVML do not; "pci" only adds
+     * names to what the kernel lists, and libpciaccess behind it leaks when hwloc unloads it. */
+    static const char *const unneeded[] = {"cuda", "gl", "levelzero", "nvml", "opencl", "pci", "rsmi"};
+    hwloc_topology_t machine;
+    enum hop_status status;
+    if (hwloc_topology_init(&machine) != 0)
+        return hop_fail_memory(diag);
+    (void)hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_ALL);
+    for (size_t i = 0; i < HOP_COUNT(unneeded); i++)
+        (void)hwloc_topology_set_components(machine, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, unneeded[i]);
+    if (hwloc_topology_load(machine) != 0)
+        status = hop_fail(diag, HOP_ERR_IO, "libhwloc cannot discover this machine");
+    else
+        status = map_live(machine, topology, diag);
+    if (status != HOP_OK)
+        hop_diag_place(diag, "live");
+    hwloc_topology_destroy(machine);
+    return status;
+}
+
+#else
+
+static enum hop_status unsupported(const char *place, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_UNSUPPORTED, "this build has no hwloc, which reads hwloc XML and discovers machines");
+    hop_diag_place(diag, "%.150s", place);
+    hop_diag_expect(diag, "a build where CMake finds hwloc 2 (Debian: libhwloc-dev)");
+    return HOP_ERR_UNSUPPORTED;
+}
+
+static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+{
+    (void)topology;
+    return unsupported(source->name, diag);
+}
+
+enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
+{
+    (void)topology;
+    return unsupported("live", diag);
+}
+
+#endif
+
+const struct hop_importer hop_importer_hwloc_xml = {"hwloc-xml", "hwloc XML, as `lstopo FILE.xml` writes it", detect, read_xml};

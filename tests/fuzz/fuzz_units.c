@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as a quantity: refused with a diagnostic, or read, written and read back to the same value. */
+#include "fuzz.h"
+
+#include "hopcast/units.h"
+
+#include <math.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    char buffer[32];
+    uint64_t bytes, bytes_again;
+    double value, again;
+    struct hop_diag diag;
+
+    if (hop_parse_bytes(text, size, &bytes, &diag) == HOP_OK) {
+        MUST(bytes <= HOP_BYTES_MAX);
+        MUST(hop_format_bytes(bytes, buffer, sizeof buffer) == buffer);
+        MUST(hop_parse_bytes(buffer, strlen(buffer), &bytes_again, NULL) == HOP_OK && bytes_again == bytes);
+    } else {
+        MUST(diag.what[0]);
+    }
+    if (hop_parse_seconds(text, size, &value, &diag) == HOP_OK) {
+        MUST(isfinite(value) && value >= 0);
+        MUST(hop_format_seconds(value, buffer, sizeof buffer) == buffer);
+        MUST(hop_parse_seconds(buffer, strlen(buffer), &again, NULL) == HOP_OK && again == value);
+        (void)hop_show_seconds(value, buffer, sizeof buffer);
+    } else {
+        MUST(diag.what[0]);
+    }
+    if (hop_parse_rate(text, size, &value, &diag) == HOP_OK) {
+        MUST(isfinite(value) && value >= 0);
+        (void)hop_show_rate(value, buffer, sizeof buffer);
+    } else {
+        MUST(diag.what[0]);
+    }
+    return 0;
+}

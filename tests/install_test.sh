@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Installs a finished build into a temporary prefix and uses it the way others do.
+#
+#   tests/install_test.sh BUILD_FOLDER
+#
+# HOPCAST_UPDATE_GOLDEN=1 rewrites tests/exports.txt, the list of exported symbols.
+set -u
+export LC_ALL=C
+
+build=$(cd "$1" && pwd) || exit 2
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+failures=0
+
+ok() { echo "ok    $1"; }
+bad() {
+    echo "FAIL  $1"
+    failures=$((failures + 1))
+}
+# check NAME COMMAND...: the command succeeds; its output is shown when it does not
+check() {
+    local name=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then ok "$name"; else
+        bad "$name"
+        sed 's/^/      /' "$work/log" | tail -n 30
+    fi
+}
+
+cmake --install "$build" --prefix "$prefix" >"$work/log" 2>&1 || {
+    cat "$work/log"
+    exit 1
+}
+library=$(dirname "$(find "$prefix" -name libhopcast.so)")
+export PKG_CONFIG_PATH=$library/pkgconfig
+
+# ---- an example outside the tree, linked in four ways, prints the same ----
+
+cp -r "$source/examples/predict_halo" "$work/example"
+for kind in shared static; do
+    check "the example builds with CMake's package, $kind" bash -c "
+        cmake -S '$work/example' -B '$work/cmake-$kind' -DCMAKE_PREFIX_PATH='$prefix' -DHOPCAST_KIND=$kind &&
+        cmake --build '$work/cmake-$kind'"
+done
+check "the example builds with pkg-config, shared" make -C "$work/example" predict_halo
+check "the example builds with pkg-config, static" make -C "$work/example" static
+
+run() { LD_LIBRARY_PATH=$library "$@" >"$work/$(basename "$(dirname "$1")")-$(basename "$1").out" 2>&1; }
+for program in cmake-shared/predict_halo cmake-static/predict_halo example/predict_halo example/predict_halo_static; do
+    check "$program runs" run "$work/$program"
+done
+check "all four print the same" bash -c "set -e; for f in '$work'/*.out; do cmp '$work/cmake-shared-predict_halo.out' \"\$f\"; done"
+check "they print a makespan" grep -q '^makespan ' "$work/cmake-shared-predict_halo.out"
+if ldd "$work/cmake-static/predict_halo" "$work/example/predict_halo_static" | grep -q libhopcast; then
+    bad "the static programs need no libhopcast.so"
+else
+    ok "the static programs need no libhopcast.so"
+fi
+check "the installed command answers" "$prefix/bin/hopcast" --version
+
+# ---- every public header compiles alone ----
+
+for header in "$source"/include/hopcast/*.h; do
+    name=hopcast/$(basename "$header")
+    echo "#include <$name>" >"$work/one.c"
+    cp "$work/one.c" "$work/one.cc"
+    check "$name compiles alone, C17" \
+        "${CC:-cc}" -std=c17 -pedantic-errors -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only "$work/one.c"
+    check "$name compiles alone, C++17" \
+        "${CXX:-c++}" -std=c++17 -pedantic-errors -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only "$work/one.cc"
+done
+
+# ---- the shared library exports what the list says, and nothing else ----
+
+nm -D --defined-only "$library/libhopcast.so" | awk '{print $NF}' | sort >"$work/exports.txt"
+if [ "${HOPCAST_UPDATE_GOLDEN:-}" = 1 ]; then
+    cp "$work/exports.txt" "$source/tests/exports.txt"
+fi
+check "every exported symbol starts with hop_" bash -c "! grep -v '^hop_' '$work/exports.txt'"
+check "exports are those of tests/exports.txt" diff -u "$source/tests/exports.txt" "$work/exports.txt"
+grep -ohE '\bhop_[a-z0-9_]+\(' "$source"/include/hopcast/*.h | tr -d '(' | sort -u >"$work/names"
+check "every exported symbol stands in a public header" bash -c "! comm -23 '$work/exports.txt' '$work/names' | grep ."
+grep -hE '^HOP_API' -A 3 "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HOP_API/\n/g' |
+    grep -oE '^[^(;]*\bhop_[a-z0-9_]+\(' | grep -oE 'hop_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/declared"
+check "every declared function is exported" bash -c "! comm -23 '$work/declared' '$work/exports.txt' | grep ."
+
+# ---- manual pages ----
+
+pages=$(find "$prefix" -path '*/man/man*' -type f)
+if [ -z "$pages" ] || ! command -v man >/dev/null; then
+    echo "skip  manual pages: scdoc or man is missing"
+else
+    for page in $pages; do
+        MANWIDTH=100 man -l --warnings "$page" 2>"$work/warnings" >"$work/page"
+        if [ -s "$work/page" ] && [ ! -s "$work/warnings" ]; then ok "$(basename "$page") renders"; else
+            bad "$(basename "$page") renders"
+            head -n 5 "$work/warnings"
+        fi
+    done
+fi
+
+[ "$failures" -eq 0 ] || echo "$failures failed"
+[ "$failures" -eq 0 ]

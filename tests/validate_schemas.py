@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Validates what the command writes against docs/*.schema.json.
+
+usage: validate_schemas.py HOPCAST PROJECT_ROOT
+
+Topologies: every built-in machine and every file of data/. Schedules: one of each pattern, and JSON files of data/.
+Predictions: some of each kind of operation and rule. Documents that are wrong must be refused by the schema and by the
+command alike. Exit status: 0 fine, 1 something is not, 77 skipped (no module jsonschema; Debian: python3-jsonschema).
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
+    sys.exit(77)
+
+KINDS = ("topology", "schedule", "prediction")
+TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
+
+SCHEDULES = [
+    ["make", "ring", "--on", "t2", "--bytes", "1MiB"],
+    ["make", "halo", "--on", "t2", "--bytes", "1MiB"],
+    ["make", "alltoall", "--on", "dgx-1", "--bytes", "64KiB"],
+]
+PREDICTIONS = [
+    ("gpu0 -> gpu2 300MiB", "t2"),
+    ("gpu0 -> gpu2 300MiB; gpu1 -> gpu4 300MiB; gpu3 -> gpu2 300MiB", "t2"),
+    ("a: gpu0 -> gpu2 300MiB; b: gpu0 -> gpu4 1MiB at 1ms; c: gpu1 -> gpu4 0 after a after-start b", "t2"),
+    ("c: gpu3 -> gpu2 5MiB via staged 2MiB; d: gpu1 -> gpu4 1MiB via auto", "t2"),
+    ("d: reduce sum f32 gpu2:x gpu2:y -> gpu2:x 1MiB; e: work gpu2 30us after d; f: gpu2 -> gpu5 1MiB after e", "t2"),
+    ("gpu0 -> gpu3 1GiB; gpu1 -> gpu3 1GiB; nic0 -> gpu3 1GiB", "dgx-a100"),
+    ("gpu0 -> gpu6 1GiB; gpu0 -> gpu4 1GiB; host0 -> gpu4 1GiB", "dgx-1"),
+]
+
+NODES = [{"name": "gpu0", "kind": "gpu"}, {"name": "root0", "kind": "root"}]
+LINK = {"from": "gpu0", "to": "root0", "kind": "pcie", "generation": 3, "width": 16}
+TOPOLOGY = {"hopcast_topology": 1, "name": "x", "nodes": NODES, "links": [LINK]}
+COPY = {"id": "a", "kind": "copy", "from": "gpu0", "to": "gpu1", "bytes": 1}
+SCHEDULE = {"hopcast_schedule": 1, "operations": [COPY]}
+
+
+def node(**members):
+    return TOPOLOGY | {"nodes": [NODES[0] | members, NODES[1]]}
+
+
+def link(**members):
+    return TOPOLOGY | {"links": [LINK | members]}
+
+
+def copy(**members):
+    return SCHEDULE | {"operations": [COPY | members]}
+
+
+RIGHT_TOPOLOGIES = [
+    TOPOLOGY,
+    node(label="x", bus_id="0000:01:00.0", numa=0, engines=2),
+    node(engines="unlimited"),
+    link(capacity_Bps=1.5, origin="me", latency_s=0, count=2),
+    link(capacity_Bps=[1, None], parameter="socket_amd"),
+    TOPOLOGY | {"parameters": {"tau": {"value": 0, "origin": "", "uncertainty": 0.1}}, "notes": ["a", ""]},
+    TOPOLOGY | {"nodes": [NODES[0], NODES[1] | {"tau": 0.5}]},
+]
+WRONG_TOPOLOGIES = [
+    TOPOLOGY | {"hopcast_topology": 2},
+    TOPOLOGY | {"x": 1},
+    TOPOLOGY | {"nodes": []},
+    TOPOLOGY | {"notes": "a"},
+    TOPOLOGY | {"parameters": {"tau": 0.2}},
+    {key: value for key, value in TOPOLOGY.items() if key != "links"},
+    node(kind="cpu"),
+    node(engines=0),
+    node(numa=-1),
+    node(tau=0.1),
+    TOPOLOGY | {"nodes": NODES + [{"name": "a--b", "kind": "gpu"}]},
+    TOPOLOGY | {"nodes": NODES + [{"name": "-a", "kind": "gpu"}]},
+    TOPOLOGY | {"nodes": NODES + [{"name": "a:b", "kind": "gpu"}]},
+    link(capacity="12GB/s"),
+    link(capacity_Bps="12GB/s"),
+    link(capacity_Bps=0),
+    link(capacity_Bps=[1]),
+    link(capacity_Bps=None),
+    link(generation=65),
+    link(latency_s=-1),
+    link(origin="me"),
+]
+RIGHT_SCHEDULES = [
+    SCHEDULE,
+    SCHEDULE | {"name": "x", "queue": "ready"},
+    copy(via="staged", packet_bytes=1, at_s=0.5, after=[], after_start=[]),
+    copy(bytes=2**60, **{"from": "3@gpu0:x+4096"}),
+]
+WRONG_SCHEDULES = [
+    SCHEDULE | {"hopcast_schedule": "1"},
+    SCHEDULE | {"queue": "fifo"},
+    SCHEDULE | {"operations": [{}]},
+    copy(kind="send"),
+    copy(bytes=2**60 + 1),
+    copy(bytes=1.5),
+    copy(bytes="1MiB"),
+    copy(to="gpu 1"),
+    copy(id="a b"),
+    copy(id="after"),
+    copy(packet_bytes=5),
+    copy(via="staged", packet_bytes=0),
+    copy(device="gpu0"),
+    copy(after="a"),
+]
+
+
+class Checker:
+    def __init__(self, command, root):
+        self.command = command
+        self.root = pathlib.Path(root)
+        self.checked = 0
+        self.failures = 0
+        self.validators = {}
+        for kind in KINDS:
+            schema = json.loads((self.root / "docs" / f"{kind}.schema.json").read_text())
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.validators[kind] = jsonschema.Draft202012Validator(schema)
+
+    def fail(self, what, message):
+        self.failures += 1
+        print(f"FAILED {what}: {message}")
+
+    def run(self, arguments, text=None):
+        return subprocess.run([self.command, *arguments], input=text, capture_output=True, text=True, timeout=120)
+
+    def validate(self, kind, what, document):
+        self.checked += 1
+        for error in list(self.validators[kind].iter_errors(document))[:3]:
+            place = "/" + "/".join(str(part) for part in error.absolute_path)
+            self.fail(what, f"{kind} schema, at {place}: {error.message[:300]}")
+
+    def output(self, kind, arguments):
+        """Runs the command and validates the JSON that it prints."""
+        what = "hopcast " + " ".join(arguments)
+        done = self.run(arguments)
+        if done.returncode == 2 and "this build has no" in done.stderr:
+            print(f"skipped {what}: {done.stderr.strip()}")
+            return
+        if done.returncode != 0:
+            self.fail(what, f"exit status {done.returncode}: {done.stderr.strip()}")
+            return
+        try:
+            document = json.loads(done.stdout)
+        except json.JSONDecodeError as error:
+            self.fail(what, f"no JSON: {error}")
+            return
+        self.validate(kind, what, document)
+
+    def builtins(self):
+        done = self.run(["topology", "--list"])
+        names = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
+        if done.returncode != 0 or "t2" not in names:
+            self.fail("hopcast topology --list", "does not list t2")
+        return names
+
+    def data_file(self, path):
+        if path.suffix == ".json":
+            document = json.loads(path.read_text())
+            kind = next((kind for kind in KINDS if f"hopcast_{kind}" in document), None)
+            if kind:
+                self.validate(kind, path, document)
+            if kind != "topology":
+                return
+        self.output("topology", ["topology", str(path), "--format", "json"])
+
+    def judge(self, kind, arguments, documents, right):
+        """The schema and the command must be of one opinion."""
+        for document in documents:
+            text = json.dumps(document)
+            self.checked += 1
+            if self.validators[kind].is_valid(document) != right:
+                self.fail(text, f"the {kind} schema is of the wrong opinion")
+            if (self.run(arguments, text).returncode == 0) != right:
+                self.fail(text, f"`hopcast {' '.join(arguments)}` is of the wrong opinion")
+
+
+def main():
+    if len(sys.argv) != 3:
+        print("usage: validate_schemas.py HOPCAST PROJECT_ROOT", file=sys.stderr)
+        return 2
+    checker = Checker(sys.argv[1], sys.argv[2])
+    for name in checker.builtins():
+        checker.output("topology", ["topology", name, "--format", "json"])
+    for path in sorted((checker.root / "data").rglob("*")):
+        if path.is_file() and path.suffix in TOPOLOGY_SUFFIXES:
+            checker.data_file(path)
+    for arguments in SCHEDULES:
+        checker.output("schedule", [*arguments, "--format", "json"])
+    for text, topology in PREDICTIONS:
+        checker.output("prediction", ["predict", "-e", text, "--on", topology, "--json"])
+    from_input = ["topology", "-", "--format", "json"]
+    checker.judge("topology", from_input, RIGHT_TOPOLOGIES, True)
+    checker.judge("topology", from_input, WRONG_TOPOLOGIES, False)
+    from_input = ["predict", "-", "--on", "t2", "--json"]
+    checker.judge("schedule", from_input, RIGHT_SCHEDULES, True)
+    checker.judge("schedule", from_input, WRONG_SCHEDULES, False)
+    print(f"{checker.checked} documents, {checker.failures} failures")
+    return 1 if checker.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
