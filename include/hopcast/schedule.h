@@ -115,7 +115,8 @@ HOP_API enum hop_status hop_schedule_add(struct hop_schedule *schedule, const st
 HOP_API enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
                                           const uint32_t *after, uint32_t after_count, uint32_t *index,
                                           struct hop_diag *diag);
-/* ready true: every source engine takes its first ready transfer instead of the first (imported traces). */
+/* ready true: every source engine takes the transfer that became ready first (ties: schedule order), not the first of the schedule
+ * (imported traces). */
 HOP_API void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready);
 /* A comment line for the head of the text form. */
 HOP_API enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...) HOP_PRINTF(2, 3);

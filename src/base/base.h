@@ -78,6 +78,9 @@ unsigned hop_text_distance(const char *a, const char *b, unsigned limit);
 uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void *context, uint32_t index),
                           const void *context, uint32_t count);
 
+/* The bytes of the UTF-8 character at text, 0: none is well formed there. */
+unsigned hop_text_utf8(const char *text);
+
 /* ---- input texts (source.c) ---- */
 
 /* A whole input in memory, always followed by a NUL byte. */
@@ -102,7 +105,7 @@ struct hop_buffer {
 void hop_buffer_add(struct hop_buffer *buffer, const char *text, size_t length);
 void hop_buffer_puts(struct hop_buffer *buffer, const char *text);
 void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...) HOP_PRINTF(2, 3);
-void hop_buffer_json_string(struct hop_buffer *buffer, const char *text); /* quoted and escaped; NULL: null */
+void hop_buffer_json_string(struct hop_buffer *buffer, const char *text); /* quoted, escaped, bytes that are no UTF-8 replaced; NULL: null */
 void hop_buffer_json_number(struct hop_buffer *buffer, double value);     /* shortest that reads back the same; not finite: null */
 void hop_buffer_xml(struct hop_buffer *buffer, const char *text);         /* escaped */
 char *hop_buffer_take(struct hop_buffer *buffer); /* the text, the caller's now; NULL (and freed) when failed */

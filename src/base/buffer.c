@@ -59,13 +59,17 @@ void hop_buffer_json_string(struct hop_buffer *buffer, const char *text)
         return;
     }
     hop_buffer_puts(buffer, "\"");
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    for (const char *c = text; *c;) {
+        unsigned length = hop_text_utf8(c);
         if (*c == '"' || *c == '\\')
             hop_buffer_printf(buffer, "\\%c", *c);
-        else if (*c < 0x20)
-            hop_buffer_printf(buffer, "\\u%04x", *c);
+        else if ((unsigned char)*c < 0x20)
+            hop_buffer_printf(buffer, "\\u%04x", (unsigned)*c);
+        else if (length)
+            hop_buffer_add(buffer, c, length);
         else
-            hop_buffer_add(buffer, (const char *)c, 1);
+            hop_buffer_puts(buffer, "\xef\xbf\xbd"); /* U+FFFD */
+        c += length ? length : 1;
     }
     hop_buffer_puts(buffer, "\"");
 }

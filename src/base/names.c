@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The name table (open addressing, linear probing) and the nearest name to a misspelt one. */
+/* Names: a table of them (open addressing, linear probing), the nearest to a misspelt one, what is a character. */
 #include "base/base.h"
 
 static uint32_t hash(const char *key)
@@ -109,4 +109,21 @@ uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void 
         }
     }
     return nearest;
+}
+
+unsigned hop_text_utf8(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (c[0] < 0x80)
+        return 1;
+    unsigned length = c[0] >= 0xc2 && c[0] <= 0xdf ? 2 : (c[0] & 0xf0) == 0xe0 ? 3 : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4 : 0;
+    for (unsigned i = 1; i < length; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    /* overlong forms, surrogates, beyond U+10FFFF */
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+        (c[0] == 0xf4 && c[1] > 0x8f))
+        return 0;
+    return length;
 }

@@ -146,24 +146,30 @@ char *hop_format_bytes(uint64_t bytes, char *buffer, size_t size)
     return buffer;
 }
 
+/* The shortest decimal of seconds * factor that reads back the same with that unit; false: none without an exponent. */
+static bool format_in(double seconds, const struct unit *scale, bool exponent, char *buffer, size_t size)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        char number[32];
+        double back;
+        (void)snprintf(number, sizeof number, "%.*g", digits, seconds * scale->factor);
+        if (!exponent && strchr(number, 'e'))
+            continue;
+        (void)snprintf(buffer, size, "%s%s", number, scale->name);
+        if (hop_parse_seconds(buffer, strlen(buffer), &back, NULL) == HOP_OK && back == seconds)
+            return true;
+    }
+    return false;
+}
+
 char *hop_format_seconds(double seconds, char *buffer, size_t size)
 {
     static const struct unit scales[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
     unsigned scale = 0;
     while (scale < 3 && seconds > 0 && seconds * scales[scale].factor < 1)
         scale++;
-    for (; scale != UINT32_MAX; scale--) {
-        for (int digits = 1; digits <= 17; digits++) {
-            char number[32];
-            double back;
-            (void)snprintf(number, sizeof number, "%.*g", digits, seconds * scales[scale].factor);
-            (void)snprintf(buffer, size, "%s%s", number, scales[scale].name);
-            if (hop_parse_seconds(buffer, strlen(buffer), &back, NULL) == HOP_OK && back == seconds)
-                return buffer;
-        }
-        /* No shorter text reads back the same in this unit: plain seconds always do. */
-        scale = 1;
-    }
+    if (!format_in(seconds, &scales[scale], false, buffer, size) && !format_in(seconds, &scales[0], false, buffer, size))
+        (void)format_in(seconds, &scales[0], true, buffer, size); /* plain seconds always read back */
     return buffer;
 }
 

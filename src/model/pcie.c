@@ -193,7 +193,7 @@ static uint32_t form_groups(struct state *s, const struct hop_leg *legs, uint32_
 }
 
 /* R' of each group. */
-static void cap_groups(struct state *s, double capacity, uint32_t n)
+static void cap_groups(struct state *s, double capacity, uint32_t n, uint32_t transfers)
 {
     double tau = 0; /* of the crossing groups together: the others gain by the largest */
     for (uint32_t g = 0; g < n; g++)
@@ -201,7 +201,7 @@ static void cap_groups(struct state *s, double capacity, uint32_t n)
     for (uint32_t g = 0; g < n; g++) {
         struct group *group = &s->groups[g];
         double share = group->crossed ? 1.0 / n - group->tau : hop_min(1, 1.0 / n + tau);
-        group->rule = group->crossed ? HOP_RULE_ROOT_CROSSING : HOP_RULE_DOWN_SHARE;
+        group->rule = group->crossed ? HOP_RULE_ROOT_CROSSING : transfers > 1 ? HOP_RULE_DOWN_SHARE : HOP_RULE_NARROW_LINK;
         if (share <= 0) {
             share = (1 - group->tau) / n;
             group->rule = HOP_RULE_ROOT_FLOOR;
@@ -219,7 +219,7 @@ static void arbitrate_down(struct state *s, const struct hop_leg *legs, uint32_t
     uint32_t transfers, n = form_groups(s, legs, link, &sum, &transfers);
     bool conflict = sum > capacity * (1 + HOP_RATE_TOLERANCE);
     if (s->links->role[link] == HOP_ROLE_ROOT_OUT || (n > 1 && conflict)) {
-        cap_groups(s, capacity, n);
+        cap_groups(s, capacity, n, transfers);
     } else if (conflict) {
         s->groups[0].scale = capacity / sum;
         s->groups[0].rule = transfers > 1 ? HOP_RULE_DOWN_SHARE : HOP_RULE_NARROW_LINK;

@@ -61,10 +61,13 @@ static void put_copy_head(struct writer *w, const struct hop_op *op)
 
 static void put_losses(struct writer *w, uint32_t index)
 {
-    struct hop_loss losses[16];
-    uint32_t count = hop_timeline_losses(w->timeline, index, losses, HOP_COUNT(losses));
+    uint32_t count = hop_timeline_losses(w->timeline, index, NULL, 0);
+    struct hop_loss *losses = malloc(((size_t)count + 1) * sizeof *losses);
+    w->out->failed = w->out->failed || !losses;
+    if (losses)
+        (void)hop_timeline_losses(w->timeline, index, losses, count);
     hop_buffer_puts(w->out, ",\"losses\":[");
-    for (uint32_t i = 0; i < count && i < HOP_COUNT(losses); i++) {
+    for (uint32_t i = 0; losses && i < count; i++) {
         hop_buffer_printf(w->out, "%s{\"rule\":\"%s\",\"limit\":", i ? "," : "", hop_rule_name(losses[i].rule));
         put_link(w, losses[i].link);
         hop_buffer_puts(w->out, ",\"blocker\":");
@@ -74,6 +77,7 @@ static void put_losses(struct writer *w, uint32_t index)
         hop_buffer_puts(w->out, "}");
     }
     hop_buffer_puts(w->out, "]");
+    free(losses);
 }
 
 static void put_copy(struct writer *w, uint32_t index, const struct hop_op *parent)

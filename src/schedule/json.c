@@ -284,6 +284,9 @@ static enum hop_status read_document(struct reader *r, const struct hop_json *do
     r->schedule = hop_schedule_create(name);
     if (!r->schedule)
         return hop_fail_memory(r->diag);
+    r->schedule->file = hop_arena_string(&r->schedule->arena, document->key, strlen(document->key));
+    if (!r->schedule->file)
+        return hop_fail_memory(r->diag);
     hop_schedule_set_queue_ready(r->schedule, queue != 0);
     return read_operations(r, &m[OPERATIONS]);
 }

@@ -45,7 +45,7 @@ struct hop_schedule *hop_schedule_create(const char *name)
     struct hop_schedule *schedule = calloc(1, sizeof *schedule);
     if (!schedule)
         return NULL;
-    schedule->name = hop_arena_string(&schedule->arena, name, strlen(name));
+    schedule->file = schedule->name = hop_arena_string(&schedule->arena, name, strlen(name));
     if (!schedule->name) {
         hop_schedule_destroy(schedule);
         return NULL;
@@ -99,9 +99,11 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
 {
     static const char *const reserved[] = {"at", "via", "after", "after-start", "work", "reduce", "queue"};
     bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT;
-    for (size_t i = 0; fine && i < length; i++) {
+    for (size_t i = 0, step; fine && i < length; i += step) {
         unsigned char c = (unsigned char)name[i];
-        fine = c > ' ' && c != 127 && !strchr(":;#,", c) && !(c == '-' && i + 1 < length && name[i + 1] == '>');
+        step = hop_text_utf8(name + i); /* the text goes on behind the name, so looking past its end is safe */
+        fine = step && i + step <= length && c > ' ' && c != 127 && !strchr(":;#,", c) &&
+               !(c == '-' && i + 1 < length && name[i + 1] == '>');
     }
     for (size_t i = 0; fine && i < HOP_COUNT(reserved); i++)
         fine = strlen(reserved[i]) != length || memcmp(reserved[i], name, length) != 0;
@@ -112,6 +114,8 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
     }
     return fine;
 }
+
+enum { RANK_LIMIT = 999999999 }; /* nine digits: what a place can say */
 
 static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
 {
@@ -125,6 +129,8 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         hop_fail(diag, HOP_ERR_LIMIT, "an operation moves more than 2^60 bytes");
         return HOP_ERR_LIMIT;
     }
+    if (op->from.rank > RANK_LIMIT || op->to.rank > RANK_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "an operation has a rank above %d", RANK_LIMIT);
     if (!op->from.device && (op->kind != HOP_OP_REDUCE))
         return hop_fail(diag, HOP_ERR_INVALID, "an operation names no device");
     if (moves && !op->to.device)
@@ -389,10 +395,10 @@ char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, ui
 {
     const struct hop_op *op = &schedule->ops[index];
     if (op->line && column)
-        (void)snprintf(buffer, size, "%s:%u:%u", schedule->name, op->line, column);
+        (void)snprintf(buffer, size, "%s:%u:%u", schedule->file, op->line, column);
     else if (op->line)
-        (void)snprintf(buffer, size, "%s:%u:1", schedule->name, op->line);
+        (void)snprintf(buffer, size, "%s:%u:1", schedule->file, op->line);
     else
-        (void)snprintf(buffer, size, "%s: operation %s", schedule->name, op->name ? op->name : "?");
+        (void)snprintf(buffer, size, "%s: operation %s", schedule->file, op->name ? op->name : "?");
     return buffer;
 }

@@ -12,7 +12,8 @@
 
 struct hop_schedule {
     struct hop_arena arena;
-    const char *name; /* the file's, for diagnostics */
+    const char *name;
+    const char *file; /* for diagnostics: the input that it was read from, else the name */
     bool queue_ready, finished;
     struct hop_op *ops;
     uint32_t count, capacity;

@@ -56,7 +56,7 @@ static bool before(const struct hop_finish *a, const struct hop_finish *b)
     return a->key != b->key ? a->key < b->key : a->op < b->op;
 }
 
-static void push_finish(struct hop_finish *heap, uint32_t count, struct hop_finish finish)
+static inline void push_finish(struct hop_finish *heap, uint32_t count, struct hop_finish finish)
 {
     uint32_t i = count;
     for (; i > 0 && before(&finish, &heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -64,8 +64,10 @@ static void push_finish(struct hop_finish *heap, uint32_t count, struct hop_fini
     heap[i] = finish;
 }
 
-static void pop_finish(struct hop_finish *heap, uint32_t count)
+static inline void pop_finish(struct hop_finish *heap, uint32_t count)
 {
+    if (count == 1)
+        return;
     struct hop_finish last = heap[count - 1];
     uint32_t i = 0, left = count - 1;
     for (uint32_t child = 1; child < left; child = 2 * i + 1) {
@@ -89,7 +91,7 @@ static void enter_lane(struct hop_simulation *s, uint32_t op)
     }
     if (lane->count == 0)
         lane->served = 0;
-    push_finish(s->heap + lane->heap, lane->count++, (struct hop_finish){lane->served + s->tasks[op].bytes, op});
+    push_finish(&s->heap[lane->heap], lane->count++, (struct hop_finish){lane->served + s->tasks[op].bytes, op});
     s->changed = true;
 }
 
@@ -170,22 +172,30 @@ static void start_op(struct hop_simulation *s, uint32_t op)
         unblock(s, s->start_users[u]);
 }
 
-/* A heap of positions in an engine's queue, for `queue ready`. */
-static void push_position(uint32_t *heap, uint32_t count, uint32_t position)
+/* ---- `queue ready`: per engine a heap of the operations that are ready, first come first served ---- */
+
+static bool came_before(const struct hop_simulation *s, uint32_t a, uint32_t b)
 {
-    uint32_t i = count;
-    for (; i > 0 && position < heap[(i - 1) / 2]; i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = position;
+    double x = s->timeline->times[a].span.ready_s, y = s->timeline->times[b].span.ready_s;
+    return x != y ? x < y : a < b;
 }
 
-static uint32_t pop_position(uint32_t *heap, uint32_t count)
+static void push_ready(struct hop_simulation *s, uint32_t engine, uint32_t op)
 {
-    uint32_t top = heap[0], last = heap[count - 1], left = count - 1, i = 0;
+    uint32_t *heap = s->ready + s->engines[engine].first, i = s->ready_count[engine]++;
+    for (; i > 0 && came_before(s, op, heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = op;
+}
+
+static uint32_t pop_ready(struct hop_simulation *s, uint32_t engine)
+{
+    uint32_t *heap = s->ready + s->engines[engine].first, left = --s->ready_count[engine], i = 0;
+    uint32_t top = heap[0], last = heap[left];
     for (uint32_t child = 1; child < left; child = 2 * i + 1) {
-        if (child + 1 < left && heap[child + 1] < heap[child])
+        if (child + 1 < left && came_before(s, heap[child + 1], heap[child]))
             child++;
-        if (heap[child] >= last)
+        if (!came_before(s, heap[child], last))
             break;
         heap[i] = heap[child];
         i = child;
@@ -203,7 +213,7 @@ static void serve_engine(struct hop_simulation *s, uint32_t engine)
         if (s->queue_ready) {
             if (s->ready_count[engine] == 0)
                 return;
-            op = s->queue[e->first + pop_position(s->ready + e->first, s->ready_count[engine]--)];
+            op = pop_ready(s, engine);
         } else {
             if (s->next[engine] == e->count || s->blocked[s->queue[e->first + s->next[engine]]] > 0)
                 return;
@@ -225,7 +235,7 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
         return;
     }
     if (s->queue_ready)
-        push_position(s->ready + s->engines[task->engine].first, s->ready_count[task->engine]++, task->position);
+        push_ready(s, task->engine, op);
     serve_engine(s, task->engine);
 }
 

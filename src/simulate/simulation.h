@@ -69,7 +69,7 @@ struct hop_simulation {
     uint32_t ended;
     uint32_t *blocked;              /* per operation */
     uint32_t *next, *busy;          /* per engine: position of the head, transfers under way */
-    uint32_t *ready, *ready_count;  /* queue ready: per engine a heap of positions, at its queue's place */
+    uint32_t *ready, *ready_count;  /* queue ready: per engine a heap of operations, at its queue's place */
     uint32_t *freed_by;             /* per engine: the operation that ended there last */
     struct hop_lane *lanes;         /* per class */
     struct hop_finish *heap;

@@ -2,11 +2,18 @@
 /*
  * hwloc: topologies in its XML, and this machine through its library. hwloc_map.c turns what it loads into ours.
  *
- * libhwloc trusts its XML, so libxml2 looks at a text first: it must be well formed, and within the bounds that the library
- * does not check (see check_object and check_matrix). What is left is up to libhwloc; it may print about children out of
- * order, unless HWLOC_HIDE_ERRORS=2 is in the environment, which is the user's and not a library's to set.
+ * libhwloc trusts its XML and crashes on much that is wrong with it, so libxml2 looks first: a text must be well formed
+ * and keep the rules that the library takes for granted (the check_ functions). What passes may still be refused by
+ * libhwloc, which does not say where, and which is silent unless HWLOC_XML_VERBOSE is in the environment.
  */
 #include "topology/topology.h"
+
+/* Where "<!DOCTYPE ... [ ... ]>" or its plain form ends, NULL when it does not. */
+static const char *after_declaration(const char *at)
+{
+    const char *end = strpbrk(at, "[>");
+    return end && *end == '[' ? strstr(end, "]>") : end;
+}
 
 static bool detect(const struct hop_source *source)
 {
@@ -17,13 +24,15 @@ static bool detect(const struct hop_source *source)
         at += strspn(at, " \t\r\n");
         if (strncmp(at, "<!--", 4) == 0)
             at = strstr(at, "-->");
-        else if (strncmp(at, "<?", 2) == 0 || strncmp(at, "<!", 2) == 0)
-            at = strchr(at, '>');
+        else if (strncmp(at, "<?", 2) == 0)
+            at = strstr(at, "?>");
+        else if (strncmp(at, "<!", 2) == 0)
+            at = after_declaration(at);
         else
             break;
         if (!at)
             return false;
-        at += *at == '-' ? 3 : 1;
+        at = strchr(at, '>') + 1;
     }
     return strncmp(at, "<topology", 9) == 0 && strchr(" \t\r\n/>", at[9]) != NULL;
 }
@@ -39,8 +48,16 @@ static bool detect(const struct hop_source *source)
 #include "topology/nvml.h"
 #include "topology/pci_sysfs.h"
 
-#define XML_LIMIT ((size_t)64 << 20) /* bytes; the largest machines need a few MB */
-enum { MATRIX_LIMIT = 4096, INDEX_LIMIT = 1 << 20, SET_LIMIT = 1 << 17 };
+#define XML_LIMIT ((size_t)16 << 20) /* bytes; the largest machines need a few MB */
+enum { MATRIX_LIMIT = 4096, INDEX_LIMIT = 1 << 20, SET_LIMIT = 1 << 14 };
+enum { ELEMENT_LIMIT = 1 << 16 }; /* libhwloc's time grows with the square */
+
+/* All I/O objects, and also the cores and memory that a container or batch job may not use. */
+static void keep_everything(hwloc_topology_t machine)
+{
+    (void)hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_ALL);
+    (void)hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+}
 
 /* ---- XML ---- */
 
@@ -85,34 +102,86 @@ static enum hop_status check_sets(const char *name, const xmlNode *element, bool
             return refuse(name, element, "an I/O or Misc object has a set", "no cpuset and no nodeset", diag);
         /* Each comma separates 32 bits, and the digits at hand bound the rest. */
         if (set && (strlen(set) > SET_LIMIT || strspn(set, "0123456789abcdefxABCDEFX,.") != strlen(set)))
-            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003", diag);
+            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003",
+                          diag);
     }
     return HOP_OK;
+}
+
+static bool has_cores(const xmlNode *element)
+{
+    static const char *const memory[] = {"NUMANode", "MemCache"};
+    const char *type = attribute(element, "type");
+    return element->type == XML_ELEMENT_NODE && attribute(element, "complete_cpuset") && type &&
+           !is_one_of(type, memory, HOP_COUNT(memory));
+}
+
+/* A PU or NUMA node that is not in its own set is dropped, and without any libhwloc prints that it aborts. */
+static enum hop_status check_index(const char *name, const xmlNode *element, const char *set, struct hop_diag *diag)
+{
+    const char *index = attribute(element, "os_index");
+    enum hop_status status = HOP_OK;
+    if (!index || !isdigit((unsigned char)*index) || strtoul(index, NULL, 10) >= INDEX_LIMIT)
+        return refuse(name, element, "no os_index, or too large a one", "0 to 1048575", diag);
+    hwloc_bitmap_t own = hwloc_bitmap_alloc();
+    if (!own)
+        return hop_fail_memory(diag);
+    if (hwloc_bitmap_sscanf(own, set) != 0 || !hwloc_bitmap_isset(own, (unsigned)strtoul(index, NULL, 10)))
+        status = refuse(name, element, "an object's set does not hold its os_index",
+                        "cpuset of a PU, nodeset of a NUMANode", diag);
+    hwloc_bitmap_free(own);
+    return status;
+}
+
+/* Siblings with cores go by their first core; libhwloc would print a banner and sort them. */
+static enum hop_status check_order(const char *name, const xmlNode *element, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    const xmlNode *before = element->prev;
+    while (before && !has_cores(before))
+        before = before->prev;
+    if (!before || !has_cores(element))
+        return HOP_OK;
+    hwloc_bitmap_t first = hwloc_bitmap_alloc(), second = hwloc_bitmap_alloc();
+    if (!first || !second)
+        status = hop_fail_memory(diag);
+    else if (hwloc_bitmap_sscanf(first, attribute(before, "complete_cpuset")) != 0 ||
+             hwloc_bitmap_sscanf(second, attribute(element, "complete_cpuset")) != 0)
+        status = refuse(name, element, "a set is malformed", "hexadecimal words, as in 0x00000003", diag);
+    else if (hwloc_bitmap_compare_first(second, first) < 0)
+        status = refuse(name, element, "objects are out of order", "siblings in the order of their first cores", diag);
+    hwloc_bitmap_free(first);
+    hwloc_bitmap_free(second);
+    return status;
 }
 
 /* libhwloc indexes tables by the type, takes attributes before it for granted, and sizes sets by the highest index. */
 static enum hop_status check_object(const char *name, const xmlNode *element, struct hop_diag *diag)
 {
-    static const char *const cored[] = {"Machine",  "Package",  "Die",      "Core",     "PU",      "L1Cache",
-                                        "L2Cache",  "L3Cache",  "L4Cache",  "L5Cache",  "L1iCache", "L2iCache",
-                                        "L3iCache", "Group",    "NUMANode", "MemCache"};
+    static const char *const cored[] = {"Machine",  "Package", "Die",      "Core",    "PU",       "L1Cache",
+                                        "L2Cache",  "L3Cache", "L4Cache",  "L5Cache", "L1iCache", "L2iCache",
+                                        "L3iCache", "Group",   "NUMANode", "MemCache"};
     static const char *const special[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
     const xmlAttr *first = element->properties;
-    const char *type = attribute(element, "type"), *index = attribute(element, "os_index");
+    const char *type = attribute(element, "type");
     const char *bridge = attribute(element, "bridge_type");
     bool with_cores = type && is_one_of(type, cored, HOP_COUNT(cored));
     if (!first || strcmp((const char *)first->name, "type") != 0)
         return refuse(name, element, "an object does not begin with its type", "<object type=\"...\" ...>", diag);
     if (!with_cores && !is_one_of(type, special, HOP_COUNT(special)))
-        return refuse(name, element, "an object of no known type", "Machine, Package, NUMANode, PU, Bridge, PCIDev, ...", diag);
+        return refuse(name, element, "an object of no known type",
+                      "Machine, Package, NUMANode, PU, Bridge, PCIDev, ...", diag);
     if ((strcmp((const char *)element->parent->name, "topology") == 0) != (strcmp(type, "Machine") == 0))
-        return refuse(name, element, "the outermost object, and no other, is the machine", "<object type=\"Machine\" ...>", diag);
-    bool indexed = strcmp(type, "PU") == 0 || strcmp(type, "NUMANode") == 0;
-    if (indexed && (!index || !isdigit((unsigned char)*index) || strtoul(index, NULL, 10) >= INDEX_LIMIT))
-        return refuse(name, element, "no os_index, or too large a one", "0 to 1048575", diag);
+        return refuse(name, element, "the outermost object, and no other, is the machine",
+                      "<object type=\"Machine\" ...>", diag);
     if (strcmp(type, "Bridge") == 0 && (!bridge || (strcmp(bridge, "0-1") != 0 && strcmp(bridge, "1-1") != 0)))
         return refuse(name, element, "a bridge of no known type", "bridge_type=\"0-1\" or \"1-1\"", diag);
-    return check_sets(name, element, with_cores, diag);
+    enum hop_status status = check_sets(name, element, with_cores, diag);
+    if (status == HOP_OK && strcmp(type, "PU") == 0)
+        status = check_index(name, element, attribute(element, "cpuset"), diag);
+    if (status == HOP_OK && strcmp(type, "NUMANode") == 0)
+        status = check_index(name, element, attribute(element, "nodeset"), diag);
+    return status == HOP_OK ? check_order(name, element, diag) : status;
 }
 
 /* What else an object may hold comes before the objects in it. */
@@ -120,9 +189,11 @@ static enum hop_status check_part(const char *name, const xmlNode *element, stru
 {
     static const char *const parts[] = {"info", "page_type", "userdata"};
     if (!is_one_of((const char *)element->name, parts, HOP_COUNT(parts)))
-        return refuse(name, element, "an object holds something else than objects", "<info>, <page_type> or <object>", diag);
+        return refuse(name, element, "an object holds something else than objects", "<info>, <page_type> or <object>",
+                      diag);
     const char *owner = attribute(element->parent, "type");
-    if (strcmp((const char *)element->name, "page_type") == 0 && strcmp(owner, "NUMANode") != 0 && strcmp(owner, "Machine") != 0)
+    if (strcmp((const char *)element->name, "page_type") == 0 && strcmp(owner, "NUMANode") != 0 &&
+        strcmp(owner, "Machine") != 0)
         return refuse(name, element, "page sizes in an object that is no memory", "them in a NUMANode", diag);
     const xmlNode *before = element->prev;
     while (before && before->type != XML_ELEMENT_NODE)
@@ -151,14 +222,26 @@ static enum hop_status check_element(const char *name, const xmlNode *element, s
     return strncmp(tag, "distances", 9) == 0 ? check_matrix(name, element, diag) : HOP_OK;
 }
 
+static bool is_object(const xmlNode *element, const char *type)
+{
+    const char *own = attribute(element, "type");
+    return strcmp((const char *)element->name, "object") == 0 && own && strcmp(own, type) == 0;
+}
+
 /* Every element in document order; libxml2 has bounded the depth. */
 static enum hop_status check_elements(const char *name, xmlNode *root, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
+    bool cores = false, memory = false;
+    unsigned elements = 0;
     xmlNode *at = root;
     while (at && status == HOP_OK) {
-        if (at->type == XML_ELEMENT_NODE && at != root)
-            status = check_element(name, at, diag);
+        if (at->type == XML_ELEMENT_NODE && at != root) {
+            status = ++elements > ELEMENT_LIMIT ? refuse(name, at, "too many elements", "at most 65536", diag)
+                                                : check_element(name, at, diag);
+            cores = cores || is_object(at, "PU");
+            memory = memory || is_object(at, "NUMANode");
+        }
         if (at->type == XML_ELEMENT_NODE && at->children) {
             at = at->children;
             continue;
@@ -167,6 +250,8 @@ static enum hop_status check_elements(const char *name, xmlNode *root, struct ho
             at = at->parent;
         at = at == root ? NULL : at->next;
     }
+    if (status == HOP_OK && !(cores && memory))
+        status = refuse(name, root, "there is no PU, or no NUMANode", "at least one of each", diag);
     return status;
 }
 
@@ -185,10 +270,11 @@ static enum hop_status check_document(const struct hop_source *source, struct ho
         hop_diag_place(diag, "%.150s:%d:%d", source->name, parser->lastError.line, parser->lastError.int2);
         hop_diag_expect(diag, "well-formed XML; was the file cut off?");
     } else if (document->intSubset && document->intSubset->children) {
-        status = refuse(source->name, root, "the document declares entities or elements of its own", "plain hwloc XML", diag);
-    } else if (!attribute(root, "version") || strtoul(attribute(root, "version"), NULL, 10) < 2) {
-        status = refuse(source->name, root, "the topology is of hwloc 1", "version=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts",
+        status = refuse(source->name, root, "the document declares entities or elements of its own", "plain hwloc XML",
                         diag);
+    } else if (!attribute(root, "version") || strtoul(attribute(root, "version"), NULL, 10) < 2) {
+        status = refuse(source->name, root, "the topology is of hwloc 1",
+                        "version=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts", diag);
     } else {
         status = check_elements(source->name, root, diag);
     }
@@ -211,7 +297,7 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
         return status;
     if (hwloc_topology_init(&map.machine) != 0)
         return hop_fail_memory(diag);
-    (void)hwloc_topology_set_io_types_filter(map.machine, HWLOC_TYPE_FILTER_KEEP_ALL);
+    keep_everything(map.machine);
     if (hwloc_topology_set_xmlbuffer(map.machine, source->text, (int)source->size + 1) != 0 ||
         hwloc_topology_load(map.machine) != 0) {
         status = hop_fail(diag, HOP_ERR_INVALID, "libhwloc refuses this topology");
@@ -249,14 +335,14 @@ static enum hop_status map_live(hwloc_topology_t machine, struct hop_topology **
 
 enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
 {
-    /* These start GPU runtimes or connect to a display, and tell nothing that PCI classes and NVML do not; "pci" only adds
-     * names to what the kernel lists, and libpciaccess behind it leaks when hwloc unloads it. */
+    /* These start GPU runtimes or connect to a display, and tell nothing that PCI classes and NVML do not; "pci" only
+     * adds names to what the kernel lists, and libpciaccess behind it leaks when hwloc unloads it. */
     static const char *const unneeded[] = {"cuda", "gl", "levelzero", "nvml", "opencl", "pci", "rsmi"};
     hwloc_topology_t machine;
     enum hop_status status;
     if (hwloc_topology_init(&machine) != 0)
         return hop_fail_memory(diag);
-    (void)hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_ALL);
+    keep_everything(machine);
     for (size_t i = 0; i < HOP_COUNT(unneeded); i++)
         (void)hwloc_topology_set_components(machine, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, unneeded[i]);
     if (hwloc_topology_load(machine) != 0)
@@ -293,4 +379,5 @@ enum hop_status hop_topology_read_live(struct hop_topology **topology, struct ho
 
 #endif
 
-const struct hop_importer hop_importer_hwloc_xml = {"hwloc-xml", "hwloc XML, as `lstopo FILE.xml` writes it", detect, read_xml};
+const struct hop_importer hop_importer_hwloc_xml = {"hwloc-xml", "hwloc XML, as `lstopo FILE.xml` writes it", detect,
+                                                    read_xml};

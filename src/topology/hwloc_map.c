@@ -2,8 +2,8 @@
 /*
  * hwloc's objects as nodes and links.
  *
- *     Machine                                     socket0 --socket link-- root2    one hub per set of cores with memory:
- *       Package, NUMANode                         /  |   \                 /  \    its only root, or a socket node
+ *     Machine                                     socket0 --socket link-- root2    one hub per set of cores with
+ * memory: Package, NUMANode                         /  |   \                 /  \    its only root, or a socket node
  *         Bridge (host)       root0           root0  |  root1          gpu2  host1
  *           Bridge (port)     part of a link    |  host0   \
  *             Bridge (switch) switch0        switch0       nvme0
@@ -28,12 +28,14 @@ enum {
     MATRIX_LIMIT = 4096, /* objects of an NVLink matrix */
 };
 
+struct hub;
+
 /* What hangs on the userdata of each I/O object that is a kept device or has one below; on others it is NULL. */
 struct place {
-    enum hop_node_kind kind; /* of a device */
-    uint32_t branches;       /* children with a place */
-    uint32_t node;           /* of a device, a switch or a host bridge (its root); HOP_NONE: part of a link */
-    uint32_t root;           /* of a topmost object */
+    enum hop_node_kind kind;     /* of a device */
+    uint32_t branches;           /* children with a place */
+    uint32_t node;               /* of a device, a switch or a host bridge (its root); HOP_NONE: part of a link */
+    uint32_t root;               /* of a topmost object */
     struct hop_pci_link fastest; /* the best device link at or below */
 };
 
@@ -59,7 +61,7 @@ struct map {
     uint32_t top_count, top_capacity;
     struct hub hubs[HUB_LIMIT];
     uint32_t hub_count;
-    unsigned numbers[HOP_NODE_KIND_COUNT]; /* the next of each kind */
+    unsigned numbers[HOP_NODE_KIND_COUNT];                                      /* the next of each kind */
     unsigned displays, far_memories, homeless, unknown_links, emulated, slowed; /* for the notes */
 };
 
@@ -117,7 +119,8 @@ static bool has_coprocessor(hwloc_obj_t device)
     return false;
 }
 
-/* What a PCI device is to us, by its class code (PCI Code and ID Assignment Specification); HOP_NODE_KIND_COUNT: nothing. */
+/* What a PCI device is to us, by its class code (PCI Code and ID Assignment Specification); HOP_NODE_KIND_COUNT:
+ * nothing. */
 static enum hop_node_kind classify(struct map *m, hwloc_obj_t device)
 {
     enum { INTEL = 0x8086 };
@@ -148,8 +151,8 @@ static double rate_of(struct hop_pci_link link)
     return hop_pcie_rate_Bps(link.generation, link.width, 1, 0);
 }
 
-/* hwloc keeps one number, GB/s after the line code, which generation 3 x16 and generation 4 x8 share: the closest pair is
- * taken, and among equally close ones the widest. */
+/* hwloc keeps one number, GB/s after the line code, which generation 3 x16 and generation 4 x8 share: the closest pair
+ * is taken, and among equally close ones the widest. */
 static struct hop_pci_link link_from_speed(double speed_GBps)
 {
     static const unsigned widths[] = {16, 8, 4, 2, 1};
@@ -199,7 +202,8 @@ static uint32_t climb(struct map *m, hwloc_obj_t object, bool idle, struct hop_p
         if (o != object && at->node != HOP_NONE)
             return at->node;
         struct hop_pci_link part = link_of(m, o, idle);
-        /* Virtual machines show bridges of 2.5 GT/s x1 above real devices; were it true, the device would say the same. */
+        /* Virtual machines show bridges of 2.5 GT/s x1 above real devices; were it true, the device would say the same.
+         */
         if (part.generation == 1 && part.width == 1 && rate_of(part) < rate_of(at->fastest))
             m->emulated++;
         else if (rate_of(part) > 0 && (rate_of(*link) == 0 || rate_of(part) < rate_of(*link)))
@@ -344,7 +348,8 @@ static void add_hub(struct map *m, hwloc_obj_t memory)
         return;
     }
     hwloc_obj_t package = NULL;
-    for (hwloc_obj_t o = NULL; !package && (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_PACKAGE, o)) != NULL;) {
+    for (hwloc_obj_t o = NULL;
+         !package && (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_PACKAGE, o)) != NULL;) {
         if (hwloc_bitmap_intersects(o->cpuset, memory->cpuset))
             package = o;
     }
@@ -359,7 +364,8 @@ static void find_hubs(struct map *m)
         hop_diag_expect(m->diag, "1 to %d", NUMA_LIMIT);
         return;
     }
-    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && m->status == HOP_OK;) {
+    for (hwloc_obj_t o = NULL;
+         (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && m->status == HOP_OK;) {
         if (makes_hub(m, o))
             add_hub(m, o);
     }
@@ -401,9 +407,11 @@ static void put_root(struct map *m, struct hub *hub, hwloc_obj_t near, uint32_t 
 /* The host memories of a hub: its own, and those whose cores lie in it first. */
 static void put_memories(struct map *m, const struct hub *hub)
 {
-    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && m->status == HOP_OK;) {
+    for (hwloc_obj_t o = NULL;
+         (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && m->status == HOP_OK;) {
         uint32_t h = 0;
-        while (h < m->hub_count && m->hubs[h].memory != o && !hwloc_bitmap_intersects(m->hubs[h].memory->cpuset, o->cpuset))
+        while (h < m->hub_count && m->hubs[h].memory != o &&
+               !hwloc_bitmap_intersects(m->hubs[h].memory->cpuset, o->cpuset))
             h++;
         if (h == m->hub_count && hub == m->hubs)
             m->far_memories++;
@@ -524,7 +532,8 @@ static void put_switches(struct map *m)
     }
 }
 
-/* What people call a device: the model or its PCI vendor and device, and except for GPUs the names that the system gave. */
+/* What people call a device: the model or its PCI vendor and device, and except for GPUs the names that the system
+ * gave. */
 static char *label_of(hwloc_obj_t device, bool with_names)
 {
     struct hop_buffer label = {0};
@@ -667,13 +676,16 @@ static void put_notes(struct map *m)
     for (hwloc_obj_t o = NULL; (o = hwloc_get_next_bridge(m->machine, o)) != NULL;)
         bridges += is_host_bridge(o) && !o->userdata;
     note(m, bridges, "host bridges with no GPU, NIC, NVMe drive or FPGA below: left out");
-    note(m, m->displays, "display controllers that are no accelerators (management, virtual or integrated graphics): left out");
+    note(m, m->displays,
+         "display controllers that are no accelerators (management, virtual or integrated graphics): left out");
     note(m, m->far_memories, "NUMA nodes without cores: left out");
     note(m, m->homeless, "PCI trees whose NUMA node is not known: given to the first in reach");
     note(m, m->unknown_links, "links of unknown speed: taken as generation 3 x16");
     note(m, m->emulated, "bridges at 2.5 GT/s x1 above faster devices: taken as emulated, their speed ignored");
     if (m->source->pci_folder)
-        note(m, m->slowed, "GPUs run their links below the generation that both ends can do, as idle ones do: the higher one is taken");
+        note(m, m->slowed,
+             "GPUs run their links below the generation that both ends can do, as idle ones do: the higher one is "
+             "taken");
     else
         note(m, m->slowed, "GPUs stand at 2.5 GT/s, as idle ones do; --set LINK.capacity=... corrects them");
     if (m->numbers[HOP_NODE_GPU] == 0 && m->status == HOP_OK &&
@@ -681,7 +693,8 @@ static void put_notes(struct map *m)
         out_of_memory(m);
 }
 
-enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_topology **topology, struct hop_diag *diag)
+enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_topology **topology,
+                              struct hop_diag *diag)
 {
     struct map *m = calloc(1, sizeof *m);
     struct hop_topology *built = hop_topology_create(source->name);
@@ -694,8 +707,8 @@ enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_
     m->machine = source->machine;
     m->topology = built;
     m->diag = diag;
-    static void (*const steps[])(struct map *m) = {find_devices, find_hubs,    put_roots, put_switches,
-                                                   put_devices,  find_nvlinks, put_notes};
+    static void (*const steps[])(struct map * m) = {find_devices, find_hubs,    put_roots, put_switches,
+                                                    put_devices,  find_nvlinks, put_notes};
     for (size_t i = 0; i < HOP_COUNT(steps) && m->status == HOP_OK; i++) {
         if (steps[i] != find_nvlinks || source->nvlinks)
             steps[i](m);

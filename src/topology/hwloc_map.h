@@ -15,6 +15,7 @@ struct hop_hwloc_source {
 };
 
 /* The result is unfinished and the caller's; nothing is left behind on failure. The diagnostic names no place. */
-enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_topology **topology, struct hop_diag *diag);
+enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_topology **topology,
+                              struct hop_diag *diag);
 
 #endif

@@ -15,9 +15,9 @@ struct gpu {
 
 /* What one GPU's active links lead to. */
 struct peers {
-    unsigned gpu[GPU_LIMIT];  /* links to that GPU */
-    unsigned nvswitch;        /* links to any NVSwitch */
-    unsigned processor;       /* links to a POWER processor, which are not read */
+    unsigned gpu[GPU_LIMIT]; /* links to that GPU */
+    unsigned nvswitch;       /* links to any NVSwitch */
+    unsigned processor;      /* links to a POWER processor, which are not read */
     unsigned generation;
 };
 
@@ -112,7 +112,8 @@ static unsigned generation_of(unsigned version)
     return version < HOP_COUNT(generations) ? generations[version] : 0;
 }
 
-static void ask_links(const struct hop_nvml *nvml, const struct gpu *gpus, unsigned count, unsigned own, struct peers *peers)
+static void ask_links(const struct hop_nvml *nvml, const struct gpu *gpus, unsigned count, unsigned own,
+                      struct peers *peers)
 {
     *peers = (struct peers){0};
     for (unsigned link = 0; link < LINK_LIMIT; link++) {
@@ -168,7 +169,8 @@ enum hop_status hop_nvml_read(const struct hop_nvml *nvml, struct hop_topology *
         if (status == HOP_OK && peers.nvswitch)
             status = add_nvlink(topology, gpus[i].node, nvswitch, peers.generation, peers.nvswitch, diag);
     }
-    if (status == HOP_OK && processor && hop_topology_add_note(topology, "left out: %u NVLinks to processors", processor) != HOP_OK)
+    if (status == HOP_OK && processor &&
+        hop_topology_add_note(topology, "left out: %u NVLinks to processors", processor) != HOP_OK)
         status = hop_fail_memory(diag);
     return status;
 }

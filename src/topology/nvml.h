@@ -14,7 +14,7 @@ struct hop_nvml_device; /* the library's own */
 struct hop_nvml_pci {
     char legacy_bus_id[16];
     unsigned domain, bus, device;
-    unsigned device_id;    /* device << 16 | vendor */
+    unsigned device_id; /* device << 16 | vendor */
     unsigned subsystem_id;
     char bus_id[32];
 };

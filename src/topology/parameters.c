@@ -110,6 +110,8 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
         hop_diag_expect(diag, strcmp(name, "tau") == 0 ? "0 <= tau < 1" : "a positive, finite value");
         return HOP_ERR_INVALID;
     }
+    if (!isnan(uncertainty) && !(uncertainty >= 0 && uncertainty <= 1e18))
+        return hop_fail(diag, HOP_ERR_INVALID, "the uncertainty of parameter %s cannot be %g", name, uncertainty);
     char *kept = hop_arena_string(&topology->arena, origin, strlen(origin));
     if (!kept)
         return hop_fail_memory(diag);
@@ -189,6 +191,8 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
             if (topology->derived[2 * i + d])
                 link->capacity_Bps[d] = capacity;
         }
+        if (!topology->derived[2 * i] || !topology->derived[2 * i + 1])
+            continue; /* the origin is that of the direction that was given */
         if (!link->origin || strcmp(link->origin, origin) != 0) {
             link->origin = hop_arena_string(&topology->arena, origin, strlen(origin));
             if (!link->origin)
