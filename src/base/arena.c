@@ -60,6 +60,19 @@ void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size)
     return copy;
 }
 
+void hop_arena_reset(struct hop_arena *arena)
+{
+    struct hop_arena_block *kept = arena->first;
+    if (!kept)
+        return;
+    arena->first = kept->next;
+    hop_arena_finish(arena);
+    memset(kept->bytes, 0, kept->used);
+    kept->used = 0;
+    kept->next = NULL;
+    arena->first = kept;
+}
+
 void hop_arena_finish(struct hop_arena *arena)
 {
     for (struct hop_arena_block *block = arena->first, *next; block; block = next) {

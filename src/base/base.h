@@ -53,6 +53,7 @@ struct hop_arena {
 void *hop_arena_alloc(struct hop_arena *arena, size_t size); /* zeroed, aligned for any type; NULL: out of memory */
 char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length);
 void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size);
+void hop_arena_reset(struct hop_arena *arena); /* empties it, keeping one block for what comes next */
 void hop_arena_finish(struct hop_arena *arena);
 
 /* ---- growing arrays ---- */
@@ -74,7 +75,7 @@ void hop_names_finish(struct hop_names *names);
 
 /* Edit distance with transposition, no more than `limit` + 1. */
 unsigned hop_text_distance(const char *a, const char *b, unsigned limit);
-/* The nearest of `count` candidates to a misspelt name, by index, UINT32_MAX when none is near. */
+/* The nearest of `count` candidates (NULL: passed over) to a misspelt name, by index, UINT32_MAX when none is near. */
 uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void *context, uint32_t index),
                           const void *context, uint32_t count);
 
@@ -92,6 +93,8 @@ struct hop_source {
 #define HOP_SOURCE_LIMIT ((size_t)1 << 30) /* bytes of one input */
 /* path "-": standard input. */
 enum hop_status hop_source_load(const char *path, struct hop_source *source, struct hop_diag *diag);
+enum hop_status hop_source_copy(const char *name, const char *text, size_t size, struct hop_source *source,
+                                struct hop_diag *diag);
 void hop_source_finish(struct hop_source *source);
 
 /* ---- output buffers (buffer.c) ---- */

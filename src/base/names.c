@@ -102,7 +102,10 @@ uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void 
     unsigned best = length <= 2 ? 1 : length <= 8 ? 2 : 3;
     uint32_t nearest = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        unsigned distance = hop_text_distance(name, candidate(context, i), best);
+        const char *other = candidate(context, i);
+        if (!other)
+            continue;
+        unsigned distance = hop_text_distance(name, other, best);
         if (distance < best || (distance == best && nearest == UINT32_MAX)) {
             best = distance;
             nearest = i;

@@ -66,6 +66,20 @@ enum hop_status hop_source_load(const char *path, struct hop_source *source, str
     return status;
 }
 
+enum hop_status hop_source_copy(const char *name, const char *text, size_t size, struct hop_source *source,
+                                struct hop_diag *diag)
+{
+    struct hop_source copy = {strdup(name), malloc(size + 1), size};
+    if (!copy.name || !copy.text) {
+        hop_source_finish(&copy);
+        return hop_fail_memory(diag);
+    }
+    memcpy(copy.text, text, size);
+    copy.text[size] = '\0';
+    *source = copy;
+    return HOP_OK;
+}
+
 void hop_source_finish(struct hop_source *source)
 {
     free(source->name);

@@ -16,7 +16,8 @@
 
 #include <math.h>
 
-#define SETTLED 1e-7
+#define SETTLED 1e-7 /* of the widest link */
+#define NEAR 1e-6    /* what counts as full, in explanations only */
 enum { ROUND_LIMIT = 300 };
 
 /* The transfers on a link that come from one link. */
@@ -271,54 +272,52 @@ static double backward(struct state *s, double step)
     return largest;
 }
 
-/* The link whose wire holds a flow back: from its first link along the slowest outputs to one that is not itself held back. */
-static struct hop_share share_of(const struct state *s, const struct hop_leg *legs, uint32_t count, uint32_t f)
+/* The link whose full wire holds a flow back: from one of its links along the outputs that set the pace. HOP_NONE: none is full. */
+static uint32_t bottleneck_of(const struct state *s, const struct hop_leg *leg)
+{
+    for (uint32_t i = 0; i < leg->link_count; i++) {
+        const struct active *at = &s->active[s->active_of[leg->links[i]]];
+        for (uint32_t steps = 0; at->share < 1 - NEAR && at->slowest != HOP_NONE && steps < s->active_count; steps++)
+            at = &s->active[at->slowest];
+        if (at->load >= at->capacity * (1 - NEAR))
+            return (uint32_t)(at - s->active);
+    }
+    return HOP_NONE;
+}
+
+/* Rate, and the reason for it: who else is on the link that holds the flow back. */
+static struct hop_share share_of(const struct state *s, const struct hop_leg *legs, uint32_t f)
 {
     const struct hop_leg *leg = &legs[f];
     struct hop_share share = {s->rate[f] * s->unit_Bps, HOP_RULE_FULL, HOP_NONE, HOP_NONE};
-    const double near = 1e-6;
-    if (s->rate[f] >= leg->cap_Bps / s->unit_Bps * (1 - near)) {
+    if (share.rate_Bps >= leg->cap_Bps * (1 - NEAR)) {
         share.rule = HOP_RULE_OTHER_DOMAIN;
         return share;
     }
-    for (uint32_t i = 0; i < leg->link_count; i++) {
-        uint32_t a = s->active_of[leg->links[i]];
-        for (uint32_t steps = 0; s->active[a].share < 1 - near && s->active[a].slowest != HOP_NONE && steps < s->active_count; steps++)
-            a = s->active[a].slowest;
-        const struct active *active = &s->active[a];
-        if (active->load < active->share * active->capacity * (1 - near))
-            continue;
-        uint32_t transfers = 0, other = HOP_NONE;
-        bool member = false, crossed = false;
-        for (uint32_t m = s->classes[active->first].first, c = active->first; c < active->first + active->count; c++) {
-            for (; m < s->classes[c].first + s->classes[c].count; m++) {
-                uint32_t flow = s->members[m].flow;
-                transfers += legs[flow].count;
-                if (flow == f) {
-                    member = true;
-                    crossed = s->members[m].position >= leg->crossed;
-                } else if (other == HOP_NONE) {
-                    other = flow;
-                }
-            }
-        }
-        if (member && transfers == 1 && !crossed && active->share >= 1 - near && leg->link_count == 0)
-            continue;
-        share.link = s->links->directed[active->link];
-        share.blocker = other;
-        if (!member)
-            share.rule = HOP_RULE_BACK_PRESSURE;
-        else if (transfers == 1)
-            share.rule = crossed ? HOP_RULE_ROOT_CROSSING : HOP_RULE_NARROW_LINK;
-        else
-            share.rule = s->links->role[active->link] == HOP_ROLE_UP ? HOP_RULE_UP_SHARE : HOP_RULE_DOWN_SHARE;
-        if (share.rule == HOP_RULE_NARROW_LINK && s->rate[f] >= 1 - near) {
-            share.rule = HOP_RULE_FULL;
-            share.link = HOP_NONE;
-        }
-        break;
+    uint32_t bottleneck = bottleneck_of(s, leg);
+    if (bottleneck == HOP_NONE)
+        return share;
+    const struct active *at = &s->active[bottleneck];
+    const struct class *last = &s->classes[at->first + at->count - 1];
+    uint32_t transfers = 0, other = HOP_NONE, position = HOP_NONE;
+    for (uint32_t m = s->classes[at->first].first; m < last->first + last->count; m++) {
+        uint32_t flow = s->members[m].flow;
+        transfers += legs[flow].count;
+        if (flow == f)
+            position = s->members[m].position;
+        else if (other == HOP_NONE)
+            other = flow;
     }
-    (void)count;
+    if (position == 0 && transfers == 1)
+        return share; /* it fills its own first link */
+    share.link = s->links->directed[at->link];
+    share.blocker = other;
+    if (position == HOP_NONE)
+        share.rule = HOP_RULE_BACK_PRESSURE;
+    else if (transfers == 1)
+        share.rule = position >= leg->crossed ? HOP_RULE_ROOT_CROSSING : HOP_RULE_NARROW_LINK;
+    else
+        share.rule = s->links->role[at->link] == HOP_ROLE_UP ? HOP_RULE_UP_SHARE : HOP_RULE_DOWN_SHARE;
     return share;
 }
 
@@ -340,7 +339,7 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
             break;
     }
     for (uint32_t f = 0; f < count; f++)
-        shares[f] = share_of(s, legs, count, f);
+        shares[f] = share_of(s, legs, f);
     return true;
 }
 

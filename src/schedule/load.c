@@ -22,15 +22,11 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_s
 enum hop_status hop_schedule_parse(const char *name, const char *text, size_t size, struct hop_schedule **schedule,
                                    struct hop_diag *diag)
 {
-    struct hop_source source = {strdup(name), malloc(size + 1), size};
-    enum hop_status status;
-    if (source.name && source.text) {
-        memcpy(source.text, text, size);
-        source.text[size] = '\0';
-        status = read_source(&source, schedule, diag);
-    } else {
-        status = hop_fail_memory(diag);
-    }
+    struct hop_source source;
+    enum hop_status status = hop_source_copy(name, text, size, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = read_source(&source, schedule, diag);
     hop_source_finish(&source);
     return status;
 }

@@ -327,8 +327,7 @@ static enum hop_status read_line(struct reader *r)
 
 static const char *op_name(const void *context, uint32_t index)
 {
-    const char *name = ((const struct hop_schedule *)context)->ops[index].name;
-    return name ? name : "";
+    return ((const struct hop_schedule *)context)->ops[index].name;
 }
 
 /* Turns the wanted names of each operation into its index lists. */
@@ -392,13 +391,14 @@ enum hop_status hop_schedule_read_text(const struct hop_source *source, struct h
             status = split(&r, at, (size_t)(stop - at), (uint32_t)(at - line) + 1);
             if (status == HOP_OK)
                 status = read_line(&r);
-            hop_arena_finish(&r.scratch);
+            hop_arena_reset(&r.scratch);
             at = comment ? line_end : stop < line_end ? stop + 1 : line_end;
         }
         at = line_end < end ? line_end + 1 : end;
     }
     if (status == HOP_OK)
         status = resolve(&r);
+    hop_arena_finish(&r.scratch);
     free(r.words);
     free(r.wanted);
     free(r.inputs);

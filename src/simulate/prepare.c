@@ -30,7 +30,9 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
         hop_fail(diag, HOP_ERR_INVALID, "'%s' is a %s, not a device", place->device,
                  hop_node_kind_name(hop_topology_node(topology, found)->kind));
     const char *near = hop_topology_nearest(topology, place->device);
-    if (near && found == HOP_NONE)
+    if (!near && found == HOP_NONE && place->buffer)
+        hop_diag_expect(diag, "a device before the ':'; if %s names the operation, a space after it", place->device);
+    else if (near && found == HOP_NONE)
         hop_diag_expect(diag, "'%s'? `hopcast topology` shows all devices", near);
     else
         hop_diag_expect(diag, "a device, such as gpu0; `hopcast topology` shows them");

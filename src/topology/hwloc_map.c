@@ -28,7 +28,14 @@ enum {
     MATRIX_LIMIT = 4096, /* objects of an NVLink matrix */
 };
 
-struct hub;
+/* Cores, their memory and their root complexes. */
+struct hub {
+    hwloc_obj_t memory;  /* the first NUMA node */
+    hwloc_obj_t package; /* NULL: unknown */
+    uint32_t roots;      /* how many root complexes it has */
+    uint32_t node;       /* the root when there is one, else a socket */
+    bool bare;           /* it has PCI trees below no host bridge */
+};
 
 /* What hangs on the userdata of each I/O object that is a kept device or has one below; on others it is NULL. */
 struct place {
@@ -36,16 +43,8 @@ struct place {
     uint32_t branches;           /* children with a place */
     uint32_t node;               /* of a device, a switch or a host bridge (its root); HOP_NONE: part of a link */
     uint32_t root;               /* of a topmost object */
+    struct hub *hub;             /* of a topmost object */
     struct hop_pci_link fastest; /* the best device link at or below */
-};
-
-/* Cores, their memory and their root complexes. */
-struct hub {
-    hwloc_obj_t memory;  /* the first NUMA node */
-    hwloc_obj_t package; /* NULL: unknown */
-    uint32_t roots;      /* how many root complexes it has */
-    uint32_t node;       /* the root when there is one, else a socket */
-    uint32_t bare_root;  /* the root of what hangs below no host bridge */
 };
 
 struct map {
@@ -353,7 +352,7 @@ static void add_hub(struct map *m, hwloc_obj_t memory)
         if (hwloc_bitmap_intersects(o->cpuset, memory->cpuset))
             package = o;
     }
-    m->hubs[m->hub_count++] = (struct hub){memory, package, 0, HOP_NONE, HOP_NONE};
+    m->hubs[m->hub_count++] = (struct hub){memory, package, 0, HOP_NONE, false};
 }
 
 static void find_hubs(struct map *m)
@@ -391,17 +390,18 @@ static struct hub *hub_of(struct map *m, hwloc_obj_t top, bool *sure)
     return first ? first : &m->hubs[0];
 }
 
-static void put_root(struct map *m, struct hub *hub, hwloc_obj_t near, uint32_t *index)
+static uint32_t put_root(struct map *m, struct hub *hub, hwloc_obj_t near)
 {
     struct hop_node root = hop_node_default(HOP_NODE_ROOT, NULL);
     const char *model = package_info(m, hub->package, "CPUModel");
     root.label = model[0] ? model : NULL;
     root.numa = numa_of(near);
-    *index = put(m, &root, NULL);
+    uint32_t index = put(m, &root, NULL);
     if (hub->roots > 1)
-        join(m, *index, hub->node, "on_die");
+        join(m, index, hub->node, "on_die");
     else
-        hub->node = *index;
+        hub->node = index;
+    return index;
 }
 
 /* The host memories of a hub: its own, and those whose cores lie in it first. */
@@ -455,38 +455,47 @@ static void join_hubs(struct map *m)
     }
 }
 
-/* A root for every host bridge with kept devices, one for all that hangs below none, and one where there is neither. */
-static void put_roots(struct map *m)
+/* Every PCI tree to its hub; those below no host bridge share a root there. */
+static void choose_hubs(struct map *m)
 {
-    bool sure;
     for (uint32_t t = 0; t < m->top_count; t++) {
+        bool sure, bare = !is_host_bridge(m->tops[t]);
         struct hub *hub = hub_of(m, m->tops[t], &sure);
+        ((struct place *)m->tops[t]->userdata)->hub = hub;
         m->homeless += !sure;
-        if (is_host_bridge(m->tops[t]) || hub->bare_root == HOP_NONE)
-            hub->roots++;
-        if (!is_host_bridge(m->tops[t]))
-            hub->bare_root = 0; /* wanted; put below */
+        hub->roots += !bare || !hub->bare;
+        hub->bare = hub->bare || bare;
     }
-    for (uint32_t h = 0; h < m->hub_count && m->status == HOP_OK; h++) {
-        struct hub *hub = &m->hubs[h];
-        bool bare = hub->bare_root != HOP_NONE;
-        if (hub->roots > 1) {
-            struct hop_node socket = hop_node_default(HOP_NODE_SOCKET, NULL);
-            socket.numa = numa_of(hub->memory);
-            hub->node = put(m, &socket, NULL);
-        }
-        if (bare || hub->roots == 0)
-            put_root(m, hub, hub->memory, &hub->bare_root);
-        for (uint32_t t = 0; t < m->top_count && m->status == HOP_OK; t++) {
-            struct place *place = m->tops[t]->userdata;
-            if (hub_of(m, m->tops[t], &sure) != hub)
-                continue;
-            if (is_host_bridge(m->tops[t]))
-                put_root(m, hub, m->tops[t], &place->node);
-            place->root = is_host_bridge(m->tops[t]) ? place->node : hub->bare_root;
-        }
-        put_memories(m, hub);
+}
+
+/* A root for every host bridge with kept devices, one for all that hangs below none, and one where there is neither. */
+static void put_hub(struct map *m, struct hub *hub)
+{
+    uint32_t bare_root = HOP_NONE;
+    if (hub->roots > 1) {
+        struct hop_node socket = hop_node_default(HOP_NODE_SOCKET, NULL);
+        socket.numa = numa_of(hub->memory);
+        hub->node = put(m, &socket, NULL);
     }
+    if (hub->bare || hub->roots == 0)
+        bare_root = put_root(m, hub, hub->memory);
+    for (uint32_t t = 0; t < m->top_count && m->status == HOP_OK; t++) {
+        struct place *place = m->tops[t]->userdata;
+        if (place->hub != hub)
+            continue;
+        if (is_host_bridge(m->tops[t]))
+            place->root = place->node = put_root(m, hub, m->tops[t]);
+        else
+            place->root = bare_root;
+    }
+    put_memories(m, hub);
+}
+
+static void put_hubs(struct map *m)
+{
+    choose_hubs(m);
+    for (uint32_t h = 0; h < m->hub_count && m->status == HOP_OK; h++)
+        put_hub(m, &m->hubs[h]);
     join_hubs(m);
 }
 
@@ -707,7 +716,7 @@ enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_
     m->machine = source->machine;
     m->topology = built;
     m->diag = diag;
-    static void (*const steps[])(struct map * m) = {find_devices, find_hubs,    put_roots, put_switches,
+    static void (*const steps[])(struct map * m) = {find_devices, find_hubs,    put_hubs, put_switches,
                                                     put_devices,  find_nvlinks, put_notes};
     for (size_t i = 0; i < HOP_COUNT(steps) && m->status == HOP_OK; i++) {
         if (steps[i] != find_nvlinks || source->nvlinks)

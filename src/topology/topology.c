@@ -261,7 +261,7 @@ uint32_t hop_topology_find(const struct hop_topology *topology, const char *name
 static const char *device_name(const void *context, uint32_t index)
 {
     const struct hop_node *node = &((const struct hop_topology *)context)->nodes[index];
-    return hop_node_is_device(node->kind) ? node->name : "";
+    return hop_node_is_device(node->kind) ? node->name : NULL;
 }
 
 const char *hop_topology_nearest(const struct hop_topology *topology, const char *name)
