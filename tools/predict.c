@@ -96,11 +96,25 @@ static void describe_loss(const struct prediction *p, const struct hop_loss *los
     (void)snprintf(text, size, "%s%s%s%s", hop_rule_name(loss->rule), link[0] ? " on " : "", link, blocker);
 }
 
+/* The largest loss on the way: not the time in the source's own queue, which has a column of its own. */
+static bool main_loss(struct prediction *p, uint32_t op, struct hop_loss *loss)
+{
+    struct hop_loss largest[2];
+    uint32_t count = hop_timeline_losses(p->timeline, op, largest, 2);
+    for (uint32_t i = 0; i < count && i < 2; i++) {
+        if (largest[i].rule != HOP_RULE_SOURCE_BUSY) {
+            *loss = largest[i];
+            return true;
+        }
+    }
+    return false;
+}
+
 static void print_op(struct prediction *p, uint32_t op, int indent, int width)
 {
     const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(p->timeline), op);
     struct hop_span span = hop_timeline_span(p->timeline, op);
-    double alone = hop_timeline_alone_s(p->timeline, op), lost = fmax(0, span.end_s - span.ready_s - alone);
+    double alone = hop_timeline_alone_s(p->timeline, op), lost = fmax(0, span.end_s - span.start_s - alone);
     char way[140], size[32] = "", why[400] = "";
     if (what->kind == HOP_OP_COPY)
         (void)snprintf(way, sizeof way, "%s -> %s", what->from.device, what->to.device);
@@ -109,13 +123,13 @@ static void print_op(struct prediction *p, uint32_t op, int indent, int width)
     if (what->kind != HOP_OP_WORK)
         hop_format_bytes(what->bytes, size, sizeof size);
     struct hop_loss loss;
-    if (lost > alone * 1e-9 && hop_timeline_losses(p->timeline, op, &loss, 1) > 0) {
+    if (lost > alone * 1e-9 && main_loss(p, op, &loss)) {
         char cause[360];
         describe_loss(p, &loss, cause, sizeof cause);
-        (void)snprintf(why, sizeof why, "%3.0f %% %s", 100 * loss.lost_s / lost, cause);
+        (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * loss.lost_s / lost, cause);
     }
-    printf("%*s%-*s  %-20s %10s %11.4f %11.4f %11.4f %11.4f  %s\n", indent, "", width - indent, what->name, way, size,
-           span.start_s * 1e3, span.end_s * 1e3, alone * 1e3, lost * 1e3, why);
+    printf("%*s%-*s  %-16s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width - indent, what->name, way, size,
+           (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, span.end_s * 1e3, alone * 1e3, lost * 1e3, why);
 }
 
 /* A staged copy: one line for all its packets, then the packets themselves when they are few. */
@@ -128,9 +142,10 @@ static void print_staged(struct prediction *p, uint32_t first, uint32_t end, int
     for (uint32_t i = first; i < end; i++)
         end_s = fmax(end_s, hop_timeline_span(p->timeline, i).end_s);
     (void)snprintf(way, sizeof way, "%s -> %s", parent->from.device, parent->to.device);
-    printf("%-*s  %-20s %10s %11.4f %11.4f %11s %11s  staged through host memory, %u packet%s\n", width, parent->name, way,
-           hop_format_bytes(parent->bytes, size, sizeof size), hop_timeline_span(p->timeline, first).start_s * 1e3, end_s * 1e3, "", "",
-           (end - first) / 2, end - first > 2 ? "s" : "");
+    struct hop_span span = hop_timeline_span(p->timeline, first);
+    printf("%-*s  %-16s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width, parent->name, way,
+           hop_format_bytes(parent->bytes, size, sizeof size), (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, end_s * 1e3,
+           "", "", (end - first) / 2, end - first > 2 ? "s" : "");
     for (uint32_t i = first; i < end && end - first <= PACKETS_SHOWN; i++)
         print_op(p, i, 2, width);
 }
@@ -144,8 +159,8 @@ static void print_table(struct prediction *p)
         int length = (int)strlen(hop_schedule_op(schedule, i)->name) + 2;
         width = length > width && length <= 24 ? length : width;
     }
-    printf("%-*s  %-20s %10s %11s %11s %11s %11s  %s\n", width, "transfer", "", "size", "start ms", "end ms", "alone ms", "lost ms",
-           "mostly to");
+    printf("%-*s  %-16s %9s %10s %10s %10s %10s %10s  %s\n", width, "transfer", "", "size", "queued ms", "start ms", "end ms",
+           "alone ms", "lost ms", "mostly to");
     for (uint32_t i = 0; i < count;) {
         uint32_t parent = hop_schedule_op(schedule, i)->parent, end = i + 1;
         while (parent != HOP_NONE && end < count && hop_schedule_op(schedule, end)->parent == parent)

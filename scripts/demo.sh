@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The main job on real input: a halo exchange on a public 8-GPU PCIe machine, then the paper's fastest and slowest order.
+#
+#   scripts/demo.sh HOPCAST OUTPUT_FOLDER
+set -eu
+hopcast=$1
+out=$2
+machine=data/machines/wrx90-8gpu-2switch.json
+mkdir -p "$out"
+
+say() {
+    printf '\n\033[1m%s\033[0m\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[01]m//g'; fi
+}
+run() {
+    say "\$ hopcast $*"
+    "$hopcast" "$@"
+}
+
+say "1. The machine: eight GPUs below two PCIe switches."
+run topology "$machine"
+
+say "2. Every GPU sends 64 MiB to each of its three neighbours. When does each transfer end, and what did it lose where?"
+run make halo --grid 2x2x2 --bytes 64MiB --on "$machine" -o "$out/halo.hop"
+run predict "$out/halo.hop" --on "$machine" --trace "$out/halo.trace.json"
+
+say "3. The same as a timeline."
+run predict "$out/halo.hop" --on "$machine" --gantt
+
+say "4. What held r3.z+ back?"
+run predict "$out/halo.hop" --on "$machine" --explain r3.z+
+
+say "5. Does the order of sends matter? The fastest and the slowest of all 1,679,616 orders on one socket of a Cray CS-Storm."
+run predict data/schedules/halo3-fastest.hop data/schedules/halo3-slowest.hop --on t2 --set tau=0.2
+
+"$hopcast" topology "$machine" --format svg -o "$out/machine.svg"
+say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn)"
