@@ -1,5 +1,53 @@
-# Installation: command, libraries, headers.
+# Installation: command, libraries, headers, manual pages, and the packages by which CMake and pkg-config find them.
+include(CMakePackageConfigHelpers)
+set(HOPCAST_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/hopcast)
+
 install(TARGETS hopcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS hopcast_shared hopcast_static EXPORT hopcast
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${HOPCAST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopcast)
+
+# Two export sets: who links the shared library needs none of its dependencies, who links the static one needs all.
+install(TARGETS hopcast_shared EXPORT hopcast-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hopcast_static EXPORT hopcast-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(kind shared static)
+  install(EXPORT hopcast-${kind} NAMESPACE hopcast:: DESTINATION ${HOPCAST_CMAKEDIR})
+endforeach()
+set(HOPCAST_DEPENDENCIES LIBXML2=libxml-2.0 JANSSON=jansson)
+if(HWLOC_FOUND)
+  list(APPEND HOPCAST_DEPENDENCIES HWLOC=hwloc)
+endif()
+configure_package_config_file(cmake/hopcast-config.cmake.in hopcast-config.cmake INSTALL_DESTINATION ${HOPCAST_CMAKEDIR}
+                              NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(hopcast-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/hopcast-config-version.cmake
+        DESTINATION ${HOPCAST_CMAKEDIR})
+
+# The prefix is found from the place of the file, so that an installed tree may be moved. The dependencies stand in
+# Libs.private by name: in Requires.private they would have to be installed for the shared library's users too.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE HOPCAST_PC_UP)
+string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} -lm)
+configure_file(cmake/hopcast.pc.in hopcast.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Manual pages: man/NAME.SECTION.scd.
+find_program(SCDOC scdoc)
+set(HOPCAST_MAN_PAGES)
+if(SCDOC)
+  file(GLOB HOPCAST_MAN_SOURCES CONFIGURE_DEPENDS man/*.scd)
+  foreach(source ${HOPCAST_MAN_SOURCES})
+    cmake_path(GET source STEM LAST_ONLY page)
+    cmake_path(GET page EXTENSION LAST_ONLY section)
+    string(SUBSTRING ${section} 1 -1 section)
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/man/${page})
+    add_custom_command(OUTPUT ${output} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/man
+                       COMMAND ${SCDOC} < ${source} > ${output} DEPENDS ${source} COMMENT "Manual page ${page}" VERBATIM)
+    list(APPEND HOPCAST_MAN_PAGES ${output})
+    install(FILES ${output} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  endforeach()
+else()
+  message(STATUS "scdoc not found: no manual pages (Debian: scdoc)")
+endif()
+add_custom_target(man ALL DEPENDS ${HOPCAST_MAN_PAGES})
+
+# Everything that is installed, and nothing else.
+add_custom_target(product)
+add_dependencies(product hopcast hopcast_shared hopcast_static man)

@@ -82,10 +82,10 @@ if [ "${HOPCAST_UPDATE_GOLDEN:-}" = 1 ]; then
 fi
 check "every exported symbol starts with hop_" bash -c "! grep -v '^hop_' '$work/exports.txt'"
 check "exports are those of tests/exports.txt" diff -u "$source/tests/exports.txt" "$work/exports.txt"
-grep -ohE '\bhop_[a-z0-9_]+\(' "$source"/include/hopcast/*.h | tr -d '(' | sort -u >"$work/names"
+grep -ohE '\bhop_[A-Za-z0-9_]+\(' "$source"/include/hopcast/*.h | tr -d '(' | sort -u >"$work/names"
 check "every exported symbol stands in a public header" bash -c "! comm -23 '$work/exports.txt' '$work/names' | grep ."
 grep -hE '^HOP_API' -A 3 "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HOP_API/\n/g' |
-    grep -oE '^[^(;]*\bhop_[a-z0-9_]+\(' | grep -oE 'hop_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/declared"
+    grep -oE '^[^(;]*\bhop_[A-Za-z0-9_]+\(' | grep -oE 'hop_[A-Za-z0-9_]+\($' | tr -d '(' | sort -u >"$work/declared"
 check "every declared function is exported" bash -c "! comm -23 '$work/declared' '$work/exports.txt' | grep ."
 
 # ---- manual pages ----

@@ -29,7 +29,7 @@ static const char mixed[] =
     "r: reduce sum f32 gpu4:x gpu4:y -> gpu4:x 300MiB after a b\nz: gpu5 -> gpu6 0B\n"
     "s: gpu6 -> gpu1 30MiB at 50ms via staged 10MiB\nn: gpu3 -> gpu2 1MiB after-start b\n";
 
-/* ---- helpers ---- */
+/* ---- what the tests share ---- */
 
 static void require(enum hop_status status, const struct hop_diag *diag)
 {

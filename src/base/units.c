@@ -48,11 +48,11 @@ static enum hop_status parse(const char *text, size_t length, const struct unit 
     }
     char *end;
     double value = strtod(copy, &end);
-    if (end != copy + digits + exponent || !isfinite(value)) {
+    if (end != copy + digits + exponent || !isfinite(value) || strlen(copy) != length) {
         hop_fail(diag, HOP_ERR_SYNTAX, "'%s' is not a finite number", copy);
         goto expected;
     }
-    const char *name = end + strspn(end, " ");
+    const char *name = end + strspn(end, " \t");
     if (*name == '\0') {
         *number = value;
         *factor = 1;
@@ -99,7 +99,7 @@ enum hop_status hop_parse_bytes(const char *text, size_t length, uint64_t *bytes
     }
     if (number * factor > (double)HOP_BYTES_MAX)
         goto too_large;
-    *bytes = (uint64_t)(number * factor + 0.5);
+    *bytes = (uint64_t)round(number * factor);
     return HOP_OK;
 too_large:
     hop_fail(diag, HOP_ERR_LIMIT, "the size '%.*s' is too large", (int)length, text);

@@ -137,10 +137,10 @@ static enum hop_status check_index(const char *name, const xmlNode *element, con
 static enum hop_status check_order(const char *name, const xmlNode *element, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
-    const xmlNode *before = element->prev;
+    const xmlNode *before = has_cores(element) ? element->prev : NULL;
     while (before && !has_cores(before))
         before = before->prev;
-    if (!before || !has_cores(element))
+    if (!before)
         return HOP_OK;
     hwloc_bitmap_t first = hwloc_bitmap_alloc(), second = hwloc_bitmap_alloc();
     if (!first || !second)
