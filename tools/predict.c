@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CASE_LIMIT = 64, SET_LIMIT = 256, LINKS_SHOWN = 5, PACKETS_SHOWN = 8 };
+enum { CASE_LIMIT = 64, SET_LIMIT = 256, LINKS_SHOWN = 5, PACKETS_SHOWN = 8, PROGRESS_OPS = 20000 };
 
 struct request {
     const char *schedules[CASE_LIMIT]; /* files; inline texts have inline_[i] */
@@ -60,7 +60,7 @@ static int predict(const struct request *r, int schedule, int topology, struct p
                                                   : hop_schedule_load(source, &p->schedule, &diag);
     if (done == HOP_OK)
         done = hop_network_create(p->topology, r->model, &p->network, &diag);
-    bool terminal = isatty(STDERR_FILENO) && hop_schedule_count(p->schedule ? p->schedule : NULL) > 20000;
+    bool terminal = done == HOP_OK && isatty(STDERR_FILENO) && hop_schedule_count(p->schedule) > PROGRESS_OPS;
     struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS,
                                            .sources_unlimited = r->sources_unlimited,
                                            .progress = terminal ? show_progress : NULL};
@@ -456,7 +456,7 @@ const struct tool_command tool_predict = {
             "\n"
             "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
             "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; may be repeated\n"
-            "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME for one domain\n"
+            "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME,... by domain\n"
             "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
             "      --sources-unlimited every source starts all its ready transfers at once (step A off)\n"
             "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"

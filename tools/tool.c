@@ -102,7 +102,7 @@ int tool_write(const char *path, const char *text)
     if (file)
         written = fclose(file) == 0 && written;
     if (!written || rename(temporary, path) != 0) {
-        fprintf(stderr, "hopcast: cannot write %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
         (void)remove(temporary);
         free(temporary);
         return TOOL_BAD;

@@ -103,7 +103,7 @@ uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void 
     uint32_t nearest = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
         const char *other = candidate(context, i);
-        if (!other)
+        if (!other || !*other)
             continue;
         unsigned distance = hop_text_distance(name, other, best);
         if (distance < best || (distance == best && nearest == UINT32_MAX)) {

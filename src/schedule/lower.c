@@ -69,11 +69,18 @@ static enum hop_status host_of(struct lowering *l, uint32_t index, const char **
     return HOP_ERR_NO_ROUTE;
 }
 
-/* "name.r12", made unique if the original uses that name itself. */
-static void child_name(const struct hop_schedule *original, const char *parent, char kind, uint64_t number, char *name, size_t size)
+/* "name.r12", made unique if the original uses that name itself; "t5.r12" where the name of operation 5 is too long for that. */
+static void child_name(const struct lowering *l, uint32_t index, char kind, uint64_t number, char *name, size_t size)
 {
-    int length = snprintf(name, size, "%.100s.%c%llu", parent, kind, (unsigned long long)number);
-    while (hop_schedule_find(original, name) != HOP_NONE && (size_t)length + 1 < size) {
+    const char *parent = hop_schedule_op(l->original, index)->name;
+    char short_name[16];
+    if (strlen(parent) > 100) {
+        (void)snprintf(short_name, sizeof short_name, "t%u", index);
+        parent = short_name;
+    }
+    int length = snprintf(name, size, "%s.%c%llu", parent, kind, (unsigned long long)number);
+    while ((hop_schedule_find(l->original, name) != HOP_NONE || hop_schedule_find(l->lowered, name) != HOP_NONE) &&
+           (size_t)length + 1 < size) {
         name[length++] = '_';
         name[length] = '\0';
     }
@@ -84,7 +91,7 @@ static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, 
 {
     char name[HOP_OP_NAME_LIMIT + 1];
     struct hop_op op = *child;
-    child_name(l->original, hop_schedule_op(l->original, index)->name, kind, packet, name, sizeof name);
+    child_name(l, index, kind, packet, name, sizeof name);
     op.name = name;
     op.kind = HOP_OP_COPY;
     op.parent = index;

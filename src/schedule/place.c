@@ -17,6 +17,16 @@ static bool is_word(const char *text, size_t length)
     return true;
 }
 
+bool hop_place_check(const struct hop_place *place)
+{
+    static const char *const reserved[] = {"work", "reduce", "queue"}; /* they begin other lines */
+    for (size_t i = 0; i < HOP_COUNT(reserved); i++) {
+        if (strcmp(place->device, reserved[i]) == 0)
+            return false;
+    }
+    return is_word(place->device, strlen(place->device)) && (!place->buffer || is_word(place->buffer, strlen(place->buffer)));
+}
+
 static enum hop_status malformed(const char *what, const char *text, size_t length, struct hop_diag *diag)
 {
     hop_fail(diag, HOP_ERR_SYNTAX, "%s '%.*s'", what, (int)(length < 80 ? length : 80), text);

@@ -93,12 +93,14 @@ static void intern_place(struct hop_schedule *schedule, struct hop_place *place)
 {
     place->device = intern(schedule, place->device);
     place->buffer = intern(schedule, place->buffer);
+    if (!place->buffer)
+        place->offset_bytes = 0;
 }
 
 bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
 {
     static const char *const reserved[] = {"at", "via", "after", "after-start", "work", "reduce", "queue"};
-    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT;
+    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT && name[0] != '{'; /* a brace begins JSON */
     for (size_t i = 0, step; fine && i < length; i += step) {
         unsigned char c = (unsigned char)name[i];
         step = hop_text_utf8(name + i); /* the text goes on behind the name, so looking past its end is safe */
@@ -109,7 +111,7 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
         fine = strlen(reserved[i]) != length || memcmp(reserved[i], name, length) != 0;
     if (!fine) {
         hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' cannot name an operation", (int)(length < 80 ? length : 80), name);
-        hop_diag_expect(diag, "up to %u characters without space, ':', ';', ',', '#', '->', and none of the words at, via, after, "
+        hop_diag_expect(diag, "up to %u characters without space, ':', ';', ',', '#', '->' or a leading '{', and none of the words at, via, after, "
                               "after-start, work, reduce, queue", HOP_OP_NAME_LIMIT);
     }
     return fine;
@@ -135,6 +137,14 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation names no device");
     if (moves && !op->to.device)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation names no destination");
+    bool fine = (op->kind == HOP_OP_REDUCE || hop_place_check(&op->from)) && (!moves || hop_place_check(&op->to));
+    for (uint32_t i = 0; i < op->input_count; i++)
+        fine = fine && hop_place_check(&op->inputs[i]) && op->inputs[i].rank <= RANK_LIMIT;
+    if (!fine) {
+        hop_fail(diag, HOP_ERR_INVALID, "an operation names no well-formed place");
+        hop_diag_expect(diag, "devices and buffers of 1 to 63 letters, digits, '_', '.', '-'; no device named work, reduce or queue");
+        return HOP_ERR_INVALID;
+    }
     if (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0) {
         hop_fail(diag, HOP_ERR_INVALID, "a transfer from %s to itself", op->from.device);
         hop_diag_expect(diag, "two different devices");
@@ -179,6 +189,10 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
     struct hop_op kept = *op;
     if (kept.name)
         kept.name = hop_arena_string(&schedule->arena, op->name, strlen(op->name));
+    if (kept.kind != HOP_OP_COPY)
+        kept.via = HOP_VIA_P2P;
+    if (kept.via == HOP_VIA_P2P)
+        kept.packet_bytes = 0;
     if (kept.kind == HOP_OP_REDUCE)
         kept.from = kept.to;
     if (kept.kind == HOP_OP_WORK)

@@ -28,6 +28,8 @@ struct hop_schedule {
 /* place.c. The place's strings are copied into the arena; the diagnostic's place stays empty. */
 enum hop_status hop_place_parse(const char *text, size_t length, struct hop_place *place, struct hop_arena *arena,
                                 struct hop_diag *diag);
+/* Whether its names can be written and read back. */
+bool hop_place_check(const struct hop_place *place);
 void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer);
 
 /* Whether that text can be an operation's name; fills the diagnostic otherwise. */

@@ -24,10 +24,11 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
         *node = found;
         return HOP_OK;
     }
+    enum hop_status status = found == HOP_NONE ? HOP_ERR_NOT_FOUND : HOP_ERR_INVALID;
     if (found == HOP_NONE)
-        hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(topology), place->device);
+        hop_fail(diag, status, "topology %s has no device '%s'", hop_topology_name(topology), place->device);
     else
-        hop_fail(diag, HOP_ERR_INVALID, "'%s' is a %s, not a device", place->device,
+        hop_fail(diag, status, "'%s' is a %s, not a device", place->device,
                  hop_node_kind_name(hop_topology_node(topology, found)->kind));
     const char *near = hop_topology_nearest(topology, place->device);
     if (!near && found == HOP_NONE && place->buffer)
@@ -36,7 +37,7 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
         hop_diag_expect(diag, "'%s'? `hopcast topology` shows all devices", near);
     else
         hop_diag_expect(diag, "a device, such as gpu0; `hopcast topology` shows them");
-    return at_place(s->timeline->schedule, op, place->column, diag, HOP_ERR_NOT_FOUND);
+    return at_place(s->timeline->schedule, op, place->column, diag, status);
 }
 
 /* How many transfers the source engine sends at once over its first link's family; 0: no limit. */
@@ -342,23 +343,19 @@ static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule
 
 static bool allocate_run(struct hop_simulation *s)
 {
-    size_t count = (size_t)s->count + 1, classes = (size_t)s->timeline->class_count + 1, engines = (size_t)s->engine_count + 1;
+    size_t count = (size_t)s->count + 1, classes = (size_t)s->timeline->class_count + 1;
     s->blocked = malloc(count * sizeof *s->blocked);
     s->met = malloc(count * sizeof *s->met);
     s->done = malloc(count * sizeof *s->done);
     s->timers = malloc(2 * count * sizeof *s->timers);
     s->heap = malloc(count * sizeof *s->heap);
     s->ready = malloc(count * sizeof *s->ready);
-    s->next = malloc(engines * sizeof *s->next);
-    s->busy = malloc(engines * sizeof *s->busy);
-    s->ready_count = malloc(engines * sizeof *s->ready_count);
-    s->freed_by = malloc(engines * sizeof *s->freed_by);
     s->lanes = calloc(classes, sizeof *s->lanes);
     s->flows = malloc(classes * sizeof *s->flows);
     s->active = malloc(classes * sizeof *s->active);
     s->closing = malloc(classes * sizeof *s->closing);
-    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->next || !s->busy || !s->ready_count ||
-        !s->freed_by || !s->lanes || !s->flows || !s->active || !s->closing)
+    s->times = s->timeline->times;
+    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->lanes || !s->flows || !s->active || !s->closing)
         return false;
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
         if (s->timeline->class_of[i] != HOP_NONE)
@@ -368,7 +365,9 @@ static bool allocate_run(struct hop_simulation *s)
     for (uint32_t c = 0; c < s->timeline->class_count; c++) {
         s->lanes[c].heap = start;
         s->lanes[c].route = s->timeline->classes[c].route;
+        s->lanes[c].open = HOP_NONE;
         start += s->lanes[c].count;
+        s->lanes[c].count = 0;
     }
     return true;
 }

@@ -146,14 +146,14 @@ static void unblock(struct hop_simulation *s, uint32_t op)
 
 static void finish_op(struct hop_simulation *s, uint32_t op)
 {
-    s->timeline->times[op].span.end_s = s->now;
+    s->times[op].span.end_s = s->now;
     s->ended++;
     s->done[s->done_count++] = op;
 }
 
 static void begin_flow(struct hop_simulation *s, uint32_t op)
 {
-    s->timeline->times[op].flow_s = s->now;
+    s->times[op].flow_s = s->now;
     if (s->tasks[op].bytes > 0)
         enter_lane(s, op);
     else
@@ -163,7 +163,7 @@ static void begin_flow(struct hop_simulation *s, uint32_t op)
 static void start_op(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
-    s->timeline->times[op].span.start_s = s->now;
+    s->times[op].span.start_s = s->now;
     if (task->kind == HOP_OP_COPY && task->latency_s == 0)
         begin_flow(s, op);
     else
@@ -176,13 +176,13 @@ static void start_op(struct hop_simulation *s, uint32_t op)
 
 static bool came_before(const struct hop_simulation *s, uint32_t a, uint32_t b)
 {
-    double x = s->timeline->times[a].span.ready_s, y = s->timeline->times[b].span.ready_s;
+    double x = s->times[a].span.ready_s, y = s->times[b].span.ready_s;
     return x != y ? x < y : a < b;
 }
 
 static void push_ready(struct hop_simulation *s, uint32_t engine, uint32_t op)
 {
-    uint32_t *heap = s->ready + s->engines[engine].first, i = s->ready_count[engine]++;
+    uint32_t *heap = s->ready + s->engines[engine].first, i = s->engines[engine].ready_count++;
     for (; i > 0 && came_before(s, op, heap[(i - 1) / 2]); i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
     heap[i] = op;
@@ -190,7 +190,7 @@ static void push_ready(struct hop_simulation *s, uint32_t engine, uint32_t op)
 
 static uint32_t pop_ready(struct hop_simulation *s, uint32_t engine)
 {
-    uint32_t *heap = s->ready + s->engines[engine].first, left = --s->ready_count[engine], i = 0;
+    uint32_t *heap = s->ready + s->engines[engine].first, left = --s->engines[engine].ready_count, i = 0;
     uint32_t top = heap[0], last = heap[left];
     for (uint32_t child = 1; child < left; child = 2 * i + 1) {
         if (child + 1 < left && came_before(s, heap[child + 1], heap[child]))
@@ -207,55 +207,75 @@ static uint32_t pop_ready(struct hop_simulation *s, uint32_t engine)
 /* The engine takes what it can: in strict order only its head, else the first ready ones. */
 static void serve_engine(struct hop_simulation *s, uint32_t engine)
 {
-    const struct hop_engine *e = &s->engines[engine];
-    while (s->busy[engine] < e->limit) {
+    struct hop_engine *e = &s->engines[engine];
+    while (e->busy < e->limit) {
         uint32_t op;
         if (s->queue_ready) {
-            if (s->ready_count[engine] == 0)
+            if (e->ready_count == 0)
                 return;
             op = pop_ready(s, engine);
         } else {
-            if (s->next[engine] == e->count || s->blocked[s->queue[e->first + s->next[engine]]] > 0)
+            if (e->next == e->count || s->blocked[s->queue[e->first + e->next]] > 0)
                 return;
-            op = s->queue[e->first + s->next[engine]++];
+            op = s->queue[e->first + e->next++];
         }
-        s->busy[engine]++;
-        s->timeline->times[op].waited_for = s->freed_by[engine];
+        e->busy++;
+        s->times[op].waited_for = e->freed_by;
         start_op(s, op);
+    }
+}
+
+/* Something changed at an engine. A ready queue is served only when everyone who becomes ready at this instant stands in it. */
+static void call_engine(struct hop_simulation *s, uint32_t engine)
+{
+    struct hop_engine *e = &s->engines[engine];
+    if (!s->queue_ready) {
+        serve_engine(s, engine);
+    } else if (!e->called) {
+        e->called = true;
+        e->next_called = s->called;
+        s->called = engine;
     }
 }
 
 static void make_ready(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
-    s->timeline->times[op].span.ready_s = s->now;
+    s->times[op].span.ready_s = s->now;
     if (task->engine == HOP_NONE) {
-        s->timeline->times[op].waited_for = HOP_NONE;
+        s->times[op].waited_for = HOP_NONE;
         start_op(s, op);
         return;
     }
     if (s->queue_ready)
         push_ready(s, task->engine, op);
-    serve_engine(s, task->engine);
+    call_engine(s, task->engine);
 }
 
 /* Tells everyone who waited for what has ended, and starts what can start; what ends or starts thereby is told in turn. */
 static void settle(struct hop_simulation *s)
 {
     uint32_t met = 0, done = 0;
-    while (met < s->met_count || done < s->done_count) {
+    while (met < s->met_count || done < s->done_count || s->called != HOP_NONE) {
         while (met < s->met_count)
             make_ready(s, s->met[met++]);
-        if (done == s->done_count)
+        if (done == s->done_count) {
+            if (s->called != HOP_NONE) {
+                uint32_t engine = s->called;
+                s->called = s->engines[engine].next_called;
+                s->engines[engine].called = false;
+                serve_engine(s, engine);
+            }
             continue;
+        }
         uint32_t op = s->done[done++];
         const struct hop_task *task = &s->tasks[op];
         for (uint32_t u = task->first_user; u < task[1].first_user; u++)
             unblock(s, s->users[u]);
         if (task->engine != HOP_NONE) {
-            s->busy[task->engine]--;
-            s->freed_by[task->engine] = op;
-            serve_engine(s, task->engine);
+            s->engines[task->engine].busy--;
+            s->engines[task->engine].freed_by = op;
+            call_engine(s, task->engine);
         }
     }
     s->met_count = s->done_count = 0;
@@ -369,19 +389,23 @@ static void reset(struct hop_simulation *s)
     s->now = 0;
     s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->closing_count = 0;
     s->changed = false;
+    s->called = HOP_NONE;
     s->timeline->events = 0;
     memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);
     for (uint32_t e = 0; e < s->engine_count; e++) {
-        s->next[e] = s->busy[e] = s->ready_count[e] = 0;
-        s->freed_by[e] = HOP_NONE;
+        struct hop_engine *engine = &s->engines[e];
+        engine->next = engine->busy = engine->ready_count = 0;
+        engine->freed_by = HOP_NONE;
+        engine->called = false;
     }
-    for (uint32_t c = 0; c < s->timeline->class_count; c++) {
+    for (uint32_t c = 0; s->under_way && c < s->timeline->class_count; c++) { /* a whole run leaves its lanes empty */
         s->lanes[c].count = 0;
         s->lanes[c].open = HOP_NONE;
         s->lanes[c].listed = false;
     }
     if (s->options.detail == HOP_DETAIL_SEGMENTS)
         hop_timeline_forget(s->timeline);
+    s->under_way = true;
 }
 
 /* What waits for nothing starts. */
@@ -420,6 +444,7 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
     }
     if (s->ended < s->count)
         return hop_fail(diag, HOP_ERR_DEADLOCK, "%u operations cannot go on", s->count - s->ended);
+    s->under_way = false;
     s->timeline->makespan_s = s->now;
     *makespan_s = s->now;
     return HOP_OK;
@@ -466,10 +491,6 @@ void hop_simulation_destroy(struct hop_simulation *s)
     free(s->timers);
     free(s->heap);
     free(s->ready);
-    free(s->next);
-    free(s->busy);
-    free(s->ready_count);
-    free(s->freed_by);
     free(s->lanes);
     free(s->flows);
     free(s->active);

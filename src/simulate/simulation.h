@@ -20,10 +20,15 @@ struct hop_task {
     uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next task's */
 };
 
-/* A source engine and its queue, queue[first .. first + count). */
+/* A source engine and its queue, queue[first .. first + count), and where a run stands in it. */
 struct hop_engine {
     uint32_t node, limit;
     uint32_t first, count;
+    uint32_t next, busy;        /* position of the head, transfers under way */
+    uint32_t ready_count;       /* queue ready: ready[first .. first + ready_count) is a heap of operations */
+    uint32_t freed_by;          /* the operation that ended here last */
+    bool called;                /* queue ready: in the list of engines to be served, next_called follows */
+    uint32_t next_called;
 };
 
 /* A route in use, during a run: served bytes of each of its transfers since it was last idle, and the transfers by what they
@@ -66,11 +71,12 @@ struct hop_simulation {
 
     /* a run */
     double now;
+    bool under_way;                 /* a run began and did not reach its end */
+    struct hop_op_times *times;     /* the timeline's */
     uint32_t ended;
     uint32_t *blocked;              /* per operation */
-    uint32_t *next, *busy;          /* per engine: position of the head, transfers under way */
-    uint32_t *ready, *ready_count;  /* queue ready: per engine a heap of operations, at its queue's place */
-    uint32_t *freed_by;             /* per engine: the operation that ended there last */
+    uint32_t *ready;                /* see hop_engine */
+    uint32_t called;                /* the first engine to be served when all that is due is told, HOP_NONE: none */
     struct hop_lane *lanes;         /* per class */
     struct hop_finish *heap;
     uint32_t *active, active_count; /* classes in use; ascending when rates are asked for */

@@ -114,7 +114,8 @@ static bool index_records(struct hop_timeline *t)
 {
     t->first_record = calloc((size_t)t->class_count + 2, sizeof *t->first_record);
     t->records = malloc(((size_t)t->log_count + 1) * sizeof *t->records);
-    t->bounds = malloc((2 * (size_t)t->log_count + 1) * sizeof *t->bounds);
+    uint32_t count = hop_schedule_count(t->schedule);
+    t->bounds = malloc((2 * (size_t)t->log_count + 2 * (size_t)count + 1) * sizeof *t->bounds);
     if (!t->first_record || !t->records || !t->bounds)
         return false;
     for (uint32_t i = 0; i < t->log_count; i++) {
@@ -126,9 +127,17 @@ static bool index_records(struct hop_timeline *t)
         t->first_record[c] += t->first_record[c - 1];
     for (uint32_t i = 0; i < t->log_count; i++) /* the log is in order of time */
         t->records[t->first_record[t->log[i].class_index + 1]++] = i;
-    qsort(t->bounds, 2 * (size_t)t->log_count, sizeof *t->bounds, by_value);
+    /* A transfer that takes another's place on its route leaves the route's record as it was, but is a change. */
+    size_t all = 2 * (size_t)t->log_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (t->class_of[i] != HOP_NONE && t->times[i].span.end_s > t->times[i].flow_s) {
+            t->bounds[all++] = t->times[i].flow_s;
+            t->bounds[all++] = t->times[i].span.end_s;
+        }
+    }
+    qsort(t->bounds, all, sizeof *t->bounds, by_value);
     t->bound_count = 0;
-    for (uint32_t i = 0; i < 2 * t->log_count; i++) {
+    for (size_t i = 0; i < all; i++) {
         if (t->bound_count == 0 || t->bounds[i] > t->bounds[t->bound_count - 1])
             t->bounds[t->bound_count++] = t->bounds[i];
     }

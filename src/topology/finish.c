@@ -310,6 +310,11 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
         enum hop_status status = hop_parse_seconds(value, strlen(value), &number, diag);
         if (status != HOP_OK)
             return status;
+        if (number > 1e9) {
+            hop_fail(diag, HOP_ERR_INVALID, "a latency cannot be %g s", number);
+            hop_diag_expect(diag, "0 to 1e9 seconds");
+            return HOP_ERR_INVALID;
+        }
         link->latency_s = number;
         topology->default_latency[index] = false;
         return HOP_OK;

@@ -50,7 +50,7 @@ static bool detect(const struct hop_source *source)
 
 #define XML_LIMIT ((size_t)16 << 20) /* bytes; the largest machines need a few MB */
 enum { MATRIX_LIMIT = 4096, INDEX_LIMIT = 1 << 20, SET_LIMIT = 1 << 14 };
-enum { ELEMENT_LIMIT = 1 << 16 }; /* libhwloc's time grows with the square */
+enum { OBJECT_LIMIT = 1 << 14, ELEMENT_LIMIT = 1 << 16 }; /* libhwloc's time grows with the square of the first */
 
 /* All I/O objects, and also the cores and memory that a container or batch job may not use. */
 static void keep_everything(hwloc_topology_t machine)
@@ -233,12 +233,16 @@ static enum hop_status check_elements(const char *name, xmlNode *root, struct ho
 {
     enum hop_status status = HOP_OK;
     bool cores = false, memory = false;
-    unsigned elements = 0;
+    unsigned objects = 0, elements = 0;
     xmlNode *at = root;
     while (at && status == HOP_OK) {
         if (at->type == XML_ELEMENT_NODE && at != root) {
-            status = ++elements > ELEMENT_LIMIT ? refuse(name, at, "too many elements", "at most 65536", diag)
-                                                : check_element(name, at, diag);
+            objects += strcmp((const char *)at->name, "object") == 0;
+            if (objects > OBJECT_LIMIT || ++elements > ELEMENT_LIMIT)
+                status =
+                    refuse(name, at, "the topology is too large", "at most 16384 objects and 65536 elements", diag);
+            else
+                status = check_element(name, at, diag);
             cores = cores || is_object(at, "PU");
             memory = memory || is_object(at, "NUMANode");
         }
@@ -295,6 +299,9 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
     enum hop_status status = check_document(source, diag);
     if (status != HOP_OK)
         return status;
+    /* libhwloc's XML plugin sets libxml2's global handler to a function of its own and is unloaded with it. */
+    xmlGenericErrorFunc error_handler = xmlGenericError;
+    void *error_context = xmlGenericErrorContext;
     if (hwloc_topology_init(&map.machine) != 0)
         return hop_fail_memory(diag);
     keep_everything(map.machine);
@@ -309,6 +316,7 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
     if (status != HOP_OK)
         hop_diag_place(diag, "%.150s", source->name);
     hwloc_topology_destroy(map.machine);
+    xmlSetGenericErrorFunc(error_context, error_handler);
     return status;
 }
 
@@ -340,6 +348,8 @@ enum hop_status hop_topology_read_live(struct hop_topology **topology, struct ho
     static const char *const unneeded[] = {"cuda", "gl", "levelzero", "nvml", "opencl", "pci", "rsmi"};
     hwloc_topology_t machine;
     enum hop_status status;
+    xmlGenericErrorFunc error_handler = xmlGenericError; /* see read_xml */
+    void *error_context = xmlGenericErrorContext;
     if (hwloc_topology_init(&machine) != 0)
         return hop_fail_memory(diag);
     keep_everything(machine);
@@ -352,6 +362,7 @@ enum hop_status hop_topology_read_live(struct hop_topology **topology, struct ho
     if (status != HOP_OK)
         hop_diag_place(diag, "live");
     hwloc_topology_destroy(machine);
+    xmlSetGenericErrorFunc(error_context, error_handler);
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* Finding the importer for a source: a built-in name, the live machine, or a text whose dialect is detected. */
 #include "topology/topology.h"
 
+#include <strings.h>
 #include <unistd.h>
 
 static const struct hop_importer *const importers[] = {
@@ -26,8 +27,32 @@ static enum hop_status finish(struct hop_topology *built, const char *place, str
     return status;
 }
 
+/* Only UTF-8: libxml2 prints what it cannot convert, and a library must not print. */
+static enum hop_status check_encoding(const struct hop_source *source, struct hop_diag *diag)
+{
+    const char *text = source->text + (strncmp(source->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    const char *end = strncmp(text, "<?xml", 5) == 0 ? strstr(text, "?>") : NULL;
+    const char *encoding = end ? strstr(text, "encoding") : NULL;
+    if (!encoding || encoding > end)
+        return HOP_OK;
+    encoding += strcspn(encoding, "\"'?");
+    encoding += *encoding == '"' || *encoding == '\'';
+    size_t length = strcspn(encoding, "\"'?");
+    static const char *const plain[] = {"utf-8", "us-ascii", "ascii"};
+    for (size_t i = 0; i < HOP_COUNT(plain); i++) {
+        if (strlen(plain[i]) == length && strncasecmp(plain[i], encoding, length) == 0)
+            return HOP_OK;
+    }
+    hop_fail(diag, HOP_ERR_SYNTAX, "the XML declares the encoding '%.*s'", (int)(length < 40 ? length : 40), encoding);
+    hop_diag_place(diag, "%s:1:%zu", source->name, (size_t)(encoding - source->text) + 1);
+    hop_diag_expect(diag, "UTF-8");
+    return HOP_ERR_SYNTAX;
+}
+
 static enum hop_status read_source(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
 {
+    if (check_encoding(source, diag) != HOP_OK)
+        return HOP_ERR_SYNTAX;
     for (size_t i = 0; i < HOP_COUNT(importers); i++) {
         if (!importers[i]->detect(source))
             continue;

@@ -974,7 +974,7 @@ static enum hop_status find_system(struct reader *reader, xmlParserCtxt *context
         hop_diag_place(reader->diag, "%.150s:%d:%d", reader->source->name, error ? error->line : 1,
                        error ? error->int2 : 1);
         if (deep)
-            hop_diag_expect(reader->diag, "at most %d levels of <pci>", DEPTH_LIMIT);
+            hop_diag_expect(reader->diag, "elements at most 256 deep, <pci> at most %d", DEPTH_LIMIT);
         else
             hop_diag_expect(reader->diag, "well-formed XML; is the file whole?");
         return status;

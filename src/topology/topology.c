@@ -170,7 +170,7 @@ enum hop_status hop_topology_add_link(struct hop_topology *topology, const struc
     topology->default_latency[at] = isnan(link->latency_s);
     if (kept.count == 0)
         kept.count = 1;
-    if (!kept.origin && link->capacity_Bps[0] > 0)
+    if (!kept.origin && (link->capacity_Bps[0] > 0 || link->capacity_Bps[1] > 0))
         kept.origin = "given";
     topology->links[topology->link_count++] = kept;
     if (index)

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The printed figures of the PCIe congestion paper, obtained as a user obtains them: from the command line.
+
+    figures.py HOPCAST
+
+Every figure is asked of `hopcast predict --json`, `hopcast make` or `hopcast topology --json` and stands beside what was
+printed, within the rounding of the print. One line a figure; exit 1 if one misses.
+
+"Martinasso" is M. Martinasso, G. Kwasniewski, S. R. Alam, T. C. Schulthess, T. Hoefler: A PCIe congestion-aware performance model
+for densely populated accelerator servers, SC 2016. Its 300 MB and 11.6 GB/s are MiB and GiB. Figures of model `credit`, and those
+that the paper does not print with all their digits, come from this project: a second implementation and a packet-level
+simulation of the same assumptions.
+"""
+import collections
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SIZE = "300MiB"
+ALONE_S = 0.0252829  # 300 MiB without congestion
+B = 300 * 2**20 / ALONE_S
+PAPER_TAU = ("--set", "tau=0.2")  # of the worked example; 1 - 1/1.21 is the default of t1 and t2
+TABLE = "0->2 1->4 3->2 6->4"
+
+
+class Figures:
+    """Asks the command, and prints what it says beside what was printed."""
+
+    def __init__(self, command):
+        self.command = command
+        self.misses = 0
+        self.count = 0
+
+    def run(self, *arguments):
+        done = subprocess.run([self.command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"hopcast {' '.join(arguments)}: exit {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def predict(self, schedule, topology, *options):
+        """schedule: a file of data/, or transfers such as "0->2 1->4"."""
+        if schedule.endswith(".hop"):
+            what = [os.path.join(ROOT, schedule)]
+        else:
+            transfers = [pair.split("->") for pair in schedule.split()]
+            what = ["-e", "; ".join(f"{s}to{d}: gpu{s} -> gpu{d} {SIZE}" for s, d in transfers)]
+        return json.loads(self.run("predict", *what, "--on", topology, "--json", *options))
+
+    def times(self, *arguments):
+        """When each transfer ends, in units of one alone without congestion."""
+        return [t["end_s"] / ALONE_S for t in self.predict(*arguments)["transfers"]]
+
+    def check(self, what, printed, ours, tolerance, source):
+        ok = math.isfinite(ours) and abs(ours - printed) <= tolerance
+        self.count += 1
+        self.misses += not ok
+        print(f"{what:<52} printed {printed:>9.7g}  ours {ours:>9.7g}  {'ok' if ok else 'MISS':<4}  {source}")
+
+    def check_all(self, names, printed, ours, tolerance, source, what):
+        if len(ours) != len(names):
+            sys.exit(f"{what}: {len(ours)} values for {len(names)}")
+        for name, p, o in zip(names, printed, ours):
+            self.check(f"{what}: {name}", p, o, tolerance, source)
+
+
+def factors(prediction, index=0):
+    """What each transfer gets of B in one of the intervals, in the order of the schedule."""
+    active = {a["id"]: a["rate_Bps"] / B for a in prediction["intervals"][index]["active"]}
+    return [active[t["id"]] for t in prediction["transfers"] if t["id"] in active]
+
+
+class Machine:
+    """A small topology in JSON; capacities in units of B."""
+
+    def __init__(self, name):
+        self.name = name
+        self.nodes = []
+        self.links = []
+
+    def add(self, name, kind, above=None, up=1.0, down=1.0):
+        self.nodes.append({"name": name, "kind": kind})
+        if above:
+            self.links.append({"from": name, "to": above, "kind": "pcie", "capacity_Bps": [up * B, down * B]})
+        return self
+
+    def write(self, folder):
+        path = os.path.join(folder, self.name + ".json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"hopcast_topology": 1, "name": self.name, "nodes": self.nodes, "links": self.links}, file)
+        return path
+
+
+def bandwidth(f):
+    section = "Martinasso, section VII"
+    t2 = json.loads(f.run("topology", "t2", "--json"))
+    pcie = [link for link in t2["links"] if link["kind"] == "pcie"]
+    f.check("links of t2 of that capacity", 14, len([1 for link in pcie if abs(link["capacity_Bps"] / B - 1) < 1e-9]), 0,
+            "Martinasso, figure 1")
+    f.check("B of a link, GiB/s", 11.6, pcie[0]["capacity_Bps"] / 2**30, 0.05, section)
+    for topology in "t1", "t2":
+        alone = f.predict("0->1", topology)
+        f.check(f"{topology}: 300 MiB without congestion, ms", 25.2829, alone["makespan_s"] * 1e3, 5e-5, "Martinasso, section VII (T_ref)")
+        f.check(f"{topology}: 300 MiB in that time, GiB/s", 11.6, 300 / 1024 / alone["makespan_s"], 0.05, section)
+    f.check("4->1 alone, default tau", 1.21, f.times("4->1", "t2")[0], 0.005, section)
+    f.check("4->1 alone, share of B, tau 0.2", 0.8, factors(f.predict("4->1", "t2", *PAPER_TAU))[0], 1e-9,
+            "Martinasso, equation 7: min(1/1 - tau, 1)")
+
+
+def worked_example(f):
+    names = TABLE.split()
+    example = f.predict(TABLE, "t2", *PAPER_TAU)
+    f.check_all(names, [0.3, 0.3, 0.7, 0.7], factors(example), 1e-9, "Martinasso, table I, step D", "t2")
+    f.check_all(names[:2], [0.5, 0.5], factors(example, 1), 1e-9, "Martinasso, table II, step 2", "t2, the two left")
+    ends = [t["end_s"] * 1e3 for t in example["transfers"]]
+    f.check_all(names, [65, 65, 36, 36], ends, 0.5, "Martinasso, table II", "t2, ms")
+    # The paper's "data remaining" of 128 MB is what has been sent by then.
+    sent = [i["active"][0]["rate_Bps"] * (i["end_s"] - i["start_s"]) / 2**20 for i in example["intervals"]]
+    f.check("t2: 0->2 has sent at 36 ms, MiB", 128, sent[0], 1, "Martinasso, table II")
+    f.check("t2: 0->2 sends after that, MiB", 172, sent[1], 1, "Martinasso, section VI")
+    f.check("t2: 0->2 sends after that for, ms", 29, ends[0] - ends[2], 0.5, "Martinasso, section VI")
+
+
+def steps_of_the_worked_example(f, folder):
+    """Steps B and C, which D hides. What the step leaves is what a transfer gets where no later step touches it."""
+    pair = f.predict("0->2 1->4", "t2", *PAPER_TAU)
+    f.check_all(["0->2", "1->4"], [0.5, 0.5], factors(pair), 1e-9, "Martinasso, table I, step B", "t2, the pair alone")
+    # 0 and 1 below boards of their own, with half the bandwidth: they arrive as after B, and share no link for D to act on.
+    machine = Machine("steps").add("root0", "root").add("switch0", "switch", "root0").add("switch1", "switch", "root0")
+    for i in 0, 1:
+        machine.add(f"half{i}", "switch", "switch0").add(f"gpu{i}", "gpu", f"half{i}", up=0.5)
+    machine.add("board1", "switch", "switch0").add("gpu2", "gpu", "board1").add("gpu3", "gpu", "board1")
+    machine.add("board2", "switch", "switch1").add("gpu4", "gpu", "board2")
+    machine.add("board3", "switch", "switch1").add("gpu6", "gpu", "board3")
+    shares = factors(f.predict(TABLE, machine.write(folder), *PAPER_TAU))
+    f.check_all(TABLE.split(), [0.5, 0.3, 0.5, 0.7], shares, 1e-9, "Martinasso, table I, step C", "apart")
+
+
+def example_1(f, folder):
+    """0.6 + 0.4 and 0.3 + 0.5 into one up port. Links of these widths make the factors; each source enters the switch
+    by a port of its own, since behind a shared one head-of-line blocking (step D) would change what B gave."""
+    machine = Machine("example1").add("root0", "root").add("top", "switch", "root0").add("port6", "switch", "top")
+    for i, share in enumerate((0.6, 0.4, 0.3, 0.5)):
+        machine.add(f"gpu{i}", "gpu", "port6", up=share)
+        machine.add(f"gpu{i + 4}", "gpu", "top")
+    shares = factors(f.predict("0->4 1->5 2->6 3->7", machine.write(folder), *PAPER_TAU))
+    f.check_all("abcd", [0.33, 0.22, 0.17, 0.28], shares, 0.005, "Martinasso, example 1", "up port")
+
+
+def example_2(f, folder):
+    """0.7, which crossed the root complex, and 0.9 into one down port. Alone in the root complex 0.7 passes: 1 - tau is 0.8."""
+    machine = Machine("example2").add("root0", "root").add("switch0", "switch", "root0").add("switch1", "switch", "root0")
+    machine.add("gpu0", "gpu", "switch0", up=0.7).add("gpu1", "gpu", "switch1", up=0.9).add("gpu2", "gpu", "switch1")
+    path = machine.write(folder)
+    for pair, arriving in ("0->2", 0.7), ("1->2", 0.9):
+        f.check(f"down port, {pair} arrives with", arriving, factors(f.predict(pair, path, *PAPER_TAU))[0], 1e-9,
+                "Martinasso, example 2")
+    shares = factors(f.predict("0->2 1->2", path, *PAPER_TAU))
+    f.check_all("ab", [0.3, 0.7], shares, 1e-9, "Martinasso, example 2", "down port")
+
+
+def conflicts(f):
+    """Section III.B: what each kind of conflict costs."""
+    section = "Martinasso, section III.B"
+    credit = ("--model", "credit")
+    f.check("pcie, tau 0.2: 0->1 beside 4->1", 1 / 0.7, f.times("0->1 4->1", "t2", *PAPER_TAU)[0], 1e-9,
+            "Martinasso, equation 7: min(1/2 + tau, 1)")
+    f.check("pcie, tau 0.2: the same, as measured", 1.44, f.times("0->1 4->1", "t2", *PAPER_TAU)[0], 0.015, section)
+    f.check("credit: 0->1 beside 4->1", 1.440, f.times("0->1 4->1", "t2", *credit)[0], 0.0005, section + " (fitted)")
+    f.check("credit: 4->1 alone", 1.21, f.times("4->1", "t2", *credit)[0], 0.005, section)
+    for model in "pcie", "credit":
+        for pair in "0->1 2->1", "0->3 1->2":
+            for name, time in zip(pair.split(), f.times(pair, "t2", "--model", model)):
+                f.check(f"{model}: {name} of {pair.replace(' ', ' and ')}", 2, time, 1e-6, section + ": halved")
+
+
+def credit_figures(f):
+    project = "this project, model credit"
+    ends = [t["end_s"] * 1e3 for t in f.predict(TABLE, "t2", "--model", "credit")["transfers"]]
+    f.check_all(TABLE.split(), [68.6, 68.6, 33.8, 36.4], ends, 0.05, project, "credit, ms")
+    pattern = "2->7 0->2 1->6 3->6"
+    f.check_all(pattern.split(), [3.63, 2.42, 2.42, 3.63], f.times(pattern, "t2", "--model", "credit"), 0.005, project,
+                "credit, the pattern that tells them apart")
+    f.check_all(pattern.split(), [3.63, 3.00, 3.42, 3.63], f.times(pattern, "t2", "--model", "pcie"), 0.005,
+                "this project, model pcie", "pcie, that pattern")
+
+
+def halos(f):
+    for grid, printed, section in ("4x2", 20736, "VIII.A"), ("2x2x2", 1679616, "VIII.B"):
+        made = json.loads(f.run("make", "halo", "--on", "t2", "--grid", grid, "--bytes", SIZE, "--format", "json"))
+        sends = collections.Counter(op["from"] for op in made["operations"])
+        f.check(f"halo {grid}: orders of all GPUs' sends", printed, math.prod(math.factorial(n) for n in sends.values()), 0,
+                "Martinasso, section " + section)
+    fastest, slowest = (f.predict(f"data/schedules/halo3-{which}.hop", "t2", *PAPER_TAU)["makespan_s"] / ALONE_S
+                        for which in ("fastest", "slowest"))
+    project = "this project, all orders counted"
+    f.check("halo 2x2x2: the fastest order", 5.0, fastest, 5e-5, project)
+    f.check("halo 2x2x2: the slowest order", 12.8677, slowest, 5e-5, project)
+    f.check("halo 2x2x2: slowest to fastest", 2.57, slowest / fastest, 0.005, "Martinasso, section VIII.B")
+    f.check("halo 2x2x2: slowest to fastest", 2.5735, slowest / fastest, 5e-5, project)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: figures.py HOPCAST")
+    f = Figures(os.path.abspath(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        bandwidth(f)
+        worked_example(f)
+        steps_of_the_worked_example(f, folder)
+        example_1(f, folder)
+        example_2(f, folder)
+        conflicts(f)
+        credit_figures(f)
+        halos(f)
+    print(f"{f.count} figures, {f.misses} missed")
+    return 1 if f.misses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
