@@ -52,7 +52,10 @@ static struct hop_topology *star(void)
     for (unsigned i = 0; i < GPUS + 2; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, i < GPUS ? "gpu%u" : i == GPUS ? "host0" : "nic0", i);
-        struct hop_node node = hop_node_default(i < GPUS ? HOP_NODE_GPU : i == GPUS ? HOP_NODE_HOST : HOP_NODE_NIC, name);
+        struct hop_node node = hop_node_default(i < GPUS    ? HOP_NODE_GPU
+                                                : i == GPUS ? HOP_NODE_HOST
+                                                            : HOP_NODE_NIC,
+                                                name);
         CHECK(hop_topology_add_node(t, &node, &leaf, D));
         struct hop_link link = hop_link_default(i == GPUS ? HOP_LINK_MEMORY : HOP_LINK_PCIE, leaf, top);
         link.capacity_Bps[0] = link.capacity_Bps[1] = GB;
@@ -103,7 +106,8 @@ static void spans(const struct stage *s, const char *name, double ready, double 
 {
     struct hop_span got = span(s, name);
     if (!near(got.ready_s, ready) || !near(got.start_s, start) || !near(got.end_s, end))
-        fail_msg("%s: ready %g, start %g, end %g; should be %g, %g, %g", name, got.ready_s, got.start_s, got.end_s, ready, start, end);
+        fail_msg("%s: ready %g, start %g, end %g; should be %g, %g, %g", name, got.ready_s, got.start_s, got.end_s,
+                 ready, start, end);
 }
 
 /* ---- properties of every timeline of the model fair ---- */
@@ -120,7 +124,8 @@ static void visit_one(uint32_t op, const struct hop_segment *segment, void *cont
     struct hop_span times = hop_timeline_span(v->t, op);
     assert_true(segment->start_s == v->start && segment->end_s == v->end && segment->rate_Bps > 0);
     if (times.start_s > v->start || times.end_s < v->end)
-        fail_msg("operation %u, [%.17g, %.17g), moves in the interval [%.17g, %.17g)", op, times.start_s, times.end_s, v->start, v->end);
+        fail_msg("operation %u, [%.17g, %.17g), moves in the interval [%.17g, %.17g)", op, times.start_s, times.end_s,
+                 v->start, v->end);
     v->moved[op] += segment->rate_Bps * (v->end - v->start);
     for (uint32_t l = 0; l < way->link_count; l++)
         v->load[way->links[l]] += segment->rate_Bps;
@@ -128,7 +133,8 @@ static void visit_one(uint32_t op, const struct hop_segment *segment, void *cont
     uint32_t count = hop_timeline_segments(v->t, op, list, 512);
     for (uint32_t i = 0; i < count && count <= 512; i++) {
         if (list[i].start_s <= v->start && list[i].end_s >= v->end) {
-            assert_true(list[i].rate_Bps == segment->rate_Bps && list[i].rule == segment->rule && list[i].link == segment->link);
+            assert_true(list[i].rate_Bps == segment->rate_Bps && list[i].rule == segment->rule &&
+                        list[i].link == segment->link);
             return;
         }
     }
@@ -142,7 +148,8 @@ static void check_segments(struct hop_timeline *t, uint32_t op)
     struct hop_span times = hop_timeline_span(t, op);
     struct hop_segment list[512], few[1];
     uint32_t count = hop_timeline_segments(t, op, list, 512);
-    assert_true(count <= 512 && hop_timeline_segments(t, op, few, 1) == count && hop_timeline_segments(t, op, NULL, 0) == count);
+    assert_true(count <= 512 && hop_timeline_segments(t, op, few, 1) == count &&
+                hop_timeline_segments(t, op, NULL, 0) == count);
     assert_true(times.ready_s <= times.start_s && times.start_s <= times.end_s);
     double at = times.ready_s, bytes = 0, latency = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -152,14 +159,16 @@ static void check_segments(struct hop_timeline *t, uint32_t op)
         assert_true((list[i].rule == HOP_RULE_SOURCE_BUSY) == (list[i].end_s <= times.start_s));
         latency += list[i].rule == HOP_RULE_LATENCY ? list[i].end_s - list[i].start_s : 0;
         if (way)
-            assert_true(list[i].rate_Bps <= way->capacity_Bps * (1 + 1e-9) && near(list[i].factor, list[i].rate_Bps / way->capacity_Bps));
+            assert_true(list[i].rate_Bps <= way->capacity_Bps * (1 + 1e-9) &&
+                        near(list[i].factor, list[i].rate_Bps / way->capacity_Bps));
         assert_true(list[i].blocker != op);
         assert_true(i == 0 || list[i].rate_Bps != list[i - 1].rate_Bps || list[i].rule != list[i - 1].rule ||
                     list[i].link != list[i - 1].link || list[i].blocker != list[i - 1].blocker);
     }
     assert_true(at == times.end_s || (count == 0 && times.ready_s == times.end_s));
     if (way) {
-        if (fabs(bytes - (double)what->bytes) > 1e-9 * (double)what->bytes + 1e-9 * way->capacity_Bps * times.end_s * 1e-3)
+        if (fabs(bytes - (double)what->bytes) >
+            1e-9 * (double)what->bytes + 1e-9 * way->capacity_Bps * times.end_s * 1e-3)
             fail_msg("operation %u: %.17g of %llu bytes", op, bytes, (unsigned long long)what->bytes);
         assert_true(near(latency, way->latency_s));
     }
@@ -168,7 +177,8 @@ static void check_segments(struct hop_timeline *t, uint32_t op)
     double lost = 0;
     for (uint32_t i = 0; i < causes; i++) {
         lost += losses[i].lost_s;
-        assert_true(losses[i].lost_s > 0 && (i == 0 || losses[i].lost_s <= losses[i - 1].lost_s) && losses[i].blocker != op);
+        assert_true(losses[i].lost_s > 0 && (i == 0 || losses[i].lost_s <= losses[i - 1].lost_s) &&
+                    losses[i].blocker != op);
         for (uint32_t j = 0; j < i; j++)
             assert_true(losses[i].rule != losses[j].rule || losses[i].link != losses[j].link);
     }
@@ -208,7 +218,8 @@ static void check_timeline(struct hop_timeline *t)
         }
     }
     for (uint32_t op = 0; op < count; op++) {
-        if (hop_timeline_route(t, op) && fabs(moved[op] - (double)hop_schedule_op(schedule, op)->bytes) > 1 + 1e-9 * moved[op])
+        if (hop_timeline_route(t, op) &&
+            fabs(moved[op] - (double)hop_schedule_op(schedule, op)->bytes) > 1 + 1e-9 * moved[op])
             fail_msg("operation %u moves %.17g bytes in all intervals", op, moved[op]);
     }
     for (uint32_t l = 0; l < links; l++) {
@@ -259,7 +270,8 @@ static void transfers_into_one_device_share_and_then_speed_up(void **state)
 static void a_strict_queue_waits_for_its_unready_head(void **state)
 {
     (void)state;
-    struct stage s = play("w: work gpu3 1s\na: gpu0 -> gpu1 1GB after w\nb: gpu0 -> gpu2 1GB\nc: gpu4 -> gpu5 1GB", NULL, NULL);
+    struct stage s =
+        play("w: work gpu3 1s\na: gpu0 -> gpu1 1GB after w\nb: gpu0 -> gpu2 1GB\nc: gpu4 -> gpu5 1GB", NULL, NULL);
     spans(&s, "w", 0, 0, 1);
     spans(&s, "a", 1, 1, 2);
     spans(&s, "b", 0, 2, 3);
@@ -278,7 +290,8 @@ static void a_ready_queue_serves_who_came_first(void **state)
 {
     (void)state;
     struct stage s = play("queue ready\nw: work gpu3 1s\na: gpu0 -> gpu1 1GB after w\nb: gpu0 -> gpu2 2GB\n"
-                          "c: gpu0 -> gpu3 1GB at 0.5s\nd: gpu0 -> gpu4 1GB", NULL, NULL);
+                          "c: gpu0 -> gpu3 1GB at 0.5s\nd: gpu0 -> gpu4 1GB",
+                          NULL, NULL);
     spans(&s, "b", 0, 0, 2);
     spans(&s, "d", 0, 2, 3);
     spans(&s, "c", 0.5, 3, 4);
@@ -291,7 +304,9 @@ static void ties_in_a_ready_queue_are_broken_by_schedule_order(void **state)
 {
     (void)state;
     /* y ends with x, but x is told first */
-    struct stage s = play("queue ready\nx: work gpu3 1s; y: work gpu4 1s\na: gpu0 -> gpu1 1GB after y\nb: gpu0 -> gpu2 1GB after x", NULL, NULL);
+    struct stage s =
+        play("queue ready\nx: work gpu3 1s; y: work gpu4 1s\na: gpu0 -> gpu1 1GB after y\nb: gpu0 -> gpu2 1GB after x",
+             NULL, NULL);
     spans(&s, "a", 1, 1, 2);
     spans(&s, "b", 1, 2, 3);
     leave(&s);
@@ -299,7 +314,9 @@ static void ties_in_a_ready_queue_are_broken_by_schedule_order(void **state)
     spans(&s, "a", 1, 1, 2);
     spans(&s, "b", 1, 2, 3);
     leave(&s);
-    s = play("queue ready\nq: gpu0 -> gpu5 1GB\nx: gpu3 -> gpu4 1GB\na: gpu0 -> gpu1 1GB after x\nb: gpu0 -> gpu2 1GB after q", NULL, NULL);
+    s = play("queue ready\nq: gpu0 -> gpu5 1GB\nx: gpu3 -> gpu4 1GB\na: gpu0 -> gpu1 1GB after x\nb: gpu0 -> gpu2 1GB "
+             "after q",
+             NULL, NULL);
     spans(&s, "a", 1, 1, 2);
     spans(&s, "b", 1, 2, 3);
     leave(&s);
@@ -335,8 +352,10 @@ static void engines_limit_how_many_transfers_a_source_sends(void **state)
 static void dependencies_on_ends_and_starts_and_times_hold(void **state)
 {
     (void)state;
-    struct stage s = play("a: gpu0 -> gpu1 1GB at 0.5s\nb: gpu2 -> gpu3 1GB after a\nc: gpu3 -> gpu4 1GB after-start a\n"
-                          "d: gpu4 -> gpu5 1GB after b after-start c at 0.1s\ne: gpu5 -> gpu0 1GB after-start b at 3s", NULL, NULL);
+    struct stage s =
+        play("a: gpu0 -> gpu1 1GB at 0.5s\nb: gpu2 -> gpu3 1GB after a\nc: gpu3 -> gpu4 1GB after-start a\n"
+             "d: gpu4 -> gpu5 1GB after b after-start c at 0.1s\ne: gpu5 -> gpu0 1GB after-start b at 3s",
+             NULL, NULL);
     spans(&s, "a", 0.5, 0.5, 1.5);
     spans(&s, "b", 1.5, 1.5, 2.5);
     spans(&s, "c", 0.5, 0.5, 1.5);
@@ -357,8 +376,9 @@ static void the_start_that_others_wait_for_is_when_the_engine_takes_it(void **st
 static void latency_holds_the_engine_and_moves_no_bytes(void **state)
 {
     (void)state;
-    struct stage s = play("a: gpu0 -> gpu1 1GB; b: gpu0 -> gpu2 1GB; c: gpu3 -> gpu1 2GB; d: gpu5 -> gpu4 1GB after-start b",
-                          "gpu0--root0.latency=0.25s root0--gpu1.latency=0.25s", NULL);
+    struct stage s =
+        play("a: gpu0 -> gpu1 1GB; b: gpu0 -> gpu2 1GB; c: gpu3 -> gpu1 2GB; d: gpu5 -> gpu4 1GB after-start b",
+             "gpu0--root0.latency=0.25s root0--gpu1.latency=0.25s", NULL);
     /* c flows alone from 0.25 to 0.5, then shares with a: a ends at 2.5 */
     spans(&s, "a", 0, 0, 2.5);
     spans(&s, "c", 0, 0, 3.25);
@@ -372,7 +392,8 @@ static void latency_holds_the_engine_and_moves_no_bytes(void **state)
 static void transfers_of_no_bytes_take_their_latency_only(void **state)
 {
     (void)state;
-    struct stage s = play("a: gpu0 -> gpu1 0; b: gpu0 -> gpu2 0; c: gpu0 -> gpu1 0 after b; d: gpu0 -> gpu3 1GB", NULL, NULL);
+    struct stage s =
+        play("a: gpu0 -> gpu1 0; b: gpu0 -> gpu2 0; c: gpu0 -> gpu1 0 after b; d: gpu0 -> gpu3 1GB", NULL, NULL);
     spans(&s, "c", 0, 0, 0);
     spans(&s, "d", 0, 0, 1);
     check_timeline(s.timeline);
@@ -386,15 +407,25 @@ static void transfers_of_no_bytes_take_their_latency_only(void **state)
     assert_true(hop_timeline_makespan_s(s.timeline) == 0);
     check_timeline(s.timeline);
     leave(&s);
-    s = play("", NULL, NULL);
-    assert_true(hop_timeline_makespan_s(s.timeline) == 0 && hop_timeline_interval_count(s.timeline) == 0);
+}
+
+static void a_schedule_without_operations_takes_no_time(void **state)
+{
+    (void)state;
+    struct stage s = {.topology = star(), .schedule = hop_schedule_create("empty")};
+    CHECK(hop_schedule_finish(s.schedule, D));
+    CHECK(hop_network_create(s.topology, "fair", &s.network, D));
+    struct hop_diag diag = {0};
+    if (hop_simulate(s.network, s.schedule, NULL, &s.timeline, &diag) == HOP_OK)
+        assert_true(hop_timeline_makespan_s(s.timeline) == 0 && hop_timeline_interval_count(s.timeline) == 0);
     leave(&s);
 }
 
 static void what_ends_together_leaves_together(void **state)
 {
     (void)state;
-    struct stage s = play("a: gpu0 -> gpu3 333333333; b: gpu1 -> gpu3 333333333; c: gpu2 -> gpu3 333333333", NULL, NULL);
+    struct stage s =
+        play("a: gpu0 -> gpu3 333333333; b: gpu1 -> gpu3 333333333; c: gpu2 -> gpu3 333333333", NULL, NULL);
     assert_true(span(&s, "a").end_s == span(&s, "b").end_s && span(&s, "b").end_s == span(&s, "c").end_s);
     assert_int_equal(hop_timeline_interval_count(s.timeline), 1);
     check_timeline(s.timeline);
@@ -439,7 +470,8 @@ static void work_and_reductions_take_their_time_and_no_link(void **state)
     leave(&s);
 }
 
-/* T = (s1 + s2) + ... with two steps: read of every packet, and the writes that overlap the reads: r + (N - 1) max(r, w) + w. */
+/* T = (s1 + s2) + ... with two steps: read of every packet, and the writes that overlap the reads: r + (N - 1) max(r,
+ * w) + w. */
 static void staged_copies_follow_the_closed_form(void **state)
 {
     (void)state;
@@ -450,9 +482,11 @@ static void staged_copies_follow_the_closed_form(void **state)
                 {1200000000, 1200000000, 1, 1}, {1200000000, 0, 1, 0.5},         {1200000000, 400000000, 0.5, 0.5}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[128], settings[256];
-        (void)snprintf(settings, sizeof settings, "gpu0--root0.capacity=%gGB/s gpu1--root0.capacity=%gGB/s host0--root0.capacity=9GB/s",
+        (void)snprintf(settings, sizeof settings,
+                       "gpu0--root0.capacity=%gGB/s gpu1--root0.capacity=%gGB/s host0--root0.capacity=9GB/s",
                        rows[i].read, rows[i].write);
-        size_t length = (size_t)snprintf(text, sizeof text, "a: gpu0 -> gpu1 %llu via staged", (unsigned long long)rows[i].bytes);
+        size_t length =
+            (size_t)snprintf(text, sizeof text, "a: gpu0 -> gpu1 %llu via staged", (unsigned long long)rows[i].bytes);
         if (rows[i].packet)
             (void)snprintf(text + length, sizeof text - length, " %llu", (unsigned long long)rows[i].packet);
         struct stage s = play(text, settings, NULL);
@@ -482,7 +516,8 @@ static void refused(enum hop_status code, const char *place, const char *words, 
     enum hop_status status = hop_simulate(network, schedule, NULL, &timeline, &diag);
     if (status != code || diag.status != status || (place && strcmp(diag.place, place) != 0) ||
         (!strstr(diag.what, words) && !strstr(diag.expected, words)))
-        fail_msg("'%s': status %d, diagnostic %d, at %s: '%s' (%s)", text, status, diag.status, diag.place, diag.what, diag.expected);
+        fail_msg("'%s': status %d, diagnostic %d, at %s: '%s' (%s)", text, status, diag.status, diag.place, diag.what,
+                 diag.expected);
     assert_null(timeline);
     hop_schedule_destroy(schedule);
     hop_network_destroy(network);
@@ -503,8 +538,9 @@ static void a_deadlock_between_queue_and_dependencies_is_named(void **state)
     (void)state;
     refused(HOP_ERR_DEADLOCK, NULL, "b is queued behind a", "a: gpu0 -> gpu1 1 after b\nb: gpu0 -> gpu2 1");
     refused(HOP_ERR_DEADLOCK, NULL, "a waits for b", "a: gpu0 -> gpu1 1 after-start b\nb: gpu0 -> gpu2 1");
-    refused(HOP_ERR_DEADLOCK, NULL, "c waits for b", "free: gpu3->gpu4 1\na: gpu0 -> gpu1 1 after d\nb: gpu0 -> gpu2 1\n"
-                                                     "c: gpu5 -> gpu4 1 after b\nd: gpu5 -> gpu3 1 after free\n");
+    refused(HOP_ERR_DEADLOCK, NULL, "c waits for b",
+            "free: gpu3->gpu4 1\na: gpu0 -> gpu1 1 after d\nb: gpu0 -> gpu2 1\n"
+            "c: gpu5 -> gpu4 1 after b\nd: gpu5 -> gpu3 1 after free\n");
     /* the same is fine when queues serve who is ready, or when sources are not limited */
     struct stage s = play("queue ready\na: gpu0 -> gpu1 1GB after b\nb: gpu0 -> gpu2 1GB", NULL, NULL);
     spans(&s, "a", 1, 1, 2);
@@ -588,7 +624,8 @@ static bool is_served(const struct plain *ops, uint32_t count, uint32_t i, const
         busy += other->start >= 0 && other->end < 0;
         if (other->start < 0 && !queue_ready && k < i)
             return false;
-        if (other->start < 0 && queue_ready && other->ready >= 0 && (other->ready < op->ready || (other->ready == op->ready && k < i)))
+        if (other->start < 0 && queue_ready && other->ready >= 0 &&
+            (other->ready < op->ready || (other->ready == op->ready && k < i)))
             return false;
     }
     return !limit || busy < limit;
@@ -651,8 +688,8 @@ static void simulate_plainly(struct plain *ops, uint32_t count, const int *limit
     }
 }
 
-/* Dependencies only on operations of lower index, so that strict queues cannot lock. With `queue ready` nothing starts by another's
- * start: among what becomes ready in a cascade at one instant the order is not promised. */
+/* Dependencies only on operations of lower index, so that strict queues cannot lock. With `queue ready` nothing starts
+ * by another's start: among what becomes ready in a cascade at one instant the order is not promised. */
 static uint32_t invent(struct plain *ops, struct hop_schedule *schedule, bool queue_ready)
 {
     static const char *const names[] = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "host0", "nic0"};
@@ -713,9 +750,10 @@ static void random_schedules_agree_with_a_plain_simulator(void **state)
         simulate_plainly(ops, count, limits, queue_ready, latency);
         for (uint32_t i = 0; i < count; i++) {
             struct hop_span got = hop_timeline_span(t, i);
-            if (fabs(got.ready_s - ops[i].ready) > 1e-7 || fabs(got.start_s - ops[i].start) > 1e-7 || fabs(got.end_s - ops[i].end) > 1e-7)
-                fail_msg("trial %u, operation %u of %u: %g %g %g, the plain simulator says %g %g %g", trial, i, count, got.ready_s,
-                         got.start_s, got.end_s, ops[i].ready, ops[i].start, ops[i].end);
+            if (fabs(got.ready_s - ops[i].ready) > 1e-7 || fabs(got.start_s - ops[i].start) > 1e-7 ||
+                fabs(got.end_s - ops[i].end) > 1e-7)
+                fail_msg("trial %u, operation %u of %u: %g %g %g, the plain simulator says %g %g %g", trial, i, count,
+                         got.ready_s, got.start_s, got.end_s, ops[i].ready, ops[i].start, ops[i].end);
         }
         check_timeline(t);
         hop_timeline_destroy(t);
@@ -806,6 +844,38 @@ static void a_simulation_run_again_gives_the_very_same(void **state)
     }
 }
 
+static void hundreds_of_routes_in_use_at_once_are_kept_apart(void **state)
+{
+    (void)state;
+    enum { TRANSFERS = 250 };
+    struct hop_topology *topology = NULL;
+    struct hop_network *network;
+    struct hop_schedule *schedule = hop_schedule_create("wide");
+    struct hop_timeline *t;
+    CHECK(hop_topology_load("cs-storm", &topology, D));
+    CHECK(hop_network_create(topology, "fair", &network, D));
+    for (uint32_t i = 0; i < TRANSFERS; i++) {
+        char from[8], to[8];
+        struct hop_op op = hop_op_default(HOP_OP_COPY);
+        uint32_t a = below(16);
+        (void)snprintf(from, sizeof from, "gpu%u", a);
+        (void)snprintf(to, sizeof to, "gpu%u", (a + 1 + below(15)) % 16);
+        op.from.device = from;
+        op.to.device = to;
+        op.bytes = 1 + below(2000000000);
+        op.at_s = below(2) ? 1e-9 * below(2000000000) : 0;
+        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+    }
+    CHECK(hop_schedule_finish(schedule, D));
+    struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS, .sources_unlimited = true};
+    CHECK(hop_simulate(network, schedule, &options, &t, D));
+    check_timeline(t);
+    hop_timeline_destroy(t);
+    hop_schedule_destroy(schedule);
+    hop_network_destroy(network);
+    hop_topology_destroy(topology);
+}
+
 static double last_progress;
 static unsigned progress_calls;
 
@@ -871,6 +941,7 @@ int main(void)
         cmocka_unit_test(the_start_that_others_wait_for_is_when_the_engine_takes_it),
         cmocka_unit_test(latency_holds_the_engine_and_moves_no_bytes),
         cmocka_unit_test(transfers_of_no_bytes_take_their_latency_only),
+        cmocka_unit_test(a_schedule_without_operations_takes_no_time),
         cmocka_unit_test(what_ends_together_leaves_together),
         cmocka_unit_test(idle_gaps_are_intervals_in_which_nothing_moves),
         cmocka_unit_test(transfers_in_a_row_on_one_route_are_intervals_of_their_own),
@@ -880,6 +951,7 @@ int main(void)
         cmocka_unit_test(a_deadlock_between_queue_and_dependencies_is_named),
         cmocka_unit_test(random_schedules_agree_with_a_plain_simulator),
         cmocka_unit_test(long_chains_do_not_exhaust_the_stack),
+        cmocka_unit_test(hundreds_of_routes_in_use_at_once_are_kept_apart),
         cmocka_unit_test(a_simulation_run_again_gives_the_very_same),
         cmocka_unit_test(thousands_of_transfers_at_once_conserve_bytes_and_report_progress),
     };

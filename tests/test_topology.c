@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Topologies: what building refuses, what finishing checks and derives, assignments, domains, routes against an exhaustive
- * search, and what several domains grant together.
+ * Topologies: what building refuses, what finishing checks and derives, assignments, domains, routes against an
+ * exhaustive search, and what several domains grant together.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +32,8 @@
         struct hop_diag diag_ = {0};                                                                                   \
         enum hop_status status_ = (call);                                                                              \
         if (status_ != (code) || diag_.status != status_ || !strstr(diag_.what, words))                                \
-            fail_msg("%s: status %d, diagnostic %d '%s' (%s)", #call, status_, diag_.status, diag_.what, diag_.expected); \
+            fail_msg("%s: status %d, diagnostic %d '%s' (%s)", #call, status_, diag_.status, diag_.what,               \
+                     diag_.expected);                                                                                  \
     } while (0)
 
 static uint32_t random_below(uint32_t limit)
@@ -90,7 +91,8 @@ static void nodes_and_links_keep_what_they_were_given(void **state)
     char name[] = "gpu0", label[] = "A100", bus[] = "0000:3b:00.0", origin[] = "measured";
     struct hop_topology *t = hop_topology_create("kept");
     struct hop_node node = hop_node_default(HOP_NODE_GPU, name);
-    assert_true(node.numa == -1 && node.engines == HOP_ENGINES_DEFAULT && isnan(node.tau) && !node.label && !node.bus_id);
+    assert_true(node.numa == -1 && node.engines == HOP_ENGINES_DEFAULT && isnan(node.tau) && !node.label &&
+                !node.bus_id);
     node.label = label;
     node.bus_id = bus;
     node.numa = 1;
@@ -136,8 +138,8 @@ static void malformed_and_duplicate_node_names_are_refused(void **state)
 {
     (void)state;
     struct hop_topology *t = hop_topology_create("names");
-    static const char *const bad[] = {"", "a b", "a:b", "a/b", "a\n", "a->b", "a--b", "a@b", "a+b", "a,b", "a#", "a;", "\xc3\xa9", "a=b",
-                                      "a\"b", "a%"};
+    static const char *const bad[] = {"",    "a b", "a:b", "a/b", "a\n",      "a->b", "a--b", "a@b",
+                                      "a+b", "a,b", "a#",  "a;",  "\xc3\xa9", "a=b",  "a\"b", "a%"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hop_node node = hop_node_default(HOP_NODE_GPU, bad[i]);
         uint32_t index = 7;
@@ -309,7 +311,8 @@ static void a_tree_of_64_levels_is_accepted_and_65_refused(void **state)
 static struct hop_topology *one_link(unsigned generation, unsigned width, unsigned count, double up, double down)
 {
     struct hop_topology *t = hop_topology_create("one");
-    struct hop_link link = hop_link_default(HOP_LINK_PCIE, add(t, HOP_NODE_GPU, "gpu0"), add(t, HOP_NODE_SWITCH, "switch0"));
+    struct hop_link link =
+        hop_link_default(HOP_LINK_PCIE, add(t, HOP_NODE_GPU, "gpu0"), add(t, HOP_NODE_SWITCH, "switch0"));
     link.generation = generation;
     link.width = width;
     link.count = count;
@@ -360,7 +363,8 @@ static void derived_pcie_capacities_follow_tlp_arithmetic(void **state)
                 assert_true(close_to(hop_topology_link(t, 0)->capacity_Bps[1], raw));
                 hop_topology_destroy(t);
             }
-            assert_true(close_to(hop_pcie_rate_Bps(generation, widths[w], 512, 20), lane_Bps[generation] * widths[w] * 512 / 532));
+            assert_true(close_to(hop_pcie_rate_Bps(generation, widths[w], 512, 20),
+                                 lane_Bps[generation] * widths[w] * 512 / 532));
         }
     }
     assert_true(hop_pcie_rate_Bps(0, 16, 256, 24) == 0 && hop_pcie_rate_Bps(7, 16, 256, 24) == 0);
@@ -391,10 +395,14 @@ static void other_links_take_their_named_parameter(void **state)
         enum hop_link_kind kind;
         unsigned generation, count;
         const char *given, *parameter;
-    } rows[] = {{HOP_LINK_NVLINK, 3, 12, NULL, "nvlink3"}, {HOP_LINK_NVLINK, 0, 2, NULL, "nvlink"},
-                {HOP_LINK_NVLINK, 1, 1, NULL, "nvlink1"},  {HOP_LINK_NVLINK, 5, 18, NULL, "nvlink5"},
-                {HOP_LINK_XGMI, 0, 1, "xgmi_gfx94x", "xgmi_gfx94x"}, {HOP_LINK_C2C, 0, 1, NULL, "c2c"},
-                {HOP_LINK_INFINIBAND, 0, 1, NULL, "network"}, {HOP_LINK_ETHERNET, 0, 2, NULL, "network"}};
+    } rows[] = {{HOP_LINK_NVLINK, 3, 12, NULL, "nvlink3"},
+                {HOP_LINK_NVLINK, 0, 2, NULL, "nvlink"},
+                {HOP_LINK_NVLINK, 1, 1, NULL, "nvlink1"},
+                {HOP_LINK_NVLINK, 5, 18, NULL, "nvlink5"},
+                {HOP_LINK_XGMI, 0, 1, "xgmi_gfx94x", "xgmi_gfx94x"},
+                {HOP_LINK_C2C, 0, 1, NULL, "c2c"},
+                {HOP_LINK_INFINIBAND, 0, 1, NULL, "network"},
+                {HOP_LINK_ETHERNET, 0, 2, NULL, "network"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hop_topology *t = small();
         struct hop_link link = hop_link_default(rows[i].kind, 1, 2);
@@ -435,7 +443,8 @@ static void parameters_are_listed_with_unit_and_origin_and_can_be_set(void **sta
     CHECK(hop_topology_set(t, "tau=0.2", D));
     assert_true(hop_topology_parameter(t, "tau")->value == 0.2);
     CHECK(hop_topology_set_parameter(t, "tau", 0.3, "calibrated", 0.01, D));
-    assert_true(hop_topology_parameter(t, "tau")->value == 0.3 && hop_topology_parameter(t, "tau")->uncertainty == 0.01);
+    assert_true(hop_topology_parameter(t, "tau")->value == 0.3 &&
+                hop_topology_parameter(t, "tau")->uncertainty == 0.01);
     assert_string_equal(hop_topology_parameter(t, "tau")->origin, "calibrated");
     REFUSED(HOP_ERR_NOT_FOUND, "'taw'", hop_topology_set_parameter(t, "taw", 0.3, "x", NAN, D));
     REFUSED(HOP_ERR_INVALID, "tau", hop_topology_set_parameter(t, "tau", 1, "x", NAN, D));
@@ -449,8 +458,10 @@ static void assignments_change_what_they_name_and_nothing_else(void **state)
 {
     (void)state;
     struct hop_topology *t = load("t2");
-    uint32_t gpu0 = hop_topology_find(t, "gpu0"), board0 = hop_topology_find(t, "board0"), up = hop_topology_upstream(t, gpu0);
-    const struct hop_link *link = hop_topology_link(t, up), *other = hop_topology_link(t, hop_topology_upstream(t, board0));
+    uint32_t gpu0 = hop_topology_find(t, "gpu0"), board0 = hop_topology_find(t, "board0"),
+             up = hop_topology_upstream(t, gpu0);
+    const struct hop_link *link = hop_topology_link(t, up),
+                          *other = hop_topology_link(t, hop_topology_upstream(t, board0));
     double before = other->capacity_Bps[0];
     assert_true(link->ends[0] == gpu0 && link->ends[1] == board0);
     CHECK(hop_topology_set(t, "gpu0--board0.capacity=12GB/s", D));
@@ -499,7 +510,8 @@ static void names_with_dots_and_dashes_can_be_assigned_to(void **state)
     CHECK(hop_topology_set(t, "node0.gpu-1--node0.root-x.0.capacity=2.5GB/s", D));
     assert_true(hop_topology_link(t, 0)->capacity_Bps[0] == 2.5 * GB);
     CHECK(hop_topology_set(t, "node0.root-x.0->node0.gpu-1.capacity=1.5GB/s", D));
-    assert_true(hop_topology_link(t, 0)->capacity_Bps[1] == 1.5 * GB && hop_topology_link(t, 0)->capacity_Bps[0] == 2.5 * GB);
+    assert_true(hop_topology_link(t, 0)->capacity_Bps[1] == 1.5 * GB &&
+                hop_topology_link(t, 0)->capacity_Bps[0] == 2.5 * GB);
     CHECK(hop_topology_set(t, "node0.gpu-1.engines=3", D));
     assert_int_equal(hop_topology_node(t, a)->engines, 3);
     CHECK(hop_topology_set(t, "node0.root-x.0.tau=0.5", D));
@@ -510,16 +522,59 @@ static void names_with_dots_and_dashes_can_be_assigned_to(void **state)
 static void wrong_assignments_are_refused_and_change_nothing(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {
-        "", "=", "tau", "=0.2", "tau=", "tau=x", "tau=1", "tau=-0.1", "tau=nan", "tau=0.2x", "taw=0.2", "pcie_payload=0", "pcie_payload=-1",
-        "pcie_payload=inf", "host_memory=0", "host_memory=1parsec", "host_memory=", "link_latency=-1us", "link_latency=1parsec",
-        "gpu0.capacity=1GB/s", "gpu0--gpu1.capacity=1GB/s", "gpu0--board0.capacity=0", "gpu0--board0.capacity=-1",
-        "gpu0--board0.capacity=nan", "gpu0--board0.capacity=", "gpu0--board0.capacity=12GB", "gpu0--board0.latency=-1us",
-        "gpu0--board0.latency=", "gpu0--board0.latency=inf", "gpu0--board0.latency=2e9", "gpu0--board0.width=3", "gpu0-board0.capacity=1",
-        "gpu0--.capacity=1", "--board0.capacity=1", "gpu0>board0.capacity=1", "gpu99--board0.capacity=1", "gpu0.engines=0",
-        "gpu0.engines=-1", "gpu0.engines=1.5", "gpu0.engines=", "gpu0.engines= 2", "gpu0.engines=two", "gpu0.engines=99999999999999999999",
-        "gpu0.tau=0.1", "root0.tau=1", "root0.tau=", "root0.tau=nan", "root0.tau=-0.01", "root9.tau=0.1", "gpu0.colour=1", ".tau=1",
-        "gpu0.=1", "gpu99.engines=2"};
+    static const char *const wrong[] = {"",
+                                        "=",
+                                        "tau",
+                                        "=0.2",
+                                        "tau=",
+                                        "tau=x",
+                                        "tau=1",
+                                        "tau=-0.1",
+                                        "tau=nan",
+                                        "tau=0.2x",
+                                        "taw=0.2",
+                                        "pcie_payload=0",
+                                        "pcie_payload=-1",
+                                        "pcie_payload=inf",
+                                        "host_memory=0",
+                                        "host_memory=1parsec",
+                                        "host_memory=",
+                                        "link_latency=-1us",
+                                        "link_latency=1parsec",
+                                        "gpu0.capacity=1GB/s",
+                                        "gpu0--gpu1.capacity=1GB/s",
+                                        "gpu0--board0.capacity=0",
+                                        "gpu0--board0.capacity=-1",
+                                        "gpu0--board0.capacity=nan",
+                                        "gpu0--board0.capacity=",
+                                        "gpu0--board0.capacity=12GB",
+                                        "gpu0--board0.latency=-1us",
+                                        "gpu0--board0.latency=",
+                                        "gpu0--board0.latency=inf",
+                                        "gpu0--board0.latency=2e9",
+                                        "gpu0--board0.width=3",
+                                        "gpu0-board0.capacity=1",
+                                        "gpu0--.capacity=1",
+                                        "--board0.capacity=1",
+                                        "gpu0>board0.capacity=1",
+                                        "gpu99--board0.capacity=1",
+                                        "gpu0.engines=0",
+                                        "gpu0.engines=-1",
+                                        "gpu0.engines=1.5",
+                                        "gpu0.engines=",
+                                        "gpu0.engines= 2",
+                                        "gpu0.engines=two",
+                                        "gpu0.engines=99999999999999999999",
+                                        "gpu0.tau=0.1",
+                                        "root0.tau=1",
+                                        "root0.tau=",
+                                        "root0.tau=nan",
+                                        "root0.tau=-0.01",
+                                        "root9.tau=0.1",
+                                        "gpu0.colour=1",
+                                        ".tau=1",
+                                        "gpu0.=1",
+                                        "gpu99.engines=2"};
     struct hop_topology *t = load("t2");
     char *before = hop_topology_to_json(t);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -659,7 +714,8 @@ static void explore(struct walk *w, uint32_t node, double bottleneck)
         unsigned direction = link->ends[0] == node ? 0 : 1;
         if (w->seen[link->ends[!direction]] || (w->accelerators && !is_accelerator(link->kind)))
             continue;
-        if (w->length > 0 && hop_node_is_device(kind)) { /* only a network interface passes on, and only to another family */
+        if (w->length > 0 &&
+            hop_node_is_device(kind)) { /* only a network interface passes on, and only to another family */
             enum hop_link_kind came = hop_topology_link(t, w->links[w->length - 1] / 2)->kind;
             if (kind != HOP_NODE_NIC || strcmp(family_of(came), family_of(link->kind)) == 0)
                 continue;
@@ -714,8 +770,9 @@ static void check_routes(const struct hop_topology *t, bool exact)
             const struct hop_route *route = hop_router_route(router, index);
             assert_true(route->from == from && route->to == to);
             if (route->link_count != best.length || route->capacity_Bps != best.bottleneck)
-                fail_msg("%s: %s to %s: %u links, %g B/s; should be %u, %g", hop_topology_name(t), hop_topology_node(t, from)->name,
-                         hop_topology_node(t, to)->name, route->link_count, route->capacity_Bps, best.length, best.bottleneck);
+                fail_msg("%s: %s to %s: %u links, %g B/s; should be %u, %g", hop_topology_name(t),
+                         hop_topology_node(t, from)->name, hop_topology_node(t, to)->name, route->link_count,
+                         route->capacity_Bps, best.length, best.bottleneck);
             double latency = 0;
             uint32_t at = from;
             for (uint32_t i = 0; i < route->link_count; i++) {
@@ -750,9 +807,15 @@ static void every_built_in_machine_loads_with_its_devices_domains_and_routes(voi
     static const struct {
         const char *name;
         uint32_t gpus, hosts, nics, domains;
-    } machines[] = {{"t1", 8, 0, 0, 1},       {"t2", 8, 1, 0, 1},       {"cs-storm", 16, 2, 0, 1},
-                    {"helios", 16, 2, 0, 1},  {"dgx-1", 8, 2, 4, 2},    {"dgx-a100", 8, 2, 8, 2},
-                    {"hgx-h100", 8, 2, 8, 2}, {"pcie-8gpu-1root", 8, 1, 0, 1}, {"pcie-8gpu-2root", 8, 2, 0, 1}};
+    } machines[] = {{"t1", 8, 0, 0, 1},
+                    {"t2", 8, 1, 0, 1},
+                    {"cs-storm", 16, 2, 0, 1},
+                    {"helios", 16, 2, 0, 1},
+                    {"dgx-1", 8, 2, 4, 2},
+                    {"dgx-a100", 8, 2, 8, 2},
+                    {"hgx-h100", 8, 2, 8, 2},
+                    {"pcie-8gpu-1root", 8, 1, 0, 1},
+                    {"pcie-8gpu-2root", 8, 2, 0, 1}};
     size_t count = 0;
     const char *name, *summary;
     for (; hop_topology_builtin(count, &name, &summary); count++) {
@@ -811,7 +874,7 @@ static void routes_on_random_machines_are_the_shortest_and_widest(void **state)
     (void)state;
     for (unsigned trial = 0; trial < 60; trial++) {
         struct hop_topology *t = hop_topology_create("random");
-        uint32_t inner[16], devices[16], inner_count = 0, device_count = 0;
+        uint32_t inner[16], inner_count = 0;
         for (unsigned n = 0; n < 14; n++) {
             char name[16];
             bool device = n >= 5, top = n == 0 || (!device && random_below(4) == 0);
@@ -820,9 +883,7 @@ static void routes_on_random_machines_are_the_shortest_and_widest(void **state)
             uint32_t node = add(t, kind, name);
             if (!top)
                 join(t, HOP_LINK_PCIE, node, inner[random_below(inner_count)], (1 + random_below(4)) * GB);
-            if (device)
-                devices[device_count++] = node;
-            else
+            if (!device)
                 inner[inner_count++] = node;
         }
         bool joined[14][14] = {{false}};
@@ -832,7 +893,6 @@ static void routes_on_random_machines_are_the_shortest_and_widest(void **state)
                 (void)join(t, HOP_LINK_NVLINK, a, b, (1 + random_below(4)) * GB);
             joined[a][b] = joined[b][a] = true;
         }
-        (void)devices;
         CHECK(hop_topology_finish(t, D));
         for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
             char text[96], name[64];
@@ -841,6 +901,42 @@ static void routes_on_random_machines_are_the_shortest_and_widest(void **state)
             CHECK(hop_topology_set(t, text, D));
         }
         check_domains(t);
+        check_routes(t, false);
+        hop_topology_destroy(t);
+    }
+}
+
+/* PCIe trees, some with network interfaces on one or two fabrics of different kinds. */
+static void routes_on_random_clusters_pass_network_interfaces_only_between_families(void **state)
+{
+    (void)state;
+    for (unsigned trial = 0; trial < 80; trial++) {
+        struct hop_topology *t = hop_topology_create("random");
+        uint32_t inner[16], inner_count = 0, nics[16], nic_count = 0;
+        for (unsigned n = 0; n < 14; n++) {
+            char name[16];
+            bool device = n >= 4;
+            bool top = !device && (n == 0 || random_below(2) == 0);
+            enum hop_node_kind kind = device ? (random_below(2) ? HOP_NODE_GPU : HOP_NODE_NIC)
+                                      : top  ? HOP_NODE_ROOT
+                                             : HOP_NODE_SWITCH;
+            (void)snprintf(name, sizeof name, "n%u", n);
+            uint32_t node = add(t, kind, name);
+            if (!top)
+                join(t, HOP_LINK_PCIE, node, inner[random_below(inner_count)], (1 + random_below(4)) * GB);
+            if (!device)
+                inner[inner_count++] = node;
+            else if (kind == HOP_NODE_NIC)
+                nics[nic_count++] = node;
+        }
+        uint32_t fab[2] = {add(t, HOP_NODE_FABRIC, "f0"), add(t, HOP_NODE_FABRIC, "f1")};
+        for (uint32_t i = 0; i < nic_count; i++) {
+            for (unsigned f = 0; f < 2; f++) {
+                if (random_below(2))
+                    join(t, f ? HOP_LINK_ETHERNET : HOP_LINK_INFINIBAND, nics[i], fab[f], (1 + random_below(4)) * GB);
+            }
+        }
+        CHECK(hop_topology_finish(t, D));
         check_routes(t, false);
         hop_topology_destroy(t);
     }
@@ -922,7 +1018,8 @@ static void the_nearest_host_is_by_links_then_index(void **state)
     assert_int_equal(hop_topology_nearest_host(t, hop_topology_find(t, "gpu0")), HOP_NONE);
     hop_topology_destroy(t);
     t = hop_topology_create("two"); /* equally near: the lower index, added in the wrong order */
-    uint32_t root = add(t, HOP_NODE_ROOT, "root0"), high = add(t, HOP_NODE_HOST, "host9"), low = add(t, HOP_NODE_HOST, "host1");
+    uint32_t root = add(t, HOP_NODE_ROOT, "root0"), high = add(t, HOP_NODE_HOST, "host9"),
+             low = add(t, HOP_NODE_HOST, "host1");
     uint32_t gpu = add(t, HOP_NODE_GPU, "gpu0");
     join(t, HOP_LINK_MEMORY, low, root, GB);
     join(t, HOP_LINK_MEMORY, high, root, GB);
@@ -964,7 +1061,8 @@ static uint32_t route(struct hop_network *network, const char *from, const char 
 {
     const struct hop_topology *t = hop_network_topology(network);
     uint32_t index;
-    CHECK(hop_router_find(hop_network_router(network), hop_topology_find(t, from), hop_topology_find(t, to), &index, D));
+    CHECK(
+        hop_router_find(hop_network_router(network), hop_topology_find(t, from), hop_topology_find(t, to), &index, D));
     return index;
 }
 
@@ -985,7 +1083,8 @@ static void a_network_interface_joins_pcie_and_fabric(void **state)
     struct hop_network *network = fair(t);
     uint32_t r = route(network, "n0.gpu0", "n1.gpu1");
     const struct hop_route *way = hop_router_route(hop_network_router(network), r);
-    static const char *const hops[] = {"n0.gpu0->n0.sw", "n0.sw->n0.nic", "n0.nic->fab", "fab->n1.nic", "n1.nic->n1.sw", "n1.sw->n1.gpu1"};
+    static const char *const hops[] = {"n0.gpu0->n0.sw", "n0.sw->n0.nic", "n0.nic->fab",
+                                       "fab->n1.nic",    "n1.nic->n1.sw", "n1.sw->n1.gpu1"};
     assert_int_equal(way->link_count, 6);
     for (uint32_t i = 0; i < 6; i++) {
         char text[64];
@@ -1004,8 +1103,10 @@ static void a_transfer_gets_the_lowest_rate_and_leaves_the_rest_to_others(void *
     (void)state;
     struct hop_topology *t = cluster(2, 10, 4);
     struct hop_network *network = fair(t);
-    /* the fabric holds the first at 4; the second, to the network interface itself, gets the other 6 of its PCIe link */
-    uint32_t routes[] = {route(network, "n0.gpu0", "n1.gpu0"), route(network, "n0.gpu1", "n0.nic"), route(network, "n1.gpu0", "n0.gpu0")};
+    /* the fabric holds the first at 4; the second, to the network interface itself, gets the other 6 of its PCIe link
+     */
+    uint32_t routes[] = {route(network, "n0.gpu0", "n1.gpu0"), route(network, "n0.gpu1", "n0.nic"),
+                         route(network, "n1.gpu0", "n0.gpu0")};
     double rates[3];
     CHECK(hop_network_rates_of(network, routes, 3, rates, D));
     assert_true(close_to(rates[0], 4 * GB) && close_to(rates[1], 6 * GB) && close_to(rates[2], 4 * GB));
@@ -1031,7 +1132,8 @@ static void the_share_says_which_domain_limits(void **state)
     CHECK(hop_network_rates(network, flows, 2, &shares, D));
     for (unsigned i = 0; i < 2; i++) {
         char text[64] = "";
-        assert_true(close_to(shares[i].rate_Bps, 2 * GB) && shares[i].rule == HOP_RULE_FAIR_SHARE && shares[i].link != HOP_NONE);
+        assert_true(close_to(shares[i].rate_Bps, 2 * GB) && shares[i].rule == HOP_RULE_FAIR_SHARE &&
+                    shares[i].link != HOP_NONE);
         (void)hop_topology_link_name(t, shares[i].link, text, sizeof text);
         assert_true(strcmp(text, "n0.nic->fab") == 0 || strcmp(text, "fab->n1.nic") == 0);
         assert_int_equal(shares[i].blocker, 1 - i);
@@ -1040,7 +1142,8 @@ static void the_share_says_which_domain_limits(void **state)
     hop_topology_destroy(t);
 }
 
-/* Random active sets: every link within its capacity, every transfer moves, and none could go faster on idle links alone. */
+/* Random active sets: every link within its capacity, every transfer moves, and none could go faster on idle links
+ * alone. */
 static void coupled_domains_conserve_bandwidth(void **state)
 {
     (void)state;
@@ -1083,11 +1186,13 @@ static void models_are_chosen_by_domain(void **state)
     struct hop_network *network = NULL;
     CHECK(hop_network_create(t, NULL, &network, D));
     for (uint32_t d = 0; d < hop_topology_domain_count(t); d++)
-        assert_string_equal(hop_network_model(network, d), strcmp(hop_topology_domain(t, d)->family, "pcie") ? "fair" : "pcie");
+        assert_string_equal(hop_network_model(network, d),
+                            strcmp(hop_topology_domain(t, d)->family, "pcie") ? "fair" : "pcie");
     hop_network_destroy(network);
     CHECK(hop_network_create(t, "pcie=credit,nvlink=fair", &network, D));
     for (uint32_t d = 0; d < hop_topology_domain_count(t); d++)
-        assert_string_equal(hop_network_model(network, d), strcmp(hop_topology_domain(t, d)->family, "pcie") ? "fair" : "credit");
+        assert_string_equal(hop_network_model(network, d),
+                            strcmp(hop_topology_domain(t, d)->family, "pcie") ? "fair" : "credit");
     hop_network_destroy(network);
     hop_network_destroy(NULL);
     struct hop_network *none = NULL;
@@ -1122,6 +1227,7 @@ int main(void)
         cmocka_unit_test(routes_on_random_machines_are_the_shortest_and_widest),
         cmocka_unit_test(accelerator_links_are_preferred_even_over_fewer_links),
         cmocka_unit_test(devices_never_forward),
+        cmocka_unit_test(routes_on_random_clusters_pass_network_interfaces_only_between_families),
         cmocka_unit_test(the_nearest_device_name_is_suggested),
         cmocka_unit_test(the_nearest_host_is_by_links_then_index),
         cmocka_unit_test(a_network_interface_joins_pcie_and_fabric),

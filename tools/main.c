@@ -24,17 +24,17 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
-        return TOOL_OK;
+        return tool_finish(TOOL_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("hopcast %s\n", hop_version());
-        return TOOL_OK;
+        return tool_finish(TOOL_OK);
     }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(argv[1], commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
+            return tool_finish(commands[i]->run(argc - 1, argv + 1));
     }
-    fprintf(stderr, "hopcast: there is no command '%s'\n", argv[1]);
+    fprintf(stderr, "hopcast: there is no %s '%s'\n", argv[1][0] == '-' ? "option" : "command", argv[1]);
     fprintf(stderr, "  expected: ");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);

@@ -24,10 +24,16 @@ struct request {
     bool gantt, json, ascii, sources_unlimited;
 };
 
+/* What the request names, each read once: cases share it, and standard input gives its text but once. */
+struct inputs {
+    struct hop_schedule *schedules[CASE_LIMIT];
+    struct hop_topology *topologies[CASE_LIMIT];
+};
+
 /* A schedule on a topology, predicted. */
 struct prediction {
-    struct hop_topology *topology;
-    struct hop_schedule *schedule;
+    const struct hop_topology *topology;
+    const struct hop_schedule *schedule;
     struct hop_network *network;
     struct hop_timeline *timeline;
     char label[128];
@@ -37,8 +43,35 @@ static void finish_prediction(struct prediction *p)
 {
     hop_timeline_destroy(p->timeline);
     hop_network_destroy(p->network);
-    hop_schedule_destroy(p->schedule);
-    hop_topology_destroy(p->topology);
+}
+
+static void finish_inputs(struct inputs *in)
+{
+    for (int i = 0; i < CASE_LIMIT; i++) {
+        hop_schedule_destroy(in->schedules[i]);
+        hop_topology_destroy(in->topologies[i]);
+    }
+}
+
+static int load_inputs(const struct request *r, struct inputs *in)
+{
+    struct hop_diag diag;
+    int status = TOOL_OK;
+    for (int i = 0; i < r->topology_count && status == TOOL_OK; i++)
+        status = tool_load_topology(r->topologies[i], r->sets, r->set_count, &in->topologies[i]);
+    for (int i = 0; i < r->schedule_count && status == TOOL_OK; i++) {
+        const char *source = r->schedules[i];
+        enum hop_status done = r->is_inline[i] ? hop_schedule_parse("(-e)", source, strlen(source), &in->schedules[i], &diag)
+                                               : hop_schedule_load(source, &in->schedules[i], &diag);
+        if (done != HOP_OK) {
+            status = tool_fail(&diag);
+        } else if (hop_schedule_count(in->schedules[i]) == 0) {
+            fprintf(stderr, "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
+                    r->is_inline[i] ? "(-e)" : source);
+            status = TOOL_BAD;
+        }
+    }
+    return status;
 }
 
 static void show_progress(double done, void *context)
@@ -48,18 +81,11 @@ static void show_progress(double done, void *context)
     fflush(stderr);
 }
 
-static int predict(const struct request *r, int schedule, int topology, struct prediction *p)
+static int predict(const struct request *r, const struct inputs *in, int schedule, int topology, struct prediction *p)
 {
     struct hop_diag diag;
-    *p = (struct prediction){0};
-    int status = tool_load_topology(r->topologies[topology], r->sets, r->set_count, &p->topology);
-    if (status != TOOL_OK)
-        return status;
-    const char *source = r->schedules[schedule];
-    enum hop_status done = r->is_inline[schedule] ? hop_schedule_parse("(-e)", source, strlen(source), &p->schedule, &diag)
-                                                  : hop_schedule_load(source, &p->schedule, &diag);
-    if (done == HOP_OK)
-        done = hop_network_create(p->topology, r->model, &p->network, &diag);
+    *p = (struct prediction){.topology = in->topologies[topology], .schedule = in->schedules[schedule]};
+    enum hop_status done = hop_network_create(p->topology, r->model, &p->network, &diag);
     bool terminal = done == HOP_OK && isatty(STDERR_FILENO) && hop_schedule_count(p->schedule) > PROGRESS_OPS;
     struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS,
                                            .sources_unlimited = r->sources_unlimited,
@@ -70,7 +96,7 @@ static int predict(const struct request *r, int schedule, int topology, struct p
         fprintf(stderr, "\r%40s\r", "");
     if (done != HOP_OK)
         return tool_fail(&diag);
-    (void)snprintf(p->label, sizeof p->label, "%s on %s", r->is_inline[schedule] ? "-e" : source, r->topologies[topology]);
+    (void)snprintf(p->label, sizeof p->label, "%s on %s", r->is_inline[schedule] ? "-e" : r->schedules[schedule], r->topologies[topology]);
     return TOOL_OK;
 }
 
@@ -352,6 +378,17 @@ static void show_side_by_side(struct prediction *cases, int count)
 
 /* ---- command line ---- */
 
+/* How many of the sources are standard input, which is read but once. */
+static int count_dashes(const struct request *r)
+{
+    int dashes = 0;
+    for (int i = 0; i < r->schedule_count; i++)
+        dashes += !r->is_inline[i] && strcmp(r->schedules[i], "-") == 0;
+    for (int i = 0; i < r->topology_count; i++)
+        dashes += strcmp(r->topologies[i], "-") == 0;
+    return dashes;
+}
+
 static int read_options(struct request *r, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -375,6 +412,8 @@ static int read_options(struct request *r, int argc, char **argv)
             r->topologies[r->topology_count++] = optarg;
             break;
         case 'm':
+            if (r->model)
+                return tool_bad_usage(&tool_predict, "one --model; several domains in one, as in pcie=credit,nvlink=fair");
             r->model = optarg;
             break;
         case 's':
@@ -416,11 +455,15 @@ static int read_options(struct request *r, int argc, char **argv)
         return tool_bad_usage(&tool_predict, "a schedule is missing (a file, - or -e 'gpu0 -> gpu1 1MiB')");
     if (r->topology_count == 0)
         return tool_bad_usage(&tool_predict, "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)");
+    if (count_dashes(r) > 1)
+        return tool_bad_usage(&tool_predict, "standard input (-) is read once: one schedule or one topology can come from it");
     bool several = r->schedule_count > 1 || r->topology_count > 1;
     if (several && (r->gantt || r->json || r->trace || r->explain))
         return tool_bad_usage(&tool_predict, "--gantt, --json, --trace and --explain take one schedule on one topology");
     if (r->output && !r->gantt && !r->json)
         return tool_bad_usage(&tool_predict, "--output goes with --json or --gantt");
+    if (r->ascii && !r->gantt)
+        return tool_bad_usage(&tool_predict, "--ascii goes with --gantt");
     if (r->gantt + r->json + (r->explain != NULL) > 1)
         return tool_bad_usage(&tool_predict, "one of --gantt, --json and --explain at a time");
     if (r->schedule_count * r->topology_count > CASE_LIMIT)
@@ -431,13 +474,16 @@ static int read_options(struct request *r, int argc, char **argv)
 static int run(int argc, char **argv)
 {
     static struct request r;
+    static struct inputs in;
     static struct prediction cases[CASE_LIMIT];
     int status = read_options(&r, argc, argv), count = 0;
     if (status == -1)
         return tool_help(&tool_predict);
+    if (status == TOOL_OK)
+        status = load_inputs(&r, &in);
     for (int t = 0; status == TOOL_OK && t < r.topology_count; t++) {
         for (int s = 0; status == TOOL_OK && s < r.schedule_count; s++)
-            status = predict(&r, s, t, &cases[count++]);
+            status = predict(&r, &in, s, t, &cases[count++]);
     }
     if (status == TOOL_OK && count == 1)
         status = show_one(&r, &cases[0]);
@@ -445,6 +491,7 @@ static int run(int argc, char **argv)
         show_side_by_side(cases, count);
     for (int i = 0; i < count; i++)
         finish_prediction(&cases[i]);
+    finish_inputs(&in);
     return status;
 }
 

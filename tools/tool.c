@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int tool_help(const struct tool_command *command)
@@ -83,6 +84,21 @@ int tool_load_topology(const char *source, char *const *sets, int set_count, str
     return TOOL_OK;
 }
 
+static int cannot_write(const char *path)
+{
+    fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
+    return TOOL_BAD;
+}
+
+static bool write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    bool written = file && fputs(text, file) >= 0;
+    if (file)
+        written = fclose(file) == 0 && written;
+    return written;
+}
+
 int tool_write(const char *path, const char *text)
 {
     if (!path || strcmp(path, "-") == 0) {
@@ -92,23 +108,36 @@ int tool_write(const char *path, const char *text)
         }
         return TOOL_OK;
     }
-    size_t length = strlen(path) + 32;
+    struct stat there;
+    bool exists = stat(path, &there) == 0;
+    if (exists && !S_ISREG(there.st_mode)) /* a device or a pipe is written to, never replaced */
+        return write_file(path, text) ? TOOL_OK : cannot_write(path);
+    char *target = exists ? realpath(path, NULL) : NULL; /* a link stays, the file behind it is replaced */
+    size_t length = strlen(target ? target : path) + 32;
     char *temporary = malloc(length);
-    if (!temporary)
+    if (!temporary) {
+        free(target);
         return tool_out_of_memory();
-    (void)snprintf(temporary, length, "%s.%ld.tmp", path, (long)getpid());
-    FILE *file = fopen(temporary, "wb");
-    bool written = file && fputs(text, file) >= 0;
-    if (file)
-        written = fclose(file) == 0 && written;
-    if (!written || rename(temporary, path) != 0) {
-        fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
+    }
+    (void)snprintf(temporary, length, "%s.%ld.tmp", target ? target : path, (long)getpid());
+    int status = TOOL_OK;
+    if (!write_file(temporary, text) || (exists && chmod(temporary, there.st_mode & 0777) != 0) ||
+        rename(temporary, target ? target : path) != 0) {
+        status = cannot_write(path);
         (void)remove(temporary);
-        free(temporary);
-        return TOOL_BAD;
     }
     free(temporary);
-    return TOOL_OK;
+    free(target);
+    return status;
+}
+
+int tool_finish(int status)
+{
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK) {
+        fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
+        status = TOOL_BAD;
+    }
+    return status;
 }
 
 bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,

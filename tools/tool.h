@@ -41,6 +41,8 @@ int tool_option(const struct tool_command *command, int argc, char **argv, const
 int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
+/* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
+int tool_finish(int status);
 /* Parses a number option; a message names the option. */
 bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,
                  double *value);

@@ -84,7 +84,7 @@ static int run(int argc, char **argv)
     };
     char *sets[SET_LIMIT];
     int set_count = 0;
-    const char *format = "tree", *output = NULL;
+    const char *format = NULL, *output = NULL;
     bool parameters = false;
     tool_options_begin();
     for (int option; (option = tool_option(&tool_topology, argc, argv, ":f:jps:o:hl", options)) != -1;) {
@@ -114,6 +114,10 @@ static int run(int argc, char **argv)
             return TOOL_BAD;
         }
     }
+    if (parameters && (format || output))
+        return tool_bad_usage(&tool_topology, "--parameters prints a table; --format, --json and --output are without it");
+    if (!format)
+        format = "tree";
     if (!is_format(format))
         return tool_bad_usage(&tool_topology, "there is no format '%s': tree, json, dot or svg is expected", format);
     if (argc - optind != 1)

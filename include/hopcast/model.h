@@ -20,7 +20,7 @@ extern "C" {
 
 /* What set a transfer's rate. enumerator, name in files, sentence fragment */
 #define HOP_RULE_LIST(X)                                                                           \
-    X(HOP_RULE_FULL, "full", "nothing: it has its route to itself")                                \
+    X(HOP_RULE_FULL, "full", "nothing")                                \
     X(HOP_RULE_UP_SHARE, "up-share", "sharing an upstream link (step B)")                          \
     X(HOP_RULE_DOWN_SHARE, "down-share", "sharing a downstream link (step C)")                     \
     X(HOP_RULE_ROOT_CROSSING, "root-crossing", "crossing the root complex (step C, tau)")          \
@@ -62,7 +62,8 @@ HOP_API bool hop_model_at(size_t index, const char **name, const char **summary)
 struct hop_network;
 
 /* models: NULL, or "NAME" (every domain that NAME can rule), or "DOMAIN=NAME,DOMAIN=NAME". By default `pcie` rules PCIe and
- * `fair` the rest. The topology must outlive the network. One thread at a time. */
+ * `fair` the rest. The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One
+ * thread at a time. */
 HOP_API enum hop_status hop_network_create(const struct hop_topology *topology, const char *models,
                                            struct hop_network **network, struct hop_diag *diag);
 HOP_API void hop_network_destroy(struct hop_network *network); /* NULL is allowed */

@@ -73,7 +73,7 @@ bool hop_names_put(struct hop_names *names, const char *key, uint32_t value); /*
 uint32_t hop_names_get(const struct hop_names *names, const char *key);       /* UINT32_MAX: none */
 void hop_names_finish(struct hop_names *names);
 
-/* Edit distance with transposition, no more than `limit` + 1. */
+/* Edit distance with transposition, blind to case, no more than `limit` + 1. */
 unsigned hop_text_distance(const char *a, const char *b, unsigned limit);
 /* The nearest of `count` candidates (NULL: passed over) to a misspelt name, by index, UINT32_MAX when none is near. */
 uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void *context, uint32_t index),

@@ -2,6 +2,8 @@
 /* Names: a table of them (open addressing, linear probing), the nearest to a misspelt one, what is a character. */
 #include "base/base.h"
 
+#include <ctype.h>
+
 static uint32_t hash(const char *key)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
@@ -81,7 +83,7 @@ unsigned hop_text_distance(const char *a, const char *b, unsigned limit)
         unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= m; j++) {
-            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            unsigned best = above[j - 1] + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
             if (above[j] + 1 < best)
                 best = above[j] + 1;
             if (row[j - 1] + 1 < best)

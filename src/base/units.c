@@ -12,7 +12,8 @@ struct unit {
 
 static const struct unit byte_units[] = {
     {"B", 1},         {"kB", 1e3},       {"KB", 1e3},       {"MB", 1e6},         {"GB", 1e9},   {"TB", 1e12},
-    {"KiB", 0x1p10},  {"MiB", 0x1p20},   {"GiB", 0x1p30},   {"TiB", 0x1p40},
+    {"PB", 1e15},     {"EB", 1e18},
+    {"KiB", 0x1p10},  {"MiB", 0x1p20},   {"GiB", 0x1p30},   {"TiB", 0x1p40},     {"PiB", 0x1p50}, {"EiB", 0x1p60},
 };
 static const struct unit second_units[] = {
     {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60},
@@ -49,7 +50,7 @@ static enum hop_status parse(const char *text, size_t length, const struct unit 
     char *end;
     double value = strtod(copy, &end);
     if (end != copy + digits + exponent || !isfinite(value) || strlen(copy) != length) {
-        hop_fail(diag, HOP_ERR_SYNTAX, "'%s' is not a finite number", copy);
+        hop_fail(diag, HOP_ERR_SYNTAX, "'%s' is no %s", copy, kind);
         goto expected;
     }
     const char *name = end + strspn(end, " \t");
@@ -68,7 +69,7 @@ static enum hop_status parse(const char *text, size_t length, const struct unit 
     hop_fail(diag, HOP_ERR_SYNTAX, "unknown unit '%s' in the %s '%s'", name, kind, copy);
 expected:
     if (units == byte_units)
-        hop_diag_expect(diag, "a size such as 4096, 300MiB or 1.5GB (units B kB MB GB TB KiB MiB GiB TiB)");
+        hop_diag_expect(diag, "a size such as 4096, 300MiB or 1.5GB (units B kB MB ... EB KiB MiB ... EiB)");
     else if (units == second_units)
         hop_diag_expect(diag, "a time such as 30us or 1.5ms (units s ms us ns min)");
     else
@@ -99,6 +100,11 @@ enum hop_status hop_parse_bytes(const char *text, size_t length, uint64_t *bytes
     }
     if (number * factor > (double)HOP_BYTES_MAX)
         goto too_large;
+    if (factor == 1 && number != floor(number)) {
+        hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' is no whole number of bytes", (int)length, text);
+        hop_diag_expect(diag, "whole bytes, or a larger unit such as kB or MiB");
+        return HOP_ERR_SYNTAX;
+    }
     *bytes = (uint64_t)round(number * factor);
     return HOP_OK;
 too_large:
@@ -136,9 +142,9 @@ enum hop_status hop_parse_rate(const char *text, size_t length, double *rate_Bps
 
 char *hop_format_bytes(uint64_t bytes, char *buffer, size_t size)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     unsigned unit = 0;
-    while (unit < 4 && bytes && bytes % 1024 == 0) {
+    while (unit < 6 && bytes && bytes % 1024 == 0) {
         bytes /= 1024;
         unit++;
     }

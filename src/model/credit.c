@@ -10,13 +10,13 @@
  *     backward  in reverse order: a link whose far end must wait moves at the pace of its slowest output; C is the share of the
  *               link's capacity that this leaves
  *
- * until nothing changes. Rates are in units of the domain's widest link.
+ * until nothing changes. Rates are in units of the widest link in use.
  */
 #include "model/model.h"
 
 #include <math.h>
 
-#define SETTLED 1e-7 /* of the widest link */
+#define SETTLED 1e-7 /* of the widest link in use */
 #define NEAR 1e-6    /* what counts as full, in explanations only */
 enum { ROUND_LIMIT = 300 };
 
@@ -48,7 +48,7 @@ struct active {
 struct state {
     const struct hop_links *links;
     double packets_after; /* k after crossing */
-    double unit_Bps;
+    double unit_Bps;      /* capacity of the widest link in use */
     struct class *classes;
     uint32_t class_count, class_capacity;
     struct member *members;
@@ -87,15 +87,13 @@ static void destroy(void *opaque)
     free(s);
 }
 
-static void *create(const struct hop_topology *topology, const struct hop_links *links)
+static void *create(const struct hop_links *links)
 {
     struct state *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->links = links;
-    s->packets_after = hop_topology_parameter(topology, "crossing_packets")->value;
-    for (uint32_t i = 0; i < links->count; i++)
-        s->unit_Bps = hop_max(s->unit_Bps, links->capacity_Bps[i]);
+    s->packets_after = hop_topology_parameter(links->topology, "crossing_packets")->value;
     s->active_of = malloc(links->count * sizeof *s->active_of);
     if (!s->active_of) {
         destroy(s);
@@ -136,6 +134,9 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
     }
     qsort(s->pairs, total, sizeof *s->pairs, by_link);
+    s->unit_Bps = 0;
+    for (uint32_t p = 0; p < total; p++)
+        s->unit_Bps = hop_max(s->unit_Bps, s->links->capacity_Bps[s->pairs[p].link]);
     s->active_count = s->class_count = 0;
     for (uint32_t p = 0; p < total; p++) {
         const struct sortable *at = &s->pairs[p];
@@ -347,6 +348,7 @@ const struct hop_model hop_model_credit = {
     .name = "credit",
     .summary = "credit-based flow control, bandwidth conserved (docs/models.md)",
     .needs_tree = true,
+    .needs_order = true,
     .create = create,
     .destroy = destroy,
     .rates = rates,

@@ -35,9 +35,8 @@ static void destroy(void *opaque)
     free(s);
 }
 
-static void *create(const struct hop_topology *topology, const struct hop_links *links)
+static void *create(const struct hop_links *links)
 {
-    (void)topology;
     struct state *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;

@@ -8,7 +8,6 @@
  */
 #include "model/model.h"
 
-
 enum { SOCKET_LIMIT = 256 }; /* directed socket links that are ordered; beyond (16 fully joined sockets) they keep index order */
 
 static uint32_t depth_of(const struct hop_topology *topology, uint32_t node)
@@ -60,9 +59,10 @@ static bool follows(const struct hop_topology *topology, uint32_t first, uint32_
 }
 
 /* The processing order of socket links: each after all that a route can take just before it. In a ring of sockets there is no such
- * order; the lowest index then goes first. */
-static void key_socket_links(const struct hop_topology *topology, struct keyed *keyed, uint32_t count)
+ * order; the lowest index then goes first. Returns whether there was one. */
+static bool key_socket_links(const struct hop_topology *topology, struct keyed *keyed, uint32_t count)
 {
+    bool ordered = true;
     uint32_t sockets = 0;
     for (uint32_t i = 0; i < count; i++) { /* to the front */
         if (hop_topology_link(topology, keyed[i].directed / 2)->kind == HOP_LINK_SOCKET) {
@@ -82,12 +82,14 @@ static void key_socket_links(const struct hop_topology *topology, struct keyed *
             if (keyed[i].directed < keyed[lowest].directed)
                 lowest = i;
         }
+        ordered = ordered && best != HOP_NONE;
         best = best == HOP_NONE ? lowest : best;
         struct keyed next = keyed[best];
         keyed[best] = keyed[placed];
         keyed[placed] = next;
         keyed[placed].key = placed;
     }
+    return ordered && sockets <= SOCKET_LIMIT;
 }
 
 static enum hop_link_role role_of(const struct hop_topology *topology, uint32_t directed)
@@ -104,12 +106,14 @@ enum hop_status hop_links_init(struct hop_links *links, const struct hop_topolog
 {
     const struct hop_domain *d = hop_topology_domain(topology, domain);
     uint32_t count = 2 * d->link_count, all = 2 * hop_topology_link_count(topology);
-    *links = (struct hop_links){topology,
-                                count,
-                                hop_arena_alloc(arena, count * sizeof(uint32_t)),
-                                hop_arena_alloc(arena, all * sizeof(uint32_t)),
-                                hop_arena_alloc(arena, count * sizeof(double)),
-                                hop_arena_alloc(arena, count * sizeof(enum hop_link_role))};
+    *links = (struct hop_links){
+        .topology = topology,
+        .count = count,
+        .directed = hop_arena_alloc(arena, count * sizeof(uint32_t)),
+        .local = hop_arena_alloc(arena, all * sizeof(uint32_t)),
+        .capacity_Bps = hop_arena_alloc(arena, count * sizeof(double)),
+        .role = hop_arena_alloc(arena, count * sizeof(enum hop_link_role)),
+    };
     struct keyed *keyed = malloc((count + 1) * sizeof *keyed);
     if (arena->failed || !keyed) {
         free(keyed);
@@ -121,7 +125,7 @@ enum hop_status hop_links_init(struct hop_links *links, const struct hop_topolog
         int64_t depth = is_tree_link(link->kind) ? depth_of(topology, link->ends[0]) : 0;
         keyed[i] = (struct keyed){!is_tree_link(link->kind) ? 0 : directed % 2 == 0 ? -depth : SOCKET_LIMIT + depth, directed};
     }
-    key_socket_links(topology, keyed, count);
+    links->ordered = key_socket_links(topology, keyed, count);
     qsort(keyed, count, sizeof *keyed, by_key);
     memset(links->local, 0xff, all * sizeof(uint32_t));
     for (uint32_t i = 0; i < count; i++) {

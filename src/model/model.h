@@ -4,7 +4,7 @@
  * share.
  *
  * A model works on the directed links of one domain, numbered locally from 0 in processing order (see
- * hop_links_order): whoever walks them in ascending order meets every link of a route in the order of travel.
+ * links.c): whoever walks them in ascending order meets every link of a route in the order of travel.
  */
 #ifndef HOP_MODEL_INTERNAL_H
 #define HOP_MODEL_INTERNAL_H
@@ -27,6 +27,7 @@ enum hop_link_role {
 struct hop_links {
     const struct hop_topology *topology;
     uint32_t count;
+    bool ordered;                /* false: sockets in a ring, where routes take links in no common order */
     uint32_t *directed;          /* local -> directed link of the topology */
     uint32_t *local;             /* directed link of the topology -> local, HOP_NONE: of another domain */
     double *capacity_Bps;
@@ -35,7 +36,7 @@ struct hop_links {
 
 /* The part of a flow that lies in the model's domain. */
 struct hop_leg {
-    const uint32_t *links;  /* local, in the order of travel, hence ascending */
+    const uint32_t *links;  /* local, in the order of travel; ascending if the domain is ordered */
     uint32_t link_count;
     uint32_t crossed;       /* position of the first link after crossing a root complex, link_count: never */
     double tau;             /* loss of that crossing, 0 without one */
@@ -46,9 +47,10 @@ struct hop_leg {
 struct hop_model {
     const char *name;
     const char *summary;
-    bool needs_tree; /* rules PCIe domains only */
+    bool needs_tree;  /* rules PCIe domains only */
+    bool needs_order; /* of these, only those whose links have a processing order (hop_links.ordered) */
     /* State for one domain; links stays valid as long as the state. NULL: out of memory. */
-    void *(*create)(const struct hop_topology *topology, const struct hop_links *links);
+    void *(*create)(const struct hop_links *links);
     void (*destroy)(void *state);
     /* Fills one share a leg; blocker is an index into legs. false: out of memory. */
     bool (*rates)(void *state, const struct hop_leg *legs, uint32_t count, struct hop_share *shares);

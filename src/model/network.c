@@ -4,7 +4,8 @@
  *
  * Routes are cut into legs, one a domain, once, when they are first seen. An active set whose routes all lie in one domain needs
  * one call of one model. Otherwise every domain in turn is asked with what the others leave (a cap a leg) until nothing
- * changes; caps only fall, so this ends (ROUND_LIMIT at the latest).
+ * changes; caps only fall, so this ends (ROUND_LIMIT at the latest). Since they never rise again, a transfer may be left with less
+ * than max-min over all links together would give it.
  *
  * The rates of every active set are remembered: a hash table of sets, each followed by its shares, in
  * blocks of memory that are never moved:
@@ -175,8 +176,13 @@ enum hop_status hop_network_create(const struct hop_topology *topology, const ch
     for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++) {
         struct domain *domain = &made->domains[d];
         status = hop_links_init(&domain->links, topology, d, &made->arena, diag);
+        if (status == HOP_OK && domain->model->needs_order && !domain->links.ordered) {
+            status = hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s, whose sockets form a ring",
+                              domain->model->name, hop_topology_domain(topology, d)->name);
+            hop_diag_expect(diag, "sockets in a row or joined pairwise, or model pcie or fair");
+        }
         if (status == HOP_OK) {
-            domain->state = domain->model->create(topology, &domain->links);
+            domain->state = domain->model->create(&domain->links);
             status = domain->state ? HOP_OK : hop_fail_memory(diag);
         }
     }
@@ -294,6 +300,10 @@ static bool ask(struct hop_network *network, uint32_t domain, uint32_t part_coun
         return false;
     for (uint32_t i = 0; i < n; i++) {
         struct part *part = &network->parts[network->part_of_leg[i]];
+        /* Told its own grant back by the others, a domain no longer says why: keep what it said first. */
+        if (network->granted[i].rule == HOP_RULE_OTHER_DOMAIN && part->granted.rate_Bps > 0 &&
+            network->granted[i].rate_Bps >= part->granted.rate_Bps * (1 - HOP_RATE_TOLERANCE))
+            continue;
         part->granted = network->granted[i];
         if (part->granted.blocker != HOP_NONE)
             part->granted.blocker = network->parts[network->part_of_leg[part->granted.blocker]].flow;

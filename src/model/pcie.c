@@ -25,7 +25,7 @@ struct entry {
     uint32_t flow;
     uint32_t position;   /* in the flow's leg */
     uint32_t next;       /* on the same link */
-    uint32_t from;       /* local link it comes from, HOP_NONE at the source */
+    uint32_t from;       /* local link it comes from; links->count: it starts here */
     double rate;         /* rho' after this link, bytes/s */
     double later;        /* D: lowest rate of its flow in a later conflict, INFINITY: none */
     uint32_t later_link; /* where */
@@ -47,7 +47,7 @@ struct state {
     uint32_t words;
     uint64_t *used;      /* bit set of links in use */
     uint32_t *head;      /* per link: first entry, HOP_NONE: none */
-    uint32_t *group;     /* per link: its group on the link in hand, while that is processed */
+    uint32_t *group;     /* per link that flows come from, and last for the source: its group on the link in hand */
     struct entry *entries;
     uint32_t entry_capacity;
     struct flow *flows;
@@ -77,9 +77,8 @@ static void destroy(void *opaque)
     free(s);
 }
 
-static void *create(const struct hop_topology *topology, const struct hop_links *links)
+static void *create(const struct hop_links *links)
 {
-    (void)topology;
     struct state *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
@@ -87,12 +86,12 @@ static void *create(const struct hop_topology *topology, const struct hop_links 
     s->words = (links->count + WORD - 1) / WORD;
     s->used = calloc(s->words, sizeof *s->used);
     s->head = malloc(links->count * sizeof *s->head);
-    s->group = malloc(links->count * sizeof *s->group);
+    s->group = malloc((links->count + 1) * sizeof *s->group);
     if (!s->used || !s->head || !s->group) {
         destroy(s);
         return NULL;
     }
-    memset(s->group, 0xff, links->count * sizeof *s->group);
+    memset(s->group, 0xff, (links->count + 1) * sizeof *s->group);
     return s;
 }
 
@@ -122,7 +121,7 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             uint64_t bit = (uint64_t)1 << (link % WORD);
             entry--;
             uint32_t next = s->used[link / WORD] & bit ? s->head[link] : HOP_NONE;
-            s->entries[entry] = (struct entry){.flow = f, .position = i, .next = next, .from = i ? leg->links[i - 1] : HOP_NONE};
+            s->entries[entry] = (struct entry){.flow = f, .position = i, .next = next, .from = i ? leg->links[i - 1] : s->links->count};
             s->head[link] = entry;
             s->used[link / WORD] |= bit;
         }
@@ -174,7 +173,7 @@ static uint32_t form_groups(struct state *s, const struct hop_leg *legs, uint32_
     FOR_EACH_ENTRY(s, link, e) {
         const struct entry *entry = &s->entries[e];
         const struct hop_leg *leg = &legs[entry->flow];
-        uint32_t from = entry->from; /* never the source: a leaf's first link leads up */
+        uint32_t from = entry->from;
         if (s->group[from] == HOP_NONE) {
             s->group[from] = n;
             s->groups[n++] = (struct group){.from = from, .scale = 1};
@@ -212,6 +211,11 @@ static void cap_groups(struct state *s, double capacity, uint32_t n, uint32_t tr
     }
 }
 
+static bool is_narrower(const struct state *s, uint32_t link, uint32_t from)
+{
+    return from < s->links->count && s->links->capacity_Bps[link] < s->links->capacity_Bps[from];
+}
+
 /* C */
 static void arbitrate_down(struct state *s, const struct hop_leg *legs, uint32_t link)
 {
@@ -220,7 +224,7 @@ static void arbitrate_down(struct state *s, const struct hop_leg *legs, uint32_t
     bool conflict = sum > capacity * (1 + HOP_RATE_TOLERANCE);
     if (s->links->role[link] == HOP_ROLE_ROOT_OUT || (n > 1 && conflict)) {
         cap_groups(s, capacity, n, transfers);
-    } else if (conflict) {
+    } else if (conflict && is_narrower(s, link, s->groups[0].from)) {
         s->groups[0].scale = capacity / sum;
         s->groups[0].rule = transfers > 1 ? HOP_RULE_DOWN_SHARE : HOP_RULE_NARROW_LINK;
     }
@@ -331,9 +335,7 @@ static struct hop_share share_of(const struct state *s, const struct hop_leg *le
 {
     const struct flow *flow = &s->flows[f];
     if (flow->cap < flow->rate * (1 - HOP_RATE_TOLERANCE)) {
-        bool own = flow->cap_flow == f;
-        return (struct hop_share){flow->cap, HOP_RULE_HEAD_OF_LINE, s->links->directed[flow->cap_link],
-                                  own ? other_on(s, flow->cap_link, f) : flow->cap_flow};
+        return (struct hop_share){flow->cap, HOP_RULE_HEAD_OF_LINE, s->links->directed[flow->cap_link], flow->cap_flow};
     }
     double rate = flow->rate;
     if (flow->gain > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of rules and models. */
+/* Names of rules. */
 #include "model/model.h"
 
 static const struct {

@@ -2,12 +2,26 @@
 /* Reading a schedule: .hop text, or JSON when the first character is a brace. */
 #include "schedule/schedule.h"
 
+/* What is surely no schedule is named for what it is. */
+static enum hop_status check_dialect(const struct hop_source *source, const char *start, struct hop_diag *diag)
+{
+    if (*start != '<' && *start != '[')
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_SYNTAX, *start == '<' ? "this is XML, not a schedule" : "this is JSON, but not an object");
+    hop_diag_place(diag, "%s:1:1", source->name);
+    hop_diag_expect(diag, "operations such as 'a: gpu0 -> gpu1 1MiB', one a line, or schedule JSON");
+    return HOP_ERR_SYNTAX;
+}
+
 static enum hop_status read_source(const struct hop_source *source, struct hop_schedule **schedule, struct hop_diag *diag)
 {
-    size_t start = strspn(source->text, " \t\r\n");
+    const char *start = source->text + (strncmp(source->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    start += strspn(start, " \t\r\n");
+    enum hop_status status = check_dialect(source, start, diag);
+    if (status != HOP_OK)
+        return status;
     struct hop_schedule *read;
-    enum hop_status status = source->text[start] == '{' ? hop_schedule_read_json(source, &read, diag)
-                                                        : hop_schedule_read_text(source, &read, diag);
+    status = *start == '{' ? hop_schedule_read_json(source, &read, diag) : hop_schedule_read_text(source, &read, diag);
     if (status != HOP_OK)
         return status;
     status = hop_schedule_finish(read, diag);

@@ -146,7 +146,7 @@ static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *d
             continue;
         if (engine_of[way->from] == HOP_NONE) {
             engine_of[way->from] = s->engine_count;
-            s->engines[s->engine_count++] = (struct hop_engine){.node = way->from, .limit = limit};
+            s->engines[s->engine_count++] = (struct hop_engine){.limit = limit};
         }
         s->tasks[i].engine = engine_of[way->from];
         s->tasks[i].position = s->engines[engine_of[way->from]].count++;
@@ -217,7 +217,7 @@ static uint32_t waits_for(const struct hop_simulation *s, uint32_t op, uint32_t 
     if (i < what->after_start_count)
         return what->after_start[i];
     *queued = true;
-    if (i > what->after_start_count || task->engine == HOP_NONE || task->position == 0 || i != what->after_start_count)
+    if (task->engine == HOP_NONE || task->position == 0 || i != what->after_start_count)
         return HOP_NONE;
     return s->queue[s->engines[task->engine].first + task->position - 1];
 }
@@ -350,12 +350,13 @@ static bool allocate_run(struct hop_simulation *s)
     s->timers = malloc(2 * count * sizeof *s->timers);
     s->heap = malloc(count * sizeof *s->heap);
     s->ready = malloc(count * sizeof *s->ready);
+    s->touched = malloc(((size_t)s->engine_count + 1) * sizeof *s->touched);
     s->lanes = calloc(classes, sizeof *s->lanes);
     s->flows = malloc(classes * sizeof *s->flows);
     s->active = malloc(classes * sizeof *s->active);
     s->closing = malloc(classes * sizeof *s->closing);
     s->times = s->timeline->times;
-    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->lanes || !s->flows || !s->active || !s->closing)
+    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->touched || !s->lanes || !s->flows || !s->active || !s->closing)
         return false;
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
         if (s->timeline->class_of[i] != HOP_NONE)

@@ -225,16 +225,11 @@ static void serve_engine(struct hop_simulation *s, uint32_t engine)
     }
 }
 
-/* Something changed at an engine. A ready queue is served only when everyone who becomes ready at this instant stands in it. */
-static void call_engine(struct hop_simulation *s, uint32_t engine)
+static void touch(struct hop_simulation *s, uint32_t engine)
 {
-    struct hop_engine *e = &s->engines[engine];
-    if (!s->queue_ready) {
-        serve_engine(s, engine);
-    } else if (!e->called) {
-        e->called = true;
-        e->next_called = s->called;
-        s->called = engine;
+    if (!s->engines[engine].touched) {
+        s->engines[engine].touched = true;
+        s->touched[s->touched_count++] = engine;
     }
 }
 
@@ -249,36 +244,40 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
     }
     if (s->queue_ready)
         push_ready(s, task->engine, op);
-    call_engine(s, task->engine);
+    touch(s, task->engine);
 }
 
-/* Tells everyone who waited for what has ended, and starts what can start; what ends or starts thereby is told in turn. */
+static void tell_users(struct hop_simulation *s, uint32_t op)
+{
+    const struct hop_task *task = &s->tasks[op];
+    for (uint32_t u = task->first_user; u < task[1].first_user; u++)
+        unblock(s, s->users[u]);
+    if (task->engine != HOP_NONE) {
+        s->engines[task->engine].busy--;
+        s->engines[task->engine].freed_by = op;
+        touch(s, task->engine);
+    }
+}
+
+/* Tells everyone who waited for what has ended, and starts what can start; what ends or starts thereby is told in turn. Engines choose
+ * when all ends of this instant are known. */
 static void settle(struct hop_simulation *s)
 {
-    uint32_t met = 0, done = 0;
-    while (met < s->met_count || done < s->done_count || s->called != HOP_NONE) {
-        while (met < s->met_count)
-            make_ready(s, s->met[met++]);
-        if (done == s->done_count) {
-            if (s->called != HOP_NONE) {
-                uint32_t engine = s->called;
-                s->called = s->engines[engine].next_called;
-                s->engines[engine].called = false;
-                serve_engine(s, engine);
-            }
-            continue;
+    do {
+        uint32_t met = 0, done = 0;
+        while (met < s->met_count || done < s->done_count) {
+            while (done < s->done_count)
+                tell_users(s, s->done[done++]);
+            if (met < s->met_count)
+                make_ready(s, s->met[met++]);
         }
-        uint32_t op = s->done[done++];
-        const struct hop_task *task = &s->tasks[op];
-        for (uint32_t u = task->first_user; u < task[1].first_user; u++)
-            unblock(s, s->users[u]);
-        if (task->engine != HOP_NONE) {
-            s->engines[task->engine].busy--;
-            s->engines[task->engine].freed_by = op;
-            call_engine(s, task->engine);
+        s->met_count = s->done_count = 0;
+        for (uint32_t e = 0; e < s->touched_count; e++) {
+            s->engines[s->touched[e]].touched = false;
+            serve_engine(s, s->touched[e]);
         }
-    }
-    s->met_count = s->done_count = 0;
+        s->touched_count = 0;
+    } while (s->met_count || s->done_count);
 }
 
 static void fire_timers(struct hop_simulation *s)
@@ -308,9 +307,8 @@ static void close_record(struct hop_simulation *s, struct hop_lane *lane)
 static bool record(struct hop_simulation *s, const struct hop_share *shares)
 {
     struct hop_timeline *t = s->timeline;
-    for (uint32_t i = 0; i < s->closing_count; i++) {
+    for (uint32_t i = 0; i < s->closing_count; i++)
         close_record(s, &s->lanes[s->closing[i]]);
-    }
     s->closing_count = 0;
     for (uint32_t i = 0; i < s->active_count; i++) {
         struct hop_lane *lane = &s->lanes[s->active[i]];
@@ -387,16 +385,15 @@ static bool advance(struct hop_simulation *s)
 static void reset(struct hop_simulation *s)
 {
     s->now = 0;
-    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->closing_count = 0;
+    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->closing_count = 0;
     s->changed = false;
-    s->called = HOP_NONE;
     s->timeline->events = 0;
     memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);
     for (uint32_t e = 0; e < s->engine_count; e++) {
         struct hop_engine *engine = &s->engines[e];
         engine->next = engine->busy = engine->ready_count = 0;
         engine->freed_by = HOP_NONE;
-        engine->called = false;
+        engine->touched = false;
     }
     for (uint32_t c = 0; s->under_way && c < s->timeline->class_count; c++) { /* a whole run leaves its lanes empty */
         s->lanes[c].count = 0;
@@ -491,6 +488,7 @@ void hop_simulation_destroy(struct hop_simulation *s)
     free(s->timers);
     free(s->heap);
     free(s->ready);
+    free(s->touched);
     free(s->lanes);
     free(s->flows);
     free(s->active);

@@ -22,13 +22,12 @@ struct hop_task {
 
 /* A source engine and its queue, queue[first .. first + count), and where a run stands in it. */
 struct hop_engine {
-    uint32_t node, limit;
+    uint32_t limit;             /* transfers at once */
     uint32_t first, count;
     uint32_t next, busy;        /* position of the head, transfers under way */
     uint32_t ready_count;       /* queue ready: ready[first .. first + ready_count) is a heap of operations */
     uint32_t freed_by;          /* the operation that ended here last */
-    bool called;                /* queue ready: in the list of engines to be served, next_called follows */
-    uint32_t next_called;
+    bool touched;               /* to be served when this instant's ends are known */
 };
 
 /* A route in use, during a run: served bytes of each of its transfers since it was last idle, and the transfers by what they
@@ -76,7 +75,6 @@ struct hop_simulation {
     uint32_t ended;
     uint32_t *blocked;              /* per operation */
     uint32_t *ready;                /* see hop_engine */
-    uint32_t called;                /* the first engine to be served when all that is due is told, HOP_NONE: none */
     struct hop_lane *lanes;         /* per class */
     struct hop_finish *heap;
     uint32_t *active, active_count; /* classes in use; ascending when rates are asked for */
@@ -86,6 +84,7 @@ struct hop_simulation {
     struct hop_timer *timers;
     uint32_t timer_count;
     uint32_t *met, met_count;       /* operations whose dependencies are met and that are to be made ready */
+    uint32_t *touched, touched_count; /* engines */
     uint32_t *done, done_count;     /* operations that ended and whose users are to be told */
 };
 

@@ -2,7 +2,7 @@
 /*
  * The oracle's model credit: rounds of a forward pass (every link water-fills the packet level of its classes under
  * what it may carry) and a backward pass (what it may carry follows from the slowest of its next outputs). Rates are in
- * units of the machine's largest capacity in here.
+ * units of the largest capacity in use in here.
  */
 #include "oracle/oracle.h"
 
@@ -16,7 +16,7 @@ struct state {
     const struct oracle_tree *tree;
     const struct oracle_transfer *transfers;
     struct oracle_paths paths;
-    double unit;                                /* the largest capacity */
+    double unit;                                /* the largest capacity in use */
     double open[ORACLE_LINKS];                  /* C_l: the share of its capacity that a link may carry */
     double rate[ORACLE_TRANSFERS][ORACLE_PATH]; /* leaving each link */
 };
@@ -38,15 +38,12 @@ static double packet_weight(const struct oracle_tree *tree, bool crossed)
     return crossed ? tree->crossing_packets : 1;
 }
 
-static double largest_capacity(const struct oracle_tree *tree)
+/* Of the links that any transfer takes. */
+static double largest_capacity(const struct oracle_tree *tree, const struct oracle_paths *paths)
 {
     double largest = 0;
-    for (int n = 0; n < tree->count; n++) {
-        if (tree->parent[n] >= 0)
-            largest = fmax(largest, fmax(tree->up[n], tree->down[n]));
-    }
-    for (int s = 0; s < tree->sockets; s++)
-        largest = fmax(largest, fmax(tree->socket_capacity[s][0], tree->socket_capacity[s][1]));
+    for (int i = 0; i < paths->links; i++)
+        largest = fmax(largest, oracle_capacity(tree, paths->order[i]));
     return largest;
 }
 
@@ -177,10 +174,11 @@ static double backward(struct state *s, double step)
 
 int oracle_credit(const struct oracle_tree *tree, const struct oracle_transfer *transfers, int count, double *rates)
 {
-    struct state s = {.tree = tree, .transfers = transfers, .unit = largest_capacity(tree)};
+    struct state s = {.tree = tree, .transfers = transfers};
     double last[ORACLE_TRANSFERS], unrest = INFINITY;
     int round = 0;
     oracle_paths_of(tree, transfers, count, &s.paths);
+    s.unit = largest_capacity(tree, &s.paths);
     for (int l = 0; l < ORACLE_LINKS; l++)
         s.open[l] = 1;
     for (int f = 0; f < count; f++)

@@ -288,6 +288,16 @@ static void step_b(const struct oracle_tree *tree, struct oracle_pcie *r, int li
     scale_all(r, link, is_above_capacity(sum, capacity) ? capacity / sum : 1);
 }
 
+/* The link that the first transfer on `link` comes from; down links always have one. */
+static int link_before(const struct oracle_paths *paths, int link)
+{
+    for (int f = 0; f < paths->count; f++) {
+        if (paths->position[f][link] > 0)
+            return paths->link[f][paths->position[f][link] - 1];
+    }
+    return link;
+}
+
 static void step_c(const struct oracle_tree *tree, const struct oracle_transfer *transfers, struct oracle_pcie *r,
                    int link)
 {
@@ -305,7 +315,9 @@ static void step_c(const struct oracle_tree *tree, const struct oracle_transfer 
                 r->leaving[f][i] = r->arriving[f][i] * out[group_of[f]] / sums[group_of[f]];
         }
     } else {
-        scale_all(r, link, is_above_capacity(sum, capacity) ? capacity / sum : 1); /* a narrower link */
+        /* One group: a link narrower than the one before scales it; an equal one passes on what step C let through before. */
+        bool narrower = groups == 1 && capacity < oracle_capacity(tree, link_before(&r->paths, link));
+        scale_all(r, link, narrower && is_above_capacity(sum, capacity) ? capacity / sum : 1);
     }
 }
 
