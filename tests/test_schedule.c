@@ -231,17 +231,21 @@ static void syntax_errors_are_named_by_line_and_column(void **state)
     assert_string_equal(diag.place, "x.hop:1:15");
 }
 
-static void texts_without_operations_are_refused(void **state)
+static void queue_lines_and_empty_texts_are_read(void **state)
 {
     (void)state;
-    static const char *const empty[] = {"", "\n;;; # only; comments ' -> \"\n \t\r\n", "queue ready\n"};
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
-        struct hop_schedule *s = NULL;
-        struct hop_diag diag = {0};
-        enum hop_status status = hop_schedule_parse("x.hop", empty[i], strlen(empty[i]), &s, &diag);
-        assert_true(status != HOP_OK && diag.status == status && !s);
-        assert_non_null(strstr(diag.what, "no operation"));
-    }
+    struct hop_schedule *s = parse("queue ready\n");
+    assert_true(hop_schedule_queue_ready(s) && hop_schedule_count(s) == 0);
+    hop_schedule_destroy(s);
+    s = parse("queue strict # the default");
+    assert_false(hop_schedule_queue_ready(s));
+    hop_schedule_destroy(s);
+    s = parse("");
+    assert_int_equal(hop_schedule_count(s), 0);
+    hop_schedule_destroy(s);
+    s = parse("\n;;; # only; comments ' -> \"\n \t\r\n");
+    assert_int_equal(hop_schedule_count(s), 0);
+    hop_schedule_destroy(s);
 }
 
 static void operations_that_make_no_sense_are_refused(void **state)
@@ -758,7 +762,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_construct_is_read),
         cmocka_unit_test(queue_lines_are_read),
-        cmocka_unit_test(texts_without_operations_are_refused),
+        cmocka_unit_test(queue_lines_and_empty_texts_are_read),
         cmocka_unit_test(names_may_hold_what_the_syntax_does_not_need),
         cmocka_unit_test(syntax_errors_are_named_by_line_and_column),
         cmocka_unit_test(operations_that_make_no_sense_are_refused),

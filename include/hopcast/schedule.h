@@ -91,7 +91,8 @@ struct hop_schedule;
 
 /* ---- reading and writing ---- */
 
-/* Reads .hop text or schedule JSON (detected) from a file, "-" being standard input. */
+/* Reads .hop text or schedule JSON (detected) from a file, "-" being standard input. A text without operations is an empty
+ * schedule. */
 HOP_API enum hop_status hop_schedule_load(const char *path, struct hop_schedule **schedule, struct hop_diag *diag);
 /* The same from memory; name stands for the file in diagnostics. In .hop text ';' ends a line too. */
 HOP_API enum hop_status hop_schedule_parse(const char *name, const char *text, size_t size, struct hop_schedule **schedule,

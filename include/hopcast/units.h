@@ -2,8 +2,9 @@
 /*
  * Quantities as people write them: "300MiB", "1.5ms", "11.6GiB/s", "200Gbit/s".
  *
- * Bytes are uint64_t, seconds and bytes per second double. kB, MB, GB, TB are powers of ten, KiB, MiB,
- * GiB, TiB powers of two; a number without a unit is bytes, seconds or bytes per second.
+ * Bytes are uint64_t, seconds and bytes per second double. kB, MB ... EB are powers of ten, KiB, MiB ...
+ * EiB powers of two; a number without a unit is bytes, seconds or bytes per second. Sizes are whole bytes. The decimal point is a
+ * point in every locale.
  */
 #ifndef HOPCAST_UNITS_H
 #define HOPCAST_UNITS_H

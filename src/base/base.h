@@ -79,6 +79,9 @@ unsigned hop_text_distance(const char *a, const char *b, unsigned limit);
 uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void *context, uint32_t index),
                           const void *context, uint32_t count);
 
+/* strtod with a decimal point, whatever the locale of the program around us. */
+double hop_text_number(const char *text, char **end);
+
 /* The bytes of the UTF-8 character at text, 0: none is well formed there. */
 unsigned hop_text_utf8(const char *text);
 

@@ -2,6 +2,7 @@
 /* Texts that grow. */
 #include "base/base.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -40,6 +41,7 @@ void hop_buffer_puts(struct hop_buffer *buffer, const char *text)
 
 void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...)
 {
+    locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* decimal points, whatever the program's locale */
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
@@ -50,6 +52,7 @@ void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...)
     }
     va_end(again);
     va_end(arguments);
+    (void)uselocale(before);
 }
 
 void hop_buffer_json_string(struct hop_buffer *buffer, const char *text)
@@ -81,11 +84,13 @@ void hop_buffer_json_number(struct hop_buffer *buffer, double value)
         return;
     }
     char text[32];
+    locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     for (int digits = 15; digits <= 17; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+        if (hop_text_number(text, NULL) == value)
             break;
     }
+    (void)uselocale(before);
     hop_buffer_puts(buffer, text);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names: a table of them (open addressing, linear probing), the nearest to a misspelt one, what is a character. */
+/* Names: a table of them (open addressing, linear probing), the nearest to a misspelt one, characters and numbers. */
 #include "base/base.h"
 
 #include <ctype.h>
+#include <locale.h>
 
 static uint32_t hash(const char *key)
 {
@@ -131,4 +132,9 @@ unsigned hop_text_utf8(const char *text)
         (c[0] == 0xf4 && c[1] > 0x8f))
         return 0;
     return length;
+}
+
+double hop_text_number(const char *text, char **end)
+{
+    return strtod_l(text, end, newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* glibc keeps one "C" locale: nothing to free */
 }

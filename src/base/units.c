@@ -2,6 +2,7 @@
 /* Quantities with units, read and written. */
 #include "base/base.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -48,7 +49,7 @@ static enum hop_status parse(const char *text, size_t length, const struct unit 
         goto expected;
     }
     char *end;
-    double value = strtod(copy, &end);
+    double value = hop_text_number(copy, &end);
     if (end != copy + digits + exponent || !isfinite(value) || strlen(copy) != length) {
         hop_fail(diag, HOP_ERR_SYNTAX, "'%s' is no %s", copy, kind);
         goto expected;
@@ -174,8 +175,10 @@ char *hop_format_seconds(double seconds, char *buffer, size_t size)
     unsigned scale = 0;
     while (scale < 3 && seconds > 0 && seconds * scales[scale].factor < 1)
         scale++;
+    locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (!format_in(seconds, &scales[scale], false, buffer, size) && !format_in(seconds, &scales[0], false, buffer, size))
         (void)format_in(seconds, &scales[0], true, buffer, size); /* plain seconds always read back */
+    (void)uselocale(before);
     return buffer;
 }
 

@@ -291,7 +291,7 @@ static enum hop_status set_node(struct hop_node *node, const char *field, const 
         node->engines = (int)engines;
         return HOP_OK;
     }
-    double tau = strtod(value, &end);
+    double tau = hop_text_number(value, &end);
     if (!*value || *end || !(tau >= 0 && tau < 1)) {
         hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'", value);
         hop_diag_expect(diag, "0 <= tau < 1");
@@ -361,7 +361,7 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
             if (status != HOP_OK)
                 return status;
         } else if (parameter) {
-            number = strtod(value, &end);
+            number = hop_text_number(value, &end);
             if (!*value || *end || !isfinite(number)) {
                 hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'", name, value);
                 hop_diag_expect(diag, "a number");
