@@ -10,7 +10,7 @@ TESTS = $(shell pkg-config --exists cmocka && echo ON || echo OFF)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HOPCAST = build/release/hopcast
 
-.PHONY: all demo test asan bench fuzz install clean setup
+.PHONY: all demo test bench fuzz install clean setup
 
 all:
 	cmake --preset release -DHOPCAST_BUILD_TESTS=$(TESTS) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -25,23 +25,25 @@ demo:
 	$(MAKE) --no-print-directory all
 	scripts/demo.sh $(HOPCAST) build/demo
 
+# Everything twice: as it is installed, and under AddressSanitizer and UBSan.
 test:
+	scripts/setup.sh test
 	cmake --preset release -DHOPCAST_BUILD_TESTS=ON
 	cmake --build --preset release
-	ctest --preset release
-
-asan:
 	cmake --preset asan
 	cmake --build --preset asan
 	ctest --preset asan
+	ctest --preset release
 
 bench:
+	scripts/setup.sh bench
 	cmake --preset bench
 	cmake --build --preset bench
 	cmake --build --preset bench --target run-bench
 
 # New inputs stay in build/fuzz/corpus, crashes in build/fuzz/crashes; a crash fails the target after all have run.
 fuzz:
+	scripts/setup.sh fuzz
 	cmake --preset fuzz
 	cmake --build --preset fuzz
 	@mkdir -p build/fuzz/crashes; failed=; for name in $(FUZZERS); do \

@@ -4,6 +4,7 @@
 #include "hopcast/report.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 struct writer {
     struct hop_buffer *out;
@@ -209,6 +210,34 @@ static void put_links(struct writer *w)
     hop_buffer_puts(w->out, "]");
 }
 
+/* The topology's remarks, and which link the model loads most if that is above its capacity. */
+static void put_notes(struct writer *w)
+{
+    const struct hop_topology *topology = hop_timeline_topology(w->timeline);
+    double peak = 1 + 1e-6;
+    uint32_t worst = HOP_NONE;
+    w->first = true;
+    hop_buffer_puts(w->out, ",\n\"notes\":[");
+    for (size_t i = 0; hop_topology_note(topology, i); i++) {
+        separate(w);
+        hop_buffer_json_string(w->out, hop_topology_note(topology, i));
+    }
+    for (uint32_t l = 0; l < 2 * hop_topology_link_count(topology); l++) {
+        if (hop_timeline_link_use(w->timeline, l).peak > peak) {
+            peak = hop_timeline_link_use(w->timeline, l).peak;
+            worst = l;
+        }
+    }
+    if (worst != HOP_NONE) {
+        char name[160], text[256];
+        (void)snprintf(text, sizeof text, "the model loads %s up to %.2f times its capacity",
+                       hop_topology_link_name(topology, worst, name, sizeof name), peak);
+        separate(w);
+        hop_buffer_json_string(w->out, text);
+    }
+    hop_buffer_puts(w->out, "]}\n");
+}
+
 char *hop_timeline_to_json(struct hop_timeline *timeline)
 {
     struct hop_buffer out = {0};
@@ -227,11 +256,6 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     put_transfers(&w);
     put_intervals(&w);
     put_links(&w);
-    hop_buffer_puts(&out, ",\n\"notes\":[");
-    for (size_t i = 0; hop_topology_note(topology, i); i++) {
-        hop_buffer_puts(&out, i ? "," : "");
-        hop_buffer_json_string(&out, hop_topology_note(topology, i));
-    }
-    hop_buffer_puts(&out, "]}\n");
+    put_notes(&w);
     return hop_buffer_take(&out);
 }

@@ -56,7 +56,7 @@ static bool before(const struct hop_finish *a, const struct hop_finish *b)
     return a->key != b->key ? a->key < b->key : a->op < b->op;
 }
 
-static inline void push_finish(struct hop_finish *heap, uint32_t count, struct hop_finish finish)
+static void push_finish(struct hop_finish *heap, uint32_t count, struct hop_finish finish)
 {
     uint32_t i = count;
     for (; i > 0 && before(&finish, &heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -64,11 +64,9 @@ static inline void push_finish(struct hop_finish *heap, uint32_t count, struct h
     heap[i] = finish;
 }
 
-static inline void pop_finish(struct hop_finish *heap, uint32_t count)
+static struct hop_finish pop_finish(struct hop_finish *heap, uint32_t count)
 {
-    if (count == 1)
-        return;
-    struct hop_finish last = heap[count - 1];
+    struct hop_finish top = heap[0], last = heap[count - 1];
     uint32_t i = 0, left = count - 1;
     for (uint32_t child = 1; child < left; child = 2 * i + 1) {
         if (child + 1 < left && before(&heap[child + 1], &heap[child]))
@@ -79,27 +77,49 @@ static inline void pop_finish(struct hop_finish *heap, uint32_t count)
         i = child;
     }
     heap[i] = last;
+    return top;
 }
 
-static void enter_lane(struct hop_simulation *s, uint32_t op)
+/* A transfer joins others in a lane. */
+static void queue_in_lane(struct hop_simulation *s, struct hop_lane *lane, struct hop_finish finish)
 {
-    uint32_t class = s->tasks[op].class_index;
-    struct hop_lane *lane = &s->lanes[class];
+    struct hop_finish first = {lane->key, lane->op};
+    if (before(&finish, &first)) {
+        lane->key = finish.key;
+        lane->op = finish.op;
+        finish = first;
+    }
+    push_finish(&s->heap[lane->heap], lane->count - 1, finish);
+}
+
+static inline void enter_lane(struct hop_simulation *s, uint32_t op)
+{
+    const struct hop_task *task = &s->tasks[op];
+    struct hop_lane *lane = &s->lanes[task->class_index];
     if (!lane->listed) {
         lane->listed = true;
-        s->active[s->active_count++] = class;
+        s->active[s->active_count++] = task->class_index;
     }
-    if (lane->count == 0)
+    if (lane->count == 0) {
         lane->served = 0;
-    push_finish(&s->heap[lane->heap], lane->count++, (struct hop_finish){lane->served + s->tasks[op].bytes, op});
+        lane->key = task->bytes;
+        lane->op = op;
+    } else {
+        queue_in_lane(s, lane, (struct hop_finish){lane->served + task->bytes, op});
+    }
+    lane->count++;
     s->changed = true;
 }
 
 /* The first transfer of a lane leaves; returns it. */
-static uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lane)
+static inline uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lane)
 {
-    uint32_t op = s->heap[lane->heap].op;
-    pop_finish(s->heap + lane->heap, lane->count--);
+    uint32_t op = lane->op;
+    if (--lane->count > 0) {
+        struct hop_finish next = pop_finish(&s->heap[lane->heap], lane->count);
+        lane->key = next.key;
+        lane->op = next.op;
+    }
     s->changed = true;
     return op;
 }
@@ -125,15 +145,19 @@ static void list_flows(struct hop_simulation *s)
             continue;
         }
         uint32_t at = kept++;
-        for (; count <= FEW && at > 0 && active[at - 1] > class; at--)
+        for (; count <= FEW && at > 0 && active[at - 1] > class; at--) {
             active[at] = active[at - 1];
+            s->flows[at] = s->flows[at - 1];
+        }
         active[at] = class;
+        s->flows[at] = (struct hop_flow){lane->route, lane->count};
     }
-    if (count > FEW)
-        qsort(active, kept, sizeof *active, ascending);
+    s->active_count = kept;
+    if (count <= FEW)
+        return;
+    qsort(active, kept, sizeof *active, ascending);
     for (uint32_t i = 0; i < kept; i++)
         s->flows[i] = (struct hop_flow){s->lanes[active[i]].route, s->lanes[active[i]].count};
-    s->active_count = kept;
 }
 
 /* ---- starting and ending operations ---- */
@@ -144,14 +168,14 @@ static void unblock(struct hop_simulation *s, uint32_t op)
         s->met[s->met_count++] = op;
 }
 
-static void finish_op(struct hop_simulation *s, uint32_t op)
+static inline void finish_op(struct hop_simulation *s, uint32_t op)
 {
     s->times[op].span.end_s = s->now;
     s->ended++;
     s->done[s->done_count++] = op;
 }
 
-static void begin_flow(struct hop_simulation *s, uint32_t op)
+static inline void begin_flow(struct hop_simulation *s, uint32_t op)
 {
     s->times[op].flow_s = s->now;
     if (s->tasks[op].bytes > 0)
@@ -160,7 +184,7 @@ static void begin_flow(struct hop_simulation *s, uint32_t op)
         finish_op(s, op);
 }
 
-static void start_op(struct hop_simulation *s, uint32_t op)
+static inline void start_op(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
     s->times[op].span.start_s = s->now;
@@ -225,7 +249,7 @@ static void serve_engine(struct hop_simulation *s, uint32_t engine)
     }
 }
 
-static void touch(struct hop_simulation *s, uint32_t engine)
+static inline void touch(struct hop_simulation *s, uint32_t engine)
 {
     if (!s->engines[engine].touched) {
         s->engines[engine].touched = true;
@@ -247,7 +271,7 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
     touch(s, task->engine);
 }
 
-static void tell_users(struct hop_simulation *s, uint32_t op)
+static inline void tell_users(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
     for (uint32_t u = task->first_user; u < task[1].first_user; u++)
@@ -313,7 +337,7 @@ static bool record(struct hop_simulation *s, const struct hop_share *shares)
     for (uint32_t i = 0; i < s->active_count; i++) {
         struct hop_lane *lane = &s->lanes[s->active[i]];
         const struct hop_share *share = &shares[i];
-        uint32_t blocker = share->blocker == HOP_NONE ? HOP_NONE : s->heap[s->lanes[s->active[share->blocker]].heap].op;
+        uint32_t blocker = share->blocker == HOP_NONE ? HOP_NONE : s->lanes[s->active[share->blocker]].op;
         if (lane->open != HOP_NONE) {
             const struct hop_record *open = &t->log[lane->open];
             if (open->rate_Bps == share->rate_Bps && open->rule == share->rule && open->link == share->link &&
@@ -354,7 +378,7 @@ static bool advance(struct hop_simulation *s)
     uint32_t first = HOP_NONE;
     for (uint32_t i = 0; i < s->active_count; i++) {
         const struct hop_lane *lane = &s->lanes[s->active[i]];
-        double left = (s->heap[lane->heap].key - lane->served) / lane->rate;
+        double left = (lane->key - lane->served) / lane->rate;
         if (left < step) {
             step = left;
             first = i;
@@ -371,13 +395,9 @@ static bool advance(struct hop_simulation *s)
     }
     for (uint32_t i = 0; i < s->active_count; i++) {
         struct hop_lane *lane = &s->lanes[s->active[i]];
-        lane->served = i == first ? s->heap[lane->heap].key : lane->served + lane->rate * step;
-        while (lane->count) {
-            const struct hop_finish *top = &s->heap[lane->heap];
-            if (top->key - lane->served > TOGETHER * s->tasks[top->op].bytes)
-                break;
+        lane->served = i == first ? lane->key : lane->served + lane->rate * step;
+        while (lane->count && lane->key - lane->served <= TOGETHER * s->tasks[lane->op].bytes)
             finish_op(s, leave_lane(s, lane));
-        }
     }
     return true;
 }

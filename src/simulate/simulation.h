@@ -30,11 +30,14 @@ struct hop_engine {
     bool touched;               /* to be served when this instant's ends are known */
 };
 
-/* A route in use, during a run: served bytes of each of its transfers since it was last idle, and the transfers by what they
- * will have been served when they end (a heap). */
+/* A route in use, during a run: served bytes of each of its transfers since it was last idle, and its transfers by what they will
+ * have been served when they end: the first one here, the others in a heap. */
 struct hop_lane {
     double served, rate;
-    uint32_t heap, count;       /* heap[heap .. heap + count) */
+    double key;                 /* of the first: what it will have been served when it ends */
+    uint32_t op;                /* the first */
+    uint32_t count;             /* transfers; heap[heap .. heap + count - 1) holds all but the first */
+    uint32_t heap;
     uint32_t route;             /* of the network's router */
     uint32_t open;              /* record in the log, HOP_NONE: none */
     bool listed;                /* in the active list, perhaps idle by now */
