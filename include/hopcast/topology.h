@@ -213,7 +213,11 @@ struct hop_route {
     const uint32_t *links;   /* directed links in the order of travel */
     double latency_s;        /* sum over the links */
     double capacity_Bps;     /* the lowest of the links' capacities */
+    double ceiling_Bps;      /* the most that one transfer gets, whatever the links carry; INFINITY: no ceiling is known */
 };
+
+/* Ceilings are parameters by the level that a route over PCIe reaches: ceiling_switch (several switches), ceiling_root (crosses a root
+ * complex), ceiling_socket (takes a socket link). */
 
 /* Remembers routes between calls, as indices from 0 in the order in which they were first asked for. One thread at a time. */
 struct hop_router;

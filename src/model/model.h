@@ -41,7 +41,7 @@ struct hop_leg {
     uint32_t crossed;       /* position of the first link after crossing a root complex, link_count: never */
     double tau;             /* loss of that crossing, 0 without one */
     uint32_t count;         /* transfers */
-    double cap_Bps;         /* what other domains leave to each, INFINITY: everything */
+    double cap_Bps;         /* the route's ceiling, or what other domains leave to each; INFINITY: no cap */
 };
 
 struct hop_model {

@@ -247,7 +247,7 @@ static bool cut_route(struct hop_network *network, uint32_t index)
         if (!hop_grow(&network->cuts, &network->cut_capacity, network->cut_count + 1, sizeof *network->cuts))
             return false;
         struct cut *cut = &network->cuts[network->cut_count++];
-        *cut = (struct cut){domain, {.links = local + first, .link_count = i - first, .cap_Bps = INFINITY}};
+        *cut = (struct cut){domain, {.links = local + first, .link_count = i - first, .cap_Bps = route->ceiling_Bps}};
         hop_leg_crossing(links, &cut->leg);
         network->routes[index].count++;
     }
@@ -362,7 +362,8 @@ static bool evaluate(struct hop_network *network, const struct hop_flow *flows, 
     for (uint32_t f = 0; f < count; f++) {
         const struct route_cuts *route = &network->routes[flows[f].route];
         for (uint32_t c = route->first; c < route->first + route->count; c++)
-            network->parts[p++] = (struct part){.flow = f, .cut = c, .count = flows[f].count, .cap_Bps = INFINITY};
+            network->parts[p++] = (struct part){
+                .flow = f, .cut = c, .count = flows[f].count, .cap_Bps = network->cuts[c].leg.cap_Bps};
     }
     bool fell = true;
     for (unsigned round = 0; fell && round < ROUND_LIMIT; round++) {
@@ -469,6 +470,11 @@ enum hop_status hop_network_rates(struct hop_network *network, const struct hop_
     if (!hop_grow(&network->shares, &network->share_capacity, count, sizeof *network->shares) ||
         !evaluate(network, flows, count, network->shares))
         return hop_fail_memory(diag);
+    for (uint32_t f = 0; f < count; f++) { /* models know a cap, not where it comes from */
+        double ceiling = hop_router_route(network->router, flows[f].route)->ceiling_Bps;
+        if (network->shares[f].rule == HOP_RULE_OTHER_DOMAIN && network->shares[f].rate_Bps >= ceiling * (1 - HOP_RATE_TOLERANCE))
+            network->shares[f].rule = HOP_RULE_CEILING;
+    }
     struct remembered *slot = network->remember_limit ? remember(network, hash, flows, count) : NULL;
     if (slot)
         memcpy(slot->shares, network->shares, count * sizeof *network->shares);

@@ -124,9 +124,14 @@ static void build_cs_storm(struct builder *b)
     note(b, "the socket link's capacity is an assumption: --set root0--root1.capacity=... changes it");
 }
 
-/* Helios: two sockets, a switch below each root complex for each two boards. Bandwidth level 0 (within a board) is the
- * unit: 2.47 times level 1, 4.22 times level 2, 4.47 times level 3; levels are ceilings of lone
- * transfers, see MODELS in docs/models.md. */
+static void ceiling(struct builder *b, const char *parameter, double value, const char *origin)
+{
+    if (b->status == HOP_OK)
+        b->status = hop_topology_set_parameter(b->topology, parameter, value, origin, NAN, b->diag);
+}
+
+/* Helios: two sockets, two switches below each root complex, two K80 boards below each switch. Measured between lone pairs: bandwidth
+ * within a board over that through switches, across the root complex, across sockets is 2.47, 4.22, 4.47. */
 static void build_helios(struct builder *b)
 {
     uint32_t roots[2];
@@ -144,8 +149,11 @@ static void build_helios(struct builder *b)
         }
     }
     join(b, roots[0], roots[1], of_kind(HOP_LINK_SOCKET, "socket_broadwell"));
-    note(b, "Helios K80 node (Faraji 2018, chapter 3): 8 K80, 2 Ivy Bridge sockets; links by TLP arithmetic, the measured "
-            "ratios between its levels (2.47, 4.22, 4.47) are not imposed");
+    double board = hop_pcie_rate_Bps(3, 16, 256, 24);
+    ceiling(b, "ceiling_switch", board / 2.47, "a board's rate / 2.47 (Faraji 2018, Fig. 6.3)");
+    ceiling(b, "ceiling_root", board / 4.22, "a board's rate / 4.22 (Faraji 2018, Fig. 6.3)");
+    ceiling(b, "ceiling_socket", board / 4.47, "a board's rate / 4.47 (Faraji 2018, Fig. 6.3)");
+    note(b, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers held to the measured ratios");
 }
 
 /* DGX-1 (V100): hybrid cube mesh of NVLink, two GPUs and a NIC below each PCIe switch, two switches a socket. */

@@ -11,6 +11,9 @@
 
 static const struct hop_parameter defaults[] = {
     {"tau", 1 - 1 / 1.21, "1", "measured on a CS-Storm socket (Martinasso et al. 2016, section VII)", NAN},
+    {"ceiling_switch", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over several switches: none measured", NAN},
+    {"ceiling_root", HOP_NO_CEILING, "B/s", "most that a lone transfer gets across a root complex: none measured", NAN},
+    {"ceiling_socket", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over a socket link: none measured", NAN},
     {"crossing_packets", 2.75, "1",
      "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside 4->1 (Martinasso "
      "et al. 2016, section III.B)",

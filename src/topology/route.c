@@ -141,6 +141,24 @@ static bool grow_table(struct hop_router *router)
     return true;
 }
 
+/* By the highest level that a route over PCIe reaches: a socket link, a root complex entered and left, more than one switch. */
+static double ceiling_of(const struct hop_topology *topology, const uint32_t *links, uint32_t count)
+{
+    bool socket = false, crosses = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = &topology->links[links[i] / 2];
+        if (strcmp(hop_link_family(link->kind), "pcie") != 0)
+            return INFINITY;
+        bool ends_at_root = topology->nodes[link->ends[!(links[i] & 1)]].kind == HOP_NODE_ROOT;
+        socket = socket || link->kind == HOP_LINK_SOCKET;
+        crosses = crosses || (ends_at_root && link->kind == HOP_LINK_PCIE && i + 1 < count &&
+                              topology->links[links[i + 1] / 2].kind == HOP_LINK_PCIE);
+    }
+    const char *name = socket ? "ceiling_socket" : crosses ? "ceiling_root" : count > 2 ? "ceiling_switch" : NULL;
+    double ceiling = name ? hop_parameter_value(topology, name) : HOP_NO_CEILING;
+    return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
+}
+
 static enum hop_status make_route(struct hop_router *router, uint32_t from, uint32_t to, struct hop_diag *diag)
 {
     const struct hop_topology *topology = router->topology;
@@ -169,7 +187,8 @@ static enum hop_status make_route(struct hop_router *router, uint32_t from, uint
         latency += link->latency_s;
         at = link->ends[links[i] & 1];
     }
-    *route = (struct hop_route){from, to, length, links, latency, steps[to].bottleneck_Bps};
+    *route = (struct hop_route){from, to, length, links, latency, steps[to].bottleneck_Bps,
+                                ceiling_of(topology, links, length)};
     router->routes[router->count++] = route;
     return HOP_OK;
 }

@@ -8,6 +8,7 @@
 
 #define HOP_NODE_LIMIT (1u << 20)
 #define HOP_LINK_LIMIT (1u << 22)
+#define HOP_NO_CEILING 1e18 /* bytes/s */
 
 struct hop_topology {
     struct hop_arena arena; /* every string and every derived array */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The printed figures of the PCIe congestion paper, obtained as a user obtains them: from the command line.
+"""The printed figures of the PCIe congestion paper, and the levels of Helios, obtained as a user obtains them: from the command line.
 
     figures.py HOPCAST
 
@@ -204,6 +204,15 @@ def halos(f):
     f.check("halo 2x2x2: slowest to fastest", 2.5735, slowest / fastest, 5e-5, project)
 
 
+def helios_levels(f):
+    """Lone transfers by the level that they reach: a board, switches, the root complex, the socket link."""
+    board = f.predict("0->1", "helios")["makespan_s"]
+    levels = {"switches": ("0->2", 2.47), "root complex": ("0->4", 4.22), "socket link": ("0->8", 4.47)}
+    for level, (pair, printed) in levels.items():
+        f.check(f"helios: board over {level}, bandwidth", printed, f.predict(pair, "helios")["makespan_s"] / board, 1e-6,
+                "Faraji 2018, Fig. 6.3")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: figures.py HOPCAST")
@@ -217,6 +226,7 @@ def main():
         conflicts(f)
         credit_figures(f)
         halos(f)
+        helios_levels(f)
     print(f"{f.count} figures, {f.misses} missed")
     return 1 if f.misses else 0
 
