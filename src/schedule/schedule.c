@@ -100,7 +100,7 @@ static void intern_place(struct hop_schedule *schedule, struct hop_place *place)
 bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
 {
     static const char *const reserved[] = {"at", "via", "after", "after-start", "work", "reduce", "queue"};
-    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT && name[0] != '{'; /* a brace begins JSON */
+    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT && !strchr("{[<", name[0]); /* these begin JSON and XML */
     for (size_t i = 0, step; fine && i < length; i += step) {
         unsigned char c = (unsigned char)name[i];
         step = hop_text_utf8(name + i); /* the text goes on behind the name, so looking past its end is safe */
@@ -111,7 +111,7 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
         fine = strlen(reserved[i]) != length || memcmp(reserved[i], name, length) != 0;
     if (!fine) {
         hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' cannot name an operation", (int)(length < 80 ? length : 80), name);
-        hop_diag_expect(diag, "up to %u characters without space, ':', ';', ',', '#', '->' or a leading '{', and none of the words at, via, after, "
+        hop_diag_expect(diag, "up to %u characters without space, ':', ';', ',', '#', '->' or a leading '{', '[', '<', and none of the words at, via, after, "
                               "after-start, work, reduce, queue", HOP_OP_NAME_LIMIT);
     }
     return fine;

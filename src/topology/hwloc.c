@@ -89,6 +89,25 @@ static bool is_one_of(const char *text, const char *const *names, size_t count)
     return false;
 }
 
+/* What libhwloc writes: "0xf...f" perhaps, then words of up to 8 digits, "0x0000000f,,0x1"; a zero word in between may be empty.
+ * libhwloc asserts on others. */
+static bool is_bitmap(const char *text)
+{
+    if (strncmp(text, "0xf...f", 7) == 0)
+        text += text[7] == ',' ? 8 : 7;
+    else if (strncmp(text, "0x", 2) != 0)
+        return false;
+    while (*text) {
+        size_t digits = strncmp(text, "0x", 2) == 0 ? strspn(text + 2, "0123456789abcdefABCDEF") : 0;
+        if (*text != ',' && (digits < 1 || digits > 8))
+            return false;
+        text += digits ? 2 + digits : 0;
+        if (*text && *text++ != ',')
+            return false;
+    }
+    return true;
+}
+
 /* Objects with cores have all four sets, others have none: libhwloc reads them without asking. */
 static enum hop_status check_sets(const char *name, const xmlNode *element, bool with_cores, struct hop_diag *diag)
 {
@@ -101,7 +120,7 @@ static enum hop_status check_sets(const char *name, const xmlNode *element, bool
         if (!with_cores && set)
             return refuse(name, element, "an I/O or Misc object has a set", "no cpuset and no nodeset", diag);
         /* Each comma separates 32 bits, and the digits at hand bound the rest. */
-        if (set && (strlen(set) > SET_LIMIT || strspn(set, "0123456789abcdefxABCDEFX,.") != strlen(set)))
+        if (set && (strlen(set) > SET_LIMIT || !is_bitmap(set)))
             return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003",
                           diag);
     }
