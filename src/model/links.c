@@ -92,11 +92,28 @@ static bool key_socket_links(const struct hop_topology *topology, struct keyed *
     return ordered && sockets <= SOCKET_LIMIT;
 }
 
+static enum hop_node_kind end_kind(const struct hop_topology *topology, const struct hop_link *link, unsigned end)
+{
+    return hop_topology_node(topology, link->ends[end])->kind;
+}
+
+/* Between a root complex and the fabric of its own socket: inside, not through a port. */
+static bool is_inside(const struct hop_topology *topology, const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_SOCKET && end_kind(topology, link, 0) != end_kind(topology, link, 1);
+}
+
+/* Ports lead to PCIe devices and switches and to other sockets, not to memory and not inside. */
+static bool is_port(const struct hop_topology *topology, const struct hop_link *link)
+{
+    return link->kind != HOP_LINK_MEMORY && !is_inside(topology, link);
+}
+
 static enum hop_link_role role_of(const struct hop_topology *topology, uint32_t directed)
 {
     const struct hop_link *link = hop_topology_link(topology, directed / 2);
-    uint32_t from = link->ends[directed & 1];
-    if (hop_topology_node(topology, from)->kind == HOP_NODE_ROOT)
+    enum hop_node_kind from = end_kind(topology, link, directed & 1);
+    if ((from == HOP_NODE_ROOT || from == HOP_NODE_SOCKET) && is_port(topology, link))
         return HOP_ROLE_ROOT_OUT;
     return is_tree_link(link->kind) && (directed & 1) == 0 ? HOP_ROLE_UP : HOP_ROLE_DOWN;
 }
@@ -141,18 +158,23 @@ enum hop_status hop_links_init(struct hop_links *links, const struct hop_topolog
 
 void hop_leg_crossing(const struct hop_links *links, struct hop_leg *leg)
 {
+    const struct hop_topology *topology = links->topology;
+    bool by_port = false; /* entered the root complex in hand through a port */
+    uint32_t root = HOP_NONE;
     leg->crossed = leg->link_count;
     leg->tau = 0;
-    for (uint32_t i = 1; i < leg->link_count; i++) {
-        if (links->role[leg->links[i]] != HOP_ROLE_ROOT_OUT)
-            continue;
-        uint32_t out = links->directed[leg->links[i]], in = links->directed[leg->links[i - 1]];
-        const struct hop_link *entered = hop_topology_link(links->topology, in / 2);
-        const struct hop_link *left = hop_topology_link(links->topology, out / 2);
-        if (entered->kind == HOP_LINK_MEMORY || left->kind == HOP_LINK_MEMORY)
-            continue;
-        leg->crossed = i;
-        leg->tau = hop_topology_tau(links->topology, left->ends[out & 1]);
-        return;
+    for (uint32_t i = 0; i < leg->link_count; i++) {
+        uint32_t directed = links->directed[leg->links[i]];
+        const struct hop_link *link = hop_topology_link(topology, directed / 2);
+        uint32_t from = link->ends[directed & 1];
+        if (hop_topology_node(topology, from)->kind == HOP_NODE_ROOT)
+            root = from;
+        if (links->role[leg->links[i]] == HOP_ROLE_ROOT_OUT && by_port) {
+            leg->crossed = i;
+            leg->tau = root == HOP_NONE ? 0 : hop_topology_tau(topology, root);
+            return;
+        }
+        if (!is_inside(topology, link))
+            by_port = is_port(topology, link);
     }
 }

@@ -18,8 +18,8 @@
 /* How a directed link is treated. */
 enum hop_link_role {
     HOP_ROLE_UP,        /* towards the root */
-    HOP_ROLE_DOWN,      /* away from it, out of a switch */
-    HOP_ROLE_ROOT_OUT   /* out of a root complex: down, or over a socket link */
+    HOP_ROLE_DOWN,      /* away from it, out of a switch; also into host memory, and inside a root complex and its socket */
+    HOP_ROLE_ROOT_OUT   /* out of a root complex through one of its ports: down a PCIe link, or to another socket */
 };
 
 /* The directed links of a domain in processing order: up links deepest first, socket links along the routes that use them, down links
@@ -60,7 +60,7 @@ extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_fair;
 /* links.c */
 enum hop_status hop_links_init(struct hop_links *links, const struct hop_topology *topology, uint32_t domain,
                                struct hop_arena *arena, struct hop_diag *diag);
-/* Where a leg (local links) crosses a root complex: enters and leaves one through two of its ports, host memory's not being one. */
+/* Where a leg (local links) crosses a root complex: it enters and leaves one, its socket's fabric included, through two ports. */
 void hop_leg_crossing(const struct hop_links *links, struct hop_leg *leg);
 
 #endif

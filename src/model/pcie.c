@@ -200,7 +200,8 @@ static void cap_groups(struct state *s, double capacity, uint32_t n, uint32_t tr
     for (uint32_t g = 0; g < n; g++) {
         struct group *group = &s->groups[g];
         double share = group->crossed ? 1.0 / n - group->tau : hop_min(1, 1.0 / n + tau);
-        group->rule = group->crossed ? HOP_RULE_ROOT_CROSSING : transfers > 1 ? HOP_RULE_DOWN_SHARE : HOP_RULE_NARROW_LINK;
+        bool by_tau = group->crossed && group->tau > 0 && (n > 1 || transfers == 1);
+        group->rule = by_tau ? HOP_RULE_ROOT_CROSSING : transfers > 1 ? HOP_RULE_DOWN_SHARE : HOP_RULE_NARROW_LINK;
         if (share <= 0) {
             share = (1 - group->tau) / n;
             group->rule = HOP_RULE_ROOT_FLOOR;

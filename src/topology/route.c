@@ -141,20 +141,21 @@ static bool grow_table(struct hop_router *router)
     return true;
 }
 
-/* By the highest level that a route over PCIe reaches: a socket link, a root complex entered and left, more than one switch. */
+/* By the highest level that a route over PCIe reaches: another socket, two ports of a root complex, more than one switch. */
 static double ceiling_of(const struct hop_topology *topology, const uint32_t *links, uint32_t count)
 {
-    bool socket = false, crosses = false;
+    bool other_socket = false, memory = false;
+    uint32_t roots = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = &topology->links[links[i] / 2];
+        enum hop_node_kind from = topology->nodes[link->ends[links[i] & 1]].kind, to = topology->nodes[link->ends[!(links[i] & 1)]].kind;
         if (strcmp(hop_link_family(link->kind), "pcie") != 0)
             return INFINITY;
-        bool ends_at_root = topology->nodes[link->ends[!(links[i] & 1)]].kind == HOP_NODE_ROOT;
-        socket = socket || link->kind == HOP_LINK_SOCKET;
-        crosses = crosses || (ends_at_root && link->kind == HOP_LINK_PCIE && i + 1 < count &&
-                              topology->links[links[i + 1] / 2].kind == HOP_LINK_PCIE);
+        other_socket = other_socket || (link->kind == HOP_LINK_SOCKET && from == to);
+        memory = memory || link->kind == HOP_LINK_MEMORY;
+        roots += to == HOP_NODE_ROOT;
     }
-    const char *name = socket ? "ceiling_socket" : crosses ? "ceiling_root" : count > 2 ? "ceiling_switch" : NULL;
+    const char *name = other_socket ? "ceiling_socket" : roots && !memory ? "ceiling_root" : !roots && count > 2 ? "ceiling_switch" : NULL;
     double ceiling = name ? hop_parameter_value(topology, name) : HOP_NO_CEILING;
     return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
 }

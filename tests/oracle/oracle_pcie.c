@@ -306,7 +306,7 @@ static void step_c(const struct oracle_tree *tree, const struct oracle_transfer 
     bool crossed[ORACLE_TRANSFERS];
     int groups = find_groups(r, transfers, link, group_of, sums, crossed);
     double sum = arriving_sum(r, link), capacity = oracle_capacity(tree, link);
-    bool at_root = tree->kind[oracle_tail(tree, link)] == ORACLE_ROOT;
+    bool at_root = tree->kind[oracle_tail(tree, link)] == ORACLE_ROOT && !is_memory_link(tree, link);
     if (at_root || (groups >= 2 && is_above_capacity(sum, capacity))) {
         oracle_rule_c(sums, crossed, groups, capacity, tree->tau, out);
         for (int f = 0; f < r->paths.count; f++) {
