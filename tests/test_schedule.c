@@ -220,7 +220,7 @@ static void syntax_errors_are_named_by_line_and_column(void **state)
             refused(HOP_ERR_SYNTAX, rows[i].place, rows[i].words, rows[i].text);
     }
     refused(HOP_ERR_LIMIT, "1:14", "2^60", "gpu0 -> gpu1 2e6TiB");
-    refused(HOP_ERR_LIMIT, "1:19", "1e18", "gpu0 -> gpu1 5 at 2e18");
+    refused(HOP_ERR_LIMIT, "1:19", "1e18", "gpu0 -> gpu1 5 at 2e18s");
     char text[400] = "";
     memset(text, 'n', 128);
     (void)snprintf(text + 128, sizeof text - 128, ": gpu0 -> gpu1 1");

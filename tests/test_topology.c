@@ -468,7 +468,7 @@ static void assignments_change_what_they_name_and_nothing_else(void **state)
     assert_true(link->capacity_Bps[0] == 12 * GB && link->capacity_Bps[1] == 12 * GB);
     CHECK(hop_topology_set(t, "gpu0->board0.capacity=80Gbit/s", D));
     assert_true(link->capacity_Bps[0] == 10 * GB && link->capacity_Bps[1] == 12 * GB);
-    CHECK(hop_topology_set(t, "board0->gpu0.capacity=9000000000", D));
+    CHECK(hop_topology_set(t, "board0->gpu0.capacity=9000000000B/s", D));
     assert_true(link->capacity_Bps[0] == 10 * GB && link->capacity_Bps[1] == 9 * GB);
     CHECK(hop_topology_set(t, "board0--gpu0.capacity=8GB/s", D)); /* either order */
     assert_true(link->capacity_Bps[0] == 8 * GB && link->capacity_Bps[1] == 8 * GB && other->capacity_Bps[0] == before);

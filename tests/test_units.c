@@ -98,17 +98,17 @@ static void every_unit_of_size_is_read(void **state)
 static void every_unit_of_time_is_read_to_the_nearest_double(void **state)
 {
     (void)state;
-    assert_true(seconds_of("3") == 3 && seconds_of("3s") == 3 && seconds_of("3ms") == 3e-3 &&
+    assert_true(seconds_of("0") == 0 && seconds_of("3s") == 3 && seconds_of("3ms") == 3e-3 &&
                 seconds_of("3us") == 3e-6);
     assert_true(seconds_of("3ns") == 3e-9 && seconds_of("2min") == 120 && seconds_of("1.5ms") == 0.0015);
-    assert_true(seconds_of("0ns") == 0 && seconds_of("1e-9") == 1e-9 && seconds_of("2.5e3us") == 2.5e-3);
-    assert_true(seconds_of("1e18") == 1e18 && seconds_of("25 us") == 25e-6);
+    assert_true(seconds_of("0ns") == 0 && seconds_of("1e-9s") == 1e-9 && seconds_of("2.5e3us") == 2.5e-3);
+    assert_true(seconds_of("1e18s") == 1e18 && seconds_of("25 us") == 25e-6);
 }
 
 static void every_unit_of_rate_is_read(void **state)
 {
     (void)state;
-    assert_true(rate_of("5") == 5 && rate_of("5B/s") == 5 && rate_of("5kB/s") == 5e3 && rate_of("5MB/s") == 5e6);
+    assert_true(rate_of("0") == 0 && rate_of("5B/s") == 5 && rate_of("5kB/s") == 5e3 && rate_of("5MB/s") == 5e6);
     assert_true(rate_of("5GB/s") == 5e9 && rate_of("5TB/s") == 5e12 && rate_of("5KiB/s") == 5 * 0x1p10);
     assert_true(rate_of("5MiB/s") == 5 * 0x1p20 && rate_of("11.6GiB/s") == 11.6 * 0x1p30 &&
                 rate_of("5TiB/s") == 5 * 0x1p40);
@@ -203,6 +203,20 @@ static void texts_that_are_no_quantity_are_refused(void **state)
     refused(endless, sizeof endless);
 }
 
+static void times_and_rates_need_a_unit(void **state)
+{
+    (void)state;
+    static const char *const bare[] = {"3", "64", "1.5", "1e9"};
+    for (size_t i = 0; i < sizeof bare / sizeof *bare; i++) {
+        double value = 77;
+        struct hop_diag diag = {0};
+        assert_int_equal(hop_parse_seconds(bare[i], strlen(bare[i]), &value, &diag), HOP_ERR_SYNTAX);
+        assert_non_null(strstr(diag.what, "no unit"));
+        assert_int_equal(hop_parse_rate(bare[i], strlen(bare[i]), &value, &diag), HOP_ERR_SYNTAX);
+        assert_true(strstr(diag.what, "no unit") && value == 77);
+    }
+}
+
 static void a_unit_of_another_kind_is_refused(void **state)
 {
     (void)state;
@@ -229,7 +243,7 @@ static void sizes_above_the_limit_are_refused_as_such(void **state)
         assert_true(diag.status == HOP_ERR_LIMIT && bytes == 77 && strstr(diag.expected, "2^60"));
     }
     double value;
-    assert_int_equal(hop_parse_seconds("1.1e18", 6, &value, NULL), HOP_ERR_LIMIT);
+    assert_int_equal(hop_parse_seconds("1.1e18s", 7, &value, NULL), HOP_ERR_LIMIT);
     assert_int_equal(hop_parse_rate("1e12TB/s", 8, &value, NULL), HOP_ERR_LIMIT);
 }
 
@@ -252,7 +266,7 @@ static void sizes_round_trip(void **state)
     char text[32];
     assert_string_equal(hop_format_bytes(300 << 20, text, sizeof text), "300MiB");
     assert_string_equal(hop_format_bytes(0, text, sizeof text), "0B");
-    assert_string_equal(hop_format_bytes(1000, text, sizeof text), "1000B");
+    assert_string_equal(hop_format_bytes(1000, text, sizeof text), "1kB");
 }
 
 static void seconds_round_trip(void **state)
@@ -366,6 +380,7 @@ int main(void)
         cmocka_unit_test(every_unit_of_rate_is_read),
         cmocka_unit_test(a_part_of_a_longer_text_is_read_without_its_end),
         cmocka_unit_test(texts_that_are_no_quantity_are_refused),
+        cmocka_unit_test(times_and_rates_need_a_unit),
         cmocka_unit_test(a_unit_of_another_kind_is_refused),
         cmocka_unit_test(sizes_above_the_limit_are_refused_as_such),
         cmocka_unit_test(sizes_round_trip),

@@ -31,6 +31,7 @@ extern "C" {
     X(HOP_RULE_FAIR_SHARE, "fair-share", "an equal share of a link")                               \
     X(HOP_RULE_CEILING, "ceiling", "the ceiling of a single transfer on such a route")             \
     X(HOP_RULE_OTHER_DOMAIN, "other-domain", "what another domain on its route grants")            \
+    X(HOP_RULE_GAIN, "gain", "faster than alone: what transfers that are held back leave (step D')") \
     X(HOP_RULE_SOURCE_BUSY, "source-busy", "its source engine sends another transfer (step A)")    \
     X(HOP_RULE_LATENCY, "latency", "the latency of its route")
 

@@ -84,7 +84,7 @@ struct hop_op {
     const uint32_t *after_start;   /* operations that must have started */
     uint32_t after_start_count;
     uint32_t line;                 /* in the text, 1-based; 0 unknown */
-    uint32_t parent;               /* lowered from this operation of the original, else HOP_NONE */
+    uint32_t parent;               /* lowered: the operation of the original that it comes from; else HOP_NONE */
 };
 
 struct hop_schedule;
@@ -137,7 +137,7 @@ HOP_API char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t i
                                  size_t size);
 
 /* Resolves what depends on the machine: a staged copy becomes, per packet, a copy into the host memory nearest to its
- * source and one from there, both with `parent` set. Operations keep their order. auto is p2p
+ * source and one from there; every operation gets its `parent`. Operations keep their order. auto is p2p
  * where a route between the devices exists, else staged. A new schedule; the topology is only read. */
 HOP_API enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const struct hop_topology *topology,
                                            struct hop_schedule **lowered, struct hop_diag *diag);

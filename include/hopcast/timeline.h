@@ -4,7 +4,7 @@
  *
  * Three levels of detail: none (the makespan), ends (start and end of each operation), segments
  * (the pieces of constant rate in between, each with what limits it). A timeline refers to its topology and
- * schedule, which must outlive it; what is derived from it is made when first asked for, so one thread at a time.
+ * schedule, which must outlive it.
  */
 #ifndef HOPCAST_TIMELINE_H
 #define HOPCAST_TIMELINE_H
@@ -43,7 +43,7 @@ HOP_API const struct hop_topology *hop_timeline_topology(const struct hop_timeli
 HOP_API const struct hop_schedule *hop_timeline_schedule(const struct hop_timeline *timeline);
 /* The schedule as given; `parent` of an operation above is an index into it. */
 HOP_API const struct hop_schedule *hop_timeline_original(const struct hop_timeline *timeline);
-/* The models that granted the rates, one a domain of the topology; NULL for a measured timeline. */
+/* The network whose models granted the rates; NULL for a measured timeline. */
 HOP_API const struct hop_network *hop_timeline_network(const struct hop_timeline *timeline);
 HOP_API enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline);
 HOP_API double hop_timeline_makespan_s(const struct hop_timeline *timeline);
@@ -57,10 +57,11 @@ HOP_API double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_
 
 /* Detail segments: the segments of an operation from its ready time to its end, in order, neighbours
  * that differ in nothing merged. Writes up to capacity of them and returns how many there are. */
-HOP_API uint32_t hop_timeline_segments(struct hop_timeline *timeline, uint32_t op, struct hop_segment *segments,
+HOP_API uint32_t hop_timeline_segments(const struct hop_timeline *timeline, uint32_t op, struct hop_segment *segments,
                                        uint32_t capacity);
 
-/* What delayed an operation beyond its time alone: the loss of a segment is its length less what its bytes take alone. */
+/* What delayed an operation beyond its time alone: the loss of a segment is its length less what its bytes take alone, negative
+ * under rule gain. Time alone and all losses add up to the time from ready to end. */
 struct hop_loss {
     enum hop_rule rule;
     uint32_t link;    /* HOP_NONE: none */
@@ -68,11 +69,12 @@ struct hop_loss {
     double lost_s;
 };
 /* Detail segments: losses by rule and link, the largest first. Writes up to capacity of them and returns how many there are. */
-HOP_API uint32_t hop_timeline_losses(struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity);
+HOP_API uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity);
 
 /* Detail segments: the intervals between changes; every transfer that moves in the i-th is passed to each, in the order in which they
- * began to, with what it gets. Ascending intervals are cheap, going back starts over. */
-HOP_API uint32_t hop_timeline_interval_count(struct hop_timeline *timeline);
+ * began to, with what it gets. The timeline keeps its place
+ * between calls: ascending intervals are cheap, going back starts over, and one thread at a time. */
+HOP_API uint32_t hop_timeline_interval_count(const struct hop_timeline *timeline);
 typedef void hop_active_visitor(uint32_t op, const struct hop_segment *segment, void *context);
 HOP_API void hop_timeline_interval(struct hop_timeline *timeline, uint32_t interval, double *start_s, double *end_s,
                                    hop_active_visitor *each, void *context);
@@ -84,7 +86,7 @@ struct hop_link_use {
     double busy_s;
     double peak; /* 1 is the capacity */
 };
-HOP_API struct hop_link_use hop_timeline_link_use(struct hop_timeline *timeline, uint32_t directed);
+HOP_API struct hop_link_use hop_timeline_link_use(const struct hop_timeline *timeline, uint32_t directed);
 
 #ifdef __cplusplus
 }

@@ -138,8 +138,8 @@ HOP_API struct hop_node hop_node_default(enum hop_node_kind kind, const char *na
 HOP_API struct hop_link hop_link_default(enum hop_link_kind kind, uint32_t from, uint32_t to);
 
 /* Strings are copied. index (may be NULL) receives the new node's or link's index. Refused: a duplicate or
- * malformed name, unknown ends, a self link, a second link of one kind between two nodes, values
- * that are negative or not finite. */
+ * malformed name, unknown ends, a self link, values that are negative, not finite or (capacities) below 1 byte/s. A second link of
+ * one kind between two nodes is refused by finish. */
 HOP_API enum hop_status hop_topology_add_node(struct hop_topology *topology, const struct hop_node *node, uint32_t *index,
                                               struct hop_diag *diag);
 HOP_API enum hop_status hop_topology_add_link(struct hop_topology *topology, const struct hop_link *link, uint32_t *index,

@@ -3,7 +3,7 @@
  * Quantities as people write them: "300MiB", "1.5ms", "11.6GiB/s", "200Gbit/s".
  *
  * Bytes are uint64_t, seconds and bytes per second double. kB, MB ... EB are powers of ten, KiB, MiB ...
- * EiB powers of two; a number without a unit is bytes, seconds or bytes per second. Sizes are whole bytes. The decimal point is a
+ * EiB powers of two; a size without a unit is bytes, times and rates other than 0 need one. Sizes are whole bytes. The decimal point is a
  * point in every locale.
  */
 #ifndef HOPCAST_UNITS_H

@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* A byte order mark says nothing in UTF-8. */
+static void drop_byte_order_mark(struct hop_source *source)
+{
+    if (source->size >= 3 && memcmp(source->text, "\xef\xbb\xbf", 3) == 0) {
+        source->size -= 3;
+        memmove(source->text, source->text + 3, source->size + 1);
+    }
+}
+
 static enum hop_status read_all(FILE *file, const char *path, struct hop_source *source, struct hop_diag *diag)
 {
     size_t capacity = 0;
@@ -34,6 +43,7 @@ static enum hop_status read_all(FILE *file, const char *path, struct hop_source 
         }
     }
     source->text[source->size] = '\0';
+    drop_byte_order_mark(source);
     return HOP_OK;
 }
 
@@ -76,6 +86,7 @@ enum hop_status hop_source_copy(const char *name, const char *text, size_t size,
     }
     memcpy(copy.text, text, size);
     copy.text[size] = '\0';
+    drop_byte_order_mark(&copy);
     *source = copy;
     return HOP_OK;
 }

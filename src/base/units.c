@@ -55,10 +55,14 @@ static enum hop_status parse(const char *text, size_t length, const struct unit 
         goto expected;
     }
     const char *name = end + strspn(end, " \t");
-    if (*name == '\0') {
+    if (*name == '\0' && (units == byte_units || value == 0)) {
         *number = value;
         *factor = 1;
         return HOP_OK;
+    }
+    if (*name == '\0') {
+        hop_fail(diag, HOP_ERR_SYNTAX, "the %s '%s' has no unit", kind, copy);
+        goto expected;
     }
     for (size_t i = 0; i < unit_count; i++) {
         if (strcmp(name, units[i].name) == 0) {
@@ -143,13 +147,17 @@ enum hop_status hop_parse_rate(const char *text, size_t length, double *rate_Bps
 
 char *hop_format_bytes(uint64_t bytes, char *buffer, size_t size)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    unsigned unit = 0;
-    while (unit < 6 && bytes && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
-    (void)snprintf(buffer, size, "%llu%s", (unsigned long long)bytes, units[unit]);
+    static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    static const char *const decimal[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    uint64_t by_1024 = bytes, by_1000 = bytes;
+    unsigned unit_1024 = 0, unit_1000 = 0;
+    for (; unit_1024 < 6 && bytes && by_1024 % 1024 == 0; unit_1024++)
+        by_1024 /= 1024;
+    for (; unit_1000 < 6 && bytes && by_1000 % 1000 == 0; unit_1000++)
+        by_1000 /= 1000;
+    bool round = unit_1000 > 0 && by_1000 < by_1024; /* 1GB rather than 1000000000B or 976562.5KiB */
+    (void)snprintf(buffer, size, "%llu%s", (unsigned long long)(round ? by_1000 : by_1024),
+                   round ? decimal[unit_1000] : binary[unit_1024]);
     return buffer;
 }
 

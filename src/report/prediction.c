@@ -122,7 +122,7 @@ static void put_transfers(struct writer *w)
         uint32_t end = i + 1;
         while (op->parent != HOP_NONE && end < count && hop_schedule_op(w->schedule, end)->parent == op->parent)
             end++;
-        const struct hop_op *parent = end > i + 1 ? hop_schedule_op(original, op->parent) : NULL;
+        const struct hop_op *parent = end > i + 1 ? /* packets come in pairs */ hop_schedule_op(original, op->parent) : NULL;
         if (parent)
             put_staged(w, parent, i, end);
         for (; i < end; i++) {
@@ -246,10 +246,11 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     hop_buffer_puts(&out, "{\"hopcast_prediction\":1,\n\"topology\":");
     hop_buffer_json_string(&out, hop_topology_name(topology));
     hop_buffer_puts(&out, ",\n\"model\":{");
-    for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++) {
+    const struct hop_network *network = hop_timeline_network(timeline);
+    for (uint32_t d = 0; network && d < hop_topology_domain_count(topology); d++) {
         hop_buffer_puts(&out, d ? "," : "");
         hop_buffer_json_string(&out, hop_topology_domain(topology, d)->name);
-        hop_buffer_printf(&out, ":\"%s\"", hop_network_model(hop_timeline_network(timeline), d));
+        hop_buffer_printf(&out, ":\"%s\"", hop_network_model(network, d));
     }
     hop_buffer_puts(&out, "},\n");
     number(&out, "makespan_s", hop_timeline_makespan_s(timeline));

@@ -15,8 +15,7 @@ static enum hop_status check_dialect(const struct hop_source *source, const char
 
 static enum hop_status read_source(const struct hop_source *source, struct hop_schedule **schedule, struct hop_diag *diag)
 {
-    const char *start = source->text + (strncmp(source->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-    start += strspn(start, " \t\r\n");
+    const char *start = source->text + strspn(source->text, " \t\r\n");
     enum hop_status status = check_dialect(source, start, diag);
     if (status != HOP_OK)
         return status;

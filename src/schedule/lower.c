@@ -26,8 +26,11 @@ struct lowering {
     struct hop_router *router;
     struct hop_schedule *lowered;
     struct image *images;
+    uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
     struct hop_diag *diag;
 };
+
+enum { NOT_ASKED = UINT32_MAX - 1 };
 
 static uint64_t packets_of(const struct hop_op *op)
 {
@@ -44,7 +47,7 @@ static bool is_staged(struct lowering *l, const struct hop_op *op)
     if (op->via == HOP_VIA_STAGED)
         return true;
     uint32_t from = hop_topology_find(l->topology, op->from.device), to = hop_topology_find(l->topology, op->to.device), route;
-    return from != HOP_NONE && to != HOP_NONE && hop_router_find(l->router, from, to, &route, NULL) != HOP_OK;
+    return from != HOP_NONE && to != HOP_NONE && hop_router_find(l->router, from, to, &route, NULL) == HOP_ERR_NO_ROUTE;
 }
 
 static enum hop_status host_of(struct lowering *l, uint32_t index, const char **host)
@@ -56,7 +59,9 @@ static enum hop_status host_of(struct lowering *l, uint32_t index, const char **
         *host = NULL;
         return HOP_OK;
     }
-    uint32_t node = hop_topology_nearest_host(l->topology, device);
+    if (l->hosts[device] == NOT_ASKED)
+        l->hosts[device] = hop_topology_nearest_host(l->topology, device);
+    uint32_t node = l->hosts[device];
     if (node != HOP_NONE) {
         *host = hop_topology_node(l->topology, node)->name;
         if (strcmp(*host, op->from.device) == 0 || strcmp(*host, op->to.device) == 0)
@@ -199,11 +204,15 @@ enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const st
                                    struct hop_schedule **lowered, struct hop_diag *diag)
 {
     struct lowering l = {schedule, topology, hop_router_create(topology), hop_schedule_create(hop_schedule_name(schedule)),
-                         calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)), diag};
-    enum hop_status status = l.router && l.lowered && l.images ? HOP_OK : hop_fail_memory(diag);
+                         calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)),
+                         malloc(((size_t)hop_topology_node_count(topology) + 1) * sizeof(uint32_t)), diag};
+    enum hop_status status = l.router && l.lowered && l.images && l.hosts ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK) {
+        for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+            l.hosts[n] = NOT_ASKED;
+        l.lowered->file = hop_arena_string(&l.lowered->arena, schedule->file, strlen(schedule->file));
         hop_schedule_set_queue_ready(l.lowered, hop_schedule_queue_ready(schedule));
-        status = lower_all(&l);
+        status = l.lowered->file ? lower_all(&l) : hop_fail_memory(diag);
     }
     if (status == HOP_OK)
         status = hop_schedule_finish(l.lowered, diag);
@@ -213,5 +222,6 @@ enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const st
         hop_schedule_destroy(l.lowered);
     hop_router_destroy(l.router);
     free(l.images);
+    free(l.hosts);
     return status;
 }

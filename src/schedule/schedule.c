@@ -121,6 +121,9 @@ enum { RANK_LIMIT = 999999999 }; /* nine digits: what a place can say */
 
 static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
 {
+    if ((unsigned)op->kind > HOP_OP_WORK || (unsigned)op->via > HOP_VIA_AUTO || (unsigned)op->reduce >= HOP_REDUCE_COUNT ||
+        (unsigned)op->type >= HOP_TYPE_COUNT)
+        return hop_fail(diag, HOP_ERR_INVALID, "an operation of no known kind, way, operator or type");
     bool moves = op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE;
     if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18)) {
         hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s", op->at_s >= 0 ? op->duration_s : op->at_s);

@@ -375,8 +375,6 @@ enum hop_status hop_schedule_read_text(const struct hop_source *source, struct h
     struct reader r = {.source = source, .diag = diag, .schedule = hop_schedule_create(source->name)};
     enum hop_status status = r.schedule ? HOP_OK : hop_fail_memory(diag);
     const char *at = source->text, *end = source->text + source->size;
-    if (source->size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
-        at += 3;
     while (status == HOP_OK && at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *line_end = newline ? newline : end, *line = at;

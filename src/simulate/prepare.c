@@ -34,9 +34,9 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
     if (!near && found == HOP_NONE && place->buffer)
         hop_diag_expect(diag, "a device before the ':'; if %s names the operation, a space after it", place->device);
     else if (near && found == HOP_NONE)
-        hop_diag_expect(diag, "'%s'? `hopcast topology` shows all devices", near);
+        hop_diag_expect(diag, "'%s'? `hopcast topology SOURCE` shows all devices", near);
     else
-        hop_diag_expect(diag, "a device, such as gpu0; `hopcast topology` shows them");
+        hop_diag_expect(diag, "a device, such as gpu0; `hopcast topology SOURCE` shows them");
     return at_place(s->timeline->schedule, op, place->column, diag, status);
 }
 

@@ -464,7 +464,7 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
     s->under_way = false;
     s->timeline->makespan_s = s->now;
     *makespan_s = s->now;
-    return HOP_OK;
+    return s->options.detail == HOP_DETAIL_SEGMENTS ? hop_timeline_index(s->timeline, diag) : HOP_OK;
 }
 
 struct hop_timeline *hop_simulation_timeline(struct hop_simulation *simulation)

@@ -6,7 +6,7 @@
 #define HOP_SIMULATION_INTERNAL_H
 
 #include "hopcast/simulate.h"
-#include "simulate/timeline.h"
+#include "timeline/timeline.h"
 
 /* An operation, compiled. */
 struct hop_task {

@@ -322,9 +322,9 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
     enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
     if (status != HOP_OK)
         return status;
-    if (!(number > 0)) {
-        hop_fail(diag, HOP_ERR_INVALID, "a capacity cannot be zero");
-        hop_diag_expect(diag, "a rate above zero, such as 12.4GB/s");
+    if (!(number >= HOP_CAPACITY_LEAST)) {
+        hop_fail(diag, HOP_ERR_INVALID, "a capacity cannot be %g bytes/s", number);
+        hop_diag_expect(diag, "1 byte/s or more, such as 12.4GB/s");
         return HOP_ERR_INVALID;
     }
     for (unsigned d = 0; d < 2; d++) {
@@ -386,7 +386,9 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
     uint32_t node = hop_topology_find(topology, name);
     bool engines = strcmp(field + 1, "engines") == 0, tau = strcmp(field + 1, "tau") == 0;
     if ((!engines && !tau) || node == HOP_NONE || (tau && topology->nodes[node].kind != HOP_NODE_ROOT)) {
-        if (node == HOP_NONE)
+        if (node == HOP_NONE && find_link(topology, name, strlen(name), &link, &directions))
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "a link has no '%.40s' to set", field + 1);
+        else if (node == HOP_NONE)
             hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no node '%.80s'", name);
         else
             hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set", hop_node_kind_name(topology->nodes[node].kind),

@@ -18,8 +18,6 @@ static const char *after_declaration(const char *at)
 static bool detect(const struct hop_source *source)
 {
     const char *at = source->text;
-    if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
     for (;;) {
         at += strspn(at, " \t\r\n");
         if (strncmp(at, "<!--", 4) == 0)

@@ -30,7 +30,7 @@ static enum hop_status finish(struct hop_topology *built, const char *place, str
 /* Only UTF-8: libxml2 prints what it cannot convert, and a library must not print. */
 static enum hop_status check_encoding(const struct hop_source *source, struct hop_diag *diag)
 {
-    const char *text = source->text + (strncmp(source->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    const char *text = source->text;
     const char *end = strncmp(text, "<?xml", 5) == 0 ? strstr(text, "?>") : NULL;
     const char *encoding = end ? strstr(text, "encoding") : NULL;
     if (!encoding || encoding > end)

@@ -6,6 +6,7 @@
 #include "topology/topology.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -92,7 +93,7 @@ static bool in_range(const struct hop_parameter *parameter, double value)
         return value > 0 && value <= 1;
     if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0)
         return value >= 0 && value <= 1e9;
-    return value > 0 && value <= 1e18;
+    return value >= (strcmp(parameter->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN) && value <= 1e18;
 }
 
 enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const char *name, double value,
@@ -103,9 +104,9 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
         uint32_t nearest = hop_text_nearest(name, parameter_name, topology, topology->parameter_count);
         hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no parameter '%.80s'", name);
         if (nearest != UINT32_MAX)
-            hop_diag_expect(diag, "'%s'? `hopcast topology --parameters` lists them", parameter_name(topology, nearest));
+            hop_diag_expect(diag, "'%s'? `hopcast topology SOURCE --parameters` lists them", parameter_name(topology, nearest));
         else
-            hop_diag_expect(diag, "one of those that `hopcast topology --parameters` lists");
+            hop_diag_expect(diag, "one of those that `hopcast topology SOURCE --parameters` lists");
         return HOP_ERR_NOT_FOUND;
     }
     if (!in_range(parameter, value)) {

@@ -197,6 +197,8 @@ static enum hop_status make_route(struct hop_router *router, uint32_t from, uint
 enum hop_status hop_router_find(struct hop_router *router, uint32_t from, uint32_t to, uint32_t *route,
                                 struct hop_diag *diag)
 {
+    if (from >= router->topology->node_count || to >= router->topology->node_count || from == to)
+        return hop_fail(diag, HOP_ERR_INVALID, "a route needs two different nodes of the topology");
     if (router->count * 2 >= router->slots && !grow_table(router))
         return hop_fail_memory(diag);
     uint64_t key = ((uint64_t)from << 32 | to) + 1;

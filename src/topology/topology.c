@@ -127,9 +127,10 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
     if (link->ends[0] == link->ends[1])
         return hop_fail(diag, HOP_ERR_INVALID, "a link joins '%s' to itself", a);
     for (unsigned d = 0; d < 2; d++) {
-        if (!(link->capacity_Bps[d] >= 0 && link->capacity_Bps[d] <= 1e18)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a capacity of %g bytes/s", a, b, link->capacity_Bps[d]);
-            hop_diag_expect(diag, "above 0, at most 1e18 bytes/s");
+        double capacity = link->capacity_Bps[d];
+        if (capacity != 0 && !(capacity >= HOP_CAPACITY_LEAST && capacity <= 1e18)) {
+            hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a capacity of %g bytes/s", a, b, capacity);
+            hop_diag_expect(diag, "1 to 1e18 bytes/s");
             return HOP_ERR_INVALID;
         }
     }
@@ -144,8 +145,13 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
         hop_diag_expect(diag, "generation and width up to 64, count up to 1024");
         return HOP_ERR_LIMIT;
     }
-    if (link->parameter && !hop_topology_parameter(topology, link->parameter))
-        return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s names the unknown parameter '%.60s'", a, b, link->parameter);
+    const struct hop_parameter *parameter = link->parameter ? hop_topology_parameter(topology, link->parameter) : NULL;
+    if (link->parameter && (!parameter || strcmp(parameter->unit, "B/s") != 0)) {
+        hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s takes its capacity from '%.60s', which is no such parameter", a, b,
+                 link->parameter);
+        hop_diag_expect(diag, "a parameter in B/s: `hopcast topology SOURCE --parameters` lists them");
+        return HOP_ERR_INVALID;
+    }
     if (topology->link_count >= HOP_LINK_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %u links", HOP_LINK_LIMIT);
     return HOP_OK;

@@ -8,7 +8,8 @@
 
 #define HOP_NODE_LIMIT (1u << 20)
 #define HOP_LINK_LIMIT (1u << 22)
-#define HOP_NO_CEILING 1e18 /* bytes/s */
+#define HOP_NO_CEILING 1e18    /* bytes/s */
+#define HOP_CAPACITY_LEAST 1.0 /* bytes/s of a link: less is a mistake, and would let times overflow */
 
 struct hop_topology {
     struct hop_arena arena; /* every string and every derived array */

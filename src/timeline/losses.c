@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What delayed an operation: its segments' losses, added up by rule and link. */
-#include "simulate/timeline.h"
+#include "timeline/timeline.h"
 
 /* A cause, and within it the blocker that cost most. */
 struct cause {
@@ -24,7 +24,20 @@ static void add_loss(struct cause *causes, uint32_t *count, const struct hop_seg
     }
 }
 
-uint32_t hop_timeline_losses(struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity)
+/* A segment in which bytes moved: slower than alone under its rule, or faster, which is a gain whatever the rule. */
+static void add_moving(struct cause *causes, uint32_t *count, const struct hop_segment *segment, double lost_s)
+{
+    const double length = segment->end_s - segment->start_s;
+    struct hop_segment gain = *segment;
+    gain.rule = HOP_RULE_GAIN;
+    gain.link = gain.blocker = HOP_NONE;
+    if (lost_s > 1e-9 * length)
+        add_loss(causes, count, segment, lost_s);
+    else if (lost_s < -1e-9 * length)
+        add_loss(causes, count, &gain, lost_s);
+}
+
+uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity)
 {
     uint32_t segments = hop_timeline_segments(timeline, op, NULL, 0), count = 0;
     struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
@@ -36,9 +49,8 @@ uint32_t hop_timeline_losses(struct hop_timeline *timeline, uint32_t op, struct 
             double length = list[i].end_s - list[i].start_s;
             if (list[i].rule == HOP_RULE_SOURCE_BUSY)
                 add_loss(causes, &count, &list[i], length);
-            else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY &&
-                     list[i].rate_Bps < timeline->classes[class].alone_Bps * (1 - 1e-9))
-                add_loss(causes, &count, &list[i], length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
+            else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY)
+                add_moving(causes, &count, &list[i], length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
         }
         for (uint32_t i = 1; i < count; i++) { /* largest first; equal ones as they came */
             struct cause cause = causes[i];

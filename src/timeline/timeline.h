@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside the simulate room: what a timeline holds.
+ * Inside the timeline room: what a timeline holds. Who executes a schedule fills it and then calls hop_timeline_index.
  *
  * Transfers on one route move alike, so rates are recorded per route in use (a class), not per transfer:
  *
@@ -52,8 +52,7 @@ struct hop_timeline {
     struct hop_record *log;
     uint32_t log_count, log_capacity;
 
-    /* derived when first asked for (timeline.c) */
-    bool indexed;
+    /* derived by hop_timeline_index */
     uint32_t *first_record;         /* per class, into records; class_count + 1 of them */
     uint32_t *records;              /* indices into log, ascending in time */
     double *bounds;                 /* ends of intervals: bounds[i] .. bounds[i + 1] */
@@ -68,7 +67,10 @@ struct hop_timeline {
     } cursor;
 };
 
-/* What a timeline holds of a run is dropped (timeline.c). */
+/* After a run with segments: records by class, interval bounds, copies by start, link use (index.c, use.c). */
+enum hop_status hop_timeline_index(struct hop_timeline *timeline, struct hop_diag *diag);
+bool hop_timeline_measure_use(struct hop_timeline *timeline); /* false: out of memory */
+/* Drops what a timeline holds of a run. */
 void hop_timeline_forget(struct hop_timeline *timeline);
 
 #endif

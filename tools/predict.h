@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast predict: what its files share. predict.c reads options and predicts, predict_show.c shows one case, predict_compare.c several. */
+#ifndef HOP_PREDICT_H
+#define HOP_PREDICT_H
+
+#include "tool.h"
+
+/* A schedule on a topology under a choice of models (NULL: the default), predicted. */
+struct prediction {
+    const struct hop_topology *topology;
+    const struct hop_schedule *schedule;
+    const char *models;
+    bool sources_unlimited;
+    struct hop_network *network;
+    struct hop_timeline *timeline;
+    char label[160];
+};
+
+/* A directed link and its share of what it could have carried until the makespan. */
+struct busy_link {
+    uint32_t link;
+    double use;
+    struct hop_link_use detail;
+};
+
+/* The links in use, the busiest first: a new array, *count of them; NULL: out of memory. */
+struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count);
+
+int predict_show_table(struct prediction *p);
+int predict_show_explanation(struct prediction *p, const char *id);
+void predict_show_side_by_side(struct prediction *cases, int count);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast predict: several cases side by side, the makespans first. */
+#include "predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One value a case, and its ratio to the first; NAN: the case has none. */
+static void print_row(const char *name, const double *values_s, int count)
+{
+    printf("%-24s", name);
+    for (int i = 0; i < count; i++) {
+        if (isnan(values_s[i]))
+            printf(" %12s %8s", "-", "");
+        else if (i == 0 || isnan(values_s[0]) || values_s[0] == 0)
+            printf(" %12.4f %8s", values_s[i] * 1e3, "");
+        else
+            printf(" %12.4f %7.3fx", values_s[i] * 1e3, values_s[i] / values_s[0]);
+    }
+    printf("\n");
+}
+
+static uint32_t find(const struct prediction *p, const char *name)
+{
+    return hop_schedule_find(hop_timeline_schedule(p->timeline), name);
+}
+
+/* Every operation that at least two cases have, once, in the order of its first appearance. Returns how many were left out. */
+static uint32_t print_operations(const struct prediction *cases, int count, double *ends)
+{
+    uint32_t left_out = 0;
+    for (int i = 0; i < count; i++) {
+        const struct hop_schedule *schedule = hop_timeline_schedule(cases[i].timeline);
+        for (uint32_t op = 0; op < hop_schedule_count(schedule); op++) {
+            const char *name = hop_schedule_op(schedule, op)->name;
+            int having = 0;
+            bool before = false;
+            for (int j = 0; j < count; j++) {
+                uint32_t there = find(&cases[j], name);
+                ends[j] = there == HOP_NONE ? NAN : hop_timeline_span(cases[j].timeline, there).end_s;
+                having += there != HOP_NONE;
+                before = before || (j < i && there != HOP_NONE);
+            }
+            if (having > 1 && !before)
+                print_row(name, ends, count);
+            left_out += having == 1;
+        }
+    }
+    return left_out;
+}
+
+void predict_show_side_by_side(struct prediction *cases, int count)
+{
+    double *values = calloc((size_t)count, sizeof *values);
+    if (!values) {
+        (void)tool_out_of_memory();
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        uint32_t used;
+        struct busy_link *busy = predict_busy_links(&cases[i], &used);
+        char name[160];
+        printf("%c: %s", 'A' + i % 26, cases[i].label);
+        if (busy && used)
+            printf("; busiest link %s, %.1f %% of its capacity", hop_topology_link_name(cases[i].topology, busy[0].link, name, sizeof name),
+                   100 * busy[0].use);
+        printf("\n");
+        free(busy);
+        values[i] = hop_timeline_makespan_s(cases[i].timeline);
+    }
+    printf("\n%-24s", "end in ms");
+    for (int i = 0; i < count; i++)
+        printf(" %12c %8s", 'A' + i % 26, i ? "to A" : "");
+    printf("\n");
+    print_row("makespan", values, count);
+    uint32_t left_out = print_operations(cases, count, values);
+    if (left_out)
+        printf("(%u operation%s that only one case has)\n", left_out, left_out > 1 ? "s" : "");
+    free(values);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast predict: one case as a table with its summary, or one operation explained. */
+#include "predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINKS_SHOWN = 5, PACKETS_SHOWN = 8, SECOND_OPINION_OPS = 2000 };
+
+static const char *name_of(const struct prediction *p, uint32_t op)
+{
+    return hop_schedule_op(hop_timeline_schedule(p->timeline), op)->name;
+}
+
+/* "head-of-line behind b, board1->gpu2" */
+static void describe_loss(const struct prediction *p, const struct hop_loss *loss, char *text, size_t size)
+{
+    char link[160] = "", blocker[160] = "";
+    if (loss->link != HOP_NONE)
+        hop_topology_link_name(p->topology, loss->link, link, sizeof link);
+    if (loss->blocker != HOP_NONE)
+        (void)snprintf(blocker, sizeof blocker, "%s %.60s",
+                       loss->rule == HOP_RULE_HEAD_OF_LINE || loss->rule == HOP_RULE_BACK_PRESSURE || loss->rule == HOP_RULE_SOURCE_BUSY
+                           ? " behind"
+                           : " with",
+                       name_of(p, loss->blocker));
+    (void)snprintf(text, size, "%s%s%s%s", hop_rule_name(loss->rule), link[0] ? " on " : "", link, blocker);
+}
+
+/* The largest loss on the way and its share of all of them; the time in the source's own queue has a column of its own. */
+static bool main_loss(struct prediction *p, uint32_t op, struct hop_loss *main, double *share)
+{
+    struct hop_loss losses[32];
+    uint32_t count = hop_timeline_losses(p->timeline, op, losses, 32);
+    double sum = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < count && i < 32 && losses[i].lost_s > 0; i++) {
+        if (losses[i].rule == HOP_RULE_SOURCE_BUSY)
+            continue;
+        if (!found)
+            *main = losses[i];
+        found = true;
+        sum += losses[i].lost_s;
+    }
+    *share = found ? main->lost_s / sum : 0;
+    return found;
+}
+
+static void print_op(struct prediction *p, uint32_t op, int indent, int width)
+{
+    const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(p->timeline), op);
+    struct hop_span span = hop_timeline_span(p->timeline, op);
+    double alone = hop_timeline_alone_s(p->timeline, op), lost = fmax(0, span.end_s - span.start_s - alone);
+    char way[140], size[32] = "", why[400] = "";
+    if (what->kind == HOP_OP_COPY)
+        (void)snprintf(way, sizeof way, "%s -> %s", what->from.device, what->to.device);
+    else
+        (void)snprintf(way, sizeof way, "%s %s", what->kind == HOP_OP_WORK ? "work" : "reduce", what->to.device);
+    if (what->kind != HOP_OP_WORK)
+        hop_format_bytes(what->bytes, size, sizeof size);
+    struct hop_loss loss;
+    double share;
+    if (lost > alone * 1e-9 && main_loss(p, op, &loss, &share)) {
+        char cause[360];
+        describe_loss(p, &loss, cause, sizeof cause);
+        (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
+    }
+    printf("%*s%-*s  %-16s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width - indent, what->name, way, size,
+           (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, span.end_s * 1e3, alone * 1e3, lost * 1e3, why);
+}
+
+/* A staged copy: one line for all its packets, then the packets themselves when they are few. */
+static void print_staged(struct prediction *p, uint32_t first, uint32_t end, int width)
+{
+    const struct hop_op *parent =
+        hop_schedule_op(hop_timeline_original(p->timeline), hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
+    double end_s = 0;
+    char way[140], size[32];
+    for (uint32_t i = first; i < end; i++)
+        end_s = fmax(end_s, hop_timeline_span(p->timeline, i).end_s);
+    (void)snprintf(way, sizeof way, "%s -> %s", parent->from.device, parent->to.device);
+    struct hop_span span = hop_timeline_span(p->timeline, first);
+    printf("%-*s  %-16s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width, parent->name, way,
+           hop_format_bytes(parent->bytes, size, sizeof size), (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, end_s * 1e3,
+           "", "", (end - first) / 2, end - first > 2 ? "s" : "");
+    for (uint32_t i = first; i < end && end - first <= PACKETS_SHOWN; i++)
+        print_op(p, i, 2, width);
+}
+
+static void print_table(struct prediction *p)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    uint32_t count = hop_schedule_count(schedule);
+    int width = 8;
+    for (uint32_t i = 0; i < count; i++) {
+        int length = (int)strlen(hop_schedule_op(schedule, i)->name) + 2;
+        width = length > width && length <= 24 ? length : width;
+    }
+    printf("%-*s  %-16s %9s %10s %10s %10s %10s %10s  %s\n", width, "transfer", "", "size", "queued ms", "start ms", "end ms",
+           "alone ms", "lost ms", "mostly to");
+    for (uint32_t i = 0; i < count;) {
+        uint32_t parent = hop_schedule_op(schedule, i)->parent, end = i + 1;
+        while (parent != HOP_NONE && end < count && hop_schedule_op(schedule, end)->parent == parent)
+            end++;
+        if (end > i + 1) /* packets come in pairs */
+            print_staged(p, i, end, width);
+        else
+            print_op(p, i, 0, width);
+        i = end;
+    }
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct busy_link *x = a, *y = b;
+    if (x->use != y->use)
+        return x->use < y->use ? 1 : -1;
+    return x->link < y->link ? -1 : x->link > y->link;
+}
+
+static uint64_t total_bytes(const struct prediction *p)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(p->schedule); i++) {
+        if (hop_schedule_op(p->schedule, i)->kind == HOP_OP_COPY)
+            bytes += hop_schedule_op(p->schedule, i)->bytes;
+    }
+    return bytes;
+}
+
+static void print_models(const struct prediction *p)
+{
+    bool used[256] = {false};
+    for (uint32_t l = 0; l < 2 * hop_topology_link_count(p->topology); l++) {
+        uint32_t domain = hop_topology_link_domain(p->topology, l / 2);
+        if (domain < 256 && hop_timeline_link_use(p->timeline, l).bytes)
+            used[domain] = true;
+    }
+    for (uint32_t d = 0; d < hop_topology_domain_count(p->topology) && d < 256; d++) {
+        if (used[d])
+            printf(", %s: model %s", hop_topology_domain(p->topology, d)->name, hop_network_model(p->network, d));
+    }
+}
+
+struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count)
+{
+    uint32_t links = 2 * hop_topology_link_count(p->topology);
+    double makespan = hop_timeline_makespan_s(p->timeline);
+    struct busy_link *busy = malloc((links + 1) * sizeof *busy);
+    *count = 0;
+    for (uint32_t l = 0; busy && l < links; l++) {
+        struct hop_link_use use = hop_timeline_link_use(p->timeline, l);
+        double capacity = hop_topology_link(p->topology, l / 2)->capacity_Bps[l & 1];
+        if (use.bytes && makespan > 0)
+            busy[(*count)++] = (struct busy_link){l, (double)use.bytes / (capacity * makespan), use};
+    }
+    if (busy)
+        qsort(busy, *count, sizeof *busy, by_use);
+    return busy;
+}
+
+/* The published model may be far from one that conserves bandwidth: say so where both are quick. */
+static void print_second_opinion(const struct prediction *p, double makespan)
+{
+    struct hop_network *network;
+    struct hop_simulation *simulation;
+    struct hop_simulate_options options = {.sources_unlimited = p->sources_unlimited};
+    double other = makespan;
+    bool published = false;
+    for (uint32_t d = 0; d < hop_topology_domain_count(p->topology); d++)
+        published = published || strcmp(hop_network_model(p->network, d), "pcie") == 0;
+    if (!published || hop_schedule_count(p->schedule) > SECOND_OPINION_OPS ||
+        hop_network_create(p->topology, "credit", &network, NULL) != HOP_OK)
+        return;
+    if (hop_simulation_create(network, p->schedule, &options, &simulation, NULL) == HOP_OK) {
+        if (hop_simulation_run(simulation, &other, NULL) != HOP_OK)
+            other = makespan;
+        hop_simulation_destroy(simulation);
+    }
+    hop_network_destroy(network);
+    char text[32];
+    if (fabs(other - makespan) > 0.1 * makespan)
+        printf("note: model credit, which conserves bandwidth, gives %s; `--model pcie --model credit` sets both side by side\n",
+               hop_show_seconds(other, text, sizeof text));
+}
+
+static int print_summary(struct prediction *p)
+{
+    double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
+    char text[32], rate[32];
+    uint32_t used;
+    struct busy_link *busy = predict_busy_links(p, &used);
+    if (!busy)
+        return tool_out_of_memory();
+    printf("\n%s", hop_topology_name(p->topology));
+    print_models(p);
+    printf("\nmakespan %s", hop_show_seconds(makespan, text, sizeof text));
+    if (makespan > 0)
+        printf(", %s together", hop_show_rate((double)total_bytes(p) / makespan, rate, sizeof rate));
+    printf("\n");
+    if (used)
+        printf("busiest links:\n");
+    for (uint32_t i = 0; i < used; i++) {
+        char name[160], size[32];
+        oversubscribed = fmax(oversubscribed, busy[i].detail.peak);
+        if (i < LINKS_SHOWN)
+            printf("  %-28s %10s  %5.1f %% of its capacity, in use %5.1f %% of the time\n",
+                   hop_topology_link_name(p->topology, busy[i].link, name, sizeof name),
+                   hop_format_bytes(busy[i].detail.bytes, size, sizeof size), 100 * busy[i].use,
+                   100 * busy[i].detail.busy_s / makespan);
+    }
+    if (oversubscribed > 1 + 1e-6)
+        printf("note: the model loads a link up to %.2f times its capacity here, a known weakness of the published model\n",
+               oversubscribed);
+    print_second_opinion(p, makespan);
+    free(busy);
+    return TOOL_OK;
+}
+
+int predict_show_table(struct prediction *p)
+{
+    print_table(p);
+    return print_summary(p);
+}
+
+static int print_explanation(struct prediction *p, uint32_t op)
+{
+    char *text = hop_timeline_explain(p->timeline, op);
+    if (!text)
+        return tool_out_of_memory();
+    printf("%s", text);
+    free(text);
+    return TOOL_OK;
+}
+
+/* A staged copy: what it became, then the packets that were delayed most, one into host memory and one out of it. */
+static int explain_staged(struct prediction *p, uint32_t original)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    const struct hop_op *parent = hop_schedule_op(p->schedule, original);
+    uint32_t worst[2] = {HOP_NONE, HOP_NONE}, packets = 0;
+    double most[2] = {-1, -1}, start = INFINITY, end = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        if (hop_schedule_op(schedule, i)->parent != original)
+            continue;
+        struct hop_span span = hop_timeline_span(p->timeline, i);
+        double late = span.end_s - span.start_s - hop_timeline_alone_s(p->timeline, i);
+        unsigned side = packets++ % 2; /* reads and writes take turns */
+        start = fmin(start, span.start_s);
+        end = fmax(end, span.end_s);
+        if (late > most[side]) {
+            most[side] = late;
+            worst[side] = i;
+        }
+    }
+    char size[32], from[32], to[32];
+    printf("%s moves %s from %s to %s through host memory in %u packet%s, from %s to %s.\n", parent->name,
+           hop_format_bytes(parent->bytes, size, sizeof size), parent->from.device, parent->to.device, packets / 2,
+           packets > 2 ? "s" : "", hop_show_seconds(start, from, sizeof from), hop_show_seconds(end, to, sizeof to));
+    if (packets > 2)
+        printf("Of its packets, these were delayed most on the way in and on the way out.\n");
+    int status = TOOL_OK;
+    for (unsigned side = 0; side < 2 && status == TOOL_OK; side++) {
+        printf("\n");
+        status = print_explanation(p, worst[side]);
+    }
+    return status;
+}
+
+int predict_show_explanation(struct prediction *p, const char *id)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    uint32_t op = hop_schedule_find(schedule, id), original = hop_schedule_find(p->schedule, id);
+    if (op != HOP_NONE)
+        return print_explanation(p, op);
+    if (original != HOP_NONE)
+        return explain_staged(p, original);
+    fprintf(stderr, "hopcast: --explain: there is no operation '%s'\n  expected: the name of one, such as %s\n", id,
+            hop_schedule_op(schedule, 0)->name);
+    return TOOL_BAD;
+}
