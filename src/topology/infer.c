@@ -25,6 +25,7 @@
  */
 #include "topology/infer.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* The most links that one GPU has had so far (H100, B200): pairs that would need more meet in an NVSwitch. */
@@ -240,13 +241,11 @@ static enum hop_status group_devices(struct inference *in)
 
 /* ---- building; a failure is remembered and everything after it does nothing ---- */
 
-static struct hop_link plain_link(const struct inference *in, enum hop_link_kind kind, uint32_t from, uint32_t to)
+static struct hop_link plain_link(enum hop_link_kind kind, uint32_t from, uint32_t to)
 {
     struct hop_link link = hop_link_default(kind, from, to);
-    if (kind == HOP_LINK_PCIE) {
-        link.generation = in->table->pcie_generation;
-        link.width = 16;
-    }
+    if (kind == HOP_LINK_PCIE)
+        link.parameter = "pcie_link";
     return link;
 }
 
@@ -257,7 +256,7 @@ static uint32_t put(struct inference *in, const struct hop_node *node, uint32_t 
     if (in->status != HOP_OK)
         return HOP_NONE;
     enum hop_link_kind kind = node->kind == HOP_NODE_HOST ? HOP_LINK_MEMORY : HOP_LINK_PCIE;
-    struct hop_link link = plain_link(in, kind, 0, parent);
+    struct hop_link link = plain_link(kind, 0, parent);
     in->status = parent == HOP_NONE ? hop_topology_add_node(in->topology, node, &index, in->diag)
                                     : hop_topology_add_child(in->topology, node, &link, &index, in->diag);
     return index;
@@ -387,7 +386,7 @@ static uint32_t put_numa_node(struct inference *in, uint32_t lowest)
             continue;
         uint32_t root = put_numbered(in, HOP_NODE_ROOT, in->roots++, HOP_NONE, numa);
         if (several) {
-            struct hop_link link = plain_link(in, HOP_LINK_SOCKET, root, top);
+            struct hop_link link = plain_link(HOP_LINK_SOCKET, root, top);
             link.parameter = "on_die";
             put_link(in, &link);
         } else {
@@ -412,7 +411,7 @@ static void put_tree(struct inference *in)
     }
     for (uint32_t a = 0; a < in->numa_nodes; a++) {
         for (uint32_t b = a + 1; b < in->numa_nodes; b++) {
-            struct hop_link link = plain_link(in, HOP_LINK_SOCKET, in->tops[a], in->tops[b]);
+            struct hop_link link = plain_link(HOP_LINK_SOCKET, in->tops[a], in->tops[b]);
             link.parameter = "socket";
             put_link(in, &link);
         }
@@ -522,10 +521,11 @@ static void add_notes(struct inference *in)
          "PCIe switches: %u); the machine may have more switches",
          in->numa_nodes, in->roots, in->switches);
     note(in,
-         "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set "
-         "LINK.capacity=RATE or "
-         "a machine file says better",
+         "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set pcie_link=RATE says better "
+         "for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for one",
          in->table->pcie_generation);
+    if (in->numa_nodes > 1)
+        note(in, "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
     if (in->hidden > 0)
         note(in,
              "the table hides the PCIe relation of %u pairs: %u follow from other devices, %u from the affinity "
@@ -562,12 +562,25 @@ static bool reserve(struct inference *in)
     return !in->arena.failed && in->topology;
 }
 
+/* Links of unknown speed follow the parameter pcie_link; what is assumed for it depends on the table's age. */
+static void assume_pcie(struct inference *in)
+{
+    char origin[96];
+    unsigned generation = in->table->pcie_generation;
+    double rate = hop_pcie_rate_Bps(generation, 16, hop_parameter_value(in->topology, "pcie_payload"),
+                                    hop_parameter_value(in->topology, "pcie_header"));
+    (void)snprintf(origin, sizeof origin, "gen%u x16 by TLP arithmetic, assumed for a table without speeds", generation);
+    in->status = hop_topology_set_parameter(in->topology, "pcie_link", rate, origin, NAN, in->diag);
+}
+
 enum hop_status hop_relations_infer(const struct hop_relations *relations, struct hop_topology **topology,
                                     struct hop_diag *diag)
 {
     struct inference in = {.table = relations, .diag = diag};
     if (!reserve(&in))
         in.status = hop_fail_memory(diag);
+    if (in.status == HOP_OK)
+        assume_pcie(&in);
     if (in.status == HOP_OK)
         in.status = check_symmetry(&in);
     if (in.status == HOP_OK)

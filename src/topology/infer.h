@@ -47,7 +47,7 @@ struct hop_relations {
     struct hop_related *devices;
     struct hop_pair *pairs;       /* count x count, row by row; the diagonal is not read */
     enum hop_link_kind link_kind; /* of the accelerator links */
-    unsigned pcie_generation;     /* assumed for every PCIe link, x16 */
+    unsigned pcie_generation;     /* assumed for every PCIe link, x16: the parameter pcie_link */
 };
 
 /* A new unfinished topology, the caller's. Refused, with the place of the offending cell: relations that are not

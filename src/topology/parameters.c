@@ -22,6 +22,8 @@ static const struct hop_parameter defaults[] = {
     {"pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)", NAN},
     {"pcie_header", 24, "B",
      "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM 2018)", NAN},
+    {"pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
+     "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed", NAN},
     {"nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw", NAN},
     {"nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw", NAN},
     {"nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw", NAN},
