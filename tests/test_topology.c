@@ -3,29 +3,12 @@
  * Topologies: what building refuses, what finishing checks and derives, assignments, domains, routes against an
  * exhaustive search, and what several domains grant together.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "hopcast/model.h"
-#include "hopcast/topology.h"
+#include "test.h"
+
+#include <math.h>
 
 #define GB 1e9
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        struct hop_diag diag_ = {0};                                                                                   \
-        enum hop_status status_ = (call);                                                                              \
-        if (status_ != HOP_OK)                                                                                         \
-            fail_msg("%s: %s (%s)", #call, diag_.what, diag_.expected);                                                \
-    } while (0)
-#define D (&diag_)
 /* The call fails with that status, and its diagnostic says so with these words in it. */
 #define REFUSED(code, words, call)                                                                                     \
     do {                                                                                                               \
@@ -35,15 +18,6 @@
             fail_msg("%s: status %d, diagnostic %d '%s' (%s)", #call, status_, diag_.status, diag_.what,               \
                      diag_.expected);                                                                                  \
     } while (0)
-
-static uint32_t random_below(uint32_t limit)
-{
-    static uint64_t state = 88172645463325252u; /* xorshift64 */
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 33) % limit;
-}
 
 /* ---- building ---- */
 
@@ -65,13 +39,6 @@ static uint32_t join(struct hop_topology *t, enum hop_link_kind kind, uint32_t f
     link.width = 16;
     CHECK(hop_topology_add_link(t, &link, &index, D));
     return index;
-}
-
-static struct hop_topology *load(const char *name)
-{
-    struct hop_topology *t = NULL;
-    CHECK(hop_topology_load(name, &t, D));
-    return t;
 }
 
 /* switch0 with gpu0 and gpu1, not finished. */
@@ -457,7 +424,7 @@ static void parameters_are_listed_with_unit_and_origin_and_can_be_set(void **sta
 static void assignments_change_what_they_name_and_nothing_else(void **state)
 {
     (void)state;
-    struct hop_topology *t = load("t2");
+    struct hop_topology *t = load_topology("t2");
     uint32_t gpu0 = hop_topology_find(t, "gpu0"), board0 = hop_topology_find(t, "board0"),
              up = hop_topology_upstream(t, gpu0);
     const struct hop_link *link = hop_topology_link(t, up),
@@ -485,6 +452,22 @@ static void assignments_change_what_they_name_and_nothing_else(void **state)
     assert_true(hop_topology_tau(t, root) == 0.3);
     CHECK(hop_topology_set(t, "root0.tau=0.1", D));
     assert_true(hop_topology_tau(t, root) == 0.1 && hop_topology_parameter(t, "tau")->value == 0.3);
+    hop_topology_destroy(t);
+}
+
+static void a_link_of_several_kinds_is_assigned_by_kind(void **state)
+{
+    (void)state;
+    struct hop_topology *t = hop_topology_create("two");
+    uint32_t root = add(t, HOP_NODE_ROOT, "root0"), gpu = add(t, HOP_NODE_GPU, "gpu0");
+    join(t, HOP_LINK_PCIE, gpu, root, 10 * GB);
+    join(t, HOP_LINK_C2C, gpu, root, 20 * GB);
+    CHECK(hop_topology_finish(t, D));
+    REFUSED(HOP_ERR_NOT_FOUND, "several kinds", hop_topology_set(t, "gpu0--root0.capacity=1GB/s", D));
+    REFUSED(HOP_ERR_NOT_FOUND, "no link", hop_topology_set(t, "gpu0--root0:nvlink.capacity=1GB/s", D));
+    CHECK(hop_topology_set(t, "root0->gpu0:c2c.capacity=1GB/s", D));
+    assert_true(hop_topology_link(t, 0)->capacity_Bps[0] == 10 * GB && hop_topology_link(t, 0)->capacity_Bps[1] == 10 * GB);
+    assert_true(hop_topology_link(t, 1)->capacity_Bps[0] == 20 * GB && hop_topology_link(t, 1)->capacity_Bps[1] == GB);
     hop_topology_destroy(t);
 }
 
@@ -575,7 +558,7 @@ static void wrong_assignments_are_refused_and_change_nothing(void **state)
                                         ".tau=1",
                                         "gpu0.=1",
                                         "gpu99.engines=2"};
-    struct hop_topology *t = load("t2");
+    struct hop_topology *t = load_topology("t2");
     char *before = hop_topology_to_json(t);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct hop_diag diag = {0};
@@ -793,14 +776,6 @@ static void check_routes(const struct hop_topology *t, bool exact)
 
 /* ---- built-in machines ---- */
 
-static uint32_t count_kind(const struct hop_topology *t, enum hop_node_kind kind)
-{
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < hop_topology_node_count(t); n++)
-        count += hop_topology_node(t, n)->kind == kind;
-    return count;
-}
-
 static void every_built_in_machine_loads_with_its_devices_domains_and_routes(void **state)
 {
     (void)state;
@@ -819,7 +794,7 @@ static void every_built_in_machine_loads_with_its_devices_domains_and_routes(voi
     size_t count = 0;
     const char *name, *summary;
     for (; hop_topology_builtin(count, &name, &summary); count++) {
-        struct hop_topology *t = load(name);
+        struct hop_topology *t = load_topology(name);
         assert_string_equal(hop_topology_name(t), name);
         assert_true(summary[0]);
         for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
@@ -859,7 +834,7 @@ static void the_paper_machines_carry_the_measured_rate_everywhere(void **state)
 {
     (void)state;
     for (int i = 1; i <= 2; i++) {
-        struct hop_topology *t = load(i == 1 ? "t1" : "t2");
+        struct hop_topology *t = load_topology(i == 1 ? "t1" : "t2");
         for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
             if (hop_topology_link(t, l)->kind == HOP_LINK_PCIE)
                 assert_true(close_to(hop_topology_link(t, l)->capacity_Bps[0], 300.0 * 1048576 / 25.2829e-3));
@@ -897,7 +872,8 @@ static void routes_on_random_machines_are_the_shortest_and_widest(void **state)
         for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
             char text[96], name[64];
             (void)hop_topology_link_name(t, 2 * l + random_below(2), name, sizeof name);
-            (void)snprintf(text, sizeof text, "%s.latency=%uus", name, 1 + random_below(9));
+            (void)snprintf(text, sizeof text, "%s:%s.latency=%uus", name, hop_link_kind_name(hop_topology_link(t, l)->kind),
+                           1 + random_below(9));
             CHECK(hop_topology_set(t, text, D));
         }
         check_domains(t);
@@ -985,7 +961,7 @@ static void devices_never_forward(void **state)
 static void the_nearest_device_name_is_suggested(void **state)
 {
     (void)state;
-    struct hop_topology *t = load("t2");
+    struct hop_topology *t = load_topology("t2");
     assert_string_equal(hop_topology_nearest(t, "gpu00"), "gpu0");
     assert_string_equal(hop_topology_nearest(t, "gup3"), "gpu3"); /* transposed */
     assert_null(hop_topology_nearest(t, "x"));
@@ -1004,7 +980,7 @@ static void the_nearest_device_name_is_suggested(void **state)
 static void the_nearest_host_is_by_links_then_index(void **state)
 {
     (void)state;
-    struct hop_topology *t = load("cs-storm");
+    struct hop_topology *t = load_topology("cs-storm");
     for (uint32_t gpu = 0; gpu < 16; gpu++) {
         char name[16];
         (void)snprintf(name, sizeof name, "gpu%u", gpu);
@@ -1014,7 +990,7 @@ static void the_nearest_host_is_by_links_then_index(void **state)
     uint32_t host1 = hop_topology_find(t, "host1");
     assert_int_equal(hop_topology_nearest_host(t, host1), host1);
     hop_topology_destroy(t);
-    t = load("t1");
+    t = load_topology("t1");
     assert_int_equal(hop_topology_nearest_host(t, hop_topology_find(t, "gpu0")), HOP_NONE);
     hop_topology_destroy(t);
     t = hop_topology_create("two"); /* equally near: the lower index, added in the wrong order */
@@ -1182,7 +1158,7 @@ static void coupled_domains_conserve_bandwidth(void **state)
 static void models_are_chosen_by_domain(void **state)
 {
     (void)state;
-    struct hop_topology *t = load("dgx-1");
+    struct hop_topology *t = load_topology("dgx-1");
     struct hop_network *network = NULL;
     CHECK(hop_network_create(t, NULL, &network, D));
     for (uint32_t d = 0; d < hop_topology_domain_count(t); d++)
@@ -1219,6 +1195,7 @@ int main(void)
         cmocka_unit_test(other_links_take_their_named_parameter),
         cmocka_unit_test(parameters_are_listed_with_unit_and_origin_and_can_be_set),
         cmocka_unit_test(assignments_change_what_they_name_and_nothing_else),
+        cmocka_unit_test(a_link_of_several_kinds_is_assigned_by_kind),
         cmocka_unit_test(a_capacity_that_was_set_no_longer_follows_parameters),
         cmocka_unit_test(names_with_dots_and_dashes_can_be_assigned_to),
         cmocka_unit_test(wrong_assignments_are_refused_and_change_nothing),

@@ -153,7 +153,7 @@ HOP_API enum hop_status hop_topology_finish(struct hop_topology *topology, struc
 
 /* Sets "NAME=VALUE" on a finished topology: a parameter ("tau=0.2", "pcie_payload=128"), or
  * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), "LINK.latency=1us" and "NODE.engines=2" ("unlimited"), "ROOT.tau=0.1"; LINK is
- * "A--B". Derived capacities follow. */
+ * "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
 HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag);
 
 /* Sets a parameter by name with its origin. */

@@ -81,6 +81,11 @@ static bool name_is_well_formed(const char *name)
     size_t length = strlen(name);
     if (length == 0 || length > 63)
         return false;
+    static const char *const reserved[] = {"work", "reduce", "queue"}; /* they begin lines of a schedule */
+    for (size_t i = 0; i < HOP_COUNT(reserved); i++) {
+        if (strcmp(name, reserved[i]) == 0)
+            return false;
+    }
     return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length &&
            strchr("-.", name[0]) == NULL && name[length - 1] != '-' && strstr(name, "--") == NULL;
 }
@@ -90,7 +95,7 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
 {
     if (!node->name || !name_is_well_formed(node->name)) {
         hop_fail(diag, HOP_ERR_INVALID, "'%.80s' is no node name", node->name ? node->name : "");
-        hop_diag_expect(diag, "1 to 63 letters, digits, '_', '.', '-', beginning with a letter, digit or '_'");
+        hop_diag_expect(diag, "1 to 63 letters, digits, '_', '.', '-', beginning with a letter, digit or '_'; not work, reduce or queue");
         return HOP_ERR_INVALID;
     }
     if (hop_names_get(&topology->node_names, node->name) != UINT32_MAX)

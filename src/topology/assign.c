@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Assignments to a finished topology: NAME=VALUE for parameters, links and nodes. */
+#include "topology/topology.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+
+/* "A--B" (both directions) or "A->B" (one), ":KIND" behind it where several kinds join the two. Returns how many links it names. */
+static unsigned find_link(const struct hop_topology *topology, const char *name, size_t length, uint32_t *link, unsigned *directions)
+{
+    char a[64], b[64];
+    const char *separator = NULL, *end = name + length, *kind = memchr(name, ':', length);
+    if (kind)
+        end = kind++;
+    for (const char *c = name; c + 1 < end && !separator; c++) {
+        if (c[0] == '-' && (c[1] == '-' || c[1] == '>'))
+            separator = c;
+    }
+    if (!separator || (size_t)(separator - name) >= sizeof a || (size_t)(end - separator) - 2 >= sizeof b)
+        return 0;
+    (void)snprintf(a, sizeof a, "%.*s", (int)(separator - name), name);
+    (void)snprintf(b, sizeof b, "%.*s", (int)(end - separator) - 2, separator + 2);
+    uint32_t from = hop_topology_find(topology, a), to = hop_topology_find(topology, b);
+    unsigned found = 0;
+    for (uint32_t i = from == HOP_NONE ? 0 : topology->first_link_of[from]; from != HOP_NONE && i < topology->first_link_of[from + 1]; i++) {
+        const struct hop_link *candidate = &topology->links[topology->links_of[i]];
+        const char *its_kind = hop_link_kind_name(candidate->kind);
+        bool forward = candidate->ends[0] == from;
+        if (candidate->ends[forward] != to ||
+            (kind && (strlen(its_kind) != length - (size_t)(kind - name) || memcmp(its_kind, kind, strlen(its_kind)) != 0)))
+            continue;
+        *link = topology->links_of[i];
+        *directions = separator[1] == '-' ? 3 : forward ? 1 : 2;
+        found++;
+    }
+    return found;
+}
+
+static enum hop_status set_node(struct hop_node *node, const char *field, const char *value, struct hop_diag *diag)
+{
+    char *end;
+    if (strcmp(field, "engines") == 0) {
+        long engines = strcmp(value, "unlimited") == 0 ? HOP_ENGINES_UNLIMITED : strtol(value, &end, 10);
+        if (strcmp(value, "unlimited") != 0 && (!isdigit((unsigned char)value[0]) || *end || engines < 1 || engines > 1 << 20)) {
+            hop_fail(diag, HOP_ERR_INVALID, "'%.40s' is no number of engines", value);
+            hop_diag_expect(diag, "a number from 1, or unlimited");
+            return HOP_ERR_INVALID;
+        }
+        node->engines = (int)engines;
+        return HOP_OK;
+    }
+    double tau = hop_text_number(value, &end);
+    if (!*value || *end || !(tau >= 0 && tau < 1)) {
+        hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'", value);
+        hop_diag_expect(diag, "0 <= tau < 1");
+        return HOP_ERR_INVALID;
+    }
+    node->tau = tau;
+    return HOP_OK;
+}
+
+static enum hop_status set_link(struct hop_topology *topology, uint32_t index, unsigned directions, const char *field,
+                                const char *value, struct hop_diag *diag)
+{
+    double number;
+    struct hop_link *link = &topology->links[index];
+    if (strcmp(field, "latency") == 0) {
+        enum hop_status status = hop_parse_seconds(value, strlen(value), &number, diag);
+        if (status != HOP_OK)
+            return status;
+        if (number > 1e9) {
+            hop_fail(diag, HOP_ERR_INVALID, "a latency cannot be %g s", number);
+            hop_diag_expect(diag, "0 to 1e9 seconds");
+            return HOP_ERR_INVALID;
+        }
+        link->latency_s = number;
+        topology->default_latency[index] = false;
+        return HOP_OK;
+    }
+    enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
+    if (status != HOP_OK)
+        return status;
+    if (!(number >= HOP_CAPACITY_LEAST)) {
+        hop_fail(diag, HOP_ERR_INVALID, "a capacity cannot be %g bytes/s", number);
+        hop_diag_expect(diag, "1 byte/s or more, such as 12.4GB/s");
+        return HOP_ERR_INVALID;
+    }
+    for (unsigned d = 0; d < 2; d++) {
+        if (directions >> d & 1) {
+            link->capacity_Bps[d] = number;
+            topology->derived[2 * index + d] = false;
+        }
+    }
+    link->origin = "set";
+    return HOP_OK;
+}
+
+enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag)
+{
+    char name[192];
+    const char *equals = strchr(assignment, '=');
+    if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof name) {
+        hop_fail(diag, HOP_ERR_SYNTAX, "'%.80s' is no assignment", assignment);
+        hop_diag_expect(diag, "NAME=VALUE, such as tau=0.2, gpu0.engines=2 or gpu0--switch0.capacity=12GB/s");
+        return HOP_ERR_SYNTAX;
+    }
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
+    const char *value = equals + 1;
+    if (!strchr(name, '.')) {
+        const struct hop_parameter *parameter = hop_topology_parameter(topology, name);
+        double number = 0;
+        char *end;
+        if (parameter && strcmp(parameter->unit, "B/s") == 0) {
+            enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
+            if (status != HOP_OK)
+                return status;
+        } else if (parameter && strcmp(parameter->unit, "s") == 0) {
+            enum hop_status status = hop_parse_seconds(value, strlen(value), &number, diag);
+            if (status != HOP_OK)
+                return status;
+        } else if (parameter) {
+            number = hop_text_number(value, &end);
+            if (!*value || *end || !isfinite(number)) {
+                hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'", name, value);
+                hop_diag_expect(diag, "a number");
+                return HOP_ERR_SYNTAX;
+            }
+        }
+        return hop_topology_set_parameter(topology, name, number, "set", NAN, diag);
+    }
+    char *field = strrchr(name, '.');
+    size_t length = (size_t)(field - name);
+    uint32_t link;
+    unsigned directions;
+    if (strcmp(field, ".capacity") == 0 || strcmp(field, ".latency") == 0) {
+        unsigned found = find_link(topology, name, length, &link, &directions);
+        if (found != 1) {
+            hop_fail(diag, HOP_ERR_NOT_FOUND, found ? "several kinds of links are '%.*s'" : "there is no link '%.*s'", (int)length, name);
+            hop_diag_expect(diag, found ? "the kind behind it, as in A--B:nvlink" : "two joined nodes: A--B for both directions, A->B for one");
+            return HOP_ERR_NOT_FOUND;
+        }
+        return set_link(topology, link, directions, field + 1, value, diag);
+    }
+    *field = '\0';
+    uint32_t node = hop_topology_find(topology, name);
+    bool engines = strcmp(field + 1, "engines") == 0, tau = strcmp(field + 1, "tau") == 0;
+    if ((!engines && !tau) || node == HOP_NONE || (tau && topology->nodes[node].kind != HOP_NODE_ROOT)) {
+        if (node == HOP_NONE && find_link(topology, name, strlen(name), &link, &directions) > 0)
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "a link has no '%.40s' to set", field + 1);
+        else if (node == HOP_NONE)
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no node '%.80s'", name);
+        else
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set", hop_node_kind_name(topology->nodes[node].kind),
+                     field + 1);
+        hop_diag_expect(diag, "PARAMETER, LINK.capacity, LINK.latency, DEVICE.engines or ROOT.tau");
+        return HOP_ERR_NOT_FOUND;
+    }
+    return set_node(&topology->nodes[node], field + 1, value, diag);
+}
