@@ -17,97 +17,33 @@
 #define TOGETHER 1e-9
 enum { PROGRESS_EVENTS = 4096 };
 
-/* ---- timers: a binary heap by time, then operation ---- */
-
-static bool sooner(const struct hop_timer *a, const struct hop_timer *b)
+static void push_timer(struct hop_simulation *s, double time_s, uint32_t op, enum hop_timer what)
 {
-    return a->time_s != b->time_s ? a->time_s < b->time_s : a->op < b->op;
+    hop_heap_push(s->timers, &s->timer_count, (struct hop_entry){time_s, op, what});
 }
 
-static void push_timer(struct hop_simulation *s, double time_s, uint32_t op, enum hop_timer_kind kind)
-{
-    struct hop_timer timer = {time_s, op, kind};
-    uint32_t i = s->timer_count++;
-    for (; i > 0 && sooner(&timer, &s->timers[(i - 1) / 2]); i = (i - 1) / 2)
-        s->timers[i] = s->timers[(i - 1) / 2];
-    s->timers[i] = timer;
-}
-
-static struct hop_timer pop_timer(struct hop_simulation *s)
-{
-    struct hop_timer top = s->timers[0], last = s->timers[--s->timer_count];
-    uint32_t i = 0;
-    for (uint32_t child = 1; child < s->timer_count; child = 2 * i + 1) {
-        if (child + 1 < s->timer_count && sooner(&s->timers[child + 1], &s->timers[child]))
-            child++;
-        if (!sooner(&s->timers[child], &last))
-            break;
-        s->timers[i] = s->timers[child];
-        i = child;
-    }
-    s->timers[i] = last;
-    return top;
-}
-
-/* ---- lanes: the transfers on one route by when they will be served, then operation ---- */
-
-static bool before(const struct hop_finish *a, const struct hop_finish *b)
-{
-    return a->key != b->key ? a->key < b->key : a->op < b->op;
-}
-
-static void push_finish(struct hop_finish *heap, uint32_t count, struct hop_finish finish)
-{
-    uint32_t i = count;
-    for (; i > 0 && before(&finish, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = finish;
-}
-
-static struct hop_finish pop_finish(struct hop_finish *heap, uint32_t count)
-{
-    struct hop_finish top = heap[0], last = heap[count - 1];
-    uint32_t i = 0, left = count - 1;
-    for (uint32_t child = 1; child < left; child = 2 * i + 1) {
-        if (child + 1 < left && before(&heap[child + 1], &heap[child]))
-            child++;
-        if (!before(&heap[child], &last))
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return top;
-}
-
-/* A transfer joins others in a lane. */
-static void queue_in_lane(struct hop_simulation *s, struct hop_lane *lane, struct hop_finish finish)
-{
-    struct hop_finish first = {lane->key, lane->op};
-    if (before(&finish, &first)) {
-        lane->key = finish.key;
-        lane->op = finish.op;
-        finish = first;
-    }
-    push_finish(&s->heap[lane->heap], lane->count - 1, finish);
-}
+/* ---- lanes: the transfers on one route by when they will be served ---- */
 
 static inline void enter_lane(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
     struct hop_lane *lane = &s->lanes[task->class_index];
+    struct hop_entry entry = {task->bytes, op, 0};
     if (!lane->listed) {
         lane->listed = true;
         s->active[s->active_count++] = task->class_index;
     }
-    if (lane->count == 0) {
+    if (lane->count++ == 0) {
         lane->served = 0;
-        lane->key = task->bytes;
-        lane->op = op;
     } else {
-        queue_in_lane(s, lane, (struct hop_finish){lane->served + task->bytes, op});
+        struct hop_entry first = {lane->key, lane->op, 0};
+        entry.key += lane->served;
+        bool leads = hop_entry_before(&entry, &first);
+        hop_heap_push(&s->heap[lane->heap], &lane->queued, leads ? first : entry);
+        entry = leads ? entry : first;
     }
-    lane->count++;
+    lane->key = entry.key;
+    lane->op = entry.op;
     s->changed = true;
 }
 
@@ -116,7 +52,7 @@ static inline uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lan
 {
     uint32_t op = lane->op;
     if (--lane->count > 0) {
-        struct hop_finish next = pop_finish(&s->heap[lane->heap], lane->count);
+        struct hop_entry next = hop_heap_pop(&s->heap[lane->heap], &lane->queued);
         lane->key = next.key;
         lane->op = next.op;
     }
@@ -196,38 +132,6 @@ static inline void start_op(struct hop_simulation *s, uint32_t op)
         unblock(s, s->start_users[u]);
 }
 
-/* ---- `queue ready`: per engine a heap of the operations that are ready, first come first served ---- */
-
-static bool came_before(const struct hop_simulation *s, uint32_t a, uint32_t b)
-{
-    double x = s->times[a].span.ready_s, y = s->times[b].span.ready_s;
-    return x != y ? x < y : a < b;
-}
-
-static void push_ready(struct hop_simulation *s, uint32_t engine, uint32_t op)
-{
-    uint32_t *heap = s->ready + s->engines[engine].first, i = s->engines[engine].ready_count++;
-    for (; i > 0 && came_before(s, op, heap[(i - 1) / 2]); i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = op;
-}
-
-static uint32_t pop_ready(struct hop_simulation *s, uint32_t engine)
-{
-    uint32_t *heap = s->ready + s->engines[engine].first, left = --s->engines[engine].ready_count, i = 0;
-    uint32_t top = heap[0], last = heap[left];
-    for (uint32_t child = 1; child < left; child = 2 * i + 1) {
-        if (child + 1 < left && came_before(s, heap[child + 1], heap[child]))
-            child++;
-        if (!came_before(s, heap[child], last))
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return top;
-}
-
 /* The engine takes what it can: in strict order only its head, else the first ready ones. */
 static void serve_engine(struct hop_simulation *s, uint32_t engine)
 {
@@ -237,7 +141,7 @@ static void serve_engine(struct hop_simulation *s, uint32_t engine)
         if (s->queue_ready) {
             if (e->ready_count == 0)
                 return;
-            op = pop_ready(s, engine);
+            op = hop_heap_pop(&s->ready[e->first], &e->ready_count).op; /* first come, first served */
         } else {
             if (e->next == e->count || s->blocked[s->queue[e->first + e->next]] > 0)
                 return;
@@ -267,7 +171,8 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
         return;
     }
     if (s->queue_ready)
-        push_ready(s, task->engine, op);
+        hop_heap_push(&s->ready[s->engines[task->engine].first], &s->engines[task->engine].ready_count,
+                      (struct hop_entry){s->now, op, 0});
     touch(s, task->engine);
 }
 
@@ -306,11 +211,11 @@ static void settle(struct hop_simulation *s)
 
 static void fire_timers(struct hop_simulation *s)
 {
-    while (s->timer_count && s->timers[0].time_s <= s->now) {
-        struct hop_timer timer = pop_timer(s);
-        if (timer.kind == HOP_TIMER_AT)
+    while (s->timer_count && s->timers[0].key <= s->now) {
+        struct hop_entry timer = hop_heap_pop(s->timers, &s->timer_count);
+        if (timer.what == HOP_TIMER_AT)
             unblock(s, timer.op);
-        else if (timer.kind == HOP_TIMER_FLOW)
+        else if (timer.what == HOP_TIMER_FLOW)
             begin_flow(s, timer.op);
         else
             finish_op(s, timer.op);
@@ -384,10 +289,10 @@ static bool advance(struct hop_simulation *s)
             first = i;
         }
     }
-    if (s->timer_count && s->timers[0].time_s - s->now <= step) {
-        step = s->timers[0].time_s - s->now;
+    if (s->timer_count && s->timers[0].key - s->now <= step) {
+        step = s->timers[0].key - s->now;
         first = HOP_NONE;
-        s->now = s->timers[0].time_s;
+        s->now = s->timers[0].key;
     } else if (first != HOP_NONE) {
         s->now += step;
     } else {
@@ -416,7 +321,7 @@ static void reset(struct hop_simulation *s)
         engine->touched = false;
     }
     for (uint32_t c = 0; s->under_way && c < s->timeline->class_count; c++) { /* a whole run leaves its lanes empty */
-        s->lanes[c].count = 0;
+        s->lanes[c].count = s->lanes[c].queued = 0;
         s->lanes[c].open = HOP_NONE;
         s->lanes[c].listed = false;
     }
@@ -455,7 +360,7 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
         do {
             fire_timers(s);
             settle(s);
-        } while (s->timer_count && s->timers[0].time_s <= s->now);
+        } while (s->timer_count && s->timers[0].key <= s->now);
         if (++s->timeline->events % PROGRESS_EVENTS == 0 && s->options.progress)
             s->options.progress((double)s->ended / s->count, s->options.context);
     }

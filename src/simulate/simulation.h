@@ -6,6 +6,7 @@
 #define HOP_SIMULATION_INTERNAL_H
 
 #include "hopcast/simulate.h"
+#include "simulate/heap.h"
 #include "timeline/timeline.h"
 
 /* An operation, compiled. */
@@ -36,24 +37,14 @@ struct hop_lane {
     double served, rate;
     double key;                 /* of the first: what it will have been served when it ends */
     uint32_t op;                /* the first */
-    uint32_t count;             /* transfers; heap[heap .. heap + count - 1) holds all but the first */
-    uint32_t heap;
+    uint32_t count;             /* transfers */
+    uint32_t heap, queued;      /* heap[heap .. heap + queued): all but the first */
     uint32_t route;             /* of the network's router */
     uint32_t open;              /* record in the log, HOP_NONE: none */
     bool listed;                /* in the active list, perhaps idle by now */
 };
-struct hop_finish {
-    double key;
-    uint32_t op;
-};
-
-enum hop_timer_kind { HOP_TIMER_AT, HOP_TIMER_FLOW, HOP_TIMER_END };
-struct hop_timer {
-    double time_s;
-    uint32_t op;
-    enum hop_timer_kind kind;
-};
-
+/* What is due when a timer fires: an earliest start, the first byte after the latency, the end of a reduction or of work. */
+enum hop_timer { HOP_TIMER_AT, HOP_TIMER_FLOW, HOP_TIMER_END };
 struct hop_simulation {
     struct hop_network *network;
     struct hop_simulate_options options;
@@ -77,14 +68,14 @@ struct hop_simulation {
     struct hop_op_times *times;     /* the timeline's */
     uint32_t ended;
     uint32_t *blocked;              /* per operation */
-    uint32_t *ready;                /* see hop_engine */
+    struct hop_entry *ready;        /* see hop_engine */
     struct hop_lane *lanes;         /* per class */
-    struct hop_finish *heap;
+    struct hop_entry *heap;
     uint32_t *active, active_count; /* classes in use; ascending when rates are asked for */
     struct hop_flow *flows;         /* the same, as the network takes them */
     bool changed;                   /* the active set */
     uint32_t *closing, closing_count; /* classes that fell idle since the last rates */
-    struct hop_timer *timers;
+    struct hop_entry *timers;
     uint32_t timer_count;
     uint32_t *met, met_count;       /* operations whose dependencies are met and that are to be made ready */
     uint32_t *touched, touched_count; /* engines */
