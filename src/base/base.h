@@ -61,6 +61,15 @@ void hop_arena_finish(struct hop_arena *arena);
 /* Makes room for `need` elements of `size` bytes in *array, doubling; false: out of memory or more than 2^31 of them. */
 bool hop_grow(void *array, uint32_t *capacity, uint32_t need, size_t size);
 
+/* ---- cycles (cycle.c) ---- */
+
+/* The i-th node that a node waits for, UINT32_MAX past the last. */
+typedef uint32_t hop_waits_for(const void *context, uint32_t node, uint32_t i);
+/* Looks for a cycle among nodes 0 .. count - 1: *length is 0 when there is none, else cycle[0] waits for cycle[1] and so on, the last
+ * for cycle[0]; the caller frees it. */
+enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle, uint32_t *length,
+                               struct hop_diag *diag);
+
 /* ---- name table (names.c) ---- */
 
 /* Maps texts to indices; the texts belong to the caller and must stay. */

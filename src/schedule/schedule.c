@@ -273,97 +273,35 @@ static enum hop_status choose_names(struct hop_schedule *schedule, struct hop_di
     return HOP_OK;
 }
 
-/* The i-th operation that op waits for, of both kinds. */
+/* The i-th operation that an operation waits for, of both kinds. */
 static uint32_t dependency(const struct hop_op *op, uint32_t i)
 {
     return i < op->after_count ? op->after[i] : op->after_start[i - op->after_count];
 }
 
-/* Names a cycle among the operations that could not be ordered (blocked[i] > 0). */
-static enum hop_status name_cycle(const struct hop_schedule *schedule, const uint32_t *blocked, uint32_t *mark,
-                                  struct hop_diag *diag)
+static uint32_t waits_for(const void *context, uint32_t index, uint32_t i)
 {
-    uint32_t at = 0, step = 0;
-    while (!blocked[at])
-        at++;
-    memset(mark, 0, schedule->count * sizeof *mark);
-    while (!mark[at]) { /* follow unmet dependencies until one repeats: that one is on a cycle */
-        mark[at] = ++step;
-        const struct hop_op *op = &schedule->ops[at];
-        uint32_t i = 0;
-        while (!blocked[dependency(op, i)])
-            i++;
-        at = dependency(op, i);
-    }
-    char text[320];
-    size_t length = 0;
-    uint32_t start = at, shown = 0;
-    do {
-        if (shown < 12)
-            length += (size_t)snprintf(text + length, sizeof text - length, "%.20s waits for ", schedule->ops[at].name);
-        else if (shown == 12)
-            length += (size_t)snprintf(text + length, sizeof text - length, "... waits for ");
-        if (length >= sizeof text)
-            length = sizeof text - 1;
-        shown++;
-        const struct hop_op *op = &schedule->ops[at];
-        uint32_t i = 0;
-        while (!blocked[dependency(op, i)])
-            i++;
-        at = dependency(op, i);
-    } while (at != start);
-    char place[192];
-    hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s%.20s", text, schedule->ops[start].name);
-    hop_diag_place(diag, "%s", hop_schedule_place(schedule, start, 0, place, sizeof place));
-    hop_diag_expect(diag, "dependencies without a cycle");
-    return HOP_ERR_DEADLOCK;
+    const struct hop_op *op = &((const struct hop_schedule *)context)->ops[index];
+    return i < op->after_count + op->after_start_count ? dependency(op, i) : UINT32_MAX;
 }
 
 static enum hop_status check_order(const struct hop_schedule *schedule, struct hop_diag *diag)
 {
-    uint32_t count = schedule->count, done = 0, tail = 0;
-    uint64_t edges = 0;
-    for (uint32_t i = 0; i < count; i++)
-        edges += schedule->ops[i].after_count + schedule->ops[i].after_start_count;
-    if (edges == 0)
-        return HOP_OK;
-    enum hop_status status = HOP_OK;
-    uint32_t *blocked = calloc((size_t)count + 1, sizeof *blocked), *queue = malloc(((size_t)count + 1) * sizeof *queue);
-    uint64_t *first = calloc((size_t)count + 2, sizeof *first);
-    uint32_t *users = malloc((edges + 1) * sizeof *users);
-    if (!blocked || !queue || !first || !users) {
-        status = hop_fail_memory(diag);
-        goto done;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const struct hop_op *op = &schedule->ops[i];
-        blocked[i] = op->after_count + op->after_start_count;
-        for (uint32_t d = 0; d < blocked[i]; d++)
-            first[dependency(op, d) + 2]++;
-    }
-    for (uint32_t i = 1; i < count + 2; i++)
-        first[i] += first[i - 1];
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t d = 0; d < blocked[i]; d++)
-            users[first[dependency(&schedule->ops[i], d) + 1]++] = i;
-        if (!blocked[i])
-            queue[tail++] = i;
-    }
-    while (done < tail) {
-        uint32_t op = queue[done++];
-        for (uint64_t u = first[op]; u < first[op + 1]; u++) {
-            if (--blocked[users[u]] == 0)
-                queue[tail++] = users[u];
-        }
-    }
-    if (done < count)
-        status = name_cycle(schedule, blocked, queue, diag);
-done:
-    free(blocked);
-    free(queue);
-    free(first);
-    free(users);
-    return status;
+    enum { SHOWN = 12 };
+    uint32_t *cycle, length;
+    enum hop_status status = hop_cycle_find(schedule->count, waits_for, schedule, &cycle, &length, diag);
+    if (status != HOP_OK || length == 0)
+        return status;
+    char text[448] = "", place[192];
+    size_t used = 0;
+    for (uint32_t i = 0; i < length && i < SHOWN; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.20s waits for ", schedule->ops[cycle[i]].name);
+    (void)snprintf(text + used, sizeof text - used, "%s%.20s", length > SHOWN ? "... waits for " : "", schedule->ops[cycle[0]].name);
+    hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s", text);
+    hop_diag_place(diag, "%s", hop_schedule_place(schedule, cycle[0], 0, place, sizeof place));
+    hop_diag_expect(diag, "dependencies without a cycle");
+    free(cycle);
+    return HOP_ERR_DEADLOCK;
 }
 
 enum hop_status hop_schedule_finish(struct hop_schedule *schedule, struct hop_diag *diag)

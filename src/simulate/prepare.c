@@ -205,98 +205,58 @@ static enum hop_status make_users(struct hop_simulation *s, struct hop_diag *dia
 
 /* ---- deadlocks ---- */
 
-/* The i-th operation that op waits for: its dependencies, then the one before it in its engine's queue; HOP_NONE past the last. */
-static uint32_t waits_for(const struct hop_simulation *s, uint32_t op, uint32_t i, bool *queued)
+/* The i-th operation that one waits for: its dependencies, then the one before it in its engine's queue. */
+static uint32_t waits_for(const void *context, uint32_t index, uint32_t i)
 {
-    const struct hop_op *what = hop_schedule_op(s->timeline->schedule, op);
-    const struct hop_task *task = &s->tasks[op];
-    *queued = false;
-    if (i < what->after_count)
-        return what->after[i];
-    i -= what->after_count;
-    if (i < what->after_start_count)
-        return what->after_start[i];
-    *queued = true;
-    if (task->engine == HOP_NONE || task->position == 0 || i != what->after_start_count)
-        return HOP_NONE;
+    const struct hop_simulation *s = context;
+    const struct hop_op *op = hop_schedule_op(s->timeline->schedule, index);
+    const struct hop_task *task = &s->tasks[index];
+    if (i < op->after_count)
+        return op->after[i];
+    i -= op->after_count;
+    if (i < op->after_start_count)
+        return op->after_start[i];
+    if (i > op->after_start_count || task->engine == HOP_NONE || task->position == 0)
+        return UINT32_MAX;
     return s->queue[s->engines[task->engine].first + task->position - 1];
 }
 
-static enum hop_status name_deadlock(const struct hop_simulation *s, const uint32_t *blocked, uint32_t *mark,
-                                     struct hop_diag *diag)
+static bool depends(const struct hop_op *op, uint32_t other)
 {
-    const struct hop_schedule *schedule = s->timeline->schedule;
-    uint32_t at = 0;
-    bool queued;
-    while (!blocked[at])
-        at++;
-    memset(mark, 0, s->count * sizeof *mark);
-    char text[384];
-    size_t length = 0;
-    for (unsigned lap = 0; lap < 2; lap++) { /* the first lap finds the cycle, the second names it */
-        uint32_t start = at, shown = 0;
-        do {
-            mark[at] = lap + 1;
-            uint32_t i = 0, other;
-            do
-                other = waits_for(s, at, i++, &queued);
-            while (!blocked[other]);
-            if (lap == 1 && shown++ < 10 && length < sizeof text - 80)
-                length += (size_t)snprintf(text + length, sizeof text - length, "%s%.24s %s %.24s", shown > 1 ? ", " : "",
-                                           hop_schedule_op(schedule, at)->name, queued ? "is queued behind" : "waits for",
-                                           hop_schedule_op(schedule, other)->name);
-            at = other;
-        } while (lap == 0 ? mark[at] == 0 : at != start);
+    for (uint32_t i = 0; i < op->after_count + op->after_start_count; i++) {
+        if ((i < op->after_count ? op->after[i] : op->after_start[i - op->after_count]) == other)
+            return true;
     }
-    hop_fail(diag, HOP_ERR_DEADLOCK, "deadlock: %s", text);
-    hop_diag_expect(diag, "each source's transfers in an order that their dependencies allow (or the line `queue ready`)");
-    return at_place(schedule, at, 0, diag, HOP_ERR_DEADLOCK);
+    return false;
 }
 
 /* Strict queues and dependencies together must leave an order. */
 static enum hop_status check_deadlock(const struct hop_simulation *s, struct hop_diag *diag)
 {
-    bool any = false, queued;
+    enum { SHOWN = 8 };
+    const struct hop_schedule *schedule = s->timeline->schedule;
+    bool any = false;
     for (uint32_t i = 0; i < s->count && !any; i++)
         any = s->initially_blocked[i] > 0;
     if (s->queue_ready || !any)
         return HOP_OK;
-    enum hop_status status = HOP_OK;
-    uint32_t *blocked = calloc((size_t)s->count + 1, sizeof *blocked), *todo = malloc(((size_t)s->count + 1) * sizeof *todo);
-    if (!blocked || !todo) {
-        status = hop_fail_memory(diag);
-        goto done;
+    uint32_t *cycle, length;
+    enum hop_status status = hop_cycle_find(s->count, waits_for, s, &cycle, &length, diag);
+    if (status != HOP_OK || length == 0)
+        return status;
+    char text[640] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < length && i < SHOWN; i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, cycle[i]);
+        uint32_t other = cycle[(i + 1) % length];
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.24s %s %.24s", i ? ", " : "", op->name,
+                                 depends(op, other) ? "waits for" : "is queued behind", hop_schedule_op(schedule, other)->name);
     }
-    uint32_t tail = 0, head = 0;
-    for (uint32_t i = 0; i < s->count; i++) {
-        while (waits_for(s, i, blocked[i], &queued) != HOP_NONE)
-            blocked[i]++;
-        if (!blocked[i])
-            todo[tail++] = i;
-    }
-    while (head < tail) {
-        uint32_t op = todo[head++];
-        const struct hop_task *task = &s->tasks[op];
-        for (uint32_t u = task->first_user; u < task[1].first_user; u++) {
-            if (--blocked[s->users[u]] == 0)
-                todo[tail++] = s->users[u];
-        }
-        for (uint32_t u = task->first_start_user; u < task[1].first_start_user; u++) {
-            if (--blocked[s->start_users[u]] == 0)
-                todo[tail++] = s->start_users[u];
-        }
-        if (task->engine != HOP_NONE && task->position + 1 < s->engines[task->engine].count) {
-            uint32_t behind = s->queue[s->engines[task->engine].first + task->position + 1];
-            if (--blocked[behind] == 0)
-                todo[tail++] = behind;
-        }
-    }
-    if (tail < s->count)
-        status = name_deadlock(s, blocked, todo, diag);
-done:
-    free(blocked);
-    free(todo);
-    return status;
+    hop_fail(diag, HOP_ERR_DEADLOCK, "deadlock: %s%s", text, length > SHOWN ? ", ..." : "");
+    hop_diag_expect(diag, "each source's transfers in an order that their dependencies allow (or the line `queue ready`)");
+    at_place(schedule, cycle[0], 0, diag, HOP_ERR_DEADLOCK);
+    free(cycle);
+    return HOP_ERR_DEADLOCK;
 }
 
 /* ---- all together ---- */
