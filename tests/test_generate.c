@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Generators: exact orders, closed forms, independent counts, and the command `hopcast make`. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "hopcast/generate.h"
 #include "hopcast/units.h"
+#include "test.h"
+
+#include <sys/wait.h>
 
 #define MIB ((uint64_t)1 << 20)
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        struct hop_diag diag_ = {0};                                                                                   \
-        enum hop_status status_ = (call);                                                                              \
-        if (status_ != HOP_OK)                                                                                         \
-            fail_msg("%s: %s (%s)", #call, diag_.what, diag_.expected);                                                \
-    } while (0)
-#define D (&diag_)
 
 /* ---- ranks and looking ---- */
 
@@ -685,13 +668,6 @@ static bool tally(const struct hop_schedule *graph, void *context)
     return true;
 }
 
-static struct hop_topology *load(const char *name)
-{
-    struct hop_topology *topology;
-    CHECK(hop_topology_load(name, &topology, D));
-    return topology;
-}
-
 static void check_burnside(const struct hop_topology *topology, const struct group *g, uint32_t most)
 {
     struct hop_ranks ranks = gpus(8);
@@ -710,7 +686,7 @@ static void graphs_on_t2_are_as_many_as_burnside_says(void **state)
     (void)state;
     struct group *g = group_of(all_eight, 8, far_on_t2);
     assert_int_equal(g->count, 128);
-    struct hop_topology *topology = load("t2");
+    struct hop_topology *topology = load_topology("t2");
     check_burnside(topology, g, 4);
     hop_topology_destroy(topology);
     free(g);
@@ -721,7 +697,7 @@ static void graphs_on_t1_are_as_many_as_burnside_says(void **state)
     (void)state;
     struct group *g = group_of(all_eight, 8, far_on_t1);
     assert_int_equal(g->count, 384);
-    struct hop_topology *topology = load("t1");
+    struct hop_topology *topology = load_topology("t1");
     check_burnside(topology, g, 4);
     hop_topology_destroy(topology);
     free(g);
@@ -735,7 +711,7 @@ static void a_narrower_link_breaks_the_symmetry_of_its_device(void **state)
     static const char *const changes[] = {"gpu0->board0.capacity=6GB/s", "board0->gpu0.capacity=6GB/s",
                                           "gpu0--board0.latency=1us", "gpu0.engines=2"};
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        struct hop_topology *topology = load("t2");
+        struct hop_topology *topology = load_topology("t2");
         CHECK(hop_topology_set(topology, changes[i], D));
         check_burnside(topology, g, 3);
         hop_topology_destroy(topology);
@@ -789,7 +765,7 @@ static bool gather(const struct hop_schedule *graph, void *context)
 /* Brute force: every set of edges is in the orbit of exactly one representative. */
 static void check_brute_force(const char *machine, const uint32_t *devices, uint32_t n, far_apart *far)
 {
-    struct hop_topology *topology = load(machine);
+    struct hop_topology *topology = load_topology(machine);
     struct group *g = group_of(devices, n, far);
     struct gathered *all = calloc(1, sizeof *all);
     uint8_t *covered = calloc((size_t)1 << (n * n), 1);
@@ -834,7 +810,7 @@ static void graphs_among_equal_devices_are_the_unlabelled_digraphs(void **state)
 {
     (void)state;
     static const uint64_t digraphs[] = {0, 1, 3, 16, 218, 9608};
-    struct hop_topology *topology = load("dgx-a100");
+    struct hop_topology *topology = load_topology("dgx-a100");
     for (uint32_t n = 1; n <= 5; n++) {
         struct hop_ranks ranks = gpus(n);
         struct tally t = {.last = 0};
@@ -849,7 +825,7 @@ static void graphs_among_equal_devices_are_the_unlabelled_digraphs(void **state)
 static void links_off_the_tree_count(void **state)
 {
     (void)state;
-    struct hop_topology *mesh = load("dgx-1"), *tree = load("pcie-8gpu-2root");
+    struct hop_topology *mesh = load_topology("dgx-1"), *tree = load_topology("pcie-8gpu-2root");
     struct hop_ranks ranks = gpus(8);
     struct tally on_mesh = {.last = 0}, on_tree = {.last = 0};
     CHECK(hop_make_graphs(&ranks, mesh, 2, MIB, tally, &on_mesh, NULL, D));
@@ -870,7 +846,7 @@ static bool stop_at_ten(const struct hop_schedule *graph, void *context)
 static void a_visitor_may_stop_the_walk(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load("t2");
+    struct hop_topology *topology = load_topology("t2");
     struct hop_ranks ranks = gpus(8);
     uint32_t seen = 0;
     uint64_t count = 0;
@@ -883,7 +859,7 @@ static void a_visitor_may_stop_the_walk(void **state)
 static void impossible_graphs_are_refused(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load("t2");
+    struct hop_topology *topology = load_topology("t2");
     const char *misspelt[] = {"gpu0", "gpv1"}, *inner[] = {"gpu0", "switch0"};
     struct tally t = {.last = 0};
     struct hop_diag diag;

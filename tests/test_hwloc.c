@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hwloc: the XML importer on a sample of our own and on damaged copies of it, this machine, sysfs links, and NVML's
  * table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "test.h"
 #include "topology/nvml.h"
 #include "topology/pci_sysfs.h"
 #include "topology/topology.h"
+
+#include <sys/stat.h>
 
 #define SAMPLE TEST_SOURCE_DIR "/data/topologies/hwloc-2socket-3gpu.xml"
 
@@ -71,10 +63,7 @@ static struct hop_topology *topology_of(char *text)
 
 static const struct hop_node *node(const struct hop_topology *topology, const char *name)
 {
-    uint32_t index = hop_topology_find(topology, name);
-    if (index == HOP_NONE)
-        fail_msg("there is no node %s", name);
-    return hop_topology_node(topology, index);
+    return hop_topology_node(topology, find_node(topology, name));
 }
 
 static const struct hop_link *link_between(const struct hop_topology *topology, const char *a, const char *b)
@@ -96,23 +85,6 @@ static void assert_pcie(const struct hop_topology *topology, const char *a, cons
     assert_int_equal(link->kind, HOP_LINK_PCIE);
     assert_int_equal(link->generation, generation);
     assert_int_equal(link->width, width);
-}
-
-static bool has_note(const struct hop_topology *topology, const char *part)
-{
-    for (size_t i = 0; hop_topology_note(topology, i); i++) {
-        if (strstr(hop_topology_note(topology, i), part))
-            return true;
-    }
-    return false;
-}
-
-static unsigned count_kind(const struct hop_topology *topology, enum hop_node_kind kind)
-{
-    unsigned count = 0;
-    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
-        count += hop_topology_node(topology, n)->kind == kind;
-    return count;
 }
 
 /* ---- XML ---- */

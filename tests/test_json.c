@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Native JSON of topologies and schedules: what is written is read back exactly, and what is wrong is named with its
  * place. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "hopcast/hopcast.h"
+#include "test.h"
+
+#include <math.h>
 
 /* ---- helpers ---- */
 
 static struct hop_topology *topology_of(const char *text)
 {
-    struct hop_diag diag = {0};
-    struct hop_topology *topology = NULL;
-    if (hop_topology_parse("t.json", text, strlen(text), &topology, &diag) != HOP_OK)
-        fail_msg("%s: %s (expected %s)\n%s", diag.place, diag.what, diag.expected, text);
-    return topology;
+    return parse_topology("t.json", text);
 }
 
 static struct hop_schedule *schedule_of(const char *text)
@@ -61,18 +49,7 @@ static struct hop_schedule *schedule_again(const struct hop_schedule *schedule)
 
 static void set(struct hop_topology *topology, const char *assignment)
 {
-    struct hop_diag diag = {0};
-    if (hop_topology_set(topology, assignment, &diag) != HOP_OK)
-        fail_msg("%s: %s", assignment, diag.what);
-}
-
-static struct hop_topology *builtin(const char *name)
-{
-    struct hop_diag diag = {0};
-    struct hop_topology *topology = NULL;
-    if (hop_topology_load(name, &topology, &diag) != HOP_OK)
-        fail_msg("%s: %s", name, diag.what);
-    return topology;
+    CHECK(hop_topology_set(topology, assignment, D));
 }
 
 static bool same_text(const char *a, const char *b)
@@ -109,7 +86,7 @@ static void every_builtin_machine_round_trips(void **state)
     (void)state;
     const char *name, *summary;
     for (size_t i = 0; hop_topology_builtin(i, &name, &summary); i++) {
-        struct hop_topology *topology = builtin(name), *read = topology_again(topology);
+        struct hop_topology *topology = load_topology(name), *read = topology_again(topology);
         check_same(topology, read);
         hop_topology_destroy(read);
         hop_topology_destroy(topology);
@@ -120,7 +97,7 @@ static void overridden_values_round_trip_exactly(void **state)
 {
     (void)state;
     struct hop_diag diag;
-    struct hop_topology *topology = builtin("cs-storm");
+    struct hop_topology *topology = load_topology("cs-storm");
     set(topology, "tau=0.17355371900826446");
     set(topology, "pcie_payload=128");
     assert_int_equal(
@@ -335,7 +312,7 @@ static void wrong_topologies_are_refused_with_place_and_expectation(void **state
 static void a_text_cut_anywhere_is_refused(void **state)
 {
     (void)state;
-    struct hop_topology *t2 = builtin("t2");
+    struct hop_topology *t2 = load_topology("t2");
     char *whole = hop_topology_to_json(t2);
     size_t length = strlen(whole) - 2; /* without the last brace and newline */
     for (size_t cut = 0; cut < length; cut++) {

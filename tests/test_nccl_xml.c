@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The importer of NCCL and RCCL topology XML: each of its rules, its refusals, and the public files. */
-#include "hopcast/topology.h"
+#include "test.h"
 
 #include <math.h>
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define OWN TEST_SOURCE_DIR "/data/topologies/"
-#define PUBLIC TEST_SOURCE_DIR "/../shared/topologies/"
 
 /* Pieces that most inputs are made of. */
 #define CPU0 "<cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\">"
@@ -26,20 +15,7 @@
 
 static struct hop_topology *parse(const char *text)
 {
-    struct hop_topology *topology = NULL;
-    struct hop_diag diag = {0};
-    if (hop_topology_parse("t.xml", text, strlen(text), &topology, &diag) != HOP_OK)
-        fail_msg("%s: %s (%s)", diag.place, diag.what, diag.expected);
-    return topology;
-}
-
-static struct hop_topology *load(const char *path)
-{
-    struct hop_topology *topology = NULL;
-    struct hop_diag diag = {0};
-    if (hop_topology_load(path, &topology, &diag) != HOP_OK)
-        fail_msg("%s: %s (%s)", diag.place, diag.what, diag.expected);
-    return topology;
+    return parse_topology("t.xml", text);
 }
 
 static void expect_refused(const char *text, enum hop_status status, const char *place, const char *what)
@@ -53,22 +29,6 @@ static void expect_refused(const char *text, enum hop_status status, const char 
         fail_msg("'%s' does not say '%s'", diag.what, what);
 }
 
-static uint32_t find(const struct hop_topology *topology, const char *name)
-{
-    uint32_t node = hop_topology_find(topology, name);
-    if (node == HOP_NONE)
-        fail_msg("there is no node %s", name);
-    return node;
-}
-
-static unsigned count_kind(const struct hop_topology *topology, enum hop_node_kind kind)
-{
-    unsigned count = 0;
-    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
-        count += hop_topology_node(topology, n)->kind == kind;
-    return count;
-}
-
 static unsigned count_links(const struct hop_topology *topology, enum hop_link_kind kind)
 {
     unsigned count = 0;
@@ -80,7 +40,7 @@ static unsigned count_links(const struct hop_topology *topology, enum hop_link_k
 /* The link between two nodes, in either order, NULL: none. */
 static const struct hop_link *link_between(const struct hop_topology *topology, const char *a, const char *b)
 {
-    uint32_t x = find(topology, a), y = find(topology, b);
+    uint32_t x = find_node(topology, a), y = find_node(topology, b);
     for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
         const struct hop_link *link = hop_topology_link(topology, i);
         if ((link->ends[0] == x && link->ends[1] == y) || (link->ends[0] == y && link->ends[1] == x))
@@ -96,18 +56,15 @@ static void expect_pcie(const struct hop_topology *topology, const char *child, 
     if (!link)
         fail_msg("no link joins %s and %s", child, parent);
     assert_int_equal(link->kind, HOP_LINK_PCIE);
-    assert_int_equal(link->ends[0], find(topology, child));
+    assert_int_equal(link->ends[0], find_node(topology, child));
     assert_int_equal(link->generation, generation);
     assert_int_equal(link->width, width);
 }
 
 static void expect_note(const struct hop_topology *topology, const char *text)
 {
-    for (size_t i = 0; hop_topology_note(topology, i); i++) {
-        if (strstr(hop_topology_note(topology, i), text))
-            return;
-    }
-    fail_msg("no note says '%s'", text);
+    if (!has_note(topology, text))
+        fail_msg("no note says '%s'", text);
 }
 
 static void expect_no_notes(const struct hop_topology *topology)
@@ -119,15 +76,13 @@ static void expect_no_notes(const struct hop_topology *topology)
 static void expect_routes_between_gpus(const struct hop_topology *topology)
 {
     struct hop_router *router = hop_router_create(topology);
-    struct hop_diag diag = {0};
     for (uint32_t a = 0; a < hop_topology_node_count(topology); a++) {
         for (uint32_t b = 0; b < hop_topology_node_count(topology); b++) {
             uint32_t route;
             if (a == b || hop_topology_node(topology, a)->kind != HOP_NODE_GPU ||
                 hop_topology_node(topology, b)->kind != HOP_NODE_GPU)
                 continue;
-            if (hop_router_find(router, a, b, &route, &diag) != HOP_OK)
-                fail_msg("%s", diag.what);
+            CHECK(hop_router_find(router, a, b, &route, D));
             assert_true(hop_router_route(router, route)->capacity_Bps > 0);
         }
     }
@@ -157,12 +112,12 @@ static void cpus_become_roots_with_hosts_joined_pairwise(void **state)
     assert_int_equal(count_kind(t, HOP_NODE_HOST), 3);
     assert_int_equal(count_links(t, HOP_LINK_SOCKET), 3);
     assert_int_equal(link_between(t, "host1", "root1")->kind, HOP_LINK_MEMORY);
-    const struct hop_node *root = hop_topology_node(t, find(t, "root0"));
+    const struct hop_node *root = hop_topology_node(t, find_node(t, "root0"));
     assert_string_equal(root->label, "x86_64 AMD family 159 model 2");
     assert_int_equal(root->numa, 3);
-    assert_int_equal(hop_topology_node(t, find(t, "host1"))->numa, 7);
-    assert_int_equal(hop_topology_node(t, find(t, "root2"))->numa, -1);
-    assert_null(hop_topology_node(t, find(t, "root2"))->label);
+    assert_int_equal(hop_topology_node(t, find_node(t, "host1"))->numa, 7);
+    assert_int_equal(hop_topology_node(t, find_node(t, "root2"))->numa, -1);
+    assert_null(hop_topology_node(t, find_node(t, "root2"))->label);
     hop_topology_destroy(t);
 }
 
@@ -211,7 +166,7 @@ static void cpus_of_different_machines_are_not_joined(void **state)
 static void two_switch_machine_keeps_its_shared_uplinks(void **state)
 {
     (void)state;
-    struct hop_topology *t = load(OWN "nccl-two-switch.xml");
+    struct hop_topology *t = load_topology(OWN_TOPOLOGIES "nccl-two-switch.xml");
     assert_string_equal(hop_topology_name(t), "nccl-two-switch.xml");
     assert_int_equal(hop_topology_node_count(t), 2 + 2 + 2 + 8 + 2);
     expect_pcie(t, "switch0", "root0", 3, 16);
@@ -221,7 +176,8 @@ static void two_switch_machine_keeps_its_shared_uplinks(void **state)
         (void)snprintf(name, sizeof name, "gpu%u", g);
         expect_pcie(t, name, g < 4 ? "switch0" : "switch1", 3, 16);
     }
-    const struct hop_node *gpu = hop_topology_node(t, find(t, "gpu5")), *nic = hop_topology_node(t, find(t, "nic1"));
+    const struct hop_node *gpu = hop_topology_node(t, find_node(t, "gpu5")),
+                          *nic = hop_topology_node(t, find_node(t, "nic1"));
     assert_string_equal(gpu->bus_id, "0000:93:00.0");
     assert_string_equal(gpu->label, "PCI 10de:1b38, sm 61");
     assert_int_equal(gpu->numa, 1);
@@ -270,7 +226,7 @@ static void devices_of_unknown_class_are_kept_with_a_note(void **state)
 {
     (void)state;
     struct hop_topology *t = parse("<system>" CPU0 "<pci busid=\"0000:00:16.0\"" GEN4 "/></cpu></system>");
-    assert_string_equal(hop_topology_node(t, find(t, "fpga0"))->label, "unknown class");
+    assert_string_equal(hop_topology_node(t, find_node(t, "fpga0"))->label, "unknown class");
     expect_note(t, "PCI devices without class");
     hop_topology_destroy(t);
 }
@@ -295,8 +251,8 @@ static void gpus_are_numbered_by_dev_when_all_differ(void **state)
         char text[512];
         (void)snprintf(text, sizeof text, format, cases[i].first, cases[i].second);
         struct hop_topology *t = parse(text);
-        assert_string_equal(hop_topology_node(t, find(t, cases[i].name_of_first))->bus_id, "0:01:00.0");
-        assert_string_equal(hop_topology_node(t, find(t, cases[i].name_of_second))->bus_id, "0:02:00.0");
+        assert_string_equal(hop_topology_node(t, find_node(t, cases[i].name_of_first))->bus_id, "0:01:00.0");
+        assert_string_equal(hop_topology_node(t, find_node(t, cases[i].name_of_second))->bus_id, "0:02:00.0");
         if (cases[i].note)
             expect_note(t, "`dev`");
         else
@@ -406,8 +362,8 @@ static void bridges_with_one_thing_below_are_ports_of_the_slower_link(void **sta
                      "<pci busid=\"0:20:00.0\" class=\"0x060400\" link_speed=\"8 GT/s\" link_width=\"8\">" BRIDGE(
                          "0:21:00.0") GPU("0:22:00.0") GPU("0:23:00.0") "</pci></pci></cpu></system>");
     assert_int_equal(count_kind(t, HOP_NODE_SWITCH), 2);
-    assert_string_equal(hop_topology_node(t, find(t, "switch0"))->bus_id, "0:10:00.0");
-    assert_string_equal(hop_topology_node(t, find(t, "switch1"))->bus_id, "0:21:00.0");
+    assert_string_equal(hop_topology_node(t, find_node(t, "switch0"))->bus_id, "0:10:00.0");
+    assert_string_equal(hop_topology_node(t, find_node(t, "switch1"))->bus_id, "0:21:00.0");
     expect_pcie(t, "gpu0", "switch0", 4, 8);
     expect_pcie(t, "gpu1", "switch0", 3, 16);
     expect_pcie(t, "switch0", "root0", 4, 16);
@@ -487,9 +443,9 @@ static void nets_without_pci_address_hang_below_the_root(void **state)
     assert_int_equal(count_kind(t, HOP_NODE_NIC), 2);
     assert_float_equal(link_between(t, "nic0", "root0")->capacity_Bps[0], 12.5e9, 1);
     assert_float_equal(link_between(t, "nic1", "root0")->capacity_Bps[1], 1.25e9, 1);
-    assert_string_equal(hop_topology_node(t, find(t, "nic0"))->label, "eth0 100 Gbit/s");
-    assert_string_equal(hop_topology_node(t, find(t, "nic1"))->label, "veth1");
-    assert_null(hop_topology_node(t, find(t, "nic0"))->bus_id);
+    assert_string_equal(hop_topology_node(t, find_node(t, "nic0"))->label, "eth0 100 Gbit/s");
+    assert_string_equal(hop_topology_node(t, find_node(t, "nic1"))->label, "veth1");
+    assert_null(hop_topology_node(t, find_node(t, "nic0"))->bus_id);
     expect_note(t, "network ports of unknown speed");
     hop_topology_destroy(t);
 }
@@ -502,14 +458,14 @@ static void ports_of_one_nic_share_its_pcie_link(void **state)
                                    "</nic></pci></cpu></system>");
     assert_int_equal(count_kind(t, HOP_NODE_NIC), 1);
     expect_pcie(t, "nic0", "root0", 4, 16);
-    assert_string_equal(hop_topology_node(t, find(t, "nic0"))->label, "mlx5_0 200 Gbit/s, mlx5_1");
+    assert_string_equal(hop_topology_node(t, find_node(t, "nic0"))->label, "mlx5_0 200 Gbit/s, mlx5_1");
     hop_topology_destroy(t);
 }
 
 static void cloud_file_is_read_in_spite_of_its_traps(void **state)
 {
     (void)state;
-    struct hop_topology *t = load(OWN "nccl-cloud-traps.xml");
+    struct hop_topology *t = load_topology(OWN_TOPOLOGIES "nccl-cloud-traps.xml");
     assert_int_equal(count_kind(t, HOP_NODE_GPU), 2);
     assert_int_equal(count_kind(t, HOP_NODE_NIC), 2);
     expect_pcie(t, "switch0", "root0", 5, 16);
@@ -517,7 +473,7 @@ static void cloud_file_is_read_in_spite_of_its_traps(void **state)
     expect_pcie(t, "gpu1", "root0", 3, 16);
     expect_pcie(t, "nvme0", "root0", 4, 4);
     expect_pcie(t, "fpga0", "root1", 3, 16);
-    assert_string_equal(hop_topology_node(t, find(t, "gpu0"))->bus_id, "0000:0a:00.0");
+    assert_string_equal(hop_topology_node(t, find_node(t, "gpu0"))->bus_id, "0000:0a:00.0");
     assert_string_equal(link_between(t, "root0", "root1")->parameter, "socket_sapphire_rapids");
     expect_routes_between_gpus(t);
     hop_topology_destroy(t);
@@ -528,7 +484,7 @@ static void cloud_file_is_read_in_spite_of_its_traps(void **state)
 static void nvswitches_become_one_with_the_sum_of_links(void **state)
 {
     (void)state;
-    struct hop_topology *t = load(OWN "nccl-nvswitch.xml");
+    struct hop_topology *t = load_topology(OWN_TOPOLOGIES "nccl-nvswitch.xml");
     assert_int_equal(count_kind(t, HOP_NODE_SWITCH), 4 + 1);
     assert_int_equal(count_links(t, HOP_LINK_NVLINK), 8);
     const struct hop_link *link = link_between(t, "gpu7", "nvswitch0");
@@ -537,7 +493,7 @@ static void nvswitches_become_one_with_the_sum_of_links(void **state)
     assert_float_equal(link->capacity_Bps[0], 12 * 25e9 * 16 / 17, 1e3);
     struct hop_router *router = hop_router_create(t);
     uint32_t route;
-    assert_int_equal(hop_router_find(router, find(t, "gpu0"), find(t, "gpu7"), &route, NULL), HOP_OK);
+    assert_int_equal(hop_router_find(router, find_node(t, "gpu0"), find_node(t, "gpu7"), &route, NULL), HOP_OK);
     assert_int_equal(hop_router_route(router, route)->link_count, 2);
     hop_router_destroy(router);
     expect_no_notes(t);
@@ -618,7 +574,7 @@ static void xgmi_rate_follows_the_processor(void **state)
 static void xgmi_hive_is_joined_all_to_all(void **state)
 {
     (void)state;
-    struct hop_topology *t = load(OWN "nccl-xgmi-hive.xml");
+    struct hop_topology *t = load_topology(OWN_TOPOLOGIES "nccl-xgmi-hive.xml");
     assert_int_equal(count_links(t, HOP_LINK_XGMI), 6);
     assert_int_equal(link_between(t, "gpu0", "gpu1")->count, 2);
     assert_int_equal(link_between(t, "gpu1", "gpu2")->count, 1);
@@ -677,11 +633,11 @@ static void nvlinks_to_the_cpu_end_at_its_root(void **state)
                        classes[i], classes[i]);
         struct hop_topology *t = parse_pair("sm=\"70\"", nvlinks, "");
         uint32_t count;
-        (void)hop_topology_links_of(t, find(t, "gpu0"), &count);
+        (void)hop_topology_links_of(t, find_node(t, "gpu0"), &count);
         assert_int_equal(count, 2); /* PCIe and NVLink, to the same root */
         assert_int_equal(count_links(t, HOP_LINK_NVLINK), 1);
         const struct hop_link *link = hop_topology_link(t, hop_topology_link_count(t) - 1);
-        assert_int_equal(link->ends[1], find(t, "root0"));
+        assert_int_equal(link->ends[1], find_node(t, "root0"));
         assert_int_equal(link->count, 3);
         hop_topology_destroy(t);
     }
@@ -694,7 +650,7 @@ static void c2c_links_join_gpu_and_cpu(void **state)
     const struct hop_link *given = hop_topology_link(t, hop_topology_link_count(t) - 2);
     const struct hop_link *assumed = hop_topology_link(t, hop_topology_link_count(t) - 1);
     assert_int_equal(count_links(t, HOP_LINK_C2C), 2);
-    assert_int_equal(given->ends[1], find(t, "root0"));
+    assert_int_equal(given->ends[1], find_node(t, "root0"));
     assert_float_equal(given->capacity_Bps[0], 447.12e9, 1e3);
     assert_float_equal(assumed->capacity_Bps[0], 450e9, 1e3);
     expect_no_notes(t);
@@ -855,7 +811,7 @@ static void oversized_input_is_refused(void **state)
 static void a_file_cut_off_anywhere_is_refused(void **state)
 {
     (void)state;
-    static const char *const files[] = {OWN "nccl-xgmi-hive.xml", OWN "nccl-cloud-traps.xml"};
+    static const char *const files[] = {OWN_TOPOLOGIES "nccl-xgmi-hive.xml", OWN_TOPOLOGIES "nccl-cloud-traps.xml"};
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
         char *text = slurp(files[f]);
         size_t whole = strlen(text) - 1; /* without the last newline */
@@ -935,15 +891,12 @@ static const struct {
 static void public_files_load_with_the_devices_that_their_text_counts(void **state)
 {
     (void)state;
-    if (access(PUBLIC, R_OK) != 0) {
-        print_message("skipped: there is no folder ../shared/topologies\n");
-        skip();
-    }
+    skip_without_public_topologies();
     for (size_t i = 0; i < sizeof public_files / sizeof public_files[0]; i++) {
         char path[512];
-        (void)snprintf(path, sizeof path, PUBLIC "%s", public_files[i].file);
+        (void)snprintf(path, sizeof path, PUBLIC_TOPOLOGIES "%s", public_files[i].file);
         char *text = slurp(path);
-        struct hop_topology *t = load(path);
+        struct hop_topology *t = load_topology(path);
         unsigned cpus = matches(text, "<cpu "), gpus = matches(text, " class=\"0x(03|12)");
         print_message("%s: %u CPUs, %u GPUs\n", public_files[i].file, cpus, gpus);
         assert_int_equal(count_kind(t, HOP_NODE_ROOT), cpus);
@@ -967,29 +920,26 @@ static void public_files_load_with_the_devices_that_their_text_counts(void **sta
 static void public_machines_have_the_wiring_of_their_text(void **state)
 {
     (void)state;
-    if (access(PUBLIC, R_OK) != 0) {
-        print_message("skipped: there is no folder ../shared/topologies\n");
-        skip();
-    }
-    struct hop_topology *t = load(PUBLIC "nccl-ibm-cloud-h100-vsi.xml");
+    skip_without_public_topologies();
+    struct hop_topology *t = load_topology(PUBLIC_TOPOLOGIES "nccl-ibm-cloud-h100-vsi.xml");
     expect_pcie(t, "switch7", "root1", 5, 16); /* claims 2.5 GT/s x1 */
     assert_int_equal(link_between(t, "gpu3", "nvswitch0")->count, 18);
     assert_int_equal(link_between(t, "gpu3", "nvswitch0")->generation, 4);
     hop_topology_destroy(t);
-    t = load(PUBLIC "built-nccl-8x-v100-cube-mesh-pcie-pairs.xml");
+    t = load_topology(PUBLIC_TOPOLOGIES "built-nccl-8x-v100-cube-mesh-pcie-pairs.xml");
     assert_int_equal(link_between(t, "gpu0", "gpu4")->count, 2);
     assert_null(link_between(t, "gpu0", "gpu5"));
     hop_topology_destroy(t);
-    t = load(PUBLIC "rccl-model-16p1h.xml");
+    t = load_topology(PUBLIC_TOPOLOGIES "rccl-model-16p1h.xml");
     expect_pcie(t, "gpu0", "switch0", 4, 8); /* the GPU's own bridge is x8 */
     expect_pcie(t, "nic1", "switch0", 4, 16);
     assert_int_equal(link_between(t, "gpu0", "gpu1")->count, 4);
     hop_topology_destroy(t);
-    t = load(PUBLIC "rccl-model-8p-rome-n2.xml");
-    assert_string_equal(hop_topology_node(t, find(t, "gpu5"))->bus_id, "0000:23:00.0");
+    t = load_topology(PUBLIC_TOPOLOGIES "rccl-model-8p-rome-n2.xml");
+    assert_string_equal(hop_topology_node(t, find_node(t, "gpu5"))->bus_id, "0000:23:00.0");
     hop_topology_destroy(t);
     struct hop_diag diag = {0};
-    assert_int_equal(hop_topology_load(PUBLIC "nccl-graph-azure-ncv4.xml", &t, &diag), HOP_ERR_INVALID);
+    assert_int_equal(hop_topology_load(PUBLIC_TOPOLOGIES "nccl-graph-azure-ncv4.xml", &t, &diag), HOP_ERR_INVALID);
     assert_non_null(strstr(diag.place, ".xml:1: <graphs>"));
 }
 

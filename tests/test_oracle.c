@@ -8,15 +8,9 @@
  */
 #include "hopcast/hopcast.h"
 #include "oracle/oracle.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const double paper_Bps = 300 * 0x1p20 / 25.2829e-3;
 static const double paper_bytes = 300 * 0x1p20;
@@ -534,9 +528,7 @@ static void machine_build(struct machine *m, uint64_t *shuffle_seed)
     }
     m->topology = build_library(&m->tree, m->latency_s, shuffle_seed, m->node);
     for (int model = 0; model < MODELS; model++) {
-        struct hop_diag diag = {0};
-        if (hop_network_create(m->topology, model_names[model], &m->network[model], &diag) != HOP_OK)
-            fail_msg("hop_network_create %s: %s", model_names[model], diag.what);
+        CHECK(hop_network_create(m->topology, model_names[model], &m->network[model], D));
     }
 }
 
@@ -576,13 +568,11 @@ static void library_rates(const struct machine *m, enum model model, const struc
                           double *rates)
 {
     uint32_t routes[ORACLE_TRANSFERS];
-    struct hop_diag diag = {0};
     struct hop_router *router = hop_network_router(m->network[model]);
     for (int i = 0; i < count; i++)
         assert_int_equal(
             hop_router_find(router, m->node[transfers[i].from], m->node[transfers[i].to], &routes[i], NULL), HOP_OK);
-    if (hop_network_rates_of(m->network[model], routes, (uint32_t)count, rates, &diag) != HOP_OK)
-        fail_msg("hop_network_rates_of: %s", diag.what);
+    CHECK(hop_network_rates_of(m->network[model], routes, (uint32_t)count, rates, D));
 }
 
 static bool is_near(double a, double b, double tolerance)
@@ -744,9 +734,7 @@ static double library_ends(const struct machine *m, enum model model, const stru
 {
     struct hop_schedule *schedule = library_schedule(m, jobs, count);
     struct hop_timeline *timeline = NULL;
-    struct hop_diag diag = {0};
-    if (hop_simulate(m->network[model], schedule, NULL, &timeline, &diag) != HOP_OK)
-        fail_msg("hop_simulate: %s", diag.what);
+    CHECK(hop_simulate(m->network[model], schedule, NULL, &timeline, D));
     for (int i = 0; i < count; i++)
         ends_s[i] = hop_timeline_span(timeline, (uint32_t)i).end_s;
     double makespan_s = hop_timeline_makespan_s(timeline);

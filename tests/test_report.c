@@ -3,21 +3,12 @@
  * Reports: drawings of topologies and timelines. Golden files lie in tests/golden; HOPCAST_UPDATE_GOLDEN=1 rewrites
  * them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "base/base.h"
+#include "hopcast/hopcast.h"
+#include "test.h"
 
 #include <jansson.h>
 #include <math.h>
-
-#include "base/base.h"
-#include "hopcast/hopcast.h"
 
 /* Table II of Martinasso et al. 2016: 300 MiB each, on T2 with tau 0.2. */
 static const char table2[] =
@@ -31,26 +22,11 @@ static const char mixed[] =
 
 /* ---- what the tests share ---- */
 
-static void require(enum hop_status status, const struct hop_diag *diag)
-{
-    if (status != HOP_OK)
-        fail_msg("%s: %s; %s", diag->place, diag->what, diag->expected);
-}
-
-static struct hop_topology *load(const char *source)
-{
-    struct hop_topology *topology = NULL;
-    struct hop_diag diag = {0};
-    require(hop_topology_load(source, &topology, &diag), &diag);
-    return topology;
-}
-
 /* Compares a text with its golden file and takes the text. */
 static void check_golden(const char *name, char *text)
 {
     char path[512];
     struct hop_source golden = {0};
-    struct hop_diag diag = {0};
     assert_non_null(text);
     (void)snprintf(path, sizeof path, "%s/tests/golden/%s", TEST_SOURCE_DIR, name);
     if (getenv("HOPCAST_UPDATE_GOLDEN")) {
@@ -59,7 +35,7 @@ static void check_golden(const char *name, char *text)
         assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
         assert_int_equal(fclose(file), 0);
     }
-    require(hop_source_load(path, &golden, &diag), &diag);
+    CHECK(hop_source_load(path, &golden, D));
     if (strcmp(golden.text, text) != 0)
         fail_msg("%s differs from what is written now (HOPCAST_UPDATE_GOLDEN=1 rewrites it):\n%s", path, text);
     hop_source_finish(&golden);
@@ -75,14 +51,13 @@ struct scene {
 
 static struct scene play(const char *machine, const char *assignment, const char *text, enum hop_detail detail)
 {
-    struct scene scene = {.topology = load(machine)};
-    struct hop_diag diag = {0};
+    struct scene scene = {.topology = load_topology(machine)};
     struct hop_simulate_options options = {.detail = detail};
     if (assignment)
-        require(hop_topology_set(scene.topology, assignment, &diag), &diag);
-    require(hop_schedule_parse("test", text, strlen(text), &scene.schedule, &diag), &diag);
-    require(hop_network_create(scene.topology, NULL, &scene.network, &diag), &diag);
-    require(hop_simulate(scene.network, scene.schedule, &options, &scene.timeline, &diag), &diag);
+        CHECK(hop_topology_set(scene.topology, assignment, D));
+    CHECK(hop_schedule_parse("test", text, strlen(text), &scene.schedule, D));
+    CHECK(hop_network_create(scene.topology, NULL, &scene.network, D));
+    CHECK(hop_simulate(scene.network, scene.schedule, &options, &scene.timeline, D));
     return scene;
 }
 
@@ -147,7 +122,7 @@ static void tree_shows_each_node_with_its_link(void **state)
     static const char *const machines[] = {"t2", "dgx-1", "dgx-a100"};
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {
         char name[64];
-        struct hop_topology *topology = load(machines[i]);
+        struct hop_topology *topology = load_topology(machines[i]);
         (void)snprintf(name, sizeof name, "tree-%s.txt", machines[i]);
         check_golden(name, hop_topology_to_tree(topology));
         hop_topology_destroy(topology);
@@ -157,10 +132,9 @@ static void tree_shows_each_node_with_its_link(void **state)
 static void tree_tells_both_directions_apart_and_shows_latency(void **state)
 {
     (void)state;
-    struct hop_diag diag = {0};
-    struct hop_topology *topology = load("t2");
-    require(hop_topology_set(topology, "gpu0->board0.capacity=10GB/s", &diag), &diag);
-    require(hop_topology_set(topology, "gpu0--board0.latency=2us", &diag), &diag);
+    struct hop_topology *topology = load_topology("t2");
+    CHECK(hop_topology_set(topology, "gpu0->board0.capacity=10GB/s", D));
+    CHECK(hop_topology_set(topology, "gpu0--board0.latency=2us", D));
     char *tree = hop_topology_to_tree(topology);
     assert_non_null(strstr(tree, "gen3 x16 10.00 up / 12.44 down GB/s, 2.000 us"));
     free(tree);
@@ -170,7 +144,7 @@ static void tree_tells_both_directions_apart_and_shows_latency(void **state)
 static void dot_names_every_node_and_link(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load("t2");
+    struct hop_topology *topology = load_topology("t2");
     check_golden("dot-t2.dot", hop_topology_to_dot(topology));
     hop_topology_destroy(topology);
 }
@@ -184,7 +158,7 @@ static void graphviz_draws_every_built_in_machine(void **state)
         skip();
     }
     for (size_t i = 0; hop_topology_builtin(i, &machine, &summary); i++) {
-        struct hop_topology *topology = load(machine);
+        struct hop_topology *topology = load_topology(machine);
         char *text = hop_topology_to_dot(topology);
         FILE *dot = popen("dot -Tsvg >/dev/null", "w");
         assert_non_null(dot);
@@ -201,7 +175,7 @@ static void svg_is_as_it_was(void **state)
     static const char *const machines[] = {"t2", "dgx-1"};
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {
         char name[64];
-        struct hop_topology *topology = load(machines[i]);
+        struct hop_topology *topology = load_topology(machines[i]);
         (void)snprintf(name, sizeof name, "svg-%s.svg", machines[i]);
         check_golden(name, hop_topology_to_svg(topology));
         hop_topology_destroy(topology);
@@ -213,7 +187,7 @@ static void svg_of_every_built_in_machine_has_each_node_and_link(void **state)
     (void)state;
     const char *machine, *summary;
     for (size_t i = 0; hop_topology_builtin(i, &machine, &summary); i++) {
-        struct hop_topology *topology = load(machine);
+        struct hop_topology *topology = load_topology(machine);
         char *svg = hop_topology_to_svg(topology);
         check_xml(svg);
         /* One group a node, one titled path a link. */
@@ -231,7 +205,7 @@ static void svg_boxes_do_not_overlap(void **state)
     (void)state;
     const char *machine, *summary;
     for (size_t i = 0; hop_topology_builtin(i, &machine, &summary); i++) {
-        struct hop_topology *topology = load(machine);
+        struct hop_topology *topology = load_topology(machine);
         char *svg = hop_topology_to_svg(topology);
         double boxes[128][4];
         size_t count = 0;
@@ -252,30 +226,27 @@ static void svg_boxes_do_not_overlap(void **state)
 static uint32_t add_node(struct hop_topology *topology, enum hop_node_kind kind, const char *name, const char *label)
 {
     uint32_t index = HOP_NONE;
-    struct hop_diag diag = {0};
     struct hop_node node = hop_node_default(kind, name);
     node.label = label;
-    require(hop_topology_add_node(topology, &node, &index, &diag), &diag);
+    CHECK(hop_topology_add_node(topology, &node, &index, D));
     return index;
 }
 
 static void add_link(struct hop_topology *topology, enum hop_link_kind kind, uint32_t from, uint32_t to)
 {
-    struct hop_diag diag = {0};
     struct hop_link link = hop_link_default(kind, from, to);
     link.generation = link.width = kind == HOP_LINK_PCIE ? 4 : 0;
-    require(hop_topology_add_link(topology, &link, NULL, &diag), &diag);
+    CHECK(hop_topology_add_link(topology, &link, NULL, D));
 }
 
 static void labels_cannot_break_a_drawing(void **state)
 {
     (void)state;
-    struct hop_diag diag = {0};
     struct hop_topology *topology = hop_topology_create("<&\"\\\x01>");
     uint32_t root = add_node(topology, HOP_NODE_ROOT, "root0", "a\nb\x1b[31m \"q\" <tag> & \\");
     uint32_t gpu = add_node(topology, HOP_NODE_GPU, "gpu0", "broken \xff\xc3 UTF-8, \xc3\xa9 whole");
     add_link(topology, HOP_LINK_PCIE, gpu, root);
-    require(hop_topology_finish(topology, &diag), &diag);
+    CHECK(hop_topology_finish(topology, D));
     char *svg = hop_topology_to_svg(topology), *tree = hop_topology_to_tree(topology),
          *dot = hop_topology_to_dot(topology);
     check_xml(svg);
@@ -292,7 +263,6 @@ static void labels_cannot_break_a_drawing(void **state)
 static void every_kind_of_node_finds_a_place(void **state)
 {
     (void)state;
-    struct hop_diag diag = {0};
     struct hop_topology *topology = hop_topology_create("all");
     uint32_t sockets[2], leaf = add_node(topology, HOP_NODE_FABRIC, "leaf0", NULL);
     uint32_t spine = add_node(topology, HOP_NODE_FABRIC, "spine0", NULL);
@@ -312,7 +282,7 @@ static void every_kind_of_node_finds_a_place(void **state)
     }
     add_link(topology, HOP_LINK_SOCKET, sockets[0], sockets[1]);
     add_link(topology, HOP_LINK_ETHERNET, add_node(topology, HOP_NODE_FPGA, "fpga0", NULL), leaf);
-    require(hop_topology_finish(topology, &diag), &diag);
+    CHECK(hop_topology_finish(topology, D));
     check_golden("svg-all.svg", hop_topology_to_svg(topology));
     check_golden("tree-all.txt", hop_topology_to_tree(topology));
     hop_topology_destroy(topology);
@@ -357,13 +327,12 @@ static void gantt_keeps_to_its_width(void **state)
 static void gantt_says_how_many_rows_it_leaves_out(void **state)
 {
     (void)state;
-    struct hop_diag diag = {0};
-    struct scene scene = {.topology = load("t2"), .schedule = hop_schedule_create("many")};
+    struct scene scene = {.topology = load_topology("t2"), .schedule = hop_schedule_create("many")};
     for (unsigned i = 0; i < 2003; i++)
-        require(hop_schedule_copy(scene.schedule, "gpu0", "gpu1", 4096, NULL, 0, NULL, &diag), &diag);
-    require(hop_schedule_finish(scene.schedule, &diag), &diag);
-    require(hop_network_create(scene.topology, NULL, &scene.network, &diag), &diag);
-    require(hop_simulate(scene.network, scene.schedule, NULL, &scene.timeline, &diag), &diag);
+        CHECK(hop_schedule_copy(scene.schedule, "gpu0", "gpu1", 4096, NULL, 0, NULL, D));
+    CHECK(hop_schedule_finish(scene.schedule, D));
+    CHECK(hop_network_create(scene.topology, NULL, &scene.network, D));
+    CHECK(hop_simulate(scene.network, scene.schedule, NULL, &scene.timeline, D));
     char *chart = hop_timeline_to_gantt(scene.timeline, NULL);
     assert_int_equal(occurrences(chart, "gpu0->gpu1"), 2000);
     assert_non_null(strstr(chart, "\n3 more operations are left out\n"));

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Schedules: the .hop text and its errors by line and column, exact round trips, checks of dependencies, and lowering.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "hopcast/schedule.h"
 #include "hopcast/units.h"
+#include "test.h"
 
 #define MIB ((uint64_t)1 << 20)
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        struct hop_diag diag_ = {0};                                                                                   \
-        enum hop_status status_ = (call);                                                                              \
-        if (status_ != HOP_OK)                                                                                         \
-            fail_msg("%s: %s: %s (%s)", #call, diag_.place, diag_.what, diag_.expected);                               \
-    } while (0)
-#define D (&diag_)
 
 static uint64_t random_bits(void)
 {
@@ -539,13 +522,6 @@ static void what_an_operation_has_no_use_for_does_not_break_the_round_trip(void 
 
 /* ---- lowering ---- */
 
-static struct hop_topology *machine(const char *name)
-{
-    struct hop_topology *t = NULL;
-    CHECK(hop_topology_load(name, &t, D));
-    return t;
-}
-
 static struct hop_schedule *lower(const struct hop_schedule *s, const struct hop_topology *t)
 {
     struct hop_schedule *lowered = NULL;
@@ -565,7 +541,7 @@ static bool waits(const uint32_t *list, uint32_t count, uint32_t index)
 static void a_staged_copy_becomes_packets_through_the_nearest_host(void **state)
 {
     (void)state;
-    struct hop_topology *t = machine("cs-storm");
+    struct hop_topology *t = load_topology("cs-storm");
     struct hop_schedule *s =
         parse("a: gpu0 -> gpu9 1MiB\n"
               "c: 5@gpu9:src+1MiB -> 6@gpu2:dst 5MiB at 1ms via staged 2MiB after a after-start a\n"
@@ -620,7 +596,7 @@ static void a_staged_copy_becomes_packets_through_the_nearest_host(void **state)
 static void packets_divide_a_copy_exactly(void **state)
 {
     (void)state;
-    struct hop_topology *t = machine("t2");
+    struct hop_topology *t = load_topology("t2");
     static const struct {
         uint64_t bytes, packet;
         uint32_t packets;
@@ -662,7 +638,7 @@ static void packets_divide_a_copy_exactly(void **state)
 static void a_copy_that_ends_in_its_host_memory_is_not_staged(void **state)
 {
     (void)state;
-    struct hop_topology *t = machine("cs-storm");
+    struct hop_topology *t = load_topology("cs-storm");
     struct hop_schedule *s =
         parse("a: gpu0 -> host0 1MiB via staged 4\nb: host0 -> gpu3 1MiB via staged\nc: gpu0 -> host1 2 via staged");
     struct hop_schedule *l = lower(s, t);
@@ -678,7 +654,7 @@ static void a_copy_that_ends_in_its_host_memory_is_not_staged(void **state)
 static void staging_without_host_memory_in_reach_is_refused(void **state)
 {
     (void)state;
-    struct hop_topology *t = machine("t1");
+    struct hop_topology *t = load_topology("t1");
     struct hop_schedule *s = parse("\n  a: gpu0 -> gpu5 1MiB via staged"), *l = NULL;
     struct hop_diag diag = {0};
     assert_int_equal(hop_schedule_lower(s, t, &l, &diag), HOP_ERR_NO_ROUTE);
@@ -725,7 +701,7 @@ static void auto_is_p2p_where_there_is_a_route_else_staged(void **state)
 static void names_of_packets_are_unique_whatever_the_originals_are_called(void **state)
 {
     (void)state;
-    struct hop_topology *t = machine("t2");
+    struct hop_topology *t = load_topology("t2");
     struct hop_schedule *s =
         parse("a: gpu0->gpu5 8 via staged 4; a.r0: gpu0->gpu1 1; a.w1: gpu0->gpu1 1; a.r0_: gpu0->gpu1 1;"
               "a.r0_.r0: gpu1->gpu5 8 via staged");

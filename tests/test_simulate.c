@@ -3,37 +3,12 @@
  * The event loop and the timeline, on stars of GPUs below one switch whose links carry 1 GB/s: closed forms, and random
  * schedules against a second simulator that is written here, slow and plain, with its own max-min sharing.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "hopcast/simulate.h"
+#include "test.h"
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        struct hop_diag diag_ = {0};                                                                                   \
-        enum hop_status status_ = (call);                                                                              \
-        if (status_ != HOP_OK)                                                                                         \
-            fail_msg("%s: %s: %s (%s)", #call, diag_.place, diag_.what, diag_.expected);                               \
-    } while (0)
-#define D (&diag_)
+#include <math.h>
+
 enum { GPUS = 6, GB = 1000000000 };
-
-static uint32_t below(uint32_t limit)
-{
-    static uint64_t state = 88172645463325252u; /* xorshift64 */
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 33) % limit;
-}
 
 static bool near(double a, double b)
 {
@@ -693,28 +668,28 @@ static void simulate_plainly(struct plain *ops, uint32_t count, const int *limit
 static uint32_t invent(struct plain *ops, struct hop_schedule *schedule, bool queue_ready)
 {
     static const char *const names[] = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "host0", "nic0"};
-    uint32_t count = 1 + below(OPS);
+    uint32_t count = 1 + random_below(OPS);
     hop_schedule_set_queue_ready(schedule, queue_ready);
     for (uint32_t i = 0; i < count; i++) {
         struct plain *p = &ops[i];
-        *p = (struct plain){.kind = below(5) ? HOP_OP_COPY : HOP_OP_WORK, .ready = -1, .start = -1, .end = -1};
+        *p = (struct plain){.kind = random_below(5) ? HOP_OP_COPY : HOP_OP_WORK, .ready = -1, .start = -1, .end = -1};
         struct hop_op op = hop_op_default(p->kind);
-        p->from = below(GPUS + 2);
-        p->to = (p->from + 1 + below(GPUS + 1)) % (GPUS + 2);
+        p->from = random_below(GPUS + 2);
+        p->to = (p->from + 1 + random_below(GPUS + 1)) % (GPUS + 2);
         op.from.device = names[p->from];
         op.to.device = names[p->to];
         if (p->kind == HOP_OP_COPY)
-            op.bytes = below(12) || queue_ready ? 1 + below(2000000000) : 0;
+            op.bytes = random_below(12) || queue_ready ? 1 + random_below(2000000000) : 0;
         else
-            op.duration_s = 1e-9 * below(2000000000);
-        op.at_s = below(4) ? 0 : 1e-9 * below(2000000000);
+            op.duration_s = 1e-9 * random_below(2000000000);
+        op.at_s = random_below(4) ? 0 : 1e-9 * random_below(2000000000);
         p->bytes = p->left = (double)op.bytes;
         p->duration = op.duration_s;
         p->at = op.at_s;
-        for (uint32_t d = below(3); d > 0 && i > 0 && below(2); d--)
-            p->after[p->after_count++] = below(i);
-        for (uint32_t d = below(3); d > 0 && i > 0 && !queue_ready && below(3) == 0; d--)
-            p->after_start[p->after_start_count++] = below(i);
+        for (uint32_t d = random_below(3); d > 0 && i > 0 && random_below(2); d--)
+            p->after[p->after_count++] = random_below(i);
+        for (uint32_t d = random_below(3); d > 0 && i > 0 && !queue_ready && random_below(3) == 0; d--)
+            p->after_start[p->after_start_count++] = random_below(i);
         op.after = p->after;
         op.after_count = p->after_count;
         op.after_start = p->after_start;
@@ -857,13 +832,13 @@ static void hundreds_of_routes_in_use_at_once_are_kept_apart(void **state)
     for (uint32_t i = 0; i < TRANSFERS; i++) {
         char from[8], to[8];
         struct hop_op op = hop_op_default(HOP_OP_COPY);
-        uint32_t a = below(16);
+        uint32_t a = random_below(16);
         (void)snprintf(from, sizeof from, "gpu%u", a);
-        (void)snprintf(to, sizeof to, "gpu%u", (a + 1 + below(15)) % 16);
+        (void)snprintf(to, sizeof to, "gpu%u", (a + 1 + random_below(15)) % 16);
         op.from.device = from;
         op.to.device = to;
-        op.bytes = 1 + below(2000000000);
-        op.at_s = below(2) ? 1e-9 * below(2000000000) : 0;
+        op.bytes = 1 + random_below(2000000000);
+        op.at_s = random_below(2) ? 1e-9 * random_below(2000000000) : 0;
         CHECK(hop_schedule_add(schedule, &op, NULL, D));
     }
     CHECK(hop_schedule_finish(schedule, D));
@@ -898,8 +873,8 @@ static void thousands_of_transfers_at_once_conserve_bytes_and_report_progress(vo
     double out[GPUS] = {0}, in[GPUS] = {0}, bound = 0;
     for (uint32_t i = 0; i < MANY; i++) {
         char from[8], to[8];
-        uint32_t a = below(GPUS), b = (a + 1 + below(GPUS - 1)) % GPUS;
-        uint64_t bytes = 1 + below(1000000);
+        uint32_t a = random_below(GPUS), b = (a + 1 + random_below(GPUS - 1)) % GPUS;
+        uint64_t bytes = 1 + random_below(1000000);
         (void)snprintf(from, sizeof from, "gpu%u", a);
         (void)snprintf(to, sizeof to, "gpu%u", b);
         CHECK(hop_schedule_copy(schedule, from, to, bytes, NULL, 0, NULL, D));

@@ -3,47 +3,18 @@
  * The readers of `nvidia-smi topo -m` and `rocm-smi --showtopo`: every rule on tables of our own, every public sample,
  * and hostile input. Labels are checked by a second, independent reading of the table against the tree that was built.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "base/base.h"
-#include "hopcast/topology.h"
+#include "test.h"
 
-#define OWN TEST_SOURCE_DIR "/data/topologies/"
-#define PUBLIC TEST_SOURCE_DIR "/../shared/topologies/"
+#include <math.h>
+
 #define TEST_DEVICES 64
 
 /* ---- helpers ---- */
 
 static struct hop_topology *parse(const char *text)
 {
-    struct hop_topology *topology = NULL;
-    struct hop_diag diag = {0};
-    enum hop_status status = hop_topology_parse("t", text, strlen(text), &topology, &diag);
-    if (status != HOP_OK)
-        print_error("%s: %s (%s)\n", diag.place, diag.what, diag.expected);
-    assert_int_equal(status, HOP_OK);
-    return topology;
-}
-
-static struct hop_topology *load(const char *path)
-{
-    struct hop_topology *topology = NULL;
-    struct hop_diag diag = {0};
-    enum hop_status status = hop_topology_load(path, &topology, &diag);
-    if (status != HOP_OK)
-        print_error("%s: %s (%s)\n", diag.place, diag.what, diag.expected);
-    assert_int_equal(status, HOP_OK);
-    return topology;
+    return parse_topology("t", text);
 }
 
 static void refused(const char *text, const char *place, const char *what)
@@ -56,32 +27,6 @@ static void refused(const char *text, const char *place, const char *what)
     if (!strstr(diag.what, what))
         fail_msg("'%s' does not say '%s'", diag.what, what);
     assert_true(diag.expected[0] != '\0');
-}
-
-static uint32_t find(const struct hop_topology *topology, const char *name)
-{
-    uint32_t node = hop_topology_find(topology, name);
-    if (node == HOP_NONE)
-        fail_msg("there is no %s in %s", name, hop_topology_name(topology));
-    return node;
-}
-
-static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_kind kind)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < hop_topology_node_count(topology); i++)
-        count += hop_topology_node(topology, i)->kind == kind;
-    return count;
-}
-
-static bool has_note(const struct hop_topology *topology, const char *part)
-{
-    const char *note;
-    for (size_t i = 0; (note = hop_topology_note(topology, i)) != NULL; i++) {
-        if (strstr(note, part))
-            return true;
-    }
-    return false;
 }
 
 static uint32_t parent_of(const struct hop_topology *topology, uint32_t node)
@@ -151,7 +96,7 @@ static const char *classify(const struct hop_topology *topology, uint32_t a, uin
 
 static void assert_label(const struct hop_topology *topology, const char *a, const char *b, const char *label)
 {
-    const char *found = classify(topology, find(topology, a), find(topology, b));
+    const char *found = classify(topology, find_node(topology, a), find_node(topology, b));
     if (strcmp(found, label) != 0)
         fail_msg("%s and %s are %s, not %s", a, b, found, label);
 }
@@ -216,7 +161,7 @@ static void assert_reproduces(const struct hop_topology *topology, const char *p
             (void)snprintf(name, sizeof name, "gpu%s", reading.names[i] + 3);
         else
             (void)snprintf(name, sizeof name, "nic%u", nics++);
-        nodes[i] = find(topology, name);
+        nodes[i] = find_node(topology, name);
     }
     assert_int_equal(reading.count, count_kind(topology, HOP_NODE_GPU) + count_kind(topology, HOP_NODE_NIC));
     for (uint32_t i = 0; i < reading.count; i++) {
@@ -241,21 +186,21 @@ static void assert_reproduces(const struct hop_topology *topology, const char *p
 static void every_label_becomes_its_place_in_the_tree(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load(OWN "smi-every-label.txt");
+    struct hop_topology *topology = load_topology(OWN_TOPOLOGIES "smi-every-label.txt");
     assert_label(topology, "gpu0", "gpu1", "PIX");
     assert_label(topology, "gpu1", "gpu3", "PXB");
     assert_label(topology, "gpu0", "gpu4", "PHB");
     assert_label(topology, "gpu4", "gpu5", "NODE");
     assert_label(topology, "gpu7", "gpu8", "NODE");
     assert_label(topology, "gpu8", "gpu9", "SYS");
-    assert_reproduces(topology, OWN "smi-every-label.txt");
+    assert_reproduces(topology, OWN_TOPOLOGIES "smi-every-label.txt");
     assert_int_equal(count_kind(topology, HOP_NODE_SWITCH), 4);
     assert_int_equal(count_kind(topology, HOP_NODE_ROOT), 5);
     assert_int_equal(count_kind(topology, HOP_NODE_SOCKET), 2); /* none where one root complex is all */
     assert_int_equal(count_kind(topology, HOP_NODE_HOST), 3);
-    assert_int_equal(parent_of(topology, find(topology, "host0")), find(topology, "socket0"));
-    assert_int_equal(parent_of(topology, find(topology, "host2")), find(topology, "root4"));
-    assert_int_equal(parent_of(topology, find(topology, "gpu4")), find(topology, "root0"));
+    assert_int_equal(parent_of(topology, find_node(topology, "host0")), find_node(topology, "socket0"));
+    assert_int_equal(parent_of(topology, find_node(topology, "host2")), find_node(topology, "root4"));
+    assert_int_equal(parent_of(topology, find_node(topology, "gpu4")), find_node(topology, "root0"));
     assert_true(has_note(topology, "generation 4 x16 is assumed"));
     assert_true(has_note(topology, "3 NUMA nodes are joined each to each"));
     hop_topology_destroy(topology);
@@ -264,14 +209,15 @@ static void every_label_becomes_its_place_in_the_tree(void **state)
 static void colours_tabs_prose_and_legends_are_read_around_the_table(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load(OWN "smi-two-socket-pairs.txt");
-    assert_reproduces(topology, OWN "smi-two-socket-pairs.txt");
-    assert_string_equal(hop_topology_node(topology, find(topology, "nic1"))->label, "mlx5_3");
-    assert_int_equal(hop_topology_node(topology, find(topology, "gpu3"))->numa, 1);
-    assert_int_equal(hop_topology_node(topology, find(topology, "host1"))->numa, 1);
-    assert_int_equal(hop_topology_node(topology, find(topology, "nic0"))->numa, 0);
+    struct hop_topology *topology = load_topology(OWN_TOPOLOGIES "smi-two-socket-pairs.txt");
+    assert_reproduces(topology, OWN_TOPOLOGIES "smi-two-socket-pairs.txt");
+    assert_string_equal(hop_topology_node(topology, find_node(topology, "nic1"))->label, "mlx5_3");
+    assert_int_equal(hop_topology_node(topology, find_node(topology, "gpu3"))->numa, 1);
+    assert_int_equal(hop_topology_node(topology, find_node(topology, "host1"))->numa, 1);
+    assert_int_equal(hop_topology_node(topology, find_node(topology, "nic0"))->numa, 0);
     assert_false(has_note(topology, "only through NICs"));
-    const struct hop_link *link = hop_topology_link(topology, hop_topology_upstream(topology, find(topology, "gpu0")));
+    const struct hop_link *link =
+        hop_topology_link(topology, hop_topology_upstream(topology, find_node(topology, "gpu0")));
     /* no speed is said: gen4 x16 is assumed by a parameter, and setting that changes every link */
     assert_true(fabs(link->capacity_Bps[0] / hop_pcie_rate_Bps(4, 16, 256, 24) - 1) < 1e-12);
     assert_int_equal(hop_topology_set(topology, "pcie_link=57.6GB/s", NULL), HOP_OK);
@@ -282,9 +228,9 @@ static void colours_tabs_prose_and_legends_are_read_around_the_table(void **stat
 static void the_old_dialect_is_read(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load(OWN "smi-old-driver-nvlink.txt");
-    assert_reproduces(topology, OWN "smi-old-driver-nvlink.txt");
-    assert_string_equal(hop_topology_node(topology, find(topology, "nic0"))->label, "mlx5_0");
+    struct hop_topology *topology = load_topology(OWN_TOPOLOGIES "smi-old-driver-nvlink.txt");
+    assert_reproduces(topology, OWN_TOPOLOGIES "smi-old-driver-nvlink.txt");
+    assert_string_equal(hop_topology_node(topology, find_node(topology, "nic0"))->label, "mlx5_0");
     assert_label(topology, "gpu0", "gpu1", "PIX"); /* below the switch of their NIC */
     assert_label(topology, "gpu2", "gpu3", "PHB"); /* by CPU affinity */
     assert_label(topology, "gpu0", "gpu2", "SYS"); /* by a NIC that is near to one of them */
@@ -298,14 +244,14 @@ static void the_old_dialect_is_read(void **state)
 static void nvlinks_beyond_direct_wiring_become_an_nvswitch(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load(OWN "smi-nvswitch-4gpu.txt");
-    assert_reproduces(topology, OWN "smi-nvswitch-4gpu.txt");
+    struct hop_topology *topology = load_topology(OWN_TOPOLOGIES "smi-nvswitch-4gpu.txt");
+    assert_reproduces(topology, OWN_TOPOLOGIES "smi-nvswitch-4gpu.txt");
     const struct hop_link *link =
-        link_between(topology, find(topology, "gpu2"), find(topology, "nvswitch0"), HOP_LINK_NVLINK);
+        link_between(topology, find_node(topology, "gpu2"), find_node(topology, "nvswitch0"), HOP_LINK_NVLINK);
     assert_non_null(link);
     assert_int_equal(link->count, 12);
     assert_int_equal(link->generation, 3);
-    assert_non_null(strstr(hop_topology_node(topology, find(topology, "nvswitch0"))->label, "NVSwitch"));
+    assert_non_null(strstr(hop_topology_node(topology, find_node(topology, "nvswitch0"))->label, "NVSwitch"));
     assert_true(has_note(topology, "taken as NVSwitch"));
     assert_label(topology, "gpu0", "gpu1", "PXB");
     assert_label(topology, "gpu1", "gpu2", "SYS");
@@ -319,7 +265,7 @@ static void nvlinks_that_wires_allow_stay_direct(void **state)
         parse("\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV9\tNV9\nGPU1\tNV9\t X \tNV9\nGPU2\tNV9\tNV9\t X \n");
     assert_int_equal(hop_topology_find(topology, "nvswitch0"), HOP_NONE);
     const struct hop_link *link =
-        link_between(topology, find(topology, "gpu0"), find(topology, "gpu2"), HOP_LINK_NVLINK);
+        link_between(topology, find_node(topology, "gpu0"), find_node(topology, "gpu2"), HOP_LINK_NVLINK);
     assert_int_equal(link->count, 9);
     assert_int_equal(link->generation, 0);
     assert_label(topology, "gpu0", "gpu1", "PHB");
@@ -345,10 +291,10 @@ static void each_nvlink_island_gets_its_own_nvswitch(void **state)
     char *table = hop_buffer_take(&text);
     struct hop_topology *topology = parse(table);
     const struct hop_link *link =
-        link_between(topology, find(topology, "gpu7"), find(topology, "nvswitch1"), HOP_LINK_NVLINK);
+        link_between(topology, find_node(topology, "gpu7"), find_node(topology, "nvswitch1"), HOP_LINK_NVLINK);
     assert_int_equal(link->count, 18);
     assert_int_equal(link->generation, 4);
-    assert_null(link_between(topology, find(topology, "gpu0"), find(topology, "nvswitch1"), HOP_LINK_NVLINK));
+    assert_null(link_between(topology, find_node(topology, "gpu0"), find_node(topology, "nvswitch1"), HOP_LINK_NVLINK));
     /* SYS cells keep the islands in two NUMA nodes although no affinity is given */
     assert_label(topology, "gpu0", "gpu3", "PHB");
     assert_label(topology, "gpu0", "gpu4", "SYS");
@@ -380,7 +326,8 @@ static void affinity_parts_gpus_whose_relation_is_hidden(void **state)
                                           "GPU2\tNV4\tNV4\t X \t0-7\t1\n");
     assert_label(topology, "gpu0", "gpu1", "PHB");
     assert_label(topology, "gpu0", "gpu2", "SYS");
-    assert_int_equal(hop_topology_node(topology, find(topology, "gpu1"))->numa, 0); /* the blank cell counts as one */
+    assert_int_equal(hop_topology_node(topology, find_node(topology, "gpu1"))->numa,
+                     0); /* the blank cell counts as one */
     hop_topology_destroy(topology);
 }
 
@@ -435,13 +382,13 @@ static void a_second_table_is_noted(void **state)
 static void xgmi_links_join_gpus_one_link_apart(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load(OWN "rocm-xgmi-square.txt");
-    assert_non_null(link_between(topology, find(topology, "gpu0"), find(topology, "gpu1"), HOP_LINK_XGMI));
-    assert_non_null(link_between(topology, find(topology, "gpu0"), find(topology, "gpu2"), HOP_LINK_XGMI));
-    assert_null(link_between(topology, find(topology, "gpu0"), find(topology, "gpu3"), HOP_LINK_XGMI));
+    struct hop_topology *topology = load_topology(OWN_TOPOLOGIES "rocm-xgmi-square.txt");
+    assert_non_null(link_between(topology, find_node(topology, "gpu0"), find_node(topology, "gpu1"), HOP_LINK_XGMI));
+    assert_non_null(link_between(topology, find_node(topology, "gpu0"), find_node(topology, "gpu2"), HOP_LINK_XGMI));
+    assert_null(link_between(topology, find_node(topology, "gpu0"), find_node(topology, "gpu3"), HOP_LINK_XGMI));
     assert_label(topology, "gpu0", "gpu1", "PHB");
     assert_label(topology, "gpu0", "gpu2", "SYS");
-    assert_int_equal(hop_topology_node(topology, find(topology, "gpu2"))->numa, 1);
+    assert_int_equal(hop_topology_node(topology, find_node(topology, "gpu2"))->numa, 1);
     assert_true(has_note(topology, "2 pairs of an xGMI hive have no link of their own"));
     hop_topology_destroy(topology);
 }
@@ -449,7 +396,7 @@ static void xgmi_links_join_gpus_one_link_apart(void **state)
 static void hops_part_numa_nodes_when_they_are_not_said(void **state)
 {
     (void)state;
-    struct hop_topology *topology = load(OWN "rocm-pcie-two-socket.txt");
+    struct hop_topology *topology = load_topology(OWN_TOPOLOGIES "rocm-pcie-two-socket.txt");
     assert_label(topology, "gpu0", "gpu1", "PHB");
     assert_label(topology, "gpu1", "gpu2", "SYS");
     assert_label(topology, "gpu2", "gpu3", "PHB");
@@ -462,7 +409,7 @@ static void link_types_alone_suffice(void **state)
     (void)state;
     struct hop_topology *topology = parse("=== Link Type between two GPUs ===\n     GPU0 GPU1 GPU2\nGPU0 0 XGMI PCIE\n"
                                           "GPU1 XGMI 0 PCIE\nGPU2 PCIE PCIE 0\nGPU 2 : (Topology) Numa Node: 1\n");
-    assert_non_null(link_between(topology, find(topology, "gpu0"), find(topology, "gpu1"), HOP_LINK_XGMI));
+    assert_non_null(link_between(topology, find_node(topology, "gpu0"), find_node(topology, "gpu1"), HOP_LINK_XGMI));
     assert_label(topology, "gpu0", "gpu2", "PHB");
     assert_true(has_note(topology, "one root complex is assumed"));
     hop_topology_destroy(topology);
@@ -576,9 +523,9 @@ static void try_text(const char *text, size_t size)
     assert_true(diag.place[0] != '\0' && diag.what[0] != '\0');
 }
 
-static const char *const samples[] = {OWN "smi-two-socket-pairs.txt", OWN "smi-nvswitch-4gpu.txt",
-                                      OWN "smi-old-driver-nvlink.txt", OWN "rocm-xgmi-square.txt",
-                                      OWN "rocm-pcie-two-socket.txt"};
+static const char *const samples[] = {OWN_TOPOLOGIES "smi-two-socket-pairs.txt", OWN_TOPOLOGIES "smi-nvswitch-4gpu.txt",
+                                      OWN_TOPOLOGIES "smi-old-driver-nvlink.txt", OWN_TOPOLOGIES "rocm-xgmi-square.txt",
+                                      OWN_TOPOLOGIES "rocm-pcie-two-socket.txt"};
 
 static void text_cut_at_any_byte_is_read_or_refused(void **state)
 {
@@ -655,22 +602,14 @@ static const struct {
     {"smi-wrx90-8x-rtx-pro-6000-3-switch.txt", 8, 0},
 };
 
-static void skip_without_public_samples(void)
-{
-    if (access(PUBLIC, R_OK) != 0) {
-        print_message("skipped: there is no folder ../shared/topologies\n");
-        skip();
-    }
-}
-
 static void every_public_table_is_reproduced_by_its_tree(void **state)
 {
     (void)state;
-    skip_without_public_samples();
+    skip_without_public_topologies();
     for (size_t i = 0; i < HOP_COUNT(public_samples); i++) {
         char path[512];
-        (void)snprintf(path, sizeof path, "%s%s", PUBLIC, public_samples[i].name);
-        struct hop_topology *topology = load(path);
+        (void)snprintf(path, sizeof path, "%s%s", PUBLIC_TOPOLOGIES, public_samples[i].name);
+        struct hop_topology *topology = load_topology(path);
         assert_int_equal(count_kind(topology, HOP_NODE_GPU), public_samples[i].gpus);
         assert_int_equal(count_kind(topology, HOP_NODE_NIC), public_samples[i].nics);
         assert_reproduces(topology, path);
@@ -681,24 +620,24 @@ static void every_public_table_is_reproduced_by_its_tree(void **state)
 static void public_machines_have_their_known_shape(void **state)
 {
     (void)state;
-    skip_without_public_samples();
-    struct hop_topology *topology = load(PUBLIC "smi-dgx-1-p100.txt");
+    skip_without_public_topologies();
+    struct hop_topology *topology = load_topology(PUBLIC_TOPOLOGIES "smi-dgx-1-p100.txt");
     assert_label(topology, "gpu0", "gpu1", "PIX"); /* hidden by NV1; the machine's block diagram shows it */
     assert_label(topology, "gpu0", "gpu2", "PHB");
     assert_label(topology, "gpu0", "gpu4", "SYS");
     assert_int_equal(count_kind(topology, HOP_NODE_SWITCH), 4);
     hop_topology_destroy(topology);
-    topology = load(PUBLIC "smi-dgx-a100-10-nic.txt");
+    topology = load_topology(PUBLIC_TOPOLOGIES "smi-dgx-a100-10-nic.txt");
     assert_label(topology, "gpu0", "gpu1", "PXB");
     assert_label(topology, "gpu1", "gpu2", "SYS");
-    assert_int_equal(hop_topology_node(topology, find(topology, "gpu4"))->numa, 7);
-    assert_string_equal(hop_topology_node(topology, find(topology, "nic9"))->label, "mlx5_9");
+    assert_int_equal(hop_topology_node(topology, find_node(topology, "gpu4"))->numa, 7);
+    assert_string_equal(hop_topology_node(topology, find_node(topology, "nic9"))->label, "mlx5_9");
     hop_topology_destroy(topology);
-    topology = load(PUBLIC "smi-8x-v100-sxm2-cube-mesh.txt");
+    topology = load_topology(PUBLIC_TOPOLOGIES "smi-8x-v100-sxm2-cube-mesh.txt");
     assert_label(topology, "gpu0", "gpu3", "PHB");
     assert_label(topology, "gpu0", "gpu4", "SYS");
     hop_topology_destroy(topology);
-    topology = load(PUBLIC "rocm-smi-showtopo-4-gpu-pcie.txt");
+    topology = load_topology(PUBLIC_TOPOLOGIES "rocm-smi-showtopo-4-gpu-pcie.txt");
     assert_int_equal(count_kind(topology, HOP_NODE_GPU), 4);
     assert_label(topology, "gpu0", "gpu1", "SYS"); /* three hops */
     hop_topology_destroy(topology);
@@ -707,14 +646,14 @@ static void public_machines_have_their_known_shape(void **state)
 static void public_bandwidth_tests_are_refused(void **state)
 {
     (void)state;
-    skip_without_public_samples();
+    skip_without_public_topologies();
     static const char *const names[] = {"p2p-dgx-1-p100.txt", "p2p-7gforce-7-gpu.txt",
                                         "p2p-8x-a100-sxm4-pcie-only.txt"};
     for (size_t i = 0; i < HOP_COUNT(names); i++) {
         char path[512];
         struct hop_topology *topology = NULL;
         struct hop_diag diag = {0};
-        (void)snprintf(path, sizeof path, "%s%s", PUBLIC, names[i]);
+        (void)snprintf(path, sizeof path, "%s%s", PUBLIC_TOPOLOGIES, names[i]);
         assert_int_equal(hop_topology_load(path, &topology, &diag), HOP_ERR_INVALID);
         assert_non_null(strstr(diag.what, "bandwidths, not wiring"));
     }

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Quantities: every unit, exact round trips over many values, limits, and texts that are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "hopcast/units.h"
+#include "test.h"
 
 enum { VALUES = 20000 };
 

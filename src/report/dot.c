@@ -3,22 +3,13 @@
  * A topology for Graphviz: roots on top, devices in one rank, links off the tree without influence on the ranks except
  * those to switches that have no PCIe (NVSwitch, network fabrics), which go below the devices.
  */
-#include "base/base.h"
-#include "hopcast/report.h"
-
-#include <math.h>
-#include <stdio.h>
+#include "report/report.h"
 
 static const char *const fills[HOP_NODE_KIND_COUNT] = {
     [HOP_NODE_GPU] = "#cfe8c6",  [HOP_NODE_HOST] = "#fdebc1",   [HOP_NODE_NIC] = "#cde3f6",
     [HOP_NODE_NVME] = "#f6d6e3", [HOP_NODE_FPGA] = "#e3d7f4",   [HOP_NODE_SWITCH] = "#e3e7ec",
     [HOP_NODE_ROOT] = "#f8d3b8", [HOP_NODE_SOCKET] = "#f3e2d3", [HOP_NODE_FABRIC] = "#d5ecec",
 };
-
-static bool in_tree(const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY;
-}
 
 /* Inside a quoted string of the dot language; backslashes would start its own escapes. */
 static void add_escaped(struct hop_buffer *out, const char *text)
@@ -49,24 +40,12 @@ static void add_node(struct hop_buffer *out, const struct hop_node *node)
 
 static void add_label(struct hop_buffer *out, const struct hop_link *link)
 {
-    char forth[32], back[32], seconds[32];
-    if (link->count > 1)
-        hop_buffer_printf(out, "%u x ", link->count);
-    if (link->kind != HOP_LINK_PCIE || !link->generation)
-        hop_buffer_printf(out, "%s%s", hop_link_kind_name(link->kind), link->generation ? " " : "");
-    if (link->generation)
-        hop_buffer_printf(out, "gen%u", link->generation);
-    if (link->width)
-        hop_buffer_printf(out, " x%u", link->width);
-    hop_show_rate(link->capacity_Bps[0], forth, sizeof forth);
-    hop_show_rate(link->capacity_Bps[1], back, sizeof back);
-    if (strcmp(forth, back) == 0)
-        hop_buffer_printf(out, "\\n%s", forth);
-    else
-        hop_buffer_printf(out, "\\n%s %s\\n%s %s", forth, in_tree(link) ? "up" : "forth", back,
-                          in_tree(link) ? "down" : "back");
-    if (link->latency_s > 0)
-        hop_buffer_printf(out, "\\n%s", hop_show_seconds(link->latency_s, seconds, sizeof seconds));
+    struct hop_link_text words = hop_describe_link(link);
+    hop_buffer_printf(out, "%s\\n%s", words.what, words.rate[0]);
+    if (!words.even)
+        hop_buffer_printf(out, " %s\\n%s %s", words.direction[0], words.rate[1], words.direction[1]);
+    if (words.latency[0])
+        hop_buffer_printf(out, "\\n%s", words.latency);
 }
 
 static void add_link(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_link *link)
@@ -74,24 +53,23 @@ static void add_link(struct hop_buffer *out, const struct hop_topology *topology
     const struct hop_node *a = hop_topology_node(topology, link->ends[0]),
                           *b = hop_topology_node(topology, link->ends[1]);
     bool device_a = hop_node_is_device(a->kind), device_b = hop_node_is_device(b->kind);
-    bool hangs = !in_tree(link) && device_a != device_b;
+    bool hangs = !hop_in_tree(link) && device_a != device_b;
     /* Graphviz puts the first end above the second: the parent in the tree, the device over its fabric. */
-    if (in_tree(link) || (hangs && device_b)) {
+    if (hop_in_tree(link) || (hangs && device_b)) {
         const struct hop_node *swap = a;
         a = b;
         b = swap;
     }
-    double gigabytes = fmax(link->capacity_Bps[0], link->capacity_Bps[1]) / 1e9;
     /* Labels between nodes of one rank are more than the router of dot can take: xlabel is placed after routing, and
      * meshes of devices are too dense for any. */
-    bool flat = !in_tree(link) && !hangs;
+    bool flat = !hop_in_tree(link) && !hangs;
     hop_buffer_printf(out, "  \"%s\" -- \"%s\" [%s=\"", a->name, b->name,
                       !flat      ? "label"
                       : device_a ? "tooltip"
                                  : "xlabel");
     add_label(out, link);
-    hop_buffer_printf(out, "\", penwidth=%.1f", fmin(fmax(0.55 * sqrt(gigabytes), 1), 5));
-    if (!in_tree(link))
+    hop_buffer_printf(out, "\", penwidth=%.1f", hop_link_stroke(link));
+    if (!hop_in_tree(link))
         hop_buffer_printf(out, ", color=\"%s\"%s",
                           link->kind == HOP_LINK_SOCKET   ? "#c2620a"
                           : link->kind == HOP_LINK_NVLINK ? "#4b8b1e"

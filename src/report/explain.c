@@ -6,8 +6,7 @@
  * What a phase lost is its length less the time that the bytes moved in it take alone; so alone + losses = the whole
  * time.
  */
-#include "base/base.h"
-#include "hopcast/report.h"
+#include "report/report.h"
 
 #include <assert.h>
 #include <math.h>
@@ -32,8 +31,7 @@ struct story {
     struct hop_span span;
     double alone_s, alone_Bps; /* the rate once its latency has passed */
     struct hop_buffer out;
-    struct hop_segment *segments;
-    uint32_t count;
+    struct hop_segments segments, others;
     struct cause *causes;
 };
 
@@ -177,9 +175,10 @@ static void tell_ready(struct story *story)
     hop_buffer_printf(&story->out, ", waited ");
     add_seconds(story, waited_s);
     hop_buffer_printf(&story->out, " in the queue of %s", op->from.device);
-    if (story->count > 0 && story->segments[0].rule == HOP_RULE_SOURCE_BUSY && story->segments[0].blocker != HOP_NONE) {
+    if (story->segments.count > 0 && story->segments.list[0].rule == HOP_RULE_SOURCE_BUSY &&
+        story->segments.list[0].blocker != HOP_NONE) {
         hop_buffer_puts(&story->out, " behind ");
-        add_op(story, story->segments[0].blocker);
+        add_op(story, story->segments.list[0].blocker);
     }
     hop_buffer_puts(&story->out, ", and started at ");
     add_seconds(story, story->span.start_s);
@@ -191,23 +190,17 @@ static void tell_ready(struct story *story)
 /* What the other transfer got at that moment, when it was held back itself. */
 static void tell_blocker(struct story *story, uint32_t blocker, double at_s)
 {
-    uint32_t count = hop_timeline_segments(story->timeline, blocker, NULL, 0);
-    struct hop_segment *segments = malloc(((size_t)count + 1) * sizeof *segments);
-    if (!segments) {
-        story->out.failed = true;
-        return;
-    }
-    count = hop_timeline_segments(story->timeline, blocker, segments, count);
+    const struct hop_segments *others = &story->others;
+    story->out.failed |= !hop_segments_load(&story->others, story->timeline, blocker);
     uint32_t i = 0;
-    while (i < count && segments[i].end_s <= at_s)
+    while (i < others->count && others->list[i].end_s <= at_s)
         i++;
-    if (i < count && segments[i].rate_Bps > 0) {
+    if (i < others->count && others->list[i].rate_Bps > 0) {
         hop_buffer_puts(&story->out, ", which itself moved at ");
-        add_rate(story, segments[i].rate_Bps);
-        if (segments[i].rule != HOP_RULE_FULL)
-            hop_buffer_printf(&story->out, " (%s)", hop_rule_name(segments[i].rule));
+        add_rate(story, others->list[i].rate_Bps);
+        if (others->list[i].rule != HOP_RULE_FULL)
+            hop_buffer_printf(&story->out, " (%s)", hop_rule_name(others->list[i].rule));
     }
-    free(segments);
 }
 
 static double lost(const struct story *story, const struct hop_segment *segment)
@@ -260,13 +253,13 @@ static void tell_phases(struct story *story)
     uint32_t told = 0, phases = 0;
     if (story->op->kind != HOP_OP_COPY)
         return; /* there is nothing to tell between their start and their end */
-    for (uint32_t i = 0; i < story->count; i++) {
-        if (story->segments[i].start_s < story->span.start_s)
+    for (uint32_t i = 0; i < story->segments.count; i++) {
+        if (story->segments.list[i].start_s < story->span.start_s)
             continue; /* told as the wait before the start */
         phases++;
         if (told == PHASES_MAX)
             continue;
-        tell_phase(story, &story->segments[i]);
+        tell_phase(story, &story->segments.list[i]);
         told++;
     }
     if (phases > told)
@@ -275,20 +268,18 @@ static void tell_phases(struct story *story)
 
 /* ---- summary ---- */
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
 static int compare_causes(const void *a, const void *b)
 {
     const struct cause *x = a, *y = b;
-    int order = ORDER(x->rule, y->rule);
-    order = order ? order : ORDER(x->link, y->link);
-    return order ? order : ORDER(x->blocker, y->blocker);
+    int order = HOP_ORDER(x->rule, y->rule);
+    order = order ? order : HOP_ORDER(x->link, y->link);
+    return order ? order : HOP_ORDER(x->blocker, y->blocker);
 }
 
 static int compare_losses(const void *a, const void *b)
 {
     const struct cause *x = a, *y = b;
-    int order = ORDER(fabs(y->lost_s), fabs(x->lost_s));
+    int order = HOP_ORDER(fabs(y->lost_s), fabs(x->lost_s));
     return order ? order : compare_causes(a, b);
 }
 
@@ -296,12 +287,12 @@ static int compare_losses(const void *a, const void *b)
 static uint32_t collect_causes(struct story *story)
 {
     uint32_t count = 0, kept = 0;
-    for (uint32_t i = 0; i < story->count; i++) {
-        const struct hop_segment *segment = &story->segments[i];
+    for (uint32_t i = 0; i < story->segments.count; i++) {
+        const struct hop_segment *segment = &story->segments.list[i];
         story->causes[i] = (struct cause){segment->rule, segment->link, segment->blocker, lost(story, segment)};
     }
-    qsort(story->causes, story->count, sizeof *story->causes, compare_causes);
-    for (uint32_t i = 0; i < story->count; i++) {
+    qsort(story->causes, story->segments.count, sizeof *story->causes, compare_causes);
+    for (uint32_t i = 0; i < story->segments.count; i++) {
         if (count && compare_causes(&story->causes[count - 1], &story->causes[i]) == 0)
             story->causes[count - 1].lost_s += story->causes[i].lost_s;
         else
@@ -346,17 +337,6 @@ static void tell_summary(struct story *story)
     hop_buffer_puts(&story->out, ".\n");
 }
 
-static void load_segments(struct story *story)
-{
-    if (hop_timeline_detail(story->timeline) == HOP_DETAIL_SEGMENTS)
-        story->count = hop_timeline_segments(story->timeline, story->index, NULL, 0);
-    story->segments = malloc(((size_t)story->count + 1) * sizeof *story->segments);
-    story->causes = malloc(((size_t)story->count + 1) * sizeof *story->causes);
-    story->out.failed = !story->segments || !story->causes;
-    if (story->segments && story->count)
-        story->count = hop_timeline_segments(story->timeline, story->index, story->segments, story->count);
-}
-
 char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
 {
     assert(op < hop_schedule_count(hop_timeline_schedule(timeline)));
@@ -364,18 +344,18 @@ char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
                           .topology = hop_timeline_topology(timeline),
                           .schedule = hop_timeline_schedule(timeline),
                           .index = op,
-                          .alone_s = hop_timeline_alone_s(timeline, op)};
-    const struct hop_route *route = hop_timeline_route(timeline, op);
+                          .alone_s = hop_timeline_alone_s(timeline, op),
+                          .alone_Bps = hop_alone_Bps(timeline, op)};
     story.op = hop_schedule_op(story.schedule, op);
-    double moving_s = story.alone_s - (route ? route->latency_s : 0);
-    story.alone_Bps = story.op->kind == HOP_OP_COPY && moving_s > 0 ? story.op->bytes / moving_s : 0;
     tell_alone(&story);
     if (hop_timeline_detail(timeline) == HOP_DETAIL_NONE) {
         hop_buffer_puts(&story.out, "This timeline holds no times of single operations (detail none).\n");
         return hop_buffer_take(&story.out);
     }
     story.span = hop_timeline_span(timeline, op);
-    load_segments(&story);
+    story.out.failed |= !hop_segments_load(&story.segments, timeline, op);
+    story.causes = malloc(((size_t)story.segments.count + 1) * sizeof *story.causes);
+    story.out.failed |= !story.causes;
     if (!story.out.failed) {
         tell_ready(&story);
         tell_phases(&story);
@@ -387,7 +367,8 @@ char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
             hop_buffer_puts(&story.out, ". This timeline holds no phases (detail ends).\n");
         }
     }
-    free(story.segments);
+    free(story.segments.list);
+    free(story.others.list);
     free(story.causes);
     return hop_buffer_take(&story.out);
 }

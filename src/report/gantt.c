@@ -8,8 +8,7 @@
  *
  * How dark a transfer is, is its rate over what it gets alone.
  */
-#include "base/base.h"
-#include "hopcast/report.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,8 +45,7 @@ struct chart {
     bool narrow;
     double makespan_s;
     struct cell *cells;
-    struct hop_segment *segments;
-    uint32_t segment_capacity;
+    struct hop_segments segments;
     bool used[HOP_RULE_COUNT];
 };
 
@@ -56,14 +54,12 @@ struct row {
     double start_s;
 };
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int order = ORDER(x->source, y->source);
-    order = order ? order : ORDER(x->start_s, y->start_s);
-    return order ? order : ORDER(x->op, y->op);
+    int order = HOP_ORDER(x->source, y->source);
+    order = order ? order : HOP_ORDER(x->start_s, y->start_s);
+    return order ? order : HOP_ORDER(x->op, y->op);
 }
 
 static void row_label(const struct chart *chart, uint32_t index, unsigned name_width, char *label, size_t size)
@@ -72,16 +68,7 @@ static void row_label(const struct chart *chart, uint32_t index, unsigned name_w
     if (op->kind == HOP_OP_COPY)
         (void)snprintf(label, size, "%-*s  %s->%s", (int)name_width, op->name, op->from.device, op->to.device);
     else
-        (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name,
-                       op->kind == HOP_OP_WORK ? "work" : "reduce", op->from.device);
-}
-
-static unsigned columns_of(const char *text)
-{
-    unsigned count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
+        (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name, hop_op_kind_text(op), op->from.device);
 }
 
 /* Cut or filled to so many columns. */
@@ -177,33 +164,20 @@ static int shade_of(double ratio)
     return ratio > 0.995 ? SHADE_FULL : SHADE_MOVE + (int)fmin(fmax(ratio * 10, 0), 9);
 }
 
-/* What a copy gets alone, once its latency has passed. */
-static double alone_rate(struct hop_timeline *timeline, uint32_t op)
-{
-    const struct hop_route *route = hop_timeline_route(timeline, op);
-    double moving_s = hop_timeline_alone_s(timeline, op) - (route ? route->latency_s : 0);
-    return moving_s > 0 ? hop_schedule_op(hop_timeline_schedule(timeline), op)->bytes / moving_s : 0;
-}
-
 static void paint_copy(struct chart *chart, uint32_t op)
 {
     struct hop_timeline *timeline = chart->timeline;
     struct hop_span span = hop_timeline_span(timeline, op);
-    double alone_s = hop_timeline_alone_s(timeline, op), rate = alone_rate(timeline, op);
+    double alone_s = hop_timeline_alone_s(timeline, op), rate = hop_alone_Bps(timeline, op);
     if (hop_timeline_detail(timeline) != HOP_DETAIL_SEGMENTS) {
         double ratio = span.end_s > span.start_s ? alone_s / (span.end_s - span.start_s) : 1;
         paint_wait(chart, &span);
         paint(chart, span.start_s, span.end_s, shade_of(ratio), HOP_RULE_FULL);
         return;
     }
-    uint32_t count = hop_timeline_segments(timeline, op, NULL, 0);
-    if (!hop_grow(&chart->segments, &chart->segment_capacity, count, sizeof *chart->segments)) {
-        chart->out.failed = true;
-        return;
-    }
-    count = hop_timeline_segments(timeline, op, chart->segments, count);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct hop_segment *segment = &chart->segments[i];
+    chart->out.failed |= !hop_segments_load(&chart->segments, timeline, op);
+    for (uint32_t i = 0; i < chart->segments.count; i++) {
+        const struct hop_segment *segment = &chart->segments.list[i];
         int shade = segment->rule == HOP_RULE_LATENCY       ? SHADE_LATENCY
                     : segment->rate_Bps > 0                 ? shade_of(rate > 0 ? segment->rate_Bps / rate : 1)
                     : segment->rule == HOP_RULE_SOURCE_BUSY ? SHADE_WAIT
@@ -211,7 +185,7 @@ static void paint_copy(struct chart *chart, uint32_t op)
         chart->used[segment->rule] = true;
         paint(chart, segment->start_s, segment->end_s, shade, segment->rule);
     }
-    if (count == 0)
+    if (chart->segments.count == 0)
         paint(chart, span.start_s, span.end_s, SHADE_FULL, HOP_RULE_FULL);
 }
 
@@ -241,7 +215,8 @@ static unsigned rule_colour(enum hop_rule rule)
         [HOP_RULE_FULL] = 32,          [HOP_RULE_UP_SHARE] = 33,      [HOP_RULE_DOWN_SHARE] = 93,
         [HOP_RULE_ROOT_CROSSING] = 36, [HOP_RULE_ROOT_FLOOR] = 96,    [HOP_RULE_HEAD_OF_LINE] = 31,
         [HOP_RULE_NARROW_LINK] = 34,   [HOP_RULE_BACK_PRESSURE] = 35, [HOP_RULE_FAIR_SHARE] = 33,
-        [HOP_RULE_CEILING] = 94,       [HOP_RULE_OTHER_DOMAIN] = 94,  [HOP_RULE_SOURCE_BUSY] = 90,   [HOP_RULE_LATENCY] = 37,
+        [HOP_RULE_CEILING] = 94,       [HOP_RULE_OTHER_DOMAIN] = 94,  [HOP_RULE_SOURCE_BUSY] = 90,
+        [HOP_RULE_LATENCY] = 37,
     };
     return colours[rule];
 }
@@ -313,14 +288,14 @@ static unsigned measure(struct chart *chart, const struct row *rows, uint32_t sh
     unsigned width = chart->options->width ? chart->options->width : WIDTH_DEFAULT, name_width = 1;
     width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
     for (uint32_t i = 0; i < shown; i++) {
-        unsigned own = columns_of(hop_schedule_op(schedule, rows[i].op)->name);
+        unsigned own = hop_text_columns(hop_schedule_op(schedule, rows[i].op)->name);
         name_width = own > name_width ? own : name_width;
     }
     name_width = name_width > width / 4 ? width / 4 : name_width;
     for (uint32_t i = 0; i < shown; i++) {
         char label[LABEL_MAX];
         row_label(chart, rows[i].op, name_width, label, sizeof label);
-        unsigned own = columns_of(label);
+        unsigned own = hop_text_columns(label);
         chart->label = own > chart->label ? own : chart->label;
     }
     chart->narrow = width < NARROW;
@@ -377,6 +352,6 @@ char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gant
         free(rows);
     }
     free(chart.cells);
-    free(chart.segments);
+    free(chart.segments.list);
     return hop_buffer_take(&chart.out);
 }

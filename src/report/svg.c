@@ -11,8 +11,7 @@
  * Links that look alike (kind, generation, width, count, capacities) are one look: one colour, one stroke width, one
  * entry in the legend; only links of a rare look carry a label of their own. Lengths are in pixels.
  */
-#include "base/base.h"
-#include "hopcast/report.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,11 +80,6 @@ static const char *const link_colours[HOP_LINK_KIND_COUNT] = {
 /* PCIe links differ most from each other; other kinds tell themselves apart by their width. */
 static const char *const pcie_colours[] = {"#475569", "#0891b2", "#d97706", "#7c3aed", "#be123c"};
 
-static bool in_tree(const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY;
-}
-
 static const struct hop_node *node_at(const struct drawing *d, uint32_t node)
 {
     return hop_topology_node(d->topology, node);
@@ -93,25 +87,14 @@ static const struct hop_node *node_at(const struct drawing *d, uint32_t node)
 
 /* ---- texts ---- */
 
-/* Length of the UTF-8 sequence at text, 0 when it is none. */
-static unsigned sequence(const unsigned char *text)
-{
-    unsigned length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : text[0] >> 3 == 30 ? 4 : 0;
-    for (unsigned i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return length;
-}
-
 /* Escaped and cut to so many characters; what XML or UTF-8 does not allow becomes '?'. */
 static void add_text(struct hop_buffer *out, const char *text, unsigned limit)
 {
     unsigned count = 0;
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        unsigned length = sequence(c);
+    for (const char *c = text; *c;) {
+        unsigned length = hop_text_utf8(c);
         char piece[5] = "?";
-        if (length > 1 || (length == 1 && *c >= 0x20 && *c != 0x7f))
+        if (length > 1 || (length == 1 && (unsigned char)*c >= 0x20 && *c != 0x7f))
             memcpy(piece, c, length);
         c += length ? length : 1;
         if (++count == limit && *c) {
@@ -122,39 +105,13 @@ static void add_text(struct hop_buffer *out, const char *text, unsigned limit)
     }
 }
 
-static unsigned characters(const char *text)
+/* "12.44 GB/s", "12.00 GB/s up, 10.00 GB/s down, 1 us" */
+static void rate_text(const struct hop_link_text *words, char *text, size_t size)
 {
-    unsigned count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
-static void what_text(const struct hop_link *link, char *text, size_t size)
-{
-    char count[16] = "";
-    if (link->count > 1)
-        (void)snprintf(count, sizeof count, "%u x ", link->count);
-    if (link->kind == HOP_LINK_PCIE && link->generation && link->width)
-        (void)snprintf(text, size, "%sgen%u x%u", count, link->generation, link->width);
-    else if (link->generation)
-        (void)snprintf(text, size, "%s%s gen%u", count, hop_link_kind_name(link->kind), link->generation);
-    else
-        (void)snprintf(text, size, "%s%s", count, hop_link_kind_name(link->kind));
-}
-
-static void rate_text(const struct hop_link *link, char *text, size_t size)
-{
-    char forth[32], back[32], seconds[32], latency[48] = "";
-    hop_show_rate(link->capacity_Bps[0], forth, sizeof forth);
-    hop_show_rate(link->capacity_Bps[1], back, sizeof back);
-    if (link->latency_s > 0)
-        (void)snprintf(latency, sizeof latency, ", %s", hop_show_seconds(link->latency_s, seconds, sizeof seconds));
-    if (strcmp(forth, back) == 0)
-        (void)snprintf(text, size, "%s%s", forth, latency);
-    else
-        (void)snprintf(text, size, "%s %s, %s %s%s", forth, in_tree(link) ? "up" : "forth", back,
-                       in_tree(link) ? "down" : "back", latency);
+    char other[80] = "";
+    if (!words->even)
+        (void)snprintf(other, sizeof other, " %s, %s %s", words->direction[0], words->rate[1], words->direction[1]);
+    (void)snprintf(text, size, "%s%s%s%s", words->rate[0], other, words->latency[0] ? ", " : "", words->latency);
 }
 
 /* Centred text; halo: readable over lines. */
@@ -171,19 +128,6 @@ static void add_label(struct drawing *d, double x, double y, const char *anchor,
 
 /* ---- looks ---- */
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int compare_looks(const struct hop_link *a, const struct hop_link *b)
-{
-    int order = ORDER(a->kind, b->kind);
-    order = order ? order : ORDER(a->generation, b->generation);
-    order = order ? order : ORDER(a->width, b->width);
-    order = order ? order : ORDER(a->count, b->count);
-    order = order ? order : ORDER(a->capacity_Bps[0], b->capacity_Bps[0]);
-    order = order ? order : ORDER(a->capacity_Bps[1], b->capacity_Bps[1]);
-    return order ? order : ORDER(a->latency_s, b->latency_s);
-}
-
 struct indexed_link {
     const struct hop_link *link;
     uint32_t index, look;
@@ -192,8 +136,8 @@ struct indexed_link {
 static int compare_links(const void *a, const void *b)
 {
     const struct indexed_link *x = a, *y = b;
-    int order = compare_looks(x->link, y->link);
-    return order ? order : ORDER(x->index, y->index);
+    int order = hop_compare_looks(x->link, y->link);
+    return order ? order : HOP_ORDER(x->index, y->index);
 }
 
 struct ranked_look {
@@ -205,9 +149,9 @@ struct ranked_look {
 static int compare_ranked(const void *a, const void *b)
 {
     const struct ranked_look *x = a, *y = b;
-    int order = ORDER(x->look.link->kind, y->look.link->kind);
-    order = order ? order : ORDER(y->look.links, x->look.links);
-    return order ? order : ORDER(x->was, y->was);
+    int order = HOP_ORDER(x->look.link->kind, y->look.link->kind);
+    order = order ? order : HOP_ORDER(y->look.links, x->look.links);
+    return order ? order : HOP_ORDER(x->was, y->was);
 }
 
 static bool find_looks(struct drawing *d)
@@ -223,7 +167,7 @@ static bool find_looks(struct drawing *d)
         sorted[i] = (struct indexed_link){hop_topology_link(d->topology, i), i, 0};
     qsort(sorted, links, sizeof *sorted, compare_links);
     for (uint32_t i = 0; i < links; i++) {
-        if (i == 0 || compare_looks(sorted[i - 1].link, sorted[i].link) != 0) {
+        if (i == 0 || hop_compare_looks(sorted[i - 1].link, sorted[i].link) != 0) {
             ranked[d->look_count] = (struct ranked_look){{sorted[i].link, 0, 0}, d->look_count};
             d->look_count++;
         }
@@ -253,33 +197,12 @@ static const char *look_colour(const struct look *look)
                                              : link_colours[look->link->kind];
 }
 
-static double look_stroke(const struct look *look)
-{
-    double gigabytes = fmax(look->link->capacity_Bps[0], look->link->capacity_Bps[1]) / 1e9;
-    return fmin(fmax(0.55 * sqrt(gigabytes), 1), 5);
-}
-
 /* ---- places ---- */
 
 static double preferred_width(const struct hop_node *node, double lowest, double highest)
 {
-    double label = node->label ? characters(node->label) * SMALL_ADVANCE : 0;
-    return fmin(fmax(fmax(characters(node->name) * NAME_ADVANCE, label) + 14, lowest), highest);
-}
-
-static uint32_t children_of(const struct drawing *d, uint32_t node, uint32_t *children)
-{
-    uint32_t links, count = 0;
-    const uint32_t *list = hop_topology_links_of(d->topology, node, &links);
-    for (uint32_t i = 0; i < links; i++) {
-        const struct hop_link *link = hop_topology_link(d->topology, list[i]);
-        if (!in_tree(link) || link->ends[1] != node)
-            continue;
-        if (children)
-            children[count] = link->ends[0];
-        count++;
-    }
-    return count;
+    double label = node->label ? hop_text_columns(node->label) * SMALL_ADVANCE : 0;
+    return fmin(fmax(fmax(hop_text_columns(node->name) * NAME_ADVANCE, label) + 14, lowest), highest);
 }
 
 /* A node without children gets the next column. */
@@ -301,7 +224,7 @@ static void place_column(struct drawing *d, uint32_t node)
 static bool place_tree(struct drawing *d, uint32_t node, uint32_t depth)
 {
     struct box *box = &d->boxes[node];
-    uint32_t count = children_of(d, node, NULL);
+    uint32_t count = hop_children(d->topology, node, NULL);
     box->place = PLACE_TREE;
     box->row = depth;
     if (!hop_node_is_device(node_at(d, node)->kind) && depth + 1 > d->rows)
@@ -313,7 +236,7 @@ static bool place_tree(struct drawing *d, uint32_t node, uint32_t depth)
     uint32_t *children = malloc(count * sizeof *children);
     if (!children)
         return false;
-    children_of(d, node, children);
+    hop_children(d->topology, node, children);
     bool placed = true;
     for (uint32_t i = 0; i < count && placed; i++)
         placed = place_tree(d, children[i], depth + 1);
@@ -326,12 +249,6 @@ static bool place_tree(struct drawing *d, uint32_t node, uint32_t depth)
     return placed;
 }
 
-static bool is_top(const struct drawing *d, uint32_t node)
-{
-    return hop_topology_upstream(d->topology, node) == HOP_NONE &&
-           (node_at(d, node)->kind == HOP_NODE_ROOT || children_of(d, node, NULL) > 0);
-}
-
 /* Trees first, then devices that are in none; what is left are bars, or nothing joins them to anything. */
 static bool place_forest(struct drawing *d)
 {
@@ -342,7 +259,7 @@ static bool place_forest(struct drawing *d)
             d->device_width = fmax(d->device_width, preferred_width(node_at(d, n), 62, 118));
     }
     for (uint32_t n = 0; n < nodes; n++) {
-        if (!is_top(d, n))
+        if (!hop_is_top(d->topology, n))
             continue;
         if (!place_tree(d, n, 0))
             return false;
@@ -350,7 +267,7 @@ static bool place_forest(struct drawing *d)
     }
     for (uint32_t n = 0; n < nodes; n++) {
         const struct hop_node *node = node_at(d, n);
-        if (hop_topology_upstream(d->topology, n) != HOP_NONE || is_top(d, n))
+        if (hop_topology_upstream(d->topology, n) != HOP_NONE || hop_is_top(d->topology, n))
             continue;
         if (hop_node_is_device(node->kind))
             place_column(d, n);
@@ -451,7 +368,7 @@ static enum way way_of(const struct drawing *d, const struct hop_link *link)
 {
     const struct box *a = &d->boxes[link->ends[0]], *b = &d->boxes[link->ends[1]];
     bool top_a = a->place == PLACE_TREE && a->row == 0, top_b = b->place == PLACE_TREE && b->row == 0;
-    if (in_tree(link))
+    if (hop_in_tree(link))
         return WAY_TREE;
     if ((top_a && top_b) || (a->place == PLACE_ABOVE && b->place == PLACE_ABOVE && a->row == b->row)) {
         /* Nothing fits between neighbours. */
@@ -484,10 +401,10 @@ struct port {
 static int compare_ports(const void *a, const void *b)
 {
     const struct port *x = a, *y = b;
-    int order = ORDER(x->node, y->node);
-    order = order ? order : ORDER(x->group, y->group);
-    order = order ? order : ORDER(y->x, x->x);
-    return order ? order : ORDER(x->end, y->end);
+    int order = HOP_ORDER(x->node, y->node);
+    order = order ? order : HOP_ORDER(x->group, y->group);
+    order = order ? order : HOP_ORDER(y->x, x->x);
+    return order ? order : HOP_ORDER(x->end, y->end);
 }
 
 static bool place_ports(struct drawing *d)
@@ -643,15 +560,15 @@ static void draw_link(struct drawing *d, uint32_t index)
 {
     const struct hop_link *link = hop_topology_link(d->topology, index);
     const struct look *look = &d->looks[d->look_of[index]];
-    char what[64], rate[128];
-    what_text(link, what, sizeof what);
-    rate_text(link, rate, sizeof rate);
+    struct hop_link_text words = hop_describe_link(link);
+    char rate[128];
+    rate_text(&words, rate, sizeof rate);
     hop_buffer_puts(&d->out, "<path d=\"");
     draw_path(d, index, way_of(d, link));
     hop_buffer_printf(&d->out, "\" stroke=\"%s\" stroke-width=\"%.1f\"%s><title>%s -- %s: %s, %s</title></path>\n",
-                      look_colour(look), look_stroke(look),
+                      look_colour(look), hop_link_stroke(look->link),
                       way_of(d, link) == WAY_ARC_BELOW ? " stroke-opacity=\"0.8\"" : "",
-                      node_at(d, link->ends[0])->name, node_at(d, link->ends[1])->name, what, rate);
+                      node_at(d, link->ends[0])->name, node_at(d, link->ends[1])->name, words.what, rate);
 }
 
 /* Labels of links with a rare look: in the tree above the child, between neighbours over and under the line. */
@@ -659,20 +576,20 @@ static void draw_link_label(struct drawing *d, uint32_t index)
 {
     const struct hop_link *link = hop_topology_link(d->topology, index);
     const struct box *a = &d->boxes[link->ends[0]], *b = &d->boxes[link->ends[1]];
-    char what[64], rate[128];
+    struct hop_link_text words = hop_describe_link(link);
+    char rate[128];
     if (d->looks[d->look_of[index]].links > LABELLED_LINKS)
         return;
-    what_text(link, what, sizeof what);
-    rate_text(link, rate, sizeof rate);
+    rate_text(&words, rate, sizeof rate);
     double room = fabs(a->x - b->x) - (a->width + b->width) / 2;
-    double need = fmax(characters(what), characters(rate)) * SMALL_ADVANCE;
+    double need = fmax(hop_text_columns(words.what), hop_text_columns(rate)) * SMALL_ADVANCE;
     double middle = (a->x + b->x + (a->x < b->x ? a->width - b->width : b->width - a->width) / 2) / 2;
     enum way way = way_of(d, link);
     if (way == WAY_TREE && need < a->width + COLUMN_GAP) {
-        add_label(d, a->x + 6, a->y - 19, "start", what);
+        add_label(d, a->x + 6, a->y - 19, "start", words.what);
         add_label(d, a->x + 6, a->y - 8, "start", rate);
     } else if (way == WAY_SIDE && need < room) {
-        add_label(d, middle, a->y + a->height / 2 - 6, "middle", what);
+        add_label(d, middle, a->y + a->height / 2 - 6, "middle", words.what);
         add_label(d, middle, a->y + a->height / 2 + 13, "middle", rate);
     } else if (way == WAY_ARC_ABOVE || way == WAY_ARC_BELOW) {
         double depth = 0.75 * arc_depth(a->x - b->x, way);
@@ -714,9 +631,9 @@ static void draw_box(struct drawing *d, uint32_t n)
         hop_buffer_puts(&d->out, "</text>");
     } else if (is_bar(box) && node->label) {
         hop_buffer_printf(&d->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"#475569\">",
-                          box->x + characters(node->name) * NAME_ADVANCE / 2 + 8, box->y + box->height / 2 + 4);
+                          box->x + hop_text_columns(node->name) * NAME_ADVANCE / 2 + 8, box->y + box->height / 2 + 4);
         add_text(&d->out, node->label,
-                 (unsigned)fmax((room - characters(node->name) * NAME_ADVANCE - 16) / 2 / SMALL_ADVANCE, 3));
+                 (unsigned)fmax((room - hop_text_columns(node->name) * NAME_ADVANCE - 16) / 2 / SMALL_ADVANCE, 3));
         hop_buffer_puts(&d->out, "</text>");
     }
     hop_buffer_puts(&d->out, "</g>\n");
@@ -726,20 +643,11 @@ static void draw_box(struct drawing *d, uint32_t n)
 
 static void draw_title(struct drawing *d)
 {
-    uint32_t counts[HOP_NODE_KIND_COUNT] = {0};
-    const char *separator = "";
     hop_buffer_printf(&d->out, "<text x=\"%.1f\" y=\"32\" font-size=\"18\" font-weight=\"bold\" fill=\"#0f172a\">",
                       MARGIN);
     add_text(&d->out, hop_topology_name(d->topology), 120);
     hop_buffer_printf(&d->out, "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"11\" fill=\"#64748b\">", MARGIN);
-    for (uint32_t n = 0; n < hop_topology_node_count(d->topology); n++)
-        counts[node_at(d, n)->kind]++;
-    for (unsigned kind = 0; kind < HOP_NODE_KIND_COUNT; kind++) {
-        if (counts[kind] == 0)
-            continue;
-        hop_buffer_printf(&d->out, "%s%u %s", separator, counts[kind], hop_node_kind_name(kind));
-        separator = ", ";
-    }
+    hop_add_kinds(&d->out, d->topology);
     hop_buffer_printf(&d->out, "; %u links</text>\n", hop_topology_link_count(d->topology));
 }
 
@@ -760,7 +668,7 @@ static void draw_node_legend(struct drawing *d)
         used[node_at(d, n)->kind] = true;
     for (unsigned kind = 0; kind < HOP_NODE_KIND_COUNT; kind++) {
         const char *name = hop_node_kind_name(kind);
-        double need = 40 + characters(name) * 6.4;
+        double need = 40 + hop_text_columns(name) * 6.4;
         if (!used[kind])
             continue;
         legend_advance(d, &x, need);
@@ -778,17 +686,17 @@ static void draw_link_legend(struct drawing *d)
     double x = MARGIN;
     for (uint32_t l = 0; l < d->look_count && l < LEGEND_LOOKS; l++) {
         const struct look *look = &d->looks[l];
-        char what[64], rate[128], text[256];
-        what_text(look->link, what, sizeof what);
-        rate_text(look->link, rate, sizeof rate);
-        (void)snprintf(text, sizeof text, "%s, %s (%u %s)", what, rate, look->links,
+        struct hop_link_text words = hop_describe_link(look->link);
+        char rate[128], text[256];
+        rate_text(&words, rate, sizeof rate);
+        (void)snprintf(text, sizeof text, "%s, %s (%u %s)", words.what, rate, look->links,
                        look->links == 1 ? "link" : "links");
-        double need = 64 + characters(text) * 6.2;
+        double need = 64 + hop_text_columns(text) * 6.2;
         legend_advance(d, &x, need);
         hop_buffer_printf(&d->out,
                           "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-width=\"%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
                           "font-size=\"11\" fill=\"#334155\">%s</text>\n",
-                          x, d->height - 4, look_colour(look), look_stroke(look), x + 36, d->height, text);
+                          x, d->height - 4, look_colour(look), hop_link_stroke(look->link), x + 36, d->height, text);
         x += need;
     }
     if (d->look_count > LEGEND_LOOKS) {

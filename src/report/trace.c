@@ -6,8 +6,7 @@
  * moves), so each is an asynchronous span (b, e) with its phases nested in it under the same id. A counter (C) for the
  * load of each directed link with traffic. Times are microseconds.
  */
-#include "base/base.h"
-#include "hopcast/report.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,8 +17,7 @@ struct trace {
     const struct hop_schedule *schedule;
     struct hop_buffer out;
     bool started; /* an event has been written */
-    struct hop_segment *segments;
-    uint32_t segment_capacity;
+    struct hop_segments segments;
 
     /* link loads: what the interval at hand adds up to, what was written last */
     double *load_Bps, *written_Bps;
@@ -84,15 +82,10 @@ static void name_processes(struct trace *trace)
 
 /* ---- operations ---- */
 
-static const char *category(const struct hop_op *op)
-{
-    return op->kind == HOP_OP_COPY ? "copy" : op->kind == HOP_OP_WORK ? "work" : "reduce";
-}
-
 static void begin_step(struct trace *trace, char phase, uint32_t op, const char *name, double at_s)
 {
     begin_event(trace, phase, process_of(trace, op));
-    add_string(trace, "cat", category(hop_schedule_op(trace->schedule, op)));
+    add_string(trace, "cat", hop_op_kind_text(hop_schedule_op(trace->schedule, op)));
     hop_buffer_printf(&trace->out, ",\"id\":\"0x%x\"", op + 1);
     add_string(trace, "name", name);
     add_number(trace, "ts", at_s * 1e6);
@@ -141,22 +134,14 @@ static void add_segment(struct trace *trace, uint32_t op, const struct hop_segme
 
 static void add_steps(struct trace *trace, uint32_t op, const struct hop_span *span)
 {
-    uint32_t count = 0;
-    if (hop_timeline_detail(trace->timeline) == HOP_DETAIL_SEGMENTS)
-        count = hop_timeline_segments(trace->timeline, op, NULL, 0);
-    if (count == 0 && span->start_s > span->ready_s) {
+    trace->out.failed |= !hop_segments_load(&trace->segments, trace->timeline, op);
+    if (trace->segments.count == 0 && span->start_s > span->ready_s) {
         begin_step(trace, 'b', op, "waiting", span->ready_s);
         hop_buffer_puts(&trace->out, "}");
         end_step(trace, op, "waiting", span->start_s);
     }
-    if (!hop_grow(&trace->segments, &trace->segment_capacity, count, sizeof *trace->segments)) {
-        trace->out.failed = true;
-        return;
-    }
-    if (count)
-        count = hop_timeline_segments(trace->timeline, op, trace->segments, count);
-    for (uint32_t i = 0; i < count; i++)
-        add_segment(trace, op, &trace->segments[i]);
+    for (uint32_t i = 0; i < trace->segments.count; i++)
+        add_segment(trace, op, &trace->segments.list[i]);
 }
 
 static void add_op(struct trace *trace, uint32_t index)
@@ -168,7 +153,7 @@ static void add_op(struct trace *trace, uint32_t index)
     if (op->kind == HOP_OP_COPY)
         (void)snprintf(name, sizeof name, "%s: %s->%s", op->name, op->from.device, op->to.device);
     else
-        (void)snprintf(name, sizeof name, "%s: %s", op->name, category(op));
+        (void)snprintf(name, sizeof name, "%s: %s", op->name, hop_op_kind_text(op));
     begin_step(trace, 'b', index, name, span.ready_s);
     hop_buffer_printf(&trace->out, ",\"args\":{\"bytes\":%llu", (unsigned long long)op->bytes);
     add_number(trace, "start_s", span.start_s);
@@ -263,7 +248,7 @@ char *hop_timeline_to_trace(struct hop_timeline *timeline)
     if (detail == HOP_DETAIL_SEGMENTS)
         add_counters(&trace);
     hop_buffer_puts(&trace.out, "\n]}\n");
-    free(trace.segments);
+    free(trace.segments.list);
     free(trace.load_Bps);
     free(trace.written_Bps);
     free(trace.touched);

@@ -9,11 +9,9 @@
  * The PCIe forest is walked once into rows, so that columns can be aligned; what lies off the forest follows, then the
  * links off the tree: links of one kind to one hub share a line, a mesh becomes a matrix.
  */
-#include "base/base.h"
-#include "hopcast/report.h"
+#include "report/report.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 
 #define MATRIX_NODES 32 /* beyond this a matrix is wider than a terminal */
@@ -30,11 +28,6 @@ struct rows {
     bool failed;
 };
 
-static bool in_tree(const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY;
-}
-
 static const char *node_name(const struct hop_topology *topology, uint32_t node)
 {
     return hop_topology_node(topology, node)->name;
@@ -50,15 +43,6 @@ static const char *kind_text(enum hop_node_kind kind)
     return texts[kind];
 }
 
-/* Columns that a UTF-8 text takes, a code point being one. */
-static unsigned columns(const char *text)
-{
-    unsigned count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
 /* Texts of other people's files: control characters must not reach a terminal. */
 static void add_text(struct hop_buffer *out, const char *text)
 {
@@ -72,55 +56,29 @@ static void pad(struct hop_buffer *out, unsigned from, unsigned to)
         hop_buffer_puts(out, " ");
 }
 
-/* "12.00 up / 10.00 down GB/s", or one rate when both directions have it. */
-static void rates_text(const struct hop_link *link, char *text, size_t size)
-{
-    char up[32], down[32];
-    hop_show_rate(link->capacity_Bps[0], up, sizeof up);
-    hop_show_rate(link->capacity_Bps[1], down, sizeof down);
-    const char *there = in_tree(link) ? "up" : "forth", *back = in_tree(link) ? "down" : "back";
-    if (strcmp(up, down) == 0)
-        (void)snprintf(text, size, "%s", up);
-    else if (strcmp(strchr(up, ' '), strchr(down, ' ')) == 0)
-        (void)snprintf(text, size, "%.*s %s / %.*s %s%s", (int)strcspn(up, " "), up, there, (int)strcspn(down, " "),
-                       down, back, strchr(up, ' '));
-    else
-        (void)snprintf(text, size, "%s %s / %s %s", up, there, down, back);
-}
-
-/* "gen4 x16 28.81 GB/s": what a link is and what it carries. */
+/* "gen4 x16 28.81 GB/s", "gen3 x8 6.000 up / 5.000 down GB/s, 1 us" */
 static void link_text(const struct hop_link *link, char *text, size_t size)
 {
-    char count[16] = "", what[48], rates[96], latency[48] = "", seconds[32];
-    if (link->count > 1)
-        (void)snprintf(count, sizeof count, "%u x ", link->count);
-    if (link->kind == HOP_LINK_PCIE && link->generation && link->width)
-        (void)snprintf(what, sizeof what, "gen%u x%u", link->generation, link->width);
-    else if (link->generation)
-        (void)snprintf(what, sizeof what, "%s gen%u", hop_link_kind_name(link->kind), link->generation);
+    struct hop_link_text words = hop_describe_link(link);
+    const char *up = words.rate[0], *down = words.rate[1], *unit = strchr(up, ' ');
+    char rates[96];
+    if (words.even)
+        (void)snprintf(rates, sizeof rates, "%s", up);
+    else if (strcmp(unit, strchr(down, ' ')) == 0)
+        (void)snprintf(rates, sizeof rates, "%.*s %s / %.*s %s%s", (int)strcspn(up, " "), up, words.direction[0],
+                       (int)strcspn(down, " "), down, words.direction[1], unit);
     else
-        (void)snprintf(what, sizeof what, "%s", hop_link_kind_name(link->kind));
-    if (link->latency_s > 0)
-        (void)snprintf(latency, sizeof latency, ", %s", hop_show_seconds(link->latency_s, seconds, sizeof seconds));
-    rates_text(link, rates, sizeof rates);
-    (void)snprintf(text, size, "%s%s %s%s", count, what, rates, latency);
+        (void)snprintf(rates, sizeof rates, "%s %s / %s %s", up, words.direction[0], down, words.direction[1]);
+    (void)snprintf(text, size, "%s %s%s%s", words.what, rates, words.latency[0] ? ", " : "", words.latency);
 }
 
 /* ---- header ---- */
 
 static void print_header(struct hop_buffer *out, const struct hop_topology *topology)
 {
-    uint32_t counts[HOP_NODE_KIND_COUNT] = {0};
-    const char *separator = ": ";
-    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
-        counts[hop_topology_node(topology, n)->kind]++;
     add_text(out, hop_topology_name(topology));
-    for (unsigned kind = 0; kind < HOP_NODE_KIND_COUNT; kind++) {
-        if (counts[kind] == 0)
-            continue;
-        hop_buffer_printf(out, "%s%u %s", separator, counts[kind], hop_node_kind_name(kind));
-        separator = ", ";
-    }
+    hop_buffer_puts(out, hop_topology_node_count(topology) ? ": " : "");
+    hop_add_kinds(out, topology);
     uint32_t domains = hop_topology_domain_count(topology);
     hop_buffer_puts(out, domains == 1 ? "; domain " : domains ? "; domains " : "; no links");
     for (uint32_t d = 0; d < domains; d++) {
@@ -133,22 +91,6 @@ static void print_header(struct hop_buffer *out, const struct hop_topology *topo
 
 /* ---- the forest ---- */
 
-/* The number of nodes below a node; their links are written to children when it is not NULL. */
-static uint32_t children_of(const struct hop_topology *topology, uint32_t node, uint32_t *children)
-{
-    uint32_t links, count = 0;
-    const uint32_t *list = hop_topology_links_of(topology, node, &links);
-    for (uint32_t i = 0; i < links; i++) {
-        const struct hop_link *link = hop_topology_link(topology, list[i]);
-        if (!in_tree(link) || link->ends[1] != node)
-            continue;
-        if (children)
-            children[count] = link->ends[0];
-        count++;
-    }
-    return count;
-}
-
 /* A node and all below it; finish has checked that trees have at most 64 levels. */
 static void add_rows(struct rows *rows, const struct hop_topology *topology, uint32_t node, unsigned depth,
                      uint64_t open)
@@ -158,7 +100,7 @@ static void add_rows(struct rows *rows, const struct hop_topology *topology, uin
         return;
     }
     rows->row[rows->count++] = (struct row){node, depth, open};
-    uint32_t count = children_of(topology, node, NULL);
+    uint32_t count = hop_children(topology, node, NULL);
     if (count == 0)
         return;
     uint32_t *children = malloc(count * sizeof *children);
@@ -166,28 +108,22 @@ static void add_rows(struct rows *rows, const struct hop_topology *topology, uin
         rows->failed = true;
         return;
     }
-    children_of(topology, node, children);
+    hop_children(topology, node, children);
     for (uint32_t i = 0; i < count; i++)
         add_rows(rows, topology, children[i], depth + 1, i + 1 < count ? open | (uint64_t)1 << depth : open);
     free(children);
 }
 
 /* Tops of trees come first, then what has no PCIe at all (NVSwitch, fabric switches, sockets). */
-static bool is_top(const struct hop_topology *topology, uint32_t node)
-{
-    return hop_topology_upstream(topology, node) == HOP_NONE &&
-           (hop_topology_node(topology, node)->kind == HOP_NODE_ROOT || children_of(topology, node, NULL) > 0);
-}
-
 static void collect_rows(struct rows *rows, const struct hop_topology *topology)
 {
     uint32_t nodes = hop_topology_node_count(topology);
     for (uint32_t n = 0; n < nodes; n++) {
-        if (is_top(topology, n))
+        if (hop_is_top(topology, n))
             add_rows(rows, topology, n, 0, 0);
     }
     for (uint32_t n = 0; n < nodes; n++) {
-        if (hop_topology_upstream(topology, n) == HOP_NONE && !is_top(topology, n))
+        if (hop_topology_upstream(topology, n) == HOP_NONE && !hop_is_top(topology, n))
             add_rows(rows, topology, n, 0, 0);
     }
 }
@@ -215,14 +151,14 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
         hop_buffer_puts(out, own ? (open ? "├─ " : "└─ ") : (open ? "│  " : "   "));
     }
     hop_buffer_puts(out, node->name);
-    pad(out, 3 * row->depth + columns(node->name), widths[0] + 2);
+    pad(out, 3 * row->depth + hop_text_columns(node->name), widths[0] + 2);
     add_text(out, description(node));
     upstream_text(topology, row->node, link, sizeof link);
     if (link[0] || node->numa >= 0 || node->bus_id)
-        pad(out, columns(description(node)), widths[1] + 2);
+        pad(out, hop_text_columns(description(node)), widths[1] + 2);
     hop_buffer_puts(out, link);
     if (node->numa >= 0 || node->bus_id)
-        pad(out, columns(link), widths[2] + 2);
+        pad(out, hop_text_columns(link), widths[2] + 2);
     if (node->numa >= 0)
         hop_buffer_printf(out, "numa %d%s", node->numa, node->bus_id ? "  " : "");
     if (node->bus_id)
@@ -239,7 +175,8 @@ static void print_forest(struct hop_buffer *out, const struct hop_topology *topo
         const struct hop_node *node = hop_topology_node(topology, rows.row[i].node);
         char link[192];
         upstream_text(topology, rows.row[i].node, link, sizeof link);
-        unsigned own[3] = {3 * rows.row[i].depth + columns(node->name), columns(description(node)), columns(link)};
+        unsigned own[3] = {3 * rows.row[i].depth + hop_text_columns(node->name), hop_text_columns(description(node)),
+                           hop_text_columns(link)};
         for (unsigned c = 0; c < 3; c++)
             widths[c] = own[c] > widths[c] ? own[c] : widths[c];
     }
@@ -265,26 +202,13 @@ static struct spoke spoke_of(const struct hop_topology *topology, uint32_t index
     return (struct spoke){link, index, link->ends[!first], link->ends[first]};
 }
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
-/* Links that look alike get 0. */
-static int compare_looks(const struct hop_link *a, const struct hop_link *b)
-{
-    int order = ORDER(a->generation, b->generation);
-    order = order ? order : ORDER(a->width, b->width);
-    order = order ? order : ORDER(a->count, b->count);
-    order = order ? order : ORDER(a->capacity_Bps[0], b->capacity_Bps[0]);
-    order = order ? order : ORDER(a->capacity_Bps[1], b->capacity_Bps[1]);
-    return order ? order : ORDER(a->latency_s, b->latency_s);
-}
-
 static int compare_spokes(const void *a, const void *b)
 {
     const struct spoke *x = a, *y = b;
-    int order = ORDER(x->link->kind, y->link->kind);
-    order = order ? order : ORDER(x->hub, y->hub);
-    order = order ? order : compare_looks(x->link, y->link);
-    return order ? order : ORDER(x->index, y->index);
+    int order = HOP_ORDER(x->link->kind, y->link->kind);
+    order = order ? order : HOP_ORDER(x->hub, y->hub);
+    order = order ? order : hop_compare_looks(x->link, y->link);
+    return order ? order : HOP_ORDER(x->index, y->index);
 }
 
 /* Where the number at the end of a name starts; *number is it (-1: none, or too long to count with). */
@@ -331,7 +255,7 @@ static void print_list(struct hop_buffer *out, const struct hop_topology *topolo
         char text[192];
         next = i + 1;
         while (next < count && spokes[next].hub == spokes[i].hub &&
-               compare_looks(spokes[next].link, spokes[i].link) == 0)
+               hop_compare_looks(spokes[next].link, spokes[i].link) == 0)
             next++;
         hop_buffer_puts(out, "  ");
         print_names(out, topology, spokes + i, next - i);
@@ -360,7 +284,7 @@ static uint32_t matrix_index(struct matrix *matrix, uint32_t node)
 
 static int compare_nodes(const void *a, const void *b)
 {
-    return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+    return HOP_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* A mesh: not too few links nor too many nodes, all of one kind, and the number of bonded links says everything else.
@@ -379,7 +303,7 @@ static bool fill_matrix(struct matrix *matrix, const struct hop_topology *topolo
     qsort(matrix->nodes, matrix->count, sizeof matrix->nodes[0], compare_nodes);
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = spokes[i].link, **known = &matrix->of_count[link->count];
-        if (link->capacity_Bps[0] != link->capacity_Bps[1] || (*known && compare_looks(*known, link) != 0))
+        if (link->capacity_Bps[0] != link->capacity_Bps[1] || (*known && hop_compare_looks(*known, link) != 0))
             return false;
         *known = link;
         uint32_t a = matrix_index(matrix, spokes[i].rim), b = matrix_index(matrix, spokes[i].hub);
@@ -394,7 +318,7 @@ static void print_matrix(struct hop_buffer *out, const struct hop_topology *topo
 {
     unsigned width = 3;
     for (uint32_t i = 0; i < matrix->count; i++) {
-        unsigned own = columns(node_name(topology, matrix->nodes[i]));
+        unsigned own = hop_text_columns(node_name(topology, matrix->nodes[i]));
         width = own > width ? own : width;
     }
     hop_buffer_printf(out, "  %*s", (int)width, "");
@@ -430,7 +354,7 @@ static void print_links(struct hop_buffer *out, const struct hop_topology *topol
         goto done;
     }
     for (uint32_t i = 0; i < links; i++) {
-        if (!in_tree(hop_topology_link(topology, i)))
+        if (!hop_in_tree(hop_topology_link(topology, i)))
             spokes[count++] = spoke_of(topology, i);
     }
     qsort(spokes, count, sizeof *spokes, compare_spokes);

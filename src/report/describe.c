@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What reports share, see report.h. */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- texts ---- */
+
+unsigned hop_text_columns(const char *text)
+{
+    unsigned count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+const char *hop_op_kind_text(const struct hop_op *op)
+{
+    return op->kind == HOP_OP_COPY ? "copy" : op->kind == HOP_OP_WORK ? "work" : "reduce";
+}
+
+void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    uint32_t counts[HOP_NODE_KIND_COUNT] = {0};
+    const char *separator = "";
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        counts[hop_topology_node(topology, n)->kind]++;
+    for (unsigned kind = 0; kind < HOP_NODE_KIND_COUNT; kind++) {
+        if (counts[kind] == 0)
+            continue;
+        hop_buffer_printf(out, "%s%u %s", separator, counts[kind], hop_node_kind_name(kind));
+        separator = ", ";
+    }
+}
+
+struct hop_link_text hop_describe_link(const struct hop_link *link)
+{
+    struct hop_link_text text = {
+        .direction = {hop_in_tree(link) ? "up" : "forth", hop_in_tree(link) ? "down" : "back"}};
+    char count[16] = "";
+    if (link->count > 1)
+        (void)snprintf(count, sizeof count, "%u x ", link->count);
+    if (link->kind == HOP_LINK_PCIE && link->generation && link->width)
+        (void)snprintf(text.what, sizeof text.what, "%sgen%u x%u", count, link->generation, link->width);
+    else if (link->generation)
+        (void)snprintf(text.what, sizeof text.what, "%s%s gen%u", count, hop_link_kind_name(link->kind),
+                       link->generation);
+    else
+        (void)snprintf(text.what, sizeof text.what, "%s%s", count, hop_link_kind_name(link->kind));
+    for (unsigned d = 0; d < 2; d++)
+        hop_show_rate(link->capacity_Bps[d], text.rate[d], sizeof text.rate[d]);
+    text.even = strcmp(text.rate[0], text.rate[1]) == 0;
+    if (link->latency_s > 0)
+        hop_show_seconds(link->latency_s, text.latency, sizeof text.latency);
+    return text;
+}
+
+/* ---- topologies ---- */
+
+bool hop_in_tree(const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY;
+}
+
+bool hop_is_top(const struct hop_topology *topology, uint32_t node)
+{
+    return hop_topology_upstream(topology, node) == HOP_NONE &&
+           (hop_topology_node(topology, node)->kind == HOP_NODE_ROOT || hop_children(topology, node, NULL) > 0);
+}
+
+uint32_t hop_children(const struct hop_topology *topology, uint32_t node, uint32_t *children)
+{
+    uint32_t links, count = 0;
+    const uint32_t *list = hop_topology_links_of(topology, node, &links);
+    for (uint32_t i = 0; i < links; i++) {
+        const struct hop_link *link = hop_topology_link(topology, list[i]);
+        if (!hop_in_tree(link) || link->ends[1] != node)
+            continue;
+        if (children)
+            children[count] = link->ends[0];
+        count++;
+    }
+    return count;
+}
+
+int hop_compare_looks(const struct hop_link *a, const struct hop_link *b)
+{
+    int order = HOP_ORDER(a->kind, b->kind);
+    order = order ? order : HOP_ORDER(a->generation, b->generation);
+    order = order ? order : HOP_ORDER(a->width, b->width);
+    order = order ? order : HOP_ORDER(a->count, b->count);
+    order = order ? order : HOP_ORDER(a->capacity_Bps[0], b->capacity_Bps[0]);
+    order = order ? order : HOP_ORDER(a->capacity_Bps[1], b->capacity_Bps[1]);
+    return order ? order : HOP_ORDER(a->latency_s, b->latency_s);
+}
+
+double hop_link_stroke(const struct hop_link *link)
+{
+    double gigabytes = fmax(link->capacity_Bps[0], link->capacity_Bps[1]) / 1e9;
+    return fmin(fmax(0.55 * sqrt(gigabytes), 1), 5);
+}
+
+/* ---- timelines ---- */
+
+bool hop_segments_load(struct hop_segments *segments, struct hop_timeline *timeline, uint32_t op)
+{
+    uint32_t count = 0;
+    segments->count = 0;
+    if (hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS)
+        count = hop_timeline_segments(timeline, op, NULL, 0);
+    if (!hop_grow(&segments->list, &segments->capacity, count, sizeof *segments->list))
+        return false;
+    if (count > 0)
+        segments->count = hop_timeline_segments(timeline, op, segments->list, count);
+    return true;
+}
+
+double hop_alone_Bps(struct hop_timeline *timeline, uint32_t op)
+{
+    const struct hop_op *copy = hop_schedule_op(hop_timeline_schedule(timeline), op);
+    const struct hop_route *route = hop_timeline_route(timeline, op);
+    double moving_s = hop_timeline_alone_s(timeline, op) - (route ? route->latency_s : 0);
+    return copy->kind == HOP_OP_COPY && moving_s > 0 ? (double)copy->bytes / moving_s : 0;
+}

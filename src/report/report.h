@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What reports share: the order and the words in which topologies and timelines are shown. */
+#ifndef HOP_REPORT_INTERNAL_H
+#define HOP_REPORT_INTERNAL_H
+
+#include "base/base.h"
+#include "hopcast/report.h"
+
+/* -1, 0 or 1, for comparisons that qsort calls. */
+#define HOP_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* ---- texts ---- */
+
+/* Columns that a UTF-8 text takes, a code point being one. */
+unsigned hop_text_columns(const char *text);
+/* "copy", "work" or "reduce" */
+const char *hop_op_kind_text(const struct hop_op *op);
+/* "8 gpu, 2 nic, 1 root": the nodes of a topology by kind. */
+void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology);
+
+/* A link in words, which each report puts together in its own way. */
+struct hop_link_text {
+    char what[64];            /* "gen4 x16", "2 x nvlink gen3" */
+    char rate[2][32];         /* per direction, "28.81 GB/s" */
+    bool even;                /* both the same */
+    const char *direction[2]; /* "up" and "down" in the tree, else "forth" and "back" */
+    char latency[32];         /* empty: none of its own */
+};
+struct hop_link_text hop_describe_link(const struct hop_link *link);
+
+/* ---- topologies ---- */
+
+/* PCIe and memory links make trees. */
+bool hop_in_tree(const struct hop_link *link);
+/* A node that a tree hangs from. */
+bool hop_is_top(const struct hop_topology *topology, uint32_t node);
+/* The number of nodes right below a node in its tree; they are written to children when it is not NULL. */
+uint32_t hop_children(const struct hop_topology *topology, uint32_t node, uint32_t *children);
+/* 0: links that look alike, that is in everything but their ends. */
+int hop_compare_looks(const struct hop_link *a, const struct hop_link *b);
+/* The width of a link's line: 1 to 5, by capacity. */
+double hop_link_stroke(const struct hop_link *link);
+
+/* ---- timelines ---- */
+
+/* The segments of one operation; one array serves many operations. */
+struct hop_segments {
+    struct hop_segment *list;
+    uint32_t count, capacity;
+};
+/* None below detail segments. false: out of memory. */
+bool hop_segments_load(struct hop_segments *segments, struct hop_timeline *timeline, uint32_t op);
+/* The rate of a copy that has the machine to itself, once its latency has passed; 0: no copy, or it never moves. */
+double hop_alone_Bps(struct hop_timeline *timeline, uint32_t op);
+
+#endif
