@@ -15,13 +15,6 @@
 #define PHASES_MAX 40 /* told one by one */
 #define CAUSES_MAX 8  /* named in the summary */
 
-/* What took time, and how much. */
-struct cause {
-    enum hop_rule rule;
-    uint32_t link, blocker;
-    double lost_s;
-};
-
 struct story {
     struct hop_timeline *timeline;
     const struct hop_topology *topology;
@@ -32,7 +25,6 @@ struct story {
     double alone_s, alone_Bps; /* the rate once its latency has passed */
     struct hop_buffer out;
     struct hop_segments segments, others;
-    struct cause *causes;
 };
 
 /* ---- pieces of sentences ---- */
@@ -203,6 +195,29 @@ static void tell_blocker(struct story *story, uint32_t blocker, double at_s)
     }
 }
 
+/* How many transfers more, besides this one and the blocker, were on a link at a time. */
+static uint32_t others_on(const struct story *story, uint32_t link, uint32_t blocker, double at_s)
+{
+    uint32_t count = 0;
+    for (uint32_t op = 0; op < hop_schedule_count(story->schedule); op++) {
+        const struct hop_route *route = hop_timeline_route(story->timeline, op);
+        struct hop_span span = hop_timeline_span(story->timeline, op);
+        bool there = false;
+        if (!route || op == story->index || op == blocker || span.start_s > at_s || span.end_s <= at_s)
+            continue;
+        for (uint32_t i = 0; i < route->link_count && !there; i++)
+            there = route->links[i] == link;
+        count += there;
+    }
+    return count;
+}
+
+static bool is_sharing(enum hop_rule rule)
+{
+    return rule == HOP_RULE_UP_SHARE || rule == HOP_RULE_DOWN_SHARE || rule == HOP_RULE_FAIR_SHARE ||
+           rule == HOP_RULE_ROOT_CROSSING || rule == HOP_RULE_ROOT_FLOOR;
+}
+
 static double lost(const struct story *story, const struct hop_segment *segment)
 {
     double length_s = segment->end_s - segment->start_s;
@@ -237,13 +252,24 @@ static void tell_phase(struct story *story, const struct hop_segment *segment)
     } else {
         hop_buffer_puts(&story->out, " it did not move");
     }
+    if (matters(story, cost_s) && cost_s < 0) {
+        hop_buffer_printf(&story->out, ", %s; that gained ", hop_rule_text(HOP_RULE_GAIN));
+        add_seconds(story, -cost_s);
+        hop_buffer_puts(&story->out, ".\n");
+        return;
+    }
     hop_buffer_puts(&story->out, ", limited by ");
     add_cause(story, segment->rule, segment->link, segment->blocker);
     if (segment->blocker != HOP_NONE)
         tell_blocker(story, segment->blocker, segment->start_s);
+    uint32_t others = 0;
+    if (segment->blocker != HOP_NONE && segment->link != HOP_NONE && is_sharing(segment->rule))
+        others = others_on(story, segment->link, segment->blocker, (segment->start_s + segment->end_s) / 2);
+    if (others)
+        hop_buffer_printf(&story->out, ", and %u other%s", others, others > 1 ? "s" : "");
     if (matters(story, cost_s)) {
-        hop_buffer_puts(&story->out, cost_s > 0 ? "; that cost " : "; that gained ");
-        add_seconds(story, fabs(cost_s));
+        hop_buffer_puts(&story->out, "; that cost ");
+        add_seconds(story, cost_s);
     }
     hop_buffer_puts(&story->out, ".\n");
 }
@@ -268,71 +294,43 @@ static void tell_phases(struct story *story)
 
 /* ---- summary ---- */
 
-static int compare_causes(const void *a, const void *b)
+static void tell_loss(struct story *story, const struct hop_loss *loss)
 {
-    const struct cause *x = a, *y = b;
-    int order = HOP_ORDER(x->rule, y->rule);
-    order = order ? order : HOP_ORDER(x->link, y->link);
-    return order ? order : HOP_ORDER(x->blocker, y->blocker);
-}
-
-static int compare_losses(const void *a, const void *b)
-{
-    const struct cause *x = a, *y = b;
-    int order = HOP_ORDER(fabs(y->lost_s), fabs(x->lost_s));
-    return order ? order : compare_causes(a, b);
-}
-
-/* The losses of all phases, one entry a cause, the largest first; returns how many matter. */
-static uint32_t collect_causes(struct story *story)
-{
-    uint32_t count = 0, kept = 0;
-    for (uint32_t i = 0; i < story->segments.count; i++) {
-        const struct hop_segment *segment = &story->segments.list[i];
-        story->causes[i] = (struct cause){segment->rule, segment->link, segment->blocker, lost(story, segment)};
+    hop_buffer_puts(&story->out, "; ");
+    add_seconds(story, fabs(loss->lost_s));
+    if (loss->rule == HOP_RULE_GAIN) {
+        hop_buffer_puts(&story->out, " was gained from what held-back transfers left (step D')");
+        return;
     }
-    qsort(story->causes, story->segments.count, sizeof *story->causes, compare_causes);
-    for (uint32_t i = 0; i < story->segments.count; i++) {
-        if (count && compare_causes(&story->causes[count - 1], &story->causes[i]) == 0)
-            story->causes[count - 1].lost_s += story->causes[i].lost_s;
-        else
-            story->causes[count++] = story->causes[i];
-    }
-    qsort(story->causes, count, sizeof *story->causes, compare_losses);
-    while (kept < count && matters(story, story->causes[kept].lost_s))
-        kept++;
-    return kept;
+    hop_buffer_puts(&story->out, " was lost to ");
+    add_cause(story, loss->rule, loss->link, loss->blocker);
 }
 
 static void tell_summary(struct story *story)
 {
-    uint32_t count = collect_causes(story), named = count < CAUSES_MAX ? count : CAUSES_MAX;
-    double total_s = story->span.end_s - story->span.ready_s, rest_s = 0;
+    struct hop_loss losses[CAUSES_MAX];
+    uint32_t all = hop_timeline_losses(story->timeline, story->index, losses, CAUSES_MAX), told = 0;
+    double rest_s = story->span.end_s - story->span.ready_s - story->alone_s;
     hop_buffer_puts(&story->out, "It ended at ");
     add_seconds(story, story->span.end_s);
     hop_buffer_puts(&story->out, ".\n");
-    if (count == 0) {
+    if (!matters(story, rest_s)) {
         hop_buffer_puts(&story->out, "That is what it takes alone.\n");
         return;
     }
     hop_buffer_puts(&story->out, "Of ");
-    add_seconds(story, total_s);
+    add_seconds(story, story->span.end_s - story->span.ready_s);
     hop_buffer_puts(&story->out, ", ");
     add_seconds(story, story->alone_s);
     hop_buffer_puts(&story->out, " is what it takes alone");
-    for (uint32_t i = 0; i < named; i++) {
-        const struct cause *cause = &story->causes[i];
-        hop_buffer_puts(&story->out, "; ");
-        add_seconds(story, fabs(cause->lost_s));
-        hop_buffer_puts(&story->out, cause->lost_s > 0 ? " was lost to " : " was gained by ");
-        add_cause(story, cause->rule, cause->link, cause->blocker);
+    for (; told < all && told < CAUSES_MAX && matters(story, losses[told].lost_s); told++) {
+        tell_loss(story, &losses[told]);
+        rest_s -= losses[told].lost_s;
     }
-    for (uint32_t i = named; i < count; i++)
-        rest_s += story->causes[i].lost_s;
-    if (count > named) {
+    if (matters(story, rest_s)) {
         hop_buffer_puts(&story->out, "; ");
-        add_seconds(story, rest_s);
-        hop_buffer_printf(&story->out, " to %u other causes", count - named);
+        add_seconds(story, fabs(rest_s));
+        hop_buffer_printf(&story->out, " was %s to other causes", rest_s > 0 ? "lost" : "gained due");
     }
     hop_buffer_puts(&story->out, ".\n");
 }
@@ -354,8 +352,6 @@ char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
     }
     story.span = hop_timeline_span(timeline, op);
     story.out.failed |= !hop_segments_load(&story.segments, timeline, op);
-    story.causes = malloc(((size_t)story.segments.count + 1) * sizeof *story.causes);
-    story.out.failed |= !story.causes;
     if (!story.out.failed) {
         tell_ready(&story);
         tell_phases(&story);
@@ -369,6 +365,5 @@ char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
     }
     free(story.segments.list);
     free(story.others.list);
-    free(story.causes);
     return hop_buffer_take(&story.out);
 }
