@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #define ROWS_MAX 2000
+#define PACKETS_MAX 8 /* of a staged copy that get rows of their own */
 #define WIDTH_DEFAULT 100
 #define WIDTH_MIN 40
 #define WIDTH_MAX 1000
@@ -49,8 +50,10 @@ struct chart {
     bool used[HOP_RULE_COUNT];
 };
 
+/* One operation, or all packets of a staged copy when they are many. */
 struct row {
-    uint32_t op, source;
+    uint32_t op, end; /* op .. end - 1 of the schedule as executed */
+    uint32_t source;
     double start_s;
 };
 
@@ -62,9 +65,16 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->op, y->op);
 }
 
-static void row_label(const struct chart *chart, uint32_t index, unsigned name_width, char *label, size_t size)
+/* What a row is called after: its operation, or the staged copy that its packets are of. */
+static const struct hop_op *row_op(const struct chart *chart, const struct row *row)
 {
-    const struct hop_op *op = hop_schedule_op(hop_timeline_schedule(chart->timeline), index);
+    const struct hop_op *op = hop_schedule_op(hop_timeline_schedule(chart->timeline), row->op);
+    return row->end > row->op + 1 ? hop_schedule_op(hop_timeline_original(chart->timeline), op->parent) : op;
+}
+
+static void row_label(const struct chart *chart, const struct row *row, unsigned name_width, char *label, size_t size)
+{
+    const struct hop_op *op = row_op(chart, row);
     if (op->kind == HOP_OP_COPY)
         (void)snprintf(label, size, "%-*s  %s->%s", (int)name_width, op->name, op->from.device, op->to.device);
     else
@@ -236,26 +246,37 @@ static void draw_cells(struct chart *chart)
         hop_buffer_puts(&chart->out, "\x1b[0m");
 }
 
-static void draw_row(struct chart *chart, uint32_t op, unsigned name_width)
+static void paint_op(struct chart *chart, uint32_t op)
 {
     struct hop_span span = hop_timeline_span(chart->timeline, op);
-    double alone_s = hop_timeline_alone_s(chart->timeline, op);
-    char label[LABEL_MAX], start[32], end[32];
-    memset(chart->cells, 0, chart->columns * sizeof *chart->cells);
     if (hop_schedule_op(hop_timeline_schedule(chart->timeline), op)->kind == HOP_OP_COPY) {
         paint_copy(chart, op);
     } else {
         paint_wait(chart, &span);
         paint(chart, span.start_s, span.end_s, SHADE_WORK, HOP_RULE_FULL);
     }
-    row_label(chart, op, name_width, label, sizeof label);
+}
+
+static void draw_row(struct chart *chart, const struct row *row, unsigned name_width)
+{
+    struct hop_span span = hop_timeline_span(chart->timeline, row->op);
+    char label[LABEL_MAX], start[32], end[32];
+    memset(chart->cells, 0, chart->columns * sizeof *chart->cells);
+    for (uint32_t op = row->op; op < row->end; op++) {
+        paint_op(chart, op);
+        span.end_s = fmax(span.end_s, hop_timeline_span(chart->timeline, op).end_s);
+    }
+    row_label(chart, row, name_width, label, sizeof label);
     add_padded(&chart->out, label, chart->label);
     hop_buffer_puts(&chart->out, "  ");
     draw_cells(chart);
     if (!chart->narrow)
         hop_buffer_printf(&chart->out, "  %9s", hop_show_seconds(span.start_s, start, sizeof start));
     hop_buffer_printf(&chart->out, "  %9s", hop_show_seconds(span.end_s, end, sizeof end));
-    if (alone_s > 0)
+    double alone_s = hop_timeline_alone_s(chart->timeline, row->op);
+    if (row->end > row->op + 1)
+        hop_buffer_printf(&chart->out, "  %u packets", (row->end - row->op) / 2);
+    else if (alone_s > 0)
         hop_buffer_printf(&chart->out, "  x%.2f", (span.end_s - span.start_s) / alone_s);
     hop_buffer_puts(&chart->out, "\n");
 }
@@ -284,17 +305,16 @@ static void draw_legend(struct chart *chart)
 /* The widths of the operations' names, of the labels, and what is left for the bars. */
 static unsigned measure(struct chart *chart, const struct row *rows, uint32_t shown)
 {
-    const struct hop_schedule *schedule = hop_timeline_schedule(chart->timeline);
     unsigned width = chart->options->width ? chart->options->width : WIDTH_DEFAULT, name_width = 1;
     width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
     for (uint32_t i = 0; i < shown; i++) {
-        unsigned own = hop_text_columns(hop_schedule_op(schedule, rows[i].op)->name);
+        unsigned own = hop_text_columns(row_op(chart, &rows[i])->name);
         name_width = own > name_width ? own : name_width;
     }
     name_width = name_width > width / 4 ? width / 4 : name_width;
     for (uint32_t i = 0; i < shown; i++) {
         char label[LABEL_MAX];
-        row_label(chart, rows[i].op, name_width, label, sizeof label);
+        row_label(chart, &rows[i], name_width, label, sizeof label);
         unsigned own = hop_text_columns(label);
         chart->label = own > chart->label ? own : chart->label;
     }
@@ -308,12 +328,18 @@ static unsigned measure(struct chart *chart, const struct row *rows, uint32_t sh
 static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(chart->timeline);
-    uint32_t shown = count < ROWS_MAX ? count : ROWS_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t source =
-            hop_topology_find(hop_timeline_topology(chart->timeline), hop_schedule_op(schedule, i)->from.device);
-        rows[i] = (struct row){i, source, hop_timeline_span(chart->timeline, i).start_s};
+    uint32_t operations = count;
+    count = 0;
+    for (uint32_t i = 0, end; i < operations; i = end) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        uint32_t source = hop_topology_find(hop_timeline_topology(chart->timeline), op->from.device);
+        for (end = i + 1; op->parent != HOP_NONE && end < operations && hop_schedule_op(schedule, end)->parent == op->parent; end++)
+            ;
+        if (end - i <= PACKETS_MAX)
+            end = i + 1;
+        rows[count++] = (struct row){i, end, source, hop_timeline_span(chart->timeline, i).start_s};
     }
+    uint32_t shown = count < ROWS_MAX ? count : ROWS_MAX;
     qsort(rows, count, sizeof *rows, compare_rows);
     unsigned name_width = measure(chart, rows, shown);
     chart->cells = calloc(chart->columns, sizeof *chart->cells);
@@ -325,7 +351,7 @@ static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
     if (chart->makespan_s > 0)
         draw_axis(chart);
     for (uint32_t i = 0; i < shown; i++)
-        draw_row(chart, rows[i].op, name_width);
+        draw_row(chart, &rows[i], name_width);
     if (shown < count)
         hop_buffer_printf(&chart->out, "%u more operations are left out\n", count - shown);
     draw_legend(chart);

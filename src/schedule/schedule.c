@@ -100,7 +100,8 @@ static void intern_place(struct hop_schedule *schedule, struct hop_place *place)
 bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
 {
     static const char *const reserved[] = {"at", "via", "after", "after-start", "work", "reduce", "queue"};
-    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT && !strchr("{[<", name[0]); /* these begin JSON and XML */
+    bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT && !strchr("{[<", name[0]) && /* these begin JSON and XML */
+                strncmp(name, "\xef\xbb\xbf", 3) != 0; /* and a byte order mark is dropped in front */
     for (size_t i = 0, step; fine && i < length; i += step) {
         unsigned char c = (unsigned char)name[i];
         step = hop_text_utf8(name + i); /* the text goes on behind the name, so looking past its end is safe */
