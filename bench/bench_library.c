@@ -2,7 +2,8 @@
 /*
  * What users wait for: reading a large topology, and predicting many transfers through the command.
  *
- * Prints one line a figure, with its target and whether it held; exits 1 when one did not.
+ * Prints one line a figure, with its target and whether it held. A missed target is no failure: the machine may be slow
+ * or busy. A command that fails is.
  */
 #include "hopcast/hopcast.h"
 
@@ -19,8 +20,6 @@
 
 enum { IMPORTS = 101, TRANSFERS = 100000, RUNS = 5 };
 
-static bool all_held = true;
-
 static void heading(void)
 {
     printf("%-64s %12s %12s\n", "figure", "measured", "target");
@@ -28,10 +27,8 @@ static void heading(void)
 
 static void line(const char *what, double value, double target, const char *unit)
 {
-    bool held = value <= target;
-    printf("%-64s %9.2f %-2s %9g %-2s  %s\n", what, value, unit, target, unit, held ? "held" : "MISSED");
+    printf("%-64s %9.2f %-2s %9g %-2s  %s\n", what, value, unit, target, unit, value <= target ? "held" : "missed");
     fflush(stdout);
-    all_held = all_held && held;
 }
 
 static double now_s(void)
@@ -86,7 +83,8 @@ static void bench_import(void)
     long bytes;
     if (!largest_topology(folders[0], path, sizeof path, &bytes) &&
         !largest_topology(folders[1], path, sizeof path, &bytes)) {
-        printf("%-64s skipped: no sample topologies\n", "importing the largest sample topology");
+        printf("%-64s skipped: no topology lies in ../shared/topologies or bench/data\n",
+               "importing the largest sample topology");
         return;
     }
     for (int i = 0; i < IMPORTS; i++) {
@@ -175,5 +173,5 @@ int main(void)
     bench_import();
     bench_predict();
     printf("\n");
-    return all_held ? EXIT_SUCCESS : EXIT_FAILURE;
+    return EXIT_SUCCESS;
 }

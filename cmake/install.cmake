@@ -24,9 +24,14 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast-config.cmake ${CMAKE_CURRENT_B
 # The prefix is found from the place of the file, so that an installed tree may be moved. The dependencies stand in
 # Libs.private by name: in Requires.private they would have to be installed for the shared library's users too.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE HOPCAST_PC_UP)
-string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} -lm)
+list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE HOPCAST_PC_DL)
+string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} ${HOPCAST_PC_DL} -lm)
 configure_file(cmake/hopcast.pc.in hopcast.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What the manual pages point at.
+file(GLOB HOPCAST_DOCUMENTS CONFIGURE_DEPENDS docs/*.schema.json)
+install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/generators.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)

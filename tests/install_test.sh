@@ -41,6 +41,7 @@ export PKG_CONFIG_PATH=$library/pkgconfig
 # ---- an example outside the tree, linked in four ways, prints the same ----
 
 cp -r "$source/examples/predict_halo" "$work/example"
+rm -f "$work/example/predict_halo" "$work/example/predict_halo_static"
 for kind in shared static; do
     check "the example builds with CMake's package, $kind" bash -c "
         cmake -S '$work/example' -B '$work/cmake-$kind' -DCMAKE_PREFIX_PATH='$prefix' -DHOPCAST_KIND=$kind &&
@@ -60,6 +61,11 @@ if ldd "$work/cmake-static/predict_halo" "$work/example/predict_halo_static" | g
 else
     ok "the static programs need no libhopcast.so"
 fi
+check "a program that stores the library's folder runs without LD_LIBRARY_PATH" bash -c "
+    cd '$work/example' && ${CC:-cc} predict_halo.c \$(pkg-config --cflags --libs hopcast) \\
+        -Wl,-rpath,\$(pkg-config --variable=libdir hopcast) -o rpath && ./rpath"
+"$work/cmake-static/predict_halo" nowhere >"$work/nowhere" 2>&1
+check "the example says what is wrong, with no empty place before it" grep -q '^predict_halo: [^:]' "$work/nowhere"
 check "the installed command answers" "$prefix/bin/hopcast" --version
 
 # ---- every public header compiles alone ----
@@ -88,7 +94,25 @@ grep -hE '^HOP_API' -A 3 "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HO
     grep -oE '^[^(;]*\bhop_[A-Za-z0-9_]+\(' | grep -oE 'hop_[A-Za-z0-9_]+\($' | tr -d '(' | sort -u >"$work/declared"
 check "every declared function is exported" bash -c "! comm -23 '$work/declared' '$work/exports.txt' | grep ."
 
-# ---- manual pages ----
+# ---- documents and manual pages ----
+
+documents=$prefix/share/doc/hopcast
+for name in "$source"/docs/*.schema.json models.md generators.md; do
+    check "$(basename "$name") is installed" test -s "$documents/$(basename "$name")"
+done
+check "the pages name installed documents only" bash -c "
+    grep -ohE 'share/doc/hopcast/[a-z.]+' '$source'/man/*.scd | sort -u | while read -r name; do
+        test -s '$prefix'/\$name || { echo \$name; exit 1; }; done"
+while read -r name; do
+    grep -qw -- "$name" "$source"/man/*.3.scd || echo "$name"
+done <"$source/tests/exports.txt" >"$work/unmentioned"
+check "every exported symbol stands in a manual page" bash -c "! grep . '$work/unmentioned'"
+cat "$source"/man/*.3.scd | tr -d ' \t\n' >"$work/synopses"
+cat "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HOP_API/\n&/g' | grep -E '^HOP_API [^#]*;' |
+    sed -E 's/^HOP_API //; s/;.*//; s/ HOP_PRINTF.*//' | tr -d ' \t' | while read -r prototype; do
+    grep -qF -- "$prototype;" "$work/synopses" || echo "$prototype"
+done >"$work/unmentioned"
+check "the manual pages show every prototype as the headers do" bash -c "! grep . '$work/unmentioned'"
 
 pages=$(find "$prefix" -path '*/man/man*' -type f)
 if [ -z "$pages" ] || ! command -v man >/dev/null; then

@@ -45,6 +45,14 @@ static enum hop_status print(struct hop_timeline *timeline)
     return HOP_OK;
 }
 
+/* The place is empty when the input has none, such as a name on the command line. */
+static void complain(const struct hop_diag *diag)
+{
+    fprintf(stderr, "predict_halo: %s%s%s\n", diag->place, diag->place[0] ? ": " : "", diag->what);
+    if (diag->expected[0])
+        fprintf(stderr, "  expected: %s\n", diag->expected);
+}
+
 int main(int argc, char **argv)
 {
     struct hop_topology *topology = NULL;
@@ -61,7 +69,7 @@ int main(int argc, char **argv)
     if (status == HOP_OK)
         status = hop_simulate(network, schedule, NULL, &timeline, &diag);
     if (status != HOP_OK)
-        fprintf(stderr, "%s: %s\n%s\n", diag.place, diag.what, diag.expected);
+        complain(&diag);
     else
         status = print(timeline);
 
