@@ -276,7 +276,25 @@ static enum hop_status check_elements(const char *name, xmlNode *root, struct ho
     return status;
 }
 
-static enum hop_status check_document(const struct hop_source *source, struct hop_diag *diag)
+/* libhwloc may be built without its libxml2 plugin; its own reader then knows no comments. */
+static void drop_comments(xmlNode *node)
+{
+    while (node) {
+        xmlNode *after = node->children, *up = node;
+        while (!after && up) { /* the next in document order */
+            after = up->next;
+            up = up->parent;
+        }
+        if (node->type == XML_COMMENT_NODE || node->type == XML_PI_NODE) {
+            xmlUnlinkNode(node);
+            xmlFreeNode(node);
+        }
+        node = after;
+    }
+}
+
+/* Checks a document, and writes it again for libhwloc: *text is the caller's, freed by xmlFree. */
+static enum hop_status check_document(const struct hop_source *source, xmlChar **text, int *size, struct hop_diag *diag)
 {
     enum hop_status status = HOP_ERR_SYNTAX;
     xmlParserCtxt *parser = xmlNewParserCtxt();
@@ -299,6 +317,12 @@ static enum hop_status check_document(const struct hop_source *source, struct ho
     } else {
         status = check_elements(source->name, root, diag);
     }
+    if (status == HOP_OK) {
+        drop_comments(document->children);
+        xmlDocDumpMemoryEnc(document, text, size, "UTF-8");
+        if (!*text)
+            status = hop_fail_memory(diag);
+    }
     xmlFreeDoc(document);
     xmlFreeParserCtxt(parser);
     return status;
@@ -313,16 +337,20 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
         hop_diag_expect(diag, "less than %zu", XML_LIMIT);
         return HOP_ERR_LIMIT;
     }
-    enum hop_status status = check_document(source, diag);
+    xmlChar *text = NULL;
+    int size = 0;
+    enum hop_status status = check_document(source, &text, &size, diag);
     if (status != HOP_OK)
         return status;
     /* libhwloc's XML plugin sets libxml2's global handler to a function of its own and is unloaded with it. */
     xmlGenericErrorFunc error_handler = xmlGenericError;
     void *error_context = xmlGenericErrorContext;
-    if (hwloc_topology_init(&map.machine) != 0)
+    if (hwloc_topology_init(&map.machine) != 0) {
+        xmlFree(text);
         return hop_fail_memory(diag);
+    }
     keep_everything(map.machine);
-    if (hwloc_topology_set_xmlbuffer(map.machine, source->text, (int)source->size + 1) != 0 ||
+    if (hwloc_topology_set_xmlbuffer(map.machine, (const char *)text, size + 1) != 0 ||
         hwloc_topology_load(map.machine) != 0) {
         status = hop_fail(diag, HOP_ERR_INVALID, "libhwloc refuses this topology");
         hop_diag_expect(diag, "hwloc XML with its cpusets and nodesets; a newer hwloc writes older XML by "
@@ -333,6 +361,7 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
     if (status != HOP_OK)
         hop_diag_place(diag, "%.150s", source->name);
     hwloc_topology_destroy(map.machine);
+    xmlFree(text);
     xmlSetGenericErrorFunc(error_context, error_handler);
     return status;
 }
