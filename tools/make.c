@@ -18,6 +18,7 @@ enum option_code {
     OPT_DEVICES,
     OPT_BYTES,
     OPT_FORMAT,
+    OPT_JSON,
     OPT_OUTPUT,
     OPT_GRID,
     OPT_WEIGHTS,
@@ -39,7 +40,7 @@ enum option_code {
     OPT_OUTPUT_DIR
 };
 #define BIT(code) (1u << ((code)-OPT_ON))
-#define COMMON (BIT(OPT_ON) | BIT(OPT_SET) | BIT(OPT_DEVICES) | BIT(OPT_BYTES) | BIT(OPT_FORMAT))
+#define COMMON (BIT(OPT_ON) | BIT(OPT_SET) | BIT(OPT_DEVICES) | BIT(OPT_BYTES) | BIT(OPT_FORMAT) | BIT(OPT_JSON))
 
 static const struct option options[] = {
     {"on", required_argument, NULL, OPT_ON},
@@ -47,6 +48,7 @@ static const struct option options[] = {
     {"devices", required_argument, NULL, OPT_DEVICES},
     {"bytes", required_argument, NULL, OPT_BYTES},
     {"format", required_argument, NULL, OPT_FORMAT},
+    {"json", no_argument, NULL, OPT_JSON},
     {"output", required_argument, NULL, OPT_OUTPUT},
     {"grid", required_argument, NULL, OPT_GRID},
     {"weights", required_argument, NULL, OPT_WEIGHTS},
@@ -327,6 +329,8 @@ static bool take_option(struct request *r, int code, const char *text)
         return take_bytes("--bytes", text, &r->bytes);
     case OPT_FORMAT:
         return take_format(r, text);
+    case OPT_JSON:
+        return take_format(r, "json");
     case OPT_OUTPUT:
         return r->output = text, true;
     case OPT_GRID:
@@ -738,6 +742,7 @@ const struct tool_command tool_make = {
             "                        by default all gpus of the topology\n"
             "  --bytes SIZE          of each transfer (1MiB)\n"
             "  --format hop|json     of the schedule (hop)\n"
+            "  --json                the same as --format json\n"
             "  -o, --output FILE     where to write it (- : standard output)\n"
             "\n"
             "Patterns and their options:\n"

@@ -7,9 +7,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { CASE_LIMIT = 64, SET_LIMIT = 256, PROGRESS_OPS = 20000 };
+enum { CASE_LIMIT = 64, SET_LIMIT = 256 };
 
 struct request {
     const char *schedules[CASE_LIMIT]; /* files; inline texts have inline_[i] */
@@ -66,10 +67,19 @@ static int load_inputs(const struct request *r, struct inputs *in)
     return status;
 }
 
+/* Progress on a terminal, once a second has passed. */
+struct progress {
+    time_t begun;
+    bool shown;
+};
+
 static void show_progress(double done, void *context)
 {
-    (void)context;
-    fprintf(stderr, "\r%3.0f %% of the transfers have ended", done * 100);
+    struct progress *progress = context;
+    if (time(NULL) - progress->begun < 2) /* whole seconds: at least one has passed */
+        return;
+    progress->shown = true;
+    fprintf(stderr, "\r%3.0f %% of the operations have ended", done * 100);
     fflush(stderr);
 }
 
@@ -81,13 +91,14 @@ static int predict(const struct request *r, const struct inputs *in, int topolog
                              .models = r->models[model],
                              .sources_unlimited = r->sources_unlimited};
     enum hop_status done = hop_network_create(p->topology, p->models, &p->network, &diag);
-    bool terminal = done == HOP_OK && isatty(STDERR_FILENO) && hop_schedule_count(p->schedule) > PROGRESS_OPS;
+    struct progress progress = {time(NULL), false};
     struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS,
                                            .sources_unlimited = r->sources_unlimited,
-                                           .progress = terminal ? show_progress : NULL};
+                                           .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
+                                           .context = &progress};
     if (done == HOP_OK)
         done = hop_simulate(p->network, p->schedule, &options, &p->timeline, &diag);
-    if (terminal)
+    if (progress.shown)
         fprintf(stderr, "\r%40s\r", "");
     if (done != HOP_OK)
         return tool_fail(&diag);

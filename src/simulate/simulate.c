@@ -15,7 +15,7 @@
 #include <math.h>
 
 #define TOGETHER 1e-9
-enum { PROGRESS_EVENTS = 4096 };
+enum { PROGRESS_EVENTS = 256 };
 
 static void push_timer(struct hop_simulation *s, double time_s, uint32_t op, enum hop_timer what)
 {
