@@ -117,10 +117,6 @@ static enum hop_status check_sets(const char *name, const xmlNode *element, bool
                           "cpuset, complete_cpuset, nodeset and complete_nodeset", diag);
         if (!with_cores && set)
             return refuse(name, element, "an I/O or Misc object has a set", "no cpuset and no nodeset", diag);
-        /* Each comma separates 32 bits, and the digits at hand bound the rest. */
-        if (set && (strlen(set) > SET_LIMIT || !is_bitmap(set)))
-            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003",
-                          diag);
     }
     return HOP_OK;
 }
@@ -229,9 +225,24 @@ static enum hop_status check_matrix(const char *name, const xmlNode *element, st
     return HOP_OK;
 }
 
+/* Attributes that name sets, whatever the element: cpuset, allowed_nodeset, ... Each comma separates 32 bits, so the length bounds
+ * the set. */
+static enum hop_status check_bitmaps(const char *name, const xmlNode *element, struct hop_diag *diag)
+{
+    for (const xmlAttr *at = element->properties; at; at = at->next) {
+        const char *key = (const char *)at->name, *value = attribute(element, key);
+        size_t length = strlen(key);
+        if (length >= 3 && strcmp(key + length - 3, "set") == 0 && value && (strlen(value) > SET_LIMIT || !is_bitmap(value)))
+            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003", diag);
+    }
+    return HOP_OK;
+}
+
 static enum hop_status check_element(const char *name, const xmlNode *element, struct hop_diag *diag)
 {
     const char *tag = (const char *)element->name;
+    if (check_bitmaps(name, element, diag) != HOP_OK)
+        return HOP_ERR_SYNTAX;
     if (strcmp(tag, "object") == 0)
         return check_object(name, element, diag);
     if (strcmp((const char *)element->parent->name, "object") == 0)
