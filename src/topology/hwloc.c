@@ -241,8 +241,9 @@ static enum hop_status check_bitmaps(const char *name, const xmlNode *element, s
 static enum hop_status check_element(const char *name, const xmlNode *element, struct hop_diag *diag)
 {
     const char *tag = (const char *)element->name;
-    if (check_bitmaps(name, element, diag) != HOP_OK)
-        return HOP_ERR_SYNTAX;
+    enum hop_status status = check_bitmaps(name, element, diag);
+    if (status != HOP_OK)
+        return status;
     if (strcmp(tag, "object") == 0)
         return check_object(name, element, diag);
     if (strcmp((const char *)element->parent->name, "object") == 0)
