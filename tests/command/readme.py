@@ -31,7 +31,7 @@ def main():
     for command, lines, whole in sessions:
         words = shlex.split(command)
         assert words[0] == "hopcast", command
-        printed = subprocess.run([hopcast, *words[1:]], stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(readme)).stdout.splitlines()
+        printed = subprocess.run([hopcast, *words[1:]], stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(readme))).stdout.splitlines()
         checked += 1
         if (printed if whole else printed[:len(lines)]) != lines:
             failed += 1
