@@ -21,12 +21,17 @@ static void print_parameters(const struct hop_topology *topology)
     printf("%-24s %-14s %-5s %s\n", "parameter", "value", "unit", "origin");
     const struct hop_parameter *p;
     for (size_t i = 0; (p = hop_topology_parameter_at(topology, i)); i++) {
-        printf("%-24s %-14.10g %-5s %s", p->name, p->value, p->unit, p->origin);
+        bool rate = strcmp(p->unit, "B/s") == 0;
+        if (rate && p->value >= 1e18)
+            printf("%-24s %-14s %-5s %s", p->name, "none", "", p->origin);
+        else
+            printf("%-24s %-14.10g %-5s %s", p->name, rate ? p->value / 1e9 : p->value, rate ? "GB/s" : p->unit, p->origin);
         if (!isnan(p->uncertainty))
-            printf(" (+- %g)", p->uncertainty);
+            printf(" (+- %g %s)", p->uncertainty, p->unit);
         printf("\n");
     }
-    printf("\n%-32s %-10s %12s %12s %12s  %s\n", "link", "kind", "-> GB/s", "<- GB/s", "latency us", "origin");
+    if (hop_topology_link_count(topology) > 0)
+        printf("\n%-32s %-10s %12s %12s %12s  %s\n", "link", "kind", "-> GB/s", "<- GB/s", "latency us", "origin");
     for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
         const struct hop_link *link = hop_topology_link(topology, i);
         char name[160];
@@ -52,6 +57,19 @@ static void print_parameters(const struct hop_topology *topology)
             printf(" tau %g", node->tau);
         printf("\n");
     }
+}
+
+/* Without a source: what holds for every machine that does not say otherwise. */
+static int print_defaults(char *const *sets, int set_count)
+{
+    if (set_count > 0)
+        return tool_bad_usage(&tool_topology, "--set %.80s needs a source", sets[0]);
+    struct hop_topology *defaults = hop_topology_create("defaults");
+    if (!defaults)
+        return tool_out_of_memory();
+    print_parameters(defaults);
+    hop_topology_destroy(defaults);
+    return TOOL_OK;
 }
 
 static char *render(const struct hop_topology *topology, const char *format)
@@ -120,6 +138,8 @@ static int run(int argc, char **argv)
         format = "tree";
     if (!is_format(format))
         return tool_bad_usage(&tool_topology, "there is no format '%s': tree, json, dot or svg is expected", format);
+    if (parameters && argc == optind)
+        return print_defaults(sets, set_count);
     if (argc - optind != 1)
         return tool_bad_usage(&tool_topology, argc == optind ? "a source is missing (a built-in name, a file, live or -)"
                                                              : "one source at a time");
@@ -148,7 +168,7 @@ const struct tool_command tool_topology = {
             "  -l, --list              the built-in machines\n"
             "  -f, --format FORMAT     tree (default), json, dot or svg\n"
             "  -j, --json              the same as --format json\n"
-            "  -p, --parameters        every parameter and link with its value, unit and origin\n"
+            "  -p, --parameters        every parameter and link with its value, unit and origin; without SOURCE the defaults\n"
             "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
             "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
             "  -o, --output FILE       write there instead of to standard output\n"

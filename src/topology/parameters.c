@@ -106,9 +106,9 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
         uint32_t nearest = hop_text_nearest(name, parameter_name, topology, topology->parameter_count);
         hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no parameter '%.80s'", name);
         if (nearest != UINT32_MAX)
-            hop_diag_expect(diag, "'%s'? `hopcast topology SOURCE --parameters` lists them", parameter_name(topology, nearest));
+            hop_diag_expect(diag, "'%s'? `hopcast topology --parameters` lists them", parameter_name(topology, nearest));
         else
-            hop_diag_expect(diag, "one of those that `hopcast topology SOURCE --parameters` lists");
+            hop_diag_expect(diag, "one of those that `hopcast topology --parameters` lists");
         return HOP_ERR_NOT_FOUND;
     }
     if (!in_range(parameter, value)) {

@@ -154,7 +154,7 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
     if (link->parameter && (!parameter || strcmp(parameter->unit, "B/s") != 0)) {
         hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s takes its capacity from '%.60s', which is no such parameter", a, b,
                  link->parameter);
-        hop_diag_expect(diag, "a parameter in B/s: `hopcast topology SOURCE --parameters` lists them");
+        hop_diag_expect(diag, "a parameter in B/s: `hopcast topology --parameters` lists them");
         return HOP_ERR_INVALID;
     }
     if (topology->link_count >= HOP_LINK_LIMIT)
