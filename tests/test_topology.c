@@ -466,7 +466,8 @@ static void a_link_of_several_kinds_is_assigned_by_kind(void **state)
     REFUSED(HOP_ERR_NOT_FOUND, "several kinds", hop_topology_set(t, "gpu0--root0.capacity=1GB/s", D));
     REFUSED(HOP_ERR_NOT_FOUND, "no link", hop_topology_set(t, "gpu0--root0:nvlink.capacity=1GB/s", D));
     CHECK(hop_topology_set(t, "root0->gpu0:c2c.capacity=1GB/s", D));
-    assert_true(hop_topology_link(t, 0)->capacity_Bps[0] == 10 * GB && hop_topology_link(t, 0)->capacity_Bps[1] == 10 * GB);
+    assert_true(hop_topology_link(t, 0)->capacity_Bps[0] == 10 * GB &&
+                hop_topology_link(t, 0)->capacity_Bps[1] == 10 * GB);
     assert_true(hop_topology_link(t, 1)->capacity_Bps[0] == 20 * GB && hop_topology_link(t, 1)->capacity_Bps[1] == GB);
     hop_topology_destroy(t);
 }
@@ -872,8 +873,8 @@ static void routes_on_random_machines_are_the_shortest_and_widest(void **state)
         for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
             char text[96], name[64];
             (void)hop_topology_link_name(t, 2 * l + random_below(2), name, sizeof name);
-            (void)snprintf(text, sizeof text, "%s:%s.latency=%uus", name, hop_link_kind_name(hop_topology_link(t, l)->kind),
-                           1 + random_below(9));
+            (void)snprintf(text, sizeof text, "%s:%s.latency=%uus", name,
+                           hop_link_kind_name(hop_topology_link(t, l)->kind), 1 + random_below(9));
             CHECK(hop_topology_set(t, text, D));
         }
         check_domains(t);

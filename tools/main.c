@@ -12,8 +12,9 @@ static void usage(FILE *stream)
     fprintf(stream, "usage: hopcast COMMAND [ARGUMENT ...]\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(stream, "\nhopcast COMMAND --help shows a command's options and an example; hopcast --version the version.\nTry:\n"
-                    "  hopcast predict -e 'gpu0 -> gpu2 300MiB; gpu1 -> gpu4 300MiB' --on t2\n");
+    fprintf(stream,
+            "\nhopcast COMMAND --help shows a command's options and an example; hopcast --version the version.\nTry:\n"
+            "  hopcast predict -e 'gpu0 -> gpu2 300MiB; gpu1 -> gpu4 300MiB' --on t2\n");
 }
 
 int main(int argc, char **argv)

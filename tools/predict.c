@@ -54,12 +54,15 @@ static int load_inputs(const struct request *r, struct inputs *in)
         status = tool_load_topology(r->topologies[i], r->sets, r->set_count, &in->topologies[i]);
     for (int i = 0; i < r->schedule_count && status == TOOL_OK; i++) {
         const char *source = r->schedules[i];
-        enum hop_status done = r->is_inline[i] ? hop_schedule_parse("(-e)", source, strlen(source), &in->schedules[i], &diag)
-                                               : hop_schedule_load(source, &in->schedules[i], &diag);
+        enum hop_status done = r->is_inline[i]
+                                   ? hop_schedule_parse("(-e)", source, strlen(source), &in->schedules[i], &diag)
+                                   : hop_schedule_load(source, &in->schedules[i], &diag);
         if (done != HOP_OK) {
             status = tool_fail(&diag);
         } else if (hop_schedule_count(in->schedules[i]) == 0) {
-            fprintf(stderr, "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
+            fprintf(stderr,
+                    "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 "
+                    "1MiB\n",
                     r->is_inline[i] ? "(-e)" : source);
             status = TOOL_BAD;
         }
@@ -83,7 +86,8 @@ static void show_progress(double done, void *context)
     fflush(stderr);
 }
 
-static int predict(const struct request *r, const struct inputs *in, int topology, int model, int schedule, struct prediction *p)
+static int predict(const struct request *r, const struct inputs *in, int topology, int model, int schedule,
+                   struct prediction *p)
 {
     struct hop_diag diag;
     *p = (struct prediction){.topology = in->topologies[topology],
@@ -102,8 +106,9 @@ static int predict(const struct request *r, const struct inputs *in, int topolog
         fprintf(stderr, "\r%40s\r", "");
     if (done != HOP_OK)
         return tool_fail(&diag);
-    (void)snprintf(p->label, sizeof p->label, "%.60s on %.60s%s%.30s", r->is_inline[schedule] ? "-e" : r->schedules[schedule],
-                   r->topologies[topology], p->models ? ", model " : "", p->models ? p->models : "");
+    (void)snprintf(p->label, sizeof p->label, "%.60s on %.60s%s%.30s",
+                   r->is_inline[schedule] ? "-e" : r->schedules[schedule], r->topologies[topology],
+                   p->models ? ", model " : "", p->models ? p->models : "");
     return TOOL_OK;
 }
 
@@ -148,10 +153,18 @@ static int count_dashes(const struct request *r)
 static int read_options(struct request *r, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"expression", required_argument, NULL, 'e'}, {"on", required_argument, NULL, 't'},      {"model", required_argument, NULL, 'm'},
-        {"set", required_argument, NULL, 's'},        {"gantt", no_argument, NULL, 'g'},         {"json", no_argument, NULL, 'j'},
-        {"trace", required_argument, NULL, 'r'},      {"explain", required_argument, NULL, 'x'}, {"sources-unlimited", no_argument, NULL, 'u'},
-        {"ascii", no_argument, NULL, 'a'},            {"output", required_argument, NULL, 'o'},  {"help", no_argument, NULL, 'h'},
+        {"expression", required_argument, NULL, 'e'},
+        {"on", required_argument, NULL, 't'},
+        {"model", required_argument, NULL, 'm'},
+        {"set", required_argument, NULL, 's'},
+        {"gantt", no_argument, NULL, 'g'},
+        {"json", no_argument, NULL, 'j'},
+        {"trace", required_argument, NULL, 'r'},
+        {"explain", required_argument, NULL, 'x'},
+        {"sources-unlimited", no_argument, NULL, 'u'},
+        {"ascii", no_argument, NULL, 'a'},
+        {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     tool_options_begin();
@@ -210,14 +223,17 @@ static int read_options(struct request *r, int argc, char **argv)
     if (r->schedule_count == 0)
         return tool_bad_usage(&tool_predict, "a schedule is missing (a file, - or -e 'gpu0 -> gpu1 1MiB')");
     if (r->topology_count == 0)
-        return tool_bad_usage(&tool_predict, "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)");
+        return tool_bad_usage(&tool_predict,
+                              "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)");
     if (count_dashes(r) > 1)
-        return tool_bad_usage(&tool_predict, "standard input (-) is read once: one schedule or one topology can come from it");
+        return tool_bad_usage(&tool_predict,
+                              "standard input (-) is read once: one schedule or one topology can come from it");
     if (r->model_count == 0)
         r->models[r->model_count++] = NULL;
     bool several = r->schedule_count > 1 || r->topology_count > 1 || r->model_count > 1;
     if (several && (r->gantt || r->json || r->trace || r->explain))
-        return tool_bad_usage(&tool_predict, "--gantt, --json, --trace and --explain take one schedule on one topology with one model");
+        return tool_bad_usage(
+            &tool_predict, "--gantt, --json, --trace and --explain take one schedule on one topology with one model");
     if (r->output && !r->gantt && !r->json)
         return tool_bad_usage(&tool_predict, "--output goes with --json or --gantt");
     if (r->ascii && !r->gantt)
@@ -259,21 +275,23 @@ const struct tool_command tool_predict = {
     .name = "predict",
     .summary = "when each transfer ends, and why",
     .usage = "SCHEDULE ... --on TOPOLOGY ... [OPTION ...]",
-    .help = "SCHEDULE is a .hop or JSON file, or - for standard input. Several schedules, topologies or models are set side by\n"
-            "side.\n"
-            "\n"
-            "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
-            "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; may be repeated\n"
-            "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME,... by domain;\n"
-            "                          may be repeated\n"
-            "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
-            "      --sources-unlimited every source starts all its ready transfers at once (step A off)\n"
-            "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"
-            "  -j, --json              everything, for machines (docs/prediction.schema.json)\n"
-            "      --trace FILE        also write a trace that Perfetto opens\n"
-            "      --explain ID        what held that transfer back, phase by phase\n"
-            "  -o, --output FILE       write --json or --gantt there\n"
-            "\n"
-            "example: hopcast predict -e 'a: gpu0 -> gpu2 300MiB; b: gpu1 -> gpu4 300MiB' --on t2 --set tau=0.2\n",
+    .help =
+        "SCHEDULE is a .hop or JSON file, or - for standard input. Several schedules, topologies or models are set "
+        "side by\n"
+        "side.\n"
+        "\n"
+        "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
+        "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; may be repeated\n"
+        "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME,... by domain;\n"
+        "                          may be repeated\n"
+        "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
+        "      --sources-unlimited every source starts all its ready transfers at once (step A off)\n"
+        "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"
+        "  -j, --json              everything, for machines (docs/prediction.schema.json)\n"
+        "      --trace FILE        also write a trace that Perfetto opens\n"
+        "      --explain ID        what held that transfer back, phase by phase\n"
+        "  -o, --output FILE       write --json or --gantt there\n"
+        "\n"
+        "example: hopcast predict -e 'a: gpu0 -> gpu2 300MiB; b: gpu1 -> gpu4 300MiB' --on t2 --set tau=0.2\n",
     .run = run,
 };

@@ -21,7 +21,8 @@ static void describe_loss(const struct prediction *p, const struct hop_loss *los
         hop_topology_link_name(p->topology, loss->link, link, sizeof link);
     if (loss->blocker != HOP_NONE)
         (void)snprintf(blocker, sizeof blocker, "%s %.60s",
-                       loss->rule == HOP_RULE_HEAD_OF_LINE || loss->rule == HOP_RULE_BACK_PRESSURE || loss->rule == HOP_RULE_SOURCE_BUSY
+                       loss->rule == HOP_RULE_HEAD_OF_LINE || loss->rule == HOP_RULE_BACK_PRESSURE ||
+                               loss->rule == HOP_RULE_SOURCE_BUSY
                            ? " behind"
                            : " with",
                        name_of(p, loss->blocker));
@@ -66,24 +67,25 @@ static void print_op(struct prediction *p, uint32_t op, int indent, int width)
         describe_loss(p, &loss, cause, sizeof cause);
         (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
     }
-    printf("%*s%-*s  %-16s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width - indent, what->name, way, size,
-           (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, span.end_s * 1e3, alone * 1e3, lost * 1e3, why);
+    printf("%*s%-*s  %-16s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width - indent, what->name, way,
+           size, (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, span.end_s * 1e3, alone * 1e3, lost * 1e3,
+           why);
 }
 
 /* A staged copy: one line for all its packets, then the packets themselves when they are few. */
 static void print_staged(struct prediction *p, uint32_t first, uint32_t end, int width)
 {
-    const struct hop_op *parent =
-        hop_schedule_op(hop_timeline_original(p->timeline), hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
+    const struct hop_op *parent = hop_schedule_op(hop_timeline_original(p->timeline),
+                                                  hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
     double end_s = 0;
     char way[140], size[32];
     for (uint32_t i = first; i < end; i++)
         end_s = fmax(end_s, hop_timeline_span(p->timeline, i).end_s);
     (void)snprintf(way, sizeof way, "%s -> %s", parent->from.device, parent->to.device);
     struct hop_span span = hop_timeline_span(p->timeline, first);
-    printf("%-*s  %-16s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width, parent->name, way,
-           hop_format_bytes(parent->bytes, size, sizeof size), (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, end_s * 1e3,
-           "", "", (end - first) / 2, end - first > 2 ? "s" : "");
+    printf("%-*s  %-16s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width,
+           parent->name, way, hop_format_bytes(parent->bytes, size, sizeof size), (span.start_s - span.ready_s) * 1e3,
+           span.start_s * 1e3, end_s * 1e3, "", "", (end - first) / 2, end - first > 2 ? "s" : "");
     for (uint32_t i = first; i < end && end - first <= PACKETS_SHOWN; i++)
         print_op(p, i, 2, width);
 }
@@ -97,8 +99,8 @@ static void print_table(struct prediction *p)
         int length = (int)strlen(hop_schedule_op(schedule, i)->name) + 2;
         width = length > width && length <= 24 ? length : width;
     }
-    printf("%-*s  %-16s %9s %10s %10s %10s %10s %10s  %s\n", width, "transfer", "", "size", "queued ms", "start ms", "end ms",
-           "alone ms", "lost ms", "mostly to");
+    printf("%-*s  %-16s %9s %10s %10s %10s %10s %10s  %s\n", width, "transfer", "", "size", "queued ms", "start ms",
+           "end ms", "alone ms", "lost ms", "mostly to");
     for (uint32_t i = 0; i < count;) {
         uint32_t parent = hop_schedule_op(schedule, i)->parent, end = i + 1;
         while (parent != HOP_NONE && end < count && hop_schedule_op(schedule, end)->parent == parent)
@@ -181,7 +183,8 @@ static void print_second_opinion(const struct prediction *p, double makespan)
     hop_network_destroy(network);
     char text[32];
     if (fabs(other - makespan) > 0.1 * makespan)
-        printf("note: model credit, which conserves bandwidth, gives %s; `--model pcie --model credit` sets both side by side\n",
+        printf("note: model credit, which conserves bandwidth, gives %s; `--model pcie --model credit` sets both side "
+               "by side\n",
                hop_show_seconds(other, text, sizeof text));
 }
 
@@ -211,7 +214,8 @@ static int print_summary(struct prediction *p)
                    100 * busy[i].detail.busy_s / makespan);
     }
     if (oversubscribed > 1 + 1e-6)
-        printf("note: the model loads a link up to %.2f times its capacity here, a known weakness of the published model\n",
+        printf("note: the model loads a link up to %.2f times its capacity here, a known weakness of the published "
+               "model\n",
                oversubscribed);
     print_second_opinion(p, makespan);
     free(busy);

@@ -49,7 +49,8 @@ void tool_options_begin(void)
     opterr = 0;
 }
 
-int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters, const struct option *options)
+int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters,
+                const struct option *options)
 {
     int value = getopt_long(argc, argv, letters, options, NULL);
     if (value != '?' && value != ':')

@@ -17,9 +17,9 @@ enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2 };
 
 struct tool_command {
     const char *name;
-    const char *summary; /* one line */
-    const char *help;    /* everything that --help prints after the usage line, an example among it */
-    const char *usage;   /* after "hopcast NAME" */
+    const char *summary;               /* one line */
+    const char *help;                  /* everything that --help prints after the usage line, an example among it */
+    const char *usage;                 /* after "hopcast NAME" */
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make;
@@ -35,7 +35,8 @@ int tool_out_of_memory(void);
 /* getopt_long with messages of our own: returns the option's value, -1 at the end, or '?' after having printed what is wrong.
  * Call tool_options_begin first. */
 void tool_options_begin(void);
-int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters, const struct option *options);
+int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters,
+                const struct option *options);
 
 /* Reads SOURCE and applies the assignments (--set). */
 int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology);

@@ -25,7 +25,8 @@ static void print_parameters(const struct hop_topology *topology)
         if (rate && p->value >= 1e18)
             printf("%-24s %-14s %-5s %s", p->name, "none", "", p->origin);
         else
-            printf("%-24s %-14.10g %-5s %s", p->name, rate ? p->value / 1e9 : p->value, rate ? "GB/s" : p->unit, p->origin);
+            printf("%-24s %-14.10g %-5s %s", p->name, rate ? p->value / 1e9 : p->value, rate ? "GB/s" : p->unit,
+                   p->origin);
         if (!isnan(p->uncertainty))
             printf(" (+- %g %s)", p->uncertainty, p->unit);
         printf("\n");
@@ -36,8 +37,8 @@ static void print_parameters(const struct hop_topology *topology)
         const struct hop_link *link = hop_topology_link(topology, i);
         char name[160];
         printf("%-32s %-10s %12.4f %12.4f %12.3f  %s\n", hop_topology_link_name(topology, 2 * i, name, sizeof name),
-               hop_link_kind_name(link->kind), link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9, link->latency_s * 1e6,
-               link->origin);
+               hop_link_kind_name(link->kind), link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9,
+               link->latency_s * 1e6, link->origin);
     }
     bool header = false;
     for (uint32_t i = 0; i < hop_topology_node_count(topology); i++) {
@@ -96,9 +97,10 @@ static bool is_format(const char *format)
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"list", no_argument, NULL, 'l'},     {"format", required_argument, NULL, 'f'}, {"json", no_argument, NULL, 'j'},
-        {"parameters", no_argument, NULL, 'p'}, {"set", required_argument, NULL, 's'},    {"output", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},     {NULL, 0, NULL, 0},
+        {"list", no_argument, NULL, 'l'},      {"format", required_argument, NULL, 'f'},
+        {"json", no_argument, NULL, 'j'},      {"parameters", no_argument, NULL, 'p'},
+        {"set", required_argument, NULL, 's'}, {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
     };
     char *sets[SET_LIMIT];
     int set_count = 0;
@@ -133,7 +135,8 @@ static int run(int argc, char **argv)
         }
     }
     if (parameters && (format || output))
-        return tool_bad_usage(&tool_topology, "--parameters prints a table; --format, --json and --output are without it");
+        return tool_bad_usage(&tool_topology,
+                              "--parameters prints a table; --format, --json and --output are without it");
     if (!format)
         format = "tree";
     if (!is_format(format))
@@ -141,8 +144,9 @@ static int run(int argc, char **argv)
     if (parameters && argc == optind)
         return print_defaults(sets, set_count);
     if (argc - optind != 1)
-        return tool_bad_usage(&tool_topology, argc == optind ? "a source is missing (a built-in name, a file, live or -)"
-                                                             : "one source at a time");
+        return tool_bad_usage(&tool_topology, argc == optind
+                                                  ? "a source is missing (a built-in name, a file, live or -)"
+                                                  : "one source at a time");
     struct hop_topology *topology;
     int status = tool_load_topology(argv[optind], sets, set_count, &topology);
     if (status != TOOL_OK)
@@ -162,17 +166,19 @@ const struct tool_command tool_topology = {
     .name = "topology",
     .summary = "show a machine, or convert its description",
     .usage = "SOURCE [OPTION ...]",
-    .help = "SOURCE is a built-in machine's name (--list), `live` for this machine, - for standard input, or a file:\n"
-            "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output.\n"
-            "\n"
-            "  -l, --list              the built-in machines\n"
-            "  -f, --format FORMAT     tree (default), json, dot or svg\n"
-            "  -j, --json              the same as --format json\n"
-            "  -p, --parameters        every parameter and link with its value, unit and origin; without SOURCE the defaults\n"
-            "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
-            "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
-            "  -o, --output FILE       write there instead of to standard output\n"
-            "\n"
-            "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n",
+    .help =
+        "SOURCE is a built-in machine's name (--list), `live` for this machine, - for standard input, or a file:\n"
+        "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output.\n"
+        "\n"
+        "  -l, --list              the built-in machines\n"
+        "  -f, --format FORMAT     tree (default), json, dot or svg\n"
+        "  -j, --json              the same as --format json\n"
+        "  -p, --parameters        every parameter and link with its value, unit and origin; without SOURCE the "
+        "defaults\n"
+        "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
+        "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
+        "  -o, --output FILE       write there instead of to standard output\n"
+        "\n"
+        "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n",
     .run = run,
 };

@@ -67,8 +67,8 @@ bool hop_grow(void *array, uint32_t *capacity, uint32_t need, size_t size);
 typedef uint32_t hop_waits_for(const void *context, uint32_t node, uint32_t i);
 /* Looks for a cycle among nodes 0 .. count - 1: *length is 0 when there is none, else cycle[0] waits for cycle[1] and so on, the last
  * for cycle[0]; the caller frees it. */
-enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle, uint32_t *length,
-                               struct hop_diag *diag);
+enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle,
+                               uint32_t *length, struct hop_diag *diag);
 
 /* ---- name table (names.c) ---- */
 
@@ -120,9 +120,11 @@ struct hop_buffer {
 void hop_buffer_add(struct hop_buffer *buffer, const char *text, size_t length);
 void hop_buffer_puts(struct hop_buffer *buffer, const char *text);
 void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...) HOP_PRINTF(2, 3);
-void hop_buffer_json_string(struct hop_buffer *buffer, const char *text); /* quoted, escaped, bytes that are no UTF-8 replaced; NULL: null */
-void hop_buffer_json_number(struct hop_buffer *buffer, double value);     /* shortest that reads back the same; not finite: null */
-void hop_buffer_xml(struct hop_buffer *buffer, const char *text);         /* escaped */
+void hop_buffer_json_string(struct hop_buffer *buffer,
+                            const char *text); /* quoted, escaped, bytes that are no UTF-8 replaced; NULL: null */
+void hop_buffer_json_number(struct hop_buffer *buffer,
+                            double value); /* shortest that reads back the same; not finite: null */
+void hop_buffer_xml(struct hop_buffer *buffer, const char *text); /* escaped */
 char *hop_buffer_take(struct hop_buffer *buffer); /* the text, the caller's now; NULL (and freed) when failed */
 void hop_buffer_finish(struct hop_buffer *buffer);
 

@@ -41,7 +41,8 @@ void hop_buffer_puts(struct hop_buffer *buffer, const char *text)
 
 void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...)
 {
-    locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* decimal points, whatever the program's locale */
+    locale_t before =
+        uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* decimal points, whatever the program's locale */
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);

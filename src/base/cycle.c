@@ -8,8 +8,8 @@ struct step {
 
 enum { UNSEEN, ON_STACK, DONE };
 
-enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle, uint32_t *length,
-                               struct hop_diag *diag)
+enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle,
+                               uint32_t *length, struct hop_diag *diag)
 {
     struct step *stack = malloc(((size_t)count + 1) * sizeof *stack);
     unsigned char *seen = calloc((size_t)count + 1, 1);

@@ -23,7 +23,8 @@ static uint32_t slot_of(const struct hop_names *names, const char *key)
 
 static bool resize(struct hop_names *names, uint32_t slots)
 {
-    struct hop_names fresh = {calloc(slots, sizeof *fresh.keys), calloc(slots, sizeof *fresh.values), slots, names->used};
+    struct hop_names fresh = {calloc(slots, sizeof *fresh.keys), calloc(slots, sizeof *fresh.values), slots,
+                              names->used};
     if (!fresh.keys || !fresh.values) {
         hop_names_finish(&fresh);
         return false;
@@ -122,7 +123,10 @@ unsigned hop_text_utf8(const char *text)
     const unsigned char *c = (const unsigned char *)text;
     if (c[0] < 0x80)
         return 1;
-    unsigned length = c[0] >= 0xc2 && c[0] <= 0xdf ? 2 : (c[0] & 0xf0) == 0xe0 ? 3 : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4 : 0;
+    unsigned length = c[0] >= 0xc2 && c[0] <= 0xdf   ? 2
+                      : (c[0] & 0xf0) == 0xe0        ? 3
+                      : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
+                                                     : 0;
     for (unsigned i = 1; i < length; i++) {
         if ((c[i] & 0xc0) != 0x80)
             return 0;
@@ -136,5 +140,6 @@ unsigned hop_text_utf8(const char *text)
 
 double hop_text_number(const char *text, char **end)
 {
-    return strtod_l(text, end, newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* glibc keeps one "C" locale: nothing to free */
+    return strtod_l(text, end,
+                    newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* glibc keeps one "C" locale: nothing to free */
 }

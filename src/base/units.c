@@ -12,22 +12,21 @@ struct unit {
 };
 
 static const struct unit byte_units[] = {
-    {"B", 1},         {"kB", 1e3},       {"KB", 1e3},       {"MB", 1e6},         {"GB", 1e9},   {"TB", 1e12},
-    {"PB", 1e15},     {"EB", 1e18},
-    {"KiB", 0x1p10},  {"MiB", 0x1p20},   {"GiB", 0x1p30},   {"TiB", 0x1p40},     {"PiB", 0x1p50}, {"EiB", 0x1p60},
+    {"B", 1},     {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},    {"PB", 1e15},
+    {"EB", 1e18}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}, {"EiB", 0x1p60},
 };
 static const struct unit second_units[] = {
     {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60},
 };
 static const struct unit rate_units[] = {
-    {"B/s", 1},          {"kB/s", 1e3},       {"MB/s", 1e6},          {"GB/s", 1e9},        {"TB/s", 1e12},
-    {"KiB/s", 0x1p10},   {"MiB/s", 0x1p20},   {"GiB/s", 0x1p30},      {"TiB/s", 0x1p40},    {"bit/s", 0.125},
-    {"kbit/s", 125},     {"Mbit/s", 125e3},   {"Gbit/s", 125e6},      {"Tbit/s", 125e9},
+    {"B/s", 1},        {"kB/s", 1e3},     {"MB/s", 1e6},     {"GB/s", 1e9},     {"TB/s", 1e12},
+    {"KiB/s", 0x1p10}, {"MiB/s", 0x1p20}, {"GiB/s", 0x1p30}, {"TiB/s", 0x1p40}, {"bit/s", 0.125},
+    {"kbit/s", 125},   {"Mbit/s", 125e3}, {"Gbit/s", 125e6}, {"Tbit/s", 125e9},
 };
 
 /* A quantity: its number and the factor of its unit. kind is for the diagnostic. */
-static enum hop_status parse(const char *text, size_t length, const struct unit *units, size_t unit_count, const char *kind,
-                             double *number, double *factor, struct hop_diag *diag)
+static enum hop_status parse(const char *text, size_t length, const struct unit *units, size_t unit_count,
+                             const char *kind, double *number, double *factor, struct hop_diag *diag)
 {
     char copy[64];
     if (length == 0 || length >= sizeof copy) {
@@ -184,7 +183,8 @@ char *hop_format_seconds(double seconds, char *buffer, size_t size)
     while (scale < 3 && seconds > 0 && seconds * scales[scale].factor < 1)
         scale++;
     locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    if (!format_in(seconds, &scales[scale], false, buffer, size) && !format_in(seconds, &scales[0], false, buffer, size))
+    if (!format_in(seconds, &scales[scale], false, buffer, size) &&
+        !format_in(seconds, &scales[0], false, buffer, size))
         (void)format_in(seconds, &scales[0], true, buffer, size); /* plain seconds always read back */
     (void)uselocale(before);
     return buffer;

@@ -21,28 +21,29 @@
 enum { ROUND_LIMIT = 300 };
 
 /* The transfers on a link that come from one link. */
-struct class {
-    uint32_t from;          /* local link, HOP_NONE: the source */
-    uint32_t owner;         /* link in hand: index into `active` */
-    uint32_t from_active;   /* index of `from` in active, HOP_NONE for sources */
-    uint32_t first, count;  /* members: entries[first .. first + count) */
-    double packets, wire;   /* arriving */
+struct class
+{
+    uint32_t from;         /* local link, HOP_NONE: the source */
+    uint32_t owner;        /* link in hand: index into `active` */
+    uint32_t from_active;  /* index of `from` in active, HOP_NONE for sources */
+    uint32_t first, count; /* members: entries[first .. first + count) */
+    double packets, wire;  /* arriving */
     double scale;
 };
 
 struct member {
     uint32_t flow, position;
-    double w, k;            /* of one transfer, times the flow's multiplicity */
+    double w, k; /* of one transfer, times the flow's multiplicity */
 };
 
 struct active {
     uint32_t link;
-    uint32_t first, count;  /* classes */
+    uint32_t first, count;         /* classes */
     uint32_t out_first, out_count; /* outputs: classes on other links that come from this one */
-    double capacity;        /* in units of the widest link */
-    double share;           /* C */
-    double load;            /* wire time leaving */
-    uint32_t slowest;       /* output (active link) that sets its pace, HOP_NONE: none */
+    double capacity;               /* in units of the widest link */
+    double share;                  /* C */
+    double load;                   /* wire time leaving */
+    uint32_t slowest;              /* output (active link) that sets its pace, HOP_NONE: none */
 };
 
 struct state {
@@ -59,13 +60,13 @@ struct state {
     uint32_t output_capacity;
     uint32_t *order; /* scratch: classes by packets */
     uint32_t order_capacity;
-    uint32_t *active_of; /* per link */
+    uint32_t *active_of;     /* per link */
     double *rate, *previous; /* per flow: leaving the link in hand; final of the last round */
     double *at_source;
     uint32_t rate_capacity, previous_capacity, source_capacity;
     struct sortable {
         uint32_t link, from, flow, position;
-    } *pairs;
+    } * pairs;
     uint32_t pair_capacity;
 };
 
@@ -152,8 +153,11 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         }
         struct active *active = &s->active[s->active_count - 1];
         if (active->count == 0 || s->pairs[p - 1].from != at->from) {
-            s->classes[s->class_count++] = (struct class){.from = at->from, .owner = s->active_count - 1, .first = p,
-                                                         .from_active = at->from == HOP_NONE ? HOP_NONE : s->active_of[at->from]};
+            s->classes[s->class_count++] =
+                (struct class){.from = at->from,
+                               .owner = s->active_count - 1,
+                               .first = p,
+                               .from_active = at->from == HOP_NONE ? HOP_NONE : s->active_of[at->from]};
             active->count++;
         }
         bool crossed = at->position >= leg->crossed;

@@ -9,9 +9,9 @@
 
 struct state {
     const struct hop_links *links;
-    double *left;        /* per link: capacity not yet given to stopped transfers */
-    uint32_t *rising;    /* per link: transfers that still rise, 0: link not in use */
-    uint32_t *used;      /* links in use */
+    double *left;     /* per link: capacity not yet given to stopped transfers */
+    uint32_t *rising; /* per link: transfers that still rise, 0: link not in use */
+    uint32_t *used;   /* links in use */
     uint32_t used_count;
     uint32_t *head, *next; /* per link: entries; entry -> next entry */
     uint32_t *flow_of;     /* entry -> flow */

@@ -8,12 +8,15 @@
  */
 #include "model/model.h"
 
-enum { SOCKET_LIMIT = 256 }; /* directed socket links that are ordered; beyond (16 fully joined sockets) they keep index order */
+enum {
+    SOCKET_LIMIT = 256
+}; /* directed socket links that are ordered; beyond (16 fully joined sockets) they keep index order */
 
 static uint32_t depth_of(const struct hop_topology *topology, uint32_t node)
 {
     uint32_t depth = 0;
-    for (uint32_t up = hop_topology_upstream(topology, node); up != HOP_NONE; up = hop_topology_upstream(topology, node)) {
+    for (uint32_t up = hop_topology_upstream(topology, node); up != HOP_NONE;
+         up = hop_topology_upstream(topology, node)) {
         node = hop_topology_link(topology, up)->ends[1];
         depth++;
     }
@@ -71,7 +74,8 @@ static bool key_socket_links(const struct hop_topology *topology, struct keyed *
             keyed[sockets++] = socket;
         }
     }
-    for (uint32_t placed = 0; placed < sockets && sockets <= SOCKET_LIMIT; placed++) { /* keyed[0 .. placed) are in order */
+    for (uint32_t placed = 0; placed < sockets && sockets <= SOCKET_LIMIT;
+         placed++) { /* keyed[0 .. placed) are in order */
         uint32_t best = HOP_NONE, lowest = placed;
         for (uint32_t i = placed; i < sockets; i++) {
             bool ready = true;
@@ -140,7 +144,10 @@ enum hop_status hop_links_init(struct hop_links *links, const struct hop_topolog
         uint32_t directed = 2 * d->links[i / 2] + i % 2;
         const struct hop_link *link = hop_topology_link(topology, directed / 2);
         int64_t depth = is_tree_link(link->kind) ? depth_of(topology, link->ends[0]) : 0;
-        keyed[i] = (struct keyed){!is_tree_link(link->kind) ? 0 : directed % 2 == 0 ? -depth : SOCKET_LIMIT + depth, directed};
+        keyed[i] = (struct keyed){!is_tree_link(link->kind) ? 0
+                                  : directed % 2 == 0       ? -depth
+                                                            : SOCKET_LIMIT + depth,
+                                  directed};
     }
     links->ordered = key_socket_links(topology, keyed, count);
     qsort(keyed, count, sizeof *keyed, by_key);

@@ -17,9 +17,9 @@
 
 /* How a directed link is treated. */
 enum hop_link_role {
-    HOP_ROLE_UP,        /* towards the root */
-    HOP_ROLE_DOWN,      /* away from it, out of a switch; also into host memory, and inside a root complex and its socket */
-    HOP_ROLE_ROOT_OUT   /* out of a root complex through one of its ports: down a PCIe link, or to another socket */
+    HOP_ROLE_UP,   /* towards the root */
+    HOP_ROLE_DOWN, /* away from it, out of a switch; also into host memory, and inside a root complex and its socket */
+    HOP_ROLE_ROOT_OUT /* out of a root complex through one of its ports: down a PCIe link, or to another socket */
 };
 
 /* The directed links of a domain in processing order: up links deepest first, socket links along the routes that use them, down links
@@ -27,21 +27,21 @@ enum hop_link_role {
 struct hop_links {
     const struct hop_topology *topology;
     uint32_t count;
-    bool ordered;                /* false: sockets in a ring, where routes take links in no common order */
-    uint32_t *directed;          /* local -> directed link of the topology */
-    uint32_t *local;             /* directed link of the topology -> local, HOP_NONE: of another domain */
+    bool ordered;       /* false: sockets in a ring, where routes take links in no common order */
+    uint32_t *directed; /* local -> directed link of the topology */
+    uint32_t *local;    /* directed link of the topology -> local, HOP_NONE: of another domain */
     double *capacity_Bps;
     enum hop_link_role *role;
 };
 
 /* The part of a flow that lies in the model's domain. */
 struct hop_leg {
-    const uint32_t *links;  /* local, in the order of travel; ascending if the domain is ordered */
+    const uint32_t *links; /* local, in the order of travel; ascending if the domain is ordered */
     uint32_t link_count;
-    uint32_t crossed;       /* position of the first link after crossing a root complex, link_count: never */
-    double tau;             /* loss of that crossing, 0 without one */
-    uint32_t count;         /* transfers */
-    double cap_Bps;         /* the route's ceiling, or what other domains leave to each; INFINITY: no cap */
+    uint32_t crossed; /* position of the first link after crossing a root complex, link_count: never */
+    double tau;       /* loss of that crossing, 0 without one */
+    uint32_t count;   /* transfers */
+    double cap_Bps;   /* the route's ceiling, or what other domains leave to each; INFINITY: no cap */
 };
 
 struct hop_model {

@@ -64,8 +64,8 @@ struct hop_network {
 
     struct hop_share *shares; /* the answer when it is not remembered */
     uint32_t share_capacity;
-    struct part *parts;       /* grouped by flow */
-    struct hop_leg *legs;     /* of one domain */
+    struct part *parts;   /* grouped by flow */
+    struct hop_leg *legs; /* of one domain */
     struct hop_share *granted;
     uint32_t *part_of_leg;
     uint32_t part_capacity, leg_capacity, granted_capacity, part_of_leg_capacity;
@@ -103,7 +103,8 @@ static const struct hop_model *find_model(const char *name, size_t length, struc
     (void)snprintf(copy, sizeof copy, "%.*s", (int)(length < 60 ? length : 60), name);
     uint32_t near = hop_text_nearest(copy, model_name, NULL, HOP_COUNT(models));
     hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no model '%s'", copy);
-    hop_diag_expect(diag, "%s%spcie, credit or fair", near == UINT32_MAX ? "" : models[near]->name, near == UINT32_MAX ? "" : "? ");
+    hop_diag_expect(diag, "%s%spcie, credit or fair", near == UINT32_MAX ? "" : models[near]->name,
+                    near == UINT32_MAX ? "" : "? ");
     return NULL;
 }
 
@@ -123,7 +124,8 @@ static enum hop_status choose(struct hop_network *network, const char *text, siz
     bool found = false;
     for (uint32_t d = 0; d < network->domain_count; d++) {
         const struct hop_domain *domain = hop_topology_domain(topology, d);
-        if (equals && (strlen(domain->name) != (size_t)(equals - text) || memcmp(domain->name, text, (size_t)(equals - text)) != 0))
+        if (equals && (strlen(domain->name) != (size_t)(equals - text) ||
+                       memcmp(domain->name, text, (size_t)(equals - text)) != 0))
             continue;
         found = true;
         if (!model->needs_tree || is_pcie(topology, d)) {
@@ -140,7 +142,8 @@ static enum hop_status choose(struct hop_network *network, const char *text, siz
         char list[256] = "";
         size_t used = 0;
         for (uint32_t d = 0; d < network->domain_count && used < sizeof list - 40; d++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", d ? ", " : "", hop_topology_domain(topology, d)->name);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", d ? ", " : "",
+                                     hop_topology_domain(topology, d)->name);
         hop_diag_expect(diag, "one of its domains: %s", list);
         return HOP_ERR_NOT_FOUND;
     }
@@ -161,8 +164,8 @@ static enum hop_status choose_models(struct hop_network *network, const char *te
     return HOP_OK;
 }
 
-enum hop_status hop_network_create(const struct hop_topology *topology, const char *model_text, struct hop_network **network,
-                                   struct hop_diag *diag)
+enum hop_status hop_network_create(const struct hop_topology *topology, const char *model_text,
+                                   struct hop_network **network, struct hop_diag *diag)
 {
     struct hop_network *made = calloc(1, sizeof *made);
     if (!made)
@@ -172,7 +175,8 @@ enum hop_status hop_network_create(const struct hop_topology *topology, const ch
     made->domain_count = hop_topology_domain_count(topology);
     made->router = hop_router_create(topology);
     made->domains = hop_arena_alloc(&made->arena, (made->domain_count + 1) * sizeof *made->domains);
-    enum hop_status status = made->router && made->domains ? choose_models(made, model_text, diag) : hop_fail_memory(diag);
+    enum hop_status status =
+        made->router && made->domains ? choose_models(made, model_text, diag) : hop_fail_memory(diag);
     for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++) {
         struct domain *domain = &made->domains[d];
         status = hop_links_init(&domain->links, topology, d, &made->arena, diag);
@@ -258,7 +262,8 @@ static bool cut_routes(struct hop_network *network, const struct hop_flow *flows
 {
     for (uint32_t f = 0; f < count; f++) {
         while (network->route_count <= flows[f].route) {
-            if (!hop_grow(&network->routes, &network->route_capacity, network->route_count + 1, sizeof *network->routes) ||
+            if (!hop_grow(&network->routes, &network->route_capacity, network->route_count + 1,
+                          sizeof *network->routes) ||
                 !cut_route(network, network->route_count))
                 return false;
             network->route_count++;
@@ -340,7 +345,8 @@ static bool reserve(struct hop_network *network, uint32_t parts)
            hop_grow(&network->part_of_leg, &network->part_of_leg_capacity, parts, sizeof *network->part_of_leg);
 }
 
-static bool evaluate(struct hop_network *network, const struct hop_flow *flows, uint32_t count, struct hop_share *shares)
+static bool evaluate(struct hop_network *network, const struct hop_flow *flows, uint32_t count,
+                     struct hop_share *shares)
 {
     uint32_t parts = 0;
     if (!cut_routes(network, flows, count))
@@ -362,8 +368,8 @@ static bool evaluate(struct hop_network *network, const struct hop_flow *flows, 
     for (uint32_t f = 0; f < count; f++) {
         const struct route_cuts *route = &network->routes[flows[f].route];
         for (uint32_t c = route->first; c < route->first + route->count; c++)
-            network->parts[p++] = (struct part){
-                .flow = f, .cut = c, .count = flows[f].count, .cap_Bps = network->cuts[c].leg.cap_Bps};
+            network->parts[p++] =
+                (struct part){.flow = f, .cut = c, .count = flows[f].count, .cap_Bps = network->cuts[c].leg.cap_Bps};
     }
     bool fell = true;
     for (unsigned round = 0; fell && round < ROUND_LIMIT; round++) {
@@ -407,12 +413,14 @@ static uint64_t hash_of(const struct hop_flow *flows, uint32_t count)
     return hash;
 }
 
-static struct remembered *slot_of(struct hop_network *network, uint64_t hash, const struct hop_flow *flows, uint32_t count)
+static struct remembered *slot_of(struct hop_network *network, uint64_t hash, const struct hop_flow *flows,
+                                  uint32_t count)
 {
     uint32_t i = (uint32_t)hash & (network->slot_count - 1);
     for (;; i = (i + 1) & (network->slot_count - 1)) {
         struct remembered *slot = &network->slots[i];
-        if (!slot->flows || (slot->hash == hash && slot->count == count && memcmp(slot->flows, flows, count * sizeof *flows) == 0))
+        if (!slot->flows ||
+            (slot->hash == hash && slot->count == count && memcmp(slot->flows, flows, count * sizeof *flows) == 0))
             return slot;
     }
 }
@@ -435,7 +443,8 @@ static bool grow_slots(struct hop_network *network)
 }
 
 /* NULL: there is no room left to remember it. */
-static struct remembered *remember(struct hop_network *network, uint64_t hash, const struct hop_flow *flows, uint32_t count)
+static struct remembered *remember(struct hop_network *network, uint64_t hash, const struct hop_flow *flows,
+                                   uint32_t count)
 {
     size_t bytes = count * (sizeof *flows + sizeof(struct hop_share)) + 2 * sizeof(struct remembered);
     if (network->remembered_bytes + bytes > network->remember_limit)
@@ -472,7 +481,8 @@ enum hop_status hop_network_rates(struct hop_network *network, const struct hop_
         return hop_fail_memory(diag);
     for (uint32_t f = 0; f < count; f++) { /* models know a cap, not where it comes from */
         double ceiling = hop_router_route(network->router, flows[f].route)->ceiling_Bps;
-        if (network->shares[f].rule == HOP_RULE_OTHER_DOMAIN && network->shares[f].rate_Bps >= ceiling * (1 - HOP_RATE_TOLERANCE))
+        if (network->shares[f].rule == HOP_RULE_OTHER_DOMAIN &&
+            network->shares[f].rate_Bps >= ceiling * (1 - HOP_RATE_TOLERANCE))
             network->shares[f].rule = HOP_RULE_CEILING;
     }
     struct remembered *slot = network->remember_limit ? remember(network, hash, flows, count) : NULL;
@@ -488,8 +498,8 @@ static int by_route(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-enum hop_status hop_network_rates_of(struct hop_network *network, const uint32_t *routes, uint32_t count, double *rates_Bps,
-                                     struct hop_diag *diag)
+enum hop_status hop_network_rates_of(struct hop_network *network, const uint32_t *routes, uint32_t count,
+                                     double *rates_Bps, struct hop_diag *diag)
 {
     uint64_t *order = malloc(((size_t)count + 1) * sizeof *order); /* route << 32 | position */
     struct hop_flow *flows = malloc(((size_t)count + 1) * sizeof *flows);

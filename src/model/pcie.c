@@ -33,33 +33,33 @@ struct entry {
 };
 
 struct flow {
-    uint32_t first;      /* entry of the first link */
-    double rate;         /* arriving at the next link; at last rho' */
-    double cap;          /* D: the lowest m of its links; INFINITY: not blocked */
+    uint32_t first; /* entry of the first link */
+    double rate;    /* arriving at the next link; at last rho' */
+    double cap;     /* D: the lowest m of its links; INFINITY: not blocked */
     uint32_t cap_link, cap_flow;
-    double gain;         /* D' */
-    enum hop_rule rule;  /* of its last loss in B and C */
+    double gain;        /* D' */
+    enum hop_rule rule; /* of its last loss in B and C */
     uint32_t link;
 };
 
 struct state {
     const struct hop_links *links;
     uint32_t words;
-    uint64_t *used;      /* bit set of links in use */
-    uint32_t *head;      /* per link: first entry, HOP_NONE: none */
-    uint32_t *group;     /* per link that flows come from, and last for the source: its group on the link in hand */
+    uint64_t *used;  /* bit set of links in use */
+    uint32_t *head;  /* per link: first entry, HOP_NONE: none */
+    uint32_t *group; /* per link that flows come from, and last for the source: its group on the link in hand */
     struct entry *entries;
     uint32_t entry_capacity;
     struct flow *flows;
     uint32_t flow_capacity;
     struct group {
         uint32_t from;
-        double sum;      /* R */
-        double tau;      /* largest of its members that crossed */
+        double sum; /* R */
+        double tau; /* largest of its members that crossed */
         bool crossed;
-        double scale;    /* R' / R */
+        double scale; /* R' / R */
         enum hop_rule rule;
-    } *groups;
+    } * groups;
     uint32_t group_capacity;
 };
 
@@ -121,7 +121,8 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             uint64_t bit = (uint64_t)1 << (link % WORD);
             entry--;
             uint32_t next = s->used[link / WORD] & bit ? s->head[link] : HOP_NONE;
-            s->entries[entry] = (struct entry){.flow = f, .position = i, .next = next, .from = i ? leg->links[i - 1] : s->links->count};
+            s->entries[entry] =
+                (struct entry){.flow = f, .position = i, .next = next, .from = i ? leg->links[i - 1] : s->links->count};
             s->head[link] = entry;
             s->used[link / WORD] |= bit;
         }
@@ -153,7 +154,8 @@ static void arbitrate_up(struct state *s, const struct hop_leg *legs, uint32_t l
 {
     double capacity = s->links->capacity_Bps[link], sum = 0;
     uint32_t transfers = 0;
-    FOR_EACH_ENTRY(s, link, e) {
+    FOR_EACH_ENTRY(s, link, e)
+    {
         sum += legs[s->entries[e].flow].count * s->flows[s->entries[e].flow].rate;
         transfers += legs[s->entries[e].flow].count;
     }
@@ -161,16 +163,18 @@ static void arbitrate_up(struct state *s, const struct hop_leg *legs, uint32_t l
     double scale = conflict ? capacity / sum : 1;
     enum hop_rule rule = transfers > 1 ? HOP_RULE_UP_SHARE : HOP_RULE_NARROW_LINK;
     FOR_EACH_ENTRY(s, link, e)
-        leave(s, &s->entries[e], link, scale, rule, conflict);
+    leave(s, &s->entries[e], link, scale, rule, conflict);
 }
 
 /* Forms the super communications of a link; returns how many, and the sum of all arriving rates. */
-static uint32_t form_groups(struct state *s, const struct hop_leg *legs, uint32_t link, double *sum, uint32_t *transfers)
+static uint32_t form_groups(struct state *s, const struct hop_leg *legs, uint32_t link, double *sum,
+                            uint32_t *transfers)
 {
     uint32_t n = 0;
     *sum = 0;
     *transfers = 0;
-    FOR_EACH_ENTRY(s, link, e) {
+    FOR_EACH_ENTRY(s, link, e)
+    {
         const struct entry *entry = &s->entries[e];
         const struct hop_leg *leg = &legs[entry->flow];
         uint32_t from = entry->from;
@@ -229,7 +233,8 @@ static void arbitrate_down(struct state *s, const struct hop_leg *legs, uint32_t
         s->groups[0].scale = capacity / sum;
         s->groups[0].rule = transfers > 1 ? HOP_RULE_DOWN_SHARE : HOP_RULE_NARROW_LINK;
     }
-    FOR_EACH_ENTRY(s, link, e) {
+    FOR_EACH_ENTRY(s, link, e)
+    {
         const struct group *group = &s->groups[s->group[s->entries[e].from]];
         leave(s, &s->entries[e], link, group->scale, group->rule, conflict);
     }
@@ -264,10 +269,12 @@ static bool block_head_of_line(struct state *s, const struct hop_leg *legs, uint
     bool any = false;
     if (!find_later_losses(s, legs, count))
         return false;
-    FOR_EACH_LINK(s, link) {
+    FOR_EACH_LINK(s, link)
+    {
         uint32_t transfers = 0, slowest = HOP_NONE;
         double m = INFINITY;
-        FOR_EACH_ENTRY(s, link, e) {
+        FOR_EACH_ENTRY(s, link, e)
+        {
             transfers += legs[s->entries[e].flow].count;
             if (s->entries[e].later < m) {
                 m = s->entries[e].later;
@@ -277,7 +284,8 @@ static bool block_head_of_line(struct state *s, const struct hop_leg *legs, uint
         if (transfers < 2 || slowest == HOP_NONE)
             continue;
         any = true;
-        FOR_EACH_ENTRY(s, link, e) {
+        FOR_EACH_ENTRY(s, link, e)
+        {
             struct flow *flow = &s->flows[s->entries[e].flow];
             if (m < flow->cap) {
                 flow->cap = m;
@@ -292,10 +300,12 @@ static bool block_head_of_line(struct state *s, const struct hop_leg *legs, uint
 /* D' */
 static void hand_on_gains(struct state *s, const struct hop_leg *legs)
 {
-    FOR_EACH_LINK(s, link) {
+    FOR_EACH_LINK(s, link)
+    {
         double given = 0;
         uint32_t takers = 0;
-        FOR_EACH_ENTRY(s, link, e) {
+        FOR_EACH_ENTRY(s, link, e)
+        {
             const struct entry *entry = &s->entries[e];
             const struct flow *flow = &s->flows[entry->flow];
             uint32_t count = legs[entry->flow].count;
@@ -306,7 +316,8 @@ static void hand_on_gains(struct state *s, const struct hop_leg *legs)
         }
         if (given == 0 || takers == 0)
             continue;
-        FOR_EACH_ENTRY(s, link, e) {
+        FOR_EACH_ENTRY(s, link, e)
+        {
             struct flow *flow = &s->flows[s->entries[e].flow];
             if (isinf(flow->cap))
                 flow->gain += given / takers;
@@ -325,7 +336,8 @@ static double narrowest(const struct state *s, const struct hop_leg *leg)
 /* Another flow on that link, for the explanation. */
 static uint32_t other_on(const struct state *s, uint32_t link, uint32_t flow)
 {
-    FOR_EACH_ENTRY(s, link, e) {
+    FOR_EACH_ENTRY(s, link, e)
+    {
         if (s->entries[e].flow != flow)
             return s->entries[e].flow;
     }
@@ -354,7 +366,8 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     struct state *s = opaque;
     if (!lay_out(s, legs, count))
         return false;
-    FOR_EACH_LINK(s, link) {
+    FOR_EACH_LINK(s, link)
+    {
         if (s->links->role[link] == HOP_ROLE_UP)
             arbitrate_up(s, legs, link);
         else

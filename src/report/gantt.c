@@ -333,7 +333,8 @@ static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
     for (uint32_t i = 0, end; i < operations; i = end) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
         uint32_t source = hop_topology_find(hop_timeline_topology(chart->timeline), op->from.device);
-        for (end = i + 1; op->parent != HOP_NONE && end < operations && hop_schedule_op(schedule, end)->parent == op->parent; end++)
+        for (end = i + 1;
+             op->parent != HOP_NONE && end < operations && hop_schedule_op(schedule, end)->parent == op->parent; end++)
             ;
         if (end - i <= PACKETS_MAX)
             end = i + 1;

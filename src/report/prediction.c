@@ -122,7 +122,8 @@ static void put_transfers(struct writer *w)
         uint32_t end = i + 1;
         while (op->parent != HOP_NONE && end < count && hop_schedule_op(w->schedule, end)->parent == op->parent)
             end++;
-        const struct hop_op *parent = end > i + 1 ? /* packets come in pairs */ hop_schedule_op(original, op->parent) : NULL;
+        const struct hop_op *parent =
+            end > i + 1 ? /* packets come in pairs */ hop_schedule_op(original, op->parent) : NULL;
         if (parent)
             put_staged(w, parent, i, end);
         for (; i < end; i++) {

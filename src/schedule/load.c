@@ -13,7 +13,8 @@ static enum hop_status check_dialect(const struct hop_source *source, const char
     return HOP_ERR_SYNTAX;
 }
 
-static enum hop_status read_source(const struct hop_source *source, struct hop_schedule **schedule, struct hop_diag *diag)
+static enum hop_status read_source(const struct hop_source *source, struct hop_schedule **schedule,
+                                   struct hop_diag *diag)
 {
     const char *start = source->text + strspn(source->text, " \t\r\n");
     enum hop_status status = check_dialect(source, start, diag);

@@ -46,7 +46,8 @@ static bool is_staged(struct lowering *l, const struct hop_op *op)
         return false;
     if (op->via == HOP_VIA_STAGED)
         return true;
-    uint32_t from = hop_topology_find(l->topology, op->from.device), to = hop_topology_find(l->topology, op->to.device), route;
+    uint32_t from = hop_topology_find(l->topology, op->from.device), to = hop_topology_find(l->topology, op->to.device),
+             route;
     return from != HOP_NONE && to != HOP_NONE && hop_router_find(l->router, from, to, &route, NULL) == HOP_ERR_NO_ROUTE;
 }
 
@@ -68,7 +69,8 @@ static enum hop_status host_of(struct lowering *l, uint32_t index, const char **
             *host = NULL; /* one end is that host memory: nothing to stage */
         return HOP_OK;
     }
-    hop_fail(l->diag, HOP_ERR_NO_ROUTE, "'%s' is staged, but no host memory is in reach of %s", op->name, op->from.device);
+    hop_fail(l->diag, HOP_ERR_NO_ROUTE, "'%s' is staged, but no host memory is in reach of %s", op->name,
+             op->from.device);
     hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
     hop_diag_expect(l->diag, "a topology with host memory, or via p2p");
     return HOP_ERR_NO_ROUTE;
@@ -91,8 +93,8 @@ static void child_name(const struct lowering *l, uint32_t index, char kind, uint
     }
 }
 
-static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, uint64_t packet, const struct hop_op *child,
-                                 uint32_t *at)
+static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, uint64_t packet,
+                                 const struct hop_op *child, uint32_t *at)
 {
     char name[HOP_OP_NAME_LIMIT + 1];
     struct hop_op op = *child;
@@ -159,7 +161,8 @@ static enum hop_status link_images(struct lowering *l)
         const struct hop_op *op = hop_schedule_op(l->original, i);
         struct hop_op *image = &l->lowered->ops[l->images[i].first];
         uint32_t *after = hop_arena_copy(&l->lowered->arena, op->after, op->after_count * sizeof *after);
-        uint32_t *after_start = hop_arena_copy(&l->lowered->arena, op->after_start, op->after_start_count * sizeof *after_start);
+        uint32_t *after_start =
+            hop_arena_copy(&l->lowered->arena, op->after_start, op->after_start_count * sizeof *after_start);
         if (l->lowered->arena.failed)
             return hop_fail_memory(l->diag);
         for (uint32_t d = 0; d < op->after_count; d++)
@@ -203,9 +206,13 @@ static enum hop_status lower_all(struct lowering *l)
 enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const struct hop_topology *topology,
                                    struct hop_schedule **lowered, struct hop_diag *diag)
 {
-    struct lowering l = {schedule, topology, hop_router_create(topology), hop_schedule_create(hop_schedule_name(schedule)),
+    struct lowering l = {schedule,
+                         topology,
+                         hop_router_create(topology),
+                         hop_schedule_create(hop_schedule_name(schedule)),
                          calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)),
-                         malloc(((size_t)hop_topology_node_count(topology) + 1) * sizeof(uint32_t)), diag};
+                         malloc(((size_t)hop_topology_node_count(topology) + 1) * sizeof(uint32_t)),
+                         diag};
     enum hop_status status = l.router && l.lowered && l.images && l.hosts ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK) {
         for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)

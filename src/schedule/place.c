@@ -24,7 +24,8 @@ bool hop_place_check(const struct hop_place *place)
         if (strcmp(place->device, reserved[i]) == 0)
             return false;
     }
-    return is_word(place->device, strlen(place->device)) && (!place->buffer || is_word(place->buffer, strlen(place->buffer)));
+    return is_word(place->device, strlen(place->device)) &&
+           (!place->buffer || is_word(place->buffer, strlen(place->buffer)));
 }
 
 static enum hop_status malformed(const char *what, const char *text, size_t length, struct hop_diag *diag)

@@ -80,8 +80,9 @@ static const char *intern(struct hop_schedule *schedule, const char *text)
     if (found != UINT32_MAX)
         return schedule->interned[found];
     char *kept = hop_arena_string(&schedule->arena, text, strlen(text));
-    if (!kept || !hop_grow(&schedule->interned, &schedule->interned_capacity, schedule->interned_count + 1,
-                           sizeof *schedule->interned) ||
+    if (!kept ||
+        !hop_grow(&schedule->interned, &schedule->interned_capacity, schedule->interned_count + 1,
+                  sizeof *schedule->interned) ||
         !hop_names_put(&schedule->strings, kept, schedule->interned_count)) {
         schedule->arena.failed = true;
         return NULL;
@@ -112,8 +113,11 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
         fine = strlen(reserved[i]) != length || memcmp(reserved[i], name, length) != 0;
     if (!fine) {
         hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' cannot name an operation", (int)(length < 80 ? length : 80), name);
-        hop_diag_expect(diag, "up to %u characters without space, ':', ';', ',', '#', '->' or a leading '{', '[', '<', and none of the words at, via, after, "
-                              "after-start, work, reduce, queue", HOP_OP_NAME_LIMIT);
+        hop_diag_expect(diag,
+                        "up to %u characters without space, ':', ';', ',', '#', '->' or a leading '{', '[', '<', and "
+                        "none of the words at, via, after, "
+                        "after-start, work, reduce, queue",
+                        HOP_OP_NAME_LIMIT);
     }
     return fine;
 }
@@ -122,8 +126,8 @@ enum { RANK_LIMIT = 999999999 }; /* nine digits: what a place can say */
 
 static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
 {
-    if ((unsigned)op->kind > HOP_OP_WORK || (unsigned)op->via > HOP_VIA_AUTO || (unsigned)op->reduce >= HOP_REDUCE_COUNT ||
-        (unsigned)op->type >= HOP_TYPE_COUNT)
+    if ((unsigned)op->kind > HOP_OP_WORK || (unsigned)op->via > HOP_VIA_AUTO ||
+        (unsigned)op->reduce >= HOP_REDUCE_COUNT || (unsigned)op->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation of no known kind, way, operator or type");
     bool moves = op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE;
     if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18)) {
@@ -146,7 +150,9 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         fine = fine && hop_place_check(&op->inputs[i]) && op->inputs[i].rank <= RANK_LIMIT;
     if (!fine) {
         hop_fail(diag, HOP_ERR_INVALID, "an operation names no well-formed place");
-        hop_diag_expect(diag, "devices and buffers of 1 to 63 letters, digits, '_', '.', '-'; no device named work, reduce or queue");
+        hop_diag_expect(
+            diag,
+            "devices and buffers of 1 to 63 letters, digits, '_', '.', '-'; no device named work, reduce or queue");
         return HOP_ERR_INVALID;
     }
     if (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0) {
@@ -162,13 +168,15 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         }
         for (uint32_t i = 0; i < op->input_count; i++) {
             if (strcmp(op->inputs[i].device, op->to.device) != 0) {
-                hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s takes an input on %s", op->to.device, op->inputs[i].device);
+                hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s takes an input on %s", op->to.device,
+                         op->inputs[i].device);
                 hop_diag_expect(diag, "all inputs on the device of the output; copy the others there first");
                 return HOP_ERR_INVALID;
             }
         }
         if (op->bytes % hop_type_bytes(op->type) != 0) {
-            hop_fail(diag, HOP_ERR_INVALID, "the size of a reduction is no multiple of its type %s", hop_type_name(op->type));
+            hop_fail(diag, HOP_ERR_INVALID, "the size of a reduction is no multiple of its type %s",
+                     hop_type_name(op->type));
             hop_diag_expect(diag, "a multiple of %llu bytes", (unsigned long long)hop_type_bytes(op->type));
             return HOP_ERR_INVALID;
         }
@@ -185,7 +193,8 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
     if (op->name && hop_names_get(&schedule->names, op->name) != UINT32_MAX) {
         const struct hop_op *first = &schedule->ops[hop_names_get(&schedule->names, op->name)];
         hop_fail(diag, HOP_ERR_INVALID, "there are two operations named '%s'", op->name);
-        hop_diag_expect(diag, first->line ? "names used once; the first is in line %u" : "names used once", first->line);
+        hop_diag_expect(diag, first->line ? "names used once; the first is in line %u" : "names used once",
+                        first->line);
         return HOP_ERR_INVALID;
     }
     if (schedule->count >= HOP_OP_LIMIT)
@@ -204,14 +213,16 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
     intern_place(schedule, &kept.from);
     intern_place(schedule, &kept.to);
     kept.after = hop_arena_copy(&schedule->arena, op->after, op->after_count * sizeof *op->after);
-    kept.after_start = hop_arena_copy(&schedule->arena, op->after_start, op->after_start_count * sizeof *op->after_start);
+    kept.after_start =
+        hop_arena_copy(&schedule->arena, op->after_start, op->after_start_count * sizeof *op->after_start);
     if (op->input_count) {
         struct hop_place *inputs = hop_arena_copy(&schedule->arena, op->inputs, op->input_count * sizeof *op->inputs);
         for (uint32_t i = 0; inputs && i < op->input_count; i++)
             intern_place(schedule, &inputs[i]);
         kept.inputs = inputs;
     }
-    if (schedule->arena.failed || !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops) ||
+    if (schedule->arena.failed ||
+        !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops) ||
         (kept.name && !hop_names_put(&schedule->names, kept.name, schedule->count)))
         return hop_fail_memory(diag);
     if (index)
@@ -297,7 +308,8 @@ static enum hop_status check_order(const struct hop_schedule *schedule, struct h
     size_t used = 0;
     for (uint32_t i = 0; i < length && i < SHOWN; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%.20s waits for ", schedule->ops[cycle[i]].name);
-    (void)snprintf(text + used, sizeof text - used, "%s%.20s", length > SHOWN ? "... waits for " : "", schedule->ops[cycle[0]].name);
+    (void)snprintf(text + used, sizeof text - used, "%s%.20s", length > SHOWN ? "... waits for " : "",
+                   schedule->ops[cycle[0]].name);
     hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s", text);
     hop_diag_place(diag, "%s", hop_schedule_place(schedule, cycle[0], 0, place, sizeof place));
     hop_diag_expect(diag, "dependencies without a cycle");
@@ -347,7 +359,8 @@ uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name
     return hop_names_get(&schedule->names, name);
 }
 
-char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, uint32_t column, char *buffer, size_t size)
+char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, uint32_t column, char *buffer,
+                         size_t size)
 {
     const struct hop_op *op = &schedule->ops[index];
     if (op->line && column)

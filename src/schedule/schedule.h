@@ -6,9 +6,9 @@
 #include "base/base.h"
 #include "hopcast/schedule.h"
 
-#define HOP_OP_LIMIT (1u << 26)         /* operations of one schedule */
-#define HOP_OP_NAME_LIMIT 127u          /* bytes of an operation's name */
-#define HOP_PACKET_LIMIT (1u << 20)     /* packets of one staged copy */
+#define HOP_OP_LIMIT (1u << 26)     /* operations of one schedule */
+#define HOP_OP_NAME_LIMIT 127u      /* bytes of an operation's name */
+#define HOP_PACKET_LIMIT (1u << 20) /* packets of one staged copy */
 
 struct hop_schedule {
     struct hop_arena arena;

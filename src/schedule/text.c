@@ -71,7 +71,8 @@ static enum hop_status unexpected(struct reader *r, const char *expected)
 {
     const struct word *word = peek(r);
     if (word)
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(word->length < 60 ? word->length : 60), word->text);
+        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(word->length < 60 ? word->length : 60),
+                 word->text);
     else
         hop_fail(r->diag, HOP_ERR_SYNTAX, "the line ends too early");
     hop_diag_expect(r->diag, "%s", expected);
@@ -260,7 +261,9 @@ static enum hop_status read_clauses(struct reader *r, struct hop_op *op)
         enum hop_status status;
         bool twice = (is(word, "at") && seen_at) || (is(word, "via") && seen_via);
         if (twice || !is_keyword(word))
-            return unexpected(r, twice ? "each of at and via once" : "at TIME, via MODE, after NAME ..., after-start NAME ..., or the end of the line");
+            return unexpected(
+                r, twice ? "each of at and via once"
+                         : "at TIME, via MODE, after NAME ..., after-start NAME ..., or the end of the line");
         r->next++;
         if (is(word, "at")) {
             seen_at = true;
@@ -349,7 +352,8 @@ static enum hop_status resolve(struct reader *r)
             (void)snprintf(name, sizeof name, "%.*s", (int)wanted->name.length, wanted->name.text);
             uint32_t index = wanted->name.length < sizeof name ? hop_schedule_find(schedule, name) : HOP_NONE;
             if (index == HOP_NONE) {
-                uint32_t near = hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
+                uint32_t near =
+                    hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
                 hop_fail(r->diag, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'", name);
                 if (near != UINT32_MAX)
                     hop_diag_expect(r->diag, "'%s'?", schedule->ops[near].name);

@@ -7,16 +7,16 @@
 
 #include <stdio.h>
 
-static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column, struct hop_diag *diag,
-                                enum hop_status status)
+static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column,
+                                struct hop_diag *diag, enum hop_status status)
 {
     char place[192];
     hop_diag_place(diag, "%s", hop_schedule_place(schedule, op, column, place, sizeof place));
     return status;
 }
 
-static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, const struct hop_place *place, uint32_t *node,
-                               struct hop_diag *diag)
+static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, const struct hop_place *place,
+                               uint32_t *node, struct hop_diag *diag)
 {
     const struct hop_topology *topology = s->timeline->topology;
     uint32_t found = hop_topology_find(topology, place->device);
@@ -107,8 +107,8 @@ static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *d
         const struct hop_share *share;
         status = hop_network_rates(s->network, &flow, 1, &share, diag);
         if (status == HOP_OK)
-            t->classes[c] = (struct hop_class){used[c], share->rate_Bps,
-                                               hop_router_route(hop_network_router(s->network), used[c])};
+            t->classes[c] =
+                (struct hop_class){used[c], share->rate_Bps, hop_router_route(hop_network_router(s->network), used[c])};
     }
     for (uint32_t i = 0; status == HOP_OK && i < s->count; i++) {
         uint32_t low = 0, high = distinct;
@@ -250,10 +250,12 @@ static enum hop_status check_deadlock(const struct hop_simulation *s, struct hop
         const struct hop_op *op = hop_schedule_op(schedule, cycle[i]);
         uint32_t other = cycle[(i + 1) % length];
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%.24s %s %.24s", i ? ", " : "", op->name,
-                                 depends(op, other) ? "waits for" : "is queued behind", hop_schedule_op(schedule, other)->name);
+                                 depends(op, other) ? "waits for" : "is queued behind",
+                                 hop_schedule_op(schedule, other)->name);
     }
     hop_fail(diag, HOP_ERR_DEADLOCK, "deadlock: %s%s", text, length > SHOWN ? ", ..." : "");
-    hop_diag_expect(diag, "each source's transfers in an order that their dependencies allow (or the line `queue ready`)");
+    hop_diag_expect(diag,
+                    "each source's transfers in an order that their dependencies allow (or the line `queue ready`)");
     at_place(schedule, cycle[0], 0, diag, HOP_ERR_DEADLOCK);
     free(cycle);
     return HOP_ERR_DEADLOCK;
@@ -271,7 +273,8 @@ static void make_tasks(struct hop_simulation *s)
         task->class_index = t->class_of[i];
         task->bytes = (double)op->bytes;
         task->at_s = op->at_s;
-        task->latency_s = op->kind == HOP_OP_COPY ? t->classes[t->class_of[i]].way->latency_s : hop_timeline_alone_s(t, i);
+        task->latency_s =
+            op->kind == HOP_OP_COPY ? t->classes[t->class_of[i]].way->latency_s : hop_timeline_alone_s(t, i);
         s->initially_blocked[i] = op->after_count + op->after_start_count + (op->at_s > 0);
     }
 }
@@ -316,7 +319,8 @@ static bool allocate_run(struct hop_simulation *s)
     s->active = malloc(classes * sizeof *s->active);
     s->closing = malloc(classes * sizeof *s->closing);
     s->times = s->timeline->times;
-    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->touched || !s->lanes || !s->flows || !s->active || !s->closing)
+    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->touched || !s->lanes ||
+        !s->flows || !s->active || !s->closing)
         return false;
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
         if (s->timeline->class_of[i] != HOP_NONE)
@@ -333,7 +337,8 @@ static bool allocate_run(struct hop_simulation *s)
     return true;
 }
 
-enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct hop_schedule *schedule, struct hop_diag *diag)
+enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct hop_schedule *schedule,
+                                       struct hop_diag *diag)
 {
     struct hop_timeline *t = s->timeline;
     t->topology = hop_network_topology(s->network);

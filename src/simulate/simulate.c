@@ -253,7 +253,7 @@ static bool record(struct hop_simulation *s, const struct hop_share *shares)
         if (!hop_grow(&t->log, &t->log_capacity, t->log_count + 1, sizeof *t->log))
             return false;
         lane->open = t->log_count;
-        t->log[t->log_count++] = (struct hop_record){s->active[i], lane->count,  s->now,     s->now,
+        t->log[t->log_count++] = (struct hop_record){s->active[i],    lane->count, s->now,      s->now,
                                                      share->rate_Bps, share->rule, share->link, blocker};
     }
     return true;
@@ -310,7 +310,8 @@ static bool advance(struct hop_simulation *s)
 static void reset(struct hop_simulation *s)
 {
     s->now = 0;
-    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->closing_count = 0;
+    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->closing_count =
+        0;
     s->changed = false;
     s->timeline->events = 0;
     memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);

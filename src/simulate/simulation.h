@@ -12,36 +12,36 @@
 /* An operation, compiled. */
 struct hop_task {
     enum hop_op_kind kind;
-    uint32_t class_index;       /* copies */
-    uint32_t engine;            /* HOP_NONE: none holds it */
-    uint32_t position;          /* in its engine's queue */
+    uint32_t class_index; /* copies */
+    uint32_t engine;      /* HOP_NONE: none holds it */
+    uint32_t position;    /* in its engine's queue */
     double bytes;
-    double latency_s;           /* copies: of the route; others: the duration */
+    double latency_s; /* copies: of the route; others: the duration */
     double at_s;
     uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next task's */
 };
 
 /* A source engine and its queue, queue[first .. first + count), and where a run stands in it. */
 struct hop_engine {
-    uint32_t limit;             /* transfers at once */
+    uint32_t limit; /* transfers at once */
     uint32_t first, count;
-    uint32_t next, busy;        /* position of the head, transfers under way */
-    uint32_t ready_count;       /* queue ready: ready[first .. first + ready_count) is a heap of operations */
-    uint32_t freed_by;          /* the operation that ended here last */
-    bool touched;               /* to be served when this instant's ends are known */
+    uint32_t next, busy;  /* position of the head, transfers under way */
+    uint32_t ready_count; /* queue ready: ready[first .. first + ready_count) is a heap of operations */
+    uint32_t freed_by;    /* the operation that ended here last */
+    bool touched;         /* to be served when this instant's ends are known */
 };
 
 /* A route in use, during a run: served bytes of each of its transfers since it was last idle, and its transfers by what they will
  * have been served when they end: the first one here, the others in a heap. */
 struct hop_lane {
     double served, rate;
-    double key;                 /* of the first: what it will have been served when it ends */
-    uint32_t op;                /* the first */
-    uint32_t count;             /* transfers */
-    uint32_t heap, queued;      /* heap[heap .. heap + queued): all but the first */
-    uint32_t route;             /* of the network's router */
-    uint32_t open;              /* record in the log, HOP_NONE: none */
-    bool listed;                /* in the active list, perhaps idle by now */
+    double key;            /* of the first: what it will have been served when it ends */
+    uint32_t op;           /* the first */
+    uint32_t count;        /* transfers */
+    uint32_t heap, queued; /* heap[heap .. heap + queued): all but the first */
+    uint32_t route;        /* of the network's router */
+    uint32_t open;         /* record in the log, HOP_NONE: none */
+    bool listed;           /* in the active list, perhaps idle by now */
 };
 /* What is due when a timer fires: an earliest start, the first byte after the latency, the end of a reduction or of work. */
 enum hop_timer { HOP_TIMER_AT, HOP_TIMER_FLOW, HOP_TIMER_END };
@@ -53,33 +53,33 @@ struct hop_simulation {
     /* compiled */
     uint32_t count;
     bool queue_ready;
-    struct hop_task *tasks;         /* count + 1 of them: the last one ends the lists of users */
+    struct hop_task *tasks; /* count + 1 of them: the last one ends the lists of users */
     uint32_t *users, *start_users;
     struct hop_engine *engines;
     uint32_t engine_count;
-    uint32_t *queue;                /* operations by engine, in schedule order */
+    uint32_t *queue; /* operations by engine, in schedule order */
 
-    uint32_t *initially_blocked;    /* per operation: dependencies, plus one for an earliest start */
+    uint32_t *initially_blocked;      /* per operation: dependencies, plus one for an earliest start */
     uint32_t *initial, initial_count; /* operations to be looked at when a run begins: see make_initial */
 
     /* a run */
     double now;
-    bool under_way;                 /* a run began and did not reach its end */
-    struct hop_op_times *times;     /* the timeline's */
+    bool under_way;             /* a run began and did not reach its end */
+    struct hop_op_times *times; /* the timeline's */
     uint32_t ended;
-    uint32_t *blocked;              /* per operation */
-    struct hop_entry *ready;        /* see hop_engine */
-    struct hop_lane *lanes;         /* per class */
+    uint32_t *blocked;       /* per operation */
+    struct hop_entry *ready; /* see hop_engine */
+    struct hop_lane *lanes;  /* per class */
     struct hop_entry *heap;
-    uint32_t *active, active_count; /* classes in use; ascending when rates are asked for */
-    struct hop_flow *flows;         /* the same, as the network takes them */
-    bool changed;                   /* the active set */
+    uint32_t *active, active_count;   /* classes in use; ascending when rates are asked for */
+    struct hop_flow *flows;           /* the same, as the network takes them */
+    bool changed;                     /* the active set */
     uint32_t *closing, closing_count; /* classes that fell idle since the last rates */
     struct hop_entry *timers;
     uint32_t timer_count;
-    uint32_t *met, met_count;       /* operations whose dependencies are met and that are to be made ready */
+    uint32_t *met, met_count;         /* operations whose dependencies are met and that are to be made ready */
     uint32_t *touched, touched_count; /* engines */
-    uint32_t *done, done_count;     /* operations that ended and whose users are to be told */
+    uint32_t *done, done_count;       /* operations that ended and whose users are to be told */
 };
 
 enum hop_status hop_simulation_prepare(struct hop_simulation *simulation, const struct hop_schedule *schedule,

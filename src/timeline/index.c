@@ -13,7 +13,8 @@ void hop_timeline_forget(struct hop_timeline *timeline)
     free(timeline->use);
     free(timeline->cursor.active);
     free(timeline->cursor.record);
-    timeline->first_record = timeline->records = timeline->by_flow = timeline->cursor.active = timeline->cursor.record = NULL;
+    timeline->first_record = timeline->records = timeline->by_flow = timeline->cursor.active = timeline->cursor.record =
+        NULL;
     timeline->bounds = NULL;
     timeline->use = NULL;
 }

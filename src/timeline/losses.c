@@ -37,7 +37,8 @@ static void add_moving(struct cause *causes, uint32_t *count, const struct hop_s
         add_loss(causes, count, &gain, lost_s);
 }
 
-uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity)
+uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses,
+                             uint32_t capacity)
 {
     uint32_t segments = hop_timeline_segments(timeline, op, NULL, 0), count = 0;
     struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
@@ -50,7 +51,8 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
             if (list[i].rule == HOP_RULE_SOURCE_BUSY)
                 add_loss(causes, &count, &list[i], length);
             else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY)
-                add_moving(causes, &count, &list[i], length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
+                add_moving(causes, &count, &list[i],
+                           length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
         }
         for (uint32_t i = 1; i < count; i++) { /* largest first; equal ones as they came */
             struct cause cause = causes[i];

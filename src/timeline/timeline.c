@@ -78,8 +78,13 @@ double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op)
 static struct hop_segment to_segment(const struct hop_timeline *t, const struct hop_record *record, uint32_t op)
 {
     double capacity = t->classes[record->class_index].way->capacity_Bps;
-    return (struct hop_segment){record->start_s, record->end_s, record->rate_Bps, record->rate_Bps / capacity, record->rule,
-                                record->link, record->blocker == op ? HOP_NONE : record->blocker};
+    return (struct hop_segment){record->start_s,
+                                record->end_s,
+                                record->rate_Bps,
+                                record->rate_Bps / capacity,
+                                record->rule,
+                                record->link,
+                                record->blocker == op ? HOP_NONE : record->blocker};
 }
 
 /* Appends, merging a neighbour that differs in nothing. */
@@ -101,14 +106,16 @@ static void put_segment(struct hop_segment *segments, uint32_t capacity, uint32_
     (*count)++;
 }
 
-uint32_t hop_timeline_segments(const struct hop_timeline *t, uint32_t op, struct hop_segment *segments, uint32_t capacity)
+uint32_t hop_timeline_segments(const struct hop_timeline *t, uint32_t op, struct hop_segment *segments,
+                               uint32_t capacity)
 {
     const struct hop_op_times *times = &t->times[op];
     uint32_t count = 0;
     struct hop_segment last = {0};
     if (!t->records)
         return 0;
-    struct hop_segment waiting = {times->span.ready_s, times->span.start_s, 0, 0, HOP_RULE_SOURCE_BUSY, HOP_NONE, times->waited_for};
+    struct hop_segment waiting = {times->span.ready_s, times->span.start_s, 0, 0, HOP_RULE_SOURCE_BUSY, HOP_NONE,
+                                  times->waited_for};
     put_segment(segments, capacity, &count, &last, waiting);
     uint32_t class = t->class_of[op];
     if (class == HOP_NONE) {

@@ -17,7 +17,7 @@
 
 struct hop_record {
     uint32_t class_index;
-    uint32_t count;         /* transfers that move */
+    uint32_t count; /* transfers that move */
     double start_s, end_s;
     double rate_Bps;
     enum hop_rule rule;
@@ -25,27 +25,27 @@ struct hop_record {
 };
 
 struct hop_class {
-    uint32_t route;             /* of the network's router */
-    double alone_Bps;           /* rate with the network to itself */
+    uint32_t route;   /* of the network's router */
+    double alone_Bps; /* rate with the network to itself */
     const struct hop_route *way;
 };
 
 struct hop_op_times {
     struct hop_span span;
-    double flow_s;          /* copies: when bytes begin to move */
-    uint32_t waited_for;    /* the operation whose end let the source engine take it */
+    double flow_s;       /* copies: when bytes begin to move */
+    uint32_t waited_for; /* the operation whose end let the source engine take it */
 };
 
 struct hop_timeline {
     const struct hop_topology *topology;
     const struct hop_network *network;
     const struct hop_schedule *original, *schedule;
-    struct hop_schedule *lowered;   /* schedule, when it is the timeline's own */
+    struct hop_schedule *lowered; /* schedule, when it is the timeline's own */
     enum hop_detail detail;
     double makespan_s;
     uint64_t events;
-    struct hop_op_times *times;     /* per operation */
-    uint32_t *class_of;             /* per operation, HOP_NONE: no copy */
+    struct hop_op_times *times; /* per operation */
+    uint32_t *class_of;         /* per operation, HOP_NONE: no copy */
     struct hop_class *classes;
     uint32_t class_count;
     double reduce_rate;
@@ -53,17 +53,17 @@ struct hop_timeline {
     uint32_t log_count, log_capacity;
 
     /* derived by hop_timeline_index */
-    uint32_t *first_record;         /* per class, into records; class_count + 1 of them */
-    uint32_t *records;              /* indices into log, ascending in time */
-    double *bounds;                 /* ends of intervals: bounds[i] .. bounds[i + 1] */
+    uint32_t *first_record; /* per class, into records; class_count + 1 of them */
+    uint32_t *records;      /* indices into log, ascending in time */
+    double *bounds;         /* ends of intervals: bounds[i] .. bounds[i + 1] */
     uint32_t bound_count;
-    uint32_t *by_flow;              /* copies by the time at which their bytes begin to move */
+    uint32_t *by_flow; /* copies by the time at which their bytes begin to move */
     uint32_t copies;
-    struct hop_link_use *use;       /* per directed link */
+    struct hop_link_use *use; /* per directed link */
     struct {
-        uint32_t interval, next;    /* next: into by_flow */
+        uint32_t interval, next; /* next: into by_flow */
         uint32_t *active, count;
-        uint32_t *record;           /* per class: position in records */
+        uint32_t *record; /* per class: position in records */
     } cursor;
 };
 

@@ -13,7 +13,9 @@ static int by_time(const void *a, const void *b)
     const struct change *x = a, *y = b;
     if (x->time_s != y->time_s)
         return x->time_s < y->time_s ? -1 : 1;
-    return x->begins != y->begins ? x->begins - y->begins : x->record < y->record ? -1 : x->record > y->record; /* ends first */
+    return x->begins != y->begins  ? x->begins - y->begins
+           : x->record < y->record ? -1
+                                   : x->record > y->record; /* ends first */
 }
 
 /* Walks all records' starts and ends in time, keeping every link's load. */

@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /* "A--B" (both directions) or "A->B" (one), ":KIND" behind it where several kinds join the two. Returns how many links it names. */
-static unsigned find_link(const struct hop_topology *topology, const char *name, size_t length, uint32_t *link, unsigned *directions)
+static unsigned find_link(const struct hop_topology *topology, const char *name, size_t length, uint32_t *link,
+                          unsigned *directions)
 {
     char a[64], b[64];
     const char *separator = NULL, *end = name + length, *kind = memchr(name, ':', length);
@@ -23,12 +24,13 @@ static unsigned find_link(const struct hop_topology *topology, const char *name,
     (void)snprintf(b, sizeof b, "%.*s", (int)(end - separator) - 2, separator + 2);
     uint32_t from = hop_topology_find(topology, a), to = hop_topology_find(topology, b);
     unsigned found = 0;
-    for (uint32_t i = from == HOP_NONE ? 0 : topology->first_link_of[from]; from != HOP_NONE && i < topology->first_link_of[from + 1]; i++) {
+    for (uint32_t i = from == HOP_NONE ? 0 : topology->first_link_of[from];
+         from != HOP_NONE && i < topology->first_link_of[from + 1]; i++) {
         const struct hop_link *candidate = &topology->links[topology->links_of[i]];
         const char *its_kind = hop_link_kind_name(candidate->kind);
         bool forward = candidate->ends[0] == from;
-        if (candidate->ends[forward] != to ||
-            (kind && (strlen(its_kind) != length - (size_t)(kind - name) || memcmp(its_kind, kind, strlen(its_kind)) != 0)))
+        if (candidate->ends[forward] != to || (kind && (strlen(its_kind) != length - (size_t)(kind - name) ||
+                                                        memcmp(its_kind, kind, strlen(its_kind)) != 0)))
             continue;
         *link = topology->links_of[i];
         *directions = separator[1] == '-' ? 3 : forward ? 1 : 2;
@@ -42,7 +44,8 @@ static enum hop_status set_node(struct hop_node *node, const char *field, const 
     char *end;
     if (strcmp(field, "engines") == 0) {
         long engines = strcmp(value, "unlimited") == 0 ? HOP_ENGINES_UNLIMITED : strtol(value, &end, 10);
-        if (strcmp(value, "unlimited") != 0 && (!isdigit((unsigned char)value[0]) || *end || engines < 1 || engines > 1 << 20)) {
+        if (strcmp(value, "unlimited") != 0 &&
+            (!isdigit((unsigned char)value[0]) || *end || engines < 1 || engines > 1 << 20)) {
             hop_fail(diag, HOP_ERR_INVALID, "'%.40s' is no number of engines", value);
             hop_diag_expect(diag, "a number from 1, or unlimited");
             return HOP_ERR_INVALID;
@@ -136,8 +139,10 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
     if (strcmp(field, ".capacity") == 0 || strcmp(field, ".latency") == 0) {
         unsigned found = find_link(topology, name, length, &link, &directions);
         if (found != 1) {
-            hop_fail(diag, HOP_ERR_NOT_FOUND, found ? "several kinds of links are '%.*s'" : "there is no link '%.*s'", (int)length, name);
-            hop_diag_expect(diag, found ? "the kind behind it, as in A--B:nvlink" : "two joined nodes: A--B for both directions, A->B for one");
+            hop_fail(diag, HOP_ERR_NOT_FOUND, found ? "several kinds of links are '%.*s'" : "there is no link '%.*s'",
+                     (int)length, name);
+            hop_diag_expect(diag, found ? "the kind behind it, as in A--B:nvlink"
+                                        : "two joined nodes: A--B for both directions, A->B for one");
             return HOP_ERR_NOT_FOUND;
         }
         return set_link(topology, link, directions, field + 1, value, diag);
@@ -151,8 +156,8 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
         else if (node == HOP_NONE)
             hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no node '%.80s'", name);
         else
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set", hop_node_kind_name(topology->nodes[node].kind),
-                     field + 1);
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set",
+                     hop_node_kind_name(topology->nodes[node].kind), field + 1);
         hop_diag_expect(diag, "PARAMETER, LINK.capacity, LINK.latency, DEVICE.engines or ROOT.tau");
         return HOP_ERR_NOT_FOUND;
     }

@@ -153,7 +153,8 @@ static void build_helios(struct builder *b)
     ceiling(b, "ceiling_switch", board / 2.47, "a board's rate / 2.47 (Faraji 2018, Fig. 6.3)");
     ceiling(b, "ceiling_root", board / 4.22, "a board's rate / 4.22 (Faraji 2018, Fig. 6.3)");
     ceiling(b, "ceiling_socket", board / 4.47, "a board's rate / 4.47 (Faraji 2018, Fig. 6.3)");
-    note(b, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers held to the measured ratios");
+    note(b, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers held to the "
+            "measured ratios");
 }
 
 /* DGX-1 (V100): hybrid cube mesh of NVLink, two GPUs and a NIC below each PCIe switch, two switches a socket. */
@@ -173,16 +174,17 @@ static void build_dgx_1(struct builder *b)
     }
     join(b, roots[0], roots[1], of_kind(HOP_LINK_SOCKET, "socket_broadwell"));
     /* pairs and how many links bond them */
-    static const unsigned mesh[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1}, {1, 5, 2}, {2, 3, 2},
-                                       {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
+    static const unsigned mesh[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1},
+                                       {1, 5, 2}, {2, 3, 2}, {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
+                                       {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
     for (size_t i = 0; i < HOP_COUNT(mesh) && b->status == HOP_OK; i++)
         join(b, gpus[mesh[i][0]], gpus[mesh[i][1]], nvlink(2, mesh[i][2]));
 }
 
 /* Eight GPUs behind NVSwitch, two sockets with two PCIe switches each, GPUs and NICs in pairs below them. */
 static void nvswitch_box(struct builder *b, unsigned pcie_generation, unsigned nvlink_generation, unsigned nvlinks,
-                         const char *gpu_label, const char *cpu_label, const char *nic_label, const char *socket_parameter,
-                         unsigned gpus_per_switch)
+                         const char *gpu_label, const char *cpu_label, const char *nic_label,
+                         const char *socket_parameter, unsigned gpus_per_switch)
 {
     uint32_t roots[2];
     uint32_t plane = put(b, HOP_NODE_SWITCH, "nvswitch", 0, HOP_NONE, pcie(1, 1), "NVSwitch, all planes as one", -1);
@@ -192,7 +194,8 @@ static void nvswitch_box(struct builder *b, unsigned pcie_generation, unsigned n
         roots[socket] = put(b, HOP_NODE_ROOT, "root", socket, HOP_NONE, pcie(1, 1), cpu_label, numa);
         put(b, HOP_NODE_HOST, "host", socket, roots[socket], of_kind(HOP_LINK_MEMORY, NULL), NULL, numa);
         for (unsigned s = socket * switches / 2; s < (socket + 1) * switches / 2; s++) {
-            uint32_t sw = put(b, HOP_NODE_SWITCH, "switch", s, roots[socket], pcie(pcie_generation, 16), "PCIe switch", numa);
+            uint32_t sw =
+                put(b, HOP_NODE_SWITCH, "switch", s, roots[socket], pcie(pcie_generation, 16), "PCIe switch", numa);
             for (unsigned gpu = gpus_per_switch * s; gpu < gpus_per_switch * (s + 1); gpu++) {
                 uint32_t at = put(b, HOP_NODE_GPU, "gpu", gpu, sw, pcie(pcie_generation, 16), gpu_label, numa);
                 put(b, HOP_NODE_NIC, "nic", gpu, sw, pcie(pcie_generation, 16), nic_label, numa);
@@ -257,7 +260,8 @@ static const struct {
     {"dgx-a100", "8 A100 on NVSwitch, 8 NICs, two sockets", build_dgx_a100},
     {"hgx-h100", "8 H100 on NVSwitch, 8 NICs, two sockets", build_hgx_h100},
     {"pcie-8gpu-1root", "8 PCIe gen4 GPUs, two levels of switches, one root complex", build_pcie_1root},
-    {"pcie-8gpu-2root", "8 PCIe gen4 GPUs, two levels of switches, two root complexes joined by a socket link", build_pcie_2root},
+    {"pcie-8gpu-2root", "8 PCIe gen4 GPUs, two levels of switches, two root complexes joined by a socket link",
+     build_pcie_2root},
 };
 
 bool hop_topology_builtin(size_t index, const char **name, const char **summary)

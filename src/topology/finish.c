@@ -73,20 +73,20 @@ static enum hop_status build_forest(struct hop_topology *topology, struct hop_di
             return HOP_ERR_INVALID;
         }
         if (hop_node_is_device(parent->kind)) {
-            hop_fail(diag, HOP_ERR_INVALID, "'%s' hangs below the %s '%s'", child->name, hop_node_kind_name(parent->kind),
-                     parent->name);
+            hop_fail(diag, HOP_ERR_INVALID, "'%s' hangs below the %s '%s'", child->name,
+                     hop_node_kind_name(parent->kind), parent->name);
             hop_diag_expect(diag, "devices as leaves: a switch or root complex as the upstream end");
             return HOP_ERR_INVALID;
         }
         if (child->kind == HOP_NODE_ROOT || child->kind == HOP_NODE_SOCKET) {
-            hop_fail(diag, HOP_ERR_INVALID, "the %s '%s' has an upstream %s link", hop_node_kind_name(child->kind), child->name,
-                     hop_link_kind_name(link->kind));
+            hop_fail(diag, HOP_ERR_INVALID, "the %s '%s' has an upstream %s link", hop_node_kind_name(child->kind),
+                     child->name, hop_link_kind_name(link->kind));
             hop_diag_expect(diag, "root complexes at the top of their trees; join them by links of kind socket");
             return HOP_ERR_INVALID;
         }
         if ((link->kind == HOP_LINK_MEMORY) != (child->kind == HOP_NODE_HOST)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the %s '%s' has an upstream link of kind %s", hop_node_kind_name(child->kind),
-                     child->name, hop_link_kind_name(link->kind));
+            hop_fail(diag, HOP_ERR_INVALID, "the %s '%s' has an upstream link of kind %s",
+                     hop_node_kind_name(child->kind), child->name, hop_link_kind_name(link->kind));
             hop_diag_expect(diag, "kind memory for host memory, pcie for everything else");
             return HOP_ERR_INVALID;
         }
@@ -97,7 +97,8 @@ static enum hop_status build_forest(struct hop_topology *topology, struct hop_di
         while (topology->upstream[at] != HOP_NONE) {
             at = topology->links[topology->upstream[at]].ends[1];
             if (++steps > 64) {
-                hop_fail(diag, HOP_ERR_INVALID, "the way up from '%s' is longer than 64 links, or a cycle", topology->nodes[n].name);
+                hop_fail(diag, HOP_ERR_INVALID, "the way up from '%s' is longer than 64 links, or a cycle",
+                         topology->nodes[n].name);
                 hop_diag_expect(diag, "a PCIe tree of at most 64 levels");
                 return HOP_ERR_INVALID;
             }

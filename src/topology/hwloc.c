@@ -232,8 +232,10 @@ static enum hop_status check_bitmaps(const char *name, const xmlNode *element, s
     for (const xmlAttr *at = element->properties; at; at = at->next) {
         const char *key = (const char *)at->name, *value = attribute(element, key);
         size_t length = strlen(key);
-        if (length >= 3 && strcmp(key + length - 3, "set") == 0 && value && (strlen(value) > SET_LIMIT || !is_bitmap(value)))
-            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003", diag);
+        if (length >= 3 && strcmp(key + length - 3, "set") == 0 && value &&
+            (strlen(value) > SET_LIMIT || !is_bitmap(value)))
+            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003",
+                          diag);
     }
     return HOP_OK;
 }

@@ -521,11 +521,13 @@ static void add_notes(struct inference *in)
          "PCIe switches: %u); the machine may have more switches",
          in->numa_nodes, in->roots, in->switches);
     note(in,
-         "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set pcie_link=RATE says better "
+         "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set pcie_link=RATE "
+         "says better "
          "for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for one",
          in->table->pcie_generation);
     if (in->numa_nodes > 1)
-        note(in, "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
+        note(in,
+             "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
     if (in->hidden > 0)
         note(in,
              "the table hides the PCIe relation of %u pairs: %u follow from other devices, %u from the affinity "
@@ -569,7 +571,8 @@ static void assume_pcie(struct inference *in)
     unsigned generation = in->table->pcie_generation;
     double rate = hop_pcie_rate_Bps(generation, 16, hop_parameter_value(in->topology, "pcie_payload"),
                                     hop_parameter_value(in->topology, "pcie_header"));
-    (void)snprintf(origin, sizeof origin, "gen%u x16 by TLP arithmetic, assumed for a table without speeds", generation);
+    (void)snprintf(origin, sizeof origin, "gen%u x16 by TLP arithmetic, assumed for a table without speeds",
+                   generation);
     in->status = hop_topology_set_parameter(in->topology, "pcie_link", rate, origin, NAN, in->diag);
 }
 

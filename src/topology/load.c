@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 static const struct hop_importer *const importers[] = {
-    &hop_importer_json,
-    &hop_importer_hwloc_xml,
-    &hop_importer_nccl_xml,
-    &hop_importer_rocm_smi,
-    &hop_importer_nvidia_smi,
+    &hop_importer_json,     &hop_importer_hwloc_xml,  &hop_importer_nccl_xml,
+    &hop_importer_rocm_smi, &hop_importer_nvidia_smi,
 };
 
 static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
@@ -49,7 +46,8 @@ static enum hop_status check_encoding(const struct hop_source *source, struct ho
     return HOP_ERR_SYNTAX;
 }
 
-static enum hop_status read_source(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+static enum hop_status read_source(const struct hop_source *source, struct hop_topology **topology,
+                                   struct hop_diag *diag)
 {
     if (check_encoding(source, diag) != HOP_OK)
         return HOP_ERR_SYNTAX;
@@ -60,9 +58,12 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_t
         enum hop_status status = importers[i]->read(source, &built, diag);
         return status == HOP_OK ? finish(built, source->name, topology, diag) : status;
     }
-    hop_fail(diag, HOP_ERR_SYNTAX, source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
+    hop_fail(diag, HOP_ERR_SYNTAX,
+             source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
     hop_diag_place(diag, "%s:1:1", source->name);
-    hop_diag_expect(diag, "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output");
+    hop_diag_expect(
+        diag,
+        "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output");
     return HOP_ERR_SYNTAX;
 }
 
@@ -105,9 +106,11 @@ enum hop_status hop_topology_load(const char *path, struct hop_topology **topolo
         uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, builtins);
         hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file", path);
         if (nearest != UINT32_MAX)
-            hop_diag_expect(diag, "'%s'? `hopcast topology --list` shows all built-in machines", builtin_name(NULL, nearest));
+            hop_diag_expect(diag, "'%s'? `hopcast topology --list` shows all built-in machines",
+                            builtin_name(NULL, nearest));
         else
-            hop_diag_expect(diag, "a name that `hopcast topology --list` shows, a file, `live`, or - for standard input");
+            hop_diag_expect(diag,
+                            "a name that `hopcast topology --list` shows, a file, `live`, or - for standard input");
         return HOP_ERR_NOT_FOUND;
     }
     struct hop_source source;

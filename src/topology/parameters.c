@@ -12,16 +12,19 @@
 
 static const struct hop_parameter defaults[] = {
     {"tau", 1 - 1 / 1.21, "1", "measured on a CS-Storm socket (Martinasso et al. 2016, section VII)", NAN},
-    {"ceiling_switch", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over several switches: none measured", NAN},
+    {"ceiling_switch", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over several switches: none measured",
+     NAN},
     {"ceiling_root", HOP_NO_CEILING, "B/s", "most that a lone transfer gets across a root complex: none measured", NAN},
     {"ceiling_socket", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over a socket link: none measured", NAN},
     {"crossing_packets", 2.75, "1",
-     "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside 4->1 (Martinasso "
+     "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside 4->1 "
+     "(Martinasso "
      "et al. 2016, section III.B)",
      NAN},
     {"pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)", NAN},
     {"pcie_header", 24, "B",
-     "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM 2018)", NAN},
+     "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM 2018)",
+     NAN},
     {"pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
      "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed", NAN},
     {"nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw", NAN},
@@ -45,7 +48,8 @@ static const struct hop_parameter defaults[] = {
     {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
     {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
     {"link_latency", 0, "s", "none: the published models are of bandwidth only, until measured", NAN},
-    {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed", NAN},
+    {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed",
+     NAN},
 };
 
 bool hop_parameters_init(struct hop_topology *topology)
@@ -106,7 +110,8 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
         uint32_t nearest = hop_text_nearest(name, parameter_name, topology, topology->parameter_count);
         hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no parameter '%.80s'", name);
         if (nearest != UINT32_MAX)
-            hop_diag_expect(diag, "'%s'? `hopcast topology --parameters` lists them", parameter_name(topology, nearest));
+            hop_diag_expect(diag, "'%s'? `hopcast topology --parameters` lists them",
+                            parameter_name(topology, nearest));
         else
             hop_diag_expect(diag, "one of those that `hopcast topology --parameters` lists");
         return HOP_ERR_NOT_FOUND;
@@ -132,8 +137,13 @@ double hop_pcie_rate_Bps(unsigned generation, unsigned width, double payload_byt
     /* GT/s of a lane and the share of it that carries packets: 8b/10b, 128b/130b, and for generation 6 236 of a flit's 256 bytes. */
     static const struct {
         double transfers, code;
-    } generations[] = {{0, 0},         {2.5e9, 0.8},      {5e9, 0.8},         {8e9, 128.0 / 130},
-                       {16e9, 128.0 / 130}, {32e9, 128.0 / 130}, {64e9, 236.0 / 256}};
+    } generations[] = {{0, 0},
+                       {2.5e9, 0.8},
+                       {5e9, 0.8},
+                       {8e9, 128.0 / 130},
+                       {16e9, 128.0 / 130},
+                       {32e9, 128.0 / 130},
+                       {64e9, 236.0 / 256}};
     if (generation == 0 || generation >= HOP_COUNT(generations))
         return 0;
     return width * generations[generation].transfers * generations[generation].code / 8 * payload_bytes /
@@ -159,13 +169,15 @@ static const char *default_parameter(const struct hop_link *link)
     }
 }
 
-static double derived_capacity(const struct hop_topology *topology, const struct hop_link *link, char *origin, size_t size)
+static double derived_capacity(const struct hop_topology *topology, const struct hop_link *link, char *origin,
+                               size_t size)
 {
     unsigned count = link->count ? link->count : 1;
     if (link->kind == HOP_LINK_PCIE && !link->parameter) {
-        double payload = hop_parameter_value(topology, "pcie_payload"), header = hop_parameter_value(topology, "pcie_header");
-        (void)snprintf(origin, size, "TLP arithmetic: gen%u x%u, payload %g B, overhead %g B", link->generation, link->width,
-                       payload, header);
+        double payload = hop_parameter_value(topology, "pcie_payload"),
+               header = hop_parameter_value(topology, "pcie_header");
+        (void)snprintf(origin, size, "TLP arithmetic: gen%u x%u, payload %g B, overhead %g B", link->generation,
+                       link->width, payload, header);
         return count * hop_pcie_rate_Bps(link->generation, link->width, payload, header);
     }
     const char *name = link->parameter ? link->parameter : default_parameter(link);
@@ -187,7 +199,8 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
         char origin[128], name[96];
         double capacity = derived_capacity(topology, link, origin, sizeof origin);
         if (!(capacity > 0)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the %s link %s has no capacity, and none follows from generation %u, width %u",
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "the %s link %s has no capacity, and none follows from generation %u, width %u",
                      hop_link_kind_name(link->kind), hop_topology_link_name(topology, 2 * i, name, sizeof name),
                      link->generation, link->width);
             hop_diag_expect(diag, "a capacity above zero, or a PCIe generation 1 to 6 and a width 1 to 32");

@@ -8,8 +8,8 @@
 #include <math.h>
 
 struct step {
-    uint32_t distance;   /* links from the source, HOP_NONE: not reached */
-    uint32_t link;       /* directed, that led here */
+    uint32_t distance; /* links from the source, HOP_NONE: not reached */
+    uint32_t link;     /* directed, that led here */
     double bottleneck_Bps;
 };
 
@@ -18,7 +18,7 @@ struct hop_router {
     struct hop_arena arena;
     struct hop_route **routes;
     uint32_t count, capacity;
-    uint64_t *keys;    /* from << 32 | to, plus one; 0: empty */
+    uint64_t *keys; /* from << 32 | to, plus one; 0: empty */
     uint32_t *values;
     uint32_t slots;
     struct step *steps[2]; /* searches from `source`: accelerator links alone, all links */
@@ -66,8 +66,7 @@ static bool forwards(const struct hop_topology *topology, uint32_t node, uint32_
     enum hop_node_kind kind = topology->nodes[node].kind;
     if (!hop_node_is_device(kind))
         return true;
-    return kind == HOP_NODE_NIC &&
-           strcmp(hop_link_family(topology->links[in / 2].kind), hop_link_family(out)) != 0;
+    return kind == HOP_NODE_NIC && strcmp(hop_link_family(topology->links[in / 2].kind), hop_link_family(out)) != 0;
 }
 
 static void search(struct hop_router *router, uint32_t source, bool accelerators_only, struct step *steps)
@@ -148,14 +147,18 @@ static double ceiling_of(const struct hop_topology *topology, const uint32_t *li
     uint32_t roots = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = &topology->links[links[i] / 2];
-        enum hop_node_kind from = topology->nodes[link->ends[links[i] & 1]].kind, to = topology->nodes[link->ends[!(links[i] & 1)]].kind;
+        enum hop_node_kind from = topology->nodes[link->ends[links[i] & 1]].kind,
+                           to = topology->nodes[link->ends[!(links[i] & 1)]].kind;
         if (strcmp(hop_link_family(link->kind), "pcie") != 0)
             return INFINITY;
         other_socket = other_socket || (link->kind == HOP_LINK_SOCKET && from == to);
         memory = memory || link->kind == HOP_LINK_MEMORY;
         roots += to == HOP_NODE_ROOT;
     }
-    const char *name = other_socket ? "ceiling_socket" : roots && !memory ? "ceiling_root" : !roots && count > 2 ? "ceiling_switch" : NULL;
+    const char *name = other_socket          ? "ceiling_socket"
+                       : roots && !memory    ? "ceiling_root"
+                       : !roots && count > 2 ? "ceiling_switch"
+                                             : NULL;
     double ceiling = name ? hop_parameter_value(topology, name) : HOP_NO_CEILING;
     return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
 }
@@ -178,7 +181,8 @@ static enum hop_status make_route(struct hop_router *router, uint32_t from, uint
     uint32_t length = steps[to].distance;
     struct hop_route *route = hop_arena_alloc(&router->arena, sizeof *route);
     uint32_t *links = hop_arena_alloc(&router->arena, (length + 1) * sizeof *links);
-    if (router->arena.failed || !hop_grow(&router->routes, &router->capacity, router->count + 1, sizeof(struct hop_route *)))
+    if (router->arena.failed ||
+        !hop_grow(&router->routes, &router->capacity, router->count + 1, sizeof(struct hop_route *)))
         return hop_fail_memory(diag);
     double latency = 0;
     uint32_t at = to;
@@ -188,8 +192,8 @@ static enum hop_status make_route(struct hop_router *router, uint32_t from, uint
         latency += link->latency_s;
         at = link->ends[links[i] & 1];
     }
-    *route = (struct hop_route){from, to, length, links, latency, steps[to].bottleneck_Bps,
-                                ceiling_of(topology, links, length)};
+    *route = (struct hop_route){
+        from, to, length, links, latency, steps[to].bottleneck_Bps, ceiling_of(topology, links, length)};
     router->routes[router->count++] = route;
     return HOP_OK;
 }

@@ -95,7 +95,9 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
 {
     if (!node->name || !name_is_well_formed(node->name)) {
         hop_fail(diag, HOP_ERR_INVALID, "'%.80s' is no node name", node->name ? node->name : "");
-        hop_diag_expect(diag, "1 to 63 letters, digits, '_', '.', '-', beginning with a letter, digit or '_'; not work, reduce or queue");
+        hop_diag_expect(
+            diag,
+            "1 to 63 letters, digits, '_', '.', '-', beginning with a letter, digit or '_'; not work, reduce or queue");
         return HOP_ERR_INVALID;
     }
     if (hop_names_get(&topology->node_names, node->name) != UINT32_MAX)
@@ -122,7 +124,8 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
     return HOP_OK;
 }
 
-static enum hop_status check_link(const struct hop_topology *topology, const struct hop_link *link, struct hop_diag *diag)
+static enum hop_status check_link(const struct hop_topology *topology, const struct hop_link *link,
+                                  struct hop_diag *diag)
 {
     if ((unsigned)link->kind >= HOP_LINK_KIND_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "a link of no known kind");
@@ -145,15 +148,15 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
         return HOP_ERR_INVALID;
     }
     if (link->count > 1024 || link->generation > 64 || link->width > 64) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the link %s--%s claims generation %u, width %u, count %u", a, b, link->generation,
-                 link->width, link->count);
+        hop_fail(diag, HOP_ERR_LIMIT, "the link %s--%s claims generation %u, width %u, count %u", a, b,
+                 link->generation, link->width, link->count);
         hop_diag_expect(diag, "generation and width up to 64, count up to 1024");
         return HOP_ERR_LIMIT;
     }
     const struct hop_parameter *parameter = link->parameter ? hop_topology_parameter(topology, link->parameter) : NULL;
     if (link->parameter && (!parameter || strcmp(parameter->unit, "B/s") != 0)) {
-        hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s takes its capacity from '%.60s', which is no such parameter", a, b,
-                 link->parameter);
+        hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s takes its capacity from '%.60s', which is no such parameter",
+                 a, b, link->parameter);
         hop_diag_expect(diag, "a parameter in B/s: `hopcast topology --parameters` lists them");
         return HOP_ERR_INVALID;
     }
@@ -213,7 +216,8 @@ enum hop_status hop_topology_add_note(struct hop_topology *topology, const char 
     if (topology->note_count >= 1000) /* enough to read; a hostile input must not fill memory with remarks */
         return HOP_OK;
     char *kept = hop_arena_string(&topology->arena, text, strlen(text));
-    if (!kept || !hop_grow(&topology->notes, &topology->note_capacity, topology->note_count + 1, sizeof *topology->notes))
+    if (!kept ||
+        !hop_grow(&topology->notes, &topology->note_capacity, topology->note_count + 1, sizeof *topology->notes))
         return HOP_ERR_MEMORY;
     topology->notes[topology->note_count++] = kept;
     return HOP_OK;

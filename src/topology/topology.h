@@ -20,7 +20,7 @@ struct hop_topology {
     uint32_t node_count, node_capacity;
     struct hop_names node_names;
     struct hop_link *links;
-    bool *derived; /* per link and direction (2 * link + direction): the capacity follows parameters */
+    bool *derived;         /* per link and direction (2 * link + direction): the capacity follows parameters */
     bool *default_latency; /* per link */
     uint32_t link_count, link_capacity, derived_capacity, latency_capacity;
     const char **notes;
@@ -29,8 +29,8 @@ struct hop_topology {
     uint32_t parameter_count;
 
     /* derived by finish */
-    uint32_t *upstream;                   /* per node: link towards the root, or HOP_NONE */
-    uint32_t *first_link_of, *links_of;   /* links of node n: links_of[first_link_of[n] .. first_link_of[n + 1]) */
+    uint32_t *upstream;                 /* per node: link towards the root, or HOP_NONE */
+    uint32_t *first_link_of, *links_of; /* links of node n: links_of[first_link_of[n] .. first_link_of[n + 1]) */
     struct hop_domain *domains;
     uint32_t domain_count;
     uint32_t *domain_of; /* per link */
@@ -38,7 +38,7 @@ struct hop_topology {
 
 /* parameters.c */
 bool hop_parameters_init(struct hop_topology *topology);
-double hop_parameter_value(const struct hop_topology *topology, const char *name); /* assert: it exists */
+double hop_parameter_value(const struct hop_topology *topology, const char *name);         /* assert: it exists */
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag); /* capacities, latencies */
 
 /* finish.c */
