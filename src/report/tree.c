@@ -61,7 +61,7 @@ static void link_text(const struct hop_link *link, char *text, size_t size)
 {
     struct hop_link_text words = hop_describe_link(link);
     const char *up = words.rate[0], *down = words.rate[1], *unit = strchr(up, ' ');
-    char rates[128];
+    char rates[256];
     if (words.even)
         (void)snprintf(rates, sizeof rates, "%s", up);
     else if (strcmp(unit, strchr(down, ' ')) == 0)
