@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#define LINK_TEXT_MAX 320
 #define MATRIX_NODES 32 /* beyond this a matrix is wider than a terminal */
 
 struct row {
@@ -61,7 +62,7 @@ static void link_text(const struct hop_link *link, char *text, size_t size)
 {
     struct hop_link_text words = hop_describe_link(link);
     const char *up = words.rate[0], *down = words.rate[1], *unit = strchr(up, ' ');
-    char rates[256];
+    char rates[96];
     if (words.even)
         (void)snprintf(rates, sizeof rates, "%s", up);
     else if (strcmp(unit, strchr(down, ' ')) == 0)
@@ -145,7 +146,7 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
                       const unsigned widths[3])
 {
     const struct hop_node *node = hop_topology_node(topology, row->node);
-    char link[192];
+    char link[LINK_TEXT_MAX];
     for (unsigned d = 0; d < row->depth; d++) {
         bool own = d + 1 == row->depth, open = row->open >> d & 1;
         hop_buffer_puts(out, own ? (open ? "├─ " : "└─ ") : (open ? "│  " : "   "));
@@ -173,7 +174,7 @@ static void print_forest(struct hop_buffer *out, const struct hop_topology *topo
     unsigned widths[3] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct hop_node *node = hop_topology_node(topology, rows.row[i].node);
-        char link[192];
+        char link[LINK_TEXT_MAX];
         upstream_text(topology, rows.row[i].node, link, sizeof link);
         unsigned own[3] = {3 * rows.row[i].depth + hop_text_columns(node->name), hop_text_columns(description(node)),
                            hop_text_columns(link)};
@@ -252,7 +253,7 @@ static void print_list(struct hop_buffer *out, const struct hop_topology *topolo
                        uint32_t count)
 {
     for (uint32_t i = 0, next; i < count; i = next) {
-        char text[192];
+        char text[LINK_TEXT_MAX];
         next = i + 1;
         while (next < count && spokes[next].hub == spokes[i].hub &&
                hop_compare_looks(spokes[next].link, spokes[i].link) == 0)
@@ -336,7 +337,7 @@ static void print_matrix(struct hop_buffer *out, const struct hop_topology *topo
         hop_buffer_puts(out, "\n");
     }
     for (unsigned n = 1; n < HOP_COUNT(matrix->of_count); n++) {
-        char text[192];
+        char text[LINK_TEXT_MAX];
         if (!matrix->of_count[n])
             continue;
         link_text(matrix->of_count[n], text, sizeof text);
