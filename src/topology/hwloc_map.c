@@ -2,13 +2,15 @@
 /*
  * hwloc's objects as nodes and links.
  *
- *     Machine                                     socket0 --socket link-- root2    one hub per set of cores with
- * memory: Package, NUMANode                         /  |   \                 /  \    its only root, or a socket node
- *         Bridge (host)       root0           root0  |  root1          gpu2  host1
- *           Bridge (port)     part of a link    |  host0   \
- *             Bridge (switch) switch0        switch0       nvme0
- *               Bridge (port) part of a link   /  \
- *                 PCIDev      gpu0          gpu0  gpu1
+ *     Machine                                      socket0 ---socket link--- root2
+ *       Package, NUMANode        a hub              /   |   \                 /   \
+ *         Bridge (host)          rootN          root0 host0  root1         gpu2   host1
+ *           Bridge (port)        part of a link   |            |
+ *             Bridge (switch)    switchN       switch0       nvme0
+ *               Bridge (port)    part of a link  /  \
+ *                 PCIDev         gpuN         gpu0  gpu1
+ *
+ * A hub is a set of cores with memory: its only root complex, or a socket node over several.
  *
  * Only devices that transfers can start or end at are kept (GPUs, NICs, NVMe, FPGAs), with the bridges above them. A
  * bridge with several kept branches below is a switch; one with a single branch is a port, and a row of ports is one

@@ -2,10 +2,10 @@
 /*
  * Reads the table of `nvidia-smi topo -m` in all its dialects; infer.c makes a tree of it.
  *
- *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity    header: may be coloured, its cells may run
- * together GPU0     X      NV4     PIX     0-31            0                a row per column; X on the diagonal GPU1
- * NV4      X      SYS     32-63           1 NIC0    PIX     SYS      X                                       affinity
- * may be blank
+ *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity    the header: may be coloured, cells may run together
+ *     GPU0     X      NV4     PIX     0-31            0                a row per column, X on the diagonal
+ *     GPU1    NV4      X      SYS     32-63           1
+ *     NIC0    PIX     SYS      X                                       affinity may be blank
  *
  *     NIC Legend:                                                      absent from old drivers: the columns are
  *       NIC0: mlx5_0                                                   called mlx5_0 there, and SYS is called SOC
