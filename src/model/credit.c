@@ -352,6 +352,7 @@ const struct hop_model hop_model_credit = {
     .name = "credit",
     .summary = "credit-based flow control, bandwidth conserved (docs/models.md)",
     .needs_tree = true,
+    .loses_crossing = true,
     .needs_order = true,
     .create = create,
     .destroy = destroy,

@@ -26,6 +26,7 @@ struct domain {
     const struct hop_model *model;
     struct hop_links links;
     void *state;
+    double *load; /* per link, all 0 between calls */
 };
 
 /* A route's legs: cut[first .. first + count). */
@@ -180,6 +181,10 @@ enum hop_status hop_network_create(const struct hop_topology *topology, const ch
     for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++) {
         struct domain *domain = &made->domains[d];
         status = hop_links_init(&domain->links, topology, d, &made->arena, diag);
+        if (status == HOP_OK) {
+            domain->load = hop_arena_alloc(&made->arena, (domain->links.count + 1) * sizeof *domain->load);
+            status = domain->load ? HOP_OK : hop_fail_memory(diag);
+        }
         if (status == HOP_OK && domain->model->needs_order && !domain->links.ordered) {
             status = hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s, whose sockets form a ring",
                               domain->model->name, hop_topology_domain(topology, d)->name);
@@ -388,6 +393,59 @@ static bool evaluate(struct hop_network *network, const struct hop_flow *flows, 
             shares[part->flow] = part->granted;
     }
     return true;
+}
+
+/* ---- limits of links ---- */
+
+static double wire_of(const struct domain *domain, const struct hop_leg *leg, uint32_t i)
+{
+    bool lossy = domain->model->loses_crossing && i >= leg->crossed &&
+                 domain->links.role[leg->links[i]] == HOP_ROLE_ROOT_OUT;
+    return lossy ? 1 / (1 - leg->tau) : 1;
+}
+
+enum hop_status hop_network_wire(struct hop_network *network, uint32_t route, uint32_t i, double *wire,
+                                 struct hop_diag *diag)
+{
+    if (!cut_routes(network, &(struct hop_flow){route, 1}, 1))
+        return hop_fail_memory(diag);
+    const struct cut *cut = &network->cuts[network->routes[route].first];
+    for (; i >= cut->leg.link_count; cut++)
+        i -= cut->leg.link_count;
+    *wire = wire_of(&network->domains[cut->domain], &cut->leg, i);
+    return HOP_OK;
+}
+
+double hop_network_fullest(const struct hop_network *network, const struct hop_flow *flows, uint32_t count,
+                           const struct hop_share *shares, uint32_t *link)
+{
+    double fullest = 0;
+    uint32_t at = HOP_NONE;
+    for (unsigned pass = 0; pass < 2; pass++) { /* loads are added up in place, read, and cleared */
+        for (uint32_t f = 0; f < count; f++) {
+            const struct route_cuts *route = &network->routes[flows[f].route];
+            for (uint32_t c = route->first; c < route->first + route->count; c++) {
+                const struct cut *cut = &network->cuts[c];
+                const struct domain *domain = &network->domains[cut->domain];
+                for (uint32_t i = 0; i < cut->leg.link_count; i++) {
+                    uint32_t local = cut->leg.links[i];
+                    if (pass == 0) {
+                        domain->load[local] += flows[f].count * shares[f].rate_Bps * wire_of(domain, &cut->leg, i);
+                        continue;
+                    }
+                    double full = domain->load[local] / domain->links.capacity_Bps[local];
+                    domain->load[local] = 0;
+                    if (full > fullest) {
+                        fullest = full;
+                        at = domain->links.directed[local];
+                    }
+                }
+            }
+        }
+    }
+    if (link)
+        *link = at;
+    return fullest;
 }
 
 /* ---- remembering ---- */

@@ -384,6 +384,7 @@ const struct hop_model hop_model_pcie = {
     .name = "pcie",
     .summary = "PCIe congestion with head-of-line blocking (Martinasso et al. 2016)",
     .needs_tree = true,
+    .loses_crossing = true,
     .create = create,
     .destroy = destroy,
     .rates = rates,

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Order: the best sequence of every source's sends.
+ *
+ * The order in which sources issue their sends changes what congests with what, and so when all of it is done (Martinasso et al.
+ * 2016, section VIII: by up to 2.57 times in a halo exchange). hop_order_search finds the best order and proves how
+ * far from the best possible it can be at most; hop_order_enumerate tries every order and shows the distribution.
+ *
+ * An order is clean if no link ever carries more than its limit (hop_network_fullest). The published PCIe model can exceed limits,
+ * and a search would exploit it: by default only clean orders count.
+ */
+#ifndef HOPCAST_ORDER_H
+#define HOPCAST_ORDER_H
+
+#include "hopcast/simulate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hop_group; /* hopcast/group.h */
+
+enum hop_order_objective {
+    HOP_ORDER_MAKESPAN, /* the end of the last operation */
+    HOP_ORDER_MEAN,     /* the mean of all ends */
+    HOP_ORDER_MARKED    /* the end of the last marked operation */
+};
+
+/* Where a search stands. */
+struct hop_order_progress {
+    double best_s, bound_s; /* objective; INFINITY: none yet. Bound: 0 when nothing is proved */
+    uint64_t nodes;         /* states visited, all threads and ranks */
+    double elapsed_s;
+    double done;            /* enumeration: share of the orders */
+};
+
+struct hop_order_options {
+    const char *models; /* as for hop_network_create */
+    enum hop_order_objective objective;
+    const uint32_t *marked; /* operations of the schedule, for HOP_ORDER_MARKED */
+    uint32_t marked_count;
+    bool allow_unclean;
+    bool no_waits;        /* sources never wait while they could send; else the anytime search may add `after` */
+    bool count;           /* also count the optimal orders (search) */
+    uint64_t max_nodes;   /* 0: no limit; with it one thread searches, so that the result is the same each time */
+    double time_limit_s;  /* 0: none */
+    double gap;           /* good enough: stop at (best - bound) / bound <= gap */
+    unsigned threads;     /* 0: one a processor */
+    uint64_t seed;
+    const char *checkpoint; /* file to save to and to resume from, NULL: none */
+    double checkpoint_s;    /* how often to save, 0: every 10 s */
+    struct hop_group *group; /* processes that share the search, NULL: this one alone */
+    /* Called a few times a second from the calling thread; returning false stops the search. May be NULL. */
+    bool (*progress)(const struct hop_order_progress *progress, void *context);
+    void *context;
+};
+
+/* A named order and what it gives. */
+struct hop_order_candidate {
+    const char *name;  /* "given", "shift", "shift+barriers", "xor", "best" */
+    double value_s;    /* objective */
+    double makespan_s;
+    double fullest;    /* load / limit of the fullest link */
+    const struct hop_schedule *schedule;
+};
+
+struct hop_order_result {
+    enum hop_order_objective objective;
+    double value_s;    /* of the best order, INFINITY: none was found */
+    double bound_s;    /* no order gives less */
+    bool proved;       /* the best order is an optimum: nothing is left to search, or value = bound */
+    bool complete;     /* the search ended by itself */
+    bool waits;        /* the best order makes sources wait for each other */
+    double optima;     /* how many orders reach the value (with options.count), else 0 */
+    double orders;     /* how many orders there are */
+    uint64_t nodes, sets; /* states visited, active sets asked about */
+    double elapsed_s;
+    struct hop_schedule *best; /* NULL: no (clean) order was found. Lowered, if the schedule held staged copies */
+    struct hop_order_candidate *candidates; /* the given order first, the best one last */
+    uint32_t candidate_count;
+    int lost_rank;     /* of the group, -1: none */
+};
+
+/* Finds the best order. HOP_ERR_INVALID: nothing to order, unknown marks, ... The result is the caller's. */
+HOP_API enum hop_status hop_order_search(const struct hop_topology *topology, const struct hop_schedule *schedule,
+                                         const struct hop_order_options *options, struct hop_order_result **result,
+                                         struct hop_diag *diag);
+HOP_API void hop_order_result_destroy(struct hop_order_result *result); /* NULL is allowed */
+
+/* A value and how many orders have it. */
+struct hop_order_count {
+    double value_s;
+    double orders;
+};
+
+struct hop_order_distribution {
+    enum hop_order_objective objective;
+    double orders;          /* all orders */
+    double clean_orders;    /* of these, the ones that are clean */
+    struct hop_order_count *counts; /* ascending; values within 1e-9 of each other are one; the orders that count (all, or
+                                       only the clean ones, see options.allow_unclean) */
+    size_t count;
+    double counted;         /* sum of counts[].orders */
+    double given_s;         /* of the given order */
+    double given_fullest;
+    double given_rank;      /* how many counted orders are faster than it */
+    struct hop_schedule *fastest, *slowest; /* one each, the first in order of the search */
+    uint64_t nodes, sets;
+    double symmetries;      /* automorphisms of machine and pattern that were used */
+    double elapsed_s;
+    bool complete;
+};
+
+/* Tries every order. HOP_ERR_LIMIT: there are too many (the diagnostic says how many). */
+HOP_API enum hop_status hop_order_enumerate(const struct hop_topology *topology, const struct hop_schedule *schedule,
+                                            const struct hop_order_options *options,
+                                            struct hop_order_distribution **distribution, struct hop_diag *diag);
+HOP_API void hop_order_distribution_destroy(struct hop_order_distribution *distribution); /* NULL is allowed */
+/* The value that a share of the counted orders does not exceed: 0 fastest, 0.5 median, 1 slowest. */
+HOP_API double hop_order_quantile(const struct hop_order_distribution *distribution, double share);
+
+/* The schedule with every copy cut into `chunks` of nearly equal size, "a.1", "a.2", ...; dependencies on a copy become dependencies on
+ * all of its chunks. A new schedule. */
+HOP_API enum hop_status hop_order_chunk(const struct hop_schedule *schedule, uint32_t chunks,
+                                        struct hop_schedule **chunked, struct hop_diag *diag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
