@@ -87,28 +87,30 @@ HOP_API enum hop_status hop_order_search(const struct hop_topology *topology, co
                                          struct hop_diag *diag);
 HOP_API void hop_order_result_destroy(struct hop_order_result *result); /* NULL is allowed */
 
-/* A value and how many orders have it. */
+/* A value, how many orders have it, and how many of these are clean. */
 struct hop_order_count {
     double value_s;
-    double orders;
+    double orders, clean;
 };
 
+/* All orders, clean or not, as the paper counts them; sends that are alike count as different. */
 struct hop_order_distribution {
     enum hop_order_objective objective;
-    double orders;          /* all orders */
-    double clean_orders;    /* of these, the ones that are clean */
-    struct hop_order_count *counts; /* ascending; values within 1e-9 of each other are one; the orders that count (all, or
-                                       only the clean ones, see options.allow_unclean) */
+    double orders, clean;          /* how many; of these, clean ones */
+    struct hop_order_count *counts; /* ascending; values within 1e-9 of each other are one */
     size_t count;
-    double counted;         /* sum of counts[].orders */
-    double given_s;         /* of the given order */
-    double given_fullest;
-    double given_rank;      /* how many counted orders are faster than it */
-    struct hop_schedule *fastest, *slowest; /* one each, the first in order of the search */
-    uint64_t nodes, sets;
-    double symmetries;      /* automorphisms of machine and pattern that were used */
+    double stuck;                  /* orders that never end: their dependencies wait for each other */
+    struct hop_played_order {
+        double value_s, fullest;   /* objective, load / limit of the fullest link */
+        struct hop_schedule *schedule; /* NULL: there is none */
+    } given, fastest, fastest_clean, slowest;
+    double given_rank;             /* how many orders are faster than the given one */
+    double walked;                 /* orders simulated; the others are their images */
+    double symmetries;             /* of machine and pattern, the identity included */
+    uint64_t nodes, sets;          /* events simulated, active sets that a model was asked about */
     double elapsed_s;
-    bool complete;
+    int lost_rank;                 /* of the group, -1: none */
+    bool complete;                 /* false: stopped before the end; everything above is about the part that was done */
 };
 
 /* Tries every order. HOP_ERR_LIMIT: there are too many (the diagnostic says how many). */

@@ -135,7 +135,8 @@ static uint32_t list_entries(struct hop_sets *s, const uint16_t *flow)
     return count;
 }
 
-static bool evaluate(struct hop_sets *s, const uint16_t *flow, double *rate, double *pace, struct hop_set *set)
+/* Rates per slot, and how full the fullest link is; false: a model failed. */
+static bool evaluate(struct hop_sets *s, const uint16_t *flow, double *rate, double *fullest)
 {
     uint32_t count = list_entries(s, flow), flows = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -144,11 +145,8 @@ static bool evaluate(struct hop_sets *s, const uint16_t *flow, double *rate, dou
         else
             s->flows[flows++] = (struct hop_flow){s->entries[i].route, 1};
     }
-    for (uint32_t slot = 0; slot < s->problem->slot_count; slot++) {
-        rate[slot] = 0;
-        pace[slot] = 1;
-    }
-    set->clean = true;
+    memset(rate, 0, s->problem->slot_count * sizeof *rate);
+    *fullest = 0;
     s->evaluated++;
     if (flows == 0)
         return true;
@@ -158,14 +156,19 @@ static bool evaluate(struct hop_sets *s, const uint16_t *flow, double *rate, dou
         return false;
     for (uint32_t i = 0, f = 0; i < count; i++) {
         f += i > 0 && s->entries[i].route != s->entries[i - 1].route;
-        if (s->entries[i].slot == HOP_NONE)
-            continue;
-        rate[s->entries[i].slot] = shares[f].rate_Bps;
-        pace[s->entries[i].slot] = 1 / shares[f].rate_Bps;
+        if (s->entries[i].slot != HOP_NONE)
+            rate[s->entries[i].slot] = shares[f].rate_Bps;
     }
-    set->fullest = hop_network_fullest(s->network, s->flows, flows, shares, NULL);
-    set->clean = set->fullest <= 1 + CLEAN_TOLERANCE;
+    *fullest = hop_network_fullest(s->network, s->flows, flows, shares, NULL);
     return true;
+}
+
+bool hop_sets_evaluate(struct hop_sets *s, const uint16_t *flow, double *rate_Bps, bool *clean)
+{
+    double fullest;
+    bool fine = evaluate(s, flow, rate_Bps, &fullest);
+    *clean = fine && fullest <= 1 + CLEAN_TOLERANCE;
+    return fine;
 }
 
 static bool widen(struct hop_sets *s)
@@ -209,8 +212,11 @@ static struct hop_set *add(struct hop_sets *s, uint64_t key, const uint16_t *flo
     uint16_t *copy = (uint16_t *)(pace + slots);
     memcpy(copy, flow, flow_bytes);
     *set = (struct hop_set){.key = key, .rate = rate, .pace = pace, .flow = copy};
-    if (!evaluate(s, flow, rate, pace, set))
+    if (!evaluate(s, flow, rate, &set->fullest))
         return NULL;
+    set->clean = set->fullest <= 1 + CLEAN_TOLERANCE;
+    for (size_t slot = 0; slot < slots; slot++)
+        pace[slot] = flow[slot] ? 1 / rate[slot] : 1;
     uint32_t at = (uint32_t)key & (s->table_size - 1);
     while (s->table[at])
         at = (at + 1) & (s->table_size - 1);

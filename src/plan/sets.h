@@ -27,6 +27,8 @@ uint64_t hop_sets_key(uint32_t slot, uint32_t flow);
 /* The set with that key and these flows; NULL: out of memory or a model failed (hop_sets_status says what). Sets stay
  * until the memory limit is reached: do not keep one across calls. */
 const struct hop_set *hop_sets_find(struct hop_sets *sets, uint64_t key, const uint16_t *flow);
+/* The same without remembering: rates per slot in bytes/s. false: see hop_sets_status. */
+bool hop_sets_evaluate(struct hop_sets *sets, const uint16_t *flow, double *rate_Bps, bool *clean);
 enum hop_status hop_sets_status(const struct hop_sets *sets, struct hop_diag *diag);
 uint64_t hop_sets_evaluated(const struct hop_sets *sets); /* sets that a model was asked about */
 

@@ -50,6 +50,11 @@ bool hop_state_started(const struct hop_problem *p, const struct hop_state *stat
     return has(at(state, p->started_at), op);
 }
 
+bool hop_state_ended(const struct hop_problem *p, const struct hop_state *state, uint32_t op)
+{
+    return has(at(state, p->ended_at), op);
+}
+
 /* ---- operations come and go ---- */
 
 static bool is_ready(const struct hop_problem *p, const struct hop_state *state, const struct hop_problem_op *op)
@@ -164,6 +169,7 @@ void hop_state_begin(const struct hop_problem *p, struct hop_state *state)
     }
     memcpy(at(state, p->pending_at), p->total, p->bound_count * sizeof(double));
     state->last_ended = HOP_NONE;
+    state->clean = true;
     settle(p, state);
 }
 
@@ -273,6 +279,7 @@ enum hop_advanced hop_state_advance(const struct hop_problem *p, struct hop_sets
     const struct hop_set *set = hop_sets_find(sets, state->key, hop_state_flow(p, state));
     if (!set)
         return HOP_ADVANCED_FAILED;
+    state->clean = state->clean && set->clean;
     if (p->clean && !set->clean)
         return HOP_ADVANCED_UNCLEAN;
     double *left = hop_state_left(p, state), step = INFINITY;
@@ -352,11 +359,8 @@ static double mean_bound(const struct hop_problem *p, const struct hop_state *st
     return sum / p->op_count;
 }
 
-double hop_state_bound(const struct hop_problem *p, const struct hop_state *state)
+void hop_state_sums(const struct hop_problem *p, const struct hop_state *state, double *sum)
 {
-    if (p->objective == HOP_ORDER_MEAN)
-        return mean_bound(p, state);
-    double most = 0, sum[HOP_BOUNDS_MAX];
     memcpy(sum, at(state, p->pending_at), p->bound_count * sizeof *sum);
     const uint16_t *flow = hop_state_flow(p, state);
     const double *left = hop_state_left(p, state);
@@ -370,6 +374,14 @@ double hop_state_bound(const struct hop_problem *p, const struct hop_state *stat
         for (uint32_t w = op->first_weight; w < op[1].first_weight; w++)
             sum[p->weights[w].bound] += p->weights[w].per_byte_s * bytes;
     }
+}
+
+double hop_state_bound(const struct hop_problem *p, const struct hop_state *state)
+{
+    if (p->objective == HOP_ORDER_MEAN)
+        return mean_bound(p, state);
+    double most = 0, sum[HOP_BOUNDS_MAX];
+    hop_state_sums(p, state, sum);
     for (uint32_t b = 0; b < p->bound_count; b++)
         most = hop_max(most, sum[b]);
     return state->now_s + most;

@@ -25,6 +25,7 @@ struct hop_state {
     uint32_t ended; /* operations */
     uint32_t marked_ended;
     uint32_t last_ended; /* the operation that ended last */
+    bool clean;          /* no link was above its limit so far */
     uint32_t free_from;  /* sources before this one have nothing to choose at this instant */
 };
 
@@ -47,6 +48,7 @@ uint32_t *hop_state_op(const struct hop_problem *problem, const struct hop_state
 uint8_t *hop_state_phase(const struct hop_problem *problem, const struct hop_state *state);
 uint16_t *hop_state_flow(const struct hop_problem *problem, const struct hop_state *state);
 bool hop_state_started(const struct hop_problem *problem, const struct hop_state *state, uint32_t op);
+bool hop_state_ended(const struct hop_problem *problem, const struct hop_state *state, uint32_t op);
 
 void hop_state_begin(const struct hop_problem *problem, struct hop_state *state);
 /* The next source that has to choose, HOP_NONE: none at this instant. */
@@ -62,5 +64,7 @@ enum hop_advanced hop_state_advance(const struct hop_problem *problem, struct ho
 /* The objective of an ended state; a lower bound on it from any state. */
 double hop_state_value(const struct hop_problem *problem, const struct hop_state *state);
 double hop_state_bound(const struct hop_problem *problem, const struct hop_state *state);
+/* Per bound, what is left of it in seconds. */
+void hop_state_sums(const struct hop_problem *problem, const struct hop_state *state, double *sum);
 
 #endif
