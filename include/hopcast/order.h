@@ -58,26 +58,27 @@ struct hop_order_options {
 /* A named order and what it gives. */
 struct hop_order_candidate {
     const char *name;  /* "given", "shift", "shift+barriers", "xor", "best" */
-    double value_s;    /* objective */
+    double value_s;    /* objective; INFINITY: its dependencies wait for each other */
     double makespan_s;
-    double fullest;    /* load / limit of the fullest link */
-    const struct hop_schedule *schedule;
+    double fullest;    /* load / limit of the fullest link; above 1 it is not clean and does not count, unless allowed */
+    struct hop_schedule *schedule; /* NULL for shift+barriers */
 };
 
 struct hop_order_result {
     enum hop_order_objective objective;
     double value_s;    /* of the best order, INFINITY: none was found */
-    double bound_s;    /* no order gives less */
-    bool proved;       /* the best order is an optimum: nothing is left to search, or value = bound */
+    double bound_s;    /* no order without waits gives less */
+    double floor_s;    /* no order gives less, with waits or without */
+    bool proved;       /* no order without waits is better: all were looked at or ruled out, or value = floor */
     bool complete;     /* the search ended by itself */
     bool waits;        /* the best order makes sources wait for each other */
     double optima;     /* how many orders reach the value (with options.count), else 0 */
     double orders;     /* how many orders there are */
     uint64_t nodes, sets; /* states visited, active sets asked about */
     double elapsed_s;
-    struct hop_schedule *best; /* NULL: no (clean) order was found. Lowered, if the schedule held staged copies */
-    struct hop_order_candidate *candidates; /* the given order first, the best one last */
+    struct hop_order_candidate *candidates; /* the given order first, the best one (if there is one) last */
     uint32_t candidate_count;
+    const struct hop_schedule *best; /* the last candidate's; NULL: no (clean) order was found. Lowered, if the schedule held staged copies */
     int lost_rank;     /* of the group, -1: none */
 };
 

@@ -274,7 +274,7 @@ struct final_message {
 
 static struct hop_crew_totals own_totals(const struct hop_crew *crew)
 {
-    return (struct hop_crew_totals){crew->nodes, crew->sets, crew->walked, crew->tasks_done, false};
+    return (struct hop_crew_totals){crew->nodes, crew->sets, crew->walked, crew->tasks_done, false, false};
 }
 
 static void send_final(struct hop_crew *crew)
@@ -332,6 +332,7 @@ static void read_messages(struct hop_crew *crew, double wait_s)
             read_final(crew, message.bytes, message.size_bytes);
         } else if (message.tag == TAG_END && message.size_bytes == sizeof crew->theirs) {
             memcpy(&crew->theirs, message.bytes, sizeof crew->theirs);
+            crew->stopped = crew->theirs.stopped; /* all ranks go on, or none does */
             crew->ended = true;
         }
         free(message.bytes);
@@ -462,6 +463,7 @@ static void meet(struct hop_crew *crew)
         crew->theirs.sets += own.sets;
         crew->theirs.walked += own.walked;
         crew->theirs.tasks_done += own.tasks_done;
+        crew->theirs.stopped = hop_crew_stopped(crew);
         tell_news(crew);
         send_to_all(crew, -1, TAG_END, &crew->theirs, sizeof crew->theirs);
     }
@@ -562,6 +564,7 @@ enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *
     free(crew->left.counts);
     crew->left = (struct hop_checkpoint_part){0};
     totals->complete = totals->tasks_done == job->tasks;
+    totals->stopped = hop_crew_stopped(crew);
     if (crew->status != HOP_OK && diag)
         *diag = crew->diag;
     return crew->status;
@@ -616,6 +619,14 @@ struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count)
 {
     *count = crew->count;
     return crew->counts;
+}
+
+uint64_t hop_crew_first_open(const struct hop_crew *crew)
+{
+    uint64_t task = 0;
+    while (task < crew->job->tasks && crew->done[task])
+        task++;
+    return task;
 }
 
 int hop_crew_lost(const struct hop_crew *crew)

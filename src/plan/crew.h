@@ -54,6 +54,7 @@ struct hop_crew_totals {
     double walked;
     uint64_t tasks_done;
     bool complete; /* every task was done */
+    bool stopped;
 };
 
 /* problem, options and fingerprint (of everything that the result depends on) must outlive it. The clock starts here. */
@@ -85,6 +86,7 @@ bool hop_crew_keep(struct hop_crew *crew, const struct hop_value_count *counts, 
 /* A record with its sequence, NULL: there is none. */
 const struct hop_record_kept *hop_crew_kept(const struct hop_crew *crew, uint32_t kind);
 struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count); /* the crew's; may be sorted in place */
+uint64_t hop_crew_first_open(const struct hop_crew *crew); /* the first task of the last job that this rank knows not to be done */
 double hop_crew_elapsed_s(const struct hop_crew *crew);
 int hop_crew_lost(const struct hop_crew *crew); /* rank, -1: none */
 /* Sorts by value and cleanness and makes near values (HOP_VALUE_TOLERANCE) with equal cleanness one; returns how many are left
