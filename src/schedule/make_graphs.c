@@ -2,12 +2,8 @@
 /*
  * All congestion graphs up to the symmetries of a topology.
  *
- * A symmetry is a permutation p of the ranks that carries routes to routes: there is one map of links to links, and of
- * nodes to nodes, that turns the route of every pair (i, j), link by link, into the route of (p(i), p(j)), and that
- * keeps what a model can see: kinds, capacities in both directions, latencies, engines, tau, and what is up and down.
- * On a tree these are the automorphisms of the tree; because routes are compared, links off the tree need no rule of
- * their own. Symmetries are found rank by rank: an image is tried for the next rank, its routes to and from all earlier
- * ranks extend the map, and the first contradiction ends the trial.
+ * Symmetries are permutations of the ranks that carry routes to routes (topology/symmetry.h). On a tree these are the
+ * automorphisms of the tree; because routes are compared, links off the tree need no rule of their own.
  *
  * Graphs are walked by orderly generation (Read 1978). A graph is the ascending list of its edges, an edge being the
  * number source << 8 | destination. The representative of a class is its lexicographically smallest list. A prefix
@@ -15,6 +11,7 @@
  * smaller representatives, and a list that some symmetry makes smaller is dropped with all that begins with it.
  */
 #include "schedule/make.h"
+#include "topology/symmetry.h"
 
 #include <stdio.h>
 
@@ -22,108 +19,19 @@ enum {
     RANKS_MAX = 64,
     EDGES_MAX = RANKS_MAX * (RANKS_MAX - 1),
     SYMMETRIES_MAX = 1000000,  /* of a topology; nine devices alike have 362,880 */
-    TRIALS_MAX = 100000000,    /* images tried in the search for symmetries */
     CANDIDATES_MAX = 100000000 /* edge lists tested */
 };
 #define MAPPED_MAX 40000000000u /* edges mapped in those tests: a minute or two */
 
 /* ---- symmetries ---- */
 
-/* A link's image as a directed link: that of direction 0; direction 1 goes to its reverse. */
 struct symmetries {
     const struct hop_topology *topology;
     uint32_t n;
-    uint32_t nodes[RANKS_MAX];       /* per rank */
-    const struct hop_route **routes; /* from rank i to rank j: routes[i * n + j] */
-    uint32_t *node_image, *link_image;
-    bool *node_taken, *link_taken;
-    uint32_t *trail; /* what has an image, in the order in which it got it: a node, or node_count + a link */
-    uint32_t trail_length;
-    uint8_t image[RANKS_MAX]; /* of the ranks so far */
-    bool used[RANKS_MAX];
-    uint32_t tried;
-    uint8_t *found; /* n ranks each; the identity is the first */
-    uint32_t count, capacity;
+    uint32_t nodes[RANKS_MAX]; /* per rank */
+    uint16_t *found;           /* n ranks each; the identity is the first */
+    uint32_t count;
 };
-
-static bool nodes_alike(const struct hop_topology *topology, uint32_t a, uint32_t b)
-{
-    const struct hop_node *x = hop_topology_node(topology, a), *y = hop_topology_node(topology, b);
-    if (x->kind != y->kind || x->engines != y->engines)
-        return false;
-    return x->kind != HOP_NODE_ROOT || hop_topology_tau(topology, a) == hop_topology_tau(topology, b);
-}
-
-static bool links_alike(const struct hop_topology *topology, uint32_t a, uint32_t b, unsigned flip)
-{
-    const struct hop_link *x = hop_topology_link(topology, a), *y = hop_topology_link(topology, b);
-    if (flip && (x->kind == HOP_LINK_PCIE || x->kind == HOP_LINK_MEMORY))
-        return false; /* up stays up */
-    return x->kind == y->kind && x->latency_s == y->latency_s && x->capacity_Bps[0] == y->capacity_Bps[flip] &&
-           x->capacity_Bps[1] == y->capacity_Bps[1 - flip];
-}
-
-static bool map_node(struct symmetries *s, uint32_t from, uint32_t to)
-{
-    if (s->node_image[from] != HOP_NONE || s->node_taken[to])
-        return s->node_image[from] == to;
-    if (!nodes_alike(s->topology, from, to))
-        return false;
-    s->node_image[from] = to;
-    s->node_taken[to] = true;
-    s->trail[s->trail_length++] = from;
-    return true;
-}
-
-/* Maps a directed link, its reverse and its ends. */
-static bool map_link(struct symmetries *s, uint32_t from, uint32_t to)
-{
-    uint32_t link = from / 2, target = to / 2, image = to ^ (from & 1);
-    if (s->link_image[link] != HOP_NONE || s->link_taken[target])
-        return s->link_image[link] == image;
-    if (!links_alike(s->topology, link, target, image & 1))
-        return false;
-    const uint32_t *ends = hop_topology_link(s->topology, link)->ends;
-    const uint32_t *target_ends = hop_topology_link(s->topology, target)->ends;
-    s->link_image[link] = image;
-    s->link_taken[target] = true;
-    s->trail[s->trail_length++] = hop_topology_node_count(s->topology) + link;
-    return map_node(s, ends[0], target_ends[image & 1]) && map_node(s, ends[1], target_ends[1 - (image & 1)]);
-}
-
-static bool map_route(struct symmetries *s, const struct hop_route *from, const struct hop_route *to)
-{
-    bool fits = from->link_count == to->link_count;
-    for (uint32_t i = 0; i < from->link_count && fits; i++)
-        fits = map_link(s, from->links[i], to->links[i]);
-    return fits;
-}
-
-/* Extends the map by rank -> image and what follows from it. */
-static bool map_rank(struct symmetries *s, uint32_t rank, uint32_t image)
-{
-    bool fits = map_node(s, s->nodes[rank], s->nodes[image]);
-    for (uint32_t i = 0; i < rank && fits; i++) {
-        fits = map_route(s, s->routes[i * s->n + rank], s->routes[s->image[i] * s->n + image]) &&
-               map_route(s, s->routes[rank * s->n + i], s->routes[image * s->n + s->image[i]]);
-    }
-    return fits;
-}
-
-static void undo(struct symmetries *s, uint32_t length)
-{
-    uint32_t node_count = hop_topology_node_count(s->topology);
-    while (s->trail_length > length) {
-        uint32_t item = s->trail[--s->trail_length];
-        if (item < node_count) {
-            s->node_taken[s->node_image[item]] = false;
-            s->node_image[item] = HOP_NONE;
-        } else {
-            s->link_taken[s->link_image[item - node_count] / 2] = false;
-            s->link_image[item - node_count] = HOP_NONE;
-        }
-    }
-}
 
 static enum hop_status too_symmetric(const struct symmetries *s, struct hop_diag *diag)
 {
@@ -133,70 +41,18 @@ static enum hop_status too_symmetric(const struct symmetries *s, struct hop_diag
     return HOP_ERR_LIMIT;
 }
 
-/* All ways to continue from `rank`, lowest images first; no deeper than RANKS_MAX. */
-static enum hop_status find_from(struct symmetries *s, uint32_t rank, struct hop_diag *diag)
-{
-    if (rank == s->n) {
-        if (s->count == SYMMETRIES_MAX)
-            return too_symmetric(s, diag);
-        if (!hop_grow(&s->found, &s->capacity, (s->count + 1) * s->n, 1))
-            return hop_fail_memory(diag);
-        memcpy(s->found + (size_t)s->count++ * s->n, s->image, s->n);
-        return HOP_OK;
-    }
-    enum hop_status status = HOP_OK;
-    for (uint32_t image = 0; image < s->n && status == HOP_OK; image++) {
-        if (s->used[image])
-            continue;
-        if (s->tried++ == TRIALS_MAX)
-            return too_symmetric(s, diag);
-        uint32_t mark = s->trail_length;
-        if (map_rank(s, rank, image)) {
-            s->image[rank] = (uint8_t)image;
-            s->used[image] = true;
-            status = find_from(s, rank + 1, diag);
-            s->used[image] = false;
-        }
-        undo(s, mark);
-    }
-    return status;
-}
-
-static enum hop_status find_routes(struct symmetries *s, struct hop_router *router, struct hop_diag *diag)
-{
-    for (uint32_t i = 0; i < s->n; i++) {
-        for (uint32_t j = 0; j < s->n; j++) {
-            uint32_t route;
-            if (i == j)
-                continue;
-            enum hop_status status = hop_router_find(router, s->nodes[i], s->nodes[j], &route, diag);
-            if (status != HOP_OK)
-                return status;
-            s->routes[i * s->n + j] = hop_router_route(router, route);
-        }
-    }
-    return HOP_OK;
-}
-
 static enum hop_status find_symmetries(struct symmetries *s, struct hop_diag *diag)
 {
-    uint32_t node_count = hop_topology_node_count(s->topology), link_count = hop_topology_link_count(s->topology);
-    struct hop_arena arena = {0};
-    struct hop_router *router = hop_router_create(s->topology);
-    s->routes = hop_arena_alloc(&arena, s->n * s->n * sizeof *s->routes);
-    s->node_image = hop_arena_alloc(&arena, node_count * sizeof *s->node_image);
-    s->link_image = hop_arena_alloc(&arena, link_count * sizeof *s->link_image);
-    s->node_taken = hop_arena_alloc(&arena, node_count * sizeof *s->node_taken);
-    s->link_taken = hop_arena_alloc(&arena, link_count * sizeof *s->link_taken);
-    s->trail = hop_arena_alloc(&arena, ((size_t)node_count + link_count) * sizeof *s->trail);
-    enum hop_status status = router && !arena.failed ? find_routes(s, router, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        memset(s->node_image, 0xff, node_count * sizeof *s->node_image); /* HOP_NONE */
-        memset(s->link_image, 0xff, link_count * sizeof *s->link_image);
-        status = find_from(s, 0, diag);
-    }
-    hop_router_destroy(router);
-    hop_arena_finish(&arena);
+    struct hop_symmetry_input input = {.topology = s->topology, .nodes = s->nodes, .n = s->n};
+    struct hop_symmetry group;
+    enum hop_status status = hop_symmetry_find(&input, &group, diag);
+    if (status != HOP_OK)
+        return status;
+    if (!group.complete || hop_symmetry_order(&group) > SYMMETRIES_MAX)
+        status = too_symmetric(s, diag);
+    else
+        status = hop_symmetry_list(&group, SYMMETRIES_MAX, &s->found, &s->count, diag);
+    hop_symmetry_finish(&group);
     return status;
 }
 
@@ -247,7 +103,7 @@ static void sort(uint16_t *values, uint32_t count)
 }
 
 /* Whether the image of the list under a symmetry is smaller than the list. */
-static bool makes_smaller(struct walk *walk, const uint8_t *symmetry, uint32_t count)
+static bool makes_smaller(struct walk *walk, const uint16_t *symmetry, uint32_t count)
 {
     uint16_t least = UINT16_MAX;
     for (uint32_t i = 0; i < count; i++) {
