@@ -9,15 +9,17 @@
 #include <math.h>
 
 #include "plan/anytime.h"
+#include "plan/dual.h"
 #include "plan/exact.h"
+#include "plan/orbits.h"
 #include "plan/order.h"
 #include "plan/starts.h"
 
-enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, EXACT_OPS = 72 };
+enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, EXACT_OPS = 72, DUAL_SETS = 1 << 18 };
 #define TASK_OF_ANYTIME ((uint64_t)1 << 16) /* record of the starts: below; of branch and bound: above */
 
 struct search {
-    const struct hop_problem *p;
+    struct hop_problem *p;
     const struct hop_order_options *options;
     struct hop_order_result *result;
     struct hop_crew *crew;
@@ -179,6 +181,61 @@ static enum hop_status count_optima(struct search *s, struct hop_exact *exact, s
     return HOP_OK;
 }
 
+/* Weights that are alike for sends that are images of each other: as valid, the sum the same, and better further down in the search. */
+static enum hop_status even_out(const struct search *s, double *y, struct hop_diag *diag)
+{
+    struct hop_orbits orbits;
+    uint32_t *images = NULL, count = 0, ops = s->p->op_count;
+    double *even = calloc(ops + 1, sizeof *even);
+    enum hop_status status = even ? hop_orbits_find(s->p, true, &orbits, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        status = hop_orbits_images(&orbits, 4096, &images, &count, diag);
+        hop_orbits_finish(&orbits);
+    }
+    for (uint32_t g = 0; status == HOP_OK && g < count; g++) {
+        for (uint32_t i = 0; i < ops; i++)
+            even[i] += y[images[(size_t)g * ops + i]] / count;
+    }
+    if (status == HOP_OK)
+        memcpy(y, even, ops * sizeof *y);
+    free(images);
+    free(even);
+    return status;
+}
+
+/* The bound from all active sets together, where they can be looked through. Where only clean orders count, the links' loads bound nearly
+ * as well and cost nothing. */
+static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
+{
+    uint32_t *images = NULL, count = 1;
+    struct hop_rows *rows = NULL;
+    struct hop_orbits orbits;
+    double sum = 0;
+    if (s->p->clean || s->p->objective != HOP_ORDER_MAKESPAN || !hop_rows_fit(s->p) || hop_dual_sets(s->p) > DUAL_SETS)
+        return HOP_OK;
+    double *y = malloc(s->p->op_count * sizeof *y);
+    enum hop_status status = y ? hop_orbits_find(s->p, false, &orbits, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        status = hop_orbits_images(&orbits, 64, &images, &count, diag);
+        hop_orbits_finish(&orbits);
+    }
+    if (status == HOP_OK)
+        status = hop_rows_create(s->p, images, count, &rows, diag);
+    if (status == HOP_OK)
+        status = hop_dual_solve(rows, s->sets, NULL, y, &sum, diag);
+    if (status == HOP_OK)
+        status = even_out(s, y, diag);
+    if (status == HOP_OK)
+        status = hop_problem_add_bound(s->p, y, diag);
+
+    s->result->floor_s = hop_max(s->result->floor_s, sum);
+    s->proved_s = hop_max(s->proved_s, sum);
+    hop_rows_destroy(rows);
+    free(images);
+    free(y);
+    return status;
+}
+
 static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, struct hop_diag *diag)
 {
     struct hop_crew_totals totals;
@@ -202,7 +259,10 @@ static enum hop_status prove(struct search *s, struct hop_diag *diag)
     bool good = is_good(s), count = s->options->count;
     if (!goes_on(s) || (good && !count) || (!good && s->p->op_count > EXACT_OPS))
         return HOP_OK;
-    enum hop_status status = hop_exact_create(s->p, &exact, diag);
+    enum hop_status status = good ? HOP_OK : find_dual(s, diag);
+    good = is_good(s);
+    if (status == HOP_OK)
+        status = hop_exact_create(s->p, &exact, diag);
     if (status != HOP_OK)
         return status;
     if (!good)

@@ -400,6 +400,49 @@ enum hop_status hop_problem_set_bounds(struct hop_problem *p, uint32_t count,
     return HOP_OK;
 }
 
+/* The bounds that there are, and one more. */
+struct extended {
+    const struct hop_problem *problem;
+    const double *y;
+};
+
+static double extended_weight(const void *context, uint32_t bound, uint32_t op)
+{
+    const struct extended *e = context;
+    const struct hop_problem *p = e->problem;
+    if (bound == p->bound_count)
+        return p->ops[op].bytes > 0 ? e->y[op] / p->ops[op].bytes : 0;
+    for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++) {
+        if (p->weights[w].bound == bound)
+            return p->weights[w].per_byte_s;
+    }
+    return 0;
+}
+
+enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, struct hop_diag *diag)
+{
+    struct hop_problem before = *p;
+    struct hop_problem_op *ops = malloc(((size_t)p->op_count + 1) * sizeof *ops);
+    if (!ops)
+        return hop_fail_memory(diag);
+    memcpy(ops, p->ops, ((size_t)p->op_count + 1) * sizeof *ops);
+    before.ops = ops;
+    p->weights = NULL;
+    p->total = NULL;
+    enum hop_status status = hop_problem_set_bounds(p, before.bound_count + 1, extended_weight,
+                                                    &(struct extended){&before, y}, diag);
+    if (status == HOP_OK) {
+        free(before.weights);
+        free(before.total);
+    } else {
+        memcpy(p->ops, ops, ((size_t)p->op_count + 1) * sizeof *ops);
+        p->weights = before.weights;
+        p->total = before.total;
+    }
+    free(ops);
+    return status;
+}
+
 /* Rows of weights, one a bound; rows that another one exceeds everywhere are of no use. */
 struct rows {
     double *weight;

@@ -105,6 +105,9 @@ enum hop_status hop_problem_set_bounds(struct hop_problem *problem, uint32_t cou
                                        double (*weight)(const void *context, uint32_t bound, uint32_t op),
                                        const void *context, struct hop_diag *diag);
 
+/* One more bound: y[op] seconds for each whole operation. States made before are of no use then. */
+enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double *y, struct hop_diag *diag);
+
 /* The number of orders of all sources, as a double (it overflows anything else); sends that are alike counted as different. */
 double hop_problem_orders(const struct hop_problem *problem);
 
