@@ -610,7 +610,7 @@ void hop_crew_destroy(struct hop_crew *crew)
     free(crew);
 }
 
-const struct hop_record_kept *hop_crew_kept(const struct hop_crew *crew, uint32_t kind)
+struct hop_record_kept *hop_crew_kept(struct hop_crew *crew, uint32_t kind)
 {
     return isfinite(crew->records[kind].value) ? &crew->records[kind] : NULL;
 }

@@ -84,7 +84,7 @@ bool hop_crew_keep(struct hop_crew *crew, const struct hop_value_count *counts, 
 /* ---- for the caller ---- */
 
 /* A record with its sequence, NULL: there is none. */
-const struct hop_record_kept *hop_crew_kept(const struct hop_crew *crew, uint32_t kind);
+struct hop_record_kept *hop_crew_kept(struct hop_crew *crew, uint32_t kind);
 struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count); /* the crew's; may be sorted in place */
 uint64_t hop_crew_first_open(const struct hop_crew *crew); /* the first task of the last job that this rank knows not to be done */
 double hop_crew_elapsed_s(const struct hop_crew *crew);

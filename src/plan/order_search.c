@@ -15,7 +15,9 @@
 #include "plan/order.h"
 #include "plan/starts.h"
 
-enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, EXACT_OPS = 72, DUAL_SETS = 1 << 18 };
+enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18 };
+#define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
+#define ORDERS_MEDIUM 1e14 /* branch and bound follows in the second half of the time, with more orders never */
 #define TASK_OF_ANYTIME ((uint64_t)1 << 16) /* record of the starts: below; of branch and bound: above */
 
 struct search {
@@ -26,6 +28,8 @@ struct search {
     struct hop_sets *sets;
     struct hop_starts starts;
     uint32_t rounds; /* of the anytime phase */
+    bool no_waits;   /* in it */
+    double until_s;  /* it ends then, 0: no limit */
     double proved_s; /* what branch and bound has proved so far */
 };
 
@@ -84,7 +88,7 @@ static bool poll_crew(void *context, double best, uint64_t nodes)
     uint64_t sets = hop_sets_evaluated(a->sets);
     hop_crew_count(a->crew, nodes, sets - a->sets_before, 0);
     a->sets_before = sets;
-    return !hop_crew_stopped(a->crew);
+    return !hop_crew_stopped(a->crew) && !(a->s->until_s > 0 && hop_crew_elapsed_s(a->crew) > a->s->until_s);
 }
 
 static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag *diag)
@@ -97,7 +101,7 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
         if (s->starts.list[i].has_sequence && isfinite(s->starts.list[i].played.value))
             starts[count++] = s->starts.list[i].sequence;
     }
-    const struct hop_anytime_options options = {.no_waits = s->options->no_waits,
+    const struct hop_anytime_options options = {.no_waits = s->no_waits,
                                                 .seed = s->options->seed + task * 0x9e3779b97f4a7c15u,
                                                 .max_nodes = s->options->max_nodes,
                                                 .gap = s->options->gap,
@@ -109,7 +113,7 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
     struct hop_anytime_result result;
     enum hop_status status = hop_anytime_search(s->p, a->sets, &options, &a->best, &result, diag);
     if (status == HOP_OK && isfinite(result.value))
-        hop_crew_offer(a->crew, 0, result.value, TASK_OF_ANYTIME + task, &a->best);
+        hop_crew_offer(a->crew, 0, result.value, TASK_OF_ANYTIME + !s->no_waits, &a->best); /* without waits first */
     return status;
 }
 
@@ -257,7 +261,7 @@ static enum hop_status prove(struct search *s, struct hop_diag *diag)
 {
     struct hop_exact *exact;
     bool good = is_good(s), count = s->options->count;
-    if (!goes_on(s) || (good && !count) || (!good && s->p->op_count > EXACT_OPS))
+    if (!goes_on(s) || (good && !count) || (!good && hop_problem_orders(s->p) > ORDERS_MEDIUM))
         return HOP_OK;
     enum hop_status status = good ? HOP_OK : find_dual(s, diag);
     good = is_good(s);
@@ -311,11 +315,40 @@ static enum hop_status play_unclean(struct search *s, const struct hop_topology 
     return status;
 }
 
+/* Drops waits that gain nothing: all of them, or else one after another. */
+static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequence, double value, struct hop_diag *diag)
+{
+    enum { WAITS_TRIED = 200 };
+    struct hop_sequence fewer;
+    struct hop_played played;
+    uint32_t tried = 0;
+    enum hop_status status = hop_sequence_create(s->p, &fewer, diag);
+    if (status != HOP_OK)
+        return status;
+    hop_sequence_copy(s->p, sequence, &fewer);
+    memset(fewer.after, 0xff, s->p->op_count * sizeof *fewer.after);
+    status = hop_sequence_play(s->p, s->sets, &fewer, &played, diag);
+    if (status == HOP_OK && played.value <= value * (1 + HOP_VALUE_TOLERANCE))
+        hop_sequence_copy(s->p, &fewer, sequence);
+    for (uint32_t op = 0; op < s->p->op_count && status == HOP_OK && tried < WAITS_TRIED; op++) {
+        uint32_t wait = sequence->after[op];
+        if (wait == HOP_NONE)
+            continue;
+        tried++;
+        sequence->after[op] = HOP_NONE;
+        status = hop_sequence_play(s->p, s->sets, sequence, &played, diag);
+        if (status == HOP_OK && !(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
+            sequence->after[op] = wait;
+    }
+    hop_sequence_finish(&fewer);
+    return status;
+}
+
 static enum hop_status answer(struct search *s, const struct hop_topology *topology,
                               const struct hop_schedule *schedule, struct hop_diag *diag)
 {
     struct hop_order_result *r = s->result;
-    const struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
+    struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
     r->value_s = best ? best->value : INFINITY;
     r->bound_s = hop_max(s->proved_s, r->floor_s);
     r->proved = best && r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
@@ -332,8 +365,10 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
     }
     if (status == HOP_OK && best) {
         struct hop_played played;
+        status = drop_waits(s, &best->sequence, best->value, diag);
         r->waits = hop_sequence_waits(s->p, &best->sequence);
-        status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
+        if (status == HOP_OK)
+            status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
         if (status == HOP_OK)
             status = add_candidate(s, "best", &played, &best->sequence, diag);
         r->best = r->candidates[r->candidate_count - 1].schedule;
@@ -344,11 +379,17 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
 
 static enum hop_status search(struct search *s, struct hop_diag *diag)
 {
+    const struct hop_order_options *o = s->options;
+    double orders = hop_problem_orders(s->p);
+    bool limited = o->time_limit_s > 0 || o->max_nodes;
+    s->rounds = orders <= ORDERS_SMALL ? QUICK_ROUNDS : limited && orders > ORDERS_MEDIUM ? 0 : FULL_ROUNDS;
+    s->until_s = orders > ORDERS_SMALL && orders <= ORDERS_MEDIUM ? o->time_limit_s / 2 : 0;
     enum hop_status status = begin(s, diag);
-    bool small = s->p->op_count <= EXACT_OPS;
-    s->rounds = small ? QUICK_ROUNDS : s->options->time_limit_s > 0 || s->options->max_nodes ? 0 : FULL_ROUNDS;
-    if (status == HOP_OK && goes_on(s) && !is_good(s))
-        status = search_anytime(s, diag);
+    for (int waits = orders > ORDERS_SMALL && !o->no_waits; waits <= !o->no_waits && status == HOP_OK; waits++) {
+        s->no_waits = !waits;
+        if (goes_on(s) && !is_good(s))
+            status = search_anytime(s, diag);
+    }
     return status == HOP_OK ? prove(s, diag) : status;
 }
 
