@@ -231,6 +231,11 @@ static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
         status = even_out(s, y, diag);
     if (status == HOP_OK)
         status = hop_problem_add_bound(s->p, y, diag);
+    if (status == HOP_OK) { /* what was remembered knows nothing of the new bound */
+        hop_sets_destroy(s->sets);
+        s->sets = NULL;
+        status = hop_sets_create(s->p, &s->sets, diag);
+    }
 
     s->result->floor_s = hop_max(s->result->floor_s, sum);
     s->proved_s = hop_max(s->proved_s, sum);

@@ -110,8 +110,9 @@ static void size_state(struct hop_problem *p)
 {
     size_t slots = p->slot_count, at = hop_state_left_at() + slots * sizeof(double);
     p->word_count = (p->op_count + 63) / 64;
-    p->pending_at = at;
-    p->started_at = p->pending_at + p->bound_count * sizeof(double);
+    p->rest_at = at;
+    p->bound_room = (p->bound_count + 3) & ~3u;
+    p->started_at = p->rest_at + p->bound_room * sizeof(double);
     p->ended_at = p->started_at + p->word_count * sizeof(uint64_t);
     p->op_at = p->ended_at + p->word_count * sizeof(uint64_t);
     p->flow_at = p->op_at + slots * sizeof(uint32_t);
@@ -149,6 +150,55 @@ static enum hop_status mark(struct hop_problem *p, const struct hop_order_option
         p->marked_count += p->ops[i].marked;
     if (p->objective == HOP_ORDER_MARKED && p->marked_count == 0)
         return hop_fail(diag, HOP_ERR_INVALID, "no operation is marked, and the objective is the end of marked ones");
+    return HOP_OK;
+}
+
+/* ---- classes ---- */
+
+struct class_key {
+    uint32_t route; /* the simulation's class */
+    bool marked;
+    double bytes;
+    uint32_t op;
+};
+
+static int by_class(const void *a, const void *b)
+{
+    const struct class_key *x = a, *y = b;
+    if (x->route != y->route)
+        return x->route < y->route ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    if (x->marked != y->marked)
+        return x->marked - y->marked;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* Divides the simulation's classes, which only share a route. */
+static enum hop_status make_classes(struct hop_problem *p, struct hop_diag *diag)
+{
+    uint32_t copies = 0;
+    struct class_key *keys = malloc(((size_t)p->op_count + 1) * sizeof *keys);
+    if (!keys)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const struct hop_problem_op *op = &p->ops[i];
+        if (op->class_index != HOP_NONE)
+            keys[copies++] = (struct class_key){op->class_index, op->marked, op->bytes, i};
+    }
+    qsort(keys, copies, sizeof *keys, by_class);
+    p->class_count = 0;
+    for (uint32_t i = 0; i < copies; i++) {
+        bool same = i > 0 && keys[i].route == keys[i - 1].route && keys[i].bytes == keys[i - 1].bytes &&
+                    keys[i].marked == keys[i - 1].marked;
+        if (!same) {
+            const struct hop_class *class = &p->simulation->timeline->classes[keys[i].route];
+            p->classes[p->class_count++] = (struct hop_problem_class){
+                .from = class->way->from, .to = class->way->to, .route = class->route, .op = keys[i].op};
+        }
+        p->ops[keys[i].op].class_index = p->class_count - 1;
+    }
+    free(keys);
     return HOP_OK;
 }
 
@@ -218,18 +268,15 @@ static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
 
 static enum hop_status fill(struct hop_problem *p, const struct hop_order_options *options, struct hop_diag *diag)
 {
-    const struct hop_timeline *timeline = p->simulation->timeline;
     bool *awaited = hop_arena_alloc(&p->arena, (size_t)p->op_count + 1);
     if (!allocate(p) || !awaited)
         return hop_fail_memory(diag);
     copy_ops(p, awaited);
-    for (uint32_t c = 0; c < p->class_count; c++) {
-        const struct hop_class *class = &timeline->classes[c];
-        p->classes[c] = (struct hop_problem_class){.from = class->way->from, .to = class->way->to, .route = class->route};
-    }
     lay_out_slots(p);
     list_ats(p);
     enum hop_status status = mark(p, options, diag);
+    if (status == HOP_OK)
+        status = make_classes(p, diag);
     find_alike(p, awaited);
     if (status == HOP_OK)
         status = check(p, diag);
@@ -258,7 +305,7 @@ enum hop_status hop_problem_create(const struct hop_topology *topology, const st
         p->schedule = hop_timeline_schedule(p->simulation->timeline);
         p->op_count = p->simulation->count;
         p->source_count = p->simulation->engine_count;
-        p->class_count = p->simulation->timeline->class_count;
+        p->class_count = p->op_count; /* at most */
         status = fill(p, options, diag);
     }
     if (status == HOP_OK)
@@ -309,6 +356,7 @@ static enum hop_status quotient_ops(struct hop_problem *q, const uint32_t *image
             q->sends[mine] = mine;
             q->classes[q->class_count] = whole->classes[whole->ops[op].class_index];
             q->classes[q->class_count].first_way = ways;
+            q->classes[q->class_count].op = mine;
             q->classes[q->class_count++].ways = order;
             for (uint32_t g = 0; g < order; g++) {
                 uint32_t image = images[(size_t)g * whole->op_count + op];

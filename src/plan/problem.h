@@ -10,9 +10,10 @@
  *
  * Two sends are alike if they go the same way with the same size and the same dependencies: only their first one waiting needs to be tried.
  *
+ * A class is what shares a route, a size and a mark, so that the same bounds weigh it the same.
+ *
  * A problem can be a quotient: each of its operations stands for an orbit of operations of the whole problem under a group of
- * symmetries, which all do the same at the same time. A class is what shares a route; in a quotient it holds the routes
- * of the orbit, the first being the one whose rate counts.
+ * symmetries, which all do the same at the same time. Its classes hold the routes of an orbit, the first being the one whose rate counts.
  *
  * Bounds: linear lower bounds on the time that is left, each a weight in seconds per byte for every operation; per operation those that are not 0.
  */
@@ -51,6 +52,7 @@ struct hop_problem_source {
 struct hop_problem_class {
     uint32_t from, to;           /* nodes */
     uint32_t route;              /* of the problem's own network */
+    uint32_t op;                 /* one of its operations */
     uint32_t first_way, ways;    /* quotient: problem->ways[first_way .. first_way + ways), classes of the whole; else ways = 0 */
 };
 
@@ -70,6 +72,7 @@ struct hop_problem {
     bool simple; /* copies only, each from a source that sends one at a time, without latency, dependencies or earliest starts */
 
     uint32_t op_count, source_count, slot_count, class_count, bound_count, word_count; /* words of 64 operations */
+    uint32_t bound_room; /* bound_count up to a multiple of 4: the others are 0 */
     struct hop_problem_op *ops; /* op_count + 1: the last one ends the weights */
     struct hop_problem_source *sources;
     uint32_t *sends;
@@ -82,7 +85,7 @@ struct hop_problem {
     double *ats;   /* distinct earliest starts, ascending */
     uint32_t at_count;
     size_t state_size; /* of a hop_state (plan/state.h), which has its parts at these places */
-    size_t pending_at, op_at, flow_at, phase_at, resting_at, started_at, ended_at;
+    size_t rest_at, op_at, flow_at, phase_at, resting_at, started_at, ended_at;
     const struct hop_problem *whole; /* quotient: the problem that it was made from, which must outlive it */
     struct hop_arena arena;
 };

@@ -2,7 +2,7 @@
 /*
  * Remembered active sets: an open-addressed table of pointers to blocks in an arena,
  *
- *     slot of the table -> [ struct hop_set | rate[slots] | pace[slots] | flow[slots] ]
+ *     slot of the table -> [ struct hop_set | rate[slots] | pace[slots] | use[bounds] | flow[slots] ]
  *
  * emptied as a whole when it has grown to its limit.
  */
@@ -191,10 +191,22 @@ static bool widen(struct hop_sets *s)
     return true;
 }
 
+static void add_up_use(const struct hop_problem *p, const uint16_t *flow, const double *rate, double *use)
+{
+    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
+        if (!flow[slot])
+            continue;
+        const struct hop_problem_op *op = &p->ops[p->classes[flow[slot] - 1].op];
+        for (uint32_t w = op->first_weight; w < op[1].first_weight; w++)
+            use[p->weights[w].bound] += p->weights[w].per_byte_s * rate[slot];
+    }
+}
+
 static struct hop_set *add(struct hop_sets *s, uint64_t key, const uint16_t *flow)
 {
     size_t slots = s->problem->slot_count, flow_bytes = slots * sizeof(uint16_t);
-    size_t head = (sizeof(struct hop_set) + 15) & ~(size_t)15, size = head + 2 * slots * sizeof(double) + flow_bytes;
+    size_t head = (sizeof(struct hop_set) + 15) & ~(size_t)15, bounds = s->problem->bound_room,
+           size = head + (2 * slots + bounds) * sizeof(double) + flow_bytes;
     if (s->used_bytes + size > MEMORY_LIMIT) {
         hop_arena_finish(&s->memory);
         memset(s->table, 0, s->table_size * sizeof *s->table);
@@ -208,15 +220,16 @@ static struct hop_set *add(struct hop_sets *s, uint64_t key, const uint16_t *flo
     }
     s->used_bytes += size;
     struct hop_set *set = (struct hop_set *)block;
-    double *rate = (double *)(block + head), *pace = rate + slots;
-    uint16_t *copy = (uint16_t *)(pace + slots);
+    double *rate = (double *)(block + head), *pace = rate + slots, *use = pace + slots;
+    uint16_t *copy = (uint16_t *)(use + bounds);
     memcpy(copy, flow, flow_bytes);
-    *set = (struct hop_set){.key = key, .rate = rate, .pace = pace, .flow = copy};
+    *set = (struct hop_set){.key = key, .rate = rate, .pace = pace, .use = use, .flow = copy};
     if (!evaluate(s, flow, rate, &set->fullest))
         return NULL;
     set->clean = set->fullest <= 1 + CLEAN_TOLERANCE;
     for (size_t slot = 0; slot < slots; slot++)
         pace[slot] = flow[slot] ? 1 / rate[slot] : 1;
+    add_up_use(s->problem, flow, rate, use);
     uint32_t at = (uint32_t)key & (s->table_size - 1);
     while (s->table[at])
         at = (at + 1) & (s->table_size - 1);

@@ -16,10 +16,12 @@ struct hop_set {
     bool clean;
     const double *rate;  /* per slot, bytes/s; 0: nothing flows */
     const double *pace;  /* per slot, seconds per byte: 1 / rate, and 1 where nothing flows */
+    const double *use;   /* per bound: what a second of this set does of what is left, in seconds */
     const uint16_t *flow; /* per slot: class + 1, 0: nothing */
 };
 
 struct hop_sets;
+/* For the problem's bounds as they are now. */
 enum hop_status hop_sets_create(const struct hop_problem *problem, struct hop_sets **sets, struct hop_diag *diag);
 void hop_sets_destroy(struct hop_sets *sets); /* NULL is allowed */
 /* What one slot adds to the key of a set; keys are sums of these, modulo 2^64. */

@@ -128,9 +128,6 @@ static void start(const struct hop_problem *p, struct hop_state *state, uint32_t
 /* Puts an operation into a slot and starts it if it is ready. */
 static void place(const struct hop_problem *p, struct hop_state *state, uint32_t slot, uint32_t op)
 {
-    double *pending = at(state, p->pending_at);
-    for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++)
-        pending[p->weights[w].bound] -= p->weights[w].per_byte_s * p->ops[op].bytes;
     set_bit(at(state, p->started_at), op);
     hop_state_op(p, state)[slot] = op;
     hop_state_phase(p, state)[slot] = HOP_PHASE_HELD;
@@ -167,7 +164,7 @@ void hop_state_begin(const struct hop_problem *p, struct hop_state *state)
         hop_state_left(p, state)[slot] = INFINITY;
         hop_state_op(p, state)[slot] = HOP_NONE;
     }
-    memcpy(at(state, p->pending_at), p->total, p->bound_count * sizeof(double));
+    memcpy(at(state, p->rest_at), p->total, p->bound_count * sizeof(double));
     state->last_ended = HOP_NONE;
     state->clean = true;
     settle(p, state);
@@ -197,6 +194,8 @@ uint32_t hop_state_choice(const struct hop_problem *p, struct hop_state *state)
     const uint64_t *started = at(state, p->started_at);
     for (; state->free_from < p->source_count; state->free_from++) {
         const struct hop_problem_source *s = &p->sources[state->free_from];
+        if (s->limit == 1 && hop_state_phase(p, state)[s->slot] != HOP_PHASE_IDLE)
+            continue;
         if (free_slot(p, state, state->free_from) == HOP_NONE)
             continue;
         for (uint32_t i = s->first; i < s->first + s->count; i++) {
@@ -301,6 +300,13 @@ enum hop_advanced hop_state_advance(const struct hop_problem *p, struct hop_sets
     } else {
         state->now_s += step;
     }
+    double *rest = at(state, p->rest_at);
+    for (uint32_t b = 0; b < p->bound_room; b += 4) { /* four at a time: compilers make two instructions of it */
+        rest[b] -= set->use[b] * step;
+        rest[b + 1] -= set->use[b + 1] * step;
+        rest[b + 2] -= set->use[b + 2] * step;
+        rest[b + 3] -= set->use[b + 3] * step;
+    }
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
         if (!flow[slot])
             continue;
@@ -361,28 +367,18 @@ static double mean_bound(const struct hop_problem *p, const struct hop_state *st
 
 void hop_state_sums(const struct hop_problem *p, const struct hop_state *state, double *sum)
 {
-    memcpy(sum, at(state, p->pending_at), p->bound_count * sizeof *sum);
-    const uint16_t *flow = hop_state_flow(p, state);
-    const double *left = hop_state_left(p, state);
-    const uint8_t *phase = hop_state_phase(p, state);
-    const uint32_t *slot_op = hop_state_op(p, state);
-    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
-        if (phase[slot] == HOP_PHASE_IDLE)
-            continue;
-        const struct hop_problem_op *op = &p->ops[slot_op[slot]];
-        double bytes = flow[slot] ? left[slot] : op->bytes;
-        for (uint32_t w = op->first_weight; w < op[1].first_weight; w++)
-            sum[p->weights[w].bound] += p->weights[w].per_byte_s * bytes;
-    }
+    memcpy(sum, at(state, p->rest_at), p->bound_count * sizeof *sum);
 }
 
 double hop_state_bound(const struct hop_problem *p, const struct hop_state *state)
 {
     if (p->objective == HOP_ORDER_MEAN)
         return mean_bound(p, state);
-    double most = 0, sum[HOP_BOUNDS_MAX];
-    hop_state_sums(p, state, sum);
-    for (uint32_t b = 0; b < p->bound_count; b++)
-        most = hop_max(most, sum[b]);
-    return state->now_s + most;
+    const double *rest = at(state, p->rest_at);
+    double most = 0, other = 0;
+    for (uint32_t b = 0; b < p->bound_room; b += 2) {
+        most = hop_max(most, rest[b]);
+        other = hop_max(other, rest[b + 1]);
+    }
+    return state->now_s + hop_max(most, other);
 }

@@ -11,7 +11,7 @@
  *
  * A state is one block of memory of problem->state_size bytes and can be copied by memcpy:
  *
- *     [ struct | left[slots] | pending[bounds] | op[slots] | flow[slots] | phase[slots] | resting[sources] | started[words] | ended[words] ]
+ *     [ struct | left[slots] | rest[bounds] | op[slots] | flow[slots] | phase[slots] | resting[sources] | started[words] | ended[words] ]
  */
 #ifndef HOP_PLAN_STATE_H
 #define HOP_PLAN_STATE_H
