@@ -471,14 +471,19 @@ static void meet(struct hop_crew *crew)
 
 /* ---- the job ---- */
 
+uint32_t hop_crew_threads(const struct hop_order_options *options)
+{
+    int size = options->group ? hop_group_size(options->group) : 1;
+    long each = options->threads ? (long)options->threads : sysconf(_SC_NPROCESSORS_ONLN) / size;
+    each = each < 1 || options->max_nodes ? 1 : each > THREADS_MAX ? THREADS_MAX : each;
+    return (uint32_t)each * (uint32_t)size;
+}
+
 static uint32_t thread_count(const struct hop_crew *crew)
 {
-    long wanted = crew->options->threads ? (long)crew->options->threads : sysconf(_SC_NPROCESSORS_ONLN) / crew->size;
-    uint64_t own = (crew->job->tasks + (uint64_t)crew->size - 1) / (uint64_t)crew->size;
-    if (crew->options->max_nodes || wanted < 1)
-        wanted = 1;
-    wanted = wanted > THREADS_MAX ? THREADS_MAX : wanted;
-    return (uint64_t)wanted > own ? own ? (uint32_t)own : 1 : (uint32_t)wanted;
+    uint64_t size = (uint64_t)crew->size, own = (crew->job->tasks + size - 1) / size;
+    uint64_t wanted = hop_crew_threads(crew->options) / size;
+    return wanted > own ? own ? (uint32_t)own : 1 : (uint32_t)wanted;
 }
 
 static void work_in_threads(struct hop_crew *crew, uint32_t threads)

@@ -57,6 +57,8 @@ struct hop_crew_totals {
     bool stopped;
 };
 
+/* Threads of all ranks together. */
+uint32_t hop_crew_threads(const struct hop_order_options *options);
 /* problem, options and fingerprint (of everything that the result depends on) must outlive it. The clock starts here. */
 enum hop_status hop_crew_create(const struct hop_problem *problem, const struct hop_order_options *options,
                                 uint64_t fingerprint, struct hop_crew **crew, struct hop_diag *diag);

@@ -29,6 +29,7 @@ struct search {
     struct hop_starts starts;
     uint32_t rounds; /* of the anytime phase */
     bool no_waits;   /* in it */
+    uint32_t parts;  /* tasks of it */
     double until_s;  /* it ends then, 0: no limit */
     double proved_s; /* what branch and bound has proved so far */
 };
@@ -88,7 +89,8 @@ static bool poll_crew(void *context, double best, uint64_t nodes)
     uint64_t sets = hop_sets_evaluated(a->sets);
     hop_crew_count(a->crew, nodes, sets - a->sets_before, 0);
     a->sets_before = sets;
-    return !hop_crew_stopped(a->crew) && !(a->s->until_s > 0 && hop_crew_elapsed_s(a->crew) > a->s->until_s);
+    bool late = a->s->until_s > 0 && hop_crew_elapsed_s(a->crew) > a->s->until_s;
+    return !hop_crew_stopped(a->crew) && !late && !is_good(a->s); /* another task may have found what is good enough */
 }
 
 static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag *diag)
@@ -102,9 +104,11 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
             starts[count++] = s->starts.list[i].sequence;
     }
     const struct hop_anytime_options options = {.no_waits = s->no_waits,
-                                                .seed = s->options->seed + task * 0x9e3779b97f4a7c15u,
+                                                .seed = s->options->seed,
                                                 .max_nodes = s->options->max_nodes,
                                                 .gap = s->options->gap,
+                                                .part = (uint32_t)task,
+                                                .parts = s->parts,
                                                 .starts = starts,
                                                 .start_count = count,
                                                 .rounds = s->rounds,
@@ -113,7 +117,7 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
     struct hop_anytime_result result;
     enum hop_status status = hop_anytime_search(s->p, a->sets, &options, &a->best, &result, diag);
     if (status == HOP_OK && isfinite(result.value))
-        hop_crew_offer(a->crew, 0, result.value, TASK_OF_ANYTIME + !s->no_waits, &a->best); /* without waits first */
+        hop_crew_offer(a->crew, 0, result.value, TASK_OF_ANYTIME * (1 + !s->no_waits) + task, &a->best); /* without waits first */
     return status;
 }
 
@@ -143,7 +147,7 @@ static enum hop_status search_anytime(struct search *s, struct hop_diag *diag)
 {
     struct hop_crew_totals totals;
     const struct hop_crew_job job = {.kind = "anytime",
-                                     .tasks = 1,
+                                     .tasks = s->parts,
                                      .records = 1,
                                      .begin = begin_anytime,
                                      .run = run_anytime,
@@ -389,6 +393,8 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     bool limited = o->time_limit_s > 0 || o->max_nodes;
     s->rounds = orders <= ORDERS_SMALL ? QUICK_ROUNDS : limited && orders > ORDERS_MEDIUM ? 0 : FULL_ROUNDS;
     s->until_s = orders > ORDERS_SMALL && orders <= ORDERS_MEDIUM ? o->time_limit_s / 2 : 0;
+    /* Against the clock every thread does its part; else the result must not depend on how many there are. */
+    s->parts = orders > ORDERS_SMALL && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
     enum hop_status status = begin(s, diag);
     for (int waits = orders > ORDERS_SMALL && !o->no_waits; waits <= !o->no_waits && status == HOP_OK; waits++) {
         s->no_waits = !waits;
