@@ -52,6 +52,9 @@ struct hop_order_options {
     struct hop_group *group; /* processes that share the search, NULL: this one alone */
     /* Called a few times a second from the calling thread; returning false stops the search. May be NULL. */
     bool (*progress)(const struct hop_order_progress *progress, void *context);
+    /* Called from the calling thread with a better order than the last one, at most once a second: to be kept in case the process is
+     * killed. The schedule is the search's. Search only; may be NULL. */
+    void (*improved)(const struct hop_schedule *best, double value_s, void *context);
     void *context;
 };
 

@@ -22,6 +22,7 @@ enum { TAG_RECORD = 1, TAG_STOP, TAG_COUNTED, TAG_FINAL, TAG_END };
 enum { THREADS_MAX = 256 };
 #define WATCH_S 0.02     /* how often the watcher looks */
 #define PROGRESS_S 0.1   /* how often it tells */
+#define IMPROVED_S 1.0   /* how often it hands on a better order */
 #define SAVE_DEFAULT_S 10.0
 
 struct hop_crew {
@@ -46,6 +47,7 @@ struct hop_crew {
     uint32_t count, count_capacity;
     double walked;
     uint32_t working; /* threads */
+    double handed_on, handed_on_s; /* the caller has this value, since then */
     enum hop_status status;
     struct hop_diag diag;
 
@@ -351,12 +353,32 @@ static void read_messages(struct hop_crew *crew, double wait_s)
 static bool is_watched(const struct hop_crew *crew)
 {
     const struct hop_order_options *o = crew->options;
-    return crew->size > 1 || o->progress || o->time_limit_s > 0 || o->checkpoint;
+    return crew->size > 1 || o->progress || o->improved || o->time_limit_s > 0 || o->checkpoint;
+}
+
+/* Hands on a record that the caller does not have yet. */
+static void hand_on(struct hop_crew *crew, double now)
+{
+    struct hop_schedule *schedule;
+    double value = hop_crew_record(crew, 0, NULL);
+    if (!crew->options->improved || !(value < crew->handed_on) || now - crew->handed_on_s < IMPROVED_S)
+        return;
+    pthread_mutex_lock(&crew->mutex);
+    value = crew->records[0].value;
+    enum hop_status status = hop_sequence_schedule(crew->problem, &crew->records[0].sequence, &schedule, NULL);
+    pthread_mutex_unlock(&crew->mutex);
+    if (status != HOP_OK)
+        return;
+    crew->options->improved(schedule, value, crew->options->context);
+    hop_schedule_destroy(schedule);
+    crew->handed_on = value;
+    crew->handed_on_s = hop_crew_elapsed_s(crew);
 }
 
 static void report(struct hop_crew *crew, double *reported)
 {
     double now = hop_crew_elapsed_s(crew);
+    hand_on(crew, now);
     if (!crew->options->progress || now - *reported < PROGRESS_S)
         return;
     *reported = now;
@@ -587,6 +609,7 @@ enum hop_status hop_crew_create(const struct hop_problem *problem, const struct 
     made->rank = options->group ? hop_group_rank(options->group) : 0;
     made->size = options->group ? hop_group_size(options->group) : 1;
     made->lost = -1;
+    made->handed_on = INFINITY;
     clock_gettime(CLOCK_MONOTONIC, &made->begun);
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, NULL);

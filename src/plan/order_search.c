@@ -79,13 +79,17 @@ struct anytime {
     struct hop_crew *crew;
     struct hop_sets *sets;
     struct hop_sequence best;
-    uint64_t task, sets_before;
+    uint64_t task, sets_before; /* task: as records count them */
+    double offered;             /* the crew has this value */
 };
 
 static bool poll_crew(void *context, double best, uint64_t nodes)
 {
     struct anytime *a = context;
-    (void)best;
+    if (best < a->offered) {
+        hop_crew_offer(a->crew, 0, best, a->task, &a->best);
+        a->offered = best;
+    }
     uint64_t sets = hop_sets_evaluated(a->sets);
     hop_crew_count(a->crew, nodes, sets - a->sets_before, 0);
     a->sets_before = sets;
@@ -115,9 +119,11 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
                                                 .poll = poll_crew,
                                                 .context = a};
     struct hop_anytime_result result;
+    a->task = TASK_OF_ANYTIME * (1 + !s->no_waits) + task; /* without waits first */
+    a->offered = INFINITY;
     enum hop_status status = hop_anytime_search(s->p, a->sets, &options, &a->best, &result, diag);
     if (status == HOP_OK && isfinite(result.value))
-        hop_crew_offer(a->crew, 0, result.value, TASK_OF_ANYTIME * (1 + !s->no_waits) + task, &a->best); /* without waits first */
+        hop_crew_offer(a->crew, 0, result.value, a->task, &a->best);
     return status;
 }
 
