@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The main job on real input: a halo exchange on a public 8-GPU PCIe machine, then the paper's fastest and slowest order.
+# The main job on real input: a halo exchange on a public 8-GPU PCIe machine, then the paper's fastest and slowest order,
+# and the search for the best.
 #
 #   scripts/demo.sh HOPCAST OUTPUT_FOLDER
 set -eu
@@ -34,5 +35,11 @@ run predict "$out/halo.hop" --on "$machine" --explain r3.z+
 say "5. Does the order of sends matter? The fastest and the slowest of all 1,679,616 orders on one socket of a Cray CS-Storm."
 run predict data/schedules/halo3-fastest.hop data/schedules/halo3-slowest.hop --on t2 --set tau=0.2
 
+say "6. The best of them, found and proved; then all orders of a smaller exchange, and where the given one stands."
+run order data/schedules/halo3-slowest.hop --on t2 --set tau=0.2 -o "$out/best.hop" --svg "$out/best.svg"
+run make halo --grid 4x2 --bytes 300MiB --on t2 -o "$out/halo2.hop"
+run order "$out/halo2.hop" --on t2 --set tau=0.2 --all --histogram "$out/histogram.svg"
+
 "$hopcast" topology "$machine" --format svg -o "$out/machine.svg"
-say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn)"
+say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn),"
+say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders)"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make};
+static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make, &tool_order};
 
 static void usage(FILE *stream)
 {

@@ -4,7 +4,9 @@
 #define HOPCAST_HOPCAST_H
 
 #include "hopcast/generate.h"
+#include "hopcast/group.h"
 #include "hopcast/model.h"
+#include "hopcast/order.h"
 #include "hopcast/report.h"
 #include "hopcast/schedule.h"
 #include "hopcast/simulate.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Report: topologies and timelines for eyes and other tools. Each returns a new string that the caller frees, NULL when out
- * of memory.
+ * Report: topologies, timelines and orders for eyes and other tools. What returns a string returns a new one that the caller frees, NULL
+ * when out of memory.
  */
 #ifndef HOPCAST_REPORT_H
 #define HOPCAST_REPORT_H
 
+#include "hopcast/order.h"
 #include "hopcast/timeline.h"
 
 #ifdef __cplusplus
@@ -30,6 +31,46 @@ HOP_API char *hop_timeline_to_trace(struct hop_timeline *timeline);
 HOP_API char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op);
 /* docs/prediction.schema.json */
 HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline);
+
+/* A directed link above its limit at some time (see hop_network_fullest), and how full it was then: 1 is the limit. */
+struct hop_overload {
+    uint32_t link;
+    double load;
+};
+/* Detail segments, predicted: the links above their limits, the fullest first. Writes up to capacity of them and returns how many there
+ * are. */
+HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
+                                        uint32_t capacity);
+
+/* ---- orders ---- */
+
+/* A step is the k-th sends of all sources, by their starts. As a table, a row a source, at most `width` columns wide (0: 100); a send that
+ * depends on others has a star, and a line below says on which. */
+HOP_API char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width);
+/* A drawing for each step: its sends as arrows over the trees of the machine. */
+HOP_API char *hop_timeline_to_steps_svg(struct hop_timeline *timeline);
+
+/* How many orders take how long, for the terminal. */
+struct hop_histogram_options {
+    unsigned width; /* columns, at least 60; 0: 100 */
+    bool ascii;     /* no characters outside ASCII */
+};
+HOP_API char *hop_order_distribution_to_histogram(const struct hop_order_distribution *distribution,
+                                                  const struct hop_histogram_options *options);
+/* The histogram and the sorted values of all orders. */
+HOP_API char *hop_order_distribution_to_svg(const struct hop_order_distribution *distribution);
+
+/* What was asked. */
+struct hop_order_report {
+    const struct hop_topology *topology;
+    const struct hop_schedule *schedule; /* whose order was asked for */
+    const struct hop_order_options *options;
+    uint32_t chunks; /* that its copies were cut into, 0 or 1: none */
+};
+/* docs/order.schema.json */
+HOP_API char *hop_order_result_to_json(const struct hop_order_report *report, const struct hop_order_result *result);
+HOP_API char *hop_order_distribution_to_json(const struct hop_order_report *report,
+                                             const struct hop_order_distribution *distribution);
 
 #ifdef __cplusplus
 }

@@ -302,19 +302,21 @@ static void read_final(struct hop_crew *crew, const char *bytes, size_t size)
     memcpy(&head, bytes, sizeof head);
     if (size != sizeof head + head.counts * sizeof *crew->counts)
         return;
-    struct hop_value_count *counts = malloc(size - sizeof head + 1);
-    if (counts)
-        memcpy(counts, bytes + sizeof head, size - sizeof head);
     crew->theirs.nodes += head.totals.nodes;
     crew->theirs.sets += head.totals.sets;
     crew->theirs.walked += head.totals.walked;
     crew->theirs.tasks_done += head.totals.tasks_done;
     crew->finals++;
-    if (!counts || !hop_crew_keep(crew, counts, head.counts)) {
+    /* Kept apart from the own ones, which alone belong in the own checkpoint. */
+    struct hop_checkpoint_part *left = &crew->left;
+    if (head.counts > UINT32_MAX / 2 ||
+        !hop_grow(&left->counts, &left->count_capacity, left->count + (uint32_t)head.counts + 1, sizeof *left->counts)) {
         crew->status = hop_fail_memory(&crew->diag);
         hop_crew_stop(crew);
+        return;
     }
-    free(counts);
+    memcpy(left->counts + left->count, bytes + sizeof head, size - sizeof head);
+    left->count += (uint32_t)head.counts;
 }
 
 static void read_messages(struct hop_crew *crew, double wait_s)

@@ -369,7 +369,8 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
     r->proved = best && r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
     r->orders = hop_problem_orders(s->p);
     r->lost_rank = hop_crew_lost(s->crew);
-    r->complete = r->lost_rank < 0 && (r->complete || is_good(s)) && !hop_crew_stopped(s->crew);
+    r->complete = r->lost_rank < 0 && (r->complete || is_good(s)) && !hop_crew_stopped(s->crew) &&
+                  (r->proved || !s->options->max_nodes);
     r->candidates = calloc(HOP_STARTS + 1, sizeof *r->candidates);
     if (!r->candidates)
         return hop_fail_memory(diag);
@@ -384,8 +385,11 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
         r->waits = hop_sequence_waits(s->p, &best->sequence);
         if (status == HOP_OK)
             status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
-        if (status == HOP_OK)
+        if (status == HOP_OK) {
+            r->value_s = played.value; /* without some of its waits it may even be better */
+            r->proved = r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
             status = add_candidate(s, "best", &played, &best->sequence, diag);
+        }
         r->best = r->candidates[r->candidate_count - 1].schedule;
     }
     r->elapsed_s = hop_crew_elapsed_s(s->crew);
@@ -407,7 +411,16 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
         if (goes_on(s) && !is_good(s))
             status = search_anytime(s, diag);
     }
-    return status == HOP_OK ? prove(s, diag) : status;
+    if (status == HOP_OK)
+        status = prove(s, diag);
+    /* Where waits make the best order, or the only one, looking further is worth it. */
+    const struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
+    bool waits = !best || hop_sequence_waits(s->p, &best->sequence);
+    if (status == HOP_OK && orders <= ORDERS_SMALL && !o->no_waits && waits && goes_on(s) && !is_good(s)) {
+        s->rounds = FULL_ROUNDS;
+        status = search_anytime(s, diag);
+    }
+    return status;
 }
 
 static enum hop_status check(const struct hop_order_options *o, struct hop_diag *diag)

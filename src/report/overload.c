@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links above their limits. In an interval a link carries the sum of its transfers' rates, each as wide as hop_network_wire says; a link's
+ * load is the largest of these sums over its capacity.
+ */
+#include "report/report.h"
+
+#include <math.h>
+
+#define CLEAN_MAX (1 + 1e-9) /* relative: what is nearer to a limit than that keeps it */
+
+struct adder {
+    struct hop_timeline *timeline;
+    struct hop_network *network;
+    double *now, *most; /* per directed link */
+};
+
+static void add_transfer(uint32_t op, const struct hop_segment *segment, void *context)
+{
+    struct adder *a = context;
+    const struct hop_route *route = hop_timeline_route(a->timeline, op);
+    uint32_t index;
+    if (!route || hop_router_find(hop_network_router(a->network), route->from, route->to, &index, NULL) != HOP_OK)
+        return;
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(hop_timeline_topology(a->timeline), route->links[i] / 2);
+        double wire = 1;
+        if (hop_network_wire(a->network, index, i, &wire, NULL) == HOP_OK)
+            a->now[route->links[i]] += segment->rate_Bps * wire / link->capacity_Bps[route->links[i] & 1];
+    }
+}
+
+static int compare_overloads(const void *a, const void *b)
+{
+    const struct hop_overload *x = a, *y = b;
+    int order = HOP_ORDER(y->load, x->load);
+    return order ? order : HOP_ORDER(x->link, y->link);
+}
+
+static uint32_t collect(const struct adder *a, uint32_t links, struct hop_overload *overloads, uint32_t capacity)
+{
+    struct hop_overload *all = malloc(((size_t)links + 1) * sizeof *all);
+    uint32_t count = 0;
+    for (uint32_t l = 0; all && l < links; l++) {
+        if (a->most[l] > CLEAN_MAX)
+            all[count++] = (struct hop_overload){l, a->most[l]};
+    }
+    if (all)
+        qsort(all, count, sizeof *all, compare_overloads);
+    for (uint32_t i = 0; i < count && i < capacity; i++)
+        overloads[i] = all[i];
+    free(all);
+    return count;
+}
+
+uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads, uint32_t capacity)
+{
+    uint32_t links = 2 * hop_topology_link_count(hop_timeline_topology(timeline)), count = 0;
+    const struct hop_network *of = hop_timeline_network(timeline);
+    /* Asking for widths and routes only adds to what the network remembers. */
+    struct adder a = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof(double)),
+                      calloc((size_t)links + 1, sizeof(double))};
+    if (of && a.now && a.most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS) {
+        for (uint32_t i = 0; i < hop_timeline_interval_count(timeline); i++) {
+            double start_s, end_s;
+            memset(a.now, 0, links * sizeof *a.now);
+            hop_timeline_interval(timeline, i, &start_s, &end_s, add_transfer, &a);
+            for (uint32_t l = 0; l < links; l++)
+                a.most[l] = fmax(a.most[l], a.now[l]);
+        }
+        count = collect(&a, links, overloads, capacity);
+    }
+    free(a.now);
+    free(a.most);
+    return count;
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Steps: the first sends of all sources, their second sends, and so on, by the times at which they start. As a table for the terminal,
+ * and as a drawing in which a step's sends are arrows below the trees of the machine:
+ *
+ *     source  1st   2nd                step 1     root0
+ *     gpu0    gpu1  gpu4                         /     \
+ *     gpu1    gpu0  gpu5 *                  switch0   switch1          lines: as thick as the step's sends over them are many
+ *     * r1.y+ waits for r0.x+                /   \     /   \
+ *                                         gpu0 gpu1  gpu4 gpu5
+ *                                           ╰--->╯                     arrows: coloured by the highest thing that they pass
+ *
+ * Lengths in drawings are in pixels.
+ */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { SOURCES_SHOWN = 64, WAITS_SHOWN = 8, STEPS_DRAWN = 48 };
+
+struct send {
+    uint32_t op, source; /* source: a node */
+    uint32_t step;
+    double start_s;
+};
+
+struct steps {
+    struct hop_timeline *timeline;
+    const struct hop_topology *topology;
+    const struct hop_schedule *schedule;
+    struct send *sends; /* by source, then step */
+    uint32_t count, steps, sources;
+    bool sizes; /* sends differ in size */
+};
+
+static const struct hop_op *op_of(const struct steps *s, const struct send *send)
+{
+    return hop_schedule_op(s->schedule, send->op);
+}
+
+static int compare_sends(const void *a, const void *b)
+{
+    const struct send *x = a, *y = b;
+    int order = HOP_ORDER(x->source, y->source);
+    order = order ? order : HOP_ORDER(x->start_s, y->start_s);
+    return order ? order : HOP_ORDER(x->op, y->op);
+}
+
+static bool find_steps(struct steps *s, struct hop_timeline *timeline)
+{
+    *s = (struct steps){timeline, hop_timeline_topology(timeline), hop_timeline_schedule(timeline), NULL, 0, 0, 0,
+                        false};
+    uint32_t ops = hop_schedule_count(s->schedule);
+    s->sends = malloc(((size_t)ops + 1) * sizeof *s->sends);
+    if (!s->sends)
+        return false;
+    for (uint32_t i = 0; i < ops; i++) {
+        const struct hop_route *route = hop_timeline_route(timeline, i);
+        if (hop_schedule_op(s->schedule, i)->kind != HOP_OP_COPY || !route)
+            continue;
+        s->sends[s->count++] = (struct send){i, route->from, 0, hop_timeline_span(timeline, i).start_s};
+        s->sizes = s->sizes || op_of(s, &s->sends[s->count - 1])->bytes != op_of(s, &s->sends[0])->bytes;
+    }
+    qsort(s->sends, s->count, sizeof *s->sends, compare_sends);
+    for (uint32_t i = 0; i < s->count; i++) {
+        bool first = i == 0 || s->sends[i].source != s->sends[i - 1].source;
+        s->sources += first;
+        s->sends[i].step = first ? 0 : s->sends[i - 1].step + 1;
+        s->steps = s->sends[i].step >= s->steps ? s->sends[i].step + 1 : s->steps;
+    }
+    return true;
+}
+
+/* ---- table ---- */
+
+static bool waits(const struct hop_op *op)
+{
+    return op->after_count + op->after_start_count > 0;
+}
+
+/* Exact where that is short, else three digits. */
+static void size_text(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    unsigned unit = 0;
+    hop_format_bytes(bytes, text, size);
+    if (strlen(text) <= 7)
+        return;
+    for (; value >= 999.5 && unit + 1 < HOP_COUNT(units); unit++)
+        value /= 1024;
+    (void)snprintf(text, size, "%.3g%s", value, units[unit]);
+}
+
+static void cell_text(const struct steps *s, const struct send *send, char *text, size_t size)
+{
+    const struct hop_op *op = op_of(s, send);
+    char bytes[32] = "";
+    if (s->sizes)
+        size_text(op->bytes, bytes, sizeof bytes);
+    (void)snprintf(text, size, "%s%s%s%s", op->to.device, s->sizes ? " " : "", bytes, waits(op) ? " *" : "");
+}
+
+static const char *ordinal_ending(uint32_t n)
+{
+    if (n % 100 >= 11 && n % 100 <= 13)
+        return "th";
+    return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+}
+
+/* A line; spaces at its end are left out. */
+static void end_line(struct hop_buffer *out)
+{
+    while (out->length > 0 && out->text[out->length - 1] == ' ')
+        out->text[--out->length] = '\0';
+    hop_buffer_puts(out, "\n");
+}
+
+static void add_cell(struct hop_buffer *out, const char *text, unsigned width)
+{
+    unsigned columns = hop_text_columns(text);
+    hop_buffer_printf(out, "%s%*s", text, columns < width ? (int)(width - columns) : 0, "");
+}
+
+/* Steps first .. end - 1 of all sources. */
+static void add_block(struct hop_buffer *out, const struct steps *s, unsigned name, unsigned cell, uint32_t first,
+                      uint32_t end)
+{
+    char text[200];
+    add_cell(out, "source", name);
+    for (uint32_t k = first; k < end; k++) {
+        (void)snprintf(text, sizeof text, "%u%s", k + 1, ordinal_ending(k + 1));
+        add_cell(out, text, cell);
+    }
+    end_line(out);
+    uint32_t shown = 0;
+    for (uint32_t i = 0, next; i < s->count; i = next) {
+        for (next = i + 1; next < s->count && s->sends[next].source == s->sends[i].source; next++)
+            ;
+        if (next - i <= first || ++shown > SOURCES_SHOWN)
+            continue;
+        add_cell(out, hop_topology_node(s->topology, s->sends[i].source)->name, name);
+        for (uint32_t k = first; k < end && i + k < next; k++) {
+            cell_text(s, &s->sends[i + k], text, sizeof text);
+            add_cell(out, text, cell);
+        }
+        end_line(out);
+    }
+    if (shown > SOURCES_SHOWN)
+        hop_buffer_printf(out, "... and %u more sources\n", shown - SOURCES_SHOWN);
+}
+
+static void add_waits(struct hop_buffer *out, const struct steps *s)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_op *op = op_of(s, &s->sends[i]);
+        if (!waits(op) || ++count > WAITS_SHOWN)
+            continue;
+        hop_buffer_printf(out, "* %s waits for", op->name);
+        for (uint32_t d = 0; d < op->after_count; d++)
+            hop_buffer_printf(out, "%s %s", d ? "," : "", hop_schedule_op(s->schedule, op->after[d])->name);
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            hop_buffer_printf(out, "%s the start of %s", op->after_count + d ? "," : "",
+                              hop_schedule_op(s->schedule, op->after_start[d])->name);
+        hop_buffer_puts(out, "\n");
+    }
+    if (count > WAITS_SHOWN)
+        hop_buffer_printf(out, "* and %u more\n", count - WAITS_SHOWN);
+}
+
+char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
+{
+    struct hop_buffer out = {0};
+    struct steps s;
+    unsigned name = 6, cell = 4;
+    char text[200];
+    out.failed = !find_steps(&s, timeline);
+    for (uint32_t i = 0; i < s.count; i++) {
+        unsigned source = hop_text_columns(hop_topology_node(s.topology, s.sends[i].source)->name);
+        cell_text(&s, &s.sends[i], text, sizeof text);
+        unsigned columns = hop_text_columns(text);
+        name = source > name ? source : name;
+        cell = columns > cell ? columns : cell;
+    }
+    name += 2;
+    cell += 2;
+    width = width ? width : 100;
+    uint32_t block = width > name + cell ? (width - name) / cell : 1;
+    for (uint32_t first = 0; first < s.steps && !out.failed; first += block)
+        add_block(&out, &s, name, cell, first, first + block < s.steps ? first + block : s.steps);
+    if (!out.failed)
+        add_waits(&out, &s);
+    if (s.count == 0)
+        hop_buffer_puts(&out, "(no sends)\n");
+    free(s.sends);
+    return hop_buffer_take(&out);
+}
+
+/* ---- drawing ---- */
+
+#define MARGIN 24.0
+#define TITLE_HEIGHT 56.0
+#define COLUMN 66.0 /* from device to device */
+#define BOX_WIDTH 54.0
+#define BOX_HEIGHT 20.0
+#define ROW 44.0
+#define PANEL_TITLE 24.0
+#define PANEL_GAP 20.0
+#define PAGE_WIDTH 1240.0
+#define LEFT_DEEPER 1.15
+#define DEPTH_MAX 64
+
+/* What an arrow passes, the highest thing first to be looked at last. */
+enum level { LEVEL_SWITCH, LEVEL_SWITCHES, LEVEL_ROOT, LEVEL_SOCKET, LEVEL_OTHER, LEVEL_COUNT };
+static const struct {
+    const char *colour, *text;
+} levels[LEVEL_COUNT] = {
+    [LEVEL_SWITCH] = {"#4b8b1e", "below one switch"},      [LEVEL_SWITCHES] = {"#1f6fb2", "several switches"},
+    [LEVEL_ROOT] = {"#d97706", "over a root complex"},     [LEVEL_SOCKET] = {"#be123c", "between sockets"},
+    [LEVEL_OTHER] = {"#7c3aed", "NVLink and other links"},
+};
+
+struct spot {
+    double x, y; /* centre, upper edge */
+    bool used, placed;
+};
+
+struct picture {
+    struct steps *s;
+    struct hop_buffer out;
+    struct spot *spots; /* per node */
+    uint32_t *load;     /* per directed link, of one step */
+    uint32_t *arrivals; /* per node and side, of one step */
+    uint32_t rows;
+    double cursor, width, height; /* of a panel */
+    bool levels[LEVEL_COUNT];
+};
+
+static bool is_device(const struct picture *p, uint32_t node)
+{
+    return hop_node_is_device(hop_topology_node(p->s->topology, node)->kind);
+}
+
+/* The devices that take part and what is above them. */
+static void find_used(struct picture *p)
+{
+    for (uint32_t i = 0; i < p->s->count; i++) {
+        const struct hop_route *route = hop_timeline_route(p->s->timeline, p->s->sends[i].op);
+        const uint32_t ends[2] = {route->from, route->to};
+        for (unsigned e = 0; e < 2; e++) {
+            uint32_t node = ends[e];
+            for (unsigned depth = 0; depth < DEPTH_MAX && node != HOP_NONE; depth++) {
+                uint32_t up = hop_topology_upstream(p->s->topology, node);
+                p->spots[node].used = true;
+                node = up == HOP_NONE ? HOP_NONE : hop_topology_link(p->s->topology, up)->ends[1];
+            }
+        }
+    }
+}
+
+static bool place_tree(struct picture *p, uint32_t node, uint32_t depth)
+{
+    uint32_t count = hop_children(p->s->topology, node, NULL), placed = 0;
+    uint32_t *children = malloc(((size_t)count + 1) * sizeof *children);
+    double left = 0, right = 0;
+    bool fine = children != NULL;
+    if (fine)
+        hop_children(p->s->topology, node, children);
+    for (uint32_t i = 0; fine && i < count; i++) {
+        if (!p->spots[children[i]].used)
+            continue;
+        fine = place_tree(p, children[i], depth + 1);
+        left = placed++ ? left : p->spots[children[i]].x;
+        right = p->spots[children[i]].x;
+    }
+    free(children);
+    if (placed == 0) {
+        left = right = p->cursor + COLUMN / 2;
+        p->cursor += COLUMN;
+    } else if (depth + 1 > p->rows) {
+        p->rows = depth + 1;
+    }
+    p->spots[node] = (struct spot){(left + right) / 2, depth * ROW, true, true};
+    return fine;
+}
+
+static bool place(struct picture *p)
+{
+    uint32_t nodes = hop_topology_node_count(p->s->topology);
+    bool fine = true;
+    p->cursor = 8;
+    find_used(p);
+    for (uint32_t n = 0; n < nodes && fine; n++) {
+        if (!p->spots[n].used || hop_topology_upstream(p->s->topology, n) != HOP_NONE)
+            continue;
+        fine = place_tree(p, n, 0);
+        p->cursor += hop_is_top(p->s->topology, n) ? 14 : 0;
+    }
+    for (uint32_t n = 0; n < nodes; n++) { /* devices stand in one row */
+        if (p->spots[n].placed)
+            p->spots[n].y = PANEL_TITLE + (is_device(p, n) ? p->rows * ROW : p->spots[n].y);
+    }
+    p->width = fmax(p->cursor + 8, 190);
+    return fine;
+}
+
+static double arc_depth(double distance)
+{
+    return 16 + 5.5 * sqrt(fabs(distance));
+}
+
+/* Every panel is as high as the widest arc of all steps needs. */
+static void find_height(struct picture *p)
+{
+    double deepest = 16;
+    for (uint32_t i = 0; i < p->s->count; i++) {
+        const struct hop_route *route = hop_timeline_route(p->s->timeline, p->s->sends[i].op);
+        deepest = fmax(deepest, 0.75 * LEFT_DEEPER * arc_depth(p->spots[route->from].x - p->spots[route->to].x));
+    }
+    p->height = PANEL_TITLE + p->rows * ROW + BOX_HEIGHT + deepest + 16;
+}
+
+static enum level level_of(const struct picture *p, const struct hop_route *route)
+{
+    enum level level = route->link_count > 2 ? LEVEL_SWITCHES : LEVEL_SWITCH;
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(p->s->topology, route->links[i] / 2);
+        uint32_t to = link->ends[!(route->links[i] & 1)];
+        enum level passed = link->kind == HOP_LINK_SOCKET ? LEVEL_SOCKET
+                            : !hop_in_tree(link)          ? LEVEL_OTHER
+                            : i + 1 < route->link_count && hop_topology_node(p->s->topology, to)->kind == HOP_NODE_ROOT
+                                ? LEVEL_ROOT
+                                : level;
+        level = passed > level ? passed : level;
+    }
+    return level;
+}
+
+static void draw_tree_link(struct picture *p, uint32_t index)
+{
+    const struct hop_link *link = hop_topology_link(p->s->topology, index);
+    const struct spot *child = &p->spots[link->ends[0]], *parent = &p->spots[link->ends[1]];
+    uint32_t up = p->load[2 * index], down = p->load[2 * index + 1], most = up > down ? up : down;
+    bool left = child->x < parent->x;
+    if (!hop_in_tree(link) || !child->placed || !parent->placed)
+        return;
+    hop_buffer_printf(&p->out,
+                      "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"%.1f\"><title>%s: %u up, %u "
+                      "down</title></path>",
+                      child->x, child->y, parent->x, parent->y + BOX_HEIGHT, most ? "#64748b" : "#dbe2ea",
+                      fmin(1.2 + (most ? 1.1 * (most - 1) : 0), 9),
+                      hop_topology_node(p->s->topology, link->ends[0])->name, up, down);
+    if (most > 1)
+        hop_buffer_printf(&p->out,
+                          "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"9\" fill=\"#334155\" "
+                          "stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">%u&#8593; %u&#8595;</text>",
+                          (child->x + parent->x) / 2 + (left ? -7 : 7), (child->y + parent->y + BOX_HEIGHT) / 2 - 3,
+                          left ? "end" : "start", up, down);
+}
+
+static void draw_node(struct picture *p, uint32_t n)
+{
+    const struct spot *spot = &p->spots[n];
+    const char *name = hop_topology_node(p->s->topology, n)->name;
+    bool device = is_device(p, n);
+    double room = BOX_WIDTH - 6, need = hop_text_columns(name) * 6.2;
+    hop_buffer_printf(&p->out,
+                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"%s\" stroke=\"%s\"/>"
+                      "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"%.1f\" fill=\"#1e293b\">",
+                      spot->x - BOX_WIDTH / 2, spot->y, BOX_WIDTH, BOX_HEIGHT, device ? "#eef6e9" : "#f1f5f9",
+                      device ? "#4b8b1e" : "#94a3b8", spot->x, spot->y + 14, fmin(11, fmax(5, 11 * room / need)));
+    hop_buffer_xml(&p->out, name);
+    hop_buffer_puts(&p->out, "</text>\n");
+}
+
+/* From the middle of a device's lower edge to the near side of the other's; arrows that arrive on one side stand apart. */
+static void draw_arrow(struct picture *p, const struct send *send)
+{
+    const struct hop_route *route = hop_timeline_route(p->s->timeline, send->op);
+    const struct hop_op *op = op_of(p->s, send);
+    struct hop_span span = hop_timeline_span(p->s->timeline, send->op);
+    const struct spot *from = &p->spots[route->from], *to = &p->spots[route->to];
+    bool right = to->x > from->x;
+    double apart = fmin(6 + 5.0 * p->arrivals[2 * route->to + right]++, BOX_WIDTH / 2 - 3);
+    double x = to->x + (right ? -apart : apart), y = from->y + BOX_HEIGHT;
+    double depth = arc_depth(to->x - from->x) * (right ? 1 : LEFT_DEEPER); /* a pair's arrows do not hide each other */
+    enum level level = level_of(p, route);
+    char size[32], start[32], end[32];
+    p->levels[level] = true;
+    hop_buffer_printf(&p->out,
+                      "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" "
+                      "stroke-width=\"1.8\"%s marker-end=\"url(#arrow%d)\"><title>",
+                      from->x, y, from->x, y + depth, x, y + depth, x, y + 5, levels[level].colour,
+                      waits(op) ? " stroke-dasharray=\"6 3\"" : "", (int)level);
+    hop_buffer_xml(&p->out, op->name);
+    hop_buffer_printf(&p->out, ": %s to %s, %s, from %s to %s%s</title></path>\n", op->from.device, op->to.device,
+                      hop_format_bytes(op->bytes, size, sizeof size),
+                      hop_show_seconds(span.start_s, start, sizeof start),
+                      hop_show_seconds(span.end_s, end, sizeof end), waits(op) ? ", after others" : "");
+}
+
+static void draw_panel(struct picture *p, uint32_t step, double x, double y)
+{
+    const struct steps *s = p->s;
+    uint32_t links = hop_topology_link_count(s->topology), nodes = hop_topology_node_count(s->topology);
+    double first_s = INFINITY, last_s = 0, end_s = 0;
+    memset(p->load, 0, 2 * (size_t)links * sizeof *p->load);
+    memset(p->arrivals, 0, 2 * (size_t)nodes * sizeof *p->arrivals);
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->sends[i].step != step)
+            continue;
+        const struct hop_route *route = hop_timeline_route(s->timeline, s->sends[i].op);
+        for (uint32_t l = 0; l < route->link_count; l++)
+            p->load[route->links[l]]++;
+        first_s = fmin(first_s, s->sends[i].start_s);
+        last_s = fmax(last_s, s->sends[i].start_s);
+        end_s = fmax(end_s, hop_timeline_span(s->timeline, s->sends[i].op).end_s);
+    }
+    char first[32], last[32], end[32];
+    hop_buffer_printf(&p->out,
+                      "<g transform=\"translate(%.1f %.1f)\">\n<rect width=\"%.1f\" height=\"%.1f\" rx=\"8\" "
+                      "fill=\"none\" stroke=\"#e2e8f0\"/>\n<text x=\"10\" y=\"16\" font-size=\"12\" "
+                      "font-weight=\"bold\" fill=\"#0f172a\">step %u</text>\n",
+                      x, y, p->width, p->height, step + 1);
+    hop_buffer_printf(&p->out, "<text x=\"64\" y=\"16\" font-size=\"10\" fill=\"#64748b\">");
+    if (last_s > first_s)
+        hop_buffer_printf(&p->out, "starts %s to %s, ", hop_show_seconds(first_s, first, sizeof first),
+                          hop_show_seconds(last_s, last, sizeof last));
+    hop_buffer_printf(&p->out, "ends by %s</text>\n", hop_show_seconds(end_s, end, sizeof end));
+    for (uint32_t l = 0; l < links; l++)
+        draw_tree_link(p, l);
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (p->spots[n].placed)
+            draw_node(p, n);
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->sends[i].step == step)
+            draw_arrow(p, &s->sends[i]);
+    }
+    hop_buffer_puts(&p->out, "</g>\n");
+}
+
+/* Printable ASCII stays, the rest of a foreign name becomes '?'. */
+static void add_name(struct hop_buffer *out, const char *name)
+{
+    for (unsigned count = 0; *name && count < 120; name++, count++) {
+        const char piece[2] = {*name >= 0x20 && *name < 0x7f ? *name : '?', '\0'};
+        hop_buffer_xml(out, piece);
+    }
+}
+
+static void draw_legend(struct picture *p, double y)
+{
+    double x = MARGIN;
+    for (unsigned level = 0; level < LEVEL_COUNT; level++) {
+        if (!p->levels[level])
+            continue;
+        hop_buffer_printf(&p->out,
+                          "<path d=\"M%.1f %.1fh26\" stroke=\"%s\" stroke-width=\"1.8\" "
+                          "marker-end=\"url(#arrow%u)\"/><text x=\"%.1f\" y=\"%.1f\" font-size=\"11\" "
+                          "fill=\"#334155\">%s</text>\n",
+                          x, y - 4, levels[level].colour, level, x + 38, y, levels[level].text);
+        x += 60 + 6.2 * (double)strlen(levels[level].text);
+    }
+}
+
+static void draw_page(struct picture *p, struct hop_buffer *whole)
+{
+    const struct steps *s = p->s;
+    uint32_t steps = s->steps < STEPS_DRAWN ? s->steps : STEPS_DRAWN;
+    uint32_t across = (uint32_t)fmax(1, floor((PAGE_WIDTH - MARGIN) / (p->width + PANEL_GAP)));
+    across = across > steps ? (steps ? steps : 1) : across;
+    uint32_t down = steps ? (steps + across - 1) / across : 0;
+    double width = fmax(2 * MARGIN + across * (p->width + PANEL_GAP) - PANEL_GAP, 640);
+    double legend_y = TITLE_HEIGHT + down * (p->height + PANEL_GAP) + 16;
+    char makespan[32];
+    for (uint32_t k = 0; k < steps; k++)
+        draw_panel(p, k, MARGIN + k % across * (p->width + PANEL_GAP),
+                   TITLE_HEIGHT + k / across * (p->height + PANEL_GAP)); /* integers */
+    draw_legend(p, legend_y);
+    hop_buffer_printf(whole,
+                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
+                      "%.0f\" font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" "
+                      "fill=\"#ffffff\"/>\n<defs>\n",
+                      width, legend_y + 20, width, legend_y + 20);
+    for (unsigned level = 0; level < LEVEL_COUNT; level++)
+        hop_buffer_printf(whole,
+                          "<marker id=\"arrow%u\" viewBox=\"0 0 8 8\" refX=\"6\" refY=\"4\" markerWidth=\"5\" "
+                          "markerHeight=\"5\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>\n",
+                          level, levels[level].colour);
+    hop_buffer_printf(
+        whole, "</defs>\n<text x=\"%.1f\" y=\"26\" font-size=\"17\" font-weight=\"bold\" fill=\"#0f172a\">", MARGIN);
+    add_name(whole, hop_schedule_name(s->schedule));
+    hop_buffer_puts(whole, " on ");
+    add_name(whole, hop_topology_name(s->topology));
+    hop_buffer_printf(whole, ", %s</text>\n<text x=\"%.1f\" y=\"44\" font-size=\"11\" fill=\"#64748b\">",
+                      hop_show_seconds(hop_timeline_makespan_s(s->timeline), makespan, sizeof makespan), MARGIN);
+    hop_buffer_printf(whole,
+                      "step k: the k-th sends of %u sources; lines as thick as the sends of the step are many; "
+                      "dashed: waits for others",
+                      s->sources);
+    if (steps < s->steps)
+        hop_buffer_printf(whole, "; %u of %u steps are drawn", steps, s->steps);
+    hop_buffer_puts(whole, "</text>\n");
+}
+
+char *hop_timeline_to_steps_svg(struct hop_timeline *timeline)
+{
+    struct hop_buffer whole = {0};
+    struct steps s;
+    whole.failed = !find_steps(&s, timeline);
+    uint32_t nodes = hop_topology_node_count(s.topology), links = hop_topology_link_count(s.topology);
+    struct picture p = {.s = &s};
+    p.spots = calloc((size_t)nodes + 1, sizeof *p.spots);
+    p.load = calloc(2 * (size_t)links + 1, sizeof *p.load);
+    p.arrivals = calloc(2 * (size_t)nodes + 1, sizeof *p.arrivals);
+    whole.failed = whole.failed || !p.spots || !p.load || !p.arrivals || !place(&p);
+    if (!whole.failed) {
+        find_height(&p);
+        draw_page(&p, &whole);
+        whole.failed = whole.failed || p.out.failed;
+        if (p.out.text)
+            hop_buffer_add(&whole, p.out.text, p.out.length);
+        hop_buffer_puts(&whole, "</svg>\n");
+    }
+    hop_buffer_finish(&p.out);
+    free(p.spots);
+    free(p.load);
+    free(p.arrivals);
+    free(s.sends);
+    return hop_buffer_take(&whole);
+}

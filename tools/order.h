@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hopcast order: what its files share. order.c reads options and searches, order_ranks.c shares the work with other processes, order_show.c
+ * shows what was found.
+ */
+#ifndef HOP_TOOL_ORDER_H
+#define HOP_TOOL_ORDER_H
+
+#include <signal.h>
+
+#include "hopcast/group.h"
+#include "hopcast/order.h"
+#include "tool.h"
+
+enum { ORDER_SETS_MAX = 256 };
+
+struct order_request {
+    int argc; /* the command as given */
+    char **argv;
+    const char *source; /* schedule: a file, or a text with is_text */
+    bool is_text;
+    const char *machine;
+    char *sets[ORDER_SETS_MAX];
+    int set_count;
+    const char *marks; /* names, separated by commas */
+    uint64_t chunks;
+    bool all, gantt, json, ascii;
+    const char *output, *svg, *histogram;
+    struct hop_order_options options;
+};
+
+/* What the request names. */
+struct order_input {
+    struct hop_topology *topology;
+    struct hop_schedule *schedule; /* cut into chunks */
+    char *title;                   /* "halo.hop on t2" */
+};
+
+/* Set by SIGINT and SIGTERM. */
+extern volatile sig_atomic_t order_stop;
+
+/* Both print the answer and write the files that were asked for; TOOL_NEGATIVE: no clean order was found. */
+int order_show_result(const struct order_request *request, const struct order_input *input,
+                      const struct hop_order_result *result);
+int order_show_distribution(const struct order_request *request, const struct order_input *input,
+                            const struct hop_order_distribution *distribution);
+/* Writes an order to --output, with a remark about it. */
+int order_write(const struct order_request *request, const struct order_input *input,
+                const struct hop_schedule *schedule, const char *about);
+
+/* ---- processes ---- */
+
+/* Joins the group that mpirun started, or makes one of this process alone. */
+int order_group_join(struct hop_group **group);
+/* Rank 0 sends what it has read to all; the others receive it. A failure of rank 0 (status) makes all give up: false. */
+bool order_group_share(struct hop_group *group, struct order_input *input, int *status);
+/* Leaves the group; does not return where MPI cannot end well. */
+int order_group_end(struct hop_group *group, int status);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hopcast order: processes that share the work. Rank 0 reads the input, prints and writes; the others get the topology and the schedule
+ * from it, so that standard input and files on one machine are enough.
+ *
+ * A message of rank 0 is the length of the topology's JSON (a text of 20 digits), that JSON, and the schedule's text; an empty one says
+ * that there is nothing to do.
+ */
+#include "order.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TAG_INPUT = 1000, LENGTH_DIGITS = 20 };
+#define WAIT_S 0.5
+
+int order_group_join(struct hop_group **group)
+{
+    struct hop_diag diag;
+    const struct hop_group_options options = {.stop = &order_stop};
+    return hop_group_create(&options, group, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+}
+
+static bool send_input(struct hop_group *group, const struct order_input *input)
+{
+    char *topology = hop_topology_to_json(input->topology), *schedule = hop_schedule_to_text(input->schedule);
+    size_t size = topology && schedule ? LENGTH_DIGITS + strlen(topology) + strlen(schedule) : 0;
+    char *message = size ? malloc(size + 1) : NULL;
+    bool sent = message != NULL;
+    if (message)
+        (void)snprintf(message, size + 1, "%0*zu%s%s", (int)LENGTH_DIGITS, strlen(topology), topology, schedule);
+    for (int rank = 1; sent && rank < hop_group_size(group); rank++)
+        sent = hop_group_send(group, rank, TAG_INPUT, message, size, NULL) == HOP_OK;
+    free(message);
+    free(topology);
+    free(schedule);
+    return sent;
+}
+
+static bool read_input(const struct hop_group_message *message, struct order_input *input)
+{
+    const char *bytes = message->bytes;
+    char digits[LENGTH_DIGITS + 1] = "";
+    if (message->size_bytes < LENGTH_DIGITS)
+        return false;
+    memcpy(digits, bytes, LENGTH_DIGITS);
+    size_t rest = message->size_bytes - LENGTH_DIGITS, length = strtoull(digits, NULL, 10);
+    return length <= rest &&
+           hop_topology_parse("topology", bytes + LENGTH_DIGITS, length, &input->topology, NULL) == HOP_OK &&
+           hop_schedule_parse("schedule", bytes + LENGTH_DIGITS + length, rest - length, &input->schedule, NULL) ==
+               HOP_OK;
+}
+
+bool order_group_share(struct hop_group *group, struct order_input *input, int *status)
+{
+    struct hop_group_message message;
+    if (hop_group_size(group) == 1)
+        return *status == TOOL_OK;
+    if (hop_group_rank(group) == 0) {
+        if (*status == TOOL_OK && !send_input(group, input))
+            *status = tool_out_of_memory();
+        for (int rank = 1; *status != TOOL_OK && rank < hop_group_size(group); rank++)
+            (void)hop_group_send(group, rank, TAG_INPUT, "", 0, NULL);
+        return *status == TOOL_OK;
+    }
+    while (!hop_group_receive(group, WAIT_S, &message)) {
+        if (order_stop || hop_group_lost(group, NULL) >= 0)
+            return false;
+    }
+    bool read = read_input(&message, input);
+    free(message.bytes);
+    return read;
+}
+
+int order_group_end(struct hop_group *group, int status)
+{
+    bool others = hop_group_size(group) > 1;
+    if (others && hop_group_rank(group) != 0)
+        status = TOOL_OK; /* rank 0's counts */
+    if (hop_group_lost(group, NULL) < 0 && !order_stop && hop_group_finish(group, NULL) == HOP_OK) {
+        hop_group_destroy(group);
+        return status;
+    }
+    status = tool_finish(status);
+    hop_group_leave(group);
+    if (others)
+        _exit(status); /* exit would run MPI's own handlers, which wait for the dead */
+    hop_group_destroy(group);
+    return status;
+}

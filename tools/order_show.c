@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast order: shows an answer, and writes the files that were asked for. */
+#include "order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OVERLOADS_SHOWN = 3, SECOND_OPINION_OPS = 2000 };
+#define CLEAN_MAX (1 + 1e-9)
+
+/* What all of it needs. */
+struct show {
+    const struct order_request *request;
+    const struct order_input *input;
+    FILE *out;
+    struct hop_network *network;
+};
+
+/* ---- words ---- */
+
+static const char *objective_words(enum hop_order_objective objective)
+{
+    return objective == HOP_ORDER_MEAN ? "mean end" : objective == HOP_ORDER_MARKED ? "last marked end" : "makespan";
+}
+
+/* "1,679,616", "4.702e+45" */
+static const char *count_text(double count, char *text, size_t size)
+{
+    if (!(count < 1e15)) { /* beyond 1e308 it is infinite */
+        (void)snprintf(text, size, isinf(count) ? "over 1e308" : "%.4g", count);
+        return text;
+    }
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%.0f", count);
+    size_t at = 0;
+    for (int i = 0; i < length && at + 2 < size; i++) {
+        text[at++] = digits[i];
+        if ((length - i) % 3 == 1 && i + 1 < length)
+            text[at++] = ',';
+    }
+    text[at] = '\0';
+    return text;
+}
+
+/* A share in per cent that is never rounded to 0 or 100 unless it is. */
+static const char *share_text(double part, double whole, char *text, size_t size)
+{
+    double share = whole > 0 ? 100 * part / whole : 0;
+    if (part > 0 && share < 0.05)
+        (void)snprintf(text, size, "%.1g %%", share);
+    else if (part < whole && share > 99.95)
+        (void)snprintf(text, size, "over 99.9 %%");
+    else
+        (void)snprintf(text, size, "%.1f %%", share);
+    return text;
+}
+
+/* ---- playing orders ---- */
+
+static enum hop_status play(struct show *show, const struct hop_schedule *schedule, struct hop_timeline **timeline)
+{
+    struct hop_diag diag;
+    enum hop_status status = hop_simulate(show->network, schedule, NULL, timeline, &diag);
+    if (status != HOP_OK)
+        (void)tool_fail(&diag);
+    return status;
+}
+
+/* " above the limit: board0->switch0 1.20, gpu1->board0 1.05"; nothing where all is clean. */
+static void print_overloads(struct show *show, const struct hop_schedule *schedule, double fullest)
+{
+    struct hop_overload overloads[OVERLOADS_SHOWN];
+    struct hop_timeline *timeline = NULL;
+    if (fullest <= CLEAN_MAX)
+        return;
+    fprintf(show->out, "  not clean");
+    uint32_t count = 0;
+    if (schedule && hop_simulate(show->network, schedule, NULL, &timeline, NULL) == HOP_OK)
+        count = hop_timeline_overloads(timeline, overloads, OVERLOADS_SHOWN);
+    for (uint32_t i = 0; i < count && i < OVERLOADS_SHOWN; i++) {
+        char name[160];
+        fprintf(show->out, "%s %s %.0f %%", i ? "," : ":",
+                hop_topology_link_name(show->input->topology, overloads[i].link, name, sizeof name),
+                100 * overloads[i].load);
+    }
+    if (count > OVERLOADS_SHOWN)
+        fprintf(show->out, " and %u more", count - OVERLOADS_SHOWN);
+    hop_timeline_destroy(timeline);
+}
+
+/* Whether an operation counts: of that name, or a part of what had it. */
+static bool counts(const struct show *show, const char *name)
+{
+    const struct hop_order_options *o = &show->request->options;
+    for (uint32_t i = 0; i < o->marked_count; i++) {
+        const char *marked = hop_schedule_op(show->input->schedule, o->marked[i])->name;
+        size_t length = strlen(marked);
+        if (strncmp(name, marked, length) == 0 && (name[length] == '\0' || name[length] == '.'))
+            return true;
+    }
+    return o->objective != HOP_ORDER_MARKED;
+}
+
+static double objective_of(const struct show *show, struct hop_timeline *timeline)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
+    double last_s = 0, sum_s = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        double end_s = hop_timeline_span(timeline, i).end_s;
+        sum_s += end_s;
+        if (counts(show, hop_schedule_op(schedule, i)->name))
+            last_s = fmax(last_s, end_s);
+    }
+    return show->request->options.objective == HOP_ORDER_MEAN ? sum_s / hop_schedule_count(schedule) : last_s;
+}
+
+/* What the model that conserves bandwidth makes of an order. */
+static bool second_opinion(const struct show *show, const struct hop_schedule *schedule, double *value_s)
+{
+    struct hop_network *network;
+    struct hop_timeline *timeline;
+    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
+    bool known = false;
+    if (hop_network_create(show->input->topology, "credit", &network, NULL) != HOP_OK)
+        return false;
+    if (hop_simulate(network, schedule, &options, &timeline, NULL) == HOP_OK) {
+        *value_s = objective_of(show, timeline);
+        known = *value_s > 0;
+        hop_timeline_destroy(timeline);
+    }
+    hop_network_destroy(network);
+    return known;
+}
+
+/* Where the published model rules and both orders are quick to play. */
+static void print_second_opinion(const struct show *show, const struct hop_schedule *given,
+                                 const struct hop_schedule *best)
+{
+    double given_s, best_s;
+    char a[32], b[32];
+    bool published = false;
+    for (uint32_t d = 0; d < hop_topology_domain_count(show->input->topology); d++)
+        published = published || strcmp(hop_network_model(show->network, d), "pcie") == 0;
+    if (!published || !given || !best || hop_schedule_count(best) > SECOND_OPINION_OPS ||
+        !second_opinion(show, given, &given_s) || !second_opinion(show, best, &best_s))
+        return;
+    fprintf(show->out,
+            "model credit, which conserves bandwidth: given %s, best %s: ", hop_show_seconds(given_s, a, sizeof a),
+            hop_show_seconds(best_s, b, sizeof b));
+    if (best_s > given_s * 1.005)
+        fprintf(show->out, "slower, so do not trust this gain; --model credit searches with it\n");
+    else if (best_s > given_s / 1.005)
+        fprintf(show->out, "the same\n");
+    else
+        fprintf(show->out, "%.2f times as fast\n", given_s / best_s);
+}
+
+/* ---- parts of an answer ---- */
+
+static int write_text(const char *path, char *text)
+{
+    int status = text ? tool_write(path, text) : tool_out_of_memory();
+    free(text);
+    return status;
+}
+
+static void print_models(const struct show *show)
+{
+    fprintf(show->out, "%s", hop_topology_name(show->input->topology));
+    for (uint32_t d = 0; d < hop_topology_domain_count(show->input->topology); d++)
+        fprintf(show->out, ", %s: model %s", hop_topology_domain(show->input->topology, d)->name,
+                hop_network_model(show->network, d));
+    fprintf(show->out, "\n");
+}
+
+/* The best order: its steps, its timeline, its drawing. */
+static int show_best(struct show *show, const struct hop_schedule *best)
+{
+    struct hop_timeline *timeline;
+    const struct order_request *r = show->request;
+    if (play(show, best, &timeline) != HOP_OK)
+        return TOOL_BAD;
+    int status = TOOL_OK;
+    unsigned columns = tool_columns();
+    if (!r->json) {
+        char *steps = hop_timeline_to_steps(timeline, columns);
+        if (!steps)
+            status = tool_out_of_memory();
+        else
+            fprintf(show->out, "\n%s", steps);
+        free(steps);
+    }
+    if (status == TOOL_OK && r->gantt) {
+        const struct hop_gantt_options options = {columns, tool_colour(show->out), r->ascii};
+        char *gantt = hop_timeline_to_gantt(timeline, &options);
+        if (!gantt)
+            status = tool_out_of_memory();
+        else
+            fprintf(show->out, "\n%s", gantt);
+        free(gantt);
+    }
+    if (status == TOOL_OK && r->svg)
+        status = write_text(r->svg, hop_timeline_to_steps_svg(timeline));
+    hop_timeline_destroy(timeline);
+    return status;
+}
+
+/* Quoted where the shell needs it. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        fprintf(out, " %s", word);
+        return;
+    }
+    fprintf(out, " '");
+    for (; *word; word++)
+        fprintf(out, *word == '\'' ? "'\\''" : "%c", *word);
+    fprintf(out, "'");
+}
+
+/* Not standard output, and asked for at all. */
+static bool is_file(const char *path)
+{
+    return path && strcmp(path, "-") != 0;
+}
+
+/* What was written, and how to look closer. */
+static void print_written(const struct show *show)
+{
+    const struct order_request *r = show->request;
+    bool to_file = is_file(r->output);
+    if (to_file || is_file(r->svg) || is_file(r->histogram))
+        fprintf(show->out, "\n");
+    if (to_file) {
+        fprintf(show->out, "written: %s; look closer with\n  hopcast predict", r->output);
+        print_word(show->out, r->output);
+        fprintf(show->out, " --on");
+        print_word(show->out, r->machine);
+        for (int i = 0; i < r->set_count; i++) {
+            fprintf(show->out, " --set");
+            print_word(show->out, r->sets[i]);
+        }
+        if (r->options.models) {
+            fprintf(show->out, " --model");
+            print_word(show->out, r->options.models);
+        }
+        fprintf(show->out, "\n");
+    }
+    if (is_file(r->svg))
+        fprintf(show->out, "written: %s, the steps drawn over the machine\n", r->svg);
+    if (is_file(r->histogram))
+        fprintf(show->out, "written: %s, the distribution\n", r->histogram);
+}
+
+/* A copy with a remark on where it comes from. */
+int order_write(const struct order_request *request, const struct order_input *input,
+                const struct hop_schedule *schedule, const char *about)
+{
+    struct hop_diag diag;
+    struct hop_schedule *copy = NULL;
+    char *text = hop_schedule_to_text(schedule), *commented = NULL;
+    if (text && hop_schedule_parse(hop_schedule_name(schedule), text, strlen(text), &copy, &diag) != HOP_OK) {
+        free(text);
+        return tool_fail(&diag);
+    }
+    if (copy &&
+        hop_schedule_add_comment(copy, "hopcast order %s%s%s", input->title, about[0] ? ": " : "", about) == HOP_OK)
+        commented = hop_schedule_to_text(copy);
+    hop_schedule_destroy(copy);
+    free(text);
+    return write_text(request->output, commented);
+}
+
+static int begin(struct show *show, const struct order_request *request, const struct order_input *input)
+{
+    struct hop_diag diag;
+    bool elsewhere = (request->output && !is_file(request->output)) || (request->svg && !is_file(request->svg)) ||
+                     (request->histogram && !is_file(request->histogram));
+    *show = (struct show){request, input, elsewhere ? stderr : stdout, NULL};
+    return hop_network_create(input->topology, request->options.models, &show->network, &diag) == HOP_OK
+               ? TOOL_OK
+               : tool_fail(&diag);
+}
+
+/* ---- a search ---- */
+
+/* Why a search ended before it was through. */
+static const char *stop_words(const struct order_request *r, const struct hop_order_result *result)
+{
+    if (result->lost_rank >= 0)
+        return "a lost process";
+    if (order_stop)
+        return "a signal";
+    if (r->options.max_nodes && result->nodes >= r->options.max_nodes)
+        return "--max-nodes";
+    if (r->options.time_limit_s > 0 && result->elapsed_s >= r->options.time_limit_s)
+        return "--time-limit";
+    return NULL;
+}
+
+static double gap_of(double value_s, double bound_s)
+{
+    return bound_s > 0 ? fmax(0, value_s / bound_s - 1) : INFINITY;
+}
+
+/* "1.5 % above the least possible" with the bound */
+static void print_gap(const struct show *show, double value_s, double bound_s)
+{
+    char bound[32];
+    double gap = gap_of(value_s, bound_s);
+    if (bound_s > 0)
+        fprintf(show->out, "at most %.*g %% above the least possible (no order takes less than %s)", gap < 1e-3 ? 1 : 3,
+                100 * gap, hop_show_seconds(bound_s, bound, sizeof bound));
+    else
+        fprintf(show->out, "nothing is proved about how far it is from the least possible");
+}
+
+static void print_proof(const struct show *show, const struct hop_order_result *r)
+{
+    const char *stopped = stop_words(show->request, r);
+    char count[32], floor[32];
+    bool at_floor = r->value_s <= r->floor_s * CLEAN_MAX;
+    if (r->proved && at_floor) {
+        fprintf(show->out, "proved: no order takes less, with waits or without");
+    } else if (r->proved) {
+        fprintf(show->out, "proved: no order without waits takes less");
+        if (!show->request->options.no_waits && r->floor_s > 0)
+            fprintf(show->out, ", with waits none less than %s", hop_show_seconds(r->floor_s, floor, sizeof floor));
+    } else {
+        fprintf(show->out, "not proved: ");
+        print_gap(show, r->value_s, fmax(r->waits ? 0 : r->bound_s, r->floor_s));
+    }
+    if (stopped && !r->complete)
+        fprintf(show->out, "; stopped by %s", stopped);
+    else if (!r->proved && show->request->options.gap > 0 &&
+             gap_of(r->value_s, r->bound_s) <= show->request->options.gap)
+        fprintf(show->out, "; good enough for --gap");
+    else if (!r->proved)
+        fprintf(show->out, "; %s",
+                show->request->options.max_nodes ? "stopped by --max-nodes"
+                                                 : "the search gave up, with --time-limit it goes on until then");
+    fprintf(show->out, "\n");
+    if (r->optima > 0)
+        fprintf(show->out, "%s of %s orders are as good\n", count_text(r->optima, count, sizeof count),
+                count_text(r->orders, floor, sizeof floor));
+    else if (show->request->options.count)
+        fprintf(show->out, "the best orders were not counted: %s\n",
+                r->proved ? "the search was stopped" : "the best is not proved");
+}
+
+/* "as fast: given, xor" and "shift takes 2.17 times as long, shift+barriers 2.24" */
+static void print_gains(const struct show *show, const struct hop_order_result *r)
+{
+    for (unsigned worse = 0; worse < 2 && r->value_s > 0; worse++) {
+        bool any = false;
+        for (uint32_t i = 0; i < r->candidate_count; i++) {
+            const struct hop_order_candidate *c = &r->candidates[i];
+            bool worse_one = c->value_s > r->value_s * CLEAN_MAX;
+            bool out = c->fullest > CLEAN_MAX && !show->request->options.allow_unclean && !worse_one;
+            if (c->schedule == r->best || !isfinite(c->value_s) || worse_one != worse || out)
+                continue;
+            if (worse)
+                fprintf(show->out, any ? ", %s %.3g" : "%s takes %.3g times as long", c->name, c->value_s / r->value_s);
+            else
+                fprintf(show->out, "%s %s", any ? "," : "as fast:", c->name);
+            any = true;
+        }
+        if (any)
+            fprintf(show->out, "\n");
+    }
+}
+
+static void print_candidates(struct show *show, const struct hop_order_result *r)
+{
+    bool both = r->objective != HOP_ORDER_MAKESPAN;
+    fprintf(show->out, "\n%-16s", "order");
+    if (both)
+        fprintf(show->out, " %12s ms", objective_words(r->objective));
+    fprintf(show->out, " %12s %9s  %s\n", "makespan ms", "to best", "fullest link");
+    for (uint32_t i = 0; i < r->candidate_count; i++) {
+        const struct hop_order_candidate *c = &r->candidates[i];
+        if (!isfinite(c->value_s))
+            continue;
+        fprintf(show->out, "%-16s", c->name);
+        if (both)
+            fprintf(show->out, " %*.4f", (int)strlen(objective_words(r->objective)) > 12 ? 18 : 15, c->value_s * 1e3);
+        fprintf(show->out, " %12.4f", c->makespan_s * 1e3);
+        if (isfinite(r->value_s) && r->value_s > 0)
+            fprintf(show->out, " %8.3fx", c->value_s / r->value_s);
+        else
+            fprintf(show->out, " %9s", "");
+        fprintf(show->out, " %8.1f %%", 100 * c->fullest);
+        print_overloads(show, c->schedule, c->fullest);
+        fprintf(show->out, "\n");
+    }
+    bool any = false;
+    for (uint32_t i = 0; i < r->candidate_count; i++) {
+        if (isfinite(r->candidates[i].value_s))
+            continue;
+        fprintf(show->out, "%s%s",
+                any ? ", " : "never end, for dependencies wait for each other: ", r->candidates[i].name);
+        any = true;
+    }
+    if (any)
+        fprintf(show->out, "\n");
+}
+
+static const struct hop_schedule *given_of(const struct hop_order_result *r)
+{
+    return r->candidate_count ? r->candidates[0].schedule : NULL;
+}
+
+static void print_answer(struct show *show, const struct hop_order_result *r)
+{
+    char value[32], orders[32];
+    print_models(show);
+    fprintf(show->out, "best of %s orders: %s %s", count_text(r->orders, orders, sizeof orders),
+            objective_words(r->objective), hop_show_seconds(r->value_s, value, sizeof value));
+    fprintf(show->out, "%s\n", r->waits ? ", sources wait for each other" : "");
+    print_proof(show, r);
+    print_gains(show, r);
+    print_candidates(show, r);
+}
+
+static int no_order(struct show *show, const struct hop_order_result *r)
+{
+    const char *stopped = stop_words(show->request, r);
+    print_models(show);
+    if (stopped && !r->complete)
+        fprintf(show->out, "no clean order was found until it was stopped by %s\n", stopped);
+    else if (isinf(r->bound_s))
+        fprintf(show->out, "no order without waits is clean, proved: each loads a link above its limit\n");
+    else
+        fprintf(show->out, "no clean order was found: what was looked at loads a link above its limit\n");
+    fprintf(show->out, "--allow-unclean takes orders that load links above their limits; --model credit knows none%s\n",
+            show->request->options.no_waits ? "; without --no-waits sources may wait for each other" : "");
+    print_candidates(show, r);
+    return TOOL_NEGATIVE;
+}
+
+static int show_json(const struct show *show, char *text)
+{
+    int status = text ? TOOL_OK : tool_out_of_memory();
+    if (text)
+        fputs(text, show->out);
+    free(text);
+    return status;
+}
+
+static struct hop_order_report report_of(const struct show *show)
+{
+    return (struct hop_order_report){show->input->topology, show->input->schedule, &show->request->options,
+                                     (uint32_t)show->request->chunks};
+}
+
+int order_show_result(const struct order_request *request, const struct order_input *input,
+                      const struct hop_order_result *r)
+{
+    struct show show;
+    char about[160] = "", value[32];
+    int status = begin(&show, request, input);
+    if (status == TOOL_OK && r->best && request->output) { /* first of all: who stopped us may not wait */
+        (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective),
+                       hop_show_seconds(r->value_s, value, sizeof value),
+                       !r->proved                             ? "not proved to be the best"
+                       : r->value_s <= r->floor_s * CLEAN_MAX ? "proved to be the best"
+                                                              : "proved, waits aside");
+        status = order_write(request, input, r->best, about);
+    }
+    if (status == TOOL_OK && request->json) {
+        const struct hop_order_report report = report_of(&show);
+        status = show_json(&show, hop_order_result_to_json(&report, r));
+        if (status == TOOL_OK && r->best && request->svg)
+            status = show_best(&show, r->best);
+        if (status == TOOL_OK && !r->best)
+            status = TOOL_NEGATIVE;
+    } else if (status == TOOL_OK && !r->best) {
+        status = no_order(&show, r);
+    } else if (status == TOOL_OK) {
+        print_answer(&show, r);
+        print_second_opinion(&show, given_of(r), r->best);
+        status = show_best(&show, r->best);
+        if (status == TOOL_OK)
+            print_written(&show);
+    }
+    hop_network_destroy(show.network);
+    return status;
+}
+
+/* ---- all orders ---- */
+
+static void print_deciles(const struct show *show, const struct hop_order_distribution *d)
+{
+    fprintf(show->out, "\n%-11s", "orders, %");
+    for (int i = 0; i <= 10; i++)
+        fprintf(show->out, " %7d", 10 * i);
+    fprintf(show->out, "\n%-11s", "at most, ms");
+    for (int i = 0; i <= 10; i++)
+        fprintf(show->out, " %7.4g", 1e3 * hop_order_quantile(d, i / 10.0));
+    fprintf(show->out, "\n");
+}
+
+static void print_played(struct show *show, const char *name, const struct hop_played_order *order, double fastest_s)
+{
+    if (!order->schedule)
+        return;
+    fprintf(show->out, "%-16s", name);
+    if (!isfinite(order->value_s)) {
+        fprintf(show->out, "  never ends: its dependencies wait for each other\n");
+        return;
+    }
+    fprintf(show->out, " %12.4f", order->value_s * 1e3);
+    if (fastest_s > 0)
+        fprintf(show->out, " %10.3fx", order->value_s / fastest_s);
+    else
+        fprintf(show->out, " %11s", "");
+    fprintf(show->out, " %8.1f %%", 100 * order->fullest);
+    print_overloads(show, order->schedule, order->fullest);
+    fprintf(show->out, "\n");
+}
+
+static void print_distribution(struct show *show, const struct hop_order_distribution *d)
+{
+    char orders[32], clean[32], share[32], text[32];
+    const struct hop_histogram_options options = {tool_columns(), show->request->ascii};
+    double fastest_s = d->count ? d->counts[0].value_s : 0;
+    print_models(show);
+    fprintf(show->out, "%s of %s orders%s; %s of them are clean (%s)\n", objective_words(d->objective),
+            count_text(d->orders, orders, sizeof orders), d->complete ? "" : ", before it was stopped",
+            count_text(d->clean, clean, sizeof clean), share_text(d->clean, d->orders, share, sizeof share));
+    if (d->stuck > 0)
+        fprintf(show->out, "%s more never end: their dependencies wait for each other\n",
+                count_text(d->stuck, text, sizeof text));
+    if (d->count == 0)
+        return;
+    char *histogram = hop_order_distribution_to_histogram(d, &options);
+    fprintf(show->out, "\n%s", histogram ? histogram : "");
+    free(histogram);
+    print_deciles(show, d);
+    fprintf(show->out, "\n%-16s %12s %11s  %s\n", "order", "ms", "to fastest", "fullest link");
+    bool same = d->fastest.fullest <= CLEAN_MAX;
+    print_played(show, same ? "fastest, clean" : "fastest", &d->fastest, fastest_s);
+    if (!same)
+        print_played(show, "fastest clean", &d->fastest_clean, fastest_s);
+    print_played(show, "given", &d->given, fastest_s);
+    fprintf(show->out, "%-16s %12.4f %10.3fx\n", "median", 1e3 * hop_order_quantile(d, 0.5),
+            hop_order_quantile(d, 0.5) / fastest_s);
+    print_played(show, "slowest", &d->slowest, fastest_s);
+    if (!d->given.schedule || !isfinite(d->given.value_s))
+        return;
+    if (d->given_rank > 0)
+        fprintf(show->out, "the given order comes after %s faster one%s (%s)\n",
+                count_text(d->given_rank, text, sizeof text), d->given_rank > 1 ? "s" : "",
+                share_text(d->given_rank, d->orders, share, sizeof share));
+    else
+        fprintf(show->out, "no order is faster than the given one\n");
+}
+
+int order_show_distribution(const struct order_request *request, const struct order_input *input,
+                            const struct hop_order_distribution *d)
+{
+    struct show show;
+    char about[160] = "", value[32];
+    int status = begin(&show, request, input);
+    const struct hop_played_order *best = request->options.allow_unclean ? &d->fastest : &d->fastest_clean;
+    if (status == TOOL_OK && best->schedule && request->output) {
+        (void)snprintf(about, sizeof about, "%s %s, the fastest%s of %s orders", objective_words(d->objective),
+                       hop_show_seconds(best->value_s, value, sizeof value),
+                       request->options.allow_unclean ? "" : " clean one", "all");
+        status = order_write(request, input, best->schedule, about);
+    }
+    if (status == TOOL_OK && request->histogram)
+        status = write_text(request->histogram, hop_order_distribution_to_svg(d));
+    if (status == TOOL_OK && request->json) {
+        const struct hop_order_report report = report_of(&show);
+        status = show_json(&show, hop_order_distribution_to_json(&report, d));
+        if (status == TOOL_OK && best->schedule && request->svg)
+            status = show_best(&show, best->schedule);
+    } else if (status == TOOL_OK) {
+        print_distribution(&show, d);
+        if (best->schedule) {
+            fprintf(show.out, "\nthe fastest%s order:\n", request->options.allow_unclean ? "" : " clean");
+            status = show_best(&show, best->schedule);
+            if (status == TOOL_OK)
+                print_written(&show);
+        } else {
+            fprintf(show.out, "no order is clean; --allow-unclean takes the others\n");
+        }
+    }
+    if (status == TOOL_OK && !best->schedule)
+        status = TOOL_NEGATIVE;
+    hop_network_destroy(show.network);
+    return status;
+}
