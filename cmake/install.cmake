@@ -5,6 +5,10 @@ set(HOPCAST_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/hopcast)
 install(TARGETS hopcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${HOPCAST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopcast)
 
+if(HOPCAST_SHIMS)
+  install(TARGETS ${HOPCAST_SHIMS} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hopcast)
+endif()
+
 # Two export sets: who links the shared library needs none of its dependencies, who links the static one needs all.
 install(TARGETS hopcast_shared EXPORT hopcast-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS hopcast_static EXPORT hopcast-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -25,13 +29,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast-config.cmake ${CMAKE_CURRENT_B
 # Libs.private by name: in Requires.private they would have to be installed for the shared library's users too.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE HOPCAST_PC_UP)
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE HOPCAST_PC_DL)
-string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} ${HOPCAST_PC_DL} -lm)
+string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} ${HOPCAST_PC_DL} ${CMAKE_THREAD_LIBS_INIT} -lm)
 configure_file(cmake/hopcast.pc.in hopcast.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # What the manual pages point at.
 file(GLOB HOPCAST_DOCUMENTS CONFIGURE_DEPENDS docs/*.schema.json)
-install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/generators.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/generators.md docs/processes.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)
@@ -55,4 +59,4 @@ add_custom_target(man ALL DEPENDS ${HOPCAST_MAN_PAGES})
 
 # Everything that is installed, and nothing else.
 add_custom_target(product)
-add_dependencies(product hopcast hopcast_shared hopcast_static man)
+add_dependencies(product hopcast hopcast_shared hopcast_static man ${HOPCAST_SHIMS})

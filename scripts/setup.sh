@@ -12,7 +12,7 @@ set -eu
 build="gcc g++ make cmake ninja-build pkg-config libxml2-dev libjansson-dev libhwloc-dev scdoc"
 case "${1:-test}" in
 build) packages=$build ;;
-test) packages="$build libcmocka-dev python3-jsonschema" ;;
+test) packages="$build libcmocka-dev python3-jsonschema libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
 fuzz) packages="$build clang libclang-rt-14-dev" ;;
 bench) packages="$build libsimgrid-dev" ;;
 *)

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Carrier: the thread of a group that calls MPI.
+ *
+ * It goes round: post what the caller sends, look for what arrives, hand that over, tell rank 0 (rank 0: everyone) that
+ * we live, and sleep. Asleep it wakes for the caller at once. MPI cannot wake anyone, so it looks: 20 to 100 us later
+ * while messages move, up to 5 ms later when none does.
+ *
+ * Ranks talk about themselves in control messages, all to or from rank 0, so their number grows with the ranks, not
+ * with their square.
+ */
+#include "group/group.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    CONTROL_TAG = 32767, /* the largest that every MPI has */
+    MOVING_LIMIT = 1024, /* messages posted to MPI, each way */
+    ARRIVAL_LIMIT = 64,  /* looked for in one round */
+    IDLE_SHORTEST_US = 20,
+    IDLE_MOVING_US = 100,
+    IDLE_LONGEST_US = 5000,
+};
+#define BEAT_S 0.5      /* or a fifth of the timeout */
+#define FAREWELL_S 0.25 /* that the last words have */
+
+enum control {
+    BEAT,    /* I live */
+    LOST,    /* `rank` is lost */
+    LEAVE,   /* I leave */
+    ENTER,   /* to rank 0: I am in the barrier */
+    RELEASE, /* from rank 0: all are */
+    DONE     /* to rank 0: I finish, this is my last word; from rank 0: so do all */
+};
+
+struct control_message {
+    int32_t kind, rank;
+};
+
+/* ---- losses ---- */
+
+static void tell(struct hop_group *group, int to, enum control kind, int rank);
+
+/* The first loss is the one that the caller hears of and the others are told. */
+static void report(struct hop_group *group, int rank, const char *why)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    bool first = group->lost < 0;
+    if (first) {
+        group->lost = rank;
+        (void)hop_fail(&group->loss, HOP_ERR_IO, "%s", why);
+    }
+    if (rank == 0)
+        group->head_gone = true;
+    (void)pthread_cond_signal(&group->for_caller);
+    (void)pthread_mutex_unlock(&group->lock);
+    for (int to = 0; to < group->size && rank != group->rank && first; to++) {
+        if ((group->rank == 0) != (to == 0))
+            tell(group, to, LOST, rank);
+    }
+}
+
+/* From now on nothing is sent to that rank. */
+static void lose(struct hop_group *group, int rank, const char *format, ...) HOP_PRINTF(3, 4);
+static void lose(struct hop_group *group, int rank, const char *format, ...)
+{
+    char why[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    if (group->peers && group->peers[rank].gone)
+        return;
+    if (group->peers)
+        group->peers[rank].gone = true;
+    report(group, rank, why);
+}
+
+/* That rank leaves; until rank 0 has left too, it lives and waits for that. */
+static void let_go(struct hop_group *group, int rank)
+{
+    char why[64];
+    (void)snprintf(why, sizeof why, "rank %d left", rank);
+    group->peers[rank].leaves = true;
+    report(group, rank, why);
+}
+
+/* This process is cut off from the others. */
+static void lose_mpi(struct hop_group *group, int error)
+{
+    char text[256];
+    group->mpi->describe(error, text, sizeof text);
+    lose(group, group->rank, "%s failed: %s", group->carrier, text);
+}
+
+/* ---- sending ---- */
+
+/* Takes the message. What goes to the dead is dropped. */
+static bool post(struct hop_group *group, struct hop_message *message)
+{
+    int peer = message->peer, error = 0;
+    if (!group->peers[peer].gone) {
+        error = group->mpi->send(peer, message->tag, message->bytes, message->size_bytes, &message->request);
+        if (!error) {
+            hop_queue_put(&group->sending, message);
+            return true;
+        }
+    }
+    hop_message_destroy(message);
+    if (error)
+        lose(group, peer, "the connection to rank %d broke", peer);
+    return false;
+}
+
+static void tell(struct hop_group *group, int to, enum control kind, int rank)
+{
+    struct control_message content = {kind, rank};
+    struct hop_message *message = hop_message_create(to, CONTROL_TAG, &content, sizeof content);
+    if (!message) {
+        lose(group, group->rank, "out of memory");
+        return;
+    }
+    if (post(group, message)) {
+        group->peers[to].told_s = hop_group_now_s();
+        if (kind == BEAT)
+            group->peers[to].beat = message;
+    }
+}
+
+static void tell_all(struct hop_group *group, enum control kind)
+{
+    for (int to = 1; to < group->size; to++)
+        tell(group, to, kind, 0);
+}
+
+/* Posts what the caller sent; the wish as it stands now. */
+static enum hop_group_wish take_orders(struct hop_group *group, unsigned *entered)
+{
+    struct hop_queue taken;
+    hop_queue_init(&taken);
+    (void)pthread_mutex_lock(&group->lock);
+    enum hop_group_wish wish = group->wish;
+    *entered = group->barriers_entered;
+    group->ticks++;
+    group->ordered = false;
+    while (group->outbox.first && group->sending.count + taken.count < MOVING_LIMIT)
+        hop_queue_put(&taken, hop_queue_take(&group->outbox));
+    (void)pthread_mutex_unlock(&group->lock);
+    struct hop_message *message;
+    while ((message = hop_queue_take(&taken)) != NULL) {
+        group->idle = 0;
+        (void)post(group, message);
+    }
+    return wish;
+}
+
+static void progress_sends(struct hop_group *group)
+{
+    struct hop_queue still;
+    struct hop_message *message;
+    hop_queue_init(&still);
+    for (unsigned n = group->sending.count; n > 0; n--) { /* those that a loss adds come next time */
+        message = hop_queue_take(&group->sending);
+        struct hop_peer *peer = &group->peers[message->peer];
+        bool done = false;
+        int error = group->mpi->test(&message->request, &done);
+        if (!done && !error) {
+            hop_queue_put(&still, message);
+            continue;
+        }
+        if (peer->beat == message)
+            peer->beat = NULL;
+        if (done)
+            hop_message_destroy(message);
+        else
+            hop_queue_put(&group->broken, message); /* MPI may still read it */
+        if (error)
+            lose(group, (int)(peer - group->peers), "the connection to rank %d broke", (int)(peer - group->peers));
+        group->idle = 0;
+    }
+    while ((message = hop_queue_take(&group->sending)) != NULL)
+        hop_queue_put(&still, message);
+    while ((message = hop_queue_take(&still)) != NULL)
+        hop_queue_put(&group->sending, message);
+}
+
+/* ---- receiving ---- */
+
+static void hear(struct hop_group *group, int from, struct control_message said)
+{
+    switch ((enum control)said.kind) {
+    case BEAT:
+        break;
+    case LOST:
+        if (said.rank >= 0 && said.rank < group->size && said.rank != group->rank)
+            lose(group, said.rank, "rank %d is lost, says rank %d", said.rank, from);
+        break;
+    case LEAVE:
+        let_go(group, from);
+        break;
+    case ENTER:
+        group->entries++;
+        break;
+    case RELEASE:
+        (void)pthread_mutex_lock(&group->lock);
+        group->barriers_passed++;
+        (void)pthread_cond_signal(&group->for_caller);
+        (void)pthread_mutex_unlock(&group->lock);
+        break;
+    case DONE:
+        group->peers[from].done = true;
+        break;
+    }
+}
+
+/* Starts to receive one message that arrived, if any. */
+static bool accept_one(struct hop_group *group, int tag)
+{
+    bool arrived = false;
+    struct hop_mpi_arrival arrival = {0};
+    int error = group->mpi->probe(tag, &arrived, &arrival);
+    if (!error && arrived) {
+        struct hop_message *message = hop_message_create(arrival.from, arrival.tag, NULL, arrival.size_bytes);
+        if (!message) {
+            lose(group, group->rank, "no memory for %zu bytes from rank %d", arrival.size_bytes, arrival.from);
+            return false;
+        }
+        error = group->mpi->receive(&arrival, message->bytes, &message->request);
+        hop_queue_put(error ? &group->broken : &group->arriving, message);
+        group->peers[arrival.from].heard++;
+        group->idle = 0;
+    }
+    if (error)
+        lose_mpi(group, error);
+    return !error && arrived;
+}
+
+/* Control messages come first and always; others while the caller takes them. */
+static void accept_arrivals(struct hop_group *group)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    bool full = group->inbox.bytes >= HOP_GROUP_WAITING_BYTES_MAX;
+    (void)pthread_mutex_unlock(&group->lock);
+    unsigned left = ARRIVAL_LIMIT;
+    while (left > 0 && accept_one(group, CONTROL_TAG))
+        left--;
+    while (left > 0 && !full && group->arriving.count < MOVING_LIMIT &&
+           group->arriving.bytes < HOP_GROUP_WAITING_BYTES_MAX && accept_one(group, HOP_MPI_TAG_ANY))
+        left--;
+}
+
+/* Hands over what is complete, each sender's messages in their order. */
+static void progress_arrivals(struct hop_group *group)
+{
+    struct hop_queue still;
+    struct hop_message *message;
+    hop_queue_init(&still);
+    while ((message = hop_queue_take(&group->arriving)) != NULL) {
+        struct hop_peer *peer = &group->peers[message->peer];
+        bool control = message->tag == CONTROL_TAG;
+        int error = message->done ? 0 : group->mpi->test(&message->request, &message->done);
+        if (error) {
+            hop_queue_put(&group->broken, message);
+            lose(group, message->peer, "the connection to rank %d broke", message->peer);
+        } else if (message->done && control) {
+            struct control_message said = {BEAT, 0};
+            memcpy(&said, message->bytes, message->size_bytes < sizeof said ? message->size_bytes : sizeof said);
+            hear(group, message->peer, said);
+            hop_message_destroy(message);
+        } else if (message->done && peer->blocked != group->round) {
+            (void)pthread_mutex_lock(&group->lock);
+            hop_queue_put(&group->inbox, message);
+            (void)pthread_cond_signal(&group->for_caller);
+            (void)pthread_mutex_unlock(&group->lock);
+        } else {
+            if (!control)
+                peer->blocked = group->round;
+            hop_queue_put(&still, message);
+        }
+    }
+    while ((message = hop_queue_take(&still)) != NULL)
+        hop_queue_put(&group->arriving, message);
+}
+
+/* ---- living and dying ---- */
+
+/* Rank 0 and each other rank watch each other. */
+static void watch_peers(struct hop_group *group)
+{
+    double now_s = hop_group_now_s(), beat_s = hop_min(BEAT_S, group->timeout_s / 5);
+    int first = group->rank == 0 ? 1 : 0, end = group->rank == 0 ? group->size : 1;
+    for (int i = first; i < end; i++) {
+        struct hop_peer *peer = &group->peers[i];
+        if (peer->gone)
+            continue;
+        if (!peer->done && !peer->leaves && hop_watch_expired(&peer->watch, peer->heard, now_s, group->timeout_s))
+            lose(group, i, "rank %d was not heard of for %g s", i, group->timeout_s);
+        if (!group->told_done && !peer->beat && now_s - peer->told_s > beat_s)
+            tell(group, i, BEAT, 0);
+    }
+}
+
+static void pass_barrier(struct hop_group *group, unsigned entered)
+{
+    if (entered == group->barriers_told)
+        return;
+    if (group->rank != 0) {
+        tell(group, 0, ENTER, 0);
+        group->barriers_told = entered;
+    } else if (group->entries == (unsigned)group->size - 1) {
+        group->entries = 0;
+        group->barriers_told = entered;
+        tell_all(group, RELEASE);
+        hear(group, 0, (struct control_message){RELEASE, 0});
+    }
+}
+
+/* Nothing is left to be sent to the living. */
+static bool is_flushed(struct hop_group *group)
+{
+    for (const struct hop_message *message = group->sending.first; message; message = message->next) {
+        if (!group->peers[message->peer].gone)
+            return false;
+    }
+    (void)pthread_mutex_lock(&group->lock);
+    bool flushed = !group->outbox.first;
+    (void)pthread_mutex_unlock(&group->lock);
+    return flushed;
+}
+
+/* One step towards the end: all tell rank 0, rank 0 tells all, and then none has anything on the way. */
+static bool has_finished(struct hop_group *group)
+{
+    bool all_done = true;
+    if (!is_flushed(group))
+        return false;
+    for (int i = 0; i < group->size; i++)
+        all_done = all_done && (group->peers[i].done || (group->rank == 0 ? i == 0 : i != 0));
+    if (!group->told_done && (group->rank != 0 || all_done)) {
+        group->told_done = true;
+        if (group->rank == 0)
+            tell_all(group, DONE);
+        else
+            tell(group, 0, DONE, 0);
+        return false;
+    }
+    if (!all_done || !group->told_done)
+        return false;
+    int error = group->mpi->finish();
+    if (error)
+        lose_mpi(group, error);
+    return !error;
+}
+
+/* The last words, sent for as long as FAREWELL_S. */
+static void part(struct hop_group *group)
+{
+    double until_s = hop_group_now_s() + FAREWELL_S;
+    const struct timespec shortly = {0, IDLE_SHORTEST_US * 1000L};
+    if (group->rank == 0)
+        tell_all(group, LEAVE);
+    while (!is_flushed(group) && hop_group_now_s() < until_s) {
+        progress_sends(group);
+        (void)nanosleep(&shortly, NULL);
+    }
+}
+
+static void rest(struct hop_group *group)
+{
+    unsigned longest = group->sending.first || group->arriving.first ? IDLE_MOVING_US : IDLE_LONGEST_US;
+    group->idle = group->idle ? group->idle * 2 : IDLE_SHORTEST_US;
+    if (group->idle > longest)
+        group->idle = longest;
+    double at_s = hop_group_now_s() + group->idle * 1e-6;
+    struct timespec at = {(time_t)at_s, (long)((at_s - (double)(time_t)at_s) * 1e9)};
+    (void)pthread_mutex_lock(&group->lock);
+    if (!group->ordered)
+        (void)pthread_cond_timedwait(&group->for_carrier, &group->lock, &at);
+    (void)pthread_mutex_unlock(&group->lock);
+}
+
+static void enter_phase(struct hop_group *group, enum hop_group_phase phase)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    group->phase = phase;
+    (void)pthread_cond_signal(&group->for_caller);
+    (void)pthread_mutex_unlock(&group->lock);
+}
+
+static enum hop_group_phase go_round(struct hop_group *group)
+{
+    for (;;) {
+        unsigned entered;
+        enum hop_group_wish wish = take_orders(group, &entered);
+        group->round++;
+        progress_sends(group);
+        accept_arrivals(group);
+        progress_arrivals(group);
+        watch_peers(group);
+        pass_barrier(group, entered);
+        if (wish == HOP_GROUP_FINISH && has_finished(group))
+            return HOP_GROUP_FINISHED;
+        if (wish == HOP_GROUP_LEAVE && !group->told_leave) {
+            group->told_leave = true;
+            tell(group, 0, LEAVE, 0);
+        }
+        if (wish == HOP_GROUP_STOP) {
+            part(group);
+            return HOP_GROUP_LEFT;
+        }
+        rest(group);
+    }
+}
+
+void *hop_group_carry(void *argument)
+{
+    struct hop_group *group = argument;
+    int rank = 0, size = 1;
+    int error = group->mpi->start(&rank, &size);
+    if (!error) {
+        group->rank = rank;
+        group->size = size;
+        group->peers = calloc((size_t)size, sizeof *group->peers);
+    }
+    if (error || !group->peers) {
+        if (error)
+            lose_mpi(group, error);
+        else
+            lose(group, rank, "out of memory");
+        enter_phase(group, HOP_GROUP_FAILED);
+        return NULL;
+    }
+    enter_phase(group, HOP_GROUP_RUNS);
+    enter_phase(group, go_round(group));
+    return NULL;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Group: the caller's side. Every wait ends at a loss, when stop is set, or when the carrier's thread no longer comes
+ * back from MPI. */
+#include "group/group.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#define TIMEOUT_S 10.0
+#define SLICE_S 0.05  /* between two looks at stop */
+#define PARTING_S 0.5 /* that the carrier has to come back from MPI */
+
+/* ---- messages and queues ---- */
+
+struct hop_message *hop_message_create(int peer, int tag, const void *bytes, size_t size_bytes)
+{
+    struct hop_message *message = calloc(1, sizeof *message);
+    if (!message)
+        return NULL;
+    *message =
+        (struct hop_message){.peer = peer, .tag = tag, .size_bytes = size_bytes, .bytes = malloc(size_bytes + 1)};
+    if (!message->bytes) {
+        free(message);
+        return NULL;
+    }
+    if (bytes && size_bytes)
+        memcpy(message->bytes, bytes, size_bytes);
+    message->bytes[size_bytes] = '\0';
+    return message;
+}
+
+void hop_message_destroy(struct hop_message *message)
+{
+    if (message)
+        free(message->bytes);
+    free(message);
+}
+
+void hop_queue_init(struct hop_queue *queue)
+{
+    *queue = (struct hop_queue){.end = &queue->first};
+}
+
+void hop_queue_put(struct hop_queue *queue, struct hop_message *message)
+{
+    message->next = NULL;
+    *queue->end = message;
+    queue->end = &message->next;
+    queue->bytes += message->size_bytes;
+    queue->count++;
+}
+
+struct hop_message *hop_queue_take(struct hop_queue *queue)
+{
+    struct hop_message *message = queue->first;
+    if (!message)
+        return NULL;
+    queue->first = message->next;
+    if (!queue->first)
+        queue->end = &queue->first;
+    queue->bytes -= message->size_bytes;
+    queue->count--;
+    return message;
+}
+
+void hop_queue_finish(struct hop_queue *queue)
+{
+    struct hop_message *message;
+    while ((message = hop_queue_take(queue)) != NULL)
+        hop_message_destroy(message);
+}
+
+/* ---- time ---- */
+
+double hop_group_now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+bool hop_watch_expired(struct hop_watch *watch, uint64_t count, double now_s, double timeout_s)
+{
+    if (watch->count != count || watch->looked_s == 0.0) {
+        watch->count = count;
+        watch->silent_s = 0.0;
+    } else {
+        watch->silent_s += hop_min(now_s - watch->looked_s, timeout_s / 2);
+    }
+    watch->looked_s = now_s;
+    return watch->silent_s > timeout_s;
+}
+
+/* With the lock held: waits for the carrier, until_s at most. */
+static void sleep_until(struct hop_group *group, double until_s)
+{
+    double at_s = hop_min(until_s, hop_group_now_s() + SLICE_S);
+    struct timespec at = {(time_t)at_s, (long)((at_s - floor(at_s)) * 1e9)};
+    (void)pthread_cond_timedwait(&group->for_caller, &group->lock, &at);
+}
+
+/* With the lock held. A carrier that stays in MPI for the whole timeout never comes back: this rank is cut off. */
+static bool is_lost(struct hop_group *group)
+{
+    if (group->mpi && group->lost < 0 && group->phase == HOP_GROUP_RUNS &&
+        hop_watch_expired(&group->carrier_watch, group->ticks, hop_group_now_s(), group->timeout_s)) {
+        group->lost = group->rank;
+        (void)hop_fail(&group->loss, HOP_ERR_IO, "%s has not come back from a call for %g s", group->carrier,
+                       group->timeout_s);
+    }
+    return group->lost >= 0;
+}
+
+/* With the lock held. */
+static bool is_interrupted(struct hop_group *group)
+{
+    return is_lost(group) || (group->stop && *group->stop);
+}
+
+/* With the lock held, after is_interrupted: why. */
+static enum hop_status fail_interrupted(const struct hop_group *group, struct hop_diag *diag)
+{
+    if (group->lost < 0)
+        return hop_fail(diag, HOP_ERR_IO, "stopped while waiting for the other ranks");
+    if (diag)
+        *diag = group->loss;
+    return HOP_ERR_IO;
+}
+
+/* ---- start and end ---- */
+
+static void release(struct hop_group *group)
+{
+    hop_queue_finish(&group->inbox);
+    hop_queue_finish(&group->outbox);
+    hop_queue_finish(&group->sending);
+    hop_queue_finish(&group->arriving);
+    hop_queue_finish(&group->broken);
+    (void)pthread_mutex_destroy(&group->lock);
+    (void)pthread_cond_destroy(&group->for_caller);
+    (void)pthread_cond_destroy(&group->for_carrier);
+    free(group->peers);
+    free(group);
+}
+
+static struct hop_group *allocate(void)
+{
+    struct hop_group *group = calloc(1, sizeof *group);
+    pthread_condattr_t monotonic;
+    if (!group || pthread_condattr_init(&monotonic) != 0) {
+        free(group);
+        return NULL;
+    }
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&group->lock, NULL);
+    (void)pthread_cond_init(&group->for_caller, &monotonic);
+    (void)pthread_cond_init(&group->for_carrier, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    hop_queue_init(&group->outbox);
+    hop_queue_init(&group->inbox);
+    hop_queue_init(&group->sending);
+    hop_queue_init(&group->arriving);
+    hop_queue_init(&group->broken);
+    group->size = 1;
+    group->carrier = "none";
+    group->lost = -1;
+    return group;
+}
+
+/* Signals stay with the caller's threads: the carrier, and what MPI starts from it, block them all. */
+static enum hop_status start_carrier(struct hop_group *group, struct hop_diag *diag)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&group->thread, NULL, hop_group_carry, group);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    group->joined = error != 0;
+    if (error)
+        return hop_fail(diag, HOP_ERR_MEMORY, "cannot start a thread: %s", strerror(error));
+    (void)pthread_mutex_lock(&group->lock);
+    while (group->phase == HOP_GROUP_STARTS)
+        (void)pthread_cond_wait(&group->for_caller, &group->lock);
+    enum hop_status status = group->phase == HOP_GROUP_FAILED ? fail_interrupted(group, diag) : HOP_OK;
+    (void)pthread_mutex_unlock(&group->lock);
+    if (status != HOP_OK) {
+        (void)pthread_join(group->thread, NULL);
+        group->joined = true;
+    }
+    return status;
+}
+
+enum hop_status hop_group_create(const struct hop_group_options *options, struct hop_group **group,
+                                 struct hop_diag *diag)
+{
+    struct hop_launch launch;
+    double timeout_s = options && options->timeout_s != 0.0 ? options->timeout_s : TIMEOUT_S;
+    if (!(timeout_s > 0.0 && isfinite(timeout_s)))
+        return hop_fail(diag, HOP_ERR_INVALID, "the timeout of a group is %g s", timeout_s);
+    enum hop_status status = hop_launch_detect(&launch, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_group *created = allocate();
+    if (!created)
+        return hop_fail_memory(diag);
+    created->timeout_s = timeout_s;
+    created->stop = options ? options->stop : NULL;
+    if (launch.carriers[0] && launch.size != 1) {
+        status = hop_launch_load(&launch, &created->mpi, &created->carrier, diag);
+        if (status == HOP_OK)
+            status = start_carrier(created, diag);
+        /* One that was started by the other MPI's launcher believes to be alone. */
+        if (status == HOP_OK && launch.size && launch.size != created->size) {
+            if (created->size == 1)
+                (void)hop_group_finish(created, NULL);
+            (void)hop_fail(diag, HOP_ERR_INVALID, "the launcher started %d ranks, but %s sees %d", launch.size,
+                           created->carrier, created->size);
+            hop_diag_expect(diag, "the mpirun of the same MPI");
+            status = HOP_ERR_INVALID;
+        }
+    }
+    if (status != HOP_OK)
+        hop_group_destroy(created);
+    else
+        *group = created;
+    return status;
+}
+
+/* With the lock held. */
+static void wish(struct hop_group *group, enum hop_group_wish what)
+{
+    group->wish = what;
+    group->ordered = true;
+    (void)pthread_cond_signal(&group->for_carrier);
+}
+
+enum hop_status hop_group_finish(struct hop_group *group, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    if (!group->mpi || group->joined)
+        return HOP_OK;
+    (void)pthread_mutex_lock(&group->lock);
+    wish(group, HOP_GROUP_FINISH);
+    while (group->phase == HOP_GROUP_RUNS && !is_interrupted(group))
+        sleep_until(group, INFINITY);
+    if (group->phase != HOP_GROUP_FINISHED)
+        status = fail_interrupted(group, diag);
+    (void)pthread_mutex_unlock(&group->lock);
+    if (status == HOP_OK) {
+        (void)pthread_join(group->thread, NULL);
+        group->joined = true;
+    }
+    return status;
+}
+
+void hop_group_leave(struct hop_group *group)
+{
+    if (!group->mpi || group->joined || group->abandoned)
+        return;
+    (void)pthread_mutex_lock(&group->lock);
+    double until_s = hop_group_now_s() + group->timeout_s;
+    if (group->rank != 0)
+        wish(group, HOP_GROUP_LEAVE);
+    while (group->rank != 0 && !group->head_gone && group->phase == HOP_GROUP_RUNS && hop_group_now_s() < until_s &&
+           !(is_lost(group) && group->lost == group->rank))
+        sleep_until(group, until_s);
+    wish(group, HOP_GROUP_STOP);
+    until_s = hop_group_now_s() + PARTING_S;
+    while (group->phase == HOP_GROUP_RUNS && hop_group_now_s() < until_s)
+        sleep_until(group, until_s);
+    group->joined = group->phase != HOP_GROUP_RUNS;
+    group->abandoned = !group->joined;
+    (void)pthread_mutex_unlock(&group->lock);
+    if (group->joined)
+        (void)pthread_join(group->thread, NULL);
+    else
+        (void)pthread_detach(group->thread);
+}
+
+void hop_group_destroy(struct hop_group *group)
+{
+    if (!group)
+        return;
+    hop_group_leave(group);
+    if (!group->abandoned) /* else the carrier is stuck in MPI, and what it uses stays */
+        release(group);
+}
+
+/* ---- looking ---- */
+
+int hop_group_rank(const struct hop_group *group)
+{
+    return group->rank;
+}
+
+int hop_group_size(const struct hop_group *group)
+{
+    return group->size;
+}
+
+const char *hop_group_carrier(const struct hop_group *group)
+{
+    return group->carrier;
+}
+
+int hop_group_lost(struct hop_group *group, struct hop_diag *diag)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    int lost = is_lost(group) ? group->lost : -1;
+    if (lost >= 0 && diag)
+        *diag = group->loss;
+    (void)pthread_mutex_unlock(&group->lock);
+    return lost;
+}
+
+/* ---- messages ---- */
+
+enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const void *bytes, size_t size_bytes,
+                               struct hop_diag *diag)
+{
+    if (to < 0 || to >= group->size)
+        return hop_fail(diag, HOP_ERR_INVALID, "there is no rank %d in a group of %d", to, group->size);
+    if (tag < 0 || tag > HOP_GROUP_TAG_MAX)
+        return hop_fail(diag, HOP_ERR_INVALID, "a message's tag is %d, not 0 to %d", tag, HOP_GROUP_TAG_MAX);
+    if (size_bytes > HOP_GROUP_MESSAGE_BYTES_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "a message of %zu bytes: at most 1 GiB", size_bytes);
+    struct hop_message *message = hop_message_create(to, tag, bytes, size_bytes);
+    if (!message)
+        return hop_fail_memory(diag);
+    (void)pthread_mutex_lock(&group->lock);
+    struct hop_queue *queue = to == group->rank ? &group->inbox : &group->outbox;
+    bool full = queue->bytes && queue->bytes + size_bytes > HOP_GROUP_WAITING_BYTES_MAX;
+    if (!full) {
+        hop_queue_put(queue, message);
+        group->ordered = true;
+        (void)pthread_cond_signal(&group->for_carrier);
+    }
+    (void)pthread_mutex_unlock(&group->lock);
+    if (full) {
+        hop_message_destroy(message);
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than 1 GiB of messages wait to be received");
+    }
+    return HOP_OK;
+}
+
+bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_message *message)
+{
+    double until_s = wait_s > 0.0 ? hop_group_now_s() + wait_s : 0.0;
+    (void)pthread_mutex_lock(&group->lock);
+    struct hop_message *taken = hop_queue_take(&group->inbox);
+    while (!taken && wait_s > 0.0 && !is_interrupted(group) && hop_group_now_s() < until_s) {
+        sleep_until(group, until_s);
+        taken = hop_queue_take(&group->inbox);
+    }
+    (void)pthread_mutex_unlock(&group->lock);
+    if (!taken)
+        return false;
+    *message = (struct hop_group_message){taken->peer, taken->tag, taken->size_bytes, taken->bytes};
+    free(taken);
+    return true;
+}
+
+enum hop_status hop_group_barrier(struct hop_group *group, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    if (!group->mpi)
+        return HOP_OK;
+    (void)pthread_mutex_lock(&group->lock);
+    group->barriers_entered++;
+    group->ordered = true;
+    (void)pthread_cond_signal(&group->for_carrier);
+    while (group->barriers_passed < group->barriers_entered && !is_interrupted(group))
+        sleep_until(group, INFINITY);
+    if (group->barriers_passed < group->barriers_entered)
+        status = fail_interrupted(group, diag);
+    (void)pthread_mutex_unlock(&group->lock);
+    return status;
+}

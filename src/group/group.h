@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Group: what its files share.
+ *
+ *     caller's thread (group.c)          carrier thread (carrier.c)
+ *     send     -> outbox ------------->  sending  -> MPI
+ *     receive  <- inbox  <-------------  arriving <- MPI
+ *
+ * Only the carrier calls MPI. So the caller keeps its time when a call into MPI never returns, as happens when another
+ * rank dies with a lock of their shared memory.
+ */
+#ifndef HOP_GROUP_GROUP_H
+#define HOP_GROUP_GROUP_H
+
+#include "base/base.h"
+#include "group/mpi.h"
+#include "hopcast/group.h"
+
+#include <pthread.h>
+
+/* ---- who started us, and the MPI to load (launcher.c) ---- */
+
+struct hop_launch {
+    const char *carriers[2]; /* in the order to try, NULL: none */
+    const char *variable;    /* of the environment, that says so */
+    int size;                /* ranks; 0: not said */
+};
+enum hop_status hop_launch_detect(struct hop_launch *launch, struct hop_diag *diag);
+/* carrier is one of launch->carriers. */
+enum hop_status hop_launch_load(const struct hop_launch *launch, const struct hop_mpi **mpi, const char **carrier,
+                                struct hop_diag *diag);
+
+/* ---- messages on their way ---- */
+
+struct hop_message {
+    struct hop_message *next;
+    int peer, tag;
+    size_t size_bytes;
+    char *bytes; /* a NUL byte follows them */
+    uint64_t request;
+    bool done;
+};
+
+struct hop_queue {
+    struct hop_message *first, **end; /* end: the last next */
+    size_t bytes;
+    unsigned count;
+};
+
+/* How long a counter stands still. A time in which we did not run ourselves is no silence of others, so that one look
+ * counts for no more than half the timeout. */
+struct hop_watch {
+    uint64_t count;
+    double looked_s, silent_s;
+};
+bool hop_watch_expired(struct hop_watch *watch, uint64_t count, double now_s, double timeout_s);
+double hop_group_now_s(void);
+
+/* ---- the group ---- */
+
+struct hop_peer {
+    uint64_t heard; /* messages */
+    struct hop_watch watch;
+    double told_s;            /* when it was last told that we live */
+    struct hop_message *beat; /* on its way */
+    uint64_t blocked;         /* the round in which an earlier message was found incomplete */
+    bool gone;                /* lost */
+    bool leaves, done;        /* said so: that it leaves, that it finishes */
+};
+
+enum hop_group_wish { HOP_GROUP_WORK, HOP_GROUP_FINISH, HOP_GROUP_LEAVE, HOP_GROUP_STOP };
+enum hop_group_phase { HOP_GROUP_STARTS, HOP_GROUP_RUNS, HOP_GROUP_FAILED, HOP_GROUP_FINISHED, HOP_GROUP_LEFT };
+
+struct hop_group {
+    int rank, size;
+    const char *carrier;
+    double timeout_s;
+    const volatile sig_atomic_t *stop;
+    const struct hop_mpi *mpi; /* NULL: a group of one */
+    pthread_t thread;
+    bool joined, abandoned; /* the thread: it ended; it is stuck in MPI and left to itself */
+
+    pthread_mutex_t lock; /* for what follows */
+    pthread_cond_t for_caller, for_carrier;
+    enum hop_group_wish wish;
+    enum hop_group_phase phase;
+    bool ordered; /* the caller put something into the outbox, or a wish */
+    struct hop_queue outbox, inbox;
+    unsigned barriers_entered, barriers_passed;
+    uint64_t ticks; /* of the carrier */
+    int lost;
+    bool head_gone; /* rank 0 */
+    struct hop_diag loss;
+
+    struct hop_watch carrier_watch; /* the caller's own */
+
+    struct hop_peer *peers;                     /* from here on the carrier's own */
+    struct hop_queue sending, arriving, broken; /* broken: failed, kept because MPI may still touch them */
+    unsigned barriers_told, entries;
+    uint64_t round;
+    bool told_leave, told_done;
+    unsigned idle; /* us to sleep next time */
+};
+
+struct hop_message *hop_message_create(int peer, int tag, const void *bytes,
+                                       size_t size_bytes); /* bytes NULL: to be filled */
+void hop_message_destroy(struct hop_message *message);
+void hop_queue_init(struct hop_queue *queue);
+void hop_queue_put(struct hop_queue *queue, struct hop_message *message);
+struct hop_message *hop_queue_take(struct hop_queue *queue); /* NULL: empty */
+void hop_queue_finish(struct hop_queue *queue);
+
+/* ---- the carrier's thread (carrier.c) ---- */
+
+void *hop_group_carry(void *group);
+
+#endif
