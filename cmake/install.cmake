@@ -35,7 +35,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL
 
 # What the manual pages point at.
 file(GLOB HOPCAST_DOCUMENTS CONFIGURE_DEPENDS docs/*.schema.json)
-install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/generators.md docs/processes.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/generators.md docs/order.md docs/processes.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)
