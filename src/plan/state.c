@@ -268,7 +268,7 @@ static void fire(const struct hop_problem *p, struct hop_state *state)
 
 static bool is_over(const struct hop_problem *p, const struct hop_state *state)
 {
-    return p->objective == HOP_ORDER_MARKED ? state->marked_ended == p->marked_count : state->ended == p->op_count;
+    return state->ended == p->op_count;
 }
 
 enum hop_advanced hop_state_advance(const struct hop_problem *p, struct hop_sets *sets, struct hop_state *state)
@@ -330,6 +330,13 @@ double hop_state_value(const struct hop_problem *p, const struct hop_state *stat
     return p->objective == HOP_ORDER_MEAN ? state->reached / p->op_count : state->reached;
 }
 
+/* What the bytes that are left in a slot take at the least; its latency is over. */
+static double flow_time(const struct hop_problem *p, const struct hop_state *state, uint32_t slot)
+{
+    const struct hop_problem_op *op = &p->ops[hop_state_op(p, state)[slot]];
+    return hop_state_left(p, state)[slot] / op->bytes * (op->least_s - op->latency_s);
+}
+
 /* Every operation at its fastest, each source's shortest sends first: no sum of completions is smaller. */
 static double mean_bound(const struct hop_problem *p, const struct hop_state *state)
 {
@@ -340,7 +347,7 @@ static double mean_bound(const struct hop_problem *p, const struct hop_state *st
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
         const struct hop_problem_op *op = phase[slot] ? &p->ops[slot_op[slot]] : NULL;
         if (op && phase[slot] == HOP_PHASE_FLOW)
-            sum += state->now_s + left[slot] / op->bytes * (op->least_s - op->latency_s);
+            sum += state->now_s + flow_time(p, state, slot);
         else if (op && phase[slot] == HOP_PHASE_TIMED)
             sum += left[slot] + (op->kind == HOP_OP_COPY ? op->least_s - op->latency_s : 0);
         else if (op)
@@ -350,7 +357,7 @@ static double mean_bound(const struct hop_problem *p, const struct hop_state *st
         const struct hop_problem_source *source = &p->sources[s];
         double now = state->now_s;
         if (source->limit == 1 && phase[source->slot] == HOP_PHASE_FLOW)
-            now += left[source->slot] / p->ops[slot_op[source->slot]].bytes * p->ops[slot_op[source->slot]].least_s;
+            now += flow_time(p, state, source->slot);
         for (uint32_t i = source->first; i < source->first + source->count; i++) {
             if (hop_state_started(p, state, p->shortest[i]))
                 continue;
@@ -374,6 +381,8 @@ double hop_state_bound(const struct hop_problem *p, const struct hop_state *stat
 {
     if (p->objective == HOP_ORDER_MEAN)
         return mean_bound(p, state);
+    if (p->objective == HOP_ORDER_MARKED && state->marked_ended == p->marked_count)
+        return state->reached;
     const double *rest = at(state, p->rest_at);
     double most = 0, other = 0;
     for (uint32_t b = 0; b < p->bound_room; b += 2) {

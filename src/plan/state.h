@@ -33,7 +33,7 @@ enum hop_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW
 
 enum hop_advanced {
     HOP_ADVANCED,       /* an event happened; ask for choices */
-    HOP_ADVANCED_END,   /* every operation has ended, or (objective marked) every marked one */
+    HOP_ADVANCED_END,   /* every operation has ended; with objective marked, too, as what follows may be unclean or never end */
     HOP_ADVANCED_STUCK, /* held sources wait for each other */
     HOP_ADVANCED_UNCLEAN, /* a link would be above its limit */
     HOP_ADVANCED_FAILED /* see hop_sets_status */
