@@ -255,6 +255,8 @@ static enum hop_status improve_best(struct search *s, uint32_t round, uint64_t s
     struct hop_improve_result result;
     hop_sequence_copy(s->p, s->best, &s->work);
     enum hop_status status = hop_improve(s->p, s->sets, &options, &s->work, &result, s->diag);
+    if (status == HOP_ERR_LIMIT) /* too many operations for it: beams alone */
+        return HOP_OK;
     return status == HOP_OK ? consider(s, &s->work) : status;
 }
 
