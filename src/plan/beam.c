@@ -205,19 +205,21 @@ static double judge(struct beam *b, const struct hop_state *state, double *bound
     }
     hop_state_sums(p, state, b->sums);
     double most = 0;
-    for (uint32_t i = 0; i < p->bound_count; i++)
+    for (uint32_t i = 0; i < p->valid_count; i++)
         most = hop_max(most, b->sums[i]);
     *bound = state->now_s + most;
     if (b->options->spread <= 0)
         return *bound;
-    double sum = 0;
+    for (uint32_t i = p->valid_count; i < p->bound_count; i++) /* what only guides counts in the score */
+        most = hop_max(most, b->sums[i]);
+    double sum = 0, worst = state->now_s + most;
     for (uint32_t i = 0; i < p->bound_count; i++) {
-        double power = (state->now_s + b->sums[i]) / *bound;
+        double power = (state->now_s + b->sums[i]) / worst;
         for (double k = 1; k < b->options->spread; k *= 2)
             power *= power;
         sum += power;
     }
-    return *bound * pow(sum / p->bound_count, 1 / b->options->spread);
+    return worst * pow(sum / p->bound_count, 1 / b->options->spread);
 }
 
 static uint64_t hash_of(const struct beam *b, const struct hop_state *state, double bound)

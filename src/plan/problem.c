@@ -458,8 +458,9 @@ static double extended_weight(const void *context, uint32_t bound, uint32_t op)
 {
     const struct extended *e = context;
     const struct hop_problem *p = e->problem;
-    if (bound == p->bound_count)
+    if (bound == p->valid_count)
         return p->ops[op].bytes > 0 ? e->y[op] / p->ops[op].bytes : 0;
+    bound -= bound > p->valid_count; /* it stands behind the valid ones, before those that only guide */
     for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++) {
         if (p->weights[w].bound == bound)
             return p->weights[w].per_byte_s;
@@ -480,6 +481,7 @@ enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, st
     enum hop_status status = hop_problem_set_bounds(p, before.bound_count + 1, extended_weight,
                                                     &(struct extended){&before, y}, diag);
     if (status == HOP_OK) {
+        p->valid_count++;
         free(before.weights);
         free(before.total);
     } else {
@@ -513,10 +515,13 @@ static bool covers(const struct rows *rows, uint32_t a, uint32_t b)
     return true;
 }
 
-static void drop_covered(struct rows *rows)
+/* *first: how many of the first rows there are, before and after. */
+static void drop_covered(struct rows *rows, uint32_t *first)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, count = *first;
     for (uint32_t b = 0; b < rows->count; b++) {
+        if (b == count)
+            *first = kept;
         bool needed = true;
         for (uint32_t a = 0; a < kept && needed; a++)
             needed = !covers(rows, a, b);
@@ -526,6 +531,8 @@ static void drop_covered(struct rows *rows)
             kept++;
         }
     }
+    if (count == rows->count)
+        *first = kept;
     rows->count = kept;
 }
 
@@ -569,15 +576,17 @@ enum hop_status hop_problem_add_bounds(struct hop_problem *p, struct hop_diag *d
                     (p->ops[op].least_s - p->ops[op].latency_s) / p->ops[op].bytes / p->sources[s].limit;
         }
     }
-    enum hop_status status = p->clean ? add_link_loads(p, base, &rows, diag) : HOP_OK;
+    uint32_t valid = rows.count;
+    enum hop_status status = add_link_loads(p, base, &rows, diag);
     for (uint32_t i = 0; p->objective == HOP_ORDER_MARKED && i < p->op_count; i++) {
         for (uint32_t b = 0; b < rows.count && !p->ops[i].marked; b++)
             rows.weight[(size_t)b * rows.ops + i] = 0;
     }
     if (status == HOP_OK) {
-        drop_covered(&rows);
+        drop_covered(&rows, &valid);
         if (rows.count > HOP_BOUNDS_MAX) /* the sources' come first, then the links in the topology's order */
             rows.count = HOP_BOUNDS_MAX;
+        p->valid_count = p->clean || valid > rows.count ? rows.count : valid;
         status = hop_problem_set_bounds(p, rows.count, row_weight, &rows, diag);
     }
     free(rows.weight);

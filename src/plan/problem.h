@@ -73,6 +73,7 @@ struct hop_problem {
 
     uint32_t op_count, source_count, slot_count, class_count, bound_count, word_count; /* words of 64 operations */
     uint32_t bound_room; /* bound_count up to a multiple of 4: the others are 0 */
+    uint32_t valid_count; /* the first bounds are lower bounds; the others, loads of links that may be above their limit, guide searches */
     struct hop_problem_op *ops; /* op_count + 1: the last one ends the weights */
     struct hop_problem_source *sources;
     uint32_t *sends;

@@ -384,10 +384,8 @@ double hop_state_bound(const struct hop_problem *p, const struct hop_state *stat
     if (p->objective == HOP_ORDER_MARKED && state->marked_ended == p->marked_count)
         return state->reached;
     const double *rest = at(state, p->rest_at);
-    double most = 0, other = 0;
-    for (uint32_t b = 0; b < p->bound_room; b += 2) {
+    double most = 0;
+    for (uint32_t b = 0; b < p->valid_count; b++)
         most = hop_max(most, rest[b]);
-        other = hop_max(other, rest[b + 1]);
-    }
-    return state->now_s + hop_max(most, other);
+    return state->now_s + most;
 }
