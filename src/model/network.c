@@ -33,6 +33,7 @@ struct domain {
 struct cut {
     uint32_t domain;
     struct hop_leg leg;
+    double *wire; /* per link: see hop_network_wire */
 };
 struct route_cuts {
     uint32_t first, count;
@@ -241,11 +242,19 @@ const char *hop_network_model(const struct hop_network *network, uint32_t domain
 
 /* ---- legs ---- */
 
+static double wire_of(const struct domain *domain, const struct hop_leg *leg, uint32_t i)
+{
+    bool lossy =
+        domain->model->loses_crossing && i >= leg->crossed && domain->links.role[leg->links[i]] == HOP_ROLE_ROOT_OUT;
+    return lossy ? 1 / (1 - leg->tau) : 1;
+}
+
 static bool cut_route(struct hop_network *network, uint32_t index)
 {
     const struct hop_route *route = hop_router_route(network->router, index);
     uint32_t *local = hop_arena_alloc(&network->arena, (route->link_count + 1) * sizeof *local);
-    if (!local)
+    double *wire = hop_arena_alloc(&network->arena, (route->link_count + 1) * sizeof *wire);
+    if (!local || !wire)
         return false;
     network->routes[index] = (struct route_cuts){network->cut_count, 0};
     for (uint32_t i = 0; i < route->link_count;) {
@@ -256,8 +265,11 @@ static bool cut_route(struct hop_network *network, uint32_t index)
         if (!hop_grow(&network->cuts, &network->cut_capacity, network->cut_count + 1, sizeof *network->cuts))
             return false;
         struct cut *cut = &network->cuts[network->cut_count++];
-        *cut = (struct cut){domain, {.links = local + first, .link_count = i - first, .cap_Bps = route->ceiling_Bps}};
+        *cut = (struct cut){
+            domain, {.links = local + first, .link_count = i - first, .cap_Bps = route->ceiling_Bps}, wire + first};
         hop_leg_crossing(links, &cut->leg);
+        for (uint32_t l = 0; l < cut->leg.link_count; l++)
+            cut->wire[l] = wire_of(&network->domains[domain], &cut->leg, l);
         network->routes[index].count++;
     }
     return true;
@@ -344,6 +356,9 @@ static bool tell(struct hop_network *network, uint32_t part_count)
 
 static bool reserve(struct hop_network *network, uint32_t parts)
 {
+    if (parts <= network->part_capacity && parts <= network->leg_capacity && parts <= network->granted_capacity &&
+        parts <= network->part_of_leg_capacity)
+        return true;
     return hop_grow(&network->parts, &network->part_capacity, parts, sizeof *network->parts) &&
            hop_grow(&network->legs, &network->leg_capacity, parts, sizeof *network->legs) &&
            hop_grow(&network->granted, &network->granted_capacity, parts, sizeof *network->granted) &&
@@ -397,13 +412,6 @@ static bool evaluate(struct hop_network *network, const struct hop_flow *flows, 
 
 /* ---- limits of links ---- */
 
-static double wire_of(const struct domain *domain, const struct hop_leg *leg, uint32_t i)
-{
-    bool lossy = domain->model->loses_crossing && i >= leg->crossed &&
-                 domain->links.role[leg->links[i]] == HOP_ROLE_ROOT_OUT;
-    return lossy ? 1 / (1 - leg->tau) : 1;
-}
-
 enum hop_status hop_network_wire(struct hop_network *network, uint32_t route, uint32_t i, double *wire,
                                  struct hop_diag *diag)
 {
@@ -412,7 +420,7 @@ enum hop_status hop_network_wire(struct hop_network *network, uint32_t route, ui
     const struct cut *cut = &network->cuts[network->routes[route].first];
     for (; i >= cut->leg.link_count; cut++)
         i -= cut->leg.link_count;
-    *wire = wire_of(&network->domains[cut->domain], &cut->leg, i);
+    *wire = cut->wire[i];
     return HOP_OK;
 }
 
@@ -424,20 +432,21 @@ double hop_network_fullest(const struct hop_network *network, const struct hop_f
     for (unsigned pass = 0; pass < 2; pass++) { /* loads are added up in place, read, and cleared */
         for (uint32_t f = 0; f < count; f++) {
             const struct route_cuts *route = &network->routes[flows[f].route];
+            const double rate_Bps = flows[f].count * shares[f].rate_Bps;
             for (uint32_t c = route->first; c < route->first + route->count; c++) {
                 const struct cut *cut = &network->cuts[c];
                 const struct domain *domain = &network->domains[cut->domain];
-                for (uint32_t i = 0; i < cut->leg.link_count; i++) {
-                    uint32_t local = cut->leg.links[i];
-                    if (pass == 0) {
-                        domain->load[local] += flows[f].count * shares[f].rate_Bps * wire_of(domain, &cut->leg, i);
-                        continue;
-                    }
-                    double full = domain->load[local] / domain->links.capacity_Bps[local];
-                    domain->load[local] = 0;
+                const uint32_t *links = cut->leg.links, link_count = cut->leg.link_count;
+                const double *capacity_Bps = domain->links.capacity_Bps, *wire = cut->wire;
+                double *load = domain->load;
+                for (uint32_t i = 0; pass == 0 && i < link_count; i++)
+                    load[links[i]] += rate_Bps * wire[i];
+                for (uint32_t i = 0; pass == 1 && i < link_count; i++) {
+                    double full = load[links[i]] / capacity_Bps[links[i]];
+                    load[links[i]] = 0;
                     if (full > fullest) {
                         fullest = full;
-                        at = domain->links.directed[local];
+                        at = domain->links.directed[links[i]];
                     }
                 }
             }
@@ -538,9 +547,9 @@ enum hop_status hop_network_rates(struct hop_network *network, const struct hop_
         !evaluate(network, flows, count, network->shares))
         return hop_fail_memory(diag);
     for (uint32_t f = 0; f < count; f++) { /* models know a cap, not where it comes from */
-        double ceiling = hop_router_route(network->router, flows[f].route)->ceiling_Bps;
         if (network->shares[f].rule == HOP_RULE_OTHER_DOMAIN &&
-            network->shares[f].rate_Bps >= ceiling * (1 - HOP_RATE_TOLERANCE))
+            network->shares[f].rate_Bps >=
+                hop_router_route(network->router, flows[f].route)->ceiling_Bps * (1 - HOP_RATE_TOLERANCE))
             network->shares[f].rule = HOP_RULE_CEILING;
     }
     struct remembered *slot = network->remember_limit ? remember(network, hash, flows, count) : NULL;

@@ -13,7 +13,10 @@
  * (1 - tau)/n where 1/n - tau <= 0 (rule root-floor), and narrow-link: flows of a single
  * super communication that enter a narrower link are scaled to it.
  *
- * Layout: the (flow, position) pairs are `entry` numbers; each link has a list of its entries.
+ * A link that carries a single transfer, with room for all that comes, takes nothing away, unless it leaves a root complex: only the
+ * other ones in use, the busy ones, are looked at.
+ *
+ * Layout: the (flow, position) pairs on busy links are `entry` numbers, each flow's in a row; each link has a list of its entries.
  */
 #include "model/model.h"
 
@@ -33,9 +36,9 @@ struct entry {
 };
 
 struct flow {
-    uint32_t first; /* entry of the first link */
-    double rate;    /* arriving at the next link; at last rho' */
-    double cap;     /* D: the lowest m of its links; INFINITY: not blocked */
+    uint32_t first, end; /* entries */
+    double rate;         /* arriving at the next link; at last rho' */
+    double cap;          /* D: the lowest m of its links; INFINITY: not blocked */
     uint32_t cap_link, cap_flow;
     double gain;        /* D' */
     enum hop_rule rule; /* of its last loss in B and C */
@@ -45,8 +48,10 @@ struct flow {
 struct state {
     const struct hop_links *links;
     uint32_t words;
-    uint64_t *used;  /* bit set of links in use */
-    uint32_t *head;  /* per link: first entry, HOP_NONE: none */
+    bool uniform;                   /* all links have one capacity */
+    uint64_t *leaving;              /* bit sets of links: those out of a root complex, */
+    uint64_t *used, *shared, *busy; /* in use, with two transfers or more, busy */
+    uint32_t *head;                 /* per link: first entry, HOP_NONE: none */
     uint32_t *group; /* per link that flows come from, and last for the source: its group on the link in hand */
     struct entry *entries;
     uint32_t entry_capacity;
@@ -68,7 +73,7 @@ static void destroy(void *opaque)
     struct state *s = opaque;
     if (!s)
         return;
-    free(s->used);
+    free(s->leaving); /* one block for all sets */
     free(s->head);
     free(s->group);
     free(s->entries);
@@ -84,54 +89,98 @@ static void *create(const struct hop_links *links)
         return NULL;
     s->links = links;
     s->words = (links->count + WORD - 1) / WORD;
-    s->used = calloc(s->words, sizeof *s->used);
+    s->leaving = calloc(s->words, 4 * sizeof *s->leaving);
     s->head = malloc(links->count * sizeof *s->head);
     s->group = malloc((links->count + 1) * sizeof *s->group);
-    if (!s->used || !s->head || !s->group) {
+    if (!s->leaving || !s->head || !s->group) {
         destroy(s);
         return NULL;
+    }
+    s->used = s->leaving + s->words;
+    s->shared = s->used + s->words;
+    s->busy = s->shared + s->words;
+    s->uniform = true;
+    for (uint32_t l = 0; l < links->count; l++) {
+        s->leaving[l / WORD] |= (uint64_t)(links->role[l] == HOP_ROLE_ROOT_OUT) << l % WORD;
+        s->uniform = s->uniform && links->capacity_Bps[l] == links->capacity_Bps[0];
     }
     memset(s->group, 0xff, (links->count + 1) * sizeof *s->group);
     return s;
 }
 
-/* Walks the links in use in processing order. */
-#define FOR_EACH_LINK(s, link)                                                                                         \
+/* Walks a bit set of links in processing order. */
+#define FOR_EACH_LINK(s, set, link)                                                                                    \
     for (uint32_t word_ = 0; word_ < (s)->words; word_++)                                                              \
-        for (uint64_t bits_ = (s)->used[word_]; bits_; bits_ &= bits_ - 1)                                             \
+        for (uint64_t bits_ = (s)->set[word_]; bits_; bits_ &= bits_ - 1)                                              \
             for (uint32_t link = word_ * WORD + (uint32_t)__builtin_ctzll(bits_), once_ = 1; once_; once_ = 0)
 
 #define FOR_EACH_ENTRY(s, link, e) for (uint32_t e = (s)->head[link]; e != HOP_NONE; e = (s)->entries[e].next)
 
+/* hop_grow is a call, and there seldom is anything to grow. */
+static inline bool reserve(void *array, uint32_t *capacity, uint32_t need, size_t size)
+{
+    return need <= *capacity || hop_grow(array, capacity, need, size);
+}
+
+/* Which links are used, shared and busy, and what every flow starts with; returns how many entries that can make at most. */
+static uint32_t mark_links(struct state *s, const struct hop_leg *legs, uint32_t count)
+{
+    const double *capacity = s->links->capacity_Bps;
+    uint32_t total = 0;
+    for (uint32_t w = 0; w < s->words; w++)
+        s->used[w] = s->shared[w] = s->busy[w] = 0;
+    for (uint32_t f = 0; f < count; f++) {
+        const struct hop_leg *leg = &legs[f];
+        const uint64_t several = leg->count > 1 ? UINT64_MAX : 0;
+        const double rate = hop_min(leg->cap_Bps, capacity[leg->links[0]]);
+        s->flows[f] =
+            (struct flow){.rate = rate,
+                          .cap = INFINITY,
+                          .rule = leg->cap_Bps < capacity[leg->links[0]] ? HOP_RULE_OTHER_DOMAIN : HOP_RULE_FULL,
+                          .link = HOP_NONE};
+        for (uint32_t i = 0; i < leg->link_count; i++) {
+            const uint32_t word = leg->links[i] / WORD;
+            const uint64_t bit = (uint64_t)1 << leg->links[i] % WORD;
+            s->shared[word] |= bit & (s->used[word] | several);
+            s->used[word] |= bit;
+        }
+        for (uint32_t i = 0; !s->uniform && i < leg->link_count; i++) { /* too narrow */
+            if (rate > capacity[leg->links[i]] * (1 + HOP_RATE_TOLERANCE))
+                s->busy[leg->links[i] / WORD] |= (uint64_t)1 << leg->links[i] % WORD;
+        }
+        total += leg->link_count;
+    }
+    for (uint32_t w = 0; w < s->words; w++)
+        s->busy[w] |= s->shared[w] | (s->used[w] & s->leaving[w]);
+    return total;
+}
+
 static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
-    uint32_t total = 0;
-    for (uint32_t f = 0; f < count; f++)
-        total += legs[f].link_count;
-    if (!hop_grow(&s->entries, &s->entry_capacity, total, sizeof *s->entries) ||
-        !hop_grow(&s->flows, &s->flow_capacity, count, sizeof *s->flows) ||
-        !hop_grow(&s->groups, &s->group_capacity, count, sizeof *s->groups))
+    if (!reserve(&s->flows, &s->flow_capacity, count, sizeof *s->flows) ||
+        !reserve(&s->groups, &s->group_capacity, count, sizeof *s->groups))
         return false;
-    memset(s->used, 0, s->words * sizeof *s->used);
-    uint32_t entry = total;
+    uint32_t entry = mark_links(s, legs, count), *head = s->head;
+    if (!reserve(&s->entries, &s->entry_capacity, entry, sizeof *s->entries))
+        return false;
+    FOR_EACH_LINK(s, busy, link)
+    head[link] = HOP_NONE;
     for (uint32_t f = count; f-- > 0;) { /* backwards, so that each link's list ascends */
         const struct hop_leg *leg = &legs[f];
+        s->flows[f].end = entry;
         for (uint32_t i = leg->link_count; i-- > 0;) {
-            uint32_t link = leg->links[i];
-            uint64_t bit = (uint64_t)1 << (link % WORD);
-            entry--;
-            uint32_t next = s->used[link / WORD] & bit ? s->head[link] : HOP_NONE;
-            s->entries[entry] =
-                (struct entry){.flow = f, .position = i, .next = next, .from = i ? leg->links[i - 1] : s->links->count};
-            s->head[link] = entry;
-            s->used[link / WORD] |= bit;
+            const uint32_t link = leg->links[i];
+            if (!(s->busy[link / WORD] >> link % WORD & 1))
+                continue;
+            struct entry *made = &s->entries[--entry]; /* rates come later */
+            made->flow = f;
+            made->position = i;
+            made->next = head[link];
+            made->from = i ? leg->links[i - 1] : s->links->count;
+            made->lost = false;
+            head[link] = entry;
         }
-        s->flows[f] = (struct flow){.first = entry,
-                                    .rate = hop_min(leg->cap_Bps, s->links->capacity_Bps[leg->links[0]]),
-                                    .cap = INFINITY,
-                                    .rule = leg->cap_Bps < s->links->capacity_Bps[leg->links[0]] ? HOP_RULE_OTHER_DOMAIN
-                                                                                                 : HOP_RULE_FULL,
-                                    .link = HOP_NONE};
+        s->flows[f].first = entry;
     }
     return true;
 }
@@ -247,16 +296,16 @@ static bool find_later_losses(struct state *s, const struct hop_leg *legs, uint3
 {
     bool any = false;
     for (uint32_t f = 0; f < count; f++) {
-        struct entry *entries = &s->entries[s->flows[f].first];
         double lowest = INFINITY;
         uint32_t link = HOP_NONE;
-        for (uint32_t i = legs[f].link_count; i-- > 0;) {
-            entries[i].later = lowest;
-            entries[i].later_link = link;
-            if (entries[i].lost && entries[i].rate < lowest) {
-                lowest = entries[i].rate;
-                link = legs[f].links[i];
-                any = any || i > 0;
+        for (uint32_t e = s->flows[f].end; e-- > s->flows[f].first;) {
+            struct entry *entry = &s->entries[e];
+            entry->later = lowest;
+            entry->later_link = link;
+            if (entry->lost && entry->rate < lowest) {
+                lowest = entry->rate;
+                link = legs[f].links[entry->position];
+                any = any || e > s->flows[f].first;
             }
         }
     }
@@ -269,19 +318,18 @@ static bool block_head_of_line(struct state *s, const struct hop_leg *legs, uint
     bool any = false;
     if (!find_later_losses(s, legs, count))
         return false;
-    FOR_EACH_LINK(s, link)
+    FOR_EACH_LINK(s, shared, link)
     {
-        uint32_t transfers = 0, slowest = HOP_NONE;
+        uint32_t slowest = HOP_NONE;
         double m = INFINITY;
         FOR_EACH_ENTRY(s, link, e)
         {
-            transfers += legs[s->entries[e].flow].count;
             if (s->entries[e].later < m) {
                 m = s->entries[e].later;
                 slowest = e;
             }
         }
-        if (transfers < 2 || slowest == HOP_NONE)
+        if (slowest == HOP_NONE)
             continue;
         any = true;
         FOR_EACH_ENTRY(s, link, e)
@@ -300,7 +348,7 @@ static bool block_head_of_line(struct state *s, const struct hop_leg *legs, uint
 /* D' */
 static void hand_on_gains(struct state *s, const struct hop_leg *legs)
 {
-    FOR_EACH_LINK(s, link)
+    FOR_EACH_LINK(s, shared, link)
     {
         double given = 0;
         uint32_t takers = 0;
@@ -366,7 +414,7 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     struct state *s = opaque;
     if (!lay_out(s, legs, count))
         return false;
-    FOR_EACH_LINK(s, link)
+    FOR_EACH_LINK(s, busy, link)
     {
         if (s->links->role[link] == HOP_ROLE_UP)
             arbitrate_up(s, legs, link);

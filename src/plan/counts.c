@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sorting values that are spread over a known range: into buckets of equal width, about four values each, then each bucket by itself. On
- * millions of values several times faster than qsort; a bucket that has caught many goes to qsort.
+ * Merging counts: values that are spread over a range are put into buckets of equal width, about four in each, then each bucket is sorted
+ * by itself. On millions of values that is several times faster than qsort, which gets the buckets that have caught many.
  */
 #include "plan/crew.h"
 
@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static void sort_bucket(struct hop_value_count *counts, size_t count)
+static void sort(struct hop_value_count *counts, size_t count)
 {
     if (count > INSERTION_MAX) {
         qsort(counts, count, sizeof *counts, by_value);
@@ -30,57 +30,78 @@ static void sort_bucket(struct hop_value_count *counts, size_t count)
     }
 }
 
-/* false: no memory for buckets. */
-static bool sort_by_buckets(struct hop_value_count *counts, size_t count, double low, double high)
+/* The merged ones so far, ascending; per cleanness, the last one. */
+struct merged {
+    struct hop_value_count *counts;
+    size_t count;
+    struct {
+        double value, near; /* values that exceed it by no more count as it; NAN: there is none yet */
+        size_t at;
+    } last[2];
+};
+
+static inline void merge(struct merged *m, const struct hop_value_count *sorted, size_t count)
 {
-    size_t buckets = count / BUCKET_VALUES + 1;
-    double scale = (double)buckets / (high - low) * (1 - 1e-12);
-    uint32_t *start = calloc(buckets + 2, sizeof *start);
-    struct hop_value_count *sorted = malloc(count * sizeof *sorted);
-    if (!start || !sorted) {
-        free(start);
-        free(sorted);
-        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct hop_value_count value = sorted[i];
+        const bool clean = value.clean;
+        if (value.value - m->last[clean].value <= m->last[clean].near &&
+            m->counts[m->last[clean].at].orders <= UINT32_MAX - value.orders) {
+            m->counts[m->last[clean].at].orders += value.orders;
+            continue;
+        }
+        m->last[clean].value = value.value;
+        m->last[clean].near = HOP_VALUE_TOLERANCE * fabs(value.value);
+        m->last[clean].at = m->count;
+        m->counts[m->count++] = value;
     }
-    for (size_t i = 0; i < count; i++)
-        start[(size_t)((counts[i].value - low) * scale) + 2]++;
-    for (size_t b = 2; b < buckets + 2; b++)
-        start[b] += start[b - 1];
-    for (size_t i = 0; i < count; i++) /* start[b + 1] moves from where bucket b begins to where it ends */
-        sorted[start[(size_t)((counts[i].value - low) * scale) + 1]++] = counts[i];
-    for (size_t b = 0; b < buckets; b++)
-        sort_bucket(sorted + start[b], start[b + 1] - start[b]);
-    memcpy(counts, sorted, count * sizeof *sorted);
-    free(start);
-    free(sorted);
-    return true;
 }
 
-static void sort(struct hop_value_count *counts, size_t count)
+/* Puts values into so many buckets of equal width: bucket b is to[start[b]] up to to[start[b + 1]]; start has room for buckets + 2. */
+static void spread(const struct hop_value_count *from, size_t count, size_t buckets, struct hop_value_count *to,
+                   uint32_t *start)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < count; i++) {
-        low = hop_min(low, counts[i].value);
-        high = hop_max(high, counts[i].value);
+        low = hop_min(low, from[i].value);
+        high = hop_max(high, from[i].value);
     }
-    bool spread = count > 1024 && count < UINT32_MAX && high - low > 1e-12 * fabs(high);
-    if (!spread || !sort_by_buckets(counts, count, low, high))
-        qsort(counts, count, sizeof *counts, by_value);
+    const bool wide = high - low > 1e-12 * fabs(high);
+    const double scale =
+        wide ? (double)buckets / (high - low) * (1 - 1e-9) : 0; /* the highest stays in the last bucket */
+    memset(start, 0, (buckets + 2) * sizeof *start);
+    for (size_t i = 0; i < count; i++)
+        start[(size_t)((from[i].value - low) * scale) + 2]++;
+    for (size_t b = 2; b < buckets + 2; b++)
+        start[b] += start[b - 1];
+    for (size_t i = 0; i < count; i++) /* start[b + 1] moves from where bucket b begins to where it ends */
+        to[start[(size_t)((from[i].value - low) * scale) + 1]++] = from[i];
+}
+
+/* Merges bucket by bucket, back to where the values came from. false: no memory. */
+static bool merge_by_buckets(struct merged *m, size_t count)
+{
+    const size_t buckets = count / BUCKET_VALUES + 1;
+    struct hop_value_count *moved = malloc((count + 1) * sizeof *moved);
+    uint32_t *start = malloc((buckets + 2) * sizeof *start);
+    const bool fine = moved && start;
+    if (fine)
+        spread(m->counts, count, buckets, moved, start);
+    for (size_t b = 0; fine && b < buckets; b++) {
+        sort(moved + start[b], start[b + 1] - start[b]);
+        merge(m, moved + start[b], start[b + 1] - start[b]);
+    }
+    free(moved);
+    free(start);
+    return fine;
 }
 
 size_t hop_value_counts_merge(struct hop_value_count *counts, size_t count)
 {
-    size_t kept = 0, near[2] = {SIZE_MAX, SIZE_MAX}; /* the last kept one of each cleanness */
-    sort(counts, count);
-    for (size_t i = 0; i < count; i++) {
-        struct hop_value_count *at = near[counts[i].clean] == SIZE_MAX ? NULL : &counts[near[counts[i].clean]];
-        if (at && counts[i].value - at->value <= HOP_VALUE_TOLERANCE * fabs(at->value) &&
-            at->orders <= UINT32_MAX - counts[i].orders) {
-            at->orders += counts[i].orders;
-            continue;
-        }
-        near[counts[i].clean] = kept;
-        counts[kept++] = counts[i];
+    struct merged merged = {.counts = counts, .last = {{NAN, 0, 0}, {NAN, 0, 0}}};
+    if (count >= UINT32_MAX || !merge_by_buckets(&merged, count)) {
+        qsort(counts, count, sizeof *counts, by_value);
+        merge(&merged, counts, count);
     }
-    return kept;
+    return merged.count;
 }

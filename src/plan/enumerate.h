@@ -20,7 +20,6 @@ struct hop_enumeration {
     const struct hop_problem *problem;
     struct hop_first first;
     struct hop_rows *rows; /* NULL: walk over states */
-    uint32_t *route_images;
     struct hop_kernel kernel;
     double alike; /* every order found stands for as many: permutations of sends that are alike */
 };

@@ -25,21 +25,19 @@ static uint32_t leader(const struct hop_problem *p, uint32_t op)
     return op;
 }
 
-/* How many symmetries leave the list as it is; 0: one makes it smaller, and so it stands for no class. */
-static uint32_t stabilizer(const struct hop_problem *p, const uint32_t *list, const uint32_t *images, uint32_t count,
-                           uint32_t *image)
+/*
+ * How many symmetries leave the list as it is; 0: one makes it smaller, and so it stands for no class. images[g * op_count + op]: first of
+ * the sends alike to op's image; from[g * source_count + s]: the source whose sends become those of s.
+ */
+static uint32_t stabilizer(const struct hop_problem *p, const uint32_t *list, const uint32_t *images,
+                           const uint32_t *from, uint32_t count)
 {
     uint32_t fixed = 0;
-    for (uint32_t g = 0; g < count; g++) {
-        const uint32_t *map = images + (size_t)g * p->op_count;
+    for (uint32_t g = 0; g < count; g++, images += p->op_count, from += p->source_count) {
         uint32_t s = 0;
-        for (uint32_t i = 0; i < p->source_count; i++) {
-            uint32_t to = leader(p, map[list[i]]);
-            image[p->ops[to].source] = to;
-        }
-        while (s < p->source_count && image[s] == list[s])
+        while (s < p->source_count && images[list[from[s]]] == list[s])
             s++;
-        if (s < p->source_count && image[s] < list[s])
+        if (s < p->source_count && images[list[from[s]]] < list[s])
             return 0;
         fixed += s == p->source_count;
     }
@@ -49,11 +47,10 @@ static uint32_t stabilizer(const struct hop_problem *p, const uint32_t *list, co
 struct listing {
     const struct hop_problem *problem;
     struct hop_first *first;
-    uint32_t *choice[2];      /* per source of the prefix: which alternative, the list itself */
-    uint32_t *alternative;    /* all sources', in a row */
-    uint32_t *begin;          /* per source: where its alternatives begin; sources + 1 */
-    uint32_t *image;
-    uint32_t *images, image_count;
+    uint32_t *choice[2];                  /* per source of the prefix: which alternative, the list itself */
+    uint32_t *alternative;                /* all sources', in a row */
+    uint32_t *begin;                      /* per source: where its alternatives begin; sources + 1 */
+    uint32_t *images, *from, image_count; /* see stabilizer */
     uint32_t ops_capacity, members_capacity;
 };
 
@@ -77,7 +74,7 @@ static bool list_all(struct listing *l)
         for (uint32_t s = 0; s < f->sources; s++)
             l->choice[1][s] = l->alternative[l->begin[s] + l->choice[0][s]];
         if (l->image_count > 1) {
-            uint32_t fixed = stabilizer(l->problem, l->choice[1], l->images, l->image_count, l->image);
+            uint32_t fixed = stabilizer(l->problem, l->choice[1], l->images, l->from, l->image_count);
             members = fixed ? l->image_count / fixed : 0;
         }
         if (members && !add(l, members))
@@ -102,7 +99,19 @@ static enum hop_status find_images(struct listing *l, double combinations, struc
         return status;
     status = hop_orbits_images(&orbits, limit < 4096 ? (uint32_t)limit : 4096, &l->images, &l->image_count, diag);
     hop_orbits_finish(&orbits);
-    return status;
+    if (status != HOP_OK)
+        return status;
+    l->from = malloc(((size_t)l->image_count * p->source_count + 1) * sizeof *l->from);
+    if (!l->from)
+        return hop_fail_memory(diag);
+    for (uint32_t g = 0; g < l->image_count; g++) {
+        uint32_t *images = l->images + (size_t)g * p->op_count, *from = l->from + (size_t)g * p->source_count;
+        for (uint32_t op = 0; op < p->op_count; op++) {
+            images[op] = leader(p, images[op]);
+            from[p->ops[images[op]].source] = p->ops[op].source;
+        }
+    }
+    return HOP_OK;
 }
 
 enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *first, struct hop_diag *diag)
@@ -113,7 +122,6 @@ enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *fi
     l.choice[0] = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
     l.choice[1] = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
     l.begin = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
-    l.image = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
     l.alternative = hop_arena_alloc(&arena, (p->op_count + 1) * sizeof(uint32_t));
     enum hop_status status = arena.failed ? hop_fail_memory(diag) : HOP_OK;
     double combinations = 1;
@@ -131,6 +139,7 @@ enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *fi
         status = hop_fail_memory(diag);
     first->symmetries = l.image_count;
     free(l.images);
+    free(l.from);
     hop_arena_finish(&arena);
     if (status != HOP_OK)
         hop_first_finish(first);

@@ -2,36 +2,74 @@
 /*
  * The kernel of enumeration: runs over rows (plan/rows.h) from event to event.
  *
- * A run keeps for each source the share of its send that is left, 1 to 0, INFINITY when idle. An event is one pass over a row: the
- * earliest end, everything moved on by that, and the sources that ended as a mask. Runs that have no choice left (tails) are
- * moved on several at once, since each waits for memory and for itself most of the time.
+ * A run keeps for each source the share of its send that is left, 1 to 0, and 1 when it is idle. An event is one pass over a row: the
+ * earliest end, everything moved on by that, and the sources that ended. A share that has fallen to 1e-9 has ended; see state.c. In
+ * every source that ended, what the run has in `next` moves to `index`: a single send that waits begins by that; where several wait, the
+ * run stops for a choice. Several runs are moved on at once, since each waits for memory and for itself most of the time.
  */
 #ifndef HOP_PLAN_KERNEL_H
 #define HOP_PLAN_KERNEL_H
 
 #include "plan/rows.h"
 
-#define HOP_ALIGN_32 __attribute__((aligned(32)))
+#define HOP_SHARE_ENDED 1e-9
+enum { HOP_RUNS_AT_ONCE = 16 /* more gained nothing */ };
+#define HOP_RUNS_FAILED (1u << 31)
 
+/* Per source, in its bits of a row's number: */
 struct hop_run {
-    double left[HOP_ROW_SOURCES] HOP_ALIGN_32;
-    double now_s, sum_s; /* sum of the completions so far */
-    uint32_t index;      /* row */
-    bool unclean;        /* some row so far was */
-    uint8_t current[HOP_ROW_SOURCES]; /* digit under way */
-    uint8_t next[HOP_ROW_SOURCES];    /* tails: what follows, 0: nothing */
-    uint16_t pending[HOP_ROW_SOURCES]; /* bit d: send d waits */
+    double now_s, sum_s;  /* sum of the completions so far (only by a kernel with sums) */
+    uint32_t index;       /* row: digits under way; of sources that choose: all that wait, xor */
+    uint32_t next;        /* all digits that wait, xor; so of a single one itself */
+    uint32_t several;     /* ones where more than one send waits */
+    uint32_t choosing;    /* ones where a choice is due */
+    uint64_t pending;     /* the sends that wait where there are several: bit i is problem->sends[i] */
     uint64_t path, scale; /* the choices so far: see enumerate.c */
+    uint8_t states;       /* of all rows so far, or */
+    _Alignas(64) double left[HOP_ROW_SOURCES]; /* the first rows->width of them */
 };
+
+/* Two constant sizes, which compilers turn into a few moves. */
+static inline void hop_run_copy(const struct hop_rows *rows, const struct hop_run *from, struct hop_run *to)
+{
+    enum { HALF = offsetof(struct hop_run, left) + HOP_ROW_SOURCES / 2 * sizeof(double) };
+    memcpy(to, from, HALF);
+    if (rows->width > HOP_ROW_SOURCES / 2)
+        memcpy((char *)to + HALF, (const char *)from + HALF, sizeof *to - HALF);
+}
+
+/* Moves at most HOP_RUNS_AT_ONCE runs to their next event each. Returns a mask of those that stopped there: with a choice to make, or at
+ * their end (index 0, nothing choosing); HOP_RUNS_FAILED: a row could not be filled. */
+typedef uint32_t hop_step(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *runs, uint32_t count);
 
 struct hop_kernel {
-    /* Moves one run to its next event; returns the mask of the sources that ended, 0 when the row could not be filled. */
-    uint32_t (*advance)(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *run);
-    /* Runs tails to their ends; returns how many events that took, 0 when a row could not be filled. */
-    uint64_t (*finish)(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *tails, uint32_t count);
+    const char *name;
+    hop_step *step;
 };
 
-/* The fastest one for this processor and width. */
-struct hop_kernel hop_kernel_choose(const struct hop_rows *rows);
+/* Every kernel that this processor can run, for rows of that width, with sums or without; returns how many, the fastest one last. */
+enum { HOP_KERNELS_MAX = 2 };
+uint32_t hop_kernels(uint32_t width, bool sums, struct hop_kernel kernels[HOP_KERNELS_MAX]);
+
+/* kernel_avx2.c; NULL: not on this processor. */
+hop_step *hop_step_avx2(uint32_t width, bool sums);
+
+/* A step is written once, as a function of constant width and sums, and made for each of them; table[sums][width / 4 - 1]. */
+#define HOP_STEP(attributes, name, width, sums)                                                                        \
+    attributes static uint32_t name(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *runs, uint32_t n)    \
+    {                                                                                                                  \
+        return step(rows, sets, runs, n, width, sums);                                                                 \
+    }
+#define HOP_STEPS(attributes, table)                                                                                   \
+    HOP_STEP(attributes, step_4, 4, false)                                                                             \
+    HOP_STEP(attributes, step_8, 8, false)                                                                             \
+    HOP_STEP(attributes, step_12, 12, false)                                                                           \
+    HOP_STEP(attributes, step_16, 16, false)                                                                           \
+    HOP_STEP(attributes, step_4_sums, 4, true)                                                                         \
+    HOP_STEP(attributes, step_8_sums, 8, true)                                                                         \
+    HOP_STEP(attributes, step_12_sums, 12, true)                                                                       \
+    HOP_STEP(attributes, step_16_sums, 16, true)                                                                       \
+    static hop_step *const table[2][HOP_ROW_SOURCES / 4] = {{step_4, step_8, step_12, step_16},                        \
+                                                            {step_4_sums, step_8_sums, step_12_sums, step_16_sums}};
 
 #endif

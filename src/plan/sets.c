@@ -64,8 +64,8 @@ enum hop_status hop_sets_create(const struct hop_problem *problem, struct hop_se
     s->problem = problem;
     s->table_size = FIRST_TABLE;
     s->table = calloc(s->table_size, sizeof(struct hop_set *));
-    enum hop_status status = s->table ? hop_network_create(problem->topology, problem->models, &s->network, diag)
-                                      : hop_fail_memory(diag);
+    enum hop_status status =
+        s->table ? hop_network_create(problem->topology, problem->models, &s->network, diag) : hop_fail_memory(diag);
     if (status == HOP_OK) {
         hop_network_remember(s->network, 0); /* it is remembered here */
         status = find_routes(s, diag);
@@ -100,12 +100,15 @@ uint64_t hop_sets_evaluated(const struct hop_sets *sets)
     return sets->evaluated;
 }
 
+static uint64_t place_of(const struct entry *entry)
+{
+    return (uint64_t)entry->route << 32 | entry->slot;
+}
+
 static int by_route(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
-    if (x->route != y->route)
-        return x->route < y->route ? -1 : 1;
-    return x->slot < y->slot ? -1 : x->slot > y->slot;
+    uint64_t x = place_of(a), y = place_of(b);
+    return x < y ? -1 : x > y;
 }
 
 static uint32_t list_entries(struct hop_sets *s, const uint16_t *flow)
@@ -128,7 +131,7 @@ static uint32_t list_entries(struct hop_sets *s, const uint16_t *flow)
     for (uint32_t i = 1; i < count; i++) {
         struct entry entry = s->entries[i];
         uint32_t at = i;
-        for (; at > 0 && by_route(&s->entries[at - 1], &entry) > 0; at--)
+        for (; at > 0 && place_of(&s->entries[at - 1]) > place_of(&entry); at--)
             s->entries[at] = s->entries[at - 1];
         s->entries[at] = entry;
     }
