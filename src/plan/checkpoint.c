@@ -159,9 +159,20 @@ static bool line_end(struct reader *r)
     return true;
 }
 
+/* The place of a kind among the phases, which follow each other. */
+static uint32_t phase_of(const char *kind)
+{
+    static const char *const phases[] = {"anytime", "waits", "search", "count", "more"};
+    uint32_t phase = 0;
+    while (phase < HOP_COUNT(phases) && (strncmp(kind, phases[phase], strlen(phases[phase])) != 0 ||
+                                         (kind[strlen(phases[phase])] != 0 && kind[strlen(phases[phase])] != '\n')))
+        phase++;
+    return phase < HOP_COUNT(phases) ? phase : 0;
+}
+
 static enum hop_status read_head(struct reader *r, bool *same_kind)
 {
-    const struct hop_checkpoint *c = r->checkpoint;
+    struct hop_checkpoint *c = r->checkpoint;
     char expected[64];
     uint64_t tasks;
     if (strncmp(r->at, FIRST_LINE "\n", sizeof FIRST_LINE) != 0)
@@ -170,6 +181,7 @@ static enum hop_status read_head(struct reader *r, bool *same_kind)
     r->line++;
     if (!word(r, "kind") || *r->at++ != ' ')
         return bad(r, "kind NAME");
+    bool later = phase_of(r->at) > phase_of(c->kind);
     *same_kind = word(r, c->kind);
     r->at += strcspn(r->at, "\n");
     if (!line_end(r))
@@ -181,10 +193,12 @@ static enum hop_status read_head(struct reader *r, bool *same_kind)
         hop_diag_expect(r->diag, "the same call as the one that wrote it, or another file");
         return HOP_ERR_INVALID;
     }
+    c->later = c->later || later;
     r->at += strlen(expected);
     r->line++;
-    if (!word(r, "tasks") || !whole(r, UINT64_MAX, &tasks) || (*same_kind && tasks != c->tasks) || !line_end(r))
-        return bad(r, "as many tasks as this search has");
+    if (!word(r, "tasks") || !whole(r, UINT64_MAX, &tasks) || !line_end(r))
+        return bad(r, "tasks NUMBER");
+    *same_kind = *same_kind && tasks == c->tasks; /* cut up in another way, by other threads: as good as another phase */
     return HOP_OK;
 }
 
@@ -197,7 +211,7 @@ static enum hop_status read_done(struct reader *r, enum hop_task_done mark, stru
         if (!whole(r, r->checkpoint->tasks - 1, &first))
             return bad(r, "the number of a task");
         last = first;
-        if (*r->at == '-' && (r->at++, !whole(r, r->checkpoint->tasks - 1, &last)))
+        if (*r->at == '-' && (r->at++, !whole(r, r->checkpoint->tasks - 1, &last) || last < first))
             return bad(r, "the number of a task");
         for (uint64_t t = first; t <= last; t++) {
             if (r->checkpoint->done[t])
@@ -270,7 +284,7 @@ enum hop_status hop_checkpoint_parse(const struct hop_source *source, struct hop
     struct reader r = {source, source->text, 1, checkpoint, diag};
     uint64_t nodes, sets;
     double walked;
-    bool same_kind;
+    bool same_kind = false;
     enum hop_status status = read_head(&r, &same_kind);
     if (status == HOP_OK && !same_kind) { /* of another phase of the same search: its tasks mean nothing here, its records do */
         for (; *r.at && strncmp(r.at, "record ", 7) != 0 && strncmp(r.at, "end\n", 4) != 0; r.line++)

@@ -12,6 +12,9 @@
  *     record 0 0.126 17 3 1 2 ... | 4:7     kind, value, task, order of every source | waits: operation:the one it waits for
  *     value 0.131 8 1                       value, orders, clean
  *     end
+ *
+ * The phases of a search follow each other: kind anytime, waits, search, count, more. The file is that of the latest; of all orders:
+ * enumerate.
  */
 #ifndef HOP_PLAN_CHECKPOINT_H
 #define HOP_PLAN_CHECKPOINT_H
@@ -37,6 +40,7 @@ struct hop_checkpoint {
     uint32_t record_count;
     struct hop_checkpoint_part own;
     struct hop_checkpoint_part left; /* loading, rank 0: of ranks that there are no more */
+    bool later; /* loading: a file is of a later phase of the same search, so that this one is over */
 };
 
 /* The own part, whole or not at all. */

@@ -46,6 +46,7 @@ struct hop_crew {
     struct hop_value_count *counts;
     uint32_t count, count_capacity;
     double walked;
+    uint64_t nodes_before; /* of earlier runs, from the checkpoint: max_nodes is for this one */
     uint32_t working; /* threads */
     double handed_on, handed_on_s; /* the caller has this value, since then */
     enum hop_status status;
@@ -126,15 +127,10 @@ double hop_crew_record(struct hop_crew *crew, uint32_t kind, uint64_t *task)
     return value;
 }
 
-void hop_crew_count(struct hop_crew *crew, uint64_t nodes, uint64_t sets, double walked)
+void hop_crew_count(struct hop_crew *crew, uint64_t nodes, uint64_t sets)
 {
-    uint64_t all = atomic_fetch_add(&crew->nodes, nodes) + nodes;
+    uint64_t all = atomic_fetch_add(&crew->nodes, nodes) + nodes - crew->nodes_before;
     atomic_fetch_add(&crew->sets, sets);
-    if (walked > 0) {
-        pthread_mutex_lock(&crew->mutex);
-        crew->walked += walked;
-        pthread_mutex_unlock(&crew->mutex);
-    }
     if (crew->options->max_nodes && all >= crew->options->max_nodes)
         hop_crew_stop(crew);
 }
@@ -155,10 +151,23 @@ static bool add_counts(struct hop_crew *crew, const struct hop_value_count *coun
     return true;
 }
 
-bool hop_crew_keep(struct hop_crew *crew, const struct hop_value_count *counts, size_t count)
+/* With the mutex held. */
+static void mark_done(struct hop_crew *crew, uint64_t task)
+{
+    if (crew->done[task])
+        return;
+    crew->done[task] = HOP_TASK_DONE;
+    atomic_fetch_add(&crew->tasks_done, 1);
+}
+
+bool hop_crew_keep(struct hop_crew *crew, uint64_t task, const struct hop_value_count *counts, size_t count, double walked)
 {
     pthread_mutex_lock(&crew->mutex);
     bool kept = add_counts(crew, counts, count);
+    if (kept) {
+        mark_done(crew, task);
+        crew->walked += walked;
+    }
     pthread_mutex_unlock(&crew->mutex);
     return kept;
 }
@@ -179,9 +188,8 @@ static void work(struct hop_crew *crew)
         status = job->run(worker, task, &diag);
         if (status == HOP_OK && !hop_crew_stopped(crew)) {
             pthread_mutex_lock(&crew->mutex);
-            crew->done[task] = HOP_TASK_DONE;
+            mark_done(crew, task);
             pthread_mutex_unlock(&crew->mutex);
-            atomic_fetch_add(&crew->tasks_done, 1);
         }
     }
     job->end(worker);
@@ -529,8 +537,9 @@ static void work_in_threads(struct hop_crew *crew, uint32_t threads)
         pthread_join(thread[t], NULL);
 }
 
-static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_diag *diag)
+static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job *job, bool *over, struct hop_diag *diag)
 {
+    *over = false;
     uint8_t *done = calloc(job->tasks + 1, 1);
     if (!done)
         return hop_fail_memory(diag);
@@ -538,7 +547,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     crew->done = done;
     crew->job = job;
     crew->next = (uint64_t)crew->rank;
-    crew->tasks_done = crew->nodes = crew->sets = crew->their_nodes = 0;
+    crew->tasks_done = crew->nodes = crew->sets = crew->their_nodes = crew->nodes_before = 0;
     crew->count = 0;
     crew->walked = 0;
     crew->theirs = (struct hop_crew_totals){0};
@@ -555,7 +564,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
                                         .record_count = job->records};
     enum hop_status status = hop_checkpoint_load(crew->options->checkpoint, crew->rank, crew->size, &checkpoint, diag);
     crew->tasks_done = checkpoint.own.tasks_done;
-    crew->nodes = checkpoint.own.nodes;
+    crew->nodes = crew->nodes_before = checkpoint.own.nodes;
     crew->sets = checkpoint.own.sets;
     crew->walked = checkpoint.own.walked;
     free(crew->counts);
@@ -563,15 +572,21 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     crew->count = checkpoint.own.count;
     crew->count_capacity = checkpoint.own.count_capacity;
     crew->left = checkpoint.left;
+    *over = checkpoint.later;
     return status;
 }
 
 enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_crew_totals *totals,
                               struct hop_diag *diag)
 {
-    enum hop_status status = prepare(crew, job, diag);
+    bool over;
+    enum hop_status status = prepare(crew, job, &over, diag);
     if (status != HOP_OK)
         return status;
+    if (over) {
+        *totals = (struct hop_crew_totals){.tasks_done = job->tasks, .complete = true};
+        return HOP_OK;
+    }
     uint32_t threads = thread_count(crew);
     if (threads == 1 && !is_watched(crew)) {
         crew->working = 1;

@@ -36,7 +36,7 @@ struct hop_value_count {
 struct hop_crew;
 
 struct hop_crew_job {
-    const char *kind;   /* in checkpoints: what the tasks are */
+    const char *kind;   /* in checkpoints: what the tasks are (plan/checkpoint.h) */
     uint64_t tasks;
     uint32_t records;   /* kinds of records */
     bool counts;
@@ -64,7 +64,8 @@ enum hop_status hop_crew_create(const struct hop_problem *problem, const struct 
                                 uint64_t fingerprint, struct hop_crew **crew, struct hop_diag *diag);
 void hop_crew_destroy(struct hop_crew *crew); /* NULL is allowed */
 
-/* Works through a job's tasks; records stay from job to job. Ranks of a group must all call it with the same job. */
+/* Works through a job's tasks; records stay from job to job. Ranks of a group must all call it with the same job. If the checkpoint is
+ * of a later phase, the job is over already. */
 enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_crew_totals *totals,
                               struct hop_diag *diag);
 
@@ -79,9 +80,9 @@ void hop_crew_offer(struct hop_crew *crew, uint32_t kind, double value, uint64_t
 uint32_t hop_crew_version(const struct hop_crew *crew);
 double hop_crew_record(struct hop_crew *crew, uint32_t kind, uint64_t *task);
 /* Counts work; stops the crew at options->max_nodes. */
-void hop_crew_count(struct hop_crew *crew, uint64_t nodes, uint64_t sets, double walked);
-/* Keeps the counts of a task that is done. */
-bool hop_crew_keep(struct hop_crew *crew, const struct hop_value_count *counts, size_t count);
+void hop_crew_count(struct hop_crew *crew, uint64_t nodes, uint64_t sets);
+/* Keeps the counts of a task and how many orders it walked; it is done by that: a checkpoint holds all or nothing. false: out of memory. */
+bool hop_crew_keep(struct hop_crew *crew, uint64_t task, const struct hop_value_count *counts, size_t count, double walked);
 
 /* ---- for the caller ---- */
 

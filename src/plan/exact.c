@@ -8,6 +8,7 @@
 #include <math.h>
 
 enum { MET_SLOTS = 1 << 16, COUNT_EVERY = 1024 };
+#define COUNT_SLACK 1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
 #define MET_STEP 1e-10 /* of a transfer's bytes: what is left is the same if it rounds to the same number of these */
 
 struct met {
@@ -103,11 +104,13 @@ static void look_at_records(struct searcher *s)
 
 static bool is_hopeless(struct searcher *s, const struct hop_state *state)
 {
-    double bound = hop_state_bound(s->e->problem, state), near = HOP_VALUE_TOLERANCE * fabs(s->best);
+    double bound = hop_state_bound(s->e->problem, state);
     if (isfinite(s->e->count_to))
-        return bound > s->e->count_to * (1 + HOP_VALUE_TOLERANCE);
+        return bound > s->e->count_to * (1 + COUNT_SLACK);
     look_at_records(s);
-    return isfinite(s->best) && (bound > s->best + near || (bound >= s->best - near && s->best_task <= s->task));
+    double near = HOP_VALUE_TOLERANCE * fabs(s->best);
+    bool earlier = s->best_task <= HOP_EXACT_TASKS + s->task;
+    return isfinite(s->best) && (bound > s->best + near || (bound >= s->best - near && earlier));
 }
 
 static void found(struct searcher *s, const struct hop_state *state)
@@ -117,14 +120,6 @@ static void found(struct searcher *s, const struct hop_state *state)
     if (isfinite(s->e->count_to)) {
         s->optima += value <= s->e->count_to * (1 + HOP_VALUE_TOLERANCE);
         return;
-    }
-    /* Marked objectives end early: sends that have not begun follow in the schedule's order. */
-    for (uint32_t i = 0; i < p->source_count; i++) {
-        uint32_t at = p->sources[i].first + s->begun[i];
-        for (uint32_t k = p->sources[i].first; k < p->sources[i].first + p->sources[i].count; k++) {
-            if (!hop_state_started(p, state, p->sends[k]))
-                s->sequence.order[at++] = p->sends[k];
-        }
     }
     hop_crew_offer(s->crew, 0, value, HOP_EXACT_TASKS + s->task, &s->sequence);
     look_at_records(s);
@@ -164,7 +159,7 @@ static void branch(struct searcher *s, uint32_t level, const uint32_t *ops, uint
 static void count_nodes(struct searcher *s)
 {
     uint64_t sets = hop_sets_evaluated(s->sets);
-    hop_crew_count(s->crew, s->nodes, sets - s->sets_before, 0);
+    hop_crew_count(s->crew, s->nodes, sets - s->sets_before);
     s->sets_before = sets;
     s->nodes = 0;
 }
@@ -217,10 +212,10 @@ static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *di
         take(s, state, e->first.ops[e->list[task] * e->first.sources + i]);
     if (!is_hopeless(s, state))
         walk(s, 0, true);
-    if (isfinite(e->count_to) && s->optima > 0) {
+    if (isfinite(e->count_to) && s->optima > 0 && !hop_crew_stopped(s->crew)) {
         double orders = s->optima * e->first.members[e->list[task]];
         struct hop_value_count count = {e->count_to, orders > UINT32_MAX ? UINT32_MAX : (uint32_t)orders, true};
-        if (!hop_crew_keep(s->crew, &count, 1))
+        if (!hop_crew_keep(s->crew, task, &count, 1, 0))
             return hop_fail_memory(diag);
     }
     count_nodes(s);

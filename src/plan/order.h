@@ -5,6 +5,8 @@
 
 #include "plan/problem.h"
 
+/* Refuses limits that are none. */
+enum hop_status hop_order_check(const struct hop_order_options *options, struct hop_diag *diag);
 /* Of everything that a result depends on: schedule, machine, options; two runs with the same one do the same. */
 uint64_t hop_order_fingerprint(const struct hop_problem *problem, const struct hop_order_options *options,
                                const char *mode);

@@ -122,7 +122,9 @@ enum hop_status hop_order_enumerate(const struct hop_topology *topology, const s
         return hop_fail_memory(diag);
     made->objective = all.objective;
     made->lost_rank = -1;
-    enum hop_status status = hop_problem_create(topology, schedule, &all, &p, diag);
+    enum hop_status status = hop_order_check(&all, diag);
+    if (status == HOP_OK)
+        status = hop_problem_create(topology, schedule, &all, &p, diag);
     if (status == HOP_OK)
         status = hop_enumeration_create(p, &e, diag);
     if (status == HOP_OK)

@@ -91,7 +91,7 @@ static bool poll_crew(void *context, double best, uint64_t nodes)
         a->offered = best;
     }
     uint64_t sets = hop_sets_evaluated(a->sets);
-    hop_crew_count(a->crew, nodes, sets - a->sets_before, 0);
+    hop_crew_count(a->crew, nodes, sets - a->sets_before);
     a->sets_before = sets;
     bool late = a->s->until_s > 0 && hop_crew_elapsed_s(a->crew) > a->s->until_s;
     return !hop_crew_stopped(a->crew) && !late && !is_good(a->s); /* another task may have found what is good enough */
@@ -149,10 +149,11 @@ static enum hop_status begin_anytime(void *context, struct hop_crew *crew, void 
     return status == HOP_OK ? hop_sequence_create(a->s->p, &a->best, diag) : status;
 }
 
-static enum hop_status search_anytime(struct search *s, struct hop_diag *diag)
+/* kind: its phase in checkpoints. */
+static enum hop_status search_anytime(struct search *s, const char *kind, struct hop_diag *diag)
 {
     struct hop_crew_totals totals;
-    const struct hop_crew_job job = {.kind = "anytime",
+    const struct hop_crew_job job = {.kind = kind,
                                      .tasks = s->parts,
                                      .records = 1,
                                      .begin = begin_anytime,
@@ -387,6 +388,7 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
             status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
         if (status == HOP_OK) {
             r->value_s = played.value; /* without some of its waits it may even be better */
+            r->floor_s = hop_min(r->floor_s, r->value_s); /* by rounding, under models that iterate */
             r->proved = r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
             status = add_candidate(s, "best", &played, &best->sequence, diag);
         }
@@ -409,7 +411,7 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     for (int waits = orders > ORDERS_SMALL && !o->no_waits; waits <= !o->no_waits && status == HOP_OK; waits++) {
         s->no_waits = !waits;
         if (goes_on(s) && !is_good(s))
-            status = search_anytime(s, diag);
+            status = search_anytime(s, waits ? "waits" : "anytime", diag);
     }
     if (status == HOP_OK)
         status = prove(s, diag);
@@ -418,16 +420,9 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     bool waits = !best || hop_sequence_waits(s->p, &best->sequence);
     if (status == HOP_OK && orders <= ORDERS_SMALL && !o->no_waits && waits && goes_on(s) && !is_good(s)) {
         s->rounds = FULL_ROUNDS;
-        status = search_anytime(s, diag);
+        status = search_anytime(s, "more", diag);
     }
     return status;
-}
-
-static enum hop_status check(const struct hop_order_options *o, struct hop_diag *diag)
-{
-    if (!(o->time_limit_s >= 0) || !(o->gap >= 0) || !(o->checkpoint_s >= 0))
-        return hop_fail(diag, HOP_ERR_INVALID, "a time limit, gap or interval that is negative or no number");
-    return HOP_OK;
 }
 
 enum hop_status hop_order_search(const struct hop_topology *topology, const struct hop_schedule *schedule,
@@ -437,7 +432,7 @@ enum hop_status hop_order_search(const struct hop_topology *topology, const stru
     const struct hop_order_options none = {0};
     struct search s = {.options = options ? options : &none};
     struct hop_problem *p = NULL;
-    enum hop_status status = check(s.options, diag);
+    enum hop_status status = hop_order_check(s.options, diag);
     if (status == HOP_OK)
         status = (s.result = calloc(1, sizeof *s.result)) ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK)

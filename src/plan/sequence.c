@@ -76,8 +76,7 @@ static void choose(const struct hop_problem *p, const struct hop_sequence *seque
 }
 
 enum hop_status hop_sequence_play(const struct hop_problem *p, struct hop_sets *sets,
-                                  const struct hop_sequence *sequence, struct hop_played *played,
-                                  struct hop_diag *diag)
+                                  const struct hop_sequence *sequence, struct hop_played *played, struct hop_diag *diag)
 {
     struct hop_state *state = malloc(p->state_size);
     uint32_t *next = calloc((size_t)p->source_count + 1, sizeof *next);

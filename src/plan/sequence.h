@@ -5,7 +5,8 @@
  *     order:  [ sends of source 0 in their order | sends of source 1 | ... ]     as problem->sends
  *     after:  per operation: it waits for the end of that one, HOP_NONE: it does not wait
  *
- * A wait holds the source's queue like a dependency does: what stands behind it waits, too. Written out as a schedule, a wait is one more `after`.
+ * A wait holds the source's queue like a dependency does: what stands behind it waits, too. Written out as a schedule,
+ * a wait is one more `after`.
  */
 #ifndef HOP_PLAN_SEQUENCE_H
 #define HOP_PLAN_SEQUENCE_H
@@ -36,13 +37,15 @@ enum hop_status hop_sequence_play(const struct hop_problem *problem, struct hop_
                                   const struct hop_sequence *sequence, struct hop_played *played,
                                   struct hop_diag *diag);
 
-/* The sequence of the whole problem that a quotient's stands for; images as for hop_problem_quotient. `whole` is made by
+/* The sequence of the whole problem that a quotient's stands for; images as for hop_problem_quotient. `whole` is made
+ * by
  * hop_sequence_create(quotient->whole). */
 enum hop_status hop_sequence_unfold(const struct hop_problem *quotient, const uint32_t *images, uint32_t order,
                                     const struct hop_sequence *sequence, struct hop_sequence *whole,
                                     struct hop_diag *diag);
 
-/* The problem's (lowered) schedule with each source's sends in that order, in the places that its sends had; other operations stay where they are. A
+/* The problem's (lowered) schedule with each source's sends in that order, in the places that its sends had; other
+ * operations stay where they are. A
  * new schedule. */
 enum hop_status hop_sequence_schedule(const struct hop_problem *problem, const struct hop_sequence *sequence,
                                       struct hop_schedule **schedule, struct hop_diag *diag);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Brute force for orders: random small machines and schedules, and what every order of every source's sends gives.
+ *
+ * It permutes the operations of the schedule and simulates each permutation by itself; it knows nothing of how the library
+ * looks for orders. How full links are is added up here from the rates of the timeline's segments.
+ */
+#ifndef BRUTE_ORDER_H
+#define BRUTE_ORDER_H
+
+#include "hopcast/hopcast.h"
+
+enum { CASE_MARKS = 8, CASE_TEXT = 8192 };
+
+/* ---- random cases ---- */
+
+enum case_kind {
+    CASE_SIMPLE, /* copies of GPUs that send one at a time, without anything else */
+    CASE_ANY     /* latencies, engines, dependencies, earliest starts, work, reductions, staged copies, copies of nothing */
+};
+
+struct order_case {
+    struct hop_topology *topology;
+    struct hop_schedule *schedule;
+    struct hop_order_options options; /* models, objective, marks */
+    uint32_t marked[CASE_MARKS];
+    double orders;
+    double near; /* relative: values as near as that are one */
+    char title[160], text[CASE_TEXT]; /* for messages; the machine and the schedule */
+};
+
+/* The same for the same seed; no more than `most` orders, and the given one does not wait for itself. */
+void order_case_make(struct order_case *c, uint64_t seed, enum case_kind kind, double most);
+void order_case_finish(struct order_case *c);
+uint64_t order_random(uint64_t *seed);
+uint32_t order_pick(uint64_t *seed, uint32_t count);
+
+/* ---- what one order gives ---- */
+
+struct order_value {
+    double value_s;    /* of the objective */
+    double makespan_s;
+    double fullest;    /* load / limit of the fullest link */
+};
+/* false: its operations wait for each other. */
+bool order_simulate(const struct order_case *c, const struct hop_schedule *schedule, struct order_value *value);
+
+/* ---- what all orders give ---- */
+
+struct brute_count {
+    double value_s, orders, clean;
+};
+
+struct brute {
+    struct brute_count *counts; /* ascending */
+    size_t count;
+    double orders, clean, stuck;
+    double given_s;
+    double clean_s, clean_orders; /* the fastest clean order, INFINITY: there is none; how many reach it */
+    bool blurred; /* values that are one are not equal: how many are below another one is a matter of rounding */
+    bool open; /* an order is so near to a limit of a link that rounding decides whether it is clean */
+};
+void brute_orders(const struct order_case *c, struct brute *brute);
+void brute_finish(struct brute *brute);
+
+#endif
