@@ -18,6 +18,7 @@
 enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
 #define ORDERS_MEDIUM 1e14 /* branch and bound follows in the second half of the time, with more orders never */
+#define FLOOR_SLACK 1e-6
 #define TASK_OF_ANYTIME ((uint64_t)1 << 16) /* record of the starts: below; of branch and bound: above */
 
 struct search {
@@ -388,7 +389,8 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
             status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
         if (status == HOP_OK) {
             r->value_s = played.value; /* without some of its waits it may even be better */
-            r->floor_s = hop_min(r->floor_s, r->value_s); /* by rounding, under models that iterate */
+            if (r->value_s > r->floor_s * (1 - FLOOR_SLACK)) /* models that iterate grant rates that are not more exact */
+                r->floor_s = hop_min(r->floor_s, r->value_s);
             r->proved = r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
             status = add_candidate(s, "best", &played, &best->sequence, diag);
         }

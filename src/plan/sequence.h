@@ -38,15 +38,13 @@ enum hop_status hop_sequence_play(const struct hop_problem *problem, struct hop_
                                   struct hop_diag *diag);
 
 /* The sequence of the whole problem that a quotient's stands for; images as for hop_problem_quotient. `whole` is made
- * by
- * hop_sequence_create(quotient->whole). */
+ * by hop_sequence_create(quotient->whole). */
 enum hop_status hop_sequence_unfold(const struct hop_problem *quotient, const uint32_t *images, uint32_t order,
                                     const struct hop_sequence *sequence, struct hop_sequence *whole,
                                     struct hop_diag *diag);
 
 /* The problem's (lowered) schedule with each source's sends in that order, in the places that its sends had; other
- * operations stay where they are. A
- * new schedule. */
+ * operations stay where they are. A new schedule. */
 enum hop_status hop_sequence_schedule(const struct hop_problem *problem, const struct hop_sequence *sequence,
                                       struct hop_schedule **schedule, struct hop_diag *diag);
 
