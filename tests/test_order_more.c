@@ -456,11 +456,11 @@ static void a_stopped_enumeration_goes_on(void **state)
 {
     (void)state;
     const uint32_t marked[] = {0, 5};
-    struct task t = uneven(6, 3);
+    struct task t = uneven(7, 3);
     struct hop_order_options options = {
         .threads = 2, .objective = HOP_ORDER_MARKED, .marked = marked, .marked_count = 2};
     struct hop_order_distribution *whole = enumerate(&t, &options), *part, *rest;
-    assert_true(whole->orders == 46656);
+    assert_true(whole->orders == 279936);
     int left = 1;
     options.checkpoint = checkpoint_file;
     options.progress = stop_soon;

@@ -72,8 +72,11 @@ static struct hop_schedule *halo(const char *file)
 {
     char path[512];
     struct hop_schedule *schedule = NULL;
+    struct hop_source source = {0};
     (void)snprintf(path, sizeof path, "%s/data/schedules/%s", TEST_SOURCE_DIR, file);
-    CHECK(hop_schedule_load(path, &schedule, D));
+    CHECK(hop_source_load(path, &source, D));
+    CHECK(hop_schedule_parse(file, source.text, source.size, &schedule, D)); /* titles show the name */
+    hop_source_finish(&source);
     return schedule;
 }
 

@@ -47,6 +47,7 @@ struct hop_crew {
     uint32_t count, count_capacity;
     double walked;
     uint64_t nodes_before; /* of earlier runs, from the checkpoint: max_nodes is for this one */
+    uint64_t nodes_spent;  /* in earlier jobs */
     uint32_t working; /* threads */
     double handed_on, handed_on_s; /* the caller has this value, since then */
     enum hop_status status;
@@ -129,7 +130,7 @@ double hop_crew_record(struct hop_crew *crew, uint32_t kind, uint64_t *task)
 
 void hop_crew_count(struct hop_crew *crew, uint64_t nodes, uint64_t sets)
 {
-    uint64_t all = atomic_fetch_add(&crew->nodes, nodes) + nodes - crew->nodes_before;
+    uint64_t all = crew->nodes_spent + atomic_fetch_add(&crew->nodes, nodes) + nodes - crew->nodes_before;
     atomic_fetch_add(&crew->sets, sets);
     if (crew->options->max_nodes && all >= crew->options->max_nodes)
         hop_crew_stop(crew);
@@ -395,7 +396,7 @@ static void report(struct hop_crew *crew, double *reported)
     struct hop_order_progress progress = {
         .best_s = hop_crew_record(crew, 0, NULL),
         .bound_s = crew->job->bound_s,
-        .nodes = crew->nodes + crew->their_nodes,
+        .nodes = crew->nodes_spent + crew->nodes + crew->their_nodes,
         .elapsed_s = now,
         .done = crew->job->tasks ? (double)crew->tasks_done * crew->size / (double)crew->job->tasks : 1,
     };
@@ -547,6 +548,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     crew->done = done;
     crew->job = job;
     crew->next = (uint64_t)crew->rank;
+    crew->nodes_spent += crew->nodes - crew->nodes_before;
     crew->tasks_done = crew->nodes = crew->sets = crew->their_nodes = crew->nodes_before = 0;
     crew->count = 0;
     crew->walked = 0;
@@ -672,6 +674,12 @@ uint64_t hop_crew_first_open(const struct hop_crew *crew)
     while (task < crew->job->tasks && crew->done[task])
         task++;
     return task;
+}
+
+uint64_t hop_crew_nodes_left(const struct hop_crew *crew)
+{
+    uint64_t most = crew->options->max_nodes, spent = crew->nodes_spent + crew->nodes - crew->nodes_before;
+    return most > spent ? most - spent : 0;
 }
 
 int hop_crew_lost(const struct hop_crew *crew)

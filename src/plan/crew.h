@@ -81,6 +81,8 @@ uint32_t hop_crew_version(const struct hop_crew *crew);
 double hop_crew_record(struct hop_crew *crew, uint32_t kind, uint64_t *task);
 /* Counts work; stops the crew at options->max_nodes. */
 void hop_crew_count(struct hop_crew *crew, uint64_t nodes, uint64_t sets);
+/* Of options->max_nodes, if there is such a limit. */
+uint64_t hop_crew_nodes_left(const struct hop_crew *crew);
 /* Keeps the counts of a task and how many orders it walked; it is done by that: a checkpoint holds all or nothing. false: out of memory. */
 bool hop_crew_keep(struct hop_crew *crew, uint64_t task, const struct hop_value_count *counts, size_t count, double walked);
 

@@ -15,7 +15,7 @@
 #include "plan/order.h"
 #include "plan/starts.h"
 
-enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18 };
+enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
 #define ORDERS_MEDIUM 1e14 /* branch and bound follows in the second half of the time, with more orders never */
 #define FLOOR_SLACK 1e-6
@@ -51,7 +51,8 @@ static void add_totals(struct search *s, const struct hop_crew_totals *totals)
 /* Whether another phase may follow. */
 static bool goes_on(const struct search *s)
 {
-    return !hop_crew_stopped(s->crew) && hop_crew_lost(s->crew) < 0;
+    bool spent = s->options->max_nodes && hop_crew_nodes_left(s->crew) == 0;
+    return !spent && !hop_crew_stopped(s->crew) && hop_crew_lost(s->crew) < 0;
 }
 
 /* ---- starts ---- */
@@ -110,7 +111,7 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
     }
     const struct hop_anytime_options options = {.no_waits = s->no_waits,
                                                 .seed = s->options->seed,
-                                                .max_nodes = s->options->max_nodes,
+                                                .max_nodes = s->options->max_nodes ? hop_crew_nodes_left(a->crew) : 0,
                                                 .gap = s->options->gap,
                                                 .part = (uint32_t)task,
                                                 .parts = s->parts,
@@ -421,7 +422,7 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     const struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
     bool waits = !best || hop_sequence_waits(s->p, &best->sequence);
     if (status == HOP_OK && orders <= ORDERS_SMALL && !o->no_waits && waits && goes_on(s) && !is_good(s)) {
-        s->rounds = FULL_ROUNDS;
+        s->rounds = MORE_ROUNDS;
         status = search_anytime(s, "more", diag);
     }
     return status;

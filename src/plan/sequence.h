@@ -30,7 +30,7 @@ bool hop_sequence_waits(const struct hop_problem *problem, const struct hop_sequ
 /* What a sequence gives. */
 struct hop_played {
     double value;      /* the objective; INFINITY: it does not count or does not end */
-    double makespan_s; /* of the operations that the objective needs */
+    double makespan_s;
     double fullest;    /* load / limit of the fullest link; of an order that does not count: up to there */
 };
 enum hop_status hop_sequence_play(const struct hop_problem *problem, struct hop_sets *sets,
