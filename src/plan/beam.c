@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "plan/draw.h"
+
 struct step { /* one choice; op HOP_NONE: source `after` rests */
     uint32_t op, after;
 };
@@ -62,24 +64,6 @@ struct beam {
     bool stopped, done, kept; /* kept: the last child was below the cut */
 };
 enum { POLL_NODES = 16, DRAWS = 10, ALL = 3 /* for each sample */, BLIND = 8 /* one draw of so many is */ };
-
-static uint64_t draw(uint64_t *rng)
-{
-    uint64_t x = *rng += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static uint32_t draw_below(uint64_t *rng, uint32_t limit)
-{
-    return (uint32_t)((draw(rng) >> 32) * limit >> 32);
-}
-
-static double draw_unit(uint64_t *rng)
-{
-    return (double)(draw(rng) >> 11) * 0x1p-53;
-}
 
 static struct step *choices_of(const struct beam *b, struct item *item)
 {
@@ -274,7 +258,7 @@ static enum hop_status move(struct beam *b)
     if (bound >= b->cut)
         return HOP_OK;
     b->kept = true;
-    b->made->score = score * (1 + b->options->jitter * draw_unit(&b->rng));
+    b->made->score = score * (1 + b->options->jitter * hop_draw_unit(&b->rng));
     b->made->hash = hash_of(b, state, bound);
     b->made->level += state->ended;
     b->deepest = b->made->level > b->deepest ? b->made->level : b->deepest;
@@ -305,7 +289,7 @@ static enum hop_status make_child(struct beam *b, const struct hop_state *from, 
     }
     for (uint32_t s; (s = hop_state_choice(b->p, state)) != HOP_NONE;) {
         uint32_t n = hop_state_options(b->p, state, s, b->offer + b->p->op_count);
-        uint32_t op = b->offer[b->p->op_count + draw_below(&b->rng, n)];
+        uint32_t op = b->offer[b->p->op_count + hop_draw_below(&b->rng, n)];
         steps[b->made->count++] = (struct step){op, HOP_NONE};
         hop_state_take(b->p, state, op);
         b->made->level++;
@@ -399,7 +383,7 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
     memcpy(flow, hop_state_flow(p, from), p->slot_count * sizeof *flow);
     memcpy(slot_op, hop_state_op(p, from), p->slot_count * sizeof *slot_op);
     for (uint32_t c = b->choice_count; c-- > 1;) { /* in random order */
-        uint32_t other = draw_below(&b->rng, c + 1);
+        uint32_t other = hop_draw_below(&b->rng, c + 1);
         struct choice swap = b->choice[c];
         b->choice[c] = b->choice[other];
         b->choice[other] = swap;
@@ -413,7 +397,7 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
         for (uint32_t i = 0; i < choice->count; i++) {
             uint32_t op = b->offer[choice->first + i], class = p->ops[op].class_index;
             if (class == HOP_NONE || flow[slot]) {
-                choice->drawn = draw_below(&b->rng, choice->count);
+                choice->drawn = hop_draw_below(&b->rng, choice->count);
                 break;
             }
             double then = now; /* what only holds its source adds nothing */
@@ -425,9 +409,9 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
             }
             if (isnan(then))
                 return false;
-            double gain = (then - now) * (1 + noise * draw_unit(&b->rng));
+            double gain = (then - now) * (1 + noise * hop_draw_unit(&b->rng));
             if (then == now) /* no bound counts it: it may begin or not */
-                gain = draw_below(&b->rng, 2) * 1e-300;
+                gain = hop_draw_below(&b->rng, 2) * 1e-300;
             if (then >= 0 && gain > best) {
                 best = gain;
                 most = then;
@@ -482,10 +466,10 @@ static enum hop_status expand(struct beam *b, struct item *item, uint32_t level)
             uint32_t n = choice->count + rests;
             if (all)
                 choice->drawn = rest % n;
-            else if (rests && draw_unit(&b->rng) < b->options->rest)
+            else if (rests && hop_draw_unit(&b->rng) < b->options->rest)
                 choice->drawn = choice->count;
             else
-                choice->drawn = draw_below(&b->rng, choice->count);
+                choice->drawn = hop_draw_below(&b->rng, choice->count);
             rest /= n;
         }
         status = make_child(b, from, parent, level);

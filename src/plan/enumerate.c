@@ -454,18 +454,6 @@ struct hop_crew_job hop_enumeration_job(struct hop_enumeration *e)
 
 /* ---- the whole ---- */
 
-static double permutations_alike(const struct hop_problem *p)
-{
-    double alike = 1;
-    for (uint32_t i = 0; i < p->op_count; i++) {
-        uint32_t before = 1; /* itself and those before it that are like it */
-        for (uint32_t op = p->ops[i].alike; op != HOP_NONE; op = p->ops[op].alike)
-            before++;
-        alike *= before;
-    }
-    return alike;
-}
-
 double hop_enumeration_walks(const struct hop_enumeration *e)
 {
     double firsts = 1; /* lists without symmetry */
@@ -503,7 +491,7 @@ enum hop_status hop_enumeration_create(const struct hop_problem *problem, struct
     if (!e)
         return hop_fail_memory(diag);
     e->problem = problem;
-    e->alike = permutations_alike(problem);
+    e->alike = hop_problem_alike(problem);
     enum hop_status status = hop_first_find(problem, &e->first, diag);
     if (status == HOP_OK && hop_rows_fit(problem))
         status = create_rows(e, diag);

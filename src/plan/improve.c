@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "plan/draw.h"
+
 enum { POLL_NODES = 256, NEAR = 4 /* a wait is for one of so many next ends */ };
 #define MEMORY_LIMIT ((size_t)256 << 20) /* of the states */
 #define SECOND 0.02                      /* weight of the mean end of the sources beside the value */
@@ -33,24 +35,6 @@ struct improve {
     bool over, stopped;
     enum hop_status status;
 };
-
-static uint64_t draw(uint64_t *rng)
-{
-    uint64_t x = *rng += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static uint32_t draw_below(uint64_t *rng, uint32_t limit)
-{
-    return (uint32_t)((draw(rng) >> 32) * limit >> 32);
-}
-
-static double draw_unit(uint64_t *rng)
-{
-    return (double)(draw(rng) >> 11) * 0x1p-53;
-}
 
 /* ---- playing ---- */
 
@@ -155,7 +139,7 @@ static uint32_t next_end(struct improve *m, uint32_t op)
         else
             high = middle;
     }
-    low += draw_below(&m->rng, NEAR);
+    low += hop_draw_below(&m->rng, NEAR);
     if (low >= m->ended || m->p->ops[m->by_end[low]].source == m->p->ops[op].source)
         return HOP_NONE;
     return m->by_end[low];
@@ -165,12 +149,12 @@ static uint32_t next_end(struct improve *m, uint32_t op)
 static bool make_change(struct improve *m, struct change *change)
 {
     const struct hop_problem *p = m->p;
-    uint32_t at = draw_below(&m->rng, p->op_count), source = p->ops[at].source, kind = draw_below(&m->rng, 8);
+    uint32_t at = hop_draw_below(&m->rng, p->op_count), source = p->ops[at].source, kind = hop_draw_below(&m->rng, 8);
     if (source == HOP_NONE)
         return false;
     const struct hop_problem_source *s = &p->sources[source];
     uint32_t *order = m->in_hand.order + s->first;
-    uint32_t i = draw_below(&m->rng, s->count), j = draw_below(&m->rng, s->count);
+    uint32_t i = hop_draw_below(&m->rng, s->count), j = hop_draw_below(&m->rng, s->count);
     *change = (struct change){source, 0, s->count, HOP_NONE, HOP_NONE};
     memcpy(m->kept, order, s->count * sizeof *order);
     if (kind < 2 && !m->options->no_waits) { /* a wait comes, goes or becomes another */
@@ -215,7 +199,7 @@ static void take_back(struct improve *m, const struct change *change)
 static void try_change(struct improve *m, double temperature)
 {
     struct change change;
-    double value, limit = m->cost - temperature * m->value * log(1 - draw_unit(&m->rng));
+    double value, limit = m->cost - temperature * m->value * log(1 - hop_draw_unit(&m->rng));
     m->changes++;
     m->nodes++; /* so that changes of nothing come to an end, too */
     if (!make_change(m, &change))

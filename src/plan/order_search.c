@@ -171,18 +171,6 @@ static enum hop_status search_anytime(struct search *s, const char *kind, struct
 
 /* ---- branch and bound ---- */
 
-static double alike_of(const struct hop_problem *p)
-{
-    double alike = 1;
-    for (uint32_t i = 0; i < p->op_count; i++) {
-        double before = 1;
-        for (uint32_t op = p->ops[i].alike; op != HOP_NONE; op = p->ops[op].alike)
-            before++;
-        alike *= before;
-    }
-    return alike;
-}
-
 static enum hop_status count_optima(struct search *s, struct hop_exact *exact, struct hop_diag *diag)
 {
     struct hop_crew_totals totals;
@@ -194,7 +182,7 @@ static enum hop_status count_optima(struct search *s, struct hop_exact *exact, s
     size_t count;
     const struct hop_value_count *counts = hop_crew_counts(s->crew, &count);
     for (size_t i = 0; i < count && totals.complete; i++)
-        s->result->optima += counts[i].orders * alike_of(s->p);
+        s->result->optima += counts[i].orders * hop_problem_alike(s->p);
     return HOP_OK;
 }
 

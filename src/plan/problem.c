@@ -600,3 +600,15 @@ double hop_problem_orders(const struct hop_problem *p)
         orders *= tgamma(p->sources[s].count + 1.0);
     return orders;
 }
+
+double hop_problem_alike(const struct hop_problem *p)
+{
+    double alike = 1;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        double before = 1; /* itself and those before it that are like it */
+        for (uint32_t op = p->ops[i].alike; op != HOP_NONE; op = p->ops[op].alike)
+            before++;
+        alike *= before;
+    }
+    return alike;
+}

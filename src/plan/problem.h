@@ -114,5 +114,7 @@ enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double 
 
 /* The number of orders of all sources, as a double (it overflows anything else); sends that are alike counted as different. */
 double hop_problem_orders(const struct hop_problem *problem);
+/* How many of them differ from one order by exchanged alike sends only. */
+double hop_problem_alike(const struct hop_problem *problem);
 
 #endif
