@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make, &tool_order};
+static const struct tool_command *const commands[] = {&tool_topology, &tool_predict,   &tool_make,  &tool_order,
+                                                      &tool_compare,  &tool_calibrate, &tool_sweep, &tool_export};
 
 static void usage(FILE *stream)
 {

@@ -7,6 +7,7 @@
 #include "hopcast/group.h"
 #include "hopcast/model.h"
 #include "hopcast/order.h"
+#include "hopcast/placement.h"
 #include "hopcast/report.h"
 #include "hopcast/schedule.h"
 #include "hopcast/simulate.h"

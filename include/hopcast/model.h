@@ -31,6 +31,10 @@ extern "C" {
     X(HOP_RULE_FAIR_SHARE, "fair-share", "an equal share of a link")                               \
     X(HOP_RULE_CEILING, "ceiling", "the ceiling of a single transfer on such a route")             \
     X(HOP_RULE_OTHER_DOMAIN, "other-domain", "what another domain on its route grants")            \
+    X(HOP_RULE_PENALTY, "penalty", "contention at its host ports (InfiniBand penalty)")            \
+    X(HOP_RULE_CPU_BUSY, "cpu-busy", "its CPU is busy (o, or computation)")                        \
+    X(HOP_RULE_NIC_BUSY, "nic-busy", "its NIC is busy (g and G)")                                  \
+    X(HOP_RULE_PARTNER, "partner", "the other side of its message has not come yet")               \
     X(HOP_RULE_GAIN, "gain", "faster than alone: what transfers that are held back leave (step D')") \
     X(HOP_RULE_SOURCE_BUSY, "source-busy", "its source engine sends another transfer (step A)")    \
     X(HOP_RULE_LATENCY, "latency", "the latency of its route")

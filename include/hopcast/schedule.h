@@ -10,6 +10,8 @@
  *     d: reduce sum f32 gpu2:x gpu2:y -> gpu2:x 300MiB after a c
  *     e: work gpu2 30us after d
  *     f: gpu2 -> gpu5 1MiB after-start e
+ *     g: send gpu0 -> gpu1 4KiB tag 7
+ *     h: receive gpu0 -> gpu1 4KiB tag 7
  *     queue ready
  *
  * The order of the operations matters: a device's source engine takes its transfers in that order.
@@ -33,8 +35,14 @@ extern "C" {
 enum hop_op_kind {
     HOP_OP_COPY,   /* bytes from one place to another */
     HOP_OP_REDUCE, /* inputs on one device combined into an output there */
-    HOP_OP_WORK    /* a device computes for a time */
+    HOP_OP_WORK,   /* a device computes for a time */
+    HOP_OP_SEND,   /* `from` hands a message for `to` over; it ends when `from` may go on */
+    HOP_OP_RECEIVE /* `to` takes a message from `from`; it ends when the message is there and taken */
 };
+
+/* The k-th send from one place to another under a tag is matched by the k-th receive there of the same places and tag. A message of
+ * up to parameter `loggp_S` bytes leaves as soon as it is sent (eager), a larger one once its receive waits for it
+ * (rendezvous). */
 
 enum hop_via { HOP_VIA_P2P, HOP_VIA_STAGED, HOP_VIA_AUTO };
 
@@ -68,9 +76,11 @@ struct hop_place {
 struct hop_op {
     const char *name;              /* unique; NULL on addition: "t0", "t1", ... is chosen */
     enum hop_op_kind kind;
-    struct hop_place from;         /* copy: the source; reduce, work: the device (= to for reduce) */
-    struct hop_place to;           /* copy, reduce: the destination */
-    uint64_t bytes;                /* copy, reduce */
+    struct hop_place from;         /* copy, send, receive: the source; reduce, work: the device (= to for reduce) */
+    struct hop_place to;           /* copy, reduce, send, receive: the destination */
+    uint64_t bytes;                /* all but work */
+    uint32_t tag;                  /* send, receive */
+    uint16_t cpu, nic;             /* send, receive, work: which of its device's (work has no nic); model loggp */
     double duration_s;             /* work */
     double at_s;                   /* earliest start, 0: none */
     enum hop_via via;              /* copy */

@@ -144,6 +144,11 @@ HOP_API enum hop_status hop_topology_add_node(struct hop_topology *topology, con
                                               struct hop_diag *diag);
 HOP_API enum hop_status hop_topology_add_link(struct hop_topology *topology, const struct hop_link *link, uint32_t *index,
                                               struct hop_diag *diag);
+/* A row of a destination-based routing table, as an InfiniBand forwarding table has: what goes to the device `to` leaves the fabric
+ * switch `at` over `link`, one of its links. Before finish. Where a fabric has no rows at all, finish makes them: fewest links,
+ * spread over the ways in the order of the destinations. */
+HOP_API enum hop_status hop_topology_add_route(struct hop_topology *topology, uint32_t at, uint32_t to, uint32_t link,
+                                               struct hop_diag *diag);
 /* A remark for people: what an importer inferred, skipped or doubts. */
 HOP_API enum hop_status hop_topology_add_note(struct hop_topology *topology, const char *format, ...) HOP_PRINTF(2, 3);
 
@@ -205,8 +210,9 @@ HOP_API double hop_pcie_rate_Bps(unsigned generation, unsigned width, double pay
 /* ---- routes ---- */
 
 /* The way of a transfer. Accelerator links (NVLink, xGMI, C2C) are taken when they join the two ends without
- * another device between; else the fewest links, then the widest bottleneck, then the lowest
- * indices. Devices never forward, but a NIC joins PCIe and a network fabric. */
+ * another device between; else links inside the server: the fewest, then the widest bottleneck, then the lowest
+ * indices; else a network fabric between the two, from NIC to NIC as its routing tables say, the pair of NICs chosen
+ * by the same rules. Devices never forward, but a NIC joins PCIe and a network fabric. */
 struct hop_route {
     uint32_t from, to;       /* nodes */
     uint32_t link_count;

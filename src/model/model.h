@@ -49,6 +49,7 @@ struct hop_model {
     const char *summary;
     bool needs_tree;  /* rules PCIe domains only */
     bool loses_crossing; /* knows tau: what crossed a root complex takes 1/(1 - tau) of the links that leave it */
+    bool serial; /* no links are shared: messages occupy CPUs and NICs one after the other (src/simulate/messages.c) */
     bool needs_order; /* of these, only those whose links have a processing order (hop_links.ordered) */
     /* State for one domain; links stays valid as long as the state. NULL: out of memory. */
     void *(*create)(const struct hop_links *links);

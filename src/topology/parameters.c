@@ -48,6 +48,13 @@ static const struct hop_parameter defaults[] = {
     {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
     {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
     {"link_latency", 0, "s", "none: the published models are of bandwidth only, until measured", NAN},
+    {"loggp_L", 2500e-9, "s", "LogGP: latency of a message (default of LogGOPSim)", NAN},
+    {"loggp_o", 1500e-9, "s", "LogGP: CPU time of a message at either side (default of LogGOPSim)", NAN},
+    {"loggp_g", 1000e-9, "s", "LogGP: gap, NIC time of a message (default of LogGOPSim)", NAN},
+    {"loggp_G", 6e-9, "s/B", "LogGP: NIC time of each byte but the first (default of LogGOPSim)", NAN},
+    {"loggp_O", 0, "s/B", "LogGP: CPU time of each byte but the first (default of LogGOPSim)", NAN},
+    {"loggp_S", 65535, "B", "longest message that is sent before its receive waits for it (default of LogGOPSim)",
+     NAN},
     {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed",
      NAN},
 };
@@ -97,8 +104,9 @@ static bool in_range(const struct hop_parameter *parameter, double value)
         return value >= 0 && value < 1;
     if (strcmp(parameter->name, "nvlink_efficiency") == 0)
         return value > 0 && value <= 1;
-    if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0)
-        return value >= 0 && value <= 1e9;
+    if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0 ||
+        strncmp(parameter->name, "loggp_", 6) == 0)
+        return value >= 0 && value <= (strcmp(parameter->name, "loggp_S") == 0 ? 0x1p60 : 1e9);
     return value >= (strcmp(parameter->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN) && value <= 1e18;
 }
 
