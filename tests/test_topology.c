@@ -657,7 +657,8 @@ struct best {
 struct walk {
     const struct hop_topology *t;
     uint32_t to, limit, links[PATH_LIMIT], length;
-    bool accelerators, seen[512];
+    enum { ACCELERATORS, INSIDE, ONE_FABRIC, PASSES } pass;
+    bool seen[512];
     struct best best;
 };
 
@@ -680,6 +681,25 @@ static void offer(struct walk *w, double bottleneck)
     memcpy(best->links, w->links, sizeof w->links);
 }
 
+static bool is_network(enum hop_link_kind kind)
+{
+    return kind == HOP_LINK_INFINIBAND || kind == HOP_LINK_ETHERNET || kind == HOP_LINK_TORUS;
+}
+
+/* Network links only in the last pass, one after the other and joined at switches of a fabric. */
+static bool may_take(const struct walk *w, uint32_t node, enum hop_link_kind kind)
+{
+    if (w->pass == ACCELERATORS)
+        return is_accelerator(kind);
+    if (w->pass == INSIDE || !is_network(kind))
+        return !is_network(kind);
+    for (uint32_t i = 0; i < w->length; i++) {
+        if (is_network(hop_topology_link(w->t, w->links[i] / 2)->kind))
+            return hop_topology_node(w->t, node)->kind == HOP_NODE_FABRIC;
+    }
+    return true;
+}
+
 static void explore(struct walk *w, uint32_t node, double bottleneck)
 {
     if (node == w->to) {
@@ -696,7 +716,7 @@ static void explore(struct walk *w, uint32_t node, double bottleneck)
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = hop_topology_link(t, links[i]);
         unsigned direction = link->ends[0] == node ? 0 : 1;
-        if (w->seen[link->ends[!direction]] || (w->accelerators && !is_accelerator(link->kind)))
+        if (w->seen[link->ends[!direction]] || !may_take(w, node, link->kind))
             continue;
         if (w->length > 0 &&
             hop_node_is_device(kind)) { /* only a network interface passes on, and only to another family */
@@ -714,9 +734,9 @@ static void explore(struct walk *w, uint32_t node, double bottleneck)
 /* false: there is none */
 static bool best_way(const struct hop_topology *t, uint32_t from, uint32_t to, struct best *best)
 {
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; pass < PASSES; pass++) {
         for (uint32_t limit = 1; limit < PATH_LIMIT && limit < hop_topology_node_count(t); limit++) {
-            struct walk w = {.t = t, .to = to, .limit = limit, .accelerators = pass == 0, .best.length = HOP_NONE};
+            struct walk w = {.t = t, .to = to, .limit = limit, .pass = pass, .best.length = HOP_NONE};
             explore(&w, from, INFINITY);
             if (w.best.length != HOP_NONE) {
                 *best = w.best;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast topology: show, convert, check. */
-#include "tool.h"
+#include "topology.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +13,12 @@ static int list_machines(void)
     const char *name, *summary;
     for (size_t i = 0; hop_topology_builtin(i, &name, &summary); i++)
         printf("%-18s %s\n", name, summary);
+    printf("\ngenerated fabrics, all with link=RATE, latency=TIME and kind=infiniband or ethernet:\n"
+           "star:HOSTS                              one switch\n"
+           "fat-tree:leaves=L,spines=S,hosts=H      two levels, H hosts a leaf; also up=N or oversubscription=F\n"
+           "fat-tree:radix=R,levels=2 or 3          of switches of R ports, half of them upwards\n"
+           "dragonfly:groups=G,routers=A,hosts=P    P hosts a router, one link between two groups; also global=H\n"
+           "torus:XxYxZ                             a host at every position\n");
     return TOOL_OK;
 }
 
@@ -100,14 +106,15 @@ static int run(int argc, char **argv)
         {"list", no_argument, NULL, 'l'},      {"format", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, 'j'},      {"parameters", no_argument, NULL, 'p'},
         {"set", required_argument, NULL, 's'}, {"output", required_argument, NULL, 'o'},
+        {"routes", required_argument, NULL, 'R'}, {"route", no_argument, NULL, 'r'},
         {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
     };
     char *sets[SET_LIMIT];
     int set_count = 0;
-    const char *format = NULL, *output = NULL;
-    bool parameters = false;
+    const char *format = NULL, *output = NULL, *routes = NULL;
+    bool parameters = false, route = false;
     tool_options_begin();
-    for (int option; (option = tool_option(&tool_topology, argc, argv, ":f:jps:o:hl", options)) != -1;) {
+    for (int option; (option = tool_option(&tool_topology, argc, argv, ":f:jps:o:R:rhl", options)) != -1;) {
         switch (option) {
         case 'l':
             return list_machines();
@@ -128,6 +135,12 @@ static int run(int argc, char **argv)
         case 'o':
             output = optarg;
             break;
+        case 'R':
+            routes = optarg;
+            break;
+        case 'r':
+            route = true;
+            break;
         case 'h':
             return tool_help(&tool_topology);
         default:
@@ -137,21 +150,28 @@ static int run(int argc, char **argv)
     if (parameters && (format || output))
         return tool_bad_usage(&tool_topology,
                               "--parameters prints a table; --format, --json and --output are without it");
+    bool json = format && strcmp(format, "json") == 0;
+    if (route && (parameters || output || (format && !json)))
+        return tool_bad_usage(&tool_topology, "--route prints a way, as text or with --json");
     if (!format)
         format = "tree";
     if (!is_format(format))
         return tool_bad_usage(&tool_topology, "there is no format '%s': tree, json, dot or svg is expected", format);
     if (parameters && argc == optind)
         return print_defaults(sets, set_count);
-    if (argc - optind != 1)
+    if (route && argc - optind != 3)
+        return tool_bad_usage(&tool_topology, "--route takes a source and two devices: SOURCE --route A B");
+    if (!route && argc - optind != 1)
         return tool_bad_usage(&tool_topology, argc == optind
                                                   ? "a source is missing (a built-in name, a file, live or -)"
                                                   : "one source at a time");
     struct hop_topology *topology;
-    int status = tool_load_topology(argv[optind], sets, set_count, &topology);
+    int status = tool_load_routed(argv[optind], routes, sets, set_count, &topology);
     if (status != TOOL_OK)
         return status;
-    if (parameters) {
+    if (route) {
+        status = topology_print_route(topology, argv[optind + 1], argv[optind + 2], json);
+    } else if (parameters) {
         print_parameters(topology);
     } else {
         char *text = render(topology, format);
@@ -168,7 +188,8 @@ const struct tool_command tool_topology = {
     .usage = "SOURCE [OPTION ...]",
     .help =
         "SOURCE is a built-in machine's name (--list), `live` for this machine, - for standard input, or a file:\n"
-        "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output.\n"
+        "topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo -m`,\n"
+        "`rocm-smi --showtopo` or `ibnetdiscover`.\n"
         "\n"
         "  -l, --list              the built-in machines\n"
         "  -f, --format FORMAT     tree (default), json, dot or svg\n"
@@ -177,8 +198,11 @@ const struct tool_command tool_topology = {
         "defaults\n"
         "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
         "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
+        "  -R, --routes FILE       forwarding tables of an ibnetdiscover fabric, as `dump_lfts` or `ibroute` print them\n"
+        "  -r, --route A B         the way from device A to device B, link by link (with --json for machines)\n"
         "  -o, --output FILE       write there instead of to standard output\n"
         "\n"
-        "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n",
+        "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n"
+        "         hopcast topology fabric.txt --routes fabric.lfts --route node00 node13\n",
     .run = run,
 };

@@ -119,7 +119,12 @@ struct hop_topology;
  * (detected from its content). The caller owns the result and frees it with hop_topology_destroy. */
 HOP_API enum hop_status hop_topology_load(const char *source, struct hop_topology **topology, struct hop_diag *diag);
 
-/* The same from memory; name stands for the file in diagnostics. */
+/* The same for a fabric in ibnetdiscover's output with its forwarding tables in a second file, as `dump_lfts` and `ibroute` print
+ * them ("-" for one of the two: standard input): ways in the fabric are those of the tables. */
+HOP_API enum hop_status hop_topology_load_routed(const char *source, const char *routes, struct hop_topology **topology,
+                                                 struct hop_diag *diag);
+
+/* The same as hop_topology_load from memory; name stands for the file in diagnostics. A cluster file names others, which are read. */
 HOP_API enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
                                            struct hop_diag *diag);
 
@@ -232,6 +237,8 @@ HOP_API void hop_router_destroy(struct hop_router *router);
 /* The route's index; HOP_ERR_NO_ROUTE names the two devices. The topology must outlive the router. */
 HOP_API enum hop_status hop_router_find(struct hop_router *router, uint32_t from, uint32_t to, uint32_t *route,
                                         struct hop_diag *diag);
+/* How many routes there are. */
+HOP_API uint32_t hop_router_count(const struct hop_router *router);
 HOP_API const struct hop_route *hop_router_route(const struct hop_router *router, uint32_t route);
 
 /* ---- writing ---- */

@@ -212,23 +212,23 @@ static int compare_spokes(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->index, y->index);
 }
 
-/* Where the number at the end of a name starts; *number is it (-1: none, or too long to count with). */
-static size_t split_number(const char *name, long *number)
+/* Whether two names differ in one number alone, which is one more in the second: where it starts plus one,
+ * 0: they do not. * Numbers that begin with 0 are of one width. */
+static size_t step_between(const char *previous, const char *name)
 {
-    size_t length = strlen(name), start = length;
+    size_t start = 0;
+    while (previous[start] && previous[start] == name[start])
+        start++;
     while (start > 0 && isdigit((unsigned char)name[start - 1]))
         start--;
-    bool plain = start < length && length - start < 10 && (name[start] != '0' || length - start == 1);
-    *number = plain ? strtol(name + start, NULL, 10) : -1;
-    return start;
-}
-
-static bool follows(const char *name, const char *previous)
-{
-    long number, before;
-    size_t prefix = split_number(name, &number);
-    return split_number(previous, &before) == prefix && before >= 0 && number == before + 1 &&
-           strncmp(name, previous, prefix) == 0;
+    size_t before = strspn(previous + start, "0123456789"), after = strspn(name + start, "0123456789");
+    if (before == 0 || after == 0 || before > 9 || after > 9 ||
+        strcmp(previous + start + before, name + start + after) != 0)
+        return 0;
+    bool plain = (previous[start] != '0' || before == 1) && (name[start] != '0' || after == 1);
+    if (!plain && before != after)
+        return 0;
+    return strtol(name + start, NULL, 10) == strtol(previous + start, NULL, 10) + 1 ? start + 1 : 0;
 }
 
 /* "gpu0..gpu7 nic2", runs of three and more names shortened. */
@@ -237,9 +237,13 @@ static void print_names(struct hop_buffer *out, const struct hop_topology *topol
 {
     for (uint32_t i = 0; i < count;) {
         uint32_t last = i;
-        while (last + 1 < count &&
-               follows(node_name(topology, spokes[last + 1].rim), node_name(topology, spokes[last].rim)))
-            last++;
+        for (size_t where = 0; last + 1 < count; last++) {
+            size_t step =
+                step_between(node_name(topology, spokes[last].rim), node_name(topology, spokes[last + 1].rim));
+            if (step == 0 || (where != 0 && step != where))
+                break;
+            where = step;
+        }
         if (last < i + 2)
             last = i;
         hop_buffer_printf(out, "%s%s", i ? " " : "", node_name(topology, spokes[i].rim));

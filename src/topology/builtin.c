@@ -248,6 +248,18 @@ static void build_pcie_2root(struct builder *b)
     pcie_box(b, 2);
 }
 
+/* Nine nodes of a cluster below one InfiniBand switch, as in the contention graphs of the paper; a node is its network card. */
+static void build_ib_9node(struct builder *b)
+{
+    struct hop_link link = hop_link_default(HOP_LINK_INFINIBAND, 0, 0);
+    link.capacity_Bps[0] = link.capacity_Bps[1] = 20 * 0x1p20 / 0.010706;
+    link.latency_s = 0;
+    link.origin = "20 MiB in 0.010706 s (Martinasso and Mehaut 2011, section 5)";
+    uint32_t fabric = put(b, HOP_NODE_FABRIC, "switch", 0, HOP_NONE, link, "Grid Director 9024", -1);
+    for (unsigned node = 0; node < 9; node++)
+        join(b, put(b, HOP_NODE_NIC, "node", node, HOP_NONE, link, "MT26418", -1), fabric, link);
+}
+
 static const struct {
     const char *name, *summary;
     void (*build)(struct builder *b);
@@ -262,6 +274,7 @@ static const struct {
     {"pcie-8gpu-1root", "8 PCIe gen4 GPUs, two levels of switches, one root complex", build_pcie_1root},
     {"pcie-8gpu-2root", "8 PCIe gen4 GPUs, two levels of switches, two root complexes joined by a socket link",
      build_pcie_2root},
+    {"ib-9node", "9 nodes below one InfiniBand switch; testbed of Martinasso and Mehaut 2011", build_ib_9node},
 };
 
 bool hop_topology_builtin(size_t index, const char **name, const char **summary)

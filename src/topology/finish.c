@@ -240,6 +240,8 @@ enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_di
     if (status == HOP_OK)
         status = build_domains(topology, diag);
     if (status == HOP_OK)
+        status = hop_fabrics_build(topology, diag);
+    if (status == HOP_OK)
         status = hop_topology_derive(topology, diag);
     topology->finished = status == HOP_OK;
     return status;

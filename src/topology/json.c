@@ -9,6 +9,7 @@
 #include "topology/topology.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define VERSION 1
 #define ENGINES_MAX (1u << 20)
@@ -290,13 +291,126 @@ static enum hop_status read_array(struct hop_topology *topology, const struct ho
     return status;
 }
 
+/* Directed links in the order of their ends, so that names find them before finish indexes the links. */
+struct by_ends {
+    const struct hop_topology *topology;
+    struct named_link {
+        uint32_t from, to, directed;
+    } * links;
+    size_t count;
+};
+
+static int compare_ends(const void *a, const void *b)
+{
+    const struct named_link *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to != y->to ? (x->to < y->to ? -1 : 1) : (x->directed > y->directed) - (x->directed < y->directed);
+}
+
+/* "A->B", ":KIND" behind it where links of several kinds join the two. Returns how many it names; the first of them. */
+static size_t find_directed(const struct by_ends *index, const char *name, uint32_t *directed)
+{
+    char a[64], b[64];
+    const char *arrow = strstr(name, "->"), *colon = arrow ? strchr(arrow, ':') : NULL;
+    int length = arrow ? (int)(colon ? colon - arrow : (ptrdiff_t)strlen(arrow)) - 2 : 0;
+    if (!arrow || arrow - name >= (ptrdiff_t)sizeof a || length >= (int)sizeof b)
+        return 0;
+    (void)snprintf(a, sizeof a, "%.*s", (int)(arrow - name), name);
+    (void)snprintf(b, sizeof b, "%.*s", length, arrow + 2);
+    struct named_link key = {hop_topology_find(index->topology, a), hop_topology_find(index->topology, b), 0};
+    size_t low = 0, high = index->count, found = 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (compare_ends(&index->links[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < index->count && index->links[low].from == key.from && index->links[low].to == key.to; low++) {
+        uint32_t candidate = index->links[low].directed;
+        if (colon && strcmp(hop_link_kind_name(index->topology->links[candidate / 2].kind), colon + 1) != 0)
+            continue;
+        if (found++ == 0)
+            *directed = candidate;
+    }
+    return found;
+}
+
+static enum hop_status read_over(const struct by_ends *index, const struct hop_json *at, uint32_t *directed,
+                                 struct hop_diag *diag)
+{
+    const char *name = NULL;
+    enum hop_status status = hop_json_name(at, &name, diag);
+    if (status != HOP_OK)
+        return status;
+    size_t found = find_directed(index, name, directed);
+    if (found == 1)
+        return HOP_OK;
+    hop_json_fail(at, diag, HOP_ERR_INVALID,
+                  found ? "several kinds of links are '%.140s'" : "there is no link '%.140s'", name);
+    hop_diag_expect(diag, found ? "the kind behind it, as in leaf0->spine1:ethernet"
+                                : "SWITCH->NODE: two joined nodes, the switch that sends first");
+    return HOP_ERR_INVALID;
+}
+
+/* What leaves a switch over one link. */
+static enum hop_status read_route(struct hop_topology *topology, const struct by_ends *index, const struct hop_json *at,
+                                  struct hop_diag *diag)
+{
+    enum { OVER, TO, KEYS };
+    static const struct hop_json_key keys[KEYS] = {{"over", true}, {"to", true}};
+    struct hop_json m[KEYS];
+    uint32_t directed = 0, to = 0;
+    size_t count = 0;
+    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
+    if (status == HOP_OK)
+        status = read_over(index, &m[OVER], &directed, diag);
+    if (status == HOP_OK)
+        status = hop_json_array(&m[TO], 1, &count, diag);
+    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+        const struct hop_json device = hop_json_element(&m[TO], i);
+        status = read_end(topology, &device, &to, diag);
+        if (status != HOP_OK)
+            return status;
+        status =
+            hop_topology_add_route(topology, topology->links[directed / 2].ends[directed & 1], to, directed / 2, diag);
+        if (status != HOP_OK)
+            hop_json_place(&device, diag);
+    }
+    return status;
+}
+
+static enum hop_status read_routes(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+{
+    struct by_ends index = {topology, NULL, 2 * (size_t)topology->link_count};
+    size_t count = 0;
+    enum hop_status status = hop_json_array(at, 0, &count, diag);
+    if (status != HOP_OK)
+        return status;
+    index.links = malloc((index.count + 1) * sizeof *index.links);
+    if (!index.links)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < index.count; i++) {
+        const uint32_t *ends = topology->links[i / 2].ends;
+        index.links[i] = (struct named_link){ends[i & 1], ends[!(i & 1)], i};
+    }
+    qsort(index.links, index.count, sizeof *index.links, compare_ends);
+    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+        const struct hop_json route = hop_json_element(at, i);
+        status = read_route(topology, &index, &route, diag);
+    }
+    free(index.links);
+    return status;
+}
+
 static enum hop_status read_document(const struct hop_json *document, struct hop_topology **topology,
                                      struct hop_diag *diag)
 {
-    enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, NOTES, KEYS };
+    enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, ROUTES, NOTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {
-        {"hopcast_topology", true}, {"name", true}, {"parameters", false}, {"nodes", true}, {"links", true},
-        {"notes", false},
+        {"hopcast_topology", true}, {"name", true},   {"parameters", false}, {"nodes", true}, {"links", true},
+        {"routes", false},          {"notes", false},
     };
     struct hop_json m[KEYS];
     const char *name = NULL;
@@ -316,6 +430,8 @@ static enum hop_status read_document(const struct hop_json *document, struct hop
         status = read_array(built, &m[NODES], 1, read_node, diag);
     if (status == HOP_OK)
         status = read_array(built, &m[LINKS], 0, read_link, diag);
+    if (status == HOP_OK && m[ROUTES].value)
+        status = read_routes(built, &m[ROUTES], diag);
     if (status == HOP_OK && m[NOTES].value)
         status = read_array(built, &m[NOTES], 0, read_note, diag);
     if (status == HOP_OK)
@@ -416,6 +532,64 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
     hop_buffer_puts(out, "}");
 }
 
+/* "A->B", with the kind where another network link joins the two. */
+static void put_directed(struct hop_buffer *out, const struct hop_topology *topology, uint32_t directed)
+{
+    char name[192];
+    const struct hop_link *link = &topology->links[directed / 2];
+    uint32_t from = link->ends[directed & 1], to = link->ends[!(directed & 1)], joined = 0;
+    for (uint32_t i = topology->first_link_of[from]; i < topology->first_link_of[from + 1]; i++) {
+        const uint32_t *ends = topology->links[topology->links_of[i]].ends;
+        joined += ends[ends[0] == from] == to;
+    }
+    (void)hop_topology_link_name(topology, directed, name, sizeof name);
+    hop_buffer_printf(out, "\"%s%s%s\"", name, joined > 1 ? ":" : "", joined > 1 ? hop_link_kind_name(link->kind) : "");
+}
+
+/* The rows of one switch, those of one link together, links in the order of their first destination. `first` and `next`
+ * chain the destinations of a link: per directed link and per endpoint, HOP_NONE at the end. */
+static void put_switch_routes(struct hop_buffer *out, const struct hop_topology *topology,
+                              const struct hop_fabric *fabric, uint32_t place, uint32_t *first, uint32_t *next,
+                              uint32_t *written)
+{
+    const uint32_t *row = fabric->table + (size_t)place * fabric->endpoint_count;
+    for (uint32_t e = fabric->endpoint_count; e-- > 0;) {
+        next[e] = first[row[e]];
+        first[row[e]] = e;
+    }
+    for (uint32_t e = 0; e < fabric->endpoint_count; e++) {
+        if (first[row[e]] != e)
+            continue;
+        hop_buffer_puts(out, (*written)++ ? ",\n    {\"over\": " : ",\n  \"routes\": [\n    {\"over\": ");
+        put_directed(out, topology, row[e]);
+        for (uint32_t d = e; d != HOP_NONE; d = next[d]) {
+            hop_buffer_puts(out, d == e ? ", \"to\": [" : ", ");
+            hop_buffer_json_string(out, topology->nodes[fabric->endpoints[d]].name);
+        }
+        hop_buffer_puts(out, "]}");
+    }
+    for (uint32_t e = 0; e < fabric->endpoint_count; e++)
+        first[row[e]] = HOP_NONE;
+}
+
+/* Of the fabrics whose rows were given. */
+static void put_routes(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    size_t links = 2 * (size_t)topology->link_count;
+    uint32_t *first = malloc((links + topology->node_count) * sizeof *first), *next = first + links, written = 0;
+    out->failed = out->failed || !first;
+    if (!first)
+        return;
+    memset(first, 0xff, links * sizeof *first);
+    for (uint32_t f = 0; f < topology->fabric_count; f++) {
+        const struct hop_fabric *fabric = &topology->fabrics[f];
+        for (uint32_t s = 0; fabric->given && s < fabric->switch_count; s++)
+            put_switch_routes(out, topology, fabric, s, first, next, &written);
+    }
+    hop_buffer_puts(out, written ? "\n  ]" : "");
+    free(first);
+}
+
 static bool same_parameter(const struct hop_parameter *a, const struct hop_parameter *b)
 {
     return a->value == b->value && strcmp(a->origin, b->origin) == 0 &&
@@ -466,6 +640,7 @@ char *hop_topology_to_json(const struct hop_topology *topology)
         put_link(&out, topology, i);
     }
     hop_buffer_puts(&out, topology->link_count ? "\n  ]" : "]");
+    put_routes(&out, topology);
     for (uint32_t i = 0; i < topology->note_count; i++) {
         hop_buffer_puts(&out, i ? ",\n    " : ",\n  \"notes\": [\n    ");
         hop_buffer_json_string(&out, topology->notes[i]);

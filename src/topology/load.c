@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding the importer for a source: a built-in name, the live machine, or a text whose dialect is detected. */
-#include "topology/topology.h"
+#include "topology/ib_fabric.h"
+#include "topology/make_fabric.h"
 
 #include <strings.h>
 #include <unistd.h>
 
 static const struct hop_importer *const importers[] = {
-    &hop_importer_json,     &hop_importer_hwloc_xml,  &hop_importer_nccl_xml,
-    &hop_importer_rocm_smi, &hop_importer_nvidia_smi,
+    &hop_importer_cluster,  &hop_importer_json,       &hop_importer_hwloc_xml,     &hop_importer_nccl_xml,
+    &hop_importer_rocm_smi, &hop_importer_nvidia_smi, &hop_importer_ibnetdiscover,
 };
 
 static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
@@ -63,7 +64,8 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_t
     hop_diag_place(diag, "%s:1:1", source->name);
     hop_diag_expect(
         diag,
-        "topology JSON, NCCL or RCCL topology XML, hwloc XML, `nvidia-smi topo -m` or `rocm-smi --showtopo` output");
+        "topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo -m`, "
+        "`rocm-smi --showtopo` or `ibnetdiscover`");
     return HOP_ERR_SYNTAX;
 }
 
@@ -98,14 +100,21 @@ enum hop_status hop_topology_load(const char *path, struct hop_topology **topolo
             return status == HOP_OK ? finish(built, path, topology, diag) : status;
         }
     }
+    if (hop_topology_is_generated(path)) {
+        status = hop_topology_read_generated(path, &built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
+    }
     if (strcmp(path, "live") == 0) {
         status = hop_topology_read_live(&built, diag);
         return status == HOP_OK ? finish(built, path, topology, diag) : status;
     }
     if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/')) {
         uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, builtins);
+        const char *generator = hop_topology_nearest_generator(path);
         hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file", path);
-        if (nearest != UINT32_MAX)
+        if (generator)
+            hop_diag_expect(diag, "%s", generator);
+        else if (nearest != UINT32_MAX)
             hop_diag_expect(diag, "'%s'? `hopcast topology --list` shows all built-in machines",
                             builtin_name(NULL, nearest));
         else
@@ -119,5 +128,31 @@ enum hop_status hop_topology_load(const char *path, struct hop_topology **topolo
         return status;
     status = read_source(&source, topology, diag);
     hop_source_finish(&source);
+    return status;
+}
+
+enum hop_status hop_topology_load_routed(const char *path, const char *routes, struct hop_topology **topology,
+                                         struct hop_diag *diag)
+{
+    struct hop_source source, tables;
+    struct hop_topology *built;
+    enum hop_status status = hop_source_load(path, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_source_load(routes, &tables, diag);
+    if (status != HOP_OK) {
+        hop_source_finish(&source);
+        return status;
+    }
+    if (hop_ib_is_fabric(&source)) {
+        status = hop_ib_read(&source, &tables, &built, diag);
+        status = status == HOP_OK ? finish(built, tables.name, topology, diag) : status;
+    } else {
+        status = hop_fail(diag, HOP_ERR_INVALID, "forwarding tables speak of ports and LIDs, which this source does not have");
+        hop_diag_place(diag, "%s:1:1", source.name);
+        hop_diag_expect(diag, "the output of `ibnetdiscover`, beside forwarding tables");
+    }
+    hop_source_finish(&source);
+    hop_source_finish(&tables);
     return status;
 }

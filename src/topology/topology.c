@@ -53,6 +53,7 @@ void hop_topology_destroy(struct hop_topology *topology)
     free(topology->derived);
     free(topology->default_latency);
     free(topology->notes);
+    free(topology->rows);
     hop_names_finish(&topology->node_names);
     hop_arena_finish(&topology->arena);
     free(topology);

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "hopcast/topology.h"
+#include "topology/fabric.h"
 
 #define HOP_NODE_LIMIT (1u << 20)
 #define HOP_LINK_LIMIT (1u << 22)
@@ -27,6 +28,8 @@ struct hop_topology {
     uint32_t note_count, note_capacity;
     struct hop_parameter *parameters; /* parameters.c */
     uint32_t parameter_count;
+    struct hop_fabric_row *rows; /* fabric.c; until finish */
+    uint32_t row_count, row_capacity;
 
     /* derived by finish */
     uint32_t *upstream;                 /* per node: link towards the root, or HOP_NONE */
@@ -34,6 +37,10 @@ struct hop_topology {
     struct hop_domain *domains;
     uint32_t domain_count;
     uint32_t *domain_of; /* per link */
+    struct hop_fabric *fabrics;
+    uint32_t fabric_count;
+    uint32_t *fabric_of;    /* per link, HOP_NONE: no network link */
+    uint32_t *switch_place; /* per node of kind fabric: its place among its fabric's switches */
 };
 
 /* parameters.c */
@@ -64,6 +71,8 @@ extern const struct hop_importer hop_importer_nccl_xml;   /* nccl_xml.c: NCCL an
 extern const struct hop_importer hop_importer_nvidia_smi; /* nvidia_smi.c */
 extern const struct hop_importer hop_importer_rocm_smi;   /* rocm_smi.c */
 extern const struct hop_importer hop_importer_hwloc_xml;  /* hwloc.c */
+extern const struct hop_importer hop_importer_ibnetdiscover; /* ibnetdiscover.c */
+extern const struct hop_importer hop_importer_cluster;       /* cluster.c */
 enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag); /* hwloc.c */
 
 /* builtin.c */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of `hopcast topology` share. */
+#ifndef HOP_TOOL_TOPOLOGY_H
+#define HOP_TOOL_TOPOLOGY_H
+
+#include "tool.h"
+
+/* topology_route.c: prints the way from one device to another; TOOL_NEGATIVE where there is none. */
+int topology_print_route(const struct hop_topology *topology, const char *from, const char *to, bool json);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast topology SOURCE --route A B: which way a transfer takes, link by link. */
+#include "topology.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *end_name(const struct hop_topology *topology, uint32_t directed, unsigned end)
+{
+    return hop_topology_node(topology, hop_topology_link(topology, directed / 2)->ends[(directed & 1) ^ end])->name;
+}
+
+static void print_text(const struct hop_topology *topology, const struct hop_route *route, const char *from,
+                       const char *to)
+{
+    char rate[32], latency[32], ceiling[32];
+    size_t width = 0;
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        size_t length =
+            strlen(end_name(topology, route->links[i], 0)) + strlen(end_name(topology, route->links[i], 1)) + 2;
+        width = length > width ? length : width;
+    }
+    printf("%s -> %s: %u %s, %s, %s", from, to, route->link_count, route->link_count == 1 ? "link" : "links",
+           hop_show_rate(route->capacity_Bps, rate, sizeof rate),
+           hop_show_seconds(route->latency_s, latency, sizeof latency));
+    if (isfinite(route->ceiling_Bps))
+        printf(", a lone transfer at most %s", hop_show_rate(route->ceiling_Bps, ceiling, sizeof ceiling));
+    printf("\n");
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
+        char name[160];
+        printf("  %-*s  %-10s  %11s  %s\n", (int)width,
+               hop_topology_link_name(topology, route->links[i], name, sizeof name), hop_link_kind_name(link->kind),
+               hop_show_rate(link->capacity_Bps[route->links[i] & 1], rate, sizeof rate),
+               hop_show_seconds(link->latency_s, latency, sizeof latency));
+    }
+}
+
+/* Names of nodes need no escapes. */
+static void print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,
+                       const char *to)
+{
+    printf("{\"from\": \"%s\", \"to\": \"%s\", \"capacity_Bps\": %.17g, \"latency_s\": %.17g, \"ceiling_Bps\": ", from,
+           to, route->capacity_Bps, route->latency_s);
+    if (isfinite(route->ceiling_Bps))
+        printf("%.17g", route->ceiling_Bps);
+    else
+        printf("null");
+    printf(", \"links\": [");
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
+        printf(
+            "%s\n  {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"%s\", \"capacity_Bps\": %.17g, \"latency_s\": %.17g}",
+            i ? "," : "", end_name(topology, route->links[i], 0), end_name(topology, route->links[i], 1),
+            hop_link_kind_name(link->kind), link->capacity_Bps[route->links[i] & 1], link->latency_s);
+    }
+    printf("]}\n");
+}
+
+static int find(const struct hop_topology *topology, const char *name, uint32_t *node)
+{
+    *node = hop_topology_find(topology, name);
+    if (*node != HOP_NONE)
+        return TOOL_OK;
+    const char *nearest = hop_topology_nearest(topology, name);
+    struct hop_diag diag = {.status = HOP_ERR_NOT_FOUND, .place = "--route"};
+    (void)snprintf(diag.what, sizeof diag.what, "there is no device '%.63s' in %.63s", name,
+                   hop_topology_name(topology));
+    (void)snprintf(diag.expected, sizeof diag.expected, "%s%s%sone of its devices", nearest ? "'" : "",
+                   nearest ? nearest : "", nearest ? "'? " : "");
+    return tool_fail(&diag);
+}
+
+int topology_print_route(const struct hop_topology *topology, const char *from, const char *to, bool json)
+{
+    uint32_t ends[2], index;
+    struct hop_diag diag;
+    if (find(topology, from, &ends[0]) != TOOL_OK || find(topology, to, &ends[1]) != TOOL_OK)
+        return TOOL_BAD;
+    struct hop_router *router = hop_router_create(topology);
+    if (!router)
+        return tool_out_of_memory();
+    enum hop_status status = hop_router_find(router, ends[0], ends[1], &index, &diag);
+    int result = TOOL_OK;
+    if (status == HOP_ERR_NO_ROUTE) {
+        (void)tool_fail(&diag);
+        result = TOOL_NEGATIVE;
+    } else if (status != HOP_OK) {
+        result = tool_fail(&diag);
+    } else {
+        (json ? print_json : print_text)(topology, hop_router_route(router, index), from, to);
+    }
+    hop_router_destroy(router);
+    return result;
+}
