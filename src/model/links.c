@@ -123,15 +123,15 @@ static enum hop_link_role role_of(const struct hop_topology *topology, uint32_t 
 }
 
 enum hop_status hop_links_init(struct hop_links *links, const struct hop_topology *topology, uint32_t domain,
-                               struct hop_arena *arena, struct hop_diag *diag)
+                               uint32_t *local, struct hop_arena *arena, struct hop_diag *diag)
 {
     const struct hop_domain *d = hop_topology_domain(topology, domain);
-    uint32_t count = 2 * d->link_count, all = 2 * hop_topology_link_count(topology);
+    uint32_t count = 2 * d->link_count;
     *links = (struct hop_links){
         .topology = topology,
         .count = count,
         .directed = hop_arena_alloc(arena, count * sizeof(uint32_t)),
-        .local = hop_arena_alloc(arena, all * sizeof(uint32_t)),
+        .local = local,
         .capacity_Bps = hop_arena_alloc(arena, count * sizeof(double)),
         .role = hop_arena_alloc(arena, count * sizeof(enum hop_link_role)),
     };
@@ -151,7 +151,6 @@ enum hop_status hop_links_init(struct hop_links *links, const struct hop_topolog
     }
     links->ordered = key_socket_links(topology, keyed, count);
     qsort(keyed, count, sizeof *keyed, by_key);
-    memset(links->local, 0xff, all * sizeof(uint32_t));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t directed = keyed[i].directed;
         links->directed[i] = directed;

@@ -29,7 +29,7 @@ struct hop_links {
     uint32_t count;
     bool ordered;       /* false: sockets in a ring, where routes take links in no common order */
     uint32_t *directed; /* local -> directed link of the topology */
-    uint32_t *local;    /* directed link of the topology -> local, HOP_NONE: of another domain */
+    uint32_t *local;    /* directed link of this domain -> local; shared by all domains */
     double *capacity_Bps;
     enum hop_link_role *role;
 };
@@ -48,6 +48,7 @@ struct hop_model {
     const char *name;
     const char *summary;
     bool needs_tree;  /* rules PCIe domains only */
+    bool needs_fabric; /* rules network fabrics (InfiniBand, Ethernet) only */
     bool loses_crossing; /* knows tau: what crossed a root complex takes 1/(1 - tau) of the links that leave it */
     bool serial; /* no links are shared: messages occupy CPUs and NICs one after the other (src/simulate/messages.c) */
     bool needs_order; /* of these, only those whose links have a processing order (hop_links.ordered) */
@@ -57,11 +58,16 @@ struct hop_model {
     /* Fills one share a leg; blocker is an index into legs. false: out of memory. */
     bool (*rates)(void *state, const struct hop_leg *legs, uint32_t count, struct hop_share *shares);
 };
-extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_fair;
+extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_fair, hop_model_infiniband,
+    hop_model_infiniband_full, hop_model_loggp;
+
+/* network.c: whether every domain's model is serial. */
+bool hop_network_is_serial(const struct hop_network *network);
 
 /* links.c */
+/* local has room for all directed links; the domain's are filled in. */
 enum hop_status hop_links_init(struct hop_links *links, const struct hop_topology *topology, uint32_t domain,
-                               struct hop_arena *arena, struct hop_diag *diag);
+                               uint32_t *local, struct hop_arena *arena, struct hop_diag *diag);
 /* Where a leg (local links) crosses a root complex: it enters and leaves one, its socket's fabric included, through two ports. */
 void hop_leg_crossing(const struct hop_links *links, struct hop_leg *leg);
 

@@ -294,7 +294,7 @@ static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule
 {
     bool needed = false;
     for (uint32_t i = 0; i < hop_schedule_count(schedule) && !needed; i++)
-        needed = hop_schedule_op(schedule, i)->via != HOP_VIA_P2P;
+        needed = hop_schedule_op(schedule, i)->via != HOP_VIA_P2P || hop_schedule_op(schedule, i)->kind >= HOP_OP_SEND;
     s->timeline->original = s->timeline->schedule = schedule;
     if (!needed)
         return HOP_OK;
@@ -317,10 +317,11 @@ static bool allocate_run(struct hop_simulation *s)
     s->lanes = calloc(classes, sizeof *s->lanes);
     s->flows = malloc(classes * sizeof *s->flows);
     s->active = malloc(classes * sizeof *s->active);
-    s->closing = malloc(classes * sizeof *s->closing);
+    s->moved = malloc(classes * sizeof *s->moved);
+    s->due = malloc(classes * sizeof *s->due);
     s->times = s->timeline->times;
     if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->touched || !s->lanes ||
-        !s->flows || !s->active || !s->closing)
+        !s->flows || !s->active || !s->moved || !s->due || !hop_ends_init(&s->ends, s->timeline->class_count))
         return false;
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
         if (s->timeline->class_of[i] != HOP_NONE)
@@ -335,6 +336,21 @@ static bool allocate_run(struct hop_simulation *s)
         s->lanes[c].count = 0;
     }
     return true;
+}
+
+/* Many routes are followed, see simulation.h. */
+static enum hop_status follow(struct hop_simulation *s, struct hop_diag *diag)
+{
+    enum { FEW = 64 };
+    const struct hop_timeline *t = s->timeline;
+    if (t->class_count <= FEW)
+        return HOP_OK;
+    s->class_of_route = malloc(((size_t)hop_router_count(hop_network_router(s->network)) + 1) * sizeof(uint32_t));
+    if (!s->class_of_route)
+        return hop_fail_memory(diag);
+    for (uint32_t c = 0; c < t->class_count; c++)
+        s->class_of_route[t->classes[c].route] = c;
+    return hop_active_create(s->network, &s->following, diag);
 }
 
 enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct hop_schedule *schedule,
@@ -369,5 +385,7 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     make_tasks(s);
     make_initial(s);
     status = check_deadlock(s, diag);
-    return status != HOP_OK || allocate_run(s) ? status : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = allocate_run(s) ? follow(s, diag) : hop_fail_memory(diag);
+    return status;
 }

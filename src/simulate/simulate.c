@@ -24,19 +24,36 @@ static void push_timer(struct hop_simulation *s, double time_s, uint32_t op, enu
 
 /* ---- lanes: the transfers on one route by when they will be served ---- */
 
+/* Nothing about the lane's rate is known at this instant: its count, or which of its transfers ends first, is another one. */
+static inline void mark_moved(struct hop_simulation *s, uint32_t class, struct hop_lane *lane)
+{
+    if (lane->moved)
+        return;
+    lane->moved = true;
+    s->moved[s->moved_count++] = class;
+}
+
+static inline void catch_up(const struct hop_simulation *s, struct hop_lane *lane)
+{
+    lane->served += lane->rate * (s->now - lane->since);
+    lane->since = s->now;
+}
+
 static inline void enter_lane(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
     struct hop_lane *lane = &s->lanes[task->class_index];
     struct hop_entry entry = {task->bytes, op, 0};
-    if (!lane->listed) {
+    if (!lane->listed && !s->following) {
         lane->listed = true;
         s->active[s->active_count++] = task->class_index;
     }
     if (lane->count++ == 0) {
-        lane->served = 0;
+        lane->served = lane->rate = 0;
+        lane->since = s->now;
     } else {
         struct hop_entry first = {lane->key, lane->op, 0};
+        catch_up(s, lane);
         entry.key += lane->served;
         bool leads = hop_entry_before(&entry, &first);
         hop_heap_push(&s->heap[lane->heap], &lane->queued, leads ? first : entry);
@@ -44,7 +61,7 @@ static inline void enter_lane(struct hop_simulation *s, uint32_t op)
     }
     lane->key = entry.key;
     lane->op = entry.op;
-    s->changed = true;
+    mark_moved(s, task->class_index, lane);
 }
 
 /* The first transfer of a lane leaves; returns it. */
@@ -56,44 +73,15 @@ static inline uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lan
         lane->key = next.key;
         lane->op = next.op;
     }
-    s->changed = true;
     return op;
 }
 
-static int ascending(const void *a, const void *b)
+static inline void set_rate(struct hop_simulation *s, uint32_t class, double rate)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Drops idle classes from the active list, sorts it, and makes the flows that the network takes. */
-static void list_flows(struct hop_simulation *s)
-{
-    enum { FEW = 64 };
-    uint32_t kept = 0, count = s->active_count, *active = s->active;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t class = active[i];
-        struct hop_lane *lane = &s->lanes[class];
-        if (lane->count == 0) {
-            lane->listed = false;
-            if (lane->open != HOP_NONE)
-                s->closing[s->closing_count++] = class;
-            continue;
-        }
-        uint32_t at = kept++;
-        for (; count <= FEW && at > 0 && active[at - 1] > class; at--) {
-            active[at] = active[at - 1];
-            s->flows[at] = s->flows[at - 1];
-        }
-        active[at] = class;
-        s->flows[at] = (struct hop_flow){lane->route, lane->count};
-    }
-    s->active_count = kept;
-    if (count <= FEW)
-        return;
-    qsort(active, kept, sizeof *active, ascending);
-    for (uint32_t i = 0; i < kept; i++)
-        s->flows[i] = (struct hop_flow){s->lanes[active[i]].route, s->lanes[active[i]].count};
+    struct hop_lane *lane = &s->lanes[class];
+    catch_up(s, lane);
+    lane->rate = rate;
+    hop_ends_set(&s->ends, class, lane->count ? s->now + (lane->key - lane->served) / rate : INFINITY);
 }
 
 /* ---- starting and ending operations ---- */
@@ -232,77 +220,151 @@ static void close_record(struct hop_simulation *s, struct hop_lane *lane)
     lane->open = HOP_NONE;
 }
 
-/* After new rates: records that no longer hold are closed, others opened. false: out of memory. */
-static bool record(struct hop_simulation *s, const struct hop_share *shares)
+/* After a new rate: a record that no longer holds is closed, another one opened. blocker: a class. false: out of memory. */
+static bool record(struct hop_simulation *s, uint32_t class, const struct hop_share *share, uint32_t blocker_class)
 {
     struct hop_timeline *t = s->timeline;
-    for (uint32_t i = 0; i < s->closing_count; i++)
-        close_record(s, &s->lanes[s->closing[i]]);
-    s->closing_count = 0;
-    for (uint32_t i = 0; i < s->active_count; i++) {
-        struct hop_lane *lane = &s->lanes[s->active[i]];
-        const struct hop_share *share = &shares[i];
-        uint32_t blocker = share->blocker == HOP_NONE ? HOP_NONE : s->lanes[s->active[share->blocker]].op;
-        if (lane->open != HOP_NONE) {
-            const struct hop_record *open = &t->log[lane->open];
-            if (open->rate_Bps == share->rate_Bps && open->rule == share->rule && open->link == share->link &&
-                open->blocker == blocker && open->count == lane->count)
-                continue;
-        }
-        close_record(s, lane);
-        if (!hop_grow(&t->log, &t->log_capacity, t->log_count + 1, sizeof *t->log))
-            return false;
-        lane->open = t->log_count;
-        t->log[t->log_count++] = (struct hop_record){s->active[i],    lane->count, s->now,      s->now,
-                                                     share->rate_Bps, share->rule, share->link, blocker};
+    struct hop_lane *lane = &s->lanes[class];
+    uint32_t blocker = blocker_class == HOP_NONE ? HOP_NONE : s->lanes[blocker_class].op;
+    if (s->options.detail < HOP_DETAIL_SEGMENTS)
+        return true;
+    if (lane->open != HOP_NONE) {
+        const struct hop_record *open = &t->log[lane->open];
+        if (open->rate_Bps == share->rate_Bps && open->rule == share->rule && open->link == share->link &&
+            open->blocker == blocker && open->count == lane->count)
+            return true;
     }
+    close_record(s, lane);
+    if (!hop_grow(&t->log, &t->log_capacity, t->log_count + 1, sizeof *t->log))
+        return false;
+    lane->open = t->log_count;
+    t->log[t->log_count++] = (struct hop_record){class,           lane->count, s->now,      s->now,
+                                                 share->rate_Bps, share->rule, share->link, blocker};
     return true;
+}
+
+/* ---- rates ---- */
+
+/* Drops idle classes from the active list, sorts it, and makes the flows that the network takes. */
+static void list_flows(struct hop_simulation *s)
+{
+    uint32_t kept = 0, count = s->active_count, *active = s->active;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t class = active[i];
+        struct hop_lane *lane = &s->lanes[class];
+        if (lane->count == 0) {
+            lane->listed = false;
+            continue;
+        }
+        uint32_t at = kept++;
+        for (; at > 0 && active[at - 1] > class; at--) {
+            active[at] = active[at - 1];
+            s->flows[at] = s->flows[at - 1];
+        }
+        active[at] = class;
+        s->flows[at] = (struct hop_flow){lane->route, lane->count};
+    }
+    s->active_count = kept;
+}
+
+static enum hop_status ask_about_all(struct hop_simulation *s, struct hop_diag *diag)
+{
+    const struct hop_share *shares;
+    list_flows(s);
+    if (s->active_count == 0)
+        return HOP_OK;
+    enum hop_status status = hop_network_rates(s->network, s->flows, s->active_count, &shares, diag);
+    for (uint32_t i = 0; status == HOP_OK && i < s->active_count; i++) {
+        struct hop_lane *lane = &s->lanes[s->active[i]];
+        if (lane->moved || lane->rate != shares[i].rate_Bps)
+            set_rate(s, s->active[i], shares[i].rate_Bps);
+        uint32_t blocker = shares[i].blocker == HOP_NONE ? HOP_NONE : s->active[shares[i].blocker];
+        if (!record(s, s->active[i], &shares[i], blocker))
+            return hop_fail_memory(diag);
+    }
+    return status;
+}
+
+static bool take_share(struct hop_simulation *s, uint32_t class)
+{
+    set_rate(s, class, hop_active_rate(s->following, s->lanes[class].route));
+    if (s->options.detail < HOP_DETAIL_SEGMENTS)
+        return true;
+    struct hop_share share = hop_active_share(s->following, s->lanes[class].route);
+    return record(s, class, &share, share.blocker == HOP_NONE ? HOP_NONE : s->class_of_route[share.blocker]);
+}
+
+static enum hop_status ask_about_changes(struct hop_simulation *s, struct hop_diag *diag)
+{
+    const uint32_t *changed;
+    uint32_t count;
+    enum hop_status status = HOP_OK;
+    for (uint32_t i = 0; status == HOP_OK && i < s->moved_count; i++) {
+        const struct hop_lane *lane = &s->lanes[s->moved[i]];
+        status = hop_active_set(s->following, lane->route, lane->count, diag);
+    }
+    if (status == HOP_OK)
+        status = hop_active_settle(s->following, &changed, &count, diag);
+    if (status != HOP_OK)
+        return status;
+    for (uint32_t i = 0; i < s->moved_count; i++) {
+        if (s->lanes[s->moved[i]].count && !take_share(s, s->moved[i]))
+            return hop_fail_memory(diag);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+#if defined(__GNUC__)
+        enum { AHEAD = 8 }; /* lanes lie anywhere in memory */
+        if (i + AHEAD < count)
+            __builtin_prefetch(&s->lanes[s->class_of_route[changed[i + AHEAD]]]);
+#endif
+        uint32_t class = s->class_of_route[changed[i]];
+        const struct hop_lane *lane = &s->lanes[class];
+        if (lane->count && !lane->moved && !take_share(s, class))
+            return hop_fail_memory(diag);
+    }
+    return HOP_OK;
+}
+
+static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < s->moved_count; i++) {
+        struct hop_lane *lane = &s->lanes[s->moved[i]];
+        if (lane->count)
+            continue;
+        lane->rate = 0;
+        hop_ends_set(&s->ends, s->moved[i], INFINITY);
+        close_record(s, lane);
+    }
+    enum hop_status status = s->following ? ask_about_changes(s, diag) : ask_about_all(s, diag);
+    for (uint32_t i = 0; i < s->moved_count; i++)
+        s->lanes[s->moved[i]].moved = false;
+    s->moved_count = 0;
+    return status;
 }
 
 /* ---- the loop ---- */
 
-static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *diag)
-{
-    const struct hop_share *shares = NULL;
-    list_flows(s);
-    s->changed = false;
-    if (s->active_count) {
-        enum hop_status status = hop_network_rates(s->network, s->flows, s->active_count, &shares, diag);
-        if (status != HOP_OK)
-            return status;
-        for (uint32_t i = 0; i < s->active_count; i++)
-            s->lanes[s->active[i]].rate = shares[i].rate_Bps;
-    }
-    return s->options.detail < HOP_DETAIL_SEGMENTS || record(s, shares) ? HOP_OK : hop_fail_memory(diag);
-}
-
 /* Moves to the next event; false: there is none. */
 static bool advance(struct hop_simulation *s)
 {
-    double step = INFINITY;
-    uint32_t first = HOP_NONE;
-    for (uint32_t i = 0; i < s->active_count; i++) {
-        const struct hop_lane *lane = &s->lanes[s->active[i]];
-        double left = (lane->key - lane->served) / lane->rate;
-        if (left < step) {
-            step = left;
-            first = i;
-        }
-    }
-    if (s->timer_count && s->timers[0].key - s->now <= step) {
-        step = s->timers[0].key - s->now;
-        first = HOP_NONE;
-        s->now = s->timers[0].key;
-    } else if (first != HOP_NONE) {
-        s->now += step;
-    } else {
+    double first = hop_ends_first(&s->ends), timer = s->timer_count ? s->timers[0].key : INFINITY;
+    if (first == INFINITY && timer == INFINITY)
         return false;
-    }
-    for (uint32_t i = 0; i < s->active_count; i++) {
-        struct hop_lane *lane = &s->lanes[s->active[i]];
-        lane->served = i == first ? lane->key : lane->served + lane->rate * step;
-        while (lane->count && lane->key - lane->served <= TOGETHER * s->tasks[lane->op].bytes)
+    s->now = hop_min(first, timer);
+    if (first > s->now * (1 + TOGETHER))
+        return true;
+    uint32_t due = hop_ends_due(&s->ends, s->now * (1 + TOGETHER), s->due);
+    for (uint32_t i = 0; i < due; i++) {
+        uint32_t class = s->due[i];
+        struct hop_lane *lane = &s->lanes[class];
+        bool now = s->ends.level[0][class] <= s->now;
+        catch_up(s, lane);
+        if (now)
+            lane->served = lane->key;
+        while (lane->count && lane->key - lane->served <= TOGETHER * s->tasks[lane->op].bytes) {
             finish_op(s, leave_lane(s, lane));
+            mark_moved(s, class, lane);
+        }
     }
     return true;
 }
@@ -310,9 +372,7 @@ static bool advance(struct hop_simulation *s)
 static void reset(struct hop_simulation *s)
 {
     s->now = 0;
-    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->closing_count =
-        0;
-    s->changed = false;
+    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->moved_count = 0;
     s->timeline->events = 0;
     memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);
     for (uint32_t e = 0; e < s->engine_count; e++) {
@@ -322,9 +382,12 @@ static void reset(struct hop_simulation *s)
         engine->touched = false;
     }
     for (uint32_t c = 0; s->under_way && c < s->timeline->class_count; c++) { /* a whole run leaves its lanes empty */
+        if (s->following) /* cannot fail: the route is known */
+            (void)hop_active_set(s->following, s->lanes[c].route, 0, NULL);
         s->lanes[c].count = s->lanes[c].queued = 0;
         s->lanes[c].open = HOP_NONE;
-        s->lanes[c].listed = false;
+        s->lanes[c].listed = s->lanes[c].moved = false;
+        hop_ends_set(&s->ends, c, INFINITY);
     }
     if (s->options.detail == HOP_DETAIL_SEGMENTS)
         hop_timeline_forget(s->timeline);
@@ -351,7 +414,7 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
     reset(s);
     begin(s);
     for (;;) {
-        if (s->changed) {
+        if (s->moved_count) {
             enum hop_status status = update_rates(s, diag);
             if (status != HOP_OK)
                 return status;
@@ -418,7 +481,11 @@ void hop_simulation_destroy(struct hop_simulation *s)
     free(s->lanes);
     free(s->flows);
     free(s->active);
-    free(s->closing);
+    free(s->moved);
+    free(s->due);
+    free(s->class_of_route);
+    hop_ends_finish(&s->ends);
+    hop_active_destroy(s->following);
     free(s);
 }
 

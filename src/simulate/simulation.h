@@ -6,6 +6,8 @@
 #define HOP_SIMULATION_INTERNAL_H
 
 #include "hopcast/simulate.h"
+#include "model/active.h"
+#include "simulate/ends.h"
 #include "simulate/heap.h"
 #include "timeline/timeline.h"
 
@@ -34,14 +36,15 @@ struct hop_engine {
 /* A route in use, during a run: served bytes of each of its transfers since it was last idle, and its transfers by what they will
  * have been served when they end: the first one here, the others in a heap. */
 struct hop_lane {
-    double served, rate;
-    double key;            /* of the first: what it will have been served when it ends */
-    uint32_t op;           /* the first */
-    uint32_t count;        /* transfers */
-    uint32_t heap, queued; /* heap[heap .. heap + queued): all but the first */
-    uint32_t route;        /* of the network's router */
-    uint32_t open;         /* record in the log, HOP_NONE: none */
-    bool listed;           /* in the active list, perhaps idle by now */
+    double served, since, rate; /* served at the time `since`, and how fast it goes on */
+    double key;                 /* of the first: what it will have been served when it ends */
+    uint32_t op;                /* the first */
+    uint32_t count;             /* transfers */
+    uint32_t heap, queued;      /* heap[heap .. heap + queued): all but the first */
+    uint32_t route;             /* of the network's router */
+    uint32_t open;              /* record in the log, HOP_NONE: none */
+    bool listed;                /* in the active list, perhaps idle by now */
+    bool moved;                 /* in the moved list */
 };
 /* What is due when a timer fires: an earliest start, the first byte after the latency, the end of a reduction or of work. */
 enum hop_timer { HOP_TIMER_AT, HOP_TIMER_FLOW, HOP_TIMER_END };
@@ -71,10 +74,15 @@ struct hop_simulation {
     struct hop_entry *ready; /* see hop_engine */
     struct hop_lane *lanes;  /* per class */
     struct hop_entry *heap;
+    struct hop_ends ends;             /* of the first of each lane */
+    uint32_t *due;                    /* lanes that end now */
+    uint32_t *moved, moved_count;     /* lanes with another count or another first than at the last rates */
+    /* Few routes: the network is asked about the whole active set, which it remembers. */
     uint32_t *active, active_count;   /* classes in use; ascending when rates are asked for */
     struct hop_flow *flows;           /* the same, as the network takes them */
-    bool changed;                     /* the active set */
-    uint32_t *closing, closing_count; /* classes that fell idle since the last rates */
+    /* Many: about what a change reaches. */
+    struct hop_active *following;     /* NULL: few */
+    uint32_t *class_of_route;
     struct hop_entry *timers;
     uint32_t timer_count;
     uint32_t *met, met_count;         /* operations whose dependencies are met and that are to be made ready */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Following an active set.
+ *
+ * A route in use stands in the list of each of its links. When some routes changed, a walk over lists and links finds everything that
+ * shares a link with them, directly or through others; the network works out each such component by itself (and remembers it).
+ */
+#include "model/active.h"
+
+#include "model/maxmin.h"
+#include "model/network.h"
+
+#include <math.h>
+
+struct entry {
+    uint32_t route, way;
+};
+
+struct travelled {
+    uint32_t count;
+    uint32_t first_way;      /* places[first_way + i]: where it stands in the list of its i-th link */
+    uint32_t seen;           /* by which walk */
+    bool known, pending;
+    struct hop_share share;  /* blocker: a route */
+};
+
+struct list {
+    struct entry *entries;
+    uint32_t count, capacity, seen;
+};
+
+struct hop_active {
+    struct hop_network *network;
+    struct hop_router *router;
+    struct hop_maxmin *maxmin; /* NULL: components */
+    struct travelled *routes;
+    uint32_t route_count, route_capacity;
+    struct list *lists; /* per directed link */
+    uint32_t *places, place_count, place_capacity;
+    uint32_t *pending, pending_count, pending_capacity;
+    uint32_t *changed, changed_count, changed_capacity;
+    uint32_t *found, found_capacity; /* routes of a component */
+    struct hop_flow *flows;
+    uint32_t flow_capacity;
+    uint32_t link_count, walk;
+};
+
+static bool all_fair(const struct hop_network *network)
+{
+    for (uint32_t d = 0; d < network->domain_count; d++) {
+        if (network->domains[d].model != &hop_model_fair)
+            return false;
+    }
+    return true;
+}
+
+static struct hop_maxmin *make_maxmin(const struct hop_network *network, uint32_t links)
+{
+    double *capacity_Bps = malloc(((size_t)links + 1) * sizeof *capacity_Bps);
+    if (!capacity_Bps)
+        return NULL;
+    for (uint32_t d = 0; d < network->domain_count; d++) {
+        const struct hop_links *domain = &network->domains[d].links;
+        for (uint32_t i = 0; i < domain->count; i++)
+            capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
+    }
+    struct hop_maxmin *maxmin = hop_maxmin_create(links, capacity_Bps);
+    free(capacity_Bps);
+    return maxmin;
+}
+
+enum hop_status hop_active_create(struct hop_network *network, struct hop_active **active, struct hop_diag *diag)
+{
+    struct hop_active *made = calloc(1, sizeof *made);
+    if (!made)
+        return hop_fail_memory(diag);
+    made->network = network;
+    made->router = network->router;
+    made->link_count = 2 * hop_topology_link_count(network->topology);
+    bool fair = all_fair(network);
+    if (fair)
+        made->maxmin = make_maxmin(network, made->link_count);
+    else
+        made->lists = calloc((size_t)made->link_count + 1, sizeof *made->lists);
+    if (fair ? !made->maxmin : !made->lists) {
+        hop_active_destroy(made);
+        return hop_fail_memory(diag);
+    }
+    *active = made;
+    return HOP_OK;
+}
+
+void hop_active_destroy(struct hop_active *active)
+{
+    if (!active)
+        return;
+    for (uint32_t l = 0; active->lists && l < active->link_count; l++)
+        free(active->lists[l].entries);
+    hop_maxmin_destroy(active->maxmin);
+    free(active->routes);
+    free(active->lists);
+    free(active->places);
+    free(active->pending);
+    free(active->changed);
+    free(active->found);
+    free(active->flows);
+    free(active);
+}
+
+static bool reserve(struct hop_active *a, uint32_t route)
+{
+    if (route < a->route_count)
+        return true;
+    if (!hop_grow(&a->routes, &a->route_capacity, route + 1, sizeof *a->routes))
+        return false;
+    memset(a->routes + a->route_count, 0, (route + 1 - a->route_count) * sizeof *a->routes);
+    a->route_count = route + 1;
+    return true;
+}
+
+/* A route comes into its links' lists. */
+static bool join_links(struct hop_active *a, uint32_t route)
+{
+    const struct hop_route *way = hop_router_route(a->router, route);
+    struct travelled *t = &a->routes[route];
+    if (!t->known) {
+        if (!hop_grow(&a->places, &a->place_capacity, a->place_count + way->link_count, sizeof *a->places))
+            return false;
+        t->first_way = a->place_count;
+        a->place_count += way->link_count;
+        t->known = true;
+    }
+    for (uint32_t i = 0; i < way->link_count; i++) {
+        struct list *list = &a->lists[way->links[i]];
+        if (!hop_grow(&list->entries, &list->capacity, list->count + 1, sizeof *list->entries))
+            return false;
+        a->places[t->first_way + i] = list->count;
+        list->entries[list->count++] = (struct entry){route, t->first_way + i};
+    }
+    return true;
+}
+
+static void leave_links(struct hop_active *a, uint32_t route)
+{
+    const struct hop_route *way = hop_router_route(a->router, route);
+    for (uint32_t i = 0; i < way->link_count; i++) {
+        struct list *list = &a->lists[way->links[i]];
+        uint32_t place = a->places[a->routes[route].first_way + i];
+        struct entry last = list->entries[--list->count];
+        list->entries[place] = last;
+        a->places[last.way] = place;
+    }
+}
+
+enum hop_status hop_active_set(struct hop_active *a, uint32_t route, uint32_t count, struct hop_diag *diag)
+{
+    if (a->maxmin) {
+        const struct hop_route *way = hop_router_route(a->router, route);
+        return hop_maxmin_set(a->maxmin, route, count, way->links, way->link_count, way->ceiling_Bps)
+                   ? HOP_OK
+                   : hop_fail_memory(diag);
+    }
+    if (!reserve(a, route) || !hop_grow(&a->pending, &a->pending_capacity, a->pending_count + 1, sizeof *a->pending))
+        return hop_fail_memory(diag);
+    struct travelled *t = &a->routes[route];
+    if (t->count == count)
+        return HOP_OK;
+    if (t->count == 0 && !join_links(a, route))
+        return hop_fail_memory(diag);
+    if (count == 0)
+        leave_links(a, route);
+    t->count = count;
+    if (!t->pending)
+        a->pending[a->pending_count++] = route;
+    t->pending = true;
+    return HOP_OK;
+}
+
+/* ---- components ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Appends the routes on a link that this walk has not met. */
+static bool meet(struct hop_active *a, uint32_t link, uint32_t *count)
+{
+    struct list *list = &a->lists[link];
+    if (list->seen == a->walk)
+        return true;
+    list->seen = a->walk;
+    if (!hop_grow(&a->found, &a->found_capacity, *count + list->count, sizeof *a->found))
+        return false;
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct travelled *t = &a->routes[list->entries[i].route];
+        if (t->seen == a->walk)
+            continue;
+        t->seen = a->walk;
+        a->found[(*count)++] = list->entries[i].route;
+    }
+    return true;
+}
+
+/* The routes in use that are joined to a link. */
+static bool walk_from(struct hop_active *a, uint32_t link, uint32_t *count)
+{
+    *count = 0;
+    if (!meet(a, link, count))
+        return false;
+    for (uint32_t i = 0; i < *count; i++) {
+        const struct hop_route *way = hop_router_route(a->router, a->found[i]);
+        for (uint32_t l = 0; l < way->link_count; l++) {
+            if (!meet(a, way->links[l], count))
+                return false;
+        }
+    }
+    return true;
+}
+
+static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop_diag *diag)
+{
+    const struct hop_share *shares;
+    if (!hop_grow(&a->flows, &a->flow_capacity, count, sizeof *a->flows) ||
+        !hop_grow(&a->changed, &a->changed_capacity, a->changed_count + count, sizeof *a->changed))
+        return hop_fail_memory(diag);
+    qsort(a->found, count, sizeof *a->found, ascending);
+    for (uint32_t i = 0; i < count; i++)
+        a->flows[i] = (struct hop_flow){a->found[i], a->routes[a->found[i]].count};
+    enum hop_status status = hop_network_rates(a->network, a->flows, count, &shares, diag);
+    for (uint32_t i = 0; status == HOP_OK && i < count; i++) {
+        struct travelled *t = &a->routes[a->found[i]];
+        struct hop_share share = shares[i];
+        share.blocker = share.blocker == HOP_NONE ? HOP_NONE : a->found[share.blocker];
+        if (t->share.rate_Bps == share.rate_Bps && t->share.rule == share.rule && t->share.link == share.link &&
+            t->share.blocker == share.blocker)
+            continue;
+        t->share = share;
+        a->changed[a->changed_count++] = a->found[i];
+    }
+    return status;
+}
+
+enum hop_status hop_active_settle(struct hop_active *a, const uint32_t **changed, uint32_t *changed_count,
+                                  struct hop_diag *diag)
+{
+    if (a->maxmin)
+        return hop_maxmin_settle(a->maxmin, changed, changed_count) ? HOP_OK : hop_fail_memory(diag);
+    a->walk++;
+    a->changed_count = 0;
+    for (uint32_t p = 0; p < a->pending_count; p++) {
+        uint32_t route = a->pending[p], count;
+        const struct hop_route *way = hop_router_route(a->router, route);
+        a->routes[route].pending = false;
+        if (a->routes[route].count == 0)
+            a->routes[route].share.rate_Bps = 0;
+        for (uint32_t l = 0; l < way->link_count; l++) {
+            if (!walk_from(a, way->links[l], &count))
+                return hop_fail_memory(diag);
+            enum hop_status status = count ? evaluate(a, count, diag) : HOP_OK;
+            if (status != HOP_OK)
+                return status;
+        }
+    }
+    a->pending_count = 0;
+    *changed = a->changed;
+    *changed_count = a->changed_count;
+    return HOP_OK;
+}
+
+double hop_active_rate(const struct hop_active *a, uint32_t route)
+{
+    return a->maxmin ? hop_maxmin_rate(a->maxmin, route) : a->routes[route].share.rate_Bps;
+}
+
+struct hop_share hop_active_share(const struct hop_active *a, uint32_t route)
+{
+    if (!a->maxmin)
+        return a->routes[route].share;
+    uint32_t link = hop_maxmin_bottleneck(a->maxmin, route), rival = hop_maxmin_rival(a->maxmin, route);
+    struct hop_share share = {hop_maxmin_rate(a->maxmin, route), HOP_RULE_FAIR_SHARE, link, rival};
+    if (link == HOP_MAXMIN_NONE)
+        share.rule = HOP_RULE_CEILING;
+    else if (hop_maxmin_alone(a->maxmin, route)) {
+        share.rule = HOP_RULE_FULL;
+        share.link = HOP_NONE;
+    }
+    return share;
+}

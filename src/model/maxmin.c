@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Incremental progressive filling.
+ *
+ * In progressive filling all rates rise together; a link that fills up stops its flows at its *level*. A flow that comes or
+ * goes changes nothing below the lowest level among its links, and above it only what it can reach: the level of a
+ * link depends on flows that lower links hold, never on higher ones. So the sweep below visits links in ascending order of level,
+ * but only those with something new on them:
+ *
+ *     link:  load of flows that other links hold (fixed) | flows that it holds itself, at its level | open flows
+ *
+ *     level it would have now:  (capacity - fixed) / (held + open)
+ *
+ * A flow is open while it is not known which link holds it. The queue's key of a link is the level that it would have now or, if that
+ * is higher than before, its old level, for there its flows stop being held. When a link is first in the queue, everything below is
+ * final, and:
+ *
+ *     its level rises       ->  the flows that it holds become open
+ *     a flow held elsewhere has more than its level  ->  becomes open
+ *     an open flow's ceiling is lower  ->  is held by its ceiling
+ *     else                  ->  its level is final: it holds all its open flows; those that it held move to the new level
+ *
+ * and all links of the flows concerned get new keys. Keys rise from step to step (a key that fell below the last one would be of a
+ * link with a flow that was opened below its level, see above), each step makes a link or a flow final, so the sweep ends. Rounding
+ * could break that: after SWEEP_STEPS visits per link and flow all is filled from scratch.
+ */
+#include "model/maxmin.h"
+
+#include <math.h>
+
+enum { SWEEP_STEPS = 16, LINE = 64 };
+
+enum flow_state { IDLE, HELD, OPEN };
+
+/* A cache line, and aligned to one: the sweep goes through them in no order. */
+struct flow {
+    _Alignas(LINE) double rate_Bps;
+    double was_Bps; /* when the sweep began */
+    double ceiling_Bps;
+    uint32_t count, wanted;
+    uint32_t bottleneck;
+    uint32_t first;      /* its links: ways[first .. first + link_count) */
+    uint32_t link_count;
+    uint32_t sweep;      /* in which it was last changed */
+    enum flow_state state;
+    bool pending; /* wanted differs from count, perhaps */
+};
+
+/* A flow on a link, in the link's list. */
+struct entry {
+    uint32_t flow;
+    uint32_t way; /* which of ways[] and places[] this is */
+};
+
+/* The same. */
+struct link {
+    double capacity_Bps, fixed_Bps, level_Bps, key;
+    double held, open; /* how many flows */
+    double most_Bps;   /* no flow that others hold has more */
+    uint32_t queued;   /* position in the queue plus one, 0: not there */
+};
+
+/* The flows on a link. */
+struct list {
+    struct entry *entries; /* [0 .. held): the flows that it holds */
+    uint32_t held, count, capacity;
+};
+
+_Static_assert(sizeof(struct flow) == LINE && sizeof(struct link) == LINE, "a cache line each");
+
+struct hop_maxmin {
+    struct link *links;
+    struct list *lists; /* per link */
+    uint32_t link_count;
+    struct flow *flows;
+    uint32_t flow_count, flow_capacity;
+    uint32_t *ways;   /* links of all flows */
+    uint32_t *places; /* where the flow stands in the list of that link */
+    uint32_t way_count, way_capacity, place_capacity;
+    uint32_t *queue; /* links, a binary heap by key */
+    uint32_t queue_length;
+    uint32_t *pending, pending_count, pending_capacity;
+    uint32_t *changed, changed_count; /* room for flow_capacity of them */
+    uint32_t sweep;
+};
+
+struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps)
+{
+    struct hop_maxmin *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->link_count = link_count;
+    m->links = aligned_alloc(LINE, ((size_t)link_count + 1) * sizeof *m->links);
+    m->queue = malloc(((size_t)link_count + 1) * sizeof *m->queue);
+    m->lists = calloc((size_t)link_count + 1, sizeof *m->lists);
+    if (!m->links || !m->lists || !m->queue) {
+        hop_maxmin_destroy(m);
+        return NULL;
+    }
+    for (uint32_t l = 0; l < link_count; l++)
+        m->links[l] = (struct link){.capacity_Bps = capacity_Bps[l]};
+    return m;
+}
+
+void hop_maxmin_destroy(struct hop_maxmin *m)
+{
+    if (!m)
+        return;
+    for (uint32_t l = 0; m->lists && l < m->link_count; l++)
+        free(m->lists[l].entries);
+    free(m->links);
+    free(m->lists);
+    free(m->flows);
+    free(m->ways);
+    free(m->places);
+    free(m->queue);
+    free(m->pending);
+    free(m->changed);
+    free(m);
+}
+
+double hop_maxmin_rate(const struct hop_maxmin *m, uint32_t flow)
+{
+    return m->flows[flow].rate_Bps;
+}
+
+uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *m, uint32_t flow)
+{
+    return m->flows[flow].bottleneck;
+}
+
+uint32_t hop_maxmin_rival(const struct hop_maxmin *m, uint32_t flow)
+{
+    const struct flow *f = &m->flows[flow];
+    if (f->bottleneck == HOP_MAXMIN_NONE)
+        return HOP_MAXMIN_NONE;
+    const struct list *list = &m->lists[f->bottleneck];
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->entries[i].flow != flow)
+            return list->entries[i].flow;
+    }
+    return HOP_MAXMIN_NONE;
+}
+
+bool hop_maxmin_alone(const struct hop_maxmin *m, uint32_t flow)
+{
+    const struct flow *f = &m->flows[flow];
+    return f->bottleneck != HOP_MAXMIN_NONE && f->count == 1 && m->lists[f->bottleneck].count == 1;
+}
+
+/* ---- the queue ---- */
+
+static void place(struct hop_maxmin *m, uint32_t at, uint32_t link)
+{
+    m->queue[at] = link;
+    m->links[link].queued = at + 1;
+}
+
+static void sift_up(struct hop_maxmin *m, uint32_t at, uint32_t link)
+{
+    double key = m->links[link].key;
+    for (; at > 0 && key < m->links[m->queue[(at - 1) / 2]].key; at = (at - 1) / 2)
+        place(m, at, m->queue[(at - 1) / 2]);
+    place(m, at, link);
+}
+
+static void sift_down(struct hop_maxmin *m, uint32_t at, uint32_t link)
+{
+    double key = m->links[link].key;
+    for (uint32_t child = 2 * at + 1; child < m->queue_length; child = 2 * at + 1) {
+        if (child + 1 < m->queue_length && m->links[m->queue[child + 1]].key < m->links[m->queue[child]].key)
+            child++;
+        if (m->links[m->queue[child]].key >= key)
+            break;
+        place(m, at, m->queue[child]);
+        at = child;
+    }
+    place(m, at, link);
+}
+
+static void drop(struct hop_maxmin *m, uint32_t index)
+{
+    uint32_t at = m->links[index].queued - 1, last = m->queue[--m->queue_length];
+    m->links[index].queued = 0;
+    if (last == index)
+        return;
+    sift_up(m, at, last);
+    sift_down(m, m->links[last].queued - 1, last);
+}
+
+/* The level that the link would have now. */
+static inline double level_of(const struct link *link)
+{
+    double flows = link->held + link->open;
+    return flows > 0 ? hop_max(0, link->capacity_Bps - link->fixed_Bps) / flows : INFINITY;
+}
+
+static inline double key_of(const struct link *link)
+{
+    double level = level_of(link);
+    return link->held > 0 && link->level_Bps < level ? link->level_Bps : level;
+}
+
+/* Something is new on the link. A key that rose is put right when the link comes first. */
+static inline void touch(struct hop_maxmin *m, uint32_t index)
+{
+    struct link *link = &m->links[index];
+    double key = key_of(link);
+    if (link->queued) {
+        if (key < link->key) {
+            link->key = key;
+            sift_up(m, link->queued - 1, index);
+        }
+    } else if (key < INFINITY) {
+        link->key = key;
+        sift_up(m, m->queue_length++, index);
+    }
+}
+
+/* ---- flows ---- */
+
+/* Exchanges a flow's entry (of ways[way]) with the one at `to`. */
+static inline void swap_entry(struct hop_maxmin *m, struct list *list, uint32_t way, uint32_t to)
+{
+    uint32_t from = m->places[way];
+    struct entry other = list->entries[to];
+    list->entries[to] = list->entries[from];
+    list->entries[from] = other;
+    m->places[way] = to;
+    m->places[other.way] = from;
+}
+
+static inline void note(struct hop_maxmin *m, uint32_t index)
+{
+    struct flow *flow = &m->flows[index];
+    if (flow->sweep == m->sweep)
+        return;
+    flow->sweep = m->sweep;
+    flow->was_Bps = flow->rate_Bps;
+    m->changed[m->changed_count++] = index; /* room for all flows is there */
+}
+
+/* Takes a flow's load off its links. */
+static void lift(struct hop_maxmin *m, const struct flow *flow)
+{
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        struct link *link = &m->links[m->ways[e]];
+        if (flow->state == OPEN) {
+            link->open -= flow->count;
+        } else if (m->ways[e] == flow->bottleneck) {
+            link->held -= flow->count;
+            struct list *list = &m->lists[m->ways[e]];
+            swap_entry(m, list, e, --list->held);
+        } else
+            link->fixed_Bps -= flow->count * flow->rate_Bps;
+    }
+}
+
+static void open_flow(struct hop_maxmin *m, uint32_t index)
+{
+    struct flow *flow = &m->flows[index];
+    note(m, index);
+    lift(m, flow);
+    flow->state = OPEN;
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        m->links[m->ways[e]].open += flow->count;
+        touch(m, m->ways[e]);
+    }
+}
+
+/* An open flow is held from now on. Its links are in the queue and their keys do not fall. */
+static void hold(struct hop_maxmin *m, uint32_t index, double rate_Bps, uint32_t bottleneck)
+{
+    struct flow *flow = &m->flows[index];
+    flow->state = HELD;
+    flow->rate_Bps = rate_Bps;
+    flow->bottleneck = bottleneck;
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        struct link *link = &m->links[m->ways[e]];
+        link->open -= flow->count;
+        if (m->ways[e] == bottleneck) {
+            link->held += flow->count;
+            struct list *list = &m->lists[bottleneck];
+            swap_entry(m, list, e, list->held++);
+        } else {
+            link->fixed_Bps += flow->count * rate_Bps;
+            link->most_Bps = hop_max(link->most_Bps, rate_Bps);
+        }
+    }
+}
+
+/* A flow that its link holds moves with the link's level. */
+static void move(struct hop_maxmin *m, uint32_t index, double rate_Bps)
+{
+    struct flow *flow = &m->flows[index];
+    double more = flow->count * (rate_Bps - flow->rate_Bps);
+    note(m, index);
+    flow->rate_Bps = rate_Bps;
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        if (m->ways[e] == flow->bottleneck)
+            continue;
+        m->links[m->ways[e]].fixed_Bps += more;
+        m->links[m->ways[e]].most_Bps = hop_max(m->links[m->ways[e]].most_Bps, rate_Bps);
+        touch(m, m->ways[e]);
+    }
+}
+
+/* ---- the sweep ---- */
+
+/* Flows lie anywhere in memory: asks for those of entries first .. end - 1 at once, before they are gone through. */
+static inline void expect(const struct hop_maxmin *m, const struct list *list, uint32_t first, uint32_t end)
+{
+#if defined(__GNUC__)
+    for (uint32_t i = end; i-- > first;) {
+        __builtin_prefetch(&m->flows[list->entries[i].flow], 1);
+        __builtin_prefetch(&m->ways[list->entries[i].way]);
+    }
+#else
+    (void)m, (void)list, (void)first, (void)end;
+#endif
+}
+
+/* Whether all other links of a flow that its bottleneck holds leave it this higher rate. */
+static bool may_rise(const struct hop_maxmin *m, const struct flow *flow, double rate_Bps)
+{
+    double more = flow->count * (rate_Bps - flow->rate_Bps);
+    if (flow->ceiling_Bps < rate_Bps)
+        return false;
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        const struct link *link = &m->links[m->ways[e]];
+        double left = link->capacity_Bps - link->fixed_Bps - more;
+        if (m->ways[e] != flow->bottleneck && left < (link->held + link->open) * rate_Bps)
+            return false;
+    }
+    return true;
+}
+
+/* The link's level rises: flows that it holds rise with it where they can, the others become open. */
+static void raise(struct hop_maxmin *m, uint32_t index, double level)
+{
+    const struct list *list = &m->lists[index];
+    expect(m, list, 0, list->held);
+    for (uint32_t i = list->held; i-- > 0;) { /* a flow that is opened changes places with the last */
+        uint32_t f = list->entries[i].flow;
+        if (may_rise(m, &m->flows[f], level))
+            move(m, f, level);
+        else
+            open_flow(m, f);
+    }
+    m->links[index].level_Bps = level;
+}
+
+/* Whether the link can take this level; if not, what stood in the way was put right. Adds the loads up afresh, so that rounding
+ * errors do not pile up. */
+static bool fits(struct hop_maxmin *m, uint32_t index, double level)
+{
+    struct link *link = &m->links[index];
+    const struct list *list = &m->lists[index];
+    bool fits = true;
+    double fixed = 0, most = 0;
+    if (link->open == 0 && link->most_Bps <= level * (1 + HOP_MAXMIN_SLACK))
+        return true;
+    expect(m, list, list->held, list->count);
+    for (uint32_t i = list->count; i-- > list->held;) {
+        uint32_t f = list->entries[i].flow;
+        struct flow *flow = &m->flows[f];
+        if (flow->state == OPEN && flow->ceiling_Bps < level) {
+            hold(m, f, flow->ceiling_Bps, HOP_MAXMIN_NONE);
+            fits = false;
+        } else if (flow->state == HELD && flow->rate_Bps > level * (1 + HOP_MAXMIN_SLACK)) {
+            open_flow(m, f);
+            fits = false;
+        }
+        if (flow->state == HELD) {
+            fixed += flow->count * flow->rate_Bps;
+            most = hop_max(most, flow->rate_Bps);
+        }
+    }
+    link->fixed_Bps = fixed;
+    link->most_Bps = most;
+    return fits;
+}
+
+static void visit(struct hop_maxmin *m, uint32_t index)
+{
+    struct link *link = &m->links[index];
+    double level = level_of(link), old = link->level_Bps;
+    bool stays = false;
+    if (link->held > 0) {
+        if (level > old * (1 + HOP_MAXMIN_SLACK)) {
+            raise(m, index, level);
+            return;
+        }
+        stays = level >= old * (1 - HOP_MAXMIN_SLACK);
+        if (stays && link->open == 0) {
+            drop(m, index);
+            return;
+        }
+        level = stays ? old : level;
+    }
+    if (!fits(m, index, level))
+        return;
+    const struct list *list = &m->lists[index];
+    uint32_t before = list->held;
+    for (uint32_t i = before; link->open > 0 && i < list->count; i++) { /* a flow that is held changes places with the first */
+        if (m->flows[list->entries[i].flow].state == OPEN)
+            hold(m, list->entries[i].flow, level, index);
+    }
+    if (!stays)
+        expect(m, list, 0, before);
+    for (uint32_t i = before; !stays && i-- > 0;) {
+        move(m, list->entries[i].flow, level);
+    }
+    link->level_Bps = level;
+    drop(m, index);
+}
+
+/* Everything afresh: all flows open. */
+static void start_over(struct hop_maxmin *m)
+{
+    while (m->queue_length)
+        drop(m, m->queue[m->queue_length - 1]);
+    for (uint32_t l = 0; l < m->link_count; l++)
+        m->links[l].fixed_Bps = m->links[l].held = m->links[l].open = m->lists[l].held = 0;
+    for (uint32_t f = 0; f < m->flow_count; f++) {
+        struct flow *flow = &m->flows[f];
+        if (flow->count == 0)
+            continue;
+        note(m, f);
+        flow->state = OPEN;
+        for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++)
+            m->links[m->ways[e]].open += flow->count;
+    }
+    for (uint32_t l = 0; l < m->link_count; l++)
+        touch(m, l);
+}
+
+static void sweep(struct hop_maxmin *m)
+{
+    uint64_t steps = 0, limit = (uint64_t)SWEEP_STEPS * (m->link_count + m->changed_count + 64);
+    while (m->queue_length) {
+        uint32_t first = m->queue[0];
+        struct link *link = &m->links[first];
+        double key = key_of(link);
+        if (++steps == limit)
+            start_over(m);
+        else if (key == INFINITY)
+            drop(m, first);
+        else if (key > link->key) {
+            link->key = key;
+            sift_down(m, 0, first);
+        } else
+            visit(m, first);
+    }
+}
+
+/* ---- changes ---- */
+
+static bool grow_flows(struct hop_maxmin *m, uint32_t need)
+{
+    if (need <= m->flow_capacity)
+        return true;
+    uint32_t capacity = m->flow_capacity;
+    if (!hop_grow(&m->changed, &capacity, need, sizeof *m->changed))
+        return false;
+    struct flow *flows = aligned_alloc(LINE, (size_t)capacity * sizeof *flows);
+    if (!flows)
+        return false;
+    if (m->flow_count)
+        memcpy(flows, m->flows, m->flow_count * sizeof *flows);
+    free(m->flows);
+    m->flows = flows;
+    m->flow_capacity = capacity;
+    return true;
+}
+
+static bool define(struct hop_maxmin *m, uint32_t index, const uint32_t *links, uint32_t count, double ceiling_Bps)
+{
+    if (!grow_flows(m, index + 1) ||
+        !hop_grow(&m->ways, &m->way_capacity, m->way_count + count, sizeof *m->ways) ||
+        !hop_grow(&m->places, &m->place_capacity, m->way_count + count, sizeof *m->places))
+        return false;
+    for (; m->flow_count <= index; m->flow_count++)
+        m->flows[m->flow_count] = (struct flow){.bottleneck = HOP_MAXMIN_NONE};
+    struct flow *flow = &m->flows[index];
+    if (flow->link_count)
+        return true;
+    flow->first = m->way_count;
+    flow->link_count = count;
+    flow->ceiling_Bps = ceiling_Bps;
+    for (uint32_t i = 0; i < count; i++)
+        m->ways[m->way_count++] = links[i];
+    return true;
+}
+
+static bool join_links(struct hop_maxmin *m, uint32_t index)
+{
+    const struct flow *flow = &m->flows[index];
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        struct list *list = &m->lists[m->ways[e]];
+        if (!hop_grow(&list->entries, &list->capacity, list->count + 1, sizeof *list->entries))
+            return false;
+        m->places[e] = list->count;
+        list->entries[list->count++] = (struct entry){index, e};
+    }
+    return true;
+}
+
+static void leave_links(struct hop_maxmin *m, const struct flow *flow)
+{
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        struct list *list = &m->lists[m->ways[e]];
+        struct entry last = list->entries[--list->count];
+        list->entries[m->places[e]] = last;
+        m->places[last.way] = m->places[e];
+    }
+}
+
+bool hop_maxmin_set(struct hop_maxmin *m, uint32_t index, uint32_t count, const uint32_t *links, uint32_t link_count,
+                    double ceiling_Bps)
+{
+    if ((index >= m->flow_count || m->flows[index].link_count == 0) &&
+        !define(m, index, links, link_count, ceiling_Bps))
+        return false;
+    struct flow *flow = &m->flows[index];
+    flow->wanted = count;
+    if (flow->pending)
+        return true;
+    if (!hop_grow(&m->pending, &m->pending_capacity, m->pending_count + 1, sizeof *m->pending))
+        return false;
+    flow->pending = true;
+    m->pending[m->pending_count++] = index;
+    return true;
+}
+
+/* false: out of memory; the flow is as it was. */
+static bool change(struct hop_maxmin *m, uint32_t index)
+{
+    struct flow *flow = &m->flows[index];
+    flow->pending = false;
+    if (flow->wanted == flow->count)
+        return true;
+    if (flow->count == 0 && !join_links(m, index))
+        return false;
+    note(m, index);
+    if (flow->count)
+        lift(m, flow);
+    if (flow->wanted == 0)
+        leave_links(m, flow);
+    flow->count = flow->wanted;
+    flow->state = flow->count ? OPEN : IDLE;
+    if (flow->count == 0) {
+        flow->rate_Bps = 0;
+        flow->bottleneck = HOP_MAXMIN_NONE;
+    }
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        m->links[m->ways[e]].open += flow->count;
+        touch(m, m->ways[e]);
+    }
+    return true;
+}
+
+bool hop_maxmin_settle(struct hop_maxmin *m, const uint32_t **changed, uint32_t *changed_count)
+{
+    m->sweep++;
+    m->changed_count = 0;
+    for (uint32_t i = 0; i < m->pending_count; i++) {
+        if (!change(m, m->pending[i]))
+            return false;
+    }
+    m->pending_count = 0;
+    sweep(m);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->changed_count; i++) {
+        const struct flow *flow = &m->flows[m->changed[i]];
+        if (flow->rate_Bps != flow->was_Bps)
+            m->changed[kept++] = m->changed[i];
+    }
+    m->changed_count = kept;
+    *changed = m->changed;
+    *changed_count = kept;
+    return true;
+}

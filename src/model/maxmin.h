@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Max-min fair rates of a set of flows that changes, worked out again only where a change reaches.
+ *
+ * Every flow is held by one link, its bottleneck: the link is full and nobody on it gets more (or by its own ceiling).
+ * Rates are within HOP_MAXMIN_SLACK of exact max-min whatever the history; see maxmin.c.
+ */
+#ifndef HOP_MODEL_MAXMIN_H
+#define HOP_MODEL_MAXMIN_H
+
+#include "base/base.h"
+
+#define HOP_MAXMIN_NONE UINT32_MAX
+
+/* A link whose level would move by less keeps it. Loads are exact all the same, so this never adds up. */
+#define HOP_MAXMIN_SLACK 1e-9
+
+struct hop_maxmin;
+
+struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps); /* NULL: out of memory */
+void hop_maxmin_destroy(struct hop_maxmin *maxmin);
+
+/* How many alike flows there are of this kind from now on: the flow crosses links[0 .. link_count), all different, and
+ * each gets at most ceiling_Bps (INFINITY: no ceiling). Flows are known by small numbers of the caller's; links and
+ * ceiling of one number stay the same. false: out of memory. */
+bool hop_maxmin_set(struct hop_maxmin *maxmin, uint32_t flow, uint32_t count, const uint32_t *links, uint32_t link_count,
+                    double ceiling_Bps);
+/* New rates. changed: the flows whose rate is another one now (also those that came); the solver's own memory until the next
+ * call. false: out of memory. */
+bool hop_maxmin_settle(struct hop_maxmin *maxmin, const uint32_t **changed, uint32_t *changed_count);
+
+double hop_maxmin_rate(const struct hop_maxmin *maxmin, uint32_t flow);
+/* The link that holds it, HOP_MAXMIN_NONE: its ceiling. */
+uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *maxmin, uint32_t flow);
+/* Whether it has its bottleneck to itself. */
+bool hop_maxmin_alone(const struct hop_maxmin *maxmin, uint32_t flow);
+/* Another flow on the link that holds it, HOP_MAXMIN_NONE: there is none. */
+uint32_t hop_maxmin_rival(const struct hop_maxmin *maxmin, uint32_t flow);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Incremental max-min against progressive filling from scratch and against the definition. */
+#include "test.h"
+
+#include <math.h>
+
+#include "model/maxmin.h"
+
+enum { LINKS = 24, FLOWS = 60, WAY = 5 };
+
+struct world {
+    uint32_t links, flows;
+    double capacity[LINKS], ceiling[FLOWS], filled[FLOWS];
+    uint32_t way[FLOWS][WAY], length[FLOWS], count[FLOWS];
+    struct hop_maxmin *maxmin;
+    double told[FLOWS]; /* rates as the list of changes tells them */
+};
+
+static uint64_t draw(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static void build(struct world *w, uint64_t *seed)
+{
+    bool round_numbers = draw(seed) % 2; /* many ties */
+    memset(w, 0, sizeof *w);
+    w->links = 2 + (uint32_t)(draw(seed) % (LINKS - 2));
+    w->flows = 1 + (uint32_t)(draw(seed) % FLOWS);
+    for (uint32_t l = 0; l < w->links; l++)
+        w->capacity[l] = round_numbers ? (double)(1 + draw(seed) % 3) * 1e9 : 1e8 + (double)(draw(seed) % 1000000000);
+    for (uint32_t f = 0; f < w->flows; f++) {
+        w->ceiling[f] = draw(seed) % 4 ? INFINITY : 1e8 * (double)(1 + draw(seed) % 10);
+        uint32_t length = 1 + (uint32_t)(draw(seed) % (w->links < WAY ? w->links : WAY));
+        while (w->length[f] < length) {
+            uint32_t link = (uint32_t)(draw(seed) % w->links);
+            bool there = false;
+            for (uint32_t i = 0; i < w->length[f]; i++)
+                there = there || w->way[f][i] == link;
+            if (!there)
+                w->way[f][w->length[f]++] = link;
+        }
+    }
+    w->maxmin = hop_maxmin_create(w->links, w->capacity);
+    assert_non_null(w->maxmin);
+}
+
+/* All rates rise together until a link is full or a ceiling is reached. */
+static void fill(struct world *w)
+{
+    bool done[FLOWS] = {false};
+    for (uint32_t f = 0; f < w->flows; f++) {
+        w->filled[f] = 0;
+        done[f] = w->count[f] == 0;
+    }
+    for (;;) {
+        double level = INFINITY;
+        uint32_t full = LINKS, capped = FLOWS;
+        for (uint32_t l = 0; l < w->links; l++) {
+            double left = w->capacity[l], rising = 0;
+            for (uint32_t f = 0; f < w->flows; f++) {
+                for (uint32_t i = 0; i < w->length[f] && w->count[f]; i++) {
+                    if (w->way[f][i] != l)
+                        continue;
+                    left -= done[f] ? w->filled[f] * w->count[f] : 0;
+                    rising += done[f] ? 0 : w->count[f];
+                }
+            }
+            if (rising > 0 && left / rising < level) {
+                level = left / rising;
+                full = l;
+            }
+        }
+        for (uint32_t f = 0; f < w->flows; f++) {
+            if (!done[f] && w->ceiling[f] < level) {
+                level = w->ceiling[f];
+                capped = f;
+            }
+        }
+        if (level == INFINITY)
+            return;
+        for (uint32_t f = 0; f < w->flows; f++) {
+            bool stops = f == capped;
+            for (uint32_t i = 0; i < w->length[f] && capped == FLOWS; i++)
+                stops = stops || w->way[f][i] == full;
+            if (stops && !done[f]) {
+                done[f] = true;
+                w->filled[f] = level;
+            }
+        }
+    }
+}
+
+static void step(struct world *w, uint64_t *seed)
+{
+    uint32_t changes = 1 + (uint32_t)(draw(seed) % 4);
+    for (uint32_t i = 0; i < changes; i++) {
+        uint32_t f = (uint32_t)(draw(seed) % w->flows);
+        w->count[f] = draw(seed) % 3 ? (uint32_t)(draw(seed) % 3) : 0;
+        assert_true(hop_maxmin_set(w->maxmin, f, w->count[f], w->way[f], w->length[f], w->ceiling[f]));
+    }
+    const uint32_t *changed;
+    uint32_t changed_count;
+    assert_true(hop_maxmin_settle(w->maxmin, &changed, &changed_count));
+    for (uint32_t i = 0; i < changed_count; i++)
+        w->told[changed[i]] = hop_maxmin_rate(w->maxmin, changed[i]);
+}
+
+static void check(const struct world *w)
+{
+    for (uint32_t f = 0; f < w->flows; f++) {
+        assert_float_equal(w->told[f], w->filled[f], 1e-7 * w->filled[f]);
+        if (w->count[f] == 0)
+            continue;
+        /* The bottleneck is on the way and full, and nobody on it gets more. */
+        uint32_t held_by = hop_maxmin_bottleneck(w->maxmin, f);
+        if (held_by == HOP_MAXMIN_NONE) {
+            assert_true(w->told[f] == w->ceiling[f]);
+            continue;
+        }
+        double load = 0;
+        bool mine = false;
+        for (uint32_t g = 0; g < w->flows; g++) {
+            for (uint32_t i = 0; i < w->length[g] && w->count[g]; i++) {
+                if (w->way[g][i] != held_by)
+                    continue;
+                load += w->count[g] * w->told[g];
+                assert_true(w->told[g] <= w->told[f] * (1 + 1e-7));
+                mine = mine || g == f;
+            }
+        }
+        assert_true(mine);
+        assert_float_equal(load, w->capacity[held_by], 1e-7 * w->capacity[held_by]);
+    }
+}
+
+static void rates_are_those_of_filling_from_scratch_after_every_change(void **state)
+{
+    (void)state;
+    for (uint64_t run = 1; run <= 600; run++) {
+        uint64_t seed = run * 0x9e3779b97f4a7c15u;
+        struct world w;
+        build(&w, &seed);
+        for (unsigned i = 0; i < 60; i++) {
+            step(&w, &seed);
+            fill(&w);
+            check(&w);
+        }
+        hop_maxmin_destroy(w.maxmin);
+    }
+}
+
+static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **state)
+{
+    (void)state;
+    const double capacity[] = {10, 10};
+    const uint32_t way[] = {0, 1}, *changed;
+    uint32_t count;
+    struct hop_maxmin *m = hop_maxmin_create(2, capacity);
+    assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
+    assert_true(hop_maxmin_set(m, 1, 1, way, 1, INFINITY));
+    assert_true(hop_maxmin_settle(m, &changed, &count));
+    assert_int_equal(count, 2);
+    assert_true(hop_maxmin_set(m, 0, 0, way, 2, INFINITY));
+    assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
+    assert_true(hop_maxmin_settle(m, &changed, &count));
+    assert_int_equal(count, 0);
+    assert_float_equal(hop_maxmin_rate(m, 0), 5, 0);
+    assert_int_equal(hop_maxmin_rival(m, 0), 1);
+    hop_maxmin_destroy(m);
+}
+
+static void far_away_changes_nothing(void **state)
+{
+    (void)state;
+    const double capacity[] = {10, 10};
+    const uint32_t way[] = {0, 1}, *changed;
+    uint32_t count;
+    struct hop_maxmin *m = hop_maxmin_create(2, capacity);
+    assert_true(hop_maxmin_set(m, 0, 2, &way[0], 1, INFINITY));
+    assert_true(hop_maxmin_set(m, 1, 3, &way[1], 1, INFINITY));
+    assert_true(hop_maxmin_settle(m, &changed, &count));
+    assert_true(hop_maxmin_set(m, 1, 1, &way[1], 1, INFINITY));
+    assert_true(hop_maxmin_settle(m, &changed, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(changed[0], 1);
+    hop_maxmin_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_are_those_of_filling_from_scratch_after_every_change),
+        cmocka_unit_test(a_flow_that_leaves_and_comes_back_at_once_changes_nothing),
+        cmocka_unit_test(far_away_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
