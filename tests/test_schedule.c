@@ -86,6 +86,48 @@ static void every_construct_is_read(void **state)
     hop_schedule_destroy(NULL);
 }
 
+static void messages_are_read(void **state)
+{
+    (void)state;
+    struct hop_schedule *s = parse("s: send 1@gpu0:x -> gpu1 4KiB tag 7 cpu 1 nic 2 at 1us after w\n"
+                                   "r: receive gpu0 -> rank12 4096 tag 4294967295 nic 65535 after-start w\n"
+                                   "w: work gpu0 30us cpu 3\n"
+                                   "m: send 4@gpu0 -> 5@gpu0 0\n");
+    const struct hop_op *op = hop_schedule_op(s, 0);
+    assert_true(op->kind == HOP_OP_SEND && op->bytes == 4096 && op->tag == 7 && op->cpu == 1 && op->nic == 2 &&
+                op->at_s == 1e-6 && op->after_count == 1 && op->from.rank == 1);
+    op = hop_schedule_op(s, 1);
+    assert_true(op->kind == HOP_OP_RECEIVE && op->bytes == 4096 && op->tag == UINT32_MAX && op->cpu == 0 &&
+                op->nic == 65535 && op->after_start_count == 1);
+    assert_true(op->to.rank == 12 && op->from.rank == -1); /* a placeholder has its rank */
+    assert_int_equal(hop_schedule_op(s, 2)->cpu, 3);
+    assert_true(hop_schedule_op(s, 3)->tag == 0 && hop_schedule_op(s, 3)->cpu == 0);
+    char *text = hop_schedule_to_text(s);
+    assert_string_equal(text, "s: send 1@gpu0:x -> gpu1 4KiB tag 7 cpu 1 nic 2 at 1us after w\n"
+                              "r: receive gpu0 -> rank12 4KiB tag 4294967295 nic 65535 after-start w\n"
+                              "w: work gpu0 30us cpu 3\n"
+                              "m: send 4@gpu0 -> 5@gpu0 0B\n");
+    free(text);
+    hop_schedule_destroy(s);
+}
+
+static void the_words_of_messages_stay_names(void **state)
+{
+    (void)state;
+    struct hop_schedule *s =
+        parse("tag: send -> receive 1; cpu: receive -> nic 1 after tag cpu2\n"
+              "cpu2: send send -> nic 1 tag 3 after tag; nic: work tag 3us after nic2; nic2: work cpu 1s");
+    const struct hop_op *op = hop_schedule_op(s, 0);
+    assert_true(op->kind == HOP_OP_COPY);
+    assert_string_equal(op->from.device, "send");
+    assert_string_equal(op->to.device, "receive");
+    op = hop_schedule_op(s, 1);
+    assert_true(op->kind == HOP_OP_COPY && op->after_count == 2 && op->after[0] == 0 && op->after[1] == 2);
+    op = hop_schedule_op(s, 2);
+    assert_true(op->kind == HOP_OP_SEND && op->tag == 3 && op->after[0] == 0);
+    hop_schedule_destroy(s);
+}
+
 static void queue_lines_are_read(void **state)
 {
     (void)state;
@@ -243,6 +285,24 @@ static void operations_that_make_no_sense_are_refused(void **state)
     refused(HOP_ERR_INVALID, "1:1", "multiple", "reduce sum f64 gpu0 -> gpu0 12");
 }
 
+static void messages_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    refused(HOP_ERR_SYNTAX, "1:19", "tag and nic only with send and receive", "a: gpu0 -> gpu1 1 tag 3");
+    refused(HOP_ERR_SYNTAX, "1:12", "tag and nic only with send and receive", "work g 3us nic 1");
+    refused(HOP_ERR_SYNTAX, "1:16", "cpu only with", "gpu0 -> gpu1 1 cpu 1");
+    refused(HOP_ERR_SYNTAX, "1:25", "4294967295", "send gpu0 -> gpu1 1 tag x");
+    refused(HOP_ERR_SYNTAX, "1:25", "4294967295", "send gpu0 -> gpu1 1 tag 4294967296");
+    refused(HOP_ERR_SYNTAX, "1:25", "65535", "send gpu0 -> gpu1 1 cpu 65536");
+    refused(HOP_ERR_SYNTAX, "1:27", "once", "send gpu0 -> gpu1 1 tag 1 tag 2");
+    refused(HOP_ERR_SYNTAX, "1:25", "ends too early", "send gpu0 -> gpu1 1 tag ");
+    refused(HOP_ERR_SYNTAX, "1:21", "via only with a transfer", "send gpu0 -> gpu1 1 via staged");
+    refused(HOP_ERR_NOT_FOUND, "1:32", "tag in front of after",
+            "a: send gpu0 -> gpu1 1 after b tag 7; b: work gpu0 1s");
+    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "send gpu0 -> gpu0 1");
+    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "receive 1@gpu0 -> gpu0 1");
+}
+
 static void unknown_dependencies_are_named_with_the_nearest(void **state)
 {
     (void)state;
@@ -359,13 +419,13 @@ static void chosen_names_avoid_given_ones(void **state)
 
 /* ---- round trips ---- */
 
-static const char *const devices[] = {"gpu0", "gpu1", "node0.gpu3", "host0", "nic-1", "n_2"};
+static const char *const devices[] = {"gpu0", "gpu1", "node0.gpu3", "host0", "nic-1", "rank7"};
 static const char *const buffers[] = {NULL, "x", "send", "b.0-1", NULL};
 
 static struct hop_place random_place(void)
 {
     struct hop_place place = {
-        .device = devices[below(6)], .buffer = buffers[below(5)], .rank = below(2) ? -1 : (int64_t)below(1000000000)};
+        .device = devices[below(6)], .buffer = buffers[below(5)], .rank = below(2) ? -1 : (int32_t)below(1000000000)};
     if (place.buffer && below(2))
         place.offset_bytes = (random_bits() & (HOP_BYTES_MAX - 1)) >> below(60);
     return place;
@@ -389,7 +449,7 @@ static struct hop_schedule *random_schedule(uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         rank[i] = below(1000);
     for (uint32_t i = 0; i < count; i++) {
-        struct hop_op op = hop_op_default((enum hop_op_kind)below(3));
+        struct hop_op op = hop_op_default((enum hop_op_kind)below(5));
         struct hop_place inputs[4];
         uint32_t after[8], after_start[8];
         char name[64];
@@ -414,9 +474,17 @@ static struct hop_schedule *random_schedule(uint32_t count)
                 inputs[p] = random_place();
                 inputs[p].device = op.to.device;
             }
-        } else {
+        } else if (op.kind == HOP_OP_WORK) {
             op.bytes = 0;
             op.duration_s = random_seconds();
+            op.cpu = (uint16_t)below(3);
+        } else {
+            do
+                op.to = random_place();
+            while (strcmp(op.to.device, op.from.device) == 0);
+            op.tag = below(2) ? 0 : (uint32_t)random_bits();
+            op.cpu = (uint16_t)(below(2) ? 0 : below(65536));
+            op.nic = (uint16_t)below(2);
         }
         for (uint32_t k = below(8); k > 0; k--) {
             uint32_t other = below(count);
@@ -458,6 +526,7 @@ static void same_schedule(const struct hop_schedule *a, const struct hop_schedul
         same_place(&x->from, &y->from);
         same_place(&x->to, &y->to);
         assert_true(x->kind == y->kind && x->bytes == y->bytes && x->duration_s == y->duration_s && x->at_s == y->at_s);
+        assert_true(x->tag == y->tag && x->cpu == y->cpu && x->nic == y->nic);
         assert_true(x->via == y->via && x->packet_bytes == y->packet_bytes && x->reduce == y->reduce &&
                     x->type == y->type);
         assert_true(x->input_count == y->input_count && x->after_count == y->after_count &&
@@ -733,10 +802,166 @@ static void names_of_packets_are_unique_whatever_the_originals_are_called(void *
     hop_topology_destroy(t);
 }
 
+/* ---- messages ---- */
+
+static const struct hop_op *named(const struct hop_schedule *s, const char *name)
+{
+    uint32_t index = hop_schedule_find(s, name);
+    assert_int_not_equal(index, HOP_NONE);
+    return hop_schedule_op(s, index);
+}
+
+static void a_message_becomes_a_copy_and_a_work_after_it(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology("t2");
+    struct hop_schedule *s =
+        parse("r: receive gpu0 -> gpu5:in 65535 tag 2 after b\n" /* as long as an eager one can be */
+              "a: work gpu0 1us\nb: work gpu5 1us\n"
+              "s: send gpu0:out+4 -> gpu5 65535 tag 2 at 3us after a\n"
+              "u: work gpu0 1us after s\nv: work gpu5 1us after r");
+    struct hop_schedule *l = lower(s, t);
+    assert_int_equal(hop_schedule_count(l), 6);
+    const struct hop_op *copy = named(l, "s"), *taken = named(l, "r");
+    assert_true(copy->kind == HOP_OP_COPY && copy->bytes == 65535 && copy->at_s == 3e-6 && copy->parent == 3 &&
+                copy->after_count == 1 && copy->after[0] == hop_schedule_find(l, "a"));
+    same_text(copy->from.buffer, "out");
+    assert_true(taken->kind == HOP_OP_WORK && taken->duration_s == 0 && taken->parent == 0 && taken->after_count == 2);
+    same_text(taken->from.device, "gpu5");
+    assert_true(waits(taken->after, 2, hop_schedule_find(l, "s")) && waits(taken->after, 2, hop_schedule_find(l, "b")));
+    assert_int_equal(named(l, "u")->after[0], hop_schedule_find(l, "s"));
+    assert_int_equal(named(l, "v")->after[0], hop_schedule_find(l, "r"));
+    hop_schedule_destroy(l);
+    hop_schedule_destroy(s);
+    hop_topology_destroy(t);
+}
+
+static void a_longer_message_waits_for_its_receive(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology("t2");
+    struct hop_schedule *s = parse("s: send gpu0 -> gpu5 65536 after a\na: work gpu0 1us; b: work gpu5 1us\n"
+                                   "r: receive gpu0 -> gpu5 65536 after b; x: work gpu5 1s after-start r s");
+    struct hop_schedule *l = lower(s, t);
+    uint32_t posted = hop_schedule_find(l, "r.p0"), sent = hop_schedule_find(l, "s.p0");
+    assert_true(posted != HOP_NONE && sent != HOP_NONE);
+    const struct hop_op *mark = hop_schedule_op(l, posted), *copy = named(l, "s"), *taken = named(l, "r");
+    assert_true(mark->kind == HOP_OP_WORK && mark->duration_s == 0 && mark->parent == 3 && mark->after_count == 1 &&
+                mark->after[0] == hop_schedule_find(l, "b"));
+    assert_true(copy->after_count == 2 && waits(copy->after, 2, posted) && waits(copy->after, 2, sent));
+    assert_true(taken->after_count == 2 && waits(taken->after, 2, hop_schedule_find(l, "s")) &&
+                waits(taken->after, 2, posted));
+    const struct hop_op *x = named(l, "x"); /* starts are those of the posting */
+    assert_true(x->after_start_count == 2 && x->after_start[0] == posted && x->after_start[1] == sent);
+    hop_schedule_destroy(l);
+    hop_schedule_destroy(s);
+    hop_topology_destroy(t);
+}
+
+/* The k-th send meets the k-th receive of the same places and tag, whatever stands between. */
+static void messages_match_in_order_by_places_and_tag(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology("t2");
+    for (unsigned round = 0; round < 200; round++) {
+        enum { MESSAGES = 40 };
+        struct hop_schedule *s = hop_schedule_create("random");
+        unsigned sends[3][3][2] = {{{0}}}, receives[3][3][2] = {{{0}}}, count[3][3][2] = {{{0}}};
+        for (unsigned m = 0; m < MESSAGES; m++) {
+            unsigned from = below(3), to = (from + 1 + below(2)) % 3;
+            count[from][to][below(2)]++;
+        }
+        for (unsigned left = 2 * MESSAGES; left > 0;) {
+            unsigned from = below(3), to = (from + 1 + below(2)) % 3, tag = below(2);
+            bool send = below(2);
+            unsigned *k = send ? &sends[from][to][tag] : &receives[from][to][tag];
+            if (*k == count[from][to][tag])
+                continue;
+            char name[48], a[8], b[8];
+            (void)snprintf(a, sizeof a, "gpu%u", from);
+            (void)snprintf(b, sizeof b, "gpu%u", to);
+            (void)snprintf(name, sizeof name, "%c-%u-%u-%u-%u", send ? 's' : 'r', from, to, tag, (*k)++);
+            struct hop_op op = hop_op_default(send ? HOP_OP_SEND : HOP_OP_RECEIVE);
+            op.name = name;
+            op.from.device = a;
+            op.to.device = b;
+            op.tag = tag;
+            op.bytes = 100;
+            CHECK(hop_schedule_add(s, &op, NULL, D));
+            left--;
+        }
+        CHECK(hop_schedule_finish(s, D));
+        struct hop_schedule *l = lower(s, t);
+        unsigned seen = 0;
+        for (uint32_t i = 0; i < hop_schedule_count(l); i++) {
+            const struct hop_op *op = hop_schedule_op(l, i);
+            if (op->name[0] != 'r')
+                continue;
+            assert_int_equal(op->after_count, 1);
+            assert_string_equal(op->name + 1, hop_schedule_op(l, op->after[0])->name + 1);
+            seen++;
+        }
+        assert_int_equal(seen, MESSAGES);
+        hop_schedule_destroy(l);
+        hop_schedule_destroy(s);
+    }
+    hop_topology_destroy(t);
+}
+
+static void not_lowered(const char *place, const char *words, const char *text)
+{
+    struct hop_topology *t = load_topology("t2");
+    struct hop_schedule *s = parse(text), *l = NULL;
+    struct hop_diag diag = {0};
+    assert_int_not_equal(hop_schedule_lower(s, t, &l, &diag), HOP_OK);
+    assert_null(l);
+    if (!strstr(diag.what, words) && !strstr(diag.expected, words))
+        fail_msg("'%s' neither in '%s' nor in '%s'", words, diag.what, diag.expected);
+    assert_string_equal(diag.place, place);
+    hop_schedule_destroy(s);
+    hop_topology_destroy(t);
+}
+
+static void messages_without_a_partner_are_refused(void **state)
+{
+    (void)state;
+    not_lowered("x.hop:1:1", "no receive matches 's', a send from gpu0 to gpu1", "s: send gpu0 -> gpu1 4KiB");
+    not_lowered("x.hop:1:1", "receive gpu0 -> gpu1 4KiB tag 2",
+                "s: send gpu0 -> gpu1 4KiB tag 2\nreceive gpu0 -> gpu1 4KiB tag 1");
+    not_lowered("x.hop:3:1", "no send matches 'q'",
+                "s: send gpu0 -> gpu1 4\nr: receive gpu0 -> gpu1 4\nq: receive gpu0 -> gpu1 4");
+    not_lowered("x.hop:1:1", "no receive matches 's'", "s: send gpu0 -> gpu1 4\nr: receive gpu1 -> gpu0 4");
+    not_lowered("x.hop:1:1", "no receive matches 's'", "s: send 1@gpu0 -> 2@gpu1 4\nr: receive 1@gpu0 -> 3@gpu1 4");
+    not_lowered("x.hop:1:1", "'s' sends 4B, but its receive 'r' takes 5B",
+                "s: send gpu0 -> gpu1 4\nr: receive gpu0 -> gpu1 5");
+    not_lowered("x.hop:1:19", "both on gpu0", "s: send 1@gpu0 -> 2@gpu0 4\nr: receive 1@gpu0 -> 2@gpu0 4");
+}
+
+/* Two ranks that both send first: eager messages pass, rendezvous wait for each other. */
+static void sends_that_wait_for_each_other_are_a_deadlock(void **state)
+{
+    (void)state;
+    char text[400];
+    static const char format[] = "s: send gpu0 -> gpu1 %s\nr: receive gpu1 -> gpu0 %s after s\n"
+                                 "S: send gpu1 -> gpu0 %s\nR: receive gpu0 -> gpu1 %s after S\n";
+    (void)snprintf(text, sizeof text, format, "65536", "65536", "65536", "65536");
+    not_lowered("x.hop:1:1", "s waits for R", text);
+    (void)snprintf(text, sizeof text, format, "65535", "65535", "65535", "65535");
+    struct hop_topology *t = load_topology("t2");
+    struct hop_schedule *s = parse(text), *l = lower(s, t);
+    assert_int_equal(hop_schedule_count(l), 4);
+    hop_schedule_destroy(l);
+    hop_schedule_destroy(s);
+    hop_topology_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_construct_is_read),
+        cmocka_unit_test(messages_are_read),
+        cmocka_unit_test(the_words_of_messages_stay_names),
+        cmocka_unit_test(messages_that_make_no_sense_are_refused),
         cmocka_unit_test(queue_lines_are_read),
         cmocka_unit_test(queue_lines_and_empty_texts_are_read),
         cmocka_unit_test(names_may_hold_what_the_syntax_does_not_need),
@@ -754,6 +979,11 @@ int main(void)
         cmocka_unit_test(staging_without_host_memory_in_reach_is_refused),
         cmocka_unit_test(auto_is_p2p_where_there_is_a_route_else_staged),
         cmocka_unit_test(names_of_packets_are_unique_whatever_the_originals_are_called),
+        cmocka_unit_test(a_message_becomes_a_copy_and_a_work_after_it),
+        cmocka_unit_test(a_longer_message_waits_for_its_receive),
+        cmocka_unit_test(messages_match_in_order_by_places_and_tag),
+        cmocka_unit_test(messages_without_a_partner_are_refused),
+        cmocka_unit_test(sends_that_wait_for_each_other_are_a_deadlock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,29 +69,29 @@ struct hop_place {
     const char *device;   /* never NULL */
     const char *buffer;   /* or NULL: only running needs it */
     uint64_t offset_bytes;
-    int64_t rank;         /* -1: not said */
+    int32_t rank;         /* -1: not said; that of a placeholder "rank3" is 3 */
     uint32_t column;      /* in its line of the text, 1-based; 0 unknown */
 };
 
 struct hop_op {
     const char *name;              /* unique; NULL on addition: "t0", "t1", ... is chosen */
     enum hop_op_kind kind;
+    uint16_t cpu, nic;             /* send, receive, work: which of its device's (work has no nic); model loggp */
     struct hop_place from;         /* copy, send, receive: the source; reduce, work: the device (= to for reduce) */
     struct hop_place to;           /* copy, reduce, send, receive: the destination */
     uint64_t bytes;                /* all but work */
-    uint32_t tag;                  /* send, receive */
-    uint16_t cpu, nic;             /* send, receive, work: which of its device's (work has no nic); model loggp */
     double duration_s;             /* work */
     double at_s;                   /* earliest start, 0: none */
     enum hop_via via;              /* copy */
+    uint32_t tag;                  /* send, receive */
     uint64_t packet_bytes;         /* staged: size of a packet, 0: one packet */
     enum hop_reduce reduce;        /* reduce: the operator */
     enum hop_type type;            /* reduce: the element type */
     const struct hop_place *inputs;/* reduce */
-    uint32_t input_count;
     const uint32_t *after;         /* operations that must have ended */
-    uint32_t after_count;
     const uint32_t *after_start;   /* operations that must have started */
+    uint32_t input_count;
+    uint32_t after_count;
     uint32_t after_start_count;
     uint32_t line;                 /* in the text, 1-based; 0 unknown */
     uint32_t parent;               /* lowered: the operation of the original that it comes from; else HOP_NONE */
@@ -101,7 +101,8 @@ struct hop_schedule;
 
 /* ---- reading and writing ---- */
 
-/* Reads .hop text or schedule JSON (detected) from a file, "-" being standard input. A text without operations is an empty
+/* Reads .hop text, schedule JSON or a GOAL text (detected) from a file, "-" being standard input. A text without
+ * operations is an empty
  * schedule. */
 HOP_API enum hop_status hop_schedule_load(const char *path, struct hop_schedule **schedule, struct hop_diag *diag);
 /* The same from memory; name stands for the file in diagnostics. In .hop text ';' ends a line too. */
@@ -110,6 +111,14 @@ HOP_API enum hop_status hop_schedule_parse(const char *name, const char *text, s
 /* New strings that the caller frees; NULL: out of memory. */
 HOP_API char *hop_schedule_to_text(const struct hop_schedule *schedule);
 HOP_API char *hop_schedule_to_json(const struct hop_schedule *schedule);
+/* GOAL text (a block of calc, send and recv a rank), a new string that the caller frees. Ranks are those of the
+ * places, or, where a place
+ * has none, the devices in order of appearance. A copy becomes a send and a recv; who waits for it waits for the one
+ * on its own
+ * rank. A reduction becomes a calc of bytes x (inputs + 1) / reduce_rate_Bps, and is refused at a rate of 0, as is what
+ * GOAL cannot say: earliest starts, staged copies, dependencies between ranks without a message. */
+HOP_API enum hop_status hop_schedule_to_goal(const struct hop_schedule *schedule, double reduce_rate_Bps, char **text,
+                                             struct hop_diag *diag);
 
 /* ---- building ---- */
 
@@ -147,8 +156,10 @@ HOP_API char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t i
                                  size_t size);
 
 /* Resolves what depends on the machine: a staged copy becomes, per packet, a copy into the host memory nearest to its
- * source and one from there; every operation gets its `parent`. Operations keep their order. auto is p2p
- * where a route between the devices exists, else staged. A new schedule; the topology is only read. */
+ * source and one from there; auto is p2p where a route between the devices exists, else staged. A send becomes the
+ * copy of its
+ * message, its receive a work of no length after that copy; messages without a partner are refused. Every
+ * operation gets its `parent`. Operations keep their order. A new schedule; the topology is only read. */
 HOP_API enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const struct hop_topology *topology,
                                            struct hop_schedule **lowered, struct hop_diag *diag);
 

@@ -73,9 +73,12 @@ enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const v
 /* ---- name table (names.c) ---- */
 
 /* Maps texts to indices; the texts belong to the caller and must stay. */
+struct hop_name_value {
+    uint32_t hash, value; /* the hash spares looking at texts that differ */
+};
 struct hop_names {
     const char **keys;
-    uint32_t *values;
+    struct hop_name_value *values;
     uint32_t slots, used;
 };
 bool hop_names_put(struct hop_names *names, const char *key, uint32_t value); /* false: out of memory */
@@ -107,7 +110,13 @@ struct hop_source {
 enum hop_status hop_source_load(const char *path, struct hop_source *source, struct hop_diag *diag);
 enum hop_status hop_source_copy(const char *name, const char *text, size_t size, struct hop_source *source,
                                 struct hop_diag *diag);
+/* Without dropping a byte order mark, for inputs that are no text. */
+enum hop_status hop_source_load_bytes(const char *path, struct hop_source *source, struct hop_diag *diag);
 void hop_source_finish(struct hop_source *source);
+
+/* gzip.c: what begins like a gzip file is replaced by what it holds, up to HOP_SOURCE_LIMIT. */
+bool hop_source_is_gzip(const struct hop_source *source);
+enum hop_status hop_source_unpack(struct hop_source *source, struct hop_diag *diag);
 
 /* ---- output buffers (buffer.c) ---- */
 

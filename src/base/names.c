@@ -13,10 +13,10 @@ static uint32_t hash(const char *key)
     return h;
 }
 
-static uint32_t slot_of(const struct hop_names *names, const char *key)
+static uint32_t slot_of(const struct hop_names *names, const char *key, uint32_t hashed)
 {
-    uint32_t slot = hash(key) & (names->slots - 1);
-    while (names->keys[slot] && strcmp(names->keys[slot], key) != 0)
+    uint32_t slot = hashed & (names->slots - 1);
+    while (names->keys[slot] && (names->values[slot].hash != hashed || strcmp(names->keys[slot], key) != 0))
         slot = (slot + 1) & (names->slots - 1);
     return slot;
 }
@@ -31,7 +31,9 @@ static bool resize(struct hop_names *names, uint32_t slots)
     }
     for (uint32_t i = 0; i < names->slots; i++) {
         if (names->keys[i]) {
-            uint32_t slot = slot_of(&fresh, names->keys[i]);
+            uint32_t slot = names->values[i].hash & (slots - 1); /* keys differ: the first free slot */
+            while (fresh.keys[slot])
+                slot = (slot + 1) & (slots - 1);
             fresh.keys[slot] = names->keys[i];
             fresh.values[slot] = names->values[i];
         }
@@ -47,11 +49,11 @@ bool hop_names_put(struct hop_names *names, const char *key, uint32_t value)
         if (names->slots > UINT32_MAX / 4 || !resize(names, names->slots ? names->slots * 2 : 16))
             return false;
     }
-    uint32_t slot = slot_of(names, key);
+    uint32_t hashed = hash(key), slot = slot_of(names, key, hashed);
     if (!names->keys[slot])
         names->used++;
     names->keys[slot] = key;
-    names->values[slot] = value;
+    names->values[slot] = (struct hop_name_value){hashed, value};
     return true;
 }
 
@@ -59,8 +61,8 @@ uint32_t hop_names_get(const struct hop_names *names, const char *key)
 {
     if (!names->slots)
         return UINT32_MAX;
-    uint32_t slot = slot_of(names, key);
-    return names->keys[slot] ? names->values[slot] : UINT32_MAX;
+    uint32_t slot = slot_of(names, key, hash(key));
+    return names->keys[slot] ? names->values[slot].value : UINT32_MAX;
 }
 
 void hop_names_finish(struct hop_names *names)

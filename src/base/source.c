@@ -43,11 +43,10 @@ static enum hop_status read_all(FILE *file, const char *path, struct hop_source 
         }
     }
     source->text[source->size] = '\0';
-    drop_byte_order_mark(source);
     return HOP_OK;
 }
 
-enum hop_status hop_source_load(const char *path, struct hop_source *source, struct hop_diag *diag)
+enum hop_status hop_source_load_bytes(const char *path, struct hop_source *source, struct hop_diag *diag)
 {
     bool standard = strcmp(path, "-") == 0;
     const char *shown = standard ? "(standard input)" : path;
@@ -73,6 +72,14 @@ enum hop_status hop_source_load(const char *path, struct hop_source *source, str
         *source = loaded;
     else
         hop_source_finish(&loaded);
+    return status;
+}
+
+enum hop_status hop_source_load(const char *path, struct hop_source *source, struct hop_diag *diag)
+{
+    enum hop_status status = hop_source_load_bytes(path, source, diag);
+    if (status == HOP_OK)
+        drop_byte_order_mark(source);
     return status;
 }
 

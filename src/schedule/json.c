@@ -24,7 +24,11 @@ struct reader {
     struct hop_diag *diag;
 };
 
-static const char *const kinds[] = {[HOP_OP_COPY] = "copy", [HOP_OP_REDUCE] = "reduce", [HOP_OP_WORK] = "work"};
+static const char *const kinds[] = {[HOP_OP_COPY] = "copy",
+                                    [HOP_OP_REDUCE] = "reduce",
+                                    [HOP_OP_WORK] = "work",
+                                    [HOP_OP_SEND] = "send",
+                                    [HOP_OP_RECEIVE] = "receive"};
 static const char *const queues[] = {"strict", "ready"};
 
 /* Context: an array of names. */
@@ -207,10 +211,48 @@ static enum hop_status read_reduce(struct reader *r, const struct hop_json *at, 
     return status;
 }
 
+/* A number that may be absent. */
+static enum hop_status read_number(struct reader *r, const struct hop_json *at, uint64_t most, uint64_t *value)
+{
+    *value = 0;
+    return at->value ? hop_json_whole(at, 0, most, value, r->diag) : HOP_OK;
+}
+
+/* send and receive. */
+static enum hop_status read_message(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    enum { FROM = COMMON, TO, BYTES, TAG, CPU, NIC, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        COMMON_KEYS, {"from", true}, {"to", true}, {"bytes", true}, {"tag", false}, {"cpu", false}, {"nic", false},
+    };
+    struct hop_json m[KEYS];
+    uint64_t tag = 0, cpu = 0, nic = 0;
+    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
+    if (status == HOP_OK)
+        status = read_common(r, m, op);
+    if (status == HOP_OK)
+        status = read_place(r, &m[FROM], &op->from);
+    if (status == HOP_OK)
+        status = read_place(r, &m[TO], &op->to);
+    if (status == HOP_OK)
+        status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
+    if (status == HOP_OK)
+        status = read_number(r, &m[TAG], UINT32_MAX, &tag);
+    if (status == HOP_OK)
+        status = read_number(r, &m[CPU], UINT16_MAX, &cpu);
+    if (status == HOP_OK)
+        status = read_number(r, &m[NIC], UINT16_MAX, &nic);
+    op->tag = (uint32_t)tag;
+    op->cpu = (uint16_t)cpu;
+    op->nic = (uint16_t)nic;
+    return status;
+}
+
 static enum hop_status read_work(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
-    enum { DEVICE = COMMON, DURATION, KEYS };
-    static const struct hop_json_key keys[KEYS] = {COMMON_KEYS, {"device", true}, {"duration_s", true}};
+    enum { DEVICE = COMMON, DURATION, CPU, KEYS };
+    static const struct hop_json_key keys[KEYS] = {COMMON_KEYS, {"device", true}, {"duration_s", true}, {"cpu", false}};
+    uint64_t cpu = 0;
     struct hop_json m[KEYS];
     enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
     if (status == HOP_OK)
@@ -219,13 +261,20 @@ static enum hop_status read_work(struct reader *r, const struct hop_json *at, st
         status = read_place(r, &m[DEVICE], &op->from);
     if (status == HOP_OK)
         status = hop_json_number(&m[DURATION], 0, TIME_MAX_S, &op->duration_s, r->diag);
+    if (status == HOP_OK)
+        status = read_number(r, &m[CPU], UINT16_MAX, &cpu);
+    op->cpu = (uint16_t)cpu;
     return status;
 }
 
 static enum hop_status read_operation(struct reader *r, const struct hop_json *at)
 {
-    static enum hop_status (*const read[])(struct reader *, const struct hop_json *, struct hop_op *) = {
-        [HOP_OP_COPY] = read_copy, [HOP_OP_REDUCE] = read_reduce, [HOP_OP_WORK] = read_work};
+    static enum hop_status (*const read[])(struct reader *, const struct hop_json *,
+                                           struct hop_op *) = {[HOP_OP_COPY] = read_copy,
+                                                               [HOP_OP_REDUCE] = read_reduce,
+                                                               [HOP_OP_WORK] = read_work,
+                                                               [HOP_OP_SEND] = read_message,
+                                                               [HOP_OP_RECEIVE] = read_message};
     uint32_t kind = HOP_OP_COPY;
     const struct hop_json key = {json_object_get(at->value, "kind"), at, "kind", 0};
     if (json_is_object(at->value)) { /* else read_copy says what is wrong */
@@ -376,6 +425,8 @@ static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, 
     put_text(out, "kind", kinds[op->kind]);
     switch (op->kind) {
     case HOP_OP_COPY:
+    case HOP_OP_SEND:
+    case HOP_OP_RECEIVE:
         put_place(out, "from", &op->from);
         put_place(out, "to", &op->to);
         put_bytes(out, "bytes", op->bytes);
@@ -392,6 +443,12 @@ static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, 
         put_number(out, "duration_s", op->duration_s);
         break;
     }
+    if (op->tag)
+        put_bytes(out, "tag", op->tag);
+    if (op->cpu)
+        put_bytes(out, "cpu", op->cpu);
+    if (op->nic)
+        put_bytes(out, "nic", op->nic);
     if (op->at_s > 0)
         put_number(out, "at_s", op->at_s);
     if (op->kind == HOP_OP_COPY && op->via != HOP_VIA_P2P) {

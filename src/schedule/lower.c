@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lowering: staged copies become copies into and out of host memory.
+ * Lowering: staged copies become copies into and out of host memory, messages become copies.
  *
  *     c: gpu3 -> gpu2 5MiB via staged 2MiB          c.r0: gpu3 -> host0 2MiB
  *                                             =>    c.w0: host0 -> gpu2 2MiB after c.r0
@@ -10,6 +10,15 @@
  * Reads follow each other, writes follow each other, and write i follows read i: one read and one write overlap
  * (Aggarwal et al. 2011). Who waits for the copy's end waits for its last write; who waits for its
  * start, for its first read.
+ *
+ *     s: send gpu0 -> gpu1 1MiB after a             s: gpu0 -> gpu1 1MiB after a r.p0
+ *     r: receive gpu0 -> gpu1 1MiB after b    =>    r.p0: work gpu1 0s after b
+ *                                                   r: work gpu1 0s after s r.p0
+ *
+ * r.p0 marks that the receive is posted. Only a message above parameter loggp_S waits for that (rendezvous); where
+ * nothing does, and
+ * nobody waits for the receive's start, there is no mark and r itself has the dependencies. A send whose start
+ * somebody waits for has such a mark too, since its message may leave later than the send is posted.
  */
 #include "schedule/schedule.h"
 
@@ -17,7 +26,9 @@
 
 /* What an operation of the original became. */
 struct image {
-    uint32_t first, last; /* in the lowered schedule */
+    uint32_t first, last; /* in the lowered schedule: the one that waits for the dependencies, the one that ends last */
+    uint32_t partner;     /* of a message, in the original; else HOP_NONE */
+    bool start_awaited;
 };
 
 struct lowering {
@@ -26,7 +37,8 @@ struct lowering {
     struct hop_router *router;
     struct hop_schedule *lowered;
     struct image *images;
-    uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
+    double eager_bytes; /* the longest message that does not wait for its receive */
+    uint32_t *hosts;    /* per node: its nearest host memory once asked for, NOT_ASKED before */
     struct hop_diag *diag;
 };
 
@@ -100,7 +112,6 @@ static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, 
     struct hop_op op = *child;
     child_name(l, index, kind, packet, name, sizeof name);
     op.name = name;
-    op.kind = HOP_OP_COPY;
     op.parent = index;
     op.line = hop_schedule_op(l->original, index)->line;
     return hop_schedule_add(l->lowered, &op, at, l->diag);
@@ -154,38 +165,166 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
     return HOP_OK;
 }
 
-/* Dependencies of the original become dependencies between images. Added afterwards, since they may point forwards. */
+/* ---- messages ---- */
+
+static bool waits(const struct hop_op *op)
+{
+    return op->after_count || op->after_start_count || op->at_s > 0;
+}
+
+static bool is_rendezvous(const struct lowering *l, const struct hop_op *op)
+{
+    return (double)op->bytes > l->eager_bytes;
+}
+
+/* Who matches whom, and whose start somebody waits for. */
+static enum hop_status match(struct lowering *l)
+{
+    const struct hop_schedule *s = l->original;
+    bool any = false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_op *op = &s->ops[i];
+        any = any || hop_op_is_message(op);
+        l->images[i].partner = HOP_NONE;
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            l->images[op->after_start[d]].start_awaited = true;
+    }
+    if (!any)
+        return HOP_OK;
+    uint32_t *partner = malloc(s->count * sizeof *partner);
+    enum hop_status status = partner ? hop_schedule_match(s, partner, l->diag) : hop_fail_memory(l->diag);
+    for (uint32_t i = 0; status == HOP_OK && i < s->count; i++)
+        l->images[i].partner = partner[i];
+    free(partner);
+    return status;
+}
+
+/* A message of a rank to itself takes no time here; between two ranks of one device there is no link to share. */
+static bool stays(const struct hop_op *op)
+{
+    return strcmp(op->from.device, op->to.device) == 0;
+}
+
+static enum hop_status check_way(const struct lowering *l, uint32_t index)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    char place[192];
+    if (!stays(op) || op->from.rank == op->to.rank)
+        return HOP_OK;
+    hop_fail(l->diag, HOP_ERR_INVALID, "the message '%s' goes from rank %d to rank %d, which are both on %s", op->name,
+             op->from.rank, op->to.rank, op->to.device);
+    hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->to.column, place, sizeof place));
+    hop_diag_expect(l->diag, "two devices, or model loggp");
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status lower_message(struct lowering *l, uint32_t index)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    struct image *image = &l->images[index];
+    bool send = op->kind == HOP_OP_SEND, marked = image->start_awaited || (!send && is_rendezvous(l, op) && waits(op));
+    enum hop_status status = check_way(l, index);
+    struct hop_op child = hop_op_default(HOP_OP_WORK);
+    child.from = send ? op->from : op->to;
+    child.from.buffer = NULL;
+    child.at_s = op->at_s;
+    if (status == HOP_OK && marked)
+        status = add_child(l, index, 'p', 0, &child, &image->first);
+    if (send && !stays(op)) {
+        child = *op;
+        child.kind = HOP_OP_COPY;
+        child.after_count = child.after_start_count = 0;
+    }
+    child.name = op->name;
+    child.at_s = marked ? 0 : op->at_s;
+    child.line = op->line;
+    child.parent = index;
+    if (status == HOP_OK)
+        status = hop_schedule_add(l->lowered, &child, &image->last, l->diag);
+    if (!marked)
+        image->first = image->last;
+    return status;
+}
+
+/* ---- dependencies ---- */
+
+/* What a message's end waits for beside its dependencies: a receive for its copy, a rendezvous for its receive's
+ * mark. */
+static uint32_t end_waits_for(const struct lowering *l, uint32_t index)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    if (l->images[index].partner == HOP_NONE)
+        return HOP_NONE;
+    const struct image *partner = &l->images[l->images[index].partner];
+    if (op->kind == HOP_OP_RECEIVE)
+        return partner->last;
+    return is_rendezvous(l, op) && partner->first != partner->last ? partner->first : HOP_NONE;
+}
+
+static enum hop_status set_after(struct lowering *l, uint32_t image, const uint32_t *list, uint32_t count)
+{
+    uint32_t *kept = hop_arena_copy(&l->lowered->arena, list, count * sizeof *list);
+    l->lowered->ops[image].after = kept;
+    l->lowered->ops[image].after_count = count;
+    return kept ? HOP_OK : hop_fail_memory(l->diag);
+}
+
+/* The dependencies of the original become dependencies between images, written into `list`. */
+static enum hop_status link_image(struct lowering *l, uint32_t index, uint32_t *list)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    const struct image *image = &l->images[index];
+    uint32_t count = 0, end_waits = end_waits_for(l, index);
+    enum hop_status status = HOP_OK;
+    for (uint32_t d = 0; d < op->after_start_count; d++)
+        list[d] = l->images[op->after_start[d]].first;
+    struct hop_op *first = &l->lowered->ops[image->first];
+    first->after_start = hop_arena_copy(&l->lowered->arena, list, op->after_start_count * sizeof *list);
+    first->after_start_count = op->after_start_count;
+    if (!first->after_start)
+        return hop_fail_memory(l->diag);
+    if (hop_op_is_message(op) && image->first != image->last) {
+        const uint32_t both[2] = {end_waits, image->first}; /* a receive's copy comes first: hop_timeline_is_mark */
+        status = end_waits == HOP_NONE ? set_after(l, image->last, both + 1, 1) : set_after(l, image->last, both, 2);
+    } else if (end_waits != HOP_NONE) {
+        list[count++] = end_waits;
+    }
+    for (uint32_t d = 0; d < op->after_count; d++)
+        list[count++] = l->images[op->after[d]].last;
+    return status == HOP_OK ? set_after(l, image->first, list, count) : status;
+}
+
+/* Afterwards, since dependencies may point forwards. */
 static enum hop_status link_images(struct lowering *l)
 {
+    uint32_t longest = 0;
     for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
         const struct hop_op *op = hop_schedule_op(l->original, i);
-        struct hop_op *image = &l->lowered->ops[l->images[i].first];
-        uint32_t *after = hop_arena_copy(&l->lowered->arena, op->after, op->after_count * sizeof *after);
-        uint32_t *after_start =
-            hop_arena_copy(&l->lowered->arena, op->after_start, op->after_start_count * sizeof *after_start);
-        if (l->lowered->arena.failed)
-            return hop_fail_memory(l->diag);
-        for (uint32_t d = 0; d < op->after_count; d++)
-            after[d] = l->images[op->after[d]].last;
-        for (uint32_t d = 0; d < op->after_start_count; d++)
-            after_start[d] = l->images[op->after_start[d]].first;
-        image->after = after;
-        image->after_count = op->after_count;
-        image->after_start = after_start;
-        image->after_start_count = op->after_start_count;
+        uint32_t most = op->after_count > op->after_start_count ? op->after_count : op->after_start_count;
+        longest = most > longest ? most : longest;
     }
-    return HOP_OK;
+    uint32_t *list = malloc(((size_t)longest + 1) * sizeof *list);
+    enum hop_status status = list ? HOP_OK : hop_fail_memory(l->diag);
+    for (uint32_t i = 0; i < hop_schedule_count(l->original) && status == HOP_OK; i++)
+        status = link_image(l, i, list);
+    free(list);
+    return status;
 }
 
 static enum hop_status lower_all(struct lowering *l)
 {
+    enum hop_status matched = match(l);
+    if (matched != HOP_OK)
+        return matched;
     for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
         const struct hop_op *op = hop_schedule_op(l->original, i);
         const char *host = NULL;
         enum hop_status status = HOP_OK;
         if (is_staged(l, op))
             status = host_of(l, i, &host);
-        if (status == HOP_OK && host) {
+        if (status == HOP_OK && hop_op_is_message(op)) {
+            status = lower_message(l, i);
+        } else if (status == HOP_OK && host) {
             status = stage(l, i, host);
         } else if (status == HOP_OK) {
             struct hop_op same = *op;
@@ -211,6 +350,7 @@ enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const st
                          hop_router_create(topology),
                          hop_schedule_create(hop_schedule_name(schedule)),
                          calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)),
+                         hop_topology_parameter(topology, "loggp_S")->value,
                          malloc(((size_t)hop_topology_node_count(topology) + 1) * sizeof(uint32_t)),
                          diag};
     enum hop_status status = l.router && l.lowered && l.images && l.hosts ? HOP_OK : hop_fail_memory(diag);

@@ -28,6 +28,17 @@ bool hop_place_check(const struct hop_place *place)
            (!place->buffer || is_word(place->buffer, strlen(place->buffer)));
 }
 
+int32_t hop_placeholder_rank(const char *device)
+{
+    if (strncmp(device, "rank", 4) != 0)
+        return -1;
+    const char *digits = device + 4;
+    size_t length = strspn(digits, "0123456789");
+    if (length == 0 || length > 9 || digits[length] || (digits[0] == '0' && length > 1))
+        return -1;
+    return (int32_t)strtol(digits, NULL, 10);
+}
+
 static enum hop_status malformed(const char *what, const char *text, size_t length, struct hop_diag *diag)
 {
     hop_fail(diag, HOP_ERR_SYNTAX, "%s '%.*s'", what, (int)(length < 80 ? length : 80), text);
@@ -77,8 +88,8 @@ enum hop_status hop_place_parse(const char *text, size_t length, struct hop_plac
 void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer)
 {
     char offset[32];
-    if (place->rank >= 0)
-        hop_buffer_printf(buffer, "%" PRId64 "@", place->rank);
+    if (place->rank >= 0 && place->rank != hop_placeholder_rank(place->device))
+        hop_buffer_printf(buffer, "%" PRId32 "@", place->rank);
     hop_buffer_puts(buffer, place->device);
     if (place->buffer)
         hop_buffer_printf(buffer, ":%s", place->buffer);

@@ -72,7 +72,7 @@ struct hop_op hop_op_default(enum hop_op_kind kind)
 }
 
 /* Device and buffer names repeat: each is kept once. */
-static const char *intern(struct hop_schedule *schedule, const char *text)
+const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text)
 {
     if (!text)
         return NULL;
@@ -92,8 +92,10 @@ static const char *intern(struct hop_schedule *schedule, const char *text)
 
 static void intern_place(struct hop_schedule *schedule, struct hop_place *place)
 {
-    place->device = intern(schedule, place->device);
-    place->buffer = intern(schedule, place->buffer);
+    if (place->rank < 0 && place->device)
+        place->rank = hop_placeholder_rank(place->device);
+    place->device = hop_schedule_intern(schedule, place->device);
+    place->buffer = hop_schedule_intern(schedule, place->buffer);
     if (!place->buffer)
         place->offset_bytes = 0;
 }
@@ -124,12 +126,18 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
 
 enum { RANK_LIMIT = 999999999 }; /* nine digits: what a place can say */
 
+/* Whether both places say a rank: then they may share a device, and a rank may even send to itself. */
+static bool has_rank(const struct hop_place *a, const struct hop_place *b)
+{
+    return (a->rank >= 0 && b->rank >= 0) || hop_placeholder_rank(a->device) >= 0;
+}
+
 static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
 {
-    if ((unsigned)op->kind > HOP_OP_WORK || (unsigned)op->via > HOP_VIA_AUTO ||
+    if ((unsigned)op->kind > HOP_OP_RECEIVE || (unsigned)op->via > HOP_VIA_AUTO ||
         (unsigned)op->reduce >= HOP_REDUCE_COUNT || (unsigned)op->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation of no known kind, way, operator or type");
-    bool moves = op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE;
+    bool moves = op->kind != HOP_OP_WORK;
     if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18)) {
         hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s", op->at_s >= 0 ? op->duration_s : op->at_s);
         hop_diag_expect(diag, "0 to 1e18 seconds");
@@ -160,6 +168,11 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         hop_diag_expect(diag, "two different devices");
         return HOP_ERR_INVALID;
     }
+    if (hop_op_is_message(op) && strcmp(op->from.device, op->to.device) == 0 && !has_rank(&op->from, &op->to)) {
+        hop_fail(diag, HOP_ERR_INVALID, "a message from %s to itself", op->from.device);
+        hop_diag_expect(diag, "two different devices, or ranks");
+        return HOP_ERR_INVALID;
+    }
     if (op->kind == HOP_OP_REDUCE) {
         if (op->input_count == 0) {
             hop_fail(diag, HOP_ERR_INVALID, "a reduction has no inputs");
@@ -184,21 +197,32 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
     return op->name && !hop_op_name_check(op->name, strlen(op->name), diag) ? HOP_ERR_SYNTAX : HOP_OK;
 }
 
+enum hop_status hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op, struct hop_diag *diag)
+{
+    if (schedule->count >= HOP_OP_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u operations", HOP_OP_LIMIT);
+    if (schedule->arena.failed ||
+        !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops) ||
+        (op->name && !hop_names_put(&schedule->names, op->name, schedule->count)))
+        return hop_fail_memory(diag);
+    schedule->ops[schedule->count++] = *op;
+    return HOP_OK;
+}
+
 enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op, uint32_t *index,
                                  struct hop_diag *diag)
 {
     enum hop_status status = check_op(op, diag);
     if (status != HOP_OK)
         return status;
-    if (op->name && hop_names_get(&schedule->names, op->name) != UINT32_MAX) {
-        const struct hop_op *first = &schedule->ops[hop_names_get(&schedule->names, op->name)];
+    uint32_t same = op->name ? hop_schedule_find(schedule, op->name) : HOP_NONE;
+    if (same != HOP_NONE) {
+        const struct hop_op *first = &schedule->ops[same];
         hop_fail(diag, HOP_ERR_INVALID, "there are two operations named '%s'", op->name);
         hop_diag_expect(diag, first->line ? "names used once; the first is in line %u" : "names used once",
                         first->line);
         return HOP_ERR_INVALID;
     }
-    if (schedule->count >= HOP_OP_LIMIT)
-        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u operations", HOP_OP_LIMIT);
     struct hop_op kept = *op;
     if (kept.name)
         kept.name = hop_arena_string(&schedule->arena, op->name, strlen(op->name));
@@ -206,6 +230,10 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
         kept.via = HOP_VIA_P2P;
     if (kept.via == HOP_VIA_P2P)
         kept.packet_bytes = 0;
+    if (!hop_op_is_message(op))
+        kept.tag = kept.nic = 0;
+    if (kept.kind == HOP_OP_COPY || kept.kind == HOP_OP_REDUCE)
+        kept.cpu = 0;
     if (kept.kind == HOP_OP_REDUCE)
         kept.from = kept.to;
     if (kept.kind == HOP_OP_WORK)
@@ -221,14 +249,10 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
             intern_place(schedule, &inputs[i]);
         kept.inputs = inputs;
     }
-    if (schedule->arena.failed ||
-        !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops) ||
-        (kept.name && !hop_names_put(&schedule->names, kept.name, schedule->count)))
-        return hop_fail_memory(diag);
-    if (index)
-        *index = schedule->count;
-    schedule->ops[schedule->count++] = kept;
-    return HOP_OK;
+    status = hop_schedule_append(schedule, &kept, diag);
+    if (status == HOP_OK && index)
+        *index = schedule->count - 1;
+    return status;
 }
 
 enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
@@ -267,20 +291,31 @@ enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const ch
     return HOP_OK;
 }
 
+enum { CHOSEN_SIZE = 16 }; /* "t4294967295" and what makes it unique */
+
+/* Chosen names are in no table: hop_schedule_find reads the index from them. One piece of memory holds them all. */
 static enum hop_status choose_names(struct hop_schedule *schedule, struct hop_diag *diag)
 {
+    size_t unnamed = 0;
+    for (uint32_t i = 0; i < schedule->count; i++)
+        unnamed += !schedule->ops[i].name;
+    char *name = unnamed ? hop_arena_alloc(&schedule->arena, unnamed * CHOSEN_SIZE) : NULL;
+    if (unnamed && !name)
+        return hop_fail_memory(diag);
     for (uint32_t i = 0; i < schedule->count; i++) {
         if (schedule->ops[i].name)
             continue;
-        char name[32];
-        int length = snprintf(name, sizeof name, "t%u", i);
-        while (hop_names_get(&schedule->names, name) != UINT32_MAX && length < (int)sizeof name - 1) {
+        char digits[10];
+        unsigned count = 0, length = 0;
+        for (uint32_t rest = i; count == 0 || rest > 0; rest /= 10)
+            digits[count++] = (char)('0' + rest % 10);
+        name[length++] = 't';
+        while (count > 0)
+            name[length++] = digits[--count];
+        while (hop_names_get(&schedule->names, name) != UINT32_MAX && length < CHOSEN_SIZE - 1)
             name[length++] = '_';
-            name[length] = '\0';
-        }
-        schedule->ops[i].name = hop_arena_string(&schedule->arena, name, strlen(name));
-        if (!schedule->ops[i].name || !hop_names_put(&schedule->names, schedule->ops[i].name, i))
-            return hop_fail_memory(diag);
+        schedule->ops[i].name = name;
+        name += CHOSEN_SIZE;
     }
     return HOP_OK;
 }
@@ -356,7 +391,12 @@ bool hop_schedule_queue_ready(const struct hop_schedule *schedule)
 
 uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name)
 {
-    return hop_names_get(&schedule->names, name);
+    uint32_t index = hop_names_get(&schedule->names, name);
+    if (index != UINT32_MAX || name[0] != 't' || name[1] < '0' || name[1] > '9')
+        return index;
+    unsigned long chosen = strtoul(name + 1, NULL, 10);
+    const char *given = chosen < schedule->count ? schedule->ops[chosen].name : NULL;
+    return given && strcmp(given, name) == 0 ? (uint32_t)chosen : HOP_NONE;
 }
 
 char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, uint32_t column, char *buffer,

@@ -9,6 +9,9 @@
 #define HOP_OP_LIMIT (1u << 26)     /* operations of one schedule */
 #define HOP_OP_NAME_LIMIT 127u      /* bytes of an operation's name */
 #define HOP_PACKET_LIMIT (1u << 20) /* packets of one staged copy */
+#define HOP_GOAL_RANK_LIMIT (1u << 20)
+#define HOP_GOAL_LABEL_LIMIT 100u               /* bytes */
+#define HOP_GOAL_CALC_LIMIT ((uint64_t)1 << 53) /* ns: exact in a double */
 
 struct hop_schedule {
     struct hop_arena arena;
@@ -31,14 +34,38 @@ enum hop_status hop_place_parse(const char *text, size_t length, struct hop_plac
 /* Whether its names can be written and read back. */
 bool hop_place_check(const struct hop_place *place);
 void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer);
+/* The rank that a placeholder device stands for, "rank12": 12; -1: it is no placeholder. */
+int32_t hop_placeholder_rank(const char *device);
+
+static inline bool hop_op_is_message(const struct hop_op *op)
+{
+    return op->kind == HOP_OP_SEND || op->kind == HOP_OP_RECEIVE;
+}
 
 /* Whether that text can be an operation's name; fills the diagnostic otherwise. */
 bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag);
 
-/* text.c and json.c: unfinished schedules; they destroy what they built when they fail. */
+/* For readers of millions of operations: appends what is well formed already; its strings and lists stay as they are,
+ * in the schedule's
+ * arena, device and buffer names being interned. A name must be new. */
+enum hop_status hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op, struct hop_diag *diag);
+/* The one copy of a device's or buffer's name; NULL (and the arena failed): out of memory, or for NULL. */
+const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text);
+
+/* match.c. partner[i], for each operation: the receive of a send, the send of a receive, else HOP_NONE. Refuses
+ * messages
+ * that nothing matches and pairs of two sizes. */
+enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t *partner, struct hop_diag *diag);
+
+/* Whether a text begins like GOAL: with num_ranks, comments aside. */
+bool hop_goal_detect(const char *text);
+
+/* text.c, json.c and goal.c: unfinished schedules; they destroy what they built when they fail. */
 enum hop_status hop_schedule_read_text(const struct hop_source *source, struct hop_schedule **schedule,
                                        struct hop_diag *diag);
 enum hop_status hop_schedule_read_json(const struct hop_source *source, struct hop_schedule **schedule,
+                                       struct hop_diag *diag);
+enum hop_status hop_schedule_read_goal(const struct hop_source *source, struct hop_schedule **schedule,
                                        struct hop_diag *diag);
 
 #endif

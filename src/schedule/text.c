@@ -5,16 +5,19 @@
  *     [NAME:] PLACE -> PLACE SIZE                         {CLAUSE}
  *     [NAME:] reduce OPERATOR TYPE PLACE ... -> PLACE SIZE {CLAUSE}
  *     [NAME:] work DEVICE TIME                             {CLAUSE}
+ *     [NAME:] send|receive PLACE -> PLACE SIZE             {CLAUSE}
  *     queue strict|ready
  *
- *     CLAUSE:  at TIME | via p2p|staged|auto [SIZE] | after NAME ... | after-start NAME ...
+ *     CLAUSE:  at TIME | via p2p|staged|auto [SIZE] | tag N | cpu N | nic N | after NAME ... | after-start NAME ...
  *
+ * The words tag, cpu and nic are no keywords in a list of names, nor are send and receive in front of '->'.
  * A line is split into words first; '->' is a word of its own wherever it stands, ',' separates like space. Dependencies
  * may name later lines, so they are kept as words and resolved when all lines are read.
  */
 #include "schedule/schedule.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 struct word {
@@ -64,6 +67,12 @@ static const struct word *peek(const struct reader *r)
 static bool is_keyword(const struct word *word)
 {
     return is(word, "at") || is(word, "via") || is(word, "after") || is(word, "after-start");
+}
+
+/* Clauses of a number; an operation may bear these names, so they begin no clause behind a list of names. */
+static bool is_numbered(const struct word *word)
+{
+    return is(word, "tag") || is(word, "cpu") || is(word, "nic");
 }
 
 /* Fails at the next word, or at the end of the line. */
@@ -157,7 +166,7 @@ static enum hop_status read_quantity(struct reader *r, quantity_parser *parse, v
     for (uint32_t i = 0; i < word->length; i++)
         bare = bare && (isdigit((unsigned char)word->text[i]) || word->text[i] == '.');
     const struct word *unit = peek(r);
-    if (bare && unit && isalpha((unsigned char)unit->text[0]) && !is_keyword(unit)) {
+    if (bare && unit && isalpha((unsigned char)unit->text[0]) && !is_keyword(unit) && !is_numbered(unit)) {
         end = unit->text + unit->length;
         r->next++;
     }
@@ -254,11 +263,55 @@ static enum hop_status read_names(struct reader *r, bool start)
     return HOP_OK;
 }
 
+/* A whole number up to `most`. */
+static enum hop_status read_number(struct reader *r, uint64_t most, uint64_t *value)
+{
+    const struct word *word = peek(r);
+    bool fine = word && word->length <= 10;
+    *value = 0;
+    for (uint32_t i = 0; fine && i < word->length; i++) {
+        fine = isdigit((unsigned char)word->text[i]);
+        *value = *value * 10 + (uint64_t)(word->text[i] - '0');
+    }
+    if (!fine || *value > most)
+        return unexpected(r, most == UINT32_MAX ? "a whole number up to 4294967295" : "a whole number up to 65535");
+    r->next++;
+    return HOP_OK;
+}
+
+/* tag, cpu or nic, where the operation has one. */
+static enum hop_status read_numbered(struct reader *r, struct hop_op *op, bool *seen)
+{
+    const struct word *word = peek(r);
+    bool message = hop_op_is_message(op), tag = is(word, "tag"), cpu = is(word, "cpu");
+    uint64_t value;
+    if (!message && !(cpu && op->kind == HOP_OP_WORK))
+        return unexpected(r, cpu ? "cpu only with send, receive and work" : "tag and nic only with send and receive");
+    if (seen[tag ? 0 : cpu ? 1 : 2])
+        return unexpected(r, "each of tag, cpu and nic once");
+    seen[tag ? 0 : cpu ? 1 : 2] = true;
+    r->next++;
+    enum hop_status status = read_number(r, tag ? UINT32_MAX : UINT16_MAX, &value);
+    if (status != HOP_OK)
+        return status;
+    if (tag)
+        op->tag = (uint32_t)value;
+    else
+        *(cpu ? &op->cpu : &op->nic) = (uint16_t)value;
+    return HOP_OK;
+}
+
 static enum hop_status read_clauses(struct reader *r, struct hop_op *op)
 {
-    bool seen_at = false, seen_via = false;
+    bool seen_at = false, seen_via = false, seen_number[3] = {false};
     for (const struct word *word = peek(r); word; word = peek(r)) {
         enum hop_status status;
+        if (is_numbered(word)) {
+            status = read_numbered(r, op, seen_number);
+            if (status != HOP_OK)
+                return status;
+            continue;
+        }
         bool twice = (is(word, "at") && seen_at) || (is(word, "via") && seen_via);
         if (twice || !is_keyword(word))
             return unexpected(
@@ -291,6 +344,13 @@ static enum hop_status read_queue(struct reader *r)
     return peek(r) ? unexpected(r, "the end of the line") : HOP_OK;
 }
 
+/* Whether the word begins a message: a device may bear that name, and then '->' follows. */
+static bool begins_message(const struct reader *r, const char *keyword)
+{
+    const struct word *word = peek(r);
+    return word && is(word, keyword) && !(r->next + 1 < r->word_count && is(&r->words[r->next + 1], "->"));
+}
+
 static enum hop_status read_line(struct reader *r)
 {
     const struct word *word = peek(r);
@@ -318,6 +378,11 @@ static enum hop_status read_line(struct reader *r)
         op.kind = HOP_OP_REDUCE;
         status = read_reduce(r, &op);
     } else {
+        if (begins_message(r, "send"))
+            op.kind = HOP_OP_SEND;
+        else if (begins_message(r, "receive"))
+            op.kind = HOP_OP_RECEIVE;
+        r->next += op.kind != HOP_OP_COPY;
         status = read_copy(r, &op);
     }
     if (status == HOP_OK)
@@ -355,7 +420,9 @@ static enum hop_status resolve(struct reader *r)
                 uint32_t near =
                     hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
                 hop_fail(r->diag, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'", name);
-                if (near != UINT32_MAX)
+                if (is_numbered(&wanted->name))
+                    hop_diag_expect(r->diag, "%s in front of after and after-start", name);
+                else if (near != UINT32_MAX)
                     hop_diag_expect(r->diag, "'%s'?", schedule->ops[near].name);
                 else
                     hop_diag_expect(r->diag, "the name of an operation of this schedule");
@@ -440,12 +507,19 @@ static void print_op(const struct hop_schedule *schedule, const struct hop_op *o
                 hop_place_print(&op->inputs[i], out);
             }
         } else {
+            hop_buffer_puts(out, op->kind == HOP_OP_SEND ? "send " : op->kind == HOP_OP_RECEIVE ? "receive " : "");
             hop_place_print(&op->from, out);
         }
         hop_buffer_puts(out, " -> ");
         hop_place_print(&op->to, out);
         hop_buffer_printf(out, " %s", hop_format_bytes(op->bytes, text, sizeof text));
     }
+    if (op->tag)
+        hop_buffer_printf(out, " tag %" PRIu32, op->tag);
+    if (op->cpu)
+        hop_buffer_printf(out, " cpu %u", op->cpu);
+    if (op->nic)
+        hop_buffer_printf(out, " nic %u", op->nic);
     if (op->at_s > 0)
         hop_buffer_printf(out, " at %s", hop_format_seconds(op->at_s, text, sizeof text));
     if (op->via != HOP_VIA_P2P) {

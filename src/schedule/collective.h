@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives as messages.
+ *
+ * A collective among n members (0 .. n - 1) becomes steps: messages, and joins where many messages wait for the same
+ * ones. The data is seen in n parts (part p of size hop_part_bytes; of an alltoall, each member's own n parts). A step
+ * depends on earlier steps that end at its member; one without dependencies only waits until its member enters the
+ * collective. A member has left when all messages from and to it are through.
+ *
+ * What arrives is either summed into what the member holds (`sums`) or put in its place; the summing itself takes no
+ * step.
+ */
+#ifndef HOP_COLLECTIVE_H
+#define HOP_COLLECTIVE_H
+
+#include "base/base.h"
+#include "hopcast/trace.h"
+
+#define HOP_COLLECTIVE_STEPS (1u << 25) /* of one collective */
+
+struct hop_step {
+    uint32_t from, to; /* members; the same: a join there, nothing moves */
+    uint64_t bytes;
+    uint32_t part, part_count; /* what it carries: parts part .. part + part_count - 1, modulo n */
+    bool sums;
+    uint32_t first_after, after_count; /* its dependencies in `after` */
+};
+
+struct hop_steps {
+    struct hop_step *steps;
+    uint32_t count, capacity;
+    uint32_t *after; /* steps */
+    uint32_t after_count, after_capacity;
+};
+
+struct hop_collective {
+    enum hop_collective_kind kind;
+    enum hop_algorithm algorithm;
+    uint32_t members; /* at least 1 */
+    uint32_t root;    /* broadcast, reduce, gather, scatter */
+    uint64_t bytes;   /* see HOP_COLLECTIVE_LIST */
+};
+
+/* Bytes of part p of n: they differ by at most one, the larger ones first, and add up. */
+uint64_t hop_part_bytes(uint64_t bytes, uint32_t n, uint32_t p);
+
+/* A message of no bytes is left out, but for a barrier's, which have one byte. Refused: an algorithm that does not fit
+ * the collective or its number of members. The diagnostic gets no place. */
+enum hop_status hop_collective_expand(const struct hop_collective *collective, struct hop_steps *steps,
+                                      struct hop_diag *diag);
+void hop_steps_finish(struct hop_steps *steps);
+
+#endif

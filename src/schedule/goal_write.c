@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writing GOAL: one block a rank, in schedule order.
+ *
+ * What an operation is on a rank is its *side* there:
+ *
+ *     work, reduce    its device: calc
+ *     send            its source: send          receive    its destination: recv
+ *     copy            its source: send, its destination: recv, under a tag that no message of the schedule bears
+ *
+ * A dependency is said between the sides that both operations have on one rank: what begins on a rank (a copy begins
+ * at its source) waits
+ * for what the other is there. Labels are those that were read, where every name came from GOAL, else l0, l1, ... by
+ * operation; a
+ * copy's recv has a label of its own.
+ */
+#include "schedule/schedule.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+struct writer {
+    const struct hop_schedule *schedule;
+    double reduce_rate_Bps;
+    struct hop_diag *diag;
+    struct hop_buffer out;
+    bool by_rank;             /* the ranks of the places, else their devices */
+    struct hop_names numbers; /* devices, where they are the ranks */
+    uint32_t ranks;
+    bool native;    /* every name is a label of GOAL or was chosen for an operation without one */
+    bool *referred; /* operations that a dependency names */
+    uint32_t copy_tag;
+    uint32_t *starts; /* per rank: where its sides begin; one more */
+    uint32_t *sides;  /* by rank, in schedule order: twice the operation, + 1 for a copy's recv */
+};
+
+static enum hop_status fail_at(const struct writer *w, uint32_t index, enum hop_status status)
+{
+    char place[192];
+    hop_diag_place(w->diag, "%s", hop_schedule_place(w->schedule, index, 0, place, sizeof place));
+    return status;
+}
+
+static uint32_t rank_of(const struct writer *w, const struct hop_place *place)
+{
+    return w->by_rank ? (uint32_t)place->rank : hop_names_get(&w->numbers, place->device);
+}
+
+/* Where an operation begins, and where else it has a side: a copy's destination. */
+static uint32_t home(const struct writer *w, const struct hop_op *op)
+{
+    return rank_of(w, op->kind == HOP_OP_RECEIVE ? &op->to : &op->from);
+}
+
+static uint32_t far(const struct writer *w, const struct hop_op *op)
+{
+    return op->kind == HOP_OP_COPY ? rank_of(w, &op->to) : HOP_NONE;
+}
+
+/* ---- what GOAL cannot say ---- */
+
+static enum hop_status check_op(const struct writer *w, uint32_t index)
+{
+    const struct hop_op *op = &w->schedule->ops[index];
+    if (op->at_s > 0) {
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' has an earliest start, which GOAL cannot say", op->name);
+        hop_diag_expect(w->diag, "operations that begin when those before them allow it");
+    } else if (op->kind == HOP_OP_COPY && op->via == HOP_VIA_STAGED) {
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is staged, which GOAL cannot say", op->name);
+        hop_diag_expect(w->diag, "copies from device to device");
+    } else if (op->kind == HOP_OP_REDUCE && !(w->reduce_rate_Bps > 0)) {
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is a reduction, which in GOAL is a calc of known length",
+                 op->name);
+        hop_diag_expect(w->diag, "a topology (--on), whose parameter reduce_rate says how long it takes");
+    } else {
+        return HOP_OK;
+    }
+    return fail_at(w, index, HOP_ERR_UNSUPPORTED);
+}
+
+/* Whether the other's side on the rank where `op` begins says what it waits for. */
+static enum hop_status check_dependency(const struct writer *w, uint32_t index, uint32_t other, bool start)
+{
+    const struct hop_op *op = &w->schedule->ops[index], *before = &w->schedule->ops[other];
+    uint32_t rank = home(w, op);
+    if (home(w, before) == rank || (!start && far(w, before) == rank))
+        return HOP_OK;
+    hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' waits for the %s of '%s', which is on another rank", op->name,
+             start ? "start" : "end", before->name);
+    hop_diag_expect(w->diag, "dependencies between ranks to go with a message: GOAL has no others");
+    return fail_at(w, index, HOP_ERR_UNSUPPORTED);
+}
+
+static enum hop_status check_all(const struct writer *w)
+{
+    enum hop_status status = HOP_OK;
+    for (uint32_t i = 0; i < w->schedule->count && status == HOP_OK; i++) {
+        const struct hop_op *op = &w->schedule->ops[i];
+        status = check_op(w, i);
+        for (uint32_t d = 0; d < op->after_count && status == HOP_OK; d++) {
+            status = check_dependency(w, i, op->after[d], false);
+            w->referred[op->after[d]] = true;
+        }
+        for (uint32_t d = 0; d < op->after_start_count && status == HOP_OK; d++) {
+            status = check_dependency(w, i, op->after_start[d], true);
+            w->referred[op->after_start[d]] = true;
+        }
+    }
+    return status;
+}
+
+/* ---- ranks, tags and labels ---- */
+
+/* Ranks where every place has one; else the devices in order of appearance. */
+static enum hop_status number_ranks(struct writer *w)
+{
+    const struct hop_schedule *s = w->schedule;
+    w->by_rank = true;
+    for (uint32_t i = 0; i < s->count; i++)
+        w->by_rank = w->by_rank && s->ops[i].from.rank >= 0 && s->ops[i].to.rank >= 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_place *places[2] = {&s->ops[i].from, &s->ops[i].to};
+        for (unsigned p = 0; p < 2; p++) {
+            if (w->by_rank && (uint32_t)places[p]->rank >= w->ranks)
+                w->ranks = (uint32_t)places[p]->rank + 1;
+            else if (!w->by_rank && hop_names_get(&w->numbers, places[p]->device) == UINT32_MAX &&
+                     !hop_names_put(&w->numbers, places[p]->device, w->ranks++))
+                return hop_fail_memory(w->diag);
+        }
+    }
+    if (w->ranks <= HOP_GOAL_RANK_LIMIT)
+        return HOP_OK;
+    hop_fail(w->diag, HOP_ERR_LIMIT, "%" PRIu32 " ranks", w->ranks);
+    hop_diag_expect(w->diag, "up to %u", HOP_GOAL_RANK_LIMIT);
+    hop_diag_place(w->diag, "%s", s->file);
+    return HOP_ERR_LIMIT;
+}
+
+/* The copies' tag: the first above those of the messages. */
+static enum hop_status choose_tag(struct writer *w)
+{
+    const struct hop_schedule *s = w->schedule;
+    uint64_t tag = 0;
+    uint32_t copy = HOP_NONE;
+    for (uint32_t i = s->count; i-- > 0;) {
+        if (hop_op_is_message(&s->ops[i]) && s->ops[i].tag >= tag)
+            tag = (uint64_t)s->ops[i].tag + 1;
+        if (s->ops[i].kind == HOP_OP_COPY)
+            copy = i;
+    }
+    w->copy_tag = (uint32_t)tag;
+    if (tag <= UINT32_MAX || copy == HOP_NONE)
+        return HOP_OK;
+    hop_fail(w->diag, HOP_ERR_LIMIT, "no tag is left for the copy '%s'", s->ops[copy].name);
+    hop_diag_expect(w->diag, "messages under tags below %" PRIu32, UINT32_MAX);
+    return fail_at(w, copy, HOP_ERR_LIMIT);
+}
+
+/* The label in "r3.l2" of rank 3; NULL: it is no such name. */
+static const char *label_in(const struct writer *w, const struct hop_op *op)
+{
+    char prefix[16];
+    int length = snprintf(prefix, sizeof prefix, "r%" PRIu32 ".", home(w, op));
+    const char *label = op->name + length;
+    if (strncmp(op->name, prefix, (size_t)length) != 0 || strlen(label) > HOP_GOAL_LABEL_LIMIT || !*label ||
+        (*label >= '0' && *label <= '9'))
+        return NULL;
+    static const char *const verbs[] = {"calc", "send", "recv", "rank", "num_ranks"};
+    for (unsigned i = 0; i < HOP_COUNT(verbs); i++) {
+        if (strcmp(label, verbs[i]) == 0)
+            return NULL;
+    }
+    size_t fine = strspn(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return label[fine] ? NULL : label;
+}
+
+static bool is_unlabelled(const struct writer *w, uint32_t index)
+{
+    const struct hop_op *op = &w->schedule->ops[index];
+    char chosen[16];
+    (void)snprintf(chosen, sizeof chosen, "t%" PRIu32, index);
+    return strcmp(op->name, chosen) == 0 && !w->referred[index] && op->after_count == 0 && op->after_start_count == 0;
+}
+
+static bool is_native(const struct writer *w)
+{
+    bool native = true;
+    for (uint32_t i = 0; i < w->schedule->count && native; i++) {
+        const struct hop_op *op = &w->schedule->ops[i];
+        native = op->kind != HOP_OP_COPY && op->kind != HOP_OP_REDUCE && (label_in(w, op) || is_unlabelled(w, i));
+    }
+    return native;
+}
+
+/* ---- printing ---- */
+
+/* A text and a number; millions of them, so no printf. */
+static void put(struct writer *w, const char *text, uint64_t number)
+{
+    char digits[20];
+    unsigned first = sizeof digits;
+    do
+        digits[--first] = (char)('0' + number % 10);
+    while (number /= 10);
+    hop_buffer_puts(&w->out, text);
+    hop_buffer_add(&w->out, digits + first, sizeof digits - first);
+}
+
+static void put_label(struct writer *w, uint32_t index, bool recv)
+{
+    if (w->native) {
+        hop_buffer_puts(&w->out, strchr(w->schedule->ops[index].name, '.') + 1);
+    } else {
+        put(w, "l", index);
+        hop_buffer_puts(&w->out, recv ? "r" : "");
+    }
+}
+
+static void put_options(struct writer *w, uint32_t tag, const struct hop_op *op)
+{
+    if (tag)
+        put(w, " tag ", tag);
+    if (op->cpu)
+        put(w, " cpu ", op->cpu);
+    if (op->nic)
+        put(w, " nic ", op->nic);
+    hop_buffer_puts(&w->out, "\n");
+}
+
+static void put_list(struct writer *w, uint32_t index, const char *keyword, const uint32_t *list, uint32_t count)
+{
+    uint32_t rank = home(w, &w->schedule->ops[index]);
+    for (uint32_t d = 0; d < count; d++) {
+        put_label(w, index, false);
+        hop_buffer_puts(&w->out, keyword);
+        put_label(w, list[d], home(w, &w->schedule->ops[list[d]]) != rank);
+        hop_buffer_puts(&w->out, "\n");
+    }
+}
+
+static void put_dependencies(struct writer *w, uint32_t index)
+{
+    const struct hop_op *op = &w->schedule->ops[index];
+    put_list(w, index, " requires ", op->after, op->after_count);
+    put_list(w, index, " irequires ", op->after_start, op->after_start_count);
+}
+
+/* Whether all that an operation waits for stands above it. */
+static bool waits_above(const struct writer *w, uint32_t index)
+{
+    const struct hop_op *op = &w->schedule->ops[index];
+    bool above = true;
+    for (uint32_t d = 0; d < op->after_count; d++)
+        above = above && op->after[d] < index;
+    for (uint32_t d = 0; d < op->after_start_count; d++)
+        above = above && op->after_start[d] < index;
+    return above;
+}
+
+static void put_side(struct writer *w, uint32_t index, bool recv)
+{
+    const struct hop_op *op = &w->schedule->ops[index];
+    if (!w->native || !is_unlabelled(w, index)) {
+        put_label(w, index, recv);
+        hop_buffer_puts(&w->out, ": ");
+    }
+    if (op->kind == HOP_OP_WORK || op->kind == HOP_OP_REDUCE) {
+        double duration_s =
+            op->kind == HOP_OP_WORK ? op->duration_s : (double)op->bytes * (op->input_count + 1) / w->reduce_rate_Bps;
+        put(w, "calc ", (uint64_t)hop_min(round(duration_s * 1e9), (double)HOP_GOAL_CALC_LIMIT));
+    } else {
+        bool send = op->kind == HOP_OP_SEND || (op->kind == HOP_OP_COPY && !recv);
+        put(w, send ? "send " : "recv ", op->bytes);
+        put(w, send ? "b to " : "b from ", rank_of(w, send ? &op->to : &op->from));
+    }
+    put_options(w, op->kind == HOP_OP_COPY ? w->copy_tag : op->tag, op);
+    if (!recv && waits_above(w, index))
+        put_dependencies(w, index);
+}
+
+/* Sorts the sides by rank, keeping their order. */
+static bool sort_sides(struct writer *w)
+{
+    const struct hop_schedule *s = w->schedule;
+    w->starts = calloc((size_t)w->ranks + 2, sizeof *w->starts);
+    w->sides = malloc((2 * (size_t)s->count + 1) * sizeof *w->sides);
+    if (!w->starts || !w->sides)
+        return false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        w->starts[home(w, &s->ops[i]) + 2]++;
+        if (far(w, &s->ops[i]) != HOP_NONE)
+            w->starts[far(w, &s->ops[i]) + 2]++;
+    }
+    for (uint32_t r = 2; r < w->ranks + 2; r++)
+        w->starts[r] += w->starts[r - 1];
+    for (uint32_t i = 0; i < s->count; i++) { /* starts[r + 1] moves from the start of rank r to its end */
+        w->sides[w->starts[home(w, &s->ops[i]) + 1]++] = 2 * i;
+        if (far(w, &s->ops[i]) != HOP_NONE)
+            w->sides[w->starts[far(w, &s->ops[i]) + 1]++] = 2 * i + 1;
+    }
+    return true;
+}
+
+/* Labels are defined above the lines that name them, so dependencies on later operations follow at the end of the
+ * block. */
+static void put_block(struct writer *w, uint32_t rank)
+{
+    put(w, "rank ", rank);
+    hop_buffer_puts(&w->out, " {\n");
+    for (uint32_t i = w->starts[rank]; i < w->starts[rank + 1]; i++)
+        put_side(w, w->sides[i] / 2, w->sides[i] & 1);
+    for (uint32_t i = w->starts[rank]; i < w->starts[rank + 1]; i++) {
+        if (!(w->sides[i] & 1) && !waits_above(w, w->sides[i] / 2))
+            put_dependencies(w, w->sides[i] / 2);
+    }
+    hop_buffer_puts(&w->out, "}\n");
+}
+
+static enum hop_status write_all(struct writer *w)
+{
+    if (!w->referred)
+        return hop_fail_memory(w->diag);
+    enum hop_status status = number_ranks(w);
+    if (status == HOP_OK)
+        status = check_all(w);
+    if (status != HOP_OK)
+        return status;
+    w->native = is_native(w);
+    status = choose_tag(w);
+    if (status != HOP_OK)
+        return status;
+    if (!sort_sides(w))
+        return hop_fail_memory(w->diag);
+    put(w, "num_ranks ", w->ranks ? w->ranks : 1);
+    hop_buffer_puts(&w->out, "\n");
+    for (uint32_t r = 0; r < w->ranks; r++)
+        put_block(w, r);
+    if (w->ranks == 0)
+        hop_buffer_puts(&w->out, "rank 0 {\n}\n");
+    return HOP_OK;
+}
+
+enum hop_status hop_schedule_to_goal(const struct hop_schedule *schedule, double reduce_rate_Bps, char **text,
+                                     struct hop_diag *diag)
+{
+    struct writer w = {.schedule = schedule,
+                       .reduce_rate_Bps = reduce_rate_Bps,
+                       .diag = diag,
+                       .referred = calloc((size_t)schedule->count + 1, sizeof *w.referred)};
+    enum hop_status status = write_all(&w);
+    if (status == HOP_OK) {
+        *text = hop_buffer_take(&w.out);
+        status = *text ? HOP_OK : hop_fail_memory(diag);
+    } else {
+        hop_buffer_finish(&w.out);
+    }
+    hop_names_finish(&w.numbers);
+    free(w.referred);
+    free(w.starts);
+    free(w.sides);
+    return status;
+}

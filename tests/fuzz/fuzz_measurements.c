@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as measurements: refused with a diagnostic, or read; then every row is in one group, and its values make
+ * sense. */
+#include "fuzz.h"
+
+#include "hopcast/measurements.h"
+
+#include <math.h>
+#include <string.h>
+
+static void check_row(const struct hop_measurement *m)
+{
+    MUST(m->transfer && m->from[0] && m->to[0] && m->group && m->notes && strcmp(m->from, m->to) != 0);
+    MUST(m->line > 0 && m->from_column > 0 && m->to_column > 0);
+    MUST(isnan(m->rate_Bps) || (m->rate_Bps > 0 && isfinite(m->rate_Bps)));
+    MUST(isnan(m->time_s) || (m->time_s > 0 && isfinite(m->time_s)));
+    if (m->bytes > 0 && !isnan(m->rate_Bps))
+        MUST(fabs(m->rate_Bps * m->time_s / (double)m->bytes - 1) < 1e-12);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hop_measurements *measurements;
+    struct hop_diag diag;
+    uint32_t rows = 0;
+    if (hop_measurements_parse("input", (const char *)data, size, &measurements, &diag) != HOP_OK) {
+        MUST(diag.what[0] && diag.place[0] && diag.status != HOP_OK);
+        return 0;
+    }
+    for (uint32_t i = 0; i < hop_measurements_count(measurements); i++)
+        check_row(hop_measurements_at(measurements, i));
+    for (uint32_t g = 0; g < hop_measurements_group_count(measurements); g++) {
+        struct hop_measurement_group group = hop_measurements_group(measurements, g);
+        rows += group.count;
+        MUST(group.count > 0);
+        for (uint32_t i = 0; i < group.count; i++) {
+            MUST(i == 0 || group.rows[i] > group.rows[i - 1]);
+            MUST(hop_measurements_at(measurements, group.rows[i])->group == group.name);
+        }
+    }
+    MUST(rows > 0 && rows == hop_measurements_count(measurements));
+    hop_measurements_destroy(measurements);
+    return 0;
+}

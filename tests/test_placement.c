@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Placements: the file and its errors by line and column, devices in both orders, ranks put on devices. */
+#include "hopcast/placement.h"
+
+#include "hopcast/simulate.h"
+#include "hopcast/timeline.h"
+#include "test.h"
+
+static struct hop_schedule *parse(const char *text)
+{
+    struct hop_schedule *s = NULL;
+    CHECK(hop_schedule_parse("x.hop", text, strlen(text), &s, D));
+    return s;
+}
+
+static struct hop_placement *parse_placement(const char *text)
+{
+    struct hop_placement *p = NULL;
+    CHECK(hop_placement_parse("x.map", text, strlen(text), &p, D));
+    return p;
+}
+
+static void check_devices(const struct hop_placement *p, const char *const *devices, uint32_t count)
+{
+    assert_int_equal(hop_placement_count(p), count);
+    for (uint32_t r = 0; r < count; r++)
+        assert_string_equal(hop_placement_device(p, r), devices[r]);
+}
+
+static void lines_are_read_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"node0.gpu0", "gpu7", "gpu7"};
+    struct hop_placement *p = parse_placement("# ranks\n\n 2\tgpu7 # the last\r\n0 node0.gpu0\n1   gpu7");
+    check_devices(p, devices, 3);
+    hop_placement_destroy(p);
+    hop_placement_destroy(NULL);
+}
+
+static void refused(enum hop_status code, const char *place, const char *words, const char *text)
+{
+    struct hop_placement *p = NULL;
+    struct hop_diag diag = {0};
+    assert_int_equal(hop_placement_parse("x.map", text, strlen(text), &p, &diag), code);
+    assert_null(p);
+    assert_string_equal(diag.place, place);
+    if (!strstr(diag.what, words) && !strstr(diag.expected, words))
+        fail_msg("'%s' neither in '%s' nor in '%s'", words, diag.what, diag.expected);
+}
+
+static void bad_lines_are_named_by_line_and_column(void **state)
+{
+    (void)state;
+    refused(HOP_ERR_SYNTAX, "x.map:1:1", "'gpu0' is no rank", "gpu0 0");
+    refused(HOP_ERR_SYNTAX, "x.map:2:2", "'-1' is no rank", "0 gpu0\n -1 gpu1");
+    refused(HOP_ERR_LIMIT, "x.map:1:1", "1048575", "1048576 gpu0");
+    refused(HOP_ERR_LIMIT, "x.map:1:1", "1048575", "99999999999999999999 gpu0");
+    refused(HOP_ERR_SYNTAX, "x.map:1:2", "rank 0 has no device", "0");
+    refused(HOP_ERR_SYNTAX, "x.map:1:3", "rank 0 has no device", "0 #gpu0");
+    refused(HOP_ERR_SYNTAX, "x.map:1:3", "'gpu/0' is no device", "0 gpu/0");
+    refused(HOP_ERR_SYNTAX, "x.map:1:3", "'1@gpu0' is no device", "0 1@gpu0");
+    refused(HOP_ERR_SYNTAX, "x.map:1:3", "'gpu0:x' is no device", "0 gpu0:x");
+    refused(HOP_ERR_SYNTAX, "x.map:1:8", "unexpected 'gpu1'", "0 gpu0 gpu1");
+    refused(HOP_ERR_INVALID, "x.map:3:1", "the first is in line 1", "0 gpu0\n1 gpu1\n0 gpu2");
+    refused(HOP_ERR_INVALID, "x.map:2:1", "rank 1 is not placed, but rank 2 is", "0 gpu0\n2 gpu1");
+    refused(HOP_ERR_INVALID, "x.map:1:1", "no rank is placed", "");
+    refused(HOP_ERR_INVALID, "x.map:1:1", "no rank is placed", "# nothing");
+}
+
+static void files_are_read(void **state)
+{
+    (void)state;
+    struct hop_placement *p = NULL;
+    struct hop_diag diag = {0};
+    char path[] = "/tmp/placementXXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, "0 gpu3\n", 7) == 7);
+    close(file);
+    CHECK(hop_placement_load(path, &p, D));
+    assert_string_equal(hop_placement_device(p, 0), "gpu3");
+    hop_placement_destroy(p);
+    unlink(path);
+    assert_int_equal(hop_placement_load(path, &p, &diag), HOP_ERR_IO);
+}
+
+static const char two_nodes[] =
+    "{\"hopcast_topology\": 1, \"name\": \"two\", \"nodes\": ["
+    "{\"name\": \"n1.root\", \"kind\": \"root\"}, {\"name\": \"n0.root\", \"kind\": \"root\"},"
+    "{\"name\": \"n1.%s0\", \"kind\": \"%s\"}, {\"name\": \"n0.%s0\", \"kind\": \"%s\"},"
+    "{\"name\": \"n1.%s1\", \"kind\": \"%s\"}, {\"name\": \"n0.%s1\", \"kind\": \"%s\"},"
+    "{\"name\": \"n1.%s2\", \"kind\": \"%s\"}], \"links\": ["
+    "{\"from\": \"n1.%s0\", \"to\": \"n1.root\", \"kind\": \"pcie\", \"generation\": 3, \"width\": 16},"
+    "{\"from\": \"n0.%s0\", \"to\": \"n0.root\", \"kind\": \"pcie\", \"generation\": 3, \"width\": 16},"
+    "{\"from\": \"n1.%s1\", \"to\": \"n1.root\", \"kind\": \"pcie\", \"generation\": 3, \"width\": 16},"
+    "{\"from\": \"n0.%s1\", \"to\": \"n0.root\", \"kind\": \"pcie\", \"generation\": 3, \"width\": 16},"
+    "{\"from\": \"n1.%s2\", \"to\": \"n1.root\", \"kind\": \"pcie\", \"generation\": 3, \"width\": 16},"
+    "{\"from\": \"n0.root\", \"to\": \"n1.root\", \"kind\": \"socket\"}]}";
+
+static struct hop_topology *load_two_nodes(const char *kind)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text, two_nodes, kind, kind, kind, kind, kind, kind, kind, kind, kind, kind, kind, kind,
+                   kind, kind, kind);
+    return parse_topology("two.json", text);
+}
+
+/* A node is what stands before the dot; nodes and devices in order of appearance. */
+static void devices_are_taken_packed_or_cyclic(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"gpu", "nic"};
+    for (unsigned k = 0; k < 2; k++) {
+        struct hop_topology *t = load_two_nodes(kinds[k]);
+        for (unsigned order = 0; order < 2; order++) {
+            static const struct {
+                unsigned node, device;
+            } expected[2][5] = {{{1, 0}, {1, 1}, {1, 2}, {0, 0}, {0, 1}}, {{1, 0}, {0, 0}, {1, 1}, {0, 1}, {1, 2}}};
+            struct hop_placement *p = NULL;
+            CHECK(hop_placement_make(t, 5, order ? HOP_PLACEMENT_CYCLIC : HOP_PLACEMENT_PACKED, &p, D));
+            assert_int_equal(hop_placement_count(p), 5);
+            for (uint32_t r = 0; r < 5; r++) {
+                char name[16];
+                (void)snprintf(name, sizeof name, "n%u.%s%u", expected[order][r].node, kinds[k],
+                               expected[order][r].device);
+                assert_string_equal(hop_placement_device(p, r), name);
+            }
+            hop_placement_destroy(p);
+        }
+        hop_topology_destroy(t);
+    }
+}
+
+static void more_ranks_than_devices_are_refused(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology("t2");
+    struct hop_placement *p = NULL;
+    struct hop_diag diag = {0};
+    CHECK(hop_placement_make(t, 8, HOP_PLACEMENT_PACKED, &p, D));
+    hop_placement_destroy(p);
+    p = NULL;
+    assert_int_equal(hop_placement_make(t, 9, HOP_PLACEMENT_PACKED, &p, &diag), HOP_ERR_INVALID);
+    assert_true(!p && strstr(diag.what, "9 ranks") && strstr(diag.what, "8 GPUs"));
+    hop_topology_destroy(t);
+}
+
+static void ranks_of_a_schedule_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t ranks;
+    } rows[] = {{"", 0},
+                {"gpu0 -> gpu1 1", 0},
+                {"3@gpu0 -> gpu1 1", 0},
+                {"rank0 -> rank1 1", 2},
+                {"rank7 -> gpu1 1; work rank2 1s", 8},
+                {"rank01 -> rank 1; work rankx 1s; work Rank3 1s; work rank3x 1s", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hop_schedule *s = parse(rows[i].text);
+        assert_int_equal(hop_schedule_ranks(s), rows[i].ranks);
+        hop_schedule_destroy(s);
+    }
+}
+
+static void placeholders_become_devices_and_all_else_stays(void **state)
+{
+    (void)state;
+    struct hop_placement *p = parse_placement("0 gpu4\n1 gpu0\n2 gpu0\n");
+    struct hop_schedule *placed = NULL,
+                        *s = parse("# made by hand\nqueue ready\n"
+                                   "a: rank0:x+4 -> rank1 1MiB at 1us via staged 2KiB after-start w\n"
+                                   "r: reduce sum f32 rank1:x rank1:y -> rank1:x 4KiB after a\n"
+                                   "w: work rank2 3us cpu 2\ns: send rank0 -> gpu7 4B tag 9 nic 1 after a r\n");
+    CHECK(hop_placement_apply(p, s, &placed, D));
+    hop_schedule_destroy(s);
+    hop_placement_destroy(p); /* the result stands alone */
+    char *text = hop_schedule_to_text(placed);
+    assert_string_equal(text, "queue ready\n"
+                              "a: 0@gpu4:x+4B -> 1@gpu0 1MiB at 1us via staged 2KiB after-start w\n"
+                              "r: reduce sum f32 1@gpu0:x 1@gpu0:y -> 1@gpu0:x 4KiB after a\n"
+                              "w: work 2@gpu0 3us cpu 2\n"
+                              "s: send 0@gpu4 -> gpu7 4B tag 9 nic 1 after a r\n");
+    assert_int_equal(hop_schedule_op(placed, 0)->line, 3);
+    assert_int_equal(hop_schedule_find(placed, "w"), 2);
+    free(text);
+    hop_schedule_destroy(placed);
+}
+
+static void not_placed(const char *map, const char *place, const char *words, const char *text)
+{
+    struct hop_placement *p = parse_placement(map);
+    struct hop_schedule *s = parse(text), *placed = NULL;
+    struct hop_diag diag = {0};
+    assert_int_equal(hop_placement_apply(p, s, &placed, &diag), HOP_ERR_INVALID);
+    assert_null(placed);
+    assert_string_equal(diag.place, place);
+    if (!strstr(diag.what, words) && !strstr(diag.expected, words))
+        fail_msg("'%s' neither in '%s' nor in '%s'", words, diag.what, diag.expected);
+    hop_schedule_destroy(s);
+    hop_placement_destroy(p);
+}
+
+static void ranks_without_a_device_or_with_the_partners_are_refused(void **state)
+{
+    (void)state;
+    not_placed("0 gpu0\n1 gpu1", "x.hop:2:13", "'b' names rank 2, which has no device",
+               "a: rank0 -> rank1 1\nb: rank1 -> rank2 1");
+    not_placed("0 gpu0\n1 gpu1", "x.hop:1:9", "2 have a device", "b: work rank2 1s");
+    not_placed("0 gpu0\n1 gpu0", "x.hop:1:13", "from rank0 to rank1, which are both on gpu0", "a: rank0 -> rank1 1");
+    not_placed("0 gpu0\n1 gpu0", "x.hop:1:18", "both on gpu0", "a: send rank0 -> rank1 1");
+    not_placed("0 gpu0", "x.hop:1:13", "both on gpu0", "a: rank0 -> gpu0 1");
+}
+
+/* On t2, gpu0 and gpu2 lie under one switch, gpu0 and gpu4 across the root complex, which costs 1.21 times the time. */
+static void a_placement_decides_the_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *map;
+        double factor;
+    } rows[] = {{"0 gpu0\n1 gpu2", 1}, {"0 gpu0\n1 gpu4", 1.21}};
+    struct hop_topology *t = load_topology("t2");
+    for (unsigned i = 0; i < 2; i++) {
+        struct hop_placement *p = parse_placement(rows[i].map);
+        struct hop_schedule *s = parse("rank0 -> rank1 300MiB"), *placed = NULL;
+        struct hop_network *network = NULL;
+        struct hop_timeline *timeline = NULL;
+        CHECK(hop_placement_apply(p, s, &placed, D));
+        CHECK(hop_network_create(t, "pcie", &network, D));
+        CHECK(hop_simulate(network, placed, NULL, &timeline, D));
+        double expected = 25.2829e-3 * rows[i].factor;
+        assert_true(hop_timeline_makespan_s(timeline) > 0.9999 * expected &&
+                    hop_timeline_makespan_s(timeline) < 1.0001 * expected);
+        hop_timeline_destroy(timeline);
+        hop_network_destroy(network);
+        hop_schedule_destroy(placed);
+        hop_schedule_destroy(s);
+        hop_placement_destroy(p);
+    }
+    hop_topology_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_read_in_any_order),
+        cmocka_unit_test(bad_lines_are_named_by_line_and_column),
+        cmocka_unit_test(files_are_read),
+        cmocka_unit_test(devices_are_taken_packed_or_cyclic),
+        cmocka_unit_test(more_ranks_than_devices_are_refused),
+        cmocka_unit_test(ranks_of_a_schedule_are_counted),
+        cmocka_unit_test(placeholders_become_devices_and_all_else_stays),
+        cmocka_unit_test(ranks_without_a_device_or_with_the_partners_are_refused),
+        cmocka_unit_test(a_placement_decides_the_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
