@@ -17,7 +17,32 @@ unsigned hop_text_columns(const char *text)
 
 const char *hop_op_kind_text(const struct hop_op *op)
 {
-    return op->kind == HOP_OP_COPY ? "copy" : op->kind == HOP_OP_WORK ? "work" : "reduce";
+    static const char *const kinds[] = {[HOP_OP_COPY] = "copy",
+                                        [HOP_OP_REDUCE] = "reduce",
+                                        [HOP_OP_WORK] = "work",
+                                        [HOP_OP_SEND] = "send",
+                                        [HOP_OP_RECEIVE] = "receive"};
+    return kinds[op->kind];
+}
+
+const struct hop_op *hop_told_op(const struct hop_timeline *timeline, uint32_t op)
+{
+    const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(timeline), op);
+    if (what->kind != HOP_OP_WORK || what->parent == HOP_NONE)
+        return what;
+    const struct hop_op *original = hop_schedule_op(hop_timeline_original(timeline), what->parent);
+    return strcmp(original->name, what->name) == 0 ? original : what;
+}
+
+uint32_t hop_staged_count(const struct hop_timeline *timeline, uint32_t op)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
+    uint32_t parent = hop_schedule_op(schedule, op)->parent, end = op + 1;
+    if (parent == HOP_NONE || hop_schedule_op(hop_timeline_original(timeline), parent)->kind != HOP_OP_COPY)
+        return 1;
+    while (end < hop_schedule_count(schedule) && hop_schedule_op(schedule, end)->parent == parent)
+        end++;
+    return end - op;
 }
 
 void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology)

@@ -60,7 +60,9 @@ static void add_op(struct story *story, uint32_t index)
     if (op->kind == HOP_OP_COPY)
         hop_buffer_printf(&story->out, "%s (%s->%s)", op->name, op->from.device, op->to.device);
     else
-        hop_buffer_printf(&story->out, "%s (%s on %s)", op->name, op->kind == HOP_OP_WORK ? "work" : "a reduction",
+        hop_buffer_printf(&story->out, "%s (%s on %s)", op->name,
+                          op->kind == HOP_OP_REDUCE ? "a reduction"
+                                                    : hop_op_kind_text(hop_told_op(story->timeline, index)),
                           op->from.device);
 }
 
@@ -75,8 +77,13 @@ static void add_cause(struct story *story, enum hop_rule rule, uint32_t link, ui
 {
     bool behind = rule == HOP_RULE_HEAD_OF_LINE || rule == HOP_RULE_BACK_PRESSURE || rule == HOP_RULE_SOURCE_BUSY;
     bool shares = rule == HOP_RULE_UP_SHARE || rule == HOP_RULE_DOWN_SHARE || rule == HOP_RULE_FAIR_SHARE;
+    bool busy = rule == HOP_RULE_CPU_BUSY || rule == HOP_RULE_NIC_BUSY;
     if (rule == HOP_RULE_SOURCE_BUSY)
         hop_buffer_printf(&story->out, "waiting in the queue of %s (step A)", story->op->from.device);
+    else if (rule == HOP_RULE_CPU_BUSY || rule == HOP_RULE_NIC_BUSY)
+        hop_buffer_printf(&story->out, "a %s that was busy", rule == HOP_RULE_CPU_BUSY ? "CPU" : "NIC");
+    else if (rule == HOP_RULE_PARTNER)
+        hop_buffer_puts(&story->out, "waiting for the other side of its message");
     else
         hop_buffer_puts(&story->out, hop_rule_text(rule));
     if (link != HOP_NONE) {
@@ -84,7 +91,11 @@ static void add_cause(struct story *story, enum hop_rule rule, uint32_t link, ui
         add_link(story, link);
     }
     if (blocker != HOP_NONE) {
-        hop_buffer_puts(&story->out, behind ? " behind " : shares ? ", with " : " beside ");
+        hop_buffer_puts(&story->out, behind                     ? " behind "
+                                     : shares                   ? ", with "
+                                     : rule == HOP_RULE_PARTNER ? ", "
+                                     : busy                     ? " with "
+                                                                : " beside ");
         add_op(story, blocker);
     }
 }
@@ -106,6 +117,13 @@ static void tell_alone(struct story *story)
 {
     const struct hop_route *route = hop_timeline_route(story->timeline, story->index);
     const struct hop_op *op = story->op;
+    const struct hop_op *told = hop_told_op(story->timeline, story->index);
+    if (told->kind == HOP_OP_RECEIVE) {
+        hop_buffer_printf(&story->out, "%s takes a message of ", op->name);
+        add_bytes(story, (double)told->bytes);
+        hop_buffer_printf(&story->out, " from %s on %s.\n", told->from.device, told->to.device);
+        return;
+    }
     if (op->kind == HOP_OP_WORK) {
         hop_buffer_printf(&story->out, "%s is computation on %s for ", op->name, op->from.device);
         add_seconds(story, story->alone_s);
@@ -166,7 +184,10 @@ static void tell_ready(struct story *story)
     }
     hop_buffer_printf(&story->out, ", waited ");
     add_seconds(story, waited_s);
-    hop_buffer_printf(&story->out, " in the queue of %s", op->from.device);
+    if (hop_timeline_process_count(story->timeline) > 0)
+        hop_buffer_puts(&story->out, " for its CPU or NIC");
+    else
+        hop_buffer_printf(&story->out, " in the queue of %s", op->from.device);
     if (story->segments.count > 0 && story->segments.list[0].rule == HOP_RULE_SOURCE_BUSY &&
         story->segments.list[0].blocker != HOP_NONE) {
         hop_buffer_puts(&story->out, " behind ");

@@ -78,7 +78,8 @@ static void row_label(const struct chart *chart, const struct row *row, unsigned
     if (op->kind == HOP_OP_COPY)
         (void)snprintf(label, size, "%-*s  %s->%s", (int)name_width, op->name, op->from.device, op->to.device);
     else
-        (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name, hop_op_kind_text(op), op->from.device);
+        (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name,
+                       hop_op_kind_text(hop_told_op(chart->timeline, row->op)), op->from.device);
 }
 
 /* Cut or filled to so many columns. */
@@ -333,11 +334,11 @@ static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
     for (uint32_t i = 0, end; i < operations; i = end) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
         uint32_t source = hop_topology_find(hop_timeline_topology(chart->timeline), op->from.device);
-        for (end = i + 1;
-             op->parent != HOP_NONE && end < operations && hop_schedule_op(schedule, end)->parent == op->parent; end++)
-            ;
+        end = i + hop_staged_count(chart->timeline, i);
         if (end - i <= PACKETS_MAX)
             end = i + 1;
+        if (hop_timeline_is_mark(chart->timeline, i))
+            continue;
         rows[count++] = (struct row){i, end, source, hop_timeline_span(chart->timeline, i).start_s};
     }
     uint32_t shown = count < ROWS_MAX ? count : ROWS_MAX;

@@ -55,25 +55,6 @@ static void fill_bins(const struct hop_order_distribution *d, unsigned most, str
     }
 }
 
-/* "1,679,616", "4.702e+45" */
-static const char *count_text(double count, char *text, size_t size)
-{
-    if (count >= 1e15) {
-        (void)snprintf(text, size, "%.4g", count);
-        return text;
-    }
-    char digits[32];
-    int length = snprintf(digits, sizeof digits, "%.0f", count);
-    size_t at = 0;
-    for (int i = 0; i < length && at + 2 < size; i++) {
-        text[at++] = digits[i];
-        if ((length - i) % 3 == 1 && i + 1 < length)
-            text[at++] = ',';
-    }
-    text[at] = '\0';
-    return text;
-}
-
 struct mark {
     const char *name;
     double value_s;
@@ -146,7 +127,7 @@ char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d
     for (unsigned i = 0; i < b.count; i++) {
         const char *before = "  <- ";
         hop_buffer_printf(&out, "%12s %15s  ", hop_show_seconds(b.list[i].low_s, value, sizeof value),
-                          count_text(b.list[i].orders, count, sizeof count));
+                          hop_count_text(b.list[i].orders, count, sizeof count));
         add_bar(&out, &b.list[i], most, room, o->ascii);
         for (unsigned m = 0; m < mark_count; m++) {
             if (bin_of(&b, marks[m].value_s) != i)
@@ -176,18 +157,6 @@ char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d
 #define HEIGHT 620.0
 enum { CURVE_POINTS = 400 };
 
-/* The smallest 1, 2 or 5 times a power of ten that makes at most `most` steps. */
-static double tick_step(double range, unsigned most)
-{
-    double least = range / most, power = pow(10, floor(log10(least)));
-    static const double steps[] = {1, 2, 5};
-    for (unsigned i = 0; i < HOP_COUNT(steps); i++) {
-        if (steps[i] * power >= least * (1 - NEAR))
-            return steps[i] * power;
-    }
-    return 10 * power;
-}
-
 struct axis {
     double low_s, high_s; /* of the values */
 };
@@ -200,14 +169,6 @@ static double place_x(const struct axis *axis, double value_s)
 static double place_curve_y(const struct axis *axis, double value_s)
 {
     return CURVE_TOP + CURVE_HEIGHT * (1 - (value_s - axis->low_s) / (axis->high_s - axis->low_s));
-}
-
-static void draw_text(struct hop_buffer *out, double x, double y, const char *anchor, double size, const char *text)
-{
-    hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%.0f\" fill=\"#334155\">", x, y,
-                      anchor, size);
-    hop_buffer_xml(out, text);
-    hop_buffer_puts(out, "</text>\n");
 }
 
 static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct axis *axis)
@@ -226,7 +187,7 @@ static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct
         all = fmax(all, 0.7); /* what is there is seen */
         hop_buffer_printf(out, "<g><title>from %s: %s orders, %s clean</title>",
                           hop_show_seconds(bin->low_s, value, sizeof value),
-                          count_text(bin->orders, count, sizeof count), count_text(bin->clean, of, sizeof of));
+                          hop_count_text(bin->orders, count, sizeof count), hop_count_text(bin->clean, of, sizeof of));
         hop_buffer_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#cbd5e1\"/>", x,
                           bottom - all, width, all);
         if (clean > 0)
@@ -235,20 +196,20 @@ static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct
         hop_buffer_puts(out, "</g>\n");
     }
     char text[64], count[32];
-    (void)snprintf(text, sizeof text, "%s orders", count_text(most, count, sizeof count));
-    draw_text(out, LEFT - 6, BARS_TOP + 16, "end", 10, text);
+    (void)snprintf(text, sizeof text, "%s orders", hop_count_text(most, count, sizeof count));
+    hop_draw_text(out, LEFT - 6, BARS_TOP + 16, "end", 10, text);
 }
 
 static void draw_axis(struct hop_buffer *out, const struct axis *axis)
 {
-    double range = axis->high_s - axis->low_s, step = tick_step(range, 10);
+    double range = axis->high_s - axis->low_s, step = hop_tick_step(range, 10);
     hop_buffer_printf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#334155\"/>\n", LEFT, BARS_TOP + BARS_HEIGHT,
                       LEFT + PLOT);
     for (double at = ceil(axis->low_s / step); at * step <= axis->high_s; at++) {
         char text[32];
         double x = place_x(axis, at * step);
         hop_buffer_printf(out, "<path d=\"M%.1f %.1fv5\" stroke=\"#334155\"/>\n", x, BARS_TOP + BARS_HEIGHT);
-        draw_text(out, x, BARS_TOP + BARS_HEIGHT + 18, "middle", 10, hop_show_seconds(at * step, text, sizeof text));
+        hop_draw_text(out, x, BARS_TOP + BARS_HEIGHT + 18, "middle", 10, hop_show_seconds(at * step, text, sizeof text));
     }
 }
 
@@ -275,7 +236,7 @@ static void draw_marks(struct hop_buffer *out, const struct mark *marks, unsigne
         taken[line] = middle + half + 8;
         hop_buffer_printf(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#be123c\" stroke-dasharray=\"3 3\"/>\n", x,
                           BARS_TOP - 4 - 13.0 * line, BARS_TOP + BARS_HEIGHT);
-        draw_text(out, middle, BARS_TOP - 8 - 13.0 * line, "middle", 11, text);
+        hop_draw_text(out, middle, BARS_TOP - 8 - 13.0 * line, "middle", 11, text);
     }
 }
 
@@ -299,12 +260,12 @@ static void draw_curve(struct hop_buffer *out, const struct hop_order_distributi
     for (unsigned i = 0; i <= 10; i += 2) {
         char text[32];
         (void)snprintf(text, sizeof text, "%u %%", 10 * i);
-        draw_text(out, LEFT + i / 10.0 * PLOT, CURVE_TOP + CURVE_HEIGHT + 16, "middle", 10, text);
+        hop_draw_text(out, LEFT + i / 10.0 * PLOT, CURVE_TOP + CURVE_HEIGHT + 16, "middle", 10, text);
     }
     char low[32], high[32];
-    draw_text(out, LEFT - 6, CURVE_TOP + CURVE_HEIGHT, "end", 10, hop_show_seconds(axis->low_s, low, sizeof low));
-    draw_text(out, LEFT - 6, CURVE_TOP + 8, "end", 10, hop_show_seconds(axis->high_s, high, sizeof high));
-    draw_text(out, LEFT, CURVE_TOP - 10, "start", 11, "what that share of the orders does not exceed");
+    hop_draw_text(out, LEFT - 6, CURVE_TOP + CURVE_HEIGHT, "end", 10, hop_show_seconds(axis->low_s, low, sizeof low));
+    hop_draw_text(out, LEFT - 6, CURVE_TOP + 8, "end", 10, hop_show_seconds(axis->high_s, high, sizeof high));
+    hop_draw_text(out, LEFT, CURVE_TOP - 10, "start", 11, "what that share of the orders does not exceed");
 }
 
 char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
@@ -320,8 +281,8 @@ char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
                       "fill=\"#ffffff\"/>\n<text x=\"24\" y=\"28\" font-size=\"17\" font-weight=\"bold\" "
                       "fill=\"#0f172a\">%s orders</text>\n<text x=\"24\" y=\"46\" font-size=\"11\" "
                       "fill=\"#64748b\">%s clean (green); in the others (grey) a link is above its limit%s</text>\n",
-                      WIDTH, HEIGHT, WIDTH, HEIGHT, count_text(d->orders, orders, sizeof orders),
-                      count_text(d->clean, clean, sizeof clean), d->complete ? "" : "; not all orders were tried");
+                      WIDTH, HEIGHT, WIDTH, HEIGHT, hop_count_text(d->orders, orders, sizeof orders),
+                      hop_count_text(d->clean, clean, sizeof clean), d->complete ? "" : "; not all orders were tried");
     if (d->count > 0) {
         struct axis axis = {d->counts[0].value_s, d->counts[d->count - 1].value_s};
         if (!(axis.high_s > axis.low_s)) { /* all orders are one */

@@ -2,6 +2,7 @@
 /* A timeline as JSON, docs/prediction.schema.json. */
 #include "base/base.h"
 #include "hopcast/report.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -119,9 +120,7 @@ static void put_transfers(struct writer *w)
     hop_buffer_puts(w->out, ",\n\"transfers\":[");
     for (uint32_t i = 0; i < count;) {
         const struct hop_op *op = hop_schedule_op(w->schedule, i);
-        uint32_t end = i + 1;
-        while (op->parent != HOP_NONE && end < count && hop_schedule_op(w->schedule, end)->parent == op->parent)
-            end++;
+        uint32_t end = i + hop_staged_count(w->timeline, i);
         const struct hop_op *parent =
             end > i + 1 ? /* packets come in pairs */ hop_schedule_op(original, op->parent) : NULL;
         if (parent)
@@ -134,14 +133,15 @@ static void put_transfers(struct writer *w)
     hop_buffer_puts(w->out, "],\n\"others\":[");
     w->first = true;
     for (uint32_t i = 0; i < count; i++) {
-        const struct hop_op *op = hop_schedule_op(w->schedule, i);
-        if (op->kind == HOP_OP_COPY)
+        const struct hop_op *op = hop_told_op(w->timeline, i);
+        bool told = op->kind != HOP_OP_WORK || op->parent == HOP_NONE || !hop_timeline_is_mark(w->timeline, i);
+        if (op->kind == HOP_OP_COPY || !told) /* receives are told, the marks of messages are not */
             continue;
         separate(w);
         hop_buffer_puts(w->out, "  {\"id\":");
         hop_buffer_json_string(w->out, op->name);
-        hop_buffer_printf(w->out, ",\"kind\":\"%s\",\"device\":", op->kind == HOP_OP_WORK ? "work" : "reduce");
-        hop_buffer_json_string(w->out, op->to.device);
+        hop_buffer_printf(w->out, ",\"kind\":\"%s\",\"device\":", hop_op_kind_text(op));
+        hop_buffer_json_string(w->out, op->kind == HOP_OP_SEND ? op->from.device : op->to.device);
         hop_buffer_puts(w->out, ",");
         put_span(w, hop_timeline_span(w->timeline, i));
         hop_buffer_puts(w->out, "}");
@@ -211,6 +211,24 @@ static void put_links(struct writer *w)
     hop_buffer_puts(w->out, "]");
 }
 
+/* Model loggp only. */
+static void put_processes(struct writer *w)
+{
+    uint32_t count = hop_timeline_process_count(w->timeline);
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t rank;
+        const char *device = hop_timeline_process_name(w->timeline, i, &rank);
+        hop_buffer_puts(w->out, i ? ",\n  {\"device\":" : ",\n\"processes\":[\n  {\"device\":");
+        hop_buffer_json_string(w->out, device);
+        if (rank >= 0)
+            hop_buffer_printf(w->out, ",\"rank\":%" PRId32, rank);
+        hop_buffer_puts(w->out, ",");
+        number(w->out, "finish_s", hop_timeline_process_finish_s(w->timeline, i));
+        hop_buffer_puts(w->out, "}");
+    }
+    hop_buffer_puts(w->out, count ? "]" : "");
+}
+
 /* The topology's remarks, and which link the model loads most if that is above its capacity. */
 static void put_notes(struct writer *w)
 {
@@ -258,6 +276,7 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     put_transfers(&w);
     put_intervals(&w);
     put_links(&w);
+    put_processes(&w);
     put_notes(&w);
     return hop_buffer_take(&out);
 }

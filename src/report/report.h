@@ -13,8 +13,13 @@
 
 /* Columns that a UTF-8 text takes, a code point being one. */
 unsigned hop_text_columns(const char *text);
-/* "copy", "work" or "reduce" */
+/* "copy", "work", "reduce", "send" or "receive" */
 const char *hop_op_kind_text(const struct hop_op *op);
+/* The original where the operation stands for a message without being its copy (a receive), else the operation
+ * itself. */
+const struct hop_op *hop_told_op(const struct hop_timeline *timeline, uint32_t op);
+/* How many operations from `op` on are the packets of one staged copy; 1 where it is none. */
+uint32_t hop_staged_count(const struct hop_timeline *timeline, uint32_t op);
 /* "8 gpu, 2 nic, 1 root": the nodes of a topology by kind. */
 void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology);
 
@@ -40,6 +45,15 @@ uint32_t hop_children(const struct hop_topology *topology, uint32_t node, uint32
 int hop_compare_looks(const struct hop_link *a, const struct hop_link *b);
 /* The width of a link's line: 1 to 5, by capacity. */
 double hop_link_stroke(const struct hop_link *link);
+
+/* ---- histograms ---- */
+
+/* "1,679,616", "4.702e+45" */
+const char *hop_count_text(double count, char *text, size_t size);
+/* The smallest 1, 2 or 5 times a power of ten that makes at most `most` steps. */
+double hop_tick_step(double range, unsigned most);
+/* anchor: start, middle or end. */
+void hop_draw_text(struct hop_buffer *out, double x, double y, const char *anchor, double size, const char *text);
 
 /* ---- timelines ---- */
 

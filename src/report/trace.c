@@ -153,7 +153,7 @@ static void add_op(struct trace *trace, uint32_t index)
     if (op->kind == HOP_OP_COPY)
         (void)snprintf(name, sizeof name, "%s: %s->%s", op->name, op->from.device, op->to.device);
     else
-        (void)snprintf(name, sizeof name, "%s: %s", op->name, hop_op_kind_text(op));
+        (void)snprintf(name, sizeof name, "%s: %s", op->name, hop_op_kind_text(hop_told_op(trace->timeline, index)));
     begin_step(trace, 'b', index, name, span.ready_s);
     hop_buffer_printf(&trace->out, ",\"args\":{\"bytes\":%llu", (unsigned long long)op->bytes);
     add_number(trace, "start_s", span.start_s);
@@ -242,8 +242,10 @@ char *hop_timeline_to_trace(struct hop_timeline *timeline)
     hop_buffer_puts(&trace.out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
     if (detail != HOP_DETAIL_NONE) {
         name_processes(&trace);
-        for (uint32_t op = 0; op < hop_schedule_count(trace.schedule); op++)
-            add_op(&trace, op);
+        for (uint32_t op = 0; op < hop_schedule_count(trace.schedule); op++) {
+            if (!hop_timeline_is_mark(timeline, op))
+                add_op(&trace, op);
+        }
     }
     if (detail == HOP_DETAIL_SEGMENTS)
         add_counters(&trace);

@@ -213,6 +213,59 @@ def helios_levels(f):
                 "Faraji 2018, Fig. 6.3")
 
 
+# Contention graphs of Martinasso and Mehaut 2011: transfers by name, sources and receivers by letter.
+FIGURE_2 = (("a->b a->c a->d", [3, 3, 3]), ("a->b a->c a->d d->b d->c", [4, 4, 4, 2.66, 2.66]),
+            ("a->b a->c d->b e->c", [4, 4, 1.33, 1.33]))
+FIGURE_3 = "1->X 1->P 1->Q 2->X 2->Y 3->Y"
+FIGURE_4A = "1->X 1->Y 2->X 3->X 4->Y"
+FIGURE_4B = "1->X 1->Y 2->X 3->X 4->X"
+IB_ALONE_S = 0.010706  # 20 MiB without contention
+
+
+def contention(f, graph, *options):
+    """All transfers of a graph, 20 MiB each, together; vertices become nodes in the order of their appearance."""
+    pairs = [pair.split("->") for pair in graph.split()]
+    nodes = {vertex: f"node{i}" for i, vertex in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
+    text = "; ".join(f"{'abcdef'[i]}: {nodes[s]} -> {nodes[d]} 20MiB" for i, (s, d) in enumerate(pairs))
+    return json.loads(f.run("predict", "-e", text, "--on", "ib-9node", "--model", "infiniband", "--json", *options))
+
+
+def penalties(prediction, index=0):
+    rate = 20 * 2**20 / IB_ALONE_S
+    active = {a["id"]: rate / a["rate_Bps"] for a in prediction["intervals"][index]["active"]}
+    return [active[t["id"]] for t in prediction["transfers"] if t["id"] in active]
+
+
+def infiniband(f):
+    """Printed penalties are cut, not rounded, to two digits: 2.66, 1.33, 3.33."""
+    paper = "Martinasso and Mehaut 2011, figure "
+    for i, (graph, printed) in enumerate(FIGURE_2):
+        f.check_all("abcdef"[:len(printed)], printed, [math.floor(100 * p + 1e-6) / 100 for p in penalties(contention(f, graph))],
+                    1e-9, paper + "2", f"graph {i + 1}, penalty")
+    figure_3 = contention(f, FIGURE_3)
+    for index, (names, printed) in enumerate((("abcdef", [3.5] * 3 + [3.33, 3.33, 1.5]), ("abcde", [3.5] * 3 + [2.33, 2.33]),
+                                              ("abc", [3] * 3))):
+        f.check_all(names, printed, [math.floor(100 * p + 1e-6) / 100 for p in penalties(figure_3, index)], 1e-9, paper + "3",
+                    f"step {index + 1}, penalty")
+    times = ((FIGURE_3, [0.0363749] * 3 + [0.0297984] * 2 + [0.0160590], "3", 5.1e-8),
+             (FIGURE_4A, [0.036132] * 2 + [0.026765] * 2 + [0.013382], "4, graph A", 1e-6),
+             (FIGURE_4B, [0.043894] * 2 + [0.037471] * 3, "4, graph B", 1e-6))
+    for graph, printed, name, digit in times:
+        ends = [t["end_s"] for t in contention(f, graph)["transfers"]]
+        f.check_all("abcdef"[:len(printed)], printed, ends, digit, paper + name, "time in s")
+    graph_a = contention(f, FIGURE_4A)
+    f.check_all("abcde", [5, 5, 2.5, 2.5, 1.25], penalties(graph_a), 1e-9, paper + "4 (e: its time; 1.5 is printed)", "graph A, step 1")
+    f.check_all("abcd", [4, 4, 2.5, 2.5], penalties(graph_a, 1), 1e-9, paper + "4", "graph A, step 2")
+    graph_b = contention(f, FIGURE_4B)
+    f.check_all("abcde", [5, 5, 3.5, 3.5, 3.5], penalties(graph_b), 1e-9, paper + "4", "graph B, step 1")
+    f.check_all("ab", [2, 2], penalties(graph_b, 1), 1e-9, paper + "4", "graph B, step 2")
+    sent = [i["active"][0]["rate_Bps"] * (i["end_s"] - i["start_s"]) for i in figure_3["intervals"]]
+    f.check("a has sent in step 1, bytes", 8987820, sent[0], 100, "Martinasso and Mehaut 2011, section 5")
+    f.check("a has left after step 1, bytes", 11983700, 20 * 2**20 - sent[0], 100, paper + "3")
+    f.check("a has left after step 2, bytes", 4294170, 20 * 2**20 - sent[0] - sent[1], 100, paper + "3")
+    f.check("a lone transfer, s", IB_ALONE_S, contention(f, "a->b")["makespan_s"], 1e-9, "Martinasso and Mehaut 2011, section 5")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: figures.py HOPCAST")
@@ -227,6 +280,7 @@ def main():
         credit_figures(f)
         halos(f)
         helios_levels(f)
+        infiniband(f)
     print(f"{f.count} figures, {f.misses} missed")
     return 1 if f.misses else 0
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calibrate: a model's parameters from measurements.
+ *
+ * Penalties (Martinasso and Mehaut 2011, section 3.3): a group of measurements is a graph of transfers that started
+ * together. When one ends, those that are left go on as the graph without it. So the penalties of a graph's first step
+ * follow from its times and from the first steps of smaller graphs, down to lone transfers, which give the bandwidth.
+ * Parts of a graph that share no node are taken to ignore each other.
+ */
+#ifndef HOPCAST_CALIBRATE_H
+#define HOPCAST_CALIBRATE_H
+
+#include <stdbool.h>
+
+#include "hopcast/measurements.h"
+#include "hopcast/topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOP_PENALTY_TRANSFERS_MAX 64 /* transfers of one group */
+#define HOP_PENALTY_TOGETHER 0.01
+
+struct hop_penalty_options {
+    /* Vertices are the ports at which transfers enter and leave a network fabric of this topology; NULL: the names in
+     * the measurements. */
+    const struct hop_topology *topology;
+    double alpha_s;  /* seconds that a byte takes alone; 0: the mean over the groups of one row */
+    double together; /* transfers whose times are within this share of the first one's end together; negative:
+                      * HOP_PENALTY_TOGETHER */
+    bool fill;       /* graphs that were not measured have the penalties of model infiniband, instead of being missed */
+};
+
+/* A transfer in the first step of its graph. */
+struct hop_penalty {
+    double measured;   /* NAN: not known, see `missing` of its group */
+    double infiniband; /* what the models of these names say */
+    double infiniband_full;
+};
+
+struct hop_penalty_result {
+    const struct hop_measurements *measurements;
+    double alpha_s;
+    uint32_t alone;       /* groups of one row that alpha_s is the mean of, 0: it was given */
+    double alone_spread;  /* their largest distance from it, relative */
+    const struct hop_penalty *penalties; /* one a measurement */
+    const char *const *missing; /* one a group: what its penalties would need, NULL: nothing */
+    uint32_t missing_count;     /* groups that miss something */
+};
+
+/* The measurements must outlive the result, which the caller frees. Devices that the topology does not have, transfers
+ * that use no fabric, and, without alpha_s, the lack of a group of one row are errors. */
+HOP_API enum hop_status hop_calibrate_penalties(const struct hop_measurements *measurements,
+                                                const struct hop_penalty_options *options,
+                                                struct hop_penalty_result **result, struct hop_diag *diag);
+HOP_API void hop_penalty_result_destroy(struct hop_penalty_result *result); /* NULL is allowed */
+/* docs/penalties.schema.json; a new string that the caller frees, NULL: out of memory. */
+HOP_API char *hop_penalty_result_to_json(const struct hop_penalty_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

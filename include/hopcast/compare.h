@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Compare: how far predictions are from measurements, or any timings from others.
+ *
+ * A reference (measurements, as a rule) is set beside candidates: what models predict for its groups, or other timings.
+ * The error of a transfer is (its candidate's time - its reference time) / its reference time.
+ */
+#ifndef HOPCAST_COMPARE_H
+#define HOPCAST_COMPARE_H
+
+#include <stdbool.h>
+
+#include "hopcast/measurements.h"
+#include "hopcast/report.h"
+#include "hopcast/topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOP_COMPARE_CANDIDATES_MAX 16
+#define HOP_COMPARE_BYTES ((uint64_t)256 << 20)
+
+struct hop_compare_options {
+    const char *const *renamed; /* pairs: a name in the measurements, the device of the topology; NULL: none */
+    uint32_t renamed_count;     /* pairs */
+    uint64_t bytes;             /* of transfers that do not state theirs; 0: HOP_COMPARE_BYTES */
+    bool sources_unlimited;     /* see struct hop_simulate_options */
+};
+
+/* A transfer that has a reference time. */
+struct hop_compare_row {
+    const struct hop_measurement *of;
+    uint64_t bytes; /* assumed where they are not stated */
+    uint32_t group;
+    double reference_s;
+    const double *candidate_s; /* one a candidate; NAN: it does not have this transfer */
+};
+
+struct hop_compare_group {
+    const char *name;
+    uint32_t first, count;             /* rows */
+    const double *mean_absolute_error; /* one a candidate; NAN: it has none of them */
+};
+
+/* Of one candidate; errors are relative, 0.1 being 10 %. */
+struct hop_compare_summary {
+    const char *name;
+    uint32_t count; /* transfers */
+    double mean_error, mean_absolute_error, median_absolute_error, p90_absolute_error;
+    double worst_error;       /* the largest in size, with its sign */
+    uint32_t worst_row;
+    double within[3];         /* shares of the transfers within 5, 10 and 15 % */
+    double worst_group_error; /* the largest mean absolute error of a group */
+    uint32_t worst_group;
+};
+
+struct hop_comparison {
+    const char *reference; /* its name */
+    const struct hop_compare_row *rows;
+    uint32_t row_count;
+    const struct hop_compare_group *groups;
+    uint32_t group_count;
+    const struct hop_compare_summary *candidates;
+    uint32_t candidate_count;
+    uint32_t left_out; /* transfers of the reference without a measured value */
+};
+
+/* What models (see hop_network_create; a NULL among them is the default) predict for every group: a copy for each row,
+ * all started together. Measurements must outlive the result, which the caller frees; the topology is only read. A
+ * device that the topology does not have is HOP_ERR_INVALID at its place. */
+HOP_API enum hop_status hop_compare_models(const struct hop_measurements *reference,
+                                           const struct hop_topology *topology, const char *const *models,
+                                           uint32_t count,
+                                           const struct hop_compare_options *options,
+                                           struct hop_comparison **comparison, struct hop_diag *diag);
+/* Other timings: transfers of the same names (and groups, where a candidate has several) are set side by side. options
+ * may be NULL. */
+HOP_API enum hop_status hop_compare_timings(const struct hop_measurements *reference,
+                                            const struct hop_measurements *const *candidates, uint32_t count,
+                                            const struct hop_compare_options *options,
+                                            struct hop_comparison **comparison, struct hop_diag *diag);
+HOP_API void hop_comparison_destroy(struct hop_comparison *comparison); /* NULL is allowed */
+
+/* The error of a row's candidate, NAN: it does not have it. */
+HOP_API double hop_compare_error(const struct hop_compare_row *row, uint32_t candidate);
+
+/* New strings that the caller frees, NULL: out of memory. A histogram of errors for each candidate: for the terminal,
+ * as a drawing. */
+HOP_API char *hop_comparison_to_histogram(const struct hop_comparison *comparison,
+                                          const struct hop_histogram_options *options);
+HOP_API char *hop_comparison_to_svg(const struct hop_comparison *comparison);
+/* docs/comparison.schema.json */
+HOP_API char *hop_comparison_to_json(const struct hop_comparison *comparison);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measurements: transfers that somebody timed, read from CSV, one row a transfer.
+ *
+ *     transfer,from,to,bytes,concurrent_group,measured_GBps,notes
+ *     t1,gpu0,gpu4,268435456,two,28.2,printed sum 56.4
+ *     t2,gpu1,gpu5,268435456,two,28.2,printed sum 56.4
+ *
+ * RFC 4180: fields may be quoted, lines end in LF or CRLF. The header names the columns, which stand in any order; from
+ * and to and one of measured_GBps (1e9 bytes/s) and measured_s (seconds) must be there. Rows of one concurrent_group
+ * started together, one copy each; an empty group is a row that ran alone. A row with measured_s needs bytes.
+ *
+ * A prediction (`hopcast predict --json`) is read too: its transfers are one group, their times are their ends.
+ */
+#ifndef HOPCAST_MEASUREMENTS_H
+#define HOPCAST_MEASUREMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hopcast/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOP_MEASUREMENTS_MAX (1u << 20) /* rows of one file */
+
+struct hop_measurement {
+    const char *transfer; /* its name; "row7" for a row of line 7 that has none */
+    const char *from, *to;
+    const char *group;    /* the transfer's name where the group is empty */
+    const char *notes;    /* never NULL */
+    uint64_t bytes;       /* 0: not stated */
+    double rate_Bps;      /* NAN: not known */
+    double time_s;        /* from the group's start to this transfer's end; NAN: not known, or bytes are not stated */
+    uint32_t line, from_column, to_column; /* in the file, 1-based; of a prediction the transfer's number */
+};
+
+/* Rows that ran at the same time, in the order of the file. */
+struct hop_measurement_group {
+    const char *name;
+    const uint32_t *rows;
+    uint32_t count;
+};
+
+struct hop_measurements;
+
+/* Reads a file, "-" being standard input. The caller frees the result with hop_measurements_destroy. A file without
+ * rows is HOP_ERR_INVALID. */
+HOP_API enum hop_status hop_measurements_load(const char *path, struct hop_measurements **measurements,
+                                              struct hop_diag *diag);
+/* The same from memory; name stands for the file in diagnostics. */
+HOP_API enum hop_status hop_measurements_parse(const char *name, const char *text, size_t size,
+                                               struct hop_measurements **measurements, struct hop_diag *diag);
+HOP_API void hop_measurements_destroy(struct hop_measurements *measurements); /* NULL is allowed */
+
+HOP_API const char *hop_measurements_name(const struct hop_measurements *measurements);
+HOP_API uint32_t hop_measurements_count(const struct hop_measurements *measurements);
+HOP_API const struct hop_measurement *hop_measurements_at(const struct hop_measurements *measurements, uint32_t index);
+/* Groups in the order of their first rows; valid as long as the measurements. */
+HOP_API uint32_t hop_measurements_group_count(const struct hop_measurements *measurements);
+HOP_API struct hop_measurement_group hop_measurements_group(const struct hop_measurements *measurements,
+                                                            uint32_t group);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How many transfers a candidate gets how wrong. For the terminal, a panel for each candidate, a row for each range of
+ * errors:
+ *
+ *     pcie: 24 transfers
+ *       -10 to  -5 %        3  ████
+ *        -5 to   0 %       12  ████████████████
+ *         0 to   5 %        9  ████████████
+ *
+ * As a drawing, the same upright, one panel below the other on one axis, the band from -15 to 15 % behind them.
+ */
+#include "hopcast/compare.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { BINS_MAX = 200, TEXT_BINS = 24, DRAWN_BINS = 100 };
+#define WIDTH_LEAST 0.05 /* of a bin, for the terminal */
+#define DRAWN_LEAST 0.01
+
+struct bins {
+    double from, width; /* errors */
+    unsigned count;
+    double transfers[BINS_MAX];
+};
+
+/* Bins for all candidates: whole multiples of one width, with 0 as a bound. */
+static void lay_out(const struct hop_comparison *c, double least, unsigned most, struct bins *b)
+{
+    double low = 0, high = 0;
+    for (uint32_t i = 0; i < c->candidate_count; i++) {
+        for (uint32_t r = 0; r < c->row_count; r++) {
+            double error = hop_compare_error(&c->rows[r], i);
+            low = isnan(error) ? low : fmin(low, error);
+            high = isnan(error) ? high : fmax(high, error);
+        }
+    }
+    high = fmin(high, 1e6); /* a candidate that is that far off has a last bin that says so */
+    b->width = fmax(least, (high - low) / most > least ? hop_tick_step(high - low, most) : least);
+    b->from = floor(low / b->width + 1e-9) * b->width;
+    b->count = (unsigned)hop_max(1, ceil((high - b->from) / b->width - 1e-9));
+    if (b->count > BINS_MAX)
+        b->count = BINS_MAX;
+}
+
+static void fill(const struct hop_comparison *c, uint32_t candidate, struct bins *b)
+{
+    memset(b->transfers, 0, sizeof b->transfers);
+    for (uint32_t r = 0; r < c->row_count; r++) {
+        double error = hop_compare_error(&c->rows[r], candidate);
+        if (!isnan(error))
+            b->transfers[(unsigned)fmin(b->count - 1, fmax(0, floor((error - b->from) / b->width + 1e-9)))]++;
+    }
+}
+
+/* ---- terminal ---- */
+
+static void add_panel(struct hop_buffer *out, const struct hop_comparison *c, uint32_t candidate, struct bins *b,
+                      unsigned room, bool ascii)
+{
+    double most = 1;
+    char count[32];
+    fill(c, candidate, b);
+    hop_buffer_printf(out, "%s: %s transfers by error\n", c->candidates[candidate].name,
+                      hop_count_text(c->candidates[candidate].count, count, sizeof count));
+    for (unsigned i = 0; i < b->count; i++)
+        most = fmax(most, b->transfers[i]);
+    for (unsigned i = 0; i < b->count; i++) {
+        double low = round(100 * (b->from + i * b->width)) + 0.0; /* no -0 */
+        unsigned columns = b->transfers[i] > 0 ? (unsigned)fmax(1, round(b->transfers[i] / most * room)) : 0;
+        hop_buffer_printf(out, "  %4.0f to %4.0f %% %9s%s", low, low + 100 * b->width,
+                          hop_count_text(b->transfers[i], count, sizeof count), columns ? "  " : "");
+        for (unsigned k = 0; k < columns; k++)
+            hop_buffer_puts(out, ascii ? "#" : "█");
+        hop_buffer_puts(out, "\n");
+    }
+}
+
+char *hop_comparison_to_histogram(const struct hop_comparison *comparison, const struct hop_histogram_options *options)
+{
+    enum { FRONT = 32 }; /* columns before the bars */
+    unsigned width = options && options->width ? options->width : 100;
+    struct hop_buffer out = {0};
+    struct bins b;
+    lay_out(comparison, WIDTH_LEAST, TEXT_BINS, &b);
+    for (uint32_t i = 0; i < comparison->candidate_count; i++) {
+        hop_buffer_puts(&out, i ? "\n" : "");
+        add_panel(&out, comparison, i, &b, width > FRONT + 20 ? width - FRONT : 20, options && options->ascii);
+    }
+    return hop_buffer_take(&out);
+}
+
+/* ---- drawing ---- */
+
+#define WIDTH 860.0
+#define LEFT 60.0
+#define PLOT 770.0
+#define TOP 60.0
+#define PANEL 190.0 /* from one panel to the next */
+#define BARS 120.0  /* height of the bars in it */
+#define BAND 0.15
+
+static double place_x(const struct bins *b, double error)
+{
+    return LEFT + fmin(fmax((error - b->from) / (b->width * b->count), 0), 1) * PLOT;
+}
+
+static void draw_axis(struct hop_buffer *out, const struct bins *b, double bottom)
+{
+    double range = b->width * b->count, step = hop_tick_step(range, 12);
+    hop_buffer_printf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#334155\"/>\n", LEFT, bottom, LEFT + PLOT);
+    for (double at = ceil(b->from / step - 1e-9); at * step <= b->from + range + 1e-9; at++) {
+        char text[32];
+        double x = place_x(b, at * step);
+        (void)snprintf(text, sizeof text, "%.0f %%", round(100 * at * step) + 0.0);
+        hop_buffer_printf(out, "<path d=\"M%.1f %.1fv5\" stroke=\"#334155\"/>\n", x, bottom);
+        hop_draw_text(out, x, bottom + 17, "middle", 10, text);
+    }
+}
+
+static void draw_panel(struct hop_buffer *out, const struct hop_comparison *c, uint32_t candidate, struct bins *b)
+{
+    const struct hop_compare_summary *s = &c->candidates[candidate];
+    double top = TOP + PANEL * candidate + 30, bottom = top + BARS, most = 1;
+    char text[400], count[32];
+    fill(c, candidate, b);
+    for (unsigned i = 0; i < b->count; i++)
+        most = fmax(most, b->transfers[i]);
+    (void)snprintf(
+        text, sizeof text,
+        "%.120s: %s transfers, mean absolute error %.1f %%, median %.1f %%, 90 %% within %.1f %%, worst %.1f %%",
+        s->name, hop_count_text(s->count, count, sizeof count), 100 * s->mean_absolute_error,
+        100 * s->median_absolute_error, 100 * s->p90_absolute_error, 100 * s->worst_error);
+    hop_draw_text(out, LEFT, top - 12, "start", 11, text);
+    hop_buffer_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#eef6e8\"/>\n",
+                      place_x(b, -BAND), top, place_x(b, BAND) - place_x(b, -BAND), BARS);
+    for (unsigned i = 0; i < b->count; i++) {
+        double low = b->from + i * b->width, height = fmax(b->transfers[i] / most * BARS, 0.7);
+        if (b->transfers[i] == 0)
+            continue;
+        hop_buffer_printf(out,
+                          "<g><title>%.0f to %.0f %%: %s transfers</title><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
+                          "height=\"%.2f\" fill=\"#1f6fb2\"/></g>\n",
+                          round(100 * low) + 0.0, round(100 * (low + b->width)) + 0.0,
+                          hop_count_text(b->transfers[i], count, sizeof count), place_x(b, low), bottom - height,
+                          hop_max(PLOT / b->count - 1, 0.5), height);
+    }
+    hop_buffer_printf(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#be123c\" stroke-dasharray=\"3 3\"/>\n", place_x(b, 0),
+                      top, bottom);
+    hop_draw_text(out, LEFT - 6, top + 10, "end", 10, hop_count_text(most, count, sizeof count));
+    draw_axis(out, b, bottom);
+}
+
+char *hop_comparison_to_svg(const struct hop_comparison *comparison)
+{
+    struct hop_buffer out = {0};
+    struct bins b;
+    double height = TOP + PANEL * comparison->candidate_count + 10;
+    char count[32];
+    lay_out(comparison, DRAWN_LEAST, DRAWN_BINS, &b);
+    hop_buffer_printf(&out,
+                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
+                      "%.0f\" font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" "
+                      "fill=\"#ffffff\"/>\n<text x=\"24\" y=\"28\" font-size=\"17\" font-weight=\"bold\" "
+                      "fill=\"#0f172a\">Errors against ",
+                      WIDTH, height, WIDTH, height);
+    hop_buffer_xml(&out, comparison->reference);
+    hop_buffer_printf(&out,
+                      "</text>\n<text x=\"24\" y=\"46\" font-size=\"11\" fill=\"#64748b\">%s transfers; time over "
+                      "reference time - 1; green: within 15 %%</text>\n",
+                      hop_count_text(comparison->row_count, count, sizeof count));
+    for (uint32_t i = 0; i < comparison->candidate_count; i++)
+        draw_panel(&out, comparison, i, &b);
+    hop_buffer_puts(&out, "</svg>\n");
+    return hop_buffer_take(&out);
+}
