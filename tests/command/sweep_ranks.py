@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""hopcast sweep under mpirun: the same bytes with any number of ranks, errors, a killed rank, a stop.
+
+usage: sweep_ranks.py openmpi|mpich HOPCAST        HOPCAST_MPI_PATH: the folder of the shims
+
+Exit status: 0 as expected, 1 not, 77 there is no such launcher or shim.
+"""
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+mpi, hopcast = sys.argv[1], os.path.abspath(sys.argv[2])
+launcher = "mpirun." + mpi
+shim = os.path.join(os.environ.get("HOPCAST_MPI_PATH", os.path.dirname(hopcast)), "hopcast-%s.so" % mpi)
+if not shutil.which(launcher) or not os.path.exists(shim):
+    print("skip: there is no %s or no %s" % (launcher, shim))
+    sys.exit(77)
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LC_ALL="C")
+work = tempfile.mkdtemp()
+failures = 0
+LONG = ["--on", "cs-storm", "--set", "tau=0.00001:0.9:0.00001"]  # a minute
+
+
+def check(holds, what):
+    global failures
+    if not holds:
+        failures += 1
+        print("FAIL", what)
+
+
+def command(ranks, *arguments, options=()):
+    start = [launcher] + (["--oversubscribe"] if mpi == "openmpi" else []) + list(options) + ["-n", str(ranks)] if ranks else []
+    return start + [hopcast, "sweep"] + list(arguments)
+
+
+def run(ranks, *arguments, status=0, text=None):
+    done = subprocess.run(command(ranks, *arguments), capture_output=True, text=True, timeout=120, input=text)
+    check(done.returncode == status, "%d ranks: %s ended with %d: %s" % (ranks, arguments, done.returncode, done.stderr[-500:]))
+    return done
+
+
+def make(name, *arguments):
+    path = os.path.join(work, name)
+    subprocess.run([hopcast, "make", *arguments, "-o", path], check=True, capture_output=True)
+    return path
+
+
+def same_bytes():
+    files = [make("r%d.hop" % i, "random", "--on", "t2", "--transfers", "8", "--seed", str(i), "--min-bytes", "1MiB", "--max-bytes", "64MiB")
+             for i in range(1, 41)]
+    wide = make("wide.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
+    sweeps = {
+        "many small ones": files + ["--on", "t2", "--set", "tau=0.05:0.2:0.05", "--model", "pcie", "--model", "credit"],
+        "sizes": files[:5] + ["--on", "t2", "--bytes", "4KiB:1MiB*4", "--scale-bytes", "0.5,1", "--sources-unlimited"],
+        "few large ones": [wide, "--on", "cs-storm", "--set", "tau=0.1:0.3:0.02"],
+        "some fail": files[:10] + ["-e", "gpu0 -> gpu9 1MiB", "-e", "a: gpu0 -> gpu1 1 after b; b: gpu0 -> gpu2 1", "--on", "t2", "--set",
+                                   "tau=0.1,0.2,5,0.3", "--keep-going"],
+        "as JSON": files + ["--on", "t2", "--on", "cs-storm", "--json"],
+    }
+    for name, arguments in sweeps.items():
+        status = 1 if name == "some fail" else 0
+        alone = run(0, *arguments, status=status)
+        for ranks in (1, 2, 4):
+            # Open MPI adds its own words, never to standard output
+            done = run(ranks, *arguments, status=status)
+            check(done.stdout == alone.stdout and len(alone.stdout) > 1000, "%s: %d ranks write what one writes" % (name, ranks))
+    failed = [row for row in csv.DictReader(run(0, *sweeps["some fail"], status=1).stdout.splitlines()) if row["error"]]
+    check(len(failed) == 4 * 2 + 10, "18 of 48 fail, %d do" % len(failed))
+    text = open(files[0], encoding="utf-8").read()
+    alone = run(0, "-", "--on", "t2", text=text).stdout
+    check(run(3, "-", "--on", "t2", text=text).stdout == alone, "rank 0 shares standard input")
+
+
+def errors():
+    """Before anything runs, and within: the first culprit in order, and the rows before it."""
+    bad = ["-e", "gpu0 -> gpu1 1MiB", "-e", "gpu0 -> gpu9 1MiB", "--on", "t2", "--set", "tau=0.1:0.3:0.1"]
+    for ranks in (0, 3):
+        done = run(ranks, *bad, status=2)
+        check(done.stdout == "" and "case 2 (gpu0 -> gpu9 1MiB on t2, tau=0.1)" in done.stderr and "gpu9" in done.stderr.split("\n", 1)[1],
+              "%d ranks: a missing device is found early: %s" % (ranks, done.stderr))
+        done = run(ranks, "no-such-file.hop", "--on", "t2", status=2)
+        check("no-such-file.hop" in done.stderr, "%d ranks: a missing file: %s" % (ranks, done.stderr))
+        run(ranks, "--no-such-option", status=2)
+        check(run(ranks, "--help").stdout.count("usage: hopcast sweep") == 1, "help is shown once")
+    stuck = ["-e", "gpu0 -> gpu1 1MiB", "-e", "a: gpu0 -> gpu1 1 after b; b: gpu0 -> gpu2 1", "--on", "t2", "--on", "t1"]
+    alone = run(0, *stuck, status=2)
+    check(len(alone.stdout.splitlines()) == 2 and "case 2 " in alone.stderr, "the rows before a deadlock are written: %s" % alone.stdout)
+    check(run(3, *stuck, status=2).stdout == alone.stdout, "by three ranks, too")
+
+
+def children(pid):
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/stat" % entry) as file:
+                if entry.isdigit() and int(file.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found += [int(entry)] + children(int(entry))
+        except (OSError, IndexError, ValueError):
+            pass
+    return found
+
+
+def is_hopcast(pid):
+    try:
+        return os.readlink("/proc/%d/exe" % pid) == hopcast
+    except OSError:
+        return False
+
+
+def rank_of(pid):
+    with open("/proc/%d/environ" % pid, "rb") as file:
+        variables = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+    return int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", b"-1")))
+
+
+def rows_are_right(path, wide, complete):
+    """Whole lines, in order, each what a single process says."""
+    with open(path, newline="") as file:
+        text = file.read()
+    rows = list(csv.DictReader(text.splitlines()))
+    check(text.endswith("\n") and rows, "the file holds whole lines, and some")
+    numbers = [int(row["case"]) for row in rows]
+    check(numbers == sorted(set(numbers)), "cases stand in order, once")
+    for row in (rows[0], rows[len(rows) // 2], rows[-1]):
+        alone = run(0, wide, "--on", "cs-storm", "--set", "tau=" + row["tau"]).stdout.splitlines()
+        check(alone[1].split(",")[1:] == [row[key] for key in row][1:], "case %s is what it is alone" % row["case"])
+    if complete:
+        check(numbers == list(range(1, len(rows) + 1)), "no case is missing")
+
+
+def start(wide, path, options=()):
+    job = subprocess.Popen(command(4, wide, *LONG, "-o", path, options=options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.time() + 60
+    while time.time() < end and job.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 20000):
+        time.sleep(0.05)
+    check(job.poll() is None, "the sweep goes on")
+    return job, [pid for pid in children(job.pid) if is_hopcast(pid)]
+
+
+def finish(job, ranks, limit_s):
+    try:
+        _, errors_text = job.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        check(False, "the launcher ends")
+        job.kill()
+        _, errors_text = job.communicate()
+    end = time.time() + 5
+    while time.time() < end and [pid for pid in ranks if is_hopcast(pid)]:
+        time.sleep(0.05)
+    check(not [pid for pid in ranks if is_hopcast(pid)], "nobody is left")
+    return errors_text
+
+
+def killed_rank():
+    """Rank 2 dies: it is named where its launcher lets rank 0 live, complete rows are in the file, nobody is left."""
+    wide = make("kill.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
+    for name, options in (("default", []),) + ((("recovery", ["--enable-recovery"]),) if mpi == "openmpi" else ()):
+        path = os.path.join(work, name + ".csv")
+        job, ranks = start(wide, path, options)
+        victims = [pid for pid in ranks if rank_of(pid) == 2]
+        check(len(ranks) == 4 and len(victims) == 1, "four ranks run, %d are there" % len(ranks))
+        os.kill(victims[0], signal.SIGKILL)
+        said = finish(job, ranks, 30)
+        if name == "default":
+            check(job.returncode != 0, "%s: the launcher says that something went wrong" % name)
+        if mpi == "openmpi":
+            check("rank 2 was lost" in said and "rank 2 had cases" in said and "cases are complete" in said, "%s: rank 2 is named: %s" % (name, said))
+        rows_are_right(path, wide, mpi == "mpich")
+
+
+def stopped():
+    """SIGTERM to the launcher; SIGINT to a sweep without one, whose exit status is 1."""
+    wide = make("stop.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
+    path = os.path.join(work, "stop.csv")
+    job, ranks = start(wide, path)
+    job.send_signal(signal.SIGTERM)
+    said = finish(job, ranks, 20)
+    check("was lost" not in said, "nobody is lost when all are stopped: %s" % said)
+    rows_are_right(path, wide, False)
+    for extra in ([], ["--json"]):
+        path = os.path.join(work, "alone" + "".join(extra))
+        with subprocess.Popen(command(0, wide, *LONG, "-o", path, *extra), stderr=subprocess.PIPE, text=True) as job:
+            time.sleep(5)
+            job.send_signal(signal.SIGINT)
+            said = job.communicate(timeout=20)[1]
+        check(job.returncode == 1 and "cases are complete" in said, "a stop is exit status 1, said so: %d %s" % (job.returncode, said))
+        if extra:
+            answer = json.load(open(path))
+            check(answer["complete"] is False and len(answer["cases"]) > 0, "JSON says that it is not complete")
+        else:
+            rows_are_right(path, wide, True)
+
+
+try:
+    same_bytes()
+    errors()
+    killed_rank()
+    stopped()
+finally:
+    shutil.rmtree(work, ignore_errors=True)
+print("%d failures" % failures)
+sys.exit(1 if failures else 0)

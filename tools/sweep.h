@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hopcast sweep: the parts of the command.
+ *
+ *     sweep.c         options, the run
+ *     sweep_cases.c   from words (command line, lines of --cases) to the list of cases
+ *     sweep_show.c    rows, table
+ */
+#ifndef HOP_TOOL_SWEEP_H
+#define HOP_TOOL_SWEEP_H
+
+#include "tool.h"
+
+/* ---- words ---- */
+
+struct sweep_words {
+    char **at;
+    uint32_t count, capacity;
+};
+bool sweep_add_word(struct sweep_words *words, const char *text); /* copies; false: out of memory, said so */
+void sweep_free_words(struct sweep_words *words);
+
+/* What is crossed with what, as it was written. */
+struct sweep_product {
+    struct sweep_words schedules; /* "f" and a file, or "e" and a text */
+    struct sweep_words machines, models, sets, sizes, scales;
+};
+void sweep_free_product(struct sweep_product *product);
+
+/* ---- the list of cases ---- */
+
+struct sweep_case {
+    const char *schedule, *machine, *model; /* schedule without its letter; model NULL: default */
+    const char *const *assignments;
+    const struct hop_schedule *noun;
+    uint32_t assignment_count;
+    bool resize;
+    uint64_t bytes;
+    double scale; /* 0: not said */
+};
+
+struct sweep_list {
+    struct sweep_case *cases;
+    uint32_t count, capacity;
+    struct sweep_words columns; /* names that are assigned to, in the order in which they first appear */
+    bool has_bytes, has_scale;
+    /* what is behind it */
+    struct sweep_nouns {
+        char **names;
+        void **nouns; /* schedules or topologies */
+        uint32_t *indices, count, capacity, *slots, slot_count;
+    } schedules, machines;
+    void **blocks; /* freed with the list */
+    uint32_t block_count, block_capacity;
+};
+
+/* Adds the cross product to the list and the sweep, loading what is new. */
+int sweep_add_product(struct sweep_list *list, struct hop_sweep *sweep, const struct sweep_product *product);
+void sweep_free_list(struct sweep_list *list);
+/* The words of a line, as a shell cuts them: spaces, quotes, '#' starts a comment. */
+int sweep_cut_line(const char *line, struct sweep_words *words);
+/* The value of an assignment in SI units; false: it is no number. */
+bool sweep_number(const char *text, double *value);
+/* The value that a case gives to a name, NULL: none. */
+const char *sweep_value(const struct sweep_case *one, const char *name);
+
+/* ---- rows ---- */
+
+struct sweep_show {
+    const struct sweep_list *list;
+    bool json;
+    int file; /* descriptor of CSV, -1: not yet */
+    const char *path;
+    char *text; /* not yet written (CSV), or all rows (JSON) */
+    size_t length, capacity;
+    bool begun, failed, created;
+    double flushed_s;
+    struct sweep_rank {
+        double makespan_s, rate_Bps;
+        uint32_t index;
+    } * ranking; /* complete cases */
+    uint32_t ranked, ranking_capacity;
+};
+int sweep_show_open(struct sweep_show *show, const char *path);
+bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop_sweep_result *result);
+void sweep_show_flush(struct sweep_show *show, bool now);
+int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine);
+void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count);
+/* "s.hop on t2, credit, tau=0.2" */
+char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer, size_t size);
+double sweep_now_s(void);
+
+#endif
