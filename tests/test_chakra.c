@@ -419,19 +419,43 @@ static void nothing_is_dropped_in_silence(void **state)
                       "# COMP nodes: 3, of which without a duration and taken as 0: 1\n"
                       "# STORAGE nodes: 1, of which without a duration and taken as 0: 1\n"
                       "# functions that ask for communication, taken as work: 1\n"
-                      "# control dependencies, which order nothing: 1\n"
                       "queue ready\n"
                       "r0.n1.load: work rank0 5us cpu 2\n"
                       "r0.n2.read: work rank0 0s cpu 1 after r0.n1.load\n"
-                      "r0.n3.a: work rank0 0s cpu 1\n"
+                      "r0.n3.a: work rank0 0s cpu 1 after r0.n2.read\n"
                       "r0.n4.c10d.allreduce: work rank0 3us\n"
                       "r0.n5.k: work rank0 9us cpu 3\n"
                       "r0.n6.i: work rank0 0s cpu 1\n");
-    struct hop_trace_options options = {.control = true};
+    struct hop_trace_options options = {.control = HOP_TRACE_CONTROL_DROP};
     struct hop_schedule *schedule = NULL;
     CHECK(parse(&set, &options, &schedule, D));
-    assert_int_equal(hop_schedule_op(schedule, 2)->after_count, 1);
+    assert_int_equal(hop_schedule_op(schedule, 2)->after_count, 0);
     hop_schedule_destroy(schedule);
+}
+
+static void control_dependencies_that_make_no_sense_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    for (unsigned senseless = 0; senseless < 3; senseless++) { /* a node that is not there, itself, a circle with data */
+        struct set set = {.ranks = 1};
+        set.files[0] = begin_file();
+        struct bytes a = begin_node(1, "a", COMP), b = begin_node(2, "b", COMP);
+        add_number(&b, 5, 1);
+        add_number(&a, 4, senseless == 0 ? 77 : senseless == 1 ? 1 : 2);
+        add_message(&set.files[0], &a);
+        add_message(&set.files[0], &b);
+        struct hop_schedule *schedule = NULL;
+        CHECK(parse(&set, NULL, &schedule, D));
+        assert_int_equal(hop_schedule_op(schedule, 0)->after_count, 0);
+        assert_int_equal(hop_schedule_op(schedule, 1)->after_count, 1);
+        char *text = hop_schedule_to_text(schedule);
+        assert_non_null(strstr(text, "# control dependencies, which order nothing: 1\n"));
+        free(text);
+        hop_schedule_destroy(schedule);
+        struct hop_trace_options keep = {.control = HOP_TRACE_CONTROL_KEEP};
+        struct hop_diag diag;
+        assert_int_not_equal(parse(&set, &keep, &schedule, &diag), HOP_OK);
+    }
 }
 
 /* Before 0.0.4: attributes with a type in field 2, parents in field 4, other numbers of collectives (1: alltoall). */
@@ -750,6 +774,7 @@ int main(void)
         cmocka_unit_test(collectives_match_within_their_process_groups),
         cmocka_unit_test(process_groups_are_read_from_metadata_nodes),
         cmocka_unit_test(nothing_is_dropped_in_silence),
+        cmocka_unit_test(control_dependencies_that_make_no_sense_are_left_out_and_counted),
         cmocka_unit_test(the_older_schema_is_read),
         cmocka_unit_test(wrong_wire_types_are_refused_with_their_byte),
         cmocka_unit_test(numbers_of_more_than_64_bits_are_refused),

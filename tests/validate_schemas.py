@@ -19,7 +19,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -48,9 +48,22 @@ ORDERS = [
     ["-e", UNCLEAN, "--on", "t2", "--no-waits"],
     ["-e", UNCLEAN, "--on", "t2", "--all"],
 ]
+SWEEPS = [
+    [HALO, "--on", "t2", "--on", "cs-storm", "--model", "credit", "--set", "tau=0.1,0.2", "--scale-bytes", "0.5,2"],
+    ["-e", "gpu0 -> gpu1 1MiB", "-e", "gpu0 -> gpu9 1", "-e", "work gpu0 1us", "--on", "t2", "--set", "gpu0.engines=1,unlimited", "--bytes", "0,1",
+     "--keep-going"],
+]
+MEASURED = "data/measurements/infiniband-2011.csv"
+COMPARISONS = [
+    [MEASURED, "--on", "ib-9node", "--model", "infiniband", "--model", "fair"],
+    ["data/measurements/pcie-2016.csv", "--on", "t2"],
+    [MEASURED, MEASURED],
+]
+PENALTIES = [[MEASURED], [MEASURED, "--fill", "--on", "ib-9node"]]
 
 NODES = [{"name": "gpu0", "kind": "gpu"}, {"name": "root0", "kind": "root"}]
 LINK = {"from": "gpu0", "to": "root0", "kind": "pcie", "generation": 3, "width": 16}
+GENERATED = ["star:4", "fat-tree:radix=4,levels=3", "dragonfly:groups=3,routers=2,hosts=1", "torus:3x2"]
 TOPOLOGY = {"hopcast_topology": 1, "name": "x", "nodes": NODES, "links": [LINK]}
 COPY = {"id": "a", "kind": "copy", "from": "gpu0", "to": "gpu1", "bytes": 1}
 SCHEDULE = {"hopcast_schedule": 1, "operations": [COPY]}
@@ -100,17 +113,43 @@ WRONG_TOPOLOGIES = [
     link(latency_s=-1),
     link(origin="me"),
 ]
+CLUSTER = {"cluster": "c", "nodes": [{"machine": "host"}, {"machine": "dgx-1", "count": 2, "name": "fat"}], "fabric": "star:9"}
+RIGHT_CLUSTERS = [
+    CLUSTER,
+    CLUSTER | {"ports": {}},
+    CLUSTER | {"ports": {"node0.nic0": "node8", "fat*.nic[1-2]": None, "fat*.nic0": "switch0"}},
+]
+WRONG_CLUSTERS = [
+    CLUSTER | {"x": 1},
+    CLUSTER | {"nodes": []},
+    CLUSTER | {"nodes": [{"count": 2}]},
+    CLUSTER | {"nodes": [{"machine": "host", "count": 0}]},
+    CLUSTER | {"nodes": [{"machine": "host", "name": "-a"}]},
+    CLUSTER | {"nodes": [{"machine": "-"}]},
+    CLUSTER | {"fabric": {"source": "net.txt"}},
+    CLUSTER | {"fabric": 7},
+    CLUSTER | {"ports": {"node0.nic0": 1}},
+    {key: value for key, value in CLUSTER.items() if key != "fabric"},
+]
 RIGHT_SCHEDULES = [
     SCHEDULE,
     SCHEDULE | {"name": "x", "queue": "ready"},
     copy(via="staged", packet_bytes=1, at_s=0.5, after=[], after_start=[]),
     copy(bytes=2**60, **{"from": "3@gpu0:x+4096"}),
+    SCHEDULE | {"operations": [COPY | {"kind": "send", "tag": 7, "cpu": 1, "nic": 65535},
+                               COPY | {"kind": "receive", "id": "b", "tag": 7, "after_start": ["c"]},
+                               {"kind": "work", "id": "c", "device": "gpu1", "duration_s": 0, "cpu": 2}]},
 ]
 WRONG_SCHEDULES = [
     SCHEDULE | {"hopcast_schedule": "1"},
     SCHEDULE | {"queue": "fifo"},
     SCHEDULE | {"operations": [{}]},
-    copy(kind="send"),
+    copy(kind="signal"),
+    copy(tag=1),
+    copy(kind="send", tag=2**32),
+    copy(kind="send", cpu=65536),
+    copy(kind="receive", nic=-1),
+    copy(kind="send", via="p2p"),
     copy(bytes=2**60 + 1),
     copy(bytes=1.5),
     copy(bytes="1MiB"),
@@ -156,7 +195,7 @@ class Checker:
         if done.returncode == 2 and "this build has no" in done.stderr:
             print(f"skipped {what}: {done.stderr.strip()}")
             return
-        if done.returncode != 0 and not (kind == "order" and done.returncode == 1):  # 1: no clean order
+        if done.returncode != 0 and not (kind in ("order", "sweep", "penalties") and done.returncode == 1):  # 1: no clean order, a failed case, a missing graph
             self.fail(what, f"exit status {done.returncode}: {done.stderr.strip()}")
             return
         try:
@@ -170,7 +209,7 @@ class Checker:
 
     def builtins(self):
         done = self.run(["topology", "--list"])
-        names = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
+        names = [line.split()[0] for line in done.stdout.split("\n\n")[0].splitlines()]  # generators follow
         if done.returncode != 0 or "t2" not in names:
             self.fail("hopcast topology --list", "does not list t2")
         return names
@@ -178,10 +217,10 @@ class Checker:
     def data_file(self, path):
         if path.suffix == ".json":
             document = json.loads(path.read_text())
-            kind = next((kind for kind in KINDS if f"hopcast_{kind}" in document), None)
+            kind = next((kind for kind in KINDS if f"hopcast_{kind}" in document or (kind == "cluster" and kind in document)), None)
             if kind:
                 self.validate(kind, path, document)
-            if kind != "topology":
+            if kind not in ("topology", "cluster"):
                 return
         self.output("topology", ["topology", str(path), "--format", "json"])
 
@@ -201,7 +240,7 @@ def main():
         print("usage: validate_schemas.py HOPCAST PROJECT_ROOT", file=sys.stderr)
         return 2
     checker = Checker(sys.argv[1], sys.argv[2])
-    for name in checker.builtins():
+    for name in checker.builtins() + GENERATED:
         checker.output("topology", ["topology", name, "--format", "json"])
     for path in sorted((checker.root / "data").rglob("*")):
         if path.is_file() and path.suffix in TOPOLOGY_SUFFIXES:
@@ -212,9 +251,17 @@ def main():
         checker.output("prediction", ["predict", "-e", text, "--on", topology, "--json"])
     for arguments in ORDERS:
         checker.output("order", ["order", *arguments, "--json"])
+    for arguments in SWEEPS:
+        checker.output("sweep", ["sweep", *arguments, "--json"])
+    for arguments in COMPARISONS:
+        checker.output("comparison", ["compare", *arguments, "--json"])
+    for arguments in PENALTIES:
+        checker.output("penalties", ["calibrate", "--penalties", *arguments, "--json"])
     from_input = ["topology", "-", "--format", "json"]
     checker.judge("topology", from_input, RIGHT_TOPOLOGIES, True)
     checker.judge("topology", from_input, WRONG_TOPOLOGIES, False)
+    checker.judge("cluster", from_input, RIGHT_CLUSTERS, True)
+    checker.judge("cluster", from_input, WRONG_CLUSTERS, False)
     from_input = ["predict", "-", "--on", "t2", "--json"]
     checker.judge("schedule", from_input, RIGHT_SCHEDULES, True)
     checker.judge("schedule", from_input, WRONG_SCHEDULES, False)

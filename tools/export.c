@@ -14,7 +14,7 @@ struct request {
     enum format format;
     const char *source;
     bool is_text;
-    const char *machine, *map, *output;
+    const char *machine, *map, *collective, *output;
     char *sets[SET_LIMIT];
     int set_count;
 };
@@ -61,6 +61,7 @@ static int read_options(struct request *r, int argc, char **argv)
         {"expression", required_argument, NULL, 'e'},
         {"on", required_argument, NULL, 't'},
         {"map", required_argument, NULL, 'M'},
+        {"collective", required_argument, NULL, 'K'},
         {"set", required_argument, NULL, 's'},
         {"output", required_argument, NULL, 'o'},
         {"help", no_argument, NULL, 'h'},
@@ -80,6 +81,9 @@ static int read_options(struct request *r, int argc, char **argv)
             break;
         case 'M':
             r->map = optarg;
+            break;
+        case 'K':
+            r->collective = optarg;
             break;
         case 's':
             if (r->set_count == SET_LIMIT)
@@ -137,17 +141,13 @@ static int run(int argc, char **argv)
     static struct request r;
     struct hop_topology *topology = NULL;
     struct hop_schedule *schedule = NULL;
-    struct hop_diag diag;
     int status = read_options(&r, argc, argv);
     if (status == -1)
         return tool_help(&tool_export);
     if (status == TOOL_OK && r.machine)
         status = tool_load_topology(r.machine, r.sets, r.set_count, &topology);
-    if (status == TOOL_OK) {
-        enum hop_status loaded = r.is_text ? hop_schedule_parse("(-e)", r.source, strlen(r.source), &schedule, &diag)
-                                           : hop_schedule_load(r.source, &schedule, &diag);
-        status = loaded == HOP_OK ? TOOL_OK : tool_fail(&diag);
-    }
+    if (status == TOOL_OK)
+        status = tool_load_schedule(r.source, r.is_text, r.collective, &schedule);
     if (status == TOOL_OK)
         status = place(&r, topology, &schedule);
     if (status == TOOL_OK)
@@ -162,11 +162,13 @@ const struct tool_command tool_export = {
     .summary = "a schedule in another form: GOAL, .hop, JSON",
     .usage = "goal|hop|json SCHEDULE [OPTION ...]",
     .help =
-        "Writes a schedule in the form named first. SCHEDULE is a .hop, JSON or GOAL file, or - for standard input.\n"
+        "Writes a schedule in the form named first. SCHEDULE is a .hop, JSON or GOAL file, a\n"
+        "Chakra trace, or - for standard input.\n"
         "\n"
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
         "      --on TOPOLOGY       put the schedule's ranks on this machine; for goal, what reductions take there\n"
         "      --map MAP           where its ranks go: packed (default), cyclic, or a file (hop_placement(3))\n"
+        "      --collective KIND=ALGORITHM,...  how collectives of Chakra traces are made (docs/traces.md)\n"
         "  -s, --set NAME=VALUE    change the topology, as in reduce_rate=400GB/s; may be repeated\n"
         "  -o, --output FILE       write there instead of to standard output\n"
         "\n"

@@ -493,13 +493,16 @@ static int find_devices(struct request *r)
         if (status == TOOL_OK && r->topology)
             status = check_devices(r);
     } else {
-        for (uint32_t n = 0; n < hop_topology_node_count(r->topology) && status == TOOL_OK; n++) {
-            const struct hop_node *node = hop_topology_node(r->topology, n);
-            if (node->kind == HOP_NODE_GPU)
-                status = add_device(r, node->name, strlen(node->name));
+        const enum hop_node_kind kinds[] = {HOP_NODE_GPU, HOP_NODE_NIC}; /* a bare fabric has no GPUs, but ports of hosts */
+        for (size_t k = 0; k < 2 && r->ranks.count == 0; k++) {
+            for (uint32_t n = 0; n < hop_topology_node_count(r->topology) && status == TOOL_OK; n++) {
+                const struct hop_node *node = hop_topology_node(r->topology, n);
+                if (node->kind == kinds[k])
+                    status = add_device(r, node->name, strlen(node->name));
+            }
         }
         if (status == TOOL_OK && r->ranks.count == 0)
-            return tool_bad_usage(&tool_make, "topology %s has no gpu: --devices says which devices take part",
+            return tool_bad_usage(&tool_make, "topology %s has no gpu and no nic: --devices says which devices take part",
                                   hop_topology_name(r->topology));
     }
     if (status != TOOL_OK)
@@ -739,7 +742,7 @@ const struct tool_command tool_make = {
             "  --on TOPOLOGY         the machine: a built-in name, a file, `live`, or - for standard input\n"
             "  --set NAME=VALUE      change the topology (LINK.capacity=12GB/s, tau=0.1, ...); repeatable\n"
             "  --devices LIST        who takes part, in rank order: gpu0,gpu4 or ranges as in gpu0-7;\n"
-            "                        by default all gpus of the topology\n"
+            "                        by default all gpus of the topology, all nics where it has none\n"
             "  --bytes SIZE          of each transfer (1MiB)\n"
             "  --format hop|json     of the schedule (hop)\n"
             "  --json                the same as --format json\n"

@@ -6,6 +6,7 @@
  * the best so far.
  */
 #include "order.h"
+#include "ranks.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,23 +18,6 @@
 
 enum { CHUNKS_MAX = 4096, THREADS_MAX = 256 };
 #define GAP_MAX 1000.0
-
-volatile sig_atomic_t order_stop;
-
-static void on_signal(int number)
-{
-    (void)number;
-    order_stop = 1;
-}
-
-/* A second Ctrl-C ends the program at once. */
-static void catch_signals(void)
-{
-    const struct sigaction gently = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
-    (void)sigaction(SIGTERM, &gently, NULL);
-    (void)sigaction(SIGINT, &once, NULL);
-}
 
 /* ---- progress ---- */
 
@@ -75,7 +59,7 @@ static bool watch_search(const struct hop_order_progress *progress, void *contex
     struct watch *watch = context;
     if (watch->terminal)
         show_progress(watch, progress);
-    return !order_stop;
+    return !ranks_stop;
 }
 
 /* Who is killed without notice leaves the best so far. */
@@ -144,6 +128,8 @@ static const struct option options[] = {
     {"on", required_argument, NULL, 't'},
     {"model", required_argument, NULL, 'm'},
     {"set", required_argument, NULL, 's'},
+    {"map", required_argument, NULL, 'P'},
+    {"collective", required_argument, NULL, 'K'},
     {"all", no_argument, NULL, 'a'},
     {"allow-unclean", no_argument, NULL, 'u'},
     {"no-waits", no_argument, NULL, 'w'},
@@ -207,6 +193,10 @@ static bool take_option(struct order_request *r, struct given *given, int code, 
         return take_once(&r->machine, "--on", text);
     case 'm':
         return take_once(&o->models, "--model", text);
+    case 'P':
+        return take_once(&r->map, "--map", text);
+    case 'K':
+        return take_once(&r->collective, "--collective", text);
     case 's':
         if (r->set_count == ORDER_SETS_MAX) {
             tool_bad_usage(me, "more than %d --set", ORDER_SETS_MAX);
@@ -275,8 +265,9 @@ static int check_options(struct order_request *r, const struct given *given)
         return tool_bad_usage(me, "a schedule is missing (a file, - or -e 'gpu0 -> gpu1 1MiB; gpu0 -> gpu2 1MiB')");
     if (!r->machine)
         return tool_bad_usage(me, "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)");
-    if (!r->is_text && is_dash(r->source) && is_dash(r->machine))
-        return tool_bad_usage(me, "standard input (-) is read once: the schedule or the topology can come from it");
+    if ((!r->is_text && is_dash(r->source)) + is_dash(r->machine) + is_dash(r->map) > 1)
+        return tool_bad_usage(
+            me, "standard input (-) is read once: the schedule, the topology or the map can come from it");
     if (r->marks && given->objective && o->objective != HOP_ORDER_MARKED)
         return tool_bad_usage(me, "--mark is for --objective marked");
     if (r->marks)
@@ -330,26 +321,32 @@ static int cut_into_chunks(const struct order_request *r, struct order_input *in
     return TOOL_OK;
 }
 
+/* Ranks, where the schedule names some, become devices. */
+static int place(const struct order_request *r, struct order_input *input)
+{
+    struct tool_map map;
+    struct hop_schedule *placed = NULL;
+    int status = tool_map_load(r->map, &map);
+    if (status == TOOL_OK)
+        status = tool_map_apply(&map, input->topology, input->schedule, &placed);
+    tool_map_finish(&map);
+    if (placed) {
+        hop_schedule_destroy(input->schedule);
+        input->schedule = placed;
+    }
+    return status;
+}
+
 static int load_input(const struct order_request *r, struct order_input *input)
 {
-    struct hop_diag diag;
-    const char *name = r->is_text ? "(-e)" : r->source;
     int status = tool_load_topology(r->machine, r->sets, r->set_count, &input->topology);
     if (status != TOOL_OK)
         return status;
-    enum hop_status loaded = r->is_text
-                                 ? hop_schedule_parse(name, r->source, strlen(r->source), &input->schedule, &diag)
-                                 : hop_schedule_load(r->source, &input->schedule, &diag);
-    if (loaded != HOP_OK)
-        return tool_fail(&diag);
-    if (hop_schedule_count(input->schedule) == 0) {
-        fprintf(stderr,
-                "hopcast: %s: the schedule holds no operation\n  expected: at least two of one source, such as gpu0 -> "
-                "gpu1 1MiB; gpu0 -> gpu2 1MiB\n",
-                name);
-        return TOOL_BAD;
-    }
-    return cut_into_chunks(r, input);
+    status = tool_load_schedule(r->source, r->is_text, r->collective, &input->schedule);
+    if (status != TOOL_OK)
+        return status;
+    status = place(r, input);
+    return status == TOOL_OK ? cut_into_chunks(r, input) : status;
 }
 
 /* A file that cannot be written is found out before the search rather than after it. */
@@ -569,15 +566,13 @@ static int run(int argc, char **argv)
     static struct order_request r;
     struct hop_group *group;
     r = (struct order_request){.argc = argc, .argv = argv, .chunks = 1};
-    order_stop = 0;
-    catch_signals();
-    int status = order_group_join(&group);
+    int status = ranks_join(&group);
     if (status != TOOL_OK)
         return status;
     status = run_in_group(&r, group, argc, argv);
     if (status == -1)
         status = tool_help(&tool_order);
-    return order_group_end(group, status);
+    return ranks_end(group, status);
 }
 
 const struct tool_command tool_order = {
@@ -587,14 +582,19 @@ const struct tool_command tool_order = {
     .help =
         "Searches the order in which every source sends, and says how far it is from the best possible; --all tries "
         "every\n"
-        "order instead. SCHEDULE is a .hop or JSON file, or - for standard input. An order is clean if it loads no "
+        "order instead. SCHEDULE is a .hop, JSON or GOAL file, or - for standard input. An order is clean if it loads "
+        "no "
         "link\n"
         "above its limit; only clean ones count.\n"
         "\n"
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
         "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live\n"
-        "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME,... by domain\n"
+        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or infiniband-full\n"
+        "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain\n"
         "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
+        "      --map MAP           where the ranks of a schedule go: packed (default), cyclic, or a file "
+        "(hop_placement(3))\n"
+        "      --collective KIND=ALGORITHM,...  how collectives of Chakra traces are made (docs/traces.md)\n"
         "      --chunks N          cut every copy into N pieces that are ordered each for itself\n"
         "\n"
         "      --objective WHAT    the end of the last transfer (makespan, the default), the mean of all ends (mean), "

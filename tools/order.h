@@ -6,8 +6,6 @@
 #ifndef HOP_TOOL_ORDER_H
 #define HOP_TOOL_ORDER_H
 
-#include <signal.h>
-
 #include "hopcast/group.h"
 #include "hopcast/order.h"
 #include "tool.h"
@@ -19,7 +17,7 @@ struct order_request {
     char **argv;
     const char *source; /* schedule: a file, or a text with is_text */
     bool is_text;
-    const char *machine;
+    const char *machine, *map, *collective;
     char *sets[ORDER_SETS_MAX];
     int set_count;
     const char *marks; /* names, separated by commas */
@@ -36,9 +34,6 @@ struct order_input {
     char *title;                   /* "halo.hop on t2" */
 };
 
-/* Set by SIGINT and SIGTERM. */
-extern volatile sig_atomic_t order_stop;
-
 /* Both print the answer and write the files that were asked for; TOOL_NEGATIVE: no clean order was found. */
 int order_show_result(const struct order_request *request, const struct order_input *input,
                       const struct hop_order_result *result);
@@ -50,11 +45,7 @@ int order_write(const struct order_request *request, const struct order_input *i
 
 /* ---- processes ---- */
 
-/* Joins the group that mpirun started, or makes one of this process alone. */
-int order_group_join(struct hop_group **group);
 /* Rank 0 sends what it has read to all; the others receive it. A failure of rank 0 (status) makes all give up: false. */
 bool order_group_share(struct hop_group *group, struct order_input *input, int *status);
-/* Leaves the group; does not return where MPI cannot end well. */
-int order_group_end(struct hop_group *group, int status);
 
 #endif

@@ -7,20 +7,13 @@
  * that there is nothing to do.
  */
 #include "order.h"
+#include "ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TAG_INPUT = 1000, LENGTH_DIGITS = 20 };
 #define WAIT_S 0.5
-
-int order_group_join(struct hop_group **group)
-{
-    struct hop_diag diag;
-    const struct hop_group_options options = {.stop = &order_stop};
-    return hop_group_create(&options, group, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
-}
 
 static bool send_input(struct hop_group *group, const struct order_input *input)
 {
@@ -65,27 +58,10 @@ bool order_group_share(struct hop_group *group, struct order_input *input, int *
         return *status == TOOL_OK;
     }
     while (!hop_group_receive(group, WAIT_S, &message)) {
-        if (order_stop || hop_group_lost(group, NULL) >= 0)
+        if (ranks_stop || hop_group_lost(group, NULL) >= 0)
             return false;
     }
     bool read = read_input(&message, input);
     free(message.bytes);
     return read;
-}
-
-int order_group_end(struct hop_group *group, int status)
-{
-    bool others = hop_group_size(group) > 1;
-    if (others && hop_group_rank(group) != 0)
-        status = TOOL_OK; /* rank 0's counts */
-    if (hop_group_lost(group, NULL) < 0 && !order_stop && hop_group_finish(group, NULL) == HOP_OK) {
-        hop_group_destroy(group);
-        return status;
-    }
-    status = tool_finish(status);
-    hop_group_leave(group);
-    if (others)
-        _exit(status); /* exit would run MPI's own handlers, which wait for the dead */
-    hop_group_destroy(group);
-    return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast order: shows an answer, and writes the files that were asked for. */
 #include "order.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -292,7 +293,7 @@ static const char *stop_words(const struct order_request *r, const struct hop_or
 {
     if (result->lost_rank >= 0)
         return "a lost process";
-    if (order_stop)
+    if (ranks_stop)
         return "a signal";
     if (r->options.max_nodes && result->nodes >= r->options.max_nodes)
         return "--max-nodes";

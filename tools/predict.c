@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CASE_LIMIT = 64, SET_LIMIT = 256 };
+enum { CASE_LIMIT = 64, SET_LIMIT = 256, DETAILED_OPS = 20000 };
 
 struct request {
     const char *schedules[CASE_LIMIT]; /* files; inline texts have inline_[i] */
@@ -22,7 +22,8 @@ struct request {
     int set_count;
     const char *models[CASE_LIMIT]; /* one choice a case, NULL: the default */
     int model_count;
-    const char *trace, *explain, *output;
+    const char *trace, *explain, *output, *map, *collective;
+    uint64_t rows;
     bool gantt, json, ascii, sources_unlimited;
 };
 
@@ -30,12 +31,14 @@ struct request {
 struct inputs {
     struct hop_schedule *schedules[CASE_LIMIT];
     struct hop_topology *topologies[CASE_LIMIT];
+    struct tool_map map;
 };
 
 static void finish_prediction(struct prediction *p)
 {
     hop_timeline_destroy(p->timeline);
     hop_network_destroy(p->network);
+    hop_schedule_destroy(p->placed);
 }
 
 static void finish_inputs(struct inputs *in)
@@ -44,29 +47,16 @@ static void finish_inputs(struct inputs *in)
         hop_schedule_destroy(in->schedules[i]);
         hop_topology_destroy(in->topologies[i]);
     }
+    tool_map_finish(&in->map);
 }
 
 static int load_inputs(const struct request *r, struct inputs *in)
 {
-    struct hop_diag diag;
-    int status = TOOL_OK;
+    int status = tool_map_load(r->map, &in->map);
     for (int i = 0; i < r->topology_count && status == TOOL_OK; i++)
         status = tool_load_topology(r->topologies[i], r->sets, r->set_count, &in->topologies[i]);
-    for (int i = 0; i < r->schedule_count && status == TOOL_OK; i++) {
-        const char *source = r->schedules[i];
-        enum hop_status done = r->is_inline[i]
-                                   ? hop_schedule_parse("(-e)", source, strlen(source), &in->schedules[i], &diag)
-                                   : hop_schedule_load(source, &in->schedules[i], &diag);
-        if (done != HOP_OK) {
-            status = tool_fail(&diag);
-        } else if (hop_schedule_count(in->schedules[i]) == 0) {
-            fprintf(stderr,
-                    "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 "
-                    "1MiB\n",
-                    r->is_inline[i] ? "(-e)" : source);
-            status = TOOL_BAD;
-        }
-    }
+    for (int i = 0; i < r->schedule_count && status == TOOL_OK; i++)
+        status = tool_load_schedule(r->schedules[i], r->is_inline[i], r->collective, &in->schedules[i]);
     return status;
 }
 
@@ -93,10 +83,19 @@ static int predict(const struct request *r, const struct inputs *in, int topolog
     *p = (struct prediction){.topology = in->topologies[topology],
                              .schedule = in->schedules[schedule],
                              .models = r->models[model],
-                             .sources_unlimited = r->sources_unlimited};
+                             .sources_unlimited = r->sources_unlimited,
+                             .rows = r->rows};
+    int placing = tool_map_apply(&in->map, p->topology, p->schedule, &p->placed);
+    if (placing != TOOL_OK)
+        return placing;
+    if (p->placed)
+        p->schedule = p->placed;
     enum hop_status done = hop_network_create(p->topology, p->models, &p->network, &diag);
     struct progress progress = {time(NULL), false};
-    struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS,
+    bool wanted = r->gantt || r->json || r->trace || r->explain;
+    struct hop_simulate_options options = {.detail = wanted || hop_schedule_count(p->schedule) <= DETAILED_OPS
+                                                         ? HOP_DETAIL_SEGMENTS
+                                                         : HOP_DETAIL_ENDS,
                                            .sources_unlimited = r->sources_unlimited,
                                            .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
                                            .context = &progress};
@@ -142,7 +141,7 @@ static int show_one(const struct request *r, struct prediction *p)
 /* How many of the sources are standard input, which is read but once. */
 static int count_dashes(const struct request *r)
 {
-    int dashes = 0;
+    int dashes = r->map && strcmp(r->map, "-") == 0;
     for (int i = 0; i < r->schedule_count; i++)
         dashes += !r->is_inline[i] && strcmp(r->schedules[i], "-") == 0;
     for (int i = 0; i < r->topology_count; i++)
@@ -157,10 +156,13 @@ static int read_options(struct request *r, int argc, char **argv)
         {"on", required_argument, NULL, 't'},
         {"model", required_argument, NULL, 'm'},
         {"set", required_argument, NULL, 's'},
+        {"map", required_argument, NULL, 'M'},
+        {"collective", required_argument, NULL, 'K'},
         {"gantt", no_argument, NULL, 'g'},
         {"json", no_argument, NULL, 'j'},
         {"trace", required_argument, NULL, 'r'},
         {"explain", required_argument, NULL, 'x'},
+        {"rows", required_argument, NULL, 'R'},
         {"sources-unlimited", no_argument, NULL, 'u'},
         {"ascii", no_argument, NULL, 'a'},
         {"output", required_argument, NULL, 'o'},
@@ -188,6 +190,12 @@ static int read_options(struct request *r, int argc, char **argv)
         case 's':
             r->sets[r->set_count++] = optarg;
             break;
+        case 'K':
+            r->collective = optarg;
+            break;
+        case 'M':
+            r->map = optarg;
+            break;
         case 'g':
             r->gantt = true;
             break;
@@ -199,6 +207,11 @@ static int read_options(struct request *r, int argc, char **argv)
             break;
         case 'x':
             r->explain = optarg;
+            break;
+        case 'R':
+            if (!tool_whole(&tool_predict, "--rows", optarg, 0, UINT32_MAX, &r->rows))
+                return TOOL_BAD;
+            r->rows = r->rows ? r->rows : UINT32_MAX;
             break;
         case 'u':
             r->sources_unlimited = true;
@@ -226,8 +239,8 @@ static int read_options(struct request *r, int argc, char **argv)
         return tool_bad_usage(&tool_predict,
                               "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)");
     if (count_dashes(r) > 1)
-        return tool_bad_usage(&tool_predict,
-                              "standard input (-) is read once: one schedule or one topology can come from it");
+        return tool_bad_usage(
+            &tool_predict, "standard input (-) is read once: one schedule, one topology or the map can come from it");
     if (r->model_count == 0)
         r->models[r->model_count++] = NULL;
     bool several = r->schedule_count > 1 || r->topology_count > 1 || r->model_count > 1;
@@ -276,20 +289,26 @@ const struct tool_command tool_predict = {
     .summary = "when each transfer ends, and why",
     .usage = "SCHEDULE ... --on TOPOLOGY ... [OPTION ...]",
     .help =
-        "SCHEDULE is a .hop or JSON file, or - for standard input. Several schedules, topologies or models are set "
+        "SCHEDULE is a .hop, JSON or GOAL file, or - for standard input. Several schedules, topologies or models are "
+        "set "
         "side by\n"
         "side.\n"
         "\n"
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
         "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; may be repeated\n"
-        "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME,... by domain;\n"
+        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or infiniband-full\n"
+        "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain;\n"
         "                          may be repeated\n"
         "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
+        "      --map MAP           where the ranks of a schedule go: packed (default), cyclic, or a file "
+        "(hop_placement(3))\n"
+        "      --collective KIND=ALGORITHM,...  how collectives of Chakra traces are made (docs/traces.md)\n"
         "      --sources-unlimited every source starts all its ready transfers at once (step A off)\n"
         "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"
         "  -j, --json              everything, for machines (docs/prediction.schema.json)\n"
         "      --trace FILE        also write a trace that Perfetto opens\n"
         "      --explain ID        what held that transfer back, phase by phase\n"
+        "      --rows N            list the N transfers that end last (0: all; default all up to 1,000, else 20)\n"
         "  -o, --output FILE       write --json or --gantt there\n"
         "\n"
         "example: hopcast predict -e 'a: gpu0 -> gpu2 300MiB; b: gpu1 -> gpu4 300MiB' --on t2 --set tau=0.2\n",

@@ -8,9 +8,11 @@
 /* A schedule on a topology under a choice of models (NULL: the default), predicted. */
 struct prediction {
     const struct hop_topology *topology;
-    const struct hop_schedule *schedule;
+    const struct hop_schedule *schedule; /* placed, where the one given names ranks */
+    struct hop_schedule *placed;         /* that one, else NULL */
     const char *models;
     bool sources_unlimited;
+    uint64_t rows; /* of the table, those that end last; 0: not said */
     struct hop_network *network;
     struct hop_timeline *timeline;
     char label[160];

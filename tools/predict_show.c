@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS_SHOWN = 5, PACKETS_SHOWN = 8, SECOND_OPINION_OPS = 2000 };
+enum { LINKS_SHOWN = 5, PROCESSES_SHOWN = 16, PACKETS_SHOWN = 8, SECOND_OPINION_OPS = 2000 };
 
 static const char *name_of(const struct prediction *p, uint32_t op)
 {
@@ -48,21 +48,44 @@ static bool main_loss(struct prediction *p, uint32_t op, struct hop_loss *main, 
     return found;
 }
 
+/* What of a lowered message is no copy is its receive. */
+static void describe_way(const struct prediction *p, const struct hop_op *what, char *way, size_t size)
+{
+    static const char *const kinds[] = {
+        [HOP_OP_REDUCE] = "reduce", [HOP_OP_WORK] = "work", [HOP_OP_SEND] = "send", [HOP_OP_RECEIVE] = "receive"};
+    enum hop_op_kind kind = what->kind;
+    if (kind == HOP_OP_WORK && what->parent != HOP_NONE)
+        kind = hop_schedule_op(hop_timeline_original(p->timeline), what->parent)->kind;
+    if (what->kind == HOP_OP_COPY || what->kind == HOP_OP_SEND)
+        (void)snprintf(way, size, "%s -> %s", what->from.device, what->to.device);
+    else
+        (void)snprintf(way, size, "%s %s", kinds[kind], what->to.device);
+}
+
+/* How many operations from the i-th on are the packets of one staged copy. */
+static uint32_t packets_from(const struct prediction *p, uint32_t i)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    uint32_t parent = hop_schedule_op(schedule, i)->parent, end = i + 1;
+    if (parent == HOP_NONE || hop_schedule_op(hop_timeline_original(p->timeline), parent)->kind != HOP_OP_COPY)
+        return 1;
+    while (end < hop_schedule_count(schedule) && hop_schedule_op(schedule, end)->parent == parent)
+        end++;
+    return end - i;
+}
+
 static void print_op(struct prediction *p, uint32_t op, int indent, int width)
 {
     const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(p->timeline), op);
     struct hop_span span = hop_timeline_span(p->timeline, op);
     double alone = hop_timeline_alone_s(p->timeline, op), lost = fmax(0, span.end_s - span.start_s - alone);
     char way[140], size[32] = "", why[400] = "";
-    if (what->kind == HOP_OP_COPY)
-        (void)snprintf(way, sizeof way, "%s -> %s", what->from.device, what->to.device);
-    else
-        (void)snprintf(way, sizeof way, "%s %s", what->kind == HOP_OP_WORK ? "work" : "reduce", what->to.device);
+    describe_way(p, what, way, sizeof way);
     if (what->kind != HOP_OP_WORK)
         hop_format_bytes(what->bytes, size, sizeof size);
     struct hop_loss loss;
     double share;
-    if (lost > alone * 1e-9 && main_loss(p, op, &loss, &share)) {
+    if (lost > alone * 1e-9 && hop_timeline_detail(p->timeline) == HOP_DETAIL_SEGMENTS && main_loss(p, op, &loss, &share)) {
         char cause[360];
         describe_loss(p, &loss, cause, sizeof cause);
         (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
@@ -90,27 +113,71 @@ static void print_staged(struct prediction *p, uint32_t first, uint32_t end, int
         print_op(p, i, 2, width);
 }
 
-static void print_table(struct prediction *p)
+struct row {
+    double end_s;
+    uint32_t op;
+};
+
+static int later_first(const void *a, const void *b)
 {
-    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
-    uint32_t count = hop_schedule_count(schedule);
+    const struct row *x = a, *y = b;
+    if (x->end_s != y->end_s)
+        return x->end_s > y->end_s ? -1 : 1;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+static int name_width(const struct hop_schedule *schedule)
+{
     int width = 8;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
         int length = (int)strlen(hop_schedule_op(schedule, i)->name) + 2;
         width = length > width && length <= 24 ? length : width;
     }
+    return width;
+}
+
+/* Those that end last, the last first. */
+static int print_last(struct prediction *p, uint32_t rows)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    uint32_t count = 0;
+    int width = name_width(schedule);
+    struct row *ends = malloc(((size_t)hop_schedule_count(schedule) + 1) * sizeof *ends);
+    if (!ends)
+        return tool_out_of_memory();
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        if (!hop_timeline_is_mark(p->timeline, i))
+            ends[count++] = (struct row){hop_timeline_span(p->timeline, i).end_s, i};
+    }
+    qsort(ends, count, sizeof *ends, later_first);
+    for (uint32_t i = 0; i < count && i < rows; i++)
+        print_op(p, ends[i].op, 0, width);
+    if (count > rows)
+        printf("these end last; %u more, --rows 0 lists all\n", count - rows);
+    free(ends);
+    return TOOL_OK;
+}
+
+static int print_table(struct prediction *p)
+{
+    enum { ALL_UP_TO = 1000, ELSE = 20 };
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    uint32_t count = hop_schedule_count(schedule);
+    uint64_t rows = p->rows ? p->rows : count <= ALL_UP_TO ? count : ELSE;
+    int width = name_width(schedule);
     printf("%-*s  %-16s %9s %10s %10s %10s %10s %10s  %s\n", width, "transfer", "", "size", "queued ms", "start ms",
            "end ms", "alone ms", "lost ms", "mostly to");
+    if (rows < count)
+        return print_last(p, (uint32_t)rows);
     for (uint32_t i = 0; i < count;) {
-        uint32_t parent = hop_schedule_op(schedule, i)->parent, end = i + 1;
-        while (parent != HOP_NONE && end < count && hop_schedule_op(schedule, end)->parent == parent)
-            end++;
+        uint32_t end = i + packets_from(p, i);
         if (end > i + 1) /* packets come in pairs */
             print_staged(p, i, end, width);
-        else
+        else if (!hop_timeline_is_mark(p->timeline, i))
             print_op(p, i, 0, width);
         i = end;
     }
+    return TOOL_OK;
 }
 
 static int by_use(const void *a, const void *b)
@@ -125,7 +192,8 @@ static uint64_t total_bytes(const struct prediction *p)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < hop_schedule_count(p->schedule); i++) {
-        if (hop_schedule_op(p->schedule, i)->kind == HOP_OP_COPY)
+        enum hop_op_kind kind = hop_schedule_op(p->schedule, i)->kind;
+        if (kind == HOP_OP_COPY || kind == HOP_OP_SEND)
             bytes += hop_schedule_op(p->schedule, i)->bytes;
     }
     return bytes;
@@ -133,6 +201,10 @@ static uint64_t total_bytes(const struct prediction *p)
 
 static void print_models(const struct prediction *p)
 {
+    if (hop_timeline_process_count(p->timeline) > 0) {
+        printf(", model %s", hop_network_model(p->network, 0));
+        return;
+    }
     bool used[256] = {false};
     for (uint32_t l = 0; l < 2 * hop_topology_link_count(p->topology); l++) {
         uint32_t domain = hop_topology_link_domain(p->topology, l / 2);
@@ -188,6 +260,25 @@ static void print_second_opinion(const struct prediction *p, double makespan)
                hop_show_seconds(other, text, sizeof text));
 }
 
+/* Model loggp: when each process has finished, in nanoseconds, as far as they are few. */
+static void print_processes(const struct prediction *p)
+{
+    uint32_t count = hop_timeline_process_count(p->timeline);
+    if (count)
+        printf("finish times:\n");
+    for (uint32_t i = 0; i < count && i < PROCESSES_SHOWN; i++) {
+        int32_t rank;
+        char name[96];
+        const char *device = hop_timeline_process_name(p->timeline, i, &rank);
+        if (rank >= 0)
+            (void)snprintf(name, sizeof name, "rank %d, %s", (int)rank, device);
+        printf("  %-28s %.15g ns\n", rank >= 0 ? name : device,
+               nearbyint(hop_timeline_process_finish_s(p->timeline, i) * 1e12) / 1e3);
+    }
+    if (count > PROCESSES_SHOWN)
+        printf("  ... and %u more; --json has them all\n", count - PROCESSES_SHOWN);
+}
+
 static int print_summary(struct prediction *p)
 {
     double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
@@ -202,17 +293,22 @@ static int print_summary(struct prediction *p)
     if (makespan > 0)
         printf(", %s together", hop_show_rate((double)total_bytes(p) / makespan, rate, sizeof rate));
     printf("\n");
+    print_processes(p);
     if (used)
         printf("busiest links:\n");
     for (uint32_t i = 0; i < used; i++) {
         char name[160], size[32];
         oversubscribed = fmax(oversubscribed, busy[i].detail.peak);
-        if (i < LINKS_SHOWN)
-            printf("  %-28s %10s  %5.1f %% of its capacity, in use %5.1f %% of the time\n",
-                   hop_topology_link_name(p->topology, busy[i].link, name, sizeof name),
-                   hop_format_bytes(busy[i].detail.bytes, size, sizeof size), 100 * busy[i].use,
-                   100 * busy[i].detail.busy_s / makespan);
+        if (i >= LINKS_SHOWN)
+            continue;
+        printf("  %-28s %10s  %5.1f %% of its capacity", hop_topology_link_name(p->topology, busy[i].link, name, sizeof name),
+               hop_format_bytes(busy[i].detail.bytes, size, sizeof size), 100 * busy[i].use);
+        if (busy[i].detail.busy_s > 0)
+            printf(", in use %5.1f %% of the time", 100 * busy[i].detail.busy_s / makespan);
+        printf("\n");
     }
+    if (hop_timeline_detail(p->timeline) == HOP_DETAIL_ENDS)
+        printf("note: so many operations are timed only; --explain ID says what held one back\n");
     if (oversubscribed > 1 + 1e-6)
         printf("note: the model loads a link up to %.2f times its capacity here, a known weakness of the published "
                "model\n",
@@ -224,8 +320,8 @@ static int print_summary(struct prediction *p)
 
 int predict_show_table(struct prediction *p)
 {
-    print_table(p);
-    return print_summary(p);
+    int status = print_table(p);
+    return status == TOOL_OK ? print_summary(p) : status;
 }
 
 static int print_explanation(struct prediction *p, uint32_t op)

@@ -8,7 +8,7 @@
  */
 #include "sweep.h"
 
-#include "order.h"
+#include "ranks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,22 +25,6 @@ struct request {
     uint64_t best;
     bool json, keep_going, sources_unlimited, help;
 };
-
-/* ---- signals, as `hopcast order` treats them: a second Ctrl-C ends the program at once ---- */
-
-static void on_signal(int number)
-{
-    (void)number;
-    order_stop = 1;
-}
-
-static void catch_signals(void)
-{
-    const struct sigaction gently = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
-    (void)sigaction(SIGTERM, &gently, NULL);
-    (void)sigaction(SIGINT, &once, NULL);
-}
 
 /* ---- options ---- */
 
@@ -295,7 +279,7 @@ static bool watch_run(uint32_t done, void *context)
             fflush(stderr);
         }
     }
-    return !order_stop;
+    return !ranks_stop;
 }
 
 static void end_progress(const struct watch *watch, uint32_t done)
@@ -386,7 +370,7 @@ static int follow(struct hop_group *group, struct hop_sweep *sweep)
     const struct hop_sweep_options how = {.group = group, .progress = watch_run, .context = &watch};
     enum hop_status done = hop_sweep_run(sweep, &how, &summary, &diag);
     if (done != HOP_OK) {
-        order_stop = 1; /* leave: the others must not wait */
+        ranks_stop = 1; /* leave: the others must not wait */
         (void)tool_fail(&diag);
     }
     hop_sweep_destroy(sweep);
@@ -399,13 +383,11 @@ static int run(int argc, char **argv)
     struct hop_group *group;
     struct hop_sweep *sweep;
     struct hop_diag diag;
-    order_stop = 0;
-    catch_signals();
-    int status = order_group_join(&group);
+    int status = ranks_join(&group);
     if (status != TOOL_OK)
         return status;
     if (hop_sweep_create(&sweep, &diag) != HOP_OK)
-        return order_group_end(group, tool_fail(&diag));
+        return ranks_end(group, tool_fail(&diag));
     if (hop_group_rank(group) == 0) {
         status = read_words(&r, NULL, argc, argv);
         status = lead(&r, group, sweep, status);
@@ -413,7 +395,7 @@ static int run(int argc, char **argv)
         status = follow(group, sweep);
     }
     sweep_free_product(&r.product);
-    return order_group_end(group, status);
+    return ranks_end(group, status);
 }
 
 const struct tool_command tool_sweep = {
@@ -429,7 +411,8 @@ const struct tool_command tool_sweep = {
         "\n"
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'; may be repeated\n"
         "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; may be repeated\n"
-        "  -m, --model NAME        pcie (published, the default on PCIe), credit or fair; DOMAIN=NAME,... by domain;\n"
+        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or infiniband-full\n"
+        "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain;\n"
         "                          may be repeated\n"
         "  -s, --set NAME=VALUES   change the topology (see hopcast topology --help); VALUES is V,V,... where a V may "
         "be a\n"

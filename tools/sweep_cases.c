@@ -264,16 +264,9 @@ static void *load_schedule(const char *name, struct hop_sweep *sweep, uint32_t *
 {
     struct hop_diag diag;
     struct hop_schedule *schedule = NULL;
-    enum hop_status done = *name == 'e' ? hop_schedule_parse("(-e)", name + 1, strlen(name + 1), &schedule, &diag)
-                                        : hop_schedule_load(name + 1, &schedule, &diag);
-    if (done == HOP_OK && hop_schedule_count(schedule) == 0) {
-        fprintf(stderr, "hopcast: %s: the schedule holds no operation\n", *name == 'e' ? "(-e)" : name + 1);
-        fprintf(stderr, "  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n");
-        hop_schedule_destroy(schedule);
+    if (tool_load_schedule(name + 1, *name == 'e', NULL, &schedule) != TOOL_OK)
         return NULL;
-    }
-    if (done == HOP_OK)
-        done = hop_sweep_add_schedule(sweep, schedule, index, &diag);
+    enum hop_status done = hop_sweep_add_schedule(sweep, schedule, index, &diag);
     if (done == HOP_OK)
         return schedule;
     hop_schedule_destroy(schedule);

@@ -67,11 +67,17 @@ int tool_option(const struct tool_command *command, int argc, char **argv, const
     return '?';
 }
 
-int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology)
+static enum hop_status load(const char *source, const char *routes, struct hop_topology **topology, struct hop_diag *diag)
+{
+    return routes ? hop_topology_load_routed(source, routes, topology, diag) : hop_topology_load(source, topology, diag);
+}
+
+int tool_load_routed(const char *source, const char *routes, char *const *sets, int set_count,
+                     struct hop_topology **topology)
 {
     struct hop_diag diag;
     struct hop_topology *loaded;
-    if (hop_topology_load(source, &loaded, &diag) != HOP_OK)
+    if (load(source, routes, &loaded, &diag) != HOP_OK)
         return tool_fail(&diag);
     for (int i = 0; i < set_count; i++) {
         if (hop_topology_set(loaded, sets[i], &diag) != HOP_OK) {
@@ -83,6 +89,74 @@ int tool_load_topology(const char *source, char *const *sets, int set_count, str
     }
     *topology = loaded;
     return TOOL_OK;
+}
+
+int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology)
+{
+    return tool_load_routed(source, NULL, sets, set_count, topology);
+}
+
+int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule)
+{
+    struct hop_diag diag;
+    struct hop_trace_options trace = {0};
+    struct hop_schedule *loaded;
+    if (collective && hop_trace_options_parse(collective, &trace, &diag) != HOP_OK) {
+        (void)snprintf(diag.place, sizeof diag.place, "--collective");
+        return tool_fail(&diag);
+    }
+    enum hop_status status = is_text ? hop_schedule_parse("(-e)", source, strlen(source), &loaded, &diag)
+                                     : hop_schedule_load_with(source, &trace, &loaded, &diag);
+    if (status != HOP_OK)
+        return tool_fail(&diag);
+    if (hop_schedule_count(loaded) == 0) {
+        fprintf(stderr,
+                "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
+                is_text ? "(-e)" : source);
+        hop_schedule_destroy(loaded);
+        return TOOL_BAD;
+    }
+    *schedule = loaded;
+    return TOOL_OK;
+}
+
+int tool_map_load(const char *choice, struct tool_map *map)
+{
+    struct hop_diag diag;
+    *map = (struct tool_map){HOP_PLACEMENT_PACKED, NULL};
+    if (!choice || strcmp(choice, "packed") == 0)
+        return TOOL_OK;
+    if (strcmp(choice, "cyclic") == 0) {
+        map->order = HOP_PLACEMENT_CYCLIC;
+        return TOOL_OK;
+    }
+    return hop_placement_load(choice, &map->file, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+}
+
+void tool_map_finish(struct tool_map *map)
+{
+    hop_placement_destroy(map->file);
+    map->file = NULL;
+}
+
+int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
+                   struct hop_schedule **placed)
+{
+    struct hop_diag diag;
+    struct hop_placement *made = NULL;
+    uint32_t ranks = hop_schedule_ranks(schedule);
+    enum hop_status status = HOP_OK;
+    *placed = NULL;
+    if (ranks == 0)
+        return TOOL_OK;
+    if (!map->file)
+        status = hop_placement_make(topology, ranks, map->order, &made, &diag);
+    if (status != HOP_OK && !diag.place[0])
+        (void)snprintf(diag.place, sizeof diag.place, "%.180s", hop_schedule_name(schedule));
+    if (status == HOP_OK)
+        status = hop_placement_apply(map->file ? map->file : made, schedule, placed, &diag);
+    hop_placement_destroy(made);
+    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 
 static int cannot_write(const char *path)

@@ -41,6 +41,22 @@ int tool_option(const struct tool_command *command, int argc, char **argv, const
 
 /* Reads SOURCE and applies the assignments (--set). */
 int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology);
+/* The same with a fabric's forwarding tables in a second file (NULL: none). */
+int tool_load_routed(const char *source, const char *routes, char *const *sets, int set_count,
+                     struct hop_topology **topology);
+/* Reads a schedule in any form, a text if is_text; collective: the value of --collective, or NULL. One without operations is refused. */
+int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule);
+/* Where ranks go (--map): a placement file, read once, or an order in which each topology's devices take them. */
+struct tool_map {
+    enum hop_placement_order order;
+    struct hop_placement *file; /* NULL: none, the order is meant */
+};
+/* choice: packed (also for NULL), cyclic, else the path of a file. */
+int tool_map_load(const char *choice, struct tool_map *map);
+/* *placed becomes a new schedule on the topology's devices, or NULL when the schedule names no ranks. */
+int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
+                   struct hop_schedule **placed);
+void tool_map_finish(struct tool_map *map);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */

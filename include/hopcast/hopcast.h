@@ -3,8 +3,11 @@
 #ifndef HOPCAST_HOPCAST_H
 #define HOPCAST_HOPCAST_H
 
+#include "hopcast/calibrate.h"
+#include "hopcast/compare.h"
 #include "hopcast/generate.h"
 #include "hopcast/group.h"
+#include "hopcast/measurements.h"
 #include "hopcast/model.h"
 #include "hopcast/order.h"
 #include "hopcast/placement.h"
@@ -12,8 +15,10 @@
 #include "hopcast/schedule.h"
 #include "hopcast/simulate.h"
 #include "hopcast/status.h"
+#include "hopcast/sweep.h"
 #include "hopcast/timeline.h"
 #include "hopcast/topology.h"
+#include "hopcast/trace.h"
 #include "hopcast/units.h"
 
 #endif

@@ -43,6 +43,10 @@ HOP_API const struct hop_topology *hop_timeline_topology(const struct hop_timeli
 HOP_API const struct hop_schedule *hop_timeline_schedule(const struct hop_timeline *timeline);
 /* The schedule as given; `parent` of an operation above is an index into it. */
 HOP_API const struct hop_schedule *hop_timeline_original(const struct hop_timeline *timeline);
+/* Whether an operation as executed only keeps the books of a message: the mark that a send or receive is posted, or a
+ * receive that ended
+ * as soon as its message had arrived. Reports for people leave these out. */
+HOP_API bool hop_timeline_is_mark(const struct hop_timeline *timeline, uint32_t op);
 /* The network whose models granted the rates; NULL for a measured timeline. */
 HOP_API const struct hop_network *hop_timeline_network(const struct hop_timeline *timeline);
 HOP_API enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline);
@@ -80,13 +84,21 @@ HOP_API void hop_timeline_interval(struct hop_timeline *timeline, uint32_t inter
                                    hop_active_visitor *each, void *context);
 
 /* The load of a directed link over the whole timeline: bytes carried, seconds in use, and the highest sum of rates
- * over its capacity (above 1: the model oversubscribed it). Detail segments. */
+ * over its capacity (above 1: the model oversubscribed it). Detail segments; under detail ends hop_simulate gives the bytes alone. */
 struct hop_link_use {
     uint64_t bytes;
     double busy_s;
     double peak; /* 1 is the capacity */
 };
 HOP_API struct hop_link_use hop_timeline_link_use(const struct hop_timeline *timeline, uint32_t directed);
+
+/* Model loggp: the processes (ranks in their order, then devices without a rank as they appear in the schedule) and
+ * when the last of
+ * each one's CPUs is free. 0 processes under any other model. */
+HOP_API uint32_t hop_timeline_process_count(const struct hop_timeline *timeline);
+/* Its device; *rank (may be NULL) receives its rank, -1 if it has none. */
+HOP_API const char *hop_timeline_process_name(const struct hop_timeline *timeline, uint32_t process, int32_t *rank);
+HOP_API double hop_timeline_process_finish_s(const struct hop_timeline *timeline, uint32_t process);
 
 #ifdef __cplusplus
 }

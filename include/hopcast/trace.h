@@ -51,10 +51,17 @@ HOP_API bool hop_collective_has(enum hop_collective_kind kind, enum hop_algorith
 /* The algorithm that default stands for. */
 HOP_API enum hop_algorithm hop_collective_default(enum hop_collective_kind kind);
 
+/* Whether control dependencies order nodes as data dependencies do. */
+enum hop_trace_control {
+    HOP_TRACE_CONTROL_AUTO, /* all of them, if each names a node and none makes a circle; else none: traces of PyTorch name the
+                               calling function there, in circles too. A comment in the schedule counts what is left out. */
+    HOP_TRACE_CONTROL_KEEP, /* a trace in which they make no sense is refused */
+    HOP_TRACE_CONTROL_DROP
+};
+
 struct hop_trace_options {
     enum hop_algorithm algorithm[HOP_COLLECTIVE_COUNT]; /* of each collective; 0: default */
-    bool control; /* control dependencies order nodes too. Traces of PyTorch name the calling function there, in circles
-                     too, and the format's own tools go by data dependencies alone; so this is false by default. */
+    enum hop_trace_control control;
 };
 
 /* Reads "allreduce=ring,alltoall=direct" into the options; what it does not name stays as it is. */

@@ -45,6 +45,11 @@ uint32_t hop_staged_count(const struct hop_timeline *timeline, uint32_t op)
     return end - op;
 }
 
+const char *hop_op_home(const struct hop_op *op)
+{
+    return op->kind == HOP_OP_RECEIVE ? op->to.device : op->from.device;
+}
+
 void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology)
 {
     uint32_t counts[HOP_NODE_KIND_COUNT] = {0};

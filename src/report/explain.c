@@ -63,7 +63,7 @@ static void add_op(struct story *story, uint32_t index)
         hop_buffer_printf(&story->out, "%s (%s on %s)", op->name,
                           op->kind == HOP_OP_REDUCE ? "a reduction"
                                                     : hop_op_kind_text(hop_told_op(story->timeline, index)),
-                          op->from.device);
+                          hop_op_home(op));
 }
 
 static void add_link(struct story *story, uint32_t directed)

@@ -79,7 +79,7 @@ static void row_label(const struct chart *chart, const struct row *row, unsigned
         (void)snprintf(label, size, "%-*s  %s->%s", (int)name_width, op->name, op->from.device, op->to.device);
     else
         (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name,
-                       hop_op_kind_text(hop_told_op(chart->timeline, row->op)), op->from.device);
+                       hop_op_kind_text(hop_told_op(chart->timeline, row->op)), hop_op_home(op));
 }
 
 /* Cut or filled to so many columns. */
@@ -247,10 +247,25 @@ static void draw_cells(struct chart *chart)
         hop_buffer_puts(&chart->out, "\x1b[0m");
 }
 
+/* Model loggp: nothing has a rate; each operation works, is under way, or waits. */
+static void paint_pieces(struct chart *chart, uint32_t op)
+{
+    chart->out.failed |= !hop_segments_load(&chart->segments, chart->timeline, op);
+    for (uint32_t i = 0; i < chart->segments.count; i++) {
+        const struct hop_segment *segment = &chart->segments.list[i];
+        int shade = segment->rule == HOP_RULE_FULL      ? SHADE_WORK
+                    : segment->rule == HOP_RULE_LATENCY ? SHADE_LATENCY
+                                                        : SHADE_WAIT;
+        paint(chart, segment->start_s, segment->end_s, shade, segment->rule);
+    }
+}
+
 static void paint_op(struct chart *chart, uint32_t op)
 {
     struct hop_span span = hop_timeline_span(chart->timeline, op);
-    if (hop_schedule_op(hop_timeline_schedule(chart->timeline), op)->kind == HOP_OP_COPY) {
+    if (hop_timeline_process_count(chart->timeline) > 0 && hop_timeline_detail(chart->timeline) == HOP_DETAIL_SEGMENTS)
+        paint_pieces(chart, op);
+    else if (hop_schedule_op(hop_timeline_schedule(chart->timeline), op)->kind == HOP_OP_COPY) {
         paint_copy(chart, op);
     } else {
         paint_wait(chart, &span);
@@ -333,7 +348,7 @@ static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
     count = 0;
     for (uint32_t i = 0, end; i < operations; i = end) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
-        uint32_t source = hop_topology_find(hop_timeline_topology(chart->timeline), op->from.device);
+        uint32_t source = hop_topology_find(hop_timeline_topology(chart->timeline), hop_op_home(op));
         end = i + hop_staged_count(chart->timeline, i);
         if (end - i <= PACKETS_MAX)
             end = i + 1;

@@ -15,6 +15,8 @@
 unsigned hop_text_columns(const char *text);
 /* "copy", "work", "reduce", "send" or "receive" */
 const char *hop_op_kind_text(const struct hop_op *op);
+/* Where it runs: a receive at its destination, all else at its source. */
+const char *hop_op_home(const struct hop_op *op);
 /* The original where the operation stands for a message without being its copy (a receive), else the operation
  * itself. */
 const struct hop_op *hop_told_op(const struct hop_timeline *timeline, uint32_t op);

@@ -48,7 +48,7 @@ static void add_string(struct trace *trace, const char *key, const char *value)
 /* Process 0 holds the counters. */
 static uint32_t process_of(const struct trace *trace, uint32_t op)
 {
-    return hop_topology_find(trace->topology, hop_schedule_op(trace->schedule, op)->from.device) + 1;
+    return hop_topology_find(trace->topology, hop_op_home(hop_schedule_op(trace->schedule, op))) + 1;
 }
 
 static void name_process(struct trace *trace, uint32_t process, const char *name)

@@ -396,9 +396,9 @@ static enum hop_status build(struct builder *b, const struct hop_trace_options *
     return hop_schedule_finish(b->schedule, b->diag);
 }
 
-enum hop_status hop_chakra_schedule(const char *name, const struct hop_source *sources, uint32_t ranks,
-                                    const struct hop_trace_options *options, struct hop_schedule **schedule,
-                                    struct hop_diag *diag)
+static enum hop_status make_schedule(const char *name, const struct hop_source *sources, uint32_t ranks,
+                                     const struct hop_trace_options *options, bool control,
+                                     struct hop_schedule **schedule, struct hop_diag *diag)
 {
     struct builder *b = calloc(1, sizeof *b);
     enum hop_status status = b ? HOP_OK : hop_fail_memory(diag);
@@ -412,7 +412,7 @@ enum hop_status hop_chakra_schedule(const char *name, const struct hop_source *s
             status = hop_fail_memory(diag);
     }
     for (uint32_t r = 0; r < ranks && status == HOP_OK; r++)
-        status = hop_chakra_read(&sources[r], options && options->control, &b->traces[r], diag);
+        status = hop_chakra_read(&sources[r], control, &b->traces[r], diag);
     if (status == HOP_OK)
         status = build(b, options);
     if (status == HOP_OK)
@@ -427,4 +427,17 @@ enum hop_status hop_chakra_schedule(const char *name, const struct hop_source *s
     }
     free(b);
     return status;
+}
+
+enum hop_status hop_chakra_schedule(const char *name, const struct hop_source *sources, uint32_t ranks,
+                                    const struct hop_trace_options *options, struct hop_schedule **schedule,
+                                    struct hop_diag *diag)
+{
+    enum hop_trace_control control = options ? options->control : HOP_TRACE_CONTROL_AUTO;
+    if (control != HOP_TRACE_CONTROL_DROP) {
+        enum hop_status status = make_schedule(name, sources, ranks, options, true, schedule, diag);
+        if (status == HOP_OK || status == HOP_ERR_MEMORY || control == HOP_TRACE_CONTROL_KEEP)
+            return status;
+    }
+    return make_schedule(name, sources, ranks, options, false, schedule, diag);
 }

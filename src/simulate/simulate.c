@@ -10,6 +10,8 @@
  * Ties: operations that end together leave together; what becomes ready at one instant starts in schedule order where a queue
  * decides. A transfer has ended when less than 1e-9 of its bytes are left, which is what "together" means.
  */
+#include "model/model.h"
+#include "simulate/messages.h"
 #include "simulate/simulation.h"
 
 #include <math.h>
@@ -411,6 +413,8 @@ static void begin(struct hop_simulation *s)
 
 enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s, struct hop_diag *diag)
 {
+    if (s->messages)
+        return hop_messages_run(s->messages, makespan_s, diag);
     reset(s);
     begin(s);
     for (;;) {
@@ -451,7 +455,11 @@ enum hop_status hop_simulation_create(struct hop_network *network, const struct 
     made->network = network;
     made->options = options ? *options : (struct hop_simulate_options){.detail = HOP_DETAIL_SEGMENTS};
     made->timeline = calloc(1, sizeof *made->timeline);
-    enum hop_status status = made->timeline ? hop_simulation_prepare(made, schedule, diag) : hop_fail_memory(diag);
+    enum hop_status status = made->timeline ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = hop_network_is_serial(network) ? hop_messages_create(network, schedule, &made->options, made->timeline,
+                                                                      &made->messages, diag)
+                                                : hop_simulation_prepare(made, schedule, diag);
     if (status == HOP_OK)
         *simulation = made;
     else
@@ -463,6 +471,7 @@ void hop_simulation_destroy(struct hop_simulation *s)
 {
     if (!s)
         return;
+    hop_messages_destroy(s->messages);
     hop_timeline_destroy(s->timeline);
     free(s->tasks);
     free(s->users);
@@ -499,6 +508,9 @@ enum hop_status hop_simulate(struct hop_network *network, const struct hop_sched
     if (status != HOP_OK)
         return status;
     status = hop_simulation_run(simulation, &makespan_s, diag);
+    if (status == HOP_OK && simulation->options.detail == HOP_DETAIL_ENDS && !simulation->messages &&
+        !hop_timeline_measure_use(simulation->timeline))
+        status = hop_fail_memory(diag);
     if (status == HOP_OK) {
         *timeline = simulation->timeline;
         simulation->timeline = NULL;

@@ -52,6 +52,7 @@ struct hop_simulation {
     struct hop_network *network;
     struct hop_simulate_options options;
     struct hop_timeline *timeline;
+    struct hop_messages *messages; /* model loggp: nothing below is used; NULL: any other */
 
     /* compiled */
     uint32_t count;

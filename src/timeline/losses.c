@@ -37,18 +37,25 @@ static void add_moving(struct cause *causes, uint32_t *count, const struct hop_s
         add_loss(causes, count, &gain, lost_s);
 }
 
+/* Model loggp: all but its own work, and the latency of what is a whole message. */
+static bool is_lost(const struct hop_timeline *timeline, uint32_t op, enum hop_rule rule)
+{
+    return rule != HOP_RULE_FULL &&
+           (rule != HOP_RULE_LATENCY || hop_schedule_op(timeline->schedule, op)->kind != HOP_OP_COPY);
+}
+
 uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses,
                              uint32_t capacity)
 {
     uint32_t segments = hop_timeline_segments(timeline, op, NULL, 0), count = 0;
     struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
     struct cause *causes = malloc(((size_t)segments + 1) * sizeof *causes);
-    uint32_t class = timeline->class_of[op];
+    uint32_t class = timeline->is_serial ? HOP_NONE : timeline->class_of[op];
     if (list && causes) {
         (void)hop_timeline_segments(timeline, op, list, segments);
         for (uint32_t i = 0; i < segments; i++) {
             double length = list[i].end_s - list[i].start_s;
-            if (list[i].rule == HOP_RULE_SOURCE_BUSY)
+            if (list[i].rule == HOP_RULE_SOURCE_BUSY || (timeline->is_serial && is_lost(timeline, op, list[i].rule)))
                 add_loss(causes, &count, &list[i], length);
             else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY)
                 add_moving(causes, &count, &list[i],

@@ -9,6 +9,7 @@ void hop_timeline_destroy(struct hop_timeline *timeline)
     if (!timeline)
         return;
     hop_timeline_forget(timeline);
+    hop_serial_finish(&timeline->serial);
     hop_schedule_destroy(timeline->lowered);
     free(timeline->times);
     free(timeline->class_of);
@@ -52,6 +53,20 @@ uint64_t hop_timeline_events(const struct hop_timeline *timeline)
     return timeline->events;
 }
 
+bool hop_timeline_is_mark(const struct hop_timeline *timeline, uint32_t op)
+{
+    const struct hop_op *what = hop_schedule_op(timeline->schedule, op);
+    if (what->kind != HOP_OP_WORK || what->parent == HOP_NONE)
+        return false;
+    const struct hop_op *message = hop_schedule_op(timeline->original, what->parent);
+    if (message->kind != HOP_OP_SEND && message->kind != HOP_OP_RECEIVE)
+        return false;
+    if (strcmp(what->name, message->name) != 0)
+        return true;
+    return message->kind == HOP_OP_RECEIVE && what->after_count > 0 &&
+           timeline->times[op].span.end_s <= timeline->times[what->after[0]].span.end_s;
+}
+
 struct hop_span hop_timeline_span(const struct hop_timeline *timeline, uint32_t op)
 {
     return timeline->times[op].span;
@@ -59,12 +74,15 @@ struct hop_span hop_timeline_span(const struct hop_timeline *timeline, uint32_t 
 
 const struct hop_route *hop_timeline_route(const struct hop_timeline *timeline, uint32_t op)
 {
-    return timeline->class_of[op] == HOP_NONE ? NULL : timeline->classes[timeline->class_of[op]].way;
+    bool none = timeline->is_serial || timeline->class_of[op] == HOP_NONE;
+    return none ? NULL : timeline->classes[timeline->class_of[op]].way;
 }
 
 double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op)
 {
     const struct hop_op *what = hop_schedule_op(timeline->schedule, op);
+    if (timeline->is_serial)
+        return timeline->serial.alone_s ? timeline->serial.alone_s[op] : 0;
     if (what->kind == HOP_OP_WORK)
         return what->duration_s;
     if (what->kind == HOP_OP_REDUCE)
@@ -109,6 +127,8 @@ static void put_segment(struct hop_segment *segments, uint32_t capacity, uint32_
 uint32_t hop_timeline_segments(const struct hop_timeline *t, uint32_t op, struct hop_segment *segments,
                                uint32_t capacity)
 {
+    if (t->is_serial)
+        return hop_serial_segments(&t->serial, op, segments, capacity);
     const struct hop_op_times *times = &t->times[op];
     uint32_t count = 0;
     struct hop_segment last = {0};

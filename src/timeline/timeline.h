@@ -8,6 +8,8 @@
  *     span:  transfer c: class 3, ready 0, start 0, flows from 0, ends 65 ms
  *
  * A transfer's segments are its class's records between its start and its end.
+ *
+ * Under model loggp nothing has a rate and no links are shared: each operation has its own pieces (serial.c).
  */
 #ifndef HOP_TIMELINE_INTERNAL_H
 #define HOP_TIMELINE_INTERNAL_H
@@ -36,6 +38,26 @@ struct hop_op_times {
     uint32_t waited_for; /* the operation whose end let the source engine take it */
 };
 
+/* Model loggp. */
+struct hop_piece {
+    double start_s, end_s;
+    enum hop_rule rule; /* what held it, HOP_RULE_FULL: nothing, it is at work */
+    uint32_t blocker;
+};
+struct hop_process {
+    int32_t rank; /* -1: none */
+    const char *device;
+    double finish_s;
+};
+struct hop_serial {
+    struct hop_process *processes;
+    uint32_t process_count;
+    double *alone_s;  /* per operation; detail ends or more */
+    uint32_t *first;  /* per operation, into pieces; count + 1 of them; detail segments */
+    struct hop_piece *pieces;
+    uint32_t piece_count, piece_capacity;
+};
+
 struct hop_timeline {
     const struct hop_topology *topology;
     const struct hop_network *network;
@@ -51,6 +73,8 @@ struct hop_timeline {
     double reduce_rate;
     struct hop_record *log;
     uint32_t log_count, log_capacity;
+    bool is_serial; /* model loggp: serial holds it all, and there are no classes */
+    struct hop_serial serial;
 
     /* derived by hop_timeline_index */
     uint32_t *first_record; /* per class, into records; class_count + 1 of them */
@@ -70,6 +94,10 @@ struct hop_timeline {
 /* After a run with segments: records by class, interval bounds, copies by start, link use (index.c, use.c). */
 enum hop_status hop_timeline_index(struct hop_timeline *timeline, struct hop_diag *diag);
 bool hop_timeline_measure_use(struct hop_timeline *timeline); /* false: out of memory */
+/* serial.c: as hop_timeline_segments. */
+uint32_t hop_serial_segments(const struct hop_serial *serial, uint32_t op, struct hop_segment *segments,
+                             uint32_t capacity);
+void hop_serial_finish(struct hop_serial *serial);
 /* Drops what a timeline holds of a run. */
 void hop_timeline_forget(struct hop_timeline *timeline);
 

@@ -36,7 +36,7 @@ static void check(const struct hop_schedule *schedule)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[RANKS] = {"f.0.et", "f.1.et", "f.2.et", "f.3.et"};
-    struct hop_trace_options options = {.control = size > 0 && (data[0] & 32) != 0};
+    struct hop_trace_options options = {.control = size > 0 ? (enum hop_trace_control)(data[0] >> 5 & 1) : HOP_TRACE_CONTROL_AUTO};
     struct hop_schedule *schedule;
     struct hop_diag diag = {0};
     if (size == 0)

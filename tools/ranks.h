@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What subcommands that mpirun starts share: the group of processes, and being told to stop. */
+#ifndef HOP_TOOL_RANKS_H
+#define HOP_TOOL_RANKS_H
+
+#include <signal.h>
+
+#include "hopcast/group.h"
+
+/* Set by SIGINT and SIGTERM. */
+extern volatile sig_atomic_t ranks_stop;
+
+/* Catches signals, joins the group that mpirun started, or makes one of this process alone. */
+int ranks_join(struct hop_group **group);
+/* Leaves the group; does not return where MPI cannot end well. */
+int ranks_end(struct hop_group *group, int status);
+
+#endif
