@@ -6,6 +6,8 @@
  */
 #include "test.h"
 
+#include "hopcast/model.h"
+
 #include <math.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -354,9 +356,55 @@ static void a_cluster_is_no_part_of_a_cluster(void **state)
     hop_topology_destroy(topology);
 }
 
+static void of_equally_near_nics_each_gpu_uses_its_own(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology(TEST_SOURCE_DIR "/data/clusters/two-dgx-a100.json");
+    struct hop_router *router = hop_router_create(t);
+    for (unsigned g = 0; g < 8; g++) { /* a DGX A100 has two GPUs and two NICs on each switch */
+        for (unsigned h = 0; h < 8; h++) {
+            char name[4][32];
+            uint32_t index, nics = 0;
+            (void)snprintf(name[0], sizeof name[0], "node0.gpu%u", g);
+            (void)snprintf(name[1], sizeof name[1], "node1.gpu%u", h);
+            (void)snprintf(name[2], sizeof name[2], "node0.nic%u", g);
+            (void)snprintf(name[3], sizeof name[3], "node1.nic%u", h);
+            CHECK(hop_router_find(router, find_node(t, name[0]), find_node(t, name[1]), &index, D));
+            const struct hop_route *route = hop_router_route(router, index);
+            for (uint32_t i = 0; i < route->link_count; i++) {
+                uint32_t to = hop_topology_link(t, route->links[i] / 2)->ends[!(route->links[i] & 1)];
+                nics += to == find_node(t, name[2]) || to == find_node(t, name[3]);
+            }
+            assert_int_equal(nics, 2);
+        }
+    }
+    hop_router_destroy(router);
+    hop_topology_destroy(t);
+}
+
+static void a_star_chooses_the_model_of_every_servers_domain(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology(TEST_SOURCE_DIR "/data/clusters/two-dgx-a100.json");
+    struct hop_network *network;
+    CHECK(hop_network_create(t, "pcie*=credit,infiniband=infiniband", &network, D));
+    for (uint32_t d = 0; d < hop_topology_domain_count(t); d++) {
+        const char *family = hop_topology_domain(t, d)->family;
+        assert_string_equal(hop_network_model(network, d), strcmp(family, "pcie") == 0         ? "credit"
+                                                           : strcmp(family, "infiniband") == 0 ? "infiniband"
+                                                                                               : "fair");
+    }
+    hop_network_destroy(network);
+    struct hop_diag diag;
+    assert_int_equal(hop_network_create(t, "xgmi*=fair", &network, &diag), HOP_ERR_NOT_FOUND);
+    hop_topology_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_star_chooses_the_model_of_every_servers_domain),
+        cmocka_unit_test(of_equally_near_nics_each_gpu_uses_its_own),
         cmocka_unit_test(every_node_is_its_machine),
         cmocka_unit_test(rails_are_where_the_file_puts_them),
         cmocka_unit_test(nics_take_slots_in_their_order),

@@ -659,7 +659,7 @@ static void rows_that_cannot_be_are_refused(void **state)
 
     g = two_leaves(); /* none */
     add_rows(&g, g.spine[1]);
-    REFUSED(HOP_ERR_INVALID, "unreachable hosts: switch 'spine1' has no route to 'node3'; 1 routes are missing",
+    REFUSED(HOP_ERR_INVALID, "unreachable hosts: switch 'spine1' has no route to 'node3'; 1 route is missing",
             hop_topology_finish(g.t, D));
     hop_topology_destroy(g.t);
 

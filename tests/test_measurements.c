@@ -97,7 +97,7 @@ static void what_is_wrong_is_said_where_it_stands(void **unused)
     refuse("from,to,notes\na,b,c\n", invalid, "m.csv:1:1", "lacks measured_GBps", "measured_s");
     refuse("from,measured_GBps\na,1\n", invalid, "m.csv:1:1", "lacks to", "the columns");
     refuse("from,to,measured_GBps\n", invalid, "m.csv", "no measurement", "at least one");
-    refuse("", invalid, "m.csv:1:1", "no column ''", "the columns");
+    refuse("", invalid, "m.csv:1:1", "the line that names the columns is missing", "the columns");
     refuse("from,to,measured_GBps\n,b,1\n", invalid, "m.csv:2:1", "'from' is empty", "a device");
     refuse("from,to,measured_GBps\na,a,1\n", invalid, "m.csv:2:3", "to itself", "two different");
     refuse("from,to,measured_GBps\na,b,-1\n", invalid, "m.csv:2:5", "'-1' is no measured value", "a number");

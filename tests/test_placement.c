@@ -206,7 +206,7 @@ static void ranks_without_a_device_or_with_the_partners_are_refused(void **state
     (void)state;
     not_placed("0 gpu0\n1 gpu1", "x.hop:2:13", "'b' names rank 2, which has no device",
                "a: rank0 -> rank1 1\nb: rank1 -> rank2 1");
-    not_placed("0 gpu0\n1 gpu1", "x.hop:1:9", "2 have a device", "b: work rank2 1s");
+    not_placed("0 gpu0\n1 gpu1", "x.hop:1:9", "this one has ranks 0 to 1", "b: work rank2 1s");
     not_placed("0 gpu0\n1 gpu0", "x.hop:1:13", "from rank0 to rank1, which are both on gpu0", "a: rank0 -> rank1 1");
     not_placed("0 gpu0\n1 gpu0", "x.hop:1:18", "both on gpu0", "a: send rank0 -> rank1 1");
     not_placed("0 gpu0", "x.hop:1:13", "both on gpu0", "a: rank0 -> gpu0 1");
@@ -241,6 +241,33 @@ static void a_placement_decides_the_time(void **state)
     hop_topology_destroy(t);
 }
 
+static void devices_that_the_topology_lacks_are_named_with_their_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *map, *place, *what, *expected;
+        uint32_t ranks;
+    } rows[] = {{"0 gpu0\n1 gpu9", "x.map:2:1", "topology t2 has no device 'gpu9'", "'gpu0'?", 2},
+                {"# map\n\n0 switch0", "x.map:3:1", "'switch0' is a switch, not a device", "a device, such as gpu0;", 1},
+                {"1 gpu9\n0 gpu9", "x.map:2:1", "'gpu9'", "'gpu0'?", 2},
+                {"0 gpu0\n1 gpu9", NULL, NULL, NULL, 1}, /* the schedule has one rank only */
+                {"0 gpu0\n1 gpu7", NULL, NULL, NULL, 2}};
+    struct hop_topology *t = load_topology("t2");
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hop_placement *p = parse_placement(rows[i].map);
+        struct hop_diag diag = {0};
+        enum hop_status status = hop_placement_check(p, t, rows[i].ranks, &diag);
+        assert_int_equal(status, rows[i].what ? HOP_ERR_NOT_FOUND : HOP_OK);
+        if (rows[i].what) {
+            assert_string_equal(diag.place, rows[i].place);
+            assert_non_null(strstr(diag.what, rows[i].what));
+            assert_ptr_equal(strstr(diag.expected, rows[i].expected), diag.expected);
+        }
+        hop_placement_destroy(p);
+    }
+    hop_topology_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +280,7 @@ int main(void)
         cmocka_unit_test(placeholders_become_devices_and_all_else_stays),
         cmocka_unit_test(ranks_without_a_device_or_with_the_partners_are_refused),
         cmocka_unit_test(a_placement_decides_the_time),
+        cmocka_unit_test(devices_that_the_topology_lacks_are_named_with_their_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

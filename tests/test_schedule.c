@@ -955,6 +955,40 @@ static void sends_that_wait_for_each_other_are_a_deadlock(void **state)
     hop_topology_destroy(t);
 }
 
+/* By brute force: whenever a name is looked for, while operations are added and after, it is the one that bears it. */
+static void names_are_found_at_any_time(void **state)
+{
+    static const char *const names[] = {"a", NULL, "t1", "t3", NULL, "t4", "t4_", NULL, "t99", "t10", NULL, "t"};
+    enum { COUNT = sizeof names / sizeof names[0] };
+    (void)state;
+    for (uint32_t first = 0; first <= COUNT; first++) { /* nothing is looked for before so many are there */
+        struct hop_schedule *s = hop_schedule_create("s");
+        for (uint32_t i = 0; i < COUNT; i++) {
+            struct hop_op op = hop_op_default(HOP_OP_COPY);
+            op.name = names[i];
+            op.from.device = "gpu0";
+            op.to.device = "gpu1";
+            CHECK(hop_schedule_add(s, &op, NULL, D));
+            for (uint32_t k = 0; k < COUNT && i + 1 >= first; k++) {
+                if (names[k])
+                    assert_int_equal(hop_schedule_find(s, names[k]), k <= i ? k : HOP_NONE);
+            }
+        }
+        CHECK(hop_schedule_finish(s, D));
+        for (uint32_t i = 0; i < COUNT; i++) {
+            const char *name = hop_schedule_op(s, i)->name;
+            assert_int_equal(hop_schedule_find(s, name), i);
+            assert_true(!names[i] || strcmp(names[i], name) == 0);
+        }
+        assert_int_equal(hop_schedule_find(s, "t1_"), 1);
+        assert_int_equal(hop_schedule_find(s, "t4__"), 4);
+        assert_int_equal(hop_schedule_find(s, "t7"), 7);
+        assert_int_equal(hop_schedule_find(s, "t10_"), 10);
+        assert_int_equal(hop_schedule_find(s, "t2"), HOP_NONE);
+        hop_schedule_destroy(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -984,6 +1018,7 @@ int main(void)
         cmocka_unit_test(messages_match_in_order_by_places_and_tag),
         cmocka_unit_test(messages_without_a_partner_are_refused),
         cmocka_unit_test(sends_that_wait_for_each_other_are_a_deadlock),
+        cmocka_unit_test(names_are_found_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@ refused by the schema and by the command alike. Exit status: 0 fine, 1 something
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,8 @@ PREDICTIONS = [
     ("d: reduce sum f32 gpu2:x gpu2:y -> gpu2:x 1MiB; e: work gpu2 30us after d; f: gpu2 -> gpu5 1MiB after e", "t2"),
     ("gpu0 -> gpu3 1GiB; gpu1 -> gpu3 1GiB; nic0 -> gpu3 1GiB", "dgx-a100"),
     ("gpu0 -> gpu6 1GiB; gpu0 -> gpu4 1GiB; host0 -> gpu4 1GiB", "dgx-1"),
+    ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "infiniband"),
+    ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "loggp"),
 ]
 HALO = "data/schedules/halo3-slowest.hop"
 PAIR = "a: gpu0 -> gpu1 64MiB; b: gpu0 -> gpu4 3MiB; c: gpu1 -> gpu0 1MiB; d: gpu1 -> gpu5 1MiB after b"
@@ -52,6 +55,7 @@ SWEEPS = [
     [HALO, "--on", "t2", "--on", "cs-storm", "--model", "credit", "--set", "tau=0.1,0.2", "--scale-bytes", "0.5,2"],
     ["-e", "gpu0 -> gpu1 1MiB", "-e", "gpu0 -> gpu9 1", "-e", "work gpu0 1us", "--on", "t2", "--set", "gpu0.engines=1,unlimited", "--bytes", "0,1",
      "--keep-going"],
+    ["-e", "rank0 -> rank1 1MiB", "-e", "rank0 -> rank9 1MiB", "--on", "t2", "--on", "cs-storm", "--map", "packed,cyclic", "--keep-going"],
 ]
 MEASURED = "data/measurements/infiniband-2011.csv"
 COMPARISONS = [
@@ -214,6 +218,14 @@ class Checker:
             self.fail("hopcast topology --list", "does not list t2")
         return names
 
+    def rules(self):
+        """Every rule that the header knows can stand in a prediction."""
+        known = re.findall(r'X\(HOP_RULE_\w+, "([a-z-]+)"', (self.root / "include/hopcast/model.h").read_text())
+        listed = self.validators["prediction"].schema["$defs"]["rule"]["enum"]
+        self.checked += 1
+        if not known or set(known) != set(listed):
+            self.fail("prediction.schema.json", f"its rules are not those of hopcast/model.h: {set(known) ^ set(listed)}")
+
     def data_file(self, path):
         if path.suffix == ".json":
             document = json.loads(path.read_text())
@@ -247,8 +259,9 @@ def main():
             checker.data_file(path)
     for arguments in SCHEDULES:
         checker.output("schedule", [*arguments, "--format", "json"])
-    for text, topology in PREDICTIONS:
-        checker.output("prediction", ["predict", "-e", text, "--on", topology, "--json"])
+    for text, topology, *more in PREDICTIONS:
+        checker.output("prediction", ["predict", "-e", text, "--on", topology, *more, "--json"])
+    checker.rules()
     for arguments in ORDERS:
         checker.output("order", ["order", *arguments, "--json"])
     for arguments in SWEEPS:

@@ -373,7 +373,7 @@ const struct tool_command tool_compare = {
         "the reference's, less 1. CSV has the columns transfer, from, to, bytes, concurrent_group, measured_GBps (or\n"
         "measured_s), notes in any order; rows of one concurrent_group start together.\n"
         "\n"
-        "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live\n"
+        "      --on TOPOLOGY       a built-in machine, a fabric such as star:16, a file of any dialect, or live\n"
         "  -m, --model NAME        a model, or DOMAIN=NAME,... by domain; may be repeated\n"
         "  -s, --set NAME=VALUE    change the topology (see hopcast topology --help); may be repeated\n"
         "      --name NAME=DEVICE  what REFERENCE calls NAME is DEVICE in the topology; may be repeated\n"

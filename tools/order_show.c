@@ -118,13 +118,14 @@ static double objective_of(const struct show *show, struct hop_timeline *timelin
 }
 
 /* What the model that conserves bandwidth makes of an order. */
-static bool second_opinion(const struct show *show, const struct hop_schedule *schedule, double *value_s)
+static bool second_opinion(const struct show *show, const char *models, const struct hop_schedule *schedule,
+                           double *value_s)
 {
     struct hop_network *network;
     struct hop_timeline *timeline;
     const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
     bool known = false;
-    if (hop_network_create(show->input->topology, "credit", &network, NULL) != HOP_OK)
+    if (hop_network_create(show->input->topology, models, &network, NULL) != HOP_OK)
         return false;
     if (hop_simulate(network, schedule, &options, &timeline, NULL) == HOP_OK) {
         *value_s = objective_of(show, timeline);
@@ -141,11 +142,12 @@ static void print_second_opinion(const struct show *show, const struct hop_sched
 {
     double given_s, best_s;
     char a[32], b[32];
-    bool published = false;
-    for (uint32_t d = 0; d < hop_topology_domain_count(show->input->topology); d++)
-        published = published || strcmp(hop_network_model(show->network, d), "pcie") == 0;
-    if (!published || !given || !best || hop_schedule_count(best) > SECOND_OPINION_OPS ||
-        !second_opinion(show, given, &given_s) || !second_opinion(show, best, &best_s))
+    if (!given || !best || hop_schedule_count(best) > SECOND_OPINION_OPS)
+        return;
+    char *models = tool_credit_instead(show->input->topology, show->network, show->request->options.models);
+    bool known = models && second_opinion(show, models, given, &given_s) && second_opinion(show, models, best, &best_s);
+    free(models);
+    if (!known)
         return;
     fprintf(show->out,
             "model credit, which conserves bandwidth: given %s, best %s: ", hop_show_seconds(given_s, a, sizeof a),
@@ -169,10 +171,14 @@ static int write_text(const char *path, char *text)
 
 static void print_models(const struct show *show)
 {
+    uint32_t domains = hop_topology_domain_count(show->input->topology);
+    bool *all = malloc(((size_t)domains + 1) * sizeof *all);
     fprintf(show->out, "%s", hop_topology_name(show->input->topology));
-    for (uint32_t d = 0; d < hop_topology_domain_count(show->input->topology); d++)
-        fprintf(show->out, ", %s: model %s", hop_topology_domain(show->input->topology, d)->name,
-                hop_network_model(show->network, d));
+    for (uint32_t d = 0; all && d < domains; d++)
+        all[d] = true;
+    if (all)
+        tool_print_models(show->out, show->input->topology, show->network, all);
+    free(all);
     fprintf(show->out, "\n");
 }
 

@@ -28,6 +28,13 @@ struct busy_link {
 /* The links in use, the busiest first: a new array, *count of them; NULL: out of memory. */
 struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count);
 
+/* What times of a table are shown in: ms, or us where the longest is below 1 ms. */
+struct time_unit {
+    const char *name;
+    double a_second; /* so many of them */
+};
+struct time_unit predict_unit(double longest_s);
+
 int predict_show_table(struct prediction *p);
 int predict_show_explanation(struct prediction *p, const char *id);
 void predict_show_side_by_side(struct prediction *cases, int count);

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 
 /* One value a case, and its ratio to the first; NAN: the case has none. */
-static void print_row(const char *name, const double *values_s, int count)
+static void print_row(const char *name, const double *values_s, int count, double unit)
 {
     printf("%-24s", name);
     for (int i = 0; i < count; i++) {
         if (isnan(values_s[i]))
             printf(" %12s %8s", "-", "");
         else if (i == 0 || isnan(values_s[0]) || values_s[0] == 0)
-            printf(" %12.4f %8s", values_s[i] * 1e3, "");
+            printf(" %12.4f %8s", values_s[i] * unit, "");
         else
-            printf(" %12.4f %7.3fx", values_s[i] * 1e3, values_s[i] / values_s[0]);
+            printf(" %12.4f %7.3fx", values_s[i] * unit, values_s[i] / values_s[0]);
     }
     printf("\n");
 }
@@ -26,7 +26,7 @@ static uint32_t find(const struct prediction *p, const char *name)
 }
 
 /* Every operation that at least two cases have, once, in the order of its first appearance. Returns how many were left out. */
-static uint32_t print_operations(const struct prediction *cases, int count, double *ends)
+static uint32_t print_operations(const struct prediction *cases, int count, double *ends, double unit)
 {
     uint32_t left_out = 0;
     for (int i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ static uint32_t print_operations(const struct prediction *cases, int count, doub
                 before = before || (j < i && there != HOP_NONE);
             }
             if (having > 1 && !before)
-                print_row(name, ends, count);
+                print_row(name, ends, count, unit);
             left_out += having == 1;
         }
     }
@@ -68,12 +68,18 @@ void predict_show_side_by_side(struct prediction *cases, int count)
         free(busy);
         values[i] = hop_timeline_makespan_s(cases[i].timeline);
     }
-    printf("\n%-24s", "end in ms");
+    double longest_s = 0;
+    for (int i = 0; i < count; i++)
+        longest_s = fmax(longest_s, values[i]);
+    struct time_unit unit = predict_unit(longest_s);
+    char title[24];
+    (void)snprintf(title, sizeof title, "end in %s", unit.name);
+    printf("\n%-24s", title);
     for (int i = 0; i < count; i++)
         printf(" %12c %8s", 'A' + i % 26, i ? "to A" : "");
     printf("\n");
-    print_row("makespan", values, count);
-    uint32_t left_out = print_operations(cases, count, values);
+    print_row("makespan", values, count, unit.a_second);
+    uint32_t left_out = print_operations(cases, count, values, unit.a_second);
     if (left_out)
         printf("(%u operation%s that only one case has)\n", left_out, left_out > 1 ? "s" : "");
     free(values);

@@ -8,6 +8,11 @@
 
 enum { LINKS_SHOWN = 5, PROCESSES_SHOWN = 16, PACKETS_SHOWN = 8, SECOND_OPINION_OPS = 2000 };
 
+/* How wide the first two columns of the table are. */
+struct widths {
+    int name, way;
+};
+
 static const char *name_of(const struct prediction *p, uint32_t op)
 {
     return hop_schedule_op(hop_timeline_schedule(p->timeline), op)->name;
@@ -74,7 +79,12 @@ static uint32_t packets_from(const struct prediction *p, uint32_t i)
     return end - i;
 }
 
-static void print_op(struct prediction *p, uint32_t op, int indent, int width)
+struct time_unit predict_unit(double longest_s)
+{
+    return longest_s < 1e-3 ? (struct time_unit){"us", 1e6} : (struct time_unit){"ms", 1e3};
+}
+
+static void print_op(struct prediction *p, uint32_t op, int indent, struct widths width)
 {
     const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(p->timeline), op);
     struct hop_span span = hop_timeline_span(p->timeline, op);
@@ -84,31 +94,32 @@ static void print_op(struct prediction *p, uint32_t op, int indent, int width)
     if (what->kind != HOP_OP_WORK)
         hop_format_bytes(what->bytes, size, sizeof size);
     struct hop_loss loss;
-    double share;
+    double share, unit = predict_unit(hop_timeline_makespan_s(p->timeline)).a_second;
     if (lost > alone * 1e-9 && hop_timeline_detail(p->timeline) == HOP_DETAIL_SEGMENTS && main_loss(p, op, &loss, &share)) {
         char cause[360];
         describe_loss(p, &loss, cause, sizeof cause);
         (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
     }
-    printf("%*s%-*s  %-16s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width - indent, what->name, way,
-           size, (span.start_s - span.ready_s) * 1e3, span.start_s * 1e3, span.end_s * 1e3, alone * 1e3, lost * 1e3,
-           why);
+    printf("%*s%-*s  %-*s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width.name - indent, what->name,
+           width.way, way, size, (span.start_s - span.ready_s) * unit, span.start_s * unit, span.end_s * unit,
+           alone * unit, lost * unit, why);
 }
 
 /* A staged copy: one line for all its packets, then the packets themselves when they are few. */
-static void print_staged(struct prediction *p, uint32_t first, uint32_t end, int width)
+static void print_staged(struct prediction *p, uint32_t first, uint32_t end, struct widths width)
 {
     const struct hop_op *parent = hop_schedule_op(hop_timeline_original(p->timeline),
                                                   hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
-    double end_s = 0;
+    double end_s = 0, unit = predict_unit(hop_timeline_makespan_s(p->timeline)).a_second;
     char way[140], size[32];
     for (uint32_t i = first; i < end; i++)
         end_s = fmax(end_s, hop_timeline_span(p->timeline, i).end_s);
     (void)snprintf(way, sizeof way, "%s -> %s", parent->from.device, parent->to.device);
     struct hop_span span = hop_timeline_span(p->timeline, first);
-    printf("%-*s  %-16s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width,
-           parent->name, way, hop_format_bytes(parent->bytes, size, sizeof size), (span.start_s - span.ready_s) * 1e3,
-           span.start_s * 1e3, end_s * 1e3, "", "", (end - first) / 2, end - first > 2 ? "s" : "");
+    printf("%-*s  %-*s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width.name,
+           parent->name, width.way, way, hop_format_bytes(parent->bytes, size, sizeof size),
+           (span.start_s - span.ready_s) * unit, span.start_s * unit, end_s * unit, "", "", (end - first) / 2,
+           end - first > 2 ? "s" : "");
     for (uint32_t i = first; i < end && end - first <= PACKETS_SHOWN; i++)
         print_op(p, i, 2, width);
 }
@@ -126,12 +137,18 @@ static int later_first(const void *a, const void *b)
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
-static int name_width(const struct hop_schedule *schedule)
+/* As the longest need that are not out of all proportion. */
+static struct widths table_widths(const struct prediction *p)
 {
-    int width = 8;
+    const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
+    struct widths width = {8, 16};
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
-        int length = (int)strlen(hop_schedule_op(schedule, i)->name) + 2;
-        width = length > width && length <= 24 ? length : width;
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        int length = (int)strlen(op->name) + 2;
+        bool two = op->kind == HOP_OP_COPY || op->kind == HOP_OP_SEND;
+        int way = (int)strlen(op->to.device) + (two ? (int)strlen(op->from.device) + 4 : 8);
+        width.name = length > width.name && length <= 24 ? length : width.name;
+        width.way = way > width.way && way <= 48 ? way : width.way;
     }
     return width;
 }
@@ -141,7 +158,7 @@ static int print_last(struct prediction *p, uint32_t rows)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t count = 0;
-    int width = name_width(schedule);
+    struct widths width = table_widths(p);
     struct row *ends = malloc(((size_t)hop_schedule_count(schedule) + 1) * sizeof *ends);
     if (!ends)
         return tool_out_of_memory();
@@ -164,9 +181,16 @@ static int print_table(struct prediction *p)
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t count = hop_schedule_count(schedule);
     uint64_t rows = p->rows ? p->rows : count <= ALL_UP_TO ? count : ELSE;
-    int width = name_width(schedule);
-    printf("%-*s  %-16s %9s %10s %10s %10s %10s %10s  %s\n", width, "transfer", "", "size", "queued ms", "start ms",
-           "end ms", "alone ms", "lost ms", "mostly to");
+    struct widths width = table_widths(p);
+    static const char *const columns[] = {"queued", "start", "end", "alone", "lost"};
+    printf("%-*s  %-*s %9s", width.name, "transfer", width.way, "", "size");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        char title[16];
+        (void)snprintf(title, sizeof title, "%s %s", columns[i],
+                       predict_unit(hop_timeline_makespan_s(p->timeline)).name);
+        printf(" %10s", title);
+    }
+    printf("  mostly to\n");
     if (rows < count)
         return print_last(p, (uint32_t)rows);
     for (uint32_t i = 0; i < count;) {
@@ -205,16 +229,16 @@ static void print_models(const struct prediction *p)
         printf(", model %s", hop_network_model(p->network, 0));
         return;
     }
-    bool used[256] = {false};
-    for (uint32_t l = 0; l < 2 * hop_topology_link_count(p->topology); l++) {
+    uint32_t domains = hop_topology_domain_count(p->topology);
+    bool *used = calloc((size_t)domains + 1, sizeof *used);
+    for (uint32_t l = 0; used && l < 2 * hop_topology_link_count(p->topology); l++) {
         uint32_t domain = hop_topology_link_domain(p->topology, l / 2);
-        if (domain < 256 && hop_timeline_link_use(p->timeline, l).bytes)
+        if (domain < domains && hop_timeline_link_use(p->timeline, l).bytes)
             used[domain] = true;
     }
-    for (uint32_t d = 0; d < hop_topology_domain_count(p->topology) && d < 256; d++) {
-        if (used[d])
-            printf(", %s: model %s", hop_topology_domain(p->topology, d)->name, hop_network_model(p->network, d));
-    }
+    if (used)
+        tool_print_models(stdout, p->topology, p->network, used);
+    free(used);
 }
 
 struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count)
@@ -237,15 +261,16 @@ struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count)
 /* The published model may be far from one that conserves bandwidth: say so where both are quick. */
 static void print_second_opinion(const struct prediction *p, double makespan)
 {
+    if (hop_schedule_count(p->schedule) > SECOND_OPINION_OPS)
+        return;
+    char *models = tool_credit_instead(p->topology, p->network, p->models);
     struct hop_network *network;
     struct hop_simulation *simulation;
     struct hop_simulate_options options = {.sources_unlimited = p->sources_unlimited};
     double other = makespan;
-    bool published = false;
-    for (uint32_t d = 0; d < hop_topology_domain_count(p->topology); d++)
-        published = published || strcmp(hop_network_model(p->network, d), "pcie") == 0;
-    if (!published || hop_schedule_count(p->schedule) > SECOND_OPINION_OPS ||
-        hop_network_create(p->topology, "credit", &network, NULL) != HOP_OK)
+    enum hop_status status = models ? hop_network_create(p->topology, models, &network, NULL) : HOP_ERR_NOT_FOUND;
+    free(models);
+    if (status != HOP_OK)
         return;
     if (hop_simulation_create(network, p->schedule, &options, &simulation, NULL) == HOP_OK) {
         if (hop_simulation_run(simulation, &other, NULL) != HOP_OK)
@@ -277,6 +302,20 @@ static void print_processes(const struct prediction *p)
     }
     if (count > PROCESSES_SHOWN)
         printf("  ... and %u more; --json has them all\n", count - PROCESSES_SHOWN);
+}
+
+/* LogGP knows nothing of links: that its rate is nobody's is to be seen. */
+static void print_loggp_default(const struct prediction *p)
+{
+    const struct hop_parameter *G = hop_topology_parameter(p->topology, "loggp_G");
+    bool ruled = false;
+    for (uint32_t d = 0; d < hop_topology_domain_count(p->topology); d++)
+        ruled = ruled || strcmp(hop_network_model(p->network, d), "loggp") == 0;
+    char rate[32];
+    if (ruled && G && G->origin && strstr(G->origin, "default"))
+        printf("note: loggp_G is LogGOPSim's default, %s whatever the links are; `--set loggp_G=%.4g` stands for "
+               "25 GB/s, see --parameters\n",
+               hop_show_rate(1 / G->value, rate, sizeof rate), 1 / 25e9);
 }
 
 static int print_summary(struct prediction *p)
@@ -313,6 +352,7 @@ static int print_summary(struct prediction *p)
         printf("note: the model loads a link up to %.2f times its capacity here, a known weakness of the published "
                "model\n",
                oversubscribed);
+    print_loggp_default(p);
     print_second_opinion(p, makespan);
     free(busy);
     return TOOL_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hopcast sweep: many predictions, the cross product of schedules, topologies, models, assignments and sizes, or a
- * list of cases from a file; by one process or by the ranks of mpirun, with the same rows.
+ * hopcast sweep: many predictions, the cross product of schedules, topologies, models, assignments, maps and sizes, or
+ * a list of cases from a file; by one process or by the ranks of mpirun, with the same rows.
  *
  * Rank 0 reads the input, hands out cases and writes; the others are sent what they need. SIGINT and SIGTERM end the
  * sweep with the rows that are complete.
@@ -21,7 +21,7 @@ enum { BEST_MAX = 1 << 20, LINES_MAX = 1 << 24 };
 
 struct request {
     struct sweep_product product;
-    const char *cases, *output;
+    const char *cases, *output, *collective;
     uint64_t best;
     bool json, keep_going, sources_unlimited, help;
 };
@@ -33,6 +33,8 @@ static const struct option options[] = {
     {"on", required_argument, NULL, 't'},
     {"model", required_argument, NULL, 'm'},
     {"set", required_argument, NULL, 's'},
+    {"map", required_argument, NULL, 'M'},
+    {"collective", required_argument, NULL, 'K'},
     {"bytes", required_argument, NULL, 'b'},
     {"scale-bytes", required_argument, NULL, 'f'},
     {"cases", required_argument, NULL, 'c'},
@@ -69,6 +71,8 @@ static bool take_axis(struct sweep_product *product, int code, const char *text)
         return sweep_add_word(&product->models, text);
     case 's':
         return sweep_add_word(&product->sets, text);
+    case 'M':
+        return sweep_add_list(&product->maps, text);
     case 'b':
         return sweep_add_word(&product->sizes, text);
     default: /* 'f' */
@@ -91,6 +95,8 @@ static bool take_option(struct request *r, int code, const char *text)
     switch (code) {
     case 'c':
         return take_once(&r->cases, "--cases", text);
+    case 'K':
+        return take_once(&r->collective, "--collective", text);
     case 'u':
         return r->sources_unlimited = true;
     case 'k':
@@ -114,9 +120,9 @@ static int read_words(struct request *r, struct sweep_product *line, int argc, c
     for (int code; (code = tool_option(&tool_sweep, argc, argv, ":e:m:s:jo:h", options)) != -1;) {
         if (code == '?')
             return TOOL_BAD;
-        if (line && !strchr("etmsbf", code))
+        if (line && !strchr("etmsMbf", code))
             return tool_bad_usage(&tool_sweep,
-                                  "a case is schedules, -e, --on, --model, --set, --bytes and --scale-bytes");
+                                  "a case is schedules, -e, --on, --model, --set, --map, --bytes and --scale-bytes");
         if (!(line ? take_axis(line, code, optarg) : take_option(r, code, optarg)))
             return TOOL_BAD;
     }
@@ -135,6 +141,8 @@ static int count_dashes(const struct sweep_product *product)
         count += strcmp(product->schedules.at[i], "f-") == 0;
     for (uint32_t i = 0; i < product->machines.count; i++)
         count += strcmp(product->machines.at[i], "-") == 0;
+    for (uint32_t i = 0; i < product->maps.count; i++)
+        count += strcmp(product->maps.at[i], "-") == 0;
     return count;
 }
 
@@ -145,7 +153,8 @@ static int check_product(const struct sweep_product *product, bool cases_from_in
     if (!product->machines.count)
         return tool_bad_usage(&tool_sweep, "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)");
     if (count_dashes(product) + cases_from_input > 1)
-        return tool_bad_usage(&tool_sweep, "standard input (-) is read once: one schedule, one topology or the cases");
+        return tool_bad_usage(&tool_sweep,
+                              "standard input (-) is read once: one schedule, one topology, one map or the cases");
     return TOOL_OK;
 }
 
@@ -184,7 +193,8 @@ static bool inherit(struct sweep_product *line, const struct sweep_product *from
         fine = copy_words(&line->sizes, &from->sizes) && copy_words(&line->scales, &from->scales);
     return fine && (line->schedules.count || copy_words(&line->schedules, &from->schedules)) &&
            (line->machines.count || copy_words(&line->machines, &from->machines)) &&
-           (line->models.count || copy_words(&line->models, &from->models));
+           (line->models.count || copy_words(&line->models, &from->models)) &&
+           (line->maps.count || copy_words(&line->maps, &from->maps));
 }
 
 static int read_line(struct request *r, const char *text, struct sweep_list *list, struct hop_sweep *sweep)
@@ -263,7 +273,9 @@ struct watch {
 static bool take_result(uint32_t index, const struct hop_sweep_result *result, void *context)
 {
     struct watch *watch = context;
-    return sweep_show_result(&watch->show, index, result);
+    const struct hop_diag *refusal = watch->show.list->cases[index].refusal;
+    struct hop_sweep_result refused = {.status = HOP_ERR_INVALID, .diag = refusal, .slowest = HOP_NONE};
+    return sweep_show_result(&watch->show, index, refusal ? &refused : result);
 }
 
 static bool watch_run(uint32_t done, void *context)
@@ -324,7 +336,7 @@ static int say_end(const struct sweep_list *list, const struct hop_sweep_summary
 static int lead(struct request *r, struct hop_group *group, struct hop_sweep *sweep, int status)
 {
     struct hop_diag diag;
-    struct sweep_list list = {0};
+    struct sweep_list list = {.collective = r->collective, .keep_going = r->keep_going};
     struct hop_sweep_summary summary;
     struct watch watch = {.show = {.list = &list, .json = r->json, .file = -1}, .begun_s = sweep_now_s()};
     struct hop_sweep_options how = {
@@ -403,20 +415,24 @@ const struct tool_command tool_sweep = {
     .summary = "many predictions, over MPI ranks when there are any",
     .usage = "SCHEDULE ... --on TOPOLOGY ... [OPTION ...]",
     .help =
-        "Predicts every combination of schedules, topologies, models, assignments and sizes, and writes a row of CSV "
-        "for each\n"
-        "case. SCHEDULE is a .hop or JSON file, or - for standard input. `mpirun -n N hopcast sweep` shares the cases "
-        "over N\n"
-        "processes and writes the same bytes.\n"
+        "Predicts every combination of schedules, topologies, models, assignments, maps and sizes, and writes a row of "
+        "CSV for\n"
+        "each case. SCHEDULE is a file in the form of hop(5), JSON, GOAL or a Chakra trace, or - for standard input.\n"
+        "`mpirun -n N hopcast sweep` shares the cases over N processes and writes the same bytes.\n"
         "\n"
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'; may be repeated\n"
         "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; may be repeated\n"
-        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or infiniband-full\n"
-        "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain;\n"
+        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or "
+        "infiniband-full\n"
+        "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain (pcie*: all);\n"
         "                          may be repeated\n"
         "  -s, --set NAME=VALUES   change the topology (see hopcast topology --help); VALUES is V,V,... where a V may "
         "be a\n"
         "                          range, LOW:HIGH:STEP or LOW:HIGH*FACTOR; may be repeated\n"
+        "      --map MAPS          where the ranks of a schedule go: MAP,MAP,... of packed (default), cyclic and files "
+        "of\n"
+        "                          hop_placement(3); may be repeated\n"
+        "      --collective KIND=ALGORITHM,...  how collectives of Chakra traces are made (docs/traces.md)\n"
         "      --bytes SIZES       every transfer has that size, as in 64KiB:1MiB*2\n"
         "      --scale-bytes LIST  all sizes times a factor, as in 0.5,1,2\n"
         "      --cases FILE        a line a case, or a product: the words above, as in `a.hop --on t2 --set tau=0.1`;\n"

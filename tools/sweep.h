@@ -18,38 +18,44 @@ struct sweep_words {
     uint32_t count, capacity;
 };
 bool sweep_add_word(struct sweep_words *words, const char *text); /* copies; false: out of memory, said so */
+bool sweep_add_list(struct sweep_words *words, const char *list); /* a,b,...; false: an empty one, or as above */
 void sweep_free_words(struct sweep_words *words);
 
 /* What is crossed with what, as it was written. */
 struct sweep_product {
     struct sweep_words schedules; /* "f" and a file, or "e" and a text */
-    struct sweep_words machines, models, sets, sizes, scales;
+    struct sweep_words machines, models, sets, maps, sizes, scales;
 };
 void sweep_free_product(struct sweep_product *product);
 
 /* ---- the list of cases ---- */
 
 struct sweep_case {
-    const char *schedule, *machine, *model; /* schedule without its letter; model NULL: default */
+    const char *schedule, *machine, *model, *map; /* schedule without its letter; model, map NULL: default */
     const char *const *assignments;
     const struct hop_schedule *noun;
     uint32_t assignment_count;
     bool resize;
     uint64_t bytes;
-    double scale; /* 0: not said */
+    double scale;                   /* 0: not said */
+    const struct hop_diag *refusal; /* why its ranks have no place there, NULL: they have */
 };
 
 struct sweep_list {
     struct sweep_case *cases;
     uint32_t count, capacity;
     struct sweep_words columns; /* names that are assigned to, in the order in which they first appear */
-    bool has_bytes, has_scale;
-    /* what is behind it */
+    bool has_map, has_bytes, has_scale;
+    /* how it is read; collective: the value of --collective, or NULL */
+    const char *collective;
+    bool keep_going;
+    /* what is behind it: placed has schedules that name ranks, on their devices */
     struct sweep_nouns {
         char **names;
-        void **nouns; /* schedules or topologies */
-        uint32_t *indices, count, capacity, *slots, slot_count;
-    } schedules, machines;
+        void **nouns;      /* schedules, topologies, maps */
+        uint32_t *indices; /* in the sweep; HOP_NONE: not there, its ranks have no place yet */
+        uint32_t count, capacity, *slots, slot_count;
+    } schedules, machines, maps, placed;
     void **blocks; /* freed with the list */
     uint32_t block_count, block_capacity;
 };

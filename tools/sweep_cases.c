@@ -5,11 +5,12 @@
  *     LOW:HIGH:STEP       10GB/s:50GB/s:10GB/s
  *     LOW:HIGH*FACTOR     64KiB:1MiB*2
  *
- * Topologies vary slowest, then models, assignments (the first --set slowest), sizes, and schedules fastest, so that
- * neighbours share a network.
+ * Topologies vary slowest, then models, assignments (the first --set slowest), maps, sizes, and schedules fastest, so
+ * that neighbours share a network. A schedule that names ranks is placed once for each topology and map.
  */
 #include "sweep.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,21 @@ bool sweep_add_word(struct sweep_words *words, const char *text)
     return true;
 }
 
+bool sweep_add_list(struct sweep_words *words, const char *list)
+{
+    char *copy = strdup(list), *next;
+    bool added = copy || tool_out_of_memory() == TOOL_OK;
+    for (char *item = copy; item && added; item = next) {
+        next = strchr(item, ',');
+        if (next)
+            *next++ = '\0';
+        added = *item ? sweep_add_word(words, item)
+                      : tool_bad_usage(&tool_sweep, "an empty value in '%s'", list) == TOOL_OK;
+    }
+    free(copy);
+    return added;
+}
+
 void sweep_free_words(struct sweep_words *words)
 {
     for (uint32_t i = 0; i < words->count; i++)
@@ -49,6 +65,7 @@ void sweep_free_product(struct sweep_product *product)
     sweep_free_words(&product->machines);
     sweep_free_words(&product->models);
     sweep_free_words(&product->sets);
+    sweep_free_words(&product->maps);
     sweep_free_words(&product->sizes);
     sweep_free_words(&product->scales);
 }
@@ -196,7 +213,7 @@ const char *sweep_value(const struct sweep_case *one, const char *name)
     return NULL;
 }
 
-/* ---- schedules and topologies, each read once ---- */
+/* ---- schedules, topologies and maps, each read once ---- */
 
 static uint32_t hash(const char *text)
 {
@@ -239,9 +256,16 @@ static bool make_room(struct sweep_nouns *nouns)
     return true;
 }
 
+/* Where nouns come from. The last three: what is to be placed, as indices. */
+struct origin {
+    struct sweep_list *list;
+    struct hop_sweep *sweep;
+    uint32_t schedule, machine, map;
+};
+
 /* What has that name, loaded when it is new; -1: it failed, said so. */
 static int64_t find_noun(struct sweep_nouns *nouns, const char *name,
-                         void *(*load)(const char *, struct hop_sweep *, uint32_t *), struct hop_sweep *sweep)
+                         void *(*load)(const char *, const struct origin *, uint32_t *), const struct origin *origin)
 {
     if (!make_room(nouns))
         return -1;
@@ -249,7 +273,7 @@ static int64_t find_noun(struct sweep_nouns *nouns, const char *name,
     if (*slot)
         return *slot - 1;
     char *copy = strdup(name);
-    void *noun = copy ? load(name, sweep, &nouns->indices[nouns->count]) : NULL;
+    void *noun = copy ? load(name, origin, &nouns->indices[nouns->count]) : NULL;
     if (!noun) {
         free(copy);
         return -1;
@@ -260,27 +284,82 @@ static int64_t find_noun(struct sweep_nouns *nouns, const char *name,
     return *slot - 1;
 }
 
-static void *load_schedule(const char *name, struct hop_sweep *sweep, uint32_t *index)
+static struct hop_schedule *add_schedule(struct hop_schedule *schedule, struct hop_sweep *sweep, uint32_t *index)
 {
     struct hop_diag diag;
-    struct hop_schedule *schedule = NULL;
-    if (tool_load_schedule(name + 1, *name == 'e', NULL, &schedule) != TOOL_OK)
-        return NULL;
-    enum hop_status done = hop_sweep_add_schedule(sweep, schedule, index, &diag);
-    if (done == HOP_OK)
+    if (hop_sweep_add_schedule(sweep, schedule, index, &diag) == HOP_OK)
         return schedule;
     hop_schedule_destroy(schedule);
     (void)tool_fail(&diag);
     return NULL;
 }
 
-static void *load_machine(const char *name, struct hop_sweep *sweep, uint32_t *index)
+static void *load_schedule(const char *name, const struct origin *origin, uint32_t *index)
+{
+    struct hop_schedule *schedule = NULL;
+    *index = HOP_NONE;
+    if (tool_load_schedule(name + 1, *name == 'e', origin->list->collective, &schedule) != TOOL_OK)
+        return NULL;
+    return hop_schedule_ranks(schedule) ? schedule : add_schedule(schedule, origin->sweep, index);
+}
+
+static void *load_map(const char *name, const struct origin *origin, uint32_t *index)
+{
+    struct tool_map *map = calloc(1, sizeof *map);
+    (void)origin;
+    *index = HOP_NONE;
+    if (!map)
+        (void)tool_out_of_memory();
+    else if (tool_map_load(name, map) == TOOL_OK)
+        return map;
+    free(map);
+    return NULL;
+}
+
+/* With --keep-going what cannot be placed is a case that fails: it has no schedule here, and in the sweep the one
+ * that names ranks, which no topology has. */
+struct placed {
+    struct hop_schedule *schedule;
+    struct hop_diag refusal;
+};
+
+static bool refuse(const struct origin *origin, uint32_t *index)
+{
+    struct hop_diag diag;
+    return hop_sweep_add_schedule(origin->sweep, origin->list->schedules.nouns[origin->schedule], index, &diag) ==
+           HOP_OK;
+}
+
+static void *load_placed(const char *name, const struct origin *origin, uint32_t *index)
+{
+    struct sweep_list *list = origin->list;
+    struct placed *placed = calloc(1, sizeof *placed);
+    (void)name;
+    *index = HOP_NONE;
+    if (!placed) {
+        (void)tool_out_of_memory();
+        return NULL;
+    }
+    enum hop_status status =
+        tool_map_place(list->maps.nouns[origin->map], list->machines.nouns[origin->machine],
+                       list->schedules.nouns[origin->schedule], &placed->schedule, &placed->refusal);
+    if (status == HOP_OK && add_schedule(placed->schedule, origin->sweep, index))
+        return placed;
+    if (status != HOP_OK && status != HOP_ERR_MEMORY && list->keep_going && refuse(origin, index))
+        return placed;
+    if (status != HOP_OK)
+        (void)tool_fail(&placed->refusal);
+    free(placed);
+    return NULL;
+}
+
+static void *load_machine(const char *name, const struct origin *origin, uint32_t *index)
 {
     struct hop_diag diag;
     struct hop_topology *topology = NULL;
     if (tool_load_topology(name, NULL, 0, &topology) != TOOL_OK)
         return NULL;
-    if (hop_sweep_add_topology(sweep, topology, index, &diag) == HOP_OK)
+    if (hop_sweep_add_topology(origin->sweep, topology, index, &diag) == HOP_OK)
         return topology;
     hop_topology_destroy(topology);
     (void)tool_fail(&diag);
@@ -460,10 +539,12 @@ static int read_crossing(struct sweep_list *list, const struct sweep_product *p,
         many = is_too_many(&c->combinations, c->axes[i].count);
     many = many || is_too_many(&total, c->combinations) || is_too_many(&total, p->schedules.count) ||
            is_too_many(&total, p->machines.count) || is_too_many(&total, p->models.count ? p->models.count : 1) ||
+           is_too_many(&total, p->maps.count ? p->maps.count : 1) ||
            is_too_many(&total, c->size_count ? c->size_count : 1) ||
            is_too_many(&total, c->scale_count ? c->scale_count : 1);
     if (many || list->count + total > HOP_SWEEP_CASES_MAX)
         return tool_bad_usage(&tool_sweep, "more than %u cases", HOP_SWEEP_CASES_MAX);
+    list->has_map = list->has_map || p->maps.count;
     list->has_bytes = list->has_bytes || c->size_count;
     list->has_scale = list->has_scale || c->scale_count;
     return grow_cases(list, total) ? TOOL_OK : tool_out_of_memory();
@@ -480,9 +561,46 @@ static const char **make_combination(struct sweep_list *list, const struct cross
     return made;
 }
 
-static int cross_sizes(struct sweep_list *list, struct hop_sweep *sweep, const struct sweep_product *p,
-                       const struct crossing *c, struct sweep_case one, uint32_t machine)
+/* The schedule on the devices of the origin's topology; *index: in the sweep. */
+static int set_placed(struct sweep_case *one, struct origin *origin, uint32_t *index)
 {
+    struct sweep_list *list = origin->list;
+    char key[64];
+    int64_t map = find_noun(&list->maps, one->map ? one->map : "packed", load_map, origin);
+    if (map < 0)
+        return TOOL_BAD;
+    origin->map = (uint32_t)map;
+    (void)snprintf(key, sizeof key, "%" PRIu32 " %" PRIu32 " %" PRIu32, origin->schedule, origin->machine, origin->map);
+    int64_t at = find_noun(&list->placed, key, load_placed, origin);
+    if (at < 0)
+        return TOOL_BAD;
+    const struct placed *placed = list->placed.nouns[at];
+    *index = list->placed.indices[at];
+    one->noun = placed->schedule;
+    one->refusal = placed->schedule ? NULL : &placed->refusal;
+    return TOOL_OK;
+}
+
+static int set_schedule(struct sweep_case *one, const char *name, struct origin *origin, uint32_t *index)
+{
+    struct sweep_list *list = origin->list;
+    int64_t at = find_noun(&list->schedules, name, load_schedule, origin);
+    if (at < 0)
+        return TOOL_BAD;
+    one->schedule = list->schedules.names[at] + 1;
+    one->noun = list->schedules.nouns[at];
+    one->refusal = NULL;
+    *index = list->schedules.indices[at];
+    if (*index != HOP_NONE)
+        return TOOL_OK;
+    origin->schedule = (uint32_t)at;
+    return set_placed(one, origin, index);
+}
+
+static int cross_sizes(struct origin *origin, const struct sweep_product *p, const struct crossing *c,
+                       struct sweep_case one)
+{
+    struct sweep_list *list = origin->list;
     int status = TOOL_OK;
     for (uint32_t b = 0; b < (c->size_count ? c->size_count : 1) && status == TOOL_OK; b++) {
         one.resize = c->size_count > 0;
@@ -490,14 +608,23 @@ static int cross_sizes(struct sweep_list *list, struct hop_sweep *sweep, const s
         for (uint32_t f = 0; f < (c->scale_count ? c->scale_count : 1) && status == TOOL_OK; f++) {
             one.scale = c->scale_count ? c->scales[f] : 0;
             for (uint32_t s = 0; s < p->schedules.count && status == TOOL_OK; s++) {
-                int64_t at = find_noun(&list->schedules, p->schedules.at[s], load_schedule, sweep);
-                if (at < 0)
-                    return TOOL_BAD;
-                one.schedule = list->schedules.names[at] + 1;
-                one.noun = list->schedules.nouns[at];
-                status = add_case(list, sweep, &one, list->schedules.indices[at], machine);
+                uint32_t schedule;
+                status = set_schedule(&one, p->schedules.at[s], origin, &schedule);
+                if (status == TOOL_OK)
+                    status = add_case(list, origin->sweep, &one, schedule, list->machines.indices[origin->machine]);
             }
         }
+    }
+    return status;
+}
+
+static int cross_maps(struct origin *origin, const struct sweep_product *p, const struct crossing *c,
+                      struct sweep_case one)
+{
+    int status = p->maps.count ? TOOL_OK : cross_sizes(origin, p, c, one);
+    for (uint32_t i = 0; i < p->maps.count && status == TOOL_OK; i++) {
+        one.map = keep_text(origin->list, p->maps.at[i], "", "");
+        status = one.map ? cross_sizes(origin, p, c, one) : tool_out_of_memory();
     }
     return status;
 }
@@ -505,11 +632,13 @@ static int cross_sizes(struct sweep_list *list, struct hop_sweep *sweep, const s
 static int cross(struct sweep_list *list, struct hop_sweep *sweep, const struct sweep_product *p,
                  const struct crossing *c)
 {
+    struct origin origin = {.list = list, .sweep = sweep};
     int status = TOOL_OK;
     for (uint32_t t = 0; t < p->machines.count && status == TOOL_OK; t++) {
-        int64_t at = find_noun(&list->machines, p->machines.at[t], load_machine, sweep);
+        int64_t at = find_noun(&list->machines, p->machines.at[t], load_machine, &origin);
         if (at < 0)
             return TOOL_BAD;
+        origin.machine = (uint32_t)at;
         for (uint32_t m = 0; m < (p->models.count ? p->models.count : 1) && status == TOOL_OK; m++) {
             char *model = p->models.count ? keep_text(list, p->models.at[m], "", "") : NULL;
             if (p->models.count && !model)
@@ -518,12 +647,11 @@ static int cross(struct sweep_list *list, struct hop_sweep *sweep, const struct 
                 const char **assignments = make_combination(list, c, i);
                 if (!assignments)
                     return tool_out_of_memory();
-                status = cross_sizes(list, sweep, p, c,
-                                     (struct sweep_case){.machine = list->machines.names[at],
-                                                         .model = model,
-                                                         .assignments = assignments,
-                                                         .assignment_count = c->axis_count},
-                                     list->machines.indices[at]);
+                status = cross_maps(&origin, p, c,
+                                    (struct sweep_case){.machine = list->machines.names[at],
+                                                        .model = model,
+                                                        .assignments = assignments,
+                                                        .assignment_count = c->axis_count});
             }
         }
     }
@@ -558,8 +686,19 @@ void sweep_free_list(struct sweep_list *list)
         hop_schedule_destroy(list->schedules.nouns[i]);
     for (uint32_t i = 0; i < list->machines.count; i++)
         hop_topology_destroy(list->machines.nouns[i]);
+    for (uint32_t i = 0; i < list->maps.count; i++) {
+        tool_map_finish(list->maps.nouns[i]);
+        free(list->maps.nouns[i]);
+    }
+    for (uint32_t i = 0; i < list->placed.count; i++) {
+        struct placed *placed = list->placed.nouns[i];
+        hop_schedule_destroy(placed->schedule);
+        free(placed);
+    }
     free_nouns(&list->schedules);
     free_nouns(&list->machines);
+    free_nouns(&list->maps);
+    free_nouns(&list->placed);
     for (uint32_t i = 0; i < list->block_count; i++)
         free(list->blocks[i]);
     free(list->blocks);

@@ -194,6 +194,7 @@ static void begin(struct sweep_show *show)
         put_text(show, ",");
         put_field(show, list->columns.at[i]);
     }
+    put_text(show, list->has_map ? ",map" : "");
     put_text(show, list->has_bytes ? ",transfer_bytes" : "");
     put_text(show, list->has_scale ? ",scale" : "");
     put_text(show, ",makespan_s,bytes,rate_Bps,slowest,slowest_s,events,error\n");
@@ -233,6 +234,10 @@ static void put_csv_row(struct sweep_show *show, uint32_t index, const struct sw
             put_number(show, number);
         else
             put_field(show, value ? value : "");
+    }
+    if (list->has_map) {
+        put_text(show, ",");
+        put_field(show, one->map ? one->map : "");
     }
     if (list->has_bytes)
         put_text(show, ",");
@@ -292,7 +297,12 @@ static void put_json_row(struct sweep_show *show, uint32_t index, const struct s
         else
             put_json(show, equals + 1);
     }
-    put_text(show, "}, \"transfer_bytes\": ");
+    put_text(show, "}, \"map\": ");
+    if (one->map)
+        put_json(show, one->map);
+    else
+        put_text(show, "null");
+    put_text(show, ", \"transfer_bytes\": ");
     put_json_number(show, (double)one->bytes, one->resize);
     put_text(show, ", \"scale\": ");
     put_json_number(show, one->scale > 0 ? one->scale : 1, true);
@@ -390,6 +400,8 @@ char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer
         length += (size_t)snprintf(buffer + length, size - length, ", %.40s", one->model);
     for (uint32_t i = 0; i < one->assignment_count && length < size; i++)
         length += (size_t)snprintf(buffer + length, size - length, ", %.60s", one->assignments[i]);
+    if (one->map && length < size)
+        length += (size_t)snprintf(buffer + length, size - length, ", map %.60s", one->map);
     if (one->resize && length < size)
         length += (size_t)snprintf(buffer + length, size - length, ", %s each",
                                    hop_format_bytes(one->bytes, bytes, sizeof bytes));

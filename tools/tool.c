@@ -130,7 +130,10 @@ int tool_map_load(const char *choice, struct tool_map *map)
         map->order = HOP_PLACEMENT_CYCLIC;
         return TOOL_OK;
     }
-    return hop_placement_load(choice, &map->file, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+    enum hop_status status = hop_placement_load(choice, &map->file, &diag);
+    if (status == HOP_ERR_IO)
+        (void)snprintf(diag.expected, sizeof diag.expected, "packed, cyclic, or a file with a line for every rank");
+    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 
 void tool_map_finish(struct tool_map *map)
@@ -139,24 +142,82 @@ void tool_map_finish(struct tool_map *map)
     map->file = NULL;
 }
 
-int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
-                   struct hop_schedule **placed)
+enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topology *topology,
+                               const struct hop_schedule *schedule, struct hop_schedule **placed, struct hop_diag *diag)
 {
-    struct hop_diag diag;
     struct hop_placement *made = NULL;
     uint32_t ranks = hop_schedule_ranks(schedule);
     enum hop_status status = HOP_OK;
     *placed = NULL;
     if (ranks == 0)
-        return TOOL_OK;
-    if (!map->file)
-        status = hop_placement_make(topology, ranks, map->order, &made, &diag);
-    if (status != HOP_OK && !diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "%.180s", hop_schedule_name(schedule));
+        return HOP_OK;
+    if (map->file)
+        status = hop_placement_check(map->file, topology, ranks, diag);
+    else
+        status = hop_placement_make(topology, ranks, map->order, &made, diag);
+    if (status != HOP_OK && !diag->place[0])
+        (void)snprintf(diag->place, sizeof diag->place, "%.180s", hop_schedule_name(schedule));
     if (status == HOP_OK)
-        status = hop_placement_apply(map->file ? map->file : made, schedule, placed, &diag);
+        status = hop_placement_apply(map->file ? map->file : made, schedule, placed, diag);
     hop_placement_destroy(made);
-    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
+    return status;
+}
+
+int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
+                   struct hop_schedule **placed)
+{
+    struct hop_diag diag;
+    return tool_map_place(map, topology, schedule, placed, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+}
+
+void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network, bool *used)
+{
+    enum { LISTED = 8 };
+    uint32_t domains = hop_topology_domain_count(topology), count = 0;
+    for (uint32_t d = 0; d < domains; d++)
+        count += used[d];
+    for (uint32_t d = 0; d < domains; d++) {
+        const struct hop_domain *domain = hop_topology_domain(topology, d);
+        const char *model = hop_network_model(network, d);
+        uint32_t alike = 1;
+        if (!used[d])
+            continue;
+        for (uint32_t e = d + 1; count > LISTED && e < domains; e++) {
+            if (used[e] && strcmp(hop_topology_domain(topology, e)->family, domain->family) == 0 &&
+                strcmp(hop_network_model(network, e), model) == 0) {
+                used[e] = false;
+                alike++;
+            }
+        }
+        if (alike > 1)
+            fprintf(out, ", %u domains of %s: model %s", alike, domain->family, model);
+        else
+            fprintf(out, ", %s: model %s", domain->name, model);
+    }
+}
+
+char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models)
+{
+    size_t used = models ? strlen(models) : 0, size = used + 1;
+    bool published = false;
+    for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++)
+        size += strlen(hop_topology_domain(topology, d)->name) + sizeof ",=credit";
+    char *text = malloc(size);
+    if (!text)
+        return NULL;
+    memcpy(text, models ? models : "", used + 1);
+    for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++) {
+        if (strcmp(hop_network_model(network, d), "pcie") != 0)
+            continue;
+        published = true;
+        used += (size_t)snprintf(text + used, size - used, "%s%s=credit", used ? "," : "",
+                                 hop_topology_domain(topology, d)->name);
+    }
+    if (!published) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
 static int cannot_write(const char *path)

@@ -56,7 +56,17 @@ int tool_map_load(const char *choice, struct tool_map *map);
 /* *placed becomes a new schedule on the topology's devices, or NULL when the schedule names no ranks. */
 int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
                    struct hop_schedule **placed);
+/* The same, saying nothing: what is wrong is in *diag. */
+enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topology *topology,
+                               const struct hop_schedule *schedule, struct hop_schedule **placed,
+                               struct hop_diag *diag);
 void tool_map_finish(struct tool_map *map);
+/* ", NAME: model MODEL" for each domain that is used; where these are many, those of one family and model in one.
+ * Changes used. */
+void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network, bool *used);
+/* The choice of models, but credit in every domain that pcie rules: a new text; NULL: pcie rules none, or out of
+ * memory. */
+char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */

@@ -187,11 +187,11 @@ const struct tool_command tool_topology = {
     .summary = "show a machine, or convert its description",
     .usage = "SOURCE [OPTION ...]",
     .help =
-        "SOURCE is a built-in machine's name (--list), `live` for this machine, - for standard input, or a file:\n"
-        "topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo -m`,\n"
-        "`rocm-smi --showtopo` or `ibnetdiscover`.\n"
+        "SOURCE is a built-in machine's name or a fabric such as star:16 (--list), `live` for this machine, - for standard\n"
+        "input, or a file: topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of\n"
+        "`nvidia-smi topo -m`, `rocm-smi --showtopo` or `ibnetdiscover`.\n"
         "\n"
-        "  -l, --list              the built-in machines\n"
+        "  -l, --list              the built-in machines and the generated fabrics\n"
         "  -f, --format FORMAT     tree (default), json, dot or svg\n"
         "  -j, --json              the same as --format json\n"
         "  -p, --parameters        every parameter and link with its value, unit and origin; without SOURCE the "

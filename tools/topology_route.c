@@ -82,6 +82,8 @@ int topology_print_route(const struct hop_topology *topology, const char *from, 
         return tool_out_of_memory();
     enum hop_status status = hop_router_find(router, ends[0], ends[1], &index, &diag);
     int result = TOOL_OK;
+    if (status != HOP_OK && !diag.place[0])
+        (void)snprintf(diag.place, sizeof diag.place, "--route");
     if (status == HOP_ERR_NO_ROUTE) {
         (void)tool_fail(&diag);
         result = TOOL_NEGATIVE;

@@ -67,7 +67,8 @@ HOP_API bool hop_model_at(size_t index, const char **name, const char **summary)
 
 struct hop_network;
 
-/* models: NULL, or "NAME" (every domain that NAME can rule), or "DOMAIN=NAME,DOMAIN=NAME". By default `pcie` rules PCIe and
+/* models: NULL, or "NAME" (every domain that NAME can rule), or "DOMAIN=NAME,DOMAIN=NAME", where a DOMAIN
+ * may end in '*' (pcie*: every server's). By default `pcie` rules PCIe and
  * `fair` the rest. The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One
  * thread at a time. */
 HOP_API enum hop_status hop_network_create(const struct hop_topology *topology, const char *models,

@@ -40,6 +40,10 @@ HOP_API uint32_t hop_placement_count(const struct hop_placement *placement);
 /* The device of a rank below the count. */
 HOP_API const char *hop_placement_device(const struct hop_placement *placement, uint32_t rank);
 
+/* Whether the devices of the ranks below `ranks` are the topology's; the diagnostic names the line of the file. */
+HOP_API enum hop_status hop_placement_check(const struct hop_placement *placement, const struct hop_topology *topology,
+                                            uint32_t ranks, struct hop_diag *diag);
+
 /* How many ranks' placeholders a schedule names: the highest rank plus one, 0: none. */
 HOP_API uint32_t hop_schedule_ranks(const struct hop_schedule *schedule);
 /* A new schedule in which every placeholder is the rank's device. A rank without a device is refused, with the place of the

@@ -217,7 +217,7 @@ HOP_API double hop_pcie_rate_Bps(unsigned generation, unsigned width, double pay
 /* The way of a transfer. Accelerator links (NVLink, xGMI, C2C) are taken when they join the two ends without
  * another device between; else links inside the server: the fewest, then the widest bottleneck, then the lowest
  * indices; else a network fabric between the two, from NIC to NIC as its routing tables say, the pair of NICs chosen
- * by the same rules. Devices never forward, but a NIC joins PCIe and a network fabric. */
+ * by the same rules, among equals each device's own: the i-th GPU of a server takes the i-th of the NICs nearest to it. Devices never forward, but a NIC joins PCIe and a network fabric. */
 struct hop_route {
     uint32_t from, to;       /* nodes */
     uint32_t link_count;

@@ -10,7 +10,14 @@ struct hop_arena_block {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-enum { BLOCK_BYTES = 16 * 1024 - sizeof(struct hop_arena_block) };
+/* Blocks double from the first size to the last, so that many small pieces are few blocks. */
+enum { BLOCK_FIRST = 16 * 1024, BLOCK_LAST = 1024 * 1024 };
+
+static size_t next_block_size(const struct hop_arena_block *last)
+{
+    size_t size = last ? 2 * (last->size + sizeof *last) : BLOCK_FIRST;
+    return (size < BLOCK_LAST ? size : BLOCK_LAST) - sizeof *last;
+}
 
 void *hop_arena_alloc(struct hop_arena *arena, size_t size)
 {
@@ -22,14 +29,14 @@ void *hop_arena_alloc(struct hop_arena *arena, size_t size)
     size = (size + align - 1) / align * align;
     struct hop_arena_block *block = arena->first;
     if (!block || block->size - block->used < size) {
-        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        size_t usual = next_block_size(block), room = size > usual ? size : usual;
         struct hop_arena_block *fresh = calloc(1, sizeof *fresh + room);
         if (!fresh) {
             arena->failed = true;
             return NULL;
         }
         fresh->size = room;
-        if (block && size > BLOCK_BYTES / 2) {
+        if (block && size > usual / 2) {
             /* A large piece gets its own block behind the first, which keeps serving small ones. */
             fresh->next = block->next;
             block->next = fresh;

@@ -73,12 +73,12 @@ enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const v
 /* ---- name table (names.c) ---- */
 
 /* Maps texts to indices; the texts belong to the caller and must stay. */
-struct hop_name_value {
+struct hop_name_entry {
+    const char *key;      /* NULL: free */
     uint32_t hash, value; /* the hash spares looking at texts that differ */
 };
 struct hop_names {
-    const char **keys;
-    struct hop_name_value *values;
+    struct hop_name_entry *entries;
     uint32_t slots, used;
 };
 bool hop_names_put(struct hop_names *names, const char *key, uint32_t value); /* false: out of memory */

@@ -13,30 +13,29 @@ static uint32_t hash(const char *key)
     return h;
 }
 
-static uint32_t slot_of(const struct hop_names *names, const char *key, uint32_t hashed)
+/* The entry of that name, or the free one where it belongs. */
+static struct hop_name_entry *entry_of(const struct hop_names *names, const char *key, uint32_t hashed)
 {
-    uint32_t slot = hashed & (names->slots - 1);
-    while (names->keys[slot] && (names->values[slot].hash != hashed || strcmp(names->keys[slot], key) != 0))
-        slot = (slot + 1) & (names->slots - 1);
-    return slot;
+    struct hop_name_entry *entry;
+    for (uint32_t slot = hashed;; slot++) {
+        entry = &names->entries[slot & (names->slots - 1)];
+        if (!entry->key || (entry->hash == hashed && strcmp(entry->key, key) == 0))
+            return entry;
+    }
 }
 
 static bool resize(struct hop_names *names, uint32_t slots)
 {
-    struct hop_names fresh = {calloc(slots, sizeof *fresh.keys), calloc(slots, sizeof *fresh.values), slots,
-                              names->used};
-    if (!fresh.keys || !fresh.values) {
-        hop_names_finish(&fresh);
+    struct hop_names fresh = {calloc(slots, sizeof *fresh.entries), slots, names->used};
+    if (!fresh.entries)
         return false;
-    }
     for (uint32_t i = 0; i < names->slots; i++) {
-        if (names->keys[i]) {
-            uint32_t slot = names->values[i].hash & (slots - 1); /* keys differ: the first free slot */
-            while (fresh.keys[slot])
-                slot = (slot + 1) & (slots - 1);
-            fresh.keys[slot] = names->keys[i];
-            fresh.values[slot] = names->values[i];
-        }
+        const struct hop_name_entry *entry = &names->entries[i];
+        uint32_t slot = entry->hash & (slots - 1);
+        while (entry->key && fresh.entries[slot].key) /* keys differ: the first free slot */
+            slot = (slot + 1) & (slots - 1);
+        if (entry->key)
+            fresh.entries[slot] = *entry;
     }
     hop_names_finish(names);
     *names = fresh;
@@ -49,11 +48,10 @@ bool hop_names_put(struct hop_names *names, const char *key, uint32_t value)
         if (names->slots > UINT32_MAX / 4 || !resize(names, names->slots ? names->slots * 2 : 16))
             return false;
     }
-    uint32_t hashed = hash(key), slot = slot_of(names, key, hashed);
-    if (!names->keys[slot])
-        names->used++;
-    names->keys[slot] = key;
-    names->values[slot] = (struct hop_name_value){hashed, value};
+    uint32_t hashed = hash(key);
+    struct hop_name_entry *entry = entry_of(names, key, hashed);
+    names->used += !entry->key;
+    *entry = (struct hop_name_entry){key, hashed, value};
     return true;
 }
 
@@ -61,14 +59,13 @@ uint32_t hop_names_get(const struct hop_names *names, const char *key)
 {
     if (!names->slots)
         return UINT32_MAX;
-    uint32_t slot = slot_of(names, key, hash(key));
-    return names->keys[slot] ? names->values[slot].value : UINT32_MAX;
+    const struct hop_name_entry *entry = entry_of(names, key, hash(key));
+    return entry->key ? entry->value : UINT32_MAX;
 }
 
 void hop_names_finish(struct hop_names *names)
 {
-    free(names->keys);
-    free(names->values);
+    free(names->entries);
     *names = (struct hop_names){0};
 }
 

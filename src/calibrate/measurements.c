@@ -177,6 +177,8 @@ static enum hop_status read_header(struct reader *r)
     enum hop_status status = read_record(r);
     for (uint32_t c = 0; c < COLUMNS; c++)
         r->position_of[c] = HOP_NONE;
+    if (status == HOP_OK && r->field_count == 1 && !r->fields[0].text[0])
+        return fail_field(r, &r->fields[0], columns, "the line that names the columns is missing");
     for (uint32_t i = 0; status == HOP_OK && i < r->field_count; i++) {
         const struct field *field = &r->fields[i];
         uint32_t c = 0;

@@ -54,21 +54,6 @@ static bool all_fair(const struct hop_network *network)
     return true;
 }
 
-static struct hop_maxmin *make_maxmin(const struct hop_network *network, uint32_t links)
-{
-    double *capacity_Bps = malloc(((size_t)links + 1) * sizeof *capacity_Bps);
-    if (!capacity_Bps)
-        return NULL;
-    for (uint32_t d = 0; d < network->domain_count; d++) {
-        const struct hop_links *domain = &network->domains[d].links;
-        for (uint32_t i = 0; i < domain->count; i++)
-            capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
-    }
-    struct hop_maxmin *maxmin = hop_maxmin_create(links, capacity_Bps);
-    free(capacity_Bps);
-    return maxmin;
-}
-
 enum hop_status hop_active_create(struct hop_network *network, struct hop_active **active, struct hop_diag *diag)
 {
     struct hop_active *made = calloc(1, sizeof *made);
@@ -79,7 +64,7 @@ enum hop_status hop_active_create(struct hop_network *network, struct hop_active
     made->link_count = 2 * hop_topology_link_count(network->topology);
     bool fair = all_fair(network);
     if (fair)
-        made->maxmin = make_maxmin(network, made->link_count);
+        made->maxmin = hop_network_make_maxmin(network);
     else
         made->lists = calloc((size_t)made->link_count + 1, sizeof *made->lists);
     if (fair ? !made->maxmin : !made->lists) {
@@ -278,13 +263,5 @@ struct hop_share hop_active_share(const struct hop_active *a, uint32_t route)
 {
     if (!a->maxmin)
         return a->routes[route].share;
-    uint32_t link = hop_maxmin_bottleneck(a->maxmin, route), rival = hop_maxmin_rival(a->maxmin, route);
-    struct hop_share share = {hop_maxmin_rate(a->maxmin, route), HOP_RULE_FAIR_SHARE, link, rival};
-    if (link == HOP_MAXMIN_NONE)
-        share.rule = HOP_RULE_CEILING;
-    else if (hop_maxmin_alone(a->maxmin, route)) {
-        share.rule = HOP_RULE_FULL;
-        share.link = HOP_NONE;
-    }
-    return share;
+    return hop_maxmin_share(a->maxmin, route);
 }

@@ -2,7 +2,8 @@
 /*
  * What an active set gets from all its domains together.
  *
- * A set whose routes lie in one domain needs one call of one model. A transfer that crosses several moves at the lowest of the rates that
+ * A set whose routes lie in one domain needs one call of one model, one whose domains are all ruled by `fair` one filling of all their
+ * links together. Else a transfer that crosses several moves at the lowest of the rates that
  * they grant, and each must know what the others leave. Told by caps on legs, in rounds:
  *
  *     ask every domain            grant(f) = the lowest that any domain gives f under the caps so far
@@ -12,10 +13,10 @@
  *
  * It ends: the globally lowest grant that is not yet frozen is always lowest on its own links, so each round freezes a transfer
  * (FREEZE_ROUNDS at most, then all that are left at once). In the second part caps only fall, by a factor of 1 - 1e-9 or more, and
- * are bounded below by 0, so it converges; FALL_ROUNDS bounds it. Where every model is max-min fair the first part alone is progressive
- * filling over all links of all domains: the answer is max-min over them together. The answer never exceeds what any domain granted
- * last.
+ * are bounded below by 0, so it converges; FALL_ROUNDS bounds it. The answer never exceeds what any domain granted last. It is no
+ * max-min over all domains together: a frozen grant may have fallen further, had the transfers of other domains been known.
  */
+#include "model/maxmin.h"
 #include "model/network.h"
 
 #include <math.h>
@@ -52,7 +53,7 @@ static bool ask(struct hop_network *network, uint32_t first, uint32_t end)
         const struct hop_share *granted = &network->granted[i - first];
         /* Told its own grant back by the others, a domain no longer says why: keep what it said first. */
         if (granted->rule == HOP_RULE_OTHER_DOMAIN && part->granted.rate_Bps > 0 &&
-            granted->rate_Bps >= part->granted.rate_Bps * (1 - HOP_RATE_TOLERANCE))
+            fabs(granted->rate_Bps - part->granted.rate_Bps) <= part->granted.rate_Bps * HOP_RATE_TOLERANCE)
             continue;
         part->granted = *granted;
         if (granted->blocker != HOP_NONE)
@@ -228,6 +229,41 @@ static void sort_by_domain(struct hop_network *network, uint32_t parts)
         count[network->cuts[network->parts[p].cut].domain] = 0;
 }
 
+/* ---- all fair ---- */
+
+static bool all_fair(const struct hop_network *network, const struct hop_flow *flows, uint32_t count)
+{
+    for (uint32_t f = 0; f < count; f++) {
+        const struct hop_cuts *route = &network->routes[flows[f].route];
+        for (uint32_t c = route->first; c < route->first + route->count; c++) {
+            if (network->domains[network->cuts[c].domain].model != &hop_model_fair)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool fill(struct hop_network *network, const struct hop_flow *flows, uint32_t count, struct hop_share *shares)
+{
+    const uint32_t *changed;
+    uint32_t changed_count;
+    if (!network->joint)
+        network->joint = hop_network_make_maxmin(network);
+    if (!network->joint)
+        return false;
+    for (uint32_t f = 0; f < count; f++) {
+        const struct hop_route *way = hop_router_route(network->router, flows[f].route);
+        if (!hop_maxmin_set(network->joint, f, flows[f].count, way->links, way->link_count, way->ceiling_Bps))
+            return false;
+    }
+    if (!hop_maxmin_settle(network->joint, &changed, &changed_count))
+        return false;
+    for (uint32_t f = 0; f < count; f++)
+        shares[f] = hop_maxmin_share(network->joint, f);
+    hop_maxmin_clear(network->joint);
+    return true;
+}
+
 bool hop_network_evaluate(struct hop_network *network, const struct hop_flow *flows, uint32_t count,
                           struct hop_share *shares)
 {
@@ -245,6 +281,8 @@ bool hop_network_evaluate(struct hop_network *network, const struct hop_flow *fl
         }
         return domain->model->rates(domain->state, network->legs, count, shares);
     }
+    if (all_fair(network, flows, count))
+        return fill(network, flows, count, shares);
     uint32_t n = 0;
     for (uint32_t f = 0; f < count; f++) {
         const struct hop_cuts *route = &network->routes[flows[f].route];

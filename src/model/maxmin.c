@@ -129,23 +129,21 @@ uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *m, uint32_t flow)
     return m->flows[flow].bottleneck;
 }
 
-uint32_t hop_maxmin_rival(const struct hop_maxmin *m, uint32_t flow)
+struct hop_share hop_maxmin_share(const struct hop_maxmin *m, uint32_t flow)
 {
     const struct flow *f = &m->flows[flow];
-    if (f->bottleneck == HOP_MAXMIN_NONE)
-        return HOP_MAXMIN_NONE;
+    struct hop_share share = {f->rate_Bps, HOP_RULE_CEILING, HOP_NONE, HOP_NONE};
+    if (f->bottleneck == HOP_NONE)
+        return share;
     const struct list *list = &m->lists[f->bottleneck];
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (list->entries[i].flow != flow)
-            return list->entries[i].flow;
-    }
-    return HOP_MAXMIN_NONE;
-}
-
-bool hop_maxmin_alone(const struct hop_maxmin *m, uint32_t flow)
-{
-    const struct flow *f = &m->flows[flow];
-    return f->bottleneck != HOP_MAXMIN_NONE && f->count == 1 && m->lists[f->bottleneck].count == 1;
+    share.rule = HOP_RULE_FULL;
+    if (f->count == 1 && list->count == 1)
+        return share;
+    share.rule = HOP_RULE_FAIR_SHARE;
+    share.link = f->bottleneck;
+    for (uint32_t i = 0; i < list->count && share.blocker == HOP_NONE; i++)
+        share.blocker = list->entries[i].flow == flow ? HOP_NONE : list->entries[i].flow;
+    return share;
 }
 
 /* ---- the queue ---- */
@@ -335,7 +333,8 @@ static bool may_rise(const struct hop_maxmin *m, const struct flow *flow, double
     return true;
 }
 
-/* The link's level rises: flows that it holds rise with it where they can, the others become open. */
+/* The link's level rises: flows that it holds rise with it where they can, the others become open. Some may so get more than other
+ * links of theirs will turn out to allow; these open them again when they find that somebody else's flow has more than their level. */
 static void raise(struct hop_maxmin *m, uint32_t index, double level)
 {
     const struct list *list = &m->lists[index];
@@ -365,7 +364,7 @@ static bool fits(struct hop_maxmin *m, uint32_t index, double level)
         uint32_t f = list->entries[i].flow;
         struct flow *flow = &m->flows[f];
         if (flow->state == OPEN && flow->ceiling_Bps < level) {
-            hold(m, f, flow->ceiling_Bps, HOP_MAXMIN_NONE);
+            hold(m, f, flow->ceiling_Bps, HOP_NONE);
             fits = false;
         } else if (flow->state == HELD && flow->rate_Bps > level * (1 + HOP_MAXMIN_SLACK)) {
             open_flow(m, f);
@@ -392,7 +391,7 @@ static void visit(struct hop_maxmin *m, uint32_t index)
             return;
         }
         stays = level >= old * (1 - HOP_MAXMIN_SLACK);
-        if (stays && link->open == 0) {
+        if (stays && link->open == 0 && link->most_Bps <= old * (1 + HOP_MAXMIN_SLACK)) {
             drop(m, index);
             return;
         }
@@ -481,7 +480,7 @@ static bool define(struct hop_maxmin *m, uint32_t index, const uint32_t *links, 
         !hop_grow(&m->places, &m->place_capacity, m->way_count + count, sizeof *m->places))
         return false;
     for (; m->flow_count <= index; m->flow_count++)
-        m->flows[m->flow_count] = (struct flow){.bottleneck = HOP_MAXMIN_NONE};
+        m->flows[m->flow_count] = (struct flow){.bottleneck = HOP_NONE};
     struct flow *flow = &m->flows[index];
     if (flow->link_count)
         return true;
@@ -551,7 +550,7 @@ static bool change(struct hop_maxmin *m, uint32_t index)
     flow->state = flow->count ? OPEN : IDLE;
     if (flow->count == 0) {
         flow->rate_Bps = 0;
-        flow->bottleneck = HOP_MAXMIN_NONE;
+        flow->bottleneck = HOP_NONE;
     }
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         m->links[m->ways[e]].open += flow->count;
@@ -580,4 +579,14 @@ bool hop_maxmin_settle(struct hop_maxmin *m, const uint32_t **changed, uint32_t 
     *changed = m->changed;
     *changed_count = kept;
     return true;
+}
+
+void hop_maxmin_clear(struct hop_maxmin *m)
+{
+    for (uint32_t w = 0; w < m->way_count; w++) {
+        struct link *link = &m->links[m->ways[w]];
+        *link = (struct link){.capacity_Bps = link->capacity_Bps};
+        m->lists[m->ways[w]].held = m->lists[m->ways[w]].count = 0;
+    }
+    m->flow_count = m->way_count = m->pending_count = m->changed_count = m->queue_length = 0;
 }

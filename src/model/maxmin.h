@@ -9,8 +9,7 @@
 #define HOP_MODEL_MAXMIN_H
 
 #include "base/base.h"
-
-#define HOP_MAXMIN_NONE UINT32_MAX
+#include "hopcast/model.h"
 
 /* A link whose level would move by less keeps it. Loads are exact all the same, so this never adds up. */
 #define HOP_MAXMIN_SLACK 1e-9
@@ -30,11 +29,11 @@ bool hop_maxmin_set(struct hop_maxmin *maxmin, uint32_t flow, uint32_t count, co
 bool hop_maxmin_settle(struct hop_maxmin *maxmin, const uint32_t **changed, uint32_t *changed_count);
 
 double hop_maxmin_rate(const struct hop_maxmin *maxmin, uint32_t flow);
-/* The link that holds it, HOP_MAXMIN_NONE: its ceiling. */
+/* The link that holds it, HOP_NONE: its ceiling. */
 uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *maxmin, uint32_t flow);
-/* Whether it has its bottleneck to itself. */
-bool hop_maxmin_alone(const struct hop_maxmin *maxmin, uint32_t flow);
-/* Another flow on the link that holds it, HOP_MAXMIN_NONE: there is none. */
-uint32_t hop_maxmin_rival(const struct hop_maxmin *maxmin, uint32_t flow);
+/* Rate, rule and link of a flow; its blocker is another flow on the link that holds it. */
+struct hop_share hop_maxmin_share(const struct hop_maxmin *maxmin, uint32_t flow);
+/* Forgets all flows, so that their numbers can stand for others. */
+void hop_maxmin_clear(struct hop_maxmin *maxmin);
 
 #endif

@@ -2,6 +2,7 @@
 /*
  * The network: a topology's domains, each ruled by a model. Routes are cut into legs, one a domain, once, when they are first seen.
  */
+#include "model/maxmin.h"
 #include "model/network.h"
 
 #include <math.h>
@@ -62,6 +63,14 @@ static bool can_rule(const struct hop_model *model, const struct hop_topology *t
     return (!model->needs_tree || is_pcie(topology, domain)) && (!model->needs_fabric || fabric);
 }
 
+/* A '*' at the end stands for anything: pcie* is the PCIe of every server. */
+static bool is_named(const char *name, const char *pattern, size_t length)
+{
+    if (length > 0 && pattern[length - 1] == '*')
+        return strncmp(name, pattern, length - 1) == 0;
+    return strlen(name) == length && memcmp(name, pattern, length) == 0;
+}
+
 static enum hop_status choose(struct hop_network *network, const char *text, size_t length, struct hop_diag *diag)
 {
     const struct hop_topology *topology = network->topology;
@@ -73,8 +82,7 @@ static enum hop_status choose(struct hop_network *network, const char *text, siz
     bool found = false, ruled = network->domain_count == 0;
     for (uint32_t d = 0; d < network->domain_count; d++) {
         const struct hop_domain *domain = hop_topology_domain(topology, d);
-        if (equals && (strlen(domain->name) != (size_t)(equals - text) ||
-                       memcmp(domain->name, text, (size_t)(equals - text)) != 0))
+        if (equals && !is_named(domain->name, text, (size_t)(equals - text)))
             continue;
         found = true;
         if (can_rule(model, topology, d)) {
@@ -167,6 +175,7 @@ void hop_network_destroy(struct hop_network *network)
             network->domains[d].model->destroy(network->domains[d].state);
     }
     hop_router_destroy(network->router);
+    hop_maxmin_destroy(network->joint);
     free(network->routes);
     free(network->cuts);
     free(network->shares);
@@ -188,6 +197,22 @@ const struct hop_topology *hop_network_topology(const struct hop_network *networ
 struct hop_router *hop_network_router(struct hop_network *network)
 {
     return network->router;
+}
+
+struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network)
+{
+    uint32_t links = 2 * hop_topology_link_count(network->topology);
+    double *capacity_Bps = malloc(((size_t)links + 1) * sizeof *capacity_Bps);
+    if (!capacity_Bps)
+        return NULL;
+    for (uint32_t d = 0; d < network->domain_count; d++) {
+        const struct hop_links *domain = &network->domains[d].links;
+        for (uint32_t i = 0; i < domain->count; i++)
+            capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
+    }
+    struct hop_maxmin *maxmin = hop_maxmin_create(links, capacity_Bps);
+    free(capacity_Bps);
+    return maxmin;
 }
 
 bool hop_network_is_serial(const struct hop_network *network)

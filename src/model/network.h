@@ -53,6 +53,7 @@ struct hop_network {
     struct hop_cut *cuts;
     uint32_t cut_count, cut_capacity;
 
+    struct hop_maxmin *joint; /* couple.c: over all links; NULL: not needed yet */
     struct hop_share *shares; /* the answer when it is not remembered */
     uint32_t share_capacity;
     struct hop_part *parts; /* grouped by flow */
@@ -73,6 +74,9 @@ bool hop_network_cut(struct hop_network *network);
 /* What an active set gets, without memory: couple.c. false: out of memory. */
 bool hop_network_evaluate(struct hop_network *network, const struct hop_flow *flows, uint32_t count,
                           struct hop_share *shares);
+
+/* A solver without flows over all directed links. NULL: out of memory. */
+struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network);
 
 /* remember.c */
 uint64_t hop_flows_hash(const struct hop_flow *flows, uint32_t count);

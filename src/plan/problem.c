@@ -252,7 +252,7 @@ static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
     } else if (hop_schedule_queue_ready(p->schedule)) {
         hop_fail(diag, HOP_ERR_INVALID, "schedule %s says `queue ready`: its sources take what is ready first, "
                                         "so there is no order to choose", name);
-        hop_diag_expect(diag, "a schedule without that line");
+        hop_diag_expect(diag, "a schedule without that line, which GOAL programs and Chakra traces always have");
         return HOP_ERR_INVALID;
     } else if (!any) {
         hop_fail(diag, HOP_ERR_INVALID, "nothing to order in schedule %s: no source engine has two transfers that it sends one "

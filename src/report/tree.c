@@ -15,12 +15,14 @@
 #include <stdio.h>
 
 #define LINK_TEXT_MAX 320
+#define NAME_TEXT_MAX 136
 #define MATRIX_NODES 32 /* beyond this a matrix is wider than a terminal */
 
 struct row {
     uint32_t node;
     unsigned depth;
     uint64_t open; /* bit d: the ancestor at depth d + 1, or the node itself, has a later sibling */
+    uint32_t last; /* of a run of alike nodes without links in a tree, shown in one row; else the node */
 };
 
 struct rows {
@@ -90,6 +92,27 @@ static void print_header(struct hop_buffer *out, const struct hop_topology *topo
     hop_buffer_puts(out, "\n\n");
 }
 
+/* ---- runs of names ---- */
+
+/* Whether two names differ in one number alone, which is one more in the second: where it starts plus one,
+ * 0: they do not. * Numbers that begin with 0 are of one width. */
+static size_t step_between(const char *previous, const char *name)
+{
+    size_t start = 0;
+    while (previous[start] && previous[start] == name[start])
+        start++;
+    while (start > 0 && isdigit((unsigned char)name[start - 1]))
+        start--;
+    size_t before = strspn(previous + start, "0123456789"), after = strspn(name + start, "0123456789");
+    if (before == 0 || after == 0 || before > 9 || after > 9 ||
+        strcmp(previous + start + before, name + start + after) != 0)
+        return 0;
+    bool plain = (previous[start] != '0' || before == 1) && (name[start] != '0' || after == 1);
+    if (!plain && before != after)
+        return 0;
+    return strtol(name + start, NULL, 10) == strtol(previous + start, NULL, 10) + 1 ? start + 1 : 0;
+}
+
 /* ---- the forest ---- */
 
 /* A node and all below it; finish has checked that trees have at most 64 levels. */
@@ -100,7 +123,7 @@ static void add_rows(struct rows *rows, const struct hop_topology *topology, uin
         rows->failed = true;
         return;
     }
-    rows->row[rows->count++] = (struct row){node, depth, open};
+    rows->row[rows->count++] = (struct row){node, depth, open, node};
     uint32_t count = hop_children(topology, node, NULL);
     if (count == 0)
         return;
@@ -142,6 +165,45 @@ static void upstream_text(const struct hop_topology *topology, uint32_t node, ch
         link_text(hop_topology_link(topology, up), text, size);
 }
 
+/* "node0..node1023" for a run. */
+static void name_text(const struct hop_topology *topology, const struct row *row, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s%s%s", node_name(topology, row->node), row->last == row->node ? "" : "..",
+                   row->last == row->node ? "" : node_name(topology, row->last));
+}
+
+/* Whether all there is to say of a node is its name and what it is. */
+static bool is_plain(const struct hop_topology *topology, const struct rows *rows, uint32_t i)
+{
+    const struct hop_node *node = hop_topology_node(topology, rows->row[i].node);
+    return rows->row[i].depth == 0 && node->numa < 0 && !node->bus_id &&
+           (i + 1 == rows->count || rows->row[i + 1].depth == 0);
+}
+
+/* Long runs of plain nodes that are numbered become one row each: the hosts and switches of a fabric. */
+static void fold_rows(struct rows *rows, const struct hop_topology *topology)
+{
+    enum { LONG = 4 };
+    uint32_t kept = 0;
+    for (uint32_t i = 0, end; i < rows->count; i = end) {
+        size_t where = 0;
+        for (end = i + 1; end < rows->count && is_plain(topology, rows, i) && is_plain(topology, rows, end); end++) {
+            const struct hop_node *before = hop_topology_node(topology, rows->row[end - 1].node),
+                                  *node = hop_topology_node(topology, rows->row[end].node);
+            size_t step = step_between(before->name, node->name);
+            if (step == 0 || (where != 0 && step != where) || strcmp(description(before), description(node)) != 0)
+                break;
+            where = step;
+        }
+        if (end - i < LONG)
+            end = i + 1;
+        struct row row = rows->row[i];
+        row.last = rows->row[end - 1].node;
+        rows->row[kept++] = row;
+    }
+    rows->count = kept;
+}
+
 static void print_row(struct hop_buffer *out, const struct hop_topology *topology, const struct row *row,
                       const unsigned widths[3])
 {
@@ -151,8 +213,10 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
         bool own = d + 1 == row->depth, open = row->open >> d & 1;
         hop_buffer_puts(out, own ? (open ? "├─ " : "└─ ") : (open ? "│  " : "   "));
     }
-    hop_buffer_puts(out, node->name);
-    pad(out, 3 * row->depth + hop_text_columns(node->name), widths[0] + 2);
+    char name[NAME_TEXT_MAX];
+    name_text(topology, row, name, sizeof name);
+    hop_buffer_puts(out, name);
+    pad(out, 3 * row->depth + hop_text_columns(name), widths[0] + 2);
     add_text(out, description(node));
     upstream_text(topology, row->node, link, sizeof link);
     if (link[0] || node->numa >= 0 || node->bus_id)
@@ -171,12 +235,15 @@ static void print_forest(struct hop_buffer *out, const struct hop_topology *topo
 {
     struct rows rows = {0};
     collect_rows(&rows, topology);
+    if (!rows.failed)
+        fold_rows(&rows, topology);
     unsigned widths[3] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct hop_node *node = hop_topology_node(topology, rows.row[i].node);
-        char link[LINK_TEXT_MAX];
+        char link[LINK_TEXT_MAX], name[NAME_TEXT_MAX];
         upstream_text(topology, rows.row[i].node, link, sizeof link);
-        unsigned own[3] = {3 * rows.row[i].depth + hop_text_columns(node->name), hop_text_columns(description(node)),
+        name_text(topology, &rows.row[i], name, sizeof name);
+        unsigned own[3] = {3 * rows.row[i].depth + hop_text_columns(name), hop_text_columns(description(node)),
                            hop_text_columns(link)};
         for (unsigned c = 0; c < 3; c++)
             widths[c] = own[c] > widths[c] ? own[c] : widths[c];
@@ -210,25 +277,6 @@ static int compare_spokes(const void *a, const void *b)
     order = order ? order : HOP_ORDER(x->hub, y->hub);
     order = order ? order : hop_compare_looks(x->link, y->link);
     return order ? order : HOP_ORDER(x->index, y->index);
-}
-
-/* Whether two names differ in one number alone, which is one more in the second: where it starts plus one,
- * 0: they do not. * Numbers that begin with 0 are of one width. */
-static size_t step_between(const char *previous, const char *name)
-{
-    size_t start = 0;
-    while (previous[start] && previous[start] == name[start])
-        start++;
-    while (start > 0 && isdigit((unsigned char)name[start - 1]))
-        start--;
-    size_t before = strspn(previous + start, "0123456789"), after = strspn(name + start, "0123456789");
-    if (before == 0 || after == 0 || before > 9 || after > 9 ||
-        strcmp(previous + start + before, name + start + after) != 0)
-        return 0;
-    bool plain = (previous[start] != '0' || before == 1) && (name[start] != '0' || after == 1);
-    if (!plain && before != after)
-        return 0;
-    return strtol(name + start, NULL, 10) == strtol(previous + start, NULL, 10) + 1 ? start + 1 : 0;
 }
 
 /* "gpu0..gpu7 nic2", runs of three and more names shortened. */

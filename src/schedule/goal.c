@@ -12,10 +12,8 @@
  *     }
  *
  * Comments are // and C's. Blanks separate words and mean nothing else. Words come one after the other from the text;
- * the labels of one
- * rank live in a table that is emptied by a new stamp, and its dependencies are resolved at the closing brace. These
- * texts have millions of
- * lines, so nothing is allocated per line but the operation and its name.
+ * the labels of one rank live in a table that is emptied by a new stamp, and its dependencies are resolved at the
+ * closing brace. These texts have millions of lines, so nothing is allocated per line but the operation and its name.
  */
 #include "schedule/schedule.h"
 
@@ -34,9 +32,10 @@ struct wanted {
     bool start;
 };
 
-/* A label of the rank whose stamp it bears. */
+/* A label of the rank whose stamp it bears, as it stands in the text. */
 struct slot {
-    uint32_t stamp, op;
+    const char *label;
+    uint32_t length, hash, stamp, op;
 };
 
 struct reader {
@@ -144,7 +143,7 @@ static bool is(const struct text *word, const char *text)
 static bool next_is(const struct reader *r, const char *text)
 {
     size_t length = strlen(text);
-    return strncmp(r->at, text, length) == 0 && !is_label(r->at[length]);
+    return *r->at == *text && strncmp(r->at, text, length) == 0 && !is_label(r->at[length]);
 }
 
 static bool take(struct reader *r, const char *text)
@@ -190,18 +189,13 @@ static uint32_t hash(const char *text, uint32_t length)
     return h;
 }
 
-static const char *label_of(const struct reader *r, uint32_t op)
-{
-    return r->schedule->ops[op].name + r->prefix_length;
-}
-
 /* The slot of a label of this rank, or the free one where it belongs. */
-static struct slot *find(const struct reader *r, const char *label, uint32_t length)
+static struct slot *find(const struct reader *r, const char *label, uint32_t length, uint32_t hashed)
 {
-    uint32_t i = hash(label, length) & (r->slot_count - 1), stamp = r->rank + 1;
+    uint32_t i = hashed & (r->slot_count - 1), stamp = r->rank + 1;
     for (; r->slots[i].stamp == stamp; i = (i + 1) & (r->slot_count - 1)) {
-        const char *other = label_of(r, r->slots[i].op);
-        if (strncmp(other, label, length) == 0 && other[length] == '\0')
+        const struct slot *slot = &r->slots[i];
+        if (slot->hash == hashed && slot->length == length && memcmp(slot->label, label, length) == 0)
             break;
     }
     return &r->slots[i];
@@ -219,10 +213,8 @@ static bool reserve(struct reader *r)
     r->slot_count = old_count ? old_count * 2 : 256;
     r->slots = calloc(r->slot_count, sizeof *r->slots);
     for (uint32_t i = 0; r->slots && i < old_count; i++) {
-        if (old[i].stamp == stamp) {
-            const char *label = label_of(r, old[i].op);
-            *find(r, label, (uint32_t)strlen(label)) = old[i];
-        }
+        if (old[i].stamp == stamp)
+            *find(r, old[i].label, old[i].length, old[i].hash) = old[i];
     }
     free(old);
     return r->slots != NULL;
@@ -231,7 +223,8 @@ static bool reserve(struct reader *r)
 /* The operation of a label of this rank. */
 static enum hop_status look_up(struct reader *r, const struct text *label, uint32_t *op)
 {
-    const struct slot *slot = r->slot_count ? find(r, label->start, label->length) : NULL;
+    const struct slot *slot =
+        r->slot_count ? find(r, label->start, label->length, hash(label->start, label->length)) : NULL;
     if (slot && slot->stamp == r->rank + 1) {
         *op = slot->op;
         return HOP_OK;
@@ -254,7 +247,8 @@ static enum hop_status name_op(struct reader *r, const struct text *label, const
     }
     if (!reserve(r))
         return hop_fail_memory(r->diag);
-    struct slot *slot = find(r, label->start, label->length);
+    uint32_t hashed = hash(label->start, label->length);
+    struct slot *slot = find(r, label->start, label->length, hashed);
     if (slot->stamp == r->rank + 1) {
         hop_fail(r->diag, HOP_ERR_INVALID, "rank %u has two operations labelled '%.*s'", r->rank, (int)label->length,
                  label->start);
@@ -267,7 +261,7 @@ static enum hop_status name_op(struct reader *r, const struct text *label, const
         return hop_fail_memory(r->diag);
     memcpy(text, r->prefix, r->prefix_length);
     memcpy(text + r->prefix_length, label->start, label->length);
-    *slot = (struct slot){r->rank + 1, r->schedule->count};
+    *slot = (struct slot){label->start, label->length, hashed, r->rank + 1, r->schedule->count};
     r->label_count++;
     *name = text;
     return HOP_OK;
@@ -424,8 +418,7 @@ static enum hop_status read_statement(struct reader *r)
 /* ---- blocks ---- */
 
 /* The dependencies of the block's operations, in one piece of memory: their numbers, their places, then they
- * themselves in the order of
- * the lines. */
+ * themselves in the order of the lines. */
 static enum hop_status link_block(struct reader *r)
 {
     uint32_t count = r->schedule->count - r->first;

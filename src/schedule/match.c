@@ -95,8 +95,8 @@ static enum hop_status alone(const struct hop_schedule *schedule, uint32_t index
     hop_fail(diag, HOP_ERR_INVALID, "no %s matches '%s', %s from %s to %s", other, op->name,
              op->kind == HOP_OP_SEND ? "a send" : "a receive", op->from.device, op->to.device);
     hop_diag_place(diag, "%s", hop_schedule_place(schedule, index, 0, place, sizeof place));
-    hop_diag_expect(diag, "as many of '%s %s %s%s' as it has partners", other, shown,
-                    hop_format_bytes(op->bytes, size, sizeof size), tag);
+    hop_diag_expect(diag, "one '%s %s %s%s' for each such %s", other, shown,
+                    hop_format_bytes(op->bytes, size, sizeof size), tag, op->kind == HOP_OP_SEND ? "send" : "receive");
     hop_buffer_finish(&places);
     return HOP_ERR_INVALID;
 }

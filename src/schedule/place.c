@@ -4,14 +4,18 @@
 
 #include <inttypes.h>
 
-static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
+}
 
 static bool is_word(const char *text, size_t length)
 {
     if (length == 0 || length > 63)
         return false;
     for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\0' || !strchr(word, text[i]))
+        if (!is_word_byte(text[i]))
             return false;
     }
     return true;

@@ -13,6 +13,7 @@ struct hop_placement {
     const char **devices; /* by rank, NULL while it is not known */
     uint32_t *lines;      /* by rank: where it was read */
     uint32_t count, capacity, line_capacity;
+    const char *name; /* of the file, NULL: it was made */
 };
 
 void hop_placement_destroy(struct hop_placement *placement)
@@ -169,6 +170,10 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_p
     }
     if (status == HOP_OK)
         status = check_complete(&r);
+    if (status == HOP_OK) {
+        r.placement->name = hop_arena_string(&r.placement->arena, source->name, strlen(source->name));
+        status = r.placement->name ? HOP_OK : hop_fail_memory(diag);
+    }
     if (status == HOP_OK)
         *placement = r.placement;
     else
@@ -289,6 +294,29 @@ enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t
 
 /* ---- applying ---- */
 
+enum hop_status hop_placement_check(const struct hop_placement *placement, const struct hop_topology *topology,
+                                    uint32_t ranks, struct hop_diag *diag)
+{
+    for (uint32_t rank = 0; rank < placement->count && rank < ranks; rank++) {
+        const char *device = placement->devices[rank];
+        uint32_t node = hop_topology_find(topology, device);
+        if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
+            continue;
+        if (node == HOP_NONE)
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(topology), device);
+        else
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "'%s' is a %s, not a device", device,
+                     hop_node_kind_name(hop_topology_node(topology, node)->kind));
+        const char *nearest = node == HOP_NONE ? hop_topology_nearest(topology, device) : NULL;
+        hop_diag_expect(diag, "%s%s%s `hopcast topology SOURCE` shows all devices", nearest ? "'" : "",
+                        nearest ? nearest : "a device, such as gpu0;", nearest ? "'?" : "");
+        if (placement->name)
+            hop_diag_place(diag, "%s:%u:1", placement->name, placement->lines[rank]);
+        return HOP_ERR_NOT_FOUND;
+    }
+    return HOP_OK;
+}
+
 static void count_rank(const struct hop_place *place, uint32_t *ranks)
 {
     int32_t rank = hop_placeholder_rank(place->device);
@@ -311,6 +339,9 @@ struct placing {
     const struct hop_schedule *from;
     struct hop_schedule *placed;
     struct hop_diag *diag;
+    struct renamed {
+        const char *from, *to;
+    } * renamed; /* by rank: names found before, as the two schedules keep them */
 };
 
 static enum hop_status fail_at(const struct placing *p, uint32_t index, uint32_t column, enum hop_status status)
@@ -322,15 +353,24 @@ static enum hop_status fail_at(const struct placing *p, uint32_t index, uint32_t
 
 static enum hop_status put_place(const struct placing *p, uint32_t index, struct hop_place *place)
 {
+    bool known = place->rank >= 0 && (uint32_t)place->rank < p->placement->count;
+    struct renamed *renamed = known ? &p->renamed[place->rank] : NULL;
+    if (renamed && renamed->from == place->device && !place->buffer) {
+        place->device = renamed->to;
+        return HOP_OK;
+    }
     int32_t rank = hop_placeholder_rank(place->device);
     if (rank >= 0 && (uint32_t)rank >= p->placement->count) {
         hop_fail(p->diag, HOP_ERR_INVALID, "'%s' names rank %d, which has no device", p->from->ops[index].name, rank);
-        hop_diag_expect(p->diag, "ranks from 0 to %u: %u have a device",
-                        p->placement->count ? p->placement->count - 1 : 0, p->placement->count);
+        hop_diag_expect(p->diag, "a placement of every rank: this one has ranks 0 to %u",
+                        p->placement->count ? p->placement->count - 1 : 0);
         return fail_at(p, index, place->column, HOP_ERR_INVALID);
     }
-    place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->devices[rank] : place->device);
+    const char *old = place->device;
+    place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->devices[rank] : old);
     place->buffer = hop_schedule_intern(p->placed, place->buffer);
+    if (renamed)
+        *renamed = (struct renamed){old, place->device};
     return place->device ? HOP_OK : hop_fail_memory(p->diag);
 }
 
@@ -367,12 +407,17 @@ static enum hop_status put_op(const struct placing *p, uint32_t index)
 enum hop_status hop_placement_apply(const struct hop_placement *placement, const struct hop_schedule *schedule,
                                     struct hop_schedule **placed, struct hop_diag *diag)
 {
-    struct placing p = {placement, schedule, hop_schedule_create(schedule->name), diag};
-    enum hop_status status = p.placed ? HOP_OK : hop_fail_memory(diag);
+    struct placing p = {.placement = placement,
+                        .from = schedule,
+                        .placed = hop_schedule_create(schedule->name),
+                        .diag = diag,
+                        .renamed = calloc((size_t)placement->count + 1, sizeof *p.renamed)};
+    enum hop_status status = p.placed && p.renamed ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK) {
         p.placed->file = hop_arena_string(&p.placed->arena, schedule->file, strlen(schedule->file));
         hop_schedule_set_queue_ready(p.placed, schedule->queue_ready);
-        status = p.placed->file ? HOP_OK : hop_fail_memory(diag);
+        bool room = hop_grow(&p.placed->ops, &p.placed->capacity, schedule->count, sizeof *p.placed->ops);
+        status = p.placed->file && room ? HOP_OK : hop_fail_memory(diag);
     }
     for (uint32_t i = 0; status == HOP_OK && i < schedule->comment_count; i++)
         status = hop_schedule_add_comment(p.placed, "%s", schedule->comments[i]);
@@ -380,6 +425,7 @@ enum hop_status hop_placement_apply(const struct hop_placement *placement, const
         status = put_op(&p, i);
     if (status == HOP_OK)
         status = hop_schedule_finish(p.placed, diag);
+    free(p.renamed);
     if (status == HOP_OK)
         *placed = p.placed;
     else

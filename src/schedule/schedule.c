@@ -46,7 +46,12 @@ struct hop_schedule *hop_schedule_create(const char *name)
     if (!schedule)
         return NULL;
     schedule->file = schedule->name = hop_arena_string(&schedule->arena, name, strlen(name));
-    if (!schedule->name) {
+    schedule->index = calloc(1, sizeof *schedule->index);
+    if (schedule->index && pthread_mutex_init(&schedule->index->lock, NULL) != 0) {
+        free(schedule->index);
+        schedule->index = NULL;
+    }
+    if (!schedule->name || !schedule->index) {
         hop_schedule_destroy(schedule);
         return NULL;
     }
@@ -60,7 +65,11 @@ void hop_schedule_destroy(struct hop_schedule *schedule)
     free(schedule->ops);
     free(schedule->interned);
     free(schedule->comments);
-    hop_names_finish(&schedule->names);
+    if (schedule->index) {
+        hop_names_finish(&schedule->index->names);
+        (void)pthread_mutex_destroy(&schedule->index->lock);
+        free(schedule->index);
+    }
     hop_names_finish(&schedule->strings);
     hop_arena_finish(&schedule->arena);
     free(schedule);
@@ -108,7 +117,7 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
     for (size_t i = 0, step; fine && i < length; i += step) {
         unsigned char c = (unsigned char)name[i];
         step = hop_text_utf8(name + i); /* the text goes on behind the name, so looking past its end is safe */
-        fine = step && i + step <= length && c > ' ' && c != 127 && !strchr(":;#,", c) &&
+        fine = step && i + step <= length && c > ' ' && c != 127 && c != ':' && c != ';' && c != '#' && c != ',' &&
                !(c == '-' && i + 1 < length && name[i + 1] == '>');
     }
     for (size_t i = 0; fine && i < HOP_COUNT(reserved); i++)
@@ -202,8 +211,7 @@ enum hop_status hop_schedule_append(struct hop_schedule *schedule, const struct 
     if (schedule->count >= HOP_OP_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %u operations", HOP_OP_LIMIT);
     if (schedule->arena.failed ||
-        !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops) ||
-        (op->name && !hop_names_put(&schedule->names, op->name, schedule->count)))
+        !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops))
         return hop_fail_memory(diag);
     schedule->ops[schedule->count++] = *op;
     return HOP_OK;
@@ -291,14 +299,65 @@ enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const ch
     return HOP_OK;
 }
 
+/* ---- names ---- */
+
+static bool looks_chosen(const char *name)
+{
+    return name[0] == 't' && name[1] >= '0' && name[1] <= '9';
+}
+
+/* The operation whose number is in its name: chosen names are in no table. */
+static uint32_t find_numbered(const struct hop_schedule *schedule, const char *name)
+{
+    if (!looks_chosen(name))
+        return HOP_NONE;
+    unsigned long number = strtoul(name + 1, NULL, 10);
+    const char *given = number < schedule->count ? schedule->ops[number].name : NULL;
+    return given && strcmp(given, name) == 0 ? (uint32_t)number : HOP_NONE;
+}
+
+static uint32_t find_slowly(const struct hop_schedule *schedule, const char *name)
+{
+    for (uint32_t i = 0; i < schedule->count; i++) {
+        if (schedule->ops[i].name && strcmp(schedule->ops[i].name, name) == 0)
+            return i;
+    }
+    return HOP_NONE;
+}
+
+static uint32_t find_indexed(const struct hop_schedule *schedule, const char *name)
+{
+    struct hop_schedule_index *index = schedule->index;
+    bool fine = true;
+    (void)pthread_mutex_lock(&index->lock);
+    while (fine && index->count < schedule->count) {
+        const char *given = schedule->ops[index->count].name;
+        if (given && find_numbered(schedule, given) != index->count)
+            fine = hop_names_put(&index->names, given, index->count);
+        index->count += fine;
+    }
+    uint32_t found = fine ? hop_names_get(&index->names, name) : find_slowly(schedule, name);
+    (void)pthread_mutex_unlock(&index->lock);
+    return found;
+}
+
+uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name)
+{
+    uint32_t found = find_numbered(schedule, name);
+    return found != HOP_NONE ? found : find_indexed(schedule, name);
+}
+
 enum { CHOSEN_SIZE = 16 }; /* "t4294967295" and what makes it unique */
 
-/* Chosen names are in no table: hop_schedule_find reads the index from them. One piece of memory holds them all. */
+/* One piece of memory holds all chosen names. */
 static enum hop_status choose_names(struct hop_schedule *schedule, struct hop_diag *diag)
 {
     size_t unnamed = 0;
-    for (uint32_t i = 0; i < schedule->count; i++)
+    bool alike = false; /* a given name could be a chosen one */
+    for (uint32_t i = 0; i < schedule->count; i++) {
         unnamed += !schedule->ops[i].name;
+        alike = alike || (schedule->ops[i].name && looks_chosen(schedule->ops[i].name));
+    }
     char *name = unnamed ? hop_arena_alloc(&schedule->arena, unnamed * CHOSEN_SIZE) : NULL;
     if (unnamed && !name)
         return hop_fail_memory(diag);
@@ -312,13 +371,15 @@ static enum hop_status choose_names(struct hop_schedule *schedule, struct hop_di
         name[length++] = 't';
         while (count > 0)
             name[length++] = digits[--count];
-        while (hop_names_get(&schedule->names, name) != UINT32_MAX && length < CHOSEN_SIZE - 1)
+        while (alike && hop_schedule_find(schedule, name) != HOP_NONE && length < CHOSEN_SIZE - 1)
             name[length++] = '_';
         schedule->ops[i].name = name;
         name += CHOSEN_SIZE;
     }
     return HOP_OK;
 }
+
+/* ---- the order ---- */
 
 /* The i-th operation that an operation waits for, of both kinds. */
 static uint32_t dependency(const struct hop_op *op, uint32_t i)
@@ -387,16 +448,6 @@ const struct hop_op *hop_schedule_op(const struct hop_schedule *schedule, uint32
 bool hop_schedule_queue_ready(const struct hop_schedule *schedule)
 {
     return schedule->queue_ready;
-}
-
-uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name)
-{
-    uint32_t index = hop_names_get(&schedule->names, name);
-    if (index != UINT32_MAX || name[0] != 't' || name[1] < '0' || name[1] > '9')
-        return index;
-    unsigned long chosen = strtoul(name + 1, NULL, 10);
-    const char *given = chosen < schedule->count ? schedule->ops[chosen].name : NULL;
-    return given && strcmp(given, name) == 0 ? (uint32_t)chosen : HOP_NONE;
 }
 
 char *hop_schedule_place(const struct hop_schedule *schedule, uint32_t index, uint32_t column, char *buffer,

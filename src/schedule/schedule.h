@@ -3,6 +3,8 @@
 #ifndef HOP_SCHEDULE_INTERNAL_H
 #define HOP_SCHEDULE_INTERNAL_H
 
+#include <pthread.h>
+
 #include "base/base.h"
 #include "hopcast/schedule.h"
 
@@ -13,6 +15,14 @@
 #define HOP_GOAL_LABEL_LIMIT 100u               /* bytes */
 #define HOP_GOAL_CALC_LIMIT ((uint64_t)1 << 53) /* ns: exact in a double */
 
+/* The names of operations. They are put in when one is looked for, which most readers of millions never do; the lock is
+ * for threads that look at one schedule. */
+struct hop_schedule_index {
+    pthread_mutex_t lock;
+    struct hop_names names;
+    uint32_t count; /* operations that are in */
+};
+
 struct hop_schedule {
     struct hop_arena arena;
     const char *name;
@@ -20,7 +30,7 @@ struct hop_schedule {
     bool queue_ready, finished;
     struct hop_op *ops;
     uint32_t count, capacity;
-    struct hop_names names;   /* of operations */
+    struct hop_schedule_index *index;
     struct hop_names strings; /* interned device and buffer names */
     const char **interned;
     uint32_t interned_count, interned_capacity;

@@ -94,8 +94,14 @@ static const char *resolve(struct hop_cluster *cluster, const char *text)
 static enum hop_status place_load(const struct hop_json *at, const char *path, enum hop_status status,
                                   struct hop_diag *diag)
 {
-    if (status != HOP_OK && diag && (!diag->place[0] || strcmp(diag->place, path) == 0 || status == HOP_ERR_NOT_FOUND))
-        hop_json_place(at, diag);
+    if (status == HOP_OK || !diag || (diag->place[0] && strcmp(diag->place, path) != 0 && status != HOP_ERR_NOT_FOUND))
+        return status;
+    if (status == HOP_ERR_IO) {
+        char what[sizeof diag->what];
+        (void)snprintf(what, sizeof what, "'%.120s': %.200s", path, diag->what);
+        memcpy(diag->what, what, sizeof what);
+    }
+    hop_json_place(at, diag);
     return status;
 }
 

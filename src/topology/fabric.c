@@ -246,9 +246,9 @@ static enum hop_status check_complete(const struct hop_topology *topology, const
         return HOP_OK;
     hop_fail(
         diag, HOP_ERR_INVALID,
-        "unreachable hosts: switch '%s' has no route to '%s'; %zu routes are missing in all, at %zu of %u switches",
+        "unreachable hosts: switch '%s' has no route to '%s'; %zu route%s missing in all, at %zu of %u switches",
         topology->nodes[fabric->switches[first_switch]].name, topology->nodes[fabric->endpoints[first_endpoint]].name,
-        missing, switches, fabric->switch_count);
+        missing, missing == 1 ? " is" : "s are", switches, fabric->switch_count);
     hop_diag_expect(diag, "a route from each switch of a fabric to each of its endpoints, or no routes at all");
     return HOP_ERR_INVALID;
 }

@@ -89,16 +89,31 @@ static const char *builtin_name(const void *context, uint32_t index)
     return name;
 }
 
+static uint32_t count_builtins(void)
+{
+    uint32_t count = 0;
+    for (const char *name, *summary; hop_topology_builtin(count, &name, &summary);)
+        count++;
+    return count;
+}
+
+static bool is_builtin(const char *path)
+{
+    const char *name, *summary;
+    for (uint32_t i = 0; hop_topology_builtin(i, &name, &summary); i++) {
+        if (strcmp(name, path) == 0)
+            return true;
+    }
+    return false;
+}
+
 enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
 {
     struct hop_topology *built;
     enum hop_status status;
-    uint32_t builtins = 0;
-    for (const char *name, *summary; hop_topology_builtin(builtins, &name, &summary); builtins++) {
-        if (strcmp(name, path) == 0) {
-            status = hop_topology_read_builtin(path, &built, diag);
-            return status == HOP_OK ? finish(built, path, topology, diag) : status;
-        }
+    if (is_builtin(path)) {
+        status = hop_topology_read_builtin(path, &built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
     }
     if (hop_topology_is_generated(path)) {
         status = hop_topology_read_generated(path, &built, diag);
@@ -109,7 +124,7 @@ enum hop_status hop_topology_load(const char *path, struct hop_topology **topolo
         return status == HOP_OK ? finish(built, path, topology, diag) : status;
     }
     if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/')) {
-        uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, builtins);
+        uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, count_builtins());
         const char *generator = hop_topology_nearest_generator(path);
         hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file", path);
         if (generator)
@@ -131,11 +146,21 @@ enum hop_status hop_topology_load(const char *path, struct hop_topology **topolo
     return status;
 }
 
+static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_INVALID, "forwarding tables speak of ports and LIDs, which this source does not have");
+    hop_diag_place(diag, "%s", place);
+    hop_diag_expect(diag, "the output of `ibnetdiscover`, beside forwarding tables");
+    return HOP_ERR_INVALID;
+}
+
 enum hop_status hop_topology_load_routed(const char *path, const char *routes, struct hop_topology **topology,
                                          struct hop_diag *diag)
 {
     struct hop_source source, tables;
     struct hop_topology *built;
+    if (is_builtin(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
+        return refuse_tables(path, diag);
     enum hop_status status = hop_source_load(path, &source, diag);
     if (status != HOP_OK)
         return status;
@@ -148,9 +173,7 @@ enum hop_status hop_topology_load_routed(const char *path, const char *routes, s
         status = hop_ib_read(&source, &tables, &built, diag);
         status = status == HOP_OK ? finish(built, tables.name, topology, diag) : status;
     } else {
-        status = hop_fail(diag, HOP_ERR_INVALID, "forwarding tables speak of ports and LIDs, which this source does not have");
-        hop_diag_place(diag, "%s:1:1", source.name);
-        hop_diag_expect(diag, "the output of `ibnetdiscover`, beside forwarding tables");
+        status = refuse_tables(source.name, diag);
     }
     hop_source_finish(&source);
     hop_source_finish(&tables);

@@ -38,6 +38,7 @@ struct search {
     uint32_t *met, met_count; /* in the order of their distance */
     struct gate gates[GATES];
     uint32_t gate_count;
+    uint32_t own_gate; /* of the origin, HOP_NONE: no gate */
 };
 
 struct hop_router {
@@ -159,6 +160,7 @@ static void write_way(const struct hop_topology *topology, const struct search *
 struct crossing {
     uint32_t exit, first, entry; /* nodes, and the directed link out of exit; exit HOP_NONE: none was found */
     uint32_t length;             /* of the whole route */
+    uint32_t strays;             /* at how many ends it is not the device's own gate */
     double bottleneck_Bps;
 };
 
@@ -205,10 +207,13 @@ static void try_crossing(const struct hop_router *router, uint32_t exit, uint32_
     uint32_t directed = 2 * link + (topology->links[link].ends[0] != exit);
     double bottleneck = hop_min(out->bottleneck_Bps, in->bottleneck_Bps);
     uint32_t length = follow(topology, fabric, directed, entry->place, best->length - inside, &bottleneck, NULL);
-    if (length == HOP_NONE || length > best->length - inside ||
-        (length == best->length - inside && bottleneck <= best->bottleneck_Bps))
+    uint32_t strays = (exit != router->searches[INSIDE].own_gate) + (entry->node != router->searches[BACKWARDS].own_gate);
+    if (length == HOP_NONE || length > best->length - inside)
         return;
-    *best = (struct crossing){exit, directed, entry->node, inside + length, bottleneck};
+    if (length == best->length - inside &&
+        (bottleneck < best->bottleneck_Bps || (bottleneck == best->bottleneck_Bps && strays >= best->strays)))
+        return;
+    *best = (struct crossing){exit, directed, entry->node, inside + length, strays, bottleneck};
 }
 
 /* Puts a gate in its place among those of lower and higher nodes, unless it is there. */
@@ -227,6 +232,28 @@ static void add_gate(const struct hop_topology *topology, struct search *search,
     search->gate_count++;
 }
 
+/* Of a server's gates that are equally near and wide, its devices use one each in turn: the i-th GPU the i-th of those nearest to it. */
+static void choose_own_gate(const struct hop_topology *topology, struct search *search)
+{
+    uint32_t near[GATES], count = 0, before = 0;
+    const struct step *best = NULL;
+    for (uint32_t i = 0; i < search->gate_count; i++) {
+        const struct step *step = &search->steps[search->gates[i].node];
+        if (!best || step->distance < best->distance ||
+            (step->distance == best->distance && step->bottleneck_Bps > best->bottleneck_Bps)) {
+            best = step;
+            count = 0;
+        }
+        if (step->distance == best->distance && step->bottleneck_Bps == best->bottleneck_Bps &&
+            (count == 0 || near[count - 1] != search->gates[i].node))
+            near[count++] = search->gates[i].node;
+    }
+    for (uint32_t i = 0; i < search->met_count; i++)
+        before += search->met[i] < search->origin &&
+                  topology->nodes[search->met[i]].kind == topology->nodes[search->origin].kind;
+    search->own_gate = count ? near[before % count] : HOP_NONE;
+}
+
 /* The gates among what a search met, lowest node first, so that of equal crossings the lowest is kept. */
 static void list_gates(const struct hop_topology *topology, struct search *search)
 {
@@ -241,6 +268,7 @@ static void list_gates(const struct hop_topology *topology, struct search *searc
                 add_gate(topology, search, node, fabric);
         }
     }
+    choose_own_gate(topology, search);
 }
 
 /* The best crossing from what the inside search met to what leads to the destination. */

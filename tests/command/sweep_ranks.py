@@ -25,6 +25,7 @@ if not shutil.which(launcher) or not os.path.exists(shim):
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LC_ALL="C")
 work = tempfile.mkdtemp()
 failures = 0
+CLUSTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/clusters/two-dgx-a100.json")
 LONG = ["--on", "cs-storm", "--set", "tau=0.00001:0.9:0.00001"]  # a minute
 
 
@@ -56,6 +57,12 @@ def same_bytes():
     files = [make("r%d.hop" % i, "random", "--on", "t2", "--transfers", "8", "--seed", str(i), "--min-bytes", "1MiB", "--max-bytes", "64MiB")
              for i in range(1, 41)]
     wide = make("wide.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
+    ring = os.path.join(work, "ring.goal")
+    with open(ring, "w", encoding="utf-8") as file:
+        file.write("num_ranks 4\n")
+        for rank in range(4):
+            file.write("rank %d {\na: send 65536b to %d\nb: recv 65536b from %d\nc: send 9b to %d\nc requires b\nrecv 9b from %d\n}\n" %
+                       (rank, (rank + 1) % 4, (rank + 3) % 4, (rank + 1) % 4, (rank + 3) % 4))
     sweeps = {
         "many small ones": files + ["--on", "t2", "--set", "tau=0.05:0.2:0.05", "--model", "pcie", "--model", "credit"],
         "sizes": files[:5] + ["--on", "t2", "--bytes", "4KiB:1MiB*4", "--scale-bytes", "0.5,1", "--sources-unlimited"],
@@ -63,6 +70,8 @@ def same_bytes():
         "some fail": files[:10] + ["-e", "gpu0 -> gpu9 1MiB", "-e", "a: gpu0 -> gpu1 1 after b; b: gpu0 -> gpu2 1", "--on", "t2", "--set",
                                    "tau=0.1,0.2,5,0.3", "--keep-going"],
         "as JSON": files + ["--on", "t2", "--on", "cs-storm", "--json"],
+        "ranks on devices": [ring, "-e", "rank0 -> rank2 1MiB", "--on", "t2", "--on", CLUSTER, "--map", "packed,cyclic", "--set",
+                             "tau=0.1:0.3:0.1", "--bytes", "4KiB,1MiB"],
     }
     for name, arguments in sweeps.items():
         status = 1 if name == "some fail" else 0
