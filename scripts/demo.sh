@@ -40,6 +40,16 @@ run order data/schedules/halo3-slowest.hop --on t2 --set tau=0.2 -o "$out/best.h
 run make halo --grid 4x2 --bytes 300MiB --on t2 -o "$out/halo2.hop"
 run order "$out/halo2.hop" --on t2 --set tau=0.2 --all --histogram "$out/histogram.svg"
 
+say "7. Two DGX A100 on one InfiniBand switch: which way does a transfer take, and what do eight at once get?"
+cluster=data/clusters/two-dgx-a100.json
+run topology "$cluster" --route node0.gpu3 node1.gpu3
+"$hopcast" make gather --on "$cluster" --bytes 256MiB --devices node0.gpu0-7,node1.gpu0 --root 8 -o "$out/gather.hop"
+run predict "$out/gather.hop" --on "$cluster"
+
+say "8. A fabric as its subnet manager routes it, and the published InfiniBand contention model beside the paper's measurements."
+run topology data/topologies/ibnetdiscover-rails.txt --routes data/topologies/ibnetdiscover-rails.lfts
+run compare data/measurements/infiniband-2011.csv --on ib-9node --model infiniband --model fair
+
 "$hopcast" topology "$machine" --format svg -o "$out/machine.svg"
 say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn),"
 say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders)"

@@ -145,11 +145,11 @@ static void change(struct world *w, uint64_t *seed)
         w->count[route] = draw(seed) % 2 ? (uint32_t)(draw(seed) % 3) : 0;
         CHECK(hop_active_set(w->active, route, w->count[route], D));
     }
-    const uint32_t *changed;
+    const struct hop_maxmin_change *changed;
     uint32_t count;
     CHECK(hop_active_settle(w->active, &changed, &count, D));
     for (uint32_t i = 0; i < count; i++)
-        w->told[changed[i]] = hop_active_rate(w->active, changed[i]);
+        w->told[changed[i].flow] = changed[i].rate_Bps;
 }
 
 /* What was told of changes equals what the network says of the whole set, and no link carries more than the models allow. */

@@ -102,11 +102,11 @@ static void step(struct world *w, uint64_t *seed)
         w->count[f] = draw(seed) % 3 ? (uint32_t)(draw(seed) % 3) : 0;
         assert_true(hop_maxmin_set(w->maxmin, f, w->count[f], w->way[f], w->length[f], w->ceiling[f]));
     }
-    const uint32_t *changed;
+    const struct hop_maxmin_change *changed;
     uint32_t changed_count;
     assert_true(hop_maxmin_settle(w->maxmin, &changed, &changed_count));
     for (uint32_t i = 0; i < changed_count; i++)
-        w->told[changed[i]] = hop_maxmin_rate(w->maxmin, changed[i]);
+        w->told[changed[i].flow] = changed[i].rate_Bps;
 }
 
 static void check(const struct world *w)
@@ -180,7 +180,7 @@ static void build_tree(struct world *w, uint64_t *seed)
 static void flows_of_a_fat_tree_are_followed_as_they_leave(void **state)
 {
     (void)state;
-    const uint32_t *changed;
+    const struct hop_maxmin_change *changed;
     uint32_t changed_count;
     for (uint64_t run = 1; run <= 12; run++) {
         uint64_t seed = run * 0xbf58476d1ce4e5b9u;
@@ -193,7 +193,7 @@ static void flows_of_a_fat_tree_are_followed_as_they_leave(void **state)
         for (uint32_t f = 0; f < w.flows; f++) { /* they were drawn in no order */
             assert_true(hop_maxmin_settle(w.maxmin, &changed, &changed_count));
             for (uint32_t i = 0; i < changed_count; i++)
-                w.told[changed[i]] = hop_maxmin_rate(w.maxmin, changed[i]);
+                w.told[changed[i].flow] = changed[i].rate_Bps;
             fill(&w);
             check(&w);
             w.count[f] = 0;
@@ -212,7 +212,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
     static double capacity[TREE_LINKS], left[MANY];
     static uint32_t way[MANY][4], length[MANY];
     static bool here[MANY];
-    const uint32_t *changed;
+    const struct hop_maxmin_change *changed;
     uint32_t count;
     (void)state;
     for (uint32_t l = 0; l < TREE_LINKS; l++)
@@ -268,7 +268,8 @@ static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **sta
 {
     (void)state;
     const double capacity[] = {10, 10};
-    const uint32_t way[] = {0, 1}, *changed;
+    const uint32_t way[] = {0, 1};
+    const struct hop_maxmin_change *changed;
     uint32_t count;
     struct hop_maxmin *m = hop_maxmin_create(2, capacity);
     assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
@@ -288,7 +289,8 @@ static void far_away_changes_nothing(void **state)
 {
     (void)state;
     const double capacity[] = {10, 10};
-    const uint32_t way[] = {0, 1}, *changed;
+    const uint32_t way[] = {0, 1};
+    const struct hop_maxmin_change *changed;
     uint32_t count;
     struct hop_maxmin *m = hop_maxmin_create(2, capacity);
     assert_true(hop_maxmin_set(m, 0, 2, &way[0], 1, INFINITY));
@@ -297,7 +299,7 @@ static void far_away_changes_nothing(void **state)
     assert_true(hop_maxmin_set(m, 1, 1, &way[1], 1, INFINITY));
     assert_true(hop_maxmin_settle(m, &changed, &count));
     assert_int_equal(count, 1);
-    assert_int_equal(changed[0], 1);
+    assert_int_equal(changed[0].flow, 1);
     hop_maxmin_destroy(m);
 }
 

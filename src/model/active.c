@@ -7,7 +7,6 @@
  */
 #include "model/active.h"
 
-#include "model/maxmin.h"
 #include "model/network.h"
 
 #include <math.h>
@@ -38,7 +37,8 @@ struct hop_active {
     struct list *lists; /* per directed link */
     uint32_t *places, place_count, place_capacity;
     uint32_t *pending, pending_count, pending_capacity;
-    uint32_t *changed, changed_count, changed_capacity;
+    struct hop_maxmin_change *changes;
+    uint32_t change_count, change_capacity;
     uint32_t *found, found_capacity; /* routes of a component */
     struct hop_flow *flows;
     uint32_t flow_capacity;
@@ -86,7 +86,7 @@ void hop_active_destroy(struct hop_active *active)
     free(active->lists);
     free(active->places);
     free(active->pending);
-    free(active->changed);
+    free(active->changes);
     free(active->found);
     free(active->flows);
     free(active);
@@ -208,7 +208,7 @@ static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop
 {
     const struct hop_share *shares;
     if (!hop_grow(&a->flows, &a->flow_capacity, count, sizeof *a->flows) ||
-        !hop_grow(&a->changed, &a->changed_capacity, a->changed_count + count, sizeof *a->changed))
+        !hop_grow(&a->changes, &a->change_capacity, a->change_count + count, sizeof *a->changes))
         return hop_fail_memory(diag);
     qsort(a->found, count, sizeof *a->found, ascending);
     for (uint32_t i = 0; i < count; i++)
@@ -222,18 +222,18 @@ static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop
             t->share.blocker == share.blocker)
             continue;
         t->share = share;
-        a->changed[a->changed_count++] = a->found[i];
+        a->changes[a->change_count++] = (struct hop_maxmin_change){share.rate_Bps, a->found[i]};
     }
     return status;
 }
 
-enum hop_status hop_active_settle(struct hop_active *a, const uint32_t **changed, uint32_t *changed_count,
+enum hop_status hop_active_settle(struct hop_active *a, const struct hop_maxmin_change **changes, uint32_t *change_count,
                                   struct hop_diag *diag)
 {
     if (a->maxmin)
-        return hop_maxmin_settle(a->maxmin, changed, changed_count) ? HOP_OK : hop_fail_memory(diag);
+        return hop_maxmin_settle(a->maxmin, changes, change_count) ? HOP_OK : hop_fail_memory(diag);
     a->walk++;
-    a->changed_count = 0;
+    a->change_count = 0;
     for (uint32_t p = 0; p < a->pending_count; p++) {
         uint32_t route = a->pending[p], count;
         const struct hop_route *way = hop_router_route(a->router, route);
@@ -249,8 +249,8 @@ enum hop_status hop_active_settle(struct hop_active *a, const uint32_t **changed
         }
     }
     a->pending_count = 0;
-    *changed = a->changed;
-    *changed_count = a->changed_count;
+    *changes = a->changes;
+    *change_count = a->change_count;
     return HOP_OK;
 }
 

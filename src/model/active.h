@@ -8,7 +8,7 @@
 #ifndef HOP_MODEL_ACTIVE_H
 #define HOP_MODEL_ACTIVE_H
 
-#include "hopcast/model.h"
+#include "model/maxmin.h"
 
 struct hop_active;
 
@@ -18,8 +18,9 @@ void hop_active_destroy(struct hop_active *active); /* NULL is allowed */
 
 /* How many transfers travel the route from now on. */
 enum hop_status hop_active_set(struct hop_active *active, uint32_t route, uint32_t count, struct hop_diag *diag);
-/* New rates. changed: the routes in use whose share is another one now, the set's own memory until the next call. */
-enum hop_status hop_active_settle(struct hop_active *active, const uint32_t **changed, uint32_t *count,
+/* New rates. changes: routes (as `flow`) whose share may be another one now, with their rates; the set's own memory until the next
+ * call. */
+enum hop_status hop_active_settle(struct hop_active *active, const struct hop_maxmin_change **changes, uint32_t *count,
                                   struct hop_diag *diag);
 double hop_active_rate(const struct hop_active *active, uint32_t route);
 /* Its blocker is a route. */

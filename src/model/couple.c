@@ -245,8 +245,8 @@ static bool all_fair(const struct hop_network *network, const struct hop_flow *f
 
 static bool fill(struct hop_network *network, const struct hop_flow *flows, uint32_t count, struct hop_share *shares)
 {
-    const uint32_t *changed;
-    uint32_t changed_count;
+    const struct hop_maxmin_change *changes;
+    uint32_t change_count;
     if (!network->joint)
         network->joint = hop_network_make_maxmin(network);
     if (!network->joint)
@@ -256,7 +256,7 @@ static bool fill(struct hop_network *network, const struct hop_flow *flows, uint
         if (!hop_maxmin_set(network->joint, f, flows[f].count, way->links, way->link_count, way->ceiling_Bps))
             return false;
     }
-    if (!hop_maxmin_settle(network->joint, &changed, &changed_count))
+    if (!hop_maxmin_settle(network->joint, &changes, &change_count))
         return false;
     for (uint32_t f = 0; f < count; f++)
         shares[f] = hop_maxmin_share(network->joint, f);

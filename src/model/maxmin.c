@@ -28,45 +28,51 @@
 
 #include <math.h>
 
-enum { SWEEP_STEPS = 16, LINE = 64 };
+enum { SWEEP_STEPS = 16, LINE = 64, INLINE = 4, MORE = 255 };
 
 enum flow_state { IDLE, HELD, OPEN };
 
-/* A cache line, and aligned to one: the sweep goes through them in no order. */
+/* A flow that a link holds has the link's level for a rate. */
 struct flow {
-    _Alignas(LINE) double rate_Bps;
-    double was_Bps; /* when the sweep began */
-    double ceiling_Bps;
+    double was_Bps;     /* when the sweep began */
+    double ceiling_Bps; /* also its rate if no link holds it */
     uint32_t count, wanted;
     uint32_t bottleneck;
-    uint32_t first;      /* its links: ways[first .. first + link_count) */
+    uint32_t first; /* its links: ways[first .. first + link_count) */
     uint32_t link_count;
-    uint32_t sweep;      /* in which it was last changed */
+    uint32_t sweep; /* in which it was last noted */
     enum flow_state state;
     bool pending; /* wanted differs from count, perhaps */
 };
 
-/* A flow on a link, in the link's list. */
+/* A flow on a link, in the link's list, with all that the link's level needs to move: flows lie anywhere in memory. */
 struct entry {
     uint32_t flow;
     uint32_t way; /* which of ways[] and places[] this is */
+    uint32_t count;
+    uint8_t others; /* links; MORE: see ways[] */
+    bool capped;    /* there is a ceiling */
+    uint32_t other[INLINE];
 };
 
-/* The same. */
+/* A cache line: the sweep goes through links in no order. */
 struct link {
-    double capacity_Bps, fixed_Bps, level_Bps, key;
+    _Alignas(LINE) double capacity_Bps;
+    double fixed_Bps, level_Bps, key;
     double held, open; /* how many flows */
     double most_Bps;   /* no flow that others hold has more */
     uint32_t queued;   /* position in the queue plus one, 0: not there */
+    uint32_t sweep;    /* in which its level last changed */
 };
 
 /* The flows on a link. */
 struct list {
     struct entry *entries; /* [0 .. held): the flows that it holds */
     uint32_t held, count, capacity;
+    double was_Bps; /* level when the sweep began that changed it */
 };
 
-_Static_assert(sizeof(struct flow) == LINE && sizeof(struct link) == LINE, "a cache line each");
+_Static_assert(sizeof(struct link) == LINE, "a cache line");
 
 struct hop_maxmin {
     struct link *links;
@@ -80,7 +86,9 @@ struct hop_maxmin {
     uint32_t *queue; /* links, a binary heap by key */
     uint32_t queue_length;
     uint32_t *pending, pending_count, pending_capacity;
-    uint32_t *changed, changed_count; /* room for flow_capacity of them */
+    uint32_t *noted, noted_count;     /* flows that were opened; room for flow_capacity of them */
+    uint32_t *levelled, levelled_count; /* links whose level changed */
+    struct hop_maxmin_change *changes;  /* room for flow_capacity of them */
     uint32_t sweep;
 };
 
@@ -92,8 +100,9 @@ struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity
     m->link_count = link_count;
     m->links = aligned_alloc(LINE, ((size_t)link_count + 1) * sizeof *m->links);
     m->queue = malloc(((size_t)link_count + 1) * sizeof *m->queue);
+    m->levelled = malloc(((size_t)link_count + 1) * sizeof *m->levelled);
     m->lists = calloc((size_t)link_count + 1, sizeof *m->lists);
-    if (!m->links || !m->lists || !m->queue) {
+    if (!m->links || !m->lists || !m->queue || !m->levelled) {
         hop_maxmin_destroy(m);
         return NULL;
     }
@@ -115,13 +124,22 @@ void hop_maxmin_destroy(struct hop_maxmin *m)
     free(m->places);
     free(m->queue);
     free(m->pending);
-    free(m->changed);
+    free(m->noted);
+    free(m->levelled);
+    free(m->changes);
     free(m);
+}
+
+static inline double rate_of(const struct hop_maxmin *m, const struct flow *flow)
+{
+    if (flow->state != HELD)
+        return 0;
+    return flow->bottleneck == HOP_NONE ? flow->ceiling_Bps : m->links[flow->bottleneck].level_Bps;
 }
 
 double hop_maxmin_rate(const struct hop_maxmin *m, uint32_t flow)
 {
-    return m->flows[flow].rate_Bps;
+    return rate_of(m, &m->flows[flow]);
 }
 
 uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *m, uint32_t flow)
@@ -132,7 +150,7 @@ uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *m, uint32_t flow)
 struct hop_share hop_maxmin_share(const struct hop_maxmin *m, uint32_t flow)
 {
     const struct flow *f = &m->flows[flow];
-    struct hop_share share = {f->rate_Bps, HOP_RULE_CEILING, HOP_NONE, HOP_NONE};
+    struct hop_share share = {rate_of(m, f), HOP_RULE_CEILING, HOP_NONE, HOP_NONE};
     if (f->bottleneck == HOP_NONE)
         return share;
     const struct list *list = &m->lists[f->bottleneck];
@@ -234,13 +252,27 @@ static inline void note(struct hop_maxmin *m, uint32_t index)
     if (flow->sweep == m->sweep)
         return;
     flow->sweep = m->sweep;
-    flow->was_Bps = flow->rate_Bps;
-    m->changed[m->changed_count++] = index; /* room for all flows is there */
+    flow->was_Bps = rate_of(m, flow);
+    if (flow->state == HELD && flow->bottleneck != HOP_NONE && m->links[flow->bottleneck].sweep == m->sweep)
+        flow->was_Bps = m->lists[flow->bottleneck].was_Bps; /* it has moved with the link's level */
+    m->noted[m->noted_count++] = index; /* room for all flows is there */
+}
+
+static inline void set_level(struct hop_maxmin *m, uint32_t index, double level_Bps)
+{
+    struct link *link = &m->links[index];
+    if (link->sweep != m->sweep) {
+        link->sweep = m->sweep;
+        m->lists[index].was_Bps = link->level_Bps;
+        m->levelled[m->levelled_count++] = index;
+    }
+    link->level_Bps = level_Bps;
 }
 
 /* Takes a flow's load off its links. */
 static void lift(struct hop_maxmin *m, const struct flow *flow)
 {
+    double rate_Bps = rate_of(m, flow);
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         struct link *link = &m->links[m->ways[e]];
         if (flow->state == OPEN) {
@@ -250,7 +282,7 @@ static void lift(struct hop_maxmin *m, const struct flow *flow)
             struct list *list = &m->lists[m->ways[e]];
             swap_entry(m, list, e, --list->held);
         } else
-            link->fixed_Bps -= flow->count * flow->rate_Bps;
+            link->fixed_Bps -= flow->count * rate_Bps;
     }
 }
 
@@ -271,7 +303,6 @@ static void hold(struct hop_maxmin *m, uint32_t index, double rate_Bps, uint32_t
 {
     struct flow *flow = &m->flows[index];
     flow->state = HELD;
-    flow->rate_Bps = rate_Bps;
     flow->bottleneck = bottleneck;
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         struct link *link = &m->links[m->ways[e]];
@@ -287,47 +318,48 @@ static void hold(struct hop_maxmin *m, uint32_t index, double rate_Bps, uint32_t
     }
 }
 
-/* A flow that its link holds moves with the link's level. */
-static void move(struct hop_maxmin *m, uint32_t index, double rate_Bps)
+/* The links of an entry's flow; the entry's own may be among them. */
+static inline const uint32_t *links_of(const struct hop_maxmin *m, const struct entry *entry, uint32_t *count)
 {
-    struct flow *flow = &m->flows[index];
-    double more = flow->count * (rate_Bps - flow->rate_Bps);
-    note(m, index);
-    flow->rate_Bps = rate_Bps;
-    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
-        if (m->ways[e] == flow->bottleneck)
+    if (entry->others != MORE) {
+        *count = entry->others;
+        return entry->other;
+    }
+    *count = m->flows[entry->flow].link_count;
+    return &m->ways[m->flows[entry->flow].first];
+}
+
+/* A flow that its link holds moves with the link's level. */
+static inline void move(struct hop_maxmin *m, uint32_t index, const struct entry *entry, double from_Bps, double to_Bps)
+{
+    uint32_t count;
+    const uint32_t *links = links_of(m, entry, &count);
+    double more = entry->count * (to_Bps - from_Bps);
+    for (uint32_t i = 0; i < count; i++) {
+        if (links[i] == index)
             continue;
-        m->links[m->ways[e]].fixed_Bps += more;
-        m->links[m->ways[e]].most_Bps = hop_max(m->links[m->ways[e]].most_Bps, rate_Bps);
-        touch(m, m->ways[e]);
+        struct link *link = &m->links[links[i]];
+        link->fixed_Bps += more;
+        link->most_Bps = hop_max(link->most_Bps, to_Bps);
+        touch(m, links[i]);
     }
 }
 
 /* ---- the sweep ---- */
 
-/* Flows lie anywhere in memory: asks for those of entries first .. end - 1 at once, before they are gone through. */
-static inline void expect(const struct hop_maxmin *m, const struct list *list, uint32_t first, uint32_t end)
+/* Whether all other links of a flow that its link holds leave it this higher rate. */
+static inline bool may_rise(const struct hop_maxmin *m, uint32_t index, const struct entry *entry, double from_Bps,
+                            double to_Bps)
 {
-#if defined(__GNUC__)
-    for (uint32_t i = end; i-- > first;) {
-        __builtin_prefetch(&m->flows[list->entries[i].flow], 1);
-        __builtin_prefetch(&m->ways[list->entries[i].way]);
-    }
-#else
-    (void)m, (void)list, (void)first, (void)end;
-#endif
-}
-
-/* Whether all other links of a flow that its bottleneck holds leave it this higher rate. */
-static bool may_rise(const struct hop_maxmin *m, const struct flow *flow, double rate_Bps)
-{
-    double more = flow->count * (rate_Bps - flow->rate_Bps);
-    if (flow->ceiling_Bps < rate_Bps)
+    uint32_t count;
+    const uint32_t *links = links_of(m, entry, &count);
+    double more = entry->count * (to_Bps - from_Bps);
+    if (entry->capped && m->flows[entry->flow].ceiling_Bps < to_Bps)
         return false;
-    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
-        const struct link *link = &m->links[m->ways[e]];
-        double left = link->capacity_Bps - link->fixed_Bps - more;
-        if (m->ways[e] != flow->bottleneck && left < (link->held + link->open) * rate_Bps)
+    for (uint32_t i = 0; i < count; i++) {
+        const struct link *link = &m->links[links[i]];
+        if (links[i] != index &&
+            link->capacity_Bps - link->fixed_Bps - more < (link->held + link->open) * to_Bps)
             return false;
     }
     return true;
@@ -338,15 +370,26 @@ static bool may_rise(const struct hop_maxmin *m, const struct flow *flow, double
 static void raise(struct hop_maxmin *m, uint32_t index, double level)
 {
     const struct list *list = &m->lists[index];
-    expect(m, list, 0, list->held);
+    double old = m->links[index].level_Bps;
     for (uint32_t i = list->held; i-- > 0;) { /* a flow that is opened changes places with the last */
-        uint32_t f = list->entries[i].flow;
-        if (may_rise(m, &m->flows[f], level))
-            move(m, f, level);
+        const struct entry *entry = &list->entries[i];
+        if (may_rise(m, index, entry, old, level))
+            move(m, index, entry, old, level);
         else
-            open_flow(m, f);
+            open_flow(m, entry->flow);
     }
-    m->links[index].level_Bps = level;
+    set_level(m, index, level);
+}
+
+/* Flows lie anywhere in memory: asks for those of entries first .. end - 1 at once, before they are gone through. */
+static inline void expect(const struct hop_maxmin *m, const struct list *list, uint32_t first, uint32_t end)
+{
+#if defined(__GNUC__)
+    for (uint32_t i = end; i-- > first;)
+        __builtin_prefetch(&m->flows[list->entries[i].flow]);
+#else
+    (void)m, (void)list, (void)first, (void)end;
+#endif
 }
 
 /* Whether the link can take this level; if not, what stood in the way was put right. Adds the loads up afresh, so that rounding
@@ -366,13 +409,13 @@ static bool fits(struct hop_maxmin *m, uint32_t index, double level)
         if (flow->state == OPEN && flow->ceiling_Bps < level) {
             hold(m, f, flow->ceiling_Bps, HOP_NONE);
             fits = false;
-        } else if (flow->state == HELD && flow->rate_Bps > level * (1 + HOP_MAXMIN_SLACK)) {
+        } else if (flow->state == HELD && rate_of(m, flow) > level * (1 + HOP_MAXMIN_SLACK)) {
             open_flow(m, f);
             fits = false;
         }
         if (flow->state == HELD) {
-            fixed += flow->count * flow->rate_Bps;
-            most = hop_max(most, flow->rate_Bps);
+            fixed += flow->count * rate_of(m, flow);
+            most = hop_max(most, rate_of(m, flow));
         }
     }
     link->fixed_Bps = fixed;
@@ -405,12 +448,11 @@ static void visit(struct hop_maxmin *m, uint32_t index)
         if (m->flows[list->entries[i].flow].state == OPEN)
             hold(m, list->entries[i].flow, level, index);
     }
-    if (!stays)
-        expect(m, list, 0, before);
-    for (uint32_t i = before; !stays && i-- > 0;) {
-        move(m, list->entries[i].flow, level);
+    if (!stays) {
+        for (uint32_t i = 0; i < before; i++)
+            move(m, index, &list->entries[i], old, level);
+        set_level(m, index, level);
     }
-    link->level_Bps = level;
     drop(m, index);
 }
 
@@ -436,7 +478,7 @@ static void start_over(struct hop_maxmin *m)
 
 static void sweep(struct hop_maxmin *m)
 {
-    uint64_t steps = 0, limit = (uint64_t)SWEEP_STEPS * (m->link_count + m->changed_count + 64);
+    uint64_t steps = 0, limit = (uint64_t)SWEEP_STEPS * (m->link_count + m->noted_count + 64);
     while (m->queue_length) {
         uint32_t first = m->queue[0];
         struct link *link = &m->links[first];
@@ -459,18 +501,10 @@ static bool grow_flows(struct hop_maxmin *m, uint32_t need)
 {
     if (need <= m->flow_capacity)
         return true;
-    uint32_t capacity = m->flow_capacity;
-    if (!hop_grow(&m->changed, &capacity, need, sizeof *m->changed))
-        return false;
-    struct flow *flows = aligned_alloc(LINE, (size_t)capacity * sizeof *flows);
-    if (!flows)
-        return false;
-    if (m->flow_count)
-        memcpy(flows, m->flows, m->flow_count * sizeof *flows);
-    free(m->flows);
-    m->flows = flows;
-    m->flow_capacity = capacity;
-    return true;
+    uint32_t noted = m->flow_capacity, changes = m->flow_capacity;
+    return hop_grow(&m->noted, &noted, need, sizeof *m->noted) &&
+           hop_grow(&m->changes, &changes, need, sizeof *m->changes) &&
+           hop_grow(&m->flows, &m->flow_capacity, need, sizeof *m->flows);
 }
 
 static bool define(struct hop_maxmin *m, uint32_t index, const uint32_t *links, uint32_t count, double ceiling_Bps)
@@ -500,7 +534,16 @@ static bool join_links(struct hop_maxmin *m, uint32_t index)
         if (!hop_grow(&list->entries, &list->capacity, list->count + 1, sizeof *list->entries))
             return false;
         m->places[e] = list->count;
-        list->entries[list->count++] = (struct entry){index, e};
+        struct entry *entry = &list->entries[list->count++];
+        *entry = (struct entry){.flow = index, .way = e, .count = flow->count, .capped = flow->ceiling_Bps < INFINITY};
+        if (flow->link_count > INLINE + 1) {
+            entry->others = MORE;
+            continue;
+        }
+        for (uint32_t other = flow->first; other < flow->first + flow->link_count; other++) {
+            if (other != e)
+                entry->other[entry->others++] = m->ways[other];
+        }
     }
     return true;
 }
@@ -548,36 +591,54 @@ static bool change(struct hop_maxmin *m, uint32_t index)
         leave_links(m, flow);
     flow->count = flow->wanted;
     flow->state = flow->count ? OPEN : IDLE;
-    if (flow->count == 0) {
-        flow->rate_Bps = 0;
+    if (flow->count == 0)
         flow->bottleneck = HOP_NONE;
-    }
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        if (flow->count)
+            m->lists[m->ways[e]].entries[m->places[e]].count = flow->count;
         m->links[m->ways[e]].open += flow->count;
         touch(m, m->ways[e]);
     }
     return true;
 }
 
-bool hop_maxmin_settle(struct hop_maxmin *m, const uint32_t **changed, uint32_t *changed_count)
+/* Flows whose link's level changed, then those that were opened and are held by no such link. */
+static uint32_t list_changes(struct hop_maxmin *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->levelled_count; i++) {
+        const struct link *link = &m->links[m->levelled[i]];
+        const struct list *list = &m->lists[m->levelled[i]];
+        if (link->level_Bps == list->was_Bps)
+            continue;
+        for (uint32_t e = 0; e < list->held; e++)
+            m->changes[count++] = (struct hop_maxmin_change){link->level_Bps, list->entries[e].flow};
+    }
+    for (uint32_t i = 0; i < m->noted_count; i++) {
+        const struct flow *flow = &m->flows[m->noted[i]];
+        uint32_t held_by = flow->bottleneck;
+        if (held_by != HOP_NONE && m->links[held_by].sweep == m->sweep &&
+            m->links[held_by].level_Bps != m->lists[held_by].was_Bps)
+            continue;
+        double rate_Bps = rate_of(m, flow);
+        if (rate_Bps != flow->was_Bps)
+            m->changes[count++] = (struct hop_maxmin_change){rate_Bps, m->noted[i]};
+    }
+    return count;
+}
+
+bool hop_maxmin_settle(struct hop_maxmin *m, const struct hop_maxmin_change **changes, uint32_t *count)
 {
     m->sweep++;
-    m->changed_count = 0;
+    m->noted_count = m->levelled_count = 0;
     for (uint32_t i = 0; i < m->pending_count; i++) {
         if (!change(m, m->pending[i]))
             return false;
     }
     m->pending_count = 0;
     sweep(m);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < m->changed_count; i++) {
-        const struct flow *flow = &m->flows[m->changed[i]];
-        if (flow->rate_Bps != flow->was_Bps)
-            m->changed[kept++] = m->changed[i];
-    }
-    m->changed_count = kept;
-    *changed = m->changed;
-    *changed_count = kept;
+    *count = list_changes(m);
+    *changes = m->changes;
     return true;
 }
 
@@ -585,8 +646,8 @@ void hop_maxmin_clear(struct hop_maxmin *m)
 {
     for (uint32_t w = 0; w < m->way_count; w++) {
         struct link *link = &m->links[m->ways[w]];
-        *link = (struct link){.capacity_Bps = link->capacity_Bps};
+        *link = (struct link){.capacity_Bps = link->capacity_Bps, .sweep = link->sweep};
         m->lists[m->ways[w]].held = m->lists[m->ways[w]].count = 0;
     }
-    m->flow_count = m->way_count = m->pending_count = m->changed_count = m->queue_length = 0;
+    m->flow_count = m->way_count = m->pending_count = m->queue_length = 0;
 }

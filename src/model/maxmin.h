@@ -24,9 +24,13 @@ void hop_maxmin_destroy(struct hop_maxmin *maxmin);
  * ceiling of one number stay the same. false: out of memory. */
 bool hop_maxmin_set(struct hop_maxmin *maxmin, uint32_t flow, uint32_t count, const uint32_t *links, uint32_t link_count,
                     double ceiling_Bps);
-/* New rates. changed: the flows whose rate is another one now (also those that came); the solver's own memory until the next
- * call. false: out of memory. */
-bool hop_maxmin_settle(struct hop_maxmin *maxmin, const uint32_t **changed, uint32_t *changed_count);
+struct hop_maxmin_change {
+    double rate_Bps;
+    uint32_t flow;
+};
+/* New rates. changes: the flows whose rate is another one now (also those that came or went); a few may be among them whose rate is what it
+ * was. The solver's own memory until the next call. false: out of memory. */
+bool hop_maxmin_settle(struct hop_maxmin *maxmin, const struct hop_maxmin_change **changes, uint32_t *count);
 
 double hop_maxmin_rate(const struct hop_maxmin *maxmin, uint32_t flow);
 /* The link that holds it, HOP_NONE: its ceiling. */

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "schedule/schedule.h"
+
 static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column,
                                 struct hop_diag *diag, enum hop_status status)
 {
@@ -294,7 +296,7 @@ static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule
 {
     bool needed = false;
     for (uint32_t i = 0; i < hop_schedule_count(schedule) && !needed; i++)
-        needed = hop_schedule_op(schedule, i)->via != HOP_VIA_P2P || hop_schedule_op(schedule, i)->kind >= HOP_OP_SEND;
+        needed = hop_op_needs_lowering(hop_schedule_op(schedule, i));
     s->timeline->original = s->timeline->schedule = schedule;
     if (!needed)
         return HOP_OK;
@@ -314,7 +316,7 @@ static bool allocate_run(struct hop_simulation *s)
     s->heap = malloc(count * sizeof *s->heap);
     s->ready = malloc(count * sizeof *s->ready);
     s->touched = malloc(((size_t)s->engine_count + 1) * sizeof *s->touched);
-    s->lanes = calloc(classes, sizeof *s->lanes);
+    s->lanes = aligned_alloc(HOP_LANE_ALIGNMENT, classes * sizeof *s->lanes);
     s->flows = malloc(classes * sizeof *s->flows);
     s->active = malloc(classes * sizeof *s->active);
     s->moved = malloc(classes * sizeof *s->moved);
@@ -323,6 +325,7 @@ static bool allocate_run(struct hop_simulation *s)
     if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->touched || !s->lanes ||
         !s->flows || !s->active || !s->moved || !s->due || !hop_ends_init(&s->ends, s->timeline->class_count))
         return false;
+    memset(s->lanes, 0, classes * sizeof *s->lanes);
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
         if (s->timeline->class_of[i] != HOP_NONE)
             s->lanes[s->timeline->class_of[i]].count++;

@@ -287,9 +287,9 @@ static enum hop_status ask_about_all(struct hop_simulation *s, struct hop_diag *
     return status;
 }
 
-static bool take_share(struct hop_simulation *s, uint32_t class)
+static bool take_share(struct hop_simulation *s, uint32_t class, double rate_Bps)
 {
-    set_rate(s, class, hop_active_rate(s->following, s->lanes[class].route));
+    set_rate(s, class, rate_Bps);
     if (s->options.detail < HOP_DETAIL_SEGMENTS)
         return true;
     struct hop_share share = hop_active_share(s->following, s->lanes[class].route);
@@ -298,7 +298,7 @@ static bool take_share(struct hop_simulation *s, uint32_t class)
 
 static enum hop_status ask_about_changes(struct hop_simulation *s, struct hop_diag *diag)
 {
-    const uint32_t *changed;
+    const struct hop_maxmin_change *changes;
     uint32_t count;
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; status == HOP_OK && i < s->moved_count; i++) {
@@ -306,22 +306,23 @@ static enum hop_status ask_about_changes(struct hop_simulation *s, struct hop_di
         status = hop_active_set(s->following, lane->route, lane->count, diag);
     }
     if (status == HOP_OK)
-        status = hop_active_settle(s->following, &changed, &count, diag);
+        status = hop_active_settle(s->following, &changes, &count, diag);
     if (status != HOP_OK)
         return status;
     for (uint32_t i = 0; i < s->moved_count; i++) {
-        if (s->lanes[s->moved[i]].count && !take_share(s, s->moved[i]))
+        const struct hop_lane *lane = &s->lanes[s->moved[i]];
+        if (lane->count && !take_share(s, s->moved[i], hop_active_rate(s->following, lane->route)))
             return hop_fail_memory(diag);
     }
     for (uint32_t i = 0; i < count; i++) {
 #if defined(__GNUC__)
         enum { AHEAD = 8 }; /* lanes lie anywhere in memory */
         if (i + AHEAD < count)
-            __builtin_prefetch(&s->lanes[s->class_of_route[changed[i + AHEAD]]]);
+            __builtin_prefetch(&s->lanes[s->class_of_route[changes[i + AHEAD].flow]]);
 #endif
-        uint32_t class = s->class_of_route[changed[i]];
+        uint32_t class = s->class_of_route[changes[i].flow];
         const struct hop_lane *lane = &s->lanes[class];
-        if (lane->count && !lane->moved && !take_share(s, class))
+        if (lane->count && !lane->moved && !take_share(s, class, changes[i].rate_Bps))
             return hop_fail_memory(diag);
     }
     return HOP_OK;

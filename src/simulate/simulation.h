@@ -33,10 +33,13 @@ struct hop_engine {
     bool touched;         /* to be served when this instant's ends are known */
 };
 
+enum { HOP_LANE_ALIGNMENT = 64 };
+
 /* A route in use, during a run: served bytes of each of its transfers since it was last idle, and its transfers by what they will
  * have been served when they end: the first one here, the others in a heap. */
-struct hop_lane {
-    double served, since, rate; /* served at the time `since`, and how fast it goes on */
+struct hop_lane { /* a cache line: rates change in no order */
+    _Alignas(HOP_LANE_ALIGNMENT) double served;
+    double since, rate; /* served: at the time `since`, and how fast it goes on */
     double key;                 /* of the first: what it will have been served when it ends */
     uint32_t op;                /* the first */
     uint32_t count;             /* transfers */
