@@ -123,7 +123,11 @@ static void errors_are_named_by_line_and_column(void **state)
     refused(HOP_ERR_INVALID, "x.goal:3:1", "no block of rank 1", "num_ranks 2\nrank 0 {}\n");
     refused(HOP_ERR_SYNTAX, "x.goal:3:1", "ends too early", "num_ranks 1\nrank 0 { calc 5\n");
     refused(HOP_ERR_SYNTAX, "x.goal:1:22", "ends too early", "num_ranks 1 rank 0 { ");
-    refused(HOP_ERR_SYNTAX, "x.goal:2:3", "'/*", "num_ranks 1 rank 0 {\n  /* for ever }");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:3", "never closed", "num_ranks 1 rank 0 {\n  /* for ever }\n");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:4", "never closed", "num_ranks 1 rank 0 {\na: /* for ever }");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:6", "never closed", "num_ranks 1 rank 0 {\ncalc /* for ever }");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:8", "never closed", "num_ranks 1 rank 0 {\ncalc 5 /* for ever }");
+    refused(HOP_ERR_SYNTAX, "x.goal:3:1", "never closed", "num_ranks 2 rank 0 {\n}\n/*/ rank 1 { }");
     refused(HOP_ERR_SYNTAX, "x.goal:2:2", "'calk' is no operation", "num_ranks 1 rank 0 {\n calk 5 }");
     refused(HOP_ERR_SYNTAX, "x.goal:2:4", "calc, send or recv", "num_ranks 1 rank 0 {\na: calk 5 }");
     refused(HOP_ERR_SYNTAX, "x.goal:2:6", "a time in ns", "num_ranks 1 rank 0 {\ncalc -5 }");
@@ -274,28 +278,68 @@ static void copies_become_a_send_and_a_receive(void **state)
     char *text = write_goal(s, 1e9);
     assert_string_equal(text, "num_ranks 3\n"
                               "rank 0 {\n"
-                              "l0: send 1048576b to 1 tag 4\n"
-                              "l3: send 4b to 1 tag 3\n"
-                              "l4: calc 12 cpu 2\n"
-                              "l3 requires l4\n"
+                              "a: send 1048576b to 1 tag 4\n"
+                              "s: send 4b to 1 tag 3\n"
+                              "z: calc 12 cpu 2\n"
+                              "s requires z\n"
                               "}\n"
                               "rank 1 {\n"
-                              "l0r: recv 1048576b from 0 tag 4\n"
-                              "l1: calc 3\n"
-                              "l1 requires l0r\n"
-                              "l2: send 1024b to 2 tag 4\n"
-                              "l2 requires l1\n"
-                              "l2 requires l0r\n"
-                              "l2 irequires l1\n"
-                              "l5: recv 4b from 0 tag 3 nic 1\n"
+                              "ar: recv 1048576b from 0 tag 4\n"
+                              "w: calc 3 // rounded from 3.4ns\n"
+                              "w requires ar\n"
+                              "b: send 1024b to 2 tag 4\n"
+                              "b requires w\n"
+                              "b requires ar\n"
+                              "b irequires w\n"
+                              "r: recv 4b from 0 tag 3 nic 1\n"
                               "}\n"
                               "rank 2 {\n"
-                              "l2r: recv 1024b from 1 tag 4\n"
-                              "l6: calc 3000\n"
-                              "l6 requires l2r\n"
+                              "br: recv 1024b from 1 tag 4\n"
+                              "q: calc 3000\n"
+                              "q requires br\n"
                               "}\n");
     free(text);
     hop_schedule_destroy(s);
+}
+
+static void writes_as(const char *hop, const char *goal)
+{
+    struct hop_schedule *s = parse(hop);
+    char *text = write_goal(s, 3e9);
+    assert_string_equal(text, goal);
+    hop_schedule_destroy(parse(text));
+    free(text);
+    hop_schedule_destroy(s);
+}
+
+/* Where a name is no label, the operation's number is; where a label were there twice, numbers are everywhere. */
+static void names_are_labels_where_they_can_be(void **state)
+{
+    (void)state;
+    writes_as("x.y: work gpu0 1ns; cpu: work gpu0 2ns after x.y; ok: work gpu0 3ns; work gpu0 4ns",
+              "num_ranks 1\nrank 0 {\nl0: calc 1\nl1: calc 2\nl1 requires l0\nok: calc 3\nt3: calc 4\n}\n");
+    writes_as("a: gpu0 -> gpu1 1; ar: work gpu1 1ns after a",
+              "num_ranks 2\nrank 0 {\nl0: send 1b to 1\n}\n"
+              "rank 1 {\nl0r: recv 1b from 0\nl1: calc 1\nl1 requires l0r\n}\n");
+    writes_as("x-y: work gpu0 1ns; l0: work gpu0 2ns", "num_ranks 1\nrank 0 {\nl0: calc 1\nl1: calc 2\n}\n");
+}
+
+static void what_is_rounded_is_said(void **state)
+{
+    (void)state;
+    writes_as("a: work gpu0 1.5ns cpu 1; b: work gpu0 123.456789ms; c: work gpu0 0.25ns after a; d: work gpu0 0s",
+              "num_ranks 1\nrank 0 {\na: calc 2 cpu 1 // rounded from 1.5ns\nb: calc 123456789\n"
+              "c: calc 0 // rounded from 0.25ns\nc requires a\nd: calc 0\n}\n");
+    for (unsigned i = 0; i < 2000; i++) { /* whole numbers of ns, however large, are none of these */
+        char hop[64];
+        (void)snprintf(hop, sizeof hop, "a: work gpu0 %llu.%09us", (unsigned long long)random_below(1u << (i % 20)),
+                       random_below(1000000000));
+        struct hop_schedule *s = parse(hop);
+        char *text = write_goal(s, 0);
+        assert_null(strstr(text, "rounded"));
+        free(text);
+        hop_schedule_destroy(s);
+    }
 }
 
 static void not_written(const char *place, const char *words, const char *text)
@@ -314,13 +358,14 @@ static void not_written(const char *place, const char *words, const char *text)
 static void what_goal_cannot_say_is_refused(void **state)
 {
     (void)state;
-    not_written("x.goal:1:1", "'a' has an earliest start", "a: gpu0 -> gpu1 1 at 1s");
-    not_written("x.goal:1:1", "'a' is staged", "a: gpu0 -> gpu1 1 via staged");
-    not_written("x.goal:1:1", "reduce_rate", "a: reduce sum f32 gpu0:x gpu0:y -> gpu0:x 4");
-    not_written("x.goal:2:1", "'b' waits for the end of 'a', which is on another rank",
+    not_written("x.goal:1:4", "'a' has an earliest start", "a: gpu0 -> gpu1 1 at 1s");
+    not_written("x.goal:1:4", "'a' is staged", "a: gpu0 -> gpu1 1 via staged");
+    not_written("x.goal:1:19", "reduce_rate", "a: reduce sum f32 gpu0:x gpu0:y -> gpu0:x 4");
+    not_written("x.goal:1:22", "'b' is staged", "a: work gpu1 1ns; b: gpu0 -> gpu1 1 via staged");
+    not_written("x.goal:2:4", "'b' waits for the end of 'a', which is on another rank",
                 "a: gpu0 -> gpu1 1\nb: gpu2 -> gpu1 1 after a");
-    not_written("x.goal:2:1", "'b' waits for the start of 'a'", "a: gpu0 -> gpu1 1\nb: gpu1 -> gpu2 1 after-start a");
-    not_written("x.goal:1:1", "no tag is left for the copy 'c'",
+    not_written("x.goal:2:4", "'b' waits for the start of 'a'", "a: gpu0 -> gpu1 1\nb: gpu1 -> gpu2 1 after-start a");
+    not_written("x.goal:1:4", "no tag is left for the copy 'c'",
                 "c: gpu0 -> gpu1 1; send gpu0 -> gpu1 1 tag 4294967295");
     not_written("x.goal", "ranks", "a: 999999999@gpu0 -> 0@gpu1 1");
 }
@@ -487,6 +532,8 @@ int main(void)
         cmocka_unit_test(what_was_read_is_written_again),
         cmocka_unit_test(random_programs_survive_goal_text_and_json),
         cmocka_unit_test(copies_become_a_send_and_a_receive),
+        cmocka_unit_test(names_are_labels_where_they_can_be),
+        cmocka_unit_test(what_is_rounded_is_said),
         cmocka_unit_test(what_goal_cannot_say_is_refused),
         cmocka_unit_test(ping_pong_takes_the_sum_of_its_messages),
         cmocka_unit_test(a_rendezvous_sets_out_when_it_is_received),

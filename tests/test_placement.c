@@ -201,15 +201,103 @@ static void not_placed(const char *map, const char *place, const char *words, co
     hop_placement_destroy(p);
 }
 
-static void ranks_without_a_device_or_with_the_partners_are_refused(void **state)
+static void ranks_without_a_device_or_on_a_partners_are_refused(void **state)
 {
     (void)state;
     not_placed("0 gpu0\n1 gpu1", "x.hop:2:13", "'b' names rank 2, which has no device",
                "a: rank0 -> rank1 1\nb: rank1 -> rank2 1");
     not_placed("0 gpu0\n1 gpu1", "x.hop:1:9", "this one has ranks 0 to 1", "b: work rank2 1s");
-    not_placed("0 gpu0\n1 gpu0", "x.hop:1:13", "from rank0 to rank1, which are both on gpu0", "a: rank0 -> rank1 1");
-    not_placed("0 gpu0\n1 gpu0", "x.hop:1:18", "both on gpu0", "a: send rank0 -> rank1 1");
-    not_placed("0 gpu0", "x.hop:1:13", "both on gpu0", "a: rank0 -> gpu0 1");
+    not_placed("0 gpu0", "x.hop:1:13", "from rank0 to gpu0, which are both on gpu0", "a: rank0 -> gpu0 1");
+    not_placed("0 gpu0", "x.hop:1:18", "both on gpu0", "a: send rank0 -> gpu0 1");
+}
+
+/* The times at which ranks 0 to 3 finish, where the model allows the placement. */
+static enum hop_status finish(const char *machine, const char *model, const char *map, const char *text,
+                              double finish_s[4], struct hop_diag *diag)
+{
+    struct hop_topology *t = load_topology(machine);
+    struct hop_placement *p = parse_placement(map);
+    struct hop_schedule *s = parse(text), *placed = NULL;
+    struct hop_network *network = NULL;
+    struct hop_timeline *timeline = NULL;
+    CHECK(hop_placement_apply(p, s, &placed, D));
+    CHECK(hop_network_create(t, model, &network, D));
+    enum hop_status status = hop_simulate(network, placed, NULL, &timeline, diag);
+    for (uint32_t r = 0; status == HOP_OK && finish_s && r < 4; r++) {
+        int32_t rank = -1;
+        (void)hop_timeline_process_name(timeline, r, &rank);
+        assert_int_equal(rank, r);
+        finish_s[r] = hop_timeline_process_finish_s(timeline, r);
+    }
+    hop_timeline_destroy(timeline);
+    hop_network_destroy(network);
+    hop_schedule_destroy(placed);
+    hop_schedule_destroy(s);
+    hop_placement_destroy(p);
+    hop_topology_destroy(t);
+    return status;
+}
+
+#define FOUR_HOSTS "0 node0\n1 node1\n2 node2\n3 node3"
+#define TWO_HOSTS "0 node0\n1 node0\n2 node1\n3 node1"
+
+/* Model loggp knows processes, no links: where they are changes nothing. */
+static void ranks_of_one_device_are_processes_of_their_own_under_loggp(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "num_ranks 4 rank 0 { a: send 1000b to 1 b: send 100000b to 2 b requires a } "
+        "rank 1 { a: recv 1000b from 0 b: send 8b to 3 b requires a } "
+        "rank 2 { calc 777 b: recv 100000b from 0 c: send 70000b to 3 tag 2 c requires b } "
+        "rank 3 { b: recv 8b from 1 c: recv 70000b from 2 tag 2 }",
+        "a: rank0 -> rank1 1MiB; b: rank1 -> rank2 1KiB after a; c: rank2 -> rank3 2MiB; d: rank3 -> rank0 1B after c"};
+    for (unsigned i = 0; i < 2; i++) {
+        double apart[4], together[4];
+        CHECK(finish("star:4", "loggp", FOUR_HOSTS, texts[i], apart, D));
+        CHECK(finish("star:2", "loggp", TWO_HOSTS, texts[i], together, D));
+        for (unsigned r = 0; r < 4; r++)
+            assert_true(apart[r] > 0 && together[r] == apart[r]);
+    }
+}
+
+static void links_between_ranks_of_one_device_are_refused_by_other_models(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a: rank0 -> rank2 1; b: rank0 -> rank1 1",
+                                        "a: rank0 -> rank2 1; b: rank0 -> rank1 1 via staged",
+                                        "a: rank0 -> rank2 1; b: rank0 -> rank1 1 via auto",
+                                        "a: work rank1 1s   ; b: send rank0 -> rank1 1; receive rank0 -> rank1 1"};
+    for (unsigned i = 0; i < 4; i++) {
+        struct hop_diag diag = {0};
+        assert_int_equal(finish("star:2", "fair", TWO_HOSTS, texts[i], NULL, &diag), HOP_ERR_INVALID);
+        assert_string_equal(diag.place, i < 3 ? "x.hop:1:34" : "x.hop:1:39");
+        assert_string_equal(diag.what, "'b' goes from rank 0 to rank 1, which are both on node0");
+        assert_non_null(strstr(diag.expected, "model loggp"));
+    }
+    CHECK(finish("star:2", "fair", TWO_HOSTS, "a: rank0 -> rank2 1; b: rank1 -> rank3 1", NULL, D));
+}
+
+/* A placed copy is written and read back; without two ranks it goes nowhere. */
+static void copies_between_ranks_of_one_device_are_read_back(void **state)
+{
+    (void)state;
+    struct hop_schedule *s = parse("a: 0@gpu0 -> 1@gpu0 4KiB");
+    for (unsigned json = 0; json < 2; json++) {
+        char *text = json ? hop_schedule_to_json(s) : hop_schedule_to_text(s);
+        struct hop_schedule *again = parse(text);
+        assert_int_equal(hop_schedule_op(again, 0)->from.rank, 0);
+        assert_int_equal(hop_schedule_op(again, 0)->to.rank, 1);
+        hop_schedule_destroy(again);
+        free(text);
+    }
+    hop_schedule_destroy(s);
+    static const char *const bad[] = {"a: gpu0 -> gpu0 1", "a: 1@gpu0 -> 1@gpu0 1", "a: 1@gpu0 -> gpu0 1",
+                                      "a: rank1 -> rank1 1"};
+    for (unsigned i = 0; i < 4; i++) {
+        struct hop_diag diag = {0};
+        assert_int_equal(hop_schedule_parse("x.hop", bad[i], strlen(bad[i]), &s, &diag), HOP_ERR_INVALID);
+        assert_non_null(strstr(diag.what, "to itself"));
+    }
 }
 
 /* On t2, gpu0 and gpu2 lie under one switch, gpu0 and gpu4 across the root complex, which costs 1.21 times the time. */
@@ -278,7 +366,10 @@ int main(void)
         cmocka_unit_test(more_ranks_than_devices_are_refused),
         cmocka_unit_test(ranks_of_a_schedule_are_counted),
         cmocka_unit_test(placeholders_become_devices_and_all_else_stays),
-        cmocka_unit_test(ranks_without_a_device_or_with_the_partners_are_refused),
+        cmocka_unit_test(ranks_without_a_device_or_on_a_partners_are_refused),
+        cmocka_unit_test(ranks_of_one_device_are_processes_of_their_own_under_loggp),
+        cmocka_unit_test(links_between_ranks_of_one_device_are_refused_by_other_models),
+        cmocka_unit_test(copies_between_ranks_of_one_device_are_read_back),
         cmocka_unit_test(a_placement_decides_the_time),
         cmocka_unit_test(devices_that_the_topology_lacks_are_named_with_their_line),
     };

@@ -279,7 +279,7 @@ static void operations_that_make_no_sense_are_refused(void **state)
     refused(HOP_ERR_INVALID, "2:1", "first is in line 1", "a: gpu0 -> gpu1 1\na: gpu0 -> gpu2 1");
     refused(HOP_ERR_INVALID, "1:18", "two operations named 'a'", "a: gpu0->gpu1 1; a: gpu0->gpu2 1");
     refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: gpu0 -> gpu0 1");
-    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: 1@gpu0:x -> 2@gpu0:y 1");
+    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: 1@gpu0:x -> 1@gpu0:y 1");
     refused(HOP_ERR_INVALID, "1:1", "no inputs", "reduce sum f32 -> gpu0 4");
     refused(HOP_ERR_INVALID, "1:1", "gpu1", "reduce sum f32 gpu0 gpu1 -> gpu0 4");
     refused(HOP_ERR_INVALID, "1:1", "multiple", "reduce sum f64 gpu0 -> gpu0 12");

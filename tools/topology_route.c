@@ -60,12 +60,16 @@ static void print_json(const struct hop_topology *topology, const struct hop_rou
 static int find(const struct hop_topology *topology, const char *name, uint32_t *node)
 {
     *node = hop_topology_find(topology, name);
-    if (*node != HOP_NONE)
+    bool fabric = *node != HOP_NONE && hop_topology_node(topology, *node)->kind == HOP_NODE_FABRIC;
+    if (*node != HOP_NONE && !fabric)
         return TOOL_OK;
-    const char *nearest = hop_topology_nearest(topology, name);
+    const char *nearest = fabric ? NULL : hop_topology_nearest(topology, name);
     struct hop_diag diag = {.status = HOP_ERR_NOT_FOUND, .place = "--route"};
-    (void)snprintf(diag.what, sizeof diag.what, "there is no device '%.63s' in %.63s", name,
-                   hop_topology_name(topology));
+    if (fabric)
+        (void)snprintf(diag.what, sizeof diag.what, "'%.63s' is a fabric switch, not a device", name);
+    else
+        (void)snprintf(diag.what, sizeof diag.what, "there is no device '%.63s' in %.63s", name,
+                       hop_topology_name(topology));
     (void)snprintf(diag.expected, sizeof diag.expected, "%s%s%sone of its devices", nearest ? "'" : "",
                    nearest ? nearest : "", nearest ? "'? " : "");
     return tool_fail(&diag);

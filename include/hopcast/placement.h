@@ -47,7 +47,7 @@ HOP_API enum hop_status hop_placement_check(const struct hop_placement *placemen
 /* How many ranks' placeholders a schedule names: the highest rank plus one, 0: none. */
 HOP_API uint32_t hop_schedule_ranks(const struct hop_schedule *schedule);
 /* A new schedule in which every placeholder is the rank's device. A rank without a device is refused, with the place of the
- * operation. */
+ * operation. Ranks may share a device: model loggp takes what they send to each other, the other models refuse it. */
 HOP_API enum hop_status hop_placement_apply(const struct hop_placement *placement, const struct hop_schedule *schedule,
                                             struct hop_schedule **placed, struct hop_diag *diag);
 

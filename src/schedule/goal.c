@@ -71,15 +71,19 @@ static enum hop_status here(const struct reader *r, enum hop_status status)
 static enum hop_status unexpected(const struct reader *r, const char *expected)
 {
     size_t length = strcspn(r->at, " \t\r\n");
-    if (r->at >= r->source->text + r->source->size)
+    if (r->at >= r->source->text + r->source->size) {
         hop_fail(r->diag, HOP_ERR_SYNTAX, "the text ends too early");
-    else
+    } else if (r->at[0] == '/' && r->at[1] == '*') {
+        hop_fail(r->diag, HOP_ERR_SYNTAX, "the comment that begins here is never closed");
+        expected = "*/ behind it";
+    } else {
         hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(length ? length < 60 ? length : 60 : 1), r->at);
+    }
     hop_diag_expect(r->diag, "%s", expected);
     return here(r, HOP_ERR_SYNTAX);
 }
 
-/* To the next word. A comment that is not closed is left as the next word. */
+/* To the next word. A comment that is not closed is left as the next word, which nothing expects. */
 static void skip(struct reader *r)
 {
     for (;;) {
@@ -408,6 +412,8 @@ static enum hop_status read_statement(struct reader *r)
         skip(r);
         verb = read_label(r);
     }
+    if (verb.length == 0)
+        return unexpected(r, "calc, send or recv");
     if (is(&verb, "calc") || is(&verb, "send") || is(&verb, "recv"))
         return read_op(r, labelled ? &word : NULL, &verb);
     hop_fail(r->diag, HOP_ERR_SYNTAX, "'%.*s' is no operation", (int)(verb.length < 60 ? verb.length : 60), verb.start);

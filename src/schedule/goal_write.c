@@ -9,10 +9,13 @@
  *     copy            its source: send, its destination: recv, under a tag that no message of the schedule bears
  *
  * A dependency is said between the sides that both operations have on one rank: what begins on a rank (a copy begins
- * at its source) waits
- * for what the other is there. Labels are those that were read, where every name came from GOAL, else l0, l1, ... by
- * operation; a
- * copy's recv has a label of its own.
+ * at its source) waits for what the other is there.
+ *
+ * Labels are those that were read, where every name came from GOAL. Else they are the names, and l3 for operation 3
+ * where its name cannot be a label; a copy's recv has an r behind it. Should two of these be the same, they are l0, l1,
+ * ... for all.
+ *
+ * A calc is in whole nanoseconds; a comment says what was rounded.
  */
 #include "schedule/schedule.h"
 
@@ -29,16 +32,20 @@ struct writer {
     struct hop_names numbers; /* devices, where they are the ranks */
     uint32_t ranks;
     bool native;    /* every name is a label of GOAL or was chosen for an operation without one */
+    bool named;     /* else: labels are names where these are labels */
     bool *referred; /* operations that a dependency names */
     uint32_t copy_tag;
     uint32_t *starts; /* per rank: where its sides begin; one more */
     uint32_t *sides;  /* by rank, in schedule order: twice the operation, + 1 for a copy's recv */
 };
 
+/* At the first device that the operation names: a line of text may hold several operations. */
 static enum hop_status fail_at(const struct writer *w, uint32_t index, enum hop_status status)
 {
+    const struct hop_op *op = &w->schedule->ops[index];
+    uint32_t column = op->input_count ? op->inputs[0].column : op->from.column;
     char place[192];
-    hop_diag_place(w->diag, "%s", hop_schedule_place(w->schedule, index, 0, place, sizeof place));
+    hop_diag_place(w->diag, "%s", hop_schedule_place(w->schedule, index, column, place, sizeof place));
     return status;
 }
 
@@ -157,22 +164,50 @@ static enum hop_status choose_tag(struct writer *w)
     return fail_at(w, copy, HOP_ERR_LIMIT);
 }
 
+/* Whether a text can be a label; the words that may follow an operation cannot. */
+static bool is_label(const char *text)
+{
+    static const char *const words[] = {"calc", "send", "recv", "rank", "num_ranks", "tag", "cpu", "nic"};
+    for (unsigned i = 0; i < HOP_COUNT(words); i++) {
+        if (strcmp(text, words[i]) == 0)
+            return false;
+    }
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return length > 0 && !text[length] && length <= HOP_GOAL_LABEL_LIMIT && (*text < '0' || *text > '9');
+}
+
 /* The label in "r3.l2" of rank 3; NULL: it is no such name. */
 static const char *label_in(const struct writer *w, const struct hop_op *op)
 {
     char prefix[16];
     int length = snprintf(prefix, sizeof prefix, "r%" PRIu32 ".", home(w, op));
-    const char *label = op->name + length;
-    if (strncmp(op->name, prefix, (size_t)length) != 0 || strlen(label) > HOP_GOAL_LABEL_LIMIT || !*label ||
-        (*label >= '0' && *label <= '9'))
-        return NULL;
-    static const char *const verbs[] = {"calc", "send", "recv", "rank", "num_ranks"};
-    for (unsigned i = 0; i < HOP_COUNT(verbs); i++) {
-        if (strcmp(label, verbs[i]) == 0)
-            return NULL;
+    bool fits = strncmp(op->name, prefix, (size_t)length) == 0 && is_label(op->name + length);
+    return fits ? op->name + length : NULL;
+}
+
+/* The label of an operation, or of a copy's recv, where names are labels. */
+static const char *chosen_label(const struct hop_op *op, uint32_t index, bool recv, char *buffer, size_t size)
+{
+    if (is_label(op->name) && strlen(op->name) < HOP_GOAL_LABEL_LIMIT)
+        (void)snprintf(buffer, size, "%s%s", op->name, recv ? "r" : "");
+    else
+        (void)snprintf(buffer, size, "l%" PRIu32 "%s", index, recv ? "r" : "");
+    return buffer;
+}
+
+/* Whether no label that is not a name is one. */
+static bool is_named(const struct writer *w)
+{
+    bool named = true;
+    for (uint32_t i = 0; i < w->schedule->count && named; i++) {
+        const struct hop_op *op = &w->schedule->ops[i];
+        for (unsigned recv = 0; recv <= (op->kind == HOP_OP_COPY); recv++) {
+            char buffer[HOP_GOAL_LABEL_LIMIT + 1];
+            uint32_t other = hop_schedule_find(w->schedule, chosen_label(op, i, recv, buffer, sizeof buffer));
+            named = named && (other == HOP_NONE || (other == i && !recv));
+        }
     }
-    size_t fine = strspn(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    return label[fine] ? NULL : label;
+    return named;
 }
 
 static bool is_unlabelled(const struct writer *w, uint32_t index)
@@ -209,8 +244,11 @@ static void put(struct writer *w, const char *text, uint64_t number)
 
 static void put_label(struct writer *w, uint32_t index, bool recv)
 {
+    char buffer[HOP_GOAL_LABEL_LIMIT + 1];
     if (w->native) {
         hop_buffer_puts(&w->out, strchr(w->schedule->ops[index].name, '.') + 1);
+    } else if (w->named) {
+        hop_buffer_puts(&w->out, chosen_label(&w->schedule->ops[index], index, recv, buffer, sizeof buffer));
     } else {
         put(w, "l", index);
         hop_buffer_puts(&w->out, recv ? "r" : "");
@@ -225,7 +263,24 @@ static void put_options(struct writer *w, uint32_t tag, const struct hop_op *op)
         put(w, " cpu ", op->cpu);
     if (op->nic)
         put(w, " nic ", op->nic);
-    hop_buffer_puts(&w->out, "\n");
+}
+
+static double duration_of(const struct writer *w, const struct hop_op *op)
+{
+    return op->kind == HOP_OP_WORK ? op->duration_s : (double)op->bytes * (op->input_count + 1) / w->reduce_rate_Bps;
+}
+
+static uint64_t whole_ns(double duration_s)
+{
+    return (uint64_t)hop_min(round(duration_s * 1e9), (double)HOP_GOAL_CALC_LIMIT);
+}
+
+/* What a calc does not say; a whole number of ns in seconds is one but for the last bits. */
+static void put_rounding(struct writer *w, double duration_s)
+{
+    char text[32];
+    if (fabs(duration_s * 1e9 - (double)whole_ns(duration_s)) > 1e-15 * duration_s * 1e9)
+        hop_buffer_printf(&w->out, " // rounded from %s", hop_format_seconds(duration_s, text, sizeof text));
 }
 
 static void put_list(struct writer *w, uint32_t index, const char *keyword, const uint32_t *list, uint32_t count)
@@ -266,15 +321,16 @@ static void put_side(struct writer *w, uint32_t index, bool recv)
         hop_buffer_puts(&w->out, ": ");
     }
     if (op->kind == HOP_OP_WORK || op->kind == HOP_OP_REDUCE) {
-        double duration_s =
-            op->kind == HOP_OP_WORK ? op->duration_s : (double)op->bytes * (op->input_count + 1) / w->reduce_rate_Bps;
-        put(w, "calc ", (uint64_t)hop_min(round(duration_s * 1e9), (double)HOP_GOAL_CALC_LIMIT));
+        put(w, "calc ", whole_ns(duration_of(w, op)));
     } else {
         bool send = op->kind == HOP_OP_SEND || (op->kind == HOP_OP_COPY && !recv);
         put(w, send ? "send " : "recv ", op->bytes);
         put(w, send ? "b to " : "b from ", rank_of(w, send ? &op->to : &op->from));
     }
     put_options(w, op->kind == HOP_OP_COPY ? w->copy_tag : op->tag, op);
+    if (op->kind == HOP_OP_WORK || op->kind == HOP_OP_REDUCE)
+        put_rounding(w, duration_of(w, op));
+    hop_buffer_puts(&w->out, "\n");
     if (!recv && waits_above(w, index))
         put_dependencies(w, index);
 }
@@ -327,6 +383,7 @@ static enum hop_status write_all(struct writer *w)
     if (status != HOP_OK)
         return status;
     w->native = is_native(w);
+    w->named = !w->native && is_named(w);
     status = choose_tag(w);
     if (status != HOP_OK)
         return status;

@@ -44,6 +44,30 @@ struct lowering {
 
 enum { NOT_ASKED = UINT32_MAX - 1 };
 
+/* A message of a rank to itself takes no time here; between two ranks of one device there is no link to share. */
+static bool stays(const struct hop_op *op)
+{
+    return (op->kind == HOP_OP_COPY || hop_op_is_message(op)) && strcmp(op->from.device, op->to.device) == 0;
+}
+
+static enum hop_status check_way(const struct lowering *l, uint32_t index)
+{
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    char place[192];
+    if (!stays(op) || op->from.rank == op->to.rank)
+        return HOP_OK;
+    hop_fail(l->diag, HOP_ERR_INVALID, "'%s' goes from rank %d to rank %d, which are both on %s", op->name,
+             op->from.rank, op->to.rank, op->to.device);
+    hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->to.column, place, sizeof place));
+    hop_diag_expect(l->diag, "ranks that send to each other on different devices, or model loggp");
+    return HOP_ERR_INVALID;
+}
+
+bool hop_op_needs_lowering(const struct hop_op *op)
+{
+    return op->via != HOP_VIA_P2P || op->kind >= HOP_OP_SEND || stays(op);
+}
+
 static uint64_t packets_of(const struct hop_op *op)
 {
     if (op->packet_bytes == 0 || op->bytes <= op->packet_bytes)
@@ -199,31 +223,12 @@ static enum hop_status match(struct lowering *l)
     return status;
 }
 
-/* A message of a rank to itself takes no time here; between two ranks of one device there is no link to share. */
-static bool stays(const struct hop_op *op)
-{
-    return strcmp(op->from.device, op->to.device) == 0;
-}
-
-static enum hop_status check_way(const struct lowering *l, uint32_t index)
-{
-    const struct hop_op *op = hop_schedule_op(l->original, index);
-    char place[192];
-    if (!stays(op) || op->from.rank == op->to.rank)
-        return HOP_OK;
-    hop_fail(l->diag, HOP_ERR_INVALID, "the message '%s' goes from rank %d to rank %d, which are both on %s", op->name,
-             op->from.rank, op->to.rank, op->to.device);
-    hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->to.column, place, sizeof place));
-    hop_diag_expect(l->diag, "two devices, or model loggp");
-    return HOP_ERR_INVALID;
-}
-
 static enum hop_status lower_message(struct lowering *l, uint32_t index)
 {
     const struct hop_op *op = hop_schedule_op(l->original, index);
     struct image *image = &l->images[index];
     bool send = op->kind == HOP_OP_SEND, marked = image->start_awaited || (!send && is_rendezvous(l, op) && waits(op));
-    enum hop_status status = check_way(l, index);
+    enum hop_status status = HOP_OK;
     struct hop_op child = hop_op_default(HOP_OP_WORK);
     child.from = send ? op->from : op->to;
     child.from.buffer = NULL;
@@ -319,8 +324,8 @@ static enum hop_status lower_all(struct lowering *l)
     for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
         const struct hop_op *op = hop_schedule_op(l->original, i);
         const char *host = NULL;
-        enum hop_status status = HOP_OK;
-        if (is_staged(l, op))
+        enum hop_status status = check_way(l, i);
+        if (status == HOP_OK && is_staged(l, op))
             status = host_of(l, i, &host);
         if (status == HOP_OK && hop_op_is_message(op)) {
             status = lower_message(l, i);

@@ -270,7 +270,7 @@ enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t
                  gpus    ? "GPUs"
                  : count ? "NICs"
                          : "GPUs or NICs");
-        hop_diag_expect(diag, "a device for every rank, or a placement that gives several the same one");
+        hop_diag_expect(diag, "a device for every rank, or, under model loggp, a map that gives several the same one");
         return HOP_ERR_INVALID;
     }
     struct hop_placement *made = calloc(1, sizeof *made);
@@ -391,11 +391,11 @@ static enum hop_status put_op(const struct placing *p, uint32_t index)
     }
     if (status != HOP_OK)
         return status;
-    bool two = op.kind == HOP_OP_COPY || hop_op_is_message(&op);
-    if (two && op.from.device == op.to.device && strcmp(old->from.device, old->to.device) != 0) {
+    bool two = op.kind == HOP_OP_COPY || hop_op_is_message(&op), known = op.from.rank >= 0 && op.to.rank >= 0;
+    if (two && !known && op.from.device == op.to.device && strcmp(old->from.device, old->to.device) != 0) {
         hop_fail(p->diag, HOP_ERR_INVALID, "'%s' goes from %s to %s, which are both on %s", op.name, old->from.device,
                  old->to.device, op.to.device);
-        hop_diag_expect(p->diag, "ranks that send to each other on different devices");
+        hop_diag_expect(p->diag, "a device other than the rank's, or another rank");
         return fail_at(p, index, op.to.column, HOP_ERR_INVALID);
     }
     op.name = hop_arena_string(arena, op.name, strlen(op.name));

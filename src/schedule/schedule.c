@@ -135,7 +135,7 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
 
 enum { RANK_LIMIT = 999999999 }; /* nine digits: what a place can say */
 
-/* Whether both places say a rank: then they may share a device, and a rank may even send to itself. */
+/* Whether both places say a rank: then they may share a device, and a rank may even send itself a message. */
 static bool has_rank(const struct hop_place *a, const struct hop_place *b)
 {
     return (a->rank >= 0 && b->rank >= 0) || hop_placeholder_rank(a->device) >= 0;
@@ -172,7 +172,8 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
             "devices and buffers of 1 to 63 letters, digits, '_', '.', '-'; no device named work, reduce or queue");
         return HOP_ERR_INVALID;
     }
-    if (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0) {
+    if (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0 &&
+        (op->from.rank == op->to.rank || !has_rank(&op->from, &op->to))) {
         hop_fail(diag, HOP_ERR_INVALID, "a transfer from %s to itself", op->from.device);
         hop_diag_expect(diag, "two different devices");
         return HOP_ERR_INVALID;

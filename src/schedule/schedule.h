@@ -67,6 +67,10 @@ const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text)
  * that nothing matches and pairs of two sizes. */
 enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t *partner, struct hop_diag *diag);
 
+/* lower.c. Whether the fluid models cannot take the operation as it is: staged copies, messages, and copies between two
+ * ranks of one device, which lowering refuses. */
+bool hop_op_needs_lowering(const struct hop_op *op);
+
 /* Whether a text begins like GOAL: with num_ranks, comments aside. */
 bool hop_goal_detect(const char *text);
 
