@@ -334,6 +334,27 @@ static void the_algorithm_is_the_one_chosen(void **state)
 }
 
 /* Two groups that only their nodes name, on ranks 0, 2 and 1, 3; then one for all. */
+static void a_chain_hands_on_a_part_that_came_once_the_one_before_has_left(void **state)
+{
+    (void)state;
+    struct set set = {.ranks = 3};
+    for (uint32_t r = 0; r < 3; r++) {
+        struct bytes node = collective_node(1, BROADCAST, 6, NULL);
+        set.files[r] = begin_file();
+        add_message(&set.files[r], &node);
+    }
+    struct hop_trace_options options = {.algorithm[HOP_COLLECTIVE_BROADCAST] = HOP_ALGORITHM_CHAIN};
+    struct hop_schedule *schedule = NULL;
+    CHECK(parse(&set, &options, &schedule, D));
+    char *text = hop_schedule_to_text(schedule);
+    assert_non_null(strstr(text, "c0.m0.send: send rank0 -> rank1 2B\n"));
+    assert_non_null(strstr(text, "c0.m1.send: send rank1 -> rank2 2B after c0.m0.receive\n"));
+    assert_non_null(strstr(text, "c0.m2.send: send rank0 -> rank1 2B after c0.m0.send\n"));
+    assert_non_null(strstr(text, "c0.m3.send: send rank1 -> rank2 2B after c0.m2.receive c0.m1.send\n"));
+    free(text);
+    hop_schedule_destroy(schedule);
+}
+
 static void collectives_match_within_their_process_groups(void **state)
 {
     (void)state;
@@ -771,6 +792,7 @@ int main(void)
         cmocka_unit_test(every_changed_byte_is_read_or_refused_with_a_place),
         cmocka_unit_test(a_collective_stands_between_what_it_waits_for_and_its_users),
         cmocka_unit_test(the_algorithm_is_the_one_chosen),
+        cmocka_unit_test(a_chain_hands_on_a_part_that_came_once_the_one_before_has_left),
         cmocka_unit_test(collectives_match_within_their_process_groups),
         cmocka_unit_test(process_groups_are_read_from_metadata_nodes),
         cmocka_unit_test(nothing_is_dropped_in_silence),

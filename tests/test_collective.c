@@ -337,6 +337,24 @@ static void rooted_collectives_send_and_take_what_their_closed_forms_say(void **
     }
 }
 
+/* Else all parts would share the link, arrive together, and nothing would overlap. */
+static void each_member_of_a_chain_sends_one_part_behind_the_other(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= MEMBERS; n++) {
+        for (uint32_t i = 0; i < SIZES; i++) {
+            struct hop_steps made = expand(HOP_COLLECTIVE_BROADCAST, HOP_ALGORITHM_CHAIN, n, n - 1, sizes[i]);
+            uint32_t last[MEMBERS] = {0}; /* 1 + step */
+            assert_int_equal(made.count, (sizes[i] < n ? sizes[i] : n) * (n - 1));
+            for (uint32_t s = 0; s < made.count; s++) {
+                assert_int_equal(made.steps[s].behind, last[made.steps[s].from]);
+                last[made.steps[s].from] = s + 1;
+            }
+            hop_steps_finish(&made);
+        }
+    }
+}
+
 static void bytes_are_kept_for_sizes_that_do_not_divide(void **state)
 {
     (void)state;
@@ -426,6 +444,7 @@ int main(void)
         cmocka_unit_test(barrier_lets_nobody_leave_before_all_have_entered),
         cmocka_unit_test(symmetric_collectives_send_and_take_what_their_closed_forms_say),
         cmocka_unit_test(rooted_collectives_send_and_take_what_their_closed_forms_say),
+        cmocka_unit_test(each_member_of_a_chain_sends_one_part_behind_the_other),
         cmocka_unit_test(bytes_are_kept_for_sizes_that_do_not_divide),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(algorithms_are_chosen_by_name),

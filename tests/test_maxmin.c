@@ -44,7 +44,7 @@ static void build(struct world *w, uint64_t *seed)
                 w->way[f][w->length[f]++] = link;
         }
     }
-    w->maxmin = hop_maxmin_create(w->links, w->capacity);
+    w->maxmin = hop_maxmin_create(w->links, w->capacity, 1e-9);
     assert_non_null(w->maxmin);
 }
 
@@ -173,7 +173,7 @@ static void build_tree(struct world *w, uint64_t *seed)
         }
         w->way[f][w->length[f]++] = ALL + to;
     }
-    w->maxmin = hop_maxmin_create(w->links, w->capacity);
+    w->maxmin = hop_maxmin_create(w->links, w->capacity, 1e-9);
     assert_non_null(w->maxmin);
 }
 
@@ -217,7 +217,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
     (void)state;
     for (uint32_t l = 0; l < TREE_LINKS; l++)
         capacity[l] = 12.5e9;
-    struct hop_maxmin *maxmin = hop_maxmin_create(TREE_LINKS, capacity);
+    struct hop_maxmin *maxmin = hop_maxmin_create(TREE_LINKS, capacity, 1e-9);
     uint64_t seed = 8 * 0x9e3779b97f4a7c15u;
     for (unsigned i = 0; i < 9; i++)
         (void)draw(&seed);
@@ -238,7 +238,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
     for (uint32_t gone = 0; gone < MANY; gone++) {
         assert_true(hop_maxmin_settle(maxmin, &changed, &count));
         if (gone % 4 == 0) {
-            struct hop_maxmin *fresh = hop_maxmin_create(TREE_LINKS, capacity);
+            struct hop_maxmin *fresh = hop_maxmin_create(TREE_LINKS, capacity, 1e-9);
             for (uint32_t f = 0; f < MANY; f++) {
                 if (here[f])
                     assert_true(hop_maxmin_set(fresh, f, 1, way[f], length[f], INFINITY));
@@ -271,7 +271,7 @@ static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **sta
     const uint32_t way[] = {0, 1};
     const struct hop_maxmin_change *changed;
     uint32_t count;
-    struct hop_maxmin *m = hop_maxmin_create(2, capacity);
+    struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9);
     assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
     assert_true(hop_maxmin_set(m, 1, 1, way, 1, INFINITY));
     assert_true(hop_maxmin_settle(m, &changed, &count));
@@ -292,7 +292,7 @@ static void far_away_changes_nothing(void **state)
     const uint32_t way[] = {0, 1};
     const struct hop_maxmin_change *changed;
     uint32_t count;
-    struct hop_maxmin *m = hop_maxmin_create(2, capacity);
+    struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9);
     assert_true(hop_maxmin_set(m, 0, 2, &way[0], 1, INFINITY));
     assert_true(hop_maxmin_set(m, 1, 3, &way[1], 1, INFINITY));
     assert_true(hop_maxmin_settle(m, &changed, &count));

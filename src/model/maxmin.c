@@ -75,6 +75,7 @@ struct list {
 _Static_assert(sizeof(struct link) == LINE, "a cache line");
 
 struct hop_maxmin {
+    double slack;
     struct link *links;
     struct list *lists; /* per link */
     uint32_t link_count;
@@ -92,12 +93,13 @@ struct hop_maxmin {
     uint32_t sweep;
 };
 
-struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps)
+struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps, double slack)
 {
     struct hop_maxmin *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
     m->link_count = link_count;
+    m->slack = slack;
     m->links = aligned_alloc(LINE, ((size_t)link_count + 1) * sizeof *m->links);
     m->queue = malloc(((size_t)link_count + 1) * sizeof *m->queue);
     m->levelled = malloc(((size_t)link_count + 1) * sizeof *m->levelled);
@@ -400,7 +402,7 @@ static bool fits(struct hop_maxmin *m, uint32_t index, double level)
     const struct list *list = &m->lists[index];
     bool fits = true;
     double fixed = 0, most = 0;
-    if (link->open == 0 && link->most_Bps <= level * (1 + HOP_MAXMIN_SLACK))
+    if (link->open == 0 && link->most_Bps <= level * (1 + m->slack))
         return true;
     expect(m, list, list->held, list->count);
     for (uint32_t i = list->count; i-- > list->held;) {
@@ -409,7 +411,7 @@ static bool fits(struct hop_maxmin *m, uint32_t index, double level)
         if (flow->state == OPEN && flow->ceiling_Bps < level) {
             hold(m, f, flow->ceiling_Bps, HOP_NONE);
             fits = false;
-        } else if (flow->state == HELD && rate_of(m, flow) > level * (1 + HOP_MAXMIN_SLACK)) {
+        } else if (flow->state == HELD && rate_of(m, flow) > level * (1 + m->slack)) {
             open_flow(m, f);
             fits = false;
         }
@@ -429,12 +431,12 @@ static void visit(struct hop_maxmin *m, uint32_t index)
     double level = level_of(link), old = link->level_Bps;
     bool stays = false;
     if (link->held > 0) {
-        if (level > old * (1 + HOP_MAXMIN_SLACK)) {
+        if (level > old * (1 + m->slack)) {
             raise(m, index, level);
             return;
         }
-        stays = level >= old * (1 - HOP_MAXMIN_SLACK);
-        if (stays && link->open == 0 && link->most_Bps <= old * (1 + HOP_MAXMIN_SLACK)) {
+        stays = level >= old * (1 - m->slack);
+        if (stays && link->open == 0 && link->most_Bps <= old * (1 + m->slack)) {
             drop(m, index);
             return;
         }

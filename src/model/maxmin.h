@@ -3,7 +3,7 @@
  * Max-min fair rates of a set of flows that changes, worked out again only where a change reaches.
  *
  * Every flow is held by one link, its bottleneck: the link is full and nobody on it gets more (or by its own ceiling).
- * Rates are within HOP_MAXMIN_SLACK of exact max-min whatever the history; see maxmin.c.
+ * The levels of links are within `slack` of exact max-min whatever the history; see maxmin.c.
  */
 #ifndef HOP_MODEL_MAXMIN_H
 #define HOP_MODEL_MAXMIN_H
@@ -11,12 +11,11 @@
 #include "base/base.h"
 #include "hopcast/model.h"
 
-/* A link whose level would move by less keeps it. Loads are exact all the same, so this never adds up. */
-#define HOP_MAXMIN_SLACK 1e-9
-
 struct hop_maxmin;
 
-struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps); /* NULL: out of memory */
+/* slack: a link whose level would move by less, relatively, keeps it; loads are exact all the same, so this never adds up. NULL: out of
+ * memory. */
+struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps, double slack);
 void hop_maxmin_destroy(struct hop_maxmin *maxmin);
 
 /* How many alike flows there are of this kind from now on: the flow crosses links[0 .. link_count), all different, and

@@ -210,7 +210,8 @@ struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network)
         for (uint32_t i = 0; i < domain->count; i++)
             capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
     }
-    struct hop_maxmin *maxmin = hop_maxmin_create(links, capacity_Bps);
+    struct hop_maxmin *maxmin = hop_maxmin_create(
+        links, capacity_Bps, hop_topology_parameter(network->topology, "fair_slack")->value);
     free(capacity_Bps);
     return maxmin;
 }

@@ -287,13 +287,15 @@ static enum hop_status add_step(struct builder *b, uint32_t number, const struct
     bool join = step->from == step->to;
     char from[24], to[24], name[64];
     uint32_t begin = entered(b, c, step->from), count = 0;
-    uint32_t *after = malloc((step->after_count + 1) * sizeof *after);
+    uint32_t *after = malloc((step->after_count + 2) * sizeof *after);
     if (!after)
         return hop_fail_memory(b->diag);
     for (uint32_t i = 0; i < step->after_count; i++)
         after[count++] = arrival(c, c->steps.after[step->first_after + i]);
     if (count == 0 && begin != HOP_NONE)
         after[count++] = begin;
+    if (step->behind)
+        after[count++] = c->step_ops[step->behind - 1];
     struct hop_op op = hop_op_default(HOP_OP_SEND);
     op.from = rank_place(c->ranks[step->from], from);
     op.to = rank_place(c->ranks[step->to], to);

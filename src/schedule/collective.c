@@ -278,15 +278,21 @@ static uint64_t widest(uint32_t n)
     return distance;
 }
 
+/* The largest subtree first, and one after the other: sent at once, all would arrive when the last one does. */
 static void binomial_broadcast(struct making *making)
 {
-    uint32_t n = making->n, *got = make_numbers(making, n);
-    for (uint64_t distance = widest(n); got && distance > 0; distance /= 2) {
-        for (uint64_t v = 0; v + distance < n; v += 2 * distance)
-            got[v + distance] =
-                send_all(making, from_root(making, v), from_root(making, v + distance), false, &got[v], 1);
+    uint32_t n = making->n, *got = make_numbers(making, n), *last = make_numbers(making, n);
+    for (uint64_t distance = widest(n); got && last && distance > 0; distance /= 2) {
+        for (uint64_t v = 0; v + distance < n; v += 2 * distance) {
+            uint32_t step = send_all(making, from_root(making, v), from_root(making, v + distance), false, &got[v], 1);
+            if (step != NONE && last[v] != NONE)
+                making->steps->steps[step].behind = last[v] + 1;
+            got[v + distance] = step;
+            last[v] = step != NONE ? step : last[v];
+        }
     }
     free(got);
+    free(last);
 }
 
 /* The broadcast's tree upwards: a member sends once it has all from below. */
@@ -302,14 +308,20 @@ static void binomial_reduce(struct making *making)
     free(got);
 }
 
+/* A member sends a part behind the one before: sent at once, all would arrive when the last one does. */
 static void chain_broadcast(struct making *making)
 {
-    uint32_t n = making->n;
+    uint32_t n = making->n, *last = make_numbers(making, n); /* each member's last message */
     for (uint32_t p = 0; p < n && making->status == HOP_OK; p++) {
         uint32_t got = NONE;
-        for (uint32_t v = 0; v + 1 < n; v++)
+        for (uint32_t v = 0; v + 1 < n; v++) {
             got = send_part(making, from_root(making, v), from_root(making, (uint64_t)v + 1), p, false, got);
+            if (got != NONE && last[v] != NONE)
+                making->steps->steps[got].behind = last[v] + 1;
+            last[v] = got != NONE ? got : last[v];
+        }
     }
+    free(last);
 }
 
 /* ---- the table ---- */

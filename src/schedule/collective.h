@@ -24,6 +24,7 @@ struct hop_step {
     uint32_t part, part_count; /* what it carries: parts part .. part + part_count - 1, modulo n */
     bool sums;
     uint32_t first_after, after_count; /* its dependencies in `after` */
+    uint32_t behind;                   /* 1 + an earlier message of the same member that leaves before it; 0: none */
 };
 
 struct hop_steps {

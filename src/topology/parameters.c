@@ -55,6 +55,10 @@ static const struct hop_parameter defaults[] = {
     {"loggp_O", 0, "s/B", "LogGP: CPU time of each byte but the first (default of LogGOPSim)", NAN},
     {"loggp_S", 65535, "B", "longest message that is sent before its receive waits for it (default of LogGOPSim)",
      NAN},
+    {"fair_slack", 1e-9, "1",
+     "schedules of many routes under model fair: a link's level that would move by less stays; 1e-4 makes 100,000 flows "
+     "many times faster",
+     NAN},
     {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed",
      NAN},
 };
@@ -102,6 +106,8 @@ static bool in_range(const struct hop_parameter *parameter, double value)
 {
     if (strcmp(parameter->name, "tau") == 0)
         return value >= 0 && value < 1;
+    if (strcmp(parameter->name, "fair_slack") == 0)
+        return value >= 1e-12 && value <= 0.01;
     if (strcmp(parameter->name, "nvlink_efficiency") == 0)
         return value > 0 && value <= 1;
     if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0 ||
@@ -126,7 +132,9 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
     }
     if (!in_range(parameter, value)) {
         hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g", name, value);
-        hop_diag_expect(diag, strcmp(name, "tau") == 0 ? "0 <= tau < 1" : "a positive, finite value");
+        hop_diag_expect(diag, strcmp(name, "tau") == 0          ? "0 <= tau < 1"
+                              : strcmp(name, "fair_slack") == 0 ? "1e-12 to 0.01"
+                                                                : "a positive, finite value");
         return HOP_ERR_INVALID;
     }
     if (!isnan(uncertainty) && !(uncertainty >= 0 && uncertainty <= 1e18))
