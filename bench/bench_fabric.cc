@@ -255,7 +255,7 @@ bool compare(bool oversubscribed, bool equal, unsigned count, double limit)
 }
 
 /* Where an event reaches nearly all flows, rates that would move by less than this share of them stay. */
-constexpr double Slack = 1e-4;
+constexpr double Slack = 3e-4;
 
 void alone(bool oversubscribed, unsigned count)
 {

@@ -56,7 +56,7 @@ static const struct hop_parameter defaults[] = {
     {"loggp_S", 65535, "B", "longest message that is sent before its receive waits for it (default of LogGOPSim)",
      NAN},
     {"fair_slack", 1e-9, "1",
-     "schedules of many routes under model fair: a link's level that would move by less stays; 1e-4 makes 100,000 flows "
+     "schedules of many routes under model fair: a link's level that would move by less stays; 3e-4 makes 100,000 flows "
      "many times faster",
      NAN},
     {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed",
