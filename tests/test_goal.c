@@ -359,6 +359,7 @@ static void what_goal_cannot_say_is_refused(void **state)
 {
     (void)state;
     not_written("x.goal:1:4", "'a' has an earliest start", "a: gpu0 -> gpu1 1 at 1s");
+    not_written("x.goal:1:9", "longer than a calc can", "a: work gpu0 1e8s");
     not_written("x.goal:1:4", "'a' is staged", "a: gpu0 -> gpu1 1 via staged");
     not_written("x.goal:1:19", "reduce_rate", "a: reduce sum f32 gpu0:x gpu0:y -> gpu0:x 4");
     not_written("x.goal:1:22", "'b' is staged", "a: work gpu1 1ns; b: gpu0 -> gpu1 1 via staged");

@@ -296,6 +296,38 @@ static void oversubscription_is_reported(void **unused)
     end(&b);
 }
 
+/* How often that is, on random graphs between 6 nodes; docs/models.md quotes what is printed. */
+static void oversubscription_grows_with_the_number_of_transfers(void **unused)
+{
+    enum { GRAPHS = 20000, SIX = 6 };
+    (void)unused;
+    double before = 0, worst = 0;
+    for (unsigned count = 3; count <= 8; count++) {
+        unsigned over = 0;
+        for (unsigned i = 0; i < GRAPHS; i++) {
+            struct edge edges[EDGES];
+            double out[SIX] = {0}, in[SIX] = {0}, most = 0;
+            for (unsigned e = 0; e < count; e++) {
+                edges[e].from = random_below(SIX);
+                edges[e].to = (edges[e].from + 1 + random_below(SIX - 1)) % SIX;
+            }
+            for (unsigned e = 0; e < count; e++) {
+                out[edges[e].from] += 1 / defined(edges, count, e, false);
+                in[edges[e].to] += 1 / defined(edges, count, e, false);
+            }
+            for (unsigned n = 0; n < SIX; n++)
+                most = fmax(most, fmax(out[n], in[n]));
+            over += most > 1 + 1e-9;
+            worst = fmax(worst, most);
+        }
+        print_message("%u transfers: %.1f %% of the graphs load a port above its capacity\n", count, 100.0 * over / GRAPHS);
+        assert_true((double)over / GRAPHS >= before);
+        before = (double)over / GRAPHS;
+    }
+    print_message("the fullest port: %.2f of its capacity\n", worst);
+    assert_true(worst > 1.2 && worst < 2);
+}
+
 /* ---- several switches ---- */
 
 static const char two_switches[] =
@@ -437,6 +469,7 @@ int main(void)
         cmocka_unit_test(parallel_transfers_share_their_source),
         cmocka_unit_test(what_limits_is_a_host_port),
         cmocka_unit_test(oversubscription_is_reported),
+        cmocka_unit_test(oversubscription_grows_with_the_number_of_transfers),
         cmocka_unit_test(several_switches_share_their_links_below_the_penalties),
         cmocka_unit_test(what_other_domains_leave_is_respected),
         cmocka_unit_test(a_tree_is_refused),

@@ -91,51 +91,36 @@ static double grant(const struct hop_network *network, uint32_t first, uint32_t 
     return lowest;
 }
 
-/* Calls for each directed link, known by its place in the topology, of parts first .. end - 1. */
-#define FOR_EACH_LINK(network, first, end, link)                                                                       \
-    for (uint32_t p_ = (first); p_ < (end); p_++)                                                                      \
-        for (uint32_t i_ = 0, link; i_ < (network)->cuts[(network)->parts[p_].cut].leg.link_count &&                   \
-                                    (link = (network)->domains[(network)->cuts[(network)->parts[p_].cut].domain]       \
-                                                .links.directed[(network)->cuts[(network)->parts[p_].cut].leg          \
-                                                                    .links[i_]],                                       \
-                                    true);                                                                             \
-             i_++)
-
 /* Freezes the flows whose grant is lowest on each of their links, or all; returns how many are still free. */
-static uint32_t freeze(struct hop_network *network, uint32_t parts, bool all)
+static uint32_t freeze(struct hop_network *network, const struct hop_flow *flows, uint32_t parts, bool all)
 {
+    enum { FORGET, TELL, LOOK };
     uint32_t left = 0;
-    for (uint32_t first = 0, end; first < parts; first = end) {
-        end = end_of(network, first, parts);
-        if (network->parts[first].frozen)
-            continue;
-        double rate = grant(network, first, end);
-        FOR_EACH_LINK(network, first, end, link)
-            network->lowest[link] = INFINITY;
-        network->parts[first].rate_Bps = rate;
-    }
-    for (uint32_t first = 0, end; first < parts; first = end) {
-        end = end_of(network, first, parts);
-        if (network->parts[first].frozen)
-            continue;
-        FOR_EACH_LINK(network, first, end, link)
-            network->lowest[link] = hop_min(network->lowest[link], network->parts[first].rate_Bps);
-    }
-    for (uint32_t first = 0, end; first < parts; first = end) {
-        end = end_of(network, first, parts);
-        if (network->parts[first].frozen)
-            continue;
-        double rate = network->parts[first].rate_Bps;
-        bool lowest = true;
-        FOR_EACH_LINK(network, first, end, link)
-            lowest = lowest && rate <= network->lowest[link] * (1 + HOP_RATE_TOLERANCE);
-        if (!lowest && !all) {
-            left++;
-            continue;
-        }
-        for (uint32_t p = first; p < end; p++) {
-            network->parts[p].frozen = true;
-            network->parts[p].cap_Bps = hop_min(network->parts[p].cap_Bps, rate);
+    for (unsigned pass = FORGET; pass <= LOOK; pass++) {
+        for (uint32_t first = 0, end; first < parts; first = end) {
+            end = end_of(network, first, parts);
+            if (network->parts[first].frozen)
+                continue;
+            const struct hop_route *way = hop_router_route(network->router, flows[network->parts[first].flow].route);
+            double rate = grant(network, first, end);
+            bool lowest = true;
+            for (uint32_t i = 0; i < way->link_count; i++) {
+                double *seen = &network->lowest[way->links[i]];
+                if (pass == LOOK)
+                    lowest = lowest && rate <= *seen * (1 + HOP_RATE_TOLERANCE);
+                else
+                    *seen = pass == FORGET ? INFINITY : hop_min(*seen, rate);
+            }
+            if (pass != LOOK)
+                continue;
+            if (!lowest && !all) {
+                left++;
+                continue;
+            }
+            for (uint32_t p = first; p < end; p++) {
+                network->parts[p].frozen = true;
+                network->parts[p].cap_Bps = hop_min(network->parts[p].cap_Bps, rate);
+            }
         }
     }
     return left;
@@ -175,13 +160,13 @@ static bool agreed(const struct hop_network *network, uint32_t parts)
     return true;
 }
 
-static bool couple(struct hop_network *network, uint32_t parts)
+static bool couple(struct hop_network *network, const struct hop_flow *flows, uint32_t parts)
 {
     if (!ask_all(network, parts))
         return false;
     if (agreed(network, parts))
         return true;
-    for (unsigned round = 1; freeze(network, parts, round >= FREEZE_ROUNDS) > 0; round++) {
+    for (unsigned round = 1; freeze(network, flows, parts, round >= FREEZE_ROUNDS) > 0; round++) {
         if (!ask_all(network, parts))
             return false;
     }
@@ -291,7 +276,7 @@ bool hop_network_evaluate(struct hop_network *network, const struct hop_flow *fl
                 (struct hop_part){.flow = f, .cut = c, .count = flows[f].count, .cap_Bps = network->cuts[c].leg.cap_Bps};
     }
     sort_by_domain(network, parts);
-    if (!couple(network, parts))
+    if (!couple(network, flows, parts))
         return false;
     for (uint32_t i = 0; i < parts; i++) {
         const struct hop_part *part = &network->parts[i];

@@ -15,14 +15,15 @@
  * is higher than before, its old level, for there its flows stop being held. When a link is first in the queue, everything below is
  * final, and:
  *
- *     its level rises       ->  the flows that it holds become open
+ *     its level rises  ->  the flows that it holds rise with it where their other links have room, else become open
  *     a flow held elsewhere has more than its level  ->  becomes open
  *     an open flow's ceiling is lower  ->  is held by its ceiling
- *     else                  ->  its level is final: it holds all its open flows; those that it held move to the new level
+ *     else  ->  its level is final: it holds all its open flows; those that it held move to the new level
  *
- * and all links of the flows concerned get new keys. Keys rise from step to step (a key that fell below the last one would be of a
- * link with a flow that was opened below its level, see above), each step makes a link or a flow final, so the sweep ends. Rounding
- * could break that: after SWEEP_STEPS visits per link and flow all is filled from scratch.
+ * and all links of the flows concerned get new keys. A flow that rises runs ahead of the sweep: what it has may be more than a link
+ * visited later allows, which then finds it above its level. Otherwise keys rise from step to step, and each step makes a link or a flow
+ * final. So the sweep ends; should rounding break that, after SWEEP_STEPS visits per link all is filled from scratch, where no flow
+ * is held at first.
  */
 #include "model/maxmin.h"
 

@@ -29,8 +29,7 @@ struct hop_cuts {
 struct hop_part {
     uint32_t flow, cut, count;
     bool frozen;
-    double cap_Bps;  /* what the flow's other legs leave */
-    double rate_Bps; /* of the flow, at its first part: see couple.c */
+    double cap_Bps; /* what the flow's other legs leave */
     struct hop_share granted;
 };
 

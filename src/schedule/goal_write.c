@@ -67,6 +67,12 @@ static uint32_t far(const struct writer *w, const struct hop_op *op)
 
 /* ---- what GOAL cannot say ---- */
 
+/* Of work and reductions, in seconds. */
+static double duration_of(const struct writer *w, const struct hop_op *op)
+{
+    return op->kind == HOP_OP_WORK ? op->duration_s : (double)op->bytes * (op->input_count + 1) / w->reduce_rate_Bps;
+}
+
 static enum hop_status check_op(const struct writer *w, uint32_t index)
 {
     const struct hop_op *op = &w->schedule->ops[index];
@@ -80,6 +86,10 @@ static enum hop_status check_op(const struct writer *w, uint32_t index)
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is a reduction, which in GOAL is a calc of known length",
                  op->name);
         hop_diag_expect(w->diag, "a topology (--on), whose parameter reduce_rate says how long it takes");
+    } else if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_SEND && op->kind != HOP_OP_RECEIVE &&
+               duration_of(w, op) * 1e9 > (double)HOP_GOAL_CALC_LIMIT) {
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' takes %g s, longer than a calc can", op->name, duration_of(w, op));
+        hop_diag_expect(w->diag, "up to 2^53 ns, 104 days");
     } else {
         return HOP_OK;
     }
@@ -265,14 +275,9 @@ static void put_options(struct writer *w, uint32_t tag, const struct hop_op *op)
         put(w, " nic ", op->nic);
 }
 
-static double duration_of(const struct writer *w, const struct hop_op *op)
-{
-    return op->kind == HOP_OP_WORK ? op->duration_s : (double)op->bytes * (op->input_count + 1) / w->reduce_rate_Bps;
-}
-
 static uint64_t whole_ns(double duration_s)
 {
-    return (uint64_t)hop_min(round(duration_s * 1e9), (double)HOP_GOAL_CALC_LIMIT);
+    return (uint64_t)round(duration_s * 1e9);
 }
 
 /* What a calc does not say; a whole number of ns in seconds is one but for the last bits. */
