@@ -28,6 +28,7 @@ extern "C" {
     X(HOP_RULE_HEAD_OF_LINE, "head-of-line", "head-of-line blocking (step D)")                     \
     X(HOP_RULE_NARROW_LINK, "narrow-link", "a link narrower than the one before it")               \
     X(HOP_RULE_BACK_PRESSURE, "back-pressure", "a full buffer further along the way of another transfer") \
+    X(HOP_RULE_TWO_WAY, "two-way", "a link whose other direction is busy, too")                     \
     X(HOP_RULE_FAIR_SHARE, "fair-share", "an equal share of a link")                               \
     X(HOP_RULE_CEILING, "ceiling", "the ceiling of a single transfer on such a route")             \
     X(HOP_RULE_OTHER_DOMAIN, "other-domain", "what another domain on its route grants")            \

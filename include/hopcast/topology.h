@@ -14,6 +14,9 @@
  *
  * A directed link is link * 2 + direction: direction 0 goes from ends[0] to ends[1]. On a PCIe or
  * memory link ends[0] is the downstream end, so direction 0 is `up`, direction 1 `down`.
+ *
+ * A link of kind chip joins two switches that are parts (virtual switches) of one chip: transfers between their devices go inside,
+ * not over the uplinks.
  */
 #ifndef HOPCAST_TOPOLOGY_H
 #define HOPCAST_TOPOLOGY_H
@@ -54,6 +57,7 @@ enum hop_node_kind {
     X(HOP_LINK_PCIE, "pcie", "pcie")                                                               \
     X(HOP_LINK_MEMORY, "memory", "pcie")                                                           \
     X(HOP_LINK_SOCKET, "socket", "pcie")                                                           \
+    X(HOP_LINK_CHIP, "chip", "pcie")                                                               \
     X(HOP_LINK_NVLINK, "nvlink", "nvlink")                                                         \
     X(HOP_LINK_XGMI, "xgmi", "xgmi")                                                               \
     X(HOP_LINK_C2C, "c2c", "c2c")                                                                  \
@@ -79,6 +83,7 @@ struct hop_node {
     const char *bus_id;      /* PCI address or fabric GUID, or NULL */
     int numa;                /* NUMA node, -1 unknown */
     int engines;             /* how many transfers it sends at once over PCIe; see above */
+    int accelerator_engines; /* the same over accelerator links and networks; by default unlimited */
     double tau;              /* root complex: loss of a transfer that crosses it, NAN: parameter `tau` */
 };
 
@@ -87,6 +92,7 @@ struct hop_link {
     enum hop_link_kind kind;
     double capacity_Bps[2];  /* per direction; 0: derive it, PCIe from generation and width, others from `parameter` */
     const char *parameter;   /* named parameter that gives the capacity of one link; NULL: the kind's default */
+    double duplex_Bps[2];    /* what a direction carries while the other one is full, too; NAN: the capacity, x `pcie_duplex` on PCIe */
     double latency_s;        /* seconds; NAN: parameter `link_latency` */
     unsigned generation;     /* PCIe or NVLink generation, 0 unknown */
     unsigned width;          /* PCIe lanes, 0 unknown */
@@ -154,6 +160,10 @@ HOP_API enum hop_status hop_topology_add_link(struct hop_topology *topology, con
  * spread over the ways in the order of the destinations. */
 HOP_API enum hop_status hop_topology_add_route(struct hop_topology *topology, uint32_t at, uint32_t to, uint32_t link,
                                                struct hop_diag *diag);
+/* The loss of transfers between two root complexes, either way, in place of what the roots themselves say. Before or after finish; the
+ * last one counts. */
+HOP_API enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_t root, uint32_t other_root, double tau,
+                                                  struct hop_diag *diag);
 /* A remark for people: what an importer inferred, skipped or doubts. */
 HOP_API enum hop_status hop_topology_add_note(struct hop_topology *topology, const char *format, ...) HOP_PRINTF(2, 3);
 
@@ -162,8 +172,8 @@ HOP_API enum hop_status hop_topology_add_note(struct hop_topology *topology, con
 HOP_API enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_diag *diag);
 
 /* Sets "NAME=VALUE" on a finished topology: a parameter ("tau=0.2", "pcie_payload=128"), or
- * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), "LINK.latency=1us" and "NODE.engines=2" ("unlimited"), "ROOT.tau=0.1"; LINK is
- * "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
+ * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), the same with duplex, "LINK.latency=1us", "NODE.engines=2" or
+ * "NODE.accelerator_engines=2" ("unlimited"), "ROOT.tau=0.1", "ROOT--ROOT.tau=0.1"; LINK is "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
 HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag);
 
 /* Sets a parameter by name with its origin. */
@@ -200,6 +210,11 @@ HOP_API uint32_t hop_topology_upstream(const struct hop_topology *topology, uint
 HOP_API const uint32_t *hop_topology_links_of(const struct hop_topology *topology, uint32_t node, uint32_t *count);
 /* The loss of a transfer that crosses a root complex (node's tau, or the parameter). */
 HOP_API double hop_topology_tau(const struct hop_topology *topology, uint32_t root);
+/* Pairs of root complexes with a loss of their own, by index; false past the last. */
+HOP_API bool hop_topology_crossing(const struct hop_topology *topology, uint32_t index, uint32_t roots[2], double *tau);
+/* The loss of a transfer that enters the host side through one root complex and leaves it through another (or the same): that of
+ * the pair, else the last root's. */
+HOP_API double hop_topology_tau_between(const struct hop_topology *topology, uint32_t first_root, uint32_t last_root);
 /* The host memory nearest to a device (fewest links, then lowest index), HOP_NONE when there is none in reach. */
 HOP_API uint32_t hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device);
 /* "A->B", for a directed link. Returns buffer. */

@@ -10,7 +10,17 @@
  *     backward  in reverse order: a link whose far end must wait moves at the pace of its slowest output; C is the share of the
  *               link's capacity that this leaves
  *
- * until nothing changes. Rates are in units of the widest link in use.
+ * until nothing changes. Host memory is read at the request of the devices, each with so many requests in flight: such a transfer
+ * never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no more
+ * than that from its source (again from the start, with that as its cap, at most PULL_ROUNDS times). Rates are in units of the
+ * widest link in use.
+ *
+ * Model `server` adds what servers show and the tree lacks: the capacity of a link's direction depends on what the other one
+ * carries, from capacity_Bps while that is idle to duplex_Bps while it carries its own duplex_Bps, in a straight line between:
+ *
+ *     capacity(l) = capacity_Bps - (capacity_Bps - duplex_Bps) x min(1, load of the other direction / its duplex_Bps)
+ *
+ * settled in the same rounds. Without a duplex_Bps of its own a link is as in `credit`.
  */
 #include "model/model.h"
 
@@ -18,7 +28,7 @@
 
 #define SETTLED 1e-7 /* of the widest link in use */
 #define NEAR 1e-6    /* what counts as full, in explanations only */
-enum { ROUND_LIMIT = 300 };
+enum { ROUND_LIMIT = 300, PULL_ROUNDS = 8 };
 
 /* The transfers on a link that come from one link. */
 struct class
@@ -29,6 +39,7 @@ struct class
     uint32_t first, count; /* members: entries[first .. first + count) */
     double packets, wire;  /* arriving */
     double scale;
+    bool pulled; /* some of them come from host memory */
 };
 
 struct member {
@@ -41,6 +52,8 @@ struct active {
     uint32_t first, count;         /* classes */
     uint32_t out_first, out_count; /* outputs: classes on other links that come from this one */
     double capacity;               /* in units of the widest link */
+    double alone, duplex;          /* capacity while the other direction is idle, while it is full */
+    uint32_t reverse;              /* the other direction (active link), HOP_NONE: idle, or no matter */
     double share;                  /* C */
     double load;                   /* wire time leaving */
     uint32_t slowest;              /* output (active link) that sets its pace, HOP_NONE: none */
@@ -48,6 +61,7 @@ struct active {
 
 struct state {
     const struct hop_links *links;
+    bool duplex;          /* model server */
     double packets_after; /* k after crossing */
     double unit_Bps;      /* capacity of the widest link in use */
     struct class *classes;
@@ -63,7 +77,9 @@ struct state {
     uint32_t *active_of;     /* per link */
     double *rate, *previous; /* per flow: leaving the link in hand; final of the last round */
     double *at_source;
-    uint32_t rate_capacity, previous_capacity, source_capacity;
+    double *cap;  /* per flow: what it asks for at most, in units of the widest link */
+    bool *pulled; /* per flow: it comes from host memory */
+    uint32_t rate_capacity, previous_capacity, source_capacity, cap_capacity, pulled_capacity;
     struct sortable {
         uint32_t link, from, flow, position;
     } * pairs;
@@ -84,6 +100,8 @@ static void destroy(void *opaque)
     free(s->rate);
     free(s->previous);
     free(s->at_source);
+    free(s->cap);
+    free(s->pulled);
     free(s->pairs);
     free(s);
 }
@@ -95,7 +113,7 @@ static void *create(const struct hop_links *links)
         return NULL;
     s->links = links;
     s->packets_after = hop_topology_parameter(links->topology, "crossing_packets")->value;
-    s->active_of = malloc(links->count * sizeof *s->active_of);
+    s->active_of = calloc(links->count, sizeof *s->active_of);
     if (!s->active_of) {
         destroy(s);
         return NULL;
@@ -113,6 +131,18 @@ static int by_link(const void *a, const void *b)
     return x->flow < y->flow ? -1 : x->flow > y->flow;
 }
 
+/* Directions that slow each other down. */
+static void find_reverses(struct state *s)
+{
+    for (uint32_t a = 0; a < s->active_count; a++) {
+        struct active *active = &s->active[a];
+        uint32_t reverse = s->active_of[s->links->local[s->links->directed[active->link] ^ 1u]];
+        if (active->duplex != active->alone && reverse < s->active_count &&
+            s->links->directed[s->active[reverse].link] == (s->links->directed[active->link] ^ 1u))
+            active->reverse = reverse;
+    }
+}
+
 /* Active links, their classes and members, from the flows' links in processing order. */
 static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
@@ -127,12 +157,18 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         !hop_grow(&s->order, &s->order_capacity, total, sizeof *s->order) ||
         !hop_grow(&s->rate, &s->rate_capacity, count, sizeof *s->rate) ||
         !hop_grow(&s->previous, &s->previous_capacity, count, sizeof *s->previous) ||
-        !hop_grow(&s->at_source, &s->source_capacity, count, sizeof *s->at_source))
+        !hop_grow(&s->at_source, &s->source_capacity, count, sizeof *s->at_source) ||
+        !hop_grow(&s->cap, &s->cap_capacity, count, sizeof *s->cap) ||
+        !hop_grow(&s->pulled, &s->pulled_capacity, count, sizeof *s->pulled))
         return false;
     uint32_t pair = 0;
+    const struct hop_topology *topology = s->links->topology;
     for (uint32_t f = 0; f < count; f++) {
         for (uint32_t i = 0; i < legs[f].link_count; i++)
             s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
+        uint32_t first = s->links->directed[legs[f].links[0]];
+        uint32_t source = hop_topology_link(topology, first / 2)->ends[first & 1];
+        s->pulled[f] = hop_topology_node(topology, source)->kind == HOP_NODE_HOST;
     }
     qsort(s->pairs, total, sizeof *s->pairs, by_link);
     s->unit_Bps = 0;
@@ -144,10 +180,16 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         const struct hop_leg *leg = &legs[at->flow];
         if (p == 0 || s->pairs[p - 1].link != at->link) {
             s->active_of[at->link] = s->active_count;
+            uint32_t directed = s->links->directed[at->link];
+            const struct hop_link *link = hop_topology_link(topology, directed / 2);
+            double capacity = s->links->capacity_Bps[at->link] / s->unit_Bps;
             s->active[s->active_count++] = (struct active){
                 .link = at->link,
                 .first = s->class_count,
-                .capacity = s->links->capacity_Bps[at->link] / s->unit_Bps,
+                .capacity = capacity,
+                .alone = capacity,
+                .duplex = link->duplex_Bps[directed & 1] / s->unit_Bps,
+                .reverse = HOP_NONE,
                 .share = 1,
             };
         }
@@ -162,9 +204,12 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         }
         bool crossed = at->position >= leg->crossed;
         s->classes[s->class_count - 1].count++;
+        s->classes[s->class_count - 1].pulled |= s->pulled[at->flow];
         s->members[p] = (struct member){at->flow, at->position, leg->count * (crossed ? 1 / (1 - leg->tau) : 1),
                                         leg->count * (crossed ? s->packets_after : 1)};
     }
+    if (s->duplex)
+        find_reverses(s);
     /* The outputs of each link: classes that come from it, grouped by counting. */
     for (uint32_t c = 0; c < s->class_count; c++) {
         if (s->classes[c].from_active != HOP_NONE)
@@ -216,10 +261,10 @@ static double level_of(struct state *s, const struct active *active, double limi
     return (limit - passed) / slope;
 }
 
-static void forward(struct state *s, const struct hop_leg *legs, uint32_t count)
+static void forward(struct state *s, uint32_t count)
 {
     for (uint32_t f = 0; f < count; f++)
-        s->rate[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
+        s->rate[f] = s->cap[f];
     for (uint32_t a = 0; a < s->active_count; a++) {
         struct active *active = &s->active[a];
         double wire = 0;
@@ -261,7 +306,7 @@ static double backward(struct state *s, double step)
         for (uint32_t o = active->out_first; o < active->out_first + active->out_count; o++) {
             const struct class *class = &s->classes[s->outputs[o]];
             const struct active *output = &s->active[class->owner];
-            if (class->packets <= 0)
+            if (class->packets <= 0 || class->pulled)
                 continue;
             double level = level_of(s, output, output->share * output->capacity, s->outputs[o]);
             if (level / class->packets < pace) {
@@ -273,6 +318,22 @@ static double backward(struct state *s, double step)
             target = hop_min(1, active->load / active->capacity * pace);
         largest = hop_max(largest, fabs(target - active->share));
         active->share += step * (target - active->share);
+    }
+    return largest;
+}
+
+/* Capacities under the loads of the other directions, which are all as they were before. Returns the largest change. */
+static double settle_duplex(struct state *s, double step)
+{
+    double largest = 0;
+    for (uint32_t a = 0; a < s->active_count; a++) {
+        struct active *active = &s->active[a];
+        if (active->reverse == HOP_NONE)
+            continue;
+        const struct active *other = &s->active[active->reverse];
+        double target = active->alone - (active->alone - active->duplex) * hop_min(1, other->load / other->duplex);
+        largest = hop_max(largest, fabs(target - active->capacity));
+        active->capacity += step * (target - active->capacity);
     }
     return largest;
 }
@@ -313,17 +374,58 @@ static struct hop_share share_of(const struct state *s, const struct hop_leg *le
         else if (other == HOP_NONE)
             other = flow;
     }
-    if (position == 0 && transfers == 1)
+    bool two_way = at->capacity < at->alone * (1 - NEAR);
+    if (position == 0 && transfers == 1 && !two_way)
         return share; /* it fills its own first link */
     share.link = s->links->directed[at->link];
     share.blocker = other;
     if (position == HOP_NONE)
         share.rule = HOP_RULE_BACK_PRESSURE;
+    else if (two_way)
+        share.rule = HOP_RULE_TWO_WAY;
     else if (transfers == 1)
         share.rule = position >= leg->crossed ? HOP_RULE_ROOT_CROSSING : HOP_RULE_NARROW_LINK;
     else
         share.rule = s->links->role[at->link] == HOP_ROLE_UP ? HOP_RULE_UP_SHARE : HOP_RULE_DOWN_SHARE;
     return share;
+}
+
+/* Rounds under the present caps, from an empty network. */
+static void settle(struct state *s, uint32_t count)
+{
+    for (uint32_t f = 0; f < count; f++)
+        s->previous[f] = INFINITY;
+    for (uint32_t a = 0; a < s->active_count; a++) {
+        s->active[a].share = 1;
+        s->active[a].capacity = s->active[a].alone;
+    }
+    for (unsigned round = 1; round <= ROUND_LIMIT; round++) {
+        forward(s, count);
+        double step = round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4;
+        double change = backward(s, step);
+        if (s->duplex)
+            change = hop_max(change, settle_duplex(s, hop_min(step, 0.7)));
+        for (uint32_t f = 0; f < count; f++) {
+            double lost = s->pulled[f] ? 0 : s->at_source[f] - s->rate[f];
+            change = hop_max(change, hop_max(fabs(s->rate[f] - s->previous[f]), lost));
+            s->previous[f] = s->rate[f];
+        }
+        if (change < SETTLED)
+            break;
+    }
+}
+
+/* Transfers from host memory that were cut short ask for no more than they got; whether there were any. */
+static bool lower_caps(struct state *s, uint32_t count)
+{
+    bool lowered = false;
+    for (uint32_t f = 0; f < count; f++) {
+        if (s->pulled[f] && s->rate[f] < s->at_source[f] * (1 - NEAR)) {
+            s->cap[f] = s->rate[f];
+            lowered = true;
+        }
+    }
+    return lowered;
 }
 
 static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, struct hop_share *shares)
@@ -332,21 +434,33 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     if (!lay_out(s, legs, count))
         return false;
     for (uint32_t f = 0; f < count; f++)
-        s->previous[f] = INFINITY;
-    for (unsigned round = 1; round <= ROUND_LIMIT; round++) {
-        forward(s, legs, count);
-        double change = backward(s, round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4);
-        for (uint32_t f = 0; f < count; f++) {
-            change = hop_max(change, hop_max(fabs(s->rate[f] - s->previous[f]), s->at_source[f] - s->rate[f]));
-            s->previous[f] = s->rate[f];
-        }
-        if (change < SETTLED)
-            break;
-    }
+        s->cap[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
+    settle(s, count);
+    for (unsigned round = 1; round < PULL_ROUNDS && lower_caps(s, count); round++)
+        settle(s, count);
     for (uint32_t f = 0; f < count; f++)
         shares[f] = share_of(s, legs, f);
     return true;
 }
+
+static void *create_server(const struct hop_links *links)
+{
+    struct state *s = create(links);
+    if (s)
+        s->duplex = true;
+    return s;
+}
+
+const struct hop_model hop_model_server = {
+    .name = "server",
+    .summary = "credit, with two-way capacities of links below twice one way (docs/models.md)",
+    .needs_tree = true,
+    .loses_crossing = true,
+    .needs_order = true,
+    .create = create_server,
+    .destroy = destroy,
+    .rates = rates,
+};
 
 const struct hop_model hop_model_credit = {
     .name = "credit",

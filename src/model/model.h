@@ -58,7 +58,7 @@ struct hop_model {
     /* Fills one share a leg; blocker is an index into legs. false: out of memory. */
     bool (*rates)(void *state, const struct hop_leg *legs, uint32_t count, struct hop_share *shares);
 };
-extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_fair, hop_model_infiniband,
+extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_server, hop_model_fair, hop_model_infiniband,
     hop_model_infiniband_full, hop_model_loggp;
 
 /* network.c: whether every domain's model is serial. */

@@ -10,7 +10,7 @@
 
 #define REMEMBER_DEFAULT ((size_t)32 << 20)
 
-static const struct hop_model *const models[] = {&hop_model_pcie, &hop_model_credit, &hop_model_fair,
+static const struct hop_model *const models[] = {&hop_model_pcie, &hop_model_credit, &hop_model_server, &hop_model_fair,
                                                  &hop_model_infiniband, &hop_model_infiniband_full, &hop_model_loggp};
 
 bool hop_model_at(size_t index, const char **name, const char **summary)

@@ -225,7 +225,7 @@ static unsigned rule_colour(enum hop_rule rule)
     static const unsigned char colours[HOP_RULE_COUNT] = {
         [HOP_RULE_FULL] = 32,          [HOP_RULE_UP_SHARE] = 33,      [HOP_RULE_DOWN_SHARE] = 93,
         [HOP_RULE_ROOT_CROSSING] = 36, [HOP_RULE_ROOT_FLOOR] = 96,    [HOP_RULE_HEAD_OF_LINE] = 31,
-        [HOP_RULE_NARROW_LINK] = 34,   [HOP_RULE_BACK_PRESSURE] = 35, [HOP_RULE_FAIR_SHARE] = 33,
+        [HOP_RULE_NARROW_LINK] = 34,   [HOP_RULE_BACK_PRESSURE] = 35, [HOP_RULE_TWO_WAY] = 36, [HOP_RULE_FAIR_SHARE] = 33,
         [HOP_RULE_CEILING] = 94,       [HOP_RULE_OTHER_DOMAIN] = 94,  [HOP_RULE_SOURCE_BUSY] = 90,
         [HOP_RULE_LATENCY] = 37,
     };

@@ -42,13 +42,20 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
     return at_place(s->timeline->schedule, op, place->column, diag, status);
 }
 
+static bool over_pcie(const struct hop_simulation *s, const struct hop_route *way)
+{
+    return hop_topology_link(s->timeline->topology, way->links[0] / 2)->kind == HOP_LINK_PCIE;
+}
+
 /* How many transfers the source engine sends at once over its first link's family; 0: no limit. */
 static uint32_t engine_limit(const struct hop_simulation *s, const struct hop_route *way)
 {
     const struct hop_topology *topology = s->timeline->topology;
     const struct hop_node *node = hop_topology_node(topology, way->from);
-    if (s->options.sources_unlimited || hop_topology_link(topology, way->links[0] / 2)->kind != HOP_LINK_PCIE)
+    if (s->options.sources_unlimited)
         return 0;
+    if (!over_pcie(s, way))
+        return node->accelerator_engines == HOP_ENGINES_DEFAULT ? 0 : (uint32_t)node->accelerator_engines;
     if (node->engines != HOP_ENGINES_DEFAULT)
         return (uint32_t)node->engines;
     return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA;
@@ -125,11 +132,11 @@ static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *d
     return status;
 }
 
-/* One engine a limited source, in order of first use; queues in schedule order. */
+/* One engine a limited source and family (PCIe, the rest), in order of first use; queues in schedule order. */
 static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *diag)
 {
     struct hop_timeline *t = s->timeline;
-    uint32_t nodes = hop_topology_node_count(t->topology);
+    uint32_t nodes = 2 * hop_topology_node_count(t->topology);
     uint32_t *engine_of = malloc(((size_t)nodes + 1) * sizeof *engine_of);
     s->engines = calloc((size_t)nodes + 1, sizeof *s->engines);
     s->queue = malloc(((size_t)s->count + 1) * sizeof *s->queue);
@@ -146,12 +153,13 @@ static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *d
         uint32_t limit = engine_limit(s, way);
         if (limit == 0)
             continue;
-        if (engine_of[way->from] == HOP_NONE) {
-            engine_of[way->from] = s->engine_count;
+        uint32_t *engine = &engine_of[2 * way->from + !over_pcie(s, way)];
+        if (*engine == HOP_NONE) {
+            *engine = s->engine_count;
             s->engines[s->engine_count++] = (struct hop_engine){.limit = limit};
         }
-        s->tasks[i].engine = engine_of[way->from];
-        s->tasks[i].position = s->engines[engine_of[way->from]].count++;
+        s->tasks[i].engine = *engine;
+        s->tasks[i].position = s->engines[*engine].count++;
     }
     uint32_t start = 0;
     for (uint32_t e = 0; e < s->engine_count; e++) {

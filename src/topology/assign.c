@@ -39,10 +39,21 @@ static unsigned find_link(const struct hop_topology *topology, const char *name,
     return found;
 }
 
+static enum hop_status read_tau(const char *value, double *tau, struct hop_diag *diag)
+{
+    char *end;
+    *tau = hop_text_number(value, &end);
+    if (*value && !*end && *tau >= 0 && *tau < 1)
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'", value);
+    hop_diag_expect(diag, "0 <= tau < 1");
+    return HOP_ERR_INVALID;
+}
+
 static enum hop_status set_node(struct hop_node *node, const char *field, const char *value, struct hop_diag *diag)
 {
     char *end;
-    if (strcmp(field, "engines") == 0) {
+    if (strcmp(field, "tau") != 0) {
         long engines = strcmp(value, "unlimited") == 0 ? HOP_ENGINES_UNLIMITED : strtol(value, &end, 10);
         if (strcmp(value, "unlimited") != 0 &&
             (!isdigit((unsigned char)value[0]) || *end || engines < 1 || engines > 1 << 20)) {
@@ -50,17 +61,10 @@ static enum hop_status set_node(struct hop_node *node, const char *field, const 
             hop_diag_expect(diag, "a number from 1, or unlimited");
             return HOP_ERR_INVALID;
         }
-        node->engines = (int)engines;
+        *(strcmp(field, "engines") == 0 ? &node->engines : &node->accelerator_engines) = (int)engines;
         return HOP_OK;
     }
-    double tau = hop_text_number(value, &end);
-    if (!*value || *end || !(tau >= 0 && tau < 1)) {
-        hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'", value);
-        hop_diag_expect(diag, "0 <= tau < 1");
-        return HOP_ERR_INVALID;
-    }
-    node->tau = tau;
-    return HOP_OK;
+    return read_tau(value, &node->tau, diag);
 }
 
 static enum hop_status set_link(struct hop_topology *topology, uint32_t index, unsigned directions, const char *field,
@@ -89,14 +93,37 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
         hop_diag_expect(diag, "1 byte/s or more, such as 12.4GB/s");
         return HOP_ERR_INVALID;
     }
+    bool duplex = strcmp(field, "duplex") == 0;
     for (unsigned d = 0; d < 2; d++) {
         if (directions >> d & 1) {
-            link->capacity_Bps[d] = number;
-            topology->derived[2 * index + d] = false;
+            *(duplex ? &link->duplex_Bps[d] : &link->capacity_Bps[d]) = number;
+            (duplex ? topology->default_duplex : topology->derived)[2 * index + d] = false;
         }
     }
+    if (duplex)
+        return HOP_OK;
     link->origin = "set";
-    return HOP_OK;
+    return hop_topology_derive(topology, diag);
+}
+
+/* ROOT--ROOT.tau */
+static enum hop_status set_crossing(struct hop_topology *topology, char *first, char *separator, const char *value,
+                                    struct hop_diag *diag)
+{
+    double tau;
+    *separator = '\0';
+    const char *names[2] = {first, separator + 2};
+    uint32_t roots[2];
+    for (unsigned i = 0; i < 2; i++) {
+        roots[i] = hop_topology_find(topology, names[i]);
+        if (roots[i] == HOP_NONE || topology->nodes[roots[i]].kind != HOP_NODE_ROOT) {
+            hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no root complex '%.80s'", names[i]);
+            hop_diag_expect(diag, "ROOT--ROOT.tau: the loss of transfers between two root complexes");
+            return HOP_ERR_NOT_FOUND;
+        }
+    }
+    enum hop_status status = read_tau(value, &tau, diag);
+    return status == HOP_OK ? hop_topology_add_crossing(topology, roots[0], roots[1], tau, diag) : status;
 }
 
 enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag)
@@ -136,7 +163,7 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
     size_t length = (size_t)(field - name);
     uint32_t link;
     unsigned directions;
-    if (strcmp(field, ".capacity") == 0 || strcmp(field, ".latency") == 0) {
+    if (strcmp(field, ".capacity") == 0 || strcmp(field, ".duplex") == 0 || strcmp(field, ".latency") == 0) {
         unsigned found = find_link(topology, name, length, &link, &directions);
         if (found != 1) {
             hop_fail(diag, HOP_ERR_NOT_FOUND, found ? "several kinds of links are '%.*s'" : "there is no link '%.*s'",
@@ -148,8 +175,11 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
         return set_link(topology, link, directions, field + 1, value, diag);
     }
     *field = '\0';
+    char *pair = strstr(name, "--");
+    if (strcmp(field + 1, "tau") == 0 && pair)
+        return set_crossing(topology, name, pair, value, diag);
     uint32_t node = hop_topology_find(topology, name);
-    bool engines = strcmp(field + 1, "engines") == 0, tau = strcmp(field + 1, "tau") == 0;
+    bool engines = strcmp(field + 1, "engines") == 0 || strcmp(field + 1, "accelerator_engines") == 0, tau = strcmp(field + 1, "tau") == 0;
     if ((!engines && !tau) || node == HOP_NONE || (tau && topology->nodes[node].kind != HOP_NODE_ROOT)) {
         if (node == HOP_NONE && find_link(topology, name, strlen(name), &link, &directions) > 0)
             hop_fail(diag, HOP_ERR_NOT_FOUND, "a link has no '%.40s' to set", field + 1);
@@ -158,7 +188,8 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
         else
             hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set",
                      hop_node_kind_name(topology->nodes[node].kind), field + 1);
-        hop_diag_expect(diag, "PARAMETER, LINK.capacity, LINK.latency, DEVICE.engines or ROOT.tau");
+        hop_diag_expect(diag, "PARAMETER, LINK.capacity, LINK.duplex, LINK.latency, DEVICE.engines, DEVICE.accelerator_engines, "
+                              "ROOT.tau or ROOT--ROOT.tau");
         return HOP_ERR_NOT_FOUND;
     }
     return set_node(&topology->nodes[node], field + 1, value, diag);

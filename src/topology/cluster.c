@@ -13,6 +13,7 @@
  */
 #include "topology/cluster.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -193,6 +194,8 @@ static struct hop_link unfinished(const struct hop_member *member, uint32_t inde
         link.origin = NULL;
     if (topology->default_latency[index] && !member->keep_latency)
         link.latency_s = hop_link_default(link.kind, 0, 0).latency_s;
+    for (unsigned d = 0; d < 2 && !member->reason; d++)
+        link.duplex_Bps[d] = topology->default_duplex[2 * index + d] ? NAN : link.duplex_Bps[d];
     return link;
 }
 
@@ -242,6 +245,11 @@ static enum hop_status copy_machine_links(struct hop_cluster *cluster, uint32_t 
         link.ends[0] += node->first_node;
         link.ends[1] += node->first_node;
         status = hop_topology_add_link(cluster->built, &link, NULL, diag);
+    }
+    for (uint32_t i = 0; i < member->topology->crossing_count && status == HOP_OK; i++) {
+        const struct hop_crossing *crossing = &member->topology->crossings[i];
+        status = hop_topology_add_crossing(cluster->built, crossing->roots[0] + node->first_node,
+                                           crossing->roots[1] + node->first_node, crossing->tau, diag);
     }
     return status;
 }

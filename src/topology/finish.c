@@ -64,6 +64,12 @@ static enum hop_status build_forest(struct hop_topology *topology, struct hop_di
                 }
             }
         }
+        if (link->kind == HOP_LINK_CHIP && (child->kind != HOP_NODE_SWITCH || parent->kind != HOP_NODE_SWITCH)) {
+            hop_fail(diag, HOP_ERR_INVALID, "the chip link %s--%s joins a %s and a %s", child->name, parent->name,
+                     hop_node_kind_name(child->kind), hop_node_kind_name(parent->kind));
+            hop_diag_expect(diag, "two switches, the virtual switches of one chip");
+            return HOP_ERR_INVALID;
+        }
         if (!in_tree(link->kind))
             continue;
         if (topology->upstream[link->ends[0]] != HOP_NONE) {

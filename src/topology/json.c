@@ -51,6 +51,14 @@ static enum hop_status read_engines(const struct hop_json *at, int *engines, str
     return status;
 }
 
+static enum hop_status read_loss(const struct hop_json *at, double *tau, struct hop_diag *diag)
+{
+    enum hop_status status = hop_json_number(at, 0, nextafter(1, 0), tau, diag);
+    if (status != HOP_OK)
+        hop_diag_expect(diag, "a number, 0 <= tau < 1");
+    return status;
+}
+
 static enum hop_status read_tau(const struct hop_json *at, struct hop_node *node, struct hop_diag *diag)
 {
     if (node->kind != HOP_NODE_ROOT) {
@@ -58,18 +66,15 @@ static enum hop_status read_tau(const struct hop_json *at, struct hop_node *node
         hop_diag_expect(diag, "tau on nodes of kind root only");
         return HOP_ERR_INVALID;
     }
-    enum hop_status status = hop_json_number(at, 0, nextafter(1, 0), &node->tau, diag);
-    if (status != HOP_OK)
-        hop_diag_expect(diag, "a number, 0 <= tau < 1");
-    return status;
+    return read_loss(at, &node->tau, diag);
 }
 
 static enum hop_status read_node(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
 {
-    enum { NAME, KIND, LABEL, BUS_ID, NUMA, ENGINES, TAU, KEYS };
+    enum { NAME, KIND, LABEL, BUS_ID, NUMA, ENGINES, ACCELERATOR_ENGINES, TAU, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         {"name", true},  {"kind", true},     {"label", false}, {"bus_id", false},
-        {"numa", false}, {"engines", false}, {"tau", false},
+        {"numa", false}, {"engines", false}, {"accelerator_engines", false}, {"tau", false},
     };
     struct hop_json m[KEYS];
     uint32_t kind = 0;
@@ -91,6 +96,8 @@ static enum hop_status read_node(struct hop_topology *topology, const struct hop
     }
     if (status == HOP_OK && m[ENGINES].value)
         status = read_engines(&m[ENGINES], &node.engines, diag);
+    if (status == HOP_OK && m[ACCELERATOR_ENGINES].value)
+        status = read_engines(&m[ACCELERATOR_ENGINES], &node.accelerator_engines, diag);
     if (status == HOP_OK && m[TAU].value)
         status = read_tau(&m[TAU], &node, diag);
     if (status != HOP_OK)
@@ -151,13 +158,22 @@ static enum hop_status read_capacity(const struct hop_json *at, double capacity_
     status = hop_json_array(at, 2, &count, diag);
     if (status == HOP_OK && count != 2) {
         hop_json_fail(at, diag, HOP_ERR_INVALID, "this array has %zu elements", count);
-        hop_diag_expect(diag, "two capacities, [forward, backward]");
+        hop_diag_expect(diag, "two of them, [forward, backward]");
         status = HOP_ERR_INVALID;
     }
     for (size_t d = 0; d < 2 && status == HOP_OK; d++) {
         const struct hop_json direction = hop_json_element(at, d);
         status = read_direction(&direction, &capacity_Bps[d], diag);
     }
+    return status;
+}
+
+/* The same; what is null follows from the capacity. */
+static enum hop_status read_duplex(const struct hop_json *at, double duplex_Bps[2], struct hop_diag *diag)
+{
+    enum hop_status status = read_capacity(at, duplex_Bps, diag);
+    for (unsigned d = 0; d < 2; d++)
+        duplex_Bps[d] = duplex_Bps[d] > 0 ? duplex_Bps[d] : NAN;
     return status;
 }
 
@@ -184,11 +200,11 @@ static enum hop_status read_origin(const struct hop_json *at, struct hop_link *l
 
 static enum hop_status read_link(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
 {
-    enum { FROM, TO, KIND, GENERATION, WIDTH, COUNT, CAPACITY, PARAMETER, LATENCY, ORIGIN, KEYS };
+    enum { FROM, TO, KIND, GENERATION, WIDTH, COUNT, CAPACITY, PARAMETER, DUPLEX, LATENCY, ORIGIN, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         {"from", true},       {"to", true},      {"kind", true},          {"generation", false},
         {"width", false},     {"count", false},  {"capacity_Bps", false}, {"parameter", false},
-        {"latency_s", false}, {"origin", false},
+        {"duplex_Bps", false}, {"latency_s", false}, {"origin", false},
     };
     struct hop_json m[KEYS];
     uint32_t kind = 0;
@@ -211,6 +227,8 @@ static enum hop_status read_link(struct hop_topology *topology, const struct hop
         status = read_capacity(&m[CAPACITY], link.capacity_Bps, diag);
     if (status == HOP_OK && m[PARAMETER].value)
         status = hop_json_name(&m[PARAMETER], &link.parameter, diag);
+    if (status == HOP_OK && m[DUPLEX].value)
+        status = read_duplex(&m[DUPLEX], link.duplex_Bps, diag);
     if (status == HOP_OK && m[LATENCY].value)
         status = hop_json_number(&m[LATENCY], 0, 1e9, &link.latency_s, diag);
     if (status == HOP_OK && m[ORIGIN].value)
@@ -220,6 +238,36 @@ static enum hop_status read_link(struct hop_topology *topology, const struct hop
     status = hop_topology_add_link(topology, &link, NULL, diag);
     if (status != HOP_OK)
         hop_json_place(at, diag);
+    return status;
+}
+
+static enum hop_status read_crossing(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+{
+    enum { ROOTS, TAU, KEYS };
+    static const struct hop_json_key keys[KEYS] = {{"roots", true}, {"tau", true}};
+    struct hop_json m[KEYS];
+    uint32_t roots[2] = {HOP_NONE, HOP_NONE};
+    double tau = 0;
+    size_t count = 0;
+    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
+    if (status == HOP_OK)
+        status = hop_json_array(&m[ROOTS], 2, &count, diag);
+    if (status == HOP_OK && count != 2) {
+        hop_json_fail(&m[ROOTS], diag, HOP_ERR_INVALID, "this array has %zu elements", count);
+        hop_diag_expect(diag, "the names of two root complexes");
+        status = HOP_ERR_INVALID;
+    }
+    for (size_t i = 0; i < 2 && status == HOP_OK; i++) {
+        const struct hop_json root = hop_json_element(&m[ROOTS], i);
+        status = read_end(topology, &root, &roots[i], diag);
+    }
+    if (status == HOP_OK)
+        status = read_loss(&m[TAU], &tau, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_topology_add_crossing(topology, roots[0], roots[1], tau, diag);
+    if (status != HOP_OK)
+        hop_json_place(&m[ROOTS], diag);
     return status;
 }
 
@@ -407,10 +455,10 @@ static enum hop_status read_routes(struct hop_topology *topology, const struct h
 static enum hop_status read_document(const struct hop_json *document, struct hop_topology **topology,
                                      struct hop_diag *diag)
 {
-    enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, ROUTES, NOTES, KEYS };
+    enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         {"hopcast_topology", true}, {"name", true},   {"parameters", false}, {"nodes", true}, {"links", true},
-        {"routes", false},          {"notes", false},
+        {"crossings", false},       {"routes", false}, {"notes", false},
     };
     struct hop_json m[KEYS];
     const char *name = NULL;
@@ -430,6 +478,8 @@ static enum hop_status read_document(const struct hop_json *document, struct hop
         status = read_array(built, &m[NODES], 1, read_node, diag);
     if (status == HOP_OK)
         status = read_array(built, &m[LINKS], 0, read_link, diag);
+    if (status == HOP_OK && m[CROSSINGS].value)
+        status = read_array(built, &m[CROSSINGS], 0, read_crossing, diag);
     if (status == HOP_OK && m[ROUTES].value)
         status = read_routes(built, &m[ROUTES], diag);
     if (status == HOP_OK && m[NOTES].value)
@@ -475,6 +525,14 @@ static void put_number(struct hop_buffer *out, const char *key, double value)
     hop_buffer_json_number(out, value + 0.0); /* no -0, which would come back as 0 */
 }
 
+static void put_engines(struct hop_buffer *out, const char *key, int engines)
+{
+    if (engines == HOP_ENGINES_UNLIMITED)
+        put_text(out, key, "unlimited");
+    else if (engines > 0)
+        put_number(out, key, engines);
+}
+
 static void put_node(struct hop_buffer *out, const struct hop_node *node)
 {
     hop_buffer_puts(out, "{\"name\": ");
@@ -484,28 +542,26 @@ static void put_node(struct hop_buffer *out, const struct hop_node *node)
     put_text(out, "bus_id", node->bus_id);
     if (node->numa >= 0)
         put_number(out, "numa", node->numa);
-    if (node->engines == HOP_ENGINES_UNLIMITED)
-        put_text(out, "engines", "unlimited");
-    else if (node->engines > 0)
-        put_number(out, "engines", node->engines);
+    put_engines(out, "engines", node->engines);
+    put_engines(out, "accelerator_engines", node->accelerator_engines);
     if (node->kind == HOP_NODE_ROOT && !isnan(node->tau))
         put_number(out, "tau", node->tau);
     hop_buffer_puts(out, "}");
 }
 
 /* Nothing when both directions are derived; what is derived in only one is null. */
-static void put_capacity(struct hop_buffer *out, const struct hop_link *link, const bool derived[2])
+static void put_directions(struct hop_buffer *out, const char *key, const double rates_Bps[2], const bool derived[2])
 {
     if (derived[0] && derived[1])
         return;
-    if (!derived[0] && !derived[1] && link->capacity_Bps[0] == link->capacity_Bps[1]) {
-        put_number(out, "capacity_Bps", link->capacity_Bps[0]);
+    if (!derived[0] && !derived[1] && rates_Bps[0] == rates_Bps[1]) {
+        put_number(out, key, rates_Bps[0]);
         return;
     }
-    hop_buffer_puts(out, ", \"capacity_Bps\": [");
-    hop_buffer_json_number(out, derived[0] ? NAN : link->capacity_Bps[0]);
+    hop_buffer_printf(out, ", \"%s\": [", key);
+    hop_buffer_json_number(out, derived[0] ? NAN : rates_Bps[0]);
     hop_buffer_puts(out, ", ");
-    hop_buffer_json_number(out, derived[1] ? NAN : link->capacity_Bps[1]);
+    hop_buffer_json_number(out, derived[1] ? NAN : rates_Bps[1]);
     hop_buffer_puts(out, "]");
 }
 
@@ -523,7 +579,8 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
         put_number(out, "width", link->width);
     if (link->count != 1)
         put_number(out, "count", link->count);
-    put_capacity(out, link, derived);
+    put_directions(out, "capacity_Bps", link->capacity_Bps, derived);
+    put_directions(out, "duplex_Bps", link->duplex_Bps, &topology->default_duplex[2 * index]);
     put_text(out, "parameter", link->parameter);
     if (!topology->default_latency[index])
         put_number(out, "latency_s", link->latency_s);
@@ -590,6 +647,21 @@ static void put_routes(struct hop_buffer *out, const struct hop_topology *topolo
     free(first);
 }
 
+static void put_crossings(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    for (uint32_t i = 0; i < topology->crossing_count; i++) {
+        const struct hop_crossing *crossing = &topology->crossings[i];
+        hop_buffer_puts(out, i ? ",\n    {\"roots\": [" : ",\n  \"crossings\": [\n    {\"roots\": [");
+        hop_buffer_json_string(out, topology->nodes[crossing->roots[0]].name);
+        hop_buffer_puts(out, ", ");
+        hop_buffer_json_string(out, topology->nodes[crossing->roots[1]].name);
+        hop_buffer_puts(out, "]");
+        put_number(out, "tau", crossing->tau);
+        hop_buffer_puts(out, "}");
+    }
+    hop_buffer_puts(out, topology->crossing_count ? "\n  ]" : "");
+}
+
 static bool same_parameter(const struct hop_parameter *a, const struct hop_parameter *b)
 {
     return a->value == b->value && strcmp(a->origin, b->origin) == 0 &&
@@ -640,6 +712,7 @@ char *hop_topology_to_json(const struct hop_topology *topology)
         put_link(&out, topology, i);
     }
     hop_buffer_puts(&out, topology->link_count ? "\n  ]" : "]");
+    put_crossings(&out, topology);
     put_routes(&out, topology);
     for (uint32_t i = 0; i < topology->note_count; i++) {
         hop_buffer_puts(&out, i ? ",\n    " : ",\n  \"notes\": [\n    ");

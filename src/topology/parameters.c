@@ -27,6 +27,9 @@ static const struct hop_parameter defaults[] = {
      NAN},
     {"pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
      "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed", NAN},
+    {"pcie_duplex", 1, "1",
+     "share of its capacity that a PCIe link's direction keeps while the other one is full, too: no loss until measured",
+     NAN},
     {"nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw", NAN},
     {"nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw", NAN},
     {"nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw", NAN},
@@ -47,6 +50,8 @@ static const struct hop_parameter defaults[] = {
     {"on_die", 204.8e9, "B/s", "between root complexes of one socket: assumed not to limit until measured", NAN},
     {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
     {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
+    {"chip", 1e12, "B/s", "inside a switch chip, between its virtual switches: assumed not to limit until measured", NAN},
+    {"copy_latency", 0, "s", "from the start of a copy inside a server to its first byte: none until measured", NAN},
     {"link_latency", 0, "s", "none: the published models are of bandwidth only, until measured", NAN},
     {"loggp_L", 2500e-9, "s", "LogGP: latency of a message (default of LogGOPSim)", NAN},
     {"loggp_o", 1500e-9, "s", "LogGP: CPU time of a message at either side (default of LogGOPSim)", NAN},
@@ -110,7 +115,10 @@ static bool in_range(const struct hop_parameter *parameter, double value)
         return value >= 1e-12 && value <= 0.01;
     if (strcmp(parameter->name, "nvlink_efficiency") == 0)
         return value > 0 && value <= 1;
+    if (strcmp(parameter->name, "pcie_duplex") == 0)
+        return value >= 0.01 && value <= 2;
     if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0 ||
+        strcmp(parameter->name, "copy_latency") == 0 ||
         strncmp(parameter->name, "loggp_", 6) == 0)
         return value >= 0 && value <= (strcmp(parameter->name, "loggp_S") == 0 ? 0x1p60 : 1e9);
     return value >= (strcmp(parameter->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN) && value <= 1e18;
@@ -134,6 +142,7 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
         hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g", name, value);
         hop_diag_expect(diag, strcmp(name, "tau") == 0          ? "0 <= tau < 1"
                               : strcmp(name, "fair_slack") == 0 ? "1e-12 to 0.01"
+                              : strcmp(name, "pcie_duplex") == 0 ? "0.01 to 2"
                                                                 : "a positive, finite value");
         return HOP_ERR_INVALID;
     }
@@ -174,6 +183,8 @@ static const char *default_parameter(const struct hop_link *link)
         return "host_memory";
     case HOP_LINK_SOCKET:
         return "socket";
+    case HOP_LINK_CHIP:
+        return "chip";
     case HOP_LINK_NVLINK:
         return nvlinks[link->generation < HOP_COUNT(nvlinks) ? link->generation : 0];
     case HOP_LINK_XGMI:
@@ -203,6 +214,16 @@ static double derived_capacity(const struct hop_topology *topology, const struct
     return count * efficiency * hop_parameter_value(topology, name);
 }
 
+static void derive_duplex(struct hop_topology *topology, uint32_t index)
+{
+    struct hop_link *link = &topology->links[index];
+    double share = link->kind == HOP_LINK_PCIE ? hop_parameter_value(topology, "pcie_duplex") : 1;
+    for (unsigned d = 0; d < 2; d++) {
+        if (topology->default_duplex[2 * index + d])
+            link->duplex_Bps[d] = share * link->capacity_Bps[d];
+    }
+}
+
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)
 {
     double latency = hop_parameter_value(topology, "link_latency");
@@ -210,8 +231,10 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
         struct hop_link *link = &topology->links[i];
         if (topology->default_latency[i])
             link->latency_s = latency;
-        if (!topology->derived[2 * i] && !topology->derived[2 * i + 1])
+        if (!topology->derived[2 * i] && !topology->derived[2 * i + 1]) {
+            derive_duplex(topology, i);
             continue;
+        }
         char origin[128], name[96];
         double capacity = derived_capacity(topology, link, origin, sizeof origin);
         if (!(capacity > 0)) {
@@ -226,6 +249,7 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
             if (topology->derived[2 * i + d])
                 link->capacity_Bps[d] = capacity;
         }
+        derive_duplex(topology, i);
         if (!topology->derived[2 * i] || !topology->derived[2 * i + 1])
             continue; /* the origin is that of the direction that was given */
         if (!link->origin || strcmp(link->origin, origin) != 0) {

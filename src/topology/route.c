@@ -410,13 +410,17 @@ static double ceiling_of(const struct hop_topology *topology, const uint32_t *li
 
 static void add_up(const struct hop_topology *topology, struct hop_route *route, const uint32_t *links)
 {
+    bool inside = true;
     route->links = links;
     route->capacity_Bps = INFINITY;
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = &topology->links[links[i] / 2];
         route->latency_s += link->latency_s;
+        inside = inside && !hop_link_is_network(link->kind);
         route->capacity_Bps = hop_min(route->capacity_Bps, link->capacity_Bps[links[i] & 1]);
     }
+    if (inside)
+        route->latency_s += hop_parameter_value(topology, "copy_latency");
     route->ceiling_Bps = ceiling_of(topology, links, route->link_count);
 }
 

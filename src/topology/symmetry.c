@@ -123,8 +123,12 @@ done:
 static bool nodes_alike(const struct hop_topology *topology, uint32_t a, uint32_t b)
 {
     const struct hop_node *x = hop_topology_node(topology, a), *y = hop_topology_node(topology, b);
-    if (x->kind != y->kind || x->engines != y->engines)
+    if (x->kind != y->kind || x->engines != y->engines || x->accelerator_engines != y->accelerator_engines)
         return false;
+    uint32_t roots[2];
+    double tau;
+    if (x->kind == HOP_NODE_ROOT && a != b && hop_topology_crossing(topology, 0, roots, &tau))
+        return false; /* pairs of roots with a loss of their own: each root stays where it is */
     return x->kind != HOP_NODE_ROOT || hop_topology_tau(topology, a) == hop_topology_tau(topology, b);
 }
 
@@ -134,7 +138,8 @@ static bool links_alike(const struct hop_topology *topology, uint32_t a, uint32_
     if (flip && (x->kind == HOP_LINK_PCIE || x->kind == HOP_LINK_MEMORY))
         return false; /* up stays up */
     return x->kind == y->kind && x->latency_s == y->latency_s && x->capacity_Bps[0] == y->capacity_Bps[flip] &&
-           x->capacity_Bps[1] == y->capacity_Bps[1 - flip];
+           x->capacity_Bps[1] == y->capacity_Bps[1 - flip] && x->duplex_Bps[0] == y->duplex_Bps[flip] &&
+           x->duplex_Bps[1] == y->duplex_Bps[1 - flip];
 }
 
 static void clear_maps(struct hop_symmetry_sketch *s)

@@ -40,7 +40,11 @@ static uint64_t colour_of_node(const struct hop_symmetry_sketch *s, uint32_t num
 {
     uint32_t index = s->node_index[number];
     const struct hop_node *node = hop_topology_node(s->input->topology, index);
-    uint64_t hash = chain(node->kind, (uint64_t)node->engines);
+    uint64_t hash = chain(chain(node->kind, (uint64_t)node->engines), (uint64_t)node->accelerator_engines);
+    uint32_t roots[2];
+    double tau;
+    if (node->kind == HOP_NODE_ROOT && hop_topology_crossing(s->input->topology, 0, roots, &tau))
+        hash = chain(hash, index); /* see nodes_alike in symmetry.c */
     return node->kind == HOP_NODE_ROOT ? chain(hash, bits_of(hop_topology_tau(s->input->topology, index))) : hash;
 }
 
@@ -52,6 +56,8 @@ static uint64_t colour_of_link(const struct hop_symmetry_sketch *s, uint32_t dir
     uint64_t hash = chain(link->kind, upright ? 1 + direction : 0);
     hash = chain(hash, bits_of(link->capacity_Bps[direction]));
     hash = chain(hash, bits_of(link->capacity_Bps[1 - direction]));
+    hash = chain(hash, bits_of(link->duplex_Bps[direction]));
+    hash = chain(hash, bits_of(link->duplex_Bps[1 - direction]));
     hash = chain(hash, bits_of(link->latency_s));
     hash = chain(hash, colour_of_node(s, s->ends[directed]));
     return chain(hash, colour_of_node(s, s->ends[directed ^ 1]));

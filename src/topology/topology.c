@@ -54,6 +54,8 @@ void hop_topology_destroy(struct hop_topology *topology)
     free(topology->default_latency);
     free(topology->notes);
     free(topology->rows);
+    free(topology->crossings);
+    free(topology->default_duplex);
     hop_names_finish(&topology->node_names);
     hop_arena_finish(&topology->arena);
     free(topology);
@@ -61,12 +63,17 @@ void hop_topology_destroy(struct hop_topology *topology)
 
 struct hop_node hop_node_default(enum hop_node_kind kind, const char *name)
 {
-    return (struct hop_node){.name = name, .kind = kind, .numa = -1, .engines = HOP_ENGINES_DEFAULT, .tau = NAN};
+    return (struct hop_node){.name = name,
+                             .kind = kind,
+                             .numa = -1,
+                             .engines = HOP_ENGINES_DEFAULT,
+                             .accelerator_engines = HOP_ENGINES_DEFAULT,
+                             .tau = NAN};
 }
 
 struct hop_link hop_link_default(enum hop_link_kind kind, uint32_t from, uint32_t to)
 {
-    return (struct hop_link){.ends = {from, to}, .kind = kind, .latency_s = NAN};
+    return (struct hop_link){.ends = {from, to}, .kind = kind, .duplex_Bps = {NAN, NAN}, .latency_s = NAN};
 }
 
 /* NULL stays NULL. */
@@ -105,9 +112,10 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
         return hop_fail(diag, HOP_ERR_INVALID, "there are two nodes named '%s'", node->name);
     if ((unsigned)node->kind >= HOP_NODE_KIND_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "node '%s' is of no known kind", node->name);
-    if (node->engines < HOP_ENGINES_DEFAULT || (!isnan(node->tau) && !(node->tau >= 0 && node->tau < 1))) {
+    bool engines = node->engines >= HOP_ENGINES_DEFAULT && node->accelerator_engines >= HOP_ENGINES_DEFAULT;
+    if (!engines || (!isnan(node->tau) && !(node->tau >= 0 && node->tau < 1))) {
         hop_fail(diag, HOP_ERR_INVALID, "node '%s' has %s", node->name,
-                 node->engines < HOP_ENGINES_DEFAULT ? "a negative number of engines" : "a tau out of range");
+                 engines ? "a tau out of range" : "a negative number of engines");
         hop_diag_expect(diag, "engines >= 0 (0: unlimited), 0 <= tau < 1");
         return HOP_ERR_INVALID;
     }
@@ -139,6 +147,12 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
         double capacity = link->capacity_Bps[d];
         if (capacity != 0 && !(capacity >= HOP_CAPACITY_LEAST && capacity <= 1e18)) {
             hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a capacity of %g bytes/s", a, b, capacity);
+            hop_diag_expect(diag, "1 to 1e18 bytes/s");
+            return HOP_ERR_INVALID;
+        }
+        double duplex = link->duplex_Bps[d];
+        if (!isnan(duplex) && !(duplex >= HOP_CAPACITY_LEAST && duplex <= 1e18)) {
+            hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s carries %g bytes/s while its other direction is full", a, b, duplex);
             hop_diag_expect(diag, "1 to 1e18 bytes/s");
             return HOP_ERR_INVALID;
         }
@@ -175,6 +189,7 @@ enum hop_status hop_topology_add_link(struct hop_topology *topology, const struc
     uint32_t at = topology->link_count;
     if (!hop_grow(&topology->links, &topology->link_capacity, at + 1, sizeof *topology->links) ||
         !hop_grow(&topology->derived, &topology->derived_capacity, 2 * at + 2, sizeof *topology->derived) ||
+        !hop_grow(&topology->default_duplex, &topology->duplex_capacity, 2 * at + 2, sizeof *topology->default_duplex) ||
         !hop_grow(&topology->default_latency, &topology->latency_capacity, at + 1, sizeof *topology->default_latency))
         return hop_fail_memory(diag);
     struct hop_link kept = *link;
@@ -182,6 +197,8 @@ enum hop_status hop_topology_add_link(struct hop_topology *topology, const struc
         return hop_fail_memory(diag);
     topology->derived[2 * at] = link->capacity_Bps[0] == 0;
     topology->derived[2 * at + 1] = link->capacity_Bps[1] == 0;
+    topology->default_duplex[2 * at] = isnan(link->duplex_Bps[0]);
+    topology->default_duplex[2 * at + 1] = isnan(link->duplex_Bps[1]);
     topology->default_latency[at] = isnan(link->latency_s);
     if (kept.count == 0)
         kept.count = 1;
@@ -295,6 +312,58 @@ const uint32_t *hop_topology_links_of(const struct hop_topology *topology, uint3
 {
     *count = topology->first_link_of[node + 1] - topology->first_link_of[node];
     return topology->links_of + topology->first_link_of[node];
+}
+
+static struct hop_crossing *find_crossing(const struct hop_topology *topology, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < topology->crossing_count; i++) {
+        struct hop_crossing *crossing = &topology->crossings[i];
+        if (crossing->roots[0] == (a < b ? a : b) && crossing->roots[1] == (a < b ? b : a))
+            return crossing;
+    }
+    return NULL;
+}
+
+enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_t root, uint32_t other_root, double tau,
+                                          struct hop_diag *diag)
+{
+    if (root >= topology->node_count || other_root >= topology->node_count || root == other_root ||
+        topology->nodes[root].kind != HOP_NODE_ROOT || topology->nodes[other_root].kind != HOP_NODE_ROOT) {
+        hop_fail(diag, HOP_ERR_INVALID, "a crossing that does not join two root complexes");
+        hop_diag_expect(diag, "two nodes of kind root");
+        return HOP_ERR_INVALID;
+    }
+    if (!(tau >= 0 && tau < 1)) {
+        hop_fail(diag, HOP_ERR_INVALID, "tau between %s and %s cannot be %g", topology->nodes[root].name,
+                 topology->nodes[other_root].name, tau);
+        hop_diag_expect(diag, "0 <= tau < 1");
+        return HOP_ERR_INVALID;
+    }
+    struct hop_crossing *crossing = find_crossing(topology, root, other_root);
+    if (!crossing) {
+        if (!hop_grow(&topology->crossings, &topology->crossing_capacity, topology->crossing_count + 1,
+                      sizeof *topology->crossings))
+            return hop_fail_memory(diag);
+        crossing = &topology->crossings[topology->crossing_count++];
+    }
+    *crossing = (struct hop_crossing){{root < other_root ? root : other_root, root < other_root ? other_root : root}, tau};
+    return HOP_OK;
+}
+
+bool hop_topology_crossing(const struct hop_topology *topology, uint32_t index, uint32_t roots[2], double *tau)
+{
+    if (index >= topology->crossing_count)
+        return false;
+    roots[0] = topology->crossings[index].roots[0];
+    roots[1] = topology->crossings[index].roots[1];
+    *tau = topology->crossings[index].tau;
+    return true;
+}
+
+double hop_topology_tau_between(const struct hop_topology *topology, uint32_t first_root, uint32_t last_root)
+{
+    const struct hop_crossing *crossing = find_crossing(topology, first_root, last_root);
+    return crossing ? crossing->tau : hop_topology_tau(topology, last_root);
 }
 
 double hop_topology_tau(const struct hop_topology *topology, uint32_t root)

@@ -22,12 +22,18 @@ struct hop_topology {
     struct hop_names node_names;
     struct hop_link *links;
     bool *derived;         /* per link and direction (2 * link + direction): the capacity follows parameters */
+    bool *default_duplex;  /* the same of duplex_Bps */
     bool *default_latency; /* per link */
-    uint32_t link_count, link_capacity, derived_capacity, latency_capacity;
+    uint32_t link_count, link_capacity, derived_capacity, duplex_capacity, latency_capacity;
     const char **notes;
     uint32_t note_count, note_capacity;
     struct hop_parameter *parameters; /* parameters.c */
     uint32_t parameter_count;
+    struct hop_crossing {
+        uint32_t roots[2]; /* ascending */
+        double tau;
+    } *crossings;
+    uint32_t crossing_count, crossing_capacity;
     struct hop_fabric_row *rows; /* fabric.c; until finish */
     uint32_t row_count, row_capacity;
 
