@@ -102,6 +102,37 @@ static const char *tail(const char *name, size_t most)
     return length > most ? name + length - most : name;
 }
 
+/* "MEDIAN, SHARE within 15 %" */
+static void print_errors(const struct hop_compare_errors *errors)
+{
+    if (errors->count == 0)
+        printf(" %*s", COLUMN, "-");
+    else
+        printf("  %6.2f %% %7.1f %%", percent(errors->median), 100 * errors->within[2] + 0.0);
+}
+
+/* Groups, and what they show. */
+static void print_effects(const struct hop_comparison *c)
+{
+    printf("\n%-24s %6s", "median, within 15 %", "groups");
+    for (uint32_t i = 0; i < c->candidate_count; i++)
+        printf(" %*s", COLUMN, tail(c->candidates[i].name, COLUMN));
+    printf("\n");
+    for (uint32_t e = 0; e < c->effect_count; e++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < c->candidate_count; i++)
+            count = c->effects[e].errors[i].count > count ? c->effects[e].errors[i].count : count;
+        printf("%-24s %6u", c->effects[e].name, count);
+        for (uint32_t i = 0; i < c->candidate_count; i++)
+            print_errors(&c->effects[e].errors[i]);
+        printf("\n");
+    }
+    printf("%-24s %6u", "all", c->candidates[0].groups.count);
+    for (uint32_t i = 0; i < c->candidate_count; i++)
+        print_errors(&c->candidates[i].groups);
+    printf("\n");
+}
+
 static void print_summary(const struct hop_comparison *c)
 {
     printf("reference: %s, %u transfer%s in %u group%s", c->reference, c->row_count, c->row_count == 1 ? "" : "s",
@@ -121,6 +152,7 @@ static void print_summary(const struct hop_comparison *c)
     print_line(c, "share within  5 %", within_5);
     print_line(c, "share within 10 %", within_10);
     print_line(c, "share within 15 %", within_15);
+    print_effects(c);
 }
 
 static void print_row(const struct hop_comparison *c, const struct hop_compare_row *row)

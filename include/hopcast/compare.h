@@ -3,7 +3,8 @@
  * Compare: how far predictions are from measurements, or any timings from others.
  *
  * A reference (measurements, as a rule) is set beside candidates: what models predict for its groups, or other timings.
- * The error of a transfer is (its candidate's time - its reference time) / its reference time.
+ * The error of a transfer is (its candidate's value - the reference's) / the reference's. Rates are compared where the
+ * reference measured rates, times where it measured times, durations where it is a trace.
  */
 #ifndef HOPCAST_COMPARE_H
 #define HOPCAST_COMPARE_H
@@ -33,6 +34,7 @@ struct hop_compare_row {
     const struct hop_measurement *of;
     uint64_t bytes; /* assumed where they are not stated */
     uint32_t group;
+    bool rate; /* the error is that of the rates, bytes / seconds */
     double reference_s;
     const double *candidate_s; /* one a candidate; NAN: it does not have this transfer */
 };
@@ -40,7 +42,22 @@ struct hop_compare_row {
 struct hop_compare_group {
     const char *name;
     uint32_t first, count;             /* rows */
+    bool collapse;                     /* its notes say that it shows a collapse that no model predicts */
     const double *mean_absolute_error; /* one a candidate; NAN: it has none of them */
+};
+
+/* A distribution of sizes of errors; relative, 0.1 being 10 %. */
+struct hop_compare_errors {
+    uint32_t count;
+    double median, p90, worst; /* NAN: count is 0 */
+    double within[3];          /* shares within 5, 10 and 15 % */
+};
+
+/* Groups that show the same effect: the pattern of their transfers (alone, two-way, fan-out, fan-in, several, trace) and where
+ * these go (peer, staged, to host, from host, host both ways). Each group counts once, of a trace each transfer. */
+struct hop_compare_effect {
+    const char *name;
+    const struct hop_compare_errors *errors; /* one a candidate */
 };
 
 /* Of one candidate; errors are relative, 0.1 being 10 %. */
@@ -53,6 +70,7 @@ struct hop_compare_summary {
     double within[3];         /* shares of the transfers within 5, 10 and 15 % */
     double worst_group_error; /* the largest mean absolute error of a group */
     uint32_t worst_group;
+    struct hop_compare_errors groups; /* each group by its mean absolute error, of a trace each transfer */
 };
 
 struct hop_comparison {
@@ -61,13 +79,15 @@ struct hop_comparison {
     uint32_t row_count;
     const struct hop_compare_group *groups;
     uint32_t group_count;
+    const struct hop_compare_effect *effects; /* those that occur */
+    uint32_t effect_count;
     const struct hop_compare_summary *candidates;
     uint32_t candidate_count;
     uint32_t left_out; /* transfers of the reference without a measured value */
 };
 
 /* What models (see hop_network_create; a NULL among them is the default) predict for every group: a copy for each row,
- * all started together. Measurements must outlive the result, which the caller frees; the topology is only read. A
+ * all started together, unless the notes say otherwise (docs/compare.md). `host` is the memory nearest to the other end. Measurements must outlive the result, which the caller frees; the topology is only read. A
  * device that the topology does not have is HOP_ERR_INVALID at its place. */
 HOP_API enum hop_status hop_compare_models(const struct hop_measurements *reference,
                                            const struct hop_topology *topology, const char *const *models,

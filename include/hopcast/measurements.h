@@ -15,6 +15,7 @@
 #ifndef HOPCAST_MEASUREMENTS_H
 #define HOPCAST_MEASUREMENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,14 @@ extern "C" {
 
 #define HOP_MEASUREMENTS_MAX (1u << 20) /* rows of one file */
 
+/* What a value is, as the notes say; see docs/compare.md. */
+enum hop_measured {
+    HOP_MEASURED_OWN,   /* this transfer's own */
+    HOP_MEASURED_MEAN,  /* the mean of the rates of its group */
+    HOP_MEASURED_TOTAL, /* the bytes of its group over the time until all were there, over the number of transfers */
+};
+enum hop_way { HOP_WAY_DIRECT, HOP_WAY_STAGED, HOP_WAY_STAGED_UNLESS_JOINED /* by an accelerator link */ };
+
 struct hop_measurement {
     const char *transfer; /* its name; "row7" for a row of line 7 that has none */
     const char *from, *to;
@@ -34,6 +43,13 @@ struct hop_measurement {
     uint64_t bytes;       /* 0: not stated */
     double rate_Bps;      /* NAN: not known */
     double time_s;        /* from the group's start to this transfer's end; NAN: not known, or bytes are not stated */
+    double start_s, end_s; /* of a trace: its own, and time_s is between them; NAN: no trace */
+    bool rate_given;       /* a rate was measured, not a time */
+    enum hop_measured value;
+    enum hop_way way;
+    bool in_turn;          /* transfers into one device took turns */
+    bool pulled;           /* the receiver read: its engine worked, not the source's */
+    bool collapse;         /* said to show the collapse of posted writes, which no model predicts */
     uint32_t line, from_column, to_column; /* in the file, 1-based; of a prediction the transfer's number */
 };
 

@@ -4,8 +4,7 @@
  * timings (joined by name). What the errors amount to is counted in statistics.c.
  */
 #include "calibrate/compare.h"
-
-#include "hopcast/simulate.h"
+#include "calibrate/expect.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,6 +37,8 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     c->summaries = hop_arena_alloc(&c->arena, (candidates + 1) * sizeof *c->summaries);
     c->times_s = hop_arena_alloc(&c->arena, ((size_t)rows * candidates + 1) * sizeof *c->times_s);
     c->row_of = hop_arena_alloc(&c->arena, (rows + 1) * sizeof *c->row_of);
+    c->effects = hop_arena_alloc(&c->arena, HOP_EFFECTS * sizeof *c->effects);
+    c->effect_of = hop_arena_alloc(&c->arena, (groups + 1) * sizeof *c->effect_of);
     double *means = hop_arena_alloc(&c->arena, ((size_t)groups * candidates + 1) * sizeof *means);
     if (c->arena.failed) {
         hop_comparison_destroy(&c->result);
@@ -46,17 +47,20 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     uint32_t row = 0;
     for (uint32_t g = 0; g < groups; g++) {
         struct hop_measurement_group group = hop_measurements_group(reference, g);
-        c->groups[g] = (struct hop_compare_group){group.name, row, 0, means + (size_t)g * candidates};
+        c->effect_of[g] = hop_effect_of(reference, g);
+        c->groups[g] = (struct hop_compare_group){group.name, row, 0, false, means + (size_t)g * candidates};
         for (uint32_t i = 0; i < group.count; i++) {
             const struct hop_measurement *m = hop_measurements_at(reference, group.rows[i]);
             uint64_t bytes = m->bytes ? m->bytes : assumed;
             double time_s = hop_measured_time_s(m, bytes);
+            c->groups[g].collapse |= m->collapse;
             c->row_of[group.rows[i]] = isnan(time_s) ? HOP_NONE : row;
             if (isnan(time_s)) {
                 c->result.left_out++;
                 continue;
             }
-            c->rows[row] = (struct hop_compare_row){m, bytes, g, time_s, c->times_s + (size_t)row * candidates};
+            c->rows[row] = (struct hop_compare_row){
+                m, bytes, g, m->rate_given, time_s, c->times_s + (size_t)row * candidates};
             row++;
         }
         c->groups[g].count = row - c->groups[g].first;
@@ -68,6 +72,7 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     c->result.row_count = row;
     c->result.groups = c->groups;
     c->result.group_count = groups;
+    c->result.effects = c->effects;
     c->result.candidates = c->summaries;
     c->result.candidate_count = candidates;
     *made = c;
@@ -97,80 +102,18 @@ static enum hop_status check_count(uint32_t count, struct hop_diag *diag)
 
 /* ---- models ---- */
 
-struct predicting {
-    struct hop_comparing *c;
-    const struct hop_measurements *reference;
-    const struct hop_topology *topology;
-    const struct hop_compare_options *options;
-    struct hop_network *network;
-    uint32_t candidate;
-    struct hop_diag *diag;
-};
-
-static enum hop_status find_device(const struct predicting *p, const struct hop_measurement *row, const char *name,
-                                   uint32_t column, const char **device)
+/* Times of a group under the model of the network, as candidate c. */
+static enum hop_status time_group(struct hop_comparing *c, const struct hop_expect *expect,
+                                  struct hop_network *network, uint32_t group, uint32_t candidate, double *times_s,
+                                  struct hop_diag *diag)
 {
-    const struct hop_compare_options *o = p->options;
-    *device = name;
-    for (uint32_t i = 0; i < o->renamed_count; i++) {
-        if (strcmp(o->renamed[2 * (size_t)i], name) == 0)
-            *device = o->renamed[2 * (size_t)i + 1];
-    }
-    uint32_t node = hop_topology_find(p->topology, *device);
-    if (node != HOP_NONE && hop_node_is_device(hop_topology_node(p->topology, node)->kind))
-        return HOP_OK;
-    const char *near = hop_topology_nearest(p->topology, *device);
-    hop_fail(p->diag, HOP_ERR_INVALID, "there is no device '%.60s' in topology %.60s", *device,
-             hop_topology_name(p->topology));
-    hop_diag_expect(p->diag, "%s%sa device of the topology, or a new name for %.40s", near ? near : "",
-                    near ? "? " : "", name);
-    return fail_at(p->reference, row, column, p->diag);
-}
-
-/* Times of a group under the model of the network. */
-static enum hop_status time_group(const struct predicting *p, struct hop_measurement_group group,
-                                  const struct hop_schedule *schedule)
-{
-    struct hop_timeline *timeline = NULL;
-    struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS,
-                                           .sources_unlimited = p->options->sources_unlimited};
-    enum hop_status status = hop_simulate(p->network, schedule, &options, &timeline, p->diag);
-    if (status != HOP_OK) {
-        (void)fail_at(p->reference, hop_measurements_at(p->reference, group.rows[0]), 1, p->diag);
-        return status;
-    }
-    for (uint32_t i = 0; i < group.count; i++) {
-        uint32_t row = p->c->row_of[group.rows[i]];
+    struct hop_measurement_group rows = hop_measurements_group(expect->measurements, group);
+    enum hop_status status = hop_expect_times(expect, network, group, times_s, diag);
+    for (uint32_t i = 0; i < rows.count && status == HOP_OK; i++) {
+        uint32_t row = c->row_of[rows.rows[i]];
         if (row != HOP_NONE)
-            p->c->times_s[(size_t)row * p->c->result.candidate_count + p->candidate] =
-                hop_timeline_span(timeline, i).end_s;
+            c->times_s[(size_t)row * c->result.candidate_count + candidate] = times_s[i];
     }
-    hop_timeline_destroy(timeline);
-    return HOP_OK;
-}
-
-static enum hop_status predict_group(const struct predicting *p, struct hop_measurement_group group)
-{
-    struct hop_schedule *schedule = hop_schedule_create(group.name);
-    enum hop_status status = schedule ? HOP_OK : hop_fail_memory(p->diag);
-    for (uint32_t i = 0; i < group.count && status == HOP_OK; i++) {
-        const struct hop_measurement *row = hop_measurements_at(p->reference, group.rows[i]);
-        uint64_t assumed = p->options->bytes ? p->options->bytes : HOP_COMPARE_BYTES;
-        const char *from, *to;
-        status = find_device(p, row, row->from, row->from_column, &from);
-        if (status == HOP_OK)
-            status = find_device(p, row, row->to, row->to_column, &to);
-        if (status == HOP_OK) {
-            status = hop_schedule_copy(schedule, from, to, row->bytes ? row->bytes : assumed, NULL, 0, NULL, p->diag);
-            if (status != HOP_OK)
-                (void)fail_at(p->reference, row, row->from_column, p->diag);
-        }
-    }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(schedule, p->diag);
-    if (status == HOP_OK)
-        status = time_group(p, group, schedule);
-    hop_schedule_destroy(schedule);
     return status;
 }
 
@@ -178,23 +121,28 @@ enum hop_status hop_compare_models(const struct hop_measurements *reference, con
                                    const char *const *models, uint32_t count, const struct hop_compare_options *options,
                                    struct hop_comparison **comparison, struct hop_diag *diag)
 {
-    struct predicting p = {NULL, reference, topology, options ? options : &no_options, NULL, 0, diag};
+    struct hop_comparing *c = NULL;
+    struct hop_expect *expect = NULL;
+    const struct hop_compare_options *o = options ? options : &no_options;
     enum hop_status status = check_count(count, diag);
     if (status == HOP_OK)
-        status = hop_comparing_begin(reference, count, p.options, &p.c, diag);
+        status = hop_comparing_begin(reference, count, o, &c, diag);
     if (status != HOP_OK)
         return status;
+    double *times_s = malloc((hop_measurements_count(reference) + 1) * sizeof *times_s);
+    status = times_s ? hop_expect_create(reference, topology, o, &expect, diag) : hop_fail_memory(diag);
     for (uint32_t m = 0; m < count && status == HOP_OK; m++) {
+        struct hop_network *network = NULL;
         const char *name = models[m] ? models[m] : "default";
-        p.candidate = m;
-        p.c->summaries[m].name = hop_arena_string(&p.c->arena, name, strlen(name));
-        status = p.c->arena.failed ? hop_fail_memory(diag) : hop_network_create(topology, models[m], &p.network, diag);
+        c->summaries[m].name = hop_arena_string(&c->arena, name, strlen(name));
+        status = c->arena.failed ? hop_fail_memory(diag) : hop_network_create(topology, models[m], &network, diag);
         for (uint32_t g = 0; g < hop_measurements_group_count(reference) && status == HOP_OK; g++)
-            status = predict_group(&p, hop_measurements_group(reference, g));
-        hop_network_destroy(p.network);
-        p.network = NULL;
+            status = time_group(c, expect, network, g, m, times_s, diag);
+        hop_network_destroy(network);
     }
-    return finish(p.c, status, comparison, diag);
+    free(times_s);
+    hop_expect_destroy(expect);
+    return finish(c, status, comparison, diag);
 }
 
 /* ---- other timings ---- */

@@ -13,6 +13,8 @@ struct hop_comparing {
     struct hop_compare_group *groups;
     struct hop_compare_summary *summaries;
     double *times_s;  /* candidates of row i: times_s[i * candidate_count ..] */
+    struct hop_compare_effect *effects; /* room for HOP_EFFECTS */
+    unsigned *effect_of;                /* per group */
     uint32_t *row_of; /* measurement -> row, HOP_NONE: it has no time */
 };
 
@@ -22,6 +24,11 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
                                     struct hop_diag *diag);
 /* Statistics, when all times are there (statistics.c). */
 enum hop_status hop_comparing_count(struct hop_comparing *c, struct hop_diag *diag);
+
+/* The effect that a group shows, by name and by number below HOP_EFFECTS (effects.c). */
+enum { HOP_EFFECTS = 6 * 5 };
+const char *hop_effect_name(unsigned effect);
+unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t group);
 
 /* The seconds of a measurement of that many bytes. */
 double hop_measured_time_s(const struct hop_measurement *m, uint64_t bytes);

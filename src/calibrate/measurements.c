@@ -246,6 +246,7 @@ static enum hop_status read_values(struct reader *r, struct hop_measurement *m)
         status = read_number(r, rate, &m->rate_Bps);
         m->rate_Bps *= GB;
         m->time_s = m->bytes ? (double)m->bytes / m->rate_Bps : NAN;
+        m->rate_given = true;
     } else if (status == HOP_OK && time) {
         status = read_number(r, time, &m->time_s);
         m->rate_Bps = (double)m->bytes / m->time_s;
@@ -280,6 +281,7 @@ enum hop_status hop_measurements_add(struct hop_measurements *m, const struct ho
     }
     m->list[m->count] = *row;
     m->list[m->count].group = m->groups[group].name;
+    hop_measurement_read_notes(&m->list[m->count]);
     m->groups[group].count++;
     m->group_of[m->count++] = group;
     return HOP_OK;

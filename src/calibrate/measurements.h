@@ -22,6 +22,8 @@ struct hop_measurements {
     struct hop_names names; /* of groups */
 };
 
+/* Fills in what the notes say (notes.c). */
+void hop_measurement_read_notes(struct hop_measurement *m);
 /* Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
 enum hop_status hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row,
                                      struct hop_diag *diag);

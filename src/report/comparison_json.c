@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+static const char *const within[] = {"within_5", "within_10", "within_15"};
+
 static void number(struct hop_buffer *out, const char *key, double value)
 {
     hop_buffer_printf(out, ",\"%s\":", key);
@@ -17,9 +19,31 @@ static void string(struct hop_buffer *out, const char *key, const char *text)
     hop_buffer_json_string(out, text);
 }
 
+static void put_errors(struct hop_buffer *out, const struct hop_compare_errors *errors)
+{
+    hop_buffer_printf(out, "{\"count\":%u", errors->count);
+    number(out, "median", errors->median);
+    number(out, "p90", errors->p90);
+    number(out, "worst", errors->worst);
+    for (unsigned i = 0; i < 3; i++)
+        number(out, within[i], errors->within[i]);
+    hop_buffer_puts(out, "}");
+}
+
+static void put_effect(struct hop_buffer *out, const struct hop_comparison *c, const struct hop_compare_effect *effect)
+{
+    hop_buffer_puts(out, "  {\"effect\":");
+    hop_buffer_json_string(out, effect->name);
+    hop_buffer_puts(out, ",\"errors\":[");
+    for (uint32_t i = 0; i < c->candidate_count; i++) {
+        hop_buffer_puts(out, i ? "," : "");
+        put_errors(out, &effect->errors[i]);
+    }
+    hop_buffer_puts(out, "]}");
+}
+
 static void put_candidate(struct hop_buffer *out, const struct hop_comparison *c, const struct hop_compare_summary *s)
 {
-    static const char *const within[] = {"within_5", "within_10", "within_15"};
     hop_buffer_puts(out, "{\"name\":");
     hop_buffer_json_string(out, s->name);
     hop_buffer_printf(out, ",\"count\":%u", s->count);
@@ -33,6 +57,8 @@ static void put_candidate(struct hop_buffer *out, const struct hop_comparison *c
         number(out, within[i], s->within[i]);
     number(out, "worst_group_error", s->worst_group_error);
     string(out, "worst_group", s->count ? c->groups[s->worst_group].name : NULL);
+    hop_buffer_puts(out, ",\"groups\":");
+    put_errors(out, &s->groups);
     hop_buffer_puts(out, "}");
 }
 
@@ -42,6 +68,7 @@ static void put_row(struct hop_buffer *out, const struct hop_comparison *c, cons
     hop_buffer_json_string(out, row->of->transfer);
     string(out, "from", row->of->from);
     string(out, "to", row->of->to);
+    hop_buffer_printf(out, ",\"compared\":\"%s\"", row->rate ? "rate" : "time");
     hop_buffer_printf(out, ",\"bytes\":%" PRIu64, row->bytes);
     number(out, "reference_s", row->reference_s);
     hop_buffer_puts(out, ",\"candidate_s\":[");
@@ -61,6 +88,7 @@ static void put_group(struct hop_buffer *out, const struct hop_comparison *c, co
 {
     hop_buffer_puts(out, "  {\"group\":");
     hop_buffer_json_string(out, group->name);
+    hop_buffer_printf(out, ",\"collapse\":%s", group->collapse ? "true" : "false");
     hop_buffer_puts(out, ",\"mean_absolute_errors\":[");
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         hop_buffer_puts(out, i ? "," : "");
@@ -83,6 +111,11 @@ char *hop_comparison_to_json(const struct hop_comparison *comparison)
     for (uint32_t i = 0; i < comparison->candidate_count; i++) {
         hop_buffer_puts(&out, i ? ",\n  " : "\n  ");
         put_candidate(&out, comparison, &comparison->candidates[i]);
+    }
+    hop_buffer_puts(&out, "],\n\"effects\":[");
+    for (uint32_t e = 0; e < comparison->effect_count; e++) {
+        hop_buffer_puts(&out, e ? ",\n" : "\n");
+        put_effect(&out, comparison, &comparison->effects[e]);
     }
     hop_buffer_puts(&out, "],\n\"groups\":[");
     for (uint32_t g = 0; g < comparison->group_count; g++) {

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a group of measurements to a schedule, and from its timeline to what the measurement would have printed.
+ *
+ *     a group       all rows start together, a copy each; a source engine sends them in the order of the file
+ *     in turn       several copies each (as the benchmarks repeat them), one into a device after the other
+ *     pulled        the engine is the receiver's: one after the other into each device, sources as they like
+ *     a trace       every copy at its own start; duration, not end
+ *
+ *     own value     bytes / (end - start)
+ *     mean          the same for all rows: the mean of these rates
+ *     total         the same for all rows: all bytes / last end / rows
+ */
+#include "calibrate/expect.h"
+
+#include "calibrate/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { TURNS = 4 };
+#define STAGED_PACKET ((uint64_t)1 << 20)
+
+uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m)
+{
+    return m->bytes ? m->bytes : e->options->bytes ? e->options->bytes : HOP_COMPARE_BYTES;
+}
+
+static enum hop_status fail_at(const struct hop_expect *e, const struct hop_measurement *m, uint32_t column,
+                               enum hop_status status, struct hop_diag *diag)
+{
+    hop_diag_place(diag, "%s:%u:%u", hop_measurements_name(e->measurements), m->line, column);
+    return status;
+}
+
+static bool is_device(const struct hop_topology *topology, uint32_t node)
+{
+    return node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind);
+}
+
+/* Host memory of which it is not said where: that nearest to the other end. */
+static bool is_any_host(const char *name)
+{
+    return strcmp(name, "host") == 0 || strcmp(name, "host-local") == 0 || strcmp(name, "host-interleaved") == 0;
+}
+
+static const char *renamed(const struct hop_expect *e, const char *name)
+{
+    const struct hop_compare_options *o = e->options;
+    const char *device = name;
+    for (uint32_t i = 0; i < o->renamed_count; i++) {
+        if (strcmp(o->renamed[2 * (size_t)i], name) == 0)
+            device = o->renamed[2 * (size_t)i + 1];
+    }
+    return device;
+}
+
+static enum hop_status find_device(const struct hop_expect *e, const struct hop_measurement *m, const char *name,
+                                   const char *other, uint32_t column, const char **device, struct hop_diag *diag)
+{
+    *device = renamed(e, name);
+    if (is_device(e->topology, hop_topology_find(e->topology, *device)))
+        return HOP_OK;
+    uint32_t end = hop_topology_find(e->topology, renamed(e, other));
+    uint32_t host = is_any_host(*device) && is_device(e->topology, end) ? hop_topology_nearest_host(e->topology, end)
+                                                                        : HOP_NONE;
+    if (host != HOP_NONE) {
+        *device = hop_topology_node(e->topology, host)->name;
+        return HOP_OK;
+    }
+    const char *near = hop_topology_nearest(e->topology, *device);
+    hop_fail(diag, HOP_ERR_INVALID, "there is no device '%.60s' in topology %.60s", *device,
+             hop_topology_name(e->topology));
+    hop_diag_expect(diag, "%s%sa device of the topology, or a new name for %.40s", near ? near : "", near ? "? " : "",
+                    name);
+    return fail_at(e, m, column, HOP_ERR_INVALID, diag);
+}
+
+static bool joined(const struct hop_topology *topology, const char *from, const char *to)
+{
+    uint32_t a = hop_topology_find(topology, from), b = hop_topology_find(topology, to), count;
+    const uint32_t *links = hop_topology_links_of(topology, a, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, links[i]);
+        bool accelerator =
+            link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C;
+        uint32_t end = link->ends[link->ends[0] == a];
+        if (accelerator && (end == b || hop_topology_node(topology, end)->kind == HOP_NODE_SWITCH))
+            return true;
+    }
+    return false;
+}
+
+static enum hop_status add_copy(const struct hop_expect *e, struct hop_schedule *schedule,
+                                const struct hop_measurement *m, double start_s, const uint32_t *after,
+                                struct hop_diag *diag)
+{
+    struct hop_op op = hop_op_default(HOP_OP_COPY);
+    enum hop_status status = find_device(e, m, m->from, m->to, m->from_column, &op.from.device, diag);
+    if (status == HOP_OK)
+        status = find_device(e, m, m->to, m->from, m->to_column, &op.to.device, diag);
+    if (status != HOP_OK)
+        return status;
+    op.bytes = hop_expect_bytes(e, m);
+    op.at_s = start_s;
+    op.after = after;
+    op.after_count = after != NULL;
+    if (m->way == HOP_WAY_STAGED ||
+        (m->way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(e->topology, op.from.device, op.to.device))) {
+        op.via = HOP_VIA_STAGED;
+        op.packet_bytes = STAGED_PACKET;
+    }
+    status = hop_schedule_add(schedule, &op, NULL, diag);
+    return status == HOP_OK ? HOP_OK : fail_at(e, m, m->from_column, status, diag);
+}
+
+/* The last copy before this one that goes to the same device, as an operation; NULL: none. */
+static const uint32_t *before(const struct hop_measurements *of, struct hop_measurement_group rows, uint32_t op,
+                              uint32_t *found)
+{
+    const char *to = hop_measurements_at(of, rows.rows[op % rows.count])->to;
+    for (*found = op; (*found)-- > 0;) {
+        if (strcmp(hop_measurements_at(of, rows.rows[*found % rows.count])->to, to) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+static enum hop_status make_group(const struct hop_expect *e, uint32_t index, struct hop_diag *diag)
+{
+    struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
+    struct hop_expect_group *group = &e->groups[index];
+    bool in_turn = false, pulled = false;
+    double first_s = INFINITY;
+    *group = (struct hop_expect_group){.schedule = hop_schedule_create(rows.name), .trace = true};
+    if (!group->schedule)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[i]);
+        group->trace = group->trace && !isnan(m->start_s);
+        first_s = hop_min(first_s, m->start_s);
+        in_turn = in_turn || m->in_turn;
+        pulled = pulled || m->pulled;
+    }
+    group->copies = in_turn && !group->trace ? TURNS : 1;
+    group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
+    enum hop_status status = HOP_OK;
+    for (uint32_t op = 0; op < group->copies * rows.count && status == HOP_OK; op++) {
+        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[op % rows.count]);
+        uint32_t previous = 0;
+        const uint32_t *after =
+            (in_turn || pulled) && !group->trace ? before(e->measurements, rows, op, &previous) : NULL;
+        status = add_copy(e, group->schedule, m, group->trace ? m->start_s - first_s : 0, after, diag);
+    }
+    return status == HOP_OK ? hop_schedule_finish(group->schedule, diag) : status;
+}
+
+enum hop_status hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                  const struct hop_compare_options *options, struct hop_expect **made,
+                                  struct hop_diag *diag)
+{
+    uint32_t groups = hop_measurements_group_count(measurements);
+    struct hop_expect *e = calloc(1, sizeof *e);
+    if (!e)
+        return hop_fail_memory(diag);
+    *e = (struct hop_expect){measurements, topology, options, {0}, NULL};
+    e->groups = hop_arena_alloc(&e->arena, (groups + 1) * sizeof *e->groups);
+    enum hop_status status = e->groups ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t g = 0; g < groups && status == HOP_OK; g++)
+        status = make_group(e, g, diag);
+    if (status == HOP_OK)
+        *made = e;
+    else
+        hop_expect_destroy(e);
+    return status;
+}
+
+void hop_expect_destroy(struct hop_expect *e)
+{
+    if (!e)
+        return;
+    for (uint32_t g = 0; e->groups && g < hop_measurements_group_count(e->measurements); g++)
+        hop_schedule_destroy(e->groups[g].schedule);
+    hop_arena_finish(&e->arena);
+    free(e);
+}
+
+/* The rows' own times become what a value for all of them stands for. */
+static void share_out(const struct hop_expect *e, struct hop_measurement_group rows, double *times_s)
+{
+    enum hop_measured value = hop_measurements_at(e->measurements, rows.rows[0])->value;
+    double rates = 0, bytes = 0, last_s = 0;
+    if (value == HOP_MEASURED_OWN)
+        return;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        double b = (double)hop_expect_bytes(e, hop_measurements_at(e->measurements, rows.rows[i]));
+        rates += b / times_s[i];
+        bytes += b;
+        last_s = hop_max(last_s, times_s[i]);
+    }
+    double rate_Bps = (value == HOP_MEASURED_MEAN ? rates : bytes / last_s) / rows.count;
+    for (uint32_t i = 0; i < rows.count; i++)
+        times_s[i] = (double)hop_expect_bytes(e, hop_measurements_at(e->measurements, rows.rows[i])) / rate_Bps;
+}
+
+/* When the last copy of every row ended; a staged copy ends with its last packet. */
+static void read_ends(const struct hop_timeline *timeline, uint32_t rows, double *ends_s)
+{
+    const struct hop_schedule *executed = hop_timeline_schedule(timeline);
+    for (uint32_t i = 0; i < rows; i++)
+        ends_s[i] = 0;
+    for (uint32_t op = 0; op < hop_schedule_count(executed); op++) {
+        uint32_t parent = hop_schedule_op(executed, op)->parent, row = (parent == HOP_NONE ? op : parent) % rows;
+        ends_s[row] = hop_max(ends_s[row], hop_timeline_span(timeline, op).end_s);
+    }
+}
+
+enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t index,
+                                 double *times_s, struct hop_diag *diag)
+{
+    struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
+    const struct hop_expect_group *group = &e->groups[index];
+    struct hop_timeline *timeline = NULL;
+    struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = group->sources_unlimited};
+    enum hop_status status = hop_simulate(network, group->schedule, &options, &timeline, diag);
+    if (status != HOP_OK)
+        return fail_at(e, hop_measurements_at(e->measurements, rows.rows[0]), 1, status, diag);
+    read_ends(timeline, rows.count, times_s);
+    for (uint32_t i = 0; i < rows.count; i++)
+        times_s[i] = (times_s[i] - hop_schedule_op(group->schedule, i)->at_s) / group->copies;
+    hop_timeline_destroy(timeline);
+    if (!group->trace)
+        share_out(e, rows, times_s);
+    return HOP_OK;
+}
