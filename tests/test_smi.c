@@ -470,14 +470,6 @@ static void relations_that_are_no_tree_are_refused(void **state)
             "t:2:21", "GPU0 to GPU3 is SYS");
 }
 
-static void bandwidth_tests_are_refused_with_the_true_reason(void **state)
-{
-    (void)state;
-    refused(
-        "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, X, pciBusID: 5, pciDeviceID: 0, pciDomainID:0\n",
-        "t:1:1", "bandwidths, not wiring");
-}
-
 /* `count` GPUs, each cell other than the diagonal being `label`. */
 static char *uniform_table(unsigned count, const char *label)
 {
@@ -643,22 +635,6 @@ static void public_machines_have_their_known_shape(void **state)
     hop_topology_destroy(topology);
 }
 
-static void public_bandwidth_tests_are_refused(void **state)
-{
-    (void)state;
-    skip_without_public_topologies();
-    static const char *const names[] = {"p2p-dgx-1-p100.txt", "p2p-7gforce-7-gpu.txt",
-                                        "p2p-8x-a100-sxm4-pcie-only.txt"};
-    for (size_t i = 0; i < HOP_COUNT(names); i++) {
-        char path[512];
-        struct hop_topology *topology = NULL;
-        struct hop_diag diag = {0};
-        (void)snprintf(path, sizeof path, "%s%s", PUBLIC_TOPOLOGIES, names[i]);
-        assert_int_equal(hop_topology_load(path, &topology, &diag), HOP_ERR_INVALID);
-        assert_non_null(strstr(diag.what, "bandwidths, not wiring"));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,13 +658,11 @@ int main(void)
         cmocka_unit_test(malformed_tables_are_refused_with_their_place),
         cmocka_unit_test(asymmetric_tables_are_refused),
         cmocka_unit_test(relations_that_are_no_tree_are_refused),
-        cmocka_unit_test(bandwidth_tests_are_refused_with_the_true_reason),
         cmocka_unit_test(as_many_devices_as_the_limit_load_and_no_more),
         cmocka_unit_test(text_cut_at_any_byte_is_read_or_refused),
         cmocka_unit_test(damaged_text_is_read_or_refused),
         cmocka_unit_test(every_public_table_is_reproduced_by_its_tree),
         cmocka_unit_test(public_machines_have_their_known_shape),
-        cmocka_unit_test(public_bandwidth_tests_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

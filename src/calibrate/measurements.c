@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reading measurement CSV: characters become fields (RFC 4180), fields become a row by the header's names, rows are
- * gathered into groups. Every field knows its line and column.
+ * gathered into groups. Every field knows its line and column. The text of benchmarks is read by read_*.c; every row
+ * passes hop_measurements_add.
  */
 #include "calibrate/measurements.h"
 
@@ -318,6 +319,121 @@ static enum hop_status read_row(struct reader *r)
     return status == HOP_OK ? hop_measurements_add(r->made, &row, r->diag) : status;
 }
 
+static enum hop_status read_csv(const struct hop_source *source, struct hop_measurements *made, struct hop_diag *diag)
+{
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return hop_fail_memory(diag);
+    *r = (struct reader){
+        .made = made, .at = source->text, .end = source->text + source->size, .line = 1, .column = 1, .diag = diag};
+    enum hop_status status = read_header(r);
+    while (status == HOP_OK && r->at < r->end)
+        status = read_row(r);
+    free(r);
+    return status;
+}
+
+/* ---- what benchmarks print ---- */
+
+static const char *keep_text(struct hop_row_builder *b, const char *format, va_list arguments)
+{
+    char text[FIELD_MAX];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    const char *kept = hop_arena_string(&b->made->arena, text, strlen(text));
+    if (!kept)
+        b->status = hop_fail_memory(b->diag);
+    return kept;
+}
+
+void hop_rows_group(struct hop_row_builder *b, const char *format, ...)
+{
+    va_list arguments;
+    if (b->status != HOP_OK)
+        return;
+    va_start(arguments, format);
+    b->group = keep_text(b, format, arguments);
+    va_end(arguments);
+    if (!b->group)
+        return;
+    uint32_t runs = hop_names_get(&b->made->runs, b->group);
+    runs = runs == HOP_NONE ? 1 : runs + 1;
+    if (!hop_names_put(&b->made->runs, b->group, runs)) {
+        b->status = hop_fail_memory(b->diag);
+    } else if (runs > 1) {
+        char text[FIELD_MAX];
+        int length = snprintf(text, sizeof text, "%.4000s (run %u)", b->group, runs);
+        b->group = hop_arena_string(&b->made->arena, text, (size_t)length);
+        if (!b->group)
+            b->status = hop_fail_memory(b->diag);
+    }
+}
+
+void hop_rows_add(struct hop_row_builder *b, const char *const ends[2], uint64_t bytes, double rate_Bps,
+                  const char *notes, ...)
+{
+    struct hop_measurements *m = b->made;
+    struct hop_measurement row = {.group = b->group, .bytes = bytes, .rate_Bps = rate_Bps, .time_s = NAN};
+    char name[24];
+    va_list arguments;
+    if (b->status == HOP_OK && m->count == HOP_MEASUREMENTS_MAX) {
+        b->status = hop_fail(b->diag, HOP_ERR_LIMIT, "more than %u transfers", HOP_MEASUREMENTS_MAX);
+        hop_diag_place(b->diag, "%s:%u:%u", m->name, b->line, b->column);
+        hop_diag_expect(b->diag, "a smaller file");
+    }
+    if (b->status != HOP_OK)
+        return;
+    va_start(arguments, notes);
+    row.notes = keep_text(b, notes, arguments);
+    va_end(arguments);
+    int length = snprintf(name, sizeof name, "t%u", m->count + 1);
+    row.transfer = hop_arena_string(&m->arena, name, (size_t)length);
+    row.from = hop_arena_string(&m->arena, ends[0], strlen(ends[0]));
+    row.to = hop_arena_string(&m->arena, ends[1], strlen(ends[1]));
+    row.line = b->line;
+    row.from_column = row.to_column = b->column;
+    row.rate_given = !isnan(rate_Bps) && !b->timed;
+    if (bytes > 0)
+        row.time_s = (double)bytes / rate_Bps;
+    if (m->arena.failed)
+        b->status = hop_fail_memory(b->diag);
+    else
+        b->status = hop_measurements_add(m, &row, b->diag);
+}
+
+static const struct hop_measurements_reader *const readers[] = {
+    &hop_reader_p2p,
+    &hop_reader_nvbandwidth,
+    &hop_reader_nccl_tests,
+    &hop_reader_osu,
+};
+
+/* Whether the first line names columns: notes of a CSV file may say what is the mark of a benchmark. */
+static bool is_csv(const struct hop_source *source)
+{
+    const char *at = source->text + strspn(source->text, "\r\n");
+    size_t length = strcspn(at, "\r\n");
+    for (const char *end = at + length; at <= end;) {
+        size_t field = strcspn(at, ",\r\n"), quote = field > 2 && *at == '"' && at[field - 1] == '"';
+        for (unsigned c = 0; c < COLUMNS; c++) {
+            if (strlen(column_names[c]) == field - 2 * quote &&
+                memcmp(column_names[c], at + quote, field - 2 * quote) == 0)
+                return true;
+        }
+        at += field + 1;
+    }
+    return false;
+}
+
+static enum hop_status read_any(const struct hop_source *source, struct hop_measurements *made, struct hop_diag *diag)
+{
+    for (size_t i = 0; i < HOP_COUNT(readers) && !is_csv(source); i++) {
+        if (readers[i]->detect(source))
+            return readers[i]->read(source, made, diag);
+    }
+    return hop_json_detect(source) ? hop_measurements_read_prediction(source, made, diag)
+                                   : read_csv(source, made, diag);
+}
+
 /* ---- rows to groups ---- */
 
 static enum hop_status gather(struct hop_measurements *m, struct hop_diag *diag)
@@ -344,20 +460,6 @@ static enum hop_status gather(struct hop_measurements *m, struct hop_diag *diag)
     return HOP_OK;
 }
 
-static enum hop_status read_csv(const struct hop_source *source, struct hop_measurements *made, struct hop_diag *diag)
-{
-    struct reader *r = calloc(1, sizeof *r);
-    if (!r)
-        return hop_fail_memory(diag);
-    *r = (struct reader){
-        .made = made, .at = source->text, .end = source->text + source->size, .line = 1, .column = 1, .diag = diag};
-    enum hop_status status = read_header(r);
-    while (status == HOP_OK && r->at < r->end)
-        status = read_row(r);
-    free(r);
-    return status;
-}
-
 static enum hop_status read_source(const struct hop_source *source, struct hop_measurements **measurements,
                                    struct hop_diag *diag)
 {
@@ -365,9 +467,7 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_m
     if (!made)
         return hop_fail_memory(diag);
     made->name = hop_arena_string(&made->arena, source->name, strlen(source->name));
-    enum hop_status status = !made->name               ? hop_fail_memory(diag)
-                             : hop_json_detect(source) ? hop_measurements_read_prediction(source, made, diag)
-                                                       : read_csv(source, made, diag);
+    enum hop_status status = made->name ? read_any(source, made, diag) : hop_fail_memory(diag);
     if (status == HOP_OK)
         status = gather(made, diag);
     if (status == HOP_OK)
@@ -409,6 +509,7 @@ void hop_measurements_destroy(struct hop_measurements *measurements)
     free(measurements->group_of);
     free(measurements->rows);
     hop_names_finish(&measurements->names);
+    hop_names_finish(&measurements->runs);
     hop_arena_finish(&measurements->arena);
     free(measurements);
 }

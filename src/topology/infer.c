@@ -520,12 +520,13 @@ static void add_notes(struct inference *in)
          "complexes: %u, "
          "PCIe switches: %u); the machine may have more switches",
          in->numa_nodes, in->roots, in->switches);
-    note(in,
-         "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set pcie_link=RATE "
-         "says better "
-         "for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for one",
-         in->table->pcie_generation);
-    if (in->numa_nodes > 1)
+    if (!in->table->knows_speeds)
+        note(in,
+             "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set "
+             "pcie_link=RATE says better for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for "
+             "one",
+             in->table->pcie_generation);
+    if (in->numa_nodes > 1 && !in->table->knows_speeds)
         note(in,
              "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
     if (in->hidden > 0)

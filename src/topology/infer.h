@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From pairwise relations to a tree: what the importers of `nvidia-smi topo -m` and `rocm-smi --showtopo` share.
+ * From pairwise relations to a tree: what the importers of `nvidia-smi topo -m`, `rocm-smi --showtopo` and
+ * p2pBandwidthLatencyTest share.
  *
  * Such tables say for each two devices how far up their ways part, not what is wired to what. Parsing fills a
  * struct hop_relations; inference finds the smallest symmetric tree that has these relations and says in
@@ -48,6 +49,7 @@ struct hop_relations {
     struct hop_pair *pairs;       /* count x count, row by row; the diagonal is not read */
     enum hop_link_kind link_kind; /* of the accelerator links */
     unsigned pcie_generation;     /* assumed for every PCIe link, x16: the parameter pcie_link */
+    bool knows_speeds;            /* the source says something about them: no remark that it does not */
 };
 
 /* A new unfinished topology, the caller's. Refused, with the place of the offending cell: relations that are not

@@ -8,7 +8,8 @@
 
 static const struct hop_importer *const importers[] = {
     &hop_importer_cluster,  &hop_importer_json,       &hop_importer_hwloc_xml,     &hop_importer_nccl_xml,
-    &hop_importer_rocm_smi, &hop_importer_nvidia_smi, &hop_importer_ibnetdiscover,
+    &hop_importer_rocm_smi, &hop_importer_nvidia_smi, &hop_importer_p2p_matrix,
+    &hop_importer_ibnetdiscover,
 };
 
 static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
@@ -65,7 +66,7 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_t
     hop_diag_expect(
         diag,
         "topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo -m`, "
-        "`rocm-smi --showtopo` or `ibnetdiscover`");
+        "`rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest");
     return HOP_ERR_SYNTAX;
 }
 

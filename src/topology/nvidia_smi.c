@@ -420,12 +420,6 @@ static bool holds(const struct hop_source *source, const char *text)
     return memmem(source->text, size, text, strlen(text)) != NULL;
 }
 
-/* p2pBandwidthLatencyTest: often kept beside the table and as often taken for it. */
-static bool is_bandwidth_test(const struct hop_source *source)
-{
-    return holds(source, "P2P (Peer-to-Peer) GPU Bandwidth Latency Test") || holds(source, "P2P=Disabled Bandwidth");
-}
-
 static enum hop_status read_nvidia_smi(const struct hop_source *source, struct hop_topology **topology,
                                        struct hop_diag *diag)
 {
@@ -437,13 +431,6 @@ static enum hop_status read_nvidia_smi(const struct hop_source *source, struct h
     table->diag = diag;
     table->relations.devices = table->devices;
     status = find_header(table);
-    if (status != HOP_OK && is_bandwidth_test(source)) {
-        status = hop_fail(diag, HOP_ERR_INVALID,
-                          "this is the output of p2pBandwidthLatencyTest: it holds bandwidths, not wiring");
-        hop_diag_expect(diag,
-                        "the output of `nvidia-smi topo -m`, or a topology XML written by NCCL (NCCL_TOPO_DUMP_FILE)");
-        hop_diag_place(diag, "%.200s:1:1", source->name);
-    }
     if (status != HOP_OK)
         goto done;
     uint32_t count = table->relations.count;
@@ -462,7 +449,7 @@ done:
 static bool detect_nvidia_smi(const struct hop_source *source)
 {
     struct hop_source head = {source->name, source->text, source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT};
-    bool found = is_bandwidth_test(source) || holds(source, "nvidia-smi topo");
+    bool found = holds(source, "nvidia-smi topo");
     struct hop_lines *lines = found ? NULL : malloc(sizeof *lines);
     if (!lines)
         return found;

@@ -2,6 +2,8 @@
 /* Lines and words of tables in terminal output. */
 #include "topology/smi_text.h"
 
+#include <math.h>
+
 static bool separates(char c)
 {
     return (unsigned char)c <= ' ' || (unsigned char)c >= 0x7f;
@@ -84,6 +86,27 @@ int hop_word_number(const struct hop_word *word, const char *prefix)
         value = value * 10 + (word->text[i] - '0');
     }
     return value;
+}
+
+bool hop_word_decimal(const struct hop_word *word, double *value)
+{
+    char text[HOP_WORD_MAX + 1], *end = NULL;
+    if (word->length > HOP_WORD_MAX)
+        return false;
+    memcpy(text, word->text, word->length);
+    text[word->length] = '\0';
+    if (text[0] < '0' || text[0] > '9' || strspn(text, "0123456789.eE+-") != word->length)
+        return false;
+    double number = hop_text_number(text, &end);
+    if (*end || !isfinite(number))
+        return false;
+    *value = number;
+    return true;
+}
+
+bool hop_lines_hold(const struct hop_lines *lines, const char *text)
+{
+    return memmem(lines->text, lines->length, text, strlen(text)) != NULL;
 }
 
 char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word)

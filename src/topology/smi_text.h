@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines and words of tables in terminal output: what the readers of nvidia-smi and rocm-smi text share.
+ * Lines and words of tables in terminal output: what the readers of nvidia-smi and rocm-smi text and of what benchmarks
+ * print share.
  *
  * Everything that is not printable ASCII separates words, and so do colour codes, also those that lost their escape
  * byte on the way through a clipboard ("[4mGPU0").
@@ -37,6 +38,10 @@ void hop_lines_place(const struct hop_lines *lines, uint32_t column, struct hop_
 bool hop_word_is(const struct hop_word *word, const char *text);
 /* The digits that follow prefix and end the word: their value, at most 999999999; -1: the word has another form. */
 int hop_word_number(const struct hop_word *word, const char *prefix);
+/* A decimal number that is the whole word, at least 0; false: the word is none, or not finite. */
+bool hop_word_decimal(const struct hop_word *word, double *value);
+/* Whether the line just read contains a text. */
+bool hop_lines_hold(const struct hop_lines *lines, const char *text);
 char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word);
 
 #endif

@@ -76,6 +76,7 @@ extern const struct hop_importer hop_importer_json;       /* json.c */
 extern const struct hop_importer hop_importer_nccl_xml;   /* nccl_xml.c: NCCL and RCCL */
 extern const struct hop_importer hop_importer_nvidia_smi; /* nvidia_smi.c */
 extern const struct hop_importer hop_importer_rocm_smi;   /* rocm_smi.c */
+extern const struct hop_importer hop_importer_p2p_matrix; /* p2p_matrix.c: p2pBandwidthLatencyTest */
 extern const struct hop_importer hop_importer_hwloc_xml;  /* hwloc.c */
 extern const struct hop_importer hop_importer_ibnetdiscover; /* ibnetdiscover.c */
 extern const struct hop_importer hop_importer_cluster;       /* cluster.c */
