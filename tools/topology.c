@@ -107,12 +107,13 @@ static int run(int argc, char **argv)
         {"json", no_argument, NULL, 'j'},      {"parameters", no_argument, NULL, 'p'},
         {"set", required_argument, NULL, 's'}, {"output", required_argument, NULL, 'o'},
         {"routes", required_argument, NULL, 'R'}, {"route", no_argument, NULL, 'r'},
+        {"lint", no_argument, NULL, 'L'},      {"measurements", required_argument, NULL, 'm'},
         {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
     };
     char *sets[SET_LIMIT];
     int set_count = 0;
-    const char *format = NULL, *output = NULL, *routes = NULL;
-    bool parameters = false, route = false;
+    const char *format = NULL, *output = NULL, *routes = NULL, *measurements = NULL;
+    bool parameters = false, route = false, lint = false;
     tool_options_begin();
     for (int option; (option = tool_option(&tool_topology, argc, argv, ":f:jps:o:R:rhl", options)) != -1;) {
         switch (option) {
@@ -141,6 +142,12 @@ static int run(int argc, char **argv)
         case 'r':
             route = true;
             break;
+        case 'L':
+            lint = true;
+            break;
+        case 'm':
+            measurements = optarg;
+            break;
         case 'h':
             return tool_help(&tool_topology);
         default:
@@ -153,6 +160,12 @@ static int run(int argc, char **argv)
     bool json = format && strcmp(format, "json") == 0;
     if (route && (parameters || output || (format && !json)))
         return tool_bad_usage(&tool_topology, "--route prints a way, as text or with --json");
+    if (lint && (route || parameters || output || (format && !json)))
+        return tool_bad_usage(&tool_topology, "--lint prints findings, as text or with --json");
+    if (measurements && !lint)
+        return tool_bad_usage(&tool_topology, "--measurements goes with --lint");
+    if (measurements && strcmp(measurements, "-") == 0 && optind < argc && strcmp(argv[optind], "-") == 0)
+        return tool_bad_usage(&tool_topology, "standard input (-) is read once: the source or the measurements");
     if (!format)
         format = "tree";
     if (!is_format(format))
@@ -171,6 +184,8 @@ static int run(int argc, char **argv)
         return status;
     if (route) {
         status = topology_print_route(topology, argv[optind + 1], argv[optind + 2], json);
+    } else if (lint) {
+        status = topology_print_lint(topology, measurements, json);
     } else if (parameters) {
         print_parameters(topology);
     } else {
@@ -189,7 +204,7 @@ const struct tool_command tool_topology = {
     .help =
         "SOURCE is a built-in machine's name or a fabric such as star:16 (--list), `live` for this machine, - for standard\n"
         "input, or a file: topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of\n"
-        "`nvidia-smi topo -m`, `rocm-smi --showtopo` or `ibnetdiscover`.\n"
+        "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest.\n"
         "\n"
         "  -l, --list              the built-in machines and the generated fabrics\n"
         "  -f, --format FORMAT     tree (default), json, dot or svg\n"
@@ -200,9 +215,14 @@ const struct tool_command tool_topology = {
         "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
         "  -R, --routes FILE       forwarding tables of an ibnetdiscover fabric, as `dump_lfts` or `ibroute` print them\n"
         "  -r, --route A B         the way from device A to device B, link by link (with --json for machines)\n"
+        "      --lint              what is likely wrong or slow, with evidence, effect and advice (docs/lint.md); "
+        "exit status\n"
+        "                          1 when a warning or an error is found\n"
+        "      --measurements FILE with --lint: measured transfers as CSV, see hopcast compare\n"
         "  -o, --output FILE       write there instead of to standard output\n"
         "\n"
         "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n"
-        "         hopcast topology fabric.txt --routes fabric.lfts --route node00 node13\n",
+        "         hopcast topology fabric.txt --routes fabric.lfts --route node00 node13\n"
+        "         hopcast topology live --lint\n",
     .run = run,
 };

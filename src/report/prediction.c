@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A timeline as JSON, docs/prediction.schema.json. */
 #include "base/base.h"
+#include "hopcast/lint.h"
 #include "hopcast/report.h"
 #include "report/report.h"
 
@@ -229,6 +230,41 @@ static void put_processes(struct writer *w)
     hop_buffer_puts(w->out, count ? "]" : "");
 }
 
+static void put_nodes(struct writer *w, const uint32_t *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < HOP_LINT_NAMES_MAX; i++) {
+        hop_buffer_puts(w->out, i ? "," : "");
+        hop_buffer_json_string(w->out, hop_topology_node(hop_timeline_topology(w->timeline), nodes[i])->name);
+    }
+}
+
+/* What no model predicts, see hopcast/lint.h. */
+static void put_risks(struct writer *w)
+{
+    struct hop_lint_risk *risks = NULL;
+    uint32_t count = 0;
+    w->out->failed = hop_lint_timeline(w->timeline, &risks, &count, NULL) != HOP_OK || w->out->failed;
+    hop_buffer_puts(w->out, ",\n\"risks\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        hop_buffer_printf(w->out, "%s{\"kind\":\"%s\",\"link\":", i ? ",\n  " : "\n  ",
+                          hop_lint_rule_name(HOP_LINT_POSTED_WRITE_COLLAPSE));
+        put_link(w, risks[i].what.uplink);
+        hop_buffer_puts(w->out, ",\"senders\":[");
+        put_nodes(w, risks[i].what.senders, risks[i].what.sender_count);
+        hop_buffer_puts(w->out, "],\"roots\":[");
+        put_nodes(w, risks[i].what.roots, risks[i].what.root_count);
+        hop_buffer_printf(w->out, "],\"periods\":%u,", risks[i].periods);
+        number(w->out, "start_s", risks[i].start_s);
+        hop_buffer_puts(w->out, ",");
+        number(w->out, "end_s", risks[i].end_s);
+        hop_buffer_puts(w->out, ",");
+        number(w->out, "exposed_s", risks[i].exposed_s);
+        hop_buffer_puts(w->out, "}");
+    }
+    hop_buffer_puts(w->out, "]");
+    free(risks);
+}
+
 /* The topology's remarks, and which link the model loads most if that is above its capacity. */
 static void put_notes(struct writer *w)
 {
@@ -269,7 +305,8 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     for (uint32_t d = 0; network && d < hop_topology_domain_count(topology); d++) {
         hop_buffer_puts(&out, d ? "," : "");
         hop_buffer_json_string(&out, hop_topology_domain(topology, d)->name);
-        hop_buffer_printf(&out, ":\"%s\"", hop_network_model(network, d));
+        hop_buffer_printf(&out, ":\"%s\"",
+                          hop_timeline_fidelity(timeline) == HOP_FIDELITY_PACKET ? "packet" : hop_network_model(network, d));
     }
     hop_buffer_puts(&out, "},\n");
     number(&out, "makespan_s", hop_timeline_makespan_s(timeline));
@@ -277,6 +314,7 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     put_intervals(&w);
     put_links(&w);
     put_processes(&w);
+    put_risks(&w);
     put_notes(&w);
     return hop_buffer_take(&out);
 }

@@ -157,13 +157,13 @@ static double rate_of(struct hop_pci_link link)
 static struct hop_pci_link link_from_speed(double speed_GBps)
 {
     static const unsigned widths[] = {16, 8, 4, 2, 1};
-    struct hop_pci_link best = {0, 0, 0};
+    struct hop_pci_link best = {0};
     double closest = INFINITY;
     if (!(speed_GBps > 0 && speed_GBps < 1e6))
         return best;
     for (size_t w = 0; w < HOP_COUNT(widths); w++) {
         for (unsigned generation = 1; generation <= 6; generation++) {
-            struct hop_pci_link link = {generation, 0, widths[w]};
+            struct hop_pci_link link = {.generation = generation, .width = widths[w]};
             double distance = fabs(log(rate_of(link) / (speed_GBps * 1e9)));
             if (distance < closest - 1e-3) {
                 closest = distance;
@@ -518,7 +518,7 @@ static struct hop_pci_link or_assumed(struct map *m, struct hop_pci_link link, s
     if (rate_of(other) > 0)
         return other;
     m->unknown_links++;
-    return (struct hop_pci_link){3, 0, 16};
+    return (struct hop_pci_link){.generation = 3, .width = 16};
 }
 
 /* hwloc lists a bridge before those below it, so the node above always exists. */
@@ -573,6 +573,30 @@ static bool runs_slow(const struct map *m, hwloc_obj_t gpu, struct hop_pci_link 
     return now.max_generation ? now.generation < taken.generation : taken.generation == 1;
 }
 
+/* Lint reads this remark (src/lint/links.c). */
+static void note_below_capability(struct map *m, hwloc_obj_t device, uint32_t node, bool gpu)
+{
+    const struct hwloc_pcidev_attr_s *pci = function_of(device);
+    const struct hwloc_pcidev_attr_s *port = is_io(device->parent) ? function_of(device->parent) : NULL;
+    char own_id[32], port_id[32];
+    struct hop_pci_link could;
+    if (!m->source->pci_folder || !port || node == HOP_NONE || m->status != HOP_OK)
+        return;
+    format_bus_id(pci, own_id, sizeof own_id);
+    format_bus_id(port, port_id, sizeof port_id);
+    struct hop_pci_link own = hop_pci_sysfs_link(m->source->pci_folder, own_id);
+    if (!hop_pci_link_is_below(own, hop_pci_sysfs_link(m->source->pci_folder, port_id), gpu, &could))
+        return;
+    if (gpu && could.generation > own.generation)
+        own.generation = could.generation; /* taken so, see link_of */
+    if (hop_topology_add_note(m->topology,
+                              "the link of %s (%s) runs at generation %u x%u where both of its ends can do generation "
+                              "%u x%u",
+                              hop_topology_node(m->topology, node)->name, own_id, own.generation, own.width,
+                              could.generation, could.width) != HOP_OK)
+        out_of_memory(m);
+}
+
 static void put_devices(struct map *m)
 {
     for (uint32_t i = 0; i < m->device_count && m->status == HOP_OK; i++) {
@@ -595,6 +619,7 @@ static void put_devices(struct map *m)
         node.numa = numa_of(device);
         m->slowed += gpu && runs_slow(m, device, found);
         place->node = put(m, &node, &link);
+        note_below_capability(m, device, place->node, gpu);
         free(label);
     }
 }

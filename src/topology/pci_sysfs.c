@@ -34,10 +34,28 @@ static unsigned generation_of(double transfers)
 
 struct hop_pci_link hop_pci_sysfs_link(const char *folder, const char *bus_id)
 {
-    double width = attribute(folder, bus_id, "current_link_width");
+    double width = attribute(folder, bus_id, "current_link_width"),
+           max_width = attribute(folder, bus_id, "max_link_width");
     return (struct hop_pci_link){
         .generation = generation_of(attribute(folder, bus_id, "current_link_speed")),
         .max_generation = generation_of(attribute(folder, bus_id, "max_link_speed")),
         .width = width >= 1 && width <= 32 ? (unsigned)width : 0,
+        .max_width = max_width >= 1 && max_width <= 32 ? (unsigned)max_width : 0,
     };
+}
+
+/* What both ends can do, and no less than what runs now. */
+static unsigned both(unsigned own, unsigned port, unsigned now)
+{
+    unsigned least = own < port ? own : port;
+    return least > now ? least : now;
+}
+
+bool hop_pci_link_is_below(struct hop_pci_link own, struct hop_pci_link port, bool idle, struct hop_pci_link *could)
+{
+    *could = (struct hop_pci_link){.generation = both(own.max_generation, port.max_generation, own.generation),
+                                   .width = both(own.max_width, port.max_width, own.width)};
+    if (!own.generation || !own.width)
+        return false;
+    return (!idle && could->generation > own.generation) || could->width > own.width;
 }

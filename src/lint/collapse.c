@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The collapse of posted writes, see hopcast/lint.h:
+ *
+ *     gpu0 ─┐                    ┌─ root1 ── ... gpu4
+ *           switch0 ══ root0 ────┤               two senders over one uplink (══),
+ *     gpu1 ─┘                    └─ root2 ── ... gpu6    two other roots
+ *
+ * A route matters if it is one of writes from GPU to GPU over PCIe, leaves a switch for its root complex, and comes
+ * down from another one. A set of such routes over one uplink is at risk when it has two senders and two roots: then
+ * two of them differ in both.
+ */
+#include "lint/lint.h"
+
+#include <stdio.h>
+
+#define OLD_LINK_BPS 20e9 /* between generation 3 x16 and generation 4 x16: what is slower is no generation 5 x16 */
+
+/* A route that matters. */
+struct crossing {
+    uint32_t uplink; /* directed; HOP_NONE: the route does not matter */
+    uint32_t sender, root;
+    double start_s, end_s;
+};
+
+static enum hop_node_kind kind_of(const struct hop_topology *topology, uint32_t node)
+{
+    return hop_topology_node(topology, node)->kind;
+}
+
+/* The collapse was seen on switches of generation 5 only. */
+static bool is_older(const struct hop_link *link)
+{
+    if (link->generation)
+        return link->generation < 5;
+    return hop_min(link->capacity_Bps[0], link->capacity_Bps[1]) < OLD_LINK_BPS;
+}
+
+static struct crossing crossing_of(const struct hop_topology *topology, const struct hop_route *route)
+{
+    struct crossing none = {HOP_NONE, HOP_NONE, HOP_NONE, 0, 0}, found = none;
+    if (kind_of(topology, route->from) != HOP_NODE_GPU || kind_of(topology, route->to) != HOP_NODE_GPU)
+        return none;
+    found.sender = route->from;
+    uint32_t left = HOP_NONE;
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
+        if (link->kind != HOP_LINK_PCIE) {
+            if (link->kind != HOP_LINK_SOCKET && link->kind != HOP_LINK_CHIP)
+                return none;
+            continue;
+        }
+        if (kind_of(topology, link->ends[1]) != HOP_NODE_ROOT)
+            continue;
+        if (route->links[i] & 1) {
+            found.root = link->ends[1];
+        } else if (kind_of(topology, link->ends[0]) == HOP_NODE_SWITCH && !is_older(link)) {
+            found.uplink = route->links[i];
+            left = link->ends[1];
+        }
+    }
+    return left == HOP_NONE || found.root == HOP_NONE || found.root == left ? none : found;
+}
+
+/* ---- sets of nodes, and how often each is in them ---- */
+
+struct members {
+    uint32_t *times;    /* by node */
+    uint32_t *list;     /* those that were ever put in since the last reset */
+    bool *listed;       /* by node */
+    uint32_t now, ever; /* different ones */
+};
+
+static bool members_begin(struct members *m, struct hop_arena *arena, uint32_t nodes)
+{
+    m->times = hop_arena_alloc(arena, ((size_t)nodes + 1) * sizeof *m->times);
+    m->list = hop_arena_alloc(arena, ((size_t)nodes + 1) * sizeof *m->list);
+    m->listed = hop_arena_alloc(arena, (size_t)nodes + 1);
+    return !arena->failed;
+}
+
+static void members_note(struct members *m, uint32_t node)
+{
+    if (!m->listed[node])
+        m->list[m->ever++] = node;
+    m->listed[node] = true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Hands over those noted, ascending, and forgets them. */
+static uint32_t members_take(struct members *m, uint32_t named[HOP_LINT_NAMES_MAX])
+{
+    uint32_t count = m->ever;
+    qsort(m->list, count, sizeof *m->list, by_number);
+    for (uint32_t i = 0; i < count; i++) {
+        m->listed[m->list[i]] = false;
+        if (i < HOP_LINT_NAMES_MAX)
+            named[i] = m->list[i];
+    }
+    m->ever = 0;
+    return count;
+}
+
+static void members_put(struct members *m, uint32_t node)
+{
+    m->now += m->times[node]++ == 0;
+}
+
+static void members_drop(struct members *m, uint32_t node)
+{
+    m->now -= --m->times[node] == 0;
+}
+
+/* ---- one uplink over time ---- */
+
+struct event {
+    double time_s;
+    bool starts;
+    uint32_t crossing;
+};
+
+/* Ends come before starts of the same time: what follows something does not overlap it. */
+static int by_time(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->time_s != y->time_s)
+        return x->time_s < y->time_s ? -1 : 1;
+    if (x->starts != y->starts)
+        return x->starts ? 1 : -1;
+    return (x->crossing > y->crossing) - (x->crossing < y->crossing);
+}
+
+struct watch {
+    struct crossing *crossings;
+    uint32_t count;
+    struct event *events; /* two a crossing */
+    double *exposed_s;    /* by crossing: what the uplink's risk had lasted when it began */
+    struct members senders, roots;
+};
+
+/* Crossings first to end - 1 share an uplink. false: no risk. */
+static bool watch_uplink(struct watch *w, uint32_t first, uint32_t end, struct hop_lint_risk *risk)
+{
+    uint32_t events = 0;
+    double since = 0;
+    bool on = false;
+    *risk = (struct hop_lint_risk){.what.uplink = w->crossings[first].uplink};
+    for (uint32_t c = first; c < end; c++) {
+        w->events[events++] = (struct event){w->crossings[c].start_s, true, c};
+        w->events[events++] = (struct event){w->crossings[c].end_s, false, c};
+    }
+    qsort(w->events, events, sizeof *w->events, by_time);
+    for (uint32_t e = 0; e < events; e++) {
+        const struct event *event = &w->events[e];
+        const struct crossing *c = &w->crossings[event->crossing];
+        double lasted = risk->exposed_s + (on ? event->time_s - since : 0);
+        if (event->starts) {
+            members_put(&w->senders, c->sender);
+            members_put(&w->roots, c->root);
+            w->exposed_s[event->crossing] = lasted;
+        } else {
+            members_drop(&w->senders, c->sender);
+            members_drop(&w->roots, c->root);
+            if (lasted > w->exposed_s[event->crossing]) {
+                members_note(&w->senders, c->sender);
+                members_note(&w->roots, c->root);
+            }
+        }
+        bool now = w->senders.now > 1 && w->roots.now > 1;
+        if (now && !on)
+            since = event->time_s;
+        if (!now && on && event->time_s > since) {
+            risk->start_s = risk->periods ? risk->start_s : since;
+            risk->periods += risk->periods == 0 || since > risk->end_s; /* what follows at once goes on */
+            risk->end_s = event->time_s;
+            risk->exposed_s += event->time_s - since;
+        }
+        on = now;
+    }
+    risk->what.sender_count = members_take(&w->senders, risk->what.senders);
+    risk->what.root_count = members_take(&w->roots, risk->what.roots);
+    return risk->periods > 0;
+}
+
+static int by_uplink(const void *a, const void *b)
+{
+    const struct crossing *x = a, *y = b;
+    if (x->uplink != y->uplink)
+        return x->uplink < y->uplink ? -1 : 1;
+    return (x->start_s > y->start_s) - (x->start_s < y->start_s);
+}
+
+/* Takes crossings, from malloc. */
+static enum hop_status watch_all(const struct hop_topology *topology, struct crossing *crossings, uint32_t count,
+                                 struct hop_lint_risk **risks, uint32_t *risk_count, struct hop_diag *diag)
+{
+    struct hop_arena arena = {0};
+    struct watch w = {.crossings = crossings, .count = count};
+    struct hop_lint_risk *found = NULL, risk;
+    uint32_t nodes = hop_topology_node_count(topology), capacity = 0, at = 0;
+    bool good = members_begin(&w.senders, &arena, nodes) && members_begin(&w.roots, &arena, nodes);
+    w.events = hop_arena_alloc(&arena, (2 * (size_t)count + 1) * sizeof *w.events);
+    w.exposed_s = hop_arena_alloc(&arena, ((size_t)count + 1) * sizeof *w.exposed_s);
+    good = good && !arena.failed;
+    if (good)
+        qsort(crossings, count, sizeof *crossings, by_uplink);
+    for (uint32_t first = 0, end; good && first < count; first = end) {
+        for (end = first + 1; end < count && crossings[end].uplink == crossings[first].uplink;)
+            end++;
+        if (!watch_uplink(&w, first, end, &risk))
+            continue;
+        good = hop_grow(&found, &capacity, at + 1, sizeof *found);
+        if (good)
+            found[at++] = risk;
+    }
+    hop_arena_finish(&arena);
+    free(crossings);
+    if (!good) {
+        free(found);
+        return hop_fail_memory(diag);
+    }
+    *risks = found;
+    *risk_count = at;
+    return HOP_OK;
+}
+
+enum hop_status hop_lint_timeline(const struct hop_timeline *timeline, struct hop_lint_risk **risks, uint32_t *count,
+                                  struct hop_diag *diag)
+{
+    const struct hop_topology *topology = hop_timeline_topology(timeline);
+    uint32_t ops = hop_schedule_count(hop_timeline_schedule(timeline)), used = 0;
+    if (hop_timeline_detail(timeline) == HOP_DETAIL_NONE)
+        ops = 0;
+    struct crossing *crossings = malloc(((size_t)ops + 1) * sizeof *crossings);
+    if (!crossings)
+        return hop_fail_memory(diag);
+    for (uint32_t op = 0; op < ops; op++) {
+        const struct hop_route *route = hop_timeline_route(timeline, op);
+        struct crossing crossing = route ? crossing_of(topology, route) : (struct crossing){.uplink = HOP_NONE};
+        if (crossing.uplink == HOP_NONE)
+            continue;
+        struct hop_span span = hop_timeline_span(timeline, op);
+        crossing.start_s = span.start_s;
+        crossing.end_s = span.end_s;
+        if (span.end_s > span.start_s)
+            crossings[used++] = crossing;
+    }
+    return watch_all(topology, crossings, used, risks, count, diag);
+}
+
+enum hop_status hop_lint_collapse(const struct hop_topology *topology, const struct hop_router *router,
+                                  const uint32_t *routes, uint32_t route_count, struct hop_lint_collapse_risk *found,
+                                  uint32_t capacity, uint32_t *count, struct hop_diag *diag)
+{
+    struct crossing *crossings = malloc(((size_t)route_count + 1) * sizeof *crossings);
+    struct hop_lint_risk *risks;
+    uint32_t used = 0, risk_count;
+    if (!crossings)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < route_count; i++) {
+        if (routes[i] >= hop_router_count(router)) {
+            free(crossings);
+            return hop_fail(diag, HOP_ERR_INVALID, "there is no route %u", routes[i]);
+        }
+        struct crossing crossing = crossing_of(topology, hop_router_route(router, routes[i]));
+        crossing.end_s = 1; /* all at the same time */
+        if (crossing.uplink != HOP_NONE)
+            crossings[used++] = crossing;
+    }
+    enum hop_status status = watch_all(topology, crossings, used, &risks, &risk_count, diag);
+    if (status != HOP_OK)
+        return status;
+    for (uint32_t i = 0; i < risk_count && i < capacity; i++)
+        found[i] = risks[i].what;
+    free(risks);
+    *count = risk_count;
+    return HOP_OK;
+}
+
+/* ---- the wiring ---- */
+
+/* What two senders of a collapse get when they write to GPUs of two roots at once; NAN: no such pair was found. */
+static double fair_share(struct lint *l, const struct hop_lint_collapse_risk *c, const uint32_t *routes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct crossing a = crossing_of(l->topology, lint_route_at(l, routes[i]));
+        for (uint32_t k = i + 1; a.uplink == c->uplink && k < count; k++) {
+            struct crossing b = crossing_of(l->topology, lint_route_at(l, routes[k]));
+            if (b.uplink == a.uplink && b.sender != a.sender && b.root != a.root)
+                return lint_together_Bps(l, (uint32_t[]){routes[i], routes[k]}, 2);
+        }
+    }
+    return lint_together_Bps(l, NULL, 0);
+}
+
+static void put_switches(struct lint *l, const struct hop_lint_collapse_risk *found, uint32_t count, struct lint_text *text)
+{
+    char name[160];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_lint_collapse_risk *c = &found[i];
+        const struct hop_link *link = hop_topology_link(l->topology, c->uplink / 2);
+        hop_buffer_printf(&text->subject, "%s%s", i ? ", " : "", lint_name(l, link->ends[0]));
+        hop_buffer_puts(&text->evidence, i ? "; " : "");
+        lint_put_names(l, &text->evidence, c->senders, lint_least(c->sender_count, HOP_LINT_NAMES_MAX));
+        hop_buffer_printf(&text->evidence, " reach ");
+        lint_put_names(l, &text->evidence, c->roots, lint_least(c->root_count, HOP_LINT_NAMES_MAX));
+        hop_buffer_printf(&text->evidence, " over %s",
+                          hop_topology_link_name(l->topology, c->uplink, name, sizeof name));
+    }
+}
+
+void lint_collapse(struct lint *l, uint32_t server)
+{
+    enum { UPLINKS = 64 };
+    struct hop_lint_collapse_risk found[UPLINKS];
+    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    uint32_t *routes = hop_arena_alloc(&l->arena, ((size_t)gpus.count * gpus.count + 1) * sizeof *routes);
+    uint32_t count = 0, collapses;
+    for (uint32_t a = 0; routes && a < gpus.count; a++) {
+        for (uint32_t b = 0; b < gpus.count && l->routes_left; b++) {
+            uint32_t route = a == b ? HOP_NONE : lint_route(l, gpus.list[a], gpus.list[b]);
+            if (route != HOP_NONE)
+                routes[count++] = route;
+        }
+    }
+    if (!routes || l->status != HOP_OK)
+        return;
+    l->status = hop_lint_collapse(l->topology, l->router, routes, count, found, UPLINKS, &collapses, l->diag);
+    if (l->status != HOP_OK || collapses == 0)
+        return;
+    struct lint_text text = {0};
+    put_switches(l, found, lint_least(collapses, UPLINKS), &text);
+    if (!hop_topology_link(l->topology, found[0].uplink / 2)->generation)
+        hop_buffer_puts(
+            &text.evidence,
+            "; the source does not say the generation of these links, the collapse was seen on generation 5");
+    hop_buffer_puts(&text.effect, "two writes from one switch to two of these roots should get ");
+    lint_put_rate(&text.effect, fair_share(l, &found[0], routes, count));
+    hop_buffer_puts(
+        &text.effect,
+        " each; on two machines of this wiring the last such flow fell to 1.35 GB/s where 20 was fair and to 6.75 "
+        "where 26 was; others are free of it, the cause is not known, firmware is suspected");
+    hop_buffer_puts(&text.advice, "measure such a pair; update switch firmware and BIOS; else let one GPU of a switch "
+                                  "write at a time, send to one root "
+                                  "at a time, or let receivers pull");
+    lint_add(l, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, &text);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lint: runs the rules and keeps what they find. */
+#include "lint/lint.h"
+
+#include <stdio.h>
+
+struct hop_lint_report {
+    char *topology; /* its name */
+    struct hop_lint_finding *findings;
+    uint32_t count, capacity;
+    uint32_t by_severity[HOP_LINT_ERROR + 1];
+    bool complete;
+    struct hop_arena arena;
+};
+
+static const struct {
+    const char *name, *text;
+} rules[] = {
+#define RULE_ROW(code, name, text) {name, text},
+    HOP_LINT_RULE_LIST(RULE_ROW)
+#undef RULE_ROW
+};
+
+const char *hop_lint_rule_name(enum hop_lint_rule rule)
+{
+    return rules[rule].name;
+}
+
+const char *hop_lint_rule_text(enum hop_lint_rule rule)
+{
+    return rules[rule].text;
+}
+
+const char *hop_lint_severity_name(enum hop_lint_severity severity)
+{
+    static const char *const names[] = {"info", "warning", "error"};
+    return names[severity];
+}
+
+/* ---- findings ---- */
+
+/* The buffer's text in the report's arena. */
+static const char *keep(struct lint *l, struct hop_buffer *buffer)
+{
+    struct hop_arena *arena = &l->report->arena;
+    arena->failed |= buffer->failed;
+    const char *kept = hop_arena_string(arena, buffer->text ? buffer->text : "", buffer->length);
+    hop_buffer_finish(buffer);
+    return kept;
+}
+
+void lint_add(struct lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct lint_text *text)
+{
+    struct hop_lint_report *r = l->report;
+    if (l->more)
+        hop_buffer_printf(&text->subject, " (and the same in %u more server%s)", l->more, l->more == 1 ? "" : "s");
+    struct hop_lint_finding finding = {rule,
+                                       severity,
+                                       keep(l, &text->subject),
+                                       keep(l, &text->evidence),
+                                       keep(l, &text->effect),
+                                       keep(l, &text->advice)};
+    r->by_severity[severity]++;
+    if (r->count == HOP_LINT_FINDINGS_MAX)
+        return;
+    if (!hop_grow(&r->findings, &r->capacity, r->count + 1, sizeof *r->findings)) {
+        r->arena.failed = true;
+        return;
+    }
+    r->findings[r->count++] = finding;
+}
+
+/* Errors first; findings of one severity and rule stay in the order of their subjects in the topology. */
+static void sort_findings(struct hop_lint_report *r)
+{
+    for (uint32_t i = 1; i < r->count; i++) { /* few, and nearly in order */
+        struct hop_lint_finding finding = r->findings[i];
+        uint32_t at = i;
+        for (; at > 0; at--) {
+            const struct hop_lint_finding *before = &r->findings[at - 1];
+            if (before->severity > finding.severity ||
+                (before->severity == finding.severity && before->rule <= finding.rule))
+                break;
+            r->findings[at] = *before;
+        }
+        r->findings[at] = finding;
+    }
+}
+
+/* ---- a run ---- */
+
+static bool source_lacks_speeds(const struct hop_topology *topology)
+{
+    const char *note;
+    for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {
+        if (strstr(note, "inks of unknown speed") || strstr(note, "inks of unknown width"))
+            return true;
+    }
+    return false;
+}
+
+static void run_rules(struct lint *l)
+{
+    static void (*const of_server[])(struct lint *, uint32_t) = {lint_sockets, lint_links,   lint_sharing,
+                                                                 lint_nics,    lint_nvlinks, lint_collapse};
+    static void (*const of_all[])(struct lint *) = {lint_remarks, lint_measured, lint_assumed};
+    for (uint32_t s = 0; s < l->server_count; s++) {
+        l->more = l->alike[l->servers[s]] - 1;
+        for (size_t i = 0; i < HOP_COUNT(of_server) && l->status == HOP_OK && !l->arena.failed; i++)
+            of_server[i](l, l->servers[s]);
+    }
+    l->more = 0;
+    for (size_t i = 0; i < HOP_COUNT(of_all) && l->status == HOP_OK && !l->arena.failed; i++)
+        of_all[i](l);
+}
+
+enum hop_status hop_lint_run(const struct hop_topology *topology, const struct hop_lint_options *options,
+                             struct hop_lint_report **report, struct hop_diag *diag)
+{
+    static const struct hop_lint_options none = {0};
+    struct lint l = {.topology = topology,
+                     .options = options ? options : &none,
+                     .report = calloc(1, sizeof *l.report),
+                     .node_count = hop_topology_node_count(topology),
+                     .link_count = hop_topology_link_count(topology),
+                     .routes_left = HOP_LINT_ROUTES_MAX,
+                     .speeds_missing = source_lacks_speeds(topology),
+                     .diag = diag};
+    if (!l.report)
+        return hop_fail_memory(diag);
+    l.report->complete = true;
+    l.report->topology =
+        hop_arena_string(&l.report->arena, hop_topology_name(topology), strlen(hop_topology_name(topology)));
+    l.status = hop_network_create(topology, l.options->models, &l.network, diag);
+    if (l.status == HOP_OK) {
+        l.router = hop_network_router(l.network);
+        if (!lint_find_machine(&l))
+            l.status = hop_fail_memory(diag);
+    }
+    if (l.status == HOP_OK)
+        run_rules(&l);
+    if (l.status == HOP_OK && (l.arena.failed || l.report->arena.failed))
+        l.status = hop_fail_memory(diag);
+    hop_network_destroy(l.network);
+    hop_arena_finish(&l.arena);
+    if (l.status != HOP_OK) {
+        hop_lint_destroy(l.report);
+        return l.status;
+    }
+    l.report->complete = l.routes_left > 0;
+    sort_findings(l.report);
+    *report = l.report;
+    return HOP_OK;
+}
+
+void hop_lint_destroy(struct hop_lint_report *report)
+{
+    if (!report)
+        return;
+    hop_arena_finish(&report->arena);
+    free(report->findings);
+    free(report);
+}
+
+uint32_t hop_lint_count(const struct hop_lint_report *report)
+{
+    return report->count;
+}
+
+const struct hop_lint_finding *hop_lint_at(const struct hop_lint_report *report, uint32_t index)
+{
+    return &report->findings[index];
+}
+
+uint32_t hop_lint_severity_count(const struct hop_lint_report *report, enum hop_lint_severity severity)
+{
+    return report->by_severity[severity];
+}
+
+bool hop_lint_complete(const struct hop_lint_report *report)
+{
+    return report->complete;
+}
+
+/* ---- JSON, docs/lint.schema.json ---- */
+
+static void put_string(struct hop_buffer *out, const char *key, const char *text)
+{
+    hop_buffer_printf(out, ",\"%s\":", key);
+    hop_buffer_json_string(out, text);
+}
+
+char *hop_lint_report_to_json(const struct hop_lint_report *report)
+{
+    struct hop_buffer out = {0};
+    hop_buffer_puts(&out, "{\"hopcast_lint\":1");
+    put_string(&out, "topology", report->topology);
+    for (int s = HOP_LINT_ERROR; s >= HOP_LINT_INFO; s--)
+        hop_buffer_printf(&out, ",\"%ss\":%u", hop_lint_severity_name((enum hop_lint_severity)s),
+                          report->by_severity[s]);
+    hop_buffer_printf(&out, ",\"complete\":%s,\n\"findings\":[", report->complete ? "true" : "false");
+    for (uint32_t i = 0; i < report->count; i++) {
+        const struct hop_lint_finding *finding = &report->findings[i];
+        hop_buffer_printf(&out, "%s{\"rule\":\"%s\",\"severity\":\"%s\"", i ? ",\n  " : "\n  ",
+                          hop_lint_rule_name(finding->rule), hop_lint_severity_name(finding->severity));
+        put_string(&out, "subject", finding->subject);
+        put_string(&out, "evidence", finding->evidence);
+        put_string(&out, "effect", finding->effect);
+        put_string(&out, "advice", finding->advice);
+        hop_buffer_puts(&out, "}");
+    }
+    hop_buffer_puts(&out, "]}\n");
+    return hop_buffer_take(&out);
+}

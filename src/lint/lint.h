@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lint, inside: what the rules share. A rule is a function that looks at a server, or at the whole topology, and adds
+ * findings; lint.c lists them.
+ *
+ * A *server* is what links other than those of a network join; an *island* is what is left of it when links between
+ * sockets (or NUMA nodes) and accelerator links are cut.
+ */
+#ifndef HOP_LINT_INTERNAL_H
+#define HOP_LINT_INTERNAL_H
+
+#include "base/base.h"
+#include "hopcast/lint.h"
+
+struct lint {
+    const struct hop_topology *topology;
+    const struct hop_lint_options *options;
+    struct hop_network *network;
+    struct hop_router *router; /* the network's */
+    struct hop_lint_report *report;
+    uint32_t node_count, link_count;
+    uint32_t *server, *island; /* by node: the lowest node of the same one */
+    uint32_t *servers; /* lowest nodes of servers with two devices or more, of those alike the first; ascending */
+    uint32_t *alike;   /* by server: how many are like it, itself included */
+    uint32_t server_count;
+    uint32_t more;          /* servers like the one that is looked at now */
+    uint32_t routes_left;   /* of HOP_LINT_ROUTES_MAX */
+    bool speeds_missing;    /* the source left out PCIe speeds or widths; the importer took usual ones */
+    struct hop_arena arena; /* until the end of the run */
+    enum hop_status status; /* the first failure; rules go on and need not look */
+    struct hop_diag *diag;
+};
+
+static inline uint32_t lint_least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A finding in the making; {0} to begin with. */
+struct lint_text {
+    struct hop_buffer subject, evidence, effect, advice;
+};
+/* Takes the text. */
+void lint_add(struct lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct lint_text *text);
+
+/* ---- machine.c ---- */
+
+bool lint_find_machine(struct lint *l); /* server, island, servers, alike; false: out of memory */
+/* Nodes of a kind in a server, ascending, in the run's arena. */
+struct lint_nodes {
+    const uint32_t *list;
+    uint32_t count;
+};
+struct lint_nodes lint_nodes_of(struct lint *l, uint32_t server, enum hop_node_kind kind);
+/* Whether two nodes are of one model: the labels are equal, or neither has one. */
+bool lint_same_model(const struct lint *l, uint32_t a, uint32_t b);
+/* The PCIe link towards the root, NULL: none. */
+const struct hop_link *lint_upstream(const struct lint *l, uint32_t node);
+/* The lower of its directions' capacities. */
+double lint_capacity(const struct hop_link *link);
+/* The topmost switch above a node that hangs from a root complex, HOP_NONE: none. */
+uint32_t lint_top_switch(const struct lint *l, uint32_t node);
+const char *lint_name(const struct lint *l, uint32_t node);
+/* "numa 0", or the name of the island's host, socket or root complex. Returns text. */
+char *lint_island_name(const struct lint *l, uint32_t island, char *text, size_t size);
+/* "gpu0, gpu1, gpu2 and 5 more" */
+void lint_put_names(const struct lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count);
+/* "gen3 x8", "28.81 GB/s (parameter pcie_link)" */
+void lint_put_link(struct hop_buffer *out, const struct hop_link *link);
+/* "14.4 GB/s" */
+void lint_put_rate(struct hop_buffer *out, double rate_Bps);
+
+/* The route's index, HOP_NONE: there is none, or no more may be asked for. */
+uint32_t lint_route(struct lint *l, uint32_t from, uint32_t to);
+const struct hop_route *lint_route_at(const struct lint *l, uint32_t route);
+/* Over PCIe and what belongs to it alone. */
+bool lint_route_is_pcie(const struct lint *l, const struct hop_route *route);
+bool lint_route_crosses_sockets(const struct lint *l, const struct hop_route *route);
+/* A root complex is passed, not only reached. */
+bool lint_route_passes_root(const struct lint *l, const struct hop_route *route);
+/* What the models give a route alone, and the least that they give any of several at once; NAN: they fail. */
+double lint_alone_Bps(struct lint *l, uint32_t route);
+double lint_together_Bps(struct lint *l, const uint32_t *routes, uint32_t count);
+
+/* ---- rules ---- */
+
+/* Of a server, by its lowest node. */
+void lint_links(struct lint *l, uint32_t server);    /* links.c: below twin, narrow uplinks */
+void lint_nics(struct lint *l, uint32_t server);     /* nics.c: narrow, far */
+void lint_nvlinks(struct lint *l, uint32_t server);  /* nvlinks.c */
+void lint_sharing(struct lint *l, uint32_t server);  /* sharing.c: shared uplinks */
+void lint_sockets(struct lint *l, uint32_t server);  /* sockets.c: memory missing, uneven, peers across, unreachable */
+void lint_collapse(struct lint *l, uint32_t server); /* collapse.c: the wiring */
+/* Of the whole topology. */
+void lint_remarks(struct lint *l);  /* remarks.c: below capability, emulated bridges */
+void lint_measured(struct lint *l); /* measured.c: redirected, slow, fast */
+void lint_assumed(struct lint *l);  /* assumed.c */
+
+#endif

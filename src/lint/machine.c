@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What lint's rules ask of a machine: its servers and islands, its devices, routes and rates. */
+#include "lint/lint.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- servers and islands ---- */
+
+static bool is_network(const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_INFINIBAND || link->kind == HOP_LINK_ETHERNET || link->kind == HOP_LINK_TORUS;
+}
+
+/* A link of kind socket that stays inside one is told by its parameter, or by what it joins. */
+static bool inside_socket(const struct lint *l, const struct hop_link *link)
+{
+    enum hop_node_kind a = hop_topology_node(l->topology, link->ends[0])->kind,
+                       b = hop_topology_node(l->topology, link->ends[1])->kind;
+    return (link->parameter && strcmp(link->parameter, "on_die") == 0) ||
+           (a == HOP_NODE_ROOT && b == HOP_NODE_SOCKET) || (a == HOP_NODE_SOCKET && b == HOP_NODE_ROOT);
+}
+
+static bool joins_island(const struct lint *l, const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY || link->kind == HOP_LINK_CHIP ||
+           (link->kind == HOP_LINK_SOCKET && inside_socket(l, link));
+}
+
+static uint32_t find(uint32_t *of, uint32_t node)
+{
+    while (of[node] != node)
+        node = of[node] = of[of[node]];
+    return node;
+}
+
+/* The lower node stands for both. */
+static void join(uint32_t *of, const uint32_t ends[2])
+{
+    uint32_t a = find(of, ends[0]), b = find(of, ends[1]);
+    of[a > b ? a : b] = a < b ? a : b;
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u; /* FNV-1a */
+    return hash;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return mix(hash, text ? text : "", (text ? strlen(text) : 0) + 1);
+}
+
+/* Servers are alike when their nodes and links, in the order of the topology, differ in nothing but what stands before
+ * the last point of their names: hashes[server] says so. */
+static void hash_servers(struct lint *l, uint64_t *hashes, uint32_t *number, uint32_t *counts)
+{
+    for (uint32_t n = 0; n < l->node_count; n++) {
+        const struct hop_node *node = hop_topology_node(l->topology, n);
+        const char *point = strrchr(node->name, '.');
+        uint64_t *hash = &hashes[l->server[n]];
+        number[n] = counts[l->server[n]]++;
+        *hash = mix(*hash, &node->kind, sizeof node->kind);
+        *hash = mix(*hash, &node->numa, sizeof node->numa);
+        *hash = mix_text(mix_text(*hash, point ? point + 1 : node->name), node->label);
+    }
+    for (uint32_t i = 0; i < l->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(l->topology, i);
+        const unsigned whole[] = {link->kind, link->generation, link->width, link->count};
+        for (unsigned end = 0; end < 2; end++) {
+            uint64_t *hash = &hashes[l->server[link->ends[end]]];
+            bool inside = l->server[link->ends[0]] == l->server[link->ends[1]];
+            if (inside && end == 1)
+                continue;
+            *hash = mix(*hash, whole, sizeof whole);
+            *hash = mix(*hash, link->capacity_Bps, sizeof link->capacity_Bps);
+            *hash = mix(mix_text(*hash, link->parameter), &number[link->ends[end]], sizeof number[0]);
+            if (inside)
+                *hash = mix(*hash, &number[link->ends[1]], sizeof number[0]);
+        }
+    }
+}
+
+/* Servers with two devices or more; of those that are alike the first. */
+static bool list_servers(struct lint *l)
+{
+    size_t nodes = (size_t)l->node_count + 1;
+    uint64_t *hashes = hop_arena_alloc(&l->arena, nodes * sizeof *hashes);
+    uint32_t *number = hop_arena_alloc(&l->arena, nodes * sizeof *number);
+    uint32_t *counts = hop_arena_alloc(&l->arena, nodes * sizeof *counts);
+    uint32_t *devices = hop_arena_alloc(&l->arena, nodes * sizeof *devices);
+    struct hop_names firsts = {0};
+    bool good = !l->arena.failed;
+    if (good)
+        hash_servers(l, hashes, number, counts);
+    for (uint32_t n = 0; good && n < l->node_count; n++)
+        devices[l->server[n]] += hop_node_is_device(hop_topology_node(l->topology, n)->kind);
+    for (uint32_t n = 0; good && n < l->node_count; n++) {
+        char key[20];
+        if (devices[n] < 2)
+            continue;
+        (void)snprintf(key, sizeof key, "%016llx", (unsigned long long)hashes[n]);
+        uint32_t first = hop_names_get(&firsts, key);
+        if (first == UINT32_MAX) {
+            const char *kept = hop_arena_string(&l->arena, key, strlen(key));
+            good = kept && hop_names_put(&firsts, kept, n);
+            l->servers[l->server_count++] = first = n;
+        }
+        l->alike[first]++;
+    }
+    hop_names_finish(&firsts);
+    return good;
+}
+
+bool lint_find_machine(struct lint *l)
+{
+    size_t size = ((size_t)l->node_count + 1) * sizeof *l->server;
+    l->server = hop_arena_alloc(&l->arena, size);
+    l->island = hop_arena_alloc(&l->arena, size);
+    l->servers = hop_arena_alloc(&l->arena, size);
+    l->alike = hop_arena_alloc(&l->arena, size);
+    if (l->arena.failed)
+        return false;
+    for (uint32_t n = 0; n < l->node_count; n++)
+        l->server[n] = l->island[n] = n;
+    for (uint32_t i = 0; i < l->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(l->topology, i);
+        if (!is_network(link))
+            join(l->server, link->ends);
+        if (joins_island(l, link))
+            join(l->island, link->ends);
+    }
+    for (uint32_t n = 0; n < l->node_count; n++) {
+        l->server[n] = find(l->server, n);
+        l->island[n] = find(l->island, n);
+    }
+    return list_servers(l);
+}
+
+struct lint_nodes lint_nodes_of(struct lint *l, uint32_t server, enum hop_node_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t n = server; n < l->node_count; n++)
+        count += l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind;
+    uint32_t *list = hop_arena_alloc(&l->arena, ((size_t)count + 1) * sizeof *list);
+    if (!list)
+        return (struct lint_nodes){NULL, 0};
+    uint32_t at = 0;
+    for (uint32_t n = server; n < l->node_count; n++) {
+        if (l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind)
+            list[at++] = n;
+    }
+    return (struct lint_nodes){list, count};
+}
+
+bool lint_same_model(const struct lint *l, uint32_t a, uint32_t b)
+{
+    const char *x = hop_topology_node(l->topology, a)->label, *y = hop_topology_node(l->topology, b)->label;
+    return x && y ? strcmp(x, y) == 0 : !x && !y;
+}
+
+const struct hop_link *lint_upstream(const struct lint *l, uint32_t node)
+{
+    uint32_t link = hop_topology_upstream(l->topology, node);
+    const struct hop_link *found = link == HOP_NONE ? NULL : hop_topology_link(l->topology, link);
+    return found && found->kind == HOP_LINK_PCIE ? found : NULL;
+}
+
+double lint_capacity(const struct hop_link *link)
+{
+    return hop_min(link->capacity_Bps[0], link->capacity_Bps[1]);
+}
+
+uint32_t lint_top_switch(const struct lint *l, uint32_t node)
+{
+    const struct hop_link *link;
+    for (; (link = lint_upstream(l, node)) != NULL; node = link->ends[1]) {
+        if (hop_topology_node(l->topology, link->ends[1])->kind == HOP_NODE_ROOT)
+            return hop_topology_node(l->topology, node)->kind == HOP_NODE_SWITCH ? node : HOP_NONE;
+    }
+    return HOP_NONE;
+}
+
+/* ---- texts ---- */
+
+const char *lint_name(const struct lint *l, uint32_t node)
+{
+    return hop_topology_node(l->topology, node)->name;
+}
+
+char *lint_island_name(const struct lint *l, uint32_t island, char *text, size_t size)
+{
+    static const enum hop_node_kind kinds[] = {HOP_NODE_SOCKET, HOP_NODE_HOST, HOP_NODE_ROOT};
+    for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
+        for (uint32_t n = island; n < l->node_count; n++) {
+            const struct hop_node *node = hop_topology_node(l->topology, n);
+            if (l->island[n] != island || node->kind != kinds[k])
+                continue;
+            if (node->numa >= 0)
+                (void)snprintf(text, size, "%s (NUMA node %d)", node->name, node->numa);
+            else
+                (void)snprintf(text, size, "%s", node->name);
+            return text;
+        }
+    }
+    (void)snprintf(text, size, "%s", lint_name(l, island));
+    return text;
+}
+
+void lint_put_names(const struct lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count)
+{
+    enum { SHOWN = 8 };
+    uint32_t shown = count <= SHOWN + 1 ? count : SHOWN;
+    for (uint32_t i = 0; i < shown; i++)
+        hop_buffer_printf(out, "%s%s", i ? ", " : "", lint_name(l, nodes[i]));
+    if (shown < count)
+        hop_buffer_printf(out, " and %u more", count - shown);
+}
+
+void lint_put_rate(struct hop_buffer *out, double rate_Bps)
+{
+    char text[32];
+    hop_buffer_puts(out, hop_show_rate(rate_Bps, text, sizeof text));
+}
+
+void lint_put_link(struct hop_buffer *out, const struct hop_link *link)
+{
+    if (link->generation && link->width)
+        hop_buffer_printf(out, "gen%u x%u, ", link->generation, link->width);
+    lint_put_rate(out, lint_capacity(link));
+}
+
+/* ---- routes ---- */
+
+uint32_t lint_route(struct lint *l, uint32_t from, uint32_t to)
+{
+    uint32_t route;
+    if (l->routes_left == 0 || l->status != HOP_OK)
+        return HOP_NONE;
+    l->routes_left--;
+    enum hop_status status = hop_router_find(l->router, from, to, &route, l->diag);
+    if (status == HOP_OK)
+        return route;
+    if (status != HOP_ERR_NO_ROUTE)
+        l->status = status;
+    return HOP_NONE;
+}
+
+const struct hop_route *lint_route_at(const struct lint *l, uint32_t route)
+{
+    return hop_router_route(l->router, route);
+}
+
+static const struct hop_link *link_at(const struct lint *l, const struct hop_route *route, uint32_t i)
+{
+    return hop_topology_link(l->topology, route->links[i] / 2);
+}
+
+bool lint_route_is_pcie(const struct lint *l, const struct hop_route *route)
+{
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const char *family =
+            hop_topology_domain(l->topology, hop_topology_link_domain(l->topology, route->links[i] / 2))->family;
+        if (strcmp(family, "pcie") != 0)
+            return false;
+    }
+    return true;
+}
+
+bool lint_route_crosses_sockets(const struct lint *l, const struct hop_route *route)
+{
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        const struct hop_link *link = link_at(l, route, i);
+        if (link->kind == HOP_LINK_SOCKET && !inside_socket(l, link))
+            return true;
+    }
+    return false;
+}
+
+bool lint_route_passes_root(const struct lint *l, const struct hop_route *route)
+{
+    for (uint32_t i = 0; i + 1 < route->link_count; i++) {
+        uint32_t end = link_at(l, route, i)->ends[!(route->links[i] & 1)];
+        if (hop_topology_node(l->topology, end)->kind == HOP_NODE_ROOT)
+            return true;
+    }
+    return false;
+}
+
+double lint_alone_Bps(struct lint *l, uint32_t route)
+{
+    return lint_together_Bps(l, &route, 1);
+}
+
+double lint_together_Bps(struct lint *l, const uint32_t *routes, uint32_t count)
+{
+    double *rates = malloc(((size_t)count + 1) * sizeof *rates), least = NAN;
+    if (rates && count && hop_network_rates_of(l->network, routes, count, rates, NULL) == HOP_OK) {
+        least = rates[0];
+        for (uint32_t i = 1; i < count; i++)
+            least = hop_min(least, rates[i]);
+    }
+    free(rates);
+    return least;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lint: NICs that their PCIe link holds back, and NICs far from the GPUs. The speed of a port is that of its network
+ * link, or what the importer wrote into the label ("mlx5_0 200 Gbit/s").
+ */
+#include "lint/lint.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define FAST_PORT_BPS 3e9 /* above 25 Gbit/s a NIC is taken as one that GPUs use */
+
+/* Bytes/s of all its ports, 0: not known. */
+static double port_rate(const struct lint *l, uint32_t nic)
+{
+    uint32_t count;
+    const uint32_t *links = hop_topology_links_of(l->topology, nic, &count);
+    const char *label = hop_topology_node(l->topology, nic)->label, *at = label;
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = hop_topology_link(l->topology, links[i]);
+        if (link->kind == HOP_LINK_INFINIBAND || link->kind == HOP_LINK_ETHERNET)
+            sum += lint_capacity(link);
+    }
+    if (sum > 0)
+        return sum;
+    while (at && (at = strstr(at, " Gbit/s")) != NULL) {
+        const char *number = at;
+        while (number > label && number[-1] != ' ')
+            number--;
+        double gigabits = hop_text_number(number, NULL);
+        sum += gigabits > 0 && gigabits < 1e6 ? gigabits * 1e9 / 8 : 0;
+        at++;
+    }
+    return sum;
+}
+
+static bool is_narrow(const struct lint *l, uint32_t nic)
+{
+    const struct hop_link *link = lint_upstream(l, nic);
+    double port = port_rate(l, nic);
+    return link && port > 0 && lint_capacity(link) < port;
+}
+
+/* NICs with ports and links alike. */
+static void tell_narrow(struct lint *l, const uint32_t *nics, uint32_t count)
+{
+    const struct hop_link *link = lint_upstream(l, nics[0]);
+    double port = port_rate(l, nics[0]);
+    bool assumed = l->speeds_missing || link->parameter;
+    struct lint_text text = {0};
+    lint_put_names(l, &text.subject, nics, count);
+    hop_buffer_printf(&text.evidence, "%sports of %.0f Gbit/s (", count > 1 ? "each has " : "", port * 8 / 1e9);
+    lint_put_rate(&text.evidence, port);
+    hop_buffer_puts(&text.evidence, ") behind a PCIe link of ");
+    lint_put_link(&text.evidence, link);
+    if (assumed)
+        hop_buffer_puts(&text.evidence, "; the source leaves out the speed or width of some links, this may be one");
+    hop_buffer_puts(&text.effect, "it sends and receives at most ");
+    lint_put_rate(&text.effect, lint_capacity(link));
+    hop_buffer_printf(&text.effect, ", %.0f %% of its ports", 100 * lint_capacity(link) / port);
+    hop_buffer_puts(&text.advice, "compare `lspci -vv` LnkSta with LnkCap; give it a slot of more lanes or a later "
+                                  "generation; behind so narrow a "
+                                  "slot a second port is for failure, not for rate");
+    lint_add(l, HOP_LINT_NIC_NARROW, assumed ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
+}
+
+static void narrow(struct lint *l, struct lint_nodes nics)
+{
+    uint32_t *alike = hop_arena_alloc(&l->arena, ((size_t)nics.count + 1) * sizeof *alike);
+    bool *told = hop_arena_alloc(&l->arena, (size_t)nics.count + 1);
+    for (uint32_t i = 0; alike && told && i < nics.count; i++) {
+        uint32_t count = 0;
+        if (told[i] || !is_narrow(l, nics.list[i]))
+            continue;
+        for (uint32_t k = i; k < nics.count; k++) {
+            if (!is_narrow(l, nics.list[k]) || port_rate(l, nics.list[k]) != port_rate(l, nics.list[i]) ||
+                lint_capacity(lint_upstream(l, nics.list[k])) != lint_capacity(lint_upstream(l, nics.list[i])))
+                continue;
+            told[k] = true;
+            alike[count++] = nics.list[k];
+        }
+        tell_narrow(l, alike, count);
+    }
+}
+
+/* ---- far ---- */
+
+static double alone(struct lint *l, uint32_t from, uint32_t to)
+{
+    uint32_t route = lint_route(l, from, to);
+    return route == HOP_NONE ? NAN : lint_alone_Bps(l, route);
+}
+
+/* GPUs without a NIC in their island. */
+static void tell_far(struct lint *l, const uint32_t *gpus, uint32_t count, struct lint_nodes nics)
+{
+    struct lint_text text = {0};
+    char there[160];
+    uint32_t near_gpu = HOP_NONE, nic = nics.list[0];
+    bool fast = false;
+    for (uint32_t i = 0; i < nics.count; i++) {
+        fast = fast || port_rate(l, nics.list[i]) > FAST_PORT_BPS || !(port_rate(l, nics.list[i]) > 0);
+        for (uint32_t n = 0; n < l->node_count && near_gpu == HOP_NONE; n++) {
+            if (l->island[n] == l->island[nics.list[i]] && l->server[n] == l->server[nic] &&
+                hop_topology_node(l->topology, n)->kind == HOP_NODE_GPU) {
+                near_gpu = n;
+                nic = nics.list[i];
+            }
+        }
+    }
+    lint_put_names(l, &text.subject, gpus, count);
+    lint_put_names(l, &text.evidence, nics.list, nics.count);
+    hop_buffer_printf(&text.evidence,
+                      nics.count > 1 ? " are on other sockets or NUMA nodes than %s, such as on %s"
+                                     : " is on another socket or NUMA node than %s, on %s",
+                      count > 1 ? "these GPUs" : "this GPU", lint_island_name(l, l->island[nic], there, sizeof there));
+    double far = alone(l, gpus[0], nic), near = near_gpu == HOP_NONE ? NAN : alone(l, near_gpu, nic);
+    if (isnan(far)) {
+        hop_buffer_puts(&text.effect, "their network traffic has no direct way to a NIC and goes through the hosts");
+    } else {
+        hop_buffer_printf(&text.effect, "%s to %s crosses over: ", lint_name(l, gpus[0]), lint_name(l, nic));
+        lint_put_rate(&text.effect, far);
+        if (!isnan(near)) {
+            hop_buffer_printf(&text.effect, ", %s gets ", lint_name(l, near_gpu));
+            lint_put_rate(&text.effect, near);
+        }
+        hop_buffer_puts(&text.effect, "; GPUDirect RDMA is often switched off for such ways and traffic staged");
+    }
+    hop_buffer_puts(&text.advice,
+                    "spread NICs over the sockets that have GPUs; else run what talks to other servers near the NIC");
+    lint_add(l, HOP_LINT_NIC_FAR, fast ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
+}
+
+static void far_from_gpus(struct lint *l, uint32_t server, struct lint_nodes nics)
+{
+    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    uint32_t *far = hop_arena_alloc(&l->arena, ((size_t)gpus.count + 1) * sizeof *far), count = 0;
+    if (l->arena.failed || nics.count == 0)
+        return;
+    for (uint32_t i = 0; i < gpus.count; i++) {
+        bool near = false;
+        for (uint32_t k = 0; k < nics.count && !near; k++)
+            near = l->island[nics.list[k]] == l->island[gpus.list[i]];
+        if (!near)
+            far[count++] = gpus.list[i];
+    }
+    if (count)
+        tell_far(l, far, count, nics);
+}
+
+void lint_nics(struct lint *l, uint32_t server)
+{
+    struct lint_nodes nics = lint_nodes_of(l, server, HOP_NODE_NIC);
+    narrow(l, nics);
+    far_from_gpus(l, server, nics);
+}

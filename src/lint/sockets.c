@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lint: what is spread unevenly over sockets, peer traffic across them, and devices that nothing joins. */
+#include "lint/lint.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define FAR_SLOW 0.5 /* of a pair inside a socket: a pair across is warned of below this */
+
+/* The islands of a server that hold GPUs, host memory, or both. */
+struct islands {
+    uint32_t *list, *gpus, *hosts;
+    uint32_t count;
+};
+
+static struct islands islands_of(struct lint *l, uint32_t server)
+{
+    uint32_t most = 0;
+    for (uint32_t n = server; n < l->node_count; n++)
+        most += l->server[n] == server && l->island[n] == n;
+    size_t size = ((size_t)most + 1) * sizeof(uint32_t);
+    struct islands found = {hop_arena_alloc(&l->arena, size), hop_arena_alloc(&l->arena, size),
+                            hop_arena_alloc(&l->arena, size), 0};
+    if (l->arena.failed)
+        return (struct islands){0};
+    for (uint32_t n = server; n < l->node_count; n++) {
+        enum hop_node_kind kind = hop_topology_node(l->topology, n)->kind;
+        if (l->server[n] != server || (kind != HOP_NODE_GPU && kind != HOP_NODE_HOST))
+            continue;
+        uint32_t at = 0;
+        while (at < found.count && found.list[at] != l->island[n])
+            at++;
+        if (at == found.count)
+            found.list[found.count++] = l->island[n];
+        found.gpus[at] += kind == HOP_NODE_GPU;
+        found.hosts[at] += kind == HOP_NODE_HOST;
+    }
+    return found;
+}
+
+static void missing_memory(struct lint *l, const struct islands *islands)
+{
+    uint32_t with = HOP_NONE;
+    char name[160], other[160];
+    for (uint32_t i = 0; i < islands->count; i++)
+        with = islands->hosts[i] ? i : with;
+    for (uint32_t i = 0; i < islands->count && with != HOP_NONE; i++) {
+        if (islands->hosts[i]) /* so it has GPUs */
+            continue;
+        struct lint_text text = {0};
+        hop_buffer_puts(&text.subject, lint_island_name(l, islands->list[i], name, sizeof name));
+        hop_buffer_printf(&text.evidence, "%u GPU%s and no host memory; %s has memory", islands->gpus[i],
+                          islands->gpus[i] > 1 ? "s" : "",
+                          lint_island_name(l, islands->list[with], other, sizeof other));
+        hop_buffer_puts(&text.effect, "all host traffic of these GPUs crosses sockets");
+        hop_buffer_puts(
+            &text.advice,
+            "populate this socket's memory channels; if they are, the source lacks a NUMA node: read the machine "
+            "with `hopcast topology live`");
+        lint_add(l, HOP_LINT_MEMORY_MISSING, HOP_LINT_WARNING, &text);
+    }
+}
+
+static void uneven(struct lint *l, const struct islands *islands)
+{
+    struct lint_text text = {0};
+    char name[160];
+    uint32_t most = 0, least = UINT32_MAX;
+    for (uint32_t i = 0; i < islands->count; i++) {
+        most = islands->gpus[i] > most ? islands->gpus[i] : most;
+        least = lint_least(least, islands->gpus[i]);
+    }
+    if (islands->count < 2 || most == least)
+        return;
+    for (uint32_t i = 0; i < islands->count; i++) {
+        lint_island_name(l, islands->list[i], name, sizeof name);
+        hop_buffer_printf(&text.subject, "%s%s", i ? ", " : "", name);
+        hop_buffer_printf(&text.evidence, "%s%u GPU%s on %s", i ? ", " : "", islands->gpus[i],
+                          islands->gpus[i] == 1 ? "" : "s", name);
+    }
+    hop_buffer_puts(&text.effect,
+                    "processes that are spread evenly over cores or memory feed some GPUs across sockets");
+    hop_buffer_puts(&text.advice, "bind each process to the cores and memory next to its GPU");
+    lint_add(l, HOP_LINT_SOCKETS_UNEVEN, HOP_LINT_INFO, &text);
+}
+
+/* ---- pairs ---- */
+
+struct pairs {
+    uint32_t all, across;
+    uint32_t near, far;              /* routes: one inside an island, one across; HOP_NONE: none */
+    uint32_t unreachable[2], lost;   /* the first pair without a way, and how many there are */
+    bool accelerator;                /* some pairs have links of their own */
+    uint32_t *matching, match_count; /* routes across of which none shares an end with another */
+};
+
+static struct pairs look_at_pairs(struct lint *l, struct lint_nodes gpus)
+{
+    struct pairs p = {.near = HOP_NONE, .far = HOP_NONE};
+    bool *taken = hop_arena_alloc(&l->arena, (size_t)gpus.count + 1);
+    p.matching = hop_arena_alloc(&l->arena, ((size_t)gpus.count + 1) * sizeof *p.matching);
+    for (uint32_t a = 0; taken && p.matching && a < gpus.count; a++) {
+        for (uint32_t b = a + 1; b < gpus.count && l->routes_left; b++) {
+            uint32_t route = lint_route(l, gpus.list[a], gpus.list[b]);
+            p.all++;
+            if (route == HOP_NONE) {
+                if (p.lost++ == 0)
+                    p.unreachable[0] = gpus.list[a], p.unreachable[1] = gpus.list[b];
+                continue;
+            }
+            const struct hop_route *way = lint_route_at(l, route);
+            if (!lint_route_is_pcie(l, way)) {
+                p.accelerator = true;
+                continue;
+            }
+            if (!lint_route_crosses_sockets(l, way)) {
+                p.near = p.near == HOP_NONE ? route : p.near;
+                continue;
+            }
+            p.across++;
+            p.far = p.far == HOP_NONE ? route : p.far;
+            if (!taken[a] && !taken[b]) {
+                taken[a] = taken[b] = true;
+                p.matching[p.match_count++] = route;
+            }
+        }
+    }
+    return p;
+}
+
+static void put_pair(struct lint *l, struct hop_buffer *out, uint32_t route)
+{
+    const struct hop_route *way = lint_route_at(l, route);
+    hop_buffer_printf(out, "%s -> %s ", lint_name(l, way->from), lint_name(l, way->to));
+    lint_put_rate(out, lint_alone_Bps(l, route));
+}
+
+/* The slowest link of a route across, which is as a rule the one between the sockets. */
+static void put_slowest(struct lint *l, struct hop_buffer *out, uint32_t route)
+{
+    const struct hop_route *way = lint_route_at(l, route);
+    uint32_t slowest = way->links[0];
+    char name[160];
+    for (uint32_t i = 1; i < way->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(l->topology, way->links[i] / 2),
+                              *other = hop_topology_link(l->topology, slowest / 2);
+        if (link->capacity_Bps[way->links[i] & 1] < other->capacity_Bps[slowest & 1])
+            slowest = way->links[i];
+    }
+    hop_buffer_printf(out, "%s carries ", hop_topology_link_name(l->topology, slowest, name, sizeof name));
+    lint_put_rate(out, way->capacity_Bps);
+    hop_buffer_printf(out, " (%s)", hop_topology_link(l->topology, slowest / 2)->origin);
+}
+
+static void peers_across(struct lint *l, struct lint_nodes gpus, const struct pairs *p)
+{
+    struct lint_text text = {0};
+    if (p->across == 0)
+        return;
+    double far = lint_alone_Bps(l, p->far);
+    double near = p->near != HOP_NONE ? lint_alone_Bps(l, p->near) : NAN;
+    double together = lint_together_Bps(l, p->matching, p->match_count);
+    lint_put_names(l, &text.subject, gpus.list, gpus.count);
+    hop_buffer_printf(&text.evidence, "peer traffic of %u of %u GPU pairs goes over PCIe and crosses sockets; ",
+                      p->across, p->all);
+    put_slowest(l, &text.evidence, p->far);
+    if (!p->accelerator)
+        hop_buffer_puts(&text.evidence, "; the source lists no NVLink or xGMI between GPUs");
+    hop_buffer_puts(&text.effect, "alone ");
+    put_pair(l, &text.effect, p->far);
+    if (p->near != HOP_NONE) {
+        hop_buffer_puts(&text.effect, ", inside a socket ");
+        put_pair(l, &text.effect, p->near);
+    }
+    if (p->match_count > 1) {
+        hop_buffer_printf(&text.effect, "; %u such pairs at once ", p->match_count);
+        lint_put_rate(&text.effect, together);
+        hop_buffer_puts(&text.effect, " or more each");
+    }
+    hop_buffer_puts(
+        &text.advice,
+        "keep neighbours of rings and halos inside a socket (`hopcast order`, rank placement); compare with copies "
+        "through host memory (via staged)");
+    bool slow = !isnan(near) && far < FAR_SLOW * near;
+    lint_add(l, HOP_LINT_PEERS_ACROSS_SOCKETS, slow ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
+}
+
+static void unreachable(struct lint *l, const struct pairs *p)
+{
+    struct lint_text text = {0};
+    if (p->lost == 0)
+        return;
+    lint_put_names(l, &text.subject, p->unreachable, 2);
+    hop_buffer_puts(&text.evidence, "the topology has no way between them");
+    if (p->lost > 1)
+        hop_buffer_printf(&text.evidence, ", nor between %u other pairs of GPUs", p->lost - 1);
+    hop_buffer_puts(&text.effect,
+                    "peer copies between them are refused here; on the machine they go through host memory, if at all");
+    hop_buffer_puts(
+        &text.advice,
+        "if they are joined, the source lacks a link: read the machine with `hopcast topology live`, or add the link "
+        "to the JSON");
+    lint_add(l, HOP_LINT_UNREACHABLE, HOP_LINT_ERROR, &text);
+}
+
+void lint_sockets(struct lint *l, uint32_t server)
+{
+    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    if (gpus.count == 0)
+        return;
+    struct islands islands = islands_of(l, server);
+    missing_memory(l, &islands);
+    uneven(l, &islands);
+    struct pairs pairs = look_at_pairs(l, gpus);
+    if (l->arena.failed || l->status != HOP_OK)
+        return;
+    unreachable(l, &pairs);
+    peers_across(l, gpus, &pairs);
+}
