@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast tune paths: the tables, and the schedule that is written. */
+#include "tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 12, CELL = 7, LINE = 100 };
+
+static const char *name_of(const struct hop_topology *topology, uint32_t node)
+{
+    return hop_topology_node(topology, node)->name;
+}
+
+/* ---- pairs ---- */
+
+static void show_bytes(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t u = 0;
+    for (; value >= 1024 && u + 1 < sizeof units / sizeof units[0]; u++)
+        value /= 1024;
+    (void)snprintf(text, size, "%.4g%s", value, units[u]);
+}
+
+static void show_packet(uint64_t bytes, bool is_there, char *text, size_t size)
+{
+    if (!is_there || bytes == 0)
+        (void)snprintf(text, size, "%s", is_there ? "whole" : "-");
+    else
+        show_bytes(bytes, text, size);
+}
+
+static void print_cell(const struct hop_tune_point *point)
+{
+    double factor;
+    char text[32];
+    char letter = hop_tune_winner(point, &factor) == HOP_VIA_STAGED ? 'S' : 'D';
+    if (isnan(point->direct_s) && isnan(point->staged_s))
+        (void)snprintf(text, sizeof text, "-");
+    else if (isnan(factor))
+        (void)snprintf(text, sizeof text, "%c only", letter);
+    else
+        (void)snprintf(text, sizeof text, "%c%6.2f", letter, factor);
+    printf(" %*s", CELL, text);
+}
+
+/* "gpu0 -> gpu1", as wide as it is. */
+static int name_pair(const struct hop_topology *topology, const struct hop_tune_class *class, char *text, size_t size)
+{
+    return snprintf(text, size, "%.60s -> %.60s", name_of(topology, class->pairs[0][0]),
+                    name_of(topology, class->pairs[0][1]));
+}
+
+static void print_pairs(const struct hop_topology *topology, const struct hop_tuned_paths *paths)
+{
+    char text[128];
+    uint32_t last = paths->size_count - 1;
+    int width = 20;
+    for (uint32_t c = 0; c < paths->class_count; c++) {
+        int length = name_pair(topology, &paths->classes[c], text, sizeof text);
+        width = length > width ? length : width;
+    }
+    printf("\n%-*s %-13s %5s", width, "pair alone", "over", "pairs");
+    for (uint32_t s = 0; s < paths->size_count; s++) {
+        show_bytes(paths->sizes[s], text, sizeof text);
+        printf(" %*s", CELL, text);
+    }
+    printf(" %9s %7s\n", "crossover", "packet");
+    for (uint32_t c = 0; c < paths->class_count; c++) {
+        const struct hop_tune_class *class = &paths->classes[c];
+        (void)name_pair(topology, class, text, sizeof text);
+        printf("%-*s %-13s %5u", width, text, class->way, class->pair_count);
+        for (uint32_t s = 0; s < paths->size_count; s++)
+            print_cell(&class->points[s]);
+        if (class->crossover_bytes)
+            show_bytes(class->crossover_bytes, text, sizeof text);
+        printf(" %9s", class->crossover_bytes ? text : "-");
+        show_packet(class->points[last].packet_bytes, !isnan(class->points[last].staged_s), text, sizeof text);
+        printf(" %7s\n", text);
+    }
+    show_bytes(paths->sizes[last], text, sizeof text);
+    printf("D direct, S staged: the faster one, and how many times as fast as the other; crossover: from that size on "
+           "the\n"
+           "other one wins; packet: the best one for staging %s; pairs: that many are alike\n",
+           text);
+}
+
+/* The latency of memory links is what copies through host memory cost; without it small packets are free. */
+static void print_doubt(const struct hop_topology *topology)
+{
+    bool memory = false, latency = false;
+    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
+        const struct hop_link *link = hop_topology_link(topology, l);
+        memory = memory || link->kind == HOP_LINK_MEMORY;
+        latency = latency || (link->latency_s > 0 && (link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY));
+    }
+    if (memory && !latency)
+        printf(
+            "note: no link has a latency, so a packet costs nothing and small ones win; --copy-latency says what one\n"
+            "costs, --set link_latency= what every link does\n");
+}
+
+/* ---- patterns ---- */
+
+static void print_time(double time_s)
+{
+    char text[32];
+    printf(" %11s", isnan(time_s) ? "-" : hop_show_seconds(time_s, text, sizeof text));
+}
+
+static void print_names(const struct tune_case *c)
+{
+    uint32_t shown = 0, staged = 0;
+    size_t column = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(c->schedule); i++)
+        staged += c->mix->staged[i];
+    if (staged == 0 || c->mix->staged_count == c->mix->transfers)
+        return;
+    printf("  staged:");
+    for (uint32_t i = 0; i < hop_schedule_count(c->schedule) && shown < NAMES_SHOWN; i++) {
+        const struct hop_op *op = hop_schedule_op(c->schedule, i);
+        if (!c->mix->staged[i])
+            continue;
+        size_t length = strlen(op->name) + strlen(op->from.device) + strlen(op->to.device) + 8;
+        bool wraps = column > 0 && column + length > LINE;
+        printf("%s %s (%s -> %s)", wraps ? "\n         " : "", op->name, op->from.device, op->to.device);
+        column = wraps ? length : column + length;
+        shown++;
+    }
+    if (staged > shown)
+        printf(" and %u more", staged - shown);
+    printf("\n");
+}
+
+static void print_case(const struct tune_case *c)
+{
+    const struct hop_tuned_mix *mix = c->mix;
+    char packet[32], gain[32];
+    printf("%-20.20s %6u", c->name, mix->transfers);
+    print_time(mix->direct_s);
+    print_time(mix->staged_s);
+    show_packet(mix->staged_packet_bytes, !isnan(mix->staged_s), packet, sizeof packet);
+    printf(" %8s", packet);
+    print_time(mix->mix_s);
+    show_packet(mix->mix_packet_bytes, true, packet, sizeof packet);
+    printf(" %8s", mix->staged_count ? packet : "-");
+    (void)snprintf(gain, sizeof gain, "%.2f", mix->direct_s / mix->mix_s);
+    printf(" %6s %8u  %s\n", isnan(mix->direct_s) ? "-" : gain, mix->staged_count, mix->exact ? "exact" : "searched");
+    print_names(c);
+}
+
+static void print_cases(const struct tune_case *cases, int count)
+{
+    printf("\n%-20s %6s %11s %11s %8s %11s %8s %6s %8s\n", "all at once", "copies", "all direct", "all staged",
+           "packet", "mix", "packet", "gain", "staged");
+    for (int i = 0; i < count; i++)
+        print_case(&cases[i]);
+    printf("gain: all direct over mix; exact: no other choice of copies is faster at the packet size of all staged\n");
+}
+
+void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths *paths, const struct tune_case *cases,
+                      int case_count)
+{
+    const struct hop_topology *topology = hop_network_topology(network);
+    bool used[64] = {false};
+    uint32_t domains = hop_topology_domain_count(topology);
+    printf("%s, %u GPUs", hop_topology_name(topology), paths->gpu_count);
+    if (domains <= sizeof used / sizeof used[0]) {
+        for (uint32_t d = 0; d < domains; d++)
+            used[d] = true;
+        tool_print_models(stdout, topology, network, used);
+    }
+    printf("\n");
+    print_pairs(topology, paths);
+    print_doubt(topology);
+    if (case_count)
+        print_cases(cases, case_count);
+}
+
+/* ---- writing ---- */
+
+static enum hop_status remark(struct hop_schedule *schedule, const struct hop_network *network,
+                              const struct tune_case *of, const char *settings)
+{
+    char time[32];
+    enum hop_status status =
+        hop_schedule_add_comment(schedule, "hopcast tune paths: %s on %s, %u of %u copies staged, %s", of->name,
+                                 hop_topology_name(hop_network_topology(network)), of->mix->staged_count,
+                                 of->mix->transfers, hop_show_seconds(of->mix->mix_s, time, sizeof time));
+    if (status == HOP_OK && settings[0])
+        status = hop_schedule_add_comment(schedule, "found with %s", settings);
+    return status;
+}
+
+int tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
+                     const char *settings)
+{
+    struct hop_diag diag;
+    struct hop_schedule *copy = NULL;
+    char *text = hop_schedule_to_text(of->mix->best), *remarked = NULL;
+    if (text && hop_schedule_parse(hop_schedule_name(of->mix->best), text, strlen(text), &copy, &diag) != HOP_OK) {
+        free(text);
+        return tool_fail(&diag);
+    }
+    if (copy && remark(copy, network, of, settings) == HOP_OK)
+        remarked = hop_schedule_to_text(copy);
+    int status = remarked ? tool_write(path, remarked) : tool_out_of_memory();
+    hop_schedule_destroy(copy);
+    free(text);
+    free(remarked);
+    return status;
+}
