@@ -261,7 +261,7 @@ static const struct wrong wrong_topologies[] = {
     {LINK("\"from\": \"gpu0\", \"to\": \"root0\", \"kind\": \"pci\""), "t.json: /links/0/kind", "'pci'",
      "'pcie'? one of pcie,"},
     {LINK(ENDS ", \"capacity\": \"12GB/s\""), "t.json: /links/0/capacity", "'capacity' is not known",
-     "one of from, to, kind, generation, width, count, capacity_Bps, parameter, latency_s, origin"},
+     "one of from, to, kind, generation, width, count, capacity_Bps, parameter, duplex_Bps, latency_s, origin"},
     {LINK(ENDS ", \"capacity_bps\": 1"), "t.json: /links/0/capacity_bps", "not known", "'capacity_Bps'? one of"},
     {LINK(ENDS ", \"capacity_Bps\": \"12GB/s\""), "t.json: /links/0/capacity_Bps", "this is a string", "a number"},
     {LINK(ENDS ", \"capacity_Bps\": 0"), "t.json: /links/0/capacity_Bps", "this is 0", "above 0"},

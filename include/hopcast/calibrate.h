@@ -6,12 +6,17 @@
  * together. When one ends, those that are left go on as the graph without it. So the penalties of a graph's first step
  * follow from its times and from the first steps of smaller graphs, down to lone transfers, which give the bandwidth.
  * Parts of a graph that share no node are taken to ignore each other.
+ *
+ * Fitting: the values of a topology under which a model predicts measurements best. It starts with one capacity for all
+ * links of a kind and one loss for all crossings; a link, a direction, a pair of root complexes or a limit that the
+ * topology did not speak of gets a value of its own only where the measurements ask for it (docs/calibrate.md).
  */
 #ifndef HOPCAST_CALIBRATE_H
 #define HOPCAST_CALIBRATE_H
 
 #include <stdbool.h>
 
+#include "hopcast/compare.h"
 #include "hopcast/measurements.h"
 #include "hopcast/topology.h"
 
@@ -57,6 +62,49 @@ HOP_API enum hop_status hop_calibrate_penalties(const struct hop_measurements *m
 HOP_API void hop_penalty_result_destroy(struct hop_penalty_result *result); /* NULL is allowed */
 /* docs/penalties.schema.json; a new string that the caller frees, NULL: out of memory. */
 HOP_API char *hop_penalty_result_to_json(const struct hop_penalty_result *result);
+
+/* ---- fitting ---- */
+
+#define HOP_FIT_FOLDS_MAX 20
+
+struct hop_fit_options {
+    const char *model; /* NULL: server */
+    uint32_t folds;    /* hold every group (of a trace, every copy) out once, in so many parts; 0: none */
+    struct hop_compare_options compare; /* what names mean, assumed bytes */
+    void (*progress)(double done, void *context); /* may be NULL */
+    void *context;
+};
+
+/* One value for several places. */
+struct hop_fit_parameter {
+    const char *name;  /* "capacity of PCIe links", "tau of root0--root2" */
+    const char *unit;  /* B/s, s, or 1 */
+    double value, given;
+    double uncertainty; /* one standard deviation, same unit; NAN: the measurements do not bend around this value */
+    double gain;        /* cost that it took away when it was added (about 1 for each 2 % of error of a group), 0: it was there */
+    const char *const *places; /* directed links, or pairs of root complexes */
+    uint32_t place_count;
+    uint32_t group_count; /* groups of measurements that move with it */
+    const char *const *determined_by; /* those that move most, the first the most */
+    uint32_t named_count;
+};
+
+struct hop_fit_result {
+    const struct hop_measurements *measurements;
+    struct hop_topology *topology; /* with the fitted values; a caller who keeps it sets this to NULL */
+    const struct hop_fit_parameter *parameters;
+    uint32_t parameter_count;
+    /* Errors under the topology as given, as fitted to everything, and, with folds, of what was held out. */
+    const struct hop_comparison *comparison;
+};
+
+/* Measurements must outlive the result, which the caller frees; the topology is only read. options may be NULL. */
+HOP_API enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements,
+                                          const struct hop_topology *topology, const struct hop_fit_options *options,
+                                          struct hop_fit_result **result, struct hop_diag *diag);
+HOP_API void hop_fit_result_destroy(struct hop_fit_result *result); /* NULL is allowed */
+/* docs/fit.schema.json; a new string that the caller frees, NULL: out of memory. */
+HOP_API char *hop_fit_result_to_json(const struct hop_fit_result *result);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,9 @@
  *
  *     a group       all rows start together, a copy each; a source engine sends them in the order of the file
  *     in turn       several copies each (as the benchmarks repeat them), one into a device after the other
+ *     staged        in STAGED_PACKETS packets: enough to overlap the two ways
  *     pulled        the engine is the receiver's: one after the other into each device, sources as they like
+ *     all to all    every device to every other one, several times over: whoever is done goes on with the next
  *     a trace       every copy at its own start; duration, not end
  *
  *     own value     bytes / (end - start)
@@ -18,8 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TURNS = 4 };
-#define STAGED_PACKET ((uint64_t)1 << 20)
+enum { TURNS = 3, STAGED_PACKETS = 32 };
 
 uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m)
 {
@@ -108,7 +109,7 @@ static enum hop_status add_copy(const struct hop_expect *e, struct hop_schedule 
     if (m->way == HOP_WAY_STAGED ||
         (m->way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(e->topology, op.from.device, op.to.device))) {
         op.via = HOP_VIA_STAGED;
-        op.packet_bytes = STAGED_PACKET;
+        op.packet_bytes = op.bytes / STAGED_PACKETS + 1;
     }
     status = hop_schedule_add(schedule, &op, NULL, diag);
     return status == HOP_OK ? HOP_OK : fail_at(e, m, m->from_column, status, diag);
@@ -124,6 +125,30 @@ static const uint32_t *before(const struct hop_measurements *of, struct hop_meas
             return found;
     }
     return NULL;
+}
+
+/* n (n - 1) rows, no two alike, between n devices. */
+static bool is_all_to_all(const struct hop_measurements *of, struct hop_measurement_group rows)
+{
+    enum { DEVICES = 256 };
+    const char *names[DEVICES];
+    uint32_t devices = 0;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct hop_measurement *m = hop_measurements_at(of, rows.rows[i]);
+        bool known = false;
+        for (uint32_t d = 0; d < devices && !known; d++)
+            known = strcmp(names[d], m->from) == 0;
+        if (!known && devices == DEVICES)
+            return false;
+        if (!known)
+            names[devices++] = m->from;
+        for (uint32_t j = 0; j < i; j++) {
+            const struct hop_measurement *other = hop_measurements_at(of, rows.rows[j]);
+            if (strcmp(m->from, other->from) == 0 && strcmp(m->to, other->to) == 0)
+                return false;
+        }
+    }
+    return devices > 2 && rows.count == devices * (devices - 1);
 }
 
 static enum hop_status make_group(const struct hop_expect *e, uint32_t index, struct hop_diag *diag)
@@ -142,7 +167,7 @@ static enum hop_status make_group(const struct hop_expect *e, uint32_t index, st
         in_turn = in_turn || m->in_turn;
         pulled = pulled || m->pulled;
     }
-    group->copies = in_turn && !group->trace ? TURNS : 1;
+    group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
     group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
     enum hop_status status = HOP_OK;
     for (uint32_t op = 0; op < group->copies * rows.count && status == HOP_OK; op++) {

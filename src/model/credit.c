@@ -10,10 +10,7 @@
  *     backward  in reverse order: a link whose far end must wait moves at the pace of its slowest output; C is the share of the
  *               link's capacity that this leaves
  *
- * until nothing changes. Host memory is read at the request of the devices, each with so many requests in flight: such a transfer
- * never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no more
- * than that from its source (again from the start, with that as its cap, at most PULL_ROUNDS times). Rates are in units of the
- * widest link in use.
+ * until nothing changes. Rates are in units of the widest link in use.
  *
  * Model `server` adds what servers show and the tree lacks: the capacity of a link's direction depends on what the other one
  * carries, from capacity_Bps while that is idle to duplex_Bps while it carries its own duplex_Bps, in a straight line between:
@@ -21,6 +18,10 @@
  *     capacity(l) = capacity_Bps - (capacity_Bps - duplex_Bps) x min(1, load of the other direction / its duplex_Bps)
  *
  * settled in the same rounds. Without a duplex_Bps of its own a link is as in `credit`.
+ *
+ * And, under parameter host_pull = 1, host memory is read at the request of the devices, each with so many requests in flight: such
+ * a transfer never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no
+ * more than that from its source (again from the start, with that as its cap, at most PULL_ROUNDS times).
  */
 #include "model/model.h"
 
@@ -61,7 +62,7 @@ struct active {
 
 struct state {
     const struct hop_links *links;
-    bool duplex;          /* model server */
+    bool duplex, pull;    /* model server: two-way capacities; host_pull is 1 */
     double packets_after; /* k after crossing */
     double unit_Bps;      /* capacity of the widest link in use */
     struct class *classes;
@@ -78,7 +79,7 @@ struct state {
     double *rate, *previous; /* per flow: leaving the link in hand; final of the last round */
     double *at_source;
     double *cap;  /* per flow: what it asks for at most, in units of the widest link */
-    bool *pulled; /* per flow: it comes from host memory */
+    bool *pulled; /* per flow: it is read from host memory, which waits for nobody */
     uint32_t rate_capacity, previous_capacity, source_capacity, cap_capacity, pulled_capacity;
     struct sortable {
         uint32_t link, from, flow, position;
@@ -168,7 +169,7 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
         uint32_t first = s->links->directed[legs[f].links[0]];
         uint32_t source = hop_topology_link(topology, first / 2)->ends[first & 1];
-        s->pulled[f] = hop_topology_node(topology, source)->kind == HOP_NODE_HOST;
+        s->pulled[f] = s->pull && hop_topology_node(topology, source)->kind == HOP_NODE_HOST;
     }
     qsort(s->pairs, total, sizeof *s->pairs, by_link);
     s->unit_Bps = 0;
@@ -446,8 +447,10 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
 static void *create_server(const struct hop_links *links)
 {
     struct state *s = create(links);
-    if (s)
+    if (s) {
         s->duplex = true;
+        s->pull = hop_topology_parameter(links->topology, "host_pull")->value > 0;
+    }
     return s;
 }
 

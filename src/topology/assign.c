@@ -42,9 +42,11 @@ static unsigned find_link(const struct hop_topology *topology, const char *name,
 static enum hop_status read_tau(const char *value, double *tau, struct hop_diag *diag)
 {
     char *end;
-    *tau = hop_text_number(value, &end);
-    if (*value && !*end && *tau >= 0 && *tau < 1)
+    double number = hop_text_number(value, &end);
+    if (*value && !*end && number >= 0 && number < 1) {
+        *tau = number;
         return HOP_OK;
+    }
     hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'", value);
     hop_diag_expect(diag, "0 <= tau < 1");
     return HOP_ERR_INVALID;

@@ -51,6 +51,9 @@ static const struct hop_parameter defaults[] = {
     {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
     {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
     {"chip", 1e12, "B/s", "inside a switch chip, between its virtual switches: assumed not to limit until measured", NAN},
+    {"host_pull", 0, "1",
+     "1: copies out of host memory are reads of the devices, which do not block each other (model server); 0: as credit",
+     NAN},
     {"copy_latency", 0, "s", "from the start of a copy inside a server to its first byte: none until measured", NAN},
     {"link_latency", 0, "s", "none: the published models are of bandwidth only, until measured", NAN},
     {"loggp_L", 2500e-9, "s", "LogGP: latency of a message (default of LogGOPSim)", NAN},
@@ -115,6 +118,8 @@ static bool in_range(const struct hop_parameter *parameter, double value)
         return value >= 1e-12 && value <= 0.01;
     if (strcmp(parameter->name, "nvlink_efficiency") == 0)
         return value > 0 && value <= 1;
+    if (strcmp(parameter->name, "host_pull") == 0)
+        return value == 0 || value == 1;
     if (strcmp(parameter->name, "pcie_duplex") == 0)
         return value >= 0.01 && value <= 2;
     if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0 ||
@@ -143,6 +148,7 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
         hop_diag_expect(diag, strcmp(name, "tau") == 0          ? "0 <= tau < 1"
                               : strcmp(name, "fair_slack") == 0 ? "1e-12 to 0.01"
                               : strcmp(name, "pcie_duplex") == 0 ? "0.01 to 2"
+                              : strcmp(name, "host_pull") == 0 ? "0 or 1"
                                                                 : "a positive, finite value");
         return HOP_ERR_INVALID;
     }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside fitting: knobs, each one value for several places of a topology, and what the measurements cost under them.
+ *
+ *     knobs.c    which knobs there are, how they are split, how their values get into the topology
+ *     loss.c     what each group costs, and which groups a knob touches
+ *     fit.c      turns knobs, adds those that the data asks for, holds groups out, says how sure a value is
+ */
+#ifndef HOP_FIT_H
+#define HOP_FIT_H
+
+#include "calibrate/compare.h"
+#include "calibrate/expect.h"
+#include "hopcast/calibrate.h"
+#include "hopcast/model.h"
+
+enum hop_knob_kind {
+    HOP_KNOB_CAPACITY, /* bytes/s of directed links; of bonded links each one's */
+    HOP_KNOB_DUPLEX,   /* share of its capacity that a directed link keeps while the other direction is full */
+    HOP_KNOB_CROSSING, /* 1 - tau of pairs of root complexes */
+    HOP_KNOB_LATENCY,  /* seconds: parameter copy_latency */
+};
+
+struct hop_knob {
+    enum hop_knob_kind kind;
+    char what[80];           /* for people: "capacity of PCIe links, up" */
+    const uint32_t *members; /* directed links; pairs: place of a in roots * root_count + place of b, a <= b; latency: 0 */
+    uint32_t count;
+    uint32_t parent;         /* a part of that knob, which loses these members when this one is added; HOP_NONE: new */
+    double value, given;
+    double gain;             /* cost that it took away when it was added, 0: it was there from the start */
+};
+
+enum { HOP_KNOBS_MAX = 96 };
+
+struct hop_fitting {
+    const struct hop_measurements *measurements;
+    struct hop_topology *topology; /* ours: knobs are turned in it */
+    struct hop_expect *expect;
+    const char *model;
+    struct hop_arena arena;
+    const uint8_t *train; /* per measurement: it counts; NULL: all do */
+    uint32_t groups, directed;
+    uint8_t *on_link; /* [group * directed + link]: a copy of the group takes it */
+    uint8_t *on_pair; /* [(group * root_count + a) * root_count + b], a <= b: a copy crosses between the two */
+    uint32_t *roots, root_count; /* nodes */
+    uint8_t *far;                /* [a * root_count + b]: over a link between sockets */
+    double *cost, *trial; /* per group: now, and under the value in hand */
+    double *times_s;      /* scratch */
+    struct hop_knob knobs[HOP_KNOBS_MAX];
+    uint32_t knob_count;
+    double most_alone_Bps; /* rate of the fastest lone copy over PCIe, 0: none */
+};
+
+/* ---- loss.c ---- */
+
+/* Links, pairs and arrays of a fitting whose measurements, topology and expect are filled in. */
+enum hop_status hop_fit_prepare(struct hop_fitting *f, struct hop_diag *diag);
+bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group);
+/* What the groups that a knob touches (NULL: all) cost under the topology as it is; others keep what costs has. */
+enum hop_status hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs, struct hop_diag *diag);
+/* log(predicted / measured rate) of the measurements of those groups that count; returns how many, up to capacity. */
+enum hop_status hop_fit_residuals(struct hop_fitting *f, const struct hop_knob *knob, double *residuals,
+                                  uint32_t capacity, uint32_t *count, struct hop_diag *diag);
+
+/* ---- knobs.c ---- */
+
+enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value, struct hop_diag *diag);
+/* Knobs that every machine starts with. */
+enum hop_status hop_knobs_begin(struct hop_fitting *f, struct hop_diag *diag);
+/* Knobs that might be added: parts of those that there are, and limits that nothing spoke of so far. Memory is the
+ * fitting's. */
+enum hop_status hop_knobs_propose(struct hop_fitting *f, struct hop_knob **proposals, uint32_t *count,
+                                  struct hop_diag *diag);
+/* The least and the most that a knob may be. */
+void hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob, double *low, double *high);
+/* Adds a proposal, taking its members from its parent. */
+enum hop_status hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal, struct hop_diag *diag);
+
+#endif
