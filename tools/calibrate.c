@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hopcast calibrate: parameters from measurements. One mode so far: penalties of contention graphs, and the bandwidth
- * of the links that they need, written into a machine file.
+ * hopcast calibrate: parameters from measurements. A topology fitted to what was measured on it (calibrate_fit.c), or
+ * the penalties of contention graphs and the bandwidth of the links that they need; either as a machine file.
  */
-#include "tool.h"
+#include "calibrate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SET_LIMIT = 256 };
-
-struct request {
-    const char *penalties, *topology, *output;
-    char *sets[SET_LIMIT];
-    int set_count;
-    double together;
-    bool json, fill;
-};
 
 /* ---- showing penalties ---- */
 
@@ -65,7 +56,7 @@ static void print_penalties(const struct hop_penalty_result *result)
 /* ---- the machine file ---- */
 
 /* Every InfiniBand and Ethernet link carries what a lone transfer was measured with. */
-static int write_machine(const struct request *r, struct hop_topology *topology, double rate_Bps)
+static int write_machine(const struct calibrate_request *r, struct hop_topology *topology, double rate_Bps)
 {
     for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
         const struct hop_link *link = hop_topology_link(topology, l);
@@ -85,7 +76,7 @@ static int write_machine(const struct request *r, struct hop_topology *topology,
     return status;
 }
 
-static int calibrate_penalties(const struct request *r, struct hop_topology *topology)
+static int calibrate_penalties(const struct calibrate_request *r, struct hop_topology *topology)
 {
     struct hop_measurements *measurements = NULL;
     struct hop_penalty_result *result = NULL;
@@ -113,7 +104,15 @@ static int calibrate_penalties(const struct request *r, struct hop_topology *top
 
 /* ---- command line ---- */
 
-static int read_options(struct request *r, int argc, char **argv)
+static bool reads_standard_input(const struct calibrate_request *r)
+{
+    bool reads = r->penalties && strcmp(r->penalties, "-") == 0;
+    for (int i = 0; i < r->file_count; i++)
+        reads = reads || strcmp(r->files[i], "-") == 0;
+    return reads;
+}
+
+static int read_options(struct calibrate_request *r, int argc, char **argv)
 {
     static const struct option options[] = {
         {"penalties", required_argument, NULL, 'p'},
@@ -121,13 +120,17 @@ static int read_options(struct request *r, int argc, char **argv)
         {"set", required_argument, NULL, 's'},
         {"together", required_argument, NULL, 'w'},
         {"fill", no_argument, NULL, 'f'},
+        {"folds", required_argument, NULL, 'k'},
+        {"model", required_argument, NULL, 'm'},
+        {"name", required_argument, NULL, 'n'},
+        {"bytes", required_argument, NULL, 'b'},
         {"json", no_argument, NULL, 'j'},
         {"output", required_argument, NULL, 'o'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     tool_options_begin();
-    for (int option; (option = tool_option(&tool_calibrate, argc, argv, ":s:jo:h", options)) != -1;) {
+    for (int option; (option = tool_option(&tool_calibrate, argc, argv, ":s:m:jo:h", options)) != -1;) {
         switch (option) {
         case 'p':
             r->penalties = optarg;
@@ -136,7 +139,7 @@ static int read_options(struct request *r, int argc, char **argv)
             r->topology = optarg;
             break;
         case 's':
-            if (r->set_count == SET_LIMIT)
+            if (r->set_count == CALIBRATE_SETS)
                 return tool_bad_usage(&tool_calibrate, "too many assignments");
             r->sets[r->set_count++] = optarg;
             break;
@@ -146,6 +149,22 @@ static int read_options(struct request *r, int argc, char **argv)
             break;
         case 'f':
             r->fill = true;
+            break;
+        case 'k':
+            if (!tool_whole(&tool_calibrate, "--folds", optarg, 0, HOP_FIT_FOLDS_MAX, &r->folds))
+                return TOOL_BAD;
+            r->folds_given = true;
+            break;
+        case 'm':
+            r->model = optarg;
+            break;
+        case 'n':
+            if (!tool_rename(&tool_calibrate, optarg, r->renamed, CALIBRATE_NAMES, &r->compare.renamed_count))
+                return TOOL_BAD;
+            break;
+        case 'b':
+            if (!tool_bytes(&tool_calibrate, "--bytes", optarg, &r->compare.bytes))
+                return TOOL_BAD;
             break;
         case 'j':
             r->json = true;
@@ -159,22 +178,36 @@ static int read_options(struct request *r, int argc, char **argv)
             return TOOL_BAD;
         }
     }
-    if (optind < argc)
-        return tool_bad_usage(&tool_calibrate, "'%s' is too much: measurements follow --penalties", argv[optind]);
-    if (!r->penalties)
-        return tool_bad_usage(&tool_calibrate, "--penalties FILE.csv is missing");
+    for (; optind < argc; optind++) {
+        if (r->file_count == CALIBRATE_FILES)
+            return tool_bad_usage(&tool_calibrate, "more than %d files", CALIBRATE_FILES);
+        r->files[r->file_count++] = argv[optind];
+    }
+    r->compare.renamed = r->renamed;
+    if (!r->penalties && r->file_count == 0)
+        return tool_bad_usage(&tool_calibrate, "measurements are missing: FILE.csv --on TOPOLOGY, or --penalties FILE.csv");
+    if (r->penalties && r->file_count > 0)
+        return tool_bad_usage(&tool_calibrate, "'%s' is too much: measurements follow --penalties", r->files[0]);
+    if (r->penalties && (r->folds_given || r->model || r->compare.renamed_count || r->compare.bytes))
+        return tool_bad_usage(&tool_calibrate, "--folds, --model, --name and --bytes do not go with --penalties");
+    if (!r->penalties && (r->fill || r->together >= 0))
+        return tool_bad_usage(&tool_calibrate, "--fill and --together go with --penalties");
+    if (!r->penalties && !r->topology)
+        return tool_bad_usage(&tool_calibrate, "--on TOPOLOGY is missing");
+    if (r->folds == 1)
+        return tool_bad_usage(&tool_calibrate, "--folds 1 would hold everything out: 0 or 2 to %d", HOP_FIT_FOLDS_MAX);
     if (!r->topology && (r->output || r->set_count))
         return tool_bad_usage(&tool_calibrate, "--output and --set go with --on TOPOLOGY");
-    if (r->topology && strcmp(r->topology, "-") == 0 && strcmp(r->penalties, "-") == 0)
+    if (r->topology && strcmp(r->topology, "-") == 0 && reads_standard_input(r))
         return tool_bad_usage(&tool_calibrate, "standard input (-) is read once");
     if (r->output && strcmp(r->output, "-") == 0)
-        return tool_bad_usage(&tool_calibrate, "--output needs a file: standard output shows the penalties");
+        return tool_bad_usage(&tool_calibrate, "--output needs a file: standard output shows what was found");
     return TOOL_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    struct request r = {.together = -1};
+    static struct calibrate_request r = {.together = -1};
     struct hop_topology *topology = NULL;
     int status = read_options(&r, argc, argv);
     if (status == -1)
@@ -182,7 +215,7 @@ static int run(int argc, char **argv)
     if (status == TOOL_OK && r.topology)
         status = tool_load_topology(r.topology, r.sets, r.set_count, &topology);
     if (status == TOOL_OK)
-        status = calibrate_penalties(&r, topology);
+        status = r.penalties ? calibrate_penalties(&r, topology) : calibrate_fit(&r, topology);
     hop_topology_destroy(topology);
     return status;
 }
@@ -190,24 +223,40 @@ static int run(int argc, char **argv)
 const struct tool_command tool_calibrate = {
     .name = "calibrate",
     .summary = "parameters from measurements",
-    .usage = "--penalties FILE.csv [OPTION ...]",
+    .usage = "FILE ... --on TOPOLOGY [OPTION ...] | --penalties FILE.csv [OPTION ...]",
     .help =
+        "Fits TOPOLOGY to measurements of it (see hopcast compare --help): one capacity for all links of a kind and "
+        "one loss\n"
+        "for all crossings of root complexes; a link, direction, pair or limit of its own only where the "
+        "measurements ask for it.\n"
+        "Every value is shown with its uncertainty and the groups that determine it, then the errors before, after, "
+        "and of groups\n"
+        "that were held out. Several FILEs are of one machine. docs/calibrate.md says how.\n"
+        "\n"
+        "      --on TOPOLOGY       what was measured: a built-in machine, a file of any dialect, or live\n"
+        "  -m, --model NAME        the model that is to predict it (server)\n"
+        "      --folds N           hold every group out once, in N parts (5); 0: do not\n"
+        "      --name NAME=DEVICE  what FILE calls NAME is DEVICE in the topology; may be repeated\n"
+        "      --bytes SIZE        of transfers that do not state theirs (256MiB)\n"
+        "  -s, --set NAME=VALUE    change the topology first (see hopcast topology --help); may be repeated\n"
+        "  -o, --output FILE       write the machine file: the topology with what was found\n"
+        "  -j, --json              everything, for machines (docs/fit.schema.json, docs/penalties.schema.json)\n"
+        "\n"
         "Penalties: how many times slower than alone every transfer of a contention graph is, from the times of "
         "transfers that\n"
-        "started together and of the smaller graphs that are left when some have ended. FILE holds measurements (see\n"
-        "hopcast compare --help), a graph for each concurrent_group; groups of one row give the bandwidth.\n"
+        "started together and of the smaller graphs that are left when some have ended. A graph for each "
+        "concurrent_group; groups\n"
+        "of one row give the bandwidth.\n"
         "\n"
         "      --penalties FILE    measurements, - for standard input\n"
         "      --on TOPOLOGY       graphs are made of this topology's network ports, not of the names in FILE\n"
-        "  -s, --set NAME=VALUE    change the topology (see hopcast topology --help); may be repeated\n"
         "      --together SHARE    transfers whose times are that near end together (0.01)\n"
         "      --fill              smaller graphs that were not measured: take what model infiniband says\n"
         "  -o, --output FILE       write the topology as a machine file, its fabric's links with the measured "
         "bandwidth\n"
-        "  -j, --json              everything, for machines (docs/penalties.schema.json)\n"
         "\n"
         "Exit status 1: a smaller graph is missing; it is named.\n"
         "\n"
-        "example: hopcast calibrate --penalties data/measurements/infiniband-2011.csv --fill\n",
+        "example: hopcast calibrate data/measurements/pcie-2016.csv --on t2 --folds 0\n",
     .run = run,
 };

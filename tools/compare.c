@@ -261,19 +261,6 @@ static int compare_files(const struct request *r, struct hop_measurements *const
 
 /* ---- command line ---- */
 
-static int add_name(struct request *r, char *text)
-{
-    char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return tool_bad_usage(&tool_compare, "--name cannot be '%s': NAME=DEVICE is expected", text);
-    if (r->options.renamed_count == NAME_LIMIT)
-        return tool_bad_usage(&tool_compare, "too many names");
-    *equals = '\0';
-    r->renamed[2 * r->options.renamed_count] = text;
-    r->renamed[2 * r->options.renamed_count++ + 1] = equals + 1;
-    return TOOL_OK;
-}
-
 static int check_request(struct request *r)
 {
     int dashes = r->topology && strcmp(r->topology, "-") == 0;
@@ -316,7 +303,6 @@ static int read_options(struct request *r, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct hop_diag diag;
     tool_options_begin();
     for (int option; (option = tool_option(&tool_compare, argc, argv, ":m:s:jo:h", options)) != -1;) {
         switch (option) {
@@ -334,13 +320,12 @@ static int read_options(struct request *r, int argc, char **argv)
             r->sets[r->set_count++] = optarg;
             break;
         case 'n':
-            if (add_name(r, optarg) != TOOL_OK)
+            if (!tool_rename(&tool_compare, optarg, r->renamed, NAME_LIMIT, &r->options.renamed_count))
                 return TOOL_BAD;
             break;
         case 'b':
-            if (hop_parse_bytes(optarg, strlen(optarg), &r->options.bytes, &diag) != HOP_OK || r->options.bytes == 0)
-                return tool_bad_usage(&tool_compare, "--bytes cannot be '%s': a size such as 64MiB is expected",
-                                      optarg);
+            if (!tool_bytes(&tool_compare, "--bytes", optarg, &r->options.bytes))
+                return TOOL_BAD;
             break;
         case 'u':
             r->options.sources_unlimited = true;
@@ -400,10 +385,13 @@ const struct tool_command tool_compare = {
     .help =
         "REFERENCE and FILE are measurements (CSV) or predictions (predict --json), - for standard input. With --on, "
         "models\n"
-        "predict what REFERENCE measured; else transfers of the same names are set side by side. An error is the time "
-        "over\n"
-        "the reference's, less 1. CSV has the columns transfer, from, to, bytes, concurrent_group, measured_GBps (or\n"
-        "measured_s), notes in any order; rows of one concurrent_group start together.\n"
+        "predict what REFERENCE measured; else transfers of the same names are set side by side. An error is the rate "
+        "(or time,\n"
+        "where that was measured) over the reference's, less 1. CSV has the columns transfer, from, to, bytes,\n"
+        "concurrent_group, measured_GBps (or measured_s), notes in any order; rows of one concurrent_group start "
+        "together.\n"
+        "What p2pBandwidthLatencyTest, nvbandwidth, nccl-tests and the OSU micro-benchmarks print is read, too\n"
+        "(docs/compare.md).\n"
         "\n"
         "      --on TOPOLOGY       a built-in machine, a fabric such as star:16, a file of any dialect, or live\n"
         "  -m, --model NAME        a model, or DOMAIN=NAME,... by domain; may be repeated\n"

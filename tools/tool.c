@@ -304,6 +304,32 @@ bool tool_whole(const struct tool_command *command, const char *option, const ch
     return true;
 }
 
+bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value)
+{
+    struct hop_diag diag;
+    if (hop_parse_bytes(text, strlen(text), value, &diag) == HOP_OK && *value > 0)
+        return true;
+    (void)tool_bad_usage(command, "%s cannot be '%s': a size such as 64MiB is expected", option, text);
+    return false;
+}
+
+bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count)
+{
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1]) {
+        (void)tool_bad_usage(command, "--name cannot be '%s': NAME=DEVICE is expected", text);
+        return false;
+    }
+    if (*count == most) {
+        (void)tool_bad_usage(command, "too many names");
+        return false;
+    }
+    *equals = '\0';
+    pairs[2 * (size_t)*count] = text;
+    pairs[2 * (size_t)(*count)++ + 1] = equals + 1;
+    return true;
+}
+
 bool tool_colour(FILE *stream)
 {
     const char *no = getenv("NO_COLOR");

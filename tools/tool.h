@@ -23,7 +23,7 @@ struct tool_command {
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
-    tool_sweep, tool_export;
+    tool_sweep, tool_export, tool_tune;
 
 /* Prints usage and help to standard output; TOOL_OK. */
 int tool_help(const struct tool_command *command);
@@ -76,6 +76,9 @@ bool tool_number(const struct tool_command *command, const char *option, const c
                  double *value);
 bool tool_whole(const struct tool_command *command, const char *option, const char *text, uint64_t low, uint64_t high,
                 uint64_t *value);
+bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value); /* above 0 */
+/* NAME=DEVICE into pairs; cuts text in two. */
+bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count);
 bool tool_colour(FILE *stream); /* a terminal, and NO_COLOR is not set */
 unsigned tool_columns(void);    /* of the terminal, or 100 */
 

@@ -52,6 +52,7 @@ struct hop_measurement {
     bool in_turn;          /* transfers into one device took turns */
     bool pulled;           /* the receiver read: its engine worked, not the source's */
     bool collapse;         /* said to show the collapse of posted writes, which no model predicts */
+    const char *file;
     uint32_t line, from_column, to_column; /* in the file, 1-based; of a prediction the transfer's number */
 };
 
@@ -71,6 +72,9 @@ HOP_API enum hop_status hop_measurements_load(const char *path, struct hop_measu
 /* The same from memory; name stands for the file in diagnostics. */
 HOP_API enum hop_status hop_measurements_parse(const char *name, const char *text, size_t size,
                                                struct hop_measurements **measurements, struct hop_diag *diag);
+/* Several files of one machine as one: groups of the second and later ones are named "FILE:GROUP", FILE without its folder. */
+HOP_API enum hop_status hop_measurements_load_all(const char *const *paths, uint32_t count,
+                                                  struct hop_measurements **measurements, struct hop_diag *diag);
 HOP_API void hop_measurements_destroy(struct hop_measurements *measurements); /* NULL is allowed */
 
 HOP_API const char *hop_measurements_name(const struct hop_measurements *measurements);

@@ -27,10 +27,10 @@ uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measureme
     return m->bytes ? m->bytes : e->options->bytes ? e->options->bytes : HOP_COMPARE_BYTES;
 }
 
-static enum hop_status fail_at(const struct hop_expect *e, const struct hop_measurement *m, uint32_t column,
-                               enum hop_status status, struct hop_diag *diag)
+static enum hop_status fail_at(const struct hop_measurement *m, uint32_t column, enum hop_status status,
+                               struct hop_diag *diag)
 {
-    hop_diag_place(diag, "%s:%u:%u", hop_measurements_name(e->measurements), m->line, column);
+    hop_diag_place(diag, "%s:%u:%u", m->file, m->line, column);
     return status;
 }
 
@@ -74,7 +74,7 @@ static enum hop_status find_device(const struct hop_expect *e, const struct hop_
              hop_topology_name(e->topology));
     hop_diag_expect(diag, "%s%sa device of the topology, or a new name for %.40s", near ? near : "", near ? "? " : "",
                     name);
-    return fail_at(e, m, column, HOP_ERR_INVALID, diag);
+    return fail_at(m, column, HOP_ERR_INVALID, diag);
 }
 
 static bool joined(const struct hop_topology *topology, const char *from, const char *to)
@@ -112,7 +112,7 @@ static enum hop_status add_copy(const struct hop_expect *e, struct hop_schedule 
         op.packet_bytes = op.bytes / STAGED_PACKETS + 1;
     }
     status = hop_schedule_add(schedule, &op, NULL, diag);
-    return status == HOP_OK ? HOP_OK : fail_at(e, m, m->from_column, status, diag);
+    return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
 }
 
 /* The last copy before this one that goes to the same device, as an operation; NULL: none. */
@@ -249,7 +249,7 @@ enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network 
     struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = group->sources_unlimited};
     enum hop_status status = hop_simulate(network, group->schedule, &options, &timeline, diag);
     if (status != HOP_OK)
-        return fail_at(e, hop_measurements_at(e->measurements, rows.rows[0]), 1, status, diag);
+        return fail_at(hop_measurements_at(e->measurements, rows.rows[0]), 1, status, diag);
     read_ends(timeline, rows.count, times_s);
     for (uint32_t i = 0; i < rows.count; i++)
         times_s[i] = (times_s[i] - hop_schedule_op(group->schedule, i)->at_s) / group->copies;

@@ -282,6 +282,7 @@ enum hop_status hop_measurements_add(struct hop_measurements *m, const struct ho
     }
     m->list[m->count] = *row;
     m->list[m->count].group = m->groups[group].name;
+    m->list[m->count].file = row->file ? row->file : m->name;
     hop_measurement_read_notes(&m->list[m->count]);
     m->groups[group].count++;
     m->group_of[m->count++] = group;
@@ -497,6 +498,60 @@ enum hop_status hop_measurements_parse(const char *name, const char *text, size_
         return status;
     status = read_source(&source, measurements, diag);
     hop_source_finish(&source);
+    return status;
+}
+
+/* Appends the rows of one file to those of others. */
+static enum hop_status append(struct hop_measurements *made, const struct hop_measurements *file, bool first,
+                              struct hop_diag *diag)
+{
+    const char *slash = strrchr(file->name, '/'), *stem = slash ? slash + 1 : file->name;
+    char text[2 * FIELD_MAX];
+    const char *const at = hop_arena_string(&made->arena, file->name, strlen(file->name));
+    for (uint32_t i = 0; i < file->count; i++) {
+        struct hop_measurement row = file->list[i];
+        const char **strings[] = {&row.transfer, &row.from, &row.to, &row.notes};
+        if (made->count == HOP_MEASUREMENTS_MAX)
+            return hop_fail(diag, HOP_ERR_LIMIT, "more than %u transfers in all files", HOP_MEASUREMENTS_MAX);
+        for (size_t s = 0; s < HOP_COUNT(strings); s++)
+            *strings[s] = hop_arena_string(&made->arena, *strings[s], strlen(*strings[s]));
+        int length = first ? snprintf(text, sizeof text, "%s", row.group)
+                           : snprintf(text, sizeof text, "%.4000s:%s", stem, row.group);
+        row.group = hop_arena_string(&made->arena, text, (size_t)length);
+        row.file = at;
+        if (made->arena.failed)
+            return hop_fail_memory(diag);
+        enum hop_status status = hop_measurements_add(made, &row, diag);
+        if (status != HOP_OK)
+            return status;
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_measurements_load_all(const char *const *paths, uint32_t count,
+                                          struct hop_measurements **measurements, struct hop_diag *diag)
+{
+    if (count == 1)
+        return hop_measurements_load(paths[0], measurements, diag);
+    struct hop_measurements *made = calloc(1, sizeof *made);
+    if (!made)
+        return hop_fail_memory(diag);
+    enum hop_status status = HOP_OK;
+    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+        struct hop_measurements *file = NULL;
+        status = hop_measurements_load(paths[i], &file, diag);
+        if (status == HOP_OK && i == 0)
+            made->name = hop_arena_string(&made->arena, file->name, strlen(file->name));
+        if (status == HOP_OK)
+            status = made->name ? append(made, file, i == 0, diag) : hop_fail_memory(diag);
+        hop_measurements_destroy(file);
+    }
+    if (status == HOP_OK)
+        status = gather(made, diag);
+    if (status == HOP_OK)
+        *measurements = made;
+    else
+        hop_measurements_destroy(made);
     return status;
 }
 

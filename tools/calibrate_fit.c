@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast calibrate FILE ... --on TOPOLOGY: fits, shows what was found and how well it predicts, writes the machine file. */
+#include "calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Progress on a terminal, once a second has passed. */
+struct progress {
+    time_t begun;
+    bool shown;
+};
+
+static void show_progress(double done, void *context)
+{
+    struct progress *progress = context;
+    if (time(NULL) - progress->begun < 2)
+        return;
+    progress->shown = true;
+    fprintf(stderr, "\r%3.0f %% of the fits are done", done * 100);
+    fflush(stderr);
+}
+
+static void print_value(double value, const char *unit)
+{
+    char text[48];
+    if (isnan(value))
+        (void)snprintf(text, sizeof text, "?");
+    else if (strcmp(unit, "B/s") == 0)
+        (void)hop_show_rate(value, text, sizeof text);
+    else if (strcmp(unit, "s") == 0)
+        (void)hop_show_seconds(value, text, sizeof text);
+    else
+        (void)snprintf(text, sizeof text, "%.4f", value);
+    printf(" %12s", text);
+}
+
+static void print_parameters(const struct hop_fit_result *result)
+{
+    printf("%-46s %12s %12s %12s %7s %7s  %s\n", "parameter", "value", "+-", "given", "places", "groups",
+           "determined most by");
+    for (uint32_t i = 0; i < result->parameter_count; i++) {
+        const struct hop_fit_parameter *p = &result->parameters[i];
+        printf("%-46.46s", p->name);
+        print_value(p->value, p->unit);
+        print_value(p->uncertainty, p->unit);
+        print_value(p->given, p->unit);
+        printf(" %7u %7u  ", p->place_count, p->group_count);
+        for (uint32_t n = 0; n < p->named_count && n < 3; n++)
+            printf("%s%.24s", n ? ", " : "", p->determined_by[n]);
+        printf("%s\n", p->named_count ? "" : "-");
+    }
+}
+
+static void print_errors(const char *name, const struct hop_compare_errors *e)
+{
+    if (e->count == 0)
+        return;
+    printf("%-28s %7u %8.2f %% %8.2f %% %8.2f %% %7.1f %% %7.1f %% %7.1f %%\n", name, e->count, 100 * e->median,
+           100 * e->p90, 100 * e->worst, 100 * e->within[0], 100 * e->within[1], 100 * e->within[2]);
+}
+
+static void print_comparison(const struct hop_comparison *c)
+{
+    uint32_t last = c->candidate_count - 1;
+    printf("\n%-28s %7s %10s %10s %10s %9s %9s %9s\n", "errors of groups", "groups", "median", "90 %", "worst", "in 5 %",
+           "in 10 %", "in 15 %");
+    for (uint32_t i = 0; i <= last; i++)
+        print_errors(c->candidates[i].name, &c->candidates[i].groups);
+    printf("\n%s, by effect\n", c->candidates[last].name);
+    for (uint32_t e = 0; e < c->effect_count; e++)
+        print_errors(c->effects[e].name, &c->effects[e].errors[last]);
+}
+
+static int show(const struct calibrate_request *r, const struct hop_fit_result *result)
+{
+    int status = TOOL_OK;
+    if (r->json) {
+        char *text = hop_fit_result_to_json(result);
+        status = text ? tool_write(NULL, text) : tool_out_of_memory();
+        free(text);
+    } else {
+        print_parameters(result);
+        print_comparison(result->comparison);
+    }
+    if (status != TOOL_OK || !r->output)
+        return status;
+    char *text = hop_topology_to_json(result->topology);
+    status = text ? tool_write(r->output, text) : tool_out_of_memory();
+    free(text);
+    return status;
+}
+
+int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology)
+{
+    struct hop_measurements *measurements = NULL;
+    struct hop_fit_result *result = NULL;
+    struct hop_diag diag;
+    struct progress progress = {time(NULL), false};
+    struct hop_fit_options options = {.model = r->model,
+                                      .folds = r->folds_given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
+                                      .compare = r->compare,
+                                      .progress = tool_colour(stderr) ? show_progress : NULL,
+                                      .context = &progress};
+    enum hop_status done = hop_measurements_load_all(r->files, (uint32_t)r->file_count, &measurements, &diag);
+    if (done == HOP_OK && !r->folds_given && hop_measurements_group_count(measurements) < options.folds)
+        options.folds = 0; /* too few to hold any out */
+    if (done == HOP_OK)
+        done = hop_calibrate_fit(measurements, topology, &options, &result, &diag);
+    if (progress.shown)
+        fprintf(stderr, "\r\x1b[K");
+    int status = done == HOP_OK ? show(r, result) : tool_fail(&diag);
+    hop_fit_result_destroy(result);
+    hop_measurements_destroy(measurements);
+    return status;
+}
