@@ -10,7 +10,7 @@ TESTS = $(shell pkg-config --exists cmocka && echo ON || echo OFF)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HOPCAST = build/release/hopcast
 
-.PHONY: all demo test bench fuzz install clean setup
+.PHONY: all demo test bench soak fuzz install clean setup
 
 all:
 	cmake --preset release -DHOPCAST_BUILD_TESTS=$(TESTS) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -40,6 +40,12 @@ bench:
 	cmake --preset bench
 	cmake --build --preset bench
 	cmake --build --preset bench --target run-bench
+
+# Simulations against each other on thousands of random graphs; minutes.
+soak:
+	scripts/setup.sh bench
+	cmake --preset bench
+	cmake --build --preset bench --target run-soak
 
 # New inputs stay in build/fuzz/corpus, crashes in build/fuzz/crashes; a crash fails the target after all have run.
 fuzz:

@@ -25,6 +25,9 @@ struct request {
     const char *trace, *explain, *output, *map, *collective;
     uint64_t rows;
     bool gantt, json, ascii, sources_unlimited;
+    enum hop_fidelity fidelity;
+    struct hop_packet_options packet;
+    bool packet_given;
 };
 
 /* What the request names, each read once: cases share it, and standard input gives its text but once. */
@@ -84,6 +87,7 @@ static int predict(const struct request *r, const struct inputs *in, int topolog
                              .schedule = in->schedules[schedule],
                              .models = r->models[model],
                              .sources_unlimited = r->sources_unlimited,
+                             .fidelity = r->fidelity,
                              .rows = r->rows};
     int placing = tool_map_apply(&in->map, p->topology, p->schedule, &p->placed);
     if (placing != TOOL_OK)
@@ -98,7 +102,9 @@ static int predict(const struct request *r, const struct inputs *in, int topolog
                                                          : HOP_DETAIL_ENDS,
                                            .sources_unlimited = r->sources_unlimited,
                                            .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
-                                           .context = &progress};
+                                           .context = &progress,
+                                           .fidelity = r->fidelity,
+                                           .packet = &r->packet};
     if (done == HOP_OK)
         done = hop_simulate(p->network, p->schedule, &options, &p->timeline, &diag);
     if (progress.shown)
@@ -158,6 +164,8 @@ static int read_options(struct request *r, int argc, char **argv)
         {"set", required_argument, NULL, 's'},
         {"map", required_argument, NULL, 'M'},
         {"collective", required_argument, NULL, 'K'},
+        {"fidelity", required_argument, NULL, 'f'},
+        {"packet", required_argument, NULL, 'p'},
         {"gantt", no_argument, NULL, 'g'},
         {"json", no_argument, NULL, 'j'},
         {"trace", required_argument, NULL, 'r'},
@@ -195,6 +203,16 @@ static int read_options(struct request *r, int argc, char **argv)
             break;
         case 'M':
             r->map = optarg;
+            break;
+        case 'f':
+            if (strcmp(optarg, "fluid") != 0 && strcmp(optarg, "packet") != 0)
+                return tool_bad_usage(&tool_predict, "--fidelity %.60s: expected fluid or packet", optarg);
+            r->fidelity = strcmp(optarg, "packet") == 0 ? HOP_FIDELITY_PACKET : HOP_FIDELITY_FLUID;
+            break;
+        case 'p':
+            if (!predict_packet_set(&r->packet, optarg))
+                return TOOL_BAD;
+            r->packet_given = true;
             break;
         case 'g':
             r->gantt = true;
@@ -241,6 +259,11 @@ static int read_options(struct request *r, int argc, char **argv)
     if (count_dashes(r) > 1)
         return tool_bad_usage(
             &tool_predict, "standard input (-) is read once: one schedule, one topology or the map can come from it");
+    if (r->fidelity == HOP_FIDELITY_PACKET && r->model_count)
+        return tool_bad_usage(&tool_predict,
+                              "--model goes with --fidelity fluid: packets queue for links, and no model is asked");
+    if (r->packet_given && r->fidelity != HOP_FIDELITY_PACKET)
+        return tool_bad_usage(&tool_predict, "--packet goes with --fidelity packet");
     if (r->model_count == 0)
         r->models[r->model_count++] = NULL;
     bool several = r->schedule_count > 1 || r->topology_count > 1 || r->model_count > 1;
@@ -301,6 +324,10 @@ const struct tool_command tool_predict = {
         "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain (pcie*: all);\n"
         "                          may be repeated\n"
         "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
+        "      --fidelity WHICH    fluid (the default: rates by models) or packet: every packet on every link "
+        "(docs/packet.md)\n"
+        "      --packet NAME=VALUE with it: payload=256B, buffer=8KiB (of a link's far end), read=SIZE (under way from host\n"
+        "                          memory), credit-delay=0s, startup=0s, queues=shared, fifo or per-transfer; may be repeated\n"
         "      --map MAP           where the ranks of a schedule go: packed (default), cyclic, or a file "
         "(hop_placement(3))\n"
         "      --collective KIND=ALGORITHM,...  how collectives of Chakra traces are made (docs/traces.md)\n"

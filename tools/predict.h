@@ -12,6 +12,7 @@ struct prediction {
     struct hop_schedule *placed;         /* that one, else NULL */
     const char *models;
     bool sources_unlimited;
+    enum hop_fidelity fidelity;
     uint64_t rows; /* of the table, those that end last; 0: not said */
     struct hop_network *network;
     struct hop_timeline *timeline;
@@ -35,7 +36,12 @@ struct time_unit {
 };
 struct time_unit predict_unit(double longest_s);
 
+/* NAME=VALUE of --packet; false: it printed what is wrong. */
+bool predict_packet_set(struct hop_packet_options *packet, const char *assignment);
+
 int predict_show_table(struct prediction *p);
+/* predict_risks.c: what it puts at risk that no model predicts, if anything. */
+void predict_show_risks(const struct prediction *p);
 int predict_show_explanation(struct prediction *p, const char *id);
 void predict_show_side_by_side(struct prediction *cases, int count);
 

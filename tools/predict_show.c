@@ -95,7 +95,8 @@ static void print_op(struct prediction *p, uint32_t op, int indent, struct width
         hop_format_bytes(what->bytes, size, sizeof size);
     struct hop_loss loss;
     double share, unit = predict_unit(hop_timeline_makespan_s(p->timeline)).a_second;
-    if (lost > alone * 1e-9 && hop_timeline_detail(p->timeline) == HOP_DETAIL_SEGMENTS && main_loss(p, op, &loss, &share)) {
+    if (lost > alone * 1e-9 && hop_timeline_detail(p->timeline) == HOP_DETAIL_SEGMENTS && main_loss(p, op, &loss, &share) &&
+        loss.rule != HOP_RULE_FULL) { /* near enough to its time alone */
         char cause[360];
         describe_loss(p, &loss, cause, sizeof cause);
         (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
@@ -225,6 +226,10 @@ static uint64_t total_bytes(const struct prediction *p)
 
 static void print_models(const struct prediction *p)
 {
+    if (p->fidelity == HOP_FIDELITY_PACKET) {
+        printf(", %llu packet-hops", (unsigned long long)hop_timeline_events(p->timeline));
+        return;
+    }
     if (hop_timeline_process_count(p->timeline) > 0) {
         printf(", model %s", hop_network_model(p->network, 0));
         return;
@@ -261,7 +266,7 @@ struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count)
 /* The published model may be far from one that conserves bandwidth: say so where both are quick. */
 static void print_second_opinion(const struct prediction *p, double makespan)
 {
-    if (hop_schedule_count(p->schedule) > SECOND_OPINION_OPS)
+    if (hop_schedule_count(p->schedule) > SECOND_OPINION_OPS || p->fidelity == HOP_FIDELITY_PACKET)
         return;
     char *models = tool_credit_instead(p->topology, p->network, p->models);
     struct hop_network *network;
@@ -354,6 +359,7 @@ static int print_summary(struct prediction *p)
                oversubscribed);
     print_loggp_default(p);
     print_second_opinion(p, makespan);
+    predict_show_risks(p);
     free(busy);
     return TOOL_OK;
 }

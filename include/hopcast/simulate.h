@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Simulate: the executor that predicts.
+ * Simulate: the executor that predicts, at one of two fidelities.
+ *
+ * fluid    transfers move at rates that the network's models grant; rates change when a transfer starts or ends.
+ * packet   transfers are cut into packets, which queue for links under credit-based flow control (docs/packet.md).
+ *          Models are not asked; a timeline then gives one segment a transfer, its mean rate and what held it, without
+ *          a blocker, and its events are packet-hops.
  */
 #ifndef HOPCAST_SIMULATE_H
 #define HOPCAST_SIMULATE_H
@@ -11,13 +16,38 @@
 extern "C" {
 #endif
 
+/* How the input buffer at a link's far end is organised; fidelity packet. */
+enum hop_packet_queues {
+    HOP_PACKET_SHARED,      /* a queue an output, all out of one pool of credits */
+    HOP_PACKET_FIFO,        /* one queue: the first packet holds up all behind it */
+    HOP_PACKET_PER_TRANSFER /* a queue and credits for each transfer: nobody holds up another one */
+};
+
+/* Of fidelity packet; all zero is the default. */
+struct hop_packet_options {
+    uint64_t payload_bytes; /* of a packet, 16 to 65536; 0: the topology's pcie_payload */
+    uint64_t buffer_bytes;  /* of an input buffer, beyond what its link sends during its latency and the credits' delay;
+                             * from two payloads; 0: 32 payloads */
+    double credit_delay_s;  /* from a packet's leaving a buffer to the credits' being back at the sender; 0 to 1 s */
+    double startup_s;       /* from a source engine's taking a transfer to its first packet; 0 to 1 s */
+    uint64_t read_bytes;    /* host memory is read by the devices: most bytes of a transfer from there that are under way
+                             * at once, from a payload; 0: two payloads a link of its route and what the slowest link
+                             * sends during the route's latency */
+    enum hop_packet_queues queues;
+};
+
 struct hop_simulate_options {
     enum hop_detail detail;
     bool sources_unlimited; /* step A off: a source starts every ready transfer at once */
     /* Called now and then with the share of operations that ended; may be NULL. */
     void (*progress)(double done, void *context);
     void *context;
+    enum hop_fidelity fidelity;
+    const struct hop_packet_options *packet; /* fidelity packet; NULL: the default. Used by hop_simulation_create only */
 };
+
+/* Fidelity packet refuses model loggp, and what would take more than 2e10 packet-hops; where routes form circles,
+ * packets can block each other for good, which is HOP_ERR_DEADLOCK. */
 
 /* Simulates once. Devices, routes and deadlocks between dependencies and source queues are checked first; places in the diagnostic
  * are the schedule's. options may be NULL (detail segments). The timeline is the caller's; network and schedule must outlive it. */

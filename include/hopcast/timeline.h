@@ -16,6 +16,9 @@
 extern "C" {
 #endif
 
+/* How a prediction was made: see hopcast/simulate.h. */
+enum hop_fidelity { HOP_FIDELITY_FLUID, HOP_FIDELITY_PACKET };
+
 enum hop_detail { HOP_DETAIL_NONE, HOP_DETAIL_ENDS, HOP_DETAIL_SEGMENTS };
 
 /* A piece of an operation's life at one rate. */
@@ -50,6 +53,8 @@ HOP_API bool hop_timeline_is_mark(const struct hop_timeline *timeline, uint32_t 
 /* The network whose models granted the rates; NULL for a measured timeline. */
 HOP_API const struct hop_network *hop_timeline_network(const struct hop_timeline *timeline);
 HOP_API enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline);
+/* Fluid, unless hop_simulate was asked for packets. */
+HOP_API enum hop_fidelity hop_timeline_fidelity(const struct hop_timeline *timeline);
 HOP_API double hop_timeline_makespan_s(const struct hop_timeline *timeline);
 HOP_API uint64_t hop_timeline_events(const struct hop_timeline *timeline);
 /* Detail ends or more. */

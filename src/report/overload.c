@@ -60,7 +60,8 @@ uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overlo
     /* Asking for widths and routes only adds to what the network remembers. */
     struct adder a = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof(double)),
                       calloc((size_t)links + 1, sizeof(double))};
-    if (of && a.now && a.most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS) {
+    bool fluid = hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID; /* packets overload nothing, mean rates may */
+    if (fluid && of && a.now && a.most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS) {
         for (uint32_t i = 0; i < hop_timeline_interval_count(timeline); i++) {
             double start_s, end_s;
             memset(a.now, 0, links * sizeof *a.now);

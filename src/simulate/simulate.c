@@ -12,6 +12,7 @@
  */
 #include "model/model.h"
 #include "simulate/messages.h"
+#include "simulate/packet.h"
 #include "simulate/simulation.h"
 
 #include <math.h>
@@ -104,7 +105,9 @@ static inline void finish_op(struct hop_simulation *s, uint32_t op)
 static inline void begin_flow(struct hop_simulation *s, uint32_t op)
 {
     s->times[op].flow_s = s->now;
-    if (s->tasks[op].bytes > 0)
+    if (s->tasks[op].bytes > 0 && s->packets)
+        hop_packets_begin(s->packets, op, s->now);
+    else if (s->tasks[op].bytes > 0)
         enter_lane(s, op);
     else
         finish_op(s, op);
@@ -347,9 +350,25 @@ static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *d
 
 /* ---- the loop ---- */
 
+/* Fidelity packet: the same, where the next event is the end of transfers or a timer. */
+static bool advance_packets(struct hop_simulation *s)
+{
+    const uint32_t *ended;
+    double timer = s->timer_count ? s->timers[0].key : INFINITY, now;
+    uint32_t count = hop_packets_advance(s->packets, timer, &now, &ended);
+    if (count == 0 && timer == INFINITY)
+        return false;
+    s->now = count ? hop_max(s->now, now) : timer;
+    for (uint32_t i = 0; i < count; i++)
+        finish_op(s, ended[i]);
+    return true;
+}
+
 /* Moves to the next event; false: there is none. */
 static bool advance(struct hop_simulation *s)
 {
+    if (s->packets)
+        return advance_packets(s);
     double first = hop_ends_first(&s->ends), timer = s->timer_count ? s->timers[0].key : INFINITY;
     if (first == INFINITY && timer == INFINITY)
         return false;
@@ -384,7 +403,9 @@ static void reset(struct hop_simulation *s)
         engine->freed_by = HOP_NONE;
         engine->touched = false;
     }
-    for (uint32_t c = 0; s->under_way && c < s->timeline->class_count; c++) { /* a whole run leaves its lanes empty */
+    if (s->packets)
+        hop_packets_reset(s->packets);
+    for (uint32_t c = 0; !s->packets && s->under_way && c < s->timeline->class_count; c++) { /* a whole run leaves its lanes empty */
         if (s->following) /* cannot fail: the route is known */
             (void)hop_active_set(s->following, s->lanes[c].route, 0, NULL);
         s->lanes[c].count = s->lanes[c].queued = 0;
@@ -433,12 +454,31 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
         if (++s->timeline->events % PROGRESS_EVENTS == 0 && s->options.progress)
             s->options.progress((double)s->ended / s->count, s->options.context);
     }
+    if (s->ended < s->count && s->packets)
+        return hop_packets_stuck(s->packets, diag);
     if (s->ended < s->count)
         return hop_fail(diag, HOP_ERR_DEADLOCK, "%u operations cannot go on", s->count - s->ended);
     s->under_way = false;
     s->timeline->makespan_s = s->now;
     *makespan_s = s->now;
+    if (s->packets)
+        return hop_packets_note(s->packets, diag);
     return s->options.detail == HOP_DETAIL_SEGMENTS ? hop_timeline_index(s->timeline, diag) : HOP_OK;
+}
+
+/* Hands model loggp and fidelity packet to their executors. */
+static enum hop_status prepare(struct hop_simulation *s, const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    bool packet = s->options.fidelity == HOP_FIDELITY_PACKET, serial = hop_network_is_serial(s->network);
+    if (packet && serial) {
+        hop_fail(diag, HOP_ERR_INVALID, "fidelity packet simulates links, of which model loggp has none");
+        hop_diag_expect(diag, "fidelity packet without a model, or model loggp without it");
+        return HOP_ERR_INVALID;
+    }
+    if (serial)
+        return hop_messages_create(s->network, schedule, &s->options, s->timeline, &s->messages, diag);
+    enum hop_status status = hop_simulation_prepare(s, schedule, diag);
+    return status == HOP_OK && packet ? hop_packets_create(s, &s->packets, diag) : status;
 }
 
 struct hop_timeline *hop_simulation_timeline(struct hop_simulation *simulation)
@@ -458,9 +498,7 @@ enum hop_status hop_simulation_create(struct hop_network *network, const struct 
     made->timeline = calloc(1, sizeof *made->timeline);
     enum hop_status status = made->timeline ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK)
-        status = hop_network_is_serial(network) ? hop_messages_create(network, schedule, &made->options, made->timeline,
-                                                                      &made->messages, diag)
-                                                : hop_simulation_prepare(made, schedule, diag);
+        status = prepare(made, schedule, diag);
     if (status == HOP_OK)
         *simulation = made;
     else
@@ -473,6 +511,7 @@ void hop_simulation_destroy(struct hop_simulation *s)
     if (!s)
         return;
     hop_messages_destroy(s->messages);
+    hop_packets_destroy(s->packets);
     hop_timeline_destroy(s->timeline);
     free(s->tasks);
     free(s->users);

@@ -11,6 +11,8 @@
 #include "simulate/heap.h"
 #include "timeline/timeline.h"
 
+struct hop_packets; /* packet.h */
+
 /* An operation, compiled. */
 struct hop_task {
     enum hop_op_kind kind;
@@ -56,6 +58,7 @@ struct hop_simulation {
     struct hop_simulate_options options;
     struct hop_timeline *timeline;
     struct hop_messages *messages; /* model loggp: nothing below is used; NULL: any other */
+    struct hop_packets *packets;   /* fidelity packet: it moves the bytes, and lanes and rates are not used; NULL: fluid */
 
     /* compiled */
     uint32_t count;

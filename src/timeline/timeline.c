@@ -43,6 +43,11 @@ enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline)
     return timeline->detail;
 }
 
+enum hop_fidelity hop_timeline_fidelity(const struct hop_timeline *timeline)
+{
+    return timeline->fidelity;
+}
+
 double hop_timeline_makespan_s(const struct hop_timeline *timeline)
 {
     return timeline->makespan_s;
@@ -88,7 +93,7 @@ double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op)
     if (what->kind == HOP_OP_REDUCE)
         return (double)what->bytes * (what->input_count + 1) / timeline->reduce_rate;
     const struct hop_class *class = &timeline->classes[timeline->class_of[op]];
-    return class->way->latency_s + (double)what->bytes / class->alone_Bps;
+    return timeline->startup_s + class->way->latency_s + (double)what->bytes / class->alone_Bps;
 }
 
 /* ---- segments ---- */

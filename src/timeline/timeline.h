@@ -71,6 +71,8 @@ struct hop_timeline {
     struct hop_class *classes;
     uint32_t class_count;
     double reduce_rate;
+    double startup_s; /* fidelity packet: of every copy */
+    enum hop_fidelity fidelity;
     struct hop_record *log;
     uint32_t log_count, log_capacity;
     bool is_serial; /* model loggp: serial holds it all, and there are no classes */

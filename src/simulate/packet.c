@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The event loop of fidelity `packet`: see packet.h for the picture.
+ *
+ * Events wait in a heap of streams: what a link is sending, what is on its wire (latency), the credits on their way
+ * back to it. In each of them things happen in order, so only the first of a stream stands in the heap and the rest in
+ * a list; credits on their way are an event only where a link waits for them.
+ */
+#include "simulate/packet.h"
+
+#include <assert.h>
+#include <math.h>
+
+enum { SENT, ARRIVED, RETURNED }; /* kinds of streams of a link */
+enum { PROGRESS_HOPS = 1u << 20 };
+#define PS_PER_S 1e12
+
+/* ---- packets: a pool and lists of them ---- */
+
+static uint32_t take_packet(struct hop_packets *p)
+{
+    if (p->free_packet != HOP_NONE) {
+        uint32_t taken = p->free_packet;
+        p->free_packet = p->packets[taken].next;
+        return taken;
+    }
+    if (p->packet_count == p->packet_capacity &&
+        !hop_grow(&p->packets, &p->packet_capacity, p->packet_count + 1, sizeof *p->packets)) {
+        p->failed = true;
+        return HOP_NONE;
+    }
+    return p->packet_count++;
+}
+
+static inline void drop_packet(struct hop_packets *p, uint32_t packet)
+{
+    p->packets[packet].next = p->free_packet;
+    p->free_packet = packet;
+}
+
+static inline void append(struct hop_packets *p, struct hop_fifo *list, uint32_t packet)
+{
+    p->packets[packet].next = HOP_NONE;
+    if (list->head == HOP_NONE)
+        list->head = packet;
+    else
+        p->packets[list->tail].next = packet;
+    list->tail = packet;
+}
+
+static inline uint32_t take_head(struct hop_packets *p, struct hop_fifo *list)
+{
+    uint32_t head = list->head;
+    list->head = p->packets[head].next;
+    return head;
+}
+
+/* ---- events ---- */
+
+enum { WIDTH = 4 }; /* of the heap */
+
+static inline void push(struct hop_packets *p, uint64_t time, uint32_t stream)
+{
+    struct hop_instant *heap = p->heap;
+    uint32_t i = p->heap_count++;
+    for (; i > 0 && time < heap[(i - 1) / WIDTH].time; i = (i - 1) / WIDTH)
+        heap[i] = heap[(i - 1) / WIDTH];
+    heap[i] = (struct hop_instant){time, stream};
+    p->late = p->late || time > HOP_PACKET_CLOCK_LIMIT;
+}
+
+static inline uint32_t pop(struct hop_packets *p)
+{
+    struct hop_instant *heap = p->heap, last = heap[--p->heap_count];
+    uint32_t stream = heap[0].stream, i = 0, count = p->heap_count;
+    for (uint32_t child = 1; child < count; child = WIDTH * i + 1) {
+        uint32_t end = child + WIDTH < count ? child + WIDTH : count, least = child;
+        for (uint32_t c = child + 1; c < end; c++)
+            least = heap[c].time < heap[least].time ? c : least;
+        if (heap[least].time >= last.time)
+            break;
+        heap[i] = heap[least];
+        i = least;
+    }
+    heap[i] = last;
+    return stream;
+}
+
+/* To be served when all of this instant has happened; one that is sending is touched when it has sent. */
+static inline void touch(struct hop_packets *p, uint32_t link)
+{
+    if (!p->wires[link].touched && p->wires[link].sending == HOP_NONE) {
+        p->wires[link].touched = true;
+        p->touched[p->touched_count++] = link;
+    }
+}
+
+/* ---- rings: the members of a feed that have something to send ---- */
+
+static inline void join_ring(struct hop_packets *p, struct hop_feed *feed, uint32_t step)
+{
+    if (feed->last == HOP_NONE) {
+        p->steps[step].next = step;
+    } else {
+        p->steps[step].next = p->steps[feed->last].next;
+        p->steps[feed->last].next = step;
+    }
+    feed->last = step;
+}
+
+/* After its turn: it goes to the end, or out if it has nothing left. */
+static inline void rotate_ring(struct hop_packets *p, struct hop_feed *feed, uint32_t before, uint32_t step,
+                               bool leaves)
+{
+    if (!leaves)
+        feed->last = step;
+    else if (before == step)
+        feed->last = HOP_NONE;
+    else {
+        p->steps[before].next = p->steps[step].next;
+        feed->last = before;
+    }
+}
+
+/* ---- credits ---- */
+
+static inline uint32_t credits_of(uint32_t bytes)
+{
+    return (bytes + HOP_CREDIT_BYTES - 1) & ~(uint32_t)(HOP_CREDIT_BYTES - 1);
+}
+
+static inline bool has_credits(struct hop_packets *p, uint32_t step, uint32_t bytes)
+{
+    uint32_t pool = p->steps[step].pool;
+    bool has = pool == HOP_NONE || p->credits[pool] >= credits_of(bytes);
+    p->lacking = p->lacking || !has;
+    return has;
+}
+
+static inline void put_back(struct hop_packets *p, uint32_t step, uint32_t credits)
+{
+    uint32_t pool = p->steps[step].pool;
+    p->credits[pool] += credits;
+    assert(p->credits[pool] <= p->pool_size[pool]);
+}
+
+/* Credits of the buffer behind this step's link start on their way back. */
+static void return_credits(struct hop_packets *p, uint32_t step, uint32_t credits)
+{
+    struct hop_wire *wire = &p->wires[p->steps[step].link];
+    if (p->delay == 0) {
+        put_back(p, step, credits);
+        touch(p, p->steps[step].link);
+        return;
+    }
+    uint32_t token = take_packet(p);
+    if (token == HOP_NONE)
+        return;
+    p->packets[token].due = p->clock + p->delay;
+    p->packets[token].step = step;
+    p->packets[token].held = credits;
+    append(p, &wire->returning, token);
+    touch(p, p->steps[step].link); /* it may wait for them */
+}
+
+void hop_packets_collect(struct hop_packets *p, uint32_t link)
+{
+    struct hop_fifo *returning = &p->wires[link].returning;
+    while (returning->head != HOP_NONE && p->packets[returning->head].due <= p->clock) {
+        uint32_t token = take_head(p, returning);
+        put_back(p, p->packets[token].step, p->packets[token].held);
+        drop_packet(p, token);
+    }
+}
+
+/* ---- sending ---- */
+
+static void note_sent(struct hop_packets *p, uint32_t step)
+{
+    p->waits[step].last_sent = p->clock;
+    p->waits[step].busy_then = p->wires[p->steps[step].link].busy;
+}
+
+static void note_wait(struct hop_packets *p, const struct hop_wire *wire, const struct hop_packet *what)
+{
+    struct hop_wait *wait = &p->waits[what->step];
+    bool came = what->due > wait->last_sent;
+    uint64_t waited = p->clock - (came ? what->due : wait->last_sent);
+    uint64_t busy = wire->busy - (came ? what->busy_then : wait->busy_then);
+    busy = busy < waited ? busy : waited;
+    wait->busy += busy;
+    wait->idle += waited - busy;
+}
+
+static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
+{
+    struct hop_wire *wire = &p->wires[link];
+    struct hop_packet *what = &p->packets[packet];
+    const struct hop_step *step = &p->steps[what->step];
+    double time = what->wire * step->ps_per_byte + wire->residue;
+    uint64_t whole = (uint64_t)time;
+    whole = whole ? whole : 1;
+    if (p->waits)
+        note_wait(p, wire, what);
+    wire->busy += whole;
+    wire->residue = hop_max(time - (double)whole, 0);
+    wire->sending = packet;
+    if (step->pool != HOP_NONE) {
+        what->taken = credits_of(what->bytes);
+        assert(p->credits[step->pool] >= what->taken);
+        p->credits[step->pool] -= what->taken;
+    }
+    push(p, p->clock + whole, link * HOP_PACKET_KINDS + SENT);
+}
+
+/* The next packet of a transfer at its source. */
+static uint32_t make_packet(struct hop_packets *p, struct hop_moving *t)
+{
+    uint32_t packet = take_packet(p);
+    if (packet == HOP_NONE)
+        return HOP_NONE;
+    double bytes = hop_min(p->payload, (double)t->left);
+    double part = (bytes + p->header) / (p->payload + p->header); /* of the time that a full packet takes */
+    p->packets[packet] = (struct hop_packet){
+        .wire = part * p->payload, .step = t->first, .bytes = (uint32_t)bytes, .number = t->number++};
+    t->left -= (uint64_t)bytes;
+    if (t->gap_ps_per_byte > 0)
+        t->not_before = p->clock + (uint64_t)llround(part * p->payload * t->gap_ps_per_byte);
+    return packet;
+}
+
+static inline bool may_send(struct hop_packets *p, uint32_t step)
+{
+    struct hop_moving *t = &p->transfers[p->steps[step].transfer];
+    double under_way = (double)(t->bytes - t->left - t->delivered);
+    if (under_way + hop_min(p->payload, (double)t->left) > t->window)
+        return false; /* until some of it arrives */
+    if (t->not_before <= p->clock)
+        return true;
+    if (!t->waking)
+        push(p, t->not_before, p->wire_count * HOP_PACKET_KINDS + p->steps[step].transfer);
+    t->waking = true;
+    return false;
+}
+
+/* What a feed does when it is its turn. */
+enum turn { NOTHING, WAITS, SENDS };
+
+static enum turn serve_source(struct hop_packets *p, uint32_t link, struct hop_feed *feed, uint32_t before,
+                              uint32_t step)
+{
+    struct hop_moving *t = &p->transfers[p->steps[step].transfer];
+    if (!may_send(p, step))
+        return NOTHING;
+    if (!has_credits(p, step, (uint32_t)hop_min(p->payload, (double)t->left)))
+        return WAITS;
+    uint32_t packet = make_packet(p, t);
+    if (packet == HOP_NONE)
+        return NOTHING;
+    rotate_ring(p, feed, before, step, t->left == 0);
+    send(p, link, packet);
+    return SENDS;
+}
+
+static enum turn serve_member(struct hop_packets *p, uint32_t link, struct hop_feed *feed, uint32_t before,
+                              uint32_t step)
+{
+    struct hop_fifo *queue = &p->fifos[p->steps[step].queue];
+    if (!has_credits(p, step, p->packets[queue->head].bytes))
+        return NOTHING; /* the credits are its own: others may go on */
+    uint32_t packet = take_head(p, queue);
+    rotate_ring(p, feed, before, step, queue->head == HOP_NONE);
+    send(p, link, packet);
+    return SENDS;
+}
+
+static enum turn serve_ring(struct hop_packets *p, uint32_t link, struct hop_feed *feed)
+{
+    uint32_t before = feed->last, end = feed->last;
+    if (before == HOP_NONE)
+        return NOTHING;
+    bool waits = false;
+    do {
+        uint32_t step = p->steps[before].next;
+        enum turn turn = p->steps[step].queue == HOP_NONE ? serve_source(p, link, feed, before, step)
+                                                          : serve_member(p, link, feed, before, step);
+        if (turn == SENDS)
+            return SENDS;
+        waits = waits || turn == WAITS;
+        before = step;
+    } while (before != end && !(waits && p->queues != HOP_PACKET_PER_TRANSFER));
+    return waits && p->queues != HOP_PACKET_PER_TRANSFER ? WAITS : NOTHING;
+}
+
+static inline enum turn serve_feed(struct hop_packets *p, uint32_t link, struct hop_feed *feed)
+{
+    if (feed->queue == HOP_NONE)
+        return serve_ring(p, link, feed);
+    struct hop_fifo *queue = &p->fifos[feed->queue];
+    uint32_t packet = queue->head;
+    if (packet == HOP_NONE)
+        return NOTHING;
+    if (p->queues == HOP_PACKET_FIFO && (queue->sending || p->steps[p->packets[packet].step].link != link))
+        return NOTHING;
+    if (!has_credits(p, p->packets[packet].step, p->packets[packet].bytes))
+        return WAITS;
+    if (p->queues == HOP_PACKET_FIFO)
+        queue->sending = true;
+    else
+        (void)take_head(p, queue);
+    send(p, link, packet);
+    return SENDS;
+}
+
+/* A link that is free takes the next packet in turn. One that lacks credits keeps its turn, however small a later one
+ * may be. */
+static inline void serve_link(struct hop_packets *p, uint32_t link)
+{
+    struct hop_wire *wire = &p->wires[link];
+    hop_packets_collect(p, link);
+    p->lacking = false;
+    for (uint32_t i = 0, at = wire->turn; i < wire->count; i++) {
+        enum turn turn = serve_feed(p, link, &p->feeds[wire->first + at]);
+        if (turn == SENDS)
+            wire->turn = at + 1 < wire->count ? at + 1 : 0;
+        if (turn == SENDS)
+            return;
+        if (turn == WAITS)
+            break;
+        at = at + 1 < wire->count ? at + 1 : 0;
+    }
+    if (p->lacking && wire->returning.head != HOP_NONE && !wire->expecting) {
+        wire->expecting = true;
+        push(p, p->packets[wire->returning.head].due, link * HOP_PACKET_KINDS + RETURNED);
+    }
+}
+
+/* ---- arriving ---- */
+
+static inline void enqueue(struct hop_packets *p, uint32_t packet)
+{
+    uint32_t at = p->packets[packet].step;
+    struct hop_step *step = &p->steps[at];
+    struct hop_fifo *queue = &p->fifos[step->queue];
+    bool was_empty = queue->head == HOP_NONE;
+    p->packets[packet].due = p->clock;
+    p->packets[packet].busy_then = p->wires[step->link].busy;
+    append(p, queue, packet);
+    if (was_empty && p->queues == HOP_PACKET_PER_TRANSFER)
+        join_ring(p, &p->feeds[step->feed], at);
+    touch(p, step->link);
+}
+
+/* What has crossed a root complex goes on in smaller packets: whole numbers of them whose mean is the parameter. */
+static void cut(struct hop_packets *p, uint32_t packet)
+{
+    struct hop_packet whole = p->packets[packet];
+    struct hop_moving *t = &p->transfers[p->steps[whole.step].transfer];
+    t->cut_owed += p->cut_mean;
+    uint32_t pieces = (uint32_t)t->cut_owed;
+    t->cut_owed -= pieces;
+    pieces = pieces < 1 ? 1 : pieces > whole.bytes ? whole.bytes : pieces;
+    for (uint32_t left = pieces; left > 0; left--) {
+        uint32_t piece = left == pieces ? packet : take_packet(p);
+        if (piece == HOP_NONE)
+            return;
+        struct hop_packet *part = &p->packets[piece];
+        *part = whole;
+        part->wire /= pieces;
+        part->bytes = whole.bytes / left;
+        part->held = whole.held / left;
+        whole.bytes -= part->bytes;
+        whole.held -= part->held;
+        enqueue(p, piece);
+    }
+}
+
+static inline void arrive(struct hop_packets *p, uint32_t packet)
+{
+    struct hop_packet *what = &p->packets[packet];
+    const struct hop_step *step = &p->steps[what->step];
+    struct hop_moving *t = &p->transfers[step->transfer];
+    assert(!p->order || (int32_t)(what->number - p->order[what->step]) >= 0); /* numbers may wrap */
+    if (p->order)
+        p->order[what->step] = what->number;
+    if (what->step == t->last) {
+        t->delivered += what->bytes;
+        assert(t->delivered <= t->bytes);
+        if (t->window < INFINITY)
+            touch(p, p->steps[t->first].link);
+        if (t->delivered == t->bytes)
+            p->ended[p->ended_count++] = t->op;
+        drop_packet(p, packet);
+        return;
+    }
+    what->step++;
+    if (p->steps[what->step].cuts)
+        cut(p, packet);
+    else
+        enqueue(p, packet);
+}
+
+/* Its last byte has left: the link is free, so is its place in the buffer before the link, and it is on the wire. */
+static inline void finish_sending(struct hop_packets *p, uint32_t link)
+{
+    struct hop_wire *wire = &p->wires[link];
+    uint32_t packet = wire->sending;
+    struct hop_packet *what = &p->packets[packet];
+    const struct hop_step *step = &p->steps[what->step];
+    wire->sending = HOP_NONE;
+    if (p->waits)
+        note_sent(p, what->step);
+    p->hops++;
+    touch(p, link);
+    if (step->queue != HOP_NONE) {
+        if (p->queues == HOP_PACKET_FIFO) {
+            struct hop_fifo *queue = &p->fifos[step->queue];
+            (void)take_head(p, queue);
+            queue->sending = false;
+            if (queue->head != HOP_NONE)
+                touch(p, p->steps[p->packets[queue->head].step].link);
+        }
+        return_credits(p, what->step - 1, what->held);
+        what = &p->packets[packet]; /* the pool may have moved */
+    }
+    what->held = what->taken;
+    if (wire->latency == 0) {
+        arrive(p, packet);
+        return;
+    }
+    what->due = p->clock + wire->latency;
+    if (wire->flight.head == HOP_NONE)
+        push(p, what->due, link * HOP_PACKET_KINDS + ARRIVED);
+    append(p, &wire->flight, packet);
+}
+
+static void land(struct hop_packets *p, uint32_t link)
+{
+    struct hop_wire *wire = &p->wires[link];
+    uint32_t packet = take_head(p, &wire->flight);
+    if (wire->flight.head != HOP_NONE)
+        push(p, p->packets[wire->flight.head].due, link * HOP_PACKET_KINDS + ARRIVED);
+    arrive(p, packet);
+}
+
+static void wake(struct hop_packets *p, uint32_t transfer)
+{
+    p->transfers[transfer].waking = false;
+    touch(p, p->steps[p->transfers[transfer].first].link);
+}
+
+static inline void happen(struct hop_packets *p, uint32_t stream)
+{
+    uint32_t link = stream / HOP_PACKET_KINDS, kind = stream % HOP_PACKET_KINDS;
+    if (stream >= p->wire_count * HOP_PACKET_KINDS)
+        wake(p, stream - p->wire_count * HOP_PACKET_KINDS);
+    else if (kind == SENT)
+        finish_sending(p, link);
+    else if (kind == ARRIVED)
+        land(p, link);
+    else {
+        p->wires[link].expecting = false;
+        touch(p, link);
+    }
+}
+
+/* ---- the loop ---- */
+
+void hop_packets_begin(struct hop_packets *p, uint32_t op, double now_s)
+{
+    struct hop_moving *t = &p->transfers[p->transfer_of[op]];
+    p->late = p->late || now_s * PS_PER_S > (double)HOP_PACKET_CLOCK_LIMIT;
+    if (p->late)
+        return;
+    uint64_t now = (uint64_t)llround(now_s * PS_PER_S);
+    p->clock = now > p->clock ? now : p->clock;
+    const struct hop_step *step = &p->steps[t->first];
+    if (p->waits)
+        note_sent(p, t->first);
+    join_ring(p, &p->feeds[step->feed], t->first);
+    touch(p, step->link);
+}
+
+uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_s, const uint32_t **ended)
+{
+    const struct hop_simulate_options *options = &p->simulation->options;
+    uint64_t until = until_s * PS_PER_S < (double)HOP_PACKET_CLOCK_LIMIT ? (uint64_t)llround(until_s * PS_PER_S)
+                                                                         : HOP_PACKET_CLOCK_LIMIT;
+    uint64_t shown = p->hops;
+    p->ended_count = 0;
+    for (;;) {
+        for (uint32_t i = 0; i < p->touched_count; i++) {
+            p->wires[p->touched[i]].touched = false;
+            serve_link(p, p->touched[i]);
+        }
+        p->touched_count = 0;
+        if (p->ended_count || p->failed || p->heap_count == 0 || p->heap[0].time > until)
+            break;
+        p->clock = p->heap[0].time;
+        while (p->heap_count && p->heap[0].time == p->clock)
+            happen(p, pop(p));
+        if (options->progress && p->hops - shown >= PROGRESS_HOPS) {
+            shown = p->hops;
+            options->progress(hop_min(1, (double)p->hops / (double)p->hops_planned), options->context);
+        }
+    }
+    *ended = p->ended;
+    *now_s = (double)p->clock / PS_PER_S;
+    return p->ended_count;
+}
+
+enum hop_status hop_packets_stuck(const struct hop_packets *p, struct hop_diag *diag)
+{
+    if (p->failed)
+        return hop_fail_memory(diag);
+    if (p->late) {
+        hop_fail(diag, HOP_ERR_LIMIT, "the packets take longer than 53 days");
+        hop_diag_expect(diag, "less to move, or fidelity fluid");
+        return HOP_ERR_LIMIT;
+    }
+    hop_fail(diag, HOP_ERR_DEADLOCK, "the packets wait for each other's buffers in a circle");
+    hop_diag_expect(diag, "routes without a circle of links, as in a tree, or fidelity fluid");
+    return HOP_ERR_DEADLOCK;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fidelity `packet`: transfers cut into packets that cross one link after another, under credit-based flow control
+ * (docs/packet.md). simulate.c keeps operations, dependencies and source queues; here is what moves bytes.
+ * packet_build.c makes it, packet.c runs it.
+ *
+ * A link sends one packet at a time. At its far end lies an input buffer of so many credits (bytes); a packet takes its
+ * credits when it begins to be sent and gives them back when its last byte has left the buffer.
+ *
+ *     source --link 0--> [ buffer: a queue for link 1, one for link 5 ] --link 1--> [ ... ] --link 2--> destination
+ *                                                                       \-link 5--> ...
+ *
+ * Who wants to go over link m stands in one of its feeds: one a link that leads to it, one a source that begins there.
+ * Link m takes a packet of each in turn. A step is one link of one transfer's route; every packet knows the step it is
+ * at.
+ *
+ * Time is in whole picoseconds. An instant has two parts: what happens at it (a packet has been sent, one arrives,
+ * credits come back), then who sends next, so that the order in which things of one instant are looked at makes no
+ * difference.
+ */
+#ifndef HOP_SIMULATE_PACKET_H
+#define HOP_SIMULATE_PACKET_H
+
+#include "simulate/simulation.h"
+
+struct hop_packets;
+
+/* After hop_simulation_prepare; gives every copy a class of the timeline of its own. The simulation must outlive it. */
+enum hop_status hop_packets_create(struct hop_simulation *simulation, struct hop_packets **packets,
+                                   struct hop_diag *diag);
+void hop_packets_destroy(struct hop_packets *packets); /* NULL is allowed */
+void hop_packets_reset(struct hop_packets *packets);
+/* The bytes of a copy begin to move; it has some. */
+void hop_packets_begin(struct hop_packets *packets, uint32_t op, double now_s);
+/* Goes on until transfers end or until that time, INFINITY: none. Returns how many ended; they are *ended. */
+uint32_t hop_packets_advance(struct hop_packets *packets, double until_s, double *now_s, const uint32_t **ended);
+/* Says, after a run that cannot go on, that buffers wait for each other, or that memory or time ran out. */
+enum hop_status hop_packets_stuck(const struct hop_packets *packets, struct hop_diag *diag);
+/* Takes in what credits have come back to a link until now. */
+void hop_packets_collect(struct hop_packets *packets, uint32_t link);
+/* After a run: packet-hops to the timeline's events, and with segments one record a copy. */
+enum hop_status hop_packets_note(struct hop_packets *packets, struct hop_diag *diag);
+
+/* ---- inside ---- */
+
+enum { HOP_CREDIT_BYTES = 16 }; /* the unit of data credits on PCIe */
+enum { HOP_PACKET_KINDS = 3 };  /* of events: see packet.c */
+#define HOP_PACKET_CLOCK_LIMIT ((uint64_t)1 << 62)
+
+/* A link of a transfer's route. */
+struct hop_step {
+    uint32_t link;  /* in use, from 0 */
+    uint32_t feed;  /* through which it wants to get there */
+    uint32_t queue; /* where it waits; HOP_NONE: at its source */
+    uint32_t pool;  /* credits of the buffer behind this link; HOP_NONE: the destination, which takes all */
+    uint32_t transfer;
+    uint32_t next; /* in its feed's ring of waiting members */
+    bool cuts;     /* what arrives here has just crossed a root complex */
+    double ps_per_byte;
+};
+
+struct hop_moving {
+    uint64_t bytes, left, delivered; /* left: to be sent by the source */
+    uint32_t first, last;            /* steps */
+    uint32_t op;
+    uint32_t number;        /* of the next packet */
+    double cut_owed;        /* of the mean number of pieces, what the whole numbers so far leave */
+    double gap_ps_per_byte; /* the route's ceiling; 0: none */
+    uint64_t not_before;    /* of its next packet, under a ceiling */
+    bool waking;            /* an event is due then */
+    double window;          /* most bytes under way; INFINITY: what buffers take */
+};
+
+struct hop_packet {
+    uint64_t due;       /* on a wire, or as credits: when it arrives; in a queue: when it came */
+    uint64_t busy_then; /* then: its link's busy */
+    double wire;        /* bytes that it counts for on links before crossing; pieces: their part */
+    uint32_t next;      /* in its queue or list */
+    uint32_t step;
+    uint32_t bytes;
+    uint32_t held;  /* credits in the buffer where it is */
+    uint32_t taken; /* credits in the buffer where it goes */
+    uint32_t number;
+};
+
+struct hop_fifo {
+    uint32_t head, tail;
+    bool sending; /* queues=fifo: its head is on its way out */
+};
+
+/* What feeds a link: another link, or a source. */
+struct hop_feed {
+    uint32_t queue; /* HOP_NONE: a ring of members, steps */
+    uint32_t last;  /* ring: the one after it is next; HOP_NONE: nobody */
+};
+
+struct hop_wire {
+    uint32_t first, count, turn; /* feeds; whose turn it is, from first */
+    uint32_t sending;            /* packet; HOP_NONE: idle */
+    struct hop_fifo flight;      /* packets on the wire */
+    struct hop_fifo returning;   /* credits on their way back, looked at when some are needed */
+    uint64_t latency;
+    uint64_t busy; /* so long it has sent, the packet in hand included */
+    uint32_t directed;
+    double residue; /* of a picosecond, carried to the next packet */
+    bool touched;
+    bool expecting; /* an event is due when the first credits are back */
+};
+
+/* Of a step: how long its link kept packets of its transfer waiting since it last sent one of them. */
+struct hop_wait {
+    uint64_t last_sent, busy_then; /* then, and what the link's busy was */
+    uint64_t busy;                 /* the link sent others' */
+    uint64_t idle;                 /* it had no credits */
+};
+
+struct hop_instant {
+    uint64_t time;
+    uint32_t stream; /* link * HOP_PACKET_KINDS + kind; then, one a transfer, the end of a ceiling's gap */
+};
+
+struct hop_packets {
+    struct hop_simulation *simulation;
+    enum hop_packet_queues queues;
+    double payload, header, cut_mean, startup_s, read_bytes;
+    uint64_t delay; /* of credits */
+    uint64_t hops_planned;
+
+    /* built */
+    struct hop_step *steps;
+    struct hop_moving *transfers;
+    uint32_t *transfer_of; /* per operation */
+    struct hop_feed *feeds;
+    struct hop_wire *wires;
+    struct hop_fifo *fifos;
+    uint32_t *pool_size;
+    uint32_t step_count, transfer_count, feed_count, wire_count, fifo_count, pool_count;
+
+    /* a run */
+    uint64_t clock, hops;
+    uint32_t *credits; /* per pool */
+    struct hop_packet *packets;
+    uint32_t packet_capacity, packet_count, free_packet;
+    struct hop_instant *heap;
+    uint32_t heap_count;
+    uint32_t *touched, touched_count;
+    uint32_t *ended, ended_count;
+    struct hop_wait *waits; /* per step; NULL without segments */
+    uint32_t *order;        /* per step: number of the last packet that passed; for asserts */
+    bool lacking;           /* who was asked last to send had too few credits */
+    bool failed;            /* out of memory */
+    bool late;              /* beyond the last picosecond */
+};
+
+#endif

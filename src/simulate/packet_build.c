@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What fidelity `packet` runs on: the links in use, who feeds each, the steps of every transfer, buffers; and, after a
+ * run, what the timeline is told. See packet.h.
+ */
+#include "simulate/packet.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "model/network.h"
+
+#define PS_PER_S 1e12
+#define HOPS_LIMIT 2e10
+#define NEAR_ALONE 0.01   /* what is no reason to look for one */
+#define SOMETIMES 0.1     /* a link that lacks credits for more of a wait than this is itself held back */
+#define SECONDS_LIMIT 1e6 /* of a latency, of a packet on a link */
+enum { PAYLOAD_LEAST = 16, PAYLOAD_MOST = 65536, BUFFER_PAYLOADS = 32, STEP_LIMIT = 1 << 27 };
+#define POOL_LIMIT ((double)(1u << 30))
+
+/* ---- options ---- */
+
+static enum hop_status refuse(struct hop_diag *diag, const char *what, double value, const char *expected)
+{
+    hop_fail(diag, HOP_ERR_INVALID, "the packet option %s is %.12g", what, value);
+    hop_diag_expect(diag, "%s", expected);
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status take_options(struct hop_packets *p, double *buffer, struct hop_diag *diag)
+{
+    static const struct hop_packet_options none = {0};
+    const struct hop_topology *topology = p->simulation->timeline->topology;
+    const struct hop_packet_options *o = p->simulation->options.packet ? p->simulation->options.packet : &none;
+    p->queues = o->queues;
+    p->payload = o->payload_bytes ? (double)o->payload_bytes : hop_topology_parameter(topology, "pcie_payload")->value;
+    p->payload = floor(p->payload);
+    *buffer = o->buffer_bytes ? (double)o->buffer_bytes : BUFFER_PAYLOADS * p->payload;
+    p->header = hop_topology_parameter(topology, "pcie_header")->value;
+    p->cut_mean = hop_topology_parameter(topology, "crossing_packets")->value;
+    p->startup_s = o->startup_s;
+    p->read_bytes = (double)o->read_bytes;
+    if (!(p->payload >= PAYLOAD_LEAST && p->payload <= PAYLOAD_MOST))
+        return refuse(diag, "payload", p->payload, "16 to 65536 bytes");
+    if (*buffer < 2 * p->payload || *buffer > POOL_LIMIT / 2)
+        return refuse(diag, "buffer", *buffer, "two payloads to 512 MiB");
+    if (o->read_bytes && p->read_bytes < p->payload)
+        return refuse(diag, "read", p->read_bytes, "a payload or more");
+    if (!(o->credit_delay_s >= 0 && o->credit_delay_s <= 1))
+        return refuse(diag, "credit-delay", o->credit_delay_s, "0 to 1 s");
+    if (!(o->startup_s >= 0 && o->startup_s <= 1))
+        return refuse(diag, "startup", o->startup_s, "0 to 1 s");
+    if ((unsigned)o->queues > HOP_PACKET_PER_TRANSFER)
+        return refuse(diag, "queues", o->queues, "an enumerator of enum hop_packet_queues");
+    if (!(p->cut_mean >= 1 && p->cut_mean <= 256)) {
+        hop_fail(diag, HOP_ERR_INVALID, "crossing_packets is %g", p->cut_mean);
+        hop_diag_expect(diag, "1 to 256 for the packet simulation, which cuts packets into so many");
+        return HOP_ERR_INVALID;
+    }
+    p->delay = (uint64_t)llround(o->credit_delay_s * PS_PER_S);
+    return HOP_OK;
+}
+
+/* ---- transfers and steps ---- */
+
+/* A transfer with its steps; links keep their directed numbers until number_links. Returns its time alone, latency left
+ * out: the slowest link for all bytes, the others for one packet. */
+static double lay_transfer(struct hop_packets *p, struct hop_network *network, uint32_t route, uint32_t transfer)
+{
+    struct hop_moving *t = &p->transfers[transfer];
+    const struct hop_cuts *cuts = &network->routes[route];
+    const struct hop_route *way = hop_router_route(network->router, route);
+    const double bytes = (double)t->bytes, packet = hop_min(p->payload, bytes), count = ceil(bytes / p->payload);
+    double sum = 0, slowest = 0, fill = 0;
+    bool cut = false;
+    t->first = p->step_count;
+    for (uint32_t c = cuts->first; c < cuts->first + cuts->count; c++) {
+        const struct hop_cut *leg = &network->cuts[c];
+        const struct hop_links *links = &network->domains[leg->domain].links;
+        for (uint32_t i = 0; i < leg->leg.link_count; i++) {
+            const uint32_t local = leg->leg.links[i];
+            const bool crossed = i >= leg->leg.crossed;
+            const double ps = (crossed ? 1 / (1 - leg->leg.tau) : 1) / links->capacity_Bps[local] * PS_PER_S;
+            p->steps[p->step_count] = (struct hop_step){.link = links->directed[local],
+                                                        .transfer = transfer,
+                                                        .pool = HOP_NONE,
+                                                        .queue = HOP_NONE,
+                                                        .cuts = crossed && !cut,
+                                                        .ps_per_byte = ps};
+            cut = cut || crossed;
+            double part = ps * packet / (cut ? floor(p->cut_mean) : 1);
+            sum += part;
+            if (ps >= slowest) {
+                slowest = ps;
+                fill = part;
+            }
+            p->hops_planned += (uint64_t)hop_min(count * (cut ? p->cut_mean : 1), HOPS_LIMIT);
+            p->step_count++;
+        }
+    }
+    t->last = p->step_count - 1;
+    t->window = INFINITY;
+    if (hop_topology_node(network->topology, way->from)->kind == HOP_NODE_HOST)
+        t->window =
+            p->read_bytes > 0 ? p->read_bytes : 2 * p->payload * way->link_count + way->latency_s * PS_PER_S / slowest;
+    if (way->ceiling_Bps * slowest < PS_PER_S * (1 - HOP_RATE_TOLERANCE))
+        t->gap_ps_per_byte = PS_PER_S / way->ceiling_Bps;
+    return (hop_max(slowest, t->gap_ps_per_byte) * bytes + hop_max(sum - fill, 0)) / PS_PER_S;
+}
+
+static enum hop_status check_hops(const struct hop_packets *p, double hops, struct hop_diag *diag)
+{
+    if (hops <= HOPS_LIMIT)
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_LIMIT, "about %.2g packet-hops, each of which is simulated", hops);
+    hop_diag_expect(diag, "at most %g: fidelity fluid, smaller messages, or a payload above %g bytes", HOPS_LIMIT,
+                    p->payload);
+    return HOP_ERR_LIMIT;
+}
+
+static enum hop_status count_steps(const struct hop_packets *p, uint64_t *steps, struct hop_diag *diag)
+{
+    const struct hop_simulation *s = p->simulation;
+    const struct hop_timeline *t = s->timeline;
+    double hops = 0;
+    *steps = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (t->class_of[i] == HOP_NONE || s->tasks[i].bytes == 0)
+            continue;
+        uint32_t links = t->classes[t->class_of[i]].way->link_count;
+        *steps += links;
+        hops += ceil(s->tasks[i].bytes / p->payload) * links;
+    }
+    enum hop_status status = check_hops(p, hops, diag);
+    if (status == HOP_OK && *steps > STEP_LIMIT) {
+        status = hop_fail(diag, HOP_ERR_LIMIT, "%llu links on the transfers' routes", (unsigned long long)*steps);
+        hop_diag_expect(diag, "at most %d", STEP_LIMIT);
+    }
+    return status;
+}
+
+/* Every copy becomes a class of its own, since transfers on one route no longer move alike. */
+static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *diag)
+{
+    struct hop_simulation *s = p->simulation;
+    struct hop_timeline *t = s->timeline;
+    uint64_t steps;
+    enum hop_status status = count_steps(p, &steps, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_class *classes = calloc((size_t)s->count + 1, sizeof *classes);
+    p->steps = calloc(steps + 1, sizeof *p->steps);
+    p->transfers = calloc((size_t)s->count + 1, sizeof *p->transfers);
+    p->transfer_of = malloc(((size_t)s->count + 1) * sizeof *p->transfer_of);
+    if (!classes || !p->steps || !p->transfers || !p->transfer_of || !hop_network_cut(s->network)) {
+        free(classes);
+        return hop_fail_memory(diag);
+    }
+    uint32_t made = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        p->transfer_of[i] = HOP_NONE;
+        if (t->class_of[i] == HOP_NONE)
+            continue;
+        struct hop_task *task = &s->tasks[i];
+        classes[made] = t->classes[t->class_of[i]];
+        /* simulate.c waits for the start-up; a copy of nothing moves no packet: its way's latency is there too. */
+        task->latency_s = p->startup_s + (task->bytes == 0 ? classes[made].way->latency_s : 0);
+        if (task->bytes > 0) {
+            p->transfers[p->transfer_count] = (struct hop_moving){.bytes = (uint64_t)task->bytes, .op = i};
+            double alone_s = lay_transfer(p, s->network, classes[made].route, p->transfer_count);
+            p->transfer_of[i] = p->transfer_count++;
+            classes[made].alone_Bps = task->bytes / alone_s;
+        }
+        task->class_index = t->class_of[i] = made++;
+    }
+    free(t->classes);
+    t->classes = classes;
+    t->class_count = made;
+    t->startup_s = p->startup_s;
+    return check_hops(p, (double)p->hops_planned, diag);
+}
+
+/* ---- links, who feeds them, buffers ---- */
+
+static bool number_links(struct hop_packets *p)
+{
+    const struct hop_topology *topology = p->simulation->timeline->topology;
+    uint32_t links = 2 * hop_topology_link_count(topology);
+    uint32_t *number = malloc(((size_t)links + 1) * sizeof *number);
+    p->wires = calloc((size_t)links + 1, sizeof *p->wires);
+    if (!number || !p->wires) {
+        free(number);
+        return false;
+    }
+    memset(number, 0xff, links * sizeof *number);
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        uint32_t directed = p->steps[i].link;
+        if (number[directed] == HOP_NONE) {
+            double latency_s = hop_topology_link(topology, directed / 2)->latency_s;
+            p->wires[p->wire_count].directed = directed;
+            p->wires[p->wire_count].latency = (uint64_t)llround(hop_min(latency_s, SECONDS_LIMIT) * PS_PER_S);
+            number[directed] = p->wire_count++;
+        }
+        p->steps[i].link = number[directed];
+    }
+    free(number);
+    return true;
+}
+
+/* Step i's link and what feeds it there, a link or (HOP_NONE) the source. */
+static uint64_t feed_key(const struct hop_packets *p, uint32_t i)
+{
+    bool source = p->transfers[p->steps[i].transfer].first == i;
+    return (uint64_t)p->steps[i].link << 32 | (source ? HOP_NONE : p->steps[i - 1].link);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool find_feeds(struct hop_packets *p)
+{
+    uint64_t *keys = malloc(((size_t)p->step_count + 1) * sizeof *keys);
+    uint32_t count = 0;
+    if (!keys)
+        return false;
+    for (uint32_t i = 0; i < p->step_count; i++)
+        keys[i] = feed_key(p, i);
+    qsort(keys, p->step_count, sizeof *keys, by_key);
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        if (i == 0 || keys[i] != keys[count - 1])
+            keys[count++] = keys[i];
+    }
+    p->feeds = calloc((size_t)count + 1, sizeof *p->feeds);
+    for (uint32_t f = 0; p->feeds && f < count; f++) {
+        struct hop_wire *wire = &p->wires[keys[f] >> 32];
+        uint32_t from = (uint32_t)keys[f];
+        if (wire->count++ == 0)
+            wire->first = f;
+        p->feeds[f].queue = from == HOP_NONE || p->queues == HOP_PACKET_PER_TRANSFER ? HOP_NONE
+                            : p->queues == HOP_PACKET_FIFO                           ? from
+                                                                                     : f;
+    }
+    for (uint32_t i = 0; p->feeds && i < p->step_count; i++) {
+        uint64_t key = feed_key(p, i), *found = bsearch(&key, keys, count, sizeof *keys, by_key);
+        uint32_t feed = (uint32_t)(found - keys);
+        p->steps[i].feed = feed;
+        if ((uint32_t)key != HOP_NONE)
+            p->steps[i].queue = p->queues == HOP_PACKET_PER_TRANSFER ? i : p->feeds[feed].queue;
+    }
+    p->feed_count = count;
+    free(keys);
+    return p->feeds != NULL;
+}
+
+/* A buffer holds what its link sends while a packet and the credits for it are under way, and `buffer` bytes more. */
+static enum hop_status size_pools(struct hop_packets *p, double buffer, struct hop_diag *diag)
+{
+    bool own = p->queues == HOP_PACKET_PER_TRANSFER;
+    p->pool_count = own ? p->step_count : p->wire_count;
+    p->fifo_count = own ? p->step_count : p->queues == HOP_PACKET_FIFO ? p->wire_count : p->feed_count;
+    p->pool_size = calloc((size_t)p->pool_count + 1, sizeof *p->pool_size);
+    if (!p->pool_size)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        struct hop_step *step = &p->steps[i];
+        if (step->ps_per_byte * p->payload > SECONDS_LIMIT * PS_PER_S)
+            return hop_fail(diag, HOP_ERR_LIMIT, "a packet takes longer than %g s on a link", SECONDS_LIMIT);
+        if (p->transfers[step->transfer].last == i)
+            continue;
+        double trip = (double)(p->wires[step->link].latency + p->delay) / step->ps_per_byte;
+        double size = HOP_CREDIT_BYTES * ceil((buffer + trip) / HOP_CREDIT_BYTES);
+        if (size > POOL_LIMIT)
+            return hop_fail(diag, HOP_ERR_LIMIT, "a buffer of %.2g bytes, as a link's latency needs it", size);
+        step->pool = own ? i : step->link;
+        if (p->pool_size[step->pool] < (uint32_t)size)
+            p->pool_size[step->pool] = (uint32_t)size;
+    }
+    return HOP_OK;
+}
+
+static bool allocate_run(struct hop_packets *p)
+{
+    size_t streams = (size_t)p->wire_count * HOP_PACKET_KINDS + p->transfer_count + 1;
+    p->credits = malloc(((size_t)p->pool_count + 1) * sizeof *p->credits);
+    p->fifos = malloc(((size_t)p->fifo_count + 1) * sizeof *p->fifos);
+    p->heap = malloc(streams * sizeof *p->heap);
+    p->touched = malloc(((size_t)p->wire_count + 1) * sizeof *p->touched);
+    p->ended = malloc(((size_t)p->transfer_count + 1) * sizeof *p->ended);
+#ifndef NDEBUG
+    p->order = malloc(((size_t)p->step_count + 1) * sizeof *p->order);
+    if (!p->order)
+        return false;
+#endif
+    if (p->simulation->options.detail == HOP_DETAIL_SEGMENTS) {
+        p->waits = malloc(((size_t)p->step_count + 1) * sizeof *p->waits);
+        if (!p->waits)
+            return false;
+    }
+    return p->credits && p->fifos && p->heap && p->touched && p->ended;
+}
+
+enum hop_status hop_packets_create(struct hop_simulation *simulation, struct hop_packets **packets,
+                                   struct hop_diag *diag)
+{
+    struct hop_packets *p = calloc(1, sizeof *p);
+    double buffer = 0;
+    if (!p)
+        return hop_fail_memory(diag);
+    p->simulation = simulation;
+    enum hop_status status = take_options(p, &buffer, diag);
+    if (status == HOP_OK)
+        status = lay_transfers(p, diag);
+    if (status == HOP_OK && (!number_links(p) || !find_feeds(p)))
+        status = hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = size_pools(p, buffer, diag);
+    if (status == HOP_OK && !allocate_run(p))
+        status = hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        simulation->timeline->fidelity = HOP_FIDELITY_PACKET;
+        *packets = p;
+    } else {
+        hop_packets_destroy(p);
+    }
+    return status;
+}
+
+void hop_packets_destroy(struct hop_packets *p)
+{
+    if (!p)
+        return;
+    free(p->steps);
+    free(p->transfers);
+    free(p->transfer_of);
+    free(p->feeds);
+    free(p->wires);
+    free(p->fifos);
+    free(p->pool_size);
+    free(p->credits);
+    free(p->packets);
+    free(p->heap);
+    free(p->touched);
+    free(p->ended);
+    free(p->order);
+    free(p->waits);
+    free(p);
+}
+
+void hop_packets_reset(struct hop_packets *p)
+{
+    const struct hop_fifo empty = {HOP_NONE, HOP_NONE, false};
+    p->clock = p->hops = 0;
+    p->heap_count = p->touched_count = p->ended_count = p->packet_count = 0;
+    p->free_packet = HOP_NONE;
+    p->failed = p->late = false;
+    memcpy(p->credits, p->pool_size, p->pool_count * sizeof *p->credits);
+    for (uint32_t i = 0; i < p->fifo_count; i++)
+        p->fifos[i] = empty;
+    for (uint32_t i = 0; i < p->feed_count; i++)
+        p->feeds[i].last = HOP_NONE;
+    for (uint32_t i = 0; i < p->wire_count; i++) {
+        struct hop_wire *wire = &p->wires[i];
+        wire->turn = 0;
+        wire->sending = HOP_NONE;
+        wire->flight = wire->returning = empty;
+        wire->residue = 0;
+        wire->busy = 0;
+        wire->touched = wire->expecting = false;
+    }
+    for (uint32_t i = 0; i < p->transfer_count; i++) {
+        struct hop_moving *t = &p->transfers[i];
+        t->left = t->bytes;
+        t->delivered = t->number = 0;
+        t->cut_owed = 0;
+        t->not_before = 0;
+        t->waking = false;
+    }
+    for (uint32_t i = 0; p->order && i < p->step_count; i++)
+        p->order[i] = 0;
+    if (p->waits)
+        memset(p->waits, 0, p->step_count * sizeof *p->waits);
+}
+
+/* ---- what the timeline is told ---- */
+
+/* What held a transfer: the last of its links that kept it waiting at least half as long as any, since links before
+ * that one only waited for it in turn. A link that others keep busy is shared, one that stands idle meanwhile has a
+ * full buffer behind it. */
+static void note_reason(const struct hop_packets *p, const struct hop_moving *t, struct hop_record *record,
+                        double alone_Bps)
+{
+    uint64_t longest = 0;
+    if (record->rate_Bps >= alone_Bps * (1 - NEAR_ALONE))
+        return;
+    for (uint32_t s = t->first; s <= t->last; s++) {
+        uint64_t waited = p->waits[s].busy + p->waits[s].idle;
+        longest = waited > longest ? waited : longest;
+    }
+    for (uint32_t s = t->last + 1; s-- > t->first;) {
+        const struct hop_wait *wait = &p->waits[s];
+        if (longest == 0 || wait->busy + wait->idle < longest / 2)
+            continue;
+        record->link = p->wires[p->steps[s].link].directed;
+        record->rule = (double)wait->idle < SOMETIMES * (double)(wait->busy + wait->idle) ? HOP_RULE_FAIR_SHARE
+                                                                                          : HOP_RULE_BACK_PRESSURE;
+        return;
+    }
+}
+
+/* One record a copy: its mean rate from the time when its first byte could have arrived. */
+static bool note_records(struct hop_packets *p)
+{
+    struct hop_timeline *t = p->simulation->timeline;
+    for (uint32_t i = 0; i < p->transfer_count; i++) {
+        const struct hop_moving *moving = &p->transfers[i];
+        struct hop_op_times *times = &t->times[moving->op];
+        const struct hop_class *class = &t->classes[t->class_of[moving->op]];
+        times->flow_s = hop_min(times->flow_s + class->way->latency_s, times->span.end_s);
+        if (t->detail < HOP_DETAIL_SEGMENTS || times->flow_s >= times->span.end_s)
+            continue;
+        if (!hop_grow(&t->log, &t->log_capacity, t->log_count + 1, sizeof *t->log))
+            return false;
+        double rate_Bps = (double)moving->bytes / (times->span.end_s - times->flow_s);
+        t->log[t->log_count++] = (struct hop_record){
+            t->class_of[moving->op], 1, times->flow_s, times->span.end_s, rate_Bps, HOP_RULE_FULL, HOP_NONE, HOP_NONE};
+        note_reason(p, moving, &t->log[t->log_count - 1], class->alone_Bps);
+    }
+    return true;
+}
+
+/* All bytes were delivered and all credits are back. */
+static void check_ends(struct hop_packets *p)
+{
+    p->clock = UINT64_MAX;
+    for (uint32_t l = 0; l < p->wire_count; l++)
+        hop_packets_collect(p, l);
+    for (uint32_t i = 0; i < p->pool_count; i++)
+        assert(p->credits[i] == p->pool_size[i]);
+    for (uint32_t i = 0; i < p->transfer_count; i++)
+        assert(p->transfers[i].left == 0 && p->transfers[i].delivered == p->transfers[i].bytes);
+}
+
+enum hop_status hop_packets_note(struct hop_packets *p, struct hop_diag *diag)
+{
+    struct hop_timeline *t = p->simulation->timeline;
+    t->events = p->hops;
+    if (p->order) /* with asserts only */
+        check_ends(p);
+    if (!note_records(p))
+        return hop_fail_memory(diag);
+    if (t->detail < HOP_DETAIL_SEGMENTS)
+        return HOP_OK;
+    enum hop_status status = hop_timeline_index(t, diag);
+    for (uint32_t l = 0; status == HOP_OK && l < 2 * hop_topology_link_count(t->topology); l++)
+        t->use[l].peak = hop_min(t->use[l].peak, 1); /* sums of mean rates can pass it, the packets never did */
+    return status;
+}
