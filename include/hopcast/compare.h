@@ -41,6 +41,7 @@ struct hop_compare_row {
 
 struct hop_compare_group {
     const char *name;
+    const char *effect;                /* see struct hop_compare_effect */
     uint32_t first, count;             /* rows */
     bool collapse;                     /* its notes say that it shows a collapse that no model predicts */
     const double *mean_absolute_error; /* one a candidate; NAN: it has none of them */

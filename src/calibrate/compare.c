@@ -48,7 +48,8 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     for (uint32_t g = 0; g < groups; g++) {
         struct hop_measurement_group group = hop_measurements_group(reference, g);
         c->effect_of[g] = hop_effect_of(reference, g);
-        c->groups[g] = (struct hop_compare_group){group.name, row, 0, false, means + (size_t)g * candidates};
+        c->groups[g] = (struct hop_compare_group){group.name, hop_effect_name(c->effect_of[g]), row, 0, false,
+                                                   means + (size_t)g * candidates};
         for (uint32_t i = 0; i < group.count; i++) {
             const struct hop_measurement *m = hop_measurements_at(reference, group.rows[i]);
             uint64_t bytes = m->bytes ? m->bytes : assumed;

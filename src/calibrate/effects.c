@@ -44,7 +44,7 @@ unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t gro
         one_source = one_source && strcmp(m->from, first->from) == 0;
         one_end = one_end && strcmp(m->to, first->to) == 0;
         enum where its = where_of(m);
-        where = its == where ? where : its == PEER || where == PEER ? (where == STAGED ? STAGED : where) : HOST_BOTH;
+        where = its == where || its == PEER ? where : where == PEER ? its : HOST_BOTH; /* peers say the least */
     }
     bool two_way = rows.count == 2 && strcmp(first->from, second->to) == 0 && strcmp(first->to, second->from) == 0;
     enum pattern pattern = !isnan(first->start_s) ? TRACE

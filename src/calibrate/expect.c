@@ -4,7 +4,7 @@
  *
  *     a group       all rows start together, a copy each; a source engine sends them in the order of the file
  *     in turn       several copies each (as the benchmarks repeat them), one into a device after the other
- *     staged        in STAGED_PACKETS packets: enough to overlap the two ways
+ *     staged        into host memory and out of it at once, as many small packets do
  *     pulled        the engine is the receiver's: one after the other into each device, sources as they like
  *     all to all    every device to every other one, several times over: whoever is done goes on with the next
  *     a trace       every copy at its own start; duration, not end
@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TURNS = 3, STAGED_PACKETS = 32 };
+enum { TURNS = 3 };
 
 uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m)
 {
@@ -92,8 +92,24 @@ static bool joined(const struct hop_topology *topology, const char *from, const 
     return false;
 }
 
-static enum hop_status add_copy(const struct hop_expect *e, struct hop_schedule *schedule,
-                                const struct hop_measurement *m, double start_s, const uint32_t *after,
+static bool is_staged(const struct hop_expect *e, const struct hop_measurement *m, const struct hop_op *op)
+{
+    return m->way == HOP_WAY_STAGED ||
+           (m->way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(e->topology, op->from.device, op->to.device));
+}
+
+/* Adds an operation of a row; HOP_OK leaves its index in *op_of. */
+static enum hop_status add_op(struct hop_expect_group *group, const struct hop_op *op, uint32_t row, uint32_t *op_of,
+                              struct hop_diag *diag)
+{
+    enum hop_status status = hop_schedule_add(group->schedule, op, op_of, diag);
+    if (status == HOP_OK)
+        group->row_of[*op_of] = row;
+    return status;
+}
+
+static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
+                                const struct hop_measurement *m, double start_s, const uint32_t *after, uint32_t *op_of,
                                 struct hop_diag *diag)
 {
     struct hop_op op = hop_op_default(HOP_OP_COPY);
@@ -106,23 +122,29 @@ static enum hop_status add_copy(const struct hop_expect *e, struct hop_schedule 
     op.at_s = start_s;
     op.after = after;
     op.after_count = after != NULL;
-    if (m->way == HOP_WAY_STAGED ||
-        (m->way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(e->topology, op.from.device, op.to.device))) {
-        op.via = HOP_VIA_STAGED;
-        op.packet_bytes = op.bytes / STAGED_PACKETS + 1;
+    const char *to = op.to.device;
+    uint32_t memory = is_staged(e, m, &op)
+                          ? hop_topology_nearest_host(e->topology, hop_topology_find(e->topology, op.from.device))
+                          : HOP_NONE;
+    if (memory != HOP_NONE) {
+        op.to.device = hop_topology_node(e->topology, memory)->name;
+        status = add_op(group, &op, row, op_of, diag);
+        op.from.device = op.to.device;
+        op.to.device = to;
     }
-    status = hop_schedule_add(schedule, &op, NULL, diag);
+    if (status == HOP_OK)
+        status = add_op(group, &op, row, op_of, diag);
     return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
 }
 
 /* The last copy before this one that goes to the same device, as an operation; NULL: none. */
-static const uint32_t *before(const struct hop_measurements *of, struct hop_measurement_group rows, uint32_t op,
-                              uint32_t *found)
+static const uint32_t *before(const struct hop_measurements *of, struct hop_measurement_group rows, uint32_t copy,
+                              const uint32_t *op_of)
 {
-    const char *to = hop_measurements_at(of, rows.rows[op % rows.count])->to;
-    for (*found = op; (*found)-- > 0;) {
-        if (strcmp(hop_measurements_at(of, rows.rows[*found % rows.count])->to, to) == 0)
-            return found;
+    const char *to = hop_measurements_at(of, rows.rows[copy % rows.count])->to;
+    while (copy-- > 0) {
+        if (strcmp(hop_measurements_at(of, rows.rows[copy % rows.count])->to, to) == 0)
+            return &op_of[copy];
     }
     return NULL;
 }
@@ -151,7 +173,7 @@ static bool is_all_to_all(const struct hop_measurements *of, struct hop_measurem
     return devices > 2 && rows.count == devices * (devices - 1);
 }
 
-static enum hop_status make_group(const struct hop_expect *e, uint32_t index, struct hop_diag *diag)
+static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct hop_diag *diag)
 {
     struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
     struct hop_expect_group *group = &e->groups[index];
@@ -169,14 +191,16 @@ static enum hop_status make_group(const struct hop_expect *e, uint32_t index, st
     }
     group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
     group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
-    enum hop_status status = HOP_OK;
-    for (uint32_t op = 0; op < group->copies * rows.count && status == HOP_OK; op++) {
-        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[op % rows.count]);
-        uint32_t previous = 0;
-        const uint32_t *after =
-            (in_turn || pulled) && !group->trace ? before(e->measurements, rows, op, &previous) : NULL;
-        status = add_copy(e, group->schedule, m, group->trace ? m->start_s - first_s : 0, after, diag);
+    uint32_t copies = group->copies * rows.count, *op_of = malloc((copies + 1) * sizeof *op_of);
+    group->row_of = hop_arena_alloc(&e->arena, (2 * (size_t)copies + 1) * sizeof *group->row_of);
+    enum hop_status status = op_of && group->row_of ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t c = 0; c < copies && status == HOP_OK; c++) {
+        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[c % rows.count]);
+        bool waits = (in_turn || pulled) && !group->trace;
+        status = add_copy(e, group, c % rows.count, m, group->trace ? m->start_s - first_s : 0,
+                          waits ? before(e->measurements, rows, c, op_of) : NULL, &op_of[c], diag);
     }
+    free(op_of);
     return status == HOP_OK ? hop_schedule_finish(group->schedule, diag) : status;
 }
 
@@ -228,15 +252,15 @@ static void share_out(const struct hop_expect *e, struct hop_measurement_group r
         times_s[i] = (double)hop_expect_bytes(e, hop_measurements_at(e->measurements, rows.rows[i])) / rate_Bps;
 }
 
-/* When the last copy of every row ended; a staged copy ends with its last packet. */
-static void read_ends(const struct hop_timeline *timeline, uint32_t rows, double *ends_s)
+/* When the last copy of every row ended, since its start. */
+static void read_times(const struct hop_timeline *timeline, const struct hop_expect_group *group, uint32_t rows,
+                       double *times_s)
 {
-    const struct hop_schedule *executed = hop_timeline_schedule(timeline);
     for (uint32_t i = 0; i < rows; i++)
-        ends_s[i] = 0;
-    for (uint32_t op = 0; op < hop_schedule_count(executed); op++) {
-        uint32_t parent = hop_schedule_op(executed, op)->parent, row = (parent == HOP_NONE ? op : parent) % rows;
-        ends_s[row] = hop_max(ends_s[row], hop_timeline_span(timeline, op).end_s);
+        times_s[i] = 0;
+    for (uint32_t op = 0; op < hop_schedule_count(group->schedule); op++) {
+        double since_s = hop_timeline_span(timeline, op).end_s - hop_schedule_op(group->schedule, op)->at_s;
+        times_s[group->row_of[op]] = hop_max(times_s[group->row_of[op]], since_s / group->copies);
     }
 }
 
@@ -250,9 +274,7 @@ enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network 
     enum hop_status status = hop_simulate(network, group->schedule, &options, &timeline, diag);
     if (status != HOP_OK)
         return fail_at(hop_measurements_at(e->measurements, rows.rows[0]), 1, status, diag);
-    read_ends(timeline, rows.count, times_s);
-    for (uint32_t i = 0; i < rows.count; i++)
-        times_s[i] = (times_s[i] - hop_schedule_op(group->schedule, i)->at_s) / group->copies;
+    read_times(timeline, group, rows.count, times_s);
     hop_timeline_destroy(timeline);
     if (!group->trace)
         share_out(e, rows, times_s);

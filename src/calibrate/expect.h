@@ -12,7 +12,8 @@
 #include "hopcast/simulate.h"
 
 struct hop_expect_group {
-    struct hop_schedule *schedule; /* as it is written, staged copies not yet lowered */
+    struct hop_schedule *schedule; /* copies; a staged one is two, into host memory and out of it */
+    uint32_t *row_of;              /* per operation: place of its row in the group */
     uint32_t copies;               /* of every row, one after the other */
     bool trace, sources_unlimited;
 };

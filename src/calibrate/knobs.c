@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Knobs. A machine starts with one value for all links of a kind and one loss for all crossings. Data may ask for parts:
+ * Knobs. A machine starts with one value for all links of a kind that were given the same capacity (nearly), and one loss
+ * for all crossings. Data may ask for parts:
  *
  *     capacity of PCIe links
  *        +-- ..., down            one direction
@@ -15,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PROPOSALS_MAX = 1024 };
+enum { PROPOSALS_MAX = 1024, CLASSES_MAX = 8 };
+#define ALIKE 1.05
 #define ALONE_MARGIN 1.05
 
 /* ---- into the topology ---- */
@@ -297,16 +299,70 @@ static uint32_t list_pairs(struct hop_fitting *f, uint32_t *pairs)
     return count;
 }
 
+/* Links of a family whose capacity, each of the bonded ones, was given as something between. */
+struct class
+{
+    enum family family;
+    double low, high;
+};
+
+static double capacity_each(const struct hop_fitting *f, uint32_t directed)
+{
+    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
+    return link->capacity_Bps[directed & 1] / link->count;
+}
+
+static bool is_of_class(const struct hop_fitting *f, uint32_t directed, const void *context)
+{
+    const struct class *class = context;
+    double capacity = capacity_each(f, directed);
+    return family_of(f, directed) == class->family && capacity >= class->low && capacity <= class->high;
+}
+
+/* The classes of a family: values within ALIKE of the lowest are alike; all are, where there are too many. */
+static uint32_t list_classes(const struct hop_fitting *f, enum family family, struct class classes[CLASSES_MAX])
+{
+    uint32_t count = 0;
+    double above = 0;
+    for (;;) {
+        double lowest = INFINITY;
+        for (uint32_t d = 0; d < f->directed; d++) {
+            double capacity = capacity_each(f, d);
+            if (family_of(f, d) == family && capacity > above && is_used(f, d))
+                lowest = hop_min(lowest, capacity);
+        }
+        if (lowest == INFINITY)
+            return count;
+        if (count == CLASSES_MAX)
+            break;
+        above = ALIKE * lowest;
+        classes[count++] = (struct class){family, lowest, above};
+    }
+    classes[0] = (struct class){family, 0, INFINITY};
+    return 1;
+}
+
+static enum hop_status begin_family(struct chosen *c, enum family family, struct hop_diag *diag)
+{
+    struct class classes[CLASSES_MAX];
+    enum hop_status status = HOP_OK;
+    char what[80], rate[32];
+    uint32_t count = list_classes(c->f, family, classes);
+    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+        (void)snprintf(what, sizeof what, "capacity of %s%s%s", family_names[family], count > 1 ? ", given as " : "",
+                       count > 1 ? hop_show_rate(classes[i].low, rate, sizeof rate) : "");
+        status = choose(c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, c->f->directed, is_of_class, &classes[i], what, diag);
+    }
+    return status;
+}
+
 enum hop_status hop_knobs_begin(struct hop_fitting *f, struct hop_diag *diag)
 {
     struct chosen c = {f, f->knobs, 0, HOP_KNOBS_MAX};
     uint32_t all = f->root_count * f->root_count, *pairs = hop_arena_alloc(&f->arena, (all + 1) * sizeof *pairs);
     enum hop_status status = pairs ? HOP_OK : hop_fail_memory(diag);
-    char what[80];
-    for (enum family family = PCIE; family <= NETWORK && status == HOP_OK; family++) {
-        (void)snprintf(what, sizeof what, "capacity of %s", family_names[family]);
-        status = choose(&c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, f->directed, is_of_family, &family, what, diag);
-    }
+    for (enum family family = PCIE; family <= NETWORK && status == HOP_OK; family++)
+        status = begin_family(&c, family, diag);
     uint32_t count = status == HOP_OK ? list_pairs(f, pairs) : 0;
     if (count > 0)
         status = choose(&c, HOP_KNOB_CROSSING, HOP_NONE, pairs, count, is_any, NULL, "1 - tau of crossings", diag);

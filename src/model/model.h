@@ -60,6 +60,7 @@ struct hop_model {
 };
 extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_server, hop_model_fair, hop_model_infiniband,
     hop_model_infiniband_full, hop_model_loggp;
+extern const struct hop_model hop_model_two_way; /* what `server` means off PCIe, where links have two-way capacities */
 
 /* network.c: whether every domain's model is serial. */
 bool hop_network_is_serial(const struct hop_network *network);

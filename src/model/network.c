@@ -63,6 +63,18 @@ static bool can_rule(const struct hop_model *model, const struct hop_topology *t
     return (!model->needs_tree || is_pcie(topology, domain)) && (!model->needs_fabric || fabric);
 }
 
+/* Whether the two directions of some link there slow each other down. */
+static bool is_two_way(const struct hop_topology *topology, uint32_t domain)
+{
+    const struct hop_domain *d = hop_topology_domain(topology, domain);
+    for (uint32_t i = 0; i < d->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, d->links[i]);
+        if (link->duplex_Bps[0] != link->capacity_Bps[0] || link->duplex_Bps[1] != link->capacity_Bps[1])
+            return true;
+    }
+    return false;
+}
+
 /* A '*' at the end stands for anything: pcie* is the PCIe of every server. */
 static bool is_named(const char *name, const char *pattern, size_t length)
 {
@@ -85,8 +97,9 @@ static enum hop_status choose(struct hop_network *network, const char *text, siz
         if (equals && !is_named(domain->name, text, (size_t)(equals - text)))
             continue;
         found = true;
-        if (can_rule(model, topology, d)) {
-            network->domains[d].model = model;
+        bool off_pcie = model == &hop_model_server && !is_pcie(topology, d) && is_two_way(topology, d);
+        if (off_pcie || can_rule(model, topology, d)) {
+            network->domains[d].model = off_pcie ? &hop_model_two_way : model;
             ruled = true;
         } else if (equals) {
             hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s", model->name, domain->name);

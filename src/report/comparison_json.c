@@ -88,6 +88,7 @@ static void put_group(struct hop_buffer *out, const struct hop_comparison *c, co
 {
     hop_buffer_puts(out, "  {\"group\":");
     hop_buffer_json_string(out, group->name);
+    string(out, "effect", group->effect);
     hop_buffer_printf(out, ",\"collapse\":%s", group->collapse ? "true" : "false");
     hop_buffer_puts(out, ",\"mean_absolute_errors\":[");
     for (uint32_t i = 0; i < c->candidate_count; i++) {
