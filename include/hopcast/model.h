@@ -69,8 +69,8 @@ HOP_API bool hop_model_at(size_t index, const char **name, const char **summary)
 struct hop_network;
 
 /* models: NULL, or "NAME" (every domain that NAME can rule), or "DOMAIN=NAME,DOMAIN=NAME", where a DOMAIN
- * may end in '*' (pcie*: every server's). By default `pcie` rules PCIe and
- * `fair` the rest. The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One
+ * may end in '*' (pcie*: every server's). By default `pcie` rules PCIe and `fair` the rest; `server` rules what has parameters
+ * that only it knows (a calibrated machine: two-way capacities, losses of pairs of roots, chip links, host_pull). The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One
  * thread at a time. */
 HOP_API enum hop_status hop_network_create(const struct hop_topology *topology, const char *models,
                                            struct hop_network **network, struct hop_diag *diag);

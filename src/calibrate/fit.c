@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { PASSES = 4, VALUES_MAX = 64, RESIDUALS_MAX = 4096, GOLDEN_STEPS = 12, NAMED_MAX = 8 };
+enum { PASSES = 4, LEAP_MOST = 16, VALUES_MAX = 64, RESIDUALS_MAX = 4096, GOLDEN_STEPS = 12, NAMED_MAX = 8 };
 #define CLOSE 1e-3
 #define GAIN_LEAST 4.0   /* cost that an added knob must take away: 2 % of error in 10 groups, 8 % in one */
 #define GAIN_OF_ONE 8.0  /* where only one group asks for a limit */
@@ -52,7 +52,7 @@ static enum hop_status list_values(struct hop_fitting *f, const struct hop_knob 
     double low, high;
     uint32_t n = 0, residuals = 0;
     hop_knob_bounds(f, knob, &low, &high);
-    values[n++] = knob->value;
+    values[n++] = hop_min(high, hop_max(low, knob->value));
     for (size_t i = 0; knob->kind == HOP_KNOB_LATENCY && i < HOP_COUNT(latencies); i++)
         values[n++] = latencies[i];
     for (size_t i = 0; knob->kind != HOP_KNOB_LATENCY && i < HOP_COUNT(factors); i++)
@@ -136,16 +136,66 @@ static enum hop_status search(struct hop_fitting *f, const struct hop_knob *knob
     return status == HOP_OK ? hop_knob_set(f, knob, *best, diag) : status;
 }
 
+static double total_of(const struct hop_fitting *f, const double *costs)
+{
+    double sum = 0;
+    for (uint32_t g = 0; g < f->groups; g++)
+        sum += costs[g];
+    return sum;
+}
+
+/* Every knob at start[k] and beyond, `far` times as far as from before[k] to start[k]. */
+static enum hop_status set_beyond(struct hop_fitting *f, const double *before, const double *start, double far,
+                                  struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++) {
+        struct hop_knob *knob = &f->knobs[k];
+        double low, high;
+        if (knob->count == 0)
+            continue;
+        hop_knob_bounds(f, knob, &low, &high);
+        double value = knob->kind == HOP_KNOB_LATENCY ? start[k] + far * (start[k] - before[k])
+                                                      : start[k] * pow(start[k] / before[k], far);
+        knob->value = far > 0 ? hop_min(high, hop_max(low, value)) : start[k];
+        status = hop_knob_set(f, knob, knob->value, diag);
+    }
+    return status;
+}
+
+/* Knobs that pull at the same rows let each other move only a little in a pass: goes on where the last pass went, as
+ * long as that gains. */
+static enum hop_status leap(struct hop_fitting *f, const double *before, struct hop_diag *diag)
+{
+    double start[HOP_KNOBS_MAX], best = total_of(f, f->cost), best_far = 0;
+    enum hop_status status = HOP_OK;
+    for (uint32_t k = 0; k < f->knob_count; k++)
+        start[k] = f->knobs[k].value;
+    for (double far = 1; far <= LEAP_MOST && status == HOP_OK; far *= 2) {
+        status = set_beyond(f, before, start, far, diag);
+        if (status == HOP_OK)
+            status = hop_fit_costs(f, NULL, f->trial, diag);
+        if (status == HOP_OK && !(total_of(f, f->trial) < best))
+            break;
+        best = total_of(f, f->trial);
+        best_far = far;
+    }
+    if (status == HOP_OK)
+        status = set_beyond(f, before, start, best_far, diag);
+    return status == HOP_OK && best_far > 0 ? hop_fit_costs(f, NULL, f->cost, diag) : status;
+}
+
 /* Turns every knob, until a pass over all of them gains nothing. */
 static enum hop_status turn_all(struct hop_fitting *f, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
-    double gained = INFINITY;
+    double gained = INFINITY, values[HOP_KNOBS_MAX];
     for (unsigned pass = 0; pass < PASSES && gained > 0.05 && status == HOP_OK; pass++) {
         gained = 0;
         for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++) {
             struct hop_knob *knob = &f->knobs[k];
             double best, cost, before = sum_of(f, knob, f->cost);
+            values[k] = knob->value;
             if (knob->count == 0)
                 continue;
             status = search(f, knob, &best, &cost, diag);
@@ -155,6 +205,8 @@ static enum hop_status turn_all(struct hop_fitting *f, struct hop_diag *diag)
             knob->value = best;
             status = hop_fit_costs(f, knob, f->cost, diag);
         }
+        if (status == HOP_OK && gained > 0.05)
+            status = leap(f, values, diag);
     }
     return status;
 }
@@ -270,19 +322,25 @@ static enum hop_status add_best(struct hop_fitting *f, struct seen *seen, bool *
     return add_best_seen(f, seen, added, diag);
 }
 
-/* Whether devices pull from host memory: yes, where that costs less. */
+/* Whether devices pull from host memory: yes, unless that costs more. It also makes `server` the model that rules the machine. */
 static enum hop_status choose_pull(struct hop_fitting *f, struct hop_diag *diag)
 {
     double before = 0, after = 0;
-    enum hop_status status = hop_topology_set_parameter(f->topology, "host_pull", 1, "calibrated", NAN, diag);
+    if (strcmp(f->model, "server") != 0)
+        return HOP_OK;
+    enum hop_status status = hop_topology_set_parameter(f->topology, "host_pull", 0, "calibrated", NAN, diag);
+    if (status == HOP_OK) /* whatever the topology said */
+        status = hop_fit_costs(f, NULL, f->cost, diag);
+    if (status == HOP_OK)
+        status = hop_topology_set_parameter(f->topology, "host_pull", 1, "calibrated", NAN, diag);
     if (status == HOP_OK)
         status = hop_fit_costs(f, NULL, f->trial, diag);
     for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
         before += f->cost[g];
         after += f->trial[g];
     }
-    if (status == HOP_OK && !(after < before - GAIN_LEAST))
-        status = hop_topology_set_parameter(f->topology, "host_pull", 0, "calibrated: no difference", NAN, diag);
+    if (status == HOP_OK && after > before + GAIN_LEAST)
+        status = hop_topology_set_parameter(f->topology, "host_pull", 0, "calibrated", NAN, diag);
     return status == HOP_OK ? hop_fit_costs(f, NULL, f->cost, diag) : status;
 }
 
@@ -324,15 +382,19 @@ static bool is_below(const struct hop_topology *topology, uint32_t node, uint32_
     return true;
 }
 
+/* The device at which a row of a group starts, or ends. */
+static uint32_t device_of(const struct hop_fitting *f, uint32_t group, uint32_t row, bool source)
+{
+    const struct hop_op *op = hop_schedule_op(f->expect->groups[group].schedule, row); /* each row's first copy */
+    return hop_topology_find(f->topology, source ? op->from.device : op->to.device);
+}
+
 /* The lowest switch that all those devices of a group hang under: the sources, or the destinations. HOP_NONE: none. */
-static uint32_t switch_of(const struct hop_fitting *f, struct hop_measurement_group rows, bool sources)
+static uint32_t switch_of(const struct hop_fitting *f, uint32_t group, bool sources)
 {
     uint32_t found = HOP_NONE;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[i]);
-        uint32_t node = hop_topology_find(f->topology, sources ? m->from : m->to);
-        if (node == HOP_NONE)
-            return HOP_NONE;
+    for (uint32_t i = 0; i < hop_measurements_group(f->measurements, group).count; i++) {
+        uint32_t node = device_of(f, group, i, sources);
         uint32_t up = hop_topology_upstream(f->topology, i == 0 ? node : found);
         while (i == 0 || !is_below(f->topology, node, found)) {
             if (up == HOP_NONE)
@@ -357,25 +419,25 @@ static double moved_between(const struct hop_fitting *f, uint32_t group, uint32_
             return 0;
         sum += m->rate_Bps;
     }
-    *a = switch_of(f, rows, true);
-    *b = switch_of(f, rows, false);
+    *a = switch_of(f, group, true);
+    *b = switch_of(f, group, false);
     bool apart = *a != HOP_NONE && *b != HOP_NONE && !is_below(f->topology, *a, *b) && !is_below(f->topology, *b, *a);
     return apart && rows.count > 1 ? sum : 0;
 }
 
-/* The most that a lone copy over PCIe between two devices gets. */
+/* The most that a lone copy over PCIe gets. */
 static double most_alone(const struct hop_fitting *f)
 {
     double most = 0;
     for (uint32_t g = 0; g < f->groups; g++) {
         struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
         const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
-        uint32_t from = hop_topology_find(f->topology, m->from), to = hop_topology_find(f->topology, m->to), route;
-        struct hop_router *router = rows.count == 1 && from != HOP_NONE && to != HOP_NONE && !isnan(m->rate_Bps)
-                                        ? hop_router_create(f->topology)
-                                        : NULL;
+        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
+        struct hop_router *router = counts ? hop_router_create(f->topology) : NULL;
         struct hop_diag ignored;
-        if (router && hop_router_find(router, from, to, &route, &ignored) == HOP_OK) {
+        uint32_t route;
+        if (router && hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) ==
+                          HOP_OK) {
             const struct hop_route *way = hop_router_route(router, route);
             if (hop_topology_link(f->topology, way->links[0] / 2)->kind == HOP_LINK_PCIE)
                 most = hop_max(most, m->rate_Bps);
@@ -456,15 +518,19 @@ static enum hop_status fit_once(const struct hop_measurements *measurements, con
     f->train = train;
     f->groups = hop_measurements_group_count(measurements);
     enum hop_status status = copy_topology(topology, &f->topology, diag);
+    if (status == HOP_OK)
+        status = hop_expect_create(measurements, f->topology, &options->compare, &f->expect, diag);
     if (status == HOP_OK) {
         f->most_alone_Bps = most_alone(f);
         status = join_chips(f, &joined, diag);
     }
     if (joined) {
+        hop_expect_destroy(f->expect);
+        f->expect = NULL;
         hop_topology_destroy(f->topology);
         f->topology = joined;
     }
-    if (status == HOP_OK)
+    if (status == HOP_OK && joined)
         status = hop_expect_create(measurements, f->topology, &options->compare, &f->expect, diag);
     if (status == HOP_OK)
         status = hop_fit_prepare(f, diag);

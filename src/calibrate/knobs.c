@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Knobs. A machine starts with one value for all links of a kind that were given the same capacity (nearly), and one loss
- * for all crossings. Data may ask for parts:
+ * for all crossings; devices whose lone copies are far slower than others' have a value of their own. Data may ask for
+ * parts:
  *
  *     capacity of PCIe links
  *        +-- ..., down            one direction
@@ -16,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PROPOSALS_MAX = 1024, CLASSES_MAX = 8 };
+enum { PROPOSALS_MAX = 1024, CLASSES_MAX = 8, SPEEDS_MAX = 4 };
+#define SLOWER 0.7 /* a device whose lone copies are slower than this share of others' has a narrower link */
 #define ALIKE 1.05
 #define ALONE_MARGIN 1.05
 
@@ -299,12 +301,32 @@ static uint32_t list_pairs(struct hop_fitting *f, uint32_t *pairs)
     return count;
 }
 
-/* Links of a family whose capacity, each of the bonded ones, was given as something between. */
+/* Links of a family whose capacity, each of the bonded ones, was given as something between, and, of those that lead to a device,
+ * whose device's best lone copy moved at something between. */
 struct class
 {
     enum family family;
     double low, high;
+    double slowest_Bps, fastest_Bps;
 };
+
+/* The rate of the fastest lone copy from or to the device below a PCIe link; that of all devices for other links, and where no
+ * lone copy says anything. */
+static double best_alone(const struct hop_fitting *f, uint32_t directed)
+{
+    double best = 0;
+    if (family_of(f, directed) != PCIE || is_to_switch(f, directed))
+        return f->most_alone_Bps;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
+        const uint8_t *on = f->on_link + (size_t)g * f->directed;
+        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
+        if (counts && (on[directed] || on[directed ^ 1u]))
+            best = hop_max(best, m->rate_Bps);
+    }
+    return best > 0 ? best : f->most_alone_Bps;
+}
 
 static double capacity_each(const struct hop_fitting *f, uint32_t directed)
 {
@@ -316,7 +338,9 @@ static bool is_of_class(const struct hop_fitting *f, uint32_t directed, const vo
 {
     const struct class *class = context;
     double capacity = capacity_each(f, directed);
-    return family_of(f, directed) == class->family && capacity >= class->low && capacity <= class->high;
+    double alone = best_alone(f, directed);
+    return family_of(f, directed) == class->family && capacity >= class->low && capacity <= class->high &&
+           alone >= class->slowest_Bps && alone <= class->fastest_Bps;
 }
 
 /* The classes of a family: values within ALIKE of the lowest are alike; all are, where there are too many. */
@@ -336,10 +360,43 @@ static uint32_t list_classes(const struct hop_fitting *f, enum family family, st
         if (count == CLASSES_MAX)
             break;
         above = ALIKE * lowest;
-        classes[count++] = (struct class){family, lowest, above};
+        classes[count++] = (struct class){family, lowest, above, 0, INFINITY};
     }
-    classes[0] = (struct class){family, 0, INFINITY};
+    classes[0] = (struct class){family, 0, INFINITY, 0, INFINITY};
     return 1;
+}
+
+/* The fastest of those lone copies that are slower than `below` among the links of a class, 0: none. */
+static double next_speed(const struct hop_fitting *f, const struct class *class, double below)
+{
+    double fastest = 0;
+    for (uint32_t d = 0; d < f->directed; d++) {
+        if (is_used(f, d) && is_of_class(f, d, class) && best_alone(f, d) < below)
+            fastest = hop_max(fastest, best_alone(f, d));
+    }
+    return fastest;
+}
+
+/* The knobs of a class: one for each speed, everything down to SLOWER of the fastest taken together. */
+static enum hop_status begin_class(struct chosen *c, struct class class, const char *what, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    char text[80], rate[32];
+    double speed = next_speed(c->f, &class, INFINITY);
+    for (unsigned i = 0; status == HOP_OK && i < SPEEDS_MAX; i++) {
+        struct class part = class;
+        part.fastest_Bps = i == 0 ? INFINITY : speed;
+        part.slowest_Bps = i + 1 == SPEEDS_MAX ? 0 : SLOWER * speed;
+        if (i == 0)
+            (void)snprintf(text, sizeof text, "%s", what);
+        else
+            (void)snprintf(text, sizeof text, "%.50s, %s at most", what, hop_show_rate(speed, rate, sizeof rate));
+        status = choose(c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, c->f->directed, is_of_class, &part, text, diag);
+        speed = next_speed(c->f, &class, part.slowest_Bps);
+        if (speed == 0)
+            break;
+    }
+    return status;
 }
 
 static enum hop_status begin_family(struct chosen *c, enum family family, struct hop_diag *diag)
@@ -351,7 +408,7 @@ static enum hop_status begin_family(struct chosen *c, enum family family, struct
     for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
         (void)snprintf(what, sizeof what, "capacity of %s%s%s", family_names[family], count > 1 ? ", given as " : "",
                        count > 1 ? hop_show_rate(classes[i].low, rate, sizeof rate) : "");
-        status = choose(c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, c->f->directed, is_of_class, &classes[i], what, diag);
+        status = begin_class(c, classes[i], what, diag);
     }
     return status;
 }

@@ -21,7 +21,8 @@
  *
  * And, under parameter host_pull = 1, host memory is read at the request of the devices, each with so many requests in flight: such
  * a transfer never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no
- * more than that from its source (again from the start, with that as its cap, at most PULL_ROUNDS times).
+ * more than that from its source. Reads of one class share alike what is left to them, none getting more than it asks for; the
+ * slowest of those cut short get their rate as a cap, and all is settled again from the start, at most PULL_ROUNDS times.
  */
 #include "model/model.h"
 
@@ -29,7 +30,7 @@
 
 #define SETTLED 1e-7 /* of the widest link in use */
 #define NEAR 1e-6    /* what counts as full, in explanations only */
-enum { ROUND_LIMIT = 300, PULL_ROUNDS = 8 };
+enum { ROUND_LIMIT = 300, PULL_ROUNDS = 16 };
 
 /* The transfers on a link that come from one link. */
 struct class
@@ -262,6 +263,33 @@ static double level_of(struct state *s, const struct active *active, double limi
     return (limit - passed) / slope;
 }
 
+/* The rate that none of the reads of a class passes when they get `scale` of what they ask for together: the same for all that ask for
+ * more. */
+static double read_rate(const struct state *s, const struct class *class)
+{
+    double passed = 0, rate = 0, before = -1;
+    for (uint32_t m = class->first; m < class->first + class->count; m++) {
+        if (s->pulled[s->members[m].flow])
+            passed += class->scale * s->members[m].w * s->rate[s->members[m].flow];
+    }
+    while (rate > before) { /* each time, some more turn out to ask for less */
+        double left = passed, weight = 0;
+        before = rate;
+        for (uint32_t m = class->first; m < class->first + class->count; m++) {
+            const struct member *member = &s->members[m];
+            if (!s->pulled[member->flow])
+                continue;
+            if (s->rate[member->flow] <= before)
+                left -= member->w * s->rate[member->flow];
+            else
+                weight += member->w;
+        }
+        if (weight > 0)
+            rate = left / weight;
+    }
+    return rate;
+}
+
 static void forward(struct state *s, uint32_t count)
 {
     for (uint32_t f = 0; f < count; f++)
@@ -285,9 +313,11 @@ static void forward(struct state *s, uint32_t count)
             struct class *class = &s->classes[c];
             class->scale = level < class->packets ? level / class->packets : 1;
             active->load += class->scale * class->wire;
+            double most = class->pulled && class->scale < 1 ? read_rate(s, class) : INFINITY;
             for (uint32_t m = class->first; m < class->first + class->count; m++) {
                 struct member *member = &s->members[m];
-                s->rate[member->flow] *= class->scale;
+                double *rate = &s->rate[member->flow];
+                *rate = s->pulled[member->flow] ? hop_min(*rate, most) : *rate * class->scale;
                 if (member->position == 0)
                     s->at_source[member->flow] = s->rate[member->flow];
             }
@@ -416,12 +446,19 @@ static void settle(struct state *s, uint32_t count)
     }
 }
 
-/* Transfers from host memory that were cut short ask for no more than they got; whether there were any. */
-static bool lower_caps(struct state *s, uint32_t count)
+/* Of the transfers from host memory that were cut short and ask for more, the slowest (all of them: `every`) ask for no more than they
+ * got from now on; whether there were any. */
+static bool lower_caps(struct state *s, uint32_t count, bool every)
 {
+    double slowest = INFINITY;
     bool lowered = false;
     for (uint32_t f = 0; f < count; f++) {
-        if (s->pulled[f] && s->rate[f] < s->at_source[f] * (1 - NEAR)) {
+        if (s->pulled[f] && s->rate[f] < s->at_source[f] * (1 - NEAR))
+            slowest = hop_min(slowest, s->rate[f]);
+    }
+    for (uint32_t f = 0; f < count; f++) {
+        if (s->pulled[f] && s->rate[f] < s->at_source[f] * (1 - NEAR) &&
+            (every || s->rate[f] <= slowest * (1 + NEAR))) {
             s->cap[f] = s->rate[f];
             lowered = true;
         }
@@ -437,7 +474,7 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     for (uint32_t f = 0; f < count; f++)
         s->cap[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
     settle(s, count);
-    for (unsigned round = 1; round < PULL_ROUNDS && lower_caps(s, count); round++)
+    for (unsigned round = 1; round < PULL_ROUNDS && lower_caps(s, count, round + 1 == PULL_ROUNDS); round++)
         settle(s, count);
     for (uint32_t f = 0; f < count; f++)
         shares[f] = share_of(s, legs, f);

@@ -127,10 +127,32 @@ static enum hop_status choose(struct hop_network *network, const char *text, siz
     return HOP_OK;
 }
 
+/* Whether a topology says what only `server` understands: then that rules its PCIe. */
+static bool speaks_of_server(const struct hop_topology *topology, uint32_t domain)
+{
+    const struct hop_domain *d = hop_topology_domain(topology, domain);
+    uint32_t roots[2];
+    double tau;
+    for (uint32_t i = 0; i < d->link_count; i++) {
+        if (hop_topology_link(topology, d->links[i])->kind == HOP_LINK_CHIP)
+            return true;
+    }
+    return hop_topology_parameter(topology, "host_pull")->value > 0 || hop_topology_crossing(topology, 0, roots, &tau) ||
+           is_two_way(topology, domain);
+}
+
+static const struct hop_model *default_model(const struct hop_topology *topology, uint32_t domain)
+{
+    bool pcie = is_pcie(topology, domain);
+    if (pcie)
+        return speaks_of_server(topology, domain) ? &hop_model_server : &hop_model_pcie;
+    return is_two_way(topology, domain) ? &hop_model_two_way : &hop_model_fair;
+}
+
 static enum hop_status choose_models(struct hop_network *network, const char *text, struct hop_diag *diag)
 {
     for (uint32_t d = 0; d < network->domain_count; d++)
-        network->domains[d].model = is_pcie(network->topology, d) ? &hop_model_pcie : &hop_model_fair;
+        network->domains[d].model = default_model(network->topology, d);
     while (text && *text) {
         size_t length = strcspn(text, ",");
         enum hop_status status = choose(network, text, length, diag);
@@ -162,6 +184,8 @@ enum hop_status hop_network_create(const struct hop_topology *topology, const ch
             domain->load = hop_arena_alloc(&made->arena, (domain->links.count + 1) * sizeof *domain->load);
             status = domain->load ? HOP_OK : hop_fail_memory(diag);
         }
+        if (status == HOP_OK && domain->model == &hop_model_server && !model_text && !domain->links.ordered)
+            domain->model = &hop_model_pcie; /* sockets in a ring: the other default */
         if (status == HOP_OK && domain->model->needs_order && !domain->links.ordered) {
             status = hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s, whose sockets form a ring",
                               domain->model->name, hop_topology_domain(topology, d)->name);
