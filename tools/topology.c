@@ -22,6 +22,66 @@ static int list_machines(void)
     return TOOL_OK;
 }
 
+/* Links whose directions carry something else while both are full. */
+static void print_two_way(const struct hop_topology *topology)
+{
+    bool header = false;
+    for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
+        const struct hop_link *link = hop_topology_link(topology, i);
+        char name[160];
+        if (link->duplex_Bps[0] == link->capacity_Bps[0] && link->duplex_Bps[1] == link->capacity_Bps[1])
+            continue;
+        if (!header)
+            printf("\n%-32s %-10s %12s %12s\n", "both ways full (model server)", "kind", "-> GB/s", "<- GB/s");
+        header = true;
+        printf("%-32s %-10s %12.4f %12.4f\n", hop_topology_link_name(topology, 2 * i, name, sizeof name),
+               hop_link_kind_name(link->kind), link->duplex_Bps[0] / 1e9, link->duplex_Bps[1] / 1e9);
+    }
+}
+
+static void print_engines(const char *what, int engines)
+{
+    if (engines == HOP_ENGINES_UNLIMITED)
+        printf(" %s unlimited", what);
+    else if (engines != HOP_ENGINES_DEFAULT)
+        printf(" %s %d", what, engines);
+}
+
+static void print_nodes(const struct hop_topology *topology)
+{
+    bool header = false;
+    for (uint32_t i = 0; i < hop_topology_node_count(topology); i++) {
+        const struct hop_node *node = hop_topology_node(topology, i);
+        if (node->engines == HOP_ENGINES_DEFAULT && node->accelerator_engines == HOP_ENGINES_DEFAULT &&
+            isnan(node->tau))
+            continue;
+        if (!header)
+            printf("\n%-32s %s\n", "node", "set");
+        header = true;
+        printf("%-32s", node->name);
+        print_engines("engines", node->engines);
+        print_engines("accelerator_engines", node->accelerator_engines);
+        if (!isnan(node->tau))
+            printf(" tau %g", node->tau);
+        printf("\n");
+    }
+}
+
+/* Pairs of root complexes with a loss of their own. */
+static void print_crossings(const struct hop_topology *topology)
+{
+    uint32_t roots[2];
+    double tau;
+    for (uint32_t i = 0; hop_topology_crossing(topology, i, roots, &tau); i++) {
+        char name[160];
+        if (i == 0)
+            printf("\n%-32s %s\n", "between root complexes", "tau");
+        (void)snprintf(name, sizeof name, "%s--%s", hop_topology_node(topology, roots[0])->name,
+                       hop_topology_node(topology, roots[1])->name);
+        printf("%-32s %g\n", name, tau);
+    }
+}
+
 static void print_parameters(const struct hop_topology *topology)
 {
     printf("%-24s %-14s %-5s %s\n", "parameter", "value", "unit", "origin");
@@ -46,24 +106,9 @@ static void print_parameters(const struct hop_topology *topology)
                hop_link_kind_name(link->kind), link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9,
                link->latency_s * 1e6, link->origin);
     }
-    bool header = false;
-    for (uint32_t i = 0; i < hop_topology_node_count(topology); i++) {
-        const struct hop_node *node = hop_topology_node(topology, i);
-        bool engines = node->engines != HOP_ENGINES_DEFAULT, tau = !isnan(node->tau);
-        if (!engines && !tau)
-            continue;
-        if (!header)
-            printf("\n%-32s %s\n", "node", "set");
-        header = true;
-        printf("%-32s", node->name);
-        if (engines && node->engines == HOP_ENGINES_UNLIMITED)
-            printf(" engines unlimited");
-        else if (engines)
-            printf(" engines %d", node->engines);
-        if (tau)
-            printf(" tau %g", node->tau);
-        printf("\n");
-    }
+    print_two_way(topology);
+    print_nodes(topology);
+    print_crossings(topology);
 }
 
 /* Without a source: what holds for every machine that does not say otherwise. */
@@ -212,7 +257,9 @@ const struct tool_command tool_topology = {
         "  -p, --parameters        every parameter and link with its value, unit and origin; without SOURCE the "
         "defaults\n"
         "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
-        "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1\n"
+        "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1,\n"
+        "                          gpu0--switch0.duplex=10GB/s (both ways full), gpu0--switch0.latency=1us,\n"
+        "                          gpu0.accelerator_engines=1 (over NVLink and the like), root0--root1.tau=0.1\n"
         "  -R, --routes FILE       forwarding tables of an ibnetdiscover fabric, as `dump_lfts` or `ibroute` print them\n"
         "  -r, --route A B         the way from device A to device B, link by link (with --json for machines)\n"
         "      --lint              what is likely wrong or slow, with evidence, effect and advice (docs/lint.md); "

@@ -16,7 +16,7 @@
  * memory link ends[0] is the downstream end, so direction 0 is `up`, direction 1 `down`.
  *
  * A link of kind chip joins two switches that are parts (virtual switches) of one chip: transfers between their devices go inside,
- * not over the uplinks.
+ * not over the uplinks. The parts of a chip are joined pairwise: a route takes at most one such link, and none to go up elsewhere.
  */
 #ifndef HOPCAST_TOPOLOGY_H
 #define HOPCAST_TOPOLOGY_H
@@ -172,7 +172,7 @@ HOP_API enum hop_status hop_topology_add_note(struct hop_topology *topology, con
 HOP_API enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_diag *diag);
 
 /* Sets "NAME=VALUE" on a finished topology: a parameter ("tau=0.2", "pcie_payload=128"), or
- * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), the same with duplex, "LINK.latency=1us", "NODE.engines=2" or
+ * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), the same with duplex ("none": the default), "LINK.latency=1us", "NODE.engines=2" or
  * "NODE.accelerator_engines=2" ("unlimited"), "ROOT.tau=0.1", "ROOT--ROOT.tau=0.1"; LINK is "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
 HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag);
 

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TURNS = 3 };
+enum { TURNS = 4 };
 
 uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m)
 {
@@ -108,6 +108,31 @@ static enum hop_status add_op(struct hop_expect_group *group, const struct hop_o
     return status;
 }
 
+static uint32_t hosts_of(const struct hop_topology *topology)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        count += hop_topology_node(topology, n)->kind == HOP_NODE_HOST;
+    return count;
+}
+
+/* A copy from or to memory whose pages lie on all NUMA nodes in turn: an equal part from or to each. */
+static enum hop_status add_interleaved(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
+                                       const struct hop_measurement *m, struct hop_op op, uint32_t *op_of,
+                                       struct hop_diag *diag)
+{
+    bool out = strcmp(m->from, "host-interleaved") == 0;
+    enum hop_status status = HOP_OK;
+    op.bytes = op.bytes / hosts_of(e->topology) + 1;
+    for (uint32_t n = 0; n < hop_topology_node_count(e->topology) && status == HOP_OK; n++) {
+        if (hop_topology_node(e->topology, n)->kind != HOP_NODE_HOST)
+            continue;
+        *(out ? &op.from.device : &op.to.device) = hop_topology_node(e->topology, n)->name;
+        status = add_op(group, &op, row, op_of, diag);
+    }
+    return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
+}
+
 static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
                                 const struct hop_measurement *m, double start_s, const uint32_t *after, uint32_t *op_of,
                                 struct hop_diag *diag)
@@ -122,6 +147,8 @@ static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_gr
     op.at_s = start_s;
     op.after = after;
     op.after_count = after != NULL;
+    if (strcmp(m->from, "host-interleaved") == 0 || strcmp(m->to, "host-interleaved") == 0)
+        return add_interleaved(e, group, row, m, op, op_of, diag);
     const char *to = op.to.device;
     uint32_t memory = is_staged(e, m, &op)
                           ? hop_topology_nearest_host(e->topology, hop_topology_find(e->topology, op.from.device))
@@ -192,7 +219,7 @@ static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct h
     group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
     group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
     uint32_t copies = group->copies * rows.count, *op_of = malloc((copies + 1) * sizeof *op_of);
-    group->row_of = hop_arena_alloc(&e->arena, (2 * (size_t)copies + 1) * sizeof *group->row_of);
+    group->row_of = hop_arena_alloc(&e->arena, (((size_t)hosts_of(e->topology) + 2) * copies + 1) * sizeof *group->row_of);
     enum hop_status status = op_of && group->row_of ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t c = 0; c < copies && status == HOP_OK; c++) {
         const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[c % rows.count]);

@@ -2,8 +2,8 @@
 /*
  * Fitting a topology to measurements.
  *
- *     1  chips      switches whose devices move more to each other than their uplink carries are parts of one chip
- *     2  base       one knob for all links of a kind, one for all crossings, turned in turn until nothing gains
+ *     1  base       one knob for all links of a kind, one for all crossings, turned in turn until nothing gains
+ *     2  chips      switches whose devices move more to each other than their uplinks carry are parts of one chip
  *     3  select     of all parts and limits that might be added, the one that takes away most cost, if it takes away
  *                   enough; turn everything again; until none does
  *     4  sureness   from the curvature of the cost around each value
@@ -21,10 +21,13 @@
 enum { PASSES = 4, LEAP_MOST = 16, VALUES_MAX = 64, RESIDUALS_MAX = 4096, GOLDEN_STEPS = 12, NAMED_MAX = 8 };
 #define CLOSE 1e-3
 #define GAIN_LEAST 4.0   /* cost that an added knob must take away: 2 % of error in 10 groups, 8 % in one */
-#define GAIN_OF_ONE 8.0  /* where only one group asks for a limit */
+#define GAIN_OF_ONE 6.0  /* where only one group asks for a limit */
+#define GAIN_MARGIN 0.02 /* of two proposals that gain as much, the first */
 #define PART_LEAST 0.04  /* by which a single link's or pair's value differs from the others' */
 #define IMPROVED 0.25    /* cost by which a group counts as asking for it */
-#define CHIP_EXCESS 1.3  /* of what one pair of devices gets alone */
+#define BAD_COST 4.0     /* of a group that is 10 % off */
+#define CHIP_OF_ONE 16.0 /* gain of a chip link that only one group asks for: it is half as fast without */
+enum { CHIPS_TRIED = 256, CHIPS_MAX = 64 };
 
 /* ---- one knob ---- */
 
@@ -213,6 +216,12 @@ static enum hop_status turn_all(struct hop_fitting *f, struct hop_diag *diag)
 
 /* ---- which knobs ---- */
 
+/* A part of one link or of one pair. */
+static bool is_single(const struct hop_knob *knob)
+{
+    return knob->parent != HOP_NONE && knob->count <= (knob->kind == HOP_KNOB_CROSSING ? 1 : 2);
+}
+
 /* What a proposal gains when it is turned to its best value, which it gets; the topology is left as it was. */
 static enum hop_status appraise(struct hop_fitting *f, struct hop_knob *proposal, struct hop_diag *diag)
 {
@@ -237,11 +246,11 @@ static enum hop_status appraise(struct hop_fitting *f, struct hop_knob *proposal
     bool limit = proposal->parent == HOP_NONE;
     bool enough = asking > 1 || (limit && gain >= GAIN_OF_ONE);
     /* A link that is wider than its siblings shows so when it has the machine to itself. */
-    if (proposal->kind == HOP_KNOB_CAPACITY && !limit && best > given)
+    if (proposal->kind == HOP_KNOB_CAPACITY && is_single(proposal) && best > given)
         enough = alone > 0 && asking > 1;
     /* One link among many differs by more than what runs differ by. */
-    if (!limit && proposal->count <= 2)
-        enough = enough && fabs(log(best / given)) > PART_LEAST;
+    if (is_single(proposal))
+        enough = enough && asking > 2 && fabs(log(best / given)) > PART_LEAST;
     if (status == HOP_OK && gain >= GAIN_LEAST && enough) {
         proposal->gain = gain;
         proposal->value = best;
@@ -280,7 +289,8 @@ static double *seen_gain(struct seen *seen, const struct hop_knob *knob)
     return &seen->list[seen->count++].gain;
 }
 
-static enum hop_status add_best_seen(struct hop_fitting *f, struct seen *seen, bool *added, struct hop_diag *diag)
+static enum hop_status add_best_seen(struct hop_fitting *f, struct seen *seen, bool singles, bool *added,
+                                     struct hop_diag *diag)
 {
     struct hop_knob *proposals, *best = NULL;
     uint32_t count;
@@ -291,7 +301,8 @@ static enum hop_status add_best_seen(struct hop_fitting *f, struct seen *seen, b
         double most = best ? best->gain : GAIN_LEAST;
         for (uint32_t p = 0; p < count; p++) {
             double *gain = seen_gain(seen, &proposals[p]);
-            if (&proposals[p] != best && proposals[p].gain == 0 && gain && *gain > most) {
+            if (is_single(&proposals[p]) == singles && &proposals[p] != best && proposals[p].gain == 0 && gain &&
+                *gain > most) {
                 most = *gain;
                 next = &proposals[p];
             }
@@ -302,7 +313,7 @@ static enum hop_status add_best_seen(struct hop_fitting *f, struct seen *seen, b
         *seen_gain(seen, next) = next->gain;
         if (next->gain == 0)
             next->gain = -1; /* done with, in this round */
-        else if (!best || next->gain > best->gain)
+        else if (!best || next->gain > best->gain * (1 + GAIN_MARGIN))
             best = next;
     }
     if (status != HOP_OK || !best)
@@ -311,15 +322,193 @@ static enum hop_status add_best_seen(struct hop_fitting *f, struct seen *seen, b
     return hop_knobs_add(f, best, diag);
 }
 
-/* Adds the best proposal; *added says whether one was worth it. Nothing is given up on the word of old gains alone. */
+/* Adds the best proposal; *added says whether one was worth it. What many links share comes before what one does alone, and
+ * nothing is given up on the word of old gains. */
 static enum hop_status add_best(struct hop_fitting *f, struct seen *seen, bool *added, struct hop_diag *diag)
 {
-    bool fresh = seen->count == 0;
-    enum hop_status status = add_best_seen(f, seen, added, diag);
-    if (status != HOP_OK || *added || fresh)
+    enum hop_status status = HOP_OK;
+    *added = false;
+    for (unsigned singles = 0; singles < 2 && status == HOP_OK && !*added; singles++) {
+        bool fresh = seen->count == 0;
+        status = add_best_seen(f, seen, singles, added, diag);
+        if (status == HOP_OK && !*added && !fresh) {
+            seen->count = 0;
+            status = add_best_seen(f, seen, singles, added, diag);
+        }
+    }
+    return status;
+}
+
+/* ---- chips ---- */
+
+static bool is_below(const struct hop_topology *topology, uint32_t node, uint32_t top)
+{
+    while (node != top) {
+        uint32_t up = hop_topology_upstream(topology, node);
+        if (up == HOP_NONE)
+            return false;
+        node = hop_topology_link(topology, up)->ends[1];
+    }
+    return true;
+}
+
+/* The device at which a row of a group starts, or ends. */
+static uint32_t device_of(const struct hop_fitting *f, uint32_t group, uint32_t row, bool source)
+{
+    const struct hop_op *op = hop_schedule_op(f->expect->groups[group].schedule, row); /* each row's first copy */
+    return hop_topology_find(f->topology, source ? op->from.device : op->to.device);
+}
+
+/* The switch that a node hangs under, HOP_NONE: none. */
+static uint32_t parent_switch(const struct hop_fitting *f, uint32_t node)
+{
+    uint32_t up = node == HOP_NONE ? HOP_NONE : hop_topology_upstream(f->topology, node);
+    uint32_t parent = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
+    return parent != HOP_NONE && hop_topology_node(f->topology, parent)->kind == HOP_NODE_SWITCH ? parent : HOP_NONE;
+}
+
+static bool is_joined(const struct hop_fitting *f, const uint32_t pair[2])
+{
+    uint32_t count;
+    const uint32_t *links = hop_topology_links_of(f->topology, pair[0], &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = hop_topology_link(f->topology, links[i]);
+        if (link->kind == HOP_LINK_CHIP && (link->ends[0] == pair[1] || link->ends[1] == pair[1]))
+            return true;
+    }
+    return false;
+}
+
+/* The most that a lone copy over PCIe gets. */
+static double most_alone(const struct hop_fitting *f)
+{
+    double most = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
+        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
+        struct hop_router *router = counts ? hop_router_create(f->topology) : NULL;
+        struct hop_diag ignored;
+        uint32_t route;
+        if (router && hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) ==
+                          HOP_OK) {
+            const struct hop_route *way = hop_router_route(router, route);
+            const struct hop_link *first = hop_topology_link(f->topology, way->links[0] / 2);
+            uint32_t last = way->links[way->link_count - 1] / 2;
+            if (hop_topology_link_domain(f->topology, way->links[0] / 2) == hop_topology_link_domain(f->topology, last) &&
+                (first->kind == HOP_LINK_PCIE || first->kind == HOP_LINK_MEMORY))
+                most = hop_max(most, m->rate_Bps);
+        }
+        hop_router_destroy(router);
+    }
+    return most;
+}
+
+/* The topology as it is, with a chip link between two switches behind its other links. */
+static enum hop_status with_chip(const struct hop_fitting *f, const uint32_t ends[2], struct hop_topology **made,
+                                 struct hop_diag *diag)
+{
+    char *json = hop_topology_to_json(f->topology), *links = json ? strstr(json, "\"links\": [") : NULL;
+    char *end = links ? strstr(links, "\n  ]") : NULL;
+    struct hop_buffer text = {0};
+    if (!end) {
+        free(json);
+        return hop_fail_memory(diag);
+    }
+    hop_buffer_printf(&text, "%.*s,\n    {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"chip\"}%s", (int)(end - json), json,
+                      hop_topology_node(f->topology, ends[0])->name, hop_topology_node(f->topology, ends[1])->name, end);
+    free(json);
+    char *whole = hop_buffer_take(&text);
+    enum hop_status status = whole ? hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), made, diag)
+                                   : hop_fail_memory(diag);
+    free(whole);
+    return status;
+}
+
+/* Switches that the copies of badly predicted groups might pass inside a chip: for each copy that is too slow, every switch above its
+ * source with every one above its destination. */
+static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRIED][2])
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        for (uint32_t i = 0; i < rows.count && f->cost[g] > BAD_COST && !f->expect->groups[g].trace; i++) {
+            uint32_t from = device_of(f, g, i, true), to = device_of(f, g, i, false);
+            for (uint32_t a = parent_switch(f, from); a != HOP_NONE; a = parent_switch(f, a)) {
+                for (uint32_t b = parent_switch(f, to); b != HOP_NONE; b = parent_switch(f, b)) {
+                    uint32_t pair[2] = {a < b ? a : b, a < b ? b : a};
+                    bool known = is_below(f->topology, a, b) || is_below(f->topology, b, a) || is_joined(f, pair);
+                    for (uint32_t k = 0; k < count && !known; k++)
+                        known = pairs[k][0] == pair[0] && pairs[k][1] == pair[1];
+                    if (!known && count < CHIPS_TRIED)
+                        memcpy(pairs[count++], pair, sizeof pair);
+                }
+            }
+        }
+    }
+    return count;
+}
+
+/* Puts a topology with one more link in the place of the present one, which is returned in *topology. */
+static enum hop_status exchange(struct hop_fitting *f, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_topology *present = f->topology;
+    f->topology = *topology;
+    f->expect->topology = *topology;
+    *topology = present;
+    return hop_fit_prepare(f, diag);
+}
+
+/* What all groups cost with a chip link more, and how many are better for it; the topology is as before. */
+static enum hop_status try_chip(struct hop_fitting *f, const uint32_t pair[2], double *gain, uint32_t *asking,
+                                struct hop_diag *diag)
+{
+    struct hop_topology *other = NULL, *present = f->topology;
+    enum hop_status status = with_chip(f, pair, &other, diag);
+    if (status != HOP_OK)
         return status;
-    seen->count = 0;
-    return add_best_seen(f, seen, added, diag);
+    f->topology = other;
+    status = hop_fit_costs(f, NULL, f->trial, diag);
+    f->topology = present;
+    hop_topology_destroy(other);
+    *gain = 0;
+    *asking = 0;
+    for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
+        *gain += f->cost[g] - f->trial[g];
+        *asking += f->trial[g] < f->cost[g] - IMPROVED;
+    }
+    return status;
+}
+
+/* Adds chip links, the one that gains most first, as long as two groups or more ask for one. */
+static enum hop_status join_chips(struct hop_fitting *f, bool *joined, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    *joined = false;
+    for (uint32_t links = 0; links < CHIPS_MAX && status == HOP_OK; links++) {
+        uint32_t pairs[CHIPS_TRIED][2], count = list_chips(f, pairs), best = count;
+        double most = GAIN_OF_ONE;
+        for (uint32_t p = 0; p < count && status == HOP_OK; p++) {
+            double gain;
+            uint32_t asking;
+            status = try_chip(f, pairs[p], &gain, &asking, diag);
+            if (status == HOP_OK && gain > most && (asking > 1 || gain > CHIP_OF_ONE)) {
+                most = gain;
+                best = p;
+            }
+        }
+        if (status != HOP_OK || best == count)
+            break;
+        struct hop_topology *topology = NULL;
+        status = with_chip(f, pairs[best], &topology, diag);
+        if (status == HOP_OK)
+            status = exchange(f, &topology, diag);
+        hop_topology_destroy(topology);
+        if (status == HOP_OK)
+            status = hop_fit_costs(f, NULL, f->cost, diag);
+        *joined = true;
+    }
+    return status;
 }
 
 /* Whether devices pull from host memory: yes, unless that costs more. It also makes `server` the model that rules the machine. */
@@ -355,6 +544,11 @@ static enum hop_status fit(struct hop_fitting *f, struct hop_diag *diag)
         status = hop_fit_costs(f, NULL, f->cost, diag);
     if (status == HOP_OK)
         status = turn_all(f, diag);
+    bool joined = false;
+    if (status == HOP_OK)
+        status = join_chips(f, &joined, diag);
+    if (status == HOP_OK && joined)
+        status = turn_all(f, diag);
     if (status == HOP_OK)
         status = choose_pull(f, diag);
     while (added && status == HOP_OK) {
@@ -366,122 +560,6 @@ static enum hop_status fit(struct hop_fitting *f, struct hop_diag *diag)
             status = hop_fit_costs(f, NULL, f->cost, diag);
     }
     free(seen);
-    return status;
-}
-
-/* ---- chips ---- */
-
-static bool is_below(const struct hop_topology *topology, uint32_t node, uint32_t top)
-{
-    while (node != top) {
-        uint32_t up = hop_topology_upstream(topology, node);
-        if (up == HOP_NONE)
-            return false;
-        node = hop_topology_link(topology, up)->ends[1];
-    }
-    return true;
-}
-
-/* The device at which a row of a group starts, or ends. */
-static uint32_t device_of(const struct hop_fitting *f, uint32_t group, uint32_t row, bool source)
-{
-    const struct hop_op *op = hop_schedule_op(f->expect->groups[group].schedule, row); /* each row's first copy */
-    return hop_topology_find(f->topology, source ? op->from.device : op->to.device);
-}
-
-/* The lowest switch that all those devices of a group hang under: the sources, or the destinations. HOP_NONE: none. */
-static uint32_t switch_of(const struct hop_fitting *f, uint32_t group, bool sources)
-{
-    uint32_t found = HOP_NONE;
-    for (uint32_t i = 0; i < hop_measurements_group(f->measurements, group).count; i++) {
-        uint32_t node = device_of(f, group, i, sources);
-        uint32_t up = hop_topology_upstream(f->topology, i == 0 ? node : found);
-        while (i == 0 || !is_below(f->topology, node, found)) {
-            if (up == HOP_NONE)
-                return HOP_NONE;
-            found = hop_topology_link(f->topology, up)->ends[1];
-            up = hop_topology_upstream(f->topology, found);
-            if (i == 0)
-                break;
-        }
-    }
-    return found != HOP_NONE && hop_topology_node(f->topology, found)->kind == HOP_NODE_SWITCH ? found : HOP_NONE;
-}
-
-/* What the copies of a group move together from below one switch to below another; 0: they do something else, or it is not known. */
-static double moved_between(const struct hop_fitting *f, uint32_t group, uint32_t *a, uint32_t *b)
-{
-    struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
-    double sum = 0;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[i]);
-        if (isnan(m->rate_Bps) || !isnan(m->start_s) || (f->train && !f->train[rows.rows[i]]))
-            return 0;
-        sum += m->rate_Bps;
-    }
-    *a = switch_of(f, group, true);
-    *b = switch_of(f, group, false);
-    bool apart = *a != HOP_NONE && *b != HOP_NONE && !is_below(f->topology, *a, *b) && !is_below(f->topology, *b, *a);
-    return apart && rows.count > 1 ? sum : 0;
-}
-
-/* The most that a lone copy over PCIe gets. */
-static double most_alone(const struct hop_fitting *f)
-{
-    double most = 0;
-    for (uint32_t g = 0; g < f->groups; g++) {
-        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
-        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
-        struct hop_router *router = counts ? hop_router_create(f->topology) : NULL;
-        struct hop_diag ignored;
-        uint32_t route;
-        if (router && hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) ==
-                          HOP_OK) {
-            const struct hop_route *way = hop_router_route(router, route);
-            if (hop_topology_link(f->topology, way->links[0] / 2)->kind == HOP_LINK_PCIE)
-                most = hop_max(most, m->rate_Bps);
-        }
-        hop_router_destroy(router);
-    }
-    return most;
-}
-
-/* A new topology with chip links where the measurements show them; *made stays NULL when they show none. */
-static enum hop_status join_chips(const struct hop_fitting *f, struct hop_topology **made, struct hop_diag *diag)
-{
-    double alone = f->most_alone_Bps;
-    struct hop_buffer text = {0};
-    uint32_t found = 0, pairs[256][2];
-    for (uint32_t g = 0; g < f->groups && alone > 0 && found < HOP_COUNT(pairs); g++) {
-        uint32_t a = HOP_NONE, b = HOP_NONE;
-        bool known = moved_between(f, g, &a, &b) < CHIP_EXCESS * alone;
-        for (uint32_t i = 0; i < found && !known; i++)
-            known = (pairs[i][0] == a && pairs[i][1] == b) || (pairs[i][0] == b && pairs[i][1] == a);
-        if (known)
-            continue;
-        pairs[found][0] = a;
-        pairs[found++][1] = b;
-    }
-    if (found == 0)
-        return HOP_OK;
-    char *json = hop_topology_to_json(f->topology), *at = json ? strstr(json, "\"links\": [") : NULL;
-    if (!at) {
-        free(json);
-        return hop_fail_memory(diag);
-    }
-    at += strlen("\"links\": [");
-    hop_buffer_printf(&text, "%.*s", (int)(at - json), json);
-    for (uint32_t i = 0; i < found; i++)
-        hop_buffer_printf(&text, "\n    {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"chip\"},",
-                          hop_topology_node(f->topology, pairs[i][0])->name,
-                          hop_topology_node(f->topology, pairs[i][1])->name);
-    hop_buffer_puts(&text, at);
-    free(json);
-    char *whole = hop_buffer_take(&text);
-    enum hop_status status = whole ? hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), made, diag)
-                                   : hop_fail_memory(diag);
-    free(whole);
     return status;
 }
 
@@ -510,7 +588,6 @@ static enum hop_status fit_once(const struct hop_measurements *measurements, con
                                 struct hop_diag *diag)
 {
     struct hop_fitting *f = calloc(1, sizeof *f);
-    struct hop_topology *joined = NULL;
     if (!f)
         return hop_fail_memory(diag);
     f->measurements = measurements;
@@ -520,18 +597,8 @@ static enum hop_status fit_once(const struct hop_measurements *measurements, con
     enum hop_status status = copy_topology(topology, &f->topology, diag);
     if (status == HOP_OK)
         status = hop_expect_create(measurements, f->topology, &options->compare, &f->expect, diag);
-    if (status == HOP_OK) {
+    if (status == HOP_OK)
         f->most_alone_Bps = most_alone(f);
-        status = join_chips(f, &joined, diag);
-    }
-    if (joined) {
-        hop_expect_destroy(f->expect);
-        f->expect = NULL;
-        hop_topology_destroy(f->topology);
-        f->topology = joined;
-    }
-    if (status == HOP_OK && joined)
-        status = hop_expect_create(measurements, f->topology, &options->compare, &f->expect, diag);
     if (status == HOP_OK)
         status = hop_fit_prepare(f, diag);
     if (status == HOP_OK)
@@ -613,7 +680,7 @@ static const char *place_name(const struct hop_fitting *f, const struct hop_knob
 static enum hop_status write_parameter(struct hop_fitting *f, const struct hop_knob *knob, struct result *r,
                                        struct hop_fit_parameter *p, struct hop_diag *diag)
 {
-    static const char *const units[] = {"B/s", "1", "1", "s"};
+    static const char *const units[] = {"B/s", "1", "1", "s", "1"};
     bool tau = knob->kind == HOP_KNOB_CROSSING;
     const char *name = tau ? knob->what + strlen("1 - ") : knob->what;
     const char **places = hop_arena_alloc(&r->arena, (knob->count + 1) * sizeof *places);
@@ -623,7 +690,7 @@ static enum hop_status write_parameter(struct hop_fitting *f, const struct hop_k
                                     .given = tau ? 1 - knob->given : knob->given,
                                     .gain = knob->gain,
                                     .places = places,
-                                    .place_count = knob->kind == HOP_KNOB_LATENCY ? 0 : knob->count};
+                                    .place_count = knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST ? 0 : knob->count};
     for (uint32_t i = 0; places && i < p->place_count; i++)
         places[i] = place_name(f, knob, knob->members[i], &r->arena);
     if (r->arena.failed)
@@ -667,7 +734,9 @@ static enum hop_status predict(const struct hop_fitting *f, const struct hop_top
 /* Which fold holds a group out, or a row of a trace: those of one effect are dealt out in turn. */
 static void deal(const struct hop_measurements *m, uint32_t folds, uint8_t *fold_of)
 {
-    uint32_t next[HOP_EFFECTS] = {0};
+    uint32_t next[HOP_EFFECTS];
+    for (unsigned effect = 0; effect < HOP_EFFECTS; effect++)
+        next[effect] = effect; /* the first groups of all effects are not held out together */
     for (uint32_t g = 0; g < hop_measurements_group_count(m); g++) {
         struct hop_measurement_group rows = hop_measurements_group(m, g);
         unsigned effect = hop_effect_of(m, g);

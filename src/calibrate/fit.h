@@ -19,15 +19,17 @@ enum hop_knob_kind {
     HOP_KNOB_DUPLEX,   /* share of its capacity that a directed link keeps while the other direction is full */
     HOP_KNOB_CROSSING, /* 1 - tau of pairs of root complexes */
     HOP_KNOB_LATENCY,  /* seconds: parameter copy_latency */
+    HOP_KNOB_HOST,     /* parameter host_duplex */
 };
 
 struct hop_knob {
     enum hop_knob_kind kind;
     char what[80];           /* for people: "capacity of PCIe links, up" */
-    const uint32_t *members; /* directed links; pairs: place of a in roots * root_count + place of b, a <= b; latency: 0 */
+    const uint32_t *members; /* directed links; pairs: place of a in roots * root_count + place of b, a <= b; a parameter: 0 */
     uint32_t count;
     uint32_t parent;         /* a part of that knob, which loses these members when this one is added; HOP_NONE: new */
     double value, given;
+    double nominal;          /* what the topology was given with */
     double gain;             /* cost that it took away when it was added, 0: it was there from the start */
 };
 
@@ -45,6 +47,7 @@ struct hop_fitting {
     uint8_t *on_pair; /* [(group * root_count + a) * root_count + b], a <= b: a copy crosses between the two */
     uint32_t *roots, root_count; /* nodes */
     uint8_t *far;                /* [a * root_count + b]: over a link between sockets */
+    double *share;        /* per directed link: of its capacity, while the other direction is full; 0: as given */
     double *cost, *trial; /* per group: now, and under the value in hand */
     double *times_s;      /* scratch */
     struct hop_knob knobs[HOP_KNOBS_MAX];

@@ -18,9 +18,20 @@
 #include <string.h>
 
 enum { PROPOSALS_MAX = 1024, CLASSES_MAX = 8, SPEEDS_MAX = 4 };
-#define SLOWER 0.7 /* a device whose lone copies are slower than this share of others' has a narrower link */
+#define SLOWER 0.55 /* a device whose lone copies are slower than this share of others' has a narrower link */
 #define ALIKE 1.05
 #define ALONE_MARGIN 1.05
+
+static bool is_to_switch(const struct hop_fitting *f, uint32_t directed)
+{
+    return !hop_node_is_device(
+        hop_topology_node(f->topology, hop_topology_link(f->topology, directed / 2)->ends[0])->kind);
+}
+
+static bool is_parameter(enum hop_knob_kind kind)
+{
+    return kind == HOP_KNOB_LATENCY || kind == HOP_KNOB_HOST;
+}
 
 /* ---- into the topology ---- */
 
@@ -35,14 +46,27 @@ static enum hop_status set_link(struct hop_fitting *f, uint32_t directed, const 
     return hop_topology_set(f->topology, text, diag);
 }
 
+/* Writes a link's two-way share for its present capacity. */
+static enum hop_status follow_share(struct hop_fitting *f, uint32_t directed, struct hop_diag *diag)
+{
+    char text[256], name[160];
+    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
+    if (f->share[directed] == 0)
+        return HOP_OK;
+    if (f->share[directed] != 1)
+        return set_link(f, directed, "duplex", f->share[directed] * link->capacity_Bps[directed & 1], diag);
+    (void)snprintf(text, sizeof text, "%s:%s.duplex=none", hop_topology_link_name(f->topology, directed, name, sizeof name),
+                   hop_link_kind_name(link->kind));
+    return hop_topology_set(f->topology, text, diag);
+}
+
 static enum hop_status set_duplex(struct hop_fitting *f, const struct hop_knob *knob, double share,
                                   struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; i < knob->count && status == HOP_OK; i++) {
-        uint32_t directed = knob->members[i];
-        double capacity = hop_topology_link(f->topology, directed / 2)->capacity_Bps[directed & 1];
-        status = set_link(f, directed, "duplex", share * capacity, diag);
+        f->share[knob->members[i]] = share;
+        status = follow_share(f, knob->members[i], diag);
     }
     return status;
 }
@@ -55,10 +79,8 @@ static enum hop_status set_capacity(struct hop_fitting *f, const struct hop_knob
         uint32_t directed = knob->members[i];
         unsigned bonded = hop_topology_link(f->topology, directed / 2)->count;
         status = set_link(f, directed, "capacity", value * bonded, diag);
-    }
-    for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++) { /* shares follow capacities */
-        if (f->knobs[k].kind == HOP_KNOB_DUPLEX)
-            status = set_duplex(f, &f->knobs[k], f->knobs[k].value, diag);
+        if (status == HOP_OK)
+            status = follow_share(f, directed, diag);
     }
     return status;
 }
@@ -89,6 +111,8 @@ enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob,
         return set_duplex(f, knob, value, diag);
     case HOP_KNOB_CROSSING:
         return set_crossing(f, knob, value, diag);
+    case HOP_KNOB_HOST:
+        return hop_topology_set_parameter(f->topology, "host_duplex", value, "calibrated", NAN, diag);
     default:
         return hop_topology_set_parameter(f->topology, "copy_latency", value, "calibrated", NAN, diag);
     }
@@ -98,8 +122,8 @@ enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob,
 static double present(const struct hop_fitting *f, const struct hop_knob *knob)
 {
     uint32_t member = knob->count ? knob->members[0] : 0;
-    if (knob->kind == HOP_KNOB_LATENCY)
-        return hop_topology_parameter(f->topology, "copy_latency")->value;
+    if (knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST)
+        return hop_topology_parameter(f->topology, knob->kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency")->value;
     if (knob->kind == HOP_KNOB_CROSSING)
         return 1 - hop_topology_tau_between(f->topology, f->roots[member / f->root_count],
                                             f->roots[member % f->root_count]);
@@ -113,15 +137,17 @@ void hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob, d
     static const double bounds[][2] = {[HOP_KNOB_CAPACITY] = {1e6, 1e14},
                                        [HOP_KNOB_DUPLEX] = {0.05, 1},
                                        [HOP_KNOB_CROSSING] = {0.02, 1},
-                                       [HOP_KNOB_LATENCY] = {0, 1e-2}};
+                                       [HOP_KNOB_LATENCY] = {0, 1e-2},
+                                       [HOP_KNOB_HOST] = {0.05, 1}};
     enum hop_link_kind link = knob->kind == HOP_KNOB_CAPACITY || knob->kind == HOP_KNOB_DUPLEX
                                   ? hop_topology_link(f->topology, knob->members[0] / 2)->kind
                                   : HOP_LINK_TORUS;
     *low = bounds[knob->kind][0];
     *high = bounds[knob->kind][1];
-    /* A PCIe link carries no more than it gives the fastest of those that have it to themselves. */
+    /* A PCIe link carries no more than it gives the fastest of those that have it to themselves; an uplink of narrower devices may
+     * be what it was given as. */
     if (knob->kind == HOP_KNOB_CAPACITY && link == HOP_LINK_PCIE && f->most_alone_Bps > 0)
-        *high = ALONE_MARGIN * f->most_alone_Bps;
+        *high = ALONE_MARGIN * hop_max(f->most_alone_Bps, is_to_switch(f, knob->members[0]) ? knob->nominal : 0);
     /* Links between sockets widen under load on some processors. */
     if (knob->kind == HOP_KNOB_DUPLEX && link == HOP_LINK_SOCKET)
         *high = 1.5;
@@ -176,12 +202,6 @@ static bool is_used(const struct hop_fitting *f, uint32_t directed)
     return false;
 }
 
-static bool is_to_switch(const struct hop_fitting *f, uint32_t directed)
-{
-    return !hop_node_is_device(
-        hop_topology_node(f->topology, hop_topology_link(f->topology, directed / 2)->ends[0])->kind);
-}
-
 /* A knob of those among `from` (NULL: all directed links) that `keep` keeps; members that no group uses are left out.
  * Nothing is proposed when none is left, or all of a parent. */
 typedef bool keep_member(const struct hop_fitting *f, uint32_t member, const void *context);
@@ -198,7 +218,7 @@ static enum hop_status choose(struct chosen *c, enum hop_knob_kind kind, uint32_
         return hop_fail_memory(diag);
     for (uint32_t i = 0; i < from_count; i++) {
         uint32_t member = from ? from[i] : i;
-        bool used = kind == HOP_KNOB_CROSSING || kind == HOP_KNOB_LATENCY || is_used(f, member);
+        bool used = is_parameter(kind) || kind == HOP_KNOB_CROSSING || is_used(f, member);
         if (used && keep(f, member, context))
             members[count++] = member;
     }
@@ -208,6 +228,7 @@ static enum hop_status choose(struct chosen *c, enum hop_knob_kind kind, uint32_
     *knob = (struct hop_knob){.kind = kind, .members = members, .count = count, .parent = parent};
     (void)snprintf(knob->what, sizeof knob->what, "%.79s", what);
     knob->value = knob->given = parent != HOP_NONE ? f->knobs[parent].value : present(f, knob);
+    knob->nominal = parent != HOP_NONE ? f->knobs[parent].nominal : knob->given;
     return HOP_OK;
 }
 
@@ -262,6 +283,19 @@ static bool is_same(const struct hop_fitting *f, uint32_t member, const void *ot
 {
     (void)f;
     return member == *(const uint32_t *)other;
+}
+
+/* Its lower end hangs, at any depth, under that node. */
+static bool is_below_node(const struct hop_fitting *f, uint32_t directed, const void *top)
+{
+    uint32_t node = hop_topology_link(f->topology, directed / 2)->ends[0];
+    while (node != HOP_NONE) {
+        uint32_t up = hop_topology_upstream(f->topology, node);
+        node = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
+        if (node == *(const uint32_t *)top)
+            return true;
+    }
+    return false;
 }
 
 static bool is_bonded(const struct hop_fitting *f, uint32_t directed, const void *unused)
@@ -466,6 +500,14 @@ static bool is_free_duplex_uplink(const struct hop_fitting *f, uint32_t directed
     return is_uplink_of_pcie(f, directed, NULL) && !has_kind(f, HOP_KNOB_DUPLEX, directed);
 }
 
+static bool has_parameter(const struct hop_fitting *f, enum hop_knob_kind kind)
+{
+    bool has = false;
+    for (uint32_t k = 0; k < f->knob_count; k++)
+        has = has || f->knobs[k].kind == kind;
+    return has;
+}
+
 static enum hop_status propose_limits(struct chosen *c, struct hop_diag *diag)
 {
     struct hop_fitting *f = c->f;
@@ -475,7 +517,9 @@ static enum hop_status propose_limits(struct chosen *c, struct hop_diag *diag)
         keep_member *keep;
         const char *which;
     } ways[] = {{is_free_capacity, ""}, {is_free_capacity_up, ", towards the host side"}, {is_free_capacity_down, ", away from it"}};
-    for (enum family family = MEMORY; family <= ON_DIE; family++) {
+    static const enum family inner[] = {ON_DIE, MEMORY}; /* of what explains as much, the nearer one */
+    for (size_t i = 0; i < HOP_COUNT(inner); i++) {
+        enum family family = inner[i];
         for (size_t w = 0; w < HOP_COUNT(ways) && status == HOP_OK; w++) {
             (void)snprintf(what, sizeof what, "capacity of %s%s", family_names[family], ways[w].which);
             status = choose(c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, f->directed, ways[w].keep, &family, what, diag);
@@ -488,10 +532,10 @@ static enum hop_status propose_limits(struct chosen *c, struct hop_diag *diag)
     if (status == HOP_OK)
         status = choose(c, HOP_KNOB_DUPLEX, HOP_NONE, NULL, f->directed, is_free_duplex_uplink, NULL,
                         "two-way share of PCIe links to switches", diag);
-    bool latency = false;
-    for (uint32_t k = 0; k < f->knob_count; k++)
-        latency = latency || f->knobs[k].kind == HOP_KNOB_LATENCY;
-    if (status == HOP_OK && !latency)
+    if (status == HOP_OK && !has_parameter(f, HOP_KNOB_HOST))
+        status = choose(c, HOP_KNOB_HOST, HOP_NONE, NULL, 1, is_any, NULL, "two-way share of devices' copies with host memory",
+                        diag);
+    if (status == HOP_OK && !has_parameter(f, HOP_KNOB_LATENCY))
         status = choose(c, HOP_KNOB_LATENCY, HOP_NONE, NULL, 1, is_any, NULL, "latency of a copy", diag);
     return status;
 }
@@ -516,6 +560,13 @@ static enum hop_status propose_links(struct chosen *c, uint32_t parent, struct h
     for (size_t h = 0; h < HOP_COUNT(halves) && status == HOP_OK; h++) {
         (void)snprintf(what, sizeof what, "%.60s, %s", knob->what, halves[h].which);
         status = choose(c, knob->kind, parent, knob->members, knob->count, halves[h].keep, NULL, what, diag);
+    }
+    for (uint32_t n = 0; n < hop_topology_node_count(f->topology) && status == HOP_OK; n++) {
+        enum hop_node_kind kind = hop_topology_node(f->topology, n)->kind;
+        if (kind != HOP_NODE_SWITCH && kind != HOP_NODE_ROOT)
+            continue;
+        (void)snprintf(what, sizeof what, "%.44s, below %.24s", knob->what, hop_topology_node(f->topology, n)->name);
+        status = choose(c, knob->kind, parent, knob->members, knob->count, is_below_node, &n, what, diag);
     }
     bool traces = true; /* nothing else: see appraise in fit.c */
     for (uint32_t g = 0; g < f->groups && traces; g++)
@@ -564,7 +615,7 @@ enum hop_status hop_knobs_propose(struct hop_fitting *f, struct hop_knob **propo
     for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++) {
         if (f->knobs[k].kind == HOP_KNOB_CROSSING)
             status = propose_pairs(&c, k, diag);
-        else if (f->knobs[k].kind != HOP_KNOB_LATENCY)
+        else if (!is_parameter(f->knobs[k].kind))
             status = propose_links(&c, k, diag);
     }
     *proposals = c.list;

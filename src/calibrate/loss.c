@@ -90,6 +90,10 @@ enum hop_status hop_fit_prepare(struct hop_fitting *f, struct hop_diag *diag)
     f->on_link = hop_arena_alloc(&f->arena, (size_t)f->groups * f->directed + 1);
     f->on_pair = hop_arena_alloc(&f->arena, f->groups * pairs + 1);
     f->far = hop_arena_alloc(&f->arena, pairs + 1);
+    double *share = hop_arena_alloc(&f->arena, (f->directed + 1) * sizeof *share);
+    if (share && f->share)
+        memcpy(share, f->share, (f->directed - 2) * sizeof *share); /* a chip link more */
+    f->share = share;
     f->cost = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *f->cost);
     f->trial = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *f->trial);
     f->times_s = hop_arena_alloc(&f->arena, (hop_measurements_count(f->measurements) + 1) * sizeof *f->times_s);
@@ -101,7 +105,8 @@ enum hop_status hop_fit_prepare(struct hop_fitting *f, struct hop_diag *diag)
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group)
 {
     size_t pairs = (size_t)f->root_count * f->root_count;
-    for (uint32_t i = 0; i < knob->count; i++) {
+    bool parameter = knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST;
+    for (uint32_t i = 0; i < knob->count && !parameter; i++) {
         bool touched = false;
         if (knob->kind == HOP_KNOB_CROSSING)
             touched = f->on_pair[group * pairs + knob->members[i]];
@@ -113,7 +118,7 @@ bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, u
         if (touched)
             return true;
     }
-    return knob->kind == HOP_KNOB_LATENCY;
+    return parameter;
 }
 
 /* log(predicted / measured) of a row, NAN: it has no value or does not count. */

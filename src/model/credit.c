@@ -19,6 +19,10 @@
  *
  * settled in the same rounds. Without a duplex_Bps of its own a link is as in `credit`.
  *
+ * On a device's own link the copies from and to host memory may slow each other down more than copies between devices do:
+ * with parameter host_duplex the capacity is no more than the same line gives for duplex_Bps = host_duplex x capacity_Bps and the
+ * load of such copies alone.
+ *
  * And, under parameter host_pull = 1, host memory is read at the request of the devices, each with so many requests in flight: such
  * a transfer never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no
  * more than that from its source. Reads of one class share alike what is left to them, none getting more than it asks for; the
@@ -56,6 +60,7 @@ struct active {
     double capacity;               /* in units of the widest link */
     double alone, duplex;          /* capacity while the other direction is idle, while it is full */
     uint32_t reverse;              /* the other direction (active link), HOP_NONE: idle, or no matter */
+    bool device;                   /* leads to a device */
     double share;                  /* C */
     double load;                   /* wire time leaving */
     uint32_t slowest;              /* output (active link) that sets its pace, HOP_NONE: none */
@@ -64,6 +69,7 @@ struct active {
 struct state {
     const struct hop_links *links;
     bool duplex, pull;    /* model server: two-way capacities; host_pull is 1 */
+    double host_duplex;
     double packets_after; /* k after crossing */
     double unit_Bps;      /* capacity of the widest link in use */
     struct class *classes;
@@ -81,7 +87,8 @@ struct state {
     double *at_source;
     double *cap;  /* per flow: what it asks for at most, in units of the widest link */
     bool *pulled; /* per flow: it is read from host memory, which waits for nobody */
-    uint32_t rate_capacity, previous_capacity, source_capacity, cap_capacity, pulled_capacity;
+    bool *hosted; /* per flow: it comes from or goes to host memory */
+    uint32_t rate_capacity, previous_capacity, source_capacity, cap_capacity, pulled_capacity, hosted_capacity;
     struct sortable {
         uint32_t link, from, flow, position;
     } * pairs;
@@ -104,6 +111,7 @@ static void destroy(void *opaque)
     free(s->at_source);
     free(s->cap);
     free(s->pulled);
+    free(s->hosted);
     free(s->pairs);
     free(s);
 }
@@ -139,7 +147,8 @@ static void find_reverses(struct state *s)
     for (uint32_t a = 0; a < s->active_count; a++) {
         struct active *active = &s->active[a];
         uint32_t reverse = s->active_of[s->links->local[s->links->directed[active->link] ^ 1u]];
-        if (active->duplex != active->alone && reverse < s->active_count &&
+        bool slowed = active->duplex != active->alone || (active->device && s->host_duplex < 1);
+        if (slowed && reverse < s->active_count &&
             s->links->directed[s->active[reverse].link] == (s->links->directed[active->link] ^ 1u))
             active->reverse = reverse;
     }
@@ -161,6 +170,7 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         !hop_grow(&s->previous, &s->previous_capacity, count, sizeof *s->previous) ||
         !hop_grow(&s->at_source, &s->source_capacity, count, sizeof *s->at_source) ||
         !hop_grow(&s->cap, &s->cap_capacity, count, sizeof *s->cap) ||
+        !hop_grow(&s->hosted, &s->hosted_capacity, count, sizeof *s->hosted) ||
         !hop_grow(&s->pulled, &s->pulled_capacity, count, sizeof *s->pulled))
         return false;
     uint32_t pair = 0;
@@ -169,8 +179,11 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         for (uint32_t i = 0; i < legs[f].link_count; i++)
             s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
         uint32_t first = s->links->directed[legs[f].links[0]];
-        uint32_t source = hop_topology_link(topology, first / 2)->ends[first & 1];
-        s->pulled[f] = s->pull && hop_topology_node(topology, source)->kind == HOP_NODE_HOST;
+        uint32_t last = s->links->directed[legs[f].links[legs[f].link_count - 1]];
+        bool out = hop_topology_node(topology, hop_topology_link(topology, first / 2)->ends[first & 1])->kind == HOP_NODE_HOST;
+        bool in = hop_topology_node(topology, hop_topology_link(topology, last / 2)->ends[!(last & 1)])->kind == HOP_NODE_HOST;
+        s->pulled[f] = s->pull && out;
+        s->hosted[f] = out || in;
     }
     qsort(s->pairs, total, sizeof *s->pairs, by_link);
     s->unit_Bps = 0;
@@ -192,6 +205,8 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
                 .alone = capacity,
                 .duplex = link->duplex_Bps[directed & 1] / s->unit_Bps,
                 .reverse = HOP_NONE,
+                .device = link->kind == HOP_LINK_PCIE &&
+                          hop_node_is_device(hop_topology_node(topology, link->ends[0])->kind),
                 .share = 1,
             };
         }
@@ -353,6 +368,18 @@ static double backward(struct state *s, double step)
     return largest;
 }
 
+/* What the copies from and to host memory load a link with. */
+static double host_load(const struct state *s, const struct active *active)
+{
+    const struct class *last = &s->classes[active->first + active->count - 1];
+    double load = 0;
+    for (uint32_t m = s->classes[active->first].first; m < last->first + last->count; m++) {
+        if (s->hosted[s->members[m].flow])
+            load += s->members[m].w * s->rate[s->members[m].flow];
+    }
+    return load;
+}
+
 /* Capacities under the loads of the other directions, which are all as they were before. Returns the largest change. */
 static double settle_duplex(struct state *s, double step)
 {
@@ -363,6 +390,11 @@ static double settle_duplex(struct state *s, double step)
             continue;
         const struct active *other = &s->active[active->reverse];
         double target = active->alone - (active->alone - active->duplex) * hop_min(1, other->load / other->duplex);
+        if (active->device && s->host_duplex < 1) {
+            double mine = hop_min(active->duplex, s->host_duplex * active->alone);
+            double its = hop_min(other->duplex, s->host_duplex * other->alone);
+            target = hop_min(target, active->alone - (active->alone - mine) * hop_min(1, host_load(s, other) / its));
+        }
         largest = hop_max(largest, fabs(target - active->capacity));
         active->capacity += step * (target - active->capacity);
     }
@@ -487,6 +519,7 @@ static void *create_server(const struct hop_links *links)
     if (s) {
         s->duplex = true;
         s->pull = hop_topology_parameter(links->topology, "host_pull")->value > 0;
+        s->host_duplex = hop_topology_parameter(links->topology, "host_duplex")->value;
     }
     return s;
 }

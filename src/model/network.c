@@ -137,7 +137,8 @@ static bool speaks_of_server(const struct hop_topology *topology, uint32_t domai
         if (hop_topology_link(topology, d->links[i])->kind == HOP_LINK_CHIP)
             return true;
     }
-    return hop_topology_parameter(topology, "host_pull")->value > 0 || hop_topology_crossing(topology, 0, roots, &tau) ||
+    return hop_topology_parameter(topology, "host_pull")->value > 0 ||
+           hop_topology_parameter(topology, "host_duplex")->value < 1 || hop_topology_crossing(topology, 0, roots, &tau) ||
            is_two_way(topology, domain);
 }
 

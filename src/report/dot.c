@@ -73,6 +73,7 @@ static void add_link(struct hop_buffer *out, const struct hop_topology *topology
         hop_buffer_printf(out, ", color=\"%s\"%s",
                           link->kind == HOP_LINK_SOCKET   ? "#c2620a"
                           : link->kind == HOP_LINK_NVLINK ? "#4b8b1e"
+                          : link->kind == HOP_LINK_CHIP   ? "#0891b2"
                                                           : "#1f6fb2",
                           hangs ? "" : ", constraint=false");
     hop_buffer_puts(out, "];\n");

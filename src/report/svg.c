@@ -76,6 +76,7 @@ static const char *const link_colours[HOP_LINK_KIND_COUNT] = {
     [HOP_LINK_PCIE] = "#475569",       [HOP_LINK_MEMORY] = "#b7a06a",   [HOP_LINK_SOCKET] = "#c2620a",
     [HOP_LINK_NVLINK] = "#4b8b1e",     [HOP_LINK_XGMI] = "#c81e4a",     [HOP_LINK_C2C] = "#7c3aed",
     [HOP_LINK_INFINIBAND] = "#1f6fb2", [HOP_LINK_ETHERNET] = "#0f766e", [HOP_LINK_TORUS] = "#92400e",
+    [HOP_LINK_CHIP] = "#0891b2",
 };
 /* PCIe links differ most from each other; other kinds tell themselves apart by their width. */
 static const char *const pcie_colours[] = {"#475569", "#0891b2", "#d97706", "#7c3aed", "#be123c"};
@@ -362,7 +363,7 @@ static bool place_bars(struct drawing *d)
 
 /* ---- ways ---- */
 
-enum way { WAY_TREE, WAY_SIDE, WAY_ARC_ABOVE, WAY_ARC_BELOW, WAY_BAR_ABOVE, WAY_BAR_BELOW, WAY_OTHER };
+enum way { WAY_TREE, WAY_SIDE, WAY_CHIP, WAY_ARC_ABOVE, WAY_ARC_BELOW, WAY_BAR_ABOVE, WAY_BAR_BELOW, WAY_OTHER };
 
 static enum way way_of(const struct drawing *d, const struct hop_link *link)
 {
@@ -375,6 +376,8 @@ static enum way way_of(const struct drawing *d, const struct hop_link *link)
         double gap = a->x < b->x ? b->left - a->right : a->left - b->right;
         return gap < TOP_GAP + 2 * COLUMN_GAP ? WAY_SIDE : WAY_ARC_ABOVE;
     }
+    if (link->kind == HOP_LINK_CHIP && a->place == PLACE_TREE && b->place == PLACE_TREE && a->row == b->row)
+        return WAY_CHIP;
     if (a->place == PLACE_DEVICE && b->place == PLACE_DEVICE)
         return WAY_ARC_BELOW;
     if ((top_a && b->place == PLACE_ABOVE) || (top_b && a->place == PLACE_ABOVE))
@@ -537,6 +540,10 @@ static void draw_path(struct drawing *d, uint32_t index, enum way way)
         hop_buffer_printf(&d->out, "M%.1f %.1fH%.1f", left->x + left->width / 2, a->y + a->height / 2,
                           right->x - right->width / 2);
         break;
+    case WAY_CHIP: /* below the switches, in the band that leads to the next row */
+        hop_buffer_printf(&d->out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", a->x, a->y + a->height, a->x,
+                          a->y + a->height + ROW_GAP / 3, b->x, b->y + b->height + ROW_GAP / 3, b->x, b->y + b->height);
+        break;
     case WAY_ARC_ABOVE:
         hop_buffer_printf(&d->out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", from, a->y, from, a->y - depth, to,
                           b->y - depth, to, b->y);
@@ -591,6 +598,8 @@ static void draw_link_label(struct drawing *d, uint32_t index)
     } else if (way == WAY_SIDE && need < room) {
         add_label(d, middle, a->y + a->height / 2 - 6, "middle", words.what);
         add_label(d, middle, a->y + a->height / 2 + 13, "middle", rate);
+    } else if (way == WAY_CHIP) {
+        add_label(d, middle, a->y + a->height + ROW_GAP / 4 + 11, "middle", rate);
     } else if (way == WAY_ARC_ABOVE || way == WAY_ARC_BELOW) {
         double depth = 0.75 * arc_depth(a->x - b->x, way);
         add_label(d, middle, way == WAY_ARC_ABOVE ? a->y - depth - 5 : a->y + a->height + depth + 11, "middle", rate);

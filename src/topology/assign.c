@@ -87,6 +87,11 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
         topology->default_latency[index] = false;
         return HOP_OK;
     }
+    if (strcmp(field, "duplex") == 0 && strcmp(value, "none") == 0) {
+        for (unsigned d = 0; d < 2; d++)
+            topology->default_duplex[2 * index + d] |= directions >> d & 1;
+        return hop_topology_derive(topology, diag);
+    }
     enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
     if (status != HOP_OK)
         return status;

@@ -113,6 +113,26 @@ static enum hop_status build_forest(struct hop_topology *topology, struct hop_di
     return HOP_OK;
 }
 
+/* The virtual switches of a chip stand beside each other: none is above the other. */
+static enum hop_status check_chips(const struct hop_topology *topology, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < 2 * topology->link_count; i++) {
+        const struct hop_link *link = &topology->links[i / 2];
+        uint32_t at = link->ends[i & 1];
+        if (link->kind != HOP_LINK_CHIP)
+            continue;
+        while (topology->upstream[at] != HOP_NONE && at != link->ends[!(i & 1)])
+            at = topology->links[topology->upstream[at]].ends[1];
+        if (at == link->ends[!(i & 1)]) {
+            hop_fail(diag, HOP_ERR_INVALID, "the chip link %s--%s joins a switch and one above it",
+                     topology->nodes[link->ends[0]].name, topology->nodes[link->ends[1]].name);
+            hop_diag_expect(diag, "two switches, the virtual switches of one chip");
+            return HOP_ERR_INVALID;
+        }
+    }
+    return HOP_OK;
+}
+
 /* No two links of one kind between the same two nodes: bonded links are one link with a count. */
 static enum hop_status check_repeats(const struct hop_topology *topology, struct hop_diag *diag)
 {
@@ -239,6 +259,8 @@ enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_di
         return HOP_ERR_INVALID;
     }
     enum hop_status status = build_forest(topology, diag);
+    if (status == HOP_OK)
+        status = check_chips(topology, diag);
     if (status == HOP_OK)
         status = index_links(topology, diag);
     if (status == HOP_OK)

@@ -51,6 +51,10 @@ static const struct hop_parameter defaults[] = {
     {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
     {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
     {"chip", 1e12, "B/s", "inside a switch chip, between its virtual switches: assumed not to limit until measured", NAN},
+    {"host_duplex", 1, "1",
+     "share of its capacity that a device's PCIe link keeps for copies from or to host memory while such copies fill its other "
+     "direction (model server): no loss until measured",
+     NAN},
     {"host_pull", 0, "1",
      "1: copies out of host memory are reads of the devices, which do not block each other (model server); 0: as credit",
      NAN},
@@ -122,6 +126,8 @@ static bool in_range(const struct hop_parameter *parameter, double value)
         return value == 0 || value == 1;
     if (strcmp(parameter->name, "pcie_duplex") == 0)
         return value >= 0.01 && value <= 2;
+    if (strcmp(parameter->name, "host_duplex") == 0)
+        return value >= 0.01 && value <= 1;
     if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0 ||
         strcmp(parameter->name, "copy_latency") == 0 ||
         strncmp(parameter->name, "loggp_", 6) == 0)
@@ -149,6 +155,7 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
                               : strcmp(name, "fair_slack") == 0 ? "1e-12 to 0.01"
                               : strcmp(name, "pcie_duplex") == 0 ? "0.01 to 2"
                               : strcmp(name, "host_pull") == 0 ? "0 or 1"
+                              : strcmp(name, "host_duplex") == 0 ? "0.01 to 1"
                                                                 : "a positive, finite value");
         return HOP_ERR_INVALID;
     }

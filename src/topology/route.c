@@ -106,6 +106,15 @@ static bool forwards(const struct hop_topology *topology, uint32_t node, enum ho
     return kind == HOP_NODE_NIC && strcmp(hop_link_family(in), hop_link_family(out)) != 0;
 }
 
+/* A chip joins only what hangs below its virtual switches: entered from below, left downwards. */
+static bool passes_chip(const struct hop_topology *topology, uint32_t node, uint32_t in, const struct hop_link *out)
+{
+    const struct hop_link *before = &topology->links[in];
+    if (before->kind == HOP_LINK_CHIP)
+        return out->kind == HOP_LINK_PCIE && out->ends[1] == node;
+    return out->kind != HOP_LINK_CHIP || (before->kind == HOP_LINK_PCIE && before->ends[1] == node);
+}
+
 static void run_search(const struct hop_topology *topology, struct search *search, uint32_t origin)
 {
     if (search->origin == origin)
@@ -122,7 +131,8 @@ static void run_search(const struct hop_topology *topology, struct search *searc
             uint32_t index = topology->links_of[i];
             const struct hop_link *link = &topology->links[index];
             if (!is_part(search->way, link->kind) ||
-                (node != origin && !forwards(topology, node, topology->links[here->link / 2].kind, link->kind)))
+                (node != origin && !forwards(topology, node, topology->links[here->link / 2].kind, link->kind)) ||
+                (node != origin && !passes_chip(topology, node, here->link / 2, link)))
                 continue;
             unsigned outwards = link->ends[0] == node ? 0 : 1;
             unsigned direction = search->way == BACKWARDS ? !outwards : outwards;

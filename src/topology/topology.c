@@ -314,14 +314,30 @@ const uint32_t *hop_topology_links_of(const struct hop_topology *topology, uint3
     return topology->links_of + topology->first_link_of[node];
 }
 
+enum { CROSSING_LIMIT = 1 << 15 };
+
+/* Where the crossing of two roots is, or belongs: they are sorted by their roots. */
+static uint32_t crossing_place(const struct hop_topology *topology, uint32_t a, uint32_t b)
+{
+    uint32_t first = a < b ? a : b, second = a < b ? b : a, low = 0, high = topology->crossing_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const uint32_t *roots = topology->crossings[middle].roots;
+        if (roots[0] < first || (roots[0] == first && roots[1] < second))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static struct hop_crossing *find_crossing(const struct hop_topology *topology, uint32_t a, uint32_t b)
 {
-    for (uint32_t i = 0; i < topology->crossing_count; i++) {
-        struct hop_crossing *crossing = &topology->crossings[i];
-        if (crossing->roots[0] == (a < b ? a : b) && crossing->roots[1] == (a < b ? b : a))
-            return crossing;
-    }
-    return NULL;
+    uint32_t place = crossing_place(topology, a, b);
+    if (place == topology->crossing_count)
+        return NULL;
+    struct hop_crossing *crossing = &topology->crossings[place];
+    return crossing->roots[0] == (a < b ? a : b) && crossing->roots[1] == (a < b ? b : a) ? crossing : NULL;
 }
 
 enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_t root, uint32_t other_root, double tau,
@@ -341,10 +357,18 @@ enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_
     }
     struct hop_crossing *crossing = find_crossing(topology, root, other_root);
     if (!crossing) {
+        if (topology->crossing_count == CROSSING_LIMIT) {
+            hop_fail(diag, HOP_ERR_LIMIT, "there are too many crossings");
+            hop_diag_expect(diag, "at most %d", CROSSING_LIMIT);
+            return HOP_ERR_LIMIT;
+        }
         if (!hop_grow(&topology->crossings, &topology->crossing_capacity, topology->crossing_count + 1,
                       sizeof *topology->crossings))
             return hop_fail_memory(diag);
-        crossing = &topology->crossings[topology->crossing_count++];
+        crossing = &topology->crossings[crossing_place(topology, root, other_root)];
+        memmove(crossing + 1, crossing,
+                (size_t)(topology->crossings + topology->crossing_count - crossing) * sizeof *crossing);
+        topology->crossing_count++;
     }
     *crossing = (struct hop_crossing){{root < other_root ? root : other_root, root < other_root ? other_root : root}, tau};
     return HOP_OK;
