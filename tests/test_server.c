@@ -265,6 +265,27 @@ static void pcie_duplex_is_the_share_of_every_pcie_link_that_says_nothing(void *
     hop_topology_destroy(topology);
 }
 
+/* Copies with host memory slow each other down on a device's own link, peers do not, and one device not another. */
+static void host_duplex_is_of_copies_with_host_memory(void **state)
+{
+    (void)state;
+    struct hop_topology *topology = done(two_switches(1));
+    set(topology, "host_duplex=0.6");
+    EXPECT(topology, "server", "gpu0>host0 host0>gpu0", 30, 30);
+    EXPECT(topology, "server", "gpu0>gpu1 gpu1>gpu0", 50, 50);
+    EXPECT(topology, "server", "gpu0>host0 host0>gpu1", 50, 50);
+    EXPECT(topology, "server", "gpu0>gpu1 host0>gpu0", 50, 50); /* the peer copy is no load of that kind */
+    EXPECT(topology, "credit", "gpu0>host0 host0>gpu0", 50, 50);
+    set(topology, "gpu0--switch0.duplex=20GB/s"); /* the lower of the two counts */
+    EXPECT(topology, "server", "gpu0>host0 host0>gpu0", 20, 20);
+    set(topology, "gpu0--switch0.duplex=none");
+    EXPECT(topology, "server", "gpu0>host0 host0>gpu0", 30, 30);
+    struct hop_diag diag;
+    assert_int_equal(hop_topology_set(topology, "host_duplex=1.5", &diag), HOP_ERR_INVALID);
+    assert_string_equal(diag.expected, "0.01 to 1");
+    hop_topology_destroy(topology);
+}
+
 /* The rate of gpu0 to the host changes no faster than the straight line while the other way fills up. */
 static void rates_change_continuously(void **state)
 {
@@ -1477,6 +1498,7 @@ int main(void)
         cmocka_unit_test(several_transfers_each_way_divide_the_two_way_capacity),
         cmocka_unit_test(the_narrowest_two_way_capacity_of_a_route_counts),
         cmocka_unit_test(pcie_duplex_is_the_share_of_every_pcie_link_that_says_nothing),
+        cmocka_unit_test(host_duplex_is_of_copies_with_host_memory),
         cmocka_unit_test(rates_change_continuously),
         cmocka_unit_test(wider_links_slow_nobody_down),
         cmocka_unit_test(without_parameters_of_its_own_server_is_credit),

@@ -21,7 +21,7 @@
  *
  * On a device's own link the copies from and to host memory may slow each other down more than copies between devices do:
  * with parameter host_duplex the capacity is no more than the same line gives for duplex_Bps = host_duplex x capacity_Bps and the
- * load of such copies alone.
+ * load of such copies alone, as far as the direction in hand carries such copies.
  *
  * And, under parameter host_pull = 1, host memory is read at the request of the devices, each with so many requests in flight: such
  * a transfer never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no
@@ -393,7 +393,8 @@ static double settle_duplex(struct state *s, double step)
         if (active->device && s->host_duplex < 1) {
             double mine = hop_min(active->duplex, s->host_duplex * active->alone);
             double its = hop_min(other->duplex, s->host_duplex * other->alone);
-            target = hop_min(target, active->alone - (active->alone - mine) * hop_min(1, host_load(s, other) / its));
+            double part = active->load > 0 ? hop_min(1, host_load(s, active) / active->load) : 0;
+            target = hop_min(target, active->alone - (active->alone - mine) * part * hop_min(1, host_load(s, other) / its));
         }
         largest = hop_max(largest, fabs(target - active->capacity));
         active->capacity += step * (target - active->capacity);
