@@ -20,7 +20,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "fit")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -38,7 +38,10 @@ PREDICTIONS = [
     ("gpu0 -> gpu6 1GiB; gpu0 -> gpu4 1GiB; host0 -> gpu4 1GiB", "dgx-1"),
     ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "infiniband"),
     ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "loggp"),
+    ("gpu0 -> gpu7 1MiB; gpu1 -> gpu5 1MiB", "data/topologies/smi-every-label.txt"),
 ]
+LINTS = [["t1"], ["t2"], ["dgx-1"], ["star:4"], ["data/topologies/nccl-cloud-traps.xml"], ["data/topologies/smi-two-socket-pairs.txt"],
+         ["data/topologies/smi-every-label.txt"], ["t2", "--measurements", "data/measurements/pcie-2016.csv"]]
 HALO = "data/schedules/halo3-slowest.hop"
 PAIR = "a: gpu0 -> gpu1 64MiB; b: gpu0 -> gpu4 3MiB; c: gpu1 -> gpu0 1MiB; d: gpu1 -> gpu5 1MiB after b"
 UNCLEAN = "gpu2 -> gpu6 10MiB; gpu7 -> gpu2 10MiB; gpu5 -> gpu0 10MiB; gpu1 -> gpu2 10MiB; gpu0 -> gpu7 10MiB; gpu7 -> gpu4 10MiB"  # every order is
@@ -63,6 +66,15 @@ COMPARISONS = [
     ["data/measurements/pcie-2016.csv", "--on", "t2"],
     [MEASURED, MEASURED],
 ]
+TUNED_PATHS = [
+    ["--on", "helios", "--copy-latency", "10us", "--pattern", "pairs", "--pattern", "neighbours"],
+    ["--on", "t1", "--sizes", "1MiB", "--pattern", "ring"],
+    ["--on", "dgx-1", "--sizes", "64KiB:16MiB*16", "--schedule", HALO],
+]
+FITS = [
+    ["data/measurements/two-switch-synthetic.csv", "--on", "data/machines/wrx90-8gpu-2switch.json"],
+    ["data/measurements/pcie-2016.csv", "--on", "t2", "--folds", "0", "--model", "credit"],
+]
 PENALTIES = [[MEASURED], [MEASURED, "--fill", "--on", "ib-9node"]]
 
 NODES = [{"name": "gpu0", "kind": "gpu"}, {"name": "root0", "kind": "root"}]
@@ -85,6 +97,10 @@ def copy(**members):
     return SCHEDULE | {"operations": [COPY | members]}
 
 
+TWO_ROOTS = TOPOLOGY | {"nodes": NODES + [{"name": "root1", "kind": "root"}]}
+SWITCHES = [{"name": "switch0", "kind": "switch"}, {"name": "switch1", "kind": "switch"}]
+CHIP = TOPOLOGY | {"nodes": NODES + SWITCHES, "links": [LINK, {"from": "switch0", "to": "switch1", "kind": "chip"}]}
+
 RIGHT_TOPOLOGIES = [
     TOPOLOGY,
     node(label="x", bus_id="0000:01:00.0", numa=0, engines=2),
@@ -93,6 +109,13 @@ RIGHT_TOPOLOGIES = [
     link(capacity_Bps=[1, None], parameter="socket_amd"),
     TOPOLOGY | {"parameters": {"tau": {"value": 0, "origin": "", "uncertainty": 0.1}}, "notes": ["a", ""]},
     TOPOLOGY | {"nodes": [NODES[0], NODES[1] | {"tau": 0.5}]},
+    node(accelerator_engines="unlimited", engines=1),
+    link(duplex_Bps=1e9),
+    link(duplex_Bps=[1e9, None]),
+    link(duplex_Bps=[None, None]),
+    TWO_ROOTS | {"crossings": []},
+    TWO_ROOTS | {"crossings": [{"roots": ["root1", "root0"], "tau": 0}]},
+    CHIP,
 ]
 WRONG_TOPOLOGIES = [
     TOPOLOGY | {"hopcast_topology": 2},
@@ -116,6 +139,16 @@ WRONG_TOPOLOGIES = [
     link(generation=65),
     link(latency_s=-1),
     link(origin="me"),
+    node(accelerator_engines=0),
+    node(accelerator_engines="many"),
+    link(duplex_Bps=0),
+    link(duplex_Bps=[1, 2, 3]),
+    link(duplex_Bps="10GB/s"),
+    TWO_ROOTS | {"crossings": [{"roots": ["root0"], "tau": 0.1}]},
+    TWO_ROOTS | {"crossings": [{"roots": ["root0", "root0"], "tau": 0.1}]},
+    TWO_ROOTS | {"crossings": [{"roots": ["root0", "root1"], "tau": 1}]},
+    TWO_ROOTS | {"crossings": [{"roots": ["root0", "root1"]}]},
+    TWO_ROOTS | {"crossings": [{"roots": ["root0", "root1"], "tau": 0.1, "x": 1}]},
 ]
 CLUSTER = {"cluster": "c", "nodes": [{"machine": "host"}, {"machine": "dgx-1", "count": 2, "name": "fat"}], "fabric": "star:9"}
 RIGHT_CLUSTERS = [
@@ -199,7 +232,7 @@ class Checker:
         if done.returncode == 2 and "this build has no" in done.stderr:
             print(f"skipped {what}: {done.stderr.strip()}")
             return
-        if done.returncode != 0 and not (kind in ("order", "sweep", "penalties") and done.returncode == 1):  # 1: no clean order, a failed case, a missing graph
+        if done.returncode != 0 and not (kind in ("order", "sweep", "penalties", "lint", "tune_paths") and done.returncode == 1):  # 1: no clean order, a failed case, a missing graph
             self.fail(what, f"exit status {done.returncode}: {done.stderr.strip()}")
             return
         try:
@@ -210,6 +243,10 @@ class Checker:
         self.validate(kind, what, document)
         if kind == "order" and document.get("best"):
             self.validate("schedule", what + ", best", document["best"])
+        if kind == "fit":
+            self.validate("comparison", what + ", comparison", document["comparison"])
+        for pattern in document["patterns"] if kind == "tune_paths" else ():
+            self.validate("schedule", what + ", best", pattern["best"])
 
     def builtins(self):
         done = self.run(["topology", "--list"])
@@ -219,12 +256,13 @@ class Checker:
         return names
 
     def rules(self):
-        """Every rule that the header knows can stand in a prediction."""
-        known = re.findall(r'X\(HOP_RULE_\w+, "([a-z-]+)"', (self.root / "include/hopcast/model.h").read_text())
-        listed = self.validators["prediction"].schema["$defs"]["rule"]["enum"]
-        self.checked += 1
-        if not known or set(known) != set(listed):
-            self.fail("prediction.schema.json", f"its rules are not those of hopcast/model.h: {set(known) ^ set(listed)}")
+        """Every rule that a header knows can stand in what is printed, and no other."""
+        for kind, header, names in ("prediction", "model.h", r'X\(HOP_RULE_\w+, "([a-z-]+)"'), ("lint", "lint.h", r'X\(HOP_LINT_\w+, "([a-z-]+)"'):
+            known = re.findall(names, (self.root / "include/hopcast" / header).read_text())
+            listed = self.validators[kind].schema["$defs"]["rule"]["enum"]
+            self.checked += 1
+            if not known or set(known) != set(listed):
+                self.fail(f"{kind}.schema.json", f"its rules are not those of hopcast/{header}: {set(known) ^ set(listed)}")
 
     def data_file(self, path):
         if path.suffix == ".json":
@@ -262,6 +300,8 @@ def main():
     for text, topology, *more in PREDICTIONS:
         checker.output("prediction", ["predict", "-e", text, "--on", topology, *more, "--json"])
     checker.rules()
+    for arguments in LINTS:
+        checker.output("lint", ["topology", *arguments, "--lint", "--json"])
     for arguments in ORDERS:
         checker.output("order", ["order", *arguments, "--json"])
     for arguments in SWEEPS:
@@ -270,6 +310,10 @@ def main():
         checker.output("comparison", ["compare", *arguments, "--json"])
     for arguments in PENALTIES:
         checker.output("penalties", ["calibrate", "--penalties", *arguments, "--json"])
+    for arguments in FITS:
+        checker.output("fit", ["calibrate", *arguments, "--json"])
+    for arguments in TUNED_PATHS:
+        checker.output("tune_paths", ["tune", "paths", *arguments, "--json"])
     from_input = ["topology", "-", "--format", "json"]
     checker.judge("topology", from_input, RIGHT_TOPOLOGIES, True)
     checker.judge("topology", from_input, WRONG_TOPOLOGIES, False)

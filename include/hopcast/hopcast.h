@@ -7,6 +7,7 @@
 #include "hopcast/compare.h"
 #include "hopcast/generate.h"
 #include "hopcast/group.h"
+#include "hopcast/lint.h"
 #include "hopcast/measurements.h"
 #include "hopcast/model.h"
 #include "hopcast/order.h"
@@ -19,6 +20,7 @@
 #include "hopcast/timeline.h"
 #include "hopcast/topology.h"
 #include "hopcast/trace.h"
+#include "hopcast/tune.h"
 #include "hopcast/units.h"
 
 #endif

@@ -22,8 +22,8 @@ def main():
             accepted = set(re.findall(r'\{"([a-z-]+)",\s*(?:no|required)_argument', file.read()))
         if not accepted:
             continue
-        subcommand = name[:-2]
-        done = subprocess.run([command, subcommand, "--help"], stdout=subprocess.PIPE, text=True, check=True)
+        subcommand = name[:-2].replace("_", " ")  # tune_paths.c: hopcast tune paths
+        done = subprocess.run([command, *subcommand.split(), "--help"], stdout=subprocess.PIPE, text=True, check=True)
         text = re.sub(r"`[^`]*`", "", done.stdout)  # other commands
         text = re.sub(r"hopcast (?!" + subcommand + r"\b)[a-z]+ [^\n;|)]*", "", text)
         shown = set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text))

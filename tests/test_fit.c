@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fitting, checked by synthesis: a machine with known parameters is measured by predicting on it, with or without
+ * noise; a fit that starts from nominal values must find the parameters again, nothing else beside them, and must
+ * predict what it did not see.
+ */
+#include "test.h"
+
+#include "hopcast/calibrate.h"
+
+#include <math.h>
+
+/* ---- machines ---- */
+
+/* sockets x roots of a socket, a switch under each root (or none), devices under each; GPUs 2k and 2k + 1 joined. */
+struct plan {
+    unsigned sockets, roots, devices;
+    bool switches, nvlink;
+};
+
+static const struct plan two_switches = {1, 2, 2, true, false}, two_sockets = {2, 2, 2, true, false},
+                         direct = {1, 4, 1, false, false}, pairs = {1, 2, 2, true, true};
+
+static uint32_t add_node(struct hop_topology *t, enum hop_node_kind kind, const char *name, unsigned number)
+{
+    char text[32];
+    uint32_t index = HOP_NONE;
+    (void)snprintf(text, sizeof text, "%s%u", name, number);
+    struct hop_node node = hop_node_default(kind, text);
+    CHECK(hop_topology_add_node(t, &node, &index, D));
+    return index;
+}
+
+static void add_link(struct hop_topology *t, enum hop_link_kind kind, uint32_t from, uint32_t to, double capacity_Bps)
+{
+    struct hop_link link = hop_link_default(kind, from, to);
+    link.capacity_Bps[0] = link.capacity_Bps[1] = capacity_Bps;
+    CHECK(hop_topology_add_link(t, &link, NULL, D));
+}
+
+/* With nominal values: PCIe 32 GB/s, NVLink 40, sockets 20, memory and on-die links wide, tau as it is by default. */
+static struct hop_topology *build(const struct plan *p, bool chip)
+{
+    struct hop_topology *t = hop_topology_create("made");
+    uint32_t first_socket = HOP_NONE, gpu = 0, root = 0, last_gpu = HOP_NONE, switches[2] = {HOP_NONE, HOP_NONE};
+    for (unsigned s = 0; s < p->sockets; s++) {
+        uint32_t socket = add_node(t, HOP_NODE_SOCKET, "socket", s);
+        add_link(t, HOP_LINK_MEMORY, add_node(t, HOP_NODE_HOST, "host", s), socket, 1e12);
+        if (s == 0)
+            first_socket = socket;
+        else
+            add_link(t, HOP_LINK_SOCKET, first_socket, socket, 2e10);
+        for (unsigned r = 0; r < p->roots; r++, root++) {
+            uint32_t top = add_node(t, HOP_NODE_ROOT, "root", root);
+            add_link(t, HOP_LINK_SOCKET, top, socket, 1e12);
+            if (p->switches) {
+                uint32_t below = add_node(t, HOP_NODE_SWITCH, "switch", root);
+                add_link(t, HOP_LINK_PCIE, below, top, 3.2e10);
+                top = below;
+                switches[root == 0 ? 0 : 1] = below;
+            }
+            for (unsigned d = 0; d < p->devices; d++, gpu++) {
+                uint32_t device = add_node(t, HOP_NODE_GPU, "gpu", gpu);
+                add_link(t, HOP_LINK_PCIE, device, top, 3.2e10);
+                if (p->nvlink && gpu % 2)
+                    add_link(t, HOP_LINK_NVLINK, last_gpu, device, 4e10);
+                last_gpu = device;
+            }
+        }
+    }
+    if (chip)
+        add_link(t, HOP_LINK_CHIP, switches[0], switches[1], 1e12);
+    CHECK(hop_topology_finish(t, D));
+    return t;
+}
+
+static void set(struct hop_topology *t, const char *assignment)
+{
+    CHECK(hop_topology_set(t, assignment, D));
+}
+
+/* The capacity of every link of a kind. */
+static void set_capacities(struct hop_topology *t, enum hop_link_kind kind, double capacity_Bps)
+{
+    for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
+        const struct hop_link *link = hop_topology_link(t, l);
+        char text[128];
+        if (link->kind != kind)
+            continue;
+        (void)snprintf(text, sizeof text, "%s--%s:%s.capacity=%.17gB/s", hop_topology_node(t, link->ends[0])->name,
+                       hop_topology_node(t, link->ends[1])->name, hop_link_kind_name(kind), capacity_Bps);
+        set(t, text);
+    }
+}
+
+static unsigned gpus_of(const struct plan *p)
+{
+    return p->sockets * p->roots * p->devices;
+}
+
+static double between(double low, double high)
+{
+    return low + (high - low) * random_below(1000000) / 1e6;
+}
+
+/* ---- what is measured ---- */
+
+struct text {
+    char data[1 << 16];
+    size_t size;
+};
+
+static void put(struct text *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    t->size += (size_t)vsnprintf(t->data + t->size, sizeof t->data - t->size, format, arguments);
+    va_end(arguments);
+    assert_true(t->size < sizeof t->data);
+}
+
+#define HEADER "from,to,bytes,concurrent_group,measured_GBps,notes\n"
+#define MOVES ",1000000000,%s,1,\n"
+
+static void put_move(struct text *t, const char *group, unsigned from, unsigned to)
+{
+    put(t, "gpu%u,gpu%u" MOVES, from, to, group);
+}
+
+/* Every pair alone, every pair both ways, into each device from two others, everyone to the one half round. */
+static void put_peers(struct text *t, unsigned gpus)
+{
+    char group[32];
+    for (unsigned a = 0; a < gpus; a++) {
+        for (unsigned b = 0; b < gpus; b++) {
+            (void)snprintf(group, sizeof group, "%u-%u", a, b);
+            if (a != b)
+                put_move(t, group, a, b);
+            (void)snprintf(group, sizeof group, "%u=%u", a, b);
+            if (a < b) {
+                put_move(t, group, a, b);
+                put_move(t, group, b, a);
+            }
+        }
+        (void)snprintf(group, sizeof group, "into%u", a);
+        put_move(t, group, (a + 1) % gpus, a);
+        put_move(t, group, (a + gpus / 2) % gpus, a);
+        put_move(t, "shift", a, (a + gpus / 2) % gpus);
+        if (a < gpus / 2)
+            put_move(t, "forth", a, a + gpus / 2);
+    }
+}
+
+static void put_hosts(struct text *t, unsigned gpus)
+{
+    for (unsigned a = 0; a < gpus; a++) {
+        put(t, "host,gpu%u,1000000000,from%u,1,\ngpu%u,host,1000000000,to%u,1,\n", a, a, a, a);
+        put(t, "host,gpu%u,1000000000,from-all,1,\ngpu%u,host,1000000000,to-all,1,\n", a, a);
+    }
+}
+
+/* Sum of twelve: nearly normal, deviation 1. */
+static double normal(void)
+{
+    double sum = -6;
+    for (unsigned i = 0; i < 12; i++)
+        sum += between(0, 1);
+    return sum;
+}
+
+static struct hop_measurements *parse(const struct text *t)
+{
+    struct hop_measurements *m = NULL;
+    CHECK(hop_measurements_parse("made.csv", t->data, t->size, &m, D));
+    return m;
+}
+
+/* The same rows with the rates that the machine shows, each off by noise (one deviation, relative). */
+static void measure(const struct hop_topology *truth, const struct text *rows, double noise, struct text *measured)
+{
+    static const char *const models[] = {"server"};
+    struct hop_measurements *m = parse(rows);
+    struct hop_comparison *c = NULL;
+    CHECK(hop_compare_models(m, truth, models, 1, NULL, &c, D));
+    measured->size = 0;
+    put(measured, HEADER);
+    for (uint32_t r = 0; r < c->row_count; r++) {
+        const struct hop_measurement *of = c->rows[r].of;
+        put(measured, "%s,%s,%llu,%s,%.12g,\"%s\"\n", of->from, of->to, (unsigned long long)of->bytes, of->group,
+            (double)of->bytes / c->rows[r].candidate_s[0] / 1e9 * (1 + noise * normal()), of->notes);
+    }
+    hop_comparison_destroy(c);
+    hop_measurements_destroy(m);
+}
+
+/* ---- what is found ---- */
+
+struct found {
+    struct hop_measurements *measurements;
+    struct hop_fit_result *result;
+};
+
+static struct found fit(const struct text *measured, const struct hop_topology *start, uint32_t folds)
+{
+    struct hop_fit_options options = {.folds = folds};
+    struct found found = {.measurements = parse(measured)};
+    CHECK(hop_calibrate_fit(found.measurements, start, &options, &found.result, D));
+    return found;
+}
+
+static void finish(struct found found)
+{
+    hop_fit_result_destroy(found.result);
+    hop_measurements_destroy(found.measurements);
+}
+
+static void list(const struct hop_fit_result *r)
+{
+    for (uint32_t i = 0; i < r->parameter_count; i++)
+        print_message("  %s: %.6g +- %.2g, given %.6g, gain %.3g, %u places\n", r->parameters[i].name,
+                      r->parameters[i].value, r->parameters[i].uncertainty, r->parameters[i].given,
+                      r->parameters[i].gain, r->parameters[i].place_count);
+}
+
+static const struct hop_fit_parameter *parameter(const struct hop_fit_result *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->parameter_count; i++) {
+        if (strcmp(r->parameters[i].name, name) == 0)
+            return &r->parameters[i];
+    }
+    list(r);
+    fail_msg("there is no parameter '%s'", name);
+    return NULL;
+}
+
+static void must_be(const struct hop_fit_result *r, const char *name, double value, double tolerance)
+{
+    const struct hop_fit_parameter *p = parameter(r, name);
+    if (!(fabs(p->value - value) <= tolerance)) {
+        list(r);
+        fail_msg("%s is %.6g, not %.6g", name, p->value, value);
+    }
+}
+
+static void must_number(const struct hop_fit_result *r, uint32_t count)
+{
+    if (r->parameter_count != count) {
+        list(r);
+        fail_msg("%u parameters, not %u", r->parameter_count, count);
+    }
+}
+
+/* Errors of groups after the fit, and of those held out. */
+static void must_predict(const struct hop_fit_result *r, double worst)
+{
+    for (uint32_t c = 1; c < r->comparison->candidate_count; c++) {
+        const struct hop_compare_summary *s = &r->comparison->candidates[c];
+        if (!(s->groups.worst <= worst)) {
+            list(r);
+            fail_msg("%s: group %s is off by %.3g", s->name, r->comparison->groups[s->worst_group].name,
+                     s->worst_group_error);
+        }
+    }
+}
+
+/* ---- recovered ---- */
+
+/* What a machine without peculiarities has: PCIe, tau, and what `more` names. */
+struct ordinary {
+    const struct plan *plan;
+    enum hop_link_kind more;
+    const char *name;
+};
+
+static const struct ordinary ordinary[] = {
+    {&two_switches, HOP_LINK_PCIE, "capacity of PCIe links"},
+    {&direct, HOP_LINK_PCIE, "capacity of PCIe links"},
+    {&pairs, HOP_LINK_NVLINK, "capacity of accelerator links"},
+    {&two_sockets, HOP_LINK_SOCKET, "capacity of links between sockets"},
+};
+
+static void recover(const struct ordinary *o, double noise)
+{
+    static struct text rows, measured;
+    struct hop_topology *truth = build(o->plan, false), *nominal = build(o->plan, false);
+    double pcie = between(1.2e10, 5e10), tau = between(0, 0.3), more = pcie;
+    char text[64];
+    if (o->more == HOP_LINK_NVLINK)
+        set_capacities(truth, o->more, more = between(5e10, 1e11));
+    set_capacities(truth, HOP_LINK_PCIE, pcie);
+    if (o->more == HOP_LINK_SOCKET) {
+        (void)snprintf(text, sizeof text, "socket0--socket1.capacity=%.17gB/s", more = pcie * between(0.5, 0.8));
+        set(truth, text);
+    }
+    (void)snprintf(text, sizeof text, "tau=%.17g", tau);
+    set(truth, text);
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, gpus_of(o->plan));
+    if (o->plan == &direct || o->plan == &pairs) /* copies of the host alone tell PCIe links from crossings there */
+        put_hosts(&rows, gpus_of(o->plan));
+    measure(truth, &rows, noise, &measured);
+    struct found f = fit(&measured, nominal, 0);
+    must_be(f.result, "capacity of PCIe links", pcie, (0.003 + noise) * pcie);
+    must_be(f.result, "tau of crossings", tau, 0.003 + noise);
+    must_be(f.result, o->name, more, (0.003 + noise) * more);
+    must_number(f.result, o->more == HOP_LINK_PCIE ? 2 : 3);
+    must_predict(f.result, 0.003 + 4 * noise);
+    finish(f);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+static void ordinary_machines_are_recovered(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++) {
+        for (unsigned round = 0; round < (ordinary[i].plan == &two_sockets ? 1u : 3u); round++)
+            recover(&ordinary[i], 0);
+    }
+}
+
+static void noise_adds_no_parameters(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++) {
+        for (unsigned round = 0; round < (ordinary[i].plan == &two_sockets ? 1u : 5u); round++)
+            recover(&ordinary[i], 0.01);
+    }
+}
+
+/* ---- what a machine may have beside that ---- */
+
+/* A machine like a plan with that PCIe rate and tau 0.1, changed by `set_truth` (NULL: not), measured peer to peer and
+ * to and from hosts. */
+static struct found find(const struct plan *plan, bool chip, double pcie, const char *set_truth, uint32_t folds)
+{
+    static struct text rows, measured;
+    struct hop_topology *truth = build(plan, chip), *nominal = build(plan, false);
+    set_capacities(truth, HOP_LINK_PCIE, pcie);
+    set(truth, "tau=0.1");
+    if (set_truth)
+        set(truth, set_truth);
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, gpus_of(plan));
+    put_hosts(&rows, gpus_of(plan));
+    measure(truth, &rows, 0.005, &measured);
+    struct found f = fit(&measured, nominal, folds);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+    return f;
+}
+
+static double parameter_of(const struct hop_topology *t, const char *name)
+{
+    return hop_topology_parameter(t, name)->value;
+}
+
+static void chips_are_found_where_sums_exceed_an_uplink(void **unused)
+{
+    (void)unused;
+    for (unsigned chip = 0; chip < 2; chip++) {
+        struct found f = find(&two_switches, chip, 2e10, NULL, 0);
+        uint32_t joined = 0;
+        for (uint32_t l = 0; l < hop_topology_link_count(f.result->topology); l++)
+            joined += hop_topology_link(f.result->topology, l)->kind == HOP_LINK_CHIP;
+        assert_int_equal(joined, chip);
+        must_be(f.result, "capacity of PCIe links", 2e10, 2e8);
+        must_predict(f.result, 0.03);
+        finish(f);
+    }
+}
+
+/* 30 GB/s for four devices of 20 each. */
+static void a_memory_that_limits_is_found(void **unused)
+{
+    (void)unused;
+    struct found f = find(&direct, false, 2e10, "host0--socket0.capacity=30GB/s", 0);
+    must_be(f.result, "capacity of host memory", 3e10, 6e8);
+    must_number(f.result, 3);
+    assert_true(parameter(f.result, "capacity of host memory")->gain > 4);
+    must_predict(f.result, 0.03);
+    finish(f);
+    f = find(&direct, false, 2e10, NULL, 0);
+    must_number(f.result, 2);
+    finish(f);
+}
+
+/* Two that share an uplink slow a third one down where memory pushes; where devices pull, they do not. */
+static void pulling_devices_are_told_from_pushing_memory(void **unused)
+{
+    (void)unused;
+    static const struct plan uneven = {1, 3, 2, true, false};
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&uneven, false), *nominal = build(&uneven, false);
+    for (unsigned pull = 0; pull < 2; pull++) {
+        set_capacities(truth, HOP_LINK_PCIE, 2e10);
+        set(truth, pull ? "host_pull=1" : "host_pull=0");
+        set(nominal, pull ? "host_pull=0" : "host_pull=1"); /* whatever it starts with */
+        rows.size = 0;
+        put(&rows, HEADER);
+        put_peers(&rows, gpus_of(&uneven));
+        put_hosts(&rows, gpus_of(&uneven));
+        for (unsigned g = 2; g < 6; g++) { /* two share an uplink, the third has one to itself */
+            put(&rows, "host,gpu0,1000000000,p%u,1,\nhost,gpu1,1000000000,p%u,1,\nhost,gpu%u,1000000000,p%u,1,\n", g, g,
+                g, g);
+        }
+        measure(truth, &rows, 0.005, &measured);
+        struct found found = fit(&measured, nominal, 0);
+        assert_true(parameter_of(found.result->topology, "host_pull") == pull);
+        must_predict(found.result, 0.03);
+        finish(found);
+    }
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+/* A reported collapse is no reason to change anything. */
+static void collapses_teach_nothing(void **unused)
+{
+    (void)unused;
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    double values[2][2];
+    set_capacities(truth, HOP_LINK_PCIE, 2.5e10);
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, 4);
+    measure(truth, &rows, 0.01, &measured);
+    for (unsigned with = 0; with < 2; with++) {
+        if (with)
+            put(&measured, "gpu0,gpu2,1000000000,bad,0.9,COLLAPSE\ngpu1,gpu3,1000000000,bad,0.9,COLLAPSE\n"
+                           "gpu1,gpu2,1000000000,worse,0.5,COLLAPSE\n");
+        struct found f = fit(&measured, nominal, 0);
+        must_number(f.result, 2);
+        values[with][0] = parameter(f.result, "capacity of PCIe links")->value;
+        values[with][1] = parameter(f.result, "tau of crossings")->value;
+        finish(f);
+    }
+    assert_true(fabs(values[1][0] / values[0][0] - 1) < 0.002);
+    assert_true(fabs(values[1][1] - values[0][1]) < 0.002);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+/* ---- held out ---- */
+
+/* Predictions of what a fold holds out do not depend on the values that it holds out, however absurd: every group is
+ * tried, of a trace every copy. */
+static void poison(const struct text *rows, const struct hop_topology *truth, const struct hop_topology *nominal,
+                   uint32_t folds)
+{
+    static struct text measured, poisoned;
+    measure(truth, rows, 0.01, &measured);
+    struct found clean = fit(&measured, nominal, folds);
+    const struct hop_comparison *c = clean.result->comparison;
+    assert_int_equal(c->candidate_count, 3);
+    assert_int_equal(c->candidates[2].count, c->row_count); /* each once */
+    must_predict(clean.result, 0.06);
+    for (uint32_t g = 0; g < c->group_count; g++) {
+        bool others_moved = false;
+        poisoned.size = 0;
+        put(&poisoned, HEADER);
+        for (uint32_t r = 0; r < c->row_count; r++) {
+            const struct hop_measurement *of = c->rows[r].of;
+            double factor = c->rows[r].group != g ? 1 : g % 2 ? 20 : 0.05;
+            put(&poisoned, "%s,%s,%llu,%s,%.12g,\"%s\"\n", of->from, of->to, (unsigned long long)of->bytes, of->group,
+                of->rate_Bps / 1e9 * factor, of->notes);
+        }
+        struct found other = fit(&poisoned, nominal, folds);
+        for (uint32_t r = 0; r < c->row_count; r++) {
+            double before = c->rows[r].candidate_s[2], after = other.result->comparison->rows[r].candidate_s[2];
+            others_moved = others_moved || before != after;
+            if (c->rows[r].group == g && fabs(after / before - 1) > 1e-6)
+                fail_msg("group %s: %.9g s became %.9g s", c->groups[g].name, before, after);
+        }
+        assert_true(others_moved); /* those that were fitted with it */
+        finish(other);
+    }
+    finish(clean);
+}
+
+static void what_is_held_out_is_not_seen(void **unused)
+{
+    (void)unused;
+    static struct text rows;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    set_capacities(truth, HOP_LINK_PCIE, 2.5e10);
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, 4);
+    poison(&rows, truth, nominal, 3);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+/* A trace of copies that do not meet, at 20 GB/s: the copy that is absurd does not change what is said about it. */
+static void copies_of_a_trace_are_held_out_one_by_one(void **unused)
+{
+    (void)unused;
+    enum { COPIES = 24, FOLDS = 4 };
+    static struct text measured;
+    struct hop_topology *nominal = build(&two_switches, false);
+    double before[COPIES];
+    for (unsigned poisoned = 0; poisoned <= COPIES; poisoned++) { /* 0: none */
+        measured.size = 0;
+        put(&measured, HEADER);
+        for (unsigned i = 0; i < COPIES; i++) {
+            unsigned start_us = 200000 * i, long_us = i + 1 == poisoned ? 5000 : 50000 + 100 * (i * 7 % 5);
+            put(&measured, "gpu%u,gpu%u,1000000000,trace,,start_us=%u; end_us=%u\n", i % 4, (i % 4) ^ 1, start_us,
+                start_us + long_us);
+        }
+        struct found f = fit(&measured, nominal, FOLDS);
+        const struct hop_comparison *c = f.result->comparison;
+        assert_int_equal(c->candidates[2].count, COPIES);
+        assert_int_equal(c->candidates[2].groups.count, COPIES);
+        for (unsigned i = 0; poisoned == 0 && i < COPIES; i++) {
+            before[i] = c->rows[i].candidate_s[2];
+            assert_true(fabs(before[i] / 0.0502 - 1) < 0.02);
+        }
+        if (poisoned)
+            assert_true(fabs(c->rows[poisoned - 1].candidate_s[2] / before[poisoned - 1] - 1) < 1e-6);
+        finish(f);
+    }
+    hop_topology_destroy(nominal);
+}
+
+/* ---- how sure ---- */
+
+static void values_are_as_near_as_they_claim(void **unused)
+{
+    (void)unused;
+    enum { REPEATS = 50 };
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    unsigned near_pcie = 0, near_tau = 0;
+    set_capacities(truth, HOP_LINK_PCIE, 2.5e10);
+    set(truth, "tau=0.1");
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, 4);
+    for (unsigned i = 0; i < REPEATS; i++) {
+        measure(truth, &rows, 0.01, &measured);
+        struct found f = fit(&measured, nominal, 0);
+        const struct hop_fit_parameter *pcie = parameter(f.result, "capacity of PCIe links");
+        const struct hop_fit_parameter *tau = parameter(f.result, "tau of crossings");
+        near_pcie += fabs(pcie->value - 2.5e10) <= 3 * pcie->uncertainty;
+        near_tau += fabs(tau->value - 0.1) <= 3 * tau->uncertainty;
+        assert_true(pcie->uncertainty < 0.02 * pcie->value && tau->uncertainty < 0.02); /* not by claiming nothing */
+        assert_true(pcie->group_count > 0 && pcie->named_count > 0 && pcie->place_count == 12);
+        finish(f);
+    }
+    if (near_pcie < REPEATS * 9 / 10 || near_tau < REPEATS * 9 / 10)
+        fail_msg("PCIe %u, tau %u of %u", near_pcie, near_tau, REPEATS);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+/* ---- the result as a whole ---- */
+
+/* The machine file predicts what the result says, and a fit that starts from it stays there. */
+static void a_fitted_topology_says_the_same_again(void **unused)
+{
+    (void)unused;
+    static const char *const models[] = {"server"};
+    struct found f = find(&direct, false, 2e10, "host0--socket0.capacity=30GB/s", 0);
+    char *json = hop_topology_to_json(f.result->topology);
+    struct hop_topology *again = parse_topology("fitted.json", json);
+    struct hop_comparison *c = NULL;
+    CHECK(hop_compare_models(f.measurements, again, models, 1, NULL, &c, D));
+    for (uint32_t r = 0; r < c->row_count; r++)
+        assert_true(fabs(c->rows[r].candidate_s[0] / f.result->comparison->rows[r].candidate_s[1] - 1) < 1e-6);
+    struct hop_fit_result *second = NULL;
+    CHECK(hop_calibrate_fit(f.measurements, again, NULL, &second, D));
+    assert_true(fabs(parameter(second, "capacity of PCIe links")->value /
+                         parameter(f.result, "capacity of PCIe links")->value - 1) < 0.01);
+    assert_int_equal(second->comparison->candidate_count, 2);
+    hop_fit_result_destroy(second);
+    hop_comparison_destroy(c);
+    hop_topology_destroy(again);
+    free(json);
+    finish(f);
+}
+
+static void two_runs_say_the_same(void **unused)
+{
+    (void)unused;
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_switches, true), *nominal = build(&two_switches, false);
+    char *texts[2];
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, 4);
+    measure(truth, &rows, 0.02, &measured);
+    for (unsigned i = 0; i < 2; i++) {
+        struct found f = fit(&measured, nominal, 2);
+        texts[i] = hop_fit_result_to_json(f.result);
+        finish(f);
+    }
+    assert_string_equal(texts[0], texts[1]);
+    assert_true(strncmp(texts[0], "{\"hopcast_fit\":1,", 17) == 0);
+    free(texts[0]);
+    free(texts[1]);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+/* ---- several files ---- */
+
+static void write_file(char *path, size_t size, const char *folder, const char *name, const char *text)
+{
+    (void)snprintf(path, size, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void several_files_are_one_machine(void **unused)
+{
+    (void)unused;
+    char folder[] = "/tmp/hopcast-fit-XXXXXX", first[128], second[128], third[128], place[160];
+    assert_non_null(mkdtemp(folder));
+    write_file(first, sizeof first, folder, "a.csv", HEADER "gpu0,gpu1,1000000000,g,20,\ngpu2,gpu3,1000000000,g,20,\n");
+    write_file(second, sizeof second, folder, "b.csv",
+               HEADER "gpu1,gpu0,1000000000,g,20,\ngpu0,gpu2,1000000000,h,18,\n");
+    write_file(third, sizeof third, folder, "c.csv", HEADER "gpu1,gpu0,1000000000,,20,\ngpu0,gpu9,1000000000,,18,\n");
+    struct hop_topology *nominal = build(&two_switches, false);
+    const char *paths[] = {first, second, third};
+    struct hop_measurements *m = NULL;
+    struct hop_fit_result *r = NULL;
+    CHECK(hop_measurements_load_all(paths, 2, &m, D));
+    assert_int_equal(hop_measurements_count(m), 4);
+    assert_int_equal(hop_measurements_group_count(m), 3);
+    assert_string_equal(hop_measurements_group(m, 0).name, "g");
+    assert_string_equal(hop_measurements_group(m, 1).name, "b.csv:g");
+    assert_string_equal(hop_measurements_group(m, 2).name, "b.csv:h");
+    CHECK(hop_calibrate_fit(m, nominal, NULL, &r, D));
+    must_be(r, "capacity of PCIe links", 2e10, 1e8);
+    must_be(r, "tau of crossings", 0.1, 0.005);
+    assert_int_equal(parameter(r, "tau of crossings")->named_count, 1);
+    assert_string_equal(parameter(r, "tau of crossings")->determined_by[0], "b.csv:h");
+    hop_fit_result_destroy(r);
+    hop_measurements_destroy(m);
+
+    struct hop_diag diag = {0};
+    CHECK(hop_measurements_load_all(paths, 3, &m, D));
+    assert_int_equal(hop_calibrate_fit(m, nominal, NULL, &r, &diag), HOP_ERR_INVALID);
+    (void)snprintf(place, sizeof place, "%s:3:6", third);
+    assert_string_equal(diag.place, place);
+    hop_measurements_destroy(m);
+    hop_topology_destroy(nominal);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(unlink(paths[i]), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* ---- refused ---- */
+
+static void refuse(const char *text, const struct hop_fit_options *options, enum hop_status status, const char *place,
+                   const char *expected)
+{
+    struct hop_topology *nominal = build(&two_switches, false);
+    struct hop_measurements *m = NULL;
+    struct hop_fit_result *r = NULL;
+    struct hop_diag diag = {0};
+    CHECK(hop_measurements_parse("m.csv", text, strlen(text), &m, D));
+    assert_int_equal(hop_calibrate_fit(m, nominal, options, &r, &diag), status);
+    assert_null(r);
+    assert_string_equal(diag.place, place);
+    if (!strstr(diag.expected, expected))
+        fail_msg("'%s' does not say '%s'", diag.expected, expected);
+    hop_measurements_destroy(m);
+    hop_topology_destroy(nominal);
+}
+
+static void bad_input_is_refused(void **unused)
+{
+    (void)unused;
+    static const char good[] = HEADER "gpu0,gpu1,1000000000,,20,\n";
+    refuse(good, &(struct hop_fit_options){.folds = 1}, HOP_ERR_INVALID, "", "2 to 20");
+    refuse(good, &(struct hop_fit_options){.folds = 21}, HOP_ERR_INVALID, "", "2 to 20");
+    refuse(good, &(struct hop_fit_options){.model = "sever"}, HOP_ERR_NOT_FOUND, "", "server");
+    refuse(HEADER "gpu0,gpu1,1000000000,,20,\ngpu0,gqu1,1000000000,,20,\n", NULL, HOP_ERR_INVALID, "m.csv:3:6",
+           "gpu1? ");
+    refuse(HEADER "switch0,gpu1,1000000000,,20,\n", NULL, HOP_ERR_INVALID, "m.csv:2:1", "a device");
+    refuse(HEADER "gpu0,gpu1,1000000000,,,\n", NULL, HOP_ERR_INVALID, "m.csv", "in one row at least");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ordinary_machines_are_recovered),
+        cmocka_unit_test(noise_adds_no_parameters),
+        cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
+        cmocka_unit_test(a_memory_that_limits_is_found),
+        cmocka_unit_test(pulling_devices_are_told_from_pushing_memory),
+        cmocka_unit_test(collapses_teach_nothing),
+        cmocka_unit_test(what_is_held_out_is_not_seen),
+        cmocka_unit_test(copies_of_a_trace_are_held_out_one_by_one),
+        cmocka_unit_test(values_are_as_near_as_they_claim),
+        cmocka_unit_test(a_fitted_topology_says_the_same_again),
+        cmocka_unit_test(two_runs_say_the_same),
+        cmocka_unit_test(several_files_are_one_machine),
+        cmocka_unit_test(bad_input_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
