@@ -50,6 +50,10 @@ say "8. A fabric as its subnet manager routes it, and the published InfiniBand c
 run topology data/topologies/ibnetdiscover-rails.txt --routes data/topologies/ibnetdiscover-rails.lfts
 run compare data/measurements/infiniband-2011.csv --on ib-9node --model infiniband --model fair
 
+say "9. What is wrong or slow on that machine? And its parameters, found again from measurements (synthetic ones; yours come from nvbandwidth)."
+"$hopcast" topology "$machine" --lint || true
+run calibrate data/measurements/two-switch-synthetic.csv --on "$machine" -o "$out/machine.json"
+
 "$hopcast" topology "$machine" --format svg -o "$out/machine.svg"
 say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn),"
-say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders)"
+say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders), $out/machine.json (the fit)"

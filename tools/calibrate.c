@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* ---- showing penalties ---- */
 
 static void print_penalty(double penalty)
@@ -185,7 +184,8 @@ static int read_options(struct calibrate_request *r, int argc, char **argv)
     }
     r->compare.renamed = r->renamed;
     if (!r->penalties && r->file_count == 0)
-        return tool_bad_usage(&tool_calibrate, "measurements are missing: FILE.csv --on TOPOLOGY, or --penalties FILE.csv");
+        return tool_bad_usage(&tool_calibrate,
+                              "measurements are missing: FILE.csv --on TOPOLOGY, or --penalties FILE.csv");
     if (r->penalties && r->file_count > 0)
         return tool_bad_usage(&tool_calibrate, "'%s' is too much: measurements follow --penalties", r->files[0]);
     if (r->penalties && (r->folds_given || r->model || r->compare.renamed_count || r->compare.bytes))

@@ -65,8 +65,8 @@ static void print_errors(const char *name, const struct hop_compare_errors *e)
 static void print_comparison(const struct hop_comparison *c)
 {
     uint32_t last = c->candidate_count - 1;
-    printf("\n%-28s %7s %10s %10s %10s %9s %9s %9s\n", "errors of groups", "groups", "median", "90 %", "worst", "in 5 %",
-           "in 10 %", "in 15 %");
+    printf("\n%-28s %7s %10s %10s %10s %9s %9s %9s\n", "errors of groups", "groups", "median", "90 %", "worst",
+           "in 5 %", "in 10 %", "in 15 %");
     for (uint32_t i = 0; i <= last; i++)
         print_errors(c->candidates[i].name, &c->candidates[i].groups);
     printf("\n%s, by effect\n", c->candidates[last].name);

@@ -48,8 +48,8 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     for (uint32_t g = 0; g < groups; g++) {
         struct hop_measurement_group group = hop_measurements_group(reference, g);
         c->effect_of[g] = hop_effect_of(reference, g);
-        c->groups[g] = (struct hop_compare_group){group.name, hop_effect_name(c->effect_of[g]), row, 0, false,
-                                                   means + (size_t)g * candidates};
+        c->groups[g] = (struct hop_compare_group){group.name, hop_effect_name(c->effect_of[g]), row, 0,
+                                                  false,      means + (size_t)g * candidates};
         for (uint32_t i = 0; i < group.count; i++) {
             const struct hop_measurement *m = hop_measurements_at(reference, group.rows[i]);
             uint64_t bytes = m->bytes ? m->bytes : assumed;
@@ -60,8 +60,8 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
                 c->result.left_out++;
                 continue;
             }
-            c->rows[row] = (struct hop_compare_row){
-                m, bytes, g, m->rate_given, time_s, c->times_s + (size_t)row * candidates};
+            c->rows[row] =
+                (struct hop_compare_row){m, bytes, g, m->rate_given, time_s, c->times_s + (size_t)row * candidates};
             row++;
         }
         c->groups[g].count = row - c->groups[g].first;
@@ -104,9 +104,8 @@ static enum hop_status check_count(uint32_t count, struct hop_diag *diag)
 /* ---- models ---- */
 
 /* Times of a group under the model of the network, as candidate c. */
-static enum hop_status time_group(struct hop_comparing *c, const struct hop_expect *expect,
-                                  struct hop_network *network, uint32_t group, uint32_t candidate, double *times_s,
-                                  struct hop_diag *diag)
+static enum hop_status time_group(struct hop_comparing *c, const struct hop_expect *expect, struct hop_network *network,
+                                  uint32_t group, uint32_t candidate, double *times_s, struct hop_diag *diag)
 {
     struct hop_measurement_group rows = hop_measurements_group(expect->measurements, group);
     enum hop_status status = hop_expect_times(expect, network, group, times_s, diag);

@@ -47,9 +47,9 @@ unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t gro
         where = its == where || its == PEER ? where : where == PEER ? its : HOST_BOTH; /* peers say the least */
     }
     bool two_way = rows.count == 2 && strcmp(first->from, second->to) == 0 && strcmp(first->to, second->from) == 0;
-    enum pattern pattern = !isnan(first->start_s) ? TRACE
-                           : rows.count == 1      ? ALONE
-                           : two_way              ? TWO_WAY
+    enum pattern pattern = !isnan(first->start_s)             ? TRACE
+                           : rows.count == 1                  ? ALONE
+                           : two_way                          ? TWO_WAY
                            : one_source && where != FROM_HOST ? FAN_OUT
                            : one_end && where != TO_HOST      ? FAN_IN
                                                               : SEVERAL;

@@ -63,8 +63,8 @@ static enum hop_status find_device(const struct hop_expect *e, const struct hop_
     if (is_device(e->topology, hop_topology_find(e->topology, *device)))
         return HOP_OK;
     uint32_t end = hop_topology_find(e->topology, renamed(e, other));
-    uint32_t host = is_any_host(*device) && is_device(e->topology, end) ? hop_topology_nearest_host(e->topology, end)
-                                                                        : HOP_NONE;
+    uint32_t host =
+        is_any_host(*device) && is_device(e->topology, end) ? hop_topology_nearest_host(e->topology, end) : HOP_NONE;
     if (host != HOP_NONE) {
         *device = hop_topology_node(e->topology, host)->name;
         return HOP_OK;
@@ -83,8 +83,7 @@ static bool joined(const struct hop_topology *topology, const char *from, const 
     const uint32_t *links = hop_topology_links_of(topology, a, &count);
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = hop_topology_link(topology, links[i]);
-        bool accelerator =
-            link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C;
+        bool accelerator = link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C;
         uint32_t end = link->ends[link->ends[0] == a];
         if (accelerator && (end == b || hop_topology_node(topology, end)->kind == HOP_NODE_SWITCH))
             return true;
@@ -219,7 +218,8 @@ static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct h
     group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
     group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
     uint32_t copies = group->copies * rows.count, *op_of = malloc((copies + 1) * sizeof *op_of);
-    group->row_of = hop_arena_alloc(&e->arena, (((size_t)hosts_of(e->topology) + 2) * copies + 1) * sizeof *group->row_of);
+    group->row_of =
+        hop_arena_alloc(&e->arena, (((size_t)hosts_of(e->topology) + 2) * copies + 1) * sizeof *group->row_of);
     enum hop_status status = op_of && group->row_of ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t c = 0; c < copies && status == HOP_OK; c++) {
         const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[c % rows.count]);

@@ -73,7 +73,8 @@ static enum hop_status list_values(struct hop_fitting *f, const struct hop_knob 
         if (status != HOP_OK)
             return status;
     }
-    if (knob->kind == HOP_KNOB_CAPACITY && residuals > 0) { /* a limit far above what flows: what would be felt at all */
+    if (knob->kind == HOP_KNOB_CAPACITY &&
+        residuals > 0) { /* a limit far above what flows: what would be felt at all */
         static const double GBps[] = {4e9, 8e9, 12e9, 25e9, 40e9, 55e9, 75e9, 100e9, 150e9, 250e9};
         for (size_t i = 0; i < HOP_COUNT(GBps); i++)
             values[n++] = hop_min(high, GBps[i]);
@@ -116,7 +117,8 @@ static enum hop_status search(struct hop_fitting *f, const struct hop_knob *knob
         }
     }
     *best = values[at];
-    double left = count > 0 ? values[at > 0 ? at - 1 : 0] : 0, right = count > 0 ? values[at + 1 < count ? at + 1 : at] : 0;
+    double left = count > 0 ? values[at > 0 ? at - 1 : 0] : 0,
+           right = count > 0 ? values[at + 1 < count ? at + 1 : at] : 0;
     double a = right - golden * (right - left), b = left + golden * (right - left), cost_a = NAN, cost_b = NAN;
     for (unsigned step = 0; step < GOLDEN_STEPS && status == HOP_OK && right - left > CLOSE * right; step++) {
         if (isnan(cost_a))
@@ -390,12 +392,13 @@ static double most_alone(const struct hop_fitting *f)
         struct hop_router *router = counts ? hop_router_create(f->topology) : NULL;
         struct hop_diag ignored;
         uint32_t route;
-        if (router && hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) ==
-                          HOP_OK) {
+        if (router &&
+            hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) == HOP_OK) {
             const struct hop_route *way = hop_router_route(router, route);
             const struct hop_link *first = hop_topology_link(f->topology, way->links[0] / 2);
             uint32_t last = way->links[way->link_count - 1] / 2;
-            if (hop_topology_link_domain(f->topology, way->links[0] / 2) == hop_topology_link_domain(f->topology, last) &&
+            if (hop_topology_link_domain(f->topology, way->links[0] / 2) ==
+                    hop_topology_link_domain(f->topology, last) &&
                 (first->kind == HOP_LINK_PCIE || first->kind == HOP_LINK_MEMORY))
                 most = hop_max(most, m->rate_Bps);
         }
@@ -415,12 +418,14 @@ static enum hop_status with_chip(const struct hop_fitting *f, const uint32_t end
         free(json);
         return hop_fail_memory(diag);
     }
-    hop_buffer_printf(&text, "%.*s,\n    {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"chip\"}%s", (int)(end - json), json,
-                      hop_topology_node(f->topology, ends[0])->name, hop_topology_node(f->topology, ends[1])->name, end);
+    hop_buffer_printf(&text, "%.*s,\n    {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"chip\"}%s", (int)(end - json),
+                      json, hop_topology_node(f->topology, ends[0])->name,
+                      hop_topology_node(f->topology, ends[1])->name, end);
     free(json);
     char *whole = hop_buffer_take(&text);
-    enum hop_status status = whole ? hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), made, diag)
-                                   : hop_fail_memory(diag);
+    enum hop_status status = whole
+                                 ? hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), made, diag)
+                                 : hop_fail_memory(diag);
     free(whole);
     return status;
 }
@@ -577,8 +582,8 @@ static enum hop_status copy_topology(const struct hop_topology *topology, struct
                                      struct hop_diag *diag)
 {
     char *json = hop_topology_to_json(topology);
-    enum hop_status status = json ? hop_topology_parse(hop_topology_name(topology), json, strlen(json), copy, diag)
-                                  : hop_fail_memory(diag);
+    enum hop_status status =
+        json ? hop_topology_parse(hop_topology_name(topology), json, strlen(json), copy, diag) : hop_fail_memory(diag);
     free(json);
     return status;
 }
@@ -684,13 +689,14 @@ static enum hop_status write_parameter(struct hop_fitting *f, const struct hop_k
     bool tau = knob->kind == HOP_KNOB_CROSSING;
     const char *name = tau ? knob->what + strlen("1 - ") : knob->what;
     const char **places = hop_arena_alloc(&r->arena, (knob->count + 1) * sizeof *places);
-    *p = (struct hop_fit_parameter){.name = hop_arena_string(&r->arena, name, strlen(name)),
-                                    .unit = units[knob->kind],
-                                    .value = tau ? 1 - knob->value : knob->value,
-                                    .given = tau ? 1 - knob->given : knob->given,
-                                    .gain = knob->gain,
-                                    .places = places,
-                                    .place_count = knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST ? 0 : knob->count};
+    *p = (struct hop_fit_parameter){
+        .name = hop_arena_string(&r->arena, name, strlen(name)),
+        .unit = units[knob->kind],
+        .value = tau ? 1 - knob->value : knob->value,
+        .given = tau ? 1 - knob->given : knob->given,
+        .gain = knob->gain,
+        .places = places,
+        .place_count = knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST ? 0 : knob->count};
     for (uint32_t i = 0; places && i < p->place_count; i++)
         places[i] = place_name(f, knob, knob->members[i], &r->arena);
     if (r->arena.failed)

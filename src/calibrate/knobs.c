@@ -55,8 +55,8 @@ static enum hop_status follow_share(struct hop_fitting *f, uint32_t directed, st
         return HOP_OK;
     if (f->share[directed] != 1)
         return set_link(f, directed, "duplex", f->share[directed] * link->capacity_Bps[directed & 1], diag);
-    (void)snprintf(text, sizeof text, "%s:%s.duplex=none", hop_topology_link_name(f->topology, directed, name, sizeof name),
-                   hop_link_kind_name(link->kind));
+    (void)snprintf(text, sizeof text, "%s:%s.duplex=none",
+                   hop_topology_link_name(f->topology, directed, name, sizeof name), hop_link_kind_name(link->kind));
     return hop_topology_set(f->topology, text, diag);
 }
 
@@ -163,8 +163,8 @@ struct chosen {
 
 static bool is_between_sockets(const struct hop_fitting *f, const struct hop_link *link)
 {
-    return link->kind == HOP_LINK_SOCKET && hop_topology_node(f->topology, link->ends[0])->kind ==
-                                                hop_topology_node(f->topology, link->ends[1])->kind;
+    return link->kind == HOP_LINK_SOCKET &&
+           hop_topology_node(f->topology, link->ends[0])->kind == hop_topology_node(f->topology, link->ends[1])->kind;
 }
 
 static bool is_accelerator(const struct hop_link *link)
@@ -178,19 +178,19 @@ static bool is_network(const struct hop_link *link)
 }
 
 enum family { PCIE, ACCELERATOR, SOCKETS, NETWORK, MEMORY, ON_DIE, FAMILIES };
-static const char *const family_names[FAMILIES] = {"PCIe links",           "accelerator links", "links between sockets",
-                                                   "network links",        "host memory",       "root complexes to sockets"};
+static const char *const family_names[FAMILIES] = {"PCIe links",    "accelerator links", "links between sockets",
+                                                   "network links", "host memory",       "root complexes to sockets"};
 
 static enum family family_of(const struct hop_fitting *f, uint32_t directed)
 {
     const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    return is_accelerator(link)               ? ACCELERATOR
-           : is_network(link)                 ? NETWORK
-           : link->kind == HOP_LINK_MEMORY    ? MEMORY
-           : is_between_sockets(f, link)      ? SOCKETS
-           : link->kind == HOP_LINK_SOCKET    ? ON_DIE
-           : link->kind == HOP_LINK_CHIP      ? FAMILIES
-                                              : PCIE;
+    return is_accelerator(link)            ? ACCELERATOR
+           : is_network(link)              ? NETWORK
+           : link->kind == HOP_LINK_MEMORY ? MEMORY
+           : is_between_sockets(f, link)   ? SOCKETS
+           : link->kind == HOP_LINK_SOCKET ? ON_DIE
+           : link->kind == HOP_LINK_CHIP   ? FAMILIES
+                                           : PCIE;
 }
 
 static bool is_used(const struct hop_fitting *f, uint32_t directed)
@@ -516,7 +516,9 @@ static enum hop_status propose_limits(struct chosen *c, struct hop_diag *diag)
     static const struct {
         keep_member *keep;
         const char *which;
-    } ways[] = {{is_free_capacity, ""}, {is_free_capacity_up, ", towards the host side"}, {is_free_capacity_down, ", away from it"}};
+    } ways[] = {{is_free_capacity, ""},
+                {is_free_capacity_up, ", towards the host side"},
+                {is_free_capacity_down, ", away from it"}};
     static const enum family inner[] = {ON_DIE, MEMORY}; /* of what explains as much, the nearer one */
     for (size_t i = 0; i < HOP_COUNT(inner); i++) {
         enum family family = inner[i];
@@ -533,8 +535,8 @@ static enum hop_status propose_limits(struct chosen *c, struct hop_diag *diag)
         status = choose(c, HOP_KNOB_DUPLEX, HOP_NONE, NULL, f->directed, is_free_duplex_uplink, NULL,
                         "two-way share of PCIe links to switches", diag);
     if (status == HOP_OK && !has_parameter(f, HOP_KNOB_HOST))
-        status = choose(c, HOP_KNOB_HOST, HOP_NONE, NULL, 1, is_any, NULL, "two-way share of devices' copies with host memory",
-                        diag);
+        status = choose(c, HOP_KNOB_HOST, HOP_NONE, NULL, 1, is_any, NULL,
+                        "two-way share of devices' copies with host memory", diag);
     if (status == HOP_OK && !has_parameter(f, HOP_KNOB_LATENCY))
         status = choose(c, HOP_KNOB_LATENCY, HOP_NONE, NULL, 1, is_any, NULL, "latency of a copy", diag);
     return status;

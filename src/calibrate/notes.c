@@ -39,9 +39,9 @@ void hop_measurement_read_notes(struct hop_measurement *m)
     m->value = (mean && says(m, "mean-of-group of ")) || says(m, "symmetric") ? HOP_MEASURED_MEAN
                : mean || says(m, "half of ")                                  ? HOP_MEASURED_TOTAL
                                                                               : HOP_MEASURED_OWN;
-    m->way = says(m, "those are staged")                                         ? HOP_WAY_STAGED_UNLESS_JOINED
+    m->way = says(m, "those are staged")                                        ? HOP_WAY_STAGED_UNLESS_JOINED
              : says(m, "P2P disabled") || says(m, "staged through host memory") ? HOP_WAY_STAGED
-                                                                                 : HOP_WAY_DIRECT;
+                                                                                : HOP_WAY_DIRECT;
     m->in_turn = says(m, "serialise");
     m->pulled = says(m, "pulled by");
     m->collapse = says(m, "COLLAPSE");

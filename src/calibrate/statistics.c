@@ -12,7 +12,9 @@ static const double bounds[3] = {0.05, 0.10, 0.15};
 
 double hop_compare_error(const struct hop_compare_row *row, uint32_t candidate)
 {
-    return (row->rate ? row->reference_s / row->candidate_s[candidate] : row->candidate_s[candidate] / row->reference_s) - 1;
+    return (row->rate ? row->reference_s / row->candidate_s[candidate]
+                      : row->candidate_s[candidate] / row->reference_s) -
+           1;
 }
 
 static int ascending(const void *a, const void *b)

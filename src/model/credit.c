@@ -68,7 +68,7 @@ struct active {
 
 struct state {
     const struct hop_links *links;
-    bool duplex, pull;    /* model server: two-way capacities; host_pull is 1 */
+    bool duplex, pull; /* model server: two-way capacities; host_pull is 1 */
     double host_duplex;
     double packets_after; /* k after crossing */
     double unit_Bps;      /* capacity of the widest link in use */
@@ -180,8 +180,10 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
         uint32_t first = s->links->directed[legs[f].links[0]];
         uint32_t last = s->links->directed[legs[f].links[legs[f].link_count - 1]];
-        bool out = hop_topology_node(topology, hop_topology_link(topology, first / 2)->ends[first & 1])->kind == HOP_NODE_HOST;
-        bool in = hop_topology_node(topology, hop_topology_link(topology, last / 2)->ends[!(last & 1)])->kind == HOP_NODE_HOST;
+        bool out =
+            hop_topology_node(topology, hop_topology_link(topology, first / 2)->ends[first & 1])->kind == HOP_NODE_HOST;
+        bool in = hop_topology_node(topology, hop_topology_link(topology, last / 2)->ends[!(last & 1)])->kind ==
+                  HOP_NODE_HOST;
         s->pulled[f] = s->pull && out;
         s->hosted[f] = out || in;
     }
@@ -205,8 +207,8 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
                 .alone = capacity,
                 .duplex = link->duplex_Bps[directed & 1] / s->unit_Bps,
                 .reverse = HOP_NONE,
-                .device = link->kind == HOP_LINK_PCIE &&
-                          hop_node_is_device(hop_topology_node(topology, link->ends[0])->kind),
+                .device =
+                    link->kind == HOP_LINK_PCIE && hop_node_is_device(hop_topology_node(topology, link->ends[0])->kind),
                 .share = 1,
             };
         }
@@ -394,7 +396,8 @@ static double settle_duplex(struct state *s, double step)
             double mine = hop_min(active->duplex, s->host_duplex * active->alone);
             double its = hop_min(other->duplex, s->host_duplex * other->alone);
             double part = active->load > 0 ? hop_min(1, host_load(s, active) / active->load) : 0;
-            target = hop_min(target, active->alone - (active->alone - mine) * part * hop_min(1, host_load(s, other) / its));
+            target =
+                hop_min(target, active->alone - (active->alone - mine) * part * hop_min(1, host_load(s, other) / its));
         }
         largest = hop_max(largest, fabs(target - active->capacity));
         active->capacity += step * (target - active->capacity);

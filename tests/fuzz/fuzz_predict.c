@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (small(schedule)) {
         MUST(hop_topology_load(data[0] & 4 ? "cs-storm" : "t2", &topology, &diag) == HOP_OK);
         MUST(hop_network_create(topology, models[data[0] & 3], &network, &diag) == HOP_OK);
-        struct hop_simulate_options options = {HOP_DETAIL_SEGMENTS, data[0] & 8, NULL, NULL};
+        struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS, .sources_unlimited = data[0] & 8};
         if (hop_simulate(network, schedule, &options, &timeline, &diag) == HOP_OK) {
             check_timeline(timeline);
             hop_timeline_destroy(timeline);
