@@ -23,6 +23,8 @@ enum { GRAPHS = 2000, SIZE_GRAPHS = 200, DEVICE_MAX = 64, TRANSFER_LEAST = 2, TR
 #define TARGET 0.99 /* share of transfers on t2 that credit has within CLOSE of shared */
 
 static const char *const models[] = {"pcie", "credit", "fair"};
+/* With host memory, of which the packets are read: server under host_pull = 1. */
+static const char *const host_models[] = {"pcie", "server", "fair"};
 enum { MODELS = 3, VARIANTS = 3, CREDIT = 1 };
 
 /* Of the packet simulation; the first one is the default. */
@@ -189,8 +191,11 @@ static double compare_models(const char *name, enum kind kind, uint32_t graphs)
     struct hop_network *networks[MODELS];
     struct errors errors[VARIANTS][MODELS];
     const struct variant *variants = kind == WITH_HOST ? reads : organisations;
+    const char *const *names = kind == WITH_HOST ? host_models : models;
+    if (kind == WITH_HOST)
+        need(hop_topology_set(topology, "host_pull=1", &diag), &diag);
     for (int m = 0; m < MODELS; m++)
-        need(hop_network_create(topology, models[m], &networks[m], &diag), &diag);
+        need(hop_network_create(topology, names[m], &networks[m], &diag), &diag);
     for (int v = 0; v < VARIANTS; v++) {
         for (int m = 0; m < MODELS; m++)
             errors[v][m] = make_errors(graphs);
@@ -213,7 +218,7 @@ static double compare_models(const char *name, enum kind kind, uint32_t graphs)
     double share = 0;
     for (int v = 0; v < VARIANTS; v++) {
         for (int m = 0; m < MODELS; m++) {
-            print_errors(models[m], variants[v].name, &errors[v][m]);
+            print_errors(names[m], variants[v].name, &errors[v][m]);
             if (v == 0 && m == CREDIT)
                 share = within(&errors[v][m], CLOSE);
             free(errors[v][m].values);

@@ -54,6 +54,22 @@ static void print_parameters(const struct hop_fit_result *result)
     }
 }
 
+/* Links inside switch chips, found or given. */
+static void print_chips(const struct hop_topology *topology)
+{
+    bool any = false;
+    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
+        const struct hop_link *link = hop_topology_link(topology, l);
+        if (link->kind != HOP_LINK_CHIP)
+            continue;
+        printf("%s %s--%s", any ? "," : "\nparts of one switch chip:", hop_topology_node(topology, link->ends[0])->name,
+               hop_topology_node(topology, link->ends[1])->name);
+        any = true;
+    }
+    if (any)
+        printf("\n");
+}
+
 static void print_errors(const char *name, const struct hop_compare_errors *e)
 {
     if (e->count == 0)
@@ -83,6 +99,7 @@ static int show(const struct calibrate_request *r, const struct hop_fit_result *
         free(text);
     } else {
         print_parameters(result);
+        print_chips(result->topology);
         print_comparison(result->comparison);
     }
     if (status != TOOL_OK || !r->output)

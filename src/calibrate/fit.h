@@ -4,7 +4,11 @@
  *
  *     knobs.c    which knobs there are, how they are split, how their values get into the topology
  *     loss.c     what each group costs, and which groups a knob touches
- *     fit.c      turns knobs, adds those that the data asks for, holds groups out, says how sure a value is
+ *     turn.c     turns them
+ *     select.c   adds those that the data asks for
+ *     chips.c    adds links inside switch chips
+ *     fit.c      a fit from beginning to end, and without what is held out
+ *     fit_result.c  how sure its values are
  */
 #ifndef HOP_FIT_H
 #define HOP_FIT_H
@@ -25,7 +29,7 @@ enum hop_knob_kind {
 struct hop_knob {
     enum hop_knob_kind kind;
     char what[80];           /* for people: "capacity of PCIe links, up" */
-    const uint32_t *members; /* directed links; pairs: place of a in roots * root_count + place of b, a <= b; a parameter: 0 */
+    const uint32_t *members; /* directed links; pairs: place of a in roots * root_count + place of b, a <= b; else 0 */
     uint32_t count;
     uint32_t parent;         /* a part of that knob, which loses these members when this one is added; HOP_NONE: new */
     double value, given;
@@ -79,5 +83,44 @@ enum hop_status hop_knobs_propose(struct hop_fitting *f, struct hop_knob **propo
 void hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob, double *low, double *high);
 /* Adds a proposal, taking its members from its parent. */
 enum hop_status hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal, struct hop_diag *diag);
+
+/* ---- turn.c ---- */
+
+#define HOP_GAIN_LEAST 4.0  /* cost that an added knob must take away: 2 % of error in 10 groups, 8 % in one */
+#define HOP_GAIN_OF_ONE 6.0 /* where only one group asks for a limit */
+#define HOP_IMPROVED 0.25   /* cost by which a group counts as asking for it */
+
+/* What the groups that a knob touches cost together. */
+double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const double *costs);
+/* Sets a knob; f->trial then holds what its groups cost, *cost their sum. */
+enum hop_status hop_fit_try(struct hop_fitting *f, const struct hop_knob *knob, double value, double *cost,
+                            struct hop_diag *diag);
+/* The best value of a knob; the topology has it afterwards, f->cost does not. */
+enum hop_status hop_fit_search(struct hop_fitting *f, const struct hop_knob *knob, double *best, double *best_cost,
+                               struct hop_diag *diag);
+/* Turns every knob, until a pass over all of them gains nothing. */
+enum hop_status hop_fit_turn_all(struct hop_fitting *f, struct hop_diag *diag);
+
+/* ---- select.c ---- */
+
+struct hop_fit_seen; /* gains of proposals so far; free() ends it */
+struct hop_fit_seen *hop_fit_seen_create(void); /* NULL: out of memory */
+/* Adds the best proposal; *added says whether one was worth it. */
+enum hop_status hop_fit_add_best(struct hop_fitting *f, struct hop_fit_seen *seen, bool *added, struct hop_diag *diag);
+
+/* ---- chips.c ---- */
+
+/* The most that a lone copy over PCIe between two devices, or with host memory, gets; 0: there is none. */
+double hop_fit_most_alone(const struct hop_fitting *f);
+/* Adds chip links, the one that gains most first, as long as groups ask for one. */
+enum hop_status hop_fit_join_chips(struct hop_fitting *f, bool *joined, struct hop_diag *diag);
+
+/* ---- fit_result.c ---- */
+
+struct hop_fitted {
+    struct hop_fit_result public; /* first */
+    struct hop_arena arena;
+};
+enum hop_status hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r, struct hop_diag *diag);
 
 #endif

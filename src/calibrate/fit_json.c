@@ -34,6 +34,23 @@ static void put_parameter(struct hop_buffer *out, const struct hop_fit_parameter
     hop_buffer_puts(out, "}");
 }
 
+/* Pairs of switches that are parts of one chip, found or given. */
+static void put_chips(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    bool any = false;
+    for (uint32_t l = 0; topology && l < hop_topology_link_count(topology); l++) {
+        const struct hop_link *link = hop_topology_link(topology, l);
+        if (link->kind != HOP_LINK_CHIP)
+            continue;
+        hop_buffer_puts(out, any ? ",[" : "[");
+        hop_buffer_json_string(out, hop_topology_node(topology, link->ends[0])->name);
+        hop_buffer_puts(out, ",");
+        hop_buffer_json_string(out, hop_topology_node(topology, link->ends[1])->name);
+        hop_buffer_puts(out, "]");
+        any = true;
+    }
+}
+
 char *hop_fit_result_to_json(const struct hop_fit_result *result)
 {
     struct hop_buffer out = {0};
@@ -45,6 +62,8 @@ char *hop_fit_result_to_json(const struct hop_fit_result *result)
         hop_buffer_puts(&out, i ? ",\n  " : "\n  ");
         put_parameter(&out, &result->parameters[i]);
     }
+    hop_buffer_puts(&out, "],\n\"chips\":[");
+    put_chips(&out, result->topology);
     hop_buffer_puts(&out, "],\n\"comparison\":");
     hop_buffer_puts(&out, comparison);
     hop_buffer_puts(&out, "}\n");

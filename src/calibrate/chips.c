@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Switches that are parts of one chip, which no tool shows: devices below one exchange more with those below the other
+ * than their uplinks carry. Chip links are tried where groups are predicted badly, and kept where they take away enough
+ * cost.
+ */
+#include "calibrate/fit.h"
+
+#include <math.h>
+
+#include <string.h>
+
+#define BAD_COST 4.0     /* of a group that is 10 % off */
+#define CHIP_OF_ONE 16.0 /* gain of a chip link that only one group asks for: it is half as fast without */
+enum { CHIPS_TRIED = 256, CHIPS_MAX = 64 };
+
+static bool is_below(const struct hop_topology *topology, uint32_t node, uint32_t top)
+{
+    while (node != top) {
+        uint32_t up = hop_topology_upstream(topology, node);
+        if (up == HOP_NONE)
+            return false;
+        node = hop_topology_link(topology, up)->ends[1];
+    }
+    return true;
+}
+
+/* The device at which a row of a group starts, or ends. */
+static uint32_t device_of(const struct hop_fitting *f, uint32_t group, uint32_t row, bool source)
+{
+    const struct hop_op *op = hop_schedule_op(f->expect->groups[group].schedule, row); /* each row's first copy */
+    return hop_topology_find(f->topology, source ? op->from.device : op->to.device);
+}
+
+/* The switch that a node hangs under, HOP_NONE: none. */
+static uint32_t parent_switch(const struct hop_fitting *f, uint32_t node)
+{
+    uint32_t up = node == HOP_NONE ? HOP_NONE : hop_topology_upstream(f->topology, node);
+    uint32_t parent = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
+    return parent != HOP_NONE && hop_topology_node(f->topology, parent)->kind == HOP_NODE_SWITCH ? parent : HOP_NONE;
+}
+
+static bool is_joined(const struct hop_fitting *f, const uint32_t pair[2])
+{
+    uint32_t count;
+    const uint32_t *links = hop_topology_links_of(f->topology, pair[0], &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = hop_topology_link(f->topology, links[i]);
+        if (link->kind == HOP_LINK_CHIP && (link->ends[0] == pair[1] || link->ends[1] == pair[1]))
+            return true;
+    }
+    return false;
+}
+
+/* The most that a lone copy over PCIe gets. */
+double hop_fit_most_alone(const struct hop_fitting *f)
+{
+    double most = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
+        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
+        struct hop_router *router = counts ? hop_router_create(f->topology) : NULL;
+        struct hop_diag ignored;
+        uint32_t route;
+        if (router &&
+            hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) == HOP_OK) {
+            const struct hop_route *way = hop_router_route(router, route);
+            const struct hop_link *first = hop_topology_link(f->topology, way->links[0] / 2);
+            uint32_t last = way->links[way->link_count - 1] / 2;
+            if (hop_topology_link_domain(f->topology, way->links[0] / 2) ==
+                    hop_topology_link_domain(f->topology, last) &&
+                (first->kind == HOP_LINK_PCIE || first->kind == HOP_LINK_MEMORY))
+                most = hop_max(most, m->rate_Bps);
+        }
+        hop_router_destroy(router);
+    }
+    return most;
+}
+
+/* The topology as it is, with a chip link between two switches behind its other links. */
+static enum hop_status with_chip(const struct hop_fitting *f, const uint32_t ends[2], struct hop_topology **made,
+                                 struct hop_diag *diag)
+{
+    char *json = hop_topology_to_json(f->topology), *links = json ? strstr(json, "\"links\": [") : NULL;
+    char *end = links ? strstr(links, "\n  ]") : NULL;
+    struct hop_buffer text = {0};
+    if (!end) {
+        free(json);
+        return hop_fail_memory(diag);
+    }
+    hop_buffer_printf(&text, "%.*s,\n    {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"chip\"}%s", (int)(end - json),
+                      json, hop_topology_node(f->topology, ends[0])->name,
+                      hop_topology_node(f->topology, ends[1])->name, end);
+    free(json);
+    char *whole = hop_buffer_take(&text);
+    enum hop_status status = whole
+                                 ? hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), made, diag)
+                                 : hop_fail_memory(diag);
+    free(whole);
+    return status;
+}
+
+/* Switches that the copies of badly predicted groups might pass inside a chip: for each such copy, every switch above its
+ * source with every one above its destination. */
+static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRIED][2])
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        for (uint32_t i = 0; i < rows.count && f->cost[g] > BAD_COST && !f->expect->groups[g].trace; i++) {
+            uint32_t from = device_of(f, g, i, true), to = device_of(f, g, i, false);
+            for (uint32_t a = parent_switch(f, from); a != HOP_NONE; a = parent_switch(f, a)) {
+                for (uint32_t b = parent_switch(f, to); b != HOP_NONE; b = parent_switch(f, b)) {
+                    uint32_t pair[2] = {a < b ? a : b, a < b ? b : a};
+                    bool known = is_below(f->topology, a, b) || is_below(f->topology, b, a) || is_joined(f, pair);
+                    for (uint32_t k = 0; k < count && !known; k++)
+                        known = pairs[k][0] == pair[0] && pairs[k][1] == pair[1];
+                    if (!known && count < CHIPS_TRIED)
+                        memcpy(pairs[count++], pair, sizeof pair);
+                }
+            }
+        }
+    }
+    return count;
+}
+
+/* Puts a topology with one more link in the place of the present one, which is returned in *topology. */
+static enum hop_status exchange(struct hop_fitting *f, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_topology *present = f->topology;
+    f->topology = *topology;
+    f->expect->topology = *topology;
+    *topology = present;
+    return hop_fit_prepare(f, diag);
+}
+
+/* What all groups cost with a chip link more, and how many are better for it; the topology is as before. */
+static enum hop_status try_chip(struct hop_fitting *f, const uint32_t pair[2], double *gain, uint32_t *asking,
+                                struct hop_diag *diag)
+{
+    struct hop_topology *other = NULL, *present = f->topology;
+    enum hop_status status = with_chip(f, pair, &other, diag);
+    if (status != HOP_OK)
+        return status;
+    f->topology = other;
+    status = hop_fit_costs(f, NULL, f->trial, diag);
+    f->topology = present;
+    hop_topology_destroy(other);
+    *gain = 0;
+    *asking = 0;
+    for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
+        *gain += f->cost[g] - f->trial[g];
+        *asking += f->trial[g] < f->cost[g] - HOP_IMPROVED;
+    }
+    return status;
+}
+
+/* Adds chip links, the one that gains most first, as long as two groups or more ask for one. */
+enum hop_status hop_fit_join_chips(struct hop_fitting *f, bool *joined, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    *joined = false;
+    for (uint32_t links = 0; links < CHIPS_MAX && status == HOP_OK; links++) {
+        uint32_t pairs[CHIPS_TRIED][2], count = list_chips(f, pairs), best = count;
+        double most = HOP_GAIN_OF_ONE;
+        for (uint32_t p = 0; p < count && status == HOP_OK; p++) {
+            double gain;
+            uint32_t asking;
+            status = try_chip(f, pairs[p], &gain, &asking, diag);
+            if (status == HOP_OK && gain > most && (asking > 1 || gain > CHIP_OF_ONE)) {
+                most = gain;
+                best = p;
+            }
+        }
+        if (status != HOP_OK || best == count)
+            break;
+        struct hop_topology *topology = NULL;
+        status = with_chip(f, pairs[best], &topology, diag);
+        if (status == HOP_OK)
+            status = exchange(f, &topology, diag);
+        hop_topology_destroy(topology);
+        if (status == HOP_OK)
+            status = hop_fit_costs(f, NULL, f->cost, diag);
+        *joined = true;
+    }
+    return status;
+}
