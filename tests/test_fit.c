@@ -684,6 +684,7 @@ static void bad_input_is_refused(void **unused)
     refuse(good, &(struct hop_fit_options){.model = "sever"}, HOP_ERR_NOT_FOUND, "", "server");
     refuse(HEADER "gpu0,gpu1,1000000000,,20,\ngpu0,gqu1,1000000000,,20,\n", NULL, HOP_ERR_INVALID, "m.csv:3:6",
            "gpu1? ");
+    refuse(good, &(struct hop_fit_options){.model = "loggp"}, HOP_ERR_INVALID, "", "a model of links");
     refuse(HEADER "switch0,gpu1,1000000000,,20,\n", NULL, HOP_ERR_INVALID, "m.csv:2:1", "a device");
     refuse(HEADER "gpu0,gpu1,1000000000,,,\n", NULL, HOP_ERR_INVALID, "m.csv", "in one row at least");
 }

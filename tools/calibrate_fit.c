@@ -5,23 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* Progress on a terminal, once a second has passed. */
-struct progress {
-    time_t begun;
-    bool shown;
-};
-
-static void show_progress(double done, void *context)
-{
-    struct progress *progress = context;
-    if (time(NULL) - progress->begun < 2)
-        return;
-    progress->shown = true;
-    fprintf(stderr, "\r%3.0f %% of the fits are done", done * 100);
-    fflush(stderr);
-}
 
 static void print_value(double value, const char *unit)
 {
@@ -115,19 +98,18 @@ int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *
     struct hop_measurements *measurements = NULL;
     struct hop_fit_result *result = NULL;
     struct hop_diag diag;
-    struct progress progress = {time(NULL), false};
+    struct tool_progress progress;
     struct hop_fit_options options = {.model = r->model,
                                       .folds = r->folds_given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
                                       .compare = r->compare,
-                                      .progress = tool_colour(stderr) ? show_progress : NULL,
+                                      .progress = tool_progress_begin(&progress, "fits that are done"),
                                       .context = &progress};
     enum hop_status done = hop_measurements_load_all(r->files, (uint32_t)r->file_count, &measurements, &diag);
     if (done == HOP_OK && !r->folds_given && hop_measurements_group_count(measurements) < options.folds)
         options.folds = 0; /* too few to hold any out */
     if (done == HOP_OK)
         done = hop_calibrate_fit(measurements, topology, &options, &result, &diag);
-    if (progress.shown)
-        fprintf(stderr, "\r\x1b[K");
+    tool_progress_end(&progress);
     int status = done == HOP_OK ? show(r, result) : tool_fail(&diag);
     hop_fit_result_destroy(result);
     hop_measurements_destroy(measurements);

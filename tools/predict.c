@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { CASE_LIMIT = 64, SET_LIMIT = 256, DETAILED_OPS = 20000 };
 
@@ -63,22 +61,6 @@ static int load_inputs(const struct request *r, struct inputs *in)
     return status;
 }
 
-/* Progress on a terminal, once a second has passed. */
-struct progress {
-    time_t begun;
-    bool shown;
-};
-
-static void show_progress(double done, void *context)
-{
-    struct progress *progress = context;
-    if (time(NULL) - progress->begun < 2) /* whole seconds: at least one has passed */
-        return;
-    progress->shown = true;
-    fprintf(stderr, "\r%3.0f %% of the operations have ended", done * 100);
-    fflush(stderr);
-}
-
 static int predict(const struct request *r, const struct inputs *in, int topology, int model, int schedule,
                    struct prediction *p)
 {
@@ -95,20 +77,18 @@ static int predict(const struct request *r, const struct inputs *in, int topolog
     if (p->placed)
         p->schedule = p->placed;
     enum hop_status done = hop_network_create(p->topology, p->models, &p->network, &diag);
-    struct progress progress = {time(NULL), false};
+    struct tool_progress progress;
     bool wanted = r->gantt || r->json || r->trace || r->explain;
-    struct hop_simulate_options options = {.detail = wanted || hop_schedule_count(p->schedule) <= DETAILED_OPS
-                                                         ? HOP_DETAIL_SEGMENTS
-                                                         : HOP_DETAIL_ENDS,
-                                           .sources_unlimited = r->sources_unlimited,
-                                           .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
-                                           .context = &progress,
-                                           .fidelity = r->fidelity,
-                                           .packet = &r->packet};
+    struct hop_simulate_options options = {
+        .detail = wanted || hop_schedule_count(p->schedule) <= DETAILED_OPS ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS,
+        .sources_unlimited = r->sources_unlimited,
+        .progress = tool_progress_begin(&progress, "operations that have ended"),
+        .context = &progress,
+        .fidelity = r->fidelity,
+        .packet = &r->packet};
     if (done == HOP_OK)
         done = hop_simulate(p->network, p->schedule, &options, &p->timeline, &diag);
-    if (progress.shown)
-        fprintf(stderr, "\r%40s\r", "");
+    tool_progress_end(&progress);
     if (done != HOP_OK)
         return tool_fail(&diag);
     (void)snprintf(p->label, sizeof p->label, "%.60s on %.60s%s%.30s",
@@ -320,14 +300,17 @@ const struct tool_command tool_predict = {
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
         "      --on TOPOLOGY       a built-in machine, a fabric such as star:16, a file of any dialect, or live;\n"
         "                          may be repeated\n"
-        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or infiniband-full\n"
+        "  -m, --model NAME        pcie (the default on PCIe) or credit; fair (elsewhere); infiniband or "
+        "infiniband-full\n"
         "                          on network fabrics; loggp for all; DOMAIN=NAME,... by domain (pcie*: all);\n"
         "                          may be repeated\n"
         "  -s, --set NAME=VALUE    change the topology, as in tau=0.2 (see hopcast topology --help); may be repeated\n"
         "      --fidelity WHICH    fluid (the default: rates by models) or packet: every packet on every link "
         "(docs/packet.md)\n"
-        "      --packet NAME=VALUE with it: payload=256B, buffer=8KiB (of a link's far end), read=SIZE (under way from host\n"
-        "                          memory), credit-delay=0s, startup=0s, queues=shared, fifo or per-transfer; may be repeated\n"
+        "      --packet NAME=VALUE with it: payload=256B, buffer=8KiB (of a link's far end), read=SIZE (under way from "
+        "host\n"
+        "                          memory), credit-delay=0s, startup=0s, queues=shared, fifo or per-transfer; may be "
+        "repeated\n"
         "      --map MAP           where the ranks of a schedule go: packed (default), cyclic, or a file "
         "(hop_placement(3))\n"
         "      --collective KIND=ALGORITHM,...  how collectives of Chakra traces are made (docs/traces.md)\n"

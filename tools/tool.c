@@ -330,6 +330,31 @@ bool tool_rename(const struct tool_command *command, char *text, const char **pa
     return true;
 }
 
+static void show_progress(double done, void *context)
+{
+    struct tool_progress *progress = context;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((double)(now.tv_sec - progress->begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - progress->begun.tv_nsec) < 1)
+        return;
+    progress->shown = true;
+    fprintf(stderr, "\r%-40.40s %3.0f %%", progress->what, done * 100);
+    fflush(stderr);
+}
+
+tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what)
+{
+    *progress = (struct tool_progress){.what = what};
+    (void)clock_gettime(CLOCK_MONOTONIC, &progress->begun);
+    return isatty(STDERR_FILENO) ? show_progress : NULL;
+}
+
+void tool_progress_end(const struct tool_progress *progress)
+{
+    if (progress->shown)
+        fprintf(stderr, "\r%50s\r", "");
+}
+
 bool tool_colour(FILE *stream)
 {
     const char *no = getenv("NO_COLOR");

@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "hopcast/hopcast.h"
 
@@ -79,6 +80,16 @@ bool tool_whole(const struct tool_command *command, const char *option, const ch
 bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value); /* above 0 */
 /* NAME=DEVICE into pairs; cuts text in two. */
 bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count);
+/* Progress on a terminal, once a second has passed. Begin, pass tool_progress_show (NULL without a terminal: what begin returns) with
+ * the struct as its context, end. */
+struct tool_progress {
+    const char *what; /* what the share is of; may change on the way */
+    struct timespec begun;
+    bool shown;
+};
+typedef void tool_progress_show(double done, void *context);
+tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what);
+void tool_progress_end(const struct tool_progress *progress);
 bool tool_colour(FILE *stream); /* a terminal, and NO_COLOR is not set */
 unsigned tool_columns(void);    /* of the terminal, or 100 */
 

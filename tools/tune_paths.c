@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { SET_LIMIT = 256, CASE_LIMIT = 64, EVALUATIONS_MAX = 1000000 };
 
@@ -35,27 +33,6 @@ struct work {
     int case_count;
     char settings[1024]; /* as options of predict */
 };
-
-/* ---- progress ---- */
-
-/* On a terminal, once a second has passed. */
-struct progress {
-    struct timespec begun;
-    const char *what;
-    bool shown;
-};
-
-static void show_progress(double done, void *context)
-{
-    struct progress *progress = context;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((double)(now.tv_sec - progress->begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - progress->begun.tv_nsec) < 1)
-        return;
-    progress->shown = true;
-    fprintf(stderr, "\r%-40.40s %3.0f %%", progress->what, done * 100);
-    fflush(stderr);
-}
 
 /* ---- the machine ---- */
 
@@ -160,14 +137,13 @@ static int add_cases(const struct request *r, struct work *w)
 
 static int tune(const struct request *r, struct work *w)
 {
-    struct progress progress = {.what = "pairs"};
-    (void)clock_gettime(CLOCK_MONOTONIC, &progress.begun);
+    struct tool_progress progress;
     const struct hop_tune_options options = {.sizes = r->size_count ? r->sizes : NULL,
                                              .size_count = r->size_count,
                                              .packets = r->packet_count ? r->packets : NULL,
                                              .packet_count = r->packet_count,
                                              .max_evaluations = (uint32_t)r->evaluations,
-                                             .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
+                                             .progress = tool_progress_begin(&progress, "pairs"),
                                              .context = &progress};
     struct hop_diag diag;
     enum hop_status status = hop_tune_paths(w->network, &options, &w->paths, &diag);
@@ -175,8 +151,7 @@ static int tune(const struct request *r, struct work *w)
         progress.what = w->cases[i].name;
         status = hop_tune_mix(w->network, w->cases[i].schedule, &options, &w->cases[i].mix, &diag);
     }
-    if (progress.shown)
-        fprintf(stderr, "\r%50s\r", "");
+    tool_progress_end(&progress);
     if (status != HOP_OK && !diag.place[0])
         (void)snprintf(diag.place, sizeof diag.place, "--on %.180s", r->topology);
     return status == HOP_OK ? TOOL_OK : tool_fail(&diag);

@@ -7,7 +7,6 @@
 #include "calibrate/fit.h"
 
 #include <math.h>
-
 #include <string.h>
 
 #define BAD_COST 4.0     /* of a group that is 10 % off */
@@ -25,10 +24,14 @@ static bool is_below(const struct hop_topology *topology, uint32_t node, uint32_
     return true;
 }
 
-/* The device at which a row of a group starts, or ends. */
+/* The device at which a row of a group starts, or ends; of a copy in parts, its first part. */
 static uint32_t device_of(const struct hop_fitting *f, uint32_t group, uint32_t row, bool source)
 {
-    const struct hop_op *op = hop_schedule_op(f->expect->groups[group].schedule, row); /* each row's first copy */
+    const struct hop_expect_group *its = &f->expect->groups[group];
+    uint32_t first = 0;
+    while (its->row_of[first] != row)
+        first++;
+    const struct hop_op *op = hop_schedule_op(its->schedule, first);
     return hop_topology_find(f->topology, source ? op->from.device : op->to.device);
 }
 
@@ -55,15 +58,15 @@ static bool is_joined(const struct hop_fitting *f, const uint32_t pair[2])
 /* The most that a lone copy over PCIe gets. */
 double hop_fit_most_alone(const struct hop_fitting *f)
 {
+    struct hop_router *router = hop_router_create(f->topology);
+    struct hop_diag ignored;
     double most = 0;
-    for (uint32_t g = 0; g < f->groups; g++) {
+    for (uint32_t g = 0; router && g < f->groups; g++) {
         struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
         const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
         bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
-        struct hop_router *router = counts ? hop_router_create(f->topology) : NULL;
-        struct hop_diag ignored;
         uint32_t route;
-        if (router &&
+        if (counts &&
             hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) == HOP_OK) {
             const struct hop_route *way = hop_router_route(router, route);
             const struct hop_link *first = hop_topology_link(f->topology, way->links[0] / 2);
@@ -73,8 +76,8 @@ double hop_fit_most_alone(const struct hop_fitting *f)
                 (first->kind == HOP_LINK_PCIE || first->kind == HOP_LINK_MEMORY))
                 most = hop_max(most, m->rate_Bps);
         }
-        hop_router_destroy(router);
     }
+    hop_router_destroy(router);
     return most;
 }
 
@@ -156,7 +159,7 @@ static enum hop_status try_chip(struct hop_fitting *f, const uint32_t pair[2], d
     return status;
 }
 
-/* Adds chip links, the one that gains most first, as long as two groups or more ask for one. */
+/* Adds chip links, the one that gains most first, as long as groups ask for one. */
 enum hop_status hop_fit_join_chips(struct hop_fitting *f, bool *joined, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;

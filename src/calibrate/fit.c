@@ -23,11 +23,11 @@ static enum hop_status choose_pull(struct hop_fitting *f, struct hop_diag *diag)
     double before = 0, after = 0;
     if (strcmp(f->model, "server") != 0)
         return HOP_OK;
-    enum hop_status status = hop_topology_set_parameter(f->topology, "host_pull", 0, "calibrated", NAN, diag);
+    enum hop_status status = hop_knob_set_parameter(f, "host_pull", 0, diag);
     if (status == HOP_OK) /* whatever the topology said */
         status = hop_fit_costs(f, NULL, f->cost, diag);
     if (status == HOP_OK)
-        status = hop_topology_set_parameter(f->topology, "host_pull", 1, "calibrated", NAN, diag);
+        status = hop_knob_set_parameter(f, "host_pull", 1, diag);
     if (status == HOP_OK)
         status = hop_fit_costs(f, NULL, f->trial, diag);
     for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
@@ -35,7 +35,7 @@ static enum hop_status choose_pull(struct hop_fitting *f, struct hop_diag *diag)
         after += f->trial[g];
     }
     if (status == HOP_OK && after > before + HOP_GAIN_LEAST)
-        status = hop_topology_set_parameter(f->topology, "host_pull", 0, "calibrated", NAN, diag);
+        status = hop_knob_set_parameter(f, "host_pull", 0, diag);
     return status == HOP_OK ? hop_fit_costs(f, NULL, f->cost, diag) : status;
 }
 
@@ -44,6 +44,10 @@ static enum hop_status fit(struct hop_fitting *f, struct hop_diag *diag)
     bool added = true;
     struct hop_fit_seen *seen = hop_fit_seen_create();
     enum hop_status status = seen ? hop_knobs_begin(f, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK && f->knob_count == 0) {
+        status = hop_fail(diag, HOP_ERR_INVALID, "model %s has no links that these measurements use", f->model);
+        hop_diag_expect(diag, "copies between devices, and a model of links: server, credit, pcie or fair");
+    }
     for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++)
         status = hop_knob_set(f, &f->knobs[k], f->knobs[k].value, diag); /* parts that differed are one now */
     if (status == HOP_OK)
@@ -97,6 +101,7 @@ static enum hop_status fit_once(const struct hop_measurements *measurements, con
     if (!f)
         return hop_fail_memory(diag);
     f->measurements = measurements;
+    f->given = topology;
     f->model = options->model;
     f->train = train;
     f->groups = hop_measurements_group_count(measurements);
@@ -116,7 +121,7 @@ static enum hop_status fit_once(const struct hop_measurements *measurements, con
     return status;
 }
 
-/* What a topology's model says about all rows, or those that `only` marks, as a candidate. */
+/* What a topology's model says about all rows, or those that are not `left_out`, as a candidate. */
 static enum hop_status predict(const struct hop_fitting *f, const struct hop_topology *topology,
                                struct hop_comparing *c, uint32_t candidate, const uint8_t *left_out,
                                struct hop_diag *diag)

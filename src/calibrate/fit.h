@@ -41,6 +41,7 @@ enum { HOP_KNOBS_MAX = 96 };
 
 struct hop_fitting {
     const struct hop_measurements *measurements;
+    const struct hop_topology *given;
     struct hop_topology *topology; /* ours: knobs are turned in it */
     struct hop_expect *expect;
     const char *model;
@@ -73,6 +74,8 @@ enum hop_status hop_fit_residuals(struct hop_fitting *f, const struct hop_knob *
 /* ---- knobs.c ---- */
 
 enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value, struct hop_diag *diag);
+/* Sets a parameter of the whole machine: calibrated, or as it was given. */
+enum hop_status hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value, struct hop_diag *diag);
 /* Knobs that every machine starts with. */
 enum hop_status hop_knobs_begin(struct hop_fitting *f, struct hop_diag *diag);
 /* Knobs that might be added: parts of those that there are, and limits that nothing spoke of so far. Memory is the

@@ -3,7 +3,6 @@
 #include "calibrate/fit.h"
 
 #include <math.h>
-
 #include <stdio.h>
 
 enum { NAMED_MAX = 8 };

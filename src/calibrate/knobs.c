@@ -102,6 +102,14 @@ static enum hop_status set_crossing(struct hop_fitting *f, const struct hop_knob
     return status;
 }
 
+enum hop_status hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value, struct hop_diag *diag)
+{
+    const struct hop_parameter *given = hop_topology_parameter(f->given, name);
+    bool same = value == given->value;
+    return hop_topology_set_parameter(f->topology, name, value, same ? given->origin : "calibrated",
+                                      same ? given->uncertainty : NAN, diag);
+}
+
 enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value, struct hop_diag *diag)
 {
     switch (knob->kind) {
@@ -112,9 +120,9 @@ enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob,
     case HOP_KNOB_CROSSING:
         return set_crossing(f, knob, value, diag);
     case HOP_KNOB_HOST:
-        return hop_topology_set_parameter(f->topology, "host_duplex", value, "calibrated", NAN, diag);
+        return hop_knob_set_parameter(f, "host_duplex", value, diag);
     default:
-        return hop_topology_set_parameter(f->topology, "copy_latency", value, "calibrated", NAN, diag);
+        return hop_knob_set_parameter(f, "copy_latency", value, diag);
     }
 }
 
