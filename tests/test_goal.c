@@ -342,6 +342,24 @@ static void what_is_rounded_is_said(void **state)
     }
 }
 
+/* A calc of all that is read and written, at 1 GB/s; who performs it is not said. Ranks decide what is within one. */
+static void what_stays_within_a_rank_is_calculation(void **state)
+{
+    (void)state;
+    struct hop_schedule *s = parse("r: reduce sum f32 0@gpu0:x 1@gpu0:x -> 0@gpu0:y 1@gpu0:y 1000B by 0\n"
+                                   "a: 0@gpu0:x -> 0@gpu0:y 500B after r\nb: 0@gpu0 -> 1@gpu0 7B by 1 after a");
+    char *text = write_goal(s, 1e9);
+    assert_string_equal(text, "num_ranks 2\nrank 0 {\nr: calc 4000\na: calc 1000\na requires r\n"
+                              "b: send 7b to 1\nb requires a\n}\nrank 1 {\nbr: recv 7b from 0\n}\n");
+    free(text);
+    hop_schedule_destroy(s);
+    s = parse("a: gpu1:x -> gpu1:y 500B\nb: 0@gpu1 -> 1@gpu1 7B after a"); /* not all have ranks: devices are */
+    text = write_goal(s, 1e9);
+    assert_string_equal(text, "num_ranks 1\nrank 0 {\na: calc 1000\nb: calc 14\nb requires a\n}\n");
+    free(text);
+    hop_schedule_destroy(s);
+}
+
 static void not_written(const char *place, const char *words, const char *text)
 {
     struct hop_schedule *s = parse(text);
@@ -362,6 +380,7 @@ static void what_goal_cannot_say_is_refused(void **state)
     not_written("x.goal:1:9", "longer than a calc can", "a: work gpu0 1e8s");
     not_written("x.goal:1:4", "'a' is staged", "a: gpu0 -> gpu1 1 via staged");
     not_written("x.goal:1:19", "reduce_rate", "a: reduce sum f32 gpu0:x gpu0:y -> gpu0:x 4");
+    not_written("x.goal:1:4", "'a' is a copy within a rank", "a: gpu0:x -> gpu0:y 4");
     not_written("x.goal:1:22", "'b' is staged", "a: work gpu1 1ns; b: gpu0 -> gpu1 1 via staged");
     not_written("x.goal:2:4", "'b' waits for the end of 'a', which is on another rank",
                 "a: gpu0 -> gpu1 1\nb: gpu2 -> gpu1 1 after a");
@@ -533,6 +552,7 @@ int main(void)
         cmocka_unit_test(what_was_read_is_written_again),
         cmocka_unit_test(random_programs_survive_goal_text_and_json),
         cmocka_unit_test(copies_become_a_send_and_a_receive),
+        cmocka_unit_test(what_stays_within_a_rank_is_calculation),
         cmocka_unit_test(names_are_labels_where_they_can_be),
         cmocka_unit_test(what_is_rounded_is_said),
         cmocka_unit_test(what_goal_cannot_say_is_refused),

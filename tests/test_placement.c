@@ -209,6 +209,33 @@ static void ranks_without_a_device_or_on_a_partners_are_refused(void **state)
     not_placed("0 gpu0\n1 gpu1", "x.hop:1:9", "this one has ranks 0 to 1", "b: work rank2 1s");
     not_placed("0 gpu0", "x.hop:1:13", "from rank0 to gpu0, which are both on gpu0", "a: rank0 -> gpu0 1");
     not_placed("0 gpu0", "x.hop:1:18", "both on gpu0", "a: send rank0 -> gpu0 1");
+    not_placed("0 gpu0", "x.hop:1:15", "both on gpu0", "a: rank0:x -> 0@gpu0 1"); /* the rank's bytes onto themselves */
+}
+
+static void every_place_of_an_operation_is_placed(void **state)
+{
+    (void)state;
+    struct hop_placement *p = parse_placement("0 gpu4\n1 gpu4\n2 gpu7");
+    struct hop_schedule *s = parse("r: reduce sum f32 rank0:x rank1:x -> rank0:y rank1:y 4KiB by 1\n"
+                                   "a: rank0:x -> 0@gpu4:y 4KiB; b: rank0 -> rank1 4KiB by 1; c: rank1 -> rank2 4KiB by 2");
+    struct hop_schedule *placed;
+    CHECK(hop_placement_apply(p, s, &placed, D));
+    char *text = hop_schedule_to_text(placed);
+    assert_string_equal(text, "r: reduce sum f32 0@gpu4:x 1@gpu4:x -> 0@gpu4:y 1@gpu4:y 4KiB by 1\n"
+                              "a: 0@gpu4:x -> 0@gpu4:y 4KiB\nb: 0@gpu4 -> 1@gpu4 4KiB by 1\n"
+                              "c: 1@gpu4 -> 2@gpu7 4KiB by 2\n");
+    free(text);
+    hop_schedule_destroy(placed);
+    hop_schedule_destroy(s);
+    hop_placement_destroy(p);
+    assert_int_equal(hop_schedule_ranks(s = parse("reduce sum f32 rank0:x rank4:x -> rank0:y rank7:y 4")), 8);
+    hop_schedule_destroy(s);
+    not_placed("0 gpu0", "x.hop:1:33", "names rank 1, which has no device",
+               "reduce sum f32 rank0 -> rank0:y rank1:z 4");
+    not_placed("0 gpu0\n1 gpu1", "x.hop:1:22", "a reduction into gpu0 takes an input on gpu1",
+               "reduce sum f32 rank0 rank1 -> rank0 4");
+    not_placed("0 gpu0\n1 gpu1", "x.hop:1:33", "a reduction into gpu0 has another output on gpu1",
+               "reduce sum f32 rank0 -> rank0:y rank1:y 4");
 }
 
 /* The times at which ranks 0 to 3 finish, where the model allows the placement. */
@@ -260,7 +287,7 @@ static void ranks_of_one_device_are_processes_of_their_own_under_loggp(void **st
     }
 }
 
-static void links_between_ranks_of_one_device_are_refused_by_other_models(void **state)
+static void links_between_ranks_of_one_device_need_no_route_under_other_models(void **state)
 {
     (void)state;
     static const char *const texts[] = {"a: rank0 -> rank2 1; b: rank0 -> rank1 1",
@@ -269,10 +296,14 @@ static void links_between_ranks_of_one_device_are_refused_by_other_models(void *
                                         "a: work rank1 1s   ; b: send rank0 -> rank1 1; receive rank0 -> rank1 1"};
     for (unsigned i = 0; i < 4; i++) {
         struct hop_diag diag = {0};
-        assert_int_equal(finish("star:2", "fair", TWO_HOSTS, texts[i], NULL, &diag), HOP_ERR_INVALID);
-        assert_string_equal(diag.place, i < 3 ? "x.hop:1:34" : "x.hop:1:39");
-        assert_string_equal(diag.what, "'b' goes from rank 0 to rank 1, which are both on node0");
-        assert_non_null(strstr(diag.expected, "model loggp"));
+        enum hop_status status = finish("star:2", "fair", TWO_HOSTS, texts[i], NULL, &diag);
+        if (i != 1) { /* a copy within the device */
+            assert_int_equal(status, HOP_OK);
+            continue;
+        }
+        assert_int_equal(status, HOP_ERR_NO_ROUTE);
+        assert_string_equal(diag.place, "x.hop:1:25");
+        assert_non_null(strstr(diag.what, "no host memory is in reach of node0"));
     }
     CHECK(finish("star:2", "fair", TWO_HOSTS, "a: rank0 -> rank2 1; b: rank1 -> rank3 1", NULL, D));
 }
@@ -367,8 +398,9 @@ int main(void)
         cmocka_unit_test(ranks_of_a_schedule_are_counted),
         cmocka_unit_test(placeholders_become_devices_and_all_else_stays),
         cmocka_unit_test(ranks_without_a_device_or_on_a_partners_are_refused),
+        cmocka_unit_test(every_place_of_an_operation_is_placed),
         cmocka_unit_test(ranks_of_one_device_are_processes_of_their_own_under_loggp),
-        cmocka_unit_test(links_between_ranks_of_one_device_are_refused_by_other_models),
+        cmocka_unit_test(links_between_ranks_of_one_device_need_no_route_under_other_models),
         cmocka_unit_test(copies_between_ranks_of_one_device_are_read_back),
         cmocka_unit_test(a_placement_decides_the_time),
         cmocka_unit_test(devices_that_the_topology_lacks_are_named_with_their_line),

@@ -279,10 +279,88 @@ static void operations_that_make_no_sense_are_refused(void **state)
     refused(HOP_ERR_INVALID, "2:1", "first is in line 1", "a: gpu0 -> gpu1 1\na: gpu0 -> gpu2 1");
     refused(HOP_ERR_INVALID, "1:18", "two operations named 'a'", "a: gpu0->gpu1 1; a: gpu0->gpu2 1");
     refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: gpu0 -> gpu0 1");
-    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: 1@gpu0:x -> 1@gpu0:y 1");
+    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: 1@gpu0:x -> 1@gpu0:x 1");
+    refused(HOP_ERR_INVALID, "1:1", "gpu0 to itself", "a: 1@gpu0:x -> 1@gpu0 1");
+    refused(HOP_ERR_INVALID, "1:1", "another output on gpu1", "reduce sum f32 gpu0 -> gpu0:x gpu1:x 4");
     refused(HOP_ERR_INVALID, "1:1", "no inputs", "reduce sum f32 -> gpu0 4");
     refused(HOP_ERR_INVALID, "1:1", "gpu1", "reduce sum f32 gpu0 gpu1 -> gpu0 4");
     refused(HOP_ERR_INVALID, "1:1", "multiple", "reduce sum f64 gpu0 -> gpu0 12");
+}
+
+static void performers_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    refused(HOP_ERR_INVALID, "1:23", "by rank 2, of which it has no place", "a: 0@gpu0 -> 1@gpu1 1 by 2");
+    refused(HOP_ERR_INVALID, "1:17", "a copy by rank 0", "a: gpu0->gpu1 1 by 0");
+    refused(HOP_ERR_INVALID, "1:42", "a reduction by rank 3", "reduce sum f32 0@gpu0 1@gpu0 -> 2@gpu0 4 by 3");
+    refused(HOP_ERR_SYNTAX, "1:21", "by only with a transfer or a reduction", "send gpu0 -> gpu1 1 by 1");
+    refused(HOP_ERR_SYNTAX, "1:12", "by only with", "work g 3us by 1");
+    refused(HOP_ERR_SYNTAX, "1:23", "up to 999999999", "0@gpu0 -> 1@gpu1 1 by x");
+    refused(HOP_ERR_SYNTAX, "1:23", "up to 999999999", "0@gpu0 -> 1@gpu1 1 by 1000000000");
+    refused(HOP_ERR_SYNTAX, "1:25", "by once", "0@gpu0 -> 1@gpu1 1 by 0 by 1");
+    refused(HOP_ERR_SYNTAX, "1:22", "ends too early", "0@gpu0 -> 1@gpu1 1 by");
+    refused(HOP_ERR_NOT_FOUND, "1:31", "by in front of after", "a: 0@gpu0 -> 1@gpu1 1 after b by 1; b: work gpu0 1s");
+    refused(HOP_ERR_SYNTAX, "1:30", "a size", "reduce sum f32 g:x -> g:y g:z");
+    refused(HOP_ERR_SYNTAX, "1:31", "a size", "reduce sum f32 g:x -> g:y g:z by 0");
+}
+
+/* A second output that the text could not tell from a size or a clause. */
+static void outputs_that_could_not_be_read_back_are_refused(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"8", "4KiB", ".5", "-1", "by", "after"};
+    for (unsigned i = 0; i < sizeof devices / sizeof *devices; i++) {
+        struct hop_schedule *s = hop_schedule_create("s");
+        struct hop_diag diag = {0};
+        struct hop_op op = hop_op_default(HOP_OP_REDUCE);
+        struct hop_place input = {.device = devices[i], .rank = -1}, output = input;
+        op.to = input;
+        op.bytes = 8;
+        op.inputs = &input;
+        op.outputs = &output;
+        op.input_count = op.output_count = 1;
+        assert_int_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_ERR_INVALID);
+        output.buffer = "x";
+        CHECK(hop_schedule_add(s, &op, NULL, D));
+        output = (struct hop_place){.device = devices[i], .rank = 3};
+        CHECK(hop_schedule_add(s, &op, NULL, D));
+        CHECK(hop_schedule_finish(s, D));
+        char *text = hop_schedule_to_text(s), *again;
+        struct hop_schedule *read;
+        CHECK(hop_schedule_parse("again", text, strlen(text), &read, D));
+        again = hop_schedule_to_text(read);
+        assert_string_equal(text, again);
+        assert_int_equal(hop_schedule_op(read, 1)->outputs[0].rank, 3);
+        free(text);
+        free(again);
+        hop_schedule_destroy(read);
+        hop_schedule_destroy(s);
+    }
+}
+
+static void performers_and_outputs_are_read(void **state)
+{
+    (void)state;
+    static const char canonical[] =
+        "by: 0@gpu0:in -> 1@gpu0:slot 1MiB by 1\n"
+        "r: reduce sum f32 0@gpu0:in -> 0@gpu0:out 1@gpu0:out gpu0:2 gpu0 4KiB by 1 after by\n"
+        "c: 2@gpu1 -> 3@gpu2 1MiB by 3 at 1us via staged\n";
+    struct hop_schedule *s =
+        parse("by: 0@gpu0:in -> 1@gpu0:slot 1 MiB by 1 ; r: reduce sum f32 0@gpu0:in -> 0@gpu0:out, 1@gpu0:out gpu0:2 "
+              "gpu0 4 KiB by 1 after by\nc: 2@gpu1 -> 3@gpu2 1048576 via staged by 3 at 1us");
+    const struct hop_op *op = hop_schedule_op(s, 1);
+    assert_int_equal(op->by, 1);
+    assert_int_equal(op->output_count, 3);
+    assert_int_equal(op->outputs[0].rank, 1);
+    assert_string_equal(op->outputs[0].buffer, "out");
+    assert_string_equal(op->outputs[1].buffer, "2");
+    assert_null(op->outputs[2].buffer);
+    assert_int_equal(hop_schedule_op(s, 0)->by, 1);
+    assert_int_equal(hop_schedule_op(s, 2)->by, 3);
+    char *text = hop_schedule_to_text(s);
+    assert_string_equal(text, canonical);
+    free(text);
+    hop_schedule_destroy(s);
 }
 
 static void messages_that_make_no_sense_are_refused(void **state)
@@ -450,7 +528,7 @@ static struct hop_schedule *random_schedule(uint32_t count)
         rank[i] = below(1000);
     for (uint32_t i = 0; i < count; i++) {
         struct hop_op op = hop_op_default((enum hop_op_kind)below(5));
-        struct hop_place inputs[4];
+        struct hop_place inputs[4], outputs[4];
         uint32_t after[8], after_start[8];
         char name[64];
         (void)snprintf(name, sizeof name, "op-%u.%s", i, below(2) ? "\xc3\xa9" : "x");
@@ -461,7 +539,9 @@ static struct hop_schedule *random_schedule(uint32_t count)
         if (op.kind == HOP_OP_COPY) {
             do
                 op.to = random_place();
-            while (strcmp(op.to.device, op.from.device) == 0);
+            while (strcmp(op.to.device, op.from.device) == 0 &&
+                   (!op.to.buffer || !op.from.buffer || strcmp(op.to.buffer, op.from.buffer) == 0));
+            op.by = below(3) == 0 ? op.from.rank : below(2) ? op.to.rank : -1;
             op.via = (enum hop_via)below(3);
             op.packet_bytes = op.via != HOP_VIA_P2P && below(2) ? 1 + (random_bits() >> (5 + below(58))) : 0;
         } else if (op.kind == HOP_OP_REDUCE) {
@@ -470,10 +550,14 @@ static struct hop_schedule *random_schedule(uint32_t count)
             op.type = (enum hop_type)below(HOP_TYPE_COUNT);
             op.inputs = inputs;
             op.input_count = 1 + below(4);
-            for (uint32_t p = 0; p < op.input_count; p++) {
+            op.outputs = outputs;
+            op.output_count = below(4);
+            for (uint32_t p = 0; p < 4; p++) {
                 inputs[p] = random_place();
-                inputs[p].device = op.to.device;
+                outputs[p] = random_place();
+                inputs[p].device = outputs[p].device = op.to.device;
             }
+            op.by = below(3) == 0 ? inputs[0].rank : op.output_count && below(2) ? outputs[0].rank : -1;
         } else if (op.kind == HOP_OP_WORK) {
             op.bytes = 0;
             op.duration_s = random_seconds();
@@ -526,11 +610,13 @@ static void same_schedule(const struct hop_schedule *a, const struct hop_schedul
         same_place(&x->from, &y->from);
         same_place(&x->to, &y->to);
         assert_true(x->kind == y->kind && x->bytes == y->bytes && x->duration_s == y->duration_s && x->at_s == y->at_s);
-        assert_true(x->tag == y->tag && x->cpu == y->cpu && x->nic == y->nic);
+        assert_true(x->tag == y->tag && x->cpu == y->cpu && x->nic == y->nic && x->by == y->by);
         assert_true(x->via == y->via && x->packet_bytes == y->packet_bytes && x->reduce == y->reduce &&
                     x->type == y->type);
-        assert_true(x->input_count == y->input_count && x->after_count == y->after_count &&
-                    x->after_start_count == y->after_start_count);
+        assert_true(x->input_count == y->input_count && x->output_count == y->output_count);
+        for (uint32_t p = 0; p < x->output_count; p++)
+            same_place(&x->outputs[p], &y->outputs[p]);
+        assert_true(x->after_count == y->after_count && x->after_start_count == y->after_start_count);
         for (uint32_t p = 0; p < x->input_count; p++)
             same_place(&x->inputs[p], &y->inputs[p]);
         assert_true(!x->after_count || memcmp(x->after, y->after, x->after_count * sizeof *x->after) == 0);
@@ -934,7 +1020,6 @@ static void messages_without_a_partner_are_refused(void **state)
     not_lowered("x.hop:1:1", "no receive matches 's'", "s: send 1@gpu0 -> 2@gpu1 4\nr: receive 1@gpu0 -> 3@gpu1 4");
     not_lowered("x.hop:1:1", "'s' sends 4B, but its receive 'r' takes 5B",
                 "s: send gpu0 -> gpu1 4\nr: receive gpu0 -> gpu1 5");
-    not_lowered("x.hop:1:19", "both on gpu0", "s: send 1@gpu0 -> 2@gpu0 4\nr: receive 1@gpu0 -> 2@gpu0 4");
 }
 
 /* Two ranks that both send first: eager messages pass, rendezvous wait for each other. */
@@ -996,6 +1081,9 @@ int main(void)
         cmocka_unit_test(messages_are_read),
         cmocka_unit_test(the_words_of_messages_stay_names),
         cmocka_unit_test(messages_that_make_no_sense_are_refused),
+        cmocka_unit_test(performers_that_make_no_sense_are_refused),
+        cmocka_unit_test(outputs_that_could_not_be_read_back_are_refused),
+        cmocka_unit_test(performers_and_outputs_are_read),
         cmocka_unit_test(queue_lines_are_read),
         cmocka_unit_test(queue_lines_and_empty_texts_are_read),
         cmocka_unit_test(names_may_hold_what_the_syntax_does_not_need),

@@ -61,7 +61,9 @@ static void describe_way(const struct prediction *p, const struct hop_op *what, 
     enum hop_op_kind kind = what->kind;
     if (kind == HOP_OP_WORK && what->parent != HOP_NONE)
         kind = hop_schedule_op(hop_timeline_original(p->timeline), what->parent)->kind;
-    if (what->kind == HOP_OP_COPY || what->kind == HOP_OP_SEND)
+    if (what->kind == HOP_OP_COPY && strcmp(what->from.device, what->to.device) == 0)
+        (void)snprintf(way, size, "copy %s", what->to.device);
+    else if (what->kind == HOP_OP_COPY || what->kind == HOP_OP_SEND)
         (void)snprintf(way, size, "%s -> %s", what->from.device, what->to.device);
     else
         (void)snprintf(way, size, "%s %s", kinds[kind], what->to.device);
@@ -213,13 +215,16 @@ static int by_use(const void *a, const void *b)
     return x->link < y->link ? -1 : x->link > y->link;
 }
 
+/* What stays within a device is no part of it, as no link carries that; model loggp sends it like the rest. */
 static uint64_t total_bytes(const struct prediction *p)
 {
+    bool serial = hop_timeline_process_count(p->timeline) > 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < hop_schedule_count(p->schedule); i++) {
-        enum hop_op_kind kind = hop_schedule_op(p->schedule, i)->kind;
-        if (kind == HOP_OP_COPY || kind == HOP_OP_SEND)
-            bytes += hop_schedule_op(p->schedule, i)->bytes;
+        const struct hop_op *op = hop_schedule_op(p->schedule, i);
+        bool stays = !serial && op->via == HOP_VIA_P2P && strcmp(op->from.device, op->to.device) == 0;
+        if ((op->kind == HOP_OP_COPY || op->kind == HOP_OP_SEND) && !stays)
+            bytes += op->bytes;
     }
     return bytes;
 }
@@ -334,7 +339,7 @@ static int print_summary(struct prediction *p)
     printf("\n%s", hop_topology_name(p->topology));
     print_models(p);
     printf("\nmakespan %s", hop_show_seconds(makespan, text, sizeof text));
-    if (makespan > 0)
+    if (makespan > 0 && total_bytes(p) > 0)
         printf(", %s together", hop_show_rate((double)total_bytes(p) / makespan, rate, sizeof rate));
     printf("\n");
     print_processes(p);

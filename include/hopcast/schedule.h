@@ -12,6 +12,8 @@
  *     f: gpu2 -> gpu5 1MiB after-start e
  *     g: send gpu0 -> gpu1 4KiB tag 7
  *     h: receive gpu0 -> gpu1 4KiB tag 7
+ *     i: 0@gpu0:sum -> 1@gpu0:out 4KiB by 1          (rank 1 performs the copy, not rank 0)
+ *     j: reduce sum f32 0@gpu0:in 1@gpu0:in -> 0@gpu0:out 1@gpu0:out 4KiB
  *     queue ready
  *
  * The order of the operations matters: a device's source engine takes its transfers in that order.
@@ -34,7 +36,7 @@ extern "C" {
 
 enum hop_op_kind {
     HOP_OP_COPY,   /* bytes from one place to another */
-    HOP_OP_REDUCE, /* inputs on one device combined into an output there */
+    HOP_OP_REDUCE, /* inputs on one device combined into one or several outputs there */
     HOP_OP_WORK,   /* a device computes for a time */
     HOP_OP_SEND,   /* `from` hands a message for `to` over; it ends when `from` may go on */
     HOP_OP_RECEIVE /* `to` takes a message from `from`; it ends when the message is there and taken */
@@ -94,6 +96,9 @@ struct hop_op {
     uint32_t after_count;
     uint32_t after_start_count;
     uint32_t line;                 /* in the text, 1-based; 0 unknown */
+    const struct hop_place *outputs;/* reduce: outputs beyond `to`, which get the same result */
+    uint32_t output_count;
+    int32_t by;                    /* copy, reduce: the rank that performs it, whose device's copy engine works; -1: that of the source */
     uint32_t parent;               /* lowered: the operation of the original that it comes from; else HOP_NONE */
 };
 
@@ -112,11 +117,11 @@ HOP_API enum hop_status hop_schedule_parse(const char *name, const char *text, s
 HOP_API char *hop_schedule_to_text(const struct hop_schedule *schedule);
 HOP_API char *hop_schedule_to_json(const struct hop_schedule *schedule);
 /* GOAL text (a block of calc, send and recv a rank), a new string that the caller frees. Ranks are those of the
- * places, or, where a place
- * has none, the devices in order of appearance. A copy becomes a send and a recv; who waits for it waits for the one
- * on its own
- * rank. A reduction becomes a calc of bytes x (inputs + 1) / reduce_rate_Bps, and is refused at a rate of 0, as is what
- * GOAL cannot say: earliest starts, staged copies, dependencies between ranks without a message. */
+ * places, or, where a place has none, the devices in order of appearance. A copy becomes a send and a recv; who waits
+ * for it waits for the one on its own rank. A reduction becomes a calc of bytes x (inputs + outputs) / reduce_rate_Bps,
+ * a copy within a rank one of 2 x bytes / reduce_rate_Bps; both are refused at a rate of 0, as is what GOAL cannot say:
+ * earliest starts, staged copies, dependencies between ranks without a message. Who performs a copy (by) is left out:
+ * GOAL has no copy engines. */
 HOP_API enum hop_status hop_schedule_to_goal(const struct hop_schedule *schedule, double reduce_rate_Bps, char **text,
                                              struct hop_diag *diag);
 

@@ -63,8 +63,9 @@ static void hash_state(const struct hop_problem *p, const struct hop_state *stat
             continue;
         double share = phase[slot] == HOP_PHASE_FLOW    ? left[slot] / p->ops[op[slot]].bytes
                        : phase[slot] == HOP_PHASE_TIMED ? (left[slot] - state->now_s) / p->ops[op[slot]].latency_s
-                                                        : 0;
-        uint64_t x = (uint64_t)llround(share / MET_STEP) * 4 + phase[slot];
+                       : phase[slot] == HOP_PHASE_QUEUED && state->now_s > 0 ? left[slot] / state->now_s
+                                                                             : 0;
+        uint64_t x = (uint64_t)llround(share / MET_STEP) * 8 + phase[slot];
         a = mix(a ^ mix(x + slot * 0x9e3779b97f4a7c15u + op[slot]));
         b = mix(b + mix(x ^ ((uint64_t)op[slot] << 40)));
     }

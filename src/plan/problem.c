@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "plan/state.h"
+#include "schedule/schedule.h"
 #include "simulate/simulation.h"
 
 enum { CLASS_LIMIT = 65000 };
@@ -42,9 +43,10 @@ static void copy_ops(struct hop_problem *p, bool *awaited)
     for (uint32_t i = 0; i < p->op_count; i++) {
         const struct hop_op *op = hop_schedule_op(p->schedule, i);
         const struct hop_task *task = &s->tasks[i];
-        p->ops[i] = (struct hop_problem_op){.kind = op->kind,
-                                            .class_index = task->class_index,
-                                            .source = task->engine,
+        bool sent = task->engine < p->source_count; /* memories follow the copy engines, and choose nothing */
+        p->ops[i] = (struct hop_problem_op){.class_index = task->class_index,
+                                            .source = sent ? task->engine : HOP_NONE,
+                                            .memory = sent ? HOP_NONE : task->engine,
                                             .bytes = task->bytes,
                                             .latency_s = task->latency_s,
                                             .at_s = op->at_s,
@@ -57,7 +59,7 @@ static void copy_ops(struct hop_problem *p, bool *awaited)
             awaited[op->after[d]] = true;
         for (uint32_t d = 0; d < op->after_start_count; d++)
             awaited[op->after_start[d]] = true;
-        p->simple = p->simple && op->kind == HOP_OP_COPY && task->engine != HOP_NONE && task->latency_s == 0 &&
+        p->simple = p->simple && sent && hop_op_engine_place(op) == &op->from && task->latency_s == 0 &&
                     op->at_s == 0 && op->after_count == 0 && op->after_start_count == 0 && task->bytes > 0 &&
                     s->engines[task->engine].limit == 1;
     }
@@ -70,13 +72,13 @@ static void lay_out_slots(struct hop_problem *p)
         const struct hop_engine *engine = &s->engines[e];
         uint32_t limit = engine->limit < engine->count ? engine->limit : engine->count;
         p->sources[e] = (struct hop_problem_source){
-            .limit = limit, .slot = p->slot_count, .first = engine->first, .count = engine->count};
+            .node = engine->device, .limit = limit, .slot = p->slot_count, .first = engine->first,
+            .count = engine->count};
         p->slot_count += limit;
         for (uint32_t i = 0; i < engine->count; i++) {
             uint32_t op = s->queue[engine->first + i];
             p->sends[engine->first + i] = op;
             p->ops[op].slot = p->sources[e].slot;
-            p->sources[e].node = hop_timeline_route(s->timeline, op)->from;
         }
     }
     for (uint32_t i = 0; i < p->op_count; i++) {
@@ -304,7 +306,7 @@ enum hop_status hop_problem_create(const struct hop_topology *topology, const st
     if (status == HOP_OK) {
         p->schedule = hop_timeline_schedule(p->simulation->timeline);
         p->op_count = p->simulation->count;
-        p->source_count = p->simulation->engine_count;
+        p->source_count = p->simulation->source_count;
         p->class_count = p->op_count; /* at most */
         status = fill(p, options, diag);
     }

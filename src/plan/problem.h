@@ -27,12 +27,12 @@
 enum { HOP_BOUNDS_MAX = 1024 };
 
 struct hop_problem_op {
-    enum hop_op_kind kind;
-    uint32_t class_index; /* copies; HOP_NONE: others */
+    uint32_t class_index; /* of its route; HOP_NONE: it takes a time of its own */
     uint32_t source;      /* HOP_NONE: none */
+    uint32_t memory;      /* works in a device's memory, one operation at a time: which, HOP_NONE: in none */
     uint32_t slot;        /* the first slot of its source, or its own */
     double bytes;
-    double latency_s;     /* copies: before the first byte; others: their duration */
+    double latency_s;     /* with a route: before the first byte; else: the duration */
     double at_s;          /* earliest start */
     const uint32_t *after, *after_start;
     uint32_t after_count, after_start_count;
@@ -69,7 +69,7 @@ struct hop_problem {
     struct hop_network *network;         /* of the simulation */
     enum hop_order_objective objective;
     bool clean; /* no link above its limit */
-    bool simple; /* copies only, each from a source that sends one at a time, without latency, dependencies or earliest starts */
+    bool simple; /* copies only, each by its source, which sends one at a time, without latency, dependencies or earliest starts */
 
     uint32_t op_count, source_count, slot_count, class_count, bound_count, word_count; /* words of 64 operations */
     uint32_t bound_room; /* bound_count up to a multiple of 4: the others are 0 */

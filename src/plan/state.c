@@ -67,9 +67,9 @@ static bool is_ready(const struct hop_problem *p, const struct hop_state *state,
             return false;
     }
     for (uint32_t i = 0; i < op->after_start_count; i++) {
-        /* A send that is held has been chosen, but has not started. */
+        /* A send that is held has been chosen, but has not started; nor has what is queued for a memory. */
         const struct hop_problem_op *other = &p->ops[op->after_start[i]];
-        if (!has(started, op->after_start[i]))
+        if (!has(started, op->after_start[i]) || hop_state_phase(p, state)[other->slot] == HOP_PHASE_QUEUED)
             return false;
         for (uint32_t s = other->slot; other->source != HOP_NONE && s < other->slot + p->sources[other->source].limit; s++) {
             if (hop_state_phase(p, state)[s] == HOP_PHASE_HELD && hop_state_op(p, state)[s] == op->after_start[i])
@@ -117,12 +117,37 @@ static void begin_flow(const struct hop_problem *p, struct hop_state *state, uin
 static void start(const struct hop_problem *p, struct hop_state *state, uint32_t slot)
 {
     const struct hop_problem_op *op = &p->ops[hop_state_op(p, state)[slot]];
-    if (op->kind == HOP_OP_COPY && op->latency_s == 0) {
+    if (op->class_index != HOP_NONE && op->latency_s == 0) {
         begin_flow(p, state, slot);
     } else {
         hop_state_phase(p, state)[slot] = HOP_PHASE_TIMED;
         hop_state_left(p, state)[slot] = state->now_s + op->latency_s;
     }
+}
+
+/* Queues an operation that is ready for its device's memory. */
+static void queue(const struct hop_problem *p, struct hop_state *state, uint32_t op)
+{
+    uint32_t slot = p->ops[op].slot;
+    set_bit(at(state, p->started_at), op);
+    hop_state_op(p, state)[slot] = op;
+    hop_state_phase(p, state)[slot] = HOP_PHASE_QUEUED;
+    hop_state_left(p, state)[slot] = state->now_s;
+}
+
+/* Whether a memory takes the operation that is queued in a slot: it is at work on none, and no other came before. */
+static bool is_next(const struct hop_problem *p, const struct hop_state *state, uint32_t slot)
+{
+    const uint8_t *phase = hop_state_phase(p, state);
+    const double *since = hop_state_left(p, state);
+    const uint32_t *op = hop_state_op(p, state);
+    for (uint32_t other = 0; other < p->slot_count; other++) {
+        bool waits = phase[other] == HOP_PHASE_QUEUED;
+        if ((waits || phase[other] == HOP_PHASE_TIMED) && p->ops[op[other]].memory == p->ops[op[slot]].memory &&
+            (!waits || since[other] < since[slot] || (since[other] == since[slot] && op[other] < op[slot])))
+            return false;
+    }
+    return true;
 }
 
 /* Puts an operation into a slot and starts it if it is ready. */
@@ -135,7 +160,7 @@ static void place(const struct hop_problem *p, struct hop_state *state, uint32_t
         start(p, state, slot);
 }
 
-/* Starts what has become ready: held sends, and operations without a source. */
+/* Starts what has become ready: held sends, operations without a source, and the first of each memory's queue. */
 static void settle(const struct hop_problem *p, struct hop_state *state)
 {
     uint8_t *phase = hop_state_phase(p, state);
@@ -150,7 +175,16 @@ static void settle(const struct hop_problem *p, struct hop_state *state)
         }
         for (uint32_t op = 0; op < p->op_count; op++) {
             if (p->ops[op].source == HOP_NONE && !hop_state_started(p, state, op) && is_ready(p, state, &p->ops[op])) {
-                place(p, state, p->ops[op].slot, op);
+                if (p->ops[op].memory != HOP_NONE)
+                    queue(p, state, op);
+                else
+                    place(p, state, p->ops[op].slot, op);
+                changed = true;
+            }
+        }
+        for (uint32_t slot = 0; slot < p->slot_count && !changed; slot++) { /* once all who came now are there */
+            if (phase[slot] == HOP_PHASE_QUEUED && is_next(p, state, slot)) {
+                start(p, state, slot);
                 changed = true;
             }
         }
@@ -258,7 +292,7 @@ static void fire(const struct hop_problem *p, struct hop_state *state)
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
         if (phase[slot] != HOP_PHASE_TIMED || left[slot] > state->now_s)
             continue;
-        if (p->ops[hop_state_op(p, state)[slot]].kind == HOP_OP_COPY)
+        if (p->ops[hop_state_op(p, state)[slot]].class_index != HOP_NONE)
             begin_flow(p, state, slot);
         else
             end_op(p, state, slot);
@@ -349,7 +383,7 @@ static double mean_bound(const struct hop_problem *p, const struct hop_state *st
         if (op && phase[slot] == HOP_PHASE_FLOW)
             sum += state->now_s + flow_time(p, state, slot);
         else if (op && phase[slot] == HOP_PHASE_TIMED)
-            sum += left[slot] + (op->kind == HOP_OP_COPY ? op->least_s - op->latency_s : 0);
+            sum += left[slot] + (op->class_index != HOP_NONE ? op->least_s - op->latency_s : 0);
         else if (op)
             sum += state->now_s + op->least_s;
     }

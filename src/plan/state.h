@@ -29,7 +29,7 @@ struct hop_state {
     uint32_t free_from;  /* sources before this one have nothing to choose at this instant */
 };
 
-enum hop_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW };
+enum hop_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW, HOP_PHASE_QUEUED };
 
 enum hop_advanced {
     HOP_ADVANCED,       /* an event happened; ask for choices */
@@ -43,7 +43,7 @@ static inline size_t hop_state_left_at(void)
 {
     return (sizeof(struct hop_state) + 63) & ~(size_t)63;
 }
-double *hop_state_left(const struct hop_problem *problem, const struct hop_state *state); /* bytes, or the due time of a timed slot */
+double *hop_state_left(const struct hop_problem *problem, const struct hop_state *state); /* bytes, or the due time of a timed slot, or since when a queued one is */
 uint32_t *hop_state_op(const struct hop_problem *problem, const struct hop_state *state); /* per slot */
 uint8_t *hop_state_phase(const struct hop_problem *problem, const struct hop_state *state);
 uint16_t *hop_state_flow(const struct hop_problem *problem, const struct hop_state *state);

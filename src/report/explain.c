@@ -8,6 +8,8 @@
  */
 #include "report/report.h"
 
+#include "schedule/schedule.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,11 +59,12 @@ static void add_bytes(struct story *story, double bytes)
 static void add_op(struct story *story, uint32_t index)
 {
     const struct hop_op *op = hop_schedule_op(story->schedule, index);
-    if (op->kind == HOP_OP_COPY)
+    if (op->kind == HOP_OP_COPY && !hop_op_is_local(op))
         hop_buffer_printf(&story->out, "%s (%s->%s)", op->name, op->from.device, op->to.device);
     else
         hop_buffer_printf(&story->out, "%s (%s on %s)", op->name,
                           op->kind == HOP_OP_REDUCE ? "a reduction"
+                          : op->kind == HOP_OP_COPY ? "a copy"
                                                     : hop_op_kind_text(hop_told_op(story->timeline, index)),
                           hop_op_home(op));
 }
@@ -72,14 +75,22 @@ static void add_link(struct story *story, uint32_t directed)
     hop_buffer_puts(&story->out, hop_topology_link_name(story->topology, directed, text, sizeof text));
 }
 
+/* Under fluid models and fidelity packet: a memory serves what is local, model loggp's CPU does. */
+static bool is_in_memory(const struct story *story)
+{
+    return hop_op_is_local(story->op) && hop_timeline_process_count(story->timeline) == 0;
+}
+
 /* A rule with its link and the other transfer, as it follows "limited by" or "lost to". */
 static void add_cause(struct story *story, enum hop_rule rule, uint32_t link, uint32_t blocker)
 {
     bool behind = rule == HOP_RULE_HEAD_OF_LINE || rule == HOP_RULE_BACK_PRESSURE || rule == HOP_RULE_SOURCE_BUSY;
     bool shares = rule == HOP_RULE_UP_SHARE || rule == HOP_RULE_DOWN_SHARE || rule == HOP_RULE_FAIR_SHARE;
     bool busy = rule == HOP_RULE_CPU_BUSY || rule == HOP_RULE_NIC_BUSY;
-    if (rule == HOP_RULE_SOURCE_BUSY)
-        hop_buffer_printf(&story->out, "waiting in the queue of %s (step A)", story->op->from.device);
+    if (rule == HOP_RULE_SOURCE_BUSY && is_in_memory(story))
+        hop_buffer_printf(&story->out, "waiting for the memory of %s", story->op->to.device);
+    else if (rule == HOP_RULE_SOURCE_BUSY)
+        hop_buffer_printf(&story->out, "waiting in the queue of %s (step A)", hop_op_engine_place(story->op)->device);
     else if (rule == HOP_RULE_CPU_BUSY || rule == HOP_RULE_NIC_BUSY)
         hop_buffer_printf(&story->out, "a %s that was busy", rule == HOP_RULE_CPU_BUSY ? "CPU" : "NIC");
     else if (rule == HOP_RULE_PARTNER)
@@ -131,9 +142,20 @@ static void tell_alone(struct story *story)
         return;
     }
     if (op->kind == HOP_OP_REDUCE) {
-        hop_buffer_printf(&story->out, "%s combines %u inputs into ", op->name, op->input_count);
+        hop_buffer_printf(&story->out, "%s combines %u input%s into ", op->name, op->input_count,
+                          op->input_count == 1 ? "" : "s");
+        if (op->output_count)
+            hop_buffer_printf(&story->out, "%u outputs of ", op->output_count + 1);
         add_bytes(story, (double)op->bytes);
         hop_buffer_printf(&story->out, " on %s, which takes ", op->to.device);
+        add_seconds(story, story->alone_s);
+        hop_buffer_puts(&story->out, ".\n");
+        return;
+    }
+    if (is_in_memory(story)) {
+        hop_buffer_printf(&story->out, "%s copies ", op->name);
+        add_bytes(story, (double)op->bytes);
+        hop_buffer_printf(&story->out, " within %s, read and written once, which takes ", op->to.device);
         add_seconds(story, story->alone_s);
         hop_buffer_puts(&story->out, ".\n");
         return;
@@ -186,8 +208,10 @@ static void tell_ready(struct story *story)
     add_seconds(story, waited_s);
     if (hop_timeline_process_count(story->timeline) > 0)
         hop_buffer_puts(&story->out, " for its CPU or NIC");
+    else if (is_in_memory(story))
+        hop_buffer_printf(&story->out, " for the memory of %s", op->to.device);
     else
-        hop_buffer_printf(&story->out, " in the queue of %s", op->from.device);
+        hop_buffer_printf(&story->out, " in the queue of %s", hop_op_engine_place(op)->device);
     if (story->segments.count > 0 && story->segments.list[0].rule == HOP_RULE_SOURCE_BUSY &&
         story->segments.list[0].blocker != HOP_NONE) {
         hop_buffer_puts(&story->out, " behind ");
@@ -242,7 +266,7 @@ static bool is_sharing(enum hop_rule rule)
 static double lost(const struct story *story, const struct hop_segment *segment)
 {
     double length_s = segment->end_s - segment->start_s;
-    if (segment->rule == HOP_RULE_LATENCY || story->op->kind != HOP_OP_COPY)
+    if (segment->rule == HOP_RULE_LATENCY || story->op->kind != HOP_OP_COPY || is_in_memory(story))
         return segment->rule == HOP_RULE_SOURCE_BUSY ? length_s : 0;
     return story->alone_Bps > 0 ? length_s - length_s * segment->rate_Bps / story->alone_Bps : length_s;
 }
@@ -298,7 +322,7 @@ static void tell_phase(struct story *story, const struct hop_segment *segment)
 static void tell_phases(struct story *story)
 {
     uint32_t told = 0, phases = 0;
-    if (story->op->kind != HOP_OP_COPY)
+    if (story->op->kind != HOP_OP_COPY || is_in_memory(story))
         return; /* there is nothing to tell between their start and their end */
     for (uint32_t i = 0; i < story->segments.count; i++) {
         if (story->segments.list[i].start_s < story->span.start_s)

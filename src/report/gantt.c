@@ -10,6 +10,8 @@
  */
 #include "report/report.h"
 
+#include "schedule/schedule.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -75,7 +77,7 @@ static const struct hop_op *row_op(const struct chart *chart, const struct row *
 static void row_label(const struct chart *chart, const struct row *row, unsigned name_width, char *label, size_t size)
 {
     const struct hop_op *op = row_op(chart, row);
-    if (op->kind == HOP_OP_COPY)
+    if (op->kind == HOP_OP_COPY && !hop_op_is_local(op))
         (void)snprintf(label, size, "%-*s  %s->%s", (int)name_width, op->name, op->from.device, op->to.device);
     else
         (void)snprintf(label, size, "%-*s  %s %s", (int)name_width, op->name,
@@ -263,11 +265,13 @@ static void paint_pieces(struct chart *chart, uint32_t op)
 static void paint_op(struct chart *chart, uint32_t op)
 {
     struct hop_span span = hop_timeline_span(chart->timeline, op);
+    const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(chart->timeline), op);
     if (hop_timeline_process_count(chart->timeline) > 0 && hop_timeline_detail(chart->timeline) == HOP_DETAIL_SEGMENTS)
         paint_pieces(chart, op);
-    else if (hop_schedule_op(hop_timeline_schedule(chart->timeline), op)->kind == HOP_OP_COPY) {
+    else if (what->kind == HOP_OP_COPY && !hop_op_is_local(what)) {
         paint_copy(chart, op);
     } else {
+        chart->used[HOP_RULE_SOURCE_BUSY] |= span.start_s > span.ready_s;
         paint_wait(chart, &span);
         paint(chart, span.start_s, span.end_s, SHADE_WORK, HOP_RULE_FULL);
     }

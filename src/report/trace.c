@@ -8,6 +8,8 @@
  */
 #include "report/report.h"
 
+#include "schedule/schedule.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -150,7 +152,7 @@ static void add_op(struct trace *trace, uint32_t index)
     struct hop_span span = hop_timeline_span(trace->timeline, index);
     double alone_s = hop_timeline_alone_s(trace->timeline, index);
     char name[256];
-    if (op->kind == HOP_OP_COPY)
+    if (op->kind == HOP_OP_COPY && !hop_op_is_local(op))
         (void)snprintf(name, sizeof name, "%s: %s->%s", op->name, op->from.device, op->to.device);
     else
         (void)snprintf(name, sizeof name, "%s: %s", op->name, hop_op_kind_text(hop_told_op(trace->timeline, index)));

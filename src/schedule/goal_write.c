@@ -4,7 +4,7 @@
  *
  * What an operation is on a rank is its *side* there:
  *
- *     work, reduce    its device: calc
+ *     work, reduce    its device: calc                  so is a copy within one rank
  *     send            its source: send          receive    its destination: recv
  *     copy            its source: send, its destination: recv, under a tag that no message of the schedule bears
  *
@@ -60,17 +60,28 @@ static uint32_t home(const struct writer *w, const struct hop_op *op)
     return rank_of(w, op->kind == HOP_OP_RECEIVE ? &op->to : &op->from);
 }
 
+static bool is_between(const struct writer *w, const struct hop_op *op)
+{
+    return op->kind == HOP_OP_COPY && rank_of(w, &op->from) != rank_of(w, &op->to);
+}
+
 static uint32_t far(const struct writer *w, const struct hop_op *op)
 {
-    return op->kind == HOP_OP_COPY ? rank_of(w, &op->to) : HOP_NONE;
+    return is_between(w, op) ? rank_of(w, &op->to) : HOP_NONE;
 }
 
 /* ---- what GOAL cannot say ---- */
 
-/* Of work and reductions, in seconds. */
+/* What GOAL has as calc: all but messages and copies between ranks. */
+static bool is_calc(const struct writer *w, const struct hop_op *op)
+{
+    return !hop_op_is_message(op) && !is_between(w, op);
+}
+
+/* In seconds. */
 static double duration_of(const struct writer *w, const struct hop_op *op)
 {
-    return op->kind == HOP_OP_WORK ? op->duration_s : (double)op->bytes * (op->input_count + 1) / w->reduce_rate_Bps;
+    return op->kind == HOP_OP_WORK ? op->duration_s : hop_op_traffic_bytes(op) / w->reduce_rate_Bps;
 }
 
 static enum hop_status check_op(const struct writer *w, uint32_t index)
@@ -82,12 +93,11 @@ static enum hop_status check_op(const struct writer *w, uint32_t index)
     } else if (op->kind == HOP_OP_COPY && op->via == HOP_VIA_STAGED) {
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is staged, which GOAL cannot say", op->name);
         hop_diag_expect(w->diag, "copies from device to device");
-    } else if (op->kind == HOP_OP_REDUCE && !(w->reduce_rate_Bps > 0)) {
-        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is a reduction, which in GOAL is a calc of known length",
-                 op->name);
+    } else if (is_calc(w, op) && op->kind != HOP_OP_WORK && !(w->reduce_rate_Bps > 0)) {
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is a %s, which in GOAL is a calc of known length", op->name,
+                 op->kind == HOP_OP_REDUCE ? "reduction" : "copy within a rank");
         hop_diag_expect(w->diag, "a topology (--on), whose parameter reduce_rate says how long it takes");
-    } else if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_SEND && op->kind != HOP_OP_RECEIVE &&
-               duration_of(w, op) * 1e9 > (double)HOP_GOAL_CALC_LIMIT) {
+    } else if (is_calc(w, op) && duration_of(w, op) * 1e9 > (double)HOP_GOAL_CALC_LIMIT) {
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' takes %g s, longer than a calc can", op->name, duration_of(w, op));
         hop_diag_expect(w->diag, "up to 2^53 ns, 104 days");
     } else {
@@ -163,7 +173,7 @@ static enum hop_status choose_tag(struct writer *w)
     for (uint32_t i = s->count; i-- > 0;) {
         if (hop_op_is_message(&s->ops[i]) && s->ops[i].tag >= tag)
             tag = (uint64_t)s->ops[i].tag + 1;
-        if (s->ops[i].kind == HOP_OP_COPY)
+        if (is_between(w, &s->ops[i]))
             copy = i;
     }
     w->copy_tag = (uint32_t)tag;
@@ -211,7 +221,7 @@ static bool is_named(const struct writer *w)
     bool named = true;
     for (uint32_t i = 0; i < w->schedule->count && named; i++) {
         const struct hop_op *op = &w->schedule->ops[i];
-        for (unsigned recv = 0; recv <= (op->kind == HOP_OP_COPY); recv++) {
+        for (unsigned recv = 0; recv <= is_between(w, op); recv++) {
             char buffer[HOP_GOAL_LABEL_LIMIT + 1];
             uint32_t other = hop_schedule_find(w->schedule, chosen_label(op, i, recv, buffer, sizeof buffer));
             named = named && (other == HOP_NONE || (other == i && !recv));
@@ -325,15 +335,15 @@ static void put_side(struct writer *w, uint32_t index, bool recv)
         put_label(w, index, recv);
         hop_buffer_puts(&w->out, ": ");
     }
-    if (op->kind == HOP_OP_WORK || op->kind == HOP_OP_REDUCE) {
+    if (is_calc(w, op)) {
         put(w, "calc ", whole_ns(duration_of(w, op)));
     } else {
         bool send = op->kind == HOP_OP_SEND || (op->kind == HOP_OP_COPY && !recv);
         put(w, send ? "send " : "recv ", op->bytes);
         put(w, send ? "b to " : "b from ", rank_of(w, send ? &op->to : &op->from));
     }
-    put_options(w, op->kind == HOP_OP_COPY ? w->copy_tag : op->tag, op);
-    if (op->kind == HOP_OP_WORK || op->kind == HOP_OP_REDUCE)
+    put_options(w, is_between(w, op) ? w->copy_tag : op->tag, op);
+    if (is_calc(w, op))
         put_rounding(w, duration_of(w, op));
     hop_buffer_puts(&w->out, "\n");
     if (!recv && waits_above(w, index))

@@ -74,23 +74,24 @@ static enum hop_status read_place(struct reader *r, const struct hop_json *at, s
     return status;
 }
 
-static enum hop_status read_inputs(struct reader *r, const struct hop_json *at, struct hop_op *op)
+static enum hop_status read_places(struct reader *r, const struct hop_json *at, const struct hop_place **places,
+                                   uint32_t *length)
 {
     size_t count = 0;
     enum hop_status status = hop_json_array(at, 1, &count, r->diag);
     if (status != HOP_OK)
         return status;
-    struct hop_place *inputs = hop_arena_alloc(&r->scratch, count * sizeof *inputs);
-    if (!inputs)
+    struct hop_place *list = hop_arena_alloc(&r->scratch, count * sizeof *list);
+    if (!list)
         return hop_fail_memory(r->diag);
     for (size_t i = 0; i < count; i++) {
-        const struct hop_json input = hop_json_element(at, i);
-        status = read_place(r, &input, &inputs[i]);
+        const struct hop_json place = hop_json_element(at, i);
+        status = read_place(r, &place, &list[i]);
         if (status != HOP_OK)
             return status;
     }
-    op->inputs = inputs;
-    op->input_count = (uint32_t)count;
+    *places = list;
+    *length = (uint32_t)count;
     return HOP_OK;
 }
 
@@ -160,11 +161,27 @@ static enum hop_status read_packet(struct reader *r, const struct hop_json *at, 
     return hop_json_whole(at, 1, HOP_BYTES_MAX, &op->packet_bytes, r->diag);
 }
 
+/* After the places: it is the rank of one of them. */
+static enum hop_status read_by(struct reader *r, const struct hop_json *at, struct hop_op *op)
+{
+    uint64_t rank = 0;
+    if (!at->value)
+        return HOP_OK;
+    enum hop_status status = hop_json_whole(at, 0, HOP_PLACE_RANK_LIMIT, &rank, r->diag);
+    op->by = (int32_t)rank;
+    if (status == HOP_OK && !hop_op_by_check(op, r->diag)) {
+        hop_json_place(at, r->diag);
+        return HOP_ERR_INVALID;
+    }
+    return status;
+}
+
 static enum hop_status read_copy(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
-    enum { FROM = COMMON, TO, BYTES, VIA, PACKET, KEYS };
+    enum { FROM = COMMON, TO, BYTES, BY, VIA, PACKET, KEYS };
     static const struct hop_json_key keys[KEYS] = {
-        COMMON_KEYS, {"from", true}, {"to", true}, {"bytes", true}, {"via", false}, {"packet_bytes", false},
+        COMMON_KEYS,    {"from", true},          {"to", true}, {"bytes", true}, {"by", false},
+        {"via", false}, {"packet_bytes", false},
     };
     struct hop_json m[KEYS];
     uint32_t choice = HOP_VIA_P2P;
@@ -177,6 +194,8 @@ static enum hop_status read_copy(struct reader *r, const struct hop_json *at, st
         status = read_place(r, &m[TO], &op->to);
     if (status == HOP_OK)
         status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
+    if (status == HOP_OK)
+        status = read_by(r, &m[BY], op);
     if (status == HOP_OK && m[VIA].value)
         status = hop_json_choice(&m[VIA], via, NULL, HOP_VIA_AUTO + 1, &choice, r->diag);
     op->via = (enum hop_via)choice;
@@ -187,9 +206,10 @@ static enum hop_status read_copy(struct reader *r, const struct hop_json *at, st
 
 static enum hop_status read_reduce(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
-    enum { OPERATOR = COMMON, TYPE, INPUTS, TO, BYTES, KEYS };
+    enum { OPERATOR = COMMON, TYPE, INPUTS, TO, OUTPUTS, BYTES, BY, KEYS };
     static const struct hop_json_key keys[KEYS] = {
-        COMMON_KEYS, {"operator", true}, {"type", true}, {"inputs", true}, {"to", true}, {"bytes", true},
+        COMMON_KEYS,  {"operator", true}, {"type", true},  {"inputs", true},
+        {"to", true}, {"outputs", false}, {"bytes", true}, {"by", false},
     };
     struct hop_json m[KEYS];
     uint32_t operator= 0, element = 0;
@@ -203,12 +223,14 @@ static enum hop_status read_reduce(struct reader *r, const struct hop_json *at, 
     op->reduce = (enum hop_reduce) operator;
     op->type = (enum hop_type)element;
     if (status == HOP_OK)
-        status = read_inputs(r, &m[INPUTS], op);
+        status = read_places(r, &m[INPUTS], &op->inputs, &op->input_count);
     if (status == HOP_OK)
         status = read_place(r, &m[TO], &op->to);
+    if (status == HOP_OK && m[OUTPUTS].value)
+        status = read_places(r, &m[OUTPUTS], &op->outputs, &op->output_count);
     if (status == HOP_OK)
         status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
-    return status;
+    return status == HOP_OK ? read_by(r, &m[BY], op) : status;
 }
 
 /* A number that may be absent. */
@@ -395,12 +417,12 @@ static void put_bytes(struct hop_buffer *out, const char *key, uint64_t bytes)
     hop_buffer_printf(out, ", \"%s\": %" PRIu64, key, bytes);
 }
 
-static void put_inputs(struct hop_buffer *out, const struct hop_op *op)
+static void put_places(struct hop_buffer *out, const char *key, const struct hop_place *places, uint32_t count)
 {
-    hop_buffer_puts(out, ", \"inputs\": [");
-    for (uint32_t i = 0; i < op->input_count; i++) {
+    hop_buffer_printf(out, ", \"%s\": [", key);
+    for (uint32_t i = 0; i < count; i++) {
         hop_buffer_puts(out, i ? ", " : "");
-        put_place_text(out, &op->inputs[i]);
+        put_place_text(out, &places[i]);
     }
     hop_buffer_puts(out, "]");
 }
@@ -434,8 +456,10 @@ static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, 
     case HOP_OP_REDUCE:
         put_text(out, "operator", hop_reduce_name(op->reduce));
         put_text(out, "type", hop_type_name(op->type));
-        put_inputs(out, op);
+        put_places(out, "inputs", op->inputs, op->input_count);
         put_place(out, "to", &op->to);
+        if (op->output_count)
+            put_places(out, "outputs", op->outputs, op->output_count);
         put_bytes(out, "bytes", op->bytes);
         break;
     case HOP_OP_WORK:
@@ -443,6 +467,8 @@ static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, 
         put_number(out, "duration_s", op->duration_s);
         break;
     }
+    if (op->by >= 0)
+        put_bytes(out, "by", (uint64_t)op->by);
     if (op->tag)
         put_bytes(out, "tag", op->tag);
     if (op->cpu)

@@ -8,8 +8,8 @@
  *                                                   c.w1: host0 -> gpu2 2MiB after c.w0 c.r1 ...
  *
  * Reads follow each other, writes follow each other, and write i follows read i: one read and one write overlap
- * (Aggarwal et al. 2011). Who waits for the copy's end waits for its last write; who waits for its
- * start, for its first read.
+ * (Aggarwal et al. 2011). A staged copy that its destination's rank performs (by) holds that device's copy engine while
+ * it writes. Who waits for the copy's end waits for its last write; who waits for its start, for its first read.
  *
  *     s: send gpu0 -> gpu1 1MiB after a             s: gpu0 -> gpu1 1MiB after a r.p0
  *     r: receive gpu0 -> gpu1 1MiB after b    =>    r.p0: work gpu1 0s after b
@@ -44,28 +44,15 @@ struct lowering {
 
 enum { NOT_ASKED = UINT32_MAX - 1 };
 
-/* A message of a rank to itself takes no time here; between two ranks of one device there is no link to share. */
-static bool stays(const struct hop_op *op)
+/* A message of a rank to itself takes no time; between two ranks of one device it is a copy there. */
+static bool is_to_itself(const struct hop_op *op)
 {
-    return (op->kind == HOP_OP_COPY || hop_op_is_message(op)) && strcmp(op->from.device, op->to.device) == 0;
-}
-
-static enum hop_status check_way(const struct lowering *l, uint32_t index)
-{
-    const struct hop_op *op = hop_schedule_op(l->original, index);
-    char place[192];
-    if (!stays(op) || op->from.rank == op->to.rank)
-        return HOP_OK;
-    hop_fail(l->diag, HOP_ERR_INVALID, "'%s' goes from rank %d to rank %d, which are both on %s", op->name,
-             op->from.rank, op->to.rank, op->to.device);
-    hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->to.column, place, sizeof place));
-    hop_diag_expect(l->diag, "ranks that send to each other on different devices, or model loggp");
-    return HOP_ERR_INVALID;
+    return strcmp(op->from.device, op->to.device) == 0 && op->from.rank == op->to.rank;
 }
 
 bool hop_op_needs_lowering(const struct hop_op *op)
 {
-    return op->via != HOP_VIA_P2P || op->kind >= HOP_OP_SEND || stays(op);
+    return op->via != HOP_VIA_P2P || hop_op_is_message(op);
 }
 
 static uint64_t packets_of(const struct hop_op *op)
@@ -159,6 +146,7 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
         struct hop_op child = hop_op_default(HOP_OP_COPY);
         child.from = op->from;
         child.from.offset_bytes += op->bytes - left;
+        child.by = op->by == op->from.rank ? op->by : -1;
         child.to = (struct hop_place){.device = host, .rank = op->from.rank};
         child.bytes = bytes;
         child.at_s = op->at_s;
@@ -173,6 +161,7 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
         child.from = (struct hop_place){.device = host, .rank = op->from.rank};
         child.to = op->to;
         child.to.offset_bytes += op->bytes - left;
+        child.by = op->by;
         child.bytes = bytes;
         after[0] = read;
         after[1] = write;
@@ -235,7 +224,7 @@ static enum hop_status lower_message(struct lowering *l, uint32_t index)
     child.at_s = op->at_s;
     if (status == HOP_OK && marked)
         status = add_child(l, index, 'p', 0, &child, &image->first);
-    if (send && !stays(op)) {
+    if (send && !is_to_itself(op)) {
         child = *op;
         child.kind = HOP_OP_COPY;
         child.after_count = child.after_start_count = 0;
@@ -324,9 +313,7 @@ static enum hop_status lower_all(struct lowering *l)
     for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
         const struct hop_op *op = hop_schedule_op(l->original, i);
         const char *host = NULL;
-        enum hop_status status = check_way(l, i);
-        if (status == HOP_OK && is_staged(l, op))
-            status = host_of(l, i, &host);
+        enum hop_status status = is_staged(l, op) ? host_of(l, i, &host) : HOP_OK;
         if (status == HOP_OK && hop_op_is_message(op)) {
             status = lower_message(l, i);
         } else if (status == HOP_OK && host) {

@@ -270,7 +270,7 @@ enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t
                  gpus    ? "GPUs"
                  : count ? "NICs"
                          : "GPUs or NICs");
-        hop_diag_expect(diag, "a device for every rank, or, under model loggp, a map that gives several the same one");
+        hop_diag_expect(diag, "a device for every rank, or a map that gives several the same one");
         return HOP_ERR_INVALID;
     }
     struct hop_placement *made = calloc(1, sizeof *made);
@@ -330,6 +330,10 @@ uint32_t hop_schedule_ranks(const struct hop_schedule *schedule)
     for (uint32_t i = 0; i < schedule->count; i++) {
         count_rank(&schedule->ops[i].from, &ranks);
         count_rank(&schedule->ops[i].to, &ranks);
+        for (uint32_t p = 0; p < schedule->ops[i].input_count; p++)
+            count_rank(&schedule->ops[i].inputs[p], &ranks);
+        for (uint32_t p = 0; p < schedule->ops[i].output_count; p++)
+            count_rank(&schedule->ops[i].outputs[p], &ranks);
     }
     return ranks;
 }
@@ -374,6 +378,19 @@ static enum hop_status put_place(const struct placing *p, uint32_t index, struct
     return place->device ? HOP_OK : hop_fail_memory(p->diag);
 }
 
+static enum hop_status put_places(const struct placing *p, uint32_t index, const struct hop_place **places,
+                                  uint32_t count)
+{
+    if (count == 0)
+        return HOP_OK;
+    struct hop_place *list = hop_arena_copy(&p->placed->arena, *places, count * sizeof *list);
+    enum hop_status status = list ? HOP_OK : hop_fail_memory(p->diag);
+    for (uint32_t i = 0; i < count && status == HOP_OK; i++)
+        status = put_place(p, index, &list[i]);
+    *places = list;
+    return status;
+}
+
 static enum hop_status put_op(const struct placing *p, uint32_t index)
 {
     const struct hop_op *old = &p->from->ops[index];
@@ -382,17 +399,16 @@ static enum hop_status put_op(const struct placing *p, uint32_t index)
     enum hop_status status = put_place(p, index, &op.from);
     if (status == HOP_OK)
         status = put_place(p, index, &op.to);
-    if (status == HOP_OK && op.input_count) {
-        struct hop_place *inputs = hop_arena_copy(arena, op.inputs, op.input_count * sizeof *inputs);
-        status = inputs ? HOP_OK : hop_fail_memory(p->diag);
-        for (uint32_t i = 0; i < op.input_count && status == HOP_OK; i++)
-            status = put_place(p, index, &inputs[i]);
-        op.inputs = inputs;
-    }
+    if (status == HOP_OK)
+        status = put_places(p, index, &op.inputs, op.input_count);
+    if (status == HOP_OK)
+        status = put_places(p, index, &op.outputs, op.output_count);
     if (status != HOP_OK)
         return status;
-    bool two = op.kind == HOP_OP_COPY || hop_op_is_message(&op), known = op.from.rank >= 0 && op.to.rank >= 0;
-    if (two && !known && op.from.device == op.to.device && strcmp(old->from.device, old->to.device) != 0) {
+    const struct hop_place *astray;
+    if (op.kind == HOP_OP_REDUCE && !hop_op_one_device(&op, &astray, p->diag))
+        return fail_at(p, index, astray->column, HOP_ERR_INVALID);
+    if (hop_op_goes_nowhere(&op)) {
         hop_fail(p->diag, HOP_ERR_INVALID, "'%s' goes from %s to %s, which are both on %s", op.name, old->from.device,
                  old->to.device, op.to.device);
         hop_diag_expect(p->diag, "a device other than the rank's, or another rank");

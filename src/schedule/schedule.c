@@ -77,7 +77,7 @@ void hop_schedule_destroy(struct hop_schedule *schedule)
 
 struct hop_op hop_op_default(enum hop_op_kind kind)
 {
-    return (struct hop_op){.kind = kind, .from.rank = -1, .to.rank = -1, .parent = HOP_NONE};
+    return (struct hop_op){.kind = kind, .from.rank = -1, .to.rank = -1, .by = -1, .parent = HOP_NONE};
 }
 
 /* Device and buffer names repeat: each is kept once. */
@@ -133,12 +133,104 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
     return fine;
 }
 
-enum { RANK_LIMIT = 999999999 }; /* nine digits: what a place can say */
-
 /* Whether both places say a rank: then they may share a device, and a rank may even send itself a message. */
 static bool has_rank(const struct hop_place *a, const struct hop_place *b)
 {
     return (a->rank >= 0 && b->rank >= 0) || hop_placeholder_rank(a->device) >= 0;
+}
+
+/* Whether both places say a buffer, and not the same bytes. */
+static bool has_buffers(const struct hop_place *a, const struct hop_place *b)
+{
+    return a->buffer && b->buffer &&
+           (strcmp(a->buffer, b->buffer) != 0 || a->offset_bytes != b->offset_bytes || a->rank != b->rank);
+}
+
+bool hop_op_goes_nowhere(const struct hop_op *op)
+{
+    if (strcmp(op->from.device, op->to.device) != 0)
+        return false;
+    bool ranked = has_rank(&op->from, &op->to);
+    if (hop_op_is_message(op))
+        return !ranked;
+    return op->kind == HOP_OP_COPY && (!ranked || op->from.rank == op->to.rank) && !has_buffers(&op->from, &op->to);
+}
+
+static bool is_rank(const struct hop_place *place, int32_t rank)
+{
+    return place->device && (place->rank >= 0 ? place->rank : hop_placeholder_rank(place->device)) == rank;
+}
+
+bool hop_op_by_check(const struct hop_op *op, struct hop_diag *diag)
+{
+    bool known = op->by < 0 || is_rank(&op->to, op->by) || (op->kind == HOP_OP_COPY && is_rank(&op->from, op->by));
+    for (uint32_t i = 0; i < op->input_count && !known; i++)
+        known = is_rank(&op->inputs[i], op->by);
+    for (uint32_t i = 0; i < op->output_count && !known; i++)
+        known = is_rank(&op->outputs[i], op->by);
+    if (!known) {
+        hop_fail(diag, HOP_ERR_INVALID, "%s by rank %d, of which it has no place",
+                 op->kind == HOP_OP_COPY ? "a copy" : "a reduction", op->by);
+        hop_diag_expect(diag, "the rank of one of its places, as in 0@gpu0 -> 1@gpu1 4KiB by 1");
+    }
+    return known;
+}
+
+const struct hop_place *hop_op_engine_place(const struct hop_op *op)
+{
+    return op->by >= 0 && op->by == op->to.rank && op->by != op->from.rank ? &op->to : &op->from;
+}
+
+bool hop_op_is_local(const struct hop_op *op)
+{
+    return op->kind == HOP_OP_REDUCE || (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0);
+}
+
+double hop_op_traffic_bytes(const struct hop_op *op)
+{
+    uint32_t read = op->kind == HOP_OP_REDUCE ? op->input_count : 1;
+    return (double)op->bytes * (read + 1.0 + op->output_count);
+}
+
+/* Placeholders may be placed on one device later. */
+static bool is_beside(const struct hop_place *place, const struct hop_place *to)
+{
+    return strcmp(place->device, to->device) == 0 || hop_placeholder_rank(place->device) >= 0 ||
+           hop_placeholder_rank(to->device) >= 0;
+}
+
+bool hop_op_one_device(const struct hop_op *op, const struct hop_place **astray, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        *astray = &op->inputs[i];
+        if (is_beside(*astray, &op->to))
+            continue;
+        hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s takes an input on %s", op->to.device, (*astray)->device);
+        hop_diag_expect(diag, "all inputs on the device of the output; copy the others there first");
+        return false;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        *astray = &op->outputs[i];
+        if (is_beside(*astray, &op->to))
+            continue;
+        hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s has another output on %s", op->to.device,
+                 (*astray)->device);
+        hop_diag_expect(diag, "all outputs on one device; copy to the others from there");
+        return false;
+    }
+    return true;
+}
+
+/* Behind the first output, a bare device of such a name would be read as the size or as a clause. */
+static bool ends_outputs(const struct hop_place *place)
+{
+    static const char *const clauses[] = {"at", "via", "after", "after-start", "by", "tag", "cpu", "nic"};
+    if (place->rank >= 0 || place->buffer)
+        return false;
+    bool ends = strchr("0123456789.+-", place->device[0]) != NULL;
+    for (size_t i = 0; i < HOP_COUNT(clauses); i++)
+        ends = ends || strcmp(place->device, clauses[i]) == 0;
+    return ends;
 }
 
 static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
@@ -156,15 +248,18 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         hop_fail(diag, HOP_ERR_LIMIT, "an operation moves more than 2^60 bytes");
         return HOP_ERR_LIMIT;
     }
-    if (op->from.rank > RANK_LIMIT || op->to.rank > RANK_LIMIT)
-        return hop_fail(diag, HOP_ERR_LIMIT, "an operation has a rank above %d", RANK_LIMIT);
+    if (op->from.rank > HOP_PLACE_RANK_LIMIT || op->to.rank > HOP_PLACE_RANK_LIMIT || op->by > HOP_PLACE_RANK_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "an operation has a rank above %d", HOP_PLACE_RANK_LIMIT);
     if (!op->from.device && (op->kind != HOP_OP_REDUCE))
         return hop_fail(diag, HOP_ERR_INVALID, "an operation names no device");
     if (moves && !op->to.device)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation names no destination");
     bool fine = (op->kind == HOP_OP_REDUCE || hop_place_check(&op->from)) && (!moves || hop_place_check(&op->to));
     for (uint32_t i = 0; i < op->input_count; i++)
-        fine = fine && hop_place_check(&op->inputs[i]) && op->inputs[i].rank <= RANK_LIMIT;
+        fine = fine && hop_place_check(&op->inputs[i]) && op->inputs[i].rank <= HOP_PLACE_RANK_LIMIT;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        fine = fine && hop_place_check(&op->outputs[i]) && op->outputs[i].rank <= HOP_PLACE_RANK_LIMIT &&
+               !ends_outputs(&op->outputs[i]);
     if (!fine) {
         hop_fail(diag, HOP_ERR_INVALID, "an operation names no well-formed place");
         hop_diag_expect(
@@ -172,13 +267,12 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
             "devices and buffers of 1 to 63 letters, digits, '_', '.', '-'; no device named work, reduce or queue");
         return HOP_ERR_INVALID;
     }
-    if (op->kind == HOP_OP_COPY && strcmp(op->from.device, op->to.device) == 0 &&
-        (op->from.rank == op->to.rank || !has_rank(&op->from, &op->to))) {
+    if (op->kind == HOP_OP_COPY && hop_op_goes_nowhere(op)) {
         hop_fail(diag, HOP_ERR_INVALID, "a transfer from %s to itself", op->from.device);
-        hop_diag_expect(diag, "two different devices");
+        hop_diag_expect(diag, "two different devices, or two places of buffers on one");
         return HOP_ERR_INVALID;
     }
-    if (hop_op_is_message(op) && strcmp(op->from.device, op->to.device) == 0 && !has_rank(&op->from, &op->to)) {
+    if (hop_op_is_message(op) && hop_op_goes_nowhere(op)) {
         hop_fail(diag, HOP_ERR_INVALID, "a message from %s to itself", op->from.device);
         hop_diag_expect(diag, "two different devices, or ranks");
         return HOP_ERR_INVALID;
@@ -189,14 +283,9 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
             hop_diag_expect(diag, "reduce OPERATOR TYPE INPUT ... -> OUTPUT SIZE");
             return HOP_ERR_INVALID;
         }
-        for (uint32_t i = 0; i < op->input_count; i++) {
-            if (strcmp(op->inputs[i].device, op->to.device) != 0) {
-                hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s takes an input on %s", op->to.device,
-                         op->inputs[i].device);
-                hop_diag_expect(diag, "all inputs on the device of the output; copy the others there first");
-                return HOP_ERR_INVALID;
-            }
-        }
+        const struct hop_place *astray;
+        if (!hop_op_one_device(op, &astray, diag))
+            return HOP_ERR_INVALID;
         if (op->bytes % hop_type_bytes(op->type) != 0) {
             hop_fail(diag, HOP_ERR_INVALID, "the size of a reduction is no multiple of its type %s",
                      hop_type_name(op->type));
@@ -204,6 +293,8 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
             return HOP_ERR_INVALID;
         }
     }
+    if ((op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE) && !hop_op_by_check(op, diag))
+        return HOP_ERR_INVALID;
     return op->name && !hop_op_name_check(op->name, strlen(op->name), diag) ? HOP_ERR_SYNTAX : HOP_OK;
 }
 
@@ -216,6 +307,15 @@ enum hop_status hop_schedule_append(struct hop_schedule *schedule, const struct 
         return hop_fail_memory(diag);
     schedule->ops[schedule->count++] = *op;
     return HOP_OK;
+}
+
+static const struct hop_place *keep_places(struct hop_schedule *schedule, const struct hop_place *places,
+                                           uint32_t count)
+{
+    struct hop_place *kept = count ? hop_arena_copy(&schedule->arena, places, count * sizeof *places) : NULL;
+    for (uint32_t i = 0; kept && i < count; i++)
+        intern_place(schedule, &kept[i]);
+    return kept;
 }
 
 enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op, uint32_t *index,
@@ -243,6 +343,10 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
         kept.tag = kept.nic = 0;
     if (kept.kind == HOP_OP_COPY || kept.kind == HOP_OP_REDUCE)
         kept.cpu = 0;
+    else
+        kept.by = -1;
+    if (kept.by < 0)
+        kept.by = -1;
     if (kept.kind == HOP_OP_REDUCE)
         kept.from = kept.to;
     if (kept.kind == HOP_OP_WORK)
@@ -252,12 +356,10 @@ enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop
     kept.after = hop_arena_copy(&schedule->arena, op->after, op->after_count * sizeof *op->after);
     kept.after_start =
         hop_arena_copy(&schedule->arena, op->after_start, op->after_start_count * sizeof *op->after_start);
-    if (op->input_count) {
-        struct hop_place *inputs = hop_arena_copy(&schedule->arena, op->inputs, op->input_count * sizeof *op->inputs);
-        for (uint32_t i = 0; inputs && i < op->input_count; i++)
-            intern_place(schedule, &inputs[i]);
-        kept.inputs = inputs;
-    }
+    if (kept.kind != HOP_OP_REDUCE)
+        kept.input_count = kept.output_count = 0;
+    kept.inputs = keep_places(schedule, op->inputs, kept.input_count);
+    kept.outputs = keep_places(schedule, op->outputs, kept.output_count);
     status = hop_schedule_append(schedule, &kept, diag);
     if (status == HOP_OK && index)
         *index = schedule->count - 1;

@@ -8,9 +8,10 @@
 #include "base/base.h"
 #include "hopcast/schedule.h"
 
-#define HOP_OP_LIMIT (1u << 26)     /* operations of one schedule */
-#define HOP_OP_NAME_LIMIT 127u      /* bytes of an operation's name */
-#define HOP_PACKET_LIMIT (1u << 20) /* packets of one staged copy */
+#define HOP_OP_LIMIT (1u << 26)        /* operations of one schedule */
+#define HOP_PLACE_RANK_LIMIT 999999999 /* nine digits: what a place can say */
+#define HOP_OP_NAME_LIMIT 127u         /* bytes of an operation's name */
+#define HOP_PACKET_LIMIT (1u << 20)    /* packets of one staged copy */
 #define HOP_GOAL_RANK_LIMIT (1u << 20)
 #define HOP_GOAL_LABEL_LIMIT 100u               /* bytes */
 #define HOP_GOAL_CALC_LIMIT ((uint64_t)1 << 53) /* ns: exact in a double */
@@ -52,6 +53,20 @@ static inline bool hop_op_is_message(const struct hop_op *op)
     return op->kind == HOP_OP_SEND || op->kind == HOP_OP_RECEIVE;
 }
 
+/* Whether a copy (of a rank's bytes onto themselves) or a message has one place at both ends: nothing would move. */
+bool hop_op_goes_nowhere(const struct hop_op *op);
+/* Whether a reduction's places are on one device, or may be once placeholders are placed; fills the diagnostic
+ * otherwise and says which place is not. */
+bool hop_op_one_device(const struct hop_op *op, const struct hop_place **astray, struct hop_diag *diag);
+/* Whether `by` is -1 or the rank of a place that the operation has; fills the diagnostic otherwise. */
+bool hop_op_by_check(const struct hop_op *op, struct hop_diag *diag);
+/* Of a copy: the place whose device's copy engine works, that of the rank that performs it. */
+const struct hop_place *hop_op_engine_place(const struct hop_op *op);
+/* Whether it works in one device's memory and on no link: a reduction, or a copy within a device. */
+bool hop_op_is_local(const struct hop_op *op);
+/* What that reads and writes there. */
+double hop_op_traffic_bytes(const struct hop_op *op);
+
 /* Whether that text can be an operation's name; fills the diagnostic otherwise. */
 bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag);
 
@@ -67,8 +82,7 @@ const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text)
  * that nothing matches and pairs of two sizes. */
 enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t *partner, struct hop_diag *diag);
 
-/* lower.c. Whether the fluid models cannot take the operation as it is: staged copies, messages, and copies between two
- * ranks of one device, which lowering refuses. */
+/* lower.c. Whether the fluid models cannot take the operation as it is: staged copies and messages. */
 bool hop_op_needs_lowering(const struct hop_op *op);
 
 /* Whether a text begins like GOAL: with num_ranks, comments aside. */

@@ -3,14 +3,15 @@
  * The text form, .hop: one operation a line (or up to ';'), '#' begins a comment.
  *
  *     [NAME:] PLACE -> PLACE SIZE                         {CLAUSE}
- *     [NAME:] reduce OPERATOR TYPE PLACE ... -> PLACE SIZE {CLAUSE}
+ *     [NAME:] reduce OPERATOR TYPE PLACE ... -> PLACE ... SIZE {CLAUSE}
  *     [NAME:] work DEVICE TIME                             {CLAUSE}
  *     [NAME:] send|receive PLACE -> PLACE SIZE             {CLAUSE}
  *     queue strict|ready
  *
- *     CLAUSE:  at TIME | via p2p|staged|auto [SIZE] | tag N | cpu N | nic N | after NAME ... | after-start NAME ...
+ *     CLAUSE:  at TIME | via p2p|staged|auto [SIZE] | by N | tag N | cpu N | nic N
+ *              | after NAME ... | after-start NAME ...
  *
- * The words tag, cpu and nic are no keywords in a list of names, nor are send and receive in front of '->'.
+ * The words by, tag, cpu and nic are no keywords in a list of names, nor are send and receive in front of '->'.
  * A line is split into words first; '->' is a word of its own wherever it stands, ',' separates like space. Dependencies
  * may name later lines, so they are kept as words and resolved when all lines are read.
  */
@@ -43,8 +44,9 @@ struct reader {
     uint32_t end_column;
     struct wanted *wanted;
     uint32_t wanted_count, wanted_capacity;
-    struct hop_place *inputs;
-    uint32_t input_capacity;
+    struct hop_place *inputs, *outputs;
+    uint32_t input_capacity, output_capacity;
+    uint32_t by_column;       /* of the line's clause `by`, 0: it has none */
     struct hop_arena scratch; /* strings of one line */
 };
 
@@ -72,7 +74,7 @@ static bool is_keyword(const struct word *word)
 /* Clauses of a number; an operation may bear these names, so they begin no clause behind a list of names. */
 static bool is_numbered(const struct word *word)
 {
-    return is(word, "tag") || is(word, "cpu") || is(word, "nic");
+    return is(word, "by") || is(word, "tag") || is(word, "cpu") || is(word, "nic");
 }
 
 /* Fails at the next word, or at the end of the line. */
@@ -191,6 +193,24 @@ static enum hop_status read_work(struct reader *r, struct hop_op *op)
     return status == HOP_OK ? read_quantity(r, parse_seconds, &op->duration_s, "a time, such as 30us") : status;
 }
 
+/* Behind the first output, what begins like a number and names neither rank nor buffer is the size; a clause is left
+ * to whoever misses the size. */
+static bool begins_size(const struct word *word)
+{
+    bool number = isdigit((unsigned char)word->text[0]) || strchr(".+-", word->text[0]);
+    return is_keyword(word) || is_numbered(word) ||
+           (number && !memchr(word->text, '@', word->length) && !memchr(word->text, ':', word->length));
+}
+
+static enum hop_status add_place(struct reader *r, struct hop_place **places, uint32_t *capacity, uint32_t *count)
+{
+    if (!hop_grow(places, capacity, *count + 1, sizeof **places))
+        return hop_fail_memory(r->diag);
+    enum hop_status status = read_place(r, &(*places)[*count]);
+    *count += status == HOP_OK;
+    return status;
+}
+
 static enum hop_status read_reduce(struct reader *r, struct hop_op *op)
 {
     r->next++;
@@ -209,18 +229,17 @@ static enum hop_status read_reduce(struct reader *r, struct hop_op *op)
     r->next++;
     op->reduce = (enum hop_reduce)reduce;
     op->type = (enum hop_type)type;
-    for (const struct word *word = peek(r); word && !is(word, "->"); word = peek(r)) {
-        if (!hop_grow(&r->inputs, &r->input_capacity, op->input_count + 1, sizeof *r->inputs))
-            return hop_fail_memory(r->diag);
-        enum hop_status status = read_place(r, &r->inputs[op->input_count]);
-        if (status != HOP_OK)
-            return status;
-        op->input_count++;
-    }
+    enum hop_status status = HOP_OK;
+    for (const struct word *word = peek(r); status == HOP_OK && word && !is(word, "->"); word = peek(r))
+        status = add_place(r, &r->inputs, &r->input_capacity, &op->input_count);
     op->inputs = r->inputs;
-    enum hop_status status = read_arrow(r);
+    if (status == HOP_OK)
+        status = read_arrow(r);
     if (status == HOP_OK)
         status = read_place(r, &op->to);
+    for (const struct word *word = peek(r); status == HOP_OK && word && !begins_size(word); word = peek(r))
+        status = add_place(r, &r->outputs, &r->output_capacity, &op->output_count);
+    op->outputs = r->outputs;
     return status == HOP_OK ? read_quantity(r, parse_bytes, &op->bytes, "a size, such as 300MiB") : status;
 }
 
@@ -236,7 +255,7 @@ static enum hop_status read_via(struct reader *r, struct hop_op *op)
     op->via = is(mode, "p2p") ? HOP_VIA_P2P : is(mode, "staged") ? HOP_VIA_STAGED : HOP_VIA_AUTO;
     r->next++;
     const struct word *size = peek(r);
-    if (!size || is_keyword(size))
+    if (!size || is_keyword(size) || is_numbered(size))
         return HOP_OK;
     if (op->via == HOP_VIA_P2P)
         return unexpected(r, "no packet size for p2p");
@@ -273,18 +292,37 @@ static enum hop_status read_number(struct reader *r, uint64_t most, uint64_t *va
         fine = isdigit((unsigned char)word->text[i]);
         *value = *value * 10 + (uint64_t)(word->text[i] - '0');
     }
-    if (!fine || *value > most)
-        return unexpected(r, most == UINT32_MAX ? "a whole number up to 4294967295" : "a whole number up to 65535");
+    if (!fine || *value > most) {
+        char expected[48];
+        (void)snprintf(expected, sizeof expected, "a whole number up to %" PRIu64, most);
+        return unexpected(r, expected);
+    }
     r->next++;
     return HOP_OK;
 }
 
-/* tag, cpu or nic, where the operation has one. */
+static enum hop_status read_by(struct reader *r, struct hop_op *op)
+{
+    uint64_t rank;
+    if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_REDUCE)
+        return unexpected(r, "by only with a transfer or a reduction");
+    if (r->by_column)
+        return unexpected(r, "by once");
+    r->by_column = peek(r)->column;
+    r->next++;
+    enum hop_status status = read_number(r, HOP_PLACE_RANK_LIMIT, &rank);
+    op->by = (int32_t)rank;
+    return status;
+}
+
+/* by, tag, cpu or nic, where the operation has one. */
 static enum hop_status read_numbered(struct reader *r, struct hop_op *op, bool *seen)
 {
     const struct word *word = peek(r);
     bool message = hop_op_is_message(op), tag = is(word, "tag"), cpu = is(word, "cpu");
     uint64_t value;
+    if (is(word, "by"))
+        return read_by(r, op);
     if (!message && !(cpu && op->kind == HOP_OP_WORK))
         return unexpected(r, cpu ? "cpu only with send, receive and work" : "tag and nic only with send and receive");
     if (seen[tag ? 0 : cpu ? 1 : 2])
@@ -360,6 +398,7 @@ static enum hop_status read_line(struct reader *r)
         return read_queue(r);
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     op.line = r->line;
+    r->by_column = 0;
     uint32_t column = word->column;
     if (word->text[word->length - 1] == ':') {
         if (!hop_op_name_check(word->text, word->length - 1, r->diag))
@@ -389,6 +428,8 @@ static enum hop_status read_line(struct reader *r)
         status = read_clauses(r, &op);
     if (status != HOP_OK)
         return status;
+    if (r->by_column && !hop_op_by_check(&op, r->diag))
+        return at_column(r, r->by_column, HOP_ERR_INVALID);
     status = hop_schedule_add(r->schedule, &op, NULL, r->diag);
     return status == HOP_OK ? HOP_OK : at_column(r, column, status);
 }
@@ -473,6 +514,7 @@ enum hop_status hop_schedule_read_text(const struct hop_source *source, struct h
     free(r.words);
     free(r.wanted);
     free(r.inputs);
+    free(r.outputs);
     if (status == HOP_OK)
         *schedule = r.schedule;
     else
@@ -491,6 +533,14 @@ static void print_names(const struct hop_schedule *schedule, const char *keyword
         hop_buffer_printf(out, " %s", schedule->ops[list[i]].name);
 }
 
+static void print_places(const struct hop_place *places, uint32_t count, struct hop_buffer *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        hop_buffer_puts(out, " ");
+        hop_place_print(&places[i], out);
+    }
+}
+
 static void print_op(const struct hop_schedule *schedule, const struct hop_op *op, struct hop_buffer *out)
 {
     char text[32];
@@ -502,18 +552,18 @@ static void print_op(const struct hop_schedule *schedule, const struct hop_op *o
     } else {
         if (op->kind == HOP_OP_REDUCE) {
             hop_buffer_printf(out, "reduce %s %s", hop_reduce_name(op->reduce), hop_type_name(op->type));
-            for (uint32_t i = 0; i < op->input_count; i++) {
-                hop_buffer_puts(out, " ");
-                hop_place_print(&op->inputs[i], out);
-            }
+            print_places(op->inputs, op->input_count, out);
         } else {
             hop_buffer_puts(out, op->kind == HOP_OP_SEND ? "send " : op->kind == HOP_OP_RECEIVE ? "receive " : "");
             hop_place_print(&op->from, out);
         }
         hop_buffer_puts(out, " -> ");
         hop_place_print(&op->to, out);
+        print_places(op->outputs, op->output_count, out);
         hop_buffer_printf(out, " %s", hop_format_bytes(op->bytes, text, sizeof text));
     }
+    if (op->by >= 0)
+        hop_buffer_printf(out, " by %" PRId32, op->by);
     if (op->tag)
         hop_buffer_printf(out, " tag %" PRIu32, op->tag);
     if (op->cpu)

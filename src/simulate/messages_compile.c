@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "schedule/schedule.h"
+
 /* ISO C has no such type; both compilers that we build with do. */
 __extension__ typedef unsigned __int128 wide;
 
@@ -202,6 +204,13 @@ static uint32_t process_of(struct compiler *c, const struct hop_place *place, ui
     return found;
 }
 
+/* A copy within one process is work of its CPU, as a reduction is; between processes of one device it is a message. */
+static enum hop_op_kind acts_as(const struct hop_op *op)
+{
+    bool within = op->from.rank == op->to.rank && (op->from.rank >= 0 || op->from.device == op->to.device);
+    return op->kind == HOP_OP_COPY && within ? HOP_OP_REDUCE : op->kind;
+}
+
 /* Where an operation runs, and for what moves, where it goes to (a receive: where it comes from). */
 static const struct hop_place *home_of(const struct hop_op *op)
 {
@@ -251,7 +260,7 @@ static enum hop_status find_processes(struct compiler *c)
     for (uint32_t i = 0; i < m->count; i++) {
         const struct hop_op *op = hop_schedule_op(m->schedule, i);
         m->actions[i].process = process_of(c, home_of(op), i);
-        m->actions[i].far_line = has_peer(op->kind) ? process_of(c, peer_of(op), i) : 0;
+        m->actions[i].far_line = has_peer(m->actions[i].kind) ? process_of(c, peer_of(op), i) : 0;
         if (m->actions[i].process == HOP_NONE || m->actions[i].far_line == HOP_NONE)
             return hop_fail_memory(c->diag);
     }
@@ -324,12 +333,11 @@ static uint32_t channel_of(struct compiler *c, uint32_t from, uint32_t to, uint3
 static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct hop_op *op, uint32_t *found)
 {
     struct hop_messages *m = c->m;
-    bool moves = has_peer(op->kind);
+    bool moves = has_peer(m->actions[index].kind);
     struct hop_cost cost = {0};
     if (!moves) {
-        double duration_s = op->kind == HOP_OP_WORK
-                                ? op->duration_s
-                                : (double)op->bytes * (op->input_count + 1) / m->timeline->reduce_rate;
+        double duration_s =
+            op->kind == HOP_OP_WORK ? op->duration_s : hop_op_traffic_bytes(op) / m->timeline->reduce_rate;
         if (!to_ps(duration_s, &cost.cpu))
             return too_long(c, index);
     }
@@ -353,11 +361,11 @@ static enum hop_status compile_op(struct compiler *c, uint32_t index)
     uint32_t peer = action->far_line;
     enum hop_status status = cost_of(c, index, op, &action->cost);
     action->far_line = action->channel = 0;
-    if (op->kind == HOP_OP_SEND || op->kind == HOP_OP_COPY) {
+    if (action->kind == HOP_OP_SEND || action->kind == HOP_OP_COPY) {
         action->line = line_of(c, KEY_SENDS, action->process, op->cpu, op->nic);
         action->far_line = line_of(c, KEY_MESSAGES, peer, op->cpu, op->nic);
     } else {
-        action->line = line_of(c, KEY_WORKS, action->process, op->kind == HOP_OP_REDUCE ? 0 : op->cpu, 0);
+        action->line = line_of(c, KEY_WORKS, action->process, op->cpu, 0);
     }
     if (op->kind == HOP_OP_RECEIVE)
         action->far_line = line_of(c, KEY_SENDS, peer, op->cpu, op->nic);
@@ -492,7 +500,7 @@ static enum hop_status compile(struct compiler *c)
     if (!m->actions || !m->initial || !m->initially_blocked || clock_of(c, KEY_NIC_IN, HOP_NONE, 0) != 0)
         return hop_fail_memory(c->diag);
     for (uint32_t i = 0; i < m->count; i++)
-        m->actions[i].kind = (uint8_t)hop_schedule_op(m->schedule, i)->kind;
+        m->actions[i].kind = (uint8_t)acts_as(hop_schedule_op(m->schedule, i));
     enum hop_status status = read_parameters(c);
     if (status == HOP_OK)
         status = find_processes(c);

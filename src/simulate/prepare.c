@@ -42,19 +42,18 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
     return at_place(s->timeline->schedule, op, place->column, diag, status);
 }
 
-static bool over_pcie(const struct hop_simulation *s, const struct hop_route *way)
+static bool is_pcie(const struct hop_simulation *s, uint32_t directed)
 {
-    return hop_topology_link(s->timeline->topology, way->links[0] / 2)->kind == HOP_LINK_PCIE;
+    return hop_topology_link(s->timeline->topology, directed / 2)->kind == HOP_LINK_PCIE;
 }
 
-/* How many transfers the source engine sends at once over its first link's family; 0: no limit. */
-static uint32_t engine_limit(const struct hop_simulation *s, const struct hop_route *way)
+/* How many transfers a device's copy engine moves at once over links of that family; 0: no limit. */
+static uint32_t engine_limit(const struct hop_simulation *s, uint32_t device, bool pcie)
 {
-    const struct hop_topology *topology = s->timeline->topology;
-    const struct hop_node *node = hop_topology_node(topology, way->from);
+    const struct hop_node *node = hop_topology_node(s->timeline->topology, device);
     if (s->options.sources_unlimited)
         return 0;
-    if (!over_pcie(s, way))
+    if (!pcie)
         return node->accelerator_engines == HOP_ENGINES_DEFAULT ? 0 : (uint32_t)node->accelerator_engines;
     if (node->engines != HOP_ENGINES_DEFAULT)
         return (uint32_t)node->engines;
@@ -70,12 +69,17 @@ static enum hop_status find_routes(struct hop_simulation *s, struct hop_diag *di
         const struct hop_op *op = hop_schedule_op(t->schedule, i);
         uint32_t from, to;
         enum hop_status status = resolve(s, i, &op->from, &from, diag);
-        if (status == HOP_OK && op->kind == HOP_OP_COPY)
+        bool moves = op->kind == HOP_OP_COPY && !hop_op_is_local(op);
+        if (status == HOP_OK && moves)
             status = resolve(s, i, &op->to, &to, diag);
+        for (uint32_t p = 0; p < op->input_count && status == HOP_OK; p++) /* a reduction's: on `to`, or not placed */
+            status = op->inputs[p].device == op->to.device ? HOP_OK : resolve(s, i, &op->inputs[p], &to, diag);
+        for (uint32_t p = 0; p < op->output_count && status == HOP_OK; p++)
+            status = op->outputs[p].device == op->to.device ? HOP_OK : resolve(s, i, &op->outputs[p], &to, diag);
         if (status != HOP_OK)
             return status;
         t->class_of[i] = HOP_NONE;
-        if (op->kind != HOP_OP_COPY)
+        if (!moves)
             continue;
         status = hop_router_find(router, from, to, &t->class_of[i], diag);
         if (status != HOP_OK)
@@ -132,34 +136,62 @@ static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *d
     return status;
 }
 
-/* One engine a limited source and family (PCIe, the rest), in order of first use; queues in schedule order. */
+/* What a device may have engines for. */
+enum { ENGINE_PCIE, ENGINE_OTHER_LINKS, ENGINE_MEMORY, ENGINES_A_DEVICE };
+
+/* Queues an operation at an engine of a device, which is made at its first use. */
+static void join_engine(struct hop_simulation *s, uint32_t *engine_of, uint32_t op, uint32_t device, unsigned what,
+                        struct hop_engine fresh)
+{
+    uint32_t *engine = &engine_of[ENGINES_A_DEVICE * device + what];
+    if (*engine == HOP_NONE) {
+        *engine = s->engine_count;
+        fresh.device = device;
+        s->engines[s->engine_count++] = fresh;
+    }
+    s->tasks[op].engine = *engine;
+    s->tasks[op].position = s->engines[*engine].count++;
+}
+
+/* The copy engine that a transfer holds: that of its source, or of its destination, if that one's rank performs it. */
+static void join_copy_engine(struct hop_simulation *s, uint32_t *engine_of, uint32_t op)
+{
+    const struct hop_op *copy = hop_schedule_op(s->timeline->schedule, op);
+    const struct hop_route *way = s->timeline->classes[s->timeline->class_of[op]].way;
+    bool pulled = hop_op_engine_place(copy) == &copy->to;
+    uint32_t device = pulled ? way->to : way->from;
+    bool pcie = is_pcie(s, way->links[pulled ? way->link_count - 1 : 0]);
+    uint32_t limit = engine_limit(s, device, pcie);
+    if (limit > 0)
+        join_engine(s, engine_of, op, device, pcie ? ENGINE_PCIE : ENGINE_OTHER_LINKS,
+                    (struct hop_engine){.limit = limit, .by_ready = s->queue_ready});
+}
+
+/* One engine a limited device and family (PCIe, the rest), in order of first use, then one a device's memory; queues in
+ * schedule order. */
 static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *diag)
 {
     struct hop_timeline *t = s->timeline;
-    uint32_t nodes = 2 * hop_topology_node_count(t->topology);
-    uint32_t *engine_of = malloc(((size_t)nodes + 1) * sizeof *engine_of);
-    s->engines = calloc((size_t)nodes + 1, sizeof *s->engines);
+    size_t most = ENGINES_A_DEVICE * (size_t)hop_topology_node_count(t->topology) + 1;
+    uint32_t *engine_of = malloc(most * sizeof *engine_of);
+    s->engines = calloc(most, sizeof *s->engines);
     s->queue = malloc(((size_t)s->count + 1) * sizeof *s->queue);
     if (!engine_of || !s->engines || !s->queue) {
         free(engine_of);
         return hop_fail_memory(diag);
     }
-    memset(engine_of, 0xff, ((size_t)nodes + 1) * sizeof *engine_of);
+    memset(engine_of, 0xff, most * sizeof *engine_of);
     for (uint32_t i = 0; i < s->count; i++) {
         s->tasks[i].engine = HOP_NONE;
-        if (t->class_of[i] == HOP_NONE)
-            continue;
-        const struct hop_route *way = t->classes[t->class_of[i]].way;
-        uint32_t limit = engine_limit(s, way);
-        if (limit == 0)
-            continue;
-        uint32_t *engine = &engine_of[2 * way->from + !over_pcie(s, way)];
-        if (*engine == HOP_NONE) {
-            *engine = s->engine_count;
-            s->engines[s->engine_count++] = (struct hop_engine){.limit = limit};
-        }
-        s->tasks[i].engine = *engine;
-        s->tasks[i].position = s->engines[*engine].count++;
+        if (t->class_of[i] != HOP_NONE)
+            join_copy_engine(s, engine_of, i);
+    }
+    s->source_count = s->engine_count;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_op *op = hop_schedule_op(t->schedule, i);
+        if (t->class_of[i] == HOP_NONE && op->kind != HOP_OP_WORK)
+            join_engine(s, engine_of, i, hop_topology_find(t->topology, op->to.device), ENGINE_MEMORY,
+                        (struct hop_engine){.limit = 1, .by_ready = true});
     }
     uint32_t start = 0;
     for (uint32_t e = 0; e < s->engine_count; e++) {
@@ -226,7 +258,8 @@ static uint32_t waits_for(const void *context, uint32_t index, uint32_t i)
     i -= op->after_count;
     if (i < op->after_start_count)
         return op->after_start[i];
-    if (i > op->after_start_count || task->engine == HOP_NONE || task->position == 0)
+    if (i > op->after_start_count || task->engine == HOP_NONE || task->position == 0 ||
+        s->engines[task->engine].by_ready)
         return UINT32_MAX;
     return s->queue[s->engines[task->engine].first + task->position - 1];
 }
@@ -279,12 +312,11 @@ static void make_tasks(struct hop_simulation *s)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct hop_op *op = hop_schedule_op(t->schedule, i);
         struct hop_task *task = &s->tasks[i];
-        task->kind = op->kind;
         task->class_index = t->class_of[i];
         task->bytes = (double)op->bytes;
         task->at_s = op->at_s;
         task->latency_s =
-            op->kind == HOP_OP_COPY ? t->classes[t->class_of[i]].way->latency_s : hop_timeline_alone_s(t, i);
+            t->class_of[i] != HOP_NONE ? t->classes[t->class_of[i]].way->latency_s : hop_timeline_alone_s(t, i);
         s->initially_blocked[i] = op->after_count + op->after_start_count + (op->at_s > 0);
     }
 }
@@ -294,7 +326,8 @@ static void make_tasks(struct hop_simulation *s)
 static void make_initial(struct hop_simulation *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        bool timed = s->tasks[i].at_s > 0, queued = s->tasks[i].engine != HOP_NONE && !s->queue_ready;
+        uint32_t engine = s->tasks[i].engine;
+        bool timed = s->tasks[i].at_s > 0, queued = engine != HOP_NONE && !s->engines[engine].by_ready;
         if (timed || (s->initially_blocked[i] == 0 && !queued))
             s->initial[s->initial_count++] = i;
     }

@@ -117,21 +117,22 @@ static inline void start_op(struct hop_simulation *s, uint32_t op)
 {
     const struct hop_task *task = &s->tasks[op];
     s->times[op].span.start_s = s->now;
-    if (task->kind == HOP_OP_COPY && task->latency_s == 0)
+    bool flows = task->class_index != HOP_NONE;
+    if (flows && task->latency_s == 0)
         begin_flow(s, op);
     else
-        push_timer(s, s->now + task->latency_s, op, task->kind == HOP_OP_COPY ? HOP_TIMER_FLOW : HOP_TIMER_END);
+        push_timer(s, s->now + task->latency_s, op, flows ? HOP_TIMER_FLOW : HOP_TIMER_END);
     for (uint32_t u = task->first_start_user; u < task[1].first_start_user; u++)
         unblock(s, s->start_users[u]);
 }
 
-/* The engine takes what it can: in strict order only its head, else the first ready ones. */
+/* The engine takes what it can: of a strict queue only its head, else the first ready ones. */
 static void serve_engine(struct hop_simulation *s, uint32_t engine)
 {
     struct hop_engine *e = &s->engines[engine];
     while (e->busy < e->limit) {
         uint32_t op;
-        if (s->queue_ready) {
+        if (e->by_ready) {
             if (e->ready_count == 0)
                 return;
             op = hop_heap_pop(&s->ready[e->first], &e->ready_count).op; /* first come, first served */
@@ -163,9 +164,9 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
         start_op(s, op);
         return;
     }
-    if (s->queue_ready)
-        hop_heap_push(&s->ready[s->engines[task->engine].first], &s->engines[task->engine].ready_count,
-                      (struct hop_entry){s->now, op, 0});
+    struct hop_engine *engine = &s->engines[task->engine];
+    if (engine->by_ready)
+        hop_heap_push(&s->ready[engine->first], &engine->ready_count, (struct hop_entry){s->now, op, 0});
     touch(s, task->engine);
 }
 

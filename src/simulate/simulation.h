@@ -15,22 +15,25 @@ struct hop_packets; /* packet.h */
 
 /* An operation, compiled. */
 struct hop_task {
-    enum hop_op_kind kind;
-    uint32_t class_index; /* copies */
+    uint32_t class_index; /* of its route; HOP_NONE: it takes a time of its own, and no link */
     uint32_t engine;      /* HOP_NONE: none holds it */
     uint32_t position;    /* in its engine's queue */
     double bytes;
-    double latency_s; /* copies: of the route; others: the duration */
+    double latency_s; /* with a route: its latency; else: the duration */
     double at_s;
     uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next task's */
 };
 
-/* A source engine and its queue, queue[first .. first + count), and where a run stands in it. */
+/* An engine and its queue, queue[first .. first + count), and where a run stands in it: a device's copy engine, or its
+ * memory, which reductions and copies within the device share. Sharing evenly or one after the other, they take the same
+ * time together; one after the other is simpler, and as far as a reduction's kernel fills its device, what happens. */
 struct hop_engine {
-    uint32_t limit; /* transfers at once */
+    uint32_t device; /* node */
+    uint32_t limit;  /* operations at once */
+    bool by_ready;  /* takes what became ready first, not what the schedule has first */
     uint32_t first, count;
     uint32_t next, busy;  /* position of the head, transfers under way */
-    uint32_t ready_count; /* queue ready: ready[first .. first + ready_count) is a heap of operations */
+    uint32_t ready_count; /* by_ready: ready[first .. first + ready_count) is a heap of operations */
     uint32_t freed_by;    /* the operation that ended here last */
     bool touched;         /* to be served when this instant's ends are known */
 };
@@ -66,7 +69,7 @@ struct hop_simulation {
     struct hop_task *tasks; /* count + 1 of them: the last one ends the lists of users */
     uint32_t *users, *start_users;
     struct hop_engine *engines;
-    uint32_t engine_count;
+    uint32_t engine_count, source_count; /* the copy engines come first */
     uint32_t *queue; /* operations by engine, in schedule order */
 
     uint32_t *initially_blocked;      /* per operation: dependencies, plus one for an earliest start */

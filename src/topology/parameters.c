@@ -71,7 +71,7 @@ static const struct hop_parameter defaults[] = {
      "schedules of many routes under model fair: a link's level that would move by less stays; 3e-4 makes 100,000 flows "
      "many times faster",
      NAN},
-    {"reduce_rate", 500e9, "B/s", "memory traffic of a reduction on a device (inputs read, output written): assumed",
+    {"reduce_rate", 500e9, "B/s", "memory traffic on a device of its reductions and copies (reads and writes): assumed",
      NAN},
 };
 
