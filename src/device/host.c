@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The host as a device. Its memory is shared memory, a segment an allocation: a handle is the segment's name, to import
+ * is to map it, and once everybody has, the name is withdrawn. The processor copies and reduces, on the calling thread
+ * (HOP_STREAM_NOW) or on those of streams.
+ */
+#include "device/host.h"
+
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+#include "base/base.h"
+
+static struct hop_host *host_of(struct hop_device *device)
+{
+    return (struct hop_host *)device;
+}
+
+/* ---- opening ---- */
+
+static enum hop_status host_count(uint32_t *count, struct hop_diag *diag)
+{
+    (void)diag;
+    *count = UINT32_MAX;
+    return HOP_OK;
+}
+
+enum hop_status hop_host_open(const struct hop_device_options *options, const struct hop_host_copier *copier,
+                              struct hop_device **device, struct hop_diag *diag)
+{
+    if (options->copy_streams >= HOP_DEVICE_STREAMS) {
+        hop_fail(diag, HOP_ERR_LIMIT, "%u copy streams", options->copy_streams);
+        hop_diag_expect(diag, "1 to %d", HOP_DEVICE_STREAMS - 1);
+        return HOP_ERR_LIMIT;
+    }
+    struct hop_host *host = calloc(1, sizeof *host);
+    if (!host)
+        return hop_fail_memory(diag);
+    host->device.ops = &hop_device_host;
+    host->copy_streams = options->copy_streams ? options->copy_streams : 1;
+    if (copier)
+        host->copier = *copier;
+    for (unsigned i = 0; i < HOP_DEVICE_STREAMS; i++)
+        host->streams[i].host = host;
+    atomic_flag_clear(&host->failing);
+    *device = &host->device;
+    return HOP_OK;
+}
+
+static enum hop_status host_open(const struct hop_device_options *options, struct hop_device **device,
+                                 struct hop_diag *diag)
+{
+    return hop_host_open(options, NULL, device, diag);
+}
+
+static void host_close(struct hop_device *device)
+{
+    struct hop_host *host = host_of(device);
+    if (!host)
+        return;
+    hop_host_streams_finish(host);
+    hop_host_events_finish(host);
+    for (uint32_t b = 0; b < host->block_count; b++)
+        hop_shared_finish(&host->blocks[b].shared);
+    free(host->blocks);
+    free(host);
+}
+
+static void host_properties(const struct hop_device *device, struct hop_device_properties *properties)
+{
+    struct statvfs info;
+    *properties = (struct hop_device_properties){.name = "host", .mapped = true, .immediate = true};
+    properties->copy_streams = ((const struct hop_host *)device)->copy_streams;
+    if (statvfs("/dev/shm", &info) == 0)
+        properties->memory_bytes = (uint64_t)info.f_blocks * info.f_frsize;
+}
+
+/* ---- handles ---- */
+
+_Static_assert(sizeof(struct hop_host_handle) <= sizeof(struct hop_device_handle), "a handle holds it");
+
+void hop_host_handle_write(const char *kind, const struct hop_shared *shared, uint32_t slot,
+                           struct hop_device_handle *handle)
+{
+    struct hop_host_handle content = {.slot = slot};
+    (void)snprintf(content.kind, sizeof content.kind, "%s", kind);
+    (void)snprintf(content.name, sizeof content.name, "%s", shared->name);
+    *handle = (struct hop_device_handle){{0}};
+    memcpy(handle->bytes, &content, sizeof content);
+}
+
+enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, const char *kind,
+                                     struct hop_host_handle *content, struct hop_diag *diag)
+{
+    static const char prefix[] = "/hopcast-";
+    memcpy(content, handle->bytes, sizeof *content);
+    if (memcmp(content->kind, kind, sizeof content->kind) == 0 && memchr(content->name, '\0', sizeof content->name) &&
+        strncmp(content->name, prefix, sizeof prefix - 1) == 0 && !strchr(content->name + 1, '/'))
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_INVALID, "what was to be imported is no handle of the host's");
+    hop_diag_expect(diag, "the bytes of one that a host device exported as %s",
+                    strcmp(kind, HOP_HOST_EVENT) == 0 ? "an event" : "memory");
+    return HOP_ERR_INVALID;
+}
+
+/* ---- memory ---- */
+
+static struct hop_host_block *find_block(struct hop_host *host, const void *address)
+{
+    for (uint32_t b = 0; b < host->block_count; b++) {
+        if (host->blocks[b].shared.memory == address)
+            return &host->blocks[b];
+    }
+    return NULL;
+}
+
+static enum hop_status add_block(struct hop_host *host, struct hop_shared *shared, bool imported, void **address,
+                                 struct hop_diag *diag)
+{
+    if (!hop_grow(&host->blocks, &host->block_capacity, host->block_count + 1, sizeof *host->blocks)) {
+        hop_shared_finish(shared);
+        return hop_fail_memory(diag);
+    }
+    host->blocks[host->block_count++] = (struct hop_host_block){*shared, imported};
+    *address = shared->memory;
+    return HOP_OK;
+}
+
+static enum hop_status host_allocate(struct hop_device *device, uint64_t bytes, void **address, struct hop_diag *diag)
+{
+    struct hop_shared shared;
+    enum hop_status status = hop_shared_create(bytes, &shared, diag);
+    return status == HOP_OK ? add_block(host_of(device), &shared, false, address, diag) : status;
+}
+
+static void host_free(struct hop_device *device, void *address)
+{
+    struct hop_host *host = host_of(device);
+    struct hop_host_block *block = address ? find_block(host, address) : NULL;
+    if (!block)
+        return;
+    hop_shared_finish(&block->shared);
+    *block = host->blocks[--host->block_count];
+}
+
+static enum hop_status host_export_memory(struct hop_device *device, void *address, struct hop_device_handle *handle,
+                                          struct hop_diag *diag)
+{
+    const struct hop_host_block *block = find_block(host_of(device), address);
+    if (!block || !block->shared.named) {
+        hop_fail(diag, HOP_ERR_INVALID, "memory at %p cannot be exported", address);
+        hop_diag_expect(diag, "the beginning of an allocation of this device that was not withdrawn");
+        return HOP_ERR_INVALID;
+    }
+    hop_host_handle_write(HOP_HOST_MEMORY, &block->shared, 0, handle);
+    return HOP_OK;
+}
+
+static enum hop_status host_import_memory(struct hop_device *device, const struct hop_device_handle *handle,
+                                          void **address, struct hop_diag *diag)
+{
+    struct hop_host_handle content;
+    struct hop_shared shared;
+    enum hop_status status = hop_host_handle_read(handle, HOP_HOST_MEMORY, &content, diag);
+    if (status == HOP_OK)
+        status = hop_shared_attach(content.name, &shared, diag);
+    return status == HOP_OK ? add_block(host_of(device), &shared, true, address, diag) : status;
+}
+
+/* NULL: its events. */
+static void host_withdraw(struct hop_device *device, void *address)
+{
+    struct hop_host *host = host_of(device);
+    if (!address) {
+        hop_host_events_withdraw(host);
+        return;
+    }
+    struct hop_host_block *block = find_block(host, address);
+    if (block)
+        hop_shared_withdraw(&block->shared);
+}
+
+static enum hop_status host_register(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag)
+{
+    (void)device;
+    (void)address;
+    (void)bytes;
+    (void)diag;
+    return HOP_OK;
+}
+
+static void host_unregister(struct hop_device *device, void *address)
+{
+    (void)device;
+    (void)address;
+}
+
+const struct hop_device_ops hop_device_host = {
+    .name = "host",
+    .count = host_count,
+    .open = host_open,
+    .close = host_close,
+    .properties = host_properties,
+    .allocate = host_allocate,
+    .free = host_free,
+    .export_memory = host_export_memory,
+    .import_memory = host_import_memory,
+    .release_memory = host_free,
+    .withdraw = host_withdraw,
+    .register_host = host_register,
+    .unregister_host = host_unregister,
+    .copy = hop_host_copy,
+    .reduce = hop_host_reduce,
+    .synchronize = hop_host_synchronize,
+    .create_event = hop_host_create_event,
+    .destroy_event = hop_host_destroy_event,
+    .export_event = hop_host_export_event,
+    .import_event = hop_host_import_event,
+    .record = hop_host_record,
+    .query = hop_host_query,
+    .await = hop_host_await,
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The host as a device, inside: what its files share, and what a back end that wraps it may change.
+ *
+ *     host.c           the table; memory: one shared segment an allocation
+ *     host_stream.c    streams: a thread each, started by the first work queued
+ *     host_event.c     events: counters in shared pages
+ *     host_counter.c   what threads and processes wait for
+ */
+#ifndef HOP_DEVICE_HOST_H
+#define HOP_DEVICE_HOST_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/shared.h"
+#include "device/device.h"
+
+/* Does a copy in place of the processor, on whatever thread; the device's copies, queued or not, are its. What fails on
+ * a stream fails the device: what is queued is dropped, and all calls of the data path say why. */
+struct hop_host_copier {
+    enum hop_status (*copy)(void *context, const struct hop_device_copy *copy, struct hop_diag *diag);
+    void *context;
+};
+/* copier NULL: copies by the processor. The table is the host's; whoever wraps it has its own. */
+enum hop_status hop_host_open(const struct hop_device_options *options, const struct hop_host_copier *copier,
+                              struct hop_device **device, struct hop_diag *diag);
+
+/* ---- counters (host_counter.c) ---- */
+
+/* Grows, also across 2^32; zeroed it is 0. It may lie in memory that processes share, at different addresses. */
+struct hop_counter {
+    _Atomic uint32_t value, sleepers;
+};
+bool hop_counter_reached(const struct hop_counter *counter, uint32_t value);
+/* To `value` unless it is further already; wakes who waits. */
+void hop_counter_advance(struct hop_counter *counter, uint32_t value);
+/* Until it is reached; false: `stop` came first, which is looked at now and then. stop NULL: however long it takes. */
+bool hop_counter_wait(struct hop_counter *counter, uint32_t value, const atomic_bool *stop);
+
+/* ---- streams (host_stream.c) ---- */
+
+enum hop_host_task { HOP_HOST_COPY, HOP_HOST_REDUCE, HOP_HOST_RECORD, HOP_HOST_AWAIT, HOP_HOST_STOP };
+struct hop_host_work {
+    enum hop_host_task task;
+    bool foreign;                /* await: an event of another device, whose process may be gone */
+    uint32_t sequence;           /* record and await: of the event */
+    struct hop_counter *counter; /* the event's */
+    struct hop_device_copy copy;
+    struct hop_reduction reduction;
+    const void *inputs[HOP_REDUCTION_PLACES]; /* the reduction's */
+    void *outputs[HOP_REDUCTION_PLACES];
+};
+
+enum { HOP_HOST_RING = 64 };
+/* Work number i lies in ring[i % HOP_HOST_RING] until it is done. */
+struct hop_host_stream {
+    struct hop_host *host;
+    pthread_t thread;
+    bool started;
+    struct hop_counter queued, done;
+    struct hop_host_work ring[HOP_HOST_RING];
+};
+
+/* ---- events (host_event.c) ---- */
+
+struct hop_event_record {
+    _Atomic uint32_t recorded; /* number of the last record asked for */
+    struct hop_counter ended;  /* of the last one that ended */
+    uint32_t padding[13];      /* a cache line each */
+};
+enum { HOP_EVENTS = 64 };
+struct hop_event_page {
+    struct hop_shared shared; /* HOP_EVENTS records */
+    bool imported;
+    uint64_t used; /* a bit per record */
+    struct hop_event_page *next;
+};
+struct hop_event {
+    struct hop_event_page *page;
+    struct hop_event_record *record;
+    struct hop_event *next, *previous;
+};
+
+/* ---- the device ---- */
+
+struct hop_host_block {
+    struct hop_shared shared;
+    bool imported;
+};
+struct hop_host {
+    struct hop_device device;
+    struct hop_host_copier copier;
+    unsigned copy_streams;
+    struct hop_host_block *blocks;
+    uint32_t block_count, block_capacity;
+    struct hop_event_page *pages;
+    struct hop_event *events;
+    atomic_bool leaving; /* waits for other devices' events end */
+    atomic_bool failed;  /* all waits end, work is dropped; failure says why */
+    atomic_flag failing;
+    struct hop_diag failure;
+    struct hop_host_stream streams[HOP_DEVICE_STREAMS];
+};
+
+/* What is put into a handle. */
+struct hop_host_handle {
+    char kind[8]; /* HOP_HOST_MEMORY, HOP_HOST_EVENT */
+    char name[HOP_SHARED_NAME_SIZE];
+    uint32_t slot;
+};
+#define HOP_HOST_MEMORY "hostmem"
+#define HOP_HOST_EVENT "hostevt"
+void hop_host_handle_write(const char *kind, const struct hop_shared *shared, uint32_t slot,
+                           struct hop_device_handle *handle);
+/* Whether it is one of that kind, well formed. */
+enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, const char *kind,
+                                     struct hop_host_handle *content, struct hop_diag *diag);
+
+enum hop_status hop_host_copy(struct hop_device *device, unsigned stream, const struct hop_device_copy *copy,
+                              struct hop_diag *diag);
+enum hop_status hop_host_reduce(struct hop_device *device, unsigned stream, const struct hop_reduction *reduction,
+                                struct hop_diag *diag);
+enum hop_status hop_host_synchronize(struct hop_device *device, unsigned stream, struct hop_diag *diag);
+/* The work's place is filled by the caller and then queued. *work NULL: now, since the stream is HOP_STREAM_NOW, or one
+ * that has had no work and does not start for this. */
+enum hop_status hop_host_prepare(struct hop_host *host, unsigned stream, bool starts, struct hop_host_work **work,
+                                 struct hop_diag *diag);
+void hop_host_queue(struct hop_host *host, unsigned stream);
+void hop_host_streams_finish(struct hop_host *host);
+/* Not HOP_OK once the device has failed. */
+enum hop_status hop_host_check(struct hop_host *host, struct hop_diag *diag);
+
+enum hop_status hop_host_create_event(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
+void hop_host_destroy_event(struct hop_device *device, struct hop_event *event);
+enum hop_status hop_host_export_event(struct hop_device *device, struct hop_event *event,
+                                      struct hop_device_handle *handle, struct hop_diag *diag);
+enum hop_status hop_host_import_event(struct hop_device *device, const struct hop_device_handle *handle,
+                                      struct hop_event **event, struct hop_diag *diag);
+enum hop_status hop_host_record(struct hop_device *device, unsigned stream, struct hop_event *event,
+                                struct hop_diag *diag);
+enum hop_status hop_host_query(struct hop_device *device, struct hop_event *event, bool *ended, struct hop_diag *diag);
+enum hop_status hop_host_await(struct hop_device *device, unsigned stream, struct hop_event *event,
+                               struct hop_diag *diag);
+void hop_host_events_withdraw(struct hop_host *host);
+void hop_host_events_finish(struct hop_host *host);
+
+#endif
