@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Emulated links: a machine that the host does not have, at a scaled-down speed.
+ *
+ *     copies --> source engine --> link --> buffer --> link --> buffer --> link --> arrived
+ *                (one at a time)            credits             credits
+ *
+ * A flat table of directed links, each with a rate and a buffer at its far end, and of ways, each a list of links. It
+ * lies in memory that all processes share. A copy on a way is cut into chunks. A chunk moves from link to link in real
+ * time: it needs its turn on the link (round robin among the links that chunks come from, a source being one) and
+ * credit, room in the buffer at the link's far end, which it gives back once it has left that buffer. A buffer keeps a
+ * queue for each link that it leads to, all in one pool of credit. So chunks wait for each other, and back-pressure
+ * reaches back to the sources. The copy's process moves the bytes once they have arrived.
+ *
+ * One process or thread serves: it alone moves chunks on (hop_emulation_serve), by the clock; what it does late, it
+ * does as of the time at which it was due. The copies of a process that dies travel on as if it lived.
+ *
+ *     emulated_build.c    the tables, checked
+ *     emulated_links.c    chunks on links, in time that somebody else gives: a simulation
+ *     emulated_check.c    whether credit and bytes add up, for tests
+ *     emulated_serve.c    the clock, and the hand-over between processes that copy and the one that serves
+ *     emulated.c          the device
+ *
+ * Times and rates in this header are the emulated machine's; by the clock on the wall all is `slower` times as slow.
+ */
+#ifndef HOP_DEVICE_EMULATED_H
+#define HOP_DEVICE_EMULATED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hopcast/status.h"
+
+struct hop_emulated_link {
+    double rate_Bps;
+    double latency_s;
+    uint32_t buffer_chunks; /* at its far end, beyond what is on its way during the latency; at least 2; 0: 8 */
+};
+struct hop_emulated_way {
+    const uint32_t *links;
+    uint32_t link_count; /* 1 to 256 */
+    uint32_t crossing;   /* position in links from which on chunks take 1 / (1 - tau) times as long: the link that
+                          * leaves the root complex that it crosses; link_count: none */
+    double tau;          /* 0 to less than 1 */
+    double pieces;       /* how many chunks one is cut into at `crossing`, in the mean, 1 to 16; 0: 1 */
+    uint32_t source;     /* copies of one source engine take turns, first come first served; UINT32_MAX: no engine */
+};
+struct hop_emulation_options {
+    const struct hop_emulated_link *links;
+    const struct hop_emulated_way *ways;
+    uint32_t link_count, way_count, source_count;
+    uint32_t copies;      /* under way at once, all processes together: more wait for a place; 0: 256 */
+    uint64_t chunk_bytes; /* 0: 4096 */
+    double slower;        /* 1 and more; how many times as slow as the machine; 0: 1000 */
+};
+
+struct hop_emulation; /* in shared memory, position independent */
+
+size_t hop_emulation_size(const struct hop_emulation_options *options); /* bytes; 0: too large */
+/* memory: zeroed, of that size, aligned to 64 bytes, shared by all who take part. The options are copied. */
+enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_options *options,
+                                     struct hop_emulation **emulation, struct hop_diag *diag);
+/* In another process that mapped the same memory. NULL: nothing was created there. */
+struct hop_emulation *hop_emulation_attach(void *memory);
+double hop_emulation_slower(const struct hop_emulation *emulation);
+
+/* ---- serving (emulated_serve.c) ---- */
+
+/* Moves chunks until hop_emulation_stop. Sleeps while nothing is due. Returns, too, when all chunks wait for each other
+ * in a circle; who copies is told then. An emulation has one server: for a second one it returns at once. */
+void hop_emulation_serve(struct hop_emulation *emulation);
+void hop_emulation_stop(struct hop_emulation *emulation); /* async-signal-safe; copies fail from here on */
+/* By how much a copy came too late, at most, to be dealt with as of the time at which it was asked for. */
+double hop_emulation_lateness_s(const struct hop_emulation *emulation);
+
+/* ---- copying, any process and thread (emulated_serve.c) ---- */
+
+/* Since creation; and by the clock, now. */
+double hop_emulation_now_s(const struct hop_emulation *emulation);
+struct hop_emulated_times {
+    double posted_s, start_s, end_s;
+};
+/* Returns when the bytes are there: their time on the links has passed and they have been copied. times: may be NULL.
+ * Fails when the emulation was stopped, or its server died or found a circle. */
+enum hop_status hop_emulation_copy(struct hop_emulation *emulation, uint32_t way, void *to, const void *from,
+                                   uint64_t bytes, struct hop_emulated_times *times, struct hop_diag *diag);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of an emulation: checked, laid out, filled. See emulated_links.h. */
+#include <math.h>
+
+#include "base/base.h"
+#include "device/emulated_links.h"
+
+#define MAGIC UINT64_C(0x686f70656d753031)
+enum {
+    DEFAULT_COPIES = 256,
+    DEFAULT_BUFFER = 8,
+    DEFAULT_CHUNK = 4096,
+    DEFAULT_SLOWER = 1000,
+    MOST_LINKS = 1 << 20,
+    MOST_WAYS = 1 << 20,
+    MOST_SOURCES = 1 << 20,
+    MOST_COPIES = 1 << 16,
+    MOST_HOPS = 256,       /* of a way */
+    MOST_SLOTS = 1 << 24,  /* in all */
+    MOST_BUFFER = 1 << 20, /* chunks */
+    MOST_PIECES = 16,
+    MOST_CHUNK = 1 << 24 /* bytes */
+};
+#define MOST_WAIT_S 3600.0 /* of a chunk on a link, and of a latency, by the clock on the wall */
+
+static double slower_of(const struct hop_emulation_options *o)
+{
+    return o->slower == 0 ? DEFAULT_SLOWER : o->slower;
+}
+
+static uint64_t chunk_of(const struct hop_emulation_options *o)
+{
+    return o->chunk_bytes ? o->chunk_bytes : DEFAULT_CHUNK;
+}
+
+/* ---- checks ---- */
+
+static enum hop_status check_options(const struct hop_emulation_options *o, struct hop_diag *diag)
+{
+    if (!(slower_of(o) >= 1 && slower_of(o) <= 1e9))
+        return hop_fail(diag, HOP_ERR_INVALID, "an emulation %g times as slow, expected 1 to 1e9", o->slower);
+    if (chunk_of(o) > MOST_CHUNK)
+        return hop_fail(diag, HOP_ERR_INVALID, "chunks of %llu bytes, expected at most %d",
+                        (unsigned long long)o->chunk_bytes, MOST_CHUNK);
+    if (o->link_count > MOST_LINKS || o->way_count > MOST_WAYS || o->source_count > MOST_SOURCES ||
+        o->copies > MOST_COPIES)
+        return hop_fail(diag, HOP_ERR_LIMIT, "an emulation of %u links, %u ways, %u sources and %u copies at once",
+                        o->link_count, o->way_count, o->source_count, o->copies);
+    return HOP_OK;
+}
+
+static enum hop_status check_link(const struct hop_emulation_options *o, uint32_t i, struct hop_diag *diag)
+{
+    const struct hop_emulated_link *link = &o->links[i];
+    double longest_s = MOST_WAIT_S / slower_of(o);
+    if (!(link->rate_Bps > 0 && isfinite(link->rate_Bps) && (double)chunk_of(o) / link->rate_Bps <= longest_s))
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated link %u carries %g bytes/s, %g times as slow", i,
+                        link->rate_Bps, slower_of(o));
+    if (!(link->latency_s >= 0 && link->latency_s <= longest_s))
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated link %u has a latency of %g s, expected 0 to %g s", i,
+                        link->latency_s, longest_s);
+    if (link->buffer_chunks == 1 || link->buffer_chunks > MOST_BUFFER)
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated link %u has a buffer of %u chunks, expected 2 to %d", i,
+                        link->buffer_chunks, MOST_BUFFER);
+    return HOP_OK;
+}
+
+static enum hop_status check_way(const struct hop_emulation_options *o, uint32_t i, struct hop_diag *diag)
+{
+    const struct hop_emulated_way *way = &o->ways[i];
+    if (way->link_count < 1 || way->link_count > MOST_HOPS || way->crossing > way->link_count)
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated way %u has %u links and crosses at %u, expected 1 to %d", i,
+                        way->link_count, way->crossing, MOST_HOPS);
+    for (uint32_t k = 0; k < way->link_count; k++) {
+        if (way->links[k] >= o->link_count)
+            return hop_fail(diag, HOP_ERR_INVALID, "emulated way %u takes link %u of %u", i, way->links[k],
+                            o->link_count);
+    }
+    if (!(way->tau >= 0 && way->tau < 1))
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated way %u has a tau of %g, expected 0 to less than 1", i,
+                        way->tau);
+    if (way->pieces != 0 && !(way->pieces >= 1 && way->pieces <= MOST_PIECES))
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated way %u cuts chunks into %g pieces, expected 1 to %d", i,
+                        way->pieces, MOST_PIECES);
+    if (way->source != UINT32_MAX && way->source >= o->source_count)
+        return hop_fail(diag, HOP_ERR_INVALID, "emulated way %u has source %u of %u", i, way->source, o->source_count);
+    return HOP_OK;
+}
+
+static enum hop_status check(const struct hop_emulation_options *o, struct hop_diag *diag)
+{
+    enum hop_status status = check_options(o, diag);
+    for (uint32_t i = 0; status == HOP_OK && i < o->link_count; i++)
+        status = check_link(o, i, diag);
+    for (uint32_t i = 0; status == HOP_OK && i < o->way_count; i++)
+        status = check_way(o, i, diag);
+    return status;
+}
+
+/* ---- layout ---- */
+
+/* So many chunks that a lone copy is never held back by the round trip of credit. */
+static double buffer_chunks(const struct hop_emulation_options *o, const struct hop_emulated_link *link)
+{
+    double chunks = link->buffer_chunks ? link->buffer_chunks : DEFAULT_BUFFER;
+    return chunks + ceil(link->latency_s * link->rate_Bps / (double)chunk_of(o));
+}
+
+/* The most pieces of a chunk: that many slots may share the credit of one. */
+static uint32_t most_pieces(const struct hop_emulation_options *o)
+{
+    double most = 1;
+    for (uint32_t i = 0; i < o->way_count; i++)
+        most = hop_max(most, o->ways[i].pieces);
+    return (uint32_t)ceil(most);
+}
+
+static size_t place(size_t *end, size_t count, size_t size)
+{
+    size_t at = *end;
+    *end += (count * size + 63) / 64 * 64;
+    return at;
+}
+
+/* Counts and offsets; returns the size in all, 0: too large. */
+static size_t lay_out(const struct hop_emulation_options *o, struct hop_emulation *e)
+{
+    double slots = 0, hops = 0;
+    for (uint32_t i = 0; i < o->link_count; i++)
+        slots += buffer_chunks(o, &o->links[i]) * most_pieces(o);
+    for (uint32_t i = 0; i < o->way_count; i++)
+        hops += o->ways[i].link_count;
+    if (slots > MOST_SLOTS || hops > MOST_SLOTS)
+        return 0;
+    e->link_count = o->link_count;
+    e->slot_count = (uint32_t)slots;
+    e->hop_count = e->lane_count = (uint32_t)hops;
+    e->way_count = o->way_count;
+    e->source_count = o->source_count;
+    e->copy_count = o->copies ? o->copies : DEFAULT_COPIES;
+    size_t end = 0;
+    (void)place(&end, 1, sizeof *e);
+    e->links_at = place(&end, e->link_count, sizeof(struct hop_link_state));
+    e->lanes_at = place(&end, e->lane_count, sizeof(struct hop_lane));
+    e->slots_at = place(&end, e->slot_count, sizeof(struct hop_slot));
+    e->hops_at = place(&end, e->hop_count, sizeof(uint32_t));
+    e->ways_at = place(&end, e->way_count, sizeof(struct hop_way_state));
+    e->sources_at = place(&end, e->source_count, sizeof(struct hop_source_state));
+    e->copies_at = place(&end, e->copy_count, sizeof(struct hop_emulated_copy));
+    e->events_at = place(&end, (size_t)e->copy_count + 2 * (size_t)e->link_count, sizeof(struct hop_emulated_event));
+    return end;
+}
+
+size_t hop_emulation_size(const struct hop_emulation_options *options)
+{
+    struct hop_emulation e = {0};
+    return check(options, NULL) == HOP_OK ? lay_out(options, &e) : 0;
+}
+
+/* ---- filling ---- */
+
+static const struct hop_emulated_queue empty = {HOP_EMULATED_NONE, HOP_EMULATED_NONE};
+
+static int compare_lanes(const void *a, const void *b)
+{
+    const struct hop_lane *x = a, *y = b;
+    if (x->output != y->output)
+        return x->output < y->output ? -1 : 1;
+    return (x->input > y->input) - (x->input < y->input);
+}
+
+static struct hop_lane lane_of(const struct hop_emulation_options *o, const struct hop_emulated_way *way, uint32_t hop)
+{
+    uint32_t source = way->source == UINT32_MAX ? o->source_count : way->source;
+    return (struct hop_lane){
+        .input = hop ? way->links[hop - 1] : o->link_count + source, .output = way->links[hop], .queue = empty};
+}
+
+/* All hops' lanes, sorted by the link they lead to, each once. */
+static void fill_lanes(const struct hop_emulation_view *v, const struct hop_emulation_options *o)
+{
+    uint32_t count = 0, unique = 0;
+    for (uint32_t i = 0; i < o->way_count; i++) {
+        for (uint32_t k = 0; k < o->ways[i].link_count; k++)
+            v->lanes[count++] = lane_of(o, &o->ways[i], k);
+    }
+    if (count)
+        qsort(v->lanes, count, sizeof *v->lanes, compare_lanes);
+    for (uint32_t i = 0; i < count; i++) {
+        if (unique == 0 || compare_lanes(&v->lanes[unique - 1], &v->lanes[i]) != 0)
+            v->lanes[unique++] = v->lanes[i];
+    }
+    v->e->lane_count = unique;
+    for (uint32_t i = unique; i-- > 0;) {
+        v->links[v->lanes[i].output].lane_first = i;
+        v->links[v->lanes[i].output].lane_count++;
+    }
+}
+
+static void fill_ways(const struct hop_emulation_view *v, const struct hop_emulation_options *o)
+{
+    uint32_t hops = 0;
+    for (uint32_t i = 0; i < o->way_count; i++) {
+        const struct hop_emulated_way *way = &o->ways[i];
+        v->ways[i] = (struct hop_way_state){.hop_first = hops,
+                                            .hop_count = way->link_count,
+                                            .crossing = way->crossing,
+                                            .source = way->source,
+                                            .stretch = 1 / (1 - way->tau),
+                                            .pieces = way->pieces == 0 ? 1 : way->pieces};
+        for (uint32_t k = 0; k < way->link_count; k++) {
+            struct hop_lane key = lane_of(o, way, k);
+            const struct hop_lane *lane = bsearch(&key, v->lanes, v->e->lane_count, sizeof key, compare_lanes);
+            v->hops[hops++] = (uint32_t)(lane - v->lanes);
+        }
+    }
+}
+
+static void fill_links(const struct hop_emulation_view *v, const struct hop_emulation_options *o)
+{
+    uint32_t slots = 0, pieces = most_pieces(o);
+    for (uint32_t i = 0; i < o->link_count; i++) {
+        struct hop_link_state *link = &v->links[i];
+        uint32_t chunks = (uint32_t)buffer_chunks(o, &o->links[i]);
+        link->byte_ps = 1e12 * v->e->slower / o->links[i].rate_Bps;
+        link->latency_ps = (uint64_t)llround(1e12 * v->e->slower * o->links[i].latency_s);
+        link->buffer_bytes = link->room_bytes = chunks * v->e->chunk_bytes;
+        link->slot_first = link->slot_free = slots;
+        link->slot_count = chunks * pieces;
+        link->sending = link->leaving = HOP_EMULATED_NONE;
+        link->flight = empty;
+        link->next_woken = i;
+        slots += link->slot_count;
+        for (uint32_t k = link->slot_first; k < slots; k++)
+            v->slots[k].next = k + 1 < slots ? k + 1 : HOP_EMULATED_NONE;
+    }
+}
+
+enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_options *options,
+                                     struct hop_emulation **emulation, struct hop_diag *diag)
+{
+    struct hop_emulation *e = memory;
+    enum hop_status status = check(options, diag);
+    if (status != HOP_OK)
+        return status;
+    if (lay_out(options, e) == 0) {
+        hop_fail(diag, HOP_ERR_LIMIT, "the emulated machine's buffers or ways are too many");
+        hop_diag_expect(diag, "at most %d chunks in all, those that travel during latencies among them", MOST_SLOTS);
+        return HOP_ERR_LIMIT;
+    }
+    e->chunk_bytes = chunk_of(options);
+    e->slower = slower_of(options);
+    e->epoch_ns = hop_emulation_clock_ns();
+    e->woken = HOP_EMULATED_NONE;
+    struct hop_emulation_view v = hop_emulation_view(e);
+    fill_links(&v, options);
+    fill_lanes(&v, options);
+    fill_ways(&v, options);
+    for (uint32_t i = 0; i < e->source_count; i++)
+        v.sources[i] = (struct hop_source_state){empty, HOP_EMULATED_NONE};
+    atomic_store(&e->magic, MAGIC);
+    *emulation = e;
+    return HOP_OK;
+}
+
+struct hop_emulation *hop_emulation_attach(void *memory)
+{
+    struct hop_emulation *e = memory;
+    return atomic_load(&e->magic) == MAGIC ? e : NULL;
+}
+
+double hop_emulation_slower(const struct hop_emulation *emulation)
+{
+    return emulation->slower;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The clock of an emulation, and the hand-over between who copies and who serves: see emulated_links.h.
+ *
+ * A process claims a free copy, fills it in, with the time, and says that it is posted; no lock is held, so it may die
+ * anywhere. What the dead leave is freed by who next finds no copy free. Sleeping is on futexes: the server sleeps
+ * until the next thing is due or something is posted, a process until half of what is missing has arrived, so that it
+ * is woken a few times only and yet has little left to copy at the end.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/shared.h"
+#include "device/emulated_links.h"
+
+enum {
+    LEAST_STEP = 64 << 10, /* bytes: less is not worth being woken for */
+    LEAST_NAP_NS = 100000, /* of the server, between chunks: what it does late is exact, and 16 processes want to run */
+    LOOK_NS = 500000000,   /* how often who waits looks whether the server lives */
+    SWEEP_NS = 10000000    /* and who finds no copy free, whether another one's process died */
+};
+
+/* ---- clock and futex ---- */
+
+uint64_t hop_emulation_clock_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ps(const struct hop_emulation *e)
+{
+    return (hop_emulation_clock_ns() - e->epoch_ns) * 1000;
+}
+
+/* Sleeps while *word is value, until a time of the monotonic clock at most (HOP_EMULATED_NEVER: none). */
+static void sleep_on(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, until_ns == HOP_EMULATED_NEVER ? NULL : &until, NULL,
+                  FUTEX_BITSET_MATCH_ANY);
+}
+
+static void wake_on(_Atomic uint32_t *word, int sleepers)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, sleepers, NULL, NULL, 0);
+}
+
+static void wake_copier(struct hop_emulated_copy *copy)
+{
+    wake_on(&copy->bell, INT_MAX);
+}
+
+/* ---- serving ---- */
+
+static void end_emulation(struct hop_emulation *e, enum hop_emulation_ending ending)
+{
+    uint32_t runs = HOP_EMULATION_RUNS;
+    int error = errno; /* a signal handler must keep it */
+    (void)atomic_compare_exchange_strong(&e->ending, &runs, ending);
+    struct hop_emulation_view v = hop_emulation_view(e);
+    (void)atomic_fetch_add(&e->posts, 1);
+    wake_on(&e->posts, INT_MAX);
+    (void)atomic_fetch_add(&e->freed, 1);
+    wake_on(&e->freed, INT_MAX);
+    for (uint32_t i = 0; i < e->copy_count; i++) {
+        (void)atomic_fetch_add(&v.copies[i].bell, 1);
+        wake_on(&v.copies[i].bell, INT_MAX);
+    }
+    errno = error;
+}
+
+void hop_emulation_stop(struct hop_emulation *emulation)
+{
+    end_emulation(emulation, HOP_EMULATION_STOPPED);
+}
+
+void hop_emulation_serve(struct hop_emulation *emulation)
+{
+    struct hop_emulation *e = emulation;
+    struct hop_emulation_view v = hop_emulation_view(e);
+    int64_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&e->server, &nobody, getpid()))
+        return;
+    atomic_store(&e->server_started, hop_process_started((long)getpid()));
+    /* Sleep to the microsecond; the default is 50 of them. */
+    int slack = prctl(PR_GET_TIMERSLACK);
+    (void)prctl(PR_SET_TIMERSLACK, 1000UL);
+    while (atomic_load(&e->ending) == HOP_EMULATION_RUNS) {
+        uint32_t posts = atomic_load(&e->posts);
+        uint64_t due = hop_emulation_advance(&v, now_ps(e), wake_copier);
+        if (due == HOP_EMULATED_NEVER && e->under_way) {
+            end_emulation(e, HOP_EMULATION_STUCK);
+        } else {
+            uint64_t until_ns = due == HOP_EMULATED_NEVER ? due : e->epoch_ns + (due + 999) / 1000;
+            uint64_t least_ns = hop_emulation_clock_ns() + LEAST_NAP_NS;
+            sleep_on(&e->posts, posts, until_ns > least_ns ? until_ns : least_ns);
+        }
+    }
+    if (slack > 0)
+        (void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
+}
+
+double hop_emulation_lateness_s(const struct hop_emulation *emulation)
+{
+    return (double)atomic_load(&emulation->late_ps) * 1e-12 / emulation->slower;
+}
+
+double hop_emulation_now_s(const struct hop_emulation *emulation)
+{
+    return (double)now_ps(emulation) * 1e-12 / emulation->slower;
+}
+
+/* ---- copying ---- */
+
+/* Whether it is worth waiting. */
+static enum hop_status look_at_server(struct hop_emulation *e, struct hop_diag *diag)
+{
+    long server = (long)atomic_load(&e->server);
+    switch ((enum hop_emulation_ending)atomic_load(&e->ending)) {
+    case HOP_EMULATION_STOPPED:
+        return hop_fail(diag, HOP_ERR_IO, "the emulation of links was stopped");
+    case HOP_EMULATION_STUCK:
+        hop_fail(diag, HOP_ERR_DEADLOCK, "the buffers of emulated links wait for each other in a circle");
+        hop_diag_expect(diag, "ways that form no circle of links");
+        return HOP_ERR_DEADLOCK;
+    case HOP_EMULATION_RUNS:
+        break;
+    }
+    if (server && !hop_process_lives(server, atomic_load(&e->server_started)))
+        return hop_fail(diag, HOP_ERR_IO, "process %ld, which emulated the links, is gone", server);
+    return HOP_OK;
+}
+
+static uint64_t owner_word(enum hop_copy_state state)
+{
+    return (uint64_t)getpid() << 8 | state;
+}
+
+/* Copies whose process is gone: those that it had not posted, and those that have ended. */
+static void sweep(const struct hop_emulation_view *v)
+{
+    for (uint32_t i = 0; i < v->e->copy_count; i++) {
+        uint64_t owner = atomic_load(&v->copies[i].owner);
+        enum hop_copy_state state = hop_copy_state(owner);
+        if ((state == HOP_COPY_CLAIMED || state == HOP_COPY_ENDED) && !hop_process_lives((long)(owner >> 8), 0))
+            (void)atomic_compare_exchange_strong(&v->copies[i].owner, &owner, HOP_COPY_FREE);
+    }
+}
+
+static bool claim_free(const struct hop_emulation_view *v, uint32_t start, uint32_t *copy)
+{
+    for (uint32_t i = 0; i < v->e->copy_count; i++) {
+        uint32_t at = (start + i) % v->e->copy_count;
+        uint64_t owner = HOP_COPY_FREE;
+        if (atomic_load(&v->copies[at].owner) == HOP_COPY_FREE &&
+            atomic_compare_exchange_strong(&v->copies[at].owner, &owner, owner_word(HOP_COPY_CLAIMED))) {
+            *copy = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum hop_status claim(const struct hop_emulation_view *v, uint64_t ticket, uint32_t *copy, struct hop_diag *diag)
+{
+    uint32_t start = (uint32_t)(ticket % v->e->copy_count);
+    for (;;) {
+        uint32_t freed = atomic_load(&v->e->freed);
+        enum hop_status status = look_at_server(v->e, diag);
+        if (status != HOP_OK)
+            return status;
+        if (claim_free(v, start, copy))
+            return HOP_OK;
+        sweep(v);
+        if (claim_free(v, start, copy))
+            return HOP_OK;
+        sleep_on(&v->e->freed, freed, hop_emulation_clock_ns() + SWEEP_NS);
+    }
+}
+
+enum hop_status hop_emulation_post(const struct hop_emulation_view *view, uint32_t way, uint64_t bytes,
+                                   const uint64_t *at_ps, uint32_t *copy, struct hop_diag *diag)
+{
+    struct hop_emulation *e = view->e;
+    if (way >= e->way_count)
+        return hop_fail(diag, HOP_ERR_INVALID, "a copy on way %u of an emulation of %u ways", way, e->way_count);
+    uint64_t ticket = atomic_fetch_add(&e->tickets, 1);
+    uint32_t index;
+    enum hop_status status = claim(view, ticket, &index, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_emulated_copy *c = &view->copies[index];
+    c->way = way;
+    c->bytes = bytes;
+    c->ticket = ticket;
+    atomic_store(&c->arrived, 0);
+    atomic_store(&c->wanted, UINT64_MAX);
+    c->posted_ps = at_ps ? *at_ps : now_ps(e);
+    atomic_store(&c->owner, owner_word(HOP_COPY_POSTED));
+    (void)atomic_fetch_add(&e->posts, 1);
+    wake_on(&e->posts, 1);
+    *copy = index;
+    return HOP_OK;
+}
+
+enum hop_status hop_emulation_wait(const struct hop_emulation_view *view, uint32_t copy, uint64_t wanted,
+                                   uint64_t *arrived, struct hop_diag *diag)
+{
+    struct hop_emulated_copy *c = &view->copies[copy];
+    bool last = wanted >= c->bytes;
+    atomic_store(&c->wanted, last ? UINT64_MAX : wanted); /* the end rings anyway */
+    for (;;) {
+        uint32_t bell = atomic_load(&c->bell);
+        bool ended = hop_copy_state(atomic_load(&c->owner)) == HOP_COPY_ENDED;
+        *arrived = atomic_load(&c->arrived);
+        if (last ? ended : *arrived >= wanted)
+            return HOP_OK;
+        enum hop_status status = look_at_server(view->e, diag);
+        if (status != HOP_OK)
+            return status;
+        sleep_on(&c->bell, bell, hop_emulation_clock_ns() + LOOK_NS);
+    }
+}
+
+void hop_emulation_release(const struct hop_emulation_view *view, uint32_t copy, struct hop_emulated_times *times)
+{
+    struct hop_emulated_copy *c = &view->copies[copy];
+    double unit_s = 1e-12 / view->e->slower;
+    if (times)
+        *times = (struct hop_emulated_times){.posted_s = (double)c->posted_ps * unit_s,
+                                             .start_s = (double)c->start_ps * unit_s,
+                                             .end_s = (double)c->end_ps * unit_s};
+    atomic_store(&c->owner, HOP_COPY_FREE);
+    (void)atomic_fetch_add(&view->e->freed, 1);
+    wake_on(&view->e->freed, INT_MAX);
+}
+
+enum hop_status hop_emulation_copy(struct hop_emulation *emulation, uint32_t way, void *to, const void *from,
+                                   uint64_t bytes, struct hop_emulated_times *times, struct hop_diag *diag)
+{
+    struct hop_emulation_view v = hop_emulation_view(emulation);
+    uint32_t copy;
+    enum hop_status status = hop_emulation_post(&v, way, bytes, NULL, &copy, diag);
+    if (status != HOP_OK)
+        return status;
+    uint64_t done = 0;
+    do {
+        uint64_t left = bytes - done, step = left / 2 > LEAST_STEP ? left / 2 : LEAST_STEP, arrived;
+        status = hop_emulation_wait(&v, copy, step < left ? done + step : bytes, &arrived, diag);
+        if (status != HOP_OK)
+            return status;
+        if (arrived > done)
+            memcpy((char *)to + done, (const char *)from + done, arrived - done);
+        done = arrived;
+    } while (done < bytes);
+    hop_emulation_release(&v, copy, times);
+    return HOP_OK;
+}
