@@ -1,0 +1,1043 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A stand-in for the CUDA driver, for tests on machines without a GPU: HOPCAST_CUDA_LIBRARY names it.
+ *
+ * It does what the driver's documentation says of the functions that hopcast calls, and refuses what that refuses:
+ * calls without a current context or after a fork, addresses that are not mapped, handles opened in the process that
+ * made them.
+ *
+ *     device memory   memfd mappings, so that other processes can map them too; their addresses carry a bit that makes
+ *                     the processor fault, because device memory is not for it to touch
+ *     stream          a thread with a queue; before each piece of work it may sleep, so that what does not wait is seen
+ *     event           two counters in shared memory: records made, records that have been reached
+ *     kernel          the real source, run on the processor (kernels.cc)
+ *
+ * Environment, read by cuInit:
+ *
+ *     HOPCAST_FAKE_CUDA_FAIL     "cuMemAlloc:2=2": the second call of it returns 2; "work:3=700": the third piece of
+ *                                work fails, and the context with it; several after commas
+ *     HOPCAST_FAKE_CUDA_SEED     of the delays
+ *     HOPCAST_FAKE_CUDA_DELAY    microseconds at most, default 200
+ *
+ * fake_cuda_live() counts the objects not given back.
+ */
+#include "device/cuda_driver.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+#define API __attribute__((visibility("default")))
+#define DEVICE_BIT ((uintptr_t)1 << 62)
+#define MEMORY_BYTES ((size_t)1 << 30)
+#define PAGE 4096
+enum { DEVICES = 2, PROCESSORS = 2, FAULTS = 8, DEPTH = 16 };
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
+    UNMAPPABLE = 205,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+    ILLEGAL_ADDRESS = 700,
+    PEER_ALREADY_ENABLED = 704,
+    HOST_ALREADY_REGISTERED = 712,
+    HOST_NOT_REGISTERED = 713,
+    MISALIGNED_ADDRESS = 716,
+};
+
+/* ---- objects ---- */
+
+struct hop_cuda_context {
+    int device, retained;
+    size_t used_bytes;
+    bool peer[DEVICES];
+    atomic_int error; /* sticky */
+};
+static struct hop_cuda_context contexts[DEVICES];
+static _Thread_local struct hop_cuda_context *stack[DEPTH];
+static _Thread_local int depth;
+
+enum range_kind { ALLOCATED, IMPORTED, HOST };
+struct range {
+    struct range *next;
+    struct hop_cuda_context *context;
+    enum range_kind kind;
+    uintptr_t address;
+    size_t size;
+    int file, opened;
+    ino_t inode;
+};
+
+struct marks { /* of an event, in shared memory */
+    atomic_ullong recorded, reached;
+};
+struct hop_cuda_event {
+    struct hop_cuda_context *context;
+    struct marks *marks;
+    int file;
+    unsigned flags;
+    atomic_int references; /* the user's, and the work's in which it stands */
+};
+
+enum work_kind { COPY, SET, KERNEL, RECORD, WAIT };
+struct work {
+    struct work *next;
+    enum work_kind kind;
+    uintptr_t to, from;
+    size_t size;
+    void *staged; /* freed at the end */
+    unsigned char value;
+    struct hop_cuda_function *function;
+    struct hop_cuda_reduction reduction;
+    unsigned blocks, threads;
+    struct hop_cuda_event *event;
+    unsigned long long mark;
+};
+struct hop_cuda_stream {
+    struct hop_cuda_stream *next;
+    struct hop_cuda_context *context;
+    pthread_t thread;
+    struct work *first, *last;
+    bool busy, stopping;
+    unsigned random;
+};
+
+struct hop_cuda_module {
+    int unused;
+};
+struct hop_cuda_function {
+    fake_kernel *kernel;
+    unsigned element;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of everything but what is atomic */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of the streams' queues */
+static struct range *ranges;
+static struct hop_cuda_stream *streams;
+static int live;
+static pid_t initialized; /* 0: not yet */
+static unsigned seed, delay_us = 200;
+static struct fault {
+    char name[48];
+    int countdown, code;
+} faults[FAULTS];
+
+API int fake_cuda_live(void);
+
+API int fake_cuda_live(void)
+{
+    (void)pthread_mutex_lock(&mutex);
+    int count = live;
+    (void)pthread_mutex_unlock(&mutex);
+    return count;
+}
+
+static void alive(int more)
+{
+    (void)pthread_mutex_lock(&mutex);
+    live += more;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+/* ---- what every call begins with ---- */
+
+static int injected(const char *name)
+{
+    int code = SUCCESS;
+    (void)pthread_mutex_lock(&mutex);
+    for (int i = 0; i < FAULTS; i++) {
+        if (faults[i].countdown > 0 && strcmp(faults[i].name, name) == 0 && --faults[i].countdown == 0)
+            code = faults[i].code;
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return code;
+}
+
+static int begin(const char *name)
+{
+    if (initialized != getpid())
+        return NOT_INITIALIZED;
+    return injected(name);
+}
+
+static int begin_in_context(const char *name)
+{
+    int code = begin(name);
+    if (code != SUCCESS)
+        return code;
+    if (depth == 0)
+        return INVALID_CONTEXT;
+    return atomic_load(&stack[depth - 1]->error);
+}
+
+#define BEGIN(name)                                                                                                    \
+    do {                                                                                                               \
+        int begun = begin(name);                                                                                       \
+        if (begun != SUCCESS)                                                                                          \
+            return begun;                                                                                              \
+    } while (0)
+#define BEGIN_IN_CONTEXT(name)                                                                                         \
+    do {                                                                                                               \
+        int begun = begin_in_context(name);                                                                            \
+        if (begun != SUCCESS)                                                                                          \
+            return begun;                                                                                              \
+    } while (0)
+
+static struct hop_cuda_context *current(void)
+{
+    return stack[depth - 1];
+}
+
+static void read_faults(const char *text)
+{
+    for (int i = 0; i < FAULTS && text && *text; i++) {
+        if (sscanf(text, "%47[^:]:%d=%d", faults[i].name, &faults[i].countdown, &faults[i].code) != 3)
+            abort();
+        text = strchr(text, ',');
+        text = text ? text + 1 : NULL;
+    }
+}
+
+API int cuInit(unsigned flags);
+API int cuInit(unsigned flags)
+{
+    if (flags != 0)
+        return INVALID_VALUE;
+    if (initialized)
+        return initialized == getpid() ? SUCCESS : NOT_INITIALIZED;
+    const char *seeded = getenv("HOPCAST_FAKE_CUDA_SEED"), *delay = getenv("HOPCAST_FAKE_CUDA_DELAY");
+    seed = seeded ? (unsigned)strtoul(seeded, NULL, 10) : 1;
+    delay_us = delay ? (unsigned)strtoul(delay, NULL, 10) : delay_us;
+    read_faults(getenv("HOPCAST_FAKE_CUDA_FAIL"));
+    for (int i = 0; i < DEVICES; i++)
+        contexts[i].device = i;
+    initialized = getpid();
+    return injected("cuInit");
+}
+
+API int cuGetErrorName(int code, const char **text);
+API int cuGetErrorName(int code, const char **text)
+{
+    static const struct {
+        int code;
+        const char *name;
+    } names[] = {{1, "CUDA_ERROR_INVALID_VALUE"},       {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                 {3, "CUDA_ERROR_NOT_INITIALIZED"},     {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                 {400, "CUDA_ERROR_INVALID_HANDLE"},    {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                 {716, "CUDA_ERROR_MISALIGNED_ADDRESS"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].code == code) {
+            *text = names[i].name;
+            return SUCCESS;
+        }
+    }
+    *text = NULL;
+    return INVALID_VALUE;
+}
+
+API int cuGetErrorString(int code, const char **text);
+API int cuGetErrorString(int code, const char **text)
+{
+    *text = "as the stand-in for the driver says";
+    return code >= 0 ? SUCCESS : INVALID_VALUE;
+}
+
+/* ---- devices and contexts ---- */
+
+API int cuDeviceGetCount(int *count);
+API int cuDeviceGetCount(int *count)
+{
+    BEGIN("cuDeviceGetCount");
+    *count = DEVICES;
+    return SUCCESS;
+}
+
+API int cuDeviceGet(int *device, int ordinal);
+API int cuDeviceGet(int *device, int ordinal)
+{
+    BEGIN("cuDeviceGet");
+    if (ordinal < 0 || ordinal >= DEVICES)
+        return INVALID_DEVICE;
+    *device = ordinal;
+    return SUCCESS;
+}
+
+API int cuDeviceGetName(char *name, int size, int device);
+API int cuDeviceGetName(char *name, int size, int device)
+{
+    BEGIN("cuDeviceGetName");
+    (void)snprintf(name, (size_t)size, "Stand-in %d", device);
+    return SUCCESS;
+}
+
+API int cuDeviceGetAttribute(int *value, int attribute, int device);
+API int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    BEGIN("cuDeviceGetAttribute");
+    (void)device;
+    switch (attribute) {
+    case HOP_CUDA_PROCESSORS:
+        *value = PROCESSORS;
+        return SUCCESS;
+    case HOP_CUDA_COPY_ENGINES:
+        *value = 2;
+        return SUCCESS;
+    case HOP_CUDA_UNIFIED_ADDRESSING:
+        *value = 1;
+        return SUCCESS;
+    default:
+        return INVALID_VALUE;
+    }
+}
+
+API int cuDeviceTotalMem_v2(size_t *bytes, int device);
+API int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    BEGIN("cuDeviceTotalMem");
+    (void)device;
+    *bytes = MEMORY_BYTES;
+    return SUCCESS;
+}
+
+API int cuDevicePrimaryCtxRetain(struct hop_cuda_context **context, int device);
+API int cuDevicePrimaryCtxRetain(struct hop_cuda_context **context, int device)
+{
+    BEGIN("cuDevicePrimaryCtxRetain");
+    if (device < 0 || device >= DEVICES)
+        return INVALID_DEVICE;
+    (void)pthread_mutex_lock(&mutex);
+    contexts[device].retained++;
+    live++;
+    (void)pthread_mutex_unlock(&mutex);
+    *context = &contexts[device];
+    return SUCCESS;
+}
+
+API int cuDevicePrimaryCtxRelease_v2(int device);
+API int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    BEGIN("cuDevicePrimaryCtxRelease");
+    if (device < 0 || device >= DEVICES)
+        return INVALID_DEVICE;
+    (void)pthread_mutex_lock(&mutex);
+    int held = contexts[device].retained;
+    contexts[device].retained -= held > 0;
+    live -= held > 0;
+    (void)pthread_mutex_unlock(&mutex);
+    return held > 0 ? SUCCESS : INVALID_CONTEXT;
+}
+
+API int cuCtxPushCurrent_v2(struct hop_cuda_context *context);
+API int cuCtxPushCurrent_v2(struct hop_cuda_context *context)
+{
+    BEGIN("cuCtxPushCurrent");
+    if (!context || depth == DEPTH)
+        return INVALID_VALUE;
+    (void)pthread_mutex_lock(&mutex);
+    bool retained = context->retained > 0;
+    (void)pthread_mutex_unlock(&mutex);
+    if (!retained)
+        return INVALID_CONTEXT;
+    stack[depth++] = context;
+    return SUCCESS;
+}
+
+API int cuCtxPopCurrent_v2(struct hop_cuda_context **context);
+API int cuCtxPopCurrent_v2(struct hop_cuda_context **context)
+{
+    BEGIN("cuCtxPopCurrent");
+    if (depth == 0)
+        return INVALID_CONTEXT;
+    *context = stack[--depth];
+    return SUCCESS;
+}
+
+API int cuCtxEnablePeerAccess(struct hop_cuda_context *peer, unsigned flags);
+API int cuCtxEnablePeerAccess(struct hop_cuda_context *peer, unsigned flags)
+{
+    BEGIN_IN_CONTEXT("cuCtxEnablePeerAccess");
+    if (flags != 0)
+        return INVALID_VALUE;
+    if (!peer || peer == current())
+        return INVALID_CONTEXT;
+    (void)pthread_mutex_lock(&mutex);
+    bool enabled = current()->peer[peer->device];
+    current()->peer[peer->device] = true;
+    (void)pthread_mutex_unlock(&mutex);
+    return enabled ? PEER_ALREADY_ENABLED : SUCCESS;
+}
+
+/* ---- streams ---- */
+
+static void event_drop(struct hop_cuda_event *event)
+{
+    if (atomic_fetch_sub(&event->references, 1) > 1)
+        return;
+    (void)munmap(event->marks, PAGE);
+    (void)close(event->file);
+    free(event);
+}
+
+static void pause_a_little(struct hop_cuda_stream *stream)
+{
+    stream->random = stream->random * 1664525u + 1013904223u;
+    if (delay_us > 0 && (stream->random >> 16 & 1))
+        (void)usleep((stream->random >> 17) % (delay_us + 1));
+}
+
+static void fail_context(struct hop_cuda_context *context, int code)
+{
+    int none = SUCCESS;
+    (void)atomic_compare_exchange_strong(&context->error, &none, code);
+}
+
+/* The processor's address of bytes that kernels of this context may use; 0: none. */
+static uintptr_t kernel_address(const struct hop_cuda_context *context, uintptr_t address, size_t size)
+{
+    uintptr_t found = 0;
+    if (!(address & DEVICE_BIT))
+        return 0;
+    address &= ~DEVICE_BIT;
+    (void)pthread_mutex_lock(&mutex);
+    for (const struct range *r = ranges; r; r = r->next) {
+        if (r->kind != HOST && address >= r->address && size <= r->size && address - r->address <= r->size - size &&
+            (r->context == context || context->peer[r->context->device]))
+            found = address;
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+static int run_kernel(const struct hop_cuda_context *context, struct work *work)
+{
+    struct hop_cuda_reduction *r = &work->reduction;
+    const size_t element = work->function->element;
+    for (unsigned i = 0; i < r->input_count + r->output_count; i++) {
+        const void **place = i < r->input_count ? &r->inputs[i] : (const void **)&r->outputs[i - r->input_count];
+        uintptr_t address = kernel_address(context, (uintptr_t)*place, r->count * element);
+        if (!address)
+            return ILLEGAL_ADDRESS;
+        if (address % element != 0 || (r->vectors && (address + r->head * element) % HOP_CUDA_VECTOR_BYTES != 0))
+            return MISALIGNED_ADDRESS;
+        *place = (const void *)address;
+    }
+    fake_kernel_run(work->function->kernel, work->blocks, work->threads, r);
+    return SUCCESS;
+}
+
+static void perform(struct hop_cuda_stream *stream, struct work *work)
+{
+    struct hop_cuda_context *context = stream->context;
+    int code = injected("work");
+    pause_a_little(stream);
+    if (atomic_load(&context->error) != SUCCESS)
+        return;
+    if (code == SUCCESS && work->kind == COPY)
+        memmove((void *)work->to, (const void *)work->from, work->size);
+    else if (code == SUCCESS && work->kind == SET)
+        memset((void *)work->to, work->value, work->size);
+    else if (code == SUCCESS && work->kind == KERNEL)
+        code = run_kernel(context, work);
+    while (work->kind == WAIT && atomic_load(&work->event->marks->reached) < work->mark &&
+           atomic_load(&context->error) == SUCCESS)
+        (void)usleep(20);
+    if (code != SUCCESS)
+        fail_context(context, code);
+    else if (work->kind == RECORD) {
+        unsigned long long reached = atomic_load(&work->event->marks->reached);
+        while (reached < work->mark &&
+               !atomic_compare_exchange_weak(&work->event->marks->reached, &reached, work->mark))
+            ;
+    }
+}
+
+static void *serve(void *argument)
+{
+    struct hop_cuda_stream *stream = argument;
+    (void)pthread_mutex_lock(&mutex);
+    for (;;) {
+        while (!stream->first && !stream->stopping)
+            (void)pthread_cond_wait(&changed, &mutex);
+        struct work *work = stream->first;
+        if (!work)
+            break;
+        stream->first = work->next;
+        stream->busy = true;
+        (void)pthread_mutex_unlock(&mutex);
+        perform(stream, work);
+        if (work->event)
+            event_drop(work->event);
+        free(work->staged);
+        free(work);
+        (void)pthread_mutex_lock(&mutex);
+        stream->busy = false;
+        (void)pthread_cond_broadcast(&changed);
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static int enqueue(struct hop_cuda_stream *stream, const struct work *work)
+{
+    struct work *queued = malloc(sizeof *queued);
+    if (!queued)
+        abort();
+    *queued = *work;
+    queued->next = NULL;
+    if (queued->event)
+        (void)atomic_fetch_add(&queued->event->references, 1);
+    (void)pthread_mutex_lock(&mutex);
+    if (stream->first)
+        stream->last->next = queued;
+    else
+        stream->first = queued;
+    stream->last = queued;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&mutex);
+    return SUCCESS;
+}
+
+static int drain(struct hop_cuda_stream *stream)
+{
+    (void)pthread_mutex_lock(&mutex);
+    while (stream->first || stream->busy)
+        (void)pthread_cond_wait(&changed, &mutex);
+    (void)pthread_mutex_unlock(&mutex);
+    return atomic_load(&stream->context->error);
+}
+
+/* The mutex being held. */
+static bool is_working(const struct hop_cuda_context *context)
+{
+    bool working = false;
+    for (const struct hop_cuda_stream *s = streams; s; s = s->next)
+        working = working || (s->context == context && (s->first || s->busy));
+    return working;
+}
+
+/* A stream of the current context. */
+static bool is_stream(const struct hop_cuda_stream *stream)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&mutex);
+    for (const struct hop_cuda_stream *s = streams; s; s = s->next)
+        found = found || (s == stream && s->context == current());
+    (void)pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+API int cuStreamCreate(struct hop_cuda_stream **stream, unsigned flags);
+API int cuStreamCreate(struct hop_cuda_stream **stream, unsigned flags)
+{
+    BEGIN_IN_CONTEXT("cuStreamCreate");
+    if (flags != HOP_CUDA_STREAM_NON_BLOCKING)
+        return INVALID_VALUE;
+    struct hop_cuda_stream *made = calloc(1, sizeof *made);
+    if (!made)
+        return OUT_OF_MEMORY;
+    made->context = current();
+    (void)pthread_mutex_lock(&mutex);
+    made->random = seed += 7919;
+    made->next = streams;
+    streams = made;
+    live++;
+    (void)pthread_mutex_unlock(&mutex);
+    if (pthread_create(&made->thread, NULL, serve, made) != 0)
+        abort();
+    *stream = made;
+    return SUCCESS;
+}
+
+API int cuStreamDestroy_v2(struct hop_cuda_stream *stream);
+API int cuStreamDestroy_v2(struct hop_cuda_stream *stream)
+{
+    struct hop_cuda_stream **place = &streams;
+    BEGIN("cuStreamDestroy");
+    if (depth == 0 || !is_stream(stream))
+        return INVALID_HANDLE;
+    (void)pthread_mutex_lock(&mutex);
+    stream->stopping = true;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&mutex);
+    (void)pthread_join(stream->thread, NULL);
+    (void)pthread_mutex_lock(&mutex);
+    while (*place != stream)
+        place = &(*place)->next;
+    *place = stream->next;
+    live--;
+    (void)pthread_mutex_unlock(&mutex);
+    free(stream);
+    return SUCCESS;
+}
+
+API int cuStreamSynchronize(struct hop_cuda_stream *stream);
+API int cuStreamSynchronize(struct hop_cuda_stream *stream)
+{
+    BEGIN_IN_CONTEXT("cuStreamSynchronize");
+    return is_stream(stream) ? drain(stream) : INVALID_HANDLE;
+}
+
+/* ---- memory ---- */
+
+/* The range that holds all of the bytes, by the processor's address. */
+static struct range *range_of(enum range_kind kind, uintptr_t address, size_t size)
+{
+    struct range *found = NULL;
+    (void)pthread_mutex_lock(&mutex);
+    for (struct range *r = ranges; r && !found; r = r->next) {
+        if (r->kind == kind && address >= r->address && size <= r->size && address - r->address <= r->size - size)
+            found = r;
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+static void range_add(const struct range *range)
+{
+    struct range *added = malloc(sizeof *added);
+    if (!added)
+        abort();
+    (void)pthread_mutex_lock(&mutex);
+    *added = *range;
+    added->next = ranges;
+    ranges = added;
+    live++;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static void range_remove(struct range *range)
+{
+    struct range **place = &ranges;
+    (void)pthread_mutex_lock(&mutex);
+    while (*place != range)
+        place = &(*place)->next;
+    *place = range->next;
+    live--;
+    (void)pthread_mutex_unlock(&mutex);
+    if (range->kind != HOST) {
+        (void)munmap((void *)range->address, range->size);
+        (void)close(range->file);
+    }
+    free(range);
+}
+
+static int map(int file, size_t size, struct range *range)
+{
+    struct stat status;
+    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (address == MAP_FAILED || fstat(file, &status) != 0)
+        return OUT_OF_MEMORY;
+    *range = (struct range){.context = current(),
+                            .address = (uintptr_t)address,
+                            .size = size,
+                            .file = file,
+                            .opened = 1,
+                            .inode = status.st_ino};
+    return SUCCESS;
+}
+
+API int cuMemAlloc_v2(hop_cuda_address *address, size_t bytes);
+API int cuMemAlloc_v2(hop_cuda_address *address, size_t bytes)
+{
+    struct range range;
+    BEGIN_IN_CONTEXT("cuMemAlloc");
+    if (bytes == 0)
+        return INVALID_VALUE;
+    (void)pthread_mutex_lock(&mutex);
+    bool fits = bytes <= MEMORY_BYTES - current()->used_bytes;
+    current()->used_bytes += fits ? bytes : 0;
+    (void)pthread_mutex_unlock(&mutex);
+    if (!fits)
+        return OUT_OF_MEMORY;
+    int file = memfd_create("fake_cuda", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)bytes) != 0 || map(file, bytes, &range) != SUCCESS)
+        return OUT_OF_MEMORY;
+    memset((void *)range.address, 0xa5, bytes < 4 * PAGE ? bytes : 4 * PAGE); /* nobody said it was zeroed */
+    range.kind = ALLOCATED;
+    range_add(&range);
+    *address = range.address | DEVICE_BIT;
+    return SUCCESS;
+}
+
+API int cuMemFree_v2(hop_cuda_address address);
+API int cuMemFree_v2(hop_cuda_address address)
+{
+    BEGIN_IN_CONTEXT("cuMemFree");
+    struct range *range = range_of(ALLOCATED, address & ~DEVICE_BIT, 1);
+    if (!range || range->address != (address & ~DEVICE_BIT))
+        return INVALID_VALUE;
+    (void)pthread_mutex_lock(&mutex);
+    while (is_working(range->context))
+        (void)pthread_cond_wait(&changed, &mutex);
+    range->context->used_bytes -= range->size;
+    (void)pthread_mutex_unlock(&mutex);
+    range_remove(range);
+    return SUCCESS;
+}
+
+/* The processor's address of device memory of any device, 0: not mapped here. */
+static uintptr_t device_address(uintptr_t address, size_t size)
+{
+    address &= ~DEVICE_BIT;
+    return range_of(ALLOCATED, address, size) || range_of(IMPORTED, address, size) ? address : 0;
+}
+
+API int cuMemsetD8Async(hop_cuda_address address, unsigned char value, size_t bytes, struct hop_cuda_stream *stream);
+API int cuMemsetD8Async(hop_cuda_address address, unsigned char value, size_t bytes, struct hop_cuda_stream *stream)
+{
+    BEGIN_IN_CONTEXT("cuMemsetD8Async");
+    uintptr_t to = address & DEVICE_BIT ? device_address(address, bytes) : 0;
+    if (!to)
+        return INVALID_VALUE;
+    if (!is_stream(stream))
+        return INVALID_HANDLE;
+    return enqueue(stream, &(struct work){.kind = SET, .to = to, .size = bytes, .value = value});
+}
+
+/* One end of a copy. */
+struct end {
+    uintptr_t address;
+    bool pageable;
+};
+
+static bool find_end(uintptr_t address, size_t size, struct end *end)
+{
+    *end = (struct end){address, false};
+    if (address & DEVICE_BIT)
+        end->address = device_address(address, size);
+    else
+        end->pageable = !range_of(HOST, address, size);
+    return end->address != 0;
+}
+
+API int cuMemcpyAsync(hop_cuda_address to, hop_cuda_address from, size_t bytes, struct hop_cuda_stream *stream);
+API int cuMemcpyAsync(hop_cuda_address to, hop_cuda_address from, size_t bytes, struct hop_cuda_stream *stream)
+{
+    struct end target, source;
+    BEGIN_IN_CONTEXT("cuMemcpyAsync");
+    if (!find_end(to, bytes, &target) || !find_end(from, bytes, &source))
+        return INVALID_VALUE;
+    if (!is_stream(stream))
+        return INVALID_HANDLE;
+    struct work work = {.kind = COPY, .to = target.address, .from = source.address, .size = bytes};
+    if (source.pageable) { /* taken before the call returns */
+        work.staged = malloc(bytes);
+        if (!work.staged)
+            abort();
+        memcpy(work.staged, (const void *)source.address, bytes);
+        work.from = (uintptr_t)work.staged;
+    }
+    int code = enqueue(stream, &work);
+    return target.pageable ? drain(stream) : code; /* there before the call returns */
+}
+
+API int cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags);
+API int cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags)
+{
+    BEGIN_IN_CONTEXT("cuMemHostRegister");
+    if (!address || bytes == 0 || flags > 15)
+        return INVALID_VALUE;
+    if (range_of(HOST, (uintptr_t)address, 1))
+        return HOST_ALREADY_REGISTERED;
+    range_add(&(struct range){.context = current(), .kind = HOST, .address = (uintptr_t)address, .size = bytes});
+    return SUCCESS;
+}
+
+API int cuMemHostUnregister(void *address);
+API int cuMemHostUnregister(void *address)
+{
+    BEGIN_IN_CONTEXT("cuMemHostUnregister");
+    struct range *range = range_of(HOST, (uintptr_t)address, 1);
+    if (!range || range->address != (uintptr_t)address)
+        return HOST_NOT_REGISTERED;
+    range_remove(range);
+    return SUCCESS;
+}
+
+/* ---- between processes ---- */
+
+struct ipc {
+    char kind[8];
+    pid_t process;
+    int file;
+    ino_t inode;
+    size_t size;
+};
+
+static struct hop_cuda_ipc ipc_write(const char *kind, int file, ino_t inode, size_t size)
+{
+    struct ipc ipc = {.process = getpid(), .file = file, .inode = inode, .size = size};
+    struct hop_cuda_ipc written = {{0}};
+    (void)snprintf(ipc.kind, sizeof ipc.kind, "%s", kind);
+    memcpy(written.bytes, &ipc, sizeof ipc);
+    return written;
+}
+
+/* A descriptor of what another process made. */
+static int ipc_open(const char *kind, const struct hop_cuda_ipc *handle, struct ipc *ipc, int *file)
+{
+    char path[64];
+    struct stat status;
+    memcpy(ipc, handle->bytes, sizeof *ipc);
+    if (memcmp(ipc->kind, kind, strlen(kind) + 1) != 0)
+        return INVALID_HANDLE;
+    if (ipc->process == getpid())
+        return INVALID_CONTEXT;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ipc->process, ipc->file);
+    *file = open(path, O_RDWR | O_CLOEXEC);
+    if (*file < 0)
+        return UNMAPPABLE;
+    if (fstat(*file, &status) != 0 || status.st_ino != ipc->inode) {
+        (void)close(*file);
+        return INVALID_HANDLE;
+    }
+    return SUCCESS;
+}
+
+API int cuIpcGetMemHandle(struct hop_cuda_ipc *handle, hop_cuda_address address);
+API int cuIpcGetMemHandle(struct hop_cuda_ipc *handle, hop_cuda_address address)
+{
+    BEGIN_IN_CONTEXT("cuIpcGetMemHandle");
+    struct range *range = range_of(ALLOCATED, address & ~DEVICE_BIT, 1);
+    if (!range || range->address != (address & ~DEVICE_BIT))
+        return INVALID_VALUE;
+    *handle = ipc_write("memory", range->file, range->inode, range->size);
+    return SUCCESS;
+}
+
+API int cuIpcOpenMemHandle_v2(hop_cuda_address *address, struct hop_cuda_ipc handle, unsigned flags);
+API int cuIpcOpenMemHandle_v2(hop_cuda_address *address, struct hop_cuda_ipc handle, unsigned flags)
+{
+    struct range range, *opened = NULL;
+    struct ipc ipc;
+    int file;
+    BEGIN_IN_CONTEXT("cuIpcOpenMemHandle");
+    if (flags != HOP_CUDA_IPC_LAZY_PEER_ACCESS)
+        return INVALID_VALUE;
+    int code = ipc_open("memory", &handle, &ipc, &file);
+    if (code != SUCCESS)
+        return code;
+    (void)pthread_mutex_lock(&mutex);
+    for (struct range *r = ranges; r && !opened; r = r->next) {
+        if (r->kind == IMPORTED && r->inode == ipc.inode && r->context == current())
+            opened = r;
+    }
+    if (opened)
+        opened->opened++;
+    (void)pthread_mutex_unlock(&mutex);
+    if (opened) {
+        (void)close(file);
+        *address = opened->address | DEVICE_BIT;
+        return SUCCESS;
+    }
+    code = map(file, ipc.size, &range);
+    if (code != SUCCESS)
+        return UNMAPPABLE;
+    range.kind = IMPORTED;
+    range_add(&range);
+    *address = range.address | DEVICE_BIT;
+    return SUCCESS;
+}
+
+API int cuIpcCloseMemHandle(hop_cuda_address address);
+API int cuIpcCloseMemHandle(hop_cuda_address address)
+{
+    BEGIN_IN_CONTEXT("cuIpcCloseMemHandle");
+    struct range *range = range_of(IMPORTED, address & ~DEVICE_BIT, 1);
+    if (!range || range->address != (address & ~DEVICE_BIT))
+        return INVALID_VALUE;
+    (void)pthread_mutex_lock(&mutex);
+    bool last = --range->opened == 0;
+    (void)pthread_mutex_unlock(&mutex);
+    if (last)
+        range_remove(range);
+    return SUCCESS;
+}
+
+/* ---- events ---- */
+
+static int event_make(int file, unsigned flags, struct hop_cuda_event **event)
+{
+    struct hop_cuda_event *made = calloc(1, sizeof *made);
+    void *marks = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (!made || marks == MAP_FAILED)
+        abort();
+    made->context = current();
+    made->marks = marks;
+    made->file = file;
+    made->flags = flags;
+    atomic_init(&made->references, 1);
+    alive(1);
+    *event = made;
+    return SUCCESS;
+}
+
+API int cuEventCreate(struct hop_cuda_event **event, unsigned flags);
+API int cuEventCreate(struct hop_cuda_event **event, unsigned flags)
+{
+    BEGIN_IN_CONTEXT("cuEventCreate");
+    if (flags & HOP_CUDA_EVENT_INTERPROCESS && !(flags & HOP_CUDA_EVENT_DISABLE_TIMING))
+        return INVALID_VALUE;
+    int file = memfd_create("fake_cuda_event", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, PAGE) != 0)
+        return OUT_OF_MEMORY;
+    return event_make(file, flags, event);
+}
+
+API int cuEventDestroy_v2(struct hop_cuda_event *event);
+API int cuEventDestroy_v2(struct hop_cuda_event *event)
+{
+    BEGIN("cuEventDestroy");
+    if (!event)
+        return INVALID_HANDLE;
+    alive(-1);
+    event_drop(event);
+    return SUCCESS;
+}
+
+API int cuEventRecord(struct hop_cuda_event *event, struct hop_cuda_stream *stream);
+API int cuEventRecord(struct hop_cuda_event *event, struct hop_cuda_stream *stream)
+{
+    BEGIN_IN_CONTEXT("cuEventRecord");
+    if (!is_stream(stream) || event->context != stream->context)
+        return INVALID_HANDLE;
+    unsigned long long mark = atomic_fetch_add(&event->marks->recorded, 1) + 1;
+    return enqueue(stream, &(struct work){.kind = RECORD, .event = event, .mark = mark});
+}
+
+API int cuEventQuery(struct hop_cuda_event *event);
+API int cuEventQuery(struct hop_cuda_event *event)
+{
+    BEGIN_IN_CONTEXT("cuEventQuery");
+    return atomic_load(&event->marks->reached) >= atomic_load(&event->marks->recorded) ? SUCCESS : NOT_READY;
+}
+
+API int cuStreamWaitEvent(struct hop_cuda_stream *stream, struct hop_cuda_event *event, unsigned flags);
+API int cuStreamWaitEvent(struct hop_cuda_stream *stream, struct hop_cuda_event *event, unsigned flags)
+{
+    BEGIN_IN_CONTEXT("cuStreamWaitEvent");
+    if (!is_stream(stream) || flags != 0)
+        return INVALID_HANDLE;
+    return enqueue(stream, &(struct work){.kind = WAIT, .event = event, .mark = atomic_load(&event->marks->recorded)});
+}
+
+API int cuIpcGetEventHandle(struct hop_cuda_ipc *handle, struct hop_cuda_event *event);
+API int cuIpcGetEventHandle(struct hop_cuda_ipc *handle, struct hop_cuda_event *event)
+{
+    struct stat status;
+    BEGIN_IN_CONTEXT("cuIpcGetEventHandle");
+    if (!(event->flags & HOP_CUDA_EVENT_INTERPROCESS) || fstat(event->file, &status) != 0)
+        return INVALID_HANDLE;
+    *handle = ipc_write("event", event->file, status.st_ino, PAGE);
+    return SUCCESS;
+}
+
+API int cuIpcOpenEventHandle(struct hop_cuda_event **event, struct hop_cuda_ipc handle);
+API int cuIpcOpenEventHandle(struct hop_cuda_event **event, struct hop_cuda_ipc handle)
+{
+    struct ipc ipc;
+    int file;
+    BEGIN_IN_CONTEXT("cuIpcOpenEventHandle");
+    int code = ipc_open("event", &handle, &ipc, &file);
+    return code == SUCCESS ? event_make(file, HOP_CUDA_EVENT_DISABLE_TIMING, event) : code;
+}
+
+/* ---- kernels ---- */
+
+API int cuModuleLoadData(struct hop_cuda_module **module, const void *image);
+API int cuModuleLoadData(struct hop_cuda_module **module, const void *image)
+{
+    static const unsigned char fat_binary[4] = {0x50, 0xed, 0x55, 0xba};
+    BEGIN_IN_CONTEXT("cuModuleLoadData");
+    if (!image)
+        return INVALID_VALUE;
+    if (memcmp(image, fat_binary, sizeof fat_binary) != 0)
+        return INVALID_IMAGE;
+    *module = calloc(1, sizeof **module);
+    if (!*module)
+        return OUT_OF_MEMORY;
+    alive(1);
+    return SUCCESS;
+}
+
+API int cuModuleUnload(struct hop_cuda_module *module);
+API int cuModuleUnload(struct hop_cuda_module *module)
+{
+    BEGIN("cuModuleUnload");
+    if (!module)
+        return INVALID_HANDLE;
+    alive(-1);
+    free(module);
+    return SUCCESS;
+}
+
+API int cuModuleGetFunction(struct hop_cuda_function **function, struct hop_cuda_module *module, const char *name);
+API int cuModuleGetFunction(struct hop_cuda_function **function, struct hop_cuda_module *module, const char *name)
+{
+    enum { KERNELS = 64 };
+    static struct hop_cuda_function functions[KERNELS];
+    static int known;
+    const char *type = strrchr(name, '_');
+    BEGIN_IN_CONTEXT("cuModuleGetFunction");
+    fake_kernel *kernel = fake_kernel_find(name);
+    if (!module || !kernel || !type)
+        return NOT_FOUND;
+    (void)pthread_mutex_lock(&mutex);
+    int place = 0;
+    while (place < known && functions[place].kernel != kernel)
+        place++;
+    if (place == known) {
+        unsigned element = strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : 2;
+        functions[known++] = (struct hop_cuda_function){kernel, element};
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    *function = &functions[place];
+    return SUCCESS;
+}
+
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_cuda_function *function, int threads,
+                                                    size_t shared_bytes);
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_cuda_function *function, int threads,
+                                                    size_t shared_bytes)
+{
+    BEGIN_IN_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    if (!function || threads <= 0 || shared_bytes != 0)
+        return INVALID_VALUE;
+    *blocks = 2;
+    return SUCCESS;
+}
+
+API int cuLaunchKernel(struct hop_cuda_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                       struct hop_cuda_stream *stream, void **parameters, void **extra);
+API int cuLaunchKernel(struct hop_cuda_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                       struct hop_cuda_stream *stream, void **parameters, void **extra)
+{
+    BEGIN_IN_CONTEXT("cuLaunchKernel");
+    if (!grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_x > 1024 || block_y != 1 || block_z != 1 ||
+        shared_bytes || !parameters || extra)
+        return INVALID_VALUE;
+    if (!function || !is_stream(stream))
+        return INVALID_HANDLE;
+    struct work work = {.kind = KERNEL, .function = function, .blocks = grid_x, .threads = block_x};
+    memcpy(&work.reduction, parameters[0], sizeof work.reduction);
+    return enqueue(stream, &work);
+}
