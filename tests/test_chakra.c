@@ -326,10 +326,10 @@ static void the_algorithm_is_the_one_chosen(void **state)
         hop_schedule_destroy(schedule);
     }
     struct set three = collective_set(3, ALL_REDUCE, 4096);
-    struct hop_trace_options doubling = {.algorithm[HOP_COLLECTIVE_ALLREDUCE] = HOP_ALGORITHM_DOUBLING};
+    struct hop_trace_options chain = {.algorithm[HOP_COLLECTIVE_ALLREDUCE] = HOP_ALGORITHM_CHAIN};
     struct hop_schedule *schedule = NULL;
     struct hop_diag diag = {0};
-    assert_int_equal(parse(&three, &doubling, &schedule, &diag), HOP_ERR_INVALID);
+    assert_int_equal(parse(&three, &chain, &schedule, &diag), HOP_ERR_INVALID);
     assert_string_equal(diag.place, "t.0.et: node 11 (byte 0x18)");
 }
 

@@ -1,45 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast make: writes a schedule of a well-known pattern. */
-#include "tool.h"
+#include "make.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { DEVICES_MAX = 1 << 20, SETS_MAX = 64, FILES_MAX = 99999, NAME_SIZE = 64 };
-
-/* Every option has a bit: a pattern lists those that it takes. */
-enum option_code {
-    OPT_ON = 256,
-    OPT_SET,
-    OPT_DEVICES,
-    OPT_BYTES,
-    OPT_FORMAT,
-    OPT_JSON,
-    OPT_OUTPUT,
-    OPT_GRID,
-    OPT_WEIGHTS,
-    OPT_WRAP,
-    OPT_STEPS,
-    OPT_WORK,
-    OPT_ORDER,
-    OPT_ROUNDS,
-    OPT_ROOT,
-    OPT_TRANSFERS,
-    OPT_SEED,
-    OPT_MIN_BYTES,
-    OPT_MAX_BYTES,
-    OPT_DISTINCT_SOURCES,
-    OPT_DISTINCT_EDGES,
-    OPT_DEPEND,
-    OPT_MAX_TRANSFERS,
-    OPT_LIST,
-    OPT_OUTPUT_DIR
-};
-#define BIT(code) (1u << ((code)-OPT_ON))
 #define COMMON (BIT(OPT_ON) | BIT(OPT_SET) | BIT(OPT_DEVICES) | BIT(OPT_BYTES) | BIT(OPT_FORMAT) | BIT(OPT_JSON))
 
 static const struct option options[] = {
@@ -68,39 +34,15 @@ static const struct option options[] = {
     {"max-transfers", required_argument, NULL, OPT_MAX_TRANSFERS},
     {"list", no_argument, NULL, OPT_LIST},
     {"output-dir", required_argument, NULL, OPT_OUTPUT_DIR},
+    {"algorithm", required_argument, NULL, OPT_ALGORITHM},
+    {"ranks", required_argument, NULL, OPT_RANKS},
+    {"ranks-per-device", required_argument, NULL, OPT_RANKS_PER_DEVICE},
+    {"operator", required_argument, NULL, OPT_OPERATOR},
+    {"type", required_argument, NULL, OPT_TYPE},
+    {"in-place", no_argument, NULL, OPT_IN_PLACE},
+    {"segment", required_argument, NULL, OPT_SEGMENT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
-};
-
-struct request {
-    int argc; /* the command as given */
-    char **argv;
-    const struct pattern *pattern;
-    uint32_t given; /* options, by bit */
-    const char *source, *sets[SETS_MAX], *device_list;
-    int set_count;
-    struct hop_topology *topology;
-    char (*names)[NAME_SIZE]; /* of devices; ranks.devices points into them */
-    const char **devices;
-    uint32_t name_capacity;
-    struct hop_ranks ranks;
-    uint64_t bytes;
-    bool json;
-    const char *output, *output_dir;
-    bool list;
-    struct hop_grid grid;
-    unsigned weight_count;
-    uint64_t steps, rounds, root, max_transfers;
-    double work_s;
-    enum hop_alltoall order;
-    struct hop_random random;
-    uint64_t transfers;
-};
-
-struct pattern {
-    const char *name;
-    uint32_t takes;
-    enum hop_status (*make)(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag);
 };
 
 /* ---- patterns ---- */
@@ -164,6 +106,9 @@ static enum hop_status make_random(struct request *r, struct hop_schedule **sche
 }
 
 #define GRID_OPTIONS (BIT(OPT_OUTPUT) | BIT(OPT_GRID) | BIT(OPT_WEIGHTS) | BIT(OPT_WRAP))
+#define COLLECTIVE                                                                                                     \
+    (COMMON | BIT(OPT_OUTPUT) | BIT(OPT_ALGORITHM) | BIT(OPT_RANKS) | BIT(OPT_RANKS_PER_DEVICE) | BIT(OPT_TYPE) |      \
+     BIT(OPT_IN_PLACE) | BIT(OPT_SEGMENT) | BIT(OPT_LIST))
 static const struct pattern patterns[] = {
     {"halo", COMMON | GRID_OPTIONS, make_halo},
     {"stencil", COMMON | GRID_OPTIONS | BIT(OPT_STEPS) | BIT(OPT_WORK), make_stencil},
@@ -176,10 +121,22 @@ static const struct pattern patterns[] = {
          BIT(OPT_DISTINCT_SOURCES) | BIT(OPT_DISTINCT_EDGES) | BIT(OPT_DEPEND),
      make_random},
     {"graphs", COMMON | BIT(OPT_MAX_TRANSFERS) | BIT(OPT_LIST) | BIT(OPT_OUTPUT_DIR), NULL},
+    {"allreduce", COLLECTIVE | BIT(OPT_OPERATOR), make_collective},
+    {"reduce", COLLECTIVE | BIT(OPT_OPERATOR) | BIT(OPT_ROOT), make_collective},
+    {"broadcast", COLLECTIVE | BIT(OPT_ROOT), make_collective},
+    {"bcast", COLLECTIVE | BIT(OPT_ROOT), make_collective},
+    {"allgather", COLLECTIVE, make_collective},
+    {"reduce-scatter", COLLECTIVE | BIT(OPT_OPERATOR), make_collective},
+    {"barrier", COLLECTIVE, make_collective},
+    /* what the plain patterns of these names are with --algorithm or --list */
+    {"alltoall", COLLECTIVE, make_collective},
+    {"scatter", COLLECTIVE | BIT(OPT_ROOT), make_collective},
+    {"gather", COLLECTIVE | BIT(OPT_ROOT), make_collective},
 };
 enum { PATTERN_COUNT = sizeof patterns / sizeof patterns[0] };
 
-static const char pattern_names[] = "halo, stencil, alltoall, ring, scatter, gather, random and graphs";
+static const char pattern_names[] = "halo, stencil, alltoall, ring, scatter, gather, random and graphs, and the "
+                                    "collectives allreduce, reduce, broadcast, allgather, reduce-scatter and barrier";
 
 /* Edit distance of two short words. */
 static size_t distance(const char *a, const char *b)
@@ -220,6 +177,16 @@ static int find_pattern(struct request *r, const char *name)
     }
     return tool_bad_usage(&tool_make, "there is no pattern '%s'%s%s%s; the patterns are %s", name,
                           nearest ? " (is " : "", nearest ? nearest : "", nearest ? " meant?)" : "", pattern_names);
+}
+
+/* The collective of a plain pattern's name; NULL: there is none. */
+static const struct pattern *has_collective(const struct pattern *plain)
+{
+    for (size_t i = 0; i < PATTERN_COUNT; i++) {
+        if (&patterns[i] != plain && strcmp(patterns[i].name, plain->name) == 0)
+            return &patterns[i];
+    }
+    return NULL;
 }
 
 /* ---- options ---- */
@@ -367,6 +334,20 @@ static bool take_option(struct request *r, int code, const char *text)
         return tool_whole(me, "--max-transfers", text, 1, UINT32_MAX, &r->max_transfers);
     case OPT_LIST:
         return r->list = true;
+    case OPT_ALGORITHM:
+        return r->collective.algorithm = text, true;
+    case OPT_RANKS:
+        return tool_whole(me, "-n", text, 1, DEVICES_MAX, &r->rank_count);
+    case OPT_RANKS_PER_DEVICE:
+        return tool_whole(me, "--ranks-per-device", text, 1, DEVICES_MAX, &r->ranks_per_device);
+    case OPT_OPERATOR:
+        return make_take_operator(r, text);
+    case OPT_TYPE:
+        return make_take_type(r, text);
+    case OPT_IN_PLACE:
+        return r->collective.in_place = true;
+    case OPT_SEGMENT:
+        return tool_bytes(me, "--segment", text, &r->collective.segment_bytes);
     default: /* OPT_OUTPUT_DIR */
         return r->output_dir = text, true;
     }
@@ -375,11 +356,22 @@ static bool take_option(struct request *r, int code, const char *text)
 /* The pattern takes every option that was given, and they go together. */
 static int check_options(const struct request *r)
 {
-    uint32_t strange = r->given & ~r->pattern->takes;
+    uint64_t strange = r->given & ~r->pattern->takes;
     for (size_t i = 0; options[i].name && strange; i++) {
         if (options[i].val >= OPT_ON && strange & BIT(options[i].val))
-            return tool_bad_usage(&tool_make, "the pattern %s takes no --%s", r->pattern->name, options[i].name);
+            return tool_bad_usage(&tool_make, "the pattern %s takes no --%s%s", r->pattern->name, options[i].name,
+                                  COLLECTIVE & strange & BIT(options[i].val) && has_collective(r->pattern)
+                                      ? "; the collective does: --algorithm default"
+                                      : "");
     }
+    bool collective = r->pattern->make == make_collective;
+    if (collective && (r->list || r->rank_count) && !r->source && !r->device_list)
+        return r->ranks_per_device
+                   ? tool_bad_usage(&tool_make, "--ranks-per-device needs devices: --on TOPOLOGY or --devices LIST")
+                   : TOOL_OK;
+    if (collective && !r->source && !r->device_list)
+        return tool_bad_usage(&tool_make,
+                              "-n RANKS, --on TOPOLOGY or --devices LIST is needed: which ranks take part?");
     if (!r->source && !r->device_list)
         return tool_bad_usage(&tool_make, "--on TOPOLOGY or --devices LIST is needed: which devices take part?");
     if (!r->source && r->set_count)
@@ -395,133 +387,9 @@ static int check_options(const struct request *r)
     return TOOL_OK;
 }
 
-/* ---- devices ---- */
-
-static int add_device(struct request *r, const char *name, size_t length)
-{
-    if (length == 0 || length >= NAME_SIZE)
-        return tool_bad_usage(&tool_make, "--devices '%s' names no device at '%.*s'", r->device_list,
-                              (int)(length < 80 ? length : 80), name);
-    if (r->ranks.count == DEVICES_MAX)
-        return tool_bad_usage(&tool_make, "more than %d devices take part", DEVICES_MAX);
-    if (r->ranks.count == r->name_capacity) {
-        uint32_t capacity = r->name_capacity ? 2 * r->name_capacity : 64;
-        void *grown = realloc(r->names, capacity * sizeof *r->names);
-        if (!grown) {
-            fprintf(stderr, "hopcast: out of memory\n");
-            return TOOL_BAD;
-        }
-        r->names = grown;
-        r->name_capacity = capacity;
-    }
-    char *kept = r->names[r->ranks.count++];
-    memcpy(kept, name, length);
-    kept[length] = '\0';
-    return TOOL_OK;
-}
-
-/* "gpu0-7": the parts of a range, or false. A leading zero in its first number asks for numbers of that width. */
-static bool split_range(const char *item, size_t length, size_t *prefix, unsigned *first, unsigned *last, int *width)
-{
-    size_t end = length, dash, start;
-    while (end > 0 && isdigit((unsigned char)item[end - 1]))
-        end--;
-    if (end == 0 || end == length || length - end > 9 || item[end - 1] != '-')
-        return false;
-    dash = start = end - 1;
-    while (start > 0 && isdigit((unsigned char)item[start - 1]))
-        start--;
-    if (start == dash || start == 0 || dash - start > 9)
-        return false;
-    *prefix = start;
-    *first = (unsigned)strtoul(item + start, NULL, 10);
-    *last = (unsigned)strtoul(item + end, NULL, 10);
-    *width = item[start] == '0' ? (int)(dash - start) : 1;
-    return true;
-}
-
-static int add_item(struct request *r, const char *item, size_t length)
-{
-    char name[NAME_SIZE + 16];
-    size_t prefix;
-    unsigned first, last;
-    int width, status = TOOL_OK;
-    if (length >= NAME_SIZE || !split_range(item, length, &prefix, &first, &last, &width))
-        return add_device(r, item, length);
-    (void)snprintf(name, sizeof name, "%.*s", (int)length, item);
-    if (r->topology && hop_topology_find(r->topology, name) != HOP_NONE) /* a name that looks like a range */
-        return add_device(r, item, length);
-    if (first > last)
-        return tool_bad_usage(&tool_make, "--devices: the range '%s' goes down; it is written lowest first", name);
-    for (unsigned i = first; i <= last && status == TOOL_OK; i++) {
-        int written = snprintf(name, sizeof name, "%.*s%0*u", (int)prefix, item, width, i);
-        status = add_device(r, name, (size_t)written);
-    }
-    return status;
-}
-
-/* Every device is one of the topology's. */
-static int check_devices(const struct request *r)
-{
-    for (uint32_t i = 0; i < r->ranks.count; i++) {
-        const char *name = r->names[i];
-        uint32_t node = hop_topology_find(r->topology, name);
-        if (node != HOP_NONE && hop_node_is_device(hop_topology_node(r->topology, node)->kind))
-            continue;
-        const char *nearest = hop_topology_nearest(r->topology, name);
-        if (node != HOP_NONE)
-            return tool_bad_usage(&tool_make, "--devices: %s is no device but a node of kind %s", name,
-                                  hop_node_kind_name(hop_topology_node(r->topology, node)->kind));
-        return tool_bad_usage(&tool_make, "--devices: topology %s has no device '%s'%s%s%s",
-                              hop_topology_name(r->topology), name, nearest ? "; is " : "", nearest ? nearest : "",
-                              nearest ? " meant?" : "");
-    }
-    return TOOL_OK;
-}
-
-static int find_devices(struct request *r)
-{
-    int status = TOOL_OK;
-    if (r->device_list) {
-        const char *at = r->device_list;
-        for (bool more = true; more && status == TOOL_OK;) {
-            size_t length = strcspn(at, ",");
-            status = add_item(r, at, length);
-            more = at[length] == ',';
-            at += length + 1;
-        }
-        if (status == TOOL_OK && r->topology)
-            status = check_devices(r);
-    } else {
-        const enum hop_node_kind kinds[] = {HOP_NODE_GPU, HOP_NODE_NIC}; /* a bare fabric has no GPUs, but ports of hosts */
-        for (size_t k = 0; k < 2 && r->ranks.count == 0; k++) {
-            for (uint32_t n = 0; n < hop_topology_node_count(r->topology) && status == TOOL_OK; n++) {
-                const struct hop_node *node = hop_topology_node(r->topology, n);
-                if (node->kind == kinds[k])
-                    status = add_device(r, node->name, strlen(node->name));
-            }
-        }
-        if (status == TOOL_OK && r->ranks.count == 0)
-            return tool_bad_usage(&tool_make, "topology %s has no gpu and no nic: --devices says which devices take part",
-                                  hop_topology_name(r->topology));
-    }
-    if (status != TOOL_OK)
-        return status;
-    r->devices = malloc(r->ranks.count * sizeof *r->devices);
-    if (!r->devices) {
-        fprintf(stderr, "hopcast: out of memory\n");
-        return TOOL_BAD;
-    }
-    for (uint32_t i = 0; i < r->ranks.count; i++)
-        r->devices[i] = r->names[i];
-    r->ranks.devices = r->devices;
-    return TOOL_OK;
-}
-
 /* ---- output ---- */
 
-/* The command on one line, for the head of the schedule: words with other than plain characters are quoted. */
-static void show_command(const struct request *r, char *text, size_t size)
+void make_show_command(const struct request *r, char *text, size_t size)
 {
     size_t length = (size_t)snprintf(text, size, "hopcast");
     for (int i = 0; i < r->argc && length < size; i++) {
@@ -540,10 +408,8 @@ static void show_command(const struct request *r, char *text, size_t size)
 static int write_schedule(const struct request *r, struct hop_schedule *schedule, const char *path)
 {
     char *text = r->json ? hop_schedule_to_json(schedule) : hop_schedule_to_text(schedule);
-    if (!text) {
-        fprintf(stderr, "hopcast: out of memory\n");
-        return TOOL_BAD;
-    }
+    if (!text)
+        return tool_out_of_memory();
     int status = tool_write(path, text);
     free(text);
     return status;
@@ -556,125 +422,14 @@ static int run_pattern(struct request *r)
     if (r->pattern->make(r, &schedule, &diag) != HOP_OK)
         return tool_fail(&diag);
     char command[480];
-    show_command(r, command, sizeof command);
+    make_show_command(r, command, sizeof command);
     int status = TOOL_BAD;
     if (hop_schedule_add_comment(schedule, "%s", command) == HOP_OK)
         status = write_schedule(r, schedule, r->output);
     else
-        fprintf(stderr, "hopcast: out of memory\n");
+        status = tool_out_of_memory();
     hop_schedule_destroy(schedule);
     return status;
-}
-
-/* ---- graphs ---- */
-
-/* What the visitor keeps between graphs. */
-struct gathering {
-    const struct request *request;
-    uint32_t size;
-    uint64_t of_size, number;
-    int status;
-};
-
-static void print_size(const struct gathering *g)
-{
-    printf("%9" PRIu32 "  %12" PRIu64 "\n", g->size, g->of_size);
-    (void)fflush(stdout); /* the next size takes longer */
-}
-
-static bool count_graph(const struct hop_schedule *graph, void *context)
-{
-    struct gathering *g = context;
-    uint32_t size = hop_schedule_count(graph);
-    if (size != g->size) {
-        if (g->size)
-            print_size(g);
-        g->size = size;
-        g->of_size = 0;
-    }
-    g->of_size++;
-    return true;
-}
-
-static bool list_graph(const struct hop_schedule *graph, void *context)
-{
-    struct gathering *g = context;
-    char bytes[32];
-    for (uint32_t i = 0; i < hop_schedule_count(graph); i++) {
-        const struct hop_op *op = hop_schedule_op(graph, i);
-        printf("%s%s -> %s %s", i ? "; " : "", op->from.device, op->to.device,
-               hop_format_bytes(op->bytes, bytes, sizeof bytes));
-    }
-    if (putchar('\n') == EOF)
-        g->status = TOOL_BAD;
-    return g->status == TOOL_OK;
-}
-
-/* The text of a graph's file, the command at its head; NULL: out of memory. */
-static char *graph_text(const struct request *r, const struct hop_schedule *graph)
-{
-    if (r->json)
-        return hop_schedule_to_json(graph);
-    char command[480], *text = hop_schedule_to_text(graph);
-    size_t size = text ? strlen(text) + sizeof command + 8 : 0;
-    char *whole = text ? malloc(size) : NULL;
-    show_command(r, command, sizeof command);
-    if (whole)
-        (void)snprintf(whole, size, "# %s\n%s", command, text);
-    free(text);
-    return whole;
-}
-
-static bool file_graph(const struct hop_schedule *graph, void *context)
-{
-    struct gathering *g = context;
-    if (++g->number > FILES_MAX) {
-        g->status = tool_bad_usage(
-            &tool_make, "there are more than %d graphs, too many for files; --list prints any number", FILES_MAX);
-        return false;
-    }
-    size_t size = strlen(g->request->output_dir) + 32;
-    char *path = malloc(size);
-    char *text = graph_text(g->request, graph);
-    if (path && text) {
-        (void)snprintf(path, size, "%s/graph-%05" PRIu64 ".%s", g->request->output_dir, g->number,
-                       g->request->json ? "json" : "hop");
-        g->status = tool_write(path, text);
-    } else {
-        fprintf(stderr, "hopcast: out of memory\n");
-        g->status = TOOL_BAD;
-    }
-    free(path);
-    free(text);
-    return g->status == TOOL_OK;
-}
-
-static int run_graphs(struct request *r)
-{
-    struct hop_diag diag;
-    struct gathering g = {.request = r, .status = TOOL_OK};
-    uint64_t count;
-    if (r->output_dir && mkdir(r->output_dir, 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "hopcast: cannot make the directory %s: %s\n", r->output_dir, strerror(errno));
-        return TOOL_BAD;
-    }
-    hop_graph_visitor *each = r->output_dir ? file_graph : r->list ? list_graph : count_graph;
-    if (each == count_graph)
-        printf("transfers        graphs\n");
-    enum hop_status status =
-        hop_make_graphs(&r->ranks, r->topology, (uint32_t)r->max_transfers, r->bytes, each, &g, &count, &diag);
-    if (g.status == TOOL_OK && status != HOP_OK)
-        return tool_fail(&diag);
-    if (g.status == TOOL_OK && each == count_graph) {
-        if (g.size)
-            print_size(&g);
-        printf("%9s  %12" PRIu64 "\n", "all", count);
-    }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
-        return TOOL_BAD;
-    }
-    return g.status;
 }
 
 /* ---- the command ---- */
@@ -684,7 +439,7 @@ static int read_arguments(struct request *r, int argc, char **argv, bool *help)
     int code;
     const char *name = NULL;
     tool_options_begin();
-    while ((code = tool_option(&tool_make, argc, argv, "-:o:h", options)) != -1) {
+    while ((code = tool_option(&tool_make, argc, argv, "-:o:n:h", options)) != -1) {
         if (code == '?')
             return TOOL_BAD;
         if (code == 'h') {
@@ -697,8 +452,7 @@ static int read_arguments(struct request *r, int argc, char **argv, bool *help)
             name = optarg;
             continue;
         }
-        if (code == 'o')
-            code = OPT_OUTPUT;
+        code = code == 'o' ? OPT_OUTPUT : code == 'n' ? OPT_RANKS : code;
         r->given |= BIT(code);
         if (!take_option(r, code, optarg))
             return TOOL_BAD;
@@ -710,23 +464,31 @@ static int read_arguments(struct request *r, int argc, char **argv, bool *help)
     if (!name)
         return tool_bad_usage(&tool_make, "which pattern? There are %s", pattern_names);
     int status = find_pattern(r, name);
+    if (status == TOOL_OK && r->given & (BIT(OPT_ALGORITHM) | BIT(OPT_LIST)) && has_collective(r->pattern))
+        r->pattern = has_collective(r->pattern);
     return status == TOOL_OK ? check_options(r) : status;
 }
 
 static int run(int argc, char **argv)
 {
     struct request r = {.argc = argc, .argv = argv, .bytes = 1 << 20, .steps = 10, .work_s = 30e-6, .max_transfers = 3};
+    r.collective.type = HOP_TYPE_F32;
     r.random.seed = 1;
     bool help = false;
     int status = read_arguments(&r, argc, argv, &help);
     if (help)
         return tool_help(&tool_make);
+    bool collective = status == TOOL_OK && r.pattern->make == make_collective;
+    if (collective && r.list)
+        return make_list_algorithms(&r);
     if (status == TOOL_OK && r.source)
         status = tool_load_topology(r.source, (char *const *)r.sets, r.set_count, &r.topology);
+    if (status == TOOL_OK && (r.source || r.device_list))
+        status = make_find_devices(&r);
+    if (status == TOOL_OK && collective)
+        status = make_spread_ranks(&r);
     if (status == TOOL_OK)
-        status = find_devices(&r);
-    if (status == TOOL_OK)
-        status = r.pattern->make ? run_pattern(&r) : run_graphs(&r);
+        status = r.pattern->make ? run_pattern(&r) : make_run_graphs(&r);
     hop_topology_destroy(r.topology);
     free(r.names);
     free(r.devices);
@@ -735,35 +497,52 @@ static int run(int argc, char **argv)
 
 const struct tool_command tool_make = {
     .name = "make",
-    .summary = "write a schedule: halo, stencil, alltoall, ring, scatter, gather, random, graphs",
+    .summary = "write a schedule: halo, stencil, alltoall, ..., or a collective such as allreduce",
     .usage = "PATTERN [--on TOPOLOGY] [--devices LIST] [--bytes SIZE] [-o FILE] [OPTION ...]",
-    .help = "Writes a schedule of a well-known pattern.\n"
-            "\n"
-            "  --on TOPOLOGY         the machine: a built-in name, a file, `live`, or - for standard input\n"
-            "  --set NAME=VALUE      change the topology (LINK.capacity=12GB/s, tau=0.1, ...); repeatable\n"
-            "  --devices LIST        who takes part, in rank order: gpu0,gpu4 or ranges as in gpu0-7;\n"
-            "                        by default all gpus of the topology, all nics where it has none\n"
-            "  --bytes SIZE          of each transfer (1MiB)\n"
-            "  --format hop|json     of the schedule (hop)\n"
-            "  --json                the same as --format json\n"
-            "  -o, --output FILE     where to write it (- : standard output)\n"
-            "\n"
-            "Patterns and their options:\n"
-            "  halo      every rank sends to each neighbour in a grid\n"
-            "            --grid 4x2 (nearly square) --weights 3,1 (1 each) --wrap\n"
-            "  stencil   halo exchanges with work between them; those of halo, and\n"
-            "            --steps N (10) --work TIME (30us)\n"
-            "  alltoall  every rank sends to every other; --order naive|shift|xor (naive)\n"
-            "  ring      every rank sends to the next, round after round; --rounds N (devices - 1)\n"
-            "  scatter   the root sends to every other rank; --root RANK (0)\n"
-            "  gather    every other rank sends to the root; --root RANK (0)\n"
-            "  random    --transfers N (as many as devices) --seed S (1) --min-bytes SIZE --max-bytes SIZE\n"
-            "            --distinct-sources --distinct-edges --depend P (0: chance to wait for an earlier one)\n"
-            "  graphs    all sets of up to K transfers, one for each class under the topology's symmetries:\n"
-            "            --max-transfers K (3); prints how many, or\n"
-            "            --list (each as a line for `hopcast predict -e`) or --output-dir DIR (each a file)\n"
-            "\n"
-            "Example: a two-dimensional halo exchange on eight GPUs, and how long it takes\n"
-            "  hopcast make halo --on t2 --grid 4x2 --bytes 300MiB | hopcast predict - --on t2\n",
+    .help =
+        "Writes a schedule of a well-known pattern or collective.\n"
+        "\n"
+        "  --on TOPOLOGY         the machine: a built-in name, a file, `live`, or - for standard input\n"
+        "  --set NAME=VALUE      change the topology (LINK.capacity=12GB/s, tau=0.1, ...); repeatable\n"
+        "  --devices LIST        who takes part, in rank order: gpu0,gpu4 or ranges as in gpu0-7;\n"
+        "                        by default all gpus of the topology, all nics where it has none\n"
+        "  --bytes SIZE          of each transfer (1MiB)\n"
+        "  --format hop|json     of the schedule (hop)\n"
+        "  --json                the same as --format json\n"
+        "  -o, --output FILE     where to write it (- : standard output)\n"
+        "\n"
+        "Patterns and their options:\n"
+        "  halo      every rank sends to each neighbour in a grid\n"
+        "            --grid 4x2 (nearly square) --weights 3,1 (1 each) --wrap\n"
+        "  stencil   halo exchanges with work between them; those of halo, and\n"
+        "            --steps N (10) --work TIME (30us)\n"
+        "  alltoall  every rank sends to every other; --order naive|shift|xor (naive)\n"
+        "  ring      every rank sends to the next, round after round; --rounds N (devices - 1)\n"
+        "  scatter   the root sends to every other rank; --root RANK (0)\n"
+        "  gather    every other rank sends to the root; --root RANK (0)\n"
+        "  random    --transfers N (as many as devices) --seed S (1) --min-bytes SIZE --max-bytes SIZE\n"
+        "            --distinct-sources --distinct-edges --depend P (0: chance to wait for an earlier one)\n"
+        "  graphs    all sets of up to K transfers, one for each class under the topology's symmetries:\n"
+        "            --max-transfers K (3); prints how many, or\n"
+        "            --list (each as a line for `hopcast predict -e`) or --output-dir DIR (each a file)\n"
+        "\n"
+        "Collectives: allreduce, reduce, broadcast, allgather, reduce-scatter, barrier, and with --algorithm\n"
+        "alltoall, gather, scatter: copies and reductions between the ranks' buffers (docs/collectives.md)\n"
+        "  --algorithm NAME      how; by default what suits the devices. --list shows which there are. Two or three\n"
+        "                        joined, as in gsb-btb-ring: within a device, across those of a node, across nodes; auto=FILE: by a table\n"
+        "  -n, --ranks N         on the devices in order, as many on each; without --on and --devices on rank0,\n"
+        "                        rank1, ..., for `hopcast predict --map` to place\n"
+        "  --ranks-per-device K  on each device (1)\n"
+        "  --bytes SIZE          that a rank puts in: its vector, or its part of an allgather or gather (1MiB)\n"
+        "  --operator OP         sum, prod, min or max (sum)\n"
+        "  --type TYPE           of the elements: f64, f32, f16, bf16, i32 or i64 (f32)\n"
+        "  --root RANK           of reduce, broadcast, gather, scatter (0)\n"
+        "  --in-place            one buffer in and out\n"
+        "  --segment SIZE        pipelined in pieces of this size (chain, binomial, btb, gsb)\n"
+        "\n"
+        "Example: a two-dimensional halo exchange on eight GPUs, and how long it takes\n"
+        "  hopcast make halo --on t2 --grid 4x2 --bytes 300MiB | hopcast predict - --on t2\n"
+        "and an allreduce of four ranks on each of two of them\n"
+        "  hopcast make allreduce --devices gpu0,gpu4 -n 8 --algorithm gsb-btb | hopcast predict - --on t2\n",
     .run = run,
 };

@@ -10,6 +10,7 @@
 #define HOPCAST_GENERATE_H
 
 #include "hopcast/schedule.h"
+#include "hopcast/trace.h" /* collectives by name */
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,10 +66,38 @@ struct hop_random {
 HOP_API enum hop_status hop_make_random(const struct hop_ranks *ranks, const struct hop_random *options,
                                         struct hop_schedule **schedule, struct hop_diag *diag);
 
-/* All congestion graphs: every set of 1 to max_transfers distinct directed edges between the ranks, up to the symmetries of the
- * topology (automorphisms of its tree that keep link capacities). `each` is called with one
- * representative a class, smallest first, and may stop the walk by returning false; the schedule
- * is destroyed after the call. count (may be NULL) receives the number of classes visited. */
+/* A collective operation as copies and reductions between buffers, to be predicted and run alike (docs/collectives.md).
+ *
+ * Buffers of rank r: "in" is what it puts in, "out" what it gets (in_place: both are "data", see docs); all others are
+ * scratch, of the algorithm's own. Ranks may share a device: devices[r] may repeat. `bytes` is what HOP_COLLECTIVE_LIST
+ * says, a multiple of the element's size (of a barrier it is not looked at); where it is cut into n parts, part p has
+ * count / n elements and one more if p < count mod n. 0 bytes: a schedule that moves nothing. The order of a
+ * reduction's inputs depends on the algorithm and the number of ranks alone (of a hierarchy also on who sits together),
+ * so results repeat bit by bit, and all ranks of an allreduce get the same ones. */
+struct hop_collective_options {
+    enum hop_collective_kind kind;
+    const char *algorithm;      /* a name, or a hierarchy's from inside to outside, "gsb-btb" (device, node) or
+                                 * "gsb-btb-ring" (and across nodes); NULL, "default": what suits the devices */
+    uint64_t bytes;
+    enum hop_reduce reduce;
+    enum hop_type type;
+    uint32_t root;
+    bool in_place;
+    uint64_t segment_bytes;     /* pipelines: bytes of a segment, rounded up to elements; 0: not cut */
+    const uint32_t *nodes;      /* of each rank, which node it is on; NULL: what stands before the first '.' of its
+                                 * device's name */
+};
+HOP_API enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                            struct hop_schedule **schedule, struct hop_diag *diag);
+/* The i-th algorithm of a collective and one line about it; false past the last. Hierarchies are not listed: any two or
+ * three, all but the last of them with `levels`. */
+HOP_API bool hop_collective_algorithm(enum hop_collective_kind kind, size_t index, const char **name,
+                                      const char **summary, bool *levels);
+
+/* All congestion graphs: every set of 1 to max_transfers distinct directed edges between the ranks, up to the
+ * symmetries of the topology (automorphisms of its tree that keep link capacities). `each` is called with one
+ * representative a class, smallest first, and may stop the walk by returning false; the schedule is destroyed after the
+ * call. count (may be NULL) receives the number of classes visited. */
 typedef bool hop_graph_visitor(const struct hop_schedule *graph, void *context);
 HOP_API enum hop_status hop_make_graphs(const struct hop_ranks *ranks, const struct hop_topology *topology,
                                         uint32_t max_transfers, uint64_t bytes, hop_graph_visitor *each, void *context,

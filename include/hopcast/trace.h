@@ -36,7 +36,10 @@ enum hop_collective_kind {
 #define HOP_ALGORITHM_LIST(X)                                                                      \
     X(HOP_ALGORITHM_DEFAULT, "default") X(HOP_ALGORITHM_RING, "ring") X(HOP_ALGORITHM_DOUBLING, "doubling") \
         X(HOP_ALGORITHM_DIRECT, "direct") X(HOP_ALGORITHM_BINOMIAL, "binomial") X(HOP_ALGORITHM_CHAIN, "chain") \
-            X(HOP_ALGORITHM_DISSEMINATION, "dissemination")
+            X(HOP_ALGORITHM_DISSEMINATION, "dissemination") X(HOP_ALGORITHM_RABENSEIFNER, "rabenseifner") \
+                X(HOP_ALGORITHM_BRUCK, "bruck") X(HOP_ALGORITHM_PAIRWISE, "pairwise")                  \
+                    X(HOP_ALGORITHM_ONE_SHOT, "one-shot") X(HOP_ALGORITHM_TWO_SHOT, "two-shot")        \
+                        X(HOP_ALGORITHM_GSB, "gsb") X(HOP_ALGORITHM_BTB, "btb")
 enum hop_algorithm {
 #define HOP_ALGORITHM_ENUM(code, name) code,
     HOP_ALGORITHM_LIST(HOP_ALGORITHM_ENUM)

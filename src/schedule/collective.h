@@ -2,10 +2,11 @@
 /*
  * Collectives as messages.
  *
- * A collective among n members (0 .. n - 1) becomes steps: messages, and joins where many messages wait for the same
- * ones. The data is seen in n parts (part p of size hop_part_bytes; of an alltoall, each member's own n parts). A step
+ * A collective among n members (0 .. n - 1) becomes steps: messages, and joins where messages wait for the same
+ * many. The data is seen in n parts (part p of size hop_part_bytes; of an alltoall, each member's own n parts). A step
  * depends on earlier steps that end at its member; one without dependencies only waits until its member enters the
- * collective. A member has left when all messages from and to it are through.
+ * collective. A member has left when all messages from and to it are through. The algorithms are those of
+ * hop_make_collective, seen from the links (collective_moves.h).
  *
  * What arrives is either summed into what the member holds (`sums`) or put in its place; the summing itself takes no
  * step.
@@ -21,7 +22,7 @@
 struct hop_step {
     uint32_t from, to; /* members; the same: a join there, nothing moves */
     uint64_t bytes;
-    uint32_t part, part_count; /* what it carries: parts part .. part + part_count - 1, modulo n */
+    uint64_t offset; /* of what it carries in the vector of all parts */
     bool sums;
     uint32_t first_after, after_count; /* its dependencies in `after` */
     uint32_t behind;                   /* 1 + an earlier message of the same member that leaves before it; 0: none */

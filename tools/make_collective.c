@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast make: collectives. Which ranks there are and where, options by name, the list of algorithms. */
+#include "make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum hop_collective_kind make_collective_kind(const char *name)
+{
+    unsigned kind = 0;
+    if (strcmp(name, "bcast") == 0)
+        return HOP_COLLECTIVE_BROADCAST;
+    while (kind < HOP_COLLECTIVE_COUNT && strcmp(name, hop_collective_name((enum hop_collective_kind)kind)) != 0)
+        kind++;
+    return (enum hop_collective_kind)kind;
+}
+
+bool make_take_operator(struct request *r, const char *text)
+{
+    for (unsigned i = 0; i < HOP_REDUCE_COUNT; i++) {
+        if (strcmp(text, hop_reduce_name((enum hop_reduce)i)) == 0) {
+            r->collective.reduce = (enum hop_reduce)i;
+            return true;
+        }
+    }
+    tool_bad_usage(&tool_make, "--operator cannot be '%s': sum, prod, min or max is expected", text);
+    return false;
+}
+
+bool make_take_type(struct request *r, const char *text)
+{
+    for (unsigned i = 0; i < HOP_TYPE_COUNT; i++) {
+        if (strcmp(text, hop_type_name((enum hop_type)i)) == 0) {
+            r->collective.type = (enum hop_type)i;
+            return true;
+        }
+    }
+    tool_bad_usage(&tool_make, "--type cannot be '%s': f64, f32, f16, bf16, i32 or i64 is expected", text);
+    return false;
+}
+
+/* Names for placeholders: rank0, rank1, ... */
+static int name_placeholders(struct request *r)
+{
+    r->names = malloc(r->rank_count * sizeof *r->names);
+    r->devices = malloc(r->rank_count * sizeof *r->devices);
+    if (!r->names || !r->devices)
+        return tool_out_of_memory();
+    for (uint32_t i = 0; i < r->rank_count; i++) {
+        (void)snprintf(r->names[i], sizeof r->names[i], "rank%u", i);
+        r->devices[i] = r->names[i];
+    }
+    r->ranks = (struct hop_ranks){r->devices, (uint32_t)r->rank_count};
+    return TOOL_OK;
+}
+
+int make_spread_ranks(struct request *r)
+{
+    uint64_t devices = r->ranks.count, per_device = r->ranks_per_device ? r->ranks_per_device : 1;
+    if (devices == 0)
+        return name_placeholders(r);
+    uint64_t count = r->rank_count ? r->rank_count : devices * per_device;
+    if (r->ranks_per_device && count > devices * per_device)
+        return tool_bad_usage(&tool_make, "-n %llu ranks, %llu on each of %llu devices: too few devices",
+                              (unsigned long long)count, (unsigned long long)per_device, (unsigned long long)devices);
+    if (count > DEVICES_MAX)
+        return tool_bad_usage(&tool_make, "more than %d ranks take part", DEVICES_MAX);
+    if (!r->ranks_per_device)
+        devices = count < devices ? count : devices;
+    const char **spread = malloc(count * sizeof *spread);
+    if (!spread)
+        return tool_out_of_memory();
+    for (uint64_t i = 0; i < count; i++) /* blocks that differ by one at most, or of the size given */
+        spread[i] = r->devices[r->ranks_per_device ? i / per_device : i * devices / count];
+    free(r->devices);
+    r->devices = spread;
+    r->ranks = (struct hop_ranks){spread, (uint32_t)count};
+    return TOOL_OK;
+}
+
+enum hop_status make_collective(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    struct hop_collective_options options = r->collective;
+    options.kind = make_collective_kind(r->pattern->name);
+    options.bytes = r->bytes;
+    options.root = (uint32_t)r->root;
+    struct tool_choice choice;
+    enum hop_status status = tool_choose_algorithm(&options, r->ranks.count, &choice, diag);
+    return status == HOP_OK ? hop_make_collective(&r->ranks, &options, schedule, diag) : status;
+}
+
+int make_list_algorithms(const struct request *r)
+{
+    enum hop_collective_kind kind = make_collective_kind(r->pattern->name);
+    const char *name, *summary;
+    bool levels, any = false;
+    for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &levels); i++) {
+        printf("%-14s%s %s\n", name, levels ? "*" : " ", summary);
+        any = any || levels;
+    }
+    if (any)
+        printf("* also within devices or nodes, joined with others: gsb-btb, gsb-btb-%s\n",
+               hop_algorithm_name(hop_collective_default(kind)));
+    return tool_finish(TOOL_OK);
+}
