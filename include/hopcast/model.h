@@ -38,7 +38,8 @@ extern "C" {
     X(HOP_RULE_PARTNER, "partner", "the other side of its message has not come yet")               \
     X(HOP_RULE_GAIN, "gain", "faster than alone: what transfers that are held back leave (step D')") \
     X(HOP_RULE_SOURCE_BUSY, "source-busy", "its source engine sends another transfer (step A)")    \
-    X(HOP_RULE_LATENCY, "latency", "the latency of its route")
+    X(HOP_RULE_LATENCY, "latency", "the latency of its route")                                     \
+    X(HOP_RULE_MEASURED, "measured", "something that a measurement does not say")
 
 enum hop_rule {
 #define HOP_RULE_ENUM(code, name, text) code,

@@ -50,9 +50,11 @@ HOP_API const struct hop_schedule *hop_timeline_original(const struct hop_timeli
  * receive that ended
  * as soon as its message had arrived. Reports for people leave these out. */
 HOP_API bool hop_timeline_is_mark(const struct hop_timeline *timeline, uint32_t op);
-/* The network whose models granted the rates; NULL for a measured timeline. */
+/* The network whose models granted the rates; of a measured timeline, that says what copies take alone. */
 HOP_API const struct hop_network *hop_timeline_network(const struct hop_timeline *timeline);
 HOP_API enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline);
+/* By hop_timeline_measured, not predicted. */
+HOP_API bool hop_timeline_is_measured(const struct hop_timeline *timeline);
 /* Fluid, unless hop_simulate was asked for packets. */
 HOP_API enum hop_fidelity hop_timeline_fidelity(const struct hop_timeline *timeline);
 HOP_API double hop_timeline_makespan_s(const struct hop_timeline *timeline);

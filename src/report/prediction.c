@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "hopcast/lint.h"
 #include "hopcast/report.h"
+#include "hopcast/run.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -94,7 +95,10 @@ static void put_copy(struct writer *w, uint32_t index, const struct hop_op *pare
         hop_buffer_puts(w->out, ",\"parent\":");
         hop_buffer_json_string(w->out, parent->name);
     } else {
-        hop_buffer_puts(w->out, ",\"via\":\"p2p\"");
+        const struct hop_measured_op *measured = hop_timeline_measured_op(w->timeline, index);
+        hop_buffer_printf(w->out, ",\"via\":\"%s\"", hop_via_name(measured ? measured->via : HOP_VIA_P2P));
+        if (measured)
+            hop_buffer_printf(w->out, ",\"rank\":%" PRIu32 ",\"resent\":%s", measured->rank, measured->resent ? "true" : "false");
     }
     put_losses(w, index);
     hop_buffer_puts(w->out, "}");
@@ -298,7 +302,10 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     struct hop_buffer out = {0};
     const struct hop_topology *topology = hop_timeline_topology(timeline);
     struct writer w = {&out, timeline, hop_timeline_schedule(timeline), true};
-    hop_buffer_puts(&out, "{\"hopcast_prediction\":1,\n\"topology\":");
+    hop_buffer_puts(&out, "{\"hopcast_prediction\":1,\n");
+    if (hop_timeline_is_measured(timeline))
+        hop_buffer_puts(&out, "\"measured\":true,\n");
+    hop_buffer_puts(&out, "\"topology\":");
     hop_buffer_json_string(&out, hop_topology_name(topology));
     hop_buffer_puts(&out, ",\n\"model\":{");
     const struct hop_network *network = hop_timeline_network(timeline);

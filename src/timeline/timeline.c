@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "schedule/schedule.h"
+
 void hop_timeline_destroy(struct hop_timeline *timeline)
 {
     if (!timeline)
@@ -15,6 +17,7 @@ void hop_timeline_destroy(struct hop_timeline *timeline)
     free(timeline->class_of);
     free(timeline->classes);
     free(timeline->log);
+    free(timeline->measured);
     free(timeline);
 }
 
@@ -41,6 +44,16 @@ const struct hop_network *hop_timeline_network(const struct hop_timeline *timeli
 enum hop_detail hop_timeline_detail(const struct hop_timeline *timeline)
 {
     return timeline->detail;
+}
+
+const struct hop_measured_op *hop_timeline_measured_op(const struct hop_timeline *timeline, uint32_t op)
+{
+    return timeline->measured ? &timeline->measured[op] : NULL;
+}
+
+bool hop_timeline_is_measured(const struct hop_timeline *timeline)
+{
+    return timeline->measured != NULL;
 }
 
 enum hop_fidelity hop_timeline_fidelity(const struct hop_timeline *timeline)
@@ -90,8 +103,10 @@ double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op)
         return timeline->serial.alone_s ? timeline->serial.alone_s[op] : 0;
     if (what->kind == HOP_OP_WORK)
         return what->duration_s;
-    if (what->kind == HOP_OP_REDUCE)
-        return (double)what->bytes * (what->input_count + 1) / timeline->reduce_rate;
+    if (hop_op_is_local(what))
+        return hop_op_traffic_bytes(what) / timeline->reduce_rate;
+    if (timeline->class_of[op] == HOP_NONE) /* measured, on no route that is known */
+        return timeline->times[op].span.end_s - timeline->times[op].span.start_s;
     const struct hop_class *class = &timeline->classes[timeline->class_of[op]];
     return timeline->startup_s + class->way->latency_s + (double)what->bytes / class->alone_Bps;
 }

@@ -15,6 +15,7 @@
 #define HOP_TIMELINE_INTERNAL_H
 
 #include "base/base.h"
+#include "hopcast/run.h"
 #include "hopcast/timeline.h"
 
 struct hop_record {
@@ -75,6 +76,7 @@ struct hop_timeline {
     enum hop_fidelity fidelity;
     struct hop_record *log;
     uint32_t log_count, log_capacity;
+    struct hop_measured_op *measured; /* by a run: of each operation; NULL: predicted */
     bool is_serial; /* model loggp: serial holds it all, and there are no classes */
     struct hop_serial serial;
 

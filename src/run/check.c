@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Checking a run: the schedule is executed once more, one operation after the other, by the first rank of each
+ * machine, in memory of its own; then every rank compares its buffers with that.
+ */
+#include <stdio.h>
+
+#include "run/plan.h"
+
+/* The element type in which numbers are small and whole: that of the first reduction. */
+static enum hop_type element_type(const struct hop_schedule *schedule, bool *typed)
+{
+    *typed = false;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        if (op->kind == HOP_OP_REDUCE) {
+            *typed = true;
+            return op->type;
+        }
+    }
+    return HOP_TYPE_I32;
+}
+
+/* splitmix64 of where an element is. */
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* 1 to 4, so that products of a few dozen ranks stay finite and sums exact. 1.0 to 4.0 in f16 and bf16 by their bits.
+ * */
+static void put_element(enum hop_type type, uint64_t random, char *at)
+{
+    static const uint16_t half[] = {0x3c00, 0x4000, 0x4200, 0x4400}, brain[] = {0x3f80, 0x4000, 0x4040, 0x4080};
+    uint64_t value = 1 + random % 4;
+    double f64 = (double)value;
+    float f32 = (float)value;
+    int32_t i32 = (int32_t)value;
+    int64_t i64 = (int64_t)value;
+    switch (type) {
+    case HOP_TYPE_F64:
+        memcpy(at, &f64, sizeof f64);
+        break;
+    case HOP_TYPE_F32:
+        memcpy(at, &f32, sizeof f32);
+        break;
+    case HOP_TYPE_F16:
+        memcpy(at, &half[value - 1], 2);
+        break;
+    case HOP_TYPE_BF16:
+        memcpy(at, &brain[value - 1], 2);
+        break;
+    case HOP_TYPE_I32:
+        memcpy(at, &i32, sizeof i32);
+        break;
+    default:
+        memcpy(at, &i64, sizeof i64);
+        break;
+    }
+}
+
+/* Bytes `first` and on of a buffer, which is rank's index-th. */
+static void make_bytes(const struct hop_plan *plan, uint64_t seed, const struct hop_run_buffer *buffer, uint64_t first,
+                       uint64_t bytes, char *to)
+{
+    bool typed;
+    enum hop_type type = element_type(plan->schedule, &typed);
+    uint64_t size = typed ? hop_type_bytes(type) : 8, name = 0;
+    for (const char *c = buffer->name; *c; c++)
+        name = name * 131 + (unsigned char)*c;
+    uint64_t key = mix(seed ^ mix(name ^ mix(buffer->rank)));
+    for (uint64_t at = 0; at < bytes; at += size) {
+        char element[8];
+        uint64_t random = mix(key + (first + at) / size);
+        if (typed)
+            put_element(type, random, element);
+        else
+            memcpy(element, &random, sizeof element);
+        memcpy(to + at, element, bytes - at < size ? bytes - at : size);
+    }
+}
+
+#define PIECE_BYTES (UINT64_C(1) << 20) /* a multiple of every element */
+
+enum hop_status hop_plan_fill(struct hop_plan *plan, uint64_t seed, struct hop_diag *diag)
+{
+    char *piece = malloc(PIECE_BYTES);
+    enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
+    uint32_t index = 0;
+    for (uint32_t b = 0; b < plan->layout.buffer_count && status == HOP_OK; b++) {
+        const struct hop_run_buffer *buffer = &plan->layout.buffers[b];
+        if (buffer->rank != plan->team->rank)
+            continue;
+        for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
+            uint64_t bytes = buffer->bytes - at < PIECE_BYTES ? buffer->bytes - at : PIECE_BYTES;
+            make_bytes(plan, seed, buffer, at, bytes, piece);
+            status = hop_plan_write(plan, index, at, piece, bytes, diag);
+            hop_team_beat(plan->team);
+        }
+        index++;
+    }
+    free(piece);
+    return status;
+}
+
+/* ---- one after the other ---- */
+
+static enum hop_status interpret(const struct hop_plan *plan, const uint64_t *start, char *memory,
+                                 struct hop_diag *diag)
+{
+    const struct hop_layout *layout = &plan->layout;
+    for (uint32_t i = 0; i < layout->op_count; i++) {
+        uint32_t index = layout->order[i];
+        const struct hop_op *op = hop_schedule_op(plan->schedule, index);
+        const struct hop_run_op *run = &layout->ops[index];
+        void *places[2 * HOP_REDUCTION_PLACES];
+        if (run->reads + run->writes > HOP_COUNT(places))
+            return hop_fail(diag, HOP_ERR_LIMIT, "'%s' has more than %d places", op->name, 2 * HOP_REDUCTION_PLACES);
+        for (uint32_t p = 0; p < run->reads + run->writes; p++) {
+            const struct hop_run_place *place = &layout->places[run->first + p];
+            places[p] = memory + start[place->buffer] + place->offset;
+        }
+        if (op->kind == HOP_OP_REDUCE) {
+            struct hop_reduction reduction = {op->reduce,
+                                              op->type,
+                                              op->bytes / hop_type_bytes(op->type),
+                                              (const void *const *)places,
+                                              places + run->reads,
+                                              run->reads,
+                                              run->writes};
+            enum hop_status status = op->bytes ? hop_reduce_on_host(&reduction, diag) : HOP_OK;
+            if (status != HOP_OK)
+                return status;
+        } else if (run->writes) {
+            memmove(places[1], places[0], op->bytes);
+        }
+        hop_team_beat(plan->team);
+    }
+    return HOP_OK;
+}
+
+/* All ranks' buffers after the schedule, in shared memory; start[b] is where buffer b begins. */
+static enum hop_status make_reference(struct hop_plan *plan, uint64_t seed, uint64_t *start, struct hop_shared *shared,
+                                      struct hop_diag *diag)
+{
+    const struct hop_layout *layout = &plan->layout;
+    struct hop_team *team = plan->team;
+    uint64_t bytes = 0;
+    for (uint32_t b = 0; b < layout->buffer_count; b++) {
+        start[b] = bytes;
+        bytes += (layout->buffers[b].bytes + 63) / 64 * 64;
+    }
+    char name[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof name);
+    enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK && team->local == 0) {
+        status = hop_shared_create(bytes, shared, diag);
+        for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++) {
+            make_bytes(plan, seed, &layout->buffers[b], 0, layout->buffers[b].bytes, (char *)shared->memory + start[b]);
+            hop_team_beat(team);
+        }
+        if (status == HOP_OK)
+            status = interpret(plan, start, shared->memory, diag);
+        memcpy(name, shared->name, sizeof name);
+    }
+    if (status == HOP_OK)
+        status = hop_team_exchange(team, name, all, sizeof name, diag);
+    if (status == HOP_OK && team->local != 0)
+        status = hop_shared_attach(all, shared, diag);
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(team, diag);
+    hop_shared_withdraw(shared);
+    free(all);
+    return status;
+}
+
+/* ---- comparing ---- */
+
+static enum hop_status compare(struct hop_plan *plan, const struct hop_run_buffer *buffer, uint32_t index,
+                               const char *wanted, uint64_t *wrong, struct hop_diag *diag)
+{
+    char *piece = malloc(PIECE_BYTES);
+    enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
+    for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
+        uint64_t bytes = buffer->bytes - at < PIECE_BYTES ? buffer->bytes - at : PIECE_BYTES;
+        status = hop_plan_read(plan, index, at, piece, bytes, diag);
+        if (status != HOP_OK || memcmp(piece, wanted + at, bytes) == 0)
+            continue;
+        for (uint64_t i = 0; i < bytes; i++) {
+            if (piece[i] != wanted[at + i] && (*wrong)++ == 0) {
+                hop_fail(diag, HOP_ERR_INVALID, "rank %u has 0x%02x in byte %llu of buffer %s", buffer->rank,
+                         (unsigned char)piece[i], (unsigned long long)(at + i), buffer->name);
+                hop_diag_expect(diag, "0x%02x", (unsigned char)wanted[at + i]);
+            }
+        }
+    }
+    free(piece);
+    return status;
+}
+
+enum hop_status hop_plan_check(struct hop_plan *plan, uint64_t seed, uint64_t *wrong, struct hop_diag *diag)
+{
+    const struct hop_layout *layout = &plan->layout;
+    struct hop_shared shared = {0};
+    struct hop_diag own;
+    diag = diag ? diag : &own;
+    uint64_t *start = calloc((size_t)layout->buffer_count + 1, sizeof *start), found = 0;
+    enum hop_status status = start ? make_reference(plan, seed, start, &shared, diag) : hop_fail_memory(diag);
+    uint32_t index = 0;
+    for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++) {
+        const struct hop_run_buffer *buffer = &layout->buffers[b];
+        if (buffer->rank != plan->team->rank)
+            continue;
+        if (!buffer->scratch)
+            status = compare(plan, buffer, index, (const char *)shared.memory + start[b], &found, diag);
+        index++;
+    }
+    uint64_t *all = calloc(plan->team->size, sizeof *all);
+    if (status == HOP_OK)
+        status = all ? hop_team_gather(plan->team, &found, all, sizeof found, diag) : hop_fail_memory(diag);
+    for (uint32_t r = 0; status == HOP_OK && r < plan->team->size; r++)
+        found += r == plan->team->rank ? 0 : all[r];
+    free(all);
+    if (status == HOP_OK)
+        *wrong = found;
+    else if (hop_team_lost(plan->team) < 0)
+        hop_team_abort(plan->team, diag);
+    hop_shared_finish(&shared);
+    free(start);
+    return status;
+}

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies between two ranks whose mechanism is chosen while or before they run (Faraji 2018, chapter 5; docs/copies.md).
+ *
+ * The leader of a copy is the rank at its other end. A leader has two stages, as in gather and broadcast: copies into
+ * its memory, then copies out of it. Where some copy in waits for a copy out, there is but one stage.
+ *
+ * static: the table says how many of a stage's copies are staged; which, every rank knows beforehand. dynamic: for each
+ * copy there is a word that both can see,
+ *
+ *     launch << 8 | state        RTS, *_INIT and *_CMP are written by the rank that copies, *_ASGN by the leader
+ *
+ * and the leader asks hop_choice. A rank that is told to send again drops a staged copy between packets; a peer copy
+ * that has begun goes on, and its end is waited for before the rank leaves the launch.
+ */
+#include <math.h>
+
+#include "run/choice.h"
+#include "run/copies_table.h"
+#include "run/plan.h"
+
+#define STALL_S 0.05 /* without any completion: hop_choice_stalled; twice as long after each that follows another */
+
+typedef atomic_uint_fast64_t word;
+
+/* A copy of this rank that waits for its assignment or is under way. */
+struct flight {
+    uint32_t step, copy;
+    enum hop_mechanism mechanism;
+    bool assigned, begun, again;
+    bool packet;            /* queued: one packet is under way */
+    struct hop_event *late; /* of what was overtaken and is under way still; NULL: nothing is */
+    double assigned_s;
+    uint64_t moved; /* staged: bytes that went through */
+};
+
+/* Copies that this rank leads. */
+struct lead {
+    uint32_t *copies; /* by stage */
+    uint32_t count[2];
+    uint32_t stage; /* 2: all are over */
+    uint8_t *state; /* per copy of the stage: the last that was heard */
+    double last_s;  /* when something happened */
+    double stall_s;
+    struct hop_choice choice;
+};
+
+struct hop_copies_state {
+    uint32_t *number; /* per operation; HOP_NONE: it is none of these */
+    uint32_t *ops;    /* per copy */
+    uint32_t count;
+    bool *second;    /* per copy: of the second stage */
+    uint32_t *index; /* per copy: its number in its stage */
+    uint32_t *of;    /* per copy: how many the stage has */
+    word *words;     /* dynamic: shared, per copy */
+    struct flight *flights;
+    uint32_t flight_count;
+    struct lead lead;
+    struct hop_copies_table table;
+    const struct hop_copies_row *row; /* static */
+    struct hop_copies_row mix;        /* where it is said without a table */
+};
+
+bool hop_copies_is_chosen(const struct hop_plan *plan, uint32_t op)
+{
+    return plan->copies && !plan->copies->row && plan->copies->number[op] != HOP_NONE;
+}
+
+bool hop_copies_is_staged(const struct hop_plan *plan, uint32_t op)
+{
+    const struct hop_copies_state *c = plan->copies;
+    return c && c->row && c->number[op] != HOP_NONE &&
+           hop_copies_row_staged(c->row, c->of[c->number[op]], c->index[c->number[op]]);
+}
+
+size_t hop_copies_shared_size(const struct hop_plan *plan)
+{
+    return plan->copies && !plan->copies->row ? plan->copies->count * sizeof(word) : 0;
+}
+
+/* ---- which copies, which stage ---- */
+
+static bool is_between(const struct hop_plan *plan, uint32_t op)
+{
+    const struct hop_run_op *run = &plan->layout.ops[op];
+    return hop_schedule_op(plan->schedule, op)->kind == HOP_OP_COPY && run->owner != run->leader &&
+           !hop_plan_crosses(plan, op);
+}
+
+static bool is_out(const struct hop_plan *plan, uint32_t op)
+{
+    const struct hop_layout *layout = &plan->layout;
+    return layout->buffers[layout->places[layout->ops[op].first].buffer].rank == layout->ops[op].leader;
+}
+
+/*
+ * Whether some copy into a leader's memory waits, on whatever way, for one out of a leader's: then stages could wait for
+ * each other in a circle, and there is but one. A rank's copies begin in turn, so that one waits for what those before
+ * it in its queue wait for.
+ */
+static bool is_mixed(const struct hop_plan *plan, bool *after_out, bool *behind_out)
+{
+    const struct hop_layout *layout = &plan->layout;
+    for (uint32_t i = 0; i < layout->op_count; i++) {
+        uint32_t op = layout->order[i];
+        const struct hop_run_op *run = &layout->ops[op];
+        enum hop_run_queue queue = hop_layout_queue(layout, op);
+        bool *behind = &behind_out[run->owner * HOP_QUEUES + (queue == HOP_QUEUE_NONE ? 0 : queue)];
+        bool led = plan->copies->number[op] != HOP_NONE, after = queue != HOP_QUEUE_NONE && *behind;
+        for (uint32_t a = 0; a < run->after_count && !after; a++)
+            after = after_out[layout->after[run->after_first + a]];
+        if (led && after && !is_out(plan, op))
+            return true;
+        if (queue != HOP_QUEUE_NONE)
+            *behind = after;
+        after_out[op] = after || (led && is_out(plan, op));
+    }
+    return false;
+}
+
+static enum hop_status number_copies(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_copies_state *c = plan->copies;
+    uint32_t ops = plan->layout.op_count, ranks = plan->layout.ranks;
+    uint32_t *counts = calloc(2 * (size_t)ranks + 1, sizeof *counts);
+    bool *after_out = calloc((size_t)ops + 1, 1), *behind_out = calloc((size_t)ranks * HOP_QUEUES + 1, 1), mixed = false;
+    enum hop_status status = counts && after_out && behind_out ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t i = 0; i < ops && status == HOP_OK; i++) {
+        c->number[i] = HOP_NONE;
+        if (!is_between(plan, i))
+            continue;
+        uint32_t *led = &counts[2 * plan->layout.ops[i].leader];
+        if (*led >= HOP_CHOICE_RANKS) /* more than a choice can tell apart: these go straight */
+            continue;
+        ++*led;
+        c->ops[c->count] = i;
+        c->number[i] = c->count++;
+    }
+    if (status == HOP_OK) {
+        memset(counts, 0, 2 * (size_t)ranks * sizeof *counts);
+        mixed = is_mixed(plan, after_out, behind_out);
+    }
+    for (uint32_t i = 0; i < c->count && status == HOP_OK; i++) {
+        uint32_t leader = plan->layout.ops[c->ops[i]].leader;
+        c->second[i] = !mixed && is_out(plan, c->ops[i]);
+        c->index[i] = counts[2 * leader + c->second[i]]++;
+    }
+    for (uint32_t i = 0; i < c->count && status == HOP_OK; i++)
+        c->of[i] = counts[2 * plan->layout.ops[c->ops[i]].leader + c->second[i]];
+    free(counts);
+    free(after_out);
+    free(behind_out);
+    return status;
+}
+
+/* Those that this rank leads, first stage first. */
+static void find_led(struct hop_plan *plan)
+{
+    struct hop_copies_state *c = plan->copies;
+    for (uint32_t stage = 0, at = 0; stage < 2; stage++) {
+        for (uint32_t i = 0; i < c->count; i++) {
+            if (plan->layout.ops[c->ops[i]].leader == plan->team->rank && c->second[i] == (stage == 1)) {
+                c->lead.copies[at++] = i;
+                c->lead.count[stage]++;
+            }
+        }
+    }
+}
+
+static enum hop_status take_mix(struct hop_plan *plan, const struct hop_copies_mix *mix, struct hop_diag *diag)
+{
+    struct hop_copies_state *c = plan->copies;
+    if (mix->of == 0 || mix->staged > mix->of)
+        return hop_fail(diag, HOP_ERR_INVALID, "%u of %u copies are to go staged", mix->staged, mix->of);
+    c->mix = (struct hop_copies_row){.staged = mix->staged, .of = mix->of, .packet_bytes = mix->packet_bytes};
+    c->row = &c->mix;
+    return HOP_OK;
+}
+
+/* By the largest of the copies. */
+static enum hop_status ask_table(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_copies_state *c = plan->copies;
+    uint64_t bytes = 0;
+    if (!plan->options.table)
+        return hop_fail(diag, HOP_ERR_INVALID, "copies by a table, and no table is said");
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint64_t own = hop_schedule_op(plan->schedule, c->ops[i])->bytes;
+        bytes = own > bytes ? own : bytes;
+    }
+    enum hop_status status = hop_copies_table_load(plan->options.table, &c->table, diag);
+    if (status == HOP_OK)
+        status = hop_copies_table_find(&c->table, plan->options.collective, plan->layout.ranks, bytes, &c->row, diag);
+    return status;
+}
+
+static enum hop_status find_row(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_copies_state *c = plan->copies;
+    enum hop_status status = plan->options.mix ? take_mix(plan, plan->options.mix, diag) : ask_table(plan, diag);
+    if (status == HOP_OK && plan->options.packet_bytes == 0 && c->row->packet_bytes > 0)
+        plan->packet_bytes = c->row->packet_bytes;
+    return status;
+}
+
+enum hop_status hop_copies_create(struct hop_plan *plan, struct hop_diag *diag)
+{
+    bool fixed = plan->options.copies == HOP_COPIES_STATIC;
+    if (!fixed && plan->options.copies != HOP_COPIES_DYNAMIC)
+        return HOP_OK;
+    size_t ops = (size_t)plan->layout.op_count + 1;
+    struct hop_copies_state *c = calloc(1, sizeof *c);
+    if (!c)
+        return hop_fail_memory(diag);
+    plan->copies = c;
+    c->number = malloc(ops * sizeof *c->number);
+    c->ops = malloc(ops * sizeof *c->ops);
+    c->second = calloc(ops, sizeof *c->second);
+    c->index = calloc(ops, sizeof *c->index);
+    c->of = calloc(ops, sizeof *c->of);
+    c->flights = calloc(ops, sizeof *c->flights);
+    c->lead.copies = calloc(ops, sizeof *c->lead.copies);
+    c->lead.state = calloc(ops, sizeof *c->lead.state);
+    if (!c->number || !c->ops || !c->second || !c->index || !c->of || !c->flights || !c->lead.copies || !c->lead.state)
+        return hop_fail_memory(diag);
+    enum hop_status status = number_copies(plan, diag);
+    if (status == HOP_OK && fixed)
+        status = find_row(plan, diag);
+    if (status == HOP_OK)
+        find_led(plan);
+    return status;
+}
+
+void hop_copies_destroy(struct hop_plan *plan)
+{
+    struct hop_copies_state *c = plan->copies;
+    if (!c)
+        return;
+    free(c->number);
+    free(c->ops);
+    free(c->second);
+    free(c->index);
+    free(c->of);
+    free(c->flights);
+    free(c->lead.copies);
+    free(c->lead.state);
+    hop_copies_table_finish(&c->table);
+    free(c);
+    plan->copies = NULL;
+}
+
+/* ---- a launch ---- */
+
+static uint64_t word_of(const struct hop_plan *plan, enum hop_copy_state state)
+{
+    return plan->launch << 8 | (uint64_t)state;
+}
+
+/* The state in a word; INIT while it is still that of an earlier launch. */
+static unsigned state_in(const struct hop_plan *plan, uint32_t copy)
+{
+    uint64_t value = atomic_load_explicit(&plan->copies->words[copy], memory_order_acquire);
+    return value >> 8 == plan->launch ? (unsigned)(value & 0xff) : HOP_COPY_INIT;
+}
+
+/* From one state to another, unless the other side was faster. */
+static bool change(const struct hop_plan *plan, uint32_t copy, unsigned from, unsigned to)
+{
+    uint64_t old = word_of(plan, (enum hop_copy_state)from);
+    return atomic_compare_exchange_strong(&plan->copies->words[copy], &old, word_of(plan, (enum hop_copy_state)to));
+}
+
+void hop_copies_begin(struct hop_plan *plan)
+{
+    struct hop_copies_state *c = plan->copies;
+    c->flight_count = 0;
+    c->lead.stage = 0;
+    if (c->row)
+        return;
+    memset(c->lead.state, HOP_COPY_INIT, c->lead.count[0]);
+    hop_choice_begin(&c->lead.choice);
+    hop_choice_stage(&c->lead.choice, c->lead.count[0]);
+    c->lead.last_s = hop_group_now_s();
+    c->lead.stall_s = STALL_S;
+}
+
+void hop_copies_request(struct hop_plan *plan, uint32_t step)
+{
+    struct hop_copies_state *c = plan->copies;
+    uint32_t copy = c->number[plan->steps[step].op];
+    c->flights[c->flight_count++] = (struct flight){.step = step, .copy = copy};
+    atomic_store_explicit(&c->words[copy], word_of(plan, HOP_COPY_RTS), memory_order_release);
+}
+
+/* ---- the rank that copies ---- */
+
+static const unsigned assigned_state[] = {HOP_COPY_IPC_ASGN, HOP_COPY_HS_ASGN};
+static const unsigned begun_state[] = {HOP_COPY_IPC_INIT, HOP_COPY_HS_INIT};
+static const unsigned completed_state[] = {HOP_COPY_IPC_CMP, HOP_COPY_HS_CMP};
+
+/* Takes a new assignment from the word. */
+static void hear_leader(struct hop_plan *plan, struct flight *flight)
+{
+    unsigned state = state_in(plan, flight->copy);
+    if (state != HOP_COPY_IPC_ASGN && state != HOP_COPY_HS_ASGN)
+        return;
+    enum hop_mechanism mechanism = state == HOP_COPY_IPC_ASGN ? HOP_PEER : HOP_STAGED;
+    if (flight->assigned && flight->mechanism == mechanism)
+        return;
+    flight->again = flight->assigned;
+    if (flight->again && !plan->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
+        flight->late = flight->mechanism == HOP_PEER ? plan->steps[flight->step].event : plan->staging_events[0];
+    flight->assigned = true;
+    flight->begun = flight->packet = false;
+    flight->moved = 0;
+    flight->mechanism = mechanism;
+    flight->assigned_s = hop_group_now_s();
+}
+
+static enum hop_status begin_peer(struct hop_plan *plan, const struct hop_run_step *step, struct hop_diag *diag)
+{
+    void **places = step->places[plan->launch & 1];
+    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way};
+    if (plan->immediate)
+        return step->bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+    enum hop_status status = step->bytes ? plan->ops->copy(plan->device, step->stream, &copy, diag) : HOP_OK;
+    return status == HOP_OK ? plan->ops->record(plan->device, step->stream, step->event, diag) : status;
+}
+
+/* The next packet of a staged copy; queued: on the stream for reductions, so that a stalled peer copy is not in its
+ * way. */
+static enum hop_status next_packet(struct hop_plan *plan, struct flight *flight, struct hop_diag *diag)
+{
+    const struct hop_run_step *step = &plan->steps[flight->step];
+    void **places = step->places[plan->launch & 1];
+    uint64_t left = step->bytes - flight->moved, bytes = left < plan->packet_bytes ? left : plan->packet_bytes;
+    unsigned stream = plan->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
+    struct hop_device_copy read = {plan->staging, (const char *)places[0] + flight->moved, bytes, HOP_NO_WAY};
+    struct hop_device_copy write = {(char *)places[1] + flight->moved, plan->staging, bytes, HOP_NO_WAY};
+    enum hop_status status = bytes ? plan->ops->copy(plan->device, stream, &read, diag) : HOP_OK;
+    if (status == HOP_OK && bytes)
+        status = plan->ops->copy(plan->device, stream, &write, diag);
+    if (status == HOP_OK && !plan->immediate)
+        status = plan->ops->record(plan->device, stream, plan->staging_events[0], diag);
+    flight->moved += bytes;
+    flight->packet = !plan->immediate;
+    return status;
+}
+
+/* *ended: its data is there. */
+static enum hop_status advance(struct hop_plan *plan, struct flight *flight, bool *ended, struct hop_diag *diag)
+{
+    const struct hop_run_step *step = &plan->steps[flight->step];
+    enum hop_status status = HOP_OK;
+    if (!flight->begun) {
+        if (hop_group_now_s() - flight->assigned_s < plan->options.delay_s[flight->mechanism])
+            return HOP_OK;
+        if (!change(plan, flight->copy, assigned_state[flight->mechanism], begun_state[flight->mechanism]))
+            return HOP_OK; /* sent again another way before it began */
+        flight->begun = true;
+        if (flight->mechanism == HOP_PEER)
+            status = begin_peer(plan, step, diag);
+    }
+    if (status == HOP_OK && flight->mechanism == HOP_STAGED) {
+        bool through = true;
+        if (flight->packet)
+            status = plan->ops->query(plan->device, plan->staging_events[0], &through, diag);
+        if (status == HOP_OK && through) {
+            flight->packet = false;
+            *ended = flight->moved == step->bytes;
+            if (!*ended)
+                status = next_packet(plan, flight, diag);
+        }
+    } else if (status == HOP_OK) {
+        *ended = true;
+        if (!plan->immediate)
+            status = plan->ops->query(plan->device, step->event, ended, diag);
+    }
+    return status;
+}
+
+/* What was overtaken has begun, and must end before the launch does. */
+static enum hop_status await_late(struct hop_plan *plan, const struct flight *flight, bool *ended,
+                                  struct hop_diag *diag)
+{
+    *ended = true;
+    return flight->late ? plan->ops->query(plan->device, flight->late, ended, diag) : HOP_OK;
+}
+
+static enum hop_status fly(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+{
+    struct hop_copies_state *c = plan->copies;
+    bool staging_used = false; /* one staged copy at a time: there is one packet's room */
+    for (uint32_t i = 0; i < c->flight_count;) {
+        struct flight *flight = &c->flights[i];
+        struct hop_run_step *step = &plan->steps[flight->step];
+        bool ended = false, late_ended = false;
+        enum hop_status status = HOP_OK;
+        hear_leader(plan, flight);
+        if (flight->assigned && !(flight->mechanism == HOP_STAGED && staging_used))
+            status = advance(plan, flight, &ended, diag);
+        staging_used = staging_used || (flight->mechanism == HOP_STAGED && flight->packet);
+        if (status == HOP_OK && ended)
+            status = await_late(plan, flight, &late_ended, diag);
+        if (status != HOP_OK)
+            return status;
+        if (!ended || !late_ended) {
+            i++;
+            continue;
+        }
+        if (!change(plan, flight->copy, begun_state[flight->mechanism], completed_state[flight->mechanism])) {
+            i++; /* told to send again at the very end: it does */
+            continue;
+        }
+        if (plan->records) {
+            plan->records[step->op].via = flight->mechanism == HOP_STAGED;
+            plan->records[step->op].resent = flight->again;
+        }
+        hop_plan_step_end(plan, step);
+        c->flights[i] = c->flights[--c->flight_count];
+        *moved = true;
+        if (plan->remote) {
+            status = hop_remote_tell(plan, step->op, diag);
+            if (status != HOP_OK)
+                return status;
+        }
+    }
+    return HOP_OK;
+}
+
+/* ---- the leader ---- */
+
+static uint32_t led_copy(const struct lead *lead, uint32_t i)
+{
+    return lead->copies[(lead->stage ? lead->count[0] : 0) + i];
+}
+
+static void hear_ranks(struct hop_plan *plan, bool *moved)
+{
+    struct lead *lead = &plan->copies->lead;
+    for (uint32_t i = 0; i < lead->count[lead->stage]; i++) {
+        unsigned state = state_in(plan, led_copy(lead, i)), old = lead->state[i];
+        if (state == old || state == HOP_COPY_INIT)
+            continue;
+        lead->state[i] = (uint8_t)state;
+        if (old == HOP_COPY_INIT)
+            hop_choice_arrived(&lead->choice, i);
+        if (state == HOP_COPY_IPC_CMP || state == HOP_COPY_HS_CMP) {
+            (void)hop_choice_completed(&lead->choice, i, state == HOP_COPY_IPC_CMP ? HOP_PEER : HOP_STAGED);
+            hop_choice_forget(&lead->choice, i); /* a rank says so after what was overtaken has ended, too */
+            lead->stall_s = STALL_S;
+        }
+        lead->last_s = hop_group_now_s();
+        *moved = true;
+    }
+}
+
+/* The word of a copy that is sent again may say ASGN or INIT of the other mechanism, or by now that it is there. */
+static void assign(struct hop_plan *plan, const struct hop_assignment *assignment)
+{
+    struct lead *lead = &plan->copies->lead;
+    uint32_t copy = led_copy(lead, assignment->rank);
+    unsigned to = assigned_state[assignment->mechanism],
+             other = assignment->mechanism == HOP_PEER ? HOP_STAGED : HOP_PEER;
+    if (assignment->again) {
+        if (change(plan, copy, assigned_state[other], to))
+            hop_choice_forget(&lead->choice, assignment->rank); /* it never began */
+        else
+            (void)change(plan, copy, begun_state[other], to);
+    } else {
+        (void)change(plan, copy, HOP_COPY_RTS, to);
+    }
+}
+
+static void lead_copies(struct hop_plan *plan, bool *moved)
+{
+    struct lead *lead = &plan->copies->lead;
+    struct hop_assignment assignment;
+    while (lead->stage < 2) {
+        hear_ranks(plan, moved);
+        if (hop_group_now_s() - lead->last_s > lead->stall_s) {
+            hop_choice_stalled(&lead->choice);
+            lead->stall_s *= 2;
+            lead->last_s = hop_group_now_s();
+        }
+        while (hop_choice_next(&lead->choice, &assignment)) {
+            assign(plan, &assignment);
+            *moved = true;
+        }
+        if (!hop_choice_stage_ended(&lead->choice))
+            return;
+        if (++lead->stage < 2) {
+            memset(lead->state, HOP_COPY_INIT, lead->count[1]);
+            hop_choice_stage(&lead->choice, lead->count[1]);
+        }
+    }
+}
+
+enum hop_status hop_copies_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+{
+    struct hop_copies_state *c = plan->copies;
+    if (c->row)
+        return HOP_OK;
+    if (c->lead.stage < 2)
+        lead_copies(plan, moved);
+    return c->flight_count ? fly(plan, moved, diag) : HOP_OK;
+}
+
+bool hop_copies_done(const struct hop_plan *plan)
+{
+    return plan->copies->row || (plan->copies->lead.stage == 2 && plan->copies->flight_count == 0);
+}
+
+void hop_copies_attach(struct hop_plan *plan, void *shared)
+{
+    plan->copies->words = shared;
+}

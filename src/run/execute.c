@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Executing a plan: a rank goes round its queues until all its steps have ended.
+ *
+ *     enter -> [ next copy ready?  next reduction ready?  others ready?  what flies ended? ]* -> leave
+ *
+ * Where nothing moves it takes a turn of waiting, which notices that others are gone. Nothing here allocates.
+ */
+#include <math.h>
+#include <signal.h>
+#include <time.h>
+
+#include "run/plan.h"
+
+#define PIECE_BYTES (UINT64_C(64) << 20) /* of an immediate copy, between two beats */
+
+static inline double now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- waits ---- */
+
+static inline bool flag_reached(struct hop_plan *plan, const struct hop_run_wait *wait, uint64_t value)
+{
+    if (atomic_load_explicit(&plan->flags[wait->index].value, memory_order_acquire) < value)
+        return false;
+    uint64_t left = plan->launch - 1; /* who is in this launch has left the one before */
+    if (plan->known_left[wait->owner] < left)
+        plan->known_left[wait->owner] = left;
+    return true;
+}
+
+static bool is_met(struct hop_plan *plan, const struct hop_run_wait *wait)
+{
+    uint64_t launch = plan->launch;
+    switch ((enum hop_wait_kind)wait->kind) {
+    case HOP_WAIT_STEP:
+        return wait->queued ? plan->steps[wait->index].begun == launch : plan->steps[wait->index].ended == launch;
+    case HOP_WAIT_STEP_BEGUN:
+        return plan->steps[wait->index].begun == launch;
+    case HOP_WAIT_FLAG:
+        return flag_reached(plan, wait, 2 * launch + !wait->queued);
+    case HOP_WAIT_FLAG_BEGUN:
+        return flag_reached(plan, wait, 2 * launch);
+    case HOP_WAIT_ENTERED:
+        return atomic_load_explicit(&plan->seats[plan->team->local_of[wait->index]].entered, memory_order_acquire) >=
+               launch;
+    case HOP_WAIT_LEFT:
+        if (plan->known_left[wait->index] + 2 >= launch)
+            return true;
+        plan->known_left[wait->index] =
+            atomic_load_explicit(&plan->seats[plan->team->local_of[wait->index]].left, memory_order_acquire);
+        return plan->known_left[wait->index] + 2 >= launch;
+    }
+    return true;
+}
+
+static bool is_ready(struct hop_plan *plan, struct hop_run_step *step)
+{
+    while (step->next_wait < step->wait_count) {
+        if (!is_met(plan, &plan->waits[step->first_wait + step->next_wait]))
+            return false;
+        step->next_wait++;
+    }
+    return !(step->at_s > 0 && now_s() - plan->origin_s < step->at_s);
+}
+
+/* ---- beginning and ending ---- */
+
+void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step)
+{
+    step->begun = plan->launch;
+    hop_team_do(plan->team, &step->name);
+    hop_team_beat(plan->team);
+    if (plan->records || step->kind == HOP_STEP_WORK)
+        step->start_s = now_s();
+    if ((uint32_t)(step - plan->steps) == plan->fault_step)
+        (void)raise(plan->fault_signal);
+}
+
+void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
+{
+    step->ended = plan->launch;
+    plan->ended_count++;
+    if (plan->records) {
+        struct hop_record *record = &plan->records[step->op];
+        record->start_s = step->start_s;
+        if (step->kind != HOP_STEP_CHOSEN)
+            record->via = step->kind == HOP_STEP_STAGED;
+        record->end_s = now_s();
+    }
+    if (step->flag != HOP_NONE)
+        atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch + 1, memory_order_release);
+}
+
+/* ---- performing ---- */
+
+static enum hop_status copy_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+{
+    void **places = step->places[plan->launch & 1];
+    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way};
+    for (uint64_t left = step->bytes; left > 0; left -= copy.bytes) {
+        copy.bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
+        copy.from = (const char *)places[0] + (step->bytes - left);
+        copy.to = (char *)places[1] + (step->bytes - left);
+        enum hop_status status = plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag);
+        if (status != HOP_OK)
+            return status;
+        hop_team_beat(plan->team);
+    }
+    return HOP_OK;
+}
+
+static struct hop_reduction reduction_of(const struct hop_plan *plan, const struct hop_run_step *step)
+{
+    const struct hop_op *op = hop_schedule_op(plan->schedule, step->op);
+    void **places = step->places[plan->launch & 1];
+    return (struct hop_reduction){.reduce = op->reduce,
+                                  .type = op->type,
+                                  .count = step->bytes / hop_type_bytes(op->type),
+                                  .inputs = (const void *const *)places,
+                                  .outputs = places + step->reads,
+                                  .input_count = step->reads,
+                                  .output_count = step->writes};
+}
+
+static enum hop_status perform_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+{
+    void **places = step->places[plan->launch & 1];
+    if (step->kind == HOP_STEP_REDUCE) {
+        struct hop_reduction reduction = reduction_of(plan, step);
+        return step->bytes ? plan->ops->reduce(plan->device, HOP_STREAM_NOW, &reduction, diag) : HOP_OK;
+    }
+    if (step->kind == HOP_STEP_STAGED)
+        return hop_plan_copy_staged(plan, places[0], places[1], step->bytes, NULL, diag);
+    return copy_now(plan, step, diag);
+}
+
+/* Puts it on its stream, behind the events of what it waits for. */
+static enum hop_status queue_step(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+{
+    void **places = step->places[plan->launch & 1];
+    enum hop_status status = HOP_OK;
+    for (uint32_t w = 0; w < step->wait_count && status == HOP_OK; w++) {
+        const struct hop_run_wait *wait = &plan->waits[step->first_wait + w];
+        bool same = wait->kind == HOP_WAIT_STEP && plan->steps[wait->index].stream == step->stream &&
+                    plan->steps[wait->index].kind != HOP_STEP_STAGED && step->kind != HOP_STEP_STAGED;
+        if (wait->event && !same)
+            status = plan->ops->await(plan->device, step->stream, wait->event, diag);
+    }
+    if (status == HOP_OK && step->kind == HOP_STEP_STAGED)
+        return hop_plan_copy_staged(plan, places[0], places[1], step->bytes, step->event, diag);
+    if (status == HOP_OK && step->bytes && step->kind == HOP_STEP_REDUCE) {
+        struct hop_reduction reduction = reduction_of(plan, step);
+        status = plan->ops->reduce(plan->device, step->stream, &reduction, diag);
+    } else if (status == HOP_OK && step->bytes) {
+        struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way};
+        status = plan->ops->copy(plan->device, step->stream, &copy, diag);
+    }
+    return status == HOP_OK ? plan->ops->record(plan->device, step->stream, step->event, diag) : status;
+}
+
+static enum hop_status begin_step(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    hop_plan_step_begin(plan, step);
+    bool queued = step->event != NULL;
+    if (!queued && step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE)
+        atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch, memory_order_release);
+    switch ((enum hop_run_kind)step->kind) {
+    case HOP_STEP_COPY:
+    case HOP_STEP_STAGED:
+    case HOP_STEP_REDUCE:
+        if (queued) {
+            status = queue_step(plan, step, diag);
+            if (status == HOP_OK && step->flag != HOP_NONE)
+                atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch, memory_order_release);
+            plan->flying[plan->flying_count++] = (uint32_t)(step - plan->steps);
+            return status;
+        }
+        status = perform_now(plan, step, diag);
+        break;
+    case HOP_STEP_SEND:
+        status = hop_remote_send(plan, step, diag);
+        break;
+    case HOP_STEP_NOTHING:
+        break;
+    case HOP_STEP_WORK:
+    case HOP_STEP_TAKE:
+        plan->flying[plan->flying_count++] = (uint32_t)(step - plan->steps);
+        return HOP_OK;
+    case HOP_STEP_CHOSEN:
+        hop_copies_request(plan, (uint32_t)(step - plan->steps));
+        return HOP_OK;
+    }
+    if (status == HOP_OK && step->kind != HOP_STEP_SEND)
+        hop_plan_step_end(plan, step);
+    else if (status == HOP_OK) { /* it ends where it arrives; here only the sending has */
+        step->ended = plan->launch;
+        plan->ended_count++;
+    }
+    return status == HOP_OK && plan->remote && step->kind != HOP_STEP_SEND ? hop_remote_tell(plan, step->op, diag)
+                                                                           : status;
+}
+
+/* ---- going round ---- */
+
+/* Begins what may begin in one queue: its head, or, where the schedule says `queue ready`, or in no queue, any. */
+static enum hop_status serve(struct hop_plan *plan, uint32_t queue, bool any, bool *moved, struct hop_diag *diag)
+{
+    uint32_t *list = plan->queues[queue], *next = &plan->queue_next[queue], count = plan->queue_count[queue];
+    enum hop_status status = HOP_OK;
+    for (uint32_t i = *next; i < count && status == HOP_OK; i++) {
+        struct hop_run_step *step = &plan->steps[list[i]];
+        if (!is_ready(plan, step)) {
+            if (!any)
+                break;
+            continue;
+        }
+        list[i] = list[*next]; /* those begun stand in front */
+        list[(*next)++] = (uint32_t)(step - plan->steps);
+        status = begin_step(plan, step, diag);
+        *moved = true;
+    }
+    return status;
+}
+
+static enum hop_status land(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < plan->flying_count;) {
+        struct hop_run_step *step = &plan->steps[plan->flying[i]];
+        bool ended = step->kind == HOP_STEP_WORK && now_s() - step->start_s >= step->duration_s;
+        if (step->event) {
+            enum hop_status status = plan->ops->query(plan->device, step->event, &ended, diag);
+            if (status != HOP_OK)
+                return status;
+        }
+        if (step->kind == HOP_STEP_TAKE)
+            ended = step->ended == plan->launch; /* remote.c ended it */
+        if (!ended) {
+            i++;
+            continue;
+        }
+        plan->flying[i] = plan->flying[--plan->flying_count];
+        *moved = true;
+        if (step->kind == HOP_STEP_TAKE)
+            continue;
+        hop_plan_step_end(plan, step);
+        enum hop_status status = plan->remote ? hop_remote_tell(plan, step->op, diag) : HOP_OK;
+        if (status != HOP_OK)
+            return status;
+    }
+    return HOP_OK;
+}
+
+static bool may_leave(struct hop_plan *plan, uint32_t *next)
+{
+    while (*next < plan->leave_count) {
+        if (!is_met(plan, &plan->waits[plan->first_leave + *next]))
+            return false;
+        (*next)++;
+    }
+    return true;
+}
+
+static enum hop_status go_round(struct hop_plan *plan, struct hop_diag *diag)
+{
+    bool any = hop_schedule_queue_ready(plan->schedule);
+    uint32_t next_leave = 0;
+    struct hop_wait wait = {0};
+    for (;;) {
+        bool moved = false;
+        enum hop_status status = HOP_OK;
+        for (uint32_t q = 0; q <= HOP_QUEUES && status == HOP_OK; q++) {
+            if (plan->queue_next[q] < plan->queue_count[q])
+                status = serve(plan, q, any || q == HOP_QUEUE_NONE, &moved, diag);
+        }
+        if (status == HOP_OK && plan->flying_count)
+            status = land(plan, &moved, diag);
+        if (status == HOP_OK && plan->copies)
+            status = hop_copies_progress(plan, &moved, diag);
+        if (status == HOP_OK && plan->remote)
+            status = hop_remote_progress(plan, &moved, diag);
+        if (status != HOP_OK)
+            return status;
+        if (plan->ended_count == plan->step_count && (!plan->copies || hop_copies_done(plan)) &&
+            may_leave(plan, &next_leave))
+            return HOP_OK;
+        if (moved)
+            wait = (struct hop_wait){0};
+        else if (!hop_team_turn(plan->team, &wait))
+            return hop_team_fail(plan->team, diag);
+    }
+}
+
+/* ---- a launch ---- */
+
+static void enter(struct hop_plan *plan)
+{
+    plan->launch++;
+    plan->ended_count = plan->flying_count = 0;
+    for (uint32_t q = 0; q <= HOP_QUEUES; q++)
+        plan->queue_next[q] = 0;
+    for (uint32_t s = 0; s < plan->step_count; s++)
+        plan->steps[s].next_wait = 0;
+    if (plan->copies)
+        hop_copies_begin(plan);
+    struct hop_seat *seat = &plan->seats[plan->team->local];
+    plan->origin_s = plan->records || plan->timed ? now_s() : 0;
+    seat->entered_s = plan->origin_s;
+    atomic_store_explicit(&seat->entered, plan->launch, memory_order_release);
+}
+
+enum hop_status hop_plan_run(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_diag own;
+    if (!diag)
+        diag = &own;
+    if (plan->team->failed)
+        return hop_team_fail(plan->team, diag);
+    enum hop_status status = plan->options.pipelined ? HOP_OK : hop_team_barrier(plan->team, diag);
+    if (status == HOP_OK) {
+        enter(plan);
+        status = go_round(plan, diag);
+    }
+    if (status == HOP_OK) {
+        atomic_store_explicit(&plan->seats[plan->team->local].left, plan->launch, memory_order_release);
+        hop_team_do(plan->team, NULL);
+    } else if (hop_team_lost(plan->team) < 0) {
+        hop_team_abort(plan->team, diag);
+    }
+    return status;
+}

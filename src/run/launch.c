@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Launch: starts the ranks of a team on this machine and sees them end.
+ *
+ * The launcher is no rank. It hears of a rank's death first (it is its parent) and tells the others by the board; it
+ * kills those that do not end then. Should the launcher itself be killed, the kernel kills its ranks.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/team.h"
+
+#define TIMEOUT_S 10.0
+#define GRACE_S 3.0 /* that the others have to end after a loss; less than the timeout */
+enum { POLL_MS = 200 };
+
+struct child {
+    uint32_t rank;
+    pid_t pid;
+    int pidfd; /* -1: it has ended */
+    pthread_t thread;
+    struct hop_watch watch;
+    int result;
+};
+
+struct launch {
+    const struct hop_launch_options *options;
+    double timeout_s;
+    char session[HOP_SESSION_SIZE];
+    struct hop_shared shared;
+    struct hop_board *board;
+    hop_rank_body *body;
+    void *context;
+    struct child *children;
+};
+
+/* ---- a rank ---- */
+
+static void pin(uint32_t rank)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
+        return;
+    uint32_t nth = rank % (uint32_t)CPU_COUNT(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &all) && nth-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            (void)sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+    }
+}
+
+static int be_rank(const struct launch *launch, uint32_t rank)
+{
+    struct hop_team_options options = {launch->timeout_s, launch->options->stop};
+    struct hop_team *team;
+    struct hop_diag diag;
+    if (hop_team_join(launch->session, rank, &options, &team, &diag) != HOP_OK) {
+        hop_board_lose_with(launch->board, (int)rank, &diag);
+        return 125;
+    }
+    int result = launch->body(team, launch->context);
+    if (hop_team_lost(team) < 0)
+        (void)hop_team_finish(team, NULL);
+    hop_team_destroy(team);
+    return result < 0 || result > 125 ? 125 : result;
+}
+
+static void *run_thread(void *context)
+{
+    void **both = context;
+    struct child *child = both[1];
+    child->result = be_rank(both[0], child->rank);
+    return NULL;
+}
+
+/* ---- processes ---- */
+
+static enum hop_status start_process(struct launch *launch, struct child *child, struct hop_diag *diag)
+{
+    pid_t parent = getpid();
+    child->pid = fork();
+    if (child->pid < 0)
+        return hop_fail(diag, HOP_ERR_IO, "cannot start rank %u: %s", child->rank, strerror(errno));
+    if (child->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(125);
+        if (launch->options->pin)
+            pin(child->rank);
+        int result = be_rank(launch, child->rank);
+        (void)fflush(NULL);
+        _exit(result);
+    }
+    child->pidfd = pidfd_open(child->pid, 0);
+    return child->pidfd >= 0 ? HOP_OK
+                             : hop_fail(diag, HOP_ERR_IO, "cannot watch rank %u: %s", child->rank, strerror(errno));
+}
+
+/* It ended: well, or is it a loss? */
+static void reap(struct launch *launch, struct child *child)
+{
+    struct hop_member *member = &launch->board->members[child->rank];
+    int status = 0;
+    char doing[HOP_DOING_SIZE + 32];
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    (void)close(child->pidfd);
+    child->pidfd = -1;
+    hop_member_doing(member, doing, sizeof doing);
+    child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 125;
+    if (WIFSIGNALED(status))
+        hop_board_lose(launch->board, (int)child->rank, "rank %u was killed by signal %d (%s)%s", child->rank,
+                       WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
+    else if (atomic_load(&member->phase) != HOP_MEMBER_FINISHED)
+        hop_board_lose(launch->board, (int)child->rank, "rank %u ended with exit status %d%s", child->rank,
+                       child->result, doing);
+}
+
+static void kill_all(const struct launch *launch)
+{
+    for (uint32_t r = 0; r < launch->options->ranks; r++) {
+        if (launch->children[r].pidfd >= 0)
+            (void)kill(launch->children[r].pid, SIGKILL);
+    }
+}
+
+/* A rank whose beat stands still is lost, even when no other one waits for it. */
+static void watch(struct launch *launch)
+{
+    for (uint32_t r = 0; r < launch->options->ranks; r++) {
+        struct hop_member *member = &launch->board->members[r];
+        char doing[HOP_DOING_SIZE + 32];
+        if (launch->children[r].pidfd < 0 || atomic_load(&member->phase) != HOP_MEMBER_PRESENT ||
+            !hop_watch_expired(&launch->children[r].watch, atomic_load(&member->beat), hop_group_now_s(),
+                               launch->timeout_s))
+            continue;
+        hop_member_doing(member, doing, sizeof doing);
+        hop_board_lose(launch->board, (int)r, "rank %u has not moved for %g s%s", r, launch->timeout_s, doing);
+    }
+}
+
+static void wait_processes(struct launch *launch, struct pollfd *polls)
+{
+    double lost_s = 0;
+    uint32_t left = launch->options->ranks;
+    for (uint32_t r = 0; r < launch->options->ranks; r++)
+        polls[r] = (struct pollfd){launch->children[r].pidfd, POLLIN, 0};
+    left = 0;
+    for (uint32_t r = 0; r < launch->options->ranks; r++)
+        left += launch->children[r].pidfd >= 0;
+    while (left > 0) {
+        (void)poll(polls, launch->options->ranks, POLL_MS);
+        for (uint32_t r = 0; r < launch->options->ranks; r++) {
+            if (polls[r].fd < 0 || !(polls[r].revents & (POLLIN | POLLHUP | POLLERR)))
+                continue;
+            reap(launch, &launch->children[r]);
+            polls[r].fd = -1;
+            left--;
+        }
+        watch(launch);
+        if (!hop_board_loss(launch->board, NULL))
+            continue;
+        if (lost_s <= 0)
+            lost_s = hop_group_now_s();
+        if (hop_group_now_s() - lost_s > hop_min(GRACE_S, launch->timeout_s))
+            kill_all(launch);
+    }
+}
+
+static enum hop_status launch_processes(struct launch *launch, struct hop_diag *diag)
+{
+    struct pollfd *polls = calloc(launch->options->ranks, sizeof *polls);
+    enum hop_status status = polls ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t r = 0; r < launch->options->ranks && status == HOP_OK; r++)
+        status = start_process(launch, &launch->children[r], diag);
+    if (status != HOP_OK)
+        kill_all(launch);
+    if (polls)
+        wait_processes(launch, polls);
+    free(polls);
+    return status;
+}
+
+/* ---- threads ---- */
+
+static enum hop_status launch_threads(struct launch *launch, struct hop_diag *diag)
+{
+    uint32_t started = 0, ranks = launch->options->ranks;
+    void *(*both)[2] = calloc(ranks, sizeof *both);
+    enum hop_status status = both ? HOP_OK : hop_fail_memory(diag);
+    for (; started < ranks && status == HOP_OK; started++) {
+        both[started][0] = launch;
+        both[started][1] = &launch->children[started];
+        int error = pthread_create(&launch->children[started].thread, NULL, run_thread, both[started]);
+        if (error) {
+            status = hop_fail(diag, HOP_ERR_IO, "cannot start rank %u: %s", started, strerror(error));
+            hop_board_lose_with(launch->board, (int)started, diag ? diag : &(struct hop_diag){.status = status});
+            break;
+        }
+    }
+    for (uint32_t r = 0; r < started; r++)
+        (void)pthread_join(launch->children[r].thread, NULL);
+    free(both);
+    return status;
+}
+
+enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context, int *result,
+                           struct hop_diag *diag)
+{
+    struct launch launch = {.options = options, .body = body, .context = context};
+    launch.timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
+    enum hop_status status = hop_session_create(options->ranks, launch.session, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_shared_attach(launch.session, &launch.shared, diag);
+    launch.board = launch.shared.memory;
+    launch.children = calloc(options->ranks, sizeof *launch.children);
+    if (status == HOP_OK && !launch.children)
+        status = hop_fail_memory(diag);
+    for (uint32_t r = 0; launch.children && r < options->ranks; r++)
+        launch.children[r] = (struct child){.rank = r, .pidfd = -1};
+    if (status == HOP_OK) {
+        (void)fflush(NULL);
+        status = options->threads ? launch_threads(&launch, diag) : launch_processes(&launch, diag);
+    }
+    *result = 0;
+    for (uint32_t r = 0; launch.children && r < options->ranks; r++)
+        *result = launch.children[r].result > *result ? launch.children[r].result : *result;
+    const struct hop_diag *loss = launch.board ? hop_board_loss(launch.board, NULL) : NULL;
+    if (status == HOP_OK && loss) {
+        if (diag)
+            *diag = *loss;
+        status = loss->status;
+    }
+    launch.shared.named = true; /* gone already when all joined */
+    hop_shared_finish(&launch.shared);
+    free(launch.children);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Layout: what a schedule means for running it, the same on every rank: who performs each operation, which buffers
+ * there are, and which of their bytes each operation reads and writes.
+ */
+#ifndef HOP_RUN_LAYOUT_H
+#define HOP_RUN_LAYOUT_H
+
+#include "base/base.h"
+#include "hopcast/run.h"
+
+struct hop_run_buffer {
+    uint32_t rank;
+    const char *name;   /* "in", "sum", ...; places without one: "send", "receive" */
+    const char *device; /* of the first place that names it */
+    uint64_t bytes;
+    uint64_t offset; /* in its rank's memory */
+    uint64_t other;  /* from there to its second set; 0: it has one only */
+    bool scratch;
+};
+
+struct hop_run_place {
+    uint32_t buffer;
+    uint64_t offset; /* in the buffer */
+};
+
+struct hop_run_op {
+    uint32_t owner;   /* the rank that performs it */
+    uint32_t leader;  /* copies: the other rank that takes part, or owner */
+    uint32_t partner; /* a receive's send, a send's receive; else HOP_NONE */
+    uint32_t first;   /* into places: what it reads, then what it writes */
+    uint32_t reads, writes;
+    uint32_t after_first, after_count; /* into after: operations that must have ended, messages resolved */
+};
+
+struct hop_layout {
+    const struct hop_schedule *schedule;
+    uint32_t ranks;
+    uint32_t op_count;
+    struct hop_run_op *ops;
+    struct hop_run_place *places;
+    uint32_t place_count, place_capacity;
+    uint32_t *after;
+    uint32_t after_count, after_capacity;
+    struct hop_run_buffer *buffers;
+    uint32_t buffer_count, buffer_capacity;
+    uint64_t *rank_bytes; /* memory of each rank */
+    uint32_t *order;      /* operations in an order in which each comes after all that it waits for */
+    struct hop_arena arena;
+};
+
+/* pipelined: buffers other than in, out and data are scratch and doubled. */
+enum hop_status hop_layout_create(const struct hop_schedule *schedule, bool pipelined, struct hop_layout *layout,
+                                  struct hop_diag *diag);
+void hop_layout_finish(struct hop_layout *layout);
+/* Whether two operations of one rank stand in one queue: its copies do, and its reductions. */
+enum hop_run_queue { HOP_QUEUE_COPY, HOP_QUEUE_REDUCE, HOP_QUEUES, HOP_QUEUE_NONE = HOP_QUEUES };
+enum hop_run_queue hop_layout_queue(const struct hop_layout *layout, uint32_t op);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plan: opening the device, sharing memory, flags and events with the other ranks of this machine. */
+#include <stdio.h>
+
+#include "run/emulate.h"
+#include "run/plan.h"
+
+#define PACKET_BYTES (UINT64_C(512) << 10)
+#define SLOWER 1000.0
+
+/* ---- the device ---- */
+
+/* The number in "gpu3" or "node0.gpu3"; without one, the rank's place on its machine. */
+static uint32_t device_number(const struct hop_plan *plan)
+{
+    const struct hop_layout *layout = &plan->layout;
+    for (uint32_t b = 0; b < layout->buffer_count; b++) {
+        const struct hop_run_buffer *buffer = &layout->buffers[b];
+        const char *end = buffer->device + strlen(buffer->device), *digits = end;
+        while (digits > buffer->device && digits[-1] >= '0' && digits[-1] <= '9')
+            digits--;
+        if (buffer->rank == plan->team->rank && *digits && strncmp(buffer->device, "rank", 4) != 0)
+            return (uint32_t)strtoul(digits, NULL, 10);
+    }
+    return plan->team->local;
+}
+
+static enum hop_status open_device(struct hop_plan *plan, struct hop_diag *diag)
+{
+    const char *name = plan->options.device ? plan->options.device : "host";
+    struct hop_device_options options = {.index = device_number(plan), .copy_streams = plan->options.engines};
+    uint32_t count = 0;
+    if (strcmp(name, "host") != 0 && strcmp(name, "cuda") != 0) {
+        hop_fail(diag, HOP_ERR_INVALID, "there is no device back end '%s'", name);
+        hop_diag_expect(diag, "host or cuda");
+        return HOP_ERR_INVALID;
+    }
+    if (plan->options.emulate && strcmp(name, "host") != 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", name);
+    plan->ops = plan->options.emulate       ? &hop_device_emulated
+                : strcmp(name, "host") == 0 ? &hop_device_host
+                                            : &hop_device_cuda;
+    enum hop_status status = plan->ops->count(&count, diag);
+    if (status == HOP_OK && count == 0)
+        status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", name);
+    if (status == HOP_OK && plan->options.emulate)
+        status = hop_emulator_create(plan, &plan->emulator, &options.emulation, diag);
+    if (status != HOP_OK)
+        return status;
+    options.index %= count;
+    status = plan->ops->open(&options, &plan->device, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_device_properties properties;
+    plan->ops->properties(plan->device, &properties);
+    plan->immediate = properties.immediate && plan->options.engines == 0;
+    plan->copy_streams = properties.copy_streams;
+    return HOP_OK;
+}
+
+/* ---- memory ---- */
+
+static enum hop_status import(struct hop_plan *plan, uint32_t rank, const struct hop_device_handle *handle,
+                              struct hop_diag *diag)
+{
+    if (rank >= plan->layout.ranks || plan->layout.rank_bytes[rank] == 0)
+        return HOP_OK;
+    return plan->ops->import_memory(plan->device, handle, &plan->bases[rank], diag);
+}
+
+static enum hop_status share_memory(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_team *team = plan->team;
+    uint64_t bytes = team->rank < plan->layout.ranks ? plan->layout.rank_bytes[team->rank] : 0;
+    struct hop_device_handle mine = {{0}}, *all = calloc(team->local_size, sizeof *all);
+    plan->bases = hop_arena_alloc(&plan->arena, ((size_t)team->size + 1) * sizeof *plan->bases);
+    enum hop_status status = all && plan->bases ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = plan->ops->allocate(plan->device, bytes ? bytes : 1, &plan->memory, diag);
+    if (status == HOP_OK)
+        status = plan->ops->export_memory(plan->device, plan->memory, &mine, diag);
+    if (status == HOP_OK)
+        status = hop_team_exchange(team, &mine, all, sizeof mine, diag);
+    for (uint32_t l = 0; status == HOP_OK && l < team->local_size; l++) {
+        if (l == team->local)
+            plan->bases[team->rank] = plan->memory;
+        else
+            status = import(plan, team->rank_of[l], &all[l], diag);
+    }
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(team, diag);
+    if (status == HOP_OK)
+        plan->ops->withdraw(plan->device, plan->memory);
+    free(all);
+    return status;
+}
+
+/* The two packets that staged copies go through, in memory of the host. */
+static enum hop_status make_staging(struct hop_plan *plan, struct hop_diag *diag)
+{
+    bool needed = false;
+    for (uint32_t s = 0; s < plan->step_count; s++)
+        needed = needed || plan->steps[s].kind == HOP_STEP_STAGED || plan->steps[s].kind == HOP_STEP_CHOSEN;
+    if (!needed)
+        return HOP_OK;
+    plan->staging = aligned_alloc(4096, (2 * plan->packet_bytes + 4095) / 4096 * 4096);
+    if (!plan->staging)
+        return hop_fail_memory(diag);
+    enum hop_status status = plan->ops->register_host(plan->device, plan->staging, 2 * plan->packet_bytes, diag);
+    for (size_t e = 0; status == HOP_OK && !plan->immediate && e < HOP_COUNT(plan->staging_events); e++)
+        status = plan->ops->create_event(plan->device, &plan->staging_events[e], diag);
+    return status;
+}
+
+/* ---- flags ---- */
+
+static enum hop_status share_flags(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_team *team = plan->team;
+    size_t seats = team->local_size * sizeof(struct hop_seat), flags = plan->flag_count * sizeof(struct hop_flag);
+    size_t records = plan->options.record ? plan->layout.op_count * sizeof(struct hop_record) : 0;
+    size_t handles = plan->immediate ? 0 : plan->flag_count * sizeof(struct hop_device_handle);
+    size_t size = seats + flags + records + handles + hop_copies_shared_size(plan);
+    char names[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof names);
+    enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK && team->local == 0) {
+        status = hop_shared_create(size, &plan->shared, diag);
+        memcpy(names, plan->shared.name, sizeof names);
+    }
+    if (status == HOP_OK)
+        status = hop_team_exchange(team, names, all, sizeof names, diag);
+    if (status == HOP_OK && team->local != 0)
+        status = hop_shared_attach(all, &plan->shared, diag);
+    free(all);
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(team, diag);
+    hop_shared_withdraw(&plan->shared);
+    if (status != HOP_OK)
+        return status;
+    char *at = plan->shared.memory;
+    plan->seats = (struct hop_seat *)(void *)at;
+    plan->flags = (struct hop_flag *)(void *)(at + seats);
+    plan->handles = handles ? (struct hop_device_handle *)(void *)(at + seats + flags) : NULL;
+    plan->records = records ? (struct hop_record *)(void *)(at + seats + flags + handles) : NULL;
+    if (plan->copies)
+        hop_copies_attach(plan, at + seats + flags + handles + records);
+    return HOP_OK;
+}
+
+/* Every queued step has an event; those of flags are handed to the ranks that await them. */
+static enum hop_status share_events(struct hop_plan *plan, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    if (plan->immediate)
+        return HOP_OK;
+    for (uint32_t s = 0; s < plan->step_count && status == HOP_OK; s++) {
+        struct hop_run_step *step = &plan->steps[s];
+        if (!hop_plan_is_queued(plan, step->op) && step->kind != HOP_STEP_CHOSEN)
+            continue;
+        status = plan->ops->create_event(plan->device, &step->event, diag);
+        if (status == HOP_OK && step->flag != HOP_NONE && step->kind != HOP_STEP_CHOSEN)
+            status = plan->ops->export_event(plan->device, step->event, &plan->handles[step->flag], diag);
+    }
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(plan->team, diag);
+    for (uint32_t w = 0; w < plan->wait_count && status == HOP_OK; w++) {
+        struct hop_run_wait *wait = &plan->waits[w];
+        if (wait->queued && wait->kind == HOP_WAIT_FLAG)
+            status = plan->ops->import_event(plan->device, &plan->handles[wait->index], &wait->event, diag);
+        else if (wait->queued && wait->kind == HOP_WAIT_STEP)
+            wait->event = plan->steps[wait->index].event;
+    }
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(plan->team, diag);
+    plan->ops->withdraw(plan->device, NULL);
+    return status;
+}
+
+/* ---- addresses ---- */
+
+static enum hop_status find_addresses(struct hop_plan *plan, struct hop_diag *diag)
+{
+    const struct hop_layout *layout = &plan->layout;
+    uint32_t copies = 0;
+    for (uint32_t s = 0; s < plan->step_count; s++) {
+        struct hop_run_step *step = &plan->steps[s];
+        const struct hop_run_op *run = &layout->ops[step->op];
+        for (int parity = 0; parity < 2; parity++) {
+            step->places[parity] = hop_arena_alloc(&plan->arena, (run->reads + run->writes + 1) * sizeof(void *));
+            if (!step->places[parity])
+                return hop_fail_memory(diag);
+            for (uint32_t p = 0; p < run->reads + run->writes; p++) {
+                const struct hop_run_place *place = &layout->places[run->first + p];
+                const struct hop_run_buffer *buffer = &layout->buffers[place->buffer];
+                char *base = plan->bases[buffer->rank];
+                if (base)
+                    step->places[parity][p] = base + buffer->offset + (parity ? buffer->other : 0) + place->offset;
+            }
+        }
+        if (step->queue == HOP_QUEUE_COPY && !plan->immediate && step->kind != HOP_STEP_STAGED) /* staged.c: stream 0 */
+            step->stream = copies++ % plan->copy_streams;
+        const struct hop_op *op = hop_schedule_op(plan->schedule, step->op);
+        if (plan->emulator && step->queue == HOP_QUEUE_COPY)
+            step->way = hop_emulator_way(plan->emulator, op->from.device, op->to.device);
+    }
+    return HOP_OK;
+}
+
+/* ---- all together ---- */
+
+static enum hop_status build(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_team *team = plan->team;
+    enum hop_status status = hop_layout_create(plan->schedule, plan->options.pipelined, &plan->layout, diag);
+    if (status == HOP_OK && plan->layout.ranks > team->size) {
+        hop_fail(diag, HOP_ERR_INVALID, "the schedule has %u ranks, the team %u", plan->layout.ranks, team->size);
+        hop_diag_expect(diag, "at least as many processes as ranks");
+        status = HOP_ERR_INVALID;
+    }
+    if (status == HOP_OK)
+        status = open_device(plan, diag);
+    if (status == HOP_OK)
+        status = hop_copies_create(plan, diag);
+    if (status == HOP_OK)
+        status = hop_plan_compile(plan, diag);
+    if (status == HOP_OK)
+        status = share_flags(plan, diag);
+    if (status == HOP_OK)
+        status = share_memory(plan, diag);
+    if (status == HOP_OK)
+        status = find_addresses(plan, diag);
+    if (status == HOP_OK)
+        status = make_staging(plan, diag);
+    if (status == HOP_OK)
+        status = share_events(plan, diag);
+    if (status == HOP_OK && team->nodes > 1)
+        status = hop_remote_create(plan, diag);
+    return status == HOP_OK ? hop_team_barrier(team, diag) : status;
+}
+
+enum hop_status hop_plan_create(struct hop_team *team, const struct hop_schedule *schedule,
+                                const struct hop_plan_options *options, struct hop_plan **plan, struct hop_diag *diag)
+{
+    struct hop_diag own;
+    struct hop_plan *made = calloc(1, sizeof *made);
+    if (!diag)
+        diag = &own;
+    if (!made)
+        return hop_fail_memory(diag);
+    made->team = team;
+    made->number = team->plans++;
+    made->schedule = schedule;
+    if (options)
+        made->options = *options;
+    made->packet_bytes = made->options.packet_bytes ? made->options.packet_bytes : PACKET_BYTES;
+    if (!(made->options.slower >= 1))
+        made->options.slower = SLOWER;
+    const struct hop_doing preparing = hop_doing_named("(preparing)");
+    hop_team_do(team, &preparing);
+    enum hop_status status = build(made, diag);
+    hop_team_do(team, NULL);
+    if (status == HOP_OK) {
+        *plan = made;
+        return HOP_OK;
+    }
+    if (hop_team_lost(team) < 0)
+        hop_team_abort(team, diag); /* the others would wait for us */
+    hop_plan_destroy(made);
+    return status;
+}
+
+/* The rank that serves the emulated links goes last: others may still be on them. */
+static void await_others(struct hop_plan *plan)
+{
+    struct hop_wait wait = {0};
+    for (uint32_t l = 0; l < plan->team->local_size && !plan->team->failed; l++) {
+        while (atomic_load_explicit(&plan->seats[l].left, memory_order_acquire) < plan->launch) {
+            if (!hop_team_turn(plan->team, &wait))
+                return;
+        }
+    }
+}
+
+void hop_plan_destroy(struct hop_plan *plan)
+{
+    if (!plan)
+        return;
+    if (plan->emulator && plan->seats)
+        await_others(plan);
+    hop_remote_destroy(plan);
+    if (plan->device) {
+        for (uint32_t w = 0; w < plan->wait_count; w++) {
+            if (plan->waits[w].kind == HOP_WAIT_FLAG && plan->waits[w].event)
+                plan->ops->destroy_event(plan->device, plan->waits[w].event);
+        }
+        for (uint32_t s = 0; s < plan->step_count; s++) {
+            if (plan->steps[s].event)
+                plan->ops->destroy_event(plan->device, plan->steps[s].event);
+        }
+        for (size_t e = 0; e < HOP_COUNT(plan->staging_events); e++) {
+            if (plan->staging_events[e])
+                plan->ops->destroy_event(plan->device, plan->staging_events[e]);
+        }
+        if (plan->staging)
+            plan->ops->unregister_host(plan->device, plan->staging);
+        plan->ops->close(plan->device);
+    }
+    hop_copies_destroy(plan);
+    hop_emulator_destroy(plan->emulator);
+    hop_shared_finish(&plan->shared);
+    hop_layout_finish(&plan->layout);
+    hop_arena_finish(&plan->arena);
+    free(plan->staging);
+    free(plan->waits);
+    free(plan->times);
+    free(plan);
+}
+
+/* ---- buffers ---- */
+
+/* The rank's buffers by index are those of the layout, others left out. */
+static const struct hop_run_buffer *find_buffer(const struct hop_plan *plan, uint32_t index)
+{
+    for (uint32_t b = 0; b < plan->layout.buffer_count; b++) {
+        if (plan->layout.buffers[b].rank == plan->team->rank && index-- == 0)
+            return &plan->layout.buffers[b];
+    }
+    return NULL;
+}
+
+bool hop_plan_buffer(const struct hop_plan *plan, uint32_t index, const char **name, uint64_t *bytes)
+{
+    const struct hop_run_buffer *buffer = find_buffer(plan, index);
+    if (!buffer)
+        return false;
+    *name = buffer->name;
+    *bytes = buffer->bytes;
+    return true;
+}
+
+void *hop_plan_address(const struct hop_plan *plan, uint32_t index)
+{
+    const struct hop_run_buffer *buffer = find_buffer(plan, index);
+    struct hop_device_properties properties;
+    plan->ops->properties(plan->device, &properties);
+    return buffer && properties.mapped ? (char *)plan->memory + buffer->offset : NULL;
+}
+
+static enum hop_status move(struct hop_plan *plan, uint32_t index, uint64_t offset, void *to, const void *from,
+                            uint64_t bytes, struct hop_diag *diag)
+{
+    const struct hop_run_buffer *buffer = find_buffer(plan, index);
+    if (!buffer || offset > buffer->bytes || bytes > buffer->bytes - offset)
+        return hop_fail(diag, HOP_ERR_INVALID, "no such bytes in buffer %u of rank %u", index, plan->team->rank);
+    char *own = (char *)plan->memory + buffer->offset + offset;
+    struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY};
+    return bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+}
+
+enum hop_status hop_plan_write(struct hop_plan *plan, uint32_t buffer, uint64_t offset, const void *from,
+                               uint64_t bytes, struct hop_diag *diag)
+{
+    return move(plan, buffer, offset, NULL, from, bytes, diag);
+}
+
+enum hop_status hop_plan_read(struct hop_plan *plan, uint32_t buffer, uint64_t offset, void *to, uint64_t bytes,
+                              struct hop_diag *diag)
+{
+    return move(plan, buffer, offset, to, NULL, bytes, diag);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Other machines: copies that cross, and words to ranks there that wait.
+ *
+ * A copy between two machines is sent by the rank that has the bytes, in pieces, and taken by the rank that gets
+ * them. It ends there. The end of an operation is told to every rank of another machine that waits for it; that rank
+ * raises the flag on its own machine, and waits for that like everyone else.
+ */
+#include "run/plan.h"
+
+#define PIECE_BYTES (UINT64_C(4) << 20)
+
+enum letter_kind { LETTER_DATA, LETTER_ENDED };
+
+struct heading {
+    uint32_t plan, kind;
+    uint32_t op, unused;
+    uint64_t launch, offset;
+};
+
+struct hop_remote {
+    char *letter;    /* a heading and a piece */
+    uint32_t *told;  /* ranks, by operation */
+    uint32_t *first; /* per operation, into told; one more at the end */
+};
+
+/* ---- who is told ---- */
+
+static uint32_t begins_at(const struct hop_plan *plan, uint32_t op)
+{
+    const struct hop_run_op *run = &plan->layout.ops[op];
+    return hop_plan_crosses(plan, op) ? plan->layout.buffers[plan->layout.places[run->first].buffer].rank : run->owner;
+}
+
+/* A rank for each pair of an operation that ends here and one that waits for it elsewhere; several times the same
+ * rank does no harm but is left out where it repeats at once. */
+static void list_told(const struct hop_plan *plan, uint32_t *count, uint32_t *told)
+{
+    const struct hop_layout *layout = &plan->layout;
+    uint32_t here = plan->team->node_of[plan->team->rank];
+    for (uint32_t i = 0; i < layout->op_count; i++) {
+        uint32_t waiter = begins_at(plan, i);
+        for (uint32_t a = 0; a < layout->ops[i].after_count; a++) {
+            uint32_t op = layout->after[layout->ops[i].after_first + a];
+            if (hop_plan_ends_at(plan, op) != plan->team->rank || plan->team->node_of[waiter] == here)
+                continue;
+            if (told)
+                told[count[op]] = waiter;
+            count[op]++;
+        }
+    }
+}
+
+enum hop_status hop_remote_create(struct hop_plan *plan, struct hop_diag *diag)
+{
+    uint32_t ops = plan->layout.op_count;
+    struct hop_remote *remote = calloc(1, sizeof *remote);
+    uint32_t *count = calloc((size_t)ops + 1, sizeof *count);
+    plan->remote = remote;
+    if (remote) {
+        remote->letter = malloc(sizeof(struct heading) + PIECE_BYTES);
+        remote->first = calloc((size_t)ops + 2, sizeof *remote->first);
+    }
+    if (!remote || !remote->letter || !remote->first || !count) {
+        free(count);
+        return hop_fail_memory(diag);
+    }
+    list_told(plan, count, NULL);
+    for (uint32_t i = 0; i < ops; i++) {
+        remote->first[i + 1] = remote->first[i] + count[i];
+        count[i] = remote->first[i];
+    }
+    remote->told = calloc((size_t)remote->first[ops] + 1, sizeof *remote->told);
+    if (remote->told)
+        list_told(plan, count, remote->told);
+    free(count);
+    return remote->told ? HOP_OK : hop_fail_memory(diag);
+}
+
+void hop_remote_destroy(struct hop_plan *plan)
+{
+    if (!plan->remote)
+        return;
+    free(plan->remote->letter);
+    free(plan->remote->told);
+    free(plan->remote->first);
+    free(plan->remote);
+}
+
+enum hop_status hop_remote_tell(struct hop_plan *plan, uint32_t op, struct hop_diag *diag)
+{
+    const struct hop_remote *remote = plan->remote;
+    struct heading heading = {plan->number, LETTER_ENDED, op, 0, plan->launch, 0};
+    enum hop_status status = HOP_OK;
+    for (uint32_t t = remote->first[op]; t < remote->first[op + 1] && status == HOP_OK; t++) {
+        if (t > remote->first[op] && remote->told[t] == remote->told[t - 1])
+            continue;
+        status = hop_group_send(plan->team->group, (int)remote->told[t], HOP_TAG_PLAN, &heading, sizeof heading, diag);
+    }
+    return status;
+}
+
+/* ---- bytes ---- */
+
+enum hop_status hop_remote_send(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+{
+    char *letter = plan->remote->letter;
+    const char *from = step->places[plan->launch & 1][0];
+    uint32_t to = hop_plan_ends_at(plan, step->op);
+    enum hop_status status = HOP_OK;
+    uint64_t at = 0;
+    do {
+        uint64_t bytes = step->bytes - at < PIECE_BYTES ? step->bytes - at : PIECE_BYTES;
+        struct heading heading = {plan->number, LETTER_DATA, step->op, 0, plan->launch, at};
+        struct hop_device_copy copy = {letter + sizeof heading, from + at, bytes, HOP_NO_WAY};
+        memcpy(letter, &heading, sizeof heading);
+        if (bytes)
+            status = plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag);
+        if (status == HOP_OK)
+            status = hop_group_send(plan->team->group, (int)to, HOP_TAG_PLAN, letter, sizeof heading + bytes, diag);
+        hop_team_beat(plan->team);
+        at += bytes;
+    } while (at < step->bytes && status == HOP_OK);
+    return status;
+}
+
+static enum hop_status take(struct hop_plan *plan, const struct heading *heading, const char *piece, uint64_t bytes,
+                            struct hop_diag *diag)
+{
+    struct hop_run_step *step = heading->op < plan->layout.op_count && plan->step_of[heading->op] != HOP_NONE
+                                    ? &plan->steps[plan->step_of[heading->op]]
+                                    : NULL;
+    if (!step || step->kind != HOP_STEP_TAKE || heading->offset > step->bytes || bytes > step->bytes - heading->offset)
+        return hop_fail(diag, HOP_ERR_INVALID, "rank %u got bytes that it does not wait for", plan->team->rank);
+    struct hop_device_copy copy = {(char *)step->places[plan->launch & 1][1] + heading->offset, piece, bytes,
+                                   HOP_NO_WAY};
+    enum hop_status status = bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+    if (status != HOP_OK || heading->offset + bytes < step->bytes)
+        return status;
+    hop_plan_step_end(plan, step);
+    return hop_remote_tell(plan, step->op, diag);
+}
+
+/* Not those of other plans, or of a launch to come. */
+static bool is_of_now(const struct hop_group_message *message, const void *context)
+{
+    const struct hop_plan *plan = context;
+    struct heading heading;
+    if (message->size_bytes < sizeof heading)
+        return true;
+    memcpy(&heading, message->bytes, sizeof heading);
+    return heading.plan == plan->number && heading.launch <= plan->launch;
+}
+
+enum hop_status hop_remote_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+{
+    struct hop_group_message message;
+    enum hop_status status = HOP_OK;
+    while (status == HOP_OK && hop_team_receive(plan->team, HOP_TAG_PLAN, is_of_now, plan, 0, &message)) {
+        struct heading heading = {.op = HOP_NONE};
+        if (message.size_bytes >= sizeof heading)
+            memcpy(&heading, message.bytes, sizeof heading);
+        bool now = heading.op < plan->layout.op_count && heading.launch == plan->launch; /* a word told twice may be late */
+        if (now && heading.kind == LETTER_ENDED && plan->flag_of[heading.op] != HOP_NONE)
+            hop_flag_raise(&plan->flags[plan->flag_of[heading.op]], 2 * heading.launch + 1);
+        else if (now && heading.kind == LETTER_DATA)
+            status = take(plan, &heading, message.bytes + sizeof heading, message.size_bytes - sizeof heading, diag);
+        free(message.bytes);
+        *moved = true;
+    }
+    return status;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Team: ranks meet, and part. */
+#include "run/team.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x686f707465616d31) /* "hopteam1" */
+#define TIMEOUT_S 10.0
+#define JOIN_S 60.0 /* that ranks have to start */
+enum { SPINS = 20000, SPINS_CROWDED = 4 };
+
+enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE], struct hop_diag *diag)
+{
+    struct hop_shared shared;
+    if (size == 0 || size > HOP_RANKS_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u ranks; a team has 1 to %u", size, HOP_RANKS_MAX);
+    (void)hop_shared_sweep();
+    enum hop_status status = hop_shared_create(hop_board_size(size), &shared, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_board *board = shared.memory;
+    board->size = size;
+    board->magic = MAGIC;
+    memcpy(session, shared.name, HOP_SESSION_SIZE);
+    shared.named = false; /* the name goes when the last rank has joined */
+    hop_shared_finish(&shared);
+    return HOP_OK;
+}
+
+static void configure(struct hop_team *team, const struct hop_team_options *options)
+{
+    cpu_set_t cpus;
+    team->timeout_s = options && options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
+    team->stop = options ? options->stop : NULL;
+    /* A pinned rank sees one processor, and each of the others has its own. */
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)
+        processors = CPU_COUNT(&cpus);
+    team->spins = team->local_size <= (uint32_t)processors ? SPINS : SPINS_CROWDED;
+}
+
+/* Attaches to the board and waits until all have. */
+static enum hop_status meet(struct hop_team *team, const char *session, struct hop_diag *diag)
+{
+    enum hop_status status = hop_shared_attach(session, &team->shared, diag);
+    if (status != HOP_OK)
+        return status;
+    struct hop_board *board = team->shared.memory;
+    if (team->shared.size < sizeof *board || board->magic != MAGIC || board->size != team->local_size ||
+        team->shared.size < hop_board_size(board->size))
+        return hop_fail(diag, HOP_ERR_INVALID, "%s is no session of %u ranks", session, team->local_size);
+    team->board = board;
+    struct hop_member *self = hop_team_self(team);
+    int absent = HOP_MEMBER_ABSENT;
+    self->pid = (long)getpid();
+    self->started = hop_process_started(self->pid);
+    if (!atomic_compare_exchange_strong(&self->phase, &absent, HOP_MEMBER_PRESENT)) {
+        team->board = NULL;
+        return hop_fail(diag, HOP_ERR_INVALID, "rank %u joins %s twice", team->rank, session);
+    }
+    if (atomic_fetch_add(&board->joined, 1) + 1 == board->size) {
+        team->shared.named = true;
+        hop_shared_withdraw(&team->shared);
+    }
+    struct hop_wait wait = {0};
+    double begun_s = hop_group_now_s();
+    while (atomic_load(&board->joined) < board->size) {
+        if (!hop_team_turn(team, &wait))
+            return hop_team_fail(team, diag);
+        if (hop_group_now_s() - begun_s > JOIN_S)
+            return hop_fail(diag, HOP_ERR_IO, "only %u of %u ranks have joined after %g s", atomic_load(&board->joined),
+                            board->size, JOIN_S);
+    }
+    return HOP_OK;
+}
+
+static struct hop_team *new_team(uint32_t rank, uint32_t size)
+{
+    struct hop_team *team = calloc(1, sizeof *team);
+    if (!team)
+        return NULL;
+    team->rank = rank;
+    team->size = size;
+    team->node_of = calloc(size, sizeof *team->node_of);
+    team->local_of = calloc(size, sizeof *team->local_of);
+    team->rank_of = calloc(size, sizeof *team->rank_of);
+    team->watches = calloc(size, sizeof *team->watches);
+    if (team->node_of && team->local_of && team->rank_of && team->watches)
+        return team;
+    hop_team_destroy(team);
+    return NULL;
+}
+
+static enum hop_status hand_over(struct hop_team *team, enum hop_status status, struct hop_team **out)
+{
+    if (status == HOP_OK)
+        *out = team;
+    else
+        hop_team_destroy(team);
+    return status;
+}
+
+enum hop_status hop_team_join(const char *session, uint32_t rank, const struct hop_team_options *options,
+                              struct hop_team **team, struct hop_diag *diag)
+{
+    struct hop_shared shared;
+    enum hop_status status = hop_shared_attach(session, &shared, diag);
+    if (status != HOP_OK)
+        return status;
+    const struct hop_board *board = shared.memory;
+    uint32_t size = shared.size >= sizeof *board && board->magic == MAGIC ? board->size : 0;
+    hop_shared_finish(&shared);
+    if (rank >= size)
+        return hop_fail(diag, HOP_ERR_INVALID, "rank %u joins %s, a session of %u ranks", rank, session, size);
+    struct hop_team *made = new_team(rank, size);
+    if (!made)
+        return hop_fail_memory(diag);
+    for (uint32_t r = 0; r < size; r++)
+        made->local_of[r] = made->rank_of[r] = r;
+    made->nodes = 1;
+    made->local = rank;
+    made->local_size = size;
+    configure(made, options);
+    return hand_over(made, meet(made, session, diag), team);
+}
+
+/* ---- over a group ---- */
+
+enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *all, size_t size, struct hop_diag *diag)
+{
+    if (!team->group)
+        return hop_team_exchange(team, mine, all, size, diag);
+    memcpy((char *)all + team->rank * size, mine, size);
+    for (uint32_t to = 0; to < team->size; to++) {
+        enum hop_status status =
+            to == team->rank ? HOP_OK : hop_group_send(team->group, (int)to, HOP_TAG_GATHER, mine, size, diag);
+        if (status != HOP_OK)
+            return status;
+    }
+    for (uint32_t left = team->size - 1; left > 0;) {
+        struct hop_group_message message;
+        if (!hop_team_receive(team, HOP_TAG_GATHER, NULL, NULL, 0.5, &message)) {
+            if (team->board)
+                hop_team_beat(team);
+            if (hop_team_lost(team) >= 0 || (team->stop && *team->stop))
+                return hop_team_fail(team, diag);
+            continue;
+        }
+        if (message.size_bytes == size) {
+            memcpy((char *)all + (size_t)message.from * size, message.bytes, size);
+            left--;
+        }
+        free(message.bytes);
+    }
+    return hop_team_barrier(team, diag); /* a fast rank's next message must not be taken for this one's */
+}
+
+/* Ranks of one place are one node; nodes are numbered as they appear. */
+static void number_nodes(struct hop_team *team, const char *places, uint32_t node_size)
+{
+    for (uint32_t r = 0; r < team->size; r++) {
+        uint32_t same = 0;
+        while (same < r && (node_size ? same / node_size != r / node_size
+                                      : memcmp(places + (size_t)same * HOP_SLOT_BYTES,
+                                               places + (size_t)r * HOP_SLOT_BYTES, HOP_SLOT_BYTES) != 0))
+            same++;
+        team->node_of[r] = same < r ? team->node_of[same] : team->nodes++;
+    }
+    for (uint32_t r = 0; r < team->size; r++) {
+        uint32_t before = 0;
+        for (uint32_t o = 0; o < r; o++)
+            before += team->node_of[o] == team->node_of[r];
+        team->local_of[r] = before;
+        if (team->node_of[r] == team->node_of[team->rank])
+            team->rank_of[team->local_size++] = r;
+    }
+    team->local = team->local_of[team->rank];
+}
+
+enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size, const struct hop_team_options *options,
+                                    struct hop_team **team, struct hop_diag *diag)
+{
+    int ranks = hop_group_size(group);
+    if (ranks > (int)HOP_RANKS_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%d ranks; a team has at most %u", ranks, HOP_RANKS_MAX);
+    struct hop_team *made = new_team((uint32_t)hop_group_rank(group), (uint32_t)ranks);
+    char *all = calloc((size_t)ranks, HOP_SLOT_BYTES), mine[HOP_SLOT_BYTES] = "", session[HOP_SESSION_SIZE] = "";
+    enum hop_status status = made && all ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        made->group = group;
+        (void)gethostname(mine, HOST_NAME_MAX);
+        status = hop_team_gather(made, mine, all, sizeof mine, diag);
+    }
+    if (status == HOP_OK) {
+        number_nodes(made, all, node_size);
+        configure(made, options);
+        if (made->local == 0)
+            status = hop_session_create(made->local_size, session, diag);
+    }
+    if (status == HOP_OK) {
+        memset(mine, 0, sizeof mine);
+        memcpy(mine, session, sizeof session);
+        status = hop_team_gather(made, mine, all, sizeof mine, diag);
+    }
+    if (status == HOP_OK)
+        status = meet(made, all + (size_t)made->rank_of[0] * HOP_SLOT_BYTES, diag);
+    if (status == HOP_OK)
+        made->group = made->nodes > 1 ? group : NULL;
+    free(all);
+    if (!made)
+        return status;
+    return hand_over(made, status, team);
+}
+
+/* ---- messages between machines ---- */
+
+/* Puts it behind those that wait already. */
+static bool keep(struct hop_team *team, const struct hop_group_message *message)
+{
+    struct hop_letter *letter = malloc(sizeof *letter);
+    if (!letter) {
+        free(message->bytes);
+        return false;
+    }
+    *letter = (struct hop_letter){NULL, *message};
+    if (!team->letters)
+        team->letters_end = &team->letters;
+    *team->letters_end = letter;
+    team->letters_end = &letter->next;
+    return true;
+}
+
+bool hop_team_receive(struct hop_team *team, int tag, hop_letter_wanted *wanted, const void *context, double wait_s,
+                      struct hop_group_message *message)
+{
+    for (struct hop_letter **at = &team->letters; *at; at = &(*at)->next) {
+        struct hop_letter *letter = *at;
+        if (letter->message.tag != tag || (wanted && !wanted(&letter->message, context)))
+            continue;
+        *message = letter->message;
+        *at = letter->next;
+        if (!letter->next)
+            team->letters_end = at;
+        free(letter);
+        return true;
+    }
+    while (hop_group_receive(team->group, wait_s, message)) {
+        if (message->tag == tag && (!wanted || wanted(message, context)))
+            return true;
+        if (!keep(team, message))
+            return false;
+    }
+    return false;
+}
+
+/* ---- parting ---- */
+
+enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
+{
+    enum hop_status status = hop_team_barrier(team, diag);
+    if (status == HOP_OK)
+        atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_FINISHED);
+    team->finished = status == HOP_OK;
+    return status;
+}
+
+void hop_team_destroy(struct hop_team *team)
+{
+    if (!team)
+        return;
+    if (team->board && !team->finished)
+        atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_LEFT);
+    hop_shared_finish(&team->shared);
+    while (team->letters) {
+        struct hop_letter *letter = team->letters;
+        team->letters = letter->next;
+        free(letter->message.bytes);
+        free(letter);
+    }
+    free(team->node_of);
+    free(team->local_of);
+    free(team->rank_of);
+    free(team->watches);
+    free(team);
+}
+
+uint32_t hop_team_rank(const struct hop_team *team)
+{
+    return team->rank;
+}
+
+uint32_t hop_team_size(const struct hop_team *team)
+{
+    return team->size;
+}
+
+uint32_t hop_team_node(const struct hop_team *team, uint32_t rank)
+{
+    return rank < team->size ? team->node_of[rank] : 0;
+}

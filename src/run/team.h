@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Team: what its files share.
+ *
+ * The ranks of one machine share a board. Each rank writes its own member alone; the loss belongs to whoever finds it
+ * first.
+ *
+ *     board | loss | barrier | member 0 | member 1 | ... | slot 0 | slot 1 | ...
+ */
+#ifndef HOP_RUN_TEAM_H
+#define HOP_RUN_TEAM_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "base/shared.h"
+#include "group/group.h"
+#include "hopcast/run.h"
+
+enum { HOP_SLOT_BYTES = 512, HOP_DOING_SIZE = 64, HOP_DOING_WORDS = HOP_DOING_SIZE / 8 };
+
+enum hop_member_phase { HOP_MEMBER_ABSENT, HOP_MEMBER_PRESENT, HOP_MEMBER_FINISHED, HOP_MEMBER_LEFT };
+
+struct hop_member {
+    _Alignas(64) atomic_uint_fast64_t beat; /* grows while it moves */
+    atomic_int phase;
+    long pid;
+    unsigned long long started;
+    _Alignas(64) atomic_uint_fast64_t doing[HOP_DOING_WORDS]; /* the operation's name, for whoever finds it dead; 0: none */
+};
+
+struct hop_board {
+    uint64_t magic;
+    uint32_t size; /* ranks on this machine */
+    atomic_uint joined;
+    atomic_int loss_state; /* 0 none, 1 being written, 2 there */
+    int lost;
+    struct hop_diag loss;
+    _Alignas(64) atomic_uint arrived;
+    _Alignas(64) atomic_uint passed;
+    struct hop_member members[];
+};
+
+struct hop_team {
+    uint32_t rank, size;
+    uint32_t local, local_size;   /* on this machine */
+    uint32_t *node_of, *local_of; /* per rank */
+    uint32_t *rank_of;            /* per local index */
+    uint32_t nodes;
+    struct hop_shared shared;
+    struct hop_board *board;
+    struct hop_group *group; /* NULL: one machine */
+    double timeout_s;
+    const volatile sig_atomic_t *stop;
+    struct hop_watch *watches; /* per local rank */
+    double looked_s;
+    unsigned spins; /* before a waiting rank gives way */
+    bool failed, finished;
+    bool in_barrier; /* on this machine, the one after `round` others */
+    unsigned round;
+    uint32_t plans;                            /* made so far: names of messages */
+    struct hop_letter *letters, **letters_end; /* messages of other tags or times than the one looked for */
+};
+
+/* Between machines: the next message of a tag, which the caller frees; false: there is none yet. */
+struct hop_letter {
+    struct hop_letter *next;
+    struct hop_group_message message;
+};
+/* wanted (NULL: any will do) leaves those for which it says false where they are. */
+typedef bool hop_letter_wanted(const struct hop_group_message *message, const void *context);
+bool hop_team_receive(struct hop_team *team, int tag, hop_letter_wanted *wanted, const void *context, double wait_s,
+                      struct hop_group_message *message);
+enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN = 2, HOP_TAG_TIMES = 3 };
+
+size_t hop_board_size(uint32_t size);
+char *hop_board_slot(struct hop_board *board, uint32_t local);
+/* The first loss is the one that all hear of. */
+void hop_board_lose(struct hop_board *board, int rank, const char *format, ...) HOP_PRINTF(3, 4);
+void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_diag *loss);
+/* NULL: none is lost. */
+const struct hop_diag *hop_board_loss(const struct hop_board *board, int *rank);
+/* " in operation 'x'": what a member was doing; its process may be gone in the middle of writing it. */
+void hop_member_doing(const struct hop_member *member, char *text, size_t size);
+
+static inline struct hop_member *hop_team_self(struct hop_team *team)
+{
+    return &team->board->members[team->local];
+}
+
+/* ---- waiting (wait.c) ---- */
+
+struct hop_wait {
+    unsigned turns;
+    double begun_s; /* 0: not looked at the clock yet */
+};
+/* One turn of a wait: spins, gives way, or sleeps, the longer it lasts; looks after the others now and then. false: a
+ * rank is lost or stop was set (hop_team_fail says which). */
+bool hop_team_turn(struct hop_team *team, struct hop_wait *wait);
+/* Why a turn was false. */
+enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag);
+/* Gives every local rank's bytes (at most HOP_SLOT_BYTES) to all: all[l * size] are those of local rank l. */
+enum hop_status hop_team_exchange(struct hop_team *team, const void *mine, void *all, size_t size,
+                                  struct hop_diag *diag);
+/* The same among all ranks, by their numbers. */
+enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *all, size_t size, struct hop_diag *diag);
+/* Of the ranks on this machine only. */
+enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *diag);
+
+/* What this rank does from here on, for the diagnostics of others; NULL: nothing. In words, since every step says it. */
+struct hop_doing {
+    uint64_t words[HOP_DOING_WORDS];
+};
+struct hop_doing hop_doing_named(const char *name);
+static inline void hop_team_do(struct hop_team *team, const struct hop_doing *doing)
+{
+    struct hop_member *self = hop_team_self(team);
+    for (int i = 0; doing && i < HOP_DOING_WORDS; i++)
+        atomic_store_explicit(&self->doing[i], doing->words[i], memory_order_relaxed);
+    if (!doing)
+        atomic_store_explicit(&self->doing[0], 0, memory_order_relaxed);
+}
+
+static inline void hop_team_beat(struct hop_team *team)
+{
+    struct hop_member *self = hop_team_self(team);
+    atomic_store_explicit(&self->beat, atomic_load_explicit(&self->beat, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Times of the last run. Ranks of one machine wrote them side by side; those of other machines are sent to rank 0,
+ * counted from their own machine's first entry, since clocks of two machines have nothing in common but the launch.
+ * Emulated links are slow; times are those of the machine that they stand for.
+ */
+#include <math.h>
+
+#include "run/plan.h"
+
+/* When the first rank of this machine entered the launch. */
+static double origin_of(const struct hop_plan *plan)
+{
+    double origin_s = INFINITY;
+    for (uint32_t l = 0; l < plan->team->local_size; l++)
+        origin_s = hop_min(origin_s, plan->seats[l].entered_s);
+    return origin_s;
+}
+
+static uint32_t node_of_op(const struct hop_plan *plan, uint32_t op)
+{
+    return plan->team->node_of[hop_plan_ends_at(plan, op)];
+}
+
+static void take_own(struct hop_plan *plan)
+{
+    double origin_s = origin_of(plan), slower = plan->emulator ? plan->options.slower : 1;
+    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
+        const struct hop_record *record = &plan->records[i];
+        plan->times[i] = (struct hop_measured_op){NAN, NAN, NAN, plan->layout.ops[i].owner, HOP_VIA_P2P, false};
+        if (node_of_op(plan, i) != plan->team->node_of[plan->team->rank] || record->end_s <= 0)
+            continue;
+        plan->times[i].start_s = hop_max(record->start_s - origin_s, 0) / slower;
+        plan->times[i].end_s = hop_max((record->end_s - origin_s) / slower, plan->times[i].start_s);
+        plan->times[i].via = record->via ? HOP_VIA_STAGED : HOP_VIA_P2P;
+        plan->times[i].resent = record->resent != 0;
+    }
+}
+
+/* The first rank of each other machine sends all that it knows; rank 0 takes what was done there. */
+static enum hop_status collect(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_team *team = plan->team;
+    size_t size = plan->layout.op_count * sizeof *plan->times;
+    if (team->local == 0 && team->rank != 0)
+        return hop_group_send(team->group, 0, HOP_TAG_TIMES, plan->times, size, diag);
+    for (uint32_t left = team->rank == 0 ? team->nodes - 1 : 0; left > 0;) {
+        struct hop_group_message message;
+        if (!hop_team_receive(team, HOP_TAG_TIMES, NULL, NULL, 0.1, &message)) {
+            if (hop_group_lost(team->group, diag) >= 0)
+                return hop_team_fail(team, diag);
+            hop_team_beat(team);
+            continue;
+        }
+        const struct hop_measured_op *times = (const void *)message.bytes;
+        for (uint32_t i = 0; message.size_bytes == size && i < plan->layout.op_count; i++) {
+            if (node_of_op(plan, i) == team->node_of[message.from])
+                plan->times[i] = times[i];
+        }
+        free(message.bytes);
+        left--;
+    }
+    return HOP_OK;
+}
+
+/* An operation was ready when the last that it waited for had ended. */
+static void find_ready(struct hop_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
+        const struct hop_run_op *run = &plan->layout.ops[i];
+        struct hop_measured_op *times = &plan->times[i];
+        double ready_s = hop_schedule_op(plan->schedule, i)->at_s;
+        for (uint32_t a = 0; a < run->after_count; a++) {
+            double end_s = plan->times[plan->layout.after[run->after_first + a]].end_s;
+            ready_s = end_s > ready_s ? end_s : ready_s;
+        }
+        times->ready_s = isnan(times->start_s) ? NAN : hop_min(ready_s, times->start_s);
+    }
+}
+
+enum hop_status hop_plan_times(struct hop_plan *plan, const struct hop_measured_op **times, struct hop_diag *diag)
+{
+    if (!plan->records)
+        return hop_fail(diag, HOP_ERR_INVALID, "the plan records no times");
+    if (!plan->times)
+        plan->times = calloc((size_t)plan->layout.op_count + 1, sizeof *plan->times);
+    if (!plan->times)
+        return hop_fail_memory(diag);
+    enum hop_status status = hop_team_barrier(plan->team, diag);
+    if (status == HOP_OK) {
+        take_own(plan);
+        if (plan->team->group)
+            status = collect(plan, diag);
+    }
+    if (status == HOP_OK) {
+        find_ready(plan);
+        *times = plan->times;
+        status = hop_team_barrier(plan->team, diag);
+    }
+    return status;
+}

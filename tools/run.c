@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast run: executes a schedule, or a collective that it makes, with real bytes between real processes. */
+#include "run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks.h"
+
+enum { SETS_MAX = 64, NAME_SIZE = 64, REPEAT_MAX = 10000000 };
+
+struct options {
+    const char *schedule, *topology, *emulate, *map, *devices, *copies;
+    bool is_text, threads, pin, no_check, node_size_given;
+    char *sets[SETS_MAX];
+    int set_count;
+    uint64_t ranks, node_size, rows;
+    double timeout_s;
+    struct run_request request;
+    struct hop_collective_options collective;
+    bool collective_given; /* an option that only collectives have */
+};
+
+/* What is loaded and made; freed at the end. */
+struct loaded {
+    struct hop_topology *topology, *emulated;
+    struct hop_schedule *schedule, *placed;
+    char **devices;
+    uint32_t device_count;
+    char what[256];
+    struct tool_choice choice; /* of the algorithm, from a table */
+};
+
+static const struct option long_options[] = {
+    {"expression", required_argument, NULL, 'e'},
+    {"ranks", required_argument, NULL, 'n'},
+    {"on", required_argument, NULL, 't'},
+    {"set", required_argument, NULL, 's'},
+    {"model", required_argument, NULL, 'm'},
+    {"map", required_argument, NULL, 'M'},
+    {"devices", required_argument, NULL, 'd'},
+    {"device", required_argument, NULL, 'D'},
+    {"engines", required_argument, NULL, 'E'},
+    {"emulate", required_argument, NULL, 'u'},
+    {"slower", required_argument, NULL, 'w'},
+    {"chunk", required_argument, NULL, 'C'},
+    {"buffer", required_argument, NULL, 'B'},
+    {"copies", required_argument, NULL, 'c'},
+    {"packet", required_argument, NULL, 'p'},
+    {"algorithm", required_argument, NULL, 'a'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"operator", required_argument, NULL, 'O'},
+    {"type", required_argument, NULL, 'T'},
+    {"root", required_argument, NULL, 'R'},
+    {"in-place", no_argument, NULL, 'i'},
+    {"segment", required_argument, NULL, 'S'},
+    {"repeat", required_argument, NULL, 'r'},
+    {"warmup", required_argument, NULL, 'W'},
+    {"seed", required_argument, NULL, 'x'},
+    {"no-check", no_argument, NULL, 'N'},
+    {"threads", no_argument, NULL, 'H'},
+    {"pin", no_argument, NULL, 'P'},
+    {"timeout", required_argument, NULL, 'o' + 256},
+    {"node-size", required_argument, NULL, 'k'},
+    {"predict", no_argument, NULL, 'q'},
+    {"rows", required_argument, NULL, 'l'},
+    {"delay", required_argument, NULL, 'y'},
+    {"fault", required_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'j'},
+    {"output", required_argument, NULL, 'o'},
+    {"gantt", no_argument, NULL, 'g'},
+    {"ascii", no_argument, NULL, 'A'},
+    {"trace", required_argument, NULL, 'z'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* ---- options ---- */
+
+static bool find_collective(const char *name, enum hop_collective_kind *kind)
+{
+    if (strcmp(name, "bcast") == 0)
+        name = "broadcast";
+    for (unsigned k = 0; k < HOP_COLLECTIVE_COUNT; k++) {
+        if (strcmp(hop_collective_name((enum hop_collective_kind)k), name) == 0) {
+            *kind = (enum hop_collective_kind)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_name(const char *option, const char *text, const char *(*name)(unsigned), unsigned count,
+                      unsigned *value)
+{
+    char known[128] = "";
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(name(i), text) == 0) {
+            *value = i;
+            return true;
+        }
+        (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name(i));
+    }
+    tool_bad_usage(&tool_run, "%s %.60s: expected one of %s", option, text, known);
+    return false;
+}
+
+static const char *operator_name(unsigned i)
+{
+    return hop_reduce_name((enum hop_reduce)i);
+}
+
+static const char *type_name(unsigned i)
+{
+    return hop_type_name((enum hop_type)i);
+}
+
+/* schedule, peer, staged, dynamic or static=FILE. */
+static bool read_copies(const char *text, struct hop_plan_options *plan)
+{
+    static const char *const names[] = {"schedule", "peer", "staged", "static", "dynamic"};
+    if (strncmp(text, "static=", 7) == 0 && text[7]) {
+        plan->copies = HOP_COPIES_STATIC;
+        plan->table = text + 7;
+        return true;
+    }
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], text) == 0 && i != HOP_COPIES_STATIC) {
+            plan->copies = (enum hop_copies)i;
+            return true;
+        }
+    }
+    tool_bad_usage(&tool_run, "--copies %.60s: expected schedule, peer, staged, dynamic or static=FILE", text);
+    return false;
+}
+
+/* peer=1ms, staged=never */
+static bool read_delay(const char *text, struct hop_plan_options *plan)
+{
+    const char *equals = strchr(text, '=');
+    struct hop_diag diag;
+    int way = strncmp(text, "peer=", 5) == 0 ? 0 : strncmp(text, "staged=", 7) == 0 ? 1 : -1;
+    if (way < 0) {
+        tool_bad_usage(&tool_run, "--delay %.60s: expected peer=TIME or staged=TIME, TIME may be never", text);
+        return false;
+    }
+    if (strcmp(equals + 1, "never") == 0) {
+        plan->delay_s[way] = INFINITY;
+        return true;
+    }
+    return hop_parse_seconds(equals + 1, strlen(equals + 1), &plan->delay_s[way], &diag) == HOP_OK ||
+           (tool_fail(&diag), false);
+}
+
+static bool read_size(const char *option, const char *text, uint64_t *bytes)
+{
+    struct hop_diag diag;
+    if (hop_parse_bytes(text, strlen(text), bytes, &diag) == HOP_OK)
+        return true;
+    tool_bad_usage(&tool_run, "%s %.60s: %s", option, text, diag.what);
+    return false;
+}
+
+/* An option of collectives. */
+static bool take_collective(struct options *o, int option)
+{
+    unsigned value = 0;
+    uint64_t whole = 0;
+    struct hop_collective_options *c = &o->collective;
+    o->collective_given = o->collective_given || option != 'b';
+    switch (option) {
+    case 'a':
+        c->algorithm = optarg;
+        return true;
+    case 'b':
+        return read_size("--bytes", optarg, &c->bytes);
+    case 'O':
+        if (!read_name("--operator", optarg, operator_name, HOP_REDUCE_COUNT, &value))
+            return false;
+        c->reduce = (enum hop_reduce)value;
+        return true;
+    case 'T':
+        if (!read_name("--type", optarg, type_name, HOP_TYPE_COUNT, &value))
+            return false;
+        c->type = (enum hop_type)value;
+        return true;
+    case 'R':
+        if (!tool_whole(&tool_run, "--root", optarg, 0, HOP_RANKS_MAX - 1, &whole))
+            return false;
+        c->root = (uint32_t)whole;
+        return true;
+    case 'S':
+        return read_size("--segment", optarg, &c->segment_bytes);
+    default:
+        c->in_place = true;
+        return true;
+    }
+}
+
+static bool take_option(struct options *o, int option)
+{
+    struct run_request *r = &o->request;
+    double number = 0;
+    uint64_t whole = 0;
+    switch (option) {
+    case 'e':
+        o->is_text = true;
+        o->schedule = optarg;
+        return true;
+    case 'n':
+        return tool_whole(&tool_run, "--ranks", optarg, 1, HOP_RANKS_MAX, &o->ranks);
+    case 't':
+        o->topology = optarg;
+        return true;
+    case 's':
+        if (o->set_count == SETS_MAX)
+            return tool_bad_usage(&tool_run, "more than %d assignments", SETS_MAX) == TOOL_OK;
+        o->sets[o->set_count++] = optarg;
+        return true;
+    case 'm':
+        r->models = optarg;
+        return true;
+    case 'M':
+        o->map = optarg;
+        return true;
+    case 'd':
+        o->devices = optarg;
+        return true;
+    case 'D':
+        r->plan.device = optarg;
+        return true;
+    case 'E':
+        if (!tool_whole(&tool_run, "--engines", optarg, 0, 6, &whole))
+            return false;
+        r->plan.engines = (unsigned)whole;
+        return true;
+    case 'u':
+        o->emulate = optarg;
+        return true;
+    case 'w':
+        if (!tool_number(&tool_run, "--slower", optarg, 1, 1e9, &number))
+            return false;
+        r->plan.slower = number;
+        return true;
+    case 'C':
+        return tool_bytes(&tool_run, "--chunk", optarg, &r->plan.chunk_bytes);
+    case 'B':
+        return tool_bytes(&tool_run, "--buffer", optarg, &r->plan.buffer_bytes);
+    case 'c':
+        return read_copies(optarg, &r->plan);
+    case 'p':
+        return tool_bytes(&tool_run, "--packet", optarg, &r->plan.packet_bytes);
+    case 'r':
+        return tool_whole(&tool_run, "--repeat", optarg, 0, REPEAT_MAX, &r->repeat);
+    case 'W':
+        return tool_whole(&tool_run, "--warmup", optarg, 0, REPEAT_MAX, &r->warmup);
+    case 'x':
+        return tool_whole(&tool_run, "--seed", optarg, 0, UINT64_MAX, &r->seed);
+    case 'l':
+        return tool_whole(&tool_run, "--rows", optarg, 0, UINT32_MAX, &o->rows);
+    case 'k':
+        return tool_whole(&tool_run, "--node-size", optarg, 1, HOP_RANKS_MAX, &o->node_size);
+    case 'o' + 256:
+        return tool_number(&tool_run, "--timeout", optarg, 0.1, 1e6, &o->timeout_s);
+    case 'y':
+        return read_delay(optarg, &r->plan);
+    case 'f':
+        r->plan.fault = optarg;
+        return true;
+    case 'N':
+        o->no_check = true;
+        return true;
+    case 'H':
+        o->threads = true;
+        return true;
+    case 'P':
+        o->pin = true;
+        return true;
+    case 'q':
+        r->predict = true;
+        return true;
+    case 'j':
+        r->json = true;
+        return true;
+    case 'o':
+        r->output = optarg;
+        return true;
+    case 'g':
+        r->gantt = true;
+        return true;
+    case 'A':
+        r->ascii = true;
+        return true;
+    case 'z':
+        r->trace = optarg;
+        return true;
+    default:
+        return option != '?' && take_collective(o, option);
+    }
+}
+
+/* -1: help was asked for. */
+static int read_options(struct options *o, int argc, char **argv)
+{
+    *o = (struct options){.rows = UINT64_MAX};
+    o->request = (struct run_request){.seed = 1, .rows = 40, .check = true};
+    o->request.plan.slower = 1000;
+    o->collective = (struct hop_collective_options){.bytes = 1 << 20, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
+    tool_options_begin();
+    for (int option; (option = tool_option(&tool_run, argc, argv, ":e:n:s:m:gjo:h", long_options)) != -1;) {
+        if (option == 'h')
+            return -1;
+        if (option == '?' || !take_option(o, option))
+            return TOOL_BAD;
+    }
+    if (o->rows != UINT64_MAX)
+        o->request.rows = o->rows ? o->rows : UINT32_MAX;
+    o->request.check = !o->no_check;
+    if (optind < argc && o->schedule)
+        return tool_bad_usage(&tool_run, "one schedule at a time");
+    if (optind < argc)
+        o->schedule = argv[optind++];
+    if (optind < argc)
+        return tool_bad_usage(&tool_run, "'%s' is one argument too many", argv[optind]);
+    if (!o->schedule)
+        return tool_bad_usage(&tool_run,
+                              "a schedule is missing (a file, -, -e TEXT, or a collective such as allreduce)");
+    if (o->emulate && o->topology)
+        return tool_bad_usage(&tool_run, "--emulate names the topology already: --on goes without it");
+    if (o->request.predict && !o->emulate && !o->topology)
+        return tool_bad_usage(&tool_run, "--predict needs --on TOPOLOGY or --emulate TOPOLOGY");
+    if (o->request.gantt && o->request.json)
+        return tool_bad_usage(&tool_run, "one of --gantt and --json at a time");
+    if (o->request.output && !o->request.gantt && !o->request.json)
+        return tool_bad_usage(&tool_run, "--output goes with --json or --gantt");
+    if (o->request.ascii && !o->request.gantt)
+        return tool_bad_usage(&tool_run, "--ascii goes with --gantt");
+    if (o->threads && o->request.plan.device && strcmp(o->request.plan.device, "host") != 0)
+        return tool_bad_usage(&tool_run, "--threads goes with the device host");
+    return TOOL_OK;
+}
+
+/* ---- the schedule ---- */
+
+static int add_device(struct loaded *l, const char *name, size_t length)
+{
+    char **grown = realloc(l->devices, (l->device_count + 1) * sizeof *grown);
+    if (!grown)
+        return tool_out_of_memory();
+    l->devices = grown;
+    l->devices[l->device_count] = strndup(name, length);
+    return l->devices[l->device_count++] ? TOOL_OK : tool_out_of_memory();
+}
+
+/* The devices of a collective's ranks: those listed, the topology's GPUs, or one, "host0". */
+static int find_devices(const struct options *o, struct loaded *l)
+{
+    int status = TOOL_OK;
+    for (const char *at = o->devices; at && *at && status == TOOL_OK;) {
+        size_t length = strcspn(at, ",");
+        if (length == 0 || length >= NAME_SIZE)
+            return tool_bad_usage(&tool_run, "--devices %.60s: expected names with commas between", o->devices);
+        status = add_device(l, at, length);
+        at += length + (at[length] == ',');
+    }
+    const struct hop_topology *topology = o->emulate ? l->emulated : l->topology;
+    for (uint32_t n = 0; topology && !o->devices && n < hop_topology_node_count(topology) && status == TOOL_OK; n++) {
+        const struct hop_node *node = hop_topology_node(topology, n);
+        if (node->kind == HOP_NODE_GPU)
+            status = add_device(l, node->name, strlen(node->name));
+    }
+    if (status == TOOL_OK && l->device_count == 0)
+        status = add_device(l, "host0", 5);
+    return status;
+}
+
+/* Ranks fill the devices in order, as evenly as they can. */
+static int make_collective(struct options *o, struct loaded *l)
+{
+    struct hop_diag diag;
+    int status = find_devices(o, l);
+    if (status != TOOL_OK)
+        return status;
+    uint32_t ranks = o->ranks ? (uint32_t)o->ranks : l->device_count;
+    const char **devices = calloc(ranks, sizeof *devices);
+    if (!devices)
+        return tool_out_of_memory();
+    for (uint32_t r = 0; r < ranks; r++)
+        devices[r] = l->devices[ranks <= l->device_count ? r : (uint64_t)r * l->device_count / ranks];
+    const struct hop_ranks all = {devices, ranks};
+    if (tool_choose_algorithm(&o->collective, ranks, &l->choice, &diag) != HOP_OK ||
+        hop_make_collective(&all, &o->collective, &l->schedule, &diag) != HOP_OK)
+        status = tool_fail(&diag);
+    free(devices);
+    char size[32];
+    hop_format_bytes(o->collective.bytes, size, sizeof size);
+    (void)snprintf(l->what, sizeof l->what, "%s by %.40s%s%.100s, %s", hop_collective_name(o->collective.kind),
+                   o->collective.algorithm ? o->collective.algorithm : "default", l->choice.table ? ", from " : "",
+                   l->choice.table ? l->choice.table : "", size);
+    o->ranks = ranks;
+    o->request.collective = &o->collective;
+    o->request.plan.pipelined = true;
+    o->request.plan.collective = hop_collective_name(o->collective.kind);
+    return status;
+}
+
+static int load_schedule(struct options *o, struct loaded *l)
+{
+    if (!o->is_text && find_collective(o->schedule, &o->collective.kind))
+        return make_collective(o, l);
+    if (o->collective_given || o->devices)
+        return tool_bad_usage(&tool_run,
+                              "--algorithm, --operator, --type, --root, --segment, --in-place and --devices go "
+                              "with a collective, such as allreduce");
+    int status = tool_load_schedule(o->schedule, o->is_text, NULL, &l->schedule);
+    if (status != TOOL_OK)
+        return status;
+    (void)snprintf(l->what, sizeof l->what, "%.200s", o->is_text ? "schedule" : o->schedule);
+    if (o->map) {
+        struct tool_map map = {0};
+        const struct hop_topology *topology = o->emulate ? l->emulated : l->topology;
+        if (!topology && (strcmp(o->map, "packed") == 0 || strcmp(o->map, "cyclic") == 0))
+            return tool_bad_usage(&tool_run, "--map %s needs --on TOPOLOGY or --emulate TOPOLOGY", o->map);
+        status = tool_map_load(o->map, &map);
+        if (status == TOOL_OK && map.file) {
+            struct hop_diag diag;
+            if (hop_placement_apply(map.file, l->schedule, &l->placed, &diag) != HOP_OK)
+                status = tool_fail(&diag);
+        } else if (status == TOOL_OK) {
+            status = tool_map_apply(&map, topology, l->schedule, &l->placed);
+        }
+        tool_map_finish(&map);
+    }
+    return status;
+}
+
+/* ---- running ---- */
+
+static int run_in_group(const struct options *o, struct hop_group *group)
+{
+    struct hop_team_options options = {o->timeout_s, &ranks_stop};
+    struct hop_team *team;
+    struct hop_diag diag;
+    if (hop_team_join_group(group, (uint32_t)o->node_size, &options, &team, &diag) != HOP_OK)
+        return hop_group_rank(group) == 0 ? tool_fail(&diag) : TOOL_BAD;
+    int status = run_rank(team, (void *)&o->request);
+    if (hop_team_lost(team) < 0)
+        (void)hop_team_finish(team, NULL);
+    else if (hop_team_why(team, &diag) && hop_group_rank(group) == 0)
+        status = tool_fail(&diag);
+    hop_team_destroy(team);
+    return status;
+}
+
+static int run_here(const struct options *o)
+{
+    struct hop_launch_options options = {.ranks = o->request.ranks,
+                                         .threads = o->threads,
+                                         .pin = o->pin,
+                                         .timeout_s = o->timeout_s,
+                                         .stop = &ranks_stop};
+    struct hop_diag diag;
+    int result = TOOL_OK;
+    if (hop_launch(&options, run_rank, (void *)&o->request, &result, &diag) != HOP_OK)
+        return tool_fail(&diag);
+    return result;
+}
+
+static int start(struct options *o, struct loaded *l)
+{
+    struct run_request *r = &o->request;
+    struct hop_group *group;
+    struct hop_diag diag;
+    r->schedule = l->placed ? l->placed : l->schedule;
+    r->what = l->what;
+    r->topology = l->emulated ? l->emulated : l->topology;
+    r->plan.emulate = l->emulated;
+    uint32_t needed = hop_schedule_run_ranks(r->schedule);
+    r->ranks = o->ranks ? (uint32_t)o->ranks : needed;
+    if (r->ranks == 0)
+        return tool_bad_usage(&tool_run, "the schedule has no operations: -n says how many ranks there are");
+    if (r->ranks < needed)
+        return tool_bad_usage(&tool_run, "the schedule has %u ranks, -n %u starts fewer", needed, r->ranks);
+    bool race;
+    if (hop_schedule_find_race(r->schedule, &race, &diag) != HOP_OK)
+        return tool_fail(&diag);
+    int status = ranks_join(&group);
+    if (status != TOOL_OK)
+        return status;
+    if (race && hop_group_rank(group) == 0)
+        fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", diag.place, diag.place[0] ? ": " : "", diag.what,
+                diag.expected);
+    if (hop_group_size(group) == 1) {
+        hop_group_destroy(group);
+        return run_here(o);
+    }
+    if ((uint32_t)hop_group_size(group) < needed) {
+        if (hop_group_rank(group) == 0)
+            (void)tool_bad_usage(&tool_run, "the schedule has %u ranks, the launcher started %d", needed,
+                                 hop_group_size(group));
+        status = TOOL_BAD;
+    } else {
+        r->ranks = (uint32_t)hop_group_size(group);
+        status = run_in_group(o, group);
+    }
+    return ranks_end(group, status);
+}
+
+static int run(int argc, char **argv)
+{
+    static struct options o;
+    struct loaded l = {0};
+    int status = read_options(&o, argc, argv);
+    if (status == -1)
+        return tool_help(&tool_run);
+    if (status == TOOL_OK && o.topology)
+        status = tool_load_topology(o.topology, o.sets, o.set_count, &l.topology);
+    if (status == TOOL_OK && o.emulate)
+        status = tool_load_topology(o.emulate, o.sets, o.set_count, &l.emulated);
+    if (status == TOOL_OK)
+        status = load_schedule(&o, &l);
+    if (status == TOOL_OK)
+        status = start(&o, &l);
+    hop_schedule_destroy(l.placed);
+    hop_schedule_destroy(l.schedule);
+    hop_topology_destroy(l.topology);
+    hop_topology_destroy(l.emulated);
+    for (uint32_t i = 0; i < l.device_count; i++)
+        free(l.devices[i]);
+    free(l.devices);
+    return status;
+}
+
+const struct tool_command tool_run = {
+    .name = "run",
+    .summary = "execute a schedule with real bytes, and measure it",
+    .usage = "SCHEDULE|COLLECTIVE [-n RANKS] [OPTION ...]",
+    .help =
+        "SCHEDULE is a .hop, JSON or GOAL file, - for standard input, or -e TEXT. COLLECTIVE is allreduce, reduce,\n"
+        "broadcast, allgather, reduce-scatter, alltoall, gather, scatter or barrier. Ranks are processes started here, "
+        "or\n"
+        "those of mpirun. The first launch is recorded, and every byte is checked.\n"
+        "\n"
+        "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
+        "  -n, --ranks N           how many ranks (default: as many as the schedule has)\n"
+        "      --device NAME       host (default: shared memory of this machine) or cuda\n"
+        "      --engines N         host: N threads copy for each rank; 0 (default): the rank itself does\n"
+        "      --map FILE          where the ranks of a schedule go (hop_placement(3)); with --on also packed, cyclic\n"
+        "      --on TOPOLOGY       whose devices these are; -s NAME=VALUE changes it, -m chooses models\n"
+        "      --predict           with it: also what a prediction says\n"
+        "      --emulate TOPOLOGY  copies go through its links, in real time, slowed down\n"
+        "      --slower X          so many times (1000); --chunk SIZE (4KiB), --buffer SIZE of a link (32 chunks)\n"
+        "      --copies WAY        schedule (default: as it says), peer, staged, dynamic, static=FILE "
+        "(docs/copies.md)\n"
+        "      --packet SIZE       of staged copies (512KiB)\n"
+        "      --repeat N          launch it N times more, timed, after --warmup N\n"
+        "      --no-check          do not check the bytes; --seed N: other numbers\n"
+        "      --threads           ranks are threads of one process; --pin: each on a processor of its own\n"
+        "      --timeout S         a rank that does not move for so many seconds is lost (10)\n"
+        "      --node-size K       under mpirun: every K ranks are taken for a machine of their own\n"
+        "      --delay WAY=TIME    for tests: before each peer or staged copy; never: it does not come at all\n"
+        "      --fault 'kill R OP' for tests: rank R kills itself before operation OP; stop: it stands still\n"
+        "      --rows N            list N operations (40; 0: all)\n"
+        "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"
+        "  -j, --json              the timeline, as predict --json has it; -o FILE: there (--gantt, too)\n"
+        "      --trace FILE        also write a trace that Perfetto opens\n"
+        "\n"
+        "of a collective:\n"
+        "      --algorithm NAME    such as ring or gsb-btb (`hopcast make allreduce --list`); auto=FILE: what the table says\n"
+        "                          that `hopcast tune collective -o FILE` wrote\n"
+        "      --bytes SIZE        what a rank puts in (1MiB); --operator sum, prod, min, max; --type f32, ...\n"
+        "      --root R            --in-place, --segment SIZE (docs/collectives.md)\n"
+        "      --devices LIST      that the ranks share (default: one, or the topology's GPUs)\n"
+        "\n"
+        "example: hopcast run allreduce -n 4 --algorithm ring --bytes 16MiB --repeat 20\n",
+    .run = run,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast run: what its files share. run.c reads options and starts the ranks, run_rank.c is one of them, run_show.c
+ * shows what came of it. */
+#ifndef HOP_RUN_TOOL_H
+#define HOP_RUN_TOOL_H
+
+#include "tool.h"
+
+struct run_request {
+    const struct hop_schedule *schedule;
+    const struct hop_topology *topology; /* of the report; NULL: none was asked for */
+    const char *what;                    /* "allreduce by ring, 1 MiB", or the schedule's name */
+    const char *models;
+    uint32_t ranks;
+    struct hop_plan_options plan;
+    uint64_t repeat, warmup, seed;
+    uint64_t rows;
+    bool check, json, predict, gantt, ascii;
+    const char *output, *trace;
+    /* of a collective that was made here; else NULL */
+    const struct hop_collective_options *collective;
+};
+
+/* What rank 0 shows. */
+struct run_result {
+    struct hop_topology *flat;      /* where none was asked for */
+    struct hop_timeline *timeline;  /* measured */
+    double predicted_s;             /* NAN: not asked for */
+    struct hop_timeline *predicted; /* NULL: not asked for */
+    uint64_t wrong;                 /* bytes of any rank */
+    struct hop_diag first_wrong;
+    const double *times_s; /* of repeated launches, sorted; rank 0's */
+    uint64_t time_count;
+};
+
+/* run_flat.c */
+enum hop_status run_flat(const struct hop_schedule *schedule, const struct hop_measured_op *times,
+                         struct hop_topology **topology, struct hop_diag *diag);
+/* hop_rank_body; context is a struct run_request. */
+int run_rank(struct hop_team *team, void *context);
+int run_show(const struct run_request *request, const struct run_result *result);
+
+#endif

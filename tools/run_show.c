@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast run: what came of it, as a table or JSON. */
+#include "run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predict.h"
+
+enum { ROWS = 40 };
+
+static void describe(const struct hop_op *op, char *way, size_t size)
+{
+    if (op->kind == HOP_OP_COPY || op->kind == HOP_OP_SEND)
+        (void)snprintf(way, size, "%s -> %s", op->from.device, op->to.device);
+    else
+        (void)snprintf(way, size, "%s %s",
+                       op->kind == HOP_OP_REDUCE ? "reduce"
+                       : op->kind == HOP_OP_WORK ? "work"
+                                                 : "receive",
+                       op->to.device);
+}
+
+static void print_op(const struct run_request *r, const struct run_result *result, uint32_t i, struct time_unit unit)
+{
+    const struct hop_op *op = hop_schedule_op(r->schedule, i);
+    const struct hop_measured_op *measured = hop_timeline_measured_op(result->timeline, i);
+    struct hop_span span = hop_timeline_span(result->timeline, i);
+    char way[160], size[32] = "", rate[32] = "";
+    double seconds = span.end_s - span.start_s;
+    describe(op, way, sizeof way);
+    if (op->kind != HOP_OP_WORK)
+        hop_format_bytes(op->bytes, size, sizeof size);
+    if (op->bytes > 0 && seconds > 0)
+        (void)snprintf(rate, sizeof rate, "%.3f", (double)op->bytes / seconds * 1e-9);
+    printf("%-16.60s %4u  %-22s %9s %10.2f %10.2f %9s %7s%s", op->name, measured->rank, way, size,
+           span.start_s * unit.a_second, span.end_s * unit.a_second, rate,
+           op->kind == HOP_OP_COPY ? measured->via == HOP_VIA_STAGED ? "staged" : "peer" : "",
+           measured->resent ? ", sent again" : "");
+    printf("\n");
+}
+
+static void print_times(const struct run_request *r, const struct run_result *result)
+{
+    uint64_t n = result->time_count;
+    if (n == 0)
+        return;
+    double median = result->times_s[n / 2];
+    printf("%llu launches: median %.2f us, least %.2f us, 90th percentile %.2f us", (unsigned long long)n, median * 1e6,
+           result->times_s[0] * 1e6, result->times_s[n - 1 - n / 10] * 1e6);
+    if (r->collective && r->collective->bytes)
+        printf(", %.3f GB/s of a rank's bytes", (double)r->collective->bytes / median * 1e-9);
+    printf("\n");
+}
+
+static int show_table(const struct run_request *r, const struct run_result *result)
+{
+    uint32_t count = hop_schedule_count(r->schedule), shown = r->rows < count ? (uint32_t)r->rows : count;
+    double makespan_s = hop_timeline_makespan_s(result->timeline);
+    struct time_unit unit = predict_unit(makespan_s);
+    printf("%s: %u ranks on %s%s\n", r->what, r->ranks, r->plan.device ? r->plan.device : "host",
+           r->plan.emulate ? ", emulated links" : "");
+    if (r->plan.emulate)
+        printf("emulated: %s, %g times as slow; its arbitration is an assumption (docs/run.md)\n",
+               hop_topology_name(r->plan.emulate), r->plan.slower);
+    if (shown > 0)
+        printf("%-16s %4s  %-22s %9s %10s %10s %9s %7s\n", "operation", "rank", "", "size", "start", "end", "GB/s",
+               "way");
+    for (uint32_t i = 0; i < shown; i++)
+        print_op(r, result, i, unit);
+    if (shown < count)
+        printf("... and %u more (--rows 0: all)\n", count - shown);
+    printf("makespan %.4f %s%s\n", makespan_s * unit.a_second, unit.name,
+           !r->check       ? ""
+           : result->wrong ? ", WRONG"
+                           : ", every byte as it should be");
+    if (r->predict)
+        printf("predicted %.4f %s, measured %.2f times that\n", result->predicted_s * unit.a_second, unit.name,
+               makespan_s / result->predicted_s);
+    print_times(r, result);
+    return TOOL_OK;
+}
+
+static int write_text(const char *path, char *text)
+{
+    int status = text ? tool_write(path, text) : tool_out_of_memory();
+    free(text);
+    return status;
+}
+
+int run_show(const struct run_request *r, const struct run_result *result)
+{
+    int status = r->trace ? write_text(r->trace, hop_timeline_to_trace(result->timeline)) : TOOL_OK;
+    struct hop_gantt_options gantt = {
+        .width = tool_columns(), .colour = !r->output && tool_colour(stdout), .ascii = r->ascii};
+    if (status == TOOL_OK && r->json)
+        return write_text(r->output, hop_timeline_to_json(result->timeline));
+    if (status == TOOL_OK && r->gantt)
+        return write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
+    return status == TOOL_OK ? show_table(r, result) : status;
+}
