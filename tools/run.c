@@ -449,7 +449,7 @@ static int run_in_group(const struct options *o, struct hop_group *group)
     if (hop_team_lost(team) < 0)
         (void)hop_team_finish(team, NULL);
     else if (hop_team_why(team, &diag) && hop_group_rank(group) == 0)
-        status = tool_fail(&diag);
+        status = tool_fail(&diag) == TOOL_BAD && diag.status == HOP_ERR_IO ? TOOL_NEGATIVE : TOOL_BAD;
     hop_team_destroy(team);
     return status;
 }
@@ -463,9 +463,11 @@ static int run_here(const struct options *o)
                                          .stop = &ranks_stop};
     struct hop_diag diag;
     int result = TOOL_OK;
-    if (hop_launch(&options, run_rank, (void *)&o->request, &result, &diag) != HOP_OK)
-        return tool_fail(&diag);
-    return result;
+    enum hop_status status = hop_launch(&options, run_rank, (void *)&o->request, &result, &diag);
+    if (status == HOP_OK)
+        return result;
+    (void)tool_fail(&diag);
+    return status == HOP_ERR_IO ? TOOL_NEGATIVE : TOOL_BAD; /* a rank was lost */
 }
 
 static int start(struct options *o, struct loaded *l)
@@ -548,7 +550,8 @@ const struct tool_command tool_run = {
         "      --device NAME       host (default: shared memory of this machine) or cuda\n"
         "      --engines N         host: N threads copy for each rank; 0 (default): the rank itself does\n"
         "      --map FILE          where the ranks of a schedule go (hop_placement(3)); with --on also packed, cyclic\n"
-        "      --on TOPOLOGY       whose devices these are; -s NAME=VALUE changes it, -m chooses models\n"
+        "      --on TOPOLOGY       whose devices these are\n"
+        "  -s, --set NAME=VALUE    change the topology; -m, --model NAME: its models (see hopcast predict --help)\n"
         "      --predict           with it: also what a prediction says\n"
         "      --emulate TOPOLOGY  copies go through its links, in real time, slowed down\n"
         "      --slower X          so many times (1000); --chunk SIZE (4KiB), --buffer SIZE of a link (32 chunks)\n"
@@ -564,7 +567,8 @@ const struct tool_command tool_run = {
         "      --fault 'kill R OP' for tests: rank R kills itself before operation OP; stop: it stands still\n"
         "      --rows N            list N operations (40; 0: all)\n"
         "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"
-        "  -j, --json              the timeline, as predict --json has it; -o FILE: there (--gantt, too)\n"
+        "  -j, --json              the timeline, as predict --json has it\n"
+        "  -o, --output FILE       write --json or --gantt there\n"
         "      --trace FILE        also write a trace that Perfetto opens\n"
         "\n"
         "of a collective:\n"
