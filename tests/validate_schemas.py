@@ -20,7 +20,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "fit")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "fit", "measure")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -39,6 +39,11 @@ PREDICTIONS = [
     ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "infiniband"),
     ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "loggp"),
     ("gpu0 -> gpu7 1MiB; gpu1 -> gpu5 1MiB", "data/topologies/smi-every-label.txt"),
+]
+RUNS = [
+    ["-e", "a: gpu0 -> gpu1 1MiB; b: gpu1 -> gpu2 5MiB via staged 2MiB after a; w: work gpu1 1us; s: send gpu0 -> gpu2 3; r: receive gpu0 -> gpu2 3"],
+    ["allreduce", "-n", "3", "--algorithm", "gsb", "--bytes", "4KiB", "--copies", "dynamic"],
+    ["-e", "gpu0 -> gpu2 64KiB; gpu1 -> gpu4 64KiB", "--emulate", "t2"],
 ]
 LINTS = [["t1"], ["t2"], ["dgx-1"], ["star:4"], ["data/topologies/nccl-cloud-traps.xml"], ["data/topologies/smi-two-socket-pairs.txt"],
          ["data/topologies/smi-every-label.txt"], ["t2", "--measurements", "data/measurements/pcie-2016.csv"]]
@@ -65,6 +70,11 @@ COMPARISONS = [
     [MEASURED, "--on", "ib-9node", "--model", "infiniband", "--model", "fair"],
     ["data/measurements/pcie-2016.csv", "--on", "t2"],
     [MEASURED, MEASURED],
+]
+TUNED_COLLECTIVES = [
+    ["all", "--on", "t2", "--sizes", "4,1MiB"],
+    ["broadcast,barrier", "--on", "data/clusters/two-dgx-a100.json", "-n", "20", "--sizes", "64KiB"],
+    ["allreduce,gather", "--measured", "-n", "2", "--threads", "--sizes", "4", "--rounds", "1", "--algorithms", "gsb,ring,direct"],
 ]
 TUNED_PATHS = [
     ["--on", "helios", "--copy-latency", "10us", "--pattern", "pairs", "--pattern", "neighbours"],
@@ -299,6 +309,8 @@ def main():
         checker.output("schedule", [*arguments, "--format", "json"])
     for text, topology, *more in PREDICTIONS:
         checker.output("prediction", ["predict", "-e", text, "--on", topology, *more, "--json"])
+    for arguments in RUNS:
+        checker.output("prediction", ["run", *arguments, "--json"])
     checker.rules()
     for arguments in LINTS:
         checker.output("lint", ["topology", *arguments, "--lint", "--json"])
@@ -314,6 +326,10 @@ def main():
         checker.output("fit", ["calibrate", *arguments, "--json"])
     for arguments in TUNED_PATHS:
         checker.output("tune_paths", ["tune", "paths", *arguments, "--json"])
+    for arguments in TUNED_COLLECTIVES:
+        checker.output("tune_collective", ["tune", "collective", *arguments, "--json"])
+    for arguments in (["-n", "2"], ["-n", "1"], ["--on", "t2", "-n", "2"]):
+        checker.output("measure", ["measure", *arguments, "--sizes", "64B,4KiB", "--time", "0.01", "--force", "--json"])
     from_input = ["topology", "-", "--format", "json"]
     checker.judge("topology", from_input, RIGHT_TOPOLOGIES, True)
     checker.judge("topology", from_input, WRONG_TOPOLOGIES, False)

@@ -24,7 +24,7 @@ struct tool_command {
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
-    tool_sweep, tool_export, tool_tune;
+    tool_sweep, tool_export, tool_tune, tool_run, tool_measure;
 
 /* Prints usage and help to standard output; TOOL_OK. */
 int tool_help(const struct tool_command *command);
@@ -68,6 +68,14 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
 /* The choice of models, but credit in every domain that pcie rules: a new text; NULL: pcie rules none, or out of
  * memory. */
 char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models);
+/* --algorithm auto=TABLE: the algorithm and, unless it is given, the size of segments become what the table says for so many
+ * ranks; choice must outlive options. Any other algorithm stays as it is. */
+struct tool_choice {
+    char name[HOP_ALGORITHM_NAME_SIZE];
+    const char *table; /* NULL: nothing was to be chosen */
+};
+enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks, struct tool_choice *choice,
+                                      struct hop_diag *diag);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */

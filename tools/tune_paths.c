@@ -194,73 +194,6 @@ static int answer(const struct request *r, struct work *w)
 
 /* ---- command line ---- */
 
-static bool read_bytes(const char *option, const char *text, size_t length, uint64_t *bytes)
-{
-    struct hop_diag diag;
-    if (hop_parse_bytes(text, length, bytes, &diag) == HOP_OK && *bytes > 0)
-        return true;
-    tool_bad_usage(&tool_tune_paths, "%s: '%.*s' is no size from 1 byte to 1EiB, such as 64KiB", option, (int)length,
-                   text);
-    return false;
-}
-
-static bool add_size(const char *option, uint64_t size, uint64_t *list, uint32_t *count)
-{
-    if (*count == HOP_TUNE_SIZES)
-        tool_bad_usage(&tool_tune_paths, "%s: more than %d sizes", option, HOP_TUNE_SIZES);
-    else if (*count > 0 && size <= list[*count - 1])
-        tool_bad_usage(&tool_tune_paths, "%s: %llu bytes after %llu, but sizes ascend", option,
-                       (unsigned long long)size, (unsigned long long)list[*count - 1]);
-    else {
-        list[(*count)++] = size;
-        return true;
-    }
-    return false;
-}
-
-/* LOW:HIGH*FACTOR */
-static bool add_range(const char *option, const char *text, size_t length, uint64_t *list, uint32_t *count)
-{
-    const char *colon = memchr(text, ':', length), *star = memchr(text, '*', length), *end = text + length;
-    uint64_t low, high, factor;
-    char digits[24];
-    if (!star || star < colon || (size_t)(end - star - 1) >= sizeof digits) {
-        tool_bad_usage(&tool_tune_paths, "%s: '%.*s' is no range LOW:HIGH*FACTOR", option, (int)length, text);
-        return false;
-    }
-    (void)snprintf(digits, sizeof digits, "%.*s", (int)(end - star - 1), star + 1);
-    if (!read_bytes(option, text, (size_t)(colon - text), &low) ||
-        !read_bytes(option, colon + 1, (size_t)(star - colon - 1), &high) ||
-        !tool_whole(&tool_tune_paths, option, digits, 2, 1 << 20, &factor))
-        return false;
-    for (uint64_t size = low; size <= high; size *= factor) {
-        if (!add_size(option, size, list, count))
-            return false;
-    }
-    return true;
-}
-
-/* Sizes and ranges, separated by commas. */
-static bool read_sizes(const char *option, const char *text, uint64_t *list, uint32_t *count)
-{
-    uint64_t size;
-    *count = 0;
-    for (const char *from = text;; from++) {
-        size_t length = strcspn(from, ",");
-        bool read = memchr(from, ':', length)
-                        ? add_range(option, from, length, list, count)
-                        : read_bytes(option, from, length, &size) && add_size(option, size, list, count);
-        if (!read)
-            return false;
-        from += length;
-        if (!*from)
-            break;
-    }
-    if (*count == 0)
-        tool_bad_usage(&tool_tune_paths, "%s: no size", option);
-    return *count > 0;
-}
-
 static bool read_latency(const char *text, double *latency_s)
 {
     struct hop_diag diag;
@@ -298,15 +231,15 @@ static bool take_option(struct request *r, int code)
         r->sets[r->set_count++] = optarg;
         return true;
     case 'z':
-        return read_sizes("--sizes", optarg, r->sizes, &r->size_count);
+        return tune_read_sizes(&tool_tune_paths, "--sizes", optarg, r->sizes, &r->size_count);
     case 'k':
-        return read_sizes("--packets", optarg, r->packets, &r->packet_count);
+        return tune_read_sizes(&tool_tune_paths, "--packets", optarg, r->packets, &r->packet_count);
     case 'p':
         return add_request(r, optarg, false);
     case 'f':
         return add_request(r, optarg, true);
     case 'b':
-        return read_bytes("--bytes", optarg, strlen(optarg), &r->bytes);
+        return tune_read_bytes(&tool_tune_paths, "--bytes", optarg, strlen(optarg), &r->bytes);
     case 'M':
         r->map = optarg;
         return true;

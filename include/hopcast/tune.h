@@ -9,11 +9,15 @@
  *     hop_tune_paths     a pair alone, for every pair of GPUs and every size
  *     hop_tune_mix       a whole schedule: all direct, all staged, or some of each
  *
+ * And: which algorithm? hop_tune_collective compares all that make a collective, over sizes, by predicting or by
+ * measuring them; what wins goes into a table that people can read, and `auto` looks it up.
+ *
  * Sizes are in bytes, times in seconds; a time that is NAN means that there is no such way.
  */
 #ifndef HOPCAST_TUNE_H
 #define HOPCAST_TUNE_H
 
+#include "hopcast/generate.h"
 #include "hopcast/model.h"
 #include "hopcast/schedule.h"
 
@@ -104,7 +108,146 @@ HOP_API enum hop_status hop_tune_mix(struct hop_network *network, const struct h
                                      struct hop_diag *diag);
 HOP_API void hop_tune_mix_destroy(struct hop_tuned_mix *mix); /* NULL is allowed */
 
+/* ---- algorithms ---- */
+
+/* A way to make a collective. */
+struct hop_tune_candidate {
+    const char *algorithm;  /* as hop_collective_options takes it */
+    uint64_t segment_bytes; /* 0: not cut */
+    const char *refused;    /* why it cannot be made at any size, NULL: it can */
+};
+
+/* Predicted: all three are the makespan. Measured: the median of the rounds and their quartiles. NAN: not made. */
+struct hop_tune_time {
+    double time_s, low_s, high_s;
+};
+
+struct hop_tune_size {
+    uint64_t bytes;
+    const struct hop_tune_time *times; /* one a candidate */
+    uint32_t winner;                   /* a candidate; of equals the first */
+    uint32_t second;                   /* the fastest that has another algorithm; HOP_NONE: none */
+    /* predicted; of the winner: */
+    uint32_t link;      /* the directed link that is in use longest, HOP_NONE: none is */
+    double link_busy;   /* and for what share of the time */
+    enum hop_rule rule; /* what its operations lost most time to; HOP_RULE_FULL: nothing */
+};
+
+/* From so many bytes on, up to the next one's, that candidate wins. */
+struct hop_tune_span {
+    uint64_t from_bytes; /* 0 in the first */
+    uint32_t candidate;
+    uint32_t size; /* the first size in it */
+};
+
+struct hop_tuned_collective {
+    enum hop_collective_kind kind;
+    uint32_t ranks;
+    bool measured;
+    const struct hop_tune_candidate *candidates; /* an algorithm's segments follow each other, the first: not cut */
+    uint32_t candidate_count;
+    const struct hop_tune_size *sizes; /* ascending */
+    uint32_t size_count;
+    const struct hop_tune_span *spans; /* ascending; neighbours differ */
+    uint32_t span_count;
+};
+
+/* What several schedules take: one time each, NAN: not known. hop_measure_ways (hopcast/run.h) can tell. */
+typedef enum hop_status hop_tune_measure(const struct hop_schedule *const *schedules, uint32_t count,
+                                         struct hop_tune_time *times, void *context, struct hop_diag *diag);
+
+struct hop_tune_collective_options {
+    const char *const *algorithms; /* NULL: every one, and hierarchies where ranks share devices or there are several
+                                    * nodes. One that cannot be made is no error as long as another can */
+    uint32_t algorithm_count;
+    const uint64_t *sizes;    /* bytes, ascending, rounded up to elements; NULL: 4 B to 256 MiB, times 4 each */
+    uint32_t size_count;
+    const uint64_t *segments; /* bytes, ascending, of what goes segment by segment; NULL: 64 KiB, 256 KiB, 1 MiB, 4 MiB.
+                               * Not cut is always tried; those that cut a size into more than
+                               * HOP_TUNE_SEGMENTS pieces are passed over */
+    uint32_t segment_count;
+    hop_tune_measure *measure; /* NULL: hop_simulate says what a schedule takes */
+    void *measure_context;
+    void (*progress)(double done, void *context); /* share that is done, 0 to 1; may be NULL */
+    void *context;
+};
+
+#define HOP_TUNE_SEGMENTS 64    /* pieces that a pipeline's vector is cut into, at most */
+#define HOP_TUNE_RANKS 16384
+#define HOP_TUNE_CANDIDATES 512 /* algorithms times sizes of segments */
+
+/* collective: algorithm, bytes and segment_bytes are not looked at. The network may be NULL if `measure` is said.
+ * options may be NULL. Predicted spans begin where the later winner overtakes the earlier one, found to 2 % between
+ * two sizes; measured ones at the size where they first won. The caller frees the result with
+ * hop_tuned_collective_destroy. */
+HOP_API enum hop_status hop_tune_collective(struct hop_network *network, const struct hop_ranks *ranks,
+                                            const struct hop_collective_options *collective,
+                                            const struct hop_tune_collective_options *options,
+                                            struct hop_tuned_collective **tuned, struct hop_diag *diag);
+HOP_API void hop_tuned_collective_destroy(struct hop_tuned_collective *tuned); /* NULL is allowed */
+
+/* ---- tables of algorithms ---- */
+
+/*
+ *     # t2, 8 GPUs, pcie: model pcie; predicted
+ *     # collective     ranks       from  algorithm         segment
+ *     allreduce            8         0B  doubling                -   # 4.2 us at 4B; one-shot 1.31 times that
+ *     allreduce            8   115.2KiB  ring                    -
+ *     broadcast            8         0B  chain               64KiB
+ *
+ * docs/tune_collective.md has the format.
+ */
+#define HOP_ALGORITHM_ROWS (1u << 16)
+#define HOP_ALGORITHM_NOTES (1u << 10)     /* lines of remarks at the head */
+#define HOP_ALGORITHM_NAME_SIZE 64         /* of a hierarchy's name, its end included */
+#define HOP_ALGORITHM_RANKS (1u << 20)
+
+struct hop_algorithm_row {
+    enum hop_collective_kind collective;
+    uint32_t ranks;         /* 1 to HOP_ALGORITHM_RANKS */
+    uint64_t from_bytes;    /* up to the next row's of the same collective and ranks */
+    const char *algorithm;  /* as hop_collective_options takes it, not "default" */
+    uint64_t segment_bytes; /* 0: not cut */
+    const char *remark;     /* NULL: none */
+    uint32_t line;          /* where it was read, 0: added */
+};
+
+struct hop_algorithm_table;
+
+HOP_API struct hop_algorithm_table *hop_algorithm_table_create(void); /* empty; NULL: out of memory */
+/* path "-": standard input. A table without rows is refused. */
+HOP_API enum hop_status hop_algorithm_table_load(const char *path, struct hop_algorithm_table **table,
+                                                 struct hop_diag *diag);
+HOP_API enum hop_status hop_algorithm_table_parse(const char *name, const char *text, size_t size,
+                                                  struct hop_algorithm_table **table, struct hop_diag *diag);
+HOP_API void hop_algorithm_table_destroy(struct hop_algorithm_table *table); /* NULL is allowed */
+/* A line of remarks at the head; a row, at its place in the order (texts are copied). Refused: what no reader takes, a
+ * second row for the same. */
+HOP_API enum hop_status hop_algorithm_table_note(struct hop_algorithm_table *table, const char *text,
+                                                 struct hop_diag *diag);
+HOP_API enum hop_status hop_algorithm_table_add(struct hop_algorithm_table *table, const struct hop_algorithm_row *row,
+                                                struct hop_diag *diag);
+/* All spans, with remarks. */
+HOP_API enum hop_status hop_algorithm_table_add_tuned(struct hop_algorithm_table *table,
+                                                      const struct hop_tuned_collective *tuned, struct hop_diag *diag);
+/* Rows and notes by index, rows by collective, ranks and size; NULL past the last. */
+HOP_API const struct hop_algorithm_row *hop_algorithm_table_row(const struct hop_algorithm_table *table,
+                                                                uint32_t index);
+HOP_API const char *hop_algorithm_table_get_note(const struct hop_algorithm_table *table, uint32_t index);
+/* What reads back to the same; the caller frees it; NULL: out of memory. */
+HOP_API char *hop_algorithm_table_to_text(const struct hop_algorithm_table *table);
+/* The row that counts: of the collective's, those whose ranks are nearest (the fewer of two equally near), of these the
+ * one with the largest from_bytes that is not above, or the smallest there is. HOP_ERR_NOT_FOUND: no row for that
+ * collective. The row is the table's. */
+HOP_API enum hop_status hop_algorithm_table_find(const struct hop_algorithm_table *table, enum hop_collective_kind kind,
+                                                 uint32_t ranks, uint64_t bytes, const struct hop_algorithm_row **row,
+                                                 struct hop_diag *diag);
+
 /* ---- writing ---- */
+
+/* docs/tune_collective.schema.json; a new string that the caller frees, NULL: out of memory. network NULL: measured. */
+HOP_API char *hop_tuned_collectives_to_json(const struct hop_network *network,
+                                            const struct hop_tuned_collective *const *tuned, uint32_t count);
 
 struct hop_tune_named_mix {
     const char *name;

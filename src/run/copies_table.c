@@ -2,9 +2,7 @@
 /* Copies tables: read, put together, written, asked. */
 #include "run/copies_table.h"
 
-#include <stdio.h>
-
-#define SHOWN 40 /* characters of a word in a diagnostic */
+#include "base/fields.h"
 
 /* Written above the rows. Read, it is no note. */
 static const char title[] = "collective   ranks       from staged    of   packet";
@@ -39,21 +37,6 @@ static bool collective_of(const char *text, size_t length, unsigned *collective)
 
 /* ---- putting together ---- */
 
-/* Without blanks at both ends; control characters become blanks. */
-static char *clean(struct hop_arena *arena, const char *text, size_t length)
-{
-    char *copy = hop_arena_string(arena, text, length);
-    if (!copy)
-        return NULL;
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)copy[i] < ' ' || copy[i] == 0x7f)
-            copy[i] = ' ';
-    }
-    while (length > 0 && copy[length - 1] == ' ')
-        copy[--length] = '\0';
-    return copy + strspn(copy, " ");
-}
-
 static enum hop_status add_note(struct hop_copies_table *table, const char *text, size_t length, struct hop_diag *diag)
 {
     if (table->note_count == HOP_COPIES_NOTES) {
@@ -61,7 +44,7 @@ static enum hop_status add_note(struct hop_copies_table *table, const char *text
         hop_diag_expect(diag, "remarks behind the rows, or a shorter head");
         return HOP_ERR_LIMIT;
     }
-    char *note = clean(&table->arena, text, length);
+    char *note = hop_text_clean(&table->arena, text, length);
     if (note && strcmp(note, title) == 0)
         return HOP_OK;
     if (!note || !hop_grow(&table->notes, &table->note_capacity, table->note_count + 1, sizeof *table->notes))
@@ -150,7 +133,7 @@ enum hop_status hop_copies_table_add(struct hop_copies_table *table, const struc
     struct hop_copies_row added = *row;
     enum hop_status status = check(row, diag);
     added.line = 0;
-    if (status == HOP_OK && row->remark && !(added.remark = clean(&table->arena, row->remark, strlen(row->remark))))
+    if (status == HOP_OK && row->remark && !(added.remark = hop_text_clean(&table->arena, row->remark, strlen(row->remark))))
         status = hop_fail_memory(diag);
     if (added.remark && !*added.remark)
         added.remark = NULL;
@@ -159,193 +142,104 @@ enum hop_status hop_copies_table_add(struct hop_copies_table *table, const struc
 
 /* ---- reading ---- */
 
-struct word {
-    const char *text;
-    size_t length;
-};
-
-struct reader {
-    const struct hop_source *source;
-    struct hop_copies_table *table;
-    struct hop_diag *diag;
-    uint32_t line;
-    const char *start, *next, *end; /* of the line, without its comment */
-};
-
-static enum hop_status at(const struct reader *r, const char *where, enum hop_status status)
-{
-    hop_diag_place(r->diag, "%.180s:%u:%u", r->source->name, r->line, (unsigned)(where - r->start) + 1);
-    return status;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Empty when none is left. */
-static struct word next_word(struct reader *r)
-{
-    while (r->next < r->end && is_blank(*r->next))
-        r->next++;
-    struct word word = {r->next, 0};
-    while (r->next < r->end && !is_blank(*r->next))
-        r->next++;
-    word.length = (size_t)(r->next - word.text);
-    return word;
-}
-
-/* What stands there is no `what`, or is missing. */
-static enum hop_status refuse(const struct reader *r, const struct word *word, const char *what, const char *expected)
-{
-    if (word->length > 0)
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "'%.*s' is no %s", (int)(word->length < SHOWN ? word->length : SHOWN),
-                 word->text, what);
-    else
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "the %s is missing", what);
-    hop_diag_expect(r->diag, "%s", expected);
-    return at(r, word->text, HOP_ERR_SYNTAX);
-}
-
 static const char *collective_name(const void *context, uint32_t index)
 {
     (void)context;
     return name_of(index);
 }
 
-static enum hop_status read_collective(struct reader *r, struct hop_copies_row *row)
+static enum hop_status read_collective(struct hop_fields *fields, struct hop_copies_row *row)
 {
-    struct word word = next_word(r);
-    char text[SHOWN + 1];
-    (void)snprintf(text, sizeof text, "%.*s", (int)(word.length < SHOWN ? word.length : SHOWN), word.text);
+    struct hop_field word = hop_fields_word(fields);
+    char text[HOP_FIELD_SIZE];
     if (collective_of(word.text, word.length, &row->collective))
         return HOP_OK;
-    uint32_t near = hop_text_nearest(text, collective_name, NULL, HOP_COPIES_ANY + 1);
-    refuse(r, &word, "collective", "allreduce, allgather, broadcast ... or any");
+    uint32_t near = hop_text_nearest(hop_field_show(word, text), collective_name, NULL, HOP_COPIES_ANY + 1);
+    hop_fields_refuse(fields, word, "collective", "allreduce, allgather, broadcast ... or any");
     if (near != UINT32_MAX)
-        hop_diag_expect(r->diag, "%s, or another collective's name, or any", name_of(near));
+        hop_diag_expect(fields->diag, "%s, or another collective's name, or any", name_of(near));
     return HOP_ERR_SYNTAX;
 }
 
-/* A whole number from `least` to HOP_COPIES_COUNT. */
-static enum hop_status read_count(struct reader *r, const char *what, uint32_t least, uint32_t *count)
-{
-    struct word word = next_word(r);
-    uint32_t value = 0;
-    bool digits = word.length > 0;
-    char expected[64];
-    for (size_t i = 0; i < word.length && digits; i++) {
-        digits = word.text[i] >= '0' && word.text[i] <= '9';
-        value = value <= HOP_COPIES_COUNT ? value * 10 + (uint32_t)(word.text[i] - '0') : value;
-    }
-    if (digits && value >= least && value <= HOP_COPIES_COUNT) {
-        *count = value;
-        return HOP_OK;
-    }
-    (void)snprintf(expected, sizeof expected, "%u to %u", least, HOP_COPIES_COUNT);
-    return refuse(r, &word, what, expected);
-}
-
-static enum hop_status read_size(struct reader *r, const char *what, uint64_t *bytes)
-{
-    struct word word = next_word(r);
-    if (word.length == 0)
-        return refuse(r, &word, what, "bytes, such as 16KiB");
-    enum hop_status status = hop_parse_bytes(word.text, word.length, bytes, r->diag);
-    return status == HOP_OK ? HOP_OK : at(r, word.text, status);
-}
-
 /* "-" where no copy is staged. */
-static enum hop_status read_packet(struct reader *r, struct hop_copies_row *row)
+static enum hop_status read_packet(struct hop_fields *fields, struct hop_copies_row *row)
 {
-    struct word word = next_word(r);
-    bool none = is(word.text, word.length, "-");
+    struct hop_field word = hop_fields_word(fields);
+    bool none = hop_field_is(word, "-");
     if (none && row->staged == 0)
         return HOP_OK;
     if (none || word.length == 0 || row->staged == 0)
-        return refuse(r, &word, "packet size",
-                      row->staged ? "the size of the packets of staged copies, such as 512KiB"
-                                  : "-, as no copy is staged");
-    r->next = word.text;
-    enum hop_status status = read_size(r, "packet size", &row->packet_bytes);
+        return hop_fields_refuse(fields, word, "packet size",
+                                 row->staged ? "the size of the packets of staged copies, such as 512KiB"
+                                             : "-, as no copy is staged");
+    fields->next = word.text;
+    enum hop_status status = hop_fields_bytes(fields, "packet size", &row->packet_bytes);
     if (status == HOP_OK && row->packet_bytes == 0)
-        return refuse(r, &word, "packet size", "1 byte or more");
+        return hop_fields_refuse(fields, word, "packet size", "1 byte or more");
     return status;
 }
 
-static enum hop_status read_row(struct reader *r, struct hop_copies_row *row)
+static enum hop_status read_row(struct hop_fields *fields, struct hop_copies_row *row)
 {
-    enum hop_status status = read_collective(r, row);
+    enum hop_status status = read_collective(fields, row);
     if (status == HOP_OK)
-        status = read_count(r, "number of ranks", 1, &row->ranks);
+        status = hop_fields_count(fields, "number of ranks", 1, HOP_COPIES_COUNT, &row->ranks);
     if (status == HOP_OK)
-        status = read_size(r, "size that the row begins at", &row->from_bytes);
+        status = hop_fields_bytes(fields, "size that the row begins at", &row->from_bytes);
     if (status == HOP_OK)
-        status = read_count(r, "number of staged copies", 0, &row->staged);
-    const char *staged = r->next;
+        status = hop_fields_count(fields, "number of staged copies", 0, HOP_COPIES_COUNT, &row->staged);
+    const char *staged = fields->next;
     if (status == HOP_OK)
-        status = read_count(r, "number of all copies", 1, &row->of);
+        status = hop_fields_count(fields, "number of all copies", 1, HOP_COPIES_COUNT, &row->of);
     if (status == HOP_OK && row->staged > row->of) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "%u of %u copies staged", row->staged, row->of);
-        hop_diag_expect(r->diag, "no more staged copies than there are");
-        return at(r, staged + strspn(staged, " \t\r"), HOP_ERR_INVALID);
+        hop_fail(fields->diag, HOP_ERR_INVALID, "%u of %u copies staged", row->staged, row->of);
+        hop_diag_expect(fields->diag, "no more staged copies than there are");
+        return hop_fields_at(fields, staged + strspn(staged, " \t\r"), HOP_ERR_INVALID);
     }
     if (status == HOP_OK)
-        status = read_packet(r, row);
-    struct word extra = status == HOP_OK ? next_word(r) : (struct word){0};
-    if (extra.length == 0)
-        return status;
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(extra.length < SHOWN ? extra.length : SHOWN),
-             extra.text);
-    hop_diag_expect(r->diag, "collective, ranks, size, staged copies, all copies, packet size; remarks after a #");
-    return at(r, extra.text, HOP_ERR_SYNTAX);
+        status = read_packet(fields, row);
+    if (status == HOP_OK)
+        status = hop_fields_end(fields, "collective, ranks, size, staged copies, all copies, packet size; remarks after a #");
+    return status;
 }
 
 /* Comments above all rows are kept as notes, those behind a row as its remark. */
-static enum hop_status read_line(struct reader *r, const char *comment, const char *line_end)
+static enum hop_status read_line(struct hop_copies_table *table, struct hop_fields *fields)
 {
-    struct hop_copies_row row = {.line = r->line};
-    size_t length = comment ? (size_t)(line_end - comment) - 1 : 0;
-    r->next = r->start;
-    struct word first = next_word(r);
-    r->next = r->start;
-    if (first.length == 0 && (!comment || r->table->count > 0))
-        return HOP_OK;
+    struct hop_copies_row row = {.line = fields->number};
+    struct hop_field first = hop_fields_word(fields);
     enum hop_status status;
+    fields->next = fields->start;
+    if (first.length == 0 && (!fields->remark || table->count > 0))
+        return HOP_OK;
     if (first.length == 0) {
-        status = add_note(r->table, comment + 1, length, r->diag);
-        return status == HOP_OK ? HOP_OK : at(r, comment, status);
+        status = add_note(table, fields->remark, fields->remark_length, fields->diag);
+        return status == HOP_OK ? HOP_OK : hop_fields_at(fields, fields->remark - 1, status);
     }
-    status = read_row(r, &row);
+    status = read_row(fields, &row);
     if (status != HOP_OK)
         return status;
-    if (comment && !(row.remark = clean(&r->table->arena, comment + 1, length)))
-        return hop_fail_memory(r->diag);
+    if (fields->remark && !(row.remark = hop_text_clean(&table->arena, fields->remark, fields->remark_length)))
+        return hop_fail_memory(fields->diag);
     if (row.remark && !*row.remark)
         row.remark = NULL;
-    status = insert(r->table, &row, r->diag);
-    return status == HOP_OK ? HOP_OK : at(r, first.text, status);
+    status = insert(table, &row, fields->diag);
+    return status == HOP_OK ? HOP_OK : hop_fields_at(fields, first.text, status);
 }
 
 static enum hop_status read_source(const struct hop_source *source, struct hop_copies_table *table,
                                    struct hop_diag *diag)
 {
-    struct reader r = {.source = source, .table = table, .diag = diag};
-    const char *end = source->text + source->size;
+    struct hop_fields fields;
     enum hop_status status = HOP_OK;
     *table = (struct hop_copies_table){0};
-    for (r.start = source->text; status == HOP_OK && r.start < end;) {
-        const char *newline = memchr(r.start, '\n', (size_t)(end - r.start)), *line_end = newline ? newline : end;
-        const char *comment = memchr(r.start, '#', (size_t)(line_end - r.start));
-        r.end = comment ? comment : line_end;
-        r.line++;
-        status = read_line(&r, comment, line_end);
-        r.start = line_end < end ? line_end + 1 : end;
-    }
+    hop_fields_begin(&fields, source, diag);
+    while (status == HOP_OK && hop_fields_next(&fields))
+        status = read_line(table, &fields);
     if (status == HOP_OK && table->count == 0) {
         status = hop_fail(diag, HOP_ERR_INVALID, "no rows");
         hop_diag_expect(diag, "rows such as 'allgather 16 16KiB 10 15 512KiB'");
-        hop_diag_place(diag, "%.180s:%u:1", source->name, r.line ? r.line : 1);
+        hop_diag_place(diag, "%.180s:%u:1", source->name, fields.number ? fields.number : 1);
     }
     if (status != HOP_OK)
         hop_copies_table_finish(table);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables as text: lines, words, numbers. */
+#include "base/fields.h"
+
+#include <stdio.h>
+
+void hop_fields_begin(struct hop_fields *fields, const struct hop_source *source, struct hop_diag *diag)
+{
+    *fields = (struct hop_fields){.source = source, .diag = diag, .start = source->text, .rest = source->text};
+}
+
+bool hop_fields_next(struct hop_fields *fields)
+{
+    const char *end = fields->source->text + fields->source->size;
+    if (fields->rest == end)
+        return false;
+    fields->start = fields->next = fields->rest;
+    const char *newline = memchr(fields->start, '\n', (size_t)(end - fields->start));
+    const char *line_end = newline ? newline : end;
+    const char *mark = memchr(fields->start, '#', (size_t)(line_end - fields->start));
+    fields->end = mark ? mark : line_end;
+    fields->remark = mark ? mark + 1 : NULL;
+    fields->remark_length = mark ? (size_t)(line_end - mark - 1) : 0;
+    fields->rest = newline ? newline + 1 : end;
+    fields->number++;
+    return true;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct hop_field hop_fields_word(struct hop_fields *fields)
+{
+    while (fields->next < fields->end && is_blank(*fields->next))
+        fields->next++;
+    struct hop_field word = {fields->next, 0};
+    while (fields->next < fields->end && !is_blank(*fields->next))
+        fields->next++;
+    word.length = (size_t)(fields->next - word.text);
+    return word;
+}
+
+bool hop_field_is(struct hop_field word, const char *text)
+{
+    return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
+}
+
+char *hop_field_show(struct hop_field word, char text[HOP_FIELD_SIZE])
+{
+    (void)snprintf(text, HOP_FIELD_SIZE, "%.*s", (int)(word.length < HOP_FIELD_SIZE ? word.length : HOP_FIELD_SIZE - 1),
+                   word.text);
+    return text;
+}
+
+enum hop_status hop_fields_at(const struct hop_fields *fields, const char *where, enum hop_status status)
+{
+    hop_diag_place(fields->diag, "%.180s:%u:%u", fields->source->name, fields->number,
+                   (unsigned)(where - fields->start) + 1);
+    return status;
+}
+
+enum hop_status hop_fields_refuse(const struct hop_fields *fields, struct hop_field word, const char *what,
+                                  const char *expected)
+{
+    char text[HOP_FIELD_SIZE];
+    if (word.length > 0)
+        hop_fail(fields->diag, HOP_ERR_SYNTAX, "'%s' is no %s", hop_field_show(word, text), what);
+    else
+        hop_fail(fields->diag, HOP_ERR_SYNTAX, "the %s is missing", what);
+    hop_diag_expect(fields->diag, "%s", expected);
+    return hop_fields_at(fields, word.text, HOP_ERR_SYNTAX);
+}
+
+enum hop_status hop_fields_count(struct hop_fields *fields, const char *what, uint32_t least, uint32_t most,
+                                 uint32_t *count)
+{
+    struct hop_field word = hop_fields_word(fields);
+    uint64_t value = 0;
+    bool digits = word.length > 0;
+    char expected[64];
+    for (size_t i = 0; i < word.length && digits; i++) {
+        digits = word.text[i] >= '0' && word.text[i] <= '9';
+        value = value <= most ? value * 10 + (uint64_t)(word.text[i] - '0') : value;
+    }
+    if (digits && value >= least && value <= most) {
+        *count = (uint32_t)value;
+        return HOP_OK;
+    }
+    (void)snprintf(expected, sizeof expected, "%u to %u", least, most);
+    return hop_fields_refuse(fields, word, what, expected);
+}
+
+enum hop_status hop_fields_bytes(struct hop_fields *fields, const char *what, uint64_t *bytes)
+{
+    struct hop_field word = hop_fields_word(fields);
+    if (word.length == 0)
+        return hop_fields_refuse(fields, word, what, "bytes, such as 16KiB");
+    enum hop_status status = hop_parse_bytes(word.text, word.length, bytes, fields->diag);
+    return status == HOP_OK ? HOP_OK : hop_fields_at(fields, word.text, status);
+}
+
+enum hop_status hop_fields_end(struct hop_fields *fields, const char *expected)
+{
+    struct hop_field extra = hop_fields_word(fields);
+    char text[HOP_FIELD_SIZE];
+    if (extra.length == 0)
+        return HOP_OK;
+    hop_fail(fields->diag, HOP_ERR_SYNTAX, "unexpected '%s'", hop_field_show(extra, text));
+    hop_diag_expect(fields->diag, "%s", expected);
+    return hop_fields_at(fields, extra.text, HOP_ERR_SYNTAX);
+}
+
+char *hop_text_clean(struct hop_arena *arena, const char *text, size_t length)
+{
+    char *copy = hop_arena_string(arena, text, length);
+    if (!copy)
+        return NULL;
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)copy[i] < ' ' || copy[i] == 0x7f)
+            copy[i] = ' ';
+    }
+    while (length > 0 && copy[length - 1] == ' ')
+        copy[--length] = '\0';
+    return copy + strspn(copy, " ");
+}
