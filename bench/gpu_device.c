@@ -5,7 +5,8 @@
  *
  *     gpu_device check         every kernel against the processor, bit for bit
  *     gpu_device memory        copies inside the device, and kernels against them
- *     gpu_device host          copies between host and device: one way, both ways, several processes
+ *     gpu_device host [FOLDER] copies between host and device: one way, both ways, several processes; those together
+ *                              also as measurements (link.csv) and schedules, for hopcast compare and calibrate
  *     gpu_device latency       what a call, a launch, an event take
  *     gpu_device processes     handles between two processes, copies and events through them
  *
@@ -462,7 +463,48 @@ static void run_traffic(struct together *all, unsigned rank, unsigned processes,
     CUDA->close(device);
 }
 
-static int print_traffic(const char *what, struct traffic traffic, unsigned processes)
+/* Every process's copies as one copy of a group that start together, since its rate is that of all the time. */
+static void write_group(const char *folder, const struct traffic *traffic, unsigned processes, const double *rates)
+{
+    static const char *const names[] = {"to-device", "from-device", "both-ways", "half-each-way"};
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/link.csv", folder);
+    FILE *rows = fopen(path, "a");
+    (void)snprintf(path, sizeof path, "%s/%s-%u.hop", folder, names[traffic->direction], processes);
+    FILE *schedule = fopen(path, "w");
+    for (unsigned rank = 0; rows && schedule && rank < processes; rank++) {
+        bool to = traffic->direction == TO_DEVICE || traffic->direction == BOTH ||
+                  (traffic->direction == MIXED && rank % 2 == 0);
+        bool from = traffic->direction == BOTH || !to;
+        double rate = rates[rank] / (to && from ? 2 : 1);
+        for (int way = 0; way < 2; way++) {
+            if (!(way ? from : to))
+                continue;
+            const char *source = way ? "gpu0" : "host0", *target = way ? "host0" : "gpu0";
+            fprintf(rows, "%s,%s,%llu,%s-%u,%.3f,process %u\n", source, target, (unsigned long long)traffic->bytes,
+                    names[traffic->direction], processes, rate, rank);
+            fprintf(schedule, "%s%u: %s -> %s %llu\n", way ? "out" : "in", rank, source, target,
+                    (unsigned long long)traffic->bytes);
+        }
+    }
+    if (rows)
+        (void)fclose(rows);
+    if (schedule)
+        (void)fclose(schedule);
+}
+
+static void begin_rows(const char *folder)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/link.csv", folder);
+    FILE *rows = fopen(path, "w");
+    if (!rows)
+        return;
+    fprintf(rows, "from,to,bytes,concurrent_group,measured_GBps,notes\n");
+    (void)fclose(rows);
+}
+
+static int print_traffic(const char *folder, const char *what, struct traffic traffic, unsigned processes)
 {
     struct together *all = together_make();
     double sum = 0, least = INFINITY, most = 0;
@@ -476,27 +518,32 @@ static int print_traffic(const char *what, struct traffic traffic, unsigned proc
         printf("| %s | %u | %s | failed | |\n", what, processes, size_text(traffic.bytes));
     else
         printf("| %s | %u | %s | %.2f | %.2f to %.2f |\n", what, processes, size_text(traffic.bytes), sum, least, most);
+    if (!failed && folder)
+        write_group(folder, &traffic, processes, all->rate);
     (void)munmap(all, sizeof *all);
     return failed;
 }
 
-static int host(void)
+static int host(const char *folder)
 {
     static const unsigned processes[] = {1, 2, 4, 8};
     static const char *const names[] = {"host to device", "device to host", "both ways", "half each way"};
     int failed = 0;
+    if (folder)
+        begin_rows(folder);
     printf("| copies | processes | of | GB/s, all | of one process |\n|---|---|---|---|---|\n");
     for (uint64_t size = 4 * KIB; size <= 64 * MIB; size *= 16) {
         for (int d = TO_DEVICE; d <= FROM_DEVICE; d++)
-            failed |= print_traffic(names[d], (struct traffic){(enum direction)d, size, true}, 1);
+            failed |= print_traffic(NULL, names[d], (struct traffic){(enum direction)d, size, true}, 1);
     }
     for (int d = TO_DEVICE; d <= FROM_DEVICE; d++)
-        failed |= print_traffic(d ? "device to host, memory not registered" : "host to device, memory not registered",
+        failed |= print_traffic(NULL, d ? "device to host, not registered" : "host to device, not registered",
                                 (struct traffic){(enum direction)d, 16 * MIB, false}, 1);
     for (size_t i = 0; i < sizeof processes / sizeof processes[0]; i++) {
         for (int d = TO_DEVICE; d <= MIXED; d++) {
             if (d != MIXED || processes[i] > 1)
-                failed |= print_traffic(names[d], (struct traffic){(enum direction)d, 16 * MIB, true}, processes[i]);
+                failed |=
+                    print_traffic(folder, names[d], (struct traffic){(enum direction)d, 16 * MIB, true}, processes[i]);
         }
     }
     return failed;
@@ -715,11 +762,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } parts[] = {{"check", check}, {"memory", memory}, {"host", host}, {"latency", latency}, {"processes", processes}};
+    } parts[] = {{"check", check}, {"memory", memory}, {"latency", latency}, {"processes", processes}};
+    if ((argc == 2 || argc == 3) && strcmp(argv[1], "host") == 0)
+        return host(argv[2]);
     for (size_t i = 0; argc == 2 && i < sizeof parts / sizeof parts[0]; i++) {
         if (strcmp(argv[1], parts[i].name) == 0)
             return parts[i].run();
     }
-    fprintf(stderr, "usage: gpu_device check|memory|host|latency|processes\n");
+    fprintf(stderr, "usage: gpu_device check | memory | host [FOLDER] | latency | processes\n");
     return 2;
 }

@@ -14,7 +14,7 @@ case "${1:-test}" in
 build) packages=$build ;;
 test) packages="$build libcmocka-dev python3-jsonschema libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
 fuzz) packages="$build clang libclang-rt-14-dev" ;;
-bench) packages="$build libsimgrid-dev" ;;
+bench) packages="$build libsimgrid-dev libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
 fabric) packages="ibsim-utils infiniband-diags opensm" ;; # tests/fabric: management tools on a simulated fabric
 *)
     echo "usage: scripts/setup.sh [build|test|fuzz|bench|fabric]" >&2

@@ -101,7 +101,7 @@ for name in "$source"/docs/*.schema.json models.md generators.md; do
     check "$(basename "$name") is installed" test -s "$documents/$(basename "$name")"
 done
 check "the pages name installed documents only" bash -c "
-    grep -ohE 'share/doc/hopcast/[a-z.]+' '$source'/man/*.scd | sort -u | while read -r name; do
+    grep -ohE 'share/doc/hopcast/[a-z_.]+' '$source'/man/*.scd | sort -u | while read -r name; do
         test -s '$prefix'/\$name || { echo \$name; exit 1; }; done"
 while read -r name; do
     grep -qw -- "$name" "$source"/man/*.3.scd || echo "$name"

@@ -513,7 +513,7 @@ static void check_assignment(const struct world *before, struct world *w, const 
     assert_false(ended(c, a->rank));
     if (a->again) {
         assert_true(holds(c, a->rank, 1 - a->mechanism));
-        assert_true(c->assigned == c->copies);
+        assert_true(c->assigned == c->arrived);
         assert_true(c->slow[1 - a->mechanism] ||
                     (c->completed + 1 == c->copies && c->done[1 - a->mechanism] == 0 && c->done[a->mechanism] > 0));
         return;

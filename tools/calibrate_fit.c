@@ -93,9 +93,9 @@ static int show(const struct calibrate_request *r, const struct hop_fit_result *
     return status;
 }
 
-int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology)
+int calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
+                               const struct hop_measurements *measurements)
 {
-    struct hop_measurements *measurements = NULL;
     struct hop_fit_result *result = NULL;
     struct hop_diag diag;
     struct tool_progress progress;
@@ -104,14 +104,22 @@ int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *
                                       .compare = r->compare,
                                       .progress = tool_progress_begin(&progress, "fits that are done"),
                                       .context = &progress};
-    enum hop_status done = hop_measurements_load_all(r->files, (uint32_t)r->file_count, &measurements, &diag);
-    if (done == HOP_OK && !r->folds_given && hop_measurements_group_count(measurements) < options.folds)
+    if (!r->folds_given && hop_measurements_group_count(measurements) < options.folds)
         options.folds = 0; /* too few to hold any out */
-    if (done == HOP_OK)
-        done = hop_calibrate_fit(measurements, topology, &options, &result, &diag);
+    enum hop_status done = hop_calibrate_fit(measurements, topology, &options, &result, &diag);
     tool_progress_end(&progress);
     int status = done == HOP_OK ? show(r, result) : tool_fail(&diag);
     hop_fit_result_destroy(result);
+    return status;
+}
+
+int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology)
+{
+    struct hop_measurements *measurements = NULL;
+    struct hop_diag diag;
+    if (hop_measurements_load_all(r->files, (uint32_t)r->file_count, &measurements, &diag) != HOP_OK)
+        return tool_fail(&diag);
+    int status = calibrate_fit_measurements(r, topology, measurements);
     hop_measurements_destroy(measurements);
     return status;
 }

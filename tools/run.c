@@ -449,7 +449,7 @@ static int run_in_group(const struct options *o, struct hop_group *group)
     if (hop_team_lost(team) < 0)
         (void)hop_team_finish(team, NULL);
     else if (hop_team_why(team, &diag) && hop_group_rank(group) == 0)
-        status = tool_fail(&diag) == TOOL_BAD && diag.status == HOP_ERR_IO ? TOOL_NEGATIVE : TOOL_BAD;
+        status = tool_fail(&diag) == TOOL_BAD && diag.status == HOP_ERR_LOST ? TOOL_NEGATIVE : TOOL_BAD;
     hop_team_destroy(team);
     return status;
 }
@@ -467,14 +467,14 @@ static int run_here(const struct options *o)
     if (status == HOP_OK)
         return result;
     (void)tool_fail(&diag);
-    return status == HOP_ERR_IO ? TOOL_NEGATIVE : TOOL_BAD; /* a rank was lost */
+    return status == HOP_ERR_LOST ? TOOL_NEGATIVE : TOOL_BAD;
 }
 
-static int start(struct options *o, struct loaded *l)
+static int prepare(struct options *o, struct loaded *l, struct hop_group *group)
 {
     struct run_request *r = &o->request;
-    struct hop_group *group;
     struct hop_diag diag;
+    bool race;
     r->schedule = l->placed ? l->placed : l->schedule;
     r->what = l->what;
     r->topology = l->emulated ? l->emulated : l->topology;
@@ -484,30 +484,45 @@ static int start(struct options *o, struct loaded *l)
     if (r->ranks == 0)
         return tool_bad_usage(&tool_run, "the schedule has no operations: -n says how many ranks there are");
     if (r->ranks < needed)
-        return tool_bad_usage(&tool_run, "the schedule has %u ranks, -n %u starts fewer", needed, r->ranks);
-    bool race;
+        return tool_bad_usage(&tool_run, "the schedule has %u ranks, %u are started", needed, r->ranks);
     if (hop_schedule_find_race(r->schedule, &race, &diag) != HOP_OK)
         return tool_fail(&diag);
-    int status = ranks_join(&group);
-    if (status != TOOL_OK)
-        return status;
     if (race && hop_group_rank(group) == 0)
         fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", diag.place, diag.place[0] ? ": " : "", diag.what,
                 diag.expected);
-    if (hop_group_size(group) == 1) {
-        hop_group_destroy(group);
-        return run_here(o);
+    return TOOL_OK;
+}
+
+static int load(struct options *o, struct loaded *l)
+{
+    int status = TOOL_OK;
+    if (o->topology)
+        status = tool_load_topology(o->topology, o->sets, o->set_count, &l->topology);
+    if (status == TOOL_OK && o->emulate)
+        status = tool_load_topology(o->emulate, o->sets, o->set_count, &l->emulated);
+    return status == TOOL_OK ? load_schedule(o, l) : status;
+}
+
+/* Under a launcher its ranks run, as many as it started; alone, ranks are started here. */
+static int start(struct options *o, struct loaded *l)
+{
+    struct hop_group *group;
+    int status = ranks_join(&group);
+    if (status != TOOL_OK)
+        return status;
+    bool alone = hop_group_size(group) == 1;
+    if (!alone)
+        o->ranks = (uint32_t)hop_group_size(group);
+    status = load(o, l);
+    if (status == TOOL_OK)
+        status = prepare(o, l, group);
+    if (!alone) {
+        if (status == TOOL_OK)
+            status = run_in_group(o, group);
+        return ranks_end(group, status);
     }
-    if ((uint32_t)hop_group_size(group) < needed) {
-        if (hop_group_rank(group) == 0)
-            (void)tool_bad_usage(&tool_run, "the schedule has %u ranks, the launcher started %d", needed,
-                                 hop_group_size(group));
-        status = TOOL_BAD;
-    } else {
-        r->ranks = (uint32_t)hop_group_size(group);
-        status = run_in_group(o, group);
-    }
-    return ranks_end(group, status);
+    hop_group_destroy(group);
+    return status == TOOL_OK ? run_here(o) : status;
 }
 
 static int run(int argc, char **argv)
@@ -517,12 +532,6 @@ static int run(int argc, char **argv)
     int status = read_options(&o, argc, argv);
     if (status == -1)
         return tool_help(&tool_run);
-    if (status == TOOL_OK && o.topology)
-        status = tool_load_topology(o.topology, o.sets, o.set_count, &l.topology);
-    if (status == TOOL_OK && o.emulate)
-        status = tool_load_topology(o.emulate, o.sets, o.set_count, &l.emulated);
-    if (status == TOOL_OK)
-        status = load_schedule(&o, &l);
     if (status == TOOL_OK)
         status = start(&o, &l);
     hop_schedule_destroy(l.placed);

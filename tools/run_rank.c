@@ -45,6 +45,8 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
     if (status == HOP_OK && r->check)
         status = hop_plan_check(plan, r->seed, &result->wrong, &result->first_wrong);
     if (status == HOP_OK && !r->plan.emulate)
+        status = hop_team_barrier(team, diag); /* some have compared more than others */
+    if (status == HOP_OK && !r->plan.emulate)
         status = hop_plan_run(plan, diag);
     if (status != HOP_OK && r->check && result->first_wrong.what[0])
         *diag = result->first_wrong;

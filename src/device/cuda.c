@@ -212,6 +212,17 @@ static void close_device(struct hop_device *base)
     free(device);
 }
 
+/* Every call that frees waits for the device's work. So the driver keeps all it has until the process ends. */
+static void abandon(struct hop_device *base)
+{
+    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
+    if (!base)
+        return;
+    hop_cuda_event_forget(device);
+    hop_cuda_memory_forget(device);
+    free(device);
+}
+
 static enum hop_status start(struct hop_cuda_device *device, const struct hop_device_options *options,
                              struct hop_diag *diag)
 {
@@ -276,6 +287,7 @@ const struct hop_device_ops hop_device_cuda = {
     .count = count,
     .open = open_device,
     .close = close_device,
+    .abandon = abandon,
     .properties = properties,
     .allocate = hop_cuda_allocate,
     .free = hop_cuda_free,

@@ -91,6 +91,7 @@ void hop_cuda_release_memory(struct hop_device *device, void *address);
 enum hop_status hop_cuda_register_host(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag);
 void hop_cuda_unregister_host(struct hop_device *device, void *address);
 void hop_cuda_memory_finish(struct hop_cuda_device *device); /* the context being current */
+void hop_cuda_memory_forget(struct hop_cuda_device *device); /* without the driver */
 
 /* ---- cuda_event.c ---- */
 
@@ -106,6 +107,7 @@ enum hop_status hop_cuda_query(struct hop_device *device, struct hop_event *even
 enum hop_status hop_cuda_await(struct hop_device *device, unsigned stream, struct hop_event *event,
                                struct hop_diag *diag);
 void hop_cuda_event_finish(struct hop_cuda_device *device); /* the context being current */
+void hop_cuda_event_forget(struct hop_cuda_device *device); /* without the driver */
 
 /* ---- cuda_reduce.c, cuda_image.c ---- */
 

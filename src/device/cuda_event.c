@@ -40,6 +40,15 @@ void hop_cuda_event_finish(struct hop_cuda_device *device)
     }
 }
 
+void hop_cuda_event_forget(struct hop_cuda_device *device)
+{
+    while (device->events) {
+        struct hop_event *event = device->events;
+        device->events = event->next;
+        free(event);
+    }
+}
+
 enum hop_status hop_cuda_create_event(struct hop_device *base, struct hop_event **event, struct hop_diag *diag)
 {
     struct hop_cuda_device *device = (struct hop_cuda_device *)base;

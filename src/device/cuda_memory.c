@@ -82,6 +82,15 @@ void hop_cuda_memory_finish(struct hop_cuda_device *device)
     }
 }
 
+void hop_cuda_memory_forget(struct hop_cuda_device *device)
+{
+    while (device->memories) {
+        struct hop_cuda_memory *memory = device->memories;
+        device->memories = memory->next;
+        free(memory);
+    }
+}
+
 /* ---- memory of the device ---- */
 
 /* The default stream is not used: our streams do not wait for it. */

@@ -52,6 +52,7 @@ struct hop_device_copy {
     const void *from;
     uint64_t bytes;
     uint32_t way;     /* emulated: its route in the flat table, HOP_NO_WAY: none; others take no notice */
+    double *span_s;   /* emulated: gets the start and the end by the links\' own clock, as CLOCK_MONOTONIC; or NULL */
 };
 
 #define HOP_REDUCTION_PLACES 64
@@ -81,6 +82,9 @@ struct hop_device_ops {
     enum hop_status (*open)(const struct hop_device_options *options, struct hop_device **device, struct hop_diag *diag);
     /* Waits for its streams; frees what was allocated and imported. */
     void (*close)(struct hop_device *device);
+    /* Instead of closing, where what is queued may never end because another process is gone: waits for nothing that
+     * may not come. Memory that was registered must stay where it is, unless this is `close`. */
+    void (*abandon)(struct hop_device *device);
     void (*properties)(const struct hop_device *device, struct hop_device_properties *properties);
 
     /* Zeroed, aligned to 256 bytes at least. */

@@ -12,8 +12,16 @@
 
 static enum hop_status copy_on_way(void *emulation, const struct hop_device_copy *copy, struct hop_diag *diag)
 {
-    if (copy->way != HOP_NO_WAY)
-        return hop_emulation_copy(emulation, copy->way, copy->to, copy->from, copy->bytes, NULL, diag);
+    struct hop_emulated_times times;
+    if (copy->way != HOP_NO_WAY) {
+        enum hop_status status =
+            hop_emulation_copy(emulation, copy->way, copy->to, copy->from, copy->bytes, &times, diag);
+        if (status == HOP_OK && copy->span_s) {
+            copy->span_s[0] = hop_emulation_clock_s(emulation, times.posted_s);
+            copy->span_s[1] = hop_emulation_clock_s(emulation, times.end_s);
+        }
+        return status;
+    }
     hop_copy_on_host(copy->to, copy->from, copy->bytes);
     return HOP_OK;
 }
@@ -98,6 +106,7 @@ const struct hop_device_ops hop_device_emulated = {
     .count = emulated_count,
     .open = emulated_open,
     .close = emulated_close,
+    .abandon = emulated_close,
     .properties = emulated_properties,
     .allocate = emulated_allocate,
     .free = emulated_free,

@@ -81,6 +81,8 @@ double hop_emulation_now_s(const struct hop_emulation *emulation);
 struct hop_emulated_times {
     double posted_s, start_s, end_s;
 };
+/* Such a time by CLOCK_MONOTONIC, in seconds. */
+double hop_emulation_clock_s(const struct hop_emulation *emulation, double time_s);
 /* Returns when the bytes are there: their time on the links has passed and they have been copied. times: may be NULL.
  * Fails when the emulation was stopped, or its server died or found a circle. */
 enum hop_status hop_emulation_copy(struct hop_emulation *emulation, uint32_t way, void *to, const void *from,

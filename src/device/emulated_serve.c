@@ -230,6 +230,11 @@ enum hop_status hop_emulation_wait(const struct hop_emulation_view *view, uint32
     }
 }
 
+double hop_emulation_clock_s(const struct hop_emulation *emulation, double time_s)
+{
+    return (double)emulation->epoch_ns * 1e-9 + time_s * emulation->slower;
+}
+
 void hop_emulation_release(const struct hop_emulation_view *view, uint32_t copy, struct hop_emulated_times *times)
 {
     struct hop_emulated_copy *c = &view->copies[copy];

@@ -200,6 +200,7 @@ const struct hop_device_ops hop_device_host = {
     .count = host_count,
     .open = host_open,
     .close = host_close,
+    .abandon = host_close, /* does not wait for others */
     .properties = host_properties,
     .allocate = host_allocate,
     .free = host_free,

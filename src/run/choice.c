@@ -144,10 +144,14 @@ void hop_choice_forget(struct hop_choice *c, uint32_t rank)
 }
 
 /* One mechanism has copies pending and the other none: from here on it is the other's turn. With copies pending on
- * both, or on none, there is something to wait for. */
+ * both there is something to wait for; with none, but copies that have arrived, what a dropped copy used up is given
+ * back. */
 void hop_choice_stalled(struct hop_choice *c)
 {
     for (enum hop_mechanism m = 0; m < HOP_MECHANISM_COUNT; m++) {
+        bool idle = c->pending[m] == 0 && c->pending[other(m)] == 0 && c->assigned < c->arrived;
+        if (idle && !c->slow[m] && c->may[m] == 0)
+            c->may[m] = 1;
         if (c->pending[m] == 0 || c->pending[other(m)] > 0 || hop_choice_stage_ended(c))
             continue;
         c->slow[m] = true;
@@ -217,13 +221,13 @@ static bool find_waiting(const struct hop_choice *c, enum hop_mechanism mechanis
     return false;
 }
 
-/* All are assigned: the last one pending, if nothing was ever completed its way, or, after a stall, what the slow
- * mechanism holds. */
+/* All that have arrived are assigned (others may wait for their data): the last one of the stage, if nothing was ever
+ * completed its way, or, after a stall, what the slow mechanism holds. */
 static bool next_again(struct hop_choice *c, struct hop_assignment *assignment)
 {
     bool last = c->completed + 1 == c->copies;
     uint32_t rank;
-    if (c->assigned < c->copies || hop_choice_stage_ended(c))
+    if (c->assigned < c->arrived || hop_choice_stage_ended(c))
         return false;
     for (enum hop_mechanism m = 0; m < HOP_MECHANISM_COUNT; m++) {
         enum hop_mechanism held_by = other(m);

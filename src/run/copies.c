@@ -320,7 +320,7 @@ static void hear_leader(struct hop_plan *plan, struct flight *flight)
 static enum hop_status begin_peer(struct hop_plan *plan, const struct hop_run_step *step, struct hop_diag *diag)
 {
     void **places = step->places[plan->launch & 1];
-    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way};
+    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way, NULL};
     if (plan->immediate)
         return step->bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
     enum hop_status status = step->bytes ? plan->ops->copy(plan->device, step->stream, &copy, diag) : HOP_OK;
@@ -335,8 +335,8 @@ static enum hop_status next_packet(struct hop_plan *plan, struct flight *flight,
     void **places = step->places[plan->launch & 1];
     uint64_t left = step->bytes - flight->moved, bytes = left < plan->packet_bytes ? left : plan->packet_bytes;
     unsigned stream = plan->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
-    struct hop_device_copy read = {plan->staging, (const char *)places[0] + flight->moved, bytes, HOP_NO_WAY};
-    struct hop_device_copy write = {(char *)places[1] + flight->moved, plan->staging, bytes, HOP_NO_WAY};
+    struct hop_device_copy read = {plan->staging, (const char *)places[0] + flight->moved, bytes, HOP_NO_WAY, NULL};
+    struct hop_device_copy write = {(char *)places[1] + flight->moved, plan->staging, bytes, HOP_NO_WAY, NULL};
     enum hop_status status = bytes ? plan->ops->copy(plan->device, stream, &read, diag) : HOP_OK;
     if (status == HOP_OK && bytes)
         status = plan->ops->copy(plan->device, stream, &write, diag);

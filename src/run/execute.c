@@ -91,6 +91,10 @@ void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
         if (step->kind != HOP_STEP_CHOSEN)
             record->via = step->kind == HOP_STEP_STAGED;
         record->end_s = now_s();
+        if (step->span_s[1] > 0) { /* what this machine did late does not count */
+            record->start_s = step->span_s[0];
+            record->end_s = step->span_s[1];
+        }
     }
     if (step->flag != HOP_NONE)
         atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch + 1, memory_order_release);
@@ -101,7 +105,7 @@ void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
 static enum hop_status copy_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
     void **places = step->places[plan->launch & 1];
-    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way};
+    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way, NULL};
     for (uint64_t left = step->bytes; left > 0; left -= copy.bytes) {
         copy.bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
         copy.from = (const char *)places[0] + (step->bytes - left);
@@ -127,13 +131,35 @@ static struct hop_reduction reduction_of(const struct hop_plan *plan, const stru
                                   .output_count = step->writes};
 }
 
+/* In pieces, since a long one without a beat would pass for a lost rank. */
+static enum hop_status reduce_now(struct hop_plan *plan, const struct hop_run_step *step, struct hop_diag *diag)
+{
+    struct hop_reduction piece = reduction_of(plan, step);
+    void **places = step->places[plan->launch & 1], *moved[2 * HOP_REDUCTION_PLACES];
+    if (step->bytes == 0)
+        return HOP_OK;
+    if (step->bytes <= PIECE_BYTES)
+        return plan->ops->reduce(plan->device, HOP_STREAM_NOW, &piece, diag);
+    piece.inputs = (const void *const *)moved;
+    piece.outputs = moved + step->reads;
+    for (uint64_t at = 0, bytes; at < step->bytes; at += bytes) {
+        bytes = step->bytes - at < PIECE_BYTES ? step->bytes - at : PIECE_BYTES;
+        for (uint32_t p = 0; p < step->reads + step->writes; p++)
+            moved[p] = (char *)places[p] + at;
+        piece.count = bytes / hop_type_bytes(piece.type);
+        enum hop_status status = plan->ops->reduce(plan->device, HOP_STREAM_NOW, &piece, diag);
+        if (status != HOP_OK)
+            return status;
+        hop_team_beat(plan->team);
+    }
+    return HOP_OK;
+}
+
 static enum hop_status perform_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
     void **places = step->places[plan->launch & 1];
-    if (step->kind == HOP_STEP_REDUCE) {
-        struct hop_reduction reduction = reduction_of(plan, step);
-        return step->bytes ? plan->ops->reduce(plan->device, HOP_STREAM_NOW, &reduction, diag) : HOP_OK;
-    }
+    if (step->kind == HOP_STEP_REDUCE)
+        return reduce_now(plan, step, diag);
     if (step->kind == HOP_STEP_STAGED)
         return hop_plan_copy_staged(plan, places[0], places[1], step->bytes, NULL, diag);
     return copy_now(plan, step, diag);
@@ -157,7 +183,7 @@ static enum hop_status queue_step(struct hop_plan *plan, struct hop_run_step *st
         struct hop_reduction reduction = reduction_of(plan, step);
         status = plan->ops->reduce(plan->device, step->stream, &reduction, diag);
     } else if (status == HOP_OK && step->bytes) {
-        struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way};
+        struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way, step->span_s};
         status = plan->ops->copy(plan->device, step->stream, &copy, diag);
     }
     return status == HOP_OK ? plan->ops->record(plan->device, step->stream, step->event, diag) : status;
@@ -165,8 +191,10 @@ static enum hop_status queue_step(struct hop_plan *plan, struct hop_run_step *st
 
 static enum hop_status begin_step(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
-    enum hop_status status = HOP_OK;
     hop_plan_step_begin(plan, step);
+    enum hop_status status = plan->remote ? hop_remote_tell_begun(plan, step->op, diag) : HOP_OK;
+    if (status != HOP_OK)
+        return status;
     bool queued = step->event != NULL;
     if (!queued && step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE)
         atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch, memory_order_release);
@@ -329,7 +357,10 @@ enum hop_status hop_plan_run(struct hop_plan *plan, struct hop_diag *diag)
     if (status == HOP_OK) {
         atomic_store_explicit(&plan->seats[plan->team->local].left, plan->launch, memory_order_release);
         hop_team_do(plan->team, NULL);
-    } else if (hop_team_lost(plan->team) < 0) {
+    } else {
+        hop_team_look(plan->team); /* what failed here may be what a rank took with it */
+        if (hop_team_lost(plan->team) >= 0)
+            return hop_team_fail(plan->team, diag);
         hop_team_abort(plan->team, diag);
     }
     return status;

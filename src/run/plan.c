@@ -193,7 +193,10 @@ static enum hop_status find_addresses(struct hop_plan *plan, struct hop_diag *di
                 const struct hop_run_place *place = &layout->places[run->first + p];
                 const struct hop_run_buffer *buffer = &layout->buffers[place->buffer];
                 char *base = plan->bases[buffer->rank];
-                if (base)
+                void *tiny = hop_tiny_address(plan, place, hop_schedule_op(plan->schedule, step->op)->bytes, parity);
+                if (tiny)
+                    step->places[parity][p] = tiny;
+                else if (base)
                     step->places[parity][p] = base + buffer->offset + (parity ? buffer->other : 0) + place->offset;
             }
         }
@@ -223,6 +226,8 @@ static enum hop_status build(struct hop_plan *plan, struct hop_diag *diag)
         status = hop_copies_create(plan, diag);
     if (status == HOP_OK)
         status = hop_plan_compile(plan, diag);
+    if (status == HOP_OK)
+        status = hop_tiny_find(plan, diag);
     if (status == HOP_OK)
         status = share_flags(plan, diag);
     if (status == HOP_OK)
@@ -281,6 +286,26 @@ static void await_others(struct hop_plan *plan)
     }
 }
 
+static void close_device(struct hop_plan *plan)
+{
+    for (uint32_t w = 0; w < plan->wait_count; w++) {
+        if (plan->waits[w].kind == HOP_WAIT_FLAG && plan->waits[w].event)
+            plan->ops->destroy_event(plan->device, plan->waits[w].event);
+    }
+    for (uint32_t s = 0; s < plan->step_count; s++) {
+        if (plan->steps[s].event)
+            plan->ops->destroy_event(plan->device, plan->steps[s].event);
+    }
+    for (size_t e = 0; e < HOP_COUNT(plan->staging_events); e++) {
+        if (plan->staging_events[e])
+            plan->ops->destroy_event(plan->device, plan->staging_events[e]);
+    }
+    if (plan->staging)
+        plan->ops->unregister_host(plan->device, plan->staging);
+    plan->ops->close(plan->device);
+}
+
+/* After a loss the streams may wait for events of a rank that is gone. */
 void hop_plan_destroy(struct hop_plan *plan)
 {
     if (!plan)
@@ -288,22 +313,11 @@ void hop_plan_destroy(struct hop_plan *plan)
     if (plan->emulator && plan->seats)
         await_others(plan);
     hop_remote_destroy(plan);
-    if (plan->device) {
-        for (uint32_t w = 0; w < plan->wait_count; w++) {
-            if (plan->waits[w].kind == HOP_WAIT_FLAG && plan->waits[w].event)
-                plan->ops->destroy_event(plan->device, plan->waits[w].event);
-        }
-        for (uint32_t s = 0; s < plan->step_count; s++) {
-            if (plan->steps[s].event)
-                plan->ops->destroy_event(plan->device, plan->steps[s].event);
-        }
-        for (size_t e = 0; e < HOP_COUNT(plan->staging_events); e++) {
-            if (plan->staging_events[e])
-                plan->ops->destroy_event(plan->device, plan->staging_events[e]);
-        }
-        if (plan->staging)
-            plan->ops->unregister_host(plan->device, plan->staging);
-        plan->ops->close(plan->device);
+    if (plan->device && plan->team->failed && plan->ops->abandon != plan->ops->close) {
+        plan->ops->abandon(plan->device);
+        plan->staging = NULL; /* a copy may be under way there */
+    } else if (plan->device) {
+        close_device(plan);
     }
     hop_copies_destroy(plan);
     hop_emulator_destroy(plan->emulator);
@@ -353,7 +367,7 @@ static enum hop_status move(struct hop_plan *plan, uint32_t index, uint64_t offs
     if (!buffer || offset > buffer->bytes || bytes > buffer->bytes - offset)
         return hop_fail(diag, HOP_ERR_INVALID, "no such bytes in buffer %u of rank %u", index, plan->team->rank);
     char *own = (char *)plan->memory + buffer->offset + offset;
-    struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY};
+    struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY, NULL};
     return bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
 }
 

@@ -28,8 +28,10 @@
 #include "run/layout.h"
 #include "run/team.h"
 
+enum { HOP_TINY_BYTES = 24 };
 struct hop_flag {
     _Alignas(64) atomic_uint_fast64_t value;
+    char tiny[2][HOP_TINY_BYTES]; /* tiny.c: for even and odd launches */
 };
 
 struct hop_seat {
@@ -88,6 +90,7 @@ struct hop_run_step {
     uint64_t begun, ended; /* launches */
     uint32_t next_wait;
     double start_s;
+    double span_s[2];               /* emulated: start and end by the links' clock; 0: none */
 };
 
 struct hop_plan {
@@ -133,6 +136,8 @@ struct hop_plan {
     double origin_s; /* of this launch; 0: nobody needs it */
     bool timed;      /* some step has an earliest start */
 
+    uint32_t *tiny; /* operations whose bytes lie beside their flags */
+    uint32_t tiny_count;
     struct hop_copies_state *copies; /* copies whose mechanism a leader assigns; NULL: none */
     struct hop_remote *remote;       /* other machines; NULL: none */
     struct hop_measured_op *times;
@@ -159,6 +164,10 @@ static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
         ;
 }
 
+/* tiny.c: finds tiny copies, once flags are numbered. Where bytes lie beside a flag; NULL: they do not. */
+enum hop_status hop_tiny_find(struct hop_plan *plan, struct hop_diag *diag);
+void *hop_tiny_address(const struct hop_plan *plan, const struct hop_run_place *place, uint64_t bytes, int parity);
+
 /* staged.c: a copy through the host buffer, in packets. Immediate: done on return. Queued: the last event is recorded
  * in event. */
 enum hop_status hop_plan_copy_staged(struct hop_plan *plan, const void *from, void *to, uint64_t bytes,
@@ -182,8 +191,9 @@ void hop_copies_request(struct hop_plan *plan, uint32_t step);
 enum hop_status hop_remote_create(struct hop_plan *plan, struct hop_diag *diag);
 void hop_remote_destroy(struct hop_plan *plan);
 enum hop_status hop_remote_send(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag);
-/* Tells the ranks of other machines that wait for it. */
+/* Tells the ranks of other machines that wait for its end, or its start. */
 enum hop_status hop_remote_tell(struct hop_plan *plan, uint32_t op, struct hop_diag *diag);
+enum hop_status hop_remote_tell_begun(struct hop_plan *plan, uint32_t op, struct hop_diag *diag);
 enum hop_status hop_remote_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
 
-enum letter_kind { LETTER_DATA, LETTER_ENDED };
+enum letter_kind { LETTER_DATA, LETTER_ENDED, LETTER_BEGUN };
 
 struct heading {
     uint32_t plan, kind;
@@ -18,10 +18,15 @@ struct heading {
     uint64_t launch, offset;
 };
 
+/* Ranks elsewhere that wait for an operation's end, or its start. */
+struct told {
+    uint32_t *ranks; /* by operation */
+    uint32_t *first; /* per operation, into ranks; one more at the end */
+};
+
 struct hop_remote {
-    char *letter;    /* a heading and a piece */
-    uint32_t *told;  /* ranks, by operation */
-    uint32_t *first; /* per operation, into told; one more at the end */
+    char *letter; /* a heading and a piece */
+    struct told ended, begun;
 };
 
 /* ---- who is told ---- */
@@ -32,17 +37,19 @@ static uint32_t begins_at(const struct hop_plan *plan, uint32_t op)
     return hop_plan_crosses(plan, op) ? plan->layout.buffers[plan->layout.places[run->first].buffer].rank : run->owner;
 }
 
-/* A rank for each pair of an operation that ends here and one that waits for it elsewhere; several times the same
- * rank does no harm but is left out where it repeats at once. */
-static void list_told(const struct hop_plan *plan, uint32_t *count, uint32_t *told)
+/* A rank for each pair of an operation that ends (begins) here and one that waits for that elsewhere; several times the same rank
+ * does no harm but is left out where it repeats at once. */
+static void list_told(const struct hop_plan *plan, bool begun, uint32_t *count, uint32_t *told)
 {
     const struct hop_layout *layout = &plan->layout;
     uint32_t here = plan->team->node_of[plan->team->rank];
     for (uint32_t i = 0; i < layout->op_count; i++) {
-        uint32_t waiter = begins_at(plan, i);
-        for (uint32_t a = 0; a < layout->ops[i].after_count; a++) {
-            uint32_t op = layout->after[layout->ops[i].after_first + a];
-            if (hop_plan_ends_at(plan, op) != plan->team->rank || plan->team->node_of[waiter] == here)
+        const struct hop_op *waiting = hop_schedule_op(plan->schedule, i);
+        const uint32_t *after = begun ? waiting->after_start : layout->after + layout->ops[i].after_first;
+        uint32_t waiter = begins_at(plan, i), after_count = begun ? waiting->after_start_count : layout->ops[i].after_count;
+        for (uint32_t a = 0; a < after_count; a++) {
+            uint32_t op = after[a], where = begun ? begins_at(plan, op) : hop_plan_ends_at(plan, op);
+            if (where != plan->team->rank || plan->team->node_of[waiter] == here)
                 continue;
             if (told)
                 told[count[op]] = waiter;
@@ -51,30 +58,34 @@ static void list_told(const struct hop_plan *plan, uint32_t *count, uint32_t *to
     }
 }
 
-enum hop_status hop_remote_create(struct hop_plan *plan, struct hop_diag *diag)
+static bool make_told(const struct hop_plan *plan, bool begun, struct told *told)
 {
     uint32_t ops = plan->layout.op_count;
-    struct hop_remote *remote = calloc(1, sizeof *remote);
     uint32_t *count = calloc((size_t)ops + 1, sizeof *count);
-    plan->remote = remote;
-    if (remote) {
-        remote->letter = malloc(sizeof(struct heading) + PIECE_BYTES);
-        remote->first = calloc((size_t)ops + 2, sizeof *remote->first);
+    told->first = calloc((size_t)ops + 2, sizeof *told->first);
+    if (count && told->first) {
+        list_told(plan, begun, count, NULL);
+        for (uint32_t i = 0; i < ops; i++) {
+            told->first[i + 1] = told->first[i] + count[i];
+            count[i] = told->first[i];
+        }
+        told->ranks = calloc((size_t)told->first[ops] + 1, sizeof *told->ranks);
+        if (told->ranks)
+            list_told(plan, begun, count, told->ranks);
     }
-    if (!remote || !remote->letter || !remote->first || !count) {
-        free(count);
-        return hop_fail_memory(diag);
-    }
-    list_told(plan, count, NULL);
-    for (uint32_t i = 0; i < ops; i++) {
-        remote->first[i + 1] = remote->first[i] + count[i];
-        count[i] = remote->first[i];
-    }
-    remote->told = calloc((size_t)remote->first[ops] + 1, sizeof *remote->told);
-    if (remote->told)
-        list_told(plan, count, remote->told);
     free(count);
-    return remote->told ? HOP_OK : hop_fail_memory(diag);
+    return told->ranks != NULL;
+}
+
+enum hop_status hop_remote_create(struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_remote *remote = calloc(1, sizeof *remote);
+    plan->remote = remote;
+    if (!remote)
+        return hop_fail_memory(diag);
+    remote->letter = malloc(sizeof(struct heading) + PIECE_BYTES);
+    bool fine = remote->letter && make_told(plan, false, &remote->ended) && make_told(plan, true, &remote->begun);
+    return fine ? HOP_OK : hop_fail_memory(diag);
 }
 
 void hop_remote_destroy(struct hop_plan *plan)
@@ -82,22 +93,34 @@ void hop_remote_destroy(struct hop_plan *plan)
     if (!plan->remote)
         return;
     free(plan->remote->letter);
-    free(plan->remote->told);
-    free(plan->remote->first);
+    free(plan->remote->ended.ranks);
+    free(plan->remote->ended.first);
+    free(plan->remote->begun.ranks);
+    free(plan->remote->begun.first);
     free(plan->remote);
+}
+
+static enum hop_status tell(struct hop_plan *plan, const struct told *told, enum letter_kind kind, uint32_t op,
+                            struct hop_diag *diag)
+{
+    struct heading heading = {plan->number, kind, op, 0, plan->launch, 0};
+    enum hop_status status = HOP_OK;
+    for (uint32_t t = told->first[op]; t < told->first[op + 1] && status == HOP_OK; t++) {
+        if (t > told->first[op] && told->ranks[t] == told->ranks[t - 1])
+            continue;
+        status = hop_group_send(plan->team->group, (int)told->ranks[t], HOP_TAG_PLAN, &heading, sizeof heading, diag);
+    }
+    return status;
 }
 
 enum hop_status hop_remote_tell(struct hop_plan *plan, uint32_t op, struct hop_diag *diag)
 {
-    const struct hop_remote *remote = plan->remote;
-    struct heading heading = {plan->number, LETTER_ENDED, op, 0, plan->launch, 0};
-    enum hop_status status = HOP_OK;
-    for (uint32_t t = remote->first[op]; t < remote->first[op + 1] && status == HOP_OK; t++) {
-        if (t > remote->first[op] && remote->told[t] == remote->told[t - 1])
-            continue;
-        status = hop_group_send(plan->team->group, (int)remote->told[t], HOP_TAG_PLAN, &heading, sizeof heading, diag);
-    }
-    return status;
+    return tell(plan, &plan->remote->ended, LETTER_ENDED, op, diag);
+}
+
+enum hop_status hop_remote_tell_begun(struct hop_plan *plan, uint32_t op, struct hop_diag *diag)
+{
+    return tell(plan, &plan->remote->begun, LETTER_BEGUN, op, diag);
 }
 
 /* ---- bytes ---- */
@@ -112,7 +135,7 @@ enum hop_status hop_remote_send(struct hop_plan *plan, struct hop_run_step *step
     do {
         uint64_t bytes = step->bytes - at < PIECE_BYTES ? step->bytes - at : PIECE_BYTES;
         struct heading heading = {plan->number, LETTER_DATA, step->op, 0, plan->launch, at};
-        struct hop_device_copy copy = {letter + sizeof heading, from + at, bytes, HOP_NO_WAY};
+        struct hop_device_copy copy = {letter + sizeof heading, from + at, bytes, HOP_NO_WAY, NULL};
         memcpy(letter, &heading, sizeof heading);
         if (bytes)
             status = plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag);
@@ -133,7 +156,7 @@ static enum hop_status take(struct hop_plan *plan, const struct heading *heading
     if (!step || step->kind != HOP_STEP_TAKE || heading->offset > step->bytes || bytes > step->bytes - heading->offset)
         return hop_fail(diag, HOP_ERR_INVALID, "rank %u got bytes that it does not wait for", plan->team->rank);
     struct hop_device_copy copy = {(char *)step->places[plan->launch & 1][1] + heading->offset, piece, bytes,
-                                   HOP_NO_WAY};
+                                   HOP_NO_WAY, NULL};
     enum hop_status status = bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
     if (status != HOP_OK || heading->offset + bytes < step->bytes)
         return status;
@@ -161,8 +184,8 @@ enum hop_status hop_remote_progress(struct hop_plan *plan, bool *moved, struct h
         if (message.size_bytes >= sizeof heading)
             memcpy(&heading, message.bytes, sizeof heading);
         bool now = heading.op < plan->layout.op_count && heading.launch == plan->launch; /* a word told twice may be late */
-        if (now && heading.kind == LETTER_ENDED && plan->flag_of[heading.op] != HOP_NONE)
-            hop_flag_raise(&plan->flags[plan->flag_of[heading.op]], 2 * heading.launch + 1);
+        if (now && heading.kind != LETTER_DATA && plan->flag_of[heading.op] != HOP_NONE)
+            hop_flag_raise(&plan->flags[plan->flag_of[heading.op]], 2 * heading.launch + (heading.kind == LETTER_ENDED));
         else if (now && heading.kind == LETTER_DATA)
             status = take(plan, &heading, message.bytes + sizeof heading, message.size_bytes - sizeof heading, diag);
         free(message.bytes);

@@ -11,8 +11,8 @@
 static enum hop_status stage_now(struct hop_plan *plan, const void *from, void *to, uint64_t bytes,
                                  struct hop_diag *diag)
 {
-    struct hop_device_copy read = {plan->staging, from, bytes, HOP_NO_WAY},
-                           write = {to, plan->staging, bytes, HOP_NO_WAY};
+    struct hop_device_copy read = {plan->staging, from, bytes, HOP_NO_WAY, NULL},
+                           write = {to, plan->staging, bytes, HOP_NO_WAY, NULL};
     enum hop_status status = plan->ops->copy(plan->device, HOP_STREAM_NOW, &read, diag);
     return status == HOP_OK ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &write, diag) : status;
 }
@@ -24,7 +24,7 @@ static enum hop_status queue_packet(struct hop_plan *plan, const void *from, voi
     struct hop_device *device = plan->device;
     char *slot = (char *)plan->staging + (packet & 1) * plan->packet_bytes;
     struct hop_event *read_ended = plan->staging_events[packet & 1], *written = plan->staging_events[2 + (packet & 1)];
-    struct hop_device_copy read = {slot, from, bytes, HOP_NO_WAY}, write = {to, slot, bytes, HOP_NO_WAY};
+    struct hop_device_copy read = {slot, from, bytes, HOP_NO_WAY, NULL}, write = {to, slot, bytes, HOP_NO_WAY, NULL};
     enum hop_status status =
         ops->await(device, 0, written, diag); /* by who had the slot before, of this copy or the last */
     if (status == HOP_OK)

@@ -97,6 +97,8 @@ struct hop_wait {
 /* One turn of a wait: spins, gives way, or sleeps, the longer it lasts; looks after the others now and then. false: a
  * rank is lost or stop was set (hop_team_fail says which). */
 bool hop_team_turn(struct hop_team *team, struct hop_wait *wait);
+/* Looks at once whether the others on this machine are there. */
+void hop_team_look(struct hop_team *team);
 /* Why a turn was false. */
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag);
 /* Gives every local rank's bytes (at most HOP_SLOT_BYTES) to all: all[l * size] are those of local rank l. */

@@ -80,7 +80,7 @@ static void find_ready(struct hop_plan *plan)
 
 enum hop_status hop_plan_times(struct hop_plan *plan, const struct hop_measured_op **times, struct hop_diag *diag)
 {
-    if (!plan->records)
+    if (!plan->options.record)
         return hop_fail(diag, HOP_ERR_INVALID, "the plan records no times");
     if (!plan->times)
         plan->times = calloc((size_t)plan->layout.op_count + 1, sizeof *plan->times);

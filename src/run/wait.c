@@ -50,7 +50,7 @@ void hop_board_lose(struct hop_board *board, int rank, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    (void)hop_fail(&loss, HOP_ERR_IO, "%s", text);
+    (void)hop_fail(&loss, HOP_ERR_LOST, "%s", text);
     hop_board_lose_with(board, rank, &loss);
 }
 
@@ -108,12 +108,18 @@ static void look_after(struct hop_team *team, double now_s)
         hop_member_doing(member, doing, sizeof doing);
         if (phase == HOP_MEMBER_LEFT)
             hop_board_lose(team->board, rank, "rank %d left%s", rank, doing);
-        else if (member->pid != hop_team_self(team)->pid && !hop_process_lives(member->pid, member->started))
+        else if (member->pid != hop_team_self(team)->pid && !hop_process_lives(member->pid, member->started) &&
+                 atomic_load(&member->phase) == phase) /* it did not finish just now */
             hop_board_lose(team->board, rank, "rank %d died%s (its process %ld is gone)", rank, doing, member->pid);
         else if (hop_watch_expired(&team->watches[l], atomic_load_explicit(&member->beat, memory_order_relaxed), now_s,
                                    team->timeout_s))
             hop_board_lose(team->board, rank, "rank %d has not moved for %g s%s", rank, team->timeout_s, doing);
     }
+}
+
+void hop_team_look(struct hop_team *team)
+{
+    look_after(team, hop_group_now_s());
 }
 
 bool hop_team_turn(struct hop_team *team, struct hop_wait *wait)
@@ -152,8 +158,11 @@ enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
             *diag = *loss;
         return loss->status;
     }
-    if (team->group && hop_group_lost(team->group, diag) >= 0)
-        return HOP_ERR_IO;
+    if (team->group && hop_group_lost(team->group, diag) >= 0) {
+        if (diag)
+            diag->status = HOP_ERR_LOST;
+        return HOP_ERR_LOST;
+    }
     return hop_fail(diag, HOP_ERR_IO, "stopped by a signal");
 }
 

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Teams: ranks meet, wait for each other and part; who is lost is named to all others; nothing stays behind, in
+ * /dev/shm or among the processes.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "base/shared.h"
+#include "run_test.h"
+
+static double now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* No child process is left, and no name of this process. */
+static void assert_clean(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(count_names(getpid()), 0);
+}
+
+/* Memory that this process and its children see. */
+static void *shared_bytes(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    return memory;
+}
+
+static enum hop_status launch_with(struct hop_launch_options options, hop_rank_body *body, void *context, int *result,
+                                   struct hop_diag *diag)
+{
+    *diag = (struct hop_diag){0};
+    return hop_launch(&options, body, context, result, diag);
+}
+
+/* ---- meeting ---- */
+
+static int meet(struct hop_team *team, void *context)
+{
+    atomic_int *count = context;
+    uint32_t size = hop_team_size(team);
+    for (int round = 1; round <= 50; round++) {
+        atomic_fetch_add(count, 1);
+        TRY(hop_team_barrier(team, D));
+        REQUIRE(atomic_load(count) >= (int)size * round);
+    }
+    REQUIRE(hop_team_rank(team) < size && hop_team_node(team, hop_team_rank(team)) == 0);
+    REQUIRE(hop_team_lost(team) == -1 && !hop_team_why(team, &(struct hop_diag){0}));
+    return 0;
+}
+
+static void a_barrier_lets_nobody_go_before_all_have_come(void **state)
+{
+    (void)state;
+    atomic_int *count = shared_bytes(sizeof *count);
+    for (uint32_t ranks = 1; ranks <= 9; ranks += 2) {
+        atomic_store(count, 0);
+        launch(ranks, false, meet, count);
+        atomic_store(count, 0);
+        launch(ranks, true, meet, count);
+    }
+    (void)munmap(count, sizeof *count);
+    assert_clean();
+}
+
+static int answer_rank(struct hop_team *team, void *context)
+{
+    (void)context;
+    return (int)hop_team_rank(team) * 3;
+}
+
+static void the_highest_answer_counts(void **state)
+{
+    (void)state;
+    int result;
+    struct hop_diag diag;
+    for (int threads = 0; threads < 2; threads++) {
+        struct hop_launch_options options = {.ranks = 5, .threads = threads};
+        assert_int_equal(launch_with(options, answer_rank, NULL, &result, &diag), HOP_OK);
+        assert_int_equal(result, 12);
+    }
+}
+
+static void sessions_refuse_who_does_not_belong(void **state)
+{
+    (void)state;
+    char session[HOP_SESSION_SIZE];
+    struct hop_team *team;
+    struct hop_diag diag;
+    assert_int_equal(hop_session_create(0, session, &diag), HOP_ERR_LIMIT);
+    assert_int_equal(hop_session_create(HOP_RANKS_MAX + 1, session, &diag), HOP_ERR_LIMIT);
+    assert_int_equal(hop_team_join("/hopcast-none", 0, NULL, &team, &diag), HOP_ERR_IO);
+    CHECK(hop_session_create(1, session, D));
+    assert_int_equal(hop_team_join(session, 1, NULL, &team, &diag), HOP_ERR_INVALID);
+    CHECK(hop_team_join(session, 0, NULL, &team, D));
+    assert_int_equal(count_names(getpid()), 0); /* it went when the last had joined */
+    CHECK(hop_team_barrier(team, D));
+    CHECK(hop_team_finish(team, D));
+    hop_team_destroy(team);
+    struct hop_shared other; /* shared memory that is no session */
+    CHECK(hop_shared_create(64, &other, D));
+    assert_int_equal(hop_team_join(other.name, 0, NULL, &team, &diag), HOP_ERR_INVALID);
+    hop_shared_finish(&other);
+    hop_team_destroy(NULL);
+    assert_clean();
+}
+
+/* ---- parting ---- */
+
+enum way { DIES, EXITS, GIVES_UP, STOPS, LEAVES_EARLY, WAYS };
+
+struct parting {
+    enum way way;
+    uint32_t who;
+    double timeout_s;
+};
+
+static int part(struct hop_team *team, void *context)
+{
+    const struct parting *parting = context;
+    struct hop_diag reason = {.status = HOP_ERR_INVALID, .what = "it has had enough"};
+    if (hop_team_rank(team) == parting->who) {
+        switch (parting->way) {
+        case DIES:
+            (void)raise(SIGKILL);
+            break;
+        case EXITS:
+            _exit(7);
+        case STOPS:
+            (void)raise(SIGSTOP);
+            break;
+        case LEAVES_EARLY:
+            return 0;
+        default:
+            hop_team_abort(team, &reason);
+            return 3;
+        }
+    }
+    for (int i = 0; i < 3; i++) { /* one more barrier than the others' end has */
+        struct hop_diag diag;
+        if (hop_team_barrier(team, &diag) != HOP_OK)
+            return hop_team_lost(team) == (int)parting->who && diag.what[0] ? 0 : 9;
+    }
+    return 8;
+}
+
+static void whoever_is_lost_is_named(void **state)
+{
+    (void)state;
+    static const char *const words[WAYS] = {"signal 9", "exit status 7", "it has had enough", "has not moved", "finished"};
+    for (unsigned way = 0; way < WAYS; way++) {
+        for (int threads = 0; threads < 2; threads++) {
+            struct parting parting = {(enum way)way, way % 3, 1.0};
+            struct hop_launch_options options = {.ranks = 3, .threads = threads, .timeout_s = 1};
+            struct hop_diag diag;
+            char rank[16];
+            int result;
+            if (threads && way != GIVES_UP && way != LEAVES_EARLY)
+                continue; /* it would take all with it */
+            double begun_s = now_s();
+            enum hop_status status = launch_with(options, part, &parting, &result, &diag);
+            assert_true(status != HOP_OK);
+            (void)snprintf(rank, sizeof rank, "rank %u", parting.who);
+            /* The first to notice says why: the launcher, or another rank that finds the process gone. */
+            bool named = strstr(diag.what, words[way]) || (way < GIVES_UP && strstr(diag.what, "died"));
+            if (!named || (way != GIVES_UP && !strstr(diag.what, rank)))
+                fail_msg("way %u: %s", way, diag.what);
+            if (now_s() - begun_s > 20)
+                fail_msg("way %u: it took %g s", way, now_s() - begun_s);
+            assert_clean();
+        }
+    }
+}
+
+static void a_rank_that_dies_before_it_joins_is_lost_too(void **state)
+{
+    (void)state;
+    char session[HOP_SESSION_SIZE];
+    struct hop_team_options options = {.timeout_s = 1};
+    struct hop_team *team;
+    struct hop_diag diag;
+    volatile sig_atomic_t stop = 0;
+    CHECK(hop_session_create(2, session, D));
+    options.stop = &stop;
+    pid_t alone = fork();
+    if (alone == 0) { /* waits for a rank that never comes, until it is told to stop */
+        stop = 1;
+        _exit(hop_team_join(session, 0, &options, &team, &diag) == HOP_OK ? 1 : strstr(diag.what, "signal") ? 0 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(alone, &status, 0), alone);
+    assert_int_equal(status, 0);
+    struct hop_shared shared;
+    CHECK(hop_shared_attach(session, &shared, D));
+    shared.named = true;
+    hop_shared_finish(&shared);
+    assert_clean();
+}
+
+/* ---- nothing is left ---- */
+
+static int copy_a_little(struct hop_team *team, void *context)
+{
+    struct hop_plan *plan;
+    uint64_t wrong = 1;
+    TRY(hop_plan_create(team, context, NULL, &plan, D));
+    TRY(hop_plan_fill(plan, 1, D));
+    TRY(hop_plan_run(plan, D));
+    TRY(hop_plan_check(plan, 1, &wrong, D));
+    hop_plan_destroy(plan);
+    return wrong != 0;
+}
+
+static struct hop_schedule *parse(const char *text)
+{
+    struct hop_schedule *schedule = NULL;
+    CHECK(hop_schedule_parse("test.hop", text, strlen(text), &schedule, D));
+    return schedule;
+}
+
+static void a_thousand_groups_leave_nothing_behind(void **state)
+{
+    (void)state;
+    struct hop_schedule *schedule = parse("a: 0@gpu0:in -> 1@gpu1:out 1KiB; b: reduce sum i32 1@gpu1:in 1@gpu1:out -> 1@gpu1:out 1KiB after a");
+    for (unsigned i = 0; i < 1000; i++) {
+        launch(2 + i % 2, i % 4 == 0, copy_a_little, schedule);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    }
+    hop_schedule_destroy(schedule);
+    assert_clean();
+    int folders = 0;
+    DIR *open_files = opendir("/proc/self/fd");
+    for (struct dirent *entry; (entry = readdir(open_files)) != NULL;)
+        folders++;
+    (void)closedir(open_files);
+    assert_true(folders < 40); /* nor a file of each */
+}
+
+static int linger(struct hop_team *team, void *context)
+{
+    atomic_int *pids = context;
+    atomic_store(&pids[hop_team_rank(team)], getpid());
+    for (;;) {
+        if (hop_team_barrier(team, NULL) != HOP_OK)
+            return 1;
+    }
+}
+
+static bool ends(long pid, double within_s)
+{
+    double begun_s = now_s();
+    const struct timespec nap = {0, 2000000};
+    while (hop_process_lives(pid, 0) && now_s() - begun_s < within_s)
+        (void)nanosleep(&nap, NULL);
+    return !hop_process_lives(pid, 0);
+}
+
+static void when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up(void **state)
+{
+    (void)state;
+    atomic_int *pids = shared_bytes(8 * sizeof *pids);
+    for (unsigned round = 0; round < 12; round++) {
+        for (int r = 0; r < 3; r++)
+            atomic_store(&pids[r], 0);
+        pid_t launcher = fork();
+        if (launcher == 0) {
+            struct hop_launch_options options = {.ranks = 3};
+            struct hop_shared forgotten;
+            int result;
+            (void)hop_shared_create(4096, &forgotten, NULL); /* what it would have withdrawn */
+            _exit(hop_launch(&options, linger, pids, &result, NULL));
+        }
+        const struct timespec nap = {0, (long)(round * 700000)}; /* early ones: in the middle of starting */
+        (void)nanosleep(&nap, NULL);
+        while (round % 2 && atomic_load(&pids[2]) == 0)
+            (void)nanosleep(&nap, NULL);
+        (void)kill(launcher, SIGKILL);
+        (void)waitpid(launcher, NULL, 0);
+        for (int r = 0; r < 3; r++)
+            assert_true(atomic_load(&pids[r]) == 0 || ends(atomic_load(&pids[r]), 5));
+        char session[HOP_SESSION_SIZE];
+        struct hop_shared own;
+        CHECK(hop_session_create(1, session, D)); /* as every launch does: sweeps */
+        assert_int_equal(count_names(launcher), 0);
+        CHECK(hop_shared_attach(session, &own, D));
+        own.named = true;
+        hop_shared_finish(&own);
+    }
+    (void)munmap(pids, 8 * sizeof *pids);
+    assert_clean();
+}
+
+static void names_of_living_processes_are_not_swept(void **state)
+{
+    (void)state;
+    struct hop_shared mine;
+    CHECK(hop_shared_create(1000, &mine, D));
+    (void)hop_shared_sweep();
+    assert_int_equal(count_names(getpid()), 1);
+    hop_shared_finish(&mine);
+    assert_int_equal(count_names(getpid()), 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_barrier_lets_nobody_go_before_all_have_come),
+        cmocka_unit_test(the_highest_answer_counts),
+        cmocka_unit_test(sessions_refuse_who_does_not_belong),
+        cmocka_unit_test(whoever_is_lost_is_named),
+        cmocka_unit_test(a_rank_that_dies_before_it_joins_is_lost_too),
+        cmocka_unit_test(a_thousand_groups_leave_nothing_behind),
+        cmocka_unit_test(when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up),
+        cmocka_unit_test(names_of_living_processes_are_not_swept),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
