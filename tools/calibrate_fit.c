@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hopcast calibrate FILE ... --on TOPOLOGY: fits, shows what was found and how well it predicts, writes the machine file. */
+/* hopcast calibrate FILE ... --on TOPOLOGY: fits, shows what was found and how well it predicts, writes the machine
+ * file. */
 #include "calibrate.h"
 
 #include <math.h>
