@@ -6,22 +6,34 @@
 #
 #   bench/gpu.sh [FOLDER]      default build/gpu; what it prints is in FOLDER/report.md too, to go into docs/gpu.md
 #
-# It needs a C compiler, nvcc and the driver, no other library: the device and what it stands on are compiled from the
-# list below. Each step has a limit of seconds; one that fails does not stop the next. Exit status: how many failed.
-# With HOPCAST_CUDA_LIBRARY naming the stand-in of tests/fake_cuda the script itself can be tried without a GPU.
+# It needs a C compiler, nvcc and the driver, no other library: devices, runs, collectives and what they stand on are
+# compiled from the list below. Each step has a limit of seconds, and all have one together; one that fails does not
+# stop the next. Exit status: how many failed. FOLDER/link has the copies between host and device as measurements and
+# schedules, for `hopcast compare` and `hopcast calibrate` on a machine that has those.
+#
+# With HOPCAST_CUDA_LIBRARY naming the stand-in of tests/fake_cuda the script itself can be tried without a GPU;
+# HOPCAST_GPU_SECONDS shortens the tables of allreduce.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 folder=${1:-build/gpu}
 mkdir -p "$folder"
-exec > >(tee "$folder/report.md") 2>&1
+exec 3>&2 > >(tee "$folder/report.md") 2>&1
 failed=0
+all_seconds=465
 
 step() { # TITLE SECONDS COMMAND...
     local title=$1 limit=$2 started=$SECONDS status
     shift 2
     printf '\n### %s\n\n' "$title"
-    timeout -k 5 "$limit" "$@"
+    [ "$limit" -le $((all_seconds - SECONDS)) ] || limit=$((all_seconds - SECONDS))
+    if [ "$limit" -lt 5 ]; then
+        printf 'FAILED: no time is left\n'
+        failed=$((failed + 1))
+        return
+    fi
+    timeout -k 5 "$limit" "$@" 2> >(tee "$folder/errors" >&3) # progress is not for the report
     status=$?
+    [ $status -eq 0 ] || { sleep 0.2 && tail -5 "$folder/errors"; }
     case $status in
     0) printf '\n(%s s)\n' $((SECONDS - started)) ;;
     124 | 137) printf '\nFAILED: not done after %s s\n' "$limit" ;;
@@ -34,6 +46,7 @@ describe() {
     date -u '+%Y-%m-%d %H:%M UTC'
     grep -m 1 'model name' /proc/cpuinfo | sed 's/.*: //'
     echo "$(nproc) processors"
+    df -h /dev/shm | tail -1
     nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap,pcie.link.gen.current,pcie.link.width.current \
         --format=csv,noheader || true
     nvidia-smi topo -m || true
@@ -53,30 +66,53 @@ build_kernels() {
 }
 
 # Functions that nothing here calls are dropped, and with them what they would need.
-build_program() {
-    local kernels=()
-    [ -s "$folder/cuda_reduce.fatbin" ] && kernels=("-DHOP_CUDA_FATBIN=\"$(realpath "$folder/cuda_reduce.fatbin")\"")
-    "${CC:-cc}" -std=c17 -D_GNU_SOURCE -O2 -DNDEBUG -ffunction-sections -fdata-sections -Wl,--gc-sections \
-        "${kernels[@]}" -Iinclude -Isrc -o "$folder/gpu_device" bench/gpu_device.c src/device/*.c \
-        src/base/arena.c src/base/diag.c src/base/shared.c src/base/source.c src/schedule/schedule.c -lm -lpthread -ldl
+sources() {
+    ls src/device/*.c src/run/*.c src/group/*.c src/schedule/collective*.c
+    printf 'src/base/%s.c\n' arena buffer cycle diag fields names shared source units
+    printf 'src/schedule/%s.c\n' make_collective make_ranks match place placement schedule text
+    printf 'src/topology/%s.c\n' closure fabric finish group parameters route topology
+    printf 'bench/%s.c\n' gpu_device gpu_allreduce
+}
+
+build_programs() {
+    local flags=(-std=c17 -D_GNU_SOURCE -O2 -DNDEBUG -ffunction-sections -fdata-sections -Iinclude -Isrc)
+    [ -s "$folder/cuda_reduce.fatbin" ] && flags+=("-DHOP_CUDA_FATBIN=\"$(realpath "$folder/cuda_reduce.fatbin")\"")
+    local source objects=$folder/objects failed=0
+    rm -rf "$objects"
+    mkdir -p "$objects"
+    for source in $(sources); do
+        while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || failed=1; done
+        "${CC:-cc}" "${flags[@]}" -c -o "$objects/$(echo "${source%.c}" | tr / _).o" "$source" &
+    done
+    while [ "$(jobs -p | wc -l)" -gt 0 ]; do wait -n || break; done
+    for program in gpu_device gpu_allreduce; do
+        "${CC:-cc}" -Wl,--gc-sections -o "$folder/$program" "$objects/bench_$program.o" "$objects"/src_*.o \
+            -lm -lpthread -ldl || failed=1
+    done
+    [ $failed -eq 0 ] && echo "$(sources | wc -l) files compiled"
 }
 
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 program=$folder/gpu_device
-rm -f "$program" "$folder/cuda_reduce.fatbin"
-export -f describe build_kernels build_program
+allreduce=$folder/gpu_allreduce
+rm -f "$program" "$allreduce" "$folder/cuda_reduce.fatbin"
+mkdir -p "$folder/link"
+export -f describe build_kernels build_programs sources
 export nvcc folder
 
 step "The machine" 20 bash -c describe
 step "Building the kernels" 60 bash -c build_kernels
-step "Building the program" 60 bash -c build_program
-step "Kernels against the processor" 90 "$program" check
-step "Inside the device" 70 "$program" memory
+step "Building the programs" 90 bash -c build_programs
+step "Kernels against the processor" 60 "$program" check
+step "Inside the device" 60 "$program" memory
+step "Allreduce, every type against the processor" 30 "$allreduce" types
+for ranks in 2 4 8 16; do
+    seconds=${HOPCAST_GPU_SECONDS:-$((20 + 3 * ranks))}
+    step "Allreduce among $ranks processes on one GPU" $((seconds + 15)) "$allreduce" table $ranks "$seconds"
+done
 step "Latencies" 20 "$program" latency
 step "Between processes" 30 "$program" processes
-step "Between host and device" 50 "$program" host
-
-# Here: collectives among processes, with the command (HOPCAST=path of one built for this machine).
+step "Between host and device" 50 "$program" host "$folder/link"
 
 printf '\n%s steps failed, %s s\n' "$failed" "$SECONDS"
 exit "$failed"

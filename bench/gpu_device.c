@@ -66,7 +66,7 @@ static void *allocate(struct hop_device *device, uint64_t bytes)
 
 static void copy(struct hop_device *device, unsigned stream, void *to, const void *from, uint64_t bytes)
 {
-    struct hop_device_copy work = {to, from, bytes, HOP_NO_WAY};
+    struct hop_device_copy work = {to, from, bytes, HOP_NO_WAY, NULL};
     must(CUDA->copy(device, stream, &work, &diag));
 }
 

@@ -6,12 +6,12 @@
  *     emulated   the host behind rate-limited links (emulated.c)
  *     cuda       the driver API, by dlopen (cuda.c)
  *
- * A device knows bytes, not topologies. Several processes open one device, each for itself; memory and events of one are
- * handed to another as plain bytes (a handle). Work is queued on streams: what is queued on one runs in that order,
+ * A device knows bytes, not topologies. Several processes open one device, each for itself; memory and events of one
+ * are handed to another as plain bytes (a handle). Work is queued on streams: what is queued on one runs in that order,
  * streams run side by side. No call of the data path allocates.
  *
- * Addresses: what `allocate` and `import` return is for this table's calls. Where `mapped` is set the processor may read
- * and write there too; else it takes copies to and from ordinary memory (`register_host` makes those fast).
+ * Addresses: what `allocate` and `import` return is for this table's calls. Where `mapped` is set the processor may
+ * read and write there too; else it takes copies to and from ordinary memory (`register_host` makes those fast).
  *
  * One thread at a time uses a device. No slot of a table is NULL: what a back end cannot do is a function that says so.
  */
@@ -107,9 +107,9 @@ struct hop_device_ops {
                               struct hop_diag *diag);
     enum hop_status (*synchronize)(struct hop_device *device, unsigned stream, struct hop_diag *diag);
 
-    /* An event is recorded on a stream and ends when what was queued there before it has. One never recorded has ended. A new
-     * record replaces the old one. Another process that imported it may query and await it, not record it; the record
-     * must be known to have been made (the ranks' flags say so). */
+    /* An event is recorded on a stream and ends when what was queued there before it has. One never recorded has
+     * ended. A new record replaces the old one. Another process that imported it may query and await it, not record
+     * it; the record must be known to have been made (the ranks' flags say so). */
     enum hop_status (*create_event)(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
     void (*destroy_event)(struct hop_device *device, struct hop_event *event); /* imported ones too */
     enum hop_status (*export_event)(struct hop_device *device, struct hop_event *event, struct hop_device_handle *handle,
@@ -129,7 +129,8 @@ struct hop_device {
     const struct hop_device_ops *ops;
 };
 
-/* reduce_host.c: on the calling thread, any addresses that it can read and write. Fails for places out of range only. */
+/* reduce_host.c: on the calling thread, any addresses that it can read and write. Fails for places out of range only.
+ * */
 enum hop_status hop_reduce_on_host(const struct hop_reduction *reduction, struct hop_diag *diag);
 
 #endif
