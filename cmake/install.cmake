@@ -38,7 +38,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL
 
 # What the manual pages point at.
 file(GLOB HOPCAST_DOCUMENTS CONFIGURE_DEPENDS docs/*.schema.json)
-install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/calibrate.md docs/collectives.md docs/compare.md docs/copies.md docs/generators.md docs/lint.md docs/run.md docs/order.md docs/packet.md docs/processes.md docs/sweep.md docs/traces.md docs/tune.md docs/tune_collective.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/calibrate.md docs/collectives.md docs/compare.md docs/copies.md docs/generators.md docs/lint.md docs/measure.md docs/run.md docs/order.md docs/packet.md docs/processes.md docs/sweep.md docs/traces.md docs/tune.md docs/tune_collective.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)

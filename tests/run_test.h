@@ -6,8 +6,8 @@
  * which hop_launch hands on.
  *
  * Elements are drawn from where they are, so that every rank can work out what any rank puts in, and what it must get:
- * whole numbers, and of reals so few that every sum and product is exact in every type. So bits can be compared whatever
- * the order of a reduction is.
+ * whole numbers, and of reals so few that every sum and product is exact in every type. So bits can be compared
+ * whatever the order of a reduction is.
  */
 #ifndef HOP_RUN_TEST_H
 #define HOP_RUN_TEST_H
@@ -45,8 +45,8 @@ static inline void launch(uint32_t ranks, bool threads, hop_rank_body *body, voi
     assert_int_equal(result, 0);
 }
 
-/* Names of ours, of any process, in the shared memory of this machine whose process is this one or one of its children: the
- * others belong to tests that run at the same time. */
+/* Names of ours, of any process, in the shared memory of this machine whose process is this one or one of its
+ * children: the others belong to tests that run at the same time. */
 static inline unsigned count_names(long pid)
 {
     char prefix[64];

@@ -668,9 +668,11 @@ static void whatever_the_order_of_events_all_copies_complete(void **state)
                 explore_all(n, m, true, patient);
         }
         explore_all(4, 0, true, patient);
+#ifndef __SANITIZE_ADDRESS__ /* minutes there; memory is touched in the same ways by the small ones */
         explore_all(5, 0, true, patient);
         explore_all(4, 4, false, patient);
         explore_all(5, 2, false, patient);
+#endif
     }
 }
 

@@ -188,7 +188,7 @@ static void *allocated(struct hop_device *device, uint64_t bytes)
 
 static void copy(struct hop_device *device, unsigned stream, void *to, const void *from, uint64_t bytes)
 {
-    struct hop_device_copy work = {to, from, bytes, HOP_NO_WAY};
+    struct hop_device_copy work = {to, from, bytes, HOP_NO_WAY, NULL};
     OK(CUDA->copy(device, stream, &work, D));
 }
 
@@ -257,7 +257,7 @@ static void look_at_properties(int peer)
     struct hop_device_options options = {.index = 2};
     struct hop_device_properties properties;
     struct hop_device *device = open_first(), *other = NULL;
-    struct hop_device_copy work = {&options, &options, 1, HOP_NO_WAY};
+    struct hop_device_copy work = {&options, &options, 1, HOP_NO_WAY, NULL};
     (void)peer;
     CUDA->properties(device, &properties);
     MUST(strcmp(properties.name, "Stand-in 0") == 0 && properties.memory_bytes == 1 << 30);
@@ -270,7 +270,7 @@ static void look_at_properties(int peer)
     OK(CUDA->open(&options, &device, D));
     CUDA->properties(device, &properties);
     MUST(strcmp(properties.name, "Stand-in 1") == 0 && properties.copy_streams == HOP_DEVICE_STREAMS - 1);
-    work = (struct hop_device_copy){&options, &options, 0, HOP_NO_WAY};
+    work = (struct hop_device_copy){&options, &options, 0, HOP_NO_WAY, NULL};
     OK(CUDA->copy(device, HOP_DEVICE_STREAMS - 2, &work, D));
     close_last(device);
     CUDA->close(NULL);
@@ -305,9 +305,9 @@ static void look_at_memory(int peer)
     CUDA->free(device, a);
     CUDA->free(device, NULL);
     MUST(live() == objects - 1);
-    struct hop_device_copy work = {bytes, a, BYTES, HOP_NO_WAY};
+    struct hop_device_copy work = {bytes, a, BYTES, HOP_NO_WAY, NULL};
     FAILS(HOP_ERR_IO, "cuMemcpyAsync", CUDA->copy(device, 0, &work, D));
-    work = (struct hop_device_copy){b, bytes, ((uint64_t)2 << 20) + 1, HOP_NO_WAY};
+    work = (struct hop_device_copy){b, bytes, ((uint64_t)2 << 20) + 1, HOP_NO_WAY, NULL};
     FAILS(HOP_ERR_IO, "CUDA_ERROR_INVALID_VALUE", CUDA->copy(device, 0, &work, D));
     close_last(device);
 }
@@ -829,7 +829,7 @@ static void look_for_a_context(int peer)
     struct hop_cuda_context *context;
     int (*pop)(struct hop_cuda_context **);
     struct hop_device *device = open_first();
-    struct hop_device_copy wrong = {NULL, NULL, 1, HOP_NO_WAY};
+    struct hop_device_copy wrong = {NULL, NULL, 1, HOP_NO_WAY, NULL};
     (void)peer;
     void *found = symbol("cuCtxPopCurrent_v2"), *never = NULL;
     memcpy(&pop, &found, sizeof pop);
@@ -919,7 +919,7 @@ static void fail_each_call(int peer)
                                    "cuEventRecord:1=400,cuEventQuery:1=400,cuStreamWaitEvent:1=400,cuLaunchKernel:1=1");
     struct hop_device *device = open_first();
     void *memory = allocated(device, BYTES);
-    struct hop_device_copy work = {memory, memory, 16, HOP_NO_WAY};
+    struct hop_device_copy work = {memory, memory, 16, HOP_NO_WAY, NULL};
     struct hop_reduction reduction = {HOP_REDUCE_SUM, HOP_TYPE_F32, 4, (const void *const *)&memory, &memory, 1, 1};
     FAILS(HOP_ERR_IO, "cuMemAlloc", CUDA->allocate(device, BYTES, &none, D));
     FAILS(HOP_ERR_IO, "cuMemsetD8Async", CUDA->allocate(device, BYTES, &none, D));
@@ -956,7 +956,7 @@ static void fail_later(int peer)
     with("HOPCAST_FAKE_CUDA_FAIL", "work:3=700");
     struct hop_device *device = open_first();
     void *a = allocated(device, BYTES), *b = allocated(device, BYTES);
-    struct hop_device_copy work = {a, b, BYTES, HOP_NO_WAY};
+    struct hop_device_copy work = {a, b, BYTES, HOP_NO_WAY, NULL};
     struct hop_reduction reduction = {HOP_REDUCE_SUM, HOP_TYPE_F32, 4, (const void *const *)&a, &b, 1, 1};
     OK(CUDA->create_event(device, &event, D));
     OK(CUDA->copy(device, 0, &work, D)); /* nothing is known yet */

@@ -106,7 +106,7 @@ static bool has_ended(struct hop_device *device, struct hop_event *event)
 
 static void copy(struct hop_device *device, unsigned stream, void *to, const void *from, uint64_t bytes, uint32_t way)
 {
-    const struct hop_device_copy work = {to, from, bytes, way};
+    const struct hop_device_copy work = {to, from, bytes, way, NULL};
     CHECK(ops->copy(device, stream, &work, D));
 }
 
@@ -392,7 +392,7 @@ static void what_is_out_of_range_is_refused(void **state)
     device = open_device(2);
     char *memory = allocate(device, 16);
     struct hop_event *event = create_event(device);
-    const struct hop_device_copy work = {memory, memory + 8, 8, HOP_NO_WAY};
+    const struct hop_device_copy work = {memory, memory + 8, 8, HOP_NO_WAY, NULL};
     const void *inputs[] = {memory};
     void *outputs[] = {memory + 8};
     struct hop_reduction reduction = {HOP_REDUCE_SUM, HOP_TYPE_I32, 1, inputs, outputs, 1, HOP_REDUCTION_PLACES + 1};
@@ -613,7 +613,7 @@ static void a_failed_copy_fails_the_device(void **state)
     struct hop_device *device = open_with_gate(2, &gate);
     int64_t *memory = allocate(device, 64);
     struct hop_event *event = create_event(device);
-    const struct hop_device_copy now = {memory + 1, memory, 8, CLIFF}, harmless = {memory + 1, memory, 8, HOP_NO_WAY};
+    const struct hop_device_copy now = {memory + 1, memory, 8, CLIFF, NULL}, harmless = {memory + 1, memory, 8, HOP_NO_WAY, NULL};
     memory[0] = 3;
     assert_int_equal(ops->copy(device, HOP_STREAM_NOW, &now, &diag), HOP_ERR_IO); /* the call's, not the device's */
     copy(device, 0, memory + 1, memory, 8, GATE);

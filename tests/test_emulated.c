@@ -910,8 +910,8 @@ static void the_device_copies_through_links_and_else_is_the_host(void **state)
     CHECK(ops->create_event(device, &event, D));
     memset(a, 'a', 10 * CHUNK);
     /* In order on its stream: through the links, then on from there without; the other stream waits for the event. */
-    const struct hop_device_copy first = {b, a, 10 * CHUNK, 0}, second = {c, b, 10 * CHUNK, HOP_NO_WAY},
-                                 back = {a, c, 10 * CHUNK, HOP_NO_WAY};
+    const struct hop_device_copy first = {b, a, 10 * CHUNK, 0, NULL}, second = {c, b, 10 * CHUNK, HOP_NO_WAY, NULL},
+                                 back = {a, c, 10 * CHUNK, HOP_NO_WAY, NULL};
     CHECK(ops->copy(device, 0, &first, D));
     CHECK(ops->copy(device, 0, &second, D));
     CHECK(ops->record(device, 0, event, D));
@@ -928,7 +928,7 @@ static void the_device_copies_through_links_and_else_is_the_host(void **state)
     assert_memory_equal(a, b, 10 * CHUNK);
     assert_int_equal(atomic_load(&rig.emulation->tickets), 2);
 
-    struct hop_device_copy nowhere = {b, a, 1, 2};
+    struct hop_device_copy nowhere = {b, a, 1, 2, NULL};
     assert_int_equal(ops->copy(device, HOP_STREAM_NOW, &nowhere, NULL), HOP_ERR_INVALID);
     ops->close(device);
     stop(&rig, server);
@@ -949,7 +949,7 @@ static void another_process_copies_into_memory_that_it_imported(void **state)
     if (child == 0) {
         struct hop_device_options options = {.emulation = rig.emulation};
         char from[10 * CHUNK];
-        struct hop_device_copy copy = {NULL, from, sizeof from, 0};
+        struct hop_device_copy copy = {NULL, from, sizeof from, 0, NULL};
         memset(from, 'q', sizeof from);
         bool good = hop_device_emulated.open(&options, &device, NULL) == HOP_OK &&
                     device->ops->import_memory(device, &handle, &copy.to, NULL) == HOP_OK &&
@@ -977,7 +977,7 @@ static void a_stopped_emulation_fails_the_device(void **state)
     char from[CHUNK * 10] = "", to[CHUNK * 10];
     make_device(&rig, &device);
     pid_t server = serve(&rig);
-    const struct hop_device_copy copy = {to, from, sizeof to, 1};
+    const struct hop_device_copy copy = {to, from, sizeof to, 1, NULL};
     CHECK(device->ops->create_event(device, &event, D));
     CHECK(device->ops->copy(device, 0, &copy, D));
     CHECK(device->ops->record(device, 0, event, D));

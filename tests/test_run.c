@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running schedules of all kinds: each of what a .hop text can say, with real bytes, against what the text means; random
- * ones; those that cannot run, and why; and the timeline that comes of it.
+ * Running schedules of all kinds: each of what a .hop text can say, with real bytes, against what the text means;
+ * random ones; those that cannot run, and why; and the timeline that comes of it.
  */
 #include <math.h>
 
@@ -121,8 +121,8 @@ static void random_schedules_do_what_they_say(void **state)
     }
 }
 
-/* Copies that either end performs, each of what an earlier one wrote, so that leaders' stages get in each other's way unless
- * somebody takes care. */
+/* Copies that either end performs, each of what an earlier one wrote, so that leaders' stages get in each other's way
+ * unless somebody takes care. */
 static struct hop_schedule *random_performers(uint32_t ranks, uint32_t copies)
 {
     struct hop_schedule *schedule = hop_schedule_create("performers");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How copies between ranks travel: as the schedule says, all one way, by a table, or as a leader chooses while they run.
- * One way is made slow, or never comes to an end at all: the other one takes over.
+ * How copies between ranks travel: as the schedule says, all one way, by a table, or as a leader chooses while they
+ * run. One way is made slow, or never comes to an end at all: the other one takes over.
  */
 #include <math.h>
 

@@ -2,10 +2,12 @@
 /* hopcast run: executes a schedule, or a collective that it makes, with real bytes between real processes. */
 #include "run.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ranks.h"
 
@@ -503,6 +505,29 @@ static int load(struct options *o, struct loaded *l)
     return status == TOOL_OK ? load_schedule(o, l) : status;
 }
 
+/* What is wrong with the input is the same for all ranks: rank 0 says it. Returns what to give back to hush_end. */
+static int hush_begin(const struct hop_group *group)
+{
+    if (hop_group_rank(group) == 0)
+        return -1;
+    (void)fflush(stderr);
+    int kept = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0 && kept >= 0)
+        (void)dup2(nowhere, STDERR_FILENO);
+    if (nowhere >= 0)
+        (void)close(nowhere);
+    return kept;
+}
+
+static void hush_end(int kept)
+{
+    (void)fflush(stderr);
+    if (kept >= 0) {
+        (void)dup2(kept, STDERR_FILENO);
+        (void)close(kept);
+    }
+}
+
 /* Under a launcher its ranks run, as many as it started; alone, ranks are started here. */
 static int start(struct options *o, struct loaded *l)
 {
@@ -513,9 +538,11 @@ static int start(struct options *o, struct loaded *l)
     bool alone = hop_group_size(group) == 1;
     if (!alone)
         o->ranks = (uint32_t)hop_group_size(group);
+    int kept = hush_begin(group);
     status = load(o, l);
     if (status == TOOL_OK)
         status = prepare(o, l, group);
+    hush_end(kept);
     if (!alone) {
         if (status == TOOL_OK)
             status = run_in_group(o, group);
@@ -581,7 +608,8 @@ const struct tool_command tool_run = {
         "      --trace FILE        also write a trace that Perfetto opens\n"
         "\n"
         "of a collective:\n"
-        "      --algorithm NAME    such as ring or gsb-btb (`hopcast make allreduce --list`); auto=FILE: what the table says\n"
+        "      --algorithm NAME    such as ring or gsb-btb (`hopcast make allreduce --list`); auto=FILE: what the "
+        "table says\n"
         "                          that `hopcast tune collective -o FILE` wrote\n"
         "      --bytes SIZE        what a rank puts in (1MiB); --operator sum, prod, min, max; --type f32, ...\n"
         "      --root R            --in-place, --segment SIZE (docs/collectives.md)\n"

@@ -94,9 +94,9 @@ static bool is_out(const struct hop_plan *plan, uint32_t op)
 }
 
 /*
- * Whether some copy into a leader's memory waits, on whatever way, for one out of a leader's: then stages could wait for
- * each other in a circle, and there is but one. A rank's copies begin in turn, so that one waits for what those before
- * it in its queue wait for.
+ * Whether some copy into a leader's memory waits, on whatever way, for one out of a leader's: then stages could wait
+ * for each other in a circle, and there is but one. A rank's copies begin in turn, so that one waits for what those
+ * before it in its queue wait for.
  */
 static bool is_mixed(const struct hop_plan *plan, bool *after_out, bool *behind_out)
 {
@@ -123,7 +123,8 @@ static enum hop_status number_copies(struct hop_plan *plan, struct hop_diag *dia
     struct hop_copies_state *c = plan->copies;
     uint32_t ops = plan->layout.op_count, ranks = plan->layout.ranks;
     uint32_t *counts = calloc(2 * (size_t)ranks + 1, sizeof *counts);
-    bool *after_out = calloc((size_t)ops + 1, 1), *behind_out = calloc((size_t)ranks * HOP_QUEUES + 1, 1), mixed = false;
+    bool *after_out = calloc((size_t)ops + 1, 1), *behind_out = calloc((size_t)ranks * HOP_QUEUES + 1, 1),
+         mixed = false;
     enum hop_status status = counts && after_out && behind_out ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t i = 0; i < ops && status == HOP_OK; i++) {
         c->number[i] = HOP_NONE;

@@ -37,8 +37,8 @@ static uint32_t begins_at(const struct hop_plan *plan, uint32_t op)
     return hop_plan_crosses(plan, op) ? plan->layout.buffers[plan->layout.places[run->first].buffer].rank : run->owner;
 }
 
-/* A rank for each pair of an operation that ends (begins) here and one that waits for that elsewhere; several times the same rank
- * does no harm but is left out where it repeats at once. */
+/* A rank for each pair of an operation that ends (begins) here and one that waits for that elsewhere; several times
+ * the same rank does no harm but is left out where it repeats at once. */
 static void list_told(const struct hop_plan *plan, bool begun, uint32_t *count, uint32_t *told)
 {
     const struct hop_layout *layout = &plan->layout;
@@ -46,7 +46,8 @@ static void list_told(const struct hop_plan *plan, bool begun, uint32_t *count, 
     for (uint32_t i = 0; i < layout->op_count; i++) {
         const struct hop_op *waiting = hop_schedule_op(plan->schedule, i);
         const uint32_t *after = begun ? waiting->after_start : layout->after + layout->ops[i].after_first;
-        uint32_t waiter = begins_at(plan, i), after_count = begun ? waiting->after_start_count : layout->ops[i].after_count;
+        uint32_t waiter = begins_at(plan, i),
+                 after_count = begun ? waiting->after_start_count : layout->ops[i].after_count;
         for (uint32_t a = 0; a < after_count; a++) {
             uint32_t op = after[a], where = begun ? begins_at(plan, op) : hop_plan_ends_at(plan, op);
             if (where != plan->team->rank || plan->team->node_of[waiter] == here)
@@ -183,9 +184,11 @@ enum hop_status hop_remote_progress(struct hop_plan *plan, bool *moved, struct h
         struct heading heading = {.op = HOP_NONE};
         if (message.size_bytes >= sizeof heading)
             memcpy(&heading, message.bytes, sizeof heading);
-        bool now = heading.op < plan->layout.op_count && heading.launch == plan->launch; /* a word told twice may be late */
+        bool now =
+            heading.op < plan->layout.op_count && heading.launch == plan->launch; /* a word told twice may be late */
         if (now && heading.kind != LETTER_DATA && plan->flag_of[heading.op] != HOP_NONE)
-            hop_flag_raise(&plan->flags[plan->flag_of[heading.op]], 2 * heading.launch + (heading.kind == LETTER_ENDED));
+            hop_flag_raise(&plan->flags[plan->flag_of[heading.op]],
+                           2 * heading.launch + (heading.kind == LETTER_ENDED));
         else if (now && heading.kind == LETTER_DATA)
             status = take(plan, &heading, message.bytes + sizeof heading, message.size_bytes - sizeof heading, diag);
         free(message.bytes);

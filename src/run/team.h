@@ -109,7 +109,8 @@ enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *a
 /* Of the ranks on this machine only. */
 enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *diag);
 
-/* What this rank does from here on, for the diagnostics of others; NULL: nothing. In words, since every step says it. */
+/* What this rank does from here on, for the diagnostics of others; NULL: nothing. In words, since every step says it.
+ * */
 struct hop_doing {
     uint64_t words[HOP_DOING_WORDS];
 };

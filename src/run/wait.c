@@ -86,7 +86,8 @@ void hop_member_doing(const struct hop_member *member, char *text, size_t size)
         text[0] = '\0';
 }
 
-/* A rank finishes once all have come to its last barrier. Who waits then for anything but having left it waits in vain. */
+/* A rank finishes once all have come to its last barrier. Who waits then for anything but having left it waits in
+ * vain. */
 static bool all_came(const struct hop_team *team)
 {
     return team->in_barrier && atomic_load_explicit(&team->board->passed, memory_order_acquire) != team->round;
