@@ -54,6 +54,12 @@ say "9. What is wrong or slow on that machine? And its parameters, found again f
 "$hopcast" topology "$machine" --lint || true
 run calibrate data/measurements/two-switch-synthetic.csv --on "$machine" -o "$out/machine.json"
 
+say "10. The same schedules, executed: an allreduce among four processes, each byte checked; then on the links of that machine, emulated."
+run make allreduce -n 4 --algorithm ring --bytes 1MiB --devices gpu0-3 -o "$out/allreduce.hop"
+run predict "$out/allreduce.hop" --on "$machine" -m credit
+run run "$out/allreduce.hop" --rows 8
+run run "$out/allreduce.hop" --emulate "$machine" -m credit --predict --rows 8
+
 "$hopcast" topology "$machine" --format svg -o "$out/machine.svg"
 say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn),"
 say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders), $out/machine.json (the fit)"

@@ -121,7 +121,8 @@ struct hop_plan_options {
 HOP_API enum hop_status hop_plan_create(struct hop_team *team, const struct hop_schedule *schedule,
                                         const struct hop_plan_options *options, struct hop_plan **plan,
                                         struct hop_diag *diag);
-HOP_API void hop_plan_destroy(struct hop_plan *plan); /* NULL is allowed */
+/* NULL is allowed. On GPUs it waits for the other ranks of the machine: all destroy their plans in one order. */
+HOP_API void hop_plan_destroy(struct hop_plan *plan);
 /* How many ranks a schedule needs: the highest rank plus one, or, without ranks, the number of its devices. */
 HOP_API uint32_t hop_schedule_run_ranks(const struct hop_schedule *schedule);
 

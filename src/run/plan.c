@@ -286,8 +286,23 @@ static void await_others(struct hop_plan *plan)
     }
 }
 
+/* Memory of a GPU must not be freed while others have it open. */
+static void let_go(struct hop_plan *plan)
+{
+    struct hop_device_properties properties;
+    plan->ops->properties(plan->device, &properties);
+    if (properties.mapped || !plan->bases)
+        return;
+    for (uint32_t r = 0; r < plan->team->size; r++) {
+        if (plan->bases[r] && r != plan->team->rank)
+            plan->ops->release_memory(plan->device, plan->bases[r]);
+    }
+    (void)hop_team_barrier_local(plan->team, NULL);
+}
+
 static void close_device(struct hop_plan *plan)
 {
+    let_go(plan);
     for (uint32_t w = 0; w < plan->wait_count; w++) {
         if (plan->waits[w].kind == HOP_WAIT_FLAG && plan->waits[w].event)
             plan->ops->destroy_event(plan->device, plan->waits[w].event);
