@@ -341,9 +341,9 @@ static bool take_option(struct request *r, int code, const char *text)
     case OPT_RANKS_PER_DEVICE:
         return tool_whole(me, "--ranks-per-device", text, 1, DEVICES_MAX, &r->ranks_per_device);
     case OPT_OPERATOR:
-        return make_take_operator(r, text);
+        return tool_operator(&tool_make, text, &r->collective.reduce);
     case OPT_TYPE:
-        return make_take_type(r, text);
+        return tool_type(&tool_make, text, &r->collective.type);
     case OPT_IN_PLACE:
         return r->collective.in_place = true;
     case OPT_SEGMENT:

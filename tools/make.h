@@ -87,11 +87,7 @@ int make_find_devices(struct request *r);
 /* make_graphs.c */
 int make_run_graphs(struct request *r);
 
-/* make_collective.c. The collective of a pattern's name, HOP_COLLECTIVE_COUNT: it is none. */
-enum hop_collective_kind make_collective_kind(const char *name);
-bool make_take_operator(struct request *r, const char *text);
-bool make_take_type(struct request *r, const char *text);
-/* Ranks on devices, or placeholders where there are none. */
+/* make_collective.c: ranks on devices, or placeholders where there are none. */
 int make_spread_ranks(struct request *r);
 enum hop_status make_collective(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag);
 /* Prints the algorithms. */

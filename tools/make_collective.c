@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hopcast make: collectives. Which ranks there are and where, options by name, the list of algorithms. */
+/* hopcast make: collectives. Which ranks there are and where, the list of algorithms. */
 #include "make.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum hop_collective_kind make_collective_kind(const char *name)
-{
-    unsigned kind = 0;
-    if (strcmp(name, "bcast") == 0)
-        return HOP_COLLECTIVE_BROADCAST;
-    while (kind < HOP_COLLECTIVE_COUNT && strcmp(name, hop_collective_name((enum hop_collective_kind)kind)) != 0)
-        kind++;
-    return (enum hop_collective_kind)kind;
-}
-
-bool make_take_operator(struct request *r, const char *text)
-{
-    for (unsigned i = 0; i < HOP_REDUCE_COUNT; i++) {
-        if (strcmp(text, hop_reduce_name((enum hop_reduce)i)) == 0) {
-            r->collective.reduce = (enum hop_reduce)i;
-            return true;
-        }
-    }
-    tool_bad_usage(&tool_make, "--operator cannot be '%s': sum, prod, min or max is expected", text);
-    return false;
-}
-
-bool make_take_type(struct request *r, const char *text)
-{
-    for (unsigned i = 0; i < HOP_TYPE_COUNT; i++) {
-        if (strcmp(text, hop_type_name((enum hop_type)i)) == 0) {
-            r->collective.type = (enum hop_type)i;
-            return true;
-        }
-    }
-    tool_bad_usage(&tool_make, "--type cannot be '%s': f64, f32, f16, bf16, i32 or i64 is expected", text);
-    return false;
-}
 
 /* Names for placeholders: rank0, rank1, ... */
 static int name_placeholders(struct request *r)
@@ -81,7 +47,7 @@ int make_spread_ranks(struct request *r)
 enum hop_status make_collective(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
 {
     struct hop_collective_options options = r->collective;
-    options.kind = make_collective_kind(r->pattern->name);
+    (void)tool_collective(r->pattern->name, strlen(r->pattern->name), &options.kind);
     options.bytes = r->bytes;
     options.root = (uint32_t)r->root;
     struct tool_choice choice;
@@ -91,7 +57,8 @@ enum hop_status make_collective(struct request *r, struct hop_schedule **schedul
 
 int make_list_algorithms(const struct request *r)
 {
-    enum hop_collective_kind kind = make_collective_kind(r->pattern->name);
+    enum hop_collective_kind kind = HOP_COLLECTIVE_ALLREDUCE;
+    (void)tool_collective(r->pattern->name, strlen(r->pattern->name), &kind);
     const char *name, *summary;
     bool levels, any = false;
     for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &levels); i++) {

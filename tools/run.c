@@ -81,44 +81,6 @@ static const struct option long_options[] = {
 
 /* ---- options ---- */
 
-static bool find_collective(const char *name, enum hop_collective_kind *kind)
-{
-    if (strcmp(name, "bcast") == 0)
-        name = "broadcast";
-    for (unsigned k = 0; k < HOP_COLLECTIVE_COUNT; k++) {
-        if (strcmp(hop_collective_name((enum hop_collective_kind)k), name) == 0) {
-            *kind = (enum hop_collective_kind)k;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_name(const char *option, const char *text, const char *(*name)(unsigned), unsigned count,
-                      unsigned *value)
-{
-    char known[128] = "";
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(name(i), text) == 0) {
-            *value = i;
-            return true;
-        }
-        (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name(i));
-    }
-    tool_bad_usage(&tool_run, "%s %.60s: expected one of %s", option, text, known);
-    return false;
-}
-
-static const char *operator_name(unsigned i)
-{
-    return hop_reduce_name((enum hop_reduce)i);
-}
-
-static const char *type_name(unsigned i)
-{
-    return hop_type_name((enum hop_type)i);
-}
-
 /* schedule, peer, staged, dynamic or static=FILE. */
 static bool read_copies(const char *text, struct hop_plan_options *plan)
 {
@@ -168,7 +130,6 @@ static bool read_size(const char *option, const char *text, uint64_t *bytes)
 /* An option of collectives. */
 static bool take_collective(struct options *o, int option)
 {
-    unsigned value = 0;
     uint64_t whole = 0;
     struct hop_collective_options *c = &o->collective;
     o->collective_given = o->collective_given || option != 'b';
@@ -179,15 +140,9 @@ static bool take_collective(struct options *o, int option)
     case 'b':
         return read_size("--bytes", optarg, &c->bytes);
     case 'O':
-        if (!read_name("--operator", optarg, operator_name, HOP_REDUCE_COUNT, &value))
-            return false;
-        c->reduce = (enum hop_reduce)value;
-        return true;
+        return tool_operator(&tool_run, optarg, &c->reduce);
     case 'T':
-        if (!read_name("--type", optarg, type_name, HOP_TYPE_COUNT, &value))
-            return false;
-        c->type = (enum hop_type)value;
-        return true;
+        return tool_type(&tool_run, optarg, &c->type);
     case 'R':
         if (!tool_whole(&tool_run, "--root", optarg, 0, HOP_RANKS_MAX - 1, &whole))
             return false;
@@ -410,7 +365,7 @@ static int make_collective(struct options *o, struct loaded *l)
 
 static int load_schedule(struct options *o, struct loaded *l)
 {
-    if (!o->is_text && find_collective(o->schedule, &o->collective.kind))
+    if (!o->is_text && tool_collective(o->schedule, strlen(o->schedule), &o->collective.kind))
         return make_collective(o, l);
     if (o->collective_given || o->devices)
         return tool_bad_usage(&tool_run,

@@ -86,6 +86,10 @@ bool tool_number(const struct tool_command *command, const char *option, const c
 bool tool_whole(const struct tool_command *command, const char *option, const char *text, uint64_t low, uint64_t high,
                 uint64_t *value);
 bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value); /* above 0 */
+/* Of a collective; "bcast" is one, too. */
+bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);
+bool tool_operator(const struct tool_command *command, const char *text, enum hop_reduce *reduce);
+bool tool_type(const struct tool_command *command, const char *text, enum hop_type *type);
 /* NAME=DEVICE into pairs; cuts text in two. */
 bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count);
 /* Progress on a terminal, once a second has passed. Begin, pass tool_progress_show (NULL without a terminal: what begin returns) with

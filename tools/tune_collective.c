@@ -231,31 +231,6 @@ static int show(const struct work *w)
 
 /* ---- command line ---- */
 
-static bool read_name(const char *option, const char *text, const char *(*name)(unsigned), unsigned count,
-                      unsigned *value)
-{
-    char known[128] = "";
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(name(i), text) == 0) {
-            *value = i;
-            return true;
-        }
-        (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name(i));
-    }
-    tool_bad_usage(&tool_tune_collective, "%s %.60s: expected one of %s", option, text, known);
-    return false;
-}
-
-static const char *operator_name(unsigned i)
-{
-    return hop_reduce_name((enum hop_reduce)i);
-}
-
-static const char *type_name(unsigned i)
-{
-    return hop_type_name((enum hop_type)i);
-}
-
 /* Cuts text at its commas. */
 static bool read_algorithms(struct request *r, char *text)
 {
@@ -333,7 +308,6 @@ static bool take_measured(struct request *r, int code)
 
 static bool take_option(struct request *r, int code)
 {
-    unsigned value = 0;
     switch (code) {
     case 't':
         r->topology = optarg;
@@ -358,15 +332,9 @@ static bool take_option(struct request *r, int code)
     case 'a':
         return read_algorithms(r, optarg);
     case 'O':
-        if (!read_name("--operator", optarg, operator_name, HOP_REDUCE_COUNT, &value))
-            return false;
-        r->collective.reduce = (enum hop_reduce)value;
-        return true;
+        return tool_operator(&tool_tune_collective, optarg, &r->collective.reduce);
     case 'T':
-        if (!read_name("--type", optarg, type_name, HOP_TYPE_COUNT, &value))
-            return false;
-        r->collective.type = (enum hop_type)value;
-        return true;
+        return tool_type(&tool_tune_collective, optarg, &r->collective.type);
     case 'R':
         return tool_whole(&tool_tune_collective, "--root", optarg, 0, HOP_RANKS_MAX - 1, &r->root);
     case 'i':

@@ -12,15 +12,8 @@ enum { NAME_SIZE = 64 };
 static bool add_collective(const struct tool_command *command, const char *name, size_t length,
                            enum hop_collective_kind *kinds, uint32_t *count)
 {
-    unsigned kind = 0;
-    if (length == 5 && strncmp(name, "bcast", 5) == 0)
-        kind = HOP_COLLECTIVE_BROADCAST;
-    else
-        while (kind < HOP_COLLECTIVE_COUNT &&
-               (strlen(hop_collective_name((enum hop_collective_kind)kind)) != length ||
-                strncmp(hop_collective_name((enum hop_collective_kind)kind), name, length) != 0))
-            kind++;
-    if (kind == HOP_COLLECTIVE_COUNT) {
+    enum hop_collective_kind kind;
+    if (!tool_collective(name, length, &kind)) {
         tool_bad_usage(command,
                        "'%.*s' is no collective: allreduce, reduce, broadcast, allgather, reduce-scatter, alltoall, "
                        "gather, scatter and barrier are",
@@ -28,12 +21,12 @@ static bool add_collective(const struct tool_command *command, const char *name,
         return false;
     }
     for (uint32_t i = 0; i < *count; i++) {
-        if (kinds[i] == (enum hop_collective_kind)kind) {
+        if (kinds[i] == kind) {
             tool_bad_usage(command, "%s is named twice", hop_collective_name(kinds[i]));
             return false;
         }
     }
-    kinds[(*count)++] = (enum hop_collective_kind)kind;
+    kinds[(*count)++] = kind;
     return true;
 }
 
