@@ -74,6 +74,8 @@ static void find_ready(struct hop_plan *plan)
             double end_s = plan->times[plan->layout.after[run->after_first + a]].end_s;
             ready_s = end_s > ready_s ? end_s : ready_s;
         }
+        if (!plan->immediate && times->start_s < ready_s) /* queued before, behind the events of those */
+            times->start_s = hop_min(ready_s, times->end_s);
         times->ready_s = isnan(times->start_s) ? NAN : hop_min(ready_s, times->start_s);
     }
 }
