@@ -63,7 +63,6 @@ enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_op
                                      struct hop_emulation **emulation, struct hop_diag *diag);
 /* In another process that mapped the same memory. NULL: nothing was created there. */
 struct hop_emulation *hop_emulation_attach(void *memory);
-double hop_emulation_slower(const struct hop_emulation *emulation);
 
 /* ---- serving (emulated_serve.c) ---- */
 

@@ -268,8 +268,3 @@ struct hop_emulation *hop_emulation_attach(void *memory)
     struct hop_emulation *e = memory;
     return atomic_load(&e->magic) == MAGIC ? e : NULL;
 }
-
-double hop_emulation_slower(const struct hop_emulation *emulation)
-{
-    return emulation->slower;
-}

@@ -203,6 +203,7 @@ enum hop_status hop_emulator_create(struct hop_plan *plan, struct hop_emulator *
     if (status == HOP_OK && e->pair_count == 0) {
         hop_fail(diag, HOP_ERR_INVALID, "no operation of the schedule copies between devices of %s",
                  hop_topology_name(e->topology));
+        hop_diag_expect(diag, "a copy such as gpu0 -> gpu1, or a run without emulated links");
         status = HOP_ERR_INVALID;
     }
     if (status == HOP_OK && !lay_ways(e, plan))

@@ -393,6 +393,8 @@ static enum hop_status check_reductions(struct making *m)
             hop_fail(m->diag, HOP_ERR_INVALID, "'%s' reduces at an offset that is no multiple of its type %s", op->name,
                      hop_type_name(op->type));
             hop_diag_place(m->diag, "%s", hop_schedule_place(m->schedule, i, 0, where, sizeof where));
+            hop_diag_expect(m->diag, "offsets that are multiples of %llu bytes",
+                            (unsigned long long)hop_type_bytes(op->type));
             return HOP_ERR_INVALID;
         }
     }
