@@ -52,7 +52,7 @@ struct hop_device_copy {
     const void *from;
     uint64_t bytes;
     uint32_t way;     /* emulated: its route in the flat table, HOP_NO_WAY: none; others take no notice */
-    double *span_s;   /* emulated: gets the start and the end by the links\' own clock, as CLOCK_MONOTONIC; or NULL */
+    double *span_s;   /* emulated: gets the start and the end by the links' own clock, as CLOCK_MONOTONIC; or NULL */
 };
 
 #define HOP_REDUCTION_PLACES 64

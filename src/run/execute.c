@@ -6,20 +6,11 @@
  *
  * Where nothing moves it takes a turn of waiting, which notices that others are gone. Nothing here allocates.
  */
-#include <math.h>
 #include <signal.h>
-#include <time.h>
 
 #include "run/plan.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20) /* of an immediate copy, between two beats */
-
-static inline double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ---- waits ---- */
 
@@ -65,7 +56,7 @@ static bool is_ready(struct hop_plan *plan, struct hop_run_step *step)
             return false;
         step->next_wait++;
     }
-    return !(step->at_s > 0 && now_s() - plan->origin_s < step->at_s);
+    return !(step->at_s > 0 && hop_group_now_s() - plan->origin_s < step->at_s);
 }
 
 /* ---- beginning and ending ---- */
@@ -76,7 +67,7 @@ void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step)
     hop_team_do(plan->team, &step->name);
     hop_team_beat(plan->team);
     if (plan->records || step->kind == HOP_STEP_WORK)
-        step->start_s = now_s();
+        step->start_s = hop_group_now_s();
     if ((uint32_t)(step - plan->steps) == plan->fault_step)
         (void)raise(plan->fault_signal);
 }
@@ -90,7 +81,7 @@ void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
         record->start_s = step->start_s;
         if (step->kind != HOP_STEP_CHOSEN)
             record->via = step->kind == HOP_STEP_STAGED;
-        record->end_s = now_s();
+        record->end_s = hop_group_now_s();
         if (step->span_s[1] > 0) { /* what this machine did late does not count */
             record->start_s = step->span_s[0];
             record->end_s = step->span_s[1];
@@ -260,7 +251,7 @@ static enum hop_status land(struct hop_plan *plan, bool *moved, struct hop_diag 
 {
     for (uint32_t i = 0; i < plan->flying_count;) {
         struct hop_run_step *step = &plan->steps[plan->flying[i]];
-        bool ended = step->kind == HOP_STEP_WORK && now_s() - step->start_s >= step->duration_s;
+        bool ended = step->kind == HOP_STEP_WORK && hop_group_now_s() - step->start_s >= step->duration_s;
         if (step->event) {
             enum hop_status status = plan->ops->query(plan->device, step->event, &ended, diag);
             if (status != HOP_OK)
@@ -337,7 +328,7 @@ static void enter(struct hop_plan *plan)
     if (plan->copies)
         hop_copies_begin(plan);
     struct hop_seat *seat = &plan->seats[plan->team->local];
-    plan->origin_s = plan->records || plan->timed ? now_s() : 0;
+    plan->origin_s = plan->records || plan->timed ? hop_group_now_s() : 0;
     seat->entered_s = plan->origin_s;
     atomic_store_explicit(&seat->entered, plan->launch, memory_order_release);
 }
