@@ -43,6 +43,29 @@ bool hop_in_tree(const struct hop_link *link);
 bool hop_is_top(const struct hop_topology *topology, uint32_t node);
 /* The number of nodes right below a node in its tree; they are written to children when it is not NULL. */
 uint32_t hop_children(const struct hop_topology *topology, uint32_t node, uint32_t *children);
+/* The nodes of a branch, the one on top included. */
+uint32_t hop_count_below(const struct hop_topology *topology, uint32_t node);
+/* A line of the tree. */
+struct hop_tree_row {
+    uint32_t node; /* HOP_NONE: stands for hidden ones */
+    unsigned depth;
+    uint64_t open; /* bit d: the ancestor at depth d + 1, or the node itself, has a later sibling */
+    uint32_t last; /* of a run of alike nodes without links in a tree, shown in one row; else the node; of hidden ones:
+                    * how many there are */
+};
+struct hop_tree_rows {
+    const bool *hidden; /* nodes left out with all that is below them; NULL: none */
+    struct hop_tree_row *row;
+    uint32_t count, capacity;
+    bool failed;
+};
+/* Tops of trees come first, then what has no PCIe at all (NVSwitch, fabric switches, sockets). The caller frees
+ * rows->row. */
+void hop_collect_rows(struct hop_tree_rows *rows, const struct hop_topology *topology);
+/* "│  ├─ ": what stands before a node of a tree, three columns a level. */
+void hop_add_branches(struct hop_buffer *out, unsigned depth, uint64_t open, bool ascii);
+/* Texts of other people's files: control characters must not reach a terminal. */
+void hop_add_shown(struct hop_buffer *out, const char *text);
 /* 0: links that look alike, that is in everything but their ends. */
 int hop_compare_looks(const struct hop_link *a, const struct hop_link *b);
 /* The width of a link's line: 1 to 5, by capacity. */

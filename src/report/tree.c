@@ -18,19 +18,6 @@
 #define NAME_TEXT_MAX 136
 #define MATRIX_NODES 32 /* beyond this a matrix is wider than a terminal */
 
-struct row {
-    uint32_t node;
-    unsigned depth;
-    uint64_t open; /* bit d: the ancestor at depth d + 1, or the node itself, has a later sibling */
-    uint32_t last; /* of a run of alike nodes without links in a tree, shown in one row; else the node */
-};
-
-struct rows {
-    struct row *row;
-    uint32_t count, capacity;
-    bool failed;
-};
-
 static const char *node_name(const struct hop_topology *topology, uint32_t node)
 {
     return hop_topology_node(topology, node)->name;
@@ -46,8 +33,7 @@ static const char *kind_text(enum hop_node_kind kind)
     return texts[kind];
 }
 
-/* Texts of other people's files: control characters must not reach a terminal. */
-static void add_text(struct hop_buffer *out, const char *text)
+void hop_add_shown(struct hop_buffer *out, const char *text)
 {
     for (; *text; text++)
         hop_buffer_add(out, (unsigned char)*text < 0x20 || *text == 0x7f ? " " : text, 1);
@@ -79,7 +65,7 @@ static void link_text(const struct hop_link *link, char *text, size_t size)
 
 static void print_header(struct hop_buffer *out, const struct hop_topology *topology)
 {
-    add_text(out, hop_topology_name(topology));
+    hop_add_shown(out, hop_topology_name(topology));
     hop_buffer_puts(out, hop_topology_node_count(topology) ? ": " : "");
     hop_add_kinds(out, topology);
     uint32_t domains = hop_topology_domain_count(topology);
@@ -115,16 +101,21 @@ static size_t step_between(const char *previous, const char *name)
 
 /* ---- the forest ---- */
 
+static bool add_row(struct hop_tree_rows *rows, struct hop_tree_row row)
+{
+    rows->failed = rows->failed || !hop_grow(&rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row);
+    if (!rows->failed)
+        rows->row[rows->count++] = row;
+    return !rows->failed;
+}
+
 /* A node and all below it; finish has checked that trees have at most 64 levels. */
-static void add_rows(struct rows *rows, const struct hop_topology *topology, uint32_t node, unsigned depth,
+static void add_rows(struct hop_tree_rows *rows, const struct hop_topology *topology, uint32_t node, unsigned depth,
                      uint64_t open)
 {
-    if (rows->failed || !hop_grow(&rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row)) {
-        rows->failed = true;
+    if (!add_row(rows, (struct hop_tree_row){node, depth, open, node}))
         return;
-    }
-    rows->row[rows->count++] = (struct row){node, depth, open, node};
-    uint32_t count = hop_children(topology, node, NULL);
+    uint32_t count = hop_children(topology, node, NULL), shown = 0, left_out = 0;
     if (count == 0)
         return;
     uint32_t *children = malloc(count * sizeof *children);
@@ -133,21 +124,42 @@ static void add_rows(struct rows *rows, const struct hop_topology *topology, uin
         return;
     }
     hop_children(topology, node, children);
-    for (uint32_t i = 0; i < count; i++)
-        add_rows(rows, topology, children[i], depth + 1, i + 1 < count ? open | (uint64_t)1 << depth : open);
+    for (uint32_t i = 0; i < count; i++) {
+        if (rows->hidden && rows->hidden[children[i]])
+            left_out += hop_count_below(topology, children[i]);
+        else
+            children[shown++] = children[i];
+    }
+    for (uint32_t i = 0; i < shown; i++)
+        add_rows(rows, topology, children[i], depth + 1,
+                 i + 1 < shown || left_out > 0 ? open | (uint64_t)1 << depth : open);
+    if (left_out > 0)
+        add_row(rows, (struct hop_tree_row){HOP_NONE, depth + 1, open, left_out});
     free(children);
 }
 
-/* Tops of trees come first, then what has no PCIe at all (NVSwitch, fabric switches, sockets). */
-static void collect_rows(struct rows *rows, const struct hop_topology *topology)
+uint32_t hop_count_below(const struct hop_topology *topology, uint32_t node)
+{
+    uint32_t links, count = 1;
+    const uint32_t *list = hop_topology_links_of(topology, node, &links);
+    for (uint32_t i = 0; i < links; i++) {
+        const struct hop_link *link = hop_topology_link(topology, list[i]);
+        if (hop_in_tree(link) && link->ends[1] == node)
+            count += hop_count_below(topology, link->ends[0]);
+    }
+    return count;
+}
+
+void hop_collect_rows(struct hop_tree_rows *rows, const struct hop_topology *topology)
 {
     uint32_t nodes = hop_topology_node_count(topology);
     for (uint32_t n = 0; n < nodes; n++) {
-        if (hop_is_top(topology, n))
+        if (hop_is_top(topology, n) && !(rows->hidden && rows->hidden[n]))
             add_rows(rows, topology, n, 0, 0);
     }
     for (uint32_t n = 0; n < nodes; n++) {
-        if (hop_topology_upstream(topology, n) == HOP_NONE && !hop_is_top(topology, n))
+        if (hop_topology_upstream(topology, n) == HOP_NONE && !hop_is_top(topology, n) &&
+            !(rows->hidden && rows->hidden[n]))
             add_rows(rows, topology, n, 0, 0);
     }
 }
@@ -166,14 +178,14 @@ static void upstream_text(const struct hop_topology *topology, uint32_t node, ch
 }
 
 /* "node0..node1023" for a run. */
-static void name_text(const struct hop_topology *topology, const struct row *row, char *text, size_t size)
+static void name_text(const struct hop_topology *topology, const struct hop_tree_row *row, char *text, size_t size)
 {
     (void)snprintf(text, size, "%s%s%s", node_name(topology, row->node), row->last == row->node ? "" : "..",
                    row->last == row->node ? "" : node_name(topology, row->last));
 }
 
 /* Whether all there is to say of a node is its name and what it is. */
-static bool is_plain(const struct hop_topology *topology, const struct rows *rows, uint32_t i)
+static bool is_plain(const struct hop_topology *topology, const struct hop_tree_rows *rows, uint32_t i)
 {
     const struct hop_node *node = hop_topology_node(topology, rows->row[i].node);
     return rows->row[i].depth == 0 && node->numa < 0 && !node->bus_id &&
@@ -181,7 +193,7 @@ static bool is_plain(const struct hop_topology *topology, const struct rows *row
 }
 
 /* Long runs of plain nodes that are numbered become one row each: the hosts and switches of a fabric. */
-static void fold_rows(struct rows *rows, const struct hop_topology *topology)
+static void fold_rows(struct hop_tree_rows *rows, const struct hop_topology *topology)
 {
     enum { LONG = 4 };
     uint32_t kept = 0;
@@ -197,27 +209,31 @@ static void fold_rows(struct rows *rows, const struct hop_topology *topology)
         }
         if (end - i < LONG)
             end = i + 1;
-        struct row row = rows->row[i];
+        struct hop_tree_row row = rows->row[i];
         row.last = rows->row[end - 1].node;
         rows->row[kept++] = row;
     }
     rows->count = kept;
 }
 
-static void print_row(struct hop_buffer *out, const struct hop_topology *topology, const struct row *row,
+void hop_add_branches(struct hop_buffer *out, unsigned depth, uint64_t open, bool ascii)
+{
+    static const char *const texts[2][4] = {{"   ", "│  ", "└─ ", "├─ "}, {"   ", "|  ", "`- ", "|- "}};
+    for (unsigned d = 0; d < depth; d++)
+        hop_buffer_puts(out, texts[ascii][2 * (d + 1 == depth) + (open >> d & 1)]);
+}
+
+static void print_row(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_tree_row *row,
                       const unsigned widths[3])
 {
     const struct hop_node *node = hop_topology_node(topology, row->node);
     char link[LINK_TEXT_MAX];
-    for (unsigned d = 0; d < row->depth; d++) {
-        bool own = d + 1 == row->depth, open = row->open >> d & 1;
-        hop_buffer_puts(out, own ? (open ? "├─ " : "└─ ") : (open ? "│  " : "   "));
-    }
+    hop_add_branches(out, row->depth, row->open, false);
     char name[NAME_TEXT_MAX];
     name_text(topology, row, name, sizeof name);
     hop_buffer_puts(out, name);
     pad(out, 3 * row->depth + hop_text_columns(name), widths[0] + 2);
-    add_text(out, description(node));
+    hop_add_shown(out, description(node));
     upstream_text(topology, row->node, link, sizeof link);
     if (link[0] || node->numa >= 0 || node->bus_id)
         pad(out, hop_text_columns(description(node)), widths[1] + 2);
@@ -227,14 +243,14 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
     if (node->numa >= 0)
         hop_buffer_printf(out, "numa %d%s", node->numa, node->bus_id ? "  " : "");
     if (node->bus_id)
-        add_text(out, node->bus_id);
+        hop_add_shown(out, node->bus_id);
     hop_buffer_puts(out, "\n");
 }
 
 static void print_forest(struct hop_buffer *out, const struct hop_topology *topology)
 {
-    struct rows rows = {0};
-    collect_rows(&rows, topology);
+    struct hop_tree_rows rows = {0};
+    hop_collect_rows(&rows, topology);
     if (!rows.failed)
         fold_rows(&rows, topology);
     unsigned widths[3] = {0};
@@ -436,7 +452,7 @@ char *hop_topology_to_tree(const struct hop_topology *topology)
     print_links(&out, topology);
     for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {
         hop_buffer_puts(&out, i ? "  " : "\nnotes:\n  ");
-        add_text(&out, note);
+        hop_add_shown(&out, note);
         hop_buffer_puts(&out, "\n");
     }
     return hop_buffer_take(&out);
