@@ -22,6 +22,10 @@ endif()
 if(ZLIB_FOUND)
   list(APPEND HOPCAST_DEPENDENCIES ZLIB=zlib)
 endif()
+if(HOPCAST_SCOTCH)
+  set(HOPCAST_SCOTCH_LDFLAGS -lscotch -lscotcherr)
+  install(FILES cmake/scotch.cmake DESTINATION ${HOPCAST_CMAKEDIR} RENAME hopcast-scotch.cmake)
+endif()
 configure_package_config_file(cmake/hopcast-config.cmake.in hopcast-config.cmake INSTALL_DESTINATION ${HOPCAST_CMAKEDIR}
                               NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(hopcast-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -32,13 +36,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast-config.cmake ${CMAKE_CURRENT_B
 # Libs.private by name: in Requires.private they would have to be installed for the shared library's users too.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE HOPCAST_PC_UP)
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE HOPCAST_PC_DL)
-string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} ${ZLIB_LDFLAGS} ${HOPCAST_PC_DL} ${CMAKE_THREAD_LIBS_INIT} -lm)
+string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} ${ZLIB_LDFLAGS} ${HOPCAST_SCOTCH_LDFLAGS} ${HOPCAST_PC_DL} ${CMAKE_THREAD_LIBS_INIT} -lm)
 configure_file(cmake/hopcast.pc.in hopcast.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # What the manual pages point at.
 file(GLOB HOPCAST_DOCUMENTS CONFIGURE_DEPENDS docs/*.schema.json)
-install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/calibrate.md docs/collectives.md docs/compare.md docs/copies.md docs/generators.md docs/lint.md docs/measure.md docs/run.md docs/order.md docs/packet.md docs/processes.md docs/sweep.md docs/traces.md docs/tune.md docs/tune_collective.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/calibrate.md docs/collectives.md docs/compare.md docs/copies.md docs/generators.md docs/launch.md docs/lint.md docs/map.md docs/measure.md docs/run.md docs/order.md docs/packet.md docs/processes.md docs/sweep.md docs/traces.md docs/traffic.md docs/tune.md docs/tune_collective.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)

@@ -3,21 +3,22 @@
 #
 # Installs the Debian 12 packages that are missing.
 #
-#   scripts/setup.sh [build|test|fuzz|bench|fabric]        default: test
+#   scripts/setup.sh [build|test|fuzz|bench|fabric|launchers]        default: test
 #
 # As root it installs them; else it prints the command and exits 2. Quick when nothing is missing. On other systems it only
 # names them.
 set -eu
 
-build="gcc g++ make cmake ninja-build pkg-config libxml2-dev libjansson-dev libhwloc-dev zlib1g-dev scdoc"
+build="gcc g++ make cmake ninja-build pkg-config libxml2-dev libjansson-dev libhwloc-dev zlib1g-dev libscotch-dev scdoc"
 case "${1:-test}" in
 build) packages=$build ;;
 test) packages="$build libcmocka-dev python3-jsonschema libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
 fuzz) packages="$build clang libclang-rt-14-dev" ;;
 bench) packages="$build libsimgrid-dev libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
 fabric) packages="ibsim-utils infiniband-diags opensm" ;; # tests/fabric: management tools on a simulated fabric
+launchers) packages="slurm-client slurmd slurmctld munge" ;; # tests/command/launchers.py: SLURM on this machine
 *)
-    echo "usage: scripts/setup.sh [build|test|fuzz|bench|fabric]" >&2
+    echo "usage: scripts/setup.sh [build|test|fuzz|bench|fabric|launchers]" >&2
     exit 2
     ;;
 esac
