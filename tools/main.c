@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make,    &tool_order,
-                                                      &tool_run,      &tool_measure, &tool_compare, &tool_calibrate,
+static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make,
+                                                      &tool_order,    &tool_map_command, &tool_run,
+                                                      &tool_measure, &tool_compare, &tool_calibrate,
                                                       &tool_sweep,    &tool_export,  &tool_tune};
 
 static void usage(FILE *stream)

@@ -15,11 +15,11 @@ static void on_signal(int number)
     ranks_stop = 1;
 }
 
-/* A second Ctrl-C ends the program at once. */
-static void catch_signals(void)
+void ranks_catch(void)
 {
     const struct sigaction gently = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    ranks_stop = 0;
     (void)sigaction(SIGTERM, &gently, NULL);
     (void)sigaction(SIGINT, &once, NULL);
 }
@@ -28,8 +28,7 @@ int ranks_join(struct hop_group **group)
 {
     struct hop_diag diag;
     const struct hop_group_options options = {.stop = &ranks_stop};
-    ranks_stop = 0;
-    catch_signals();
+    ranks_catch();
     return hop_group_create(&options, group, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 

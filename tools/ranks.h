@@ -9,6 +9,8 @@
 
 /* Set by SIGINT and SIGTERM. */
 extern volatile sig_atomic_t ranks_stop;
+/* Lets them set it; a second Ctrl-C ends the program at once. */
+void ranks_catch(void);
 
 /* Catches signals, joins the group that mpirun started, or makes one of this process alone. */
 int ranks_join(struct hop_group **group);

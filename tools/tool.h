@@ -24,7 +24,7 @@ struct tool_command {
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
-    tool_sweep, tool_export, tool_tune, tool_run, tool_measure;
+    tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command;
 
 /* Prints usage and help to standard output; TOOL_OK. */
 int tool_help(const struct tool_command *command);

@@ -8,6 +8,7 @@
 #include "hopcast/generate.h"
 #include "hopcast/group.h"
 #include "hopcast/lint.h"
+#include "hopcast/map.h"
 #include "hopcast/measure.h"
 #include "hopcast/measurements.h"
 #include "hopcast/model.h"
@@ -22,6 +23,7 @@
 #include "hopcast/timeline.h"
 #include "hopcast/topology.h"
 #include "hopcast/trace.h"
+#include "hopcast/traffic.h"
 #include "hopcast/tune.h"
 #include "hopcast/units.h"
 

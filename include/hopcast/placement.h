@@ -46,10 +46,18 @@ HOP_API enum hop_status hop_placement_check(const struct hop_placement *placemen
 
 /* How many ranks' placeholders a schedule names: the highest rank plus one, 0: none. */
 HOP_API uint32_t hop_schedule_ranks(const struct hop_schedule *schedule);
-/* A new schedule in which every placeholder is the rank's device. A rank without a device is refused, with the place of the
- * operation. Ranks may share a device: model loggp takes what they send to each other, the other models refuse it. */
+/* A new schedule in which every placeholder is the rank's device. A rank without a device is refused, with the place
+ * of the operation. Ranks may share a device: model loggp takes what they send to each other, the other models refuse
+ * it. */
 HOP_API enum hop_status hop_placement_apply(const struct hop_placement *placement, const struct hop_schedule *schedule,
                                             struct hop_schedule **placed, struct hop_diag *diag);
+
+/* The way back: the schedule between placeholders, and the placement that gives it back. Ranks are those that places
+ * say; where none does, the devices in the order of their names, numbers as numbers. Host memory becomes its rank's
+ * ("rank3.host") or, without one, stays. *placement is NULL where a rank's device is not known. Both are the
+ * caller's. */
+HOP_API enum hop_status hop_placement_lift(const struct hop_schedule *schedule, struct hop_schedule **ranked,
+                                           struct hop_placement **placement, struct hop_diag *diag);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Report: topologies, timelines and orders for eyes and other tools. What returns a string returns a new one that the caller frees, NULL
- * when out of memory.
+ * Report: topologies, timelines and orders for eyes and other tools. What returns a string returns a new one that the
+ * caller frees, NULL when out of memory.
  */
 #ifndef HOPCAST_REPORT_H
 #define HOPCAST_REPORT_H
@@ -37,15 +37,38 @@ struct hop_overload {
     uint32_t link;
     double load;
 };
-/* Detail segments, predicted: the links above their limits, the fullest first. Writes up to capacity of them and returns how many there
- * are. */
+/* Detail segments, predicted: the links above their limits, the fullest first. Writes up to capacity of them and
+ * returns how many there are. */
 HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
                                         uint32_t capacity);
 
+/* ---- loads ---- */
+
+/* What a directed link has to carry, in seconds of its capacity, under two placements. */
+struct hop_link_load {
+    double before_s, after_s;
+};
+struct hop_loads_options {
+    unsigned width; /* columns, at least 60; 0: 100 */
+    bool colour;    /* ANSI colours */
+    bool ascii;     /* no characters outside ASCII */
+    /* Of a node of the topology, what to write beside it (the ranks on a device, before and after); NULL: nothing. */
+    const char *(*note)(uint32_t node, void *context);
+    void *context;
+};
+/* The tree of a topology with each link's loads (of its fuller direction), as bars and numbers, and the fullest links
+ * of each kind below; loads has 2 x links elements. Branches that carry nothing and, on large machines, all
+ * but those with the fullest links, are summed up in a line. */
+HOP_API char *hop_topology_to_loads(const struct hop_topology *topology, const struct hop_link_load *loads,
+                                    const struct hop_loads_options *options);
+/* The same as a drawing, before beside after, a link's colour its load. */
+HOP_API char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struct hop_link_load *loads,
+                                        const struct hop_loads_options *options);
+
 /* ---- orders ---- */
 
-/* A step is the k-th sends of all sources, by their starts. As a table, a row a source, at most `width` columns wide (0: 100); a send that
- * depends on others has a star, and a line below says on which. */
+/* A step is the k-th sends of all sources, by their starts. As a table, a row a source, at most `width` columns wide
+ * (0: 100); a send that depends on others has a star, and a line below says on which. */
 HOP_API char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width);
 /* A drawing for each step: its sends as arrows over the trees of the machine. */
 HOP_API char *hop_timeline_to_steps_svg(struct hop_timeline *timeline);

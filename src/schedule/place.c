@@ -43,6 +43,12 @@ int32_t hop_placeholder_rank(const char *device)
     return (int32_t)strtol(digits, NULL, 10);
 }
 
+bool hop_device_is_host(const char *device)
+{
+    const char *dot = strrchr(device, '.'), *name = dot ? dot + 1 : device;
+    return strncmp(name, "host", 4) == 0 && name[4 + strspn(name + 4, "0123456789")] == '\0';
+}
+
 static enum hop_status malformed(const char *what, const char *text, size_t length, struct hop_diag *diag)
 {
     hop_fail(diag, HOP_ERR_SYNTAX, "%s '%.*s'", what, (int)(length < 80 ? length : 80), text);

@@ -53,6 +53,8 @@ static inline bool hop_op_is_message(const struct hop_op *op)
     return op->kind == HOP_OP_SEND || op->kind == HOP_OP_RECEIVE;
 }
 
+/* Whether a name is one of host memory: host, host1, node0.host1. */
+bool hop_device_is_host(const char *device);
 /* Whether a copy (of a rank's bytes onto themselves) or a message has one place at both ends: nothing would move. */
 bool hop_op_goes_nowhere(const struct hop_op *op);
 /* Whether a reduction's places are on one device, or may be once placeholders are placed; fills the diagnostic

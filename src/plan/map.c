@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Mapping: the phases in their order, what they give, and what there was before. */
+#include "plan/map.h"
+
+#include <math.h>
+#include <time.h>
+
+#define SIMULATED_MOST 40000 /* operations of an exchange that is simulated only to be compared */
+
+static const char no_latencies[] = "the topology has no latencies: distance, the links of routes, is minimised instead";
+
+struct map_result {
+    struct hop_map_result result;
+    struct hop_arena arena;
+};
+
+static const char *const metric_names[] = {
+#define METRIC_NAME(code, name, text) name,
+    HOP_MAP_METRIC_LIST(METRIC_NAME)
+#undef METRIC_NAME
+};
+
+const char *hop_map_metric_name(enum hop_map_metric metric)
+{
+    return (unsigned)metric < HOP_COUNT(metric_names) ? metric_names[metric] : "?";
+}
+
+const char *hop_map_solver_name(enum hop_map_solver solver)
+{
+    static const char *const names[] = {"auto", "exact", "scotch", "exchange"};
+    return (unsigned)solver < HOP_COUNT(names) ? names[solver] : "?";
+}
+
+bool hop_map_has_scotch(void)
+{
+    return hop_assign_has_scotch();
+}
+
+double hop_map_gain(const struct hop_map_result *result)
+{
+    double before = result->before.metric[result->metric], after = result->after.metric[result->metric];
+    return before > 0 && after > 0 ? before / after : 1;
+}
+
+/* ---- going on ---- */
+
+double hop_map_now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
+{
+    double now_s = hop_map_now_s();
+    if (work->stopped)
+        return false;
+    if (work->options->time_limit_s > 0 && now_s - work->begun_s >= work->options->time_limit_s)
+        work->stopped = true;
+    if (work->options->progress && now_s - work->told_s > 0.1) {
+        work->told_s = now_s;
+        const struct hop_map_progress progress = {work->phase, value, bound, now_s - work->begun_s};
+        work->stopped = !work->options->progress(&progress, work->options->context) || work->stopped;
+    }
+    return !work->stopped;
+}
+
+bool hop_map_poll(void *context, double best, double bound)
+{
+    return hop_map_goes_on(context, best, bound);
+}
+
+struct hop_assign hop_map_problem(struct hop_map_work *work, const struct hop_graph *graph,
+                                  const struct hop_places *places, const uint64_t *allowed)
+{
+    return (struct hop_assign){.graph = graph,
+                               .places = places,
+                               .allowed = allowed,
+                               .seed = work->options->seed,
+                               .poll = hop_map_poll,
+                               .context = work};
+}
+
+/* ---- setting up ---- */
+
+static enum hop_status refuse(struct hop_diag *diag, const char *what, const char *expected)
+{
+    hop_fail(diag, HOP_ERR_INVALID, "%s", what);
+    hop_diag_expect(diag, "%s", expected);
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status check(const struct hop_map_work *work, struct hop_diag *diag)
+{
+    const struct hop_map_options *o = work->options;
+    if ((unsigned)o->metric >= HOP_MAP_METRIC_COUNT || (unsigned)o->solver > HOP_MAP_EXCHANGE)
+        return refuse(diag, "no such metric or solver", "one of enum hop_map_metric, one of enum hop_map_solver");
+    if (o->no_simulation && o->metric == HOP_MAP_SIMULATED)
+        return refuse(diag, "metric simulated without simulation", "another metric, or simulation");
+    if (o->solver == HOP_MAP_SCOTCH && !hop_assign_has_scotch()) {
+        hop_fail(diag, HOP_ERR_UNSUPPORTED, "this build has no SCOTCH");
+        hop_diag_expect(diag, "solver auto, exact or exchange, or a build with libscotch-dev");
+        return HOP_ERR_UNSUPPORTED;
+    }
+    if ((o->phases & HOP_MAP_CORES) && !o->cores)
+        return refuse(diag, "ranks go to cores, but no cores are known",
+                      "cores (--cores), such as 'package:2 core:12 pu:1', an hwloc XML file, or live");
+    return HOP_OK;
+}
+
+static enum hop_status check_exact(const struct hop_map_work *work, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    uint32_t most = work->options->metric == HOP_MAP_CONGESTION ? HOP_CONGEST_EXACT : HOP_ASSIGN_EXACT;
+    if (work->options->solver != HOP_MAP_EXACT || (work->ranks <= most && p->count <= most && p->node_count == 1))
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_LIMIT, "%u ranks on %u %s of %u node%s are too many for a proof", work->ranks, p->count,
+             hop_map_places_what(p), p->node_count, p->node_count == 1 ? "" : "s");
+    hop_diag_expect(diag, "up to %d ranks and devices of one node (metric congestion: %d); or another solver",
+                    HOP_ASSIGN_EXACT, HOP_CONGEST_EXACT);
+    return HOP_ERR_LIMIT;
+}
+
+static enum hop_status prepare_graphs(struct hop_map_work *work, struct hop_map_options *own, struct hop_diag *diag)
+{
+    work->sum = own->metric <= HOP_MAP_DISTANCE ? own->metric : HOP_MAP_BANDWIDTH;
+    enum hop_status status = hop_map_distances_find(&work->places, work->router, work->sum, &work->distances, diag);
+    if (status == HOP_OK && work->distances.none && work->sum == HOP_MAP_LATENCY) {
+        hop_map_distances_finish(&work->distances);
+        work->note = no_latencies;
+        work->sum = own->metric = HOP_MAP_DISTANCE;
+        status = hop_map_distances_find(&work->places, work->router, HOP_MAP_DISTANCE, &work->distances, diag);
+    }
+    bool messages = work->sum == HOP_MAP_LATENCY;
+    if (status == HOP_OK)
+        status =
+            hop_map_graph_make(work->traffic, (struct hop_map_weights){true, false, messages}, &work->device, diag);
+    if (status == HOP_OK)
+        status = hop_map_graph_make(work->traffic, (struct hop_map_weights){true, true, messages}, &work->all, diag);
+    return status;
+}
+
+static enum hop_status prepare_loads(struct hop_map_work *work, struct hop_diag *diag)
+{
+    const struct hop_congest_input input = {.topology = work->topology,
+                                            .router = work->router,
+                                            .traffic = work->traffic,
+                                            .devices = work->places.device,
+                                            .hosts = work->places.host,
+                                            .place_count = work->places.count};
+    enum hop_status status = hop_congest_create(&input, &work->congest, diag);
+    if (status != HOP_OK || work->options->no_simulation)
+        return status;
+    status = hop_map_play_create(work->topology, &work->places, work->traffic, work->options, &work->play, diag);
+    if (status == HOP_OK && work->options->metric != HOP_MAP_SIMULATED &&
+        hop_map_play_operations(work->play) > SIMULATED_MOST) {
+        hop_map_play_destroy(work->play);
+        work->play = NULL;
+        work->note = "the exchange is too large to be simulated only for comparison; metric simulated does it";
+    }
+    return status;
+}
+
+/* The assignment compared with, and one to begin with, which is the same where it holds the restrictions. */
+static enum hop_status prepare_start(struct hop_map_work *work, struct hop_diag *diag)
+{
+    size_t size = (size_t)work->ranks * sizeof *work->place;
+    work->before = malloc(size);
+    work->place = malloc(size);
+    if (!work->before || !work->place)
+        return hop_fail_memory(diag);
+    enum hop_status status =
+        hop_map_allow(&work->places, work->options, work->ranks, &work->allowed, work->place, diag);
+    if (status == HOP_OK)
+        status = hop_map_take(&work->places, work->topology, work->options->start, work->ranks, work->before, diag);
+    if (status == HOP_OK && hop_map_fits(&work->places, work->allowed, work->ranks, work->before)) {
+        memcpy(work->place, work->before, size);
+    } else if (status == HOP_OK && work->options->start &&
+               (work->options->phases & (HOP_MAP_NODES | HOP_MAP_DEVICES)) != (HOP_MAP_NODES | HOP_MAP_DEVICES)) {
+        return refuse(diag,
+                      "the placement to start from, part of which is to stay, does not keep to what is restricted",
+                      "a placement that does, or all phases");
+    }
+    return status;
+}
+
+static void finish(struct hop_map_work *work)
+{
+    hop_map_play_destroy(work->play);
+    hop_congest_destroy(work->congest);
+    hop_map_graph_finish(&work->device);
+    hop_map_graph_finish(&work->all);
+    hop_map_distances_finish(&work->distances);
+    hop_router_destroy(work->router);
+    hop_map_places_finish(&work->places);
+    free(work->before);
+    free(work->place);
+}
+
+/* ---- the result ---- */
+
+static enum hop_status name_placement(const struct hop_map_work *work, struct hop_map_result *result,
+                                      struct hop_diag *diag)
+{
+    struct hop_buffer text = {0};
+    struct hop_placement *placement;
+    for (uint32_t r = 0; r < work->ranks; r++)
+        hop_buffer_printf(&text, "%u %s\n", r,
+                          hop_topology_node(work->topology, work->places.device[work->place[r]])->name);
+    enum hop_status status =
+        text.failed ? hop_fail_memory(diag) : hop_placement_parse("map", text.text, text.length, &placement, diag);
+    hop_buffer_finish(&text);
+    if (status == HOP_OK)
+        result->placement = placement;
+    return status;
+}
+
+static enum hop_status seat_ranks(struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    struct hop_seat *seats = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *seats);
+    struct hop_map_node *nodes = hop_arena_alloc(&made->arena, (size_t)p->node_count * sizeof *nodes);
+    uint32_t *devices = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *devices);
+    if (made->arena.failed)
+        return hop_fail_memory(diag);
+    for (uint32_t n = 0; n < p->node_count; n++) {
+        nodes[n].name = hop_arena_string(&made->arena, p->names[n], strlen(p->names[n]));
+        for (uint32_t i = p->first[n]; i < p->first[n + 1]; i++)
+            nodes[n].devices += p->room[i] > 0;
+    }
+    for (uint32_t r = 0; r < work->ranks; r++) {
+        uint32_t at = work->place[r], node = p->node[at];
+        seats[r] = (struct hop_seat){.node = node,
+                                     .local_rank = nodes[node].ranks++,
+                                     .device = p->device[at],
+                                     .local_device = p->gpus ? p->local[at] : HOP_NONE,
+                                     .core = HOP_NONE,
+                                     .package = HOP_NONE,
+                                     .in_package = HOP_NONE,
+                                     .processor = HOP_NONE};
+    }
+    for (uint32_t r = 0; r < work->ranks; r++)
+        devices[r] = p->device[work->before[r]];
+    made->result.before_devices = devices;
+    made->result.seats = seats;
+    made->result.nodes = nodes;
+    made->result.node_count = p->node_count;
+    if (made->arena.failed)
+        return hop_fail_memory(diag);
+    return work->options->cores && (work->options->phases & HOP_MAP_CORES) ? hop_map_cores(work, seats, diag) : HOP_OK;
+}
+
+static enum hop_status tell(struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
+{
+    struct hop_map_result *result = &made->result;
+    struct hop_map_solved last = work->last;
+    enum hop_status status = hop_map_score(work, work->before, &made->arena, &result->before, diag);
+    if (status == HOP_OK)
+        status = hop_map_score(work, work->place, &made->arena, &result->after, diag);
+    if (status == HOP_OK)
+        status = seat_ranks(work, made, diag);
+    if (status == HOP_OK)
+        status = name_placement(work, result, diag);
+    result->metric = work->options->metric;
+    result->solver = work->options->solver;
+    result->method = last.method ? last.method : "as it was";
+    result->ranks = work->ranks;
+    result->proved = last.proved;
+    result->bound = last.bound;
+    result->complete = !work->stopped;
+    result->note = work->note;
+    result->simulated = work->simulated;
+    result->elapsed_s = hop_map_now_s() - work->begun_s;
+    return status;
+}
+
+static enum hop_status work_through(struct hop_map_work *work, struct hop_diag *diag)
+{
+    unsigned phases = work->options->phases;
+    bool all = (phases & HOP_MAP_NODES) && (phases & HOP_MAP_DEVICES);
+    enum hop_status status = HOP_OK;
+    if (phases & (HOP_MAP_NODES | HOP_MAP_DEVICES))
+        status = hop_map_phases(work, diag);
+    if (work->places.node_count > 1 || work->options->metric > HOP_MAP_DISTANCE || !all)
+        work->last.proved = false, work->last.bound = 0; /* a proof of one phase is none of the whole */
+    if (status != HOP_OK || !(phases & HOP_MAP_REFINE) || work->options->solver == HOP_MAP_SCOTCH)
+        return status;
+    status = hop_map_refine(work, diag);
+    if (status == HOP_OK && work->options->metric == HOP_MAP_SIMULATED)
+        status = hop_map_search(work, diag);
+    return status;
+}
+
+enum hop_status hop_map(const struct hop_topology *topology, const struct hop_traffic *traffic,
+                        const struct hop_map_options *options, struct hop_map_result **result, struct hop_diag *diag)
+{
+    static const struct hop_map_options none = {.metric = HOP_MAP_SIMULATED};
+    struct hop_map_options own = options ? *options : none;
+    struct hop_map_work work = {.topology = topology,
+                                .traffic = traffic,
+                                .options = &own,
+                                .ranks = hop_traffic_ranks(traffic),
+                                .begun_s = hop_map_now_s()};
+    enum hop_status status = check(&work, diag);
+    if (status != HOP_OK)
+        return status;
+    if (own.phases == 0)
+        own.phases = HOP_MAP_NODES | HOP_MAP_DEVICES | HOP_MAP_REFINE | (own.cores ? HOP_MAP_CORES : 0u);
+    struct map_result *made = calloc(1, sizeof *made);
+    work.router = hop_router_create(topology);
+    status = made && work.router ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = hop_map_places_find(topology, &own, work.ranks, &work.places, diag);
+    if (status == HOP_OK)
+        status = check_exact(&work, diag);
+    if (status == HOP_OK)
+        status = prepare_start(&work, diag);
+    if (status == HOP_OK)
+        status = prepare_graphs(&work, &own, diag);
+    if (status == HOP_OK)
+        status = prepare_loads(&work, diag);
+    if (status == HOP_OK)
+        status = work_through(&work, diag);
+    if (status == HOP_OK)
+        status = tell(&work, made, diag);
+    finish(&work);
+    if (status == HOP_OK)
+        *result = &made->result;
+    else if (made)
+        hop_map_result_destroy(&made->result);
+    return status;
+}
+
+void hop_map_result_destroy(struct hop_map_result *result)
+{
+    if (!result)
+        return;
+    struct map_result *made = (struct map_result *)result; /* its first member */
+    hop_placement_destroy((struct hop_placement *)result->placement);
+    hop_arena_finish(&made->arena);
+    free(made);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The phases (Faraji 2018, section 6.3.2): ranks to nodes, by all traffic between nodes; then, in each node, devices to
+ * its ranks by device traffic. A node's ranks keep the devices that they have where the second phase is left out.
+ */
+#include "plan/map.h"
+
+/* ---- ranks to nodes ---- */
+
+/* A rank may go to a node where one of its places is. */
+static enum hop_status allow_nodes(const struct hop_map_work *work, uint64_t **rows, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    size_t words = ((size_t)p->node_count + 63) / 64, place_words = ((size_t)p->count + 63) / 64;
+    *rows = NULL;
+    if (!work->allowed)
+        return HOP_OK;
+    *rows = calloc(work->ranks * words, sizeof **rows);
+    if (!*rows)
+        return hop_fail_memory(diag);
+    for (uint32_t r = 0; r < work->ranks; r++) {
+        for (uint32_t i = 0; i < p->count; i++) {
+            if (work->allowed[r * place_words + i / 64] >> i % 64 & 1)
+                (*rows)[r * words + p->node[i] / 64] |= UINT64_C(1) << p->node[i] % 64;
+        }
+    }
+    return HOP_OK;
+}
+
+static enum hop_status to_nodes(struct hop_map_work *work, uint32_t *node, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    static const double zero = 0;
+    uint32_t count = p->node_count;
+    uint32_t *self = calloc(3 * (size_t)count, sizeof *self), *number = self + count, *size = number + count;
+    const double **inner = calloc(count, sizeof *inner);
+    uint64_t *rows = NULL;
+    enum hop_status status = self && inner ? allow_nodes(work, &rows, diag) : hop_fail_memory(diag);
+    for (uint32_t n = 0; n < count && status == HOP_OK; n++) {
+        self[n] = n;
+        size[n] = 1;
+        inner[n] = &zero;
+    }
+    if (status == HOP_OK) {
+        const struct hop_places places = {.count = count,
+                                          .room = p->node_room,
+                                          .groups = count,
+                                          .group = self,
+                                          .number = number,
+                                          .size = size,
+                                          .inner = inner,
+                                          .outer = work->distances.places.outer};
+        const struct hop_assign problem = hop_map_problem(work, &work->all.graph, &places, rows);
+        work->phase = "nodes";
+        status = hop_map_solve(work, &problem, node, &work->last, diag);
+    }
+    free(rows);
+    free(inner);
+    free(self);
+    return status;
+}
+
+/* ---- devices of a node to its ranks ---- */
+
+/* One node's part of the whole. */
+struct part {
+    uint32_t node, first, places, count;
+    uint32_t *ranks; /* that sit there, ascending */
+    uint64_t *rows;  /* what they may have, NULL: anything */
+};
+
+static enum hop_status restrict_part(const struct hop_map_work *work, struct part *part, struct hop_diag *diag)
+{
+    size_t words = ((size_t)part->places + 63) / 64, all = ((size_t)work->places.count + 63) / 64;
+    part->rows = NULL;
+    if (!work->allowed)
+        return HOP_OK;
+    part->rows = calloc((size_t)part->count * words + 1, sizeof *part->rows);
+    if (!part->rows)
+        return hop_fail_memory(diag);
+    for (uint32_t r = 0; r < part->count; r++) {
+        for (uint32_t i = 0; i < part->places; i++) {
+            uint32_t at = part->first + i;
+            if (work->allowed[part->ranks[r] * all + at / 64] >> at % 64 & 1)
+                part->rows[r * words + i / 64] |= UINT64_C(1) << i % 64;
+        }
+    }
+    return HOP_OK;
+}
+
+/* Ranks that were there already stay where they are to begin with, if all were. */
+static bool stay(const struct hop_map_work *work, const struct part *part, uint32_t *place)
+{
+    for (uint32_t r = 0; r < part->count; r++) {
+        uint32_t at = work->place[part->ranks[r]];
+        if (work->places.node[at] != part->node)
+            return false;
+        place[r] = at - part->first;
+    }
+    return true;
+}
+
+static enum hop_status solve_part(struct hop_map_work *work, const struct part *part, bool devices, uint32_t *place,
+                                  struct hop_diag *diag)
+{
+    uint32_t *zeros = calloc((size_t)part->places + 1, sizeof *zeros),
+             *number = calloc((size_t)part->places + 1, sizeof *number);
+    const double *inner = work->distances.places.inner[part->node];
+    const double outer = 0;
+    struct hop_map_graph graph;
+    struct hop_map_solved solved;
+    enum hop_status status = zeros && number
+                                 ? hop_map_graph_part(&work->device.graph, part->ranks, part->count, &graph, diag)
+                                 : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        for (uint32_t i = 0; i < part->places; i++)
+            number[i] = i;
+        const struct hop_places places = {.count = part->places,
+                                          .room = work->places.room + part->first,
+                                          .groups = 1,
+                                          .group = zeros,
+                                          .number = number,
+                                          .size = &part->places,
+                                          .inner = &inner,
+                                          .outer = &outer};
+        const struct hop_assign problem = hop_map_problem(work, &graph.graph, &places, part->rows);
+        if (!stay(work, part, place))
+            status = hop_map_fit(&problem, place, diag);
+        work->phase = "devices";
+        if (status == HOP_OK && devices)
+            status = hop_map_solve(work, &problem, place, &solved, diag);
+        if (status == HOP_OK && devices && work->places.node_count == 1)
+            work->last = solved;
+        hop_map_graph_finish(&graph);
+    }
+    free(number);
+    free(zeros);
+    return status;
+}
+
+/* Fills `found` for the ranks of one node. */
+static enum hop_status to_devices(struct hop_map_work *work, const uint32_t *node, uint32_t n, bool devices,
+                                  uint32_t *found, struct hop_diag *diag)
+{
+    struct part part = {.node = n, .first = work->places.first[n]};
+    part.places = work->places.first[n + 1] - part.first;
+    part.ranks = malloc((size_t)work->ranks * sizeof *part.ranks);
+    uint32_t *place = malloc((size_t)work->ranks * sizeof *place);
+    enum hop_status status = part.ranks && place ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t r = 0; r < work->ranks && status == HOP_OK; r++) {
+        if (node[r] == n)
+            part.ranks[part.count++] = r;
+    }
+    if (status == HOP_OK)
+        status = restrict_part(work, &part, diag);
+    if (status == HOP_OK && part.count)
+        status = solve_part(work, &part, devices, place, diag);
+    for (uint32_t r = 0; r < part.count && status == HOP_OK; r++)
+        found[part.ranks[r]] = part.first + place[r];
+    free(part.rows);
+    free(place);
+    free(part.ranks);
+    return status;
+}
+
+enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    unsigned phases = work->options->phases;
+    uint32_t *node = malloc((size_t)work->ranks * sizeof *node), *found = malloc((size_t)work->ranks * sizeof *found);
+    enum hop_status status = node && found ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t r = 0; r < work->ranks && status == HOP_OK; r++)
+        node[r] = p->node[work->place[r]];
+    if (status == HOP_OK && p->node_count > 1 && (phases & HOP_MAP_NODES))
+        status = to_nodes(work, node, diag);
+    struct hop_diag unfit;
+    bool fits = true;
+    for (uint32_t n = 0; n < p->node_count && status == HOP_OK && fits; n++) {
+        status = to_devices(work, node, n, (phases & HOP_MAP_DEVICES) != 0, found, &unfit);
+        if (status == HOP_ERR_INVALID) { /* restrictions within a node, which the phase before does not see */
+            fits = false;
+            status = HOP_OK;
+            work->note = "what is kept does not let the phases be solved one after the other; ranks stay on the nodes "
+                         "that they began with until all is refined at once";
+        } else if (status != HOP_OK && diag) {
+            *diag = unfit;
+        }
+    }
+    if (status == HOP_OK && fits &&
+        (work->options->solver == HOP_MAP_SCOTCH || hop_map_sum(work, &work->distances.places, false, found) <=
+                                                        hop_map_sum(work, &work->distances.places, false, work->place)))
+        memcpy(work->place, found, (size_t)work->ranks * sizeof *found);
+    free(found);
+    free(node);
+    return status;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The search by simulation: what counts is when the whole exchange has ended, whatever shares links with whatever.
+ *
+ * Few ranks: every placement (map_enumerate.c). More: two ranks change places, or one moves to where there is room, as
+ * long as this ends sooner; then from disturbed copies of the best placement again, until so many operations are
+ * simulated. Where models hold the links' limits, a placement whose fullest link alone needs as long as the best one
+ * takes is not simulated.
+ */
+#include "plan/map_search.h"
+#include "topology/symmetry.h"
+
+#include <math.h>
+
+#define OPERATIONS 300000    /* simulated, unless the options say otherwise */
+#define OPERATIONS_EXACT 2e8 /* simulated for a proof, at most */
+#define PRUNED_SHARE 16      /* a placement that is not simulated counts as such a part of one that is */
+#define CROWD 32             /* operations that make one twice as slow */
+#define LONE 30              /* placements that a search should be able to try; else it is not worth beginning */
+#define SLACK 1e-9           /* relative: what counts as shorter */
+
+/* What a simulation counts as: it takes longer, per operation, the more there are at a time. */
+static double effort(const struct hop_map_work *work)
+{
+    double operations = hop_map_play_operations(work->play);
+    return operations * (1 + operations / CROWD);
+}
+
+/* ---- a placement's value ---- */
+
+bool hop_map_may_go(const struct hop_map_work *work, uint32_t rank, uint32_t place)
+{
+    size_t words = ((size_t)work->places.count + 63) / 64;
+    return !work->allowed || (work->allowed[rank * words + place / 64] >> place % 64 & 1);
+}
+
+enum hop_status hop_map_value(struct hop_map_search *search, const uint32_t *place, double limit_s, double *value_s,
+                              struct hop_diag *diag)
+{
+    struct hop_map_work *work = search->work;
+    *value_s = INFINITY;
+    if (search->budget < search->effort || !hop_map_goes_on(work, search->best_s, work->last.bound)) {
+        work->stopped = work->stopped || search->budget >= search->effort;
+        search->stop = true;
+        return HOP_OK;
+    }
+    if (search->bounded) {
+        enum hop_status status = hop_congest_set(work->congest, place, diag);
+        if (status != HOP_OK)
+            return status;
+        if (hop_congest_largest_s(work->congest) >= limit_s * (1 - SLACK)) {
+            search->budget -= search->effort / PRUNED_SHARE;
+            return HOP_OK;
+        }
+    }
+    search->budget -= search->effort;
+    work->simulated += hop_map_play_operations(work->play);
+    double value;
+    enum hop_status status = hop_map_play_run(work->play, place, &value, diag);
+    if (status == HOP_OK && value < limit_s * (1 - SLACK))
+        *value_s = value;
+    return status;
+}
+
+/* ---- changes ---- */
+
+/* A placement that is being changed. */
+struct state {
+    struct hop_map_search *search;
+    const struct hop_map_places *places;
+    uint32_t ranks;
+    uint32_t *place;
+    uint32_t *load, *node_load; /* ranks on each place, on each node */
+    uint64_t rng;
+};
+
+/* One of them: rank `a` gets b's place and b gets its, or, with b HOP_NONE, rank `a` goes to `to`. */
+struct change {
+    uint32_t a, b, to, from;
+};
+
+static bool draw_change(struct state *s, struct change *change)
+{
+    const struct hop_map_work *work = s->search->work;
+    const struct hop_map_places *p = s->places;
+    uint32_t a = hop_symmetry_draw(&s->rng, s->ranks), other = hop_symmetry_draw(&s->rng, s->ranks + p->count);
+    *change = (struct change){a, other < s->ranks ? other : HOP_NONE, 0, s->place[a]};
+    if (other < s->ranks) {
+        change->to = s->place[other];
+        return change->to != change->from && hop_map_may_go(work, a, change->to) &&
+               hop_map_may_go(work, other, change->from);
+    }
+    change->to = other - s->ranks;
+    uint32_t here = p->node[change->from], there = p->node[change->to];
+    return change->to != change->from && s->load[change->to] < p->room[change->to] &&
+           hop_map_may_go(work, a, change->to) && (here == there || s->node_load[there] < p->node_room[there]);
+}
+
+static void make_change(struct state *s, const struct change *change, bool back)
+{
+    uint32_t to = back ? change->from : change->to, from = back ? change->to : change->from;
+    s->place[change->a] = to;
+    if (change->b != HOP_NONE) {
+        s->place[change->b] = from;
+        return;
+    }
+    s->load[from]--;
+    s->load[to]++;
+    s->node_load[s->places->node[from]]--;
+    s->node_load[s->places->node[to]]++;
+}
+
+static void take(struct state *s, const uint32_t *place)
+{
+    memcpy(s->place, place, s->ranks * sizeof *place);
+    memset(s->load, 0, ((size_t)s->places->count + s->places->node_count) * sizeof *s->load);
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        s->load[place[r]]++;
+        s->node_load[s->places->node[place[r]]]++;
+    }
+}
+
+/* Changes drawn at random, until as many as there are in vain. */
+static enum hop_status descend(struct state *s, double *value, struct hop_diag *diag)
+{
+    uint64_t patience = (uint64_t)s->ranks * (s->ranks + s->places->count);
+    for (uint64_t vain = 0; vain < patience && !s->search->stop; vain++) {
+        struct change change;
+        double changed;
+        if (!draw_change(s, &change))
+            continue;
+        make_change(s, &change, false);
+        enum hop_status status = hop_map_value(s->search, s->place, *value, &changed, diag);
+        if (status != HOP_OK)
+            return status;
+        if (changed < *value) {
+            *value = changed;
+            vain = 0;
+        } else {
+            make_change(s, &change, true);
+        }
+    }
+    return HOP_OK;
+}
+
+static enum hop_status exchange(struct hop_map_search *search, struct hop_diag *diag)
+{
+    struct hop_map_work *work = search->work;
+    struct state s = {.search = search, .places = &work->places, .ranks = work->ranks};
+    s.rng = work->options->seed + 1;
+    s.place = malloc((size_t)work->ranks * sizeof *s.place);
+    s.load = malloc(((size_t)s.places->count + s.places->node_count) * sizeof *s.load);
+    enum hop_status status = s.place && s.load ? HOP_OK : hop_fail_memory(diag);
+    s.node_load = s.load + s.places->count;
+    for (uint32_t round = 0; status == HOP_OK && !search->stop; round++) {
+        double value = search->best_s;
+        take(&s, work->place);
+        for (uint32_t k = 0; round > 0 && k < 2 + round % 3; k++) {
+            struct change change;
+            if (draw_change(&s, &change))
+                make_change(&s, &change, false);
+        }
+        if (round > 0)
+            status = hop_map_value(search, s.place, INFINITY, &value, diag);
+        if (status == HOP_OK && isfinite(value))
+            status = descend(&s, &value, diag);
+        if (status == HOP_OK && value < search->best_s) {
+            search->best_s = value;
+            memcpy(work->place, s.place, s.ranks * sizeof *s.place);
+        }
+        if (search->best_s <= work->last.bound * (1 + SLACK))
+            break;
+    }
+    free(s.load);
+    free(s.place);
+    return status;
+}
+
+/* ---- bounds ---- */
+
+/* What a device can send at most, or receive. */
+static double port_Bps(const struct hop_topology *topology, uint32_t device, bool sends)
+{
+    uint32_t count;
+    const uint32_t *links = hop_topology_links_of(topology, device, &count);
+    double sum = 0;
+    for (uint32_t l = 0; l < count; l++) {
+        const struct hop_link *link = hop_topology_link(topology, links[l]);
+        sum += link->capacity_Bps[(link->ends[0] == device) != sends];
+    }
+    return sum;
+}
+
+/* No placement of one rank a device ends sooner: somebody has that much to send or to receive through the widest device there is. */
+static double least_s(const struct hop_map_work *work)
+{
+    const struct hop_map_places *p = &work->places;
+    const struct hop_traffic_flow *flows = hop_traffic_flows(work->traffic);
+    double *bytes = calloc(2 * (size_t)work->ranks, sizeof *bytes), least = 0;
+    if (!bytes || work->options->ranks_per_device > 1) {
+        free(bytes);
+        return 0;
+    }
+    for (uint32_t f = 0; f < hop_traffic_count(work->traffic); f++) {
+        bytes[2 * (size_t)flows[f].from] += (double)flows[f].bytes[HOP_MEMORY_DEVICE];
+        bytes[2 * (size_t)flows[f].to + 1] += (double)flows[f].bytes[HOP_MEMORY_DEVICE];
+    }
+    for (unsigned sends = 0; sends < 2; sends++) {
+        double widest = 0;
+        for (uint32_t i = 0; i < p->count; i++)
+            widest = p->room[i] ? hop_max(widest, port_Bps(work->topology, p->device[i], sends)) : widest;
+        for (uint32_t r = 0; r < work->ranks && widest > 0; r++)
+            least = hop_max(least, bytes[2 * (size_t)r + !sends] / widest);
+    }
+    free(bytes);
+    return least;
+}
+
+/* Whether the fullest link's time is a lower bound: every model in use keeps to the links' capacities. */
+static bool holds_limits(const struct hop_map_work *work)
+{
+    bool holds = !work->options->exchange;
+    for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++) {
+        const char *model = hop_map_play_model(work->play, d);
+        holds = holds && (strcmp(model, "fair") == 0 || strcmp(model, "credit") == 0 || strcmp(model, "server") == 0);
+    }
+    return holds;
+}
+
+/* ---- the whole ---- */
+
+/* The best of what is there to begin with. */
+static enum hop_status begin(struct hop_map_search *search, struct hop_diag *diag)
+{
+    struct hop_map_work *work = search->work;
+    double found, before;
+    enum hop_status status = hop_map_play_run(work->play, work->place, &found, diag);
+    work->simulated += hop_map_play_operations(work->play);
+    search->best_s = found;
+    if (status != HOP_OK || !hop_map_fits(&work->places, work->allowed, work->ranks, work->before))
+        return status;
+    status = hop_map_play_run(work->play, work->before, &before, diag);
+    work->simulated += hop_map_play_operations(work->play);
+    if (status == HOP_OK && before < found * (1 - SLACK)) {
+        search->best_s = before;
+        memcpy(work->place, work->before, work->ranks * sizeof *work->place);
+    }
+    return status;
+}
+
+static enum hop_status refuse_exact(const struct hop_map_work *work, double placements, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_LIMIT, "%.3g placements of %u ranks, %u operations each, are too many to try them all",
+             placements, work->ranks, hop_map_play_operations(work->play));
+    hop_diag_expect(diag, "solver auto or exchange, or metric congestion, whose proof needs no simulation");
+    return HOP_ERR_LIMIT;
+}
+
+enum hop_status hop_map_search(struct hop_map_work *work, struct hop_diag *diag)
+{
+    bool exact = work->options->solver == HOP_MAP_EXACT;
+    uint64_t most = work->options->max_operations;
+    struct hop_map_search search = {
+        .work = work,
+        .effort = effort(work),
+        .budget = most ? (double)most : OPERATIONS,
+        .bounded = holds_limits(work),
+    };
+    struct hop_map_classes classes = {0};
+    work->phase = "simulate";
+    work->last.proved = false;
+    work->last.bound = search.bounded ? least_s(work) : 0;
+    enum hop_status status = begin(&search, diag);
+    if (status != HOP_OK || work->ranks < 2 || search.effort <= 0)
+        return status;
+    bool few = work->ranks <= HOP_ASSIGN_EXACT && work->options->solver != HOP_MAP_EXCHANGE;
+    if (few || exact)
+        status = hop_map_classes_find(work, &classes, diag);
+    few = few && status == HOP_OK &&
+          classes.placements * search.effort <= (exact ? OPERATIONS_EXACT : search.budget);
+    if (status == HOP_OK && exact && !few)
+        status = refuse_exact(work, classes.placements, diag);
+    if (status == HOP_OK && few) {
+        search.budget = exact ? INFINITY : search.budget;
+        status = hop_map_enumerate(&search, &classes, diag);
+        work->last.proved = !search.stop;
+        work->last.method = search.stop ? "enumeration, not ended" : "exact";
+    } else if (status == HOP_OK && search.budget >= LONE * search.effort) {
+        status = exchange(&search, diag);
+        work->last.method = "exchange by simulation";
+    }
+    if (work->last.proved)
+        work->last.bound = search.best_s;
+    hop_map_classes_finish(&classes);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hopcast map: what its files share. map.c reads options and asks for the mapping, map_traffic.c reads what is to be
+ * mapped, map_show.c shows the answer, map_files.c writes what launchers take.
+ */
+#ifndef HOP_TOOL_MAP_H
+#define HOP_TOOL_MAP_H
+
+#include "tool.h"
+
+enum { MAP_SETS_MAX = 256, MAP_NAMES_MAX = 1024 };
+
+struct map_request {
+    const char *source, *host; /* traffic: of devices, of host memory */
+    enum hop_memory memory;    /* what a source's bytes are that does not say so */
+    const char *machine, *start;
+    char *sets[MAP_SETS_MAX];
+    int set_count;
+    const char *excluded[MAP_NAMES_MAX], *keep[MAP_NAMES_MAX], *hosts[MAP_NAMES_MAX];
+    uint32_t host_count;
+    struct hop_map_options options;
+    bool json, ascii, quiet, draw;
+    const char *output, *svg, *launch, *directory, *program;
+};
+
+/* What the request names. */
+struct map_input {
+    struct hop_topology *topology;
+    struct hop_traffic *traffic;
+    struct hop_schedule *exchange; /* NULL: the traffic's flows, all at once */
+    struct hop_placement *start;   /* NULL: packed */
+};
+
+/* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it was. */
+int map_read_traffic(const struct map_request *request, struct map_input *input);
+/* The placement to compare with. */
+int map_read_start(const struct map_request *request, struct map_input *input);
+
+int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
+/* --output, --svg, --launch, --launch-dir. */
+int map_write_files(const struct map_request *request, const struct map_input *input,
+                    const struct hop_map_result *result);
+
+/* Loads before and after, of directed links; the caller frees them. NULL: out of memory. */
+struct hop_link_load *map_loads(const struct map_input *input, const struct hop_map_result *result);
+/* "ranks 0 -> 5" of a device, for drawings. */
+struct map_notes {
+    const struct hop_map_result *result;
+    const uint32_t *before; /* devices, by rank */
+    char text[96];
+};
+const char *map_note(uint32_t node, void *context);
+
+#endif

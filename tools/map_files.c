@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hopcast map: what others take: the placement, drawings, launchers' files. */
+#include "map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- drawings ---- */
+
+struct hop_link_load *map_loads(const struct map_input *input, const struct hop_map_result *result)
+{
+    size_t count = 2 * (size_t)hop_topology_link_count(input->topology);
+    struct hop_link_load *loads = malloc((count + 1) * sizeof *loads);
+    for (size_t l = 0; loads && l < count; l++)
+        loads[l] = (struct hop_link_load){result->before.load_s[l], result->after.load_s[l]};
+    return loads;
+}
+
+/* "1,5": the ranks of a device. */
+static void add_ranks(char *text, size_t size, const struct map_notes *notes, uint32_t node, bool after)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t r = 0; r < notes->result->ranks && used + 8 < size; r++) {
+        if ((after ? notes->result->seats[r].device : notes->before[r]) == node)
+            used += (size_t)snprintf(text + used, size - used, "%s%u", used ? "," : "", r);
+    }
+    if (!used)
+        (void)snprintf(text, size, "-");
+}
+
+const char *map_note(uint32_t node, void *context)
+{
+    struct map_notes *notes = context;
+    char before[40], after[40];
+    add_ranks(before, sizeof before, notes, node, false);
+    add_ranks(after, sizeof after, notes, node, true);
+    if (strcmp(before, "-") == 0 && strcmp(after, "-") == 0)
+        return NULL;
+    (void)snprintf(notes->text, sizeof notes->text, "rank %s -> %s", before, after);
+    return notes->text;
+}
+
+static int write_svg(const struct map_request *request, const struct map_input *input,
+                     const struct hop_map_result *result)
+{
+    struct map_notes notes = {.result = result, .before = result->before_devices};
+    const struct hop_loads_options options = {.note = map_note, .context = &notes};
+    struct hop_link_load *loads = map_loads(input, result);
+    char *text = loads ? hop_topology_to_loads_svg(input->topology, loads, &options) : NULL;
+    int status = text ? tool_write(request->svg, text) : tool_out_of_memory();
+    free(text);
+    free(loads);
+    return status;
+}
+
+/* ---- the placement ---- */
+
+static int write_placement(const struct map_request *request, const struct map_input *input,
+                           const struct hop_map_result *result)
+{
+    size_t size = (size_t)result->ranks * 96 + 512, used = 0;
+    char *text = malloc(size), value[32];
+    if (!text)
+        return tool_out_of_memory();
+    used += (size_t)snprintf(text, size, "# hopcast map %.120s --on %.120s\n# %s %s\n", request->source,
+                             request->machine, hop_map_metric_name(result->metric),
+                             hop_show_seconds(result->after.metric[result->metric], value, sizeof value));
+    for (uint32_t r = 0; r < result->ranks; r++)
+        used += (size_t)snprintf(text + used, size - used, "%u %.64s\n", r, hop_placement_device(result->placement, r));
+    (void)input;
+    int status = tool_write(request->output, text);
+    free(text);
+    return status;
+}
+
+/* ---- launchers ---- */
+
+static int launch_text(const struct map_request *request, const struct hop_map_result *result,
+                       enum hop_launch_format format, char **text)
+{
+    struct hop_diag diag;
+    const struct hop_launch_names names = {.hosts = request->host_count ? request->hosts : NULL,
+                                           .program = request->program,
+                                           .directory = request->directory};
+    if (request->host_count && request->host_count != result->node_count)
+        return tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->host_count,
+                              request->machine, result->node_count, result->node_count == 1 ? "" : "s");
+    if (hop_map_launch(result, format, &names, text, &diag) == HOP_OK)
+        return TOOL_OK;
+    if (!diag.place[0])
+        (void)snprintf(diag.place, sizeof diag.place, "--launch %s", hop_launch_format_name(format));
+    return tool_fail(&diag);
+}
+
+static int print_launch(const struct map_request *request, const struct hop_map_result *result)
+{
+    char *text = NULL;
+    for (unsigned f = 0; f < HOP_LAUNCH_FORMAT_COUNT; f++) {
+        if (strcmp(request->launch, hop_launch_format_name(f)) != 0)
+            continue;
+        int status = launch_text(request, result, f, &text);
+        if (status == TOOL_OK)
+            status = tool_write(NULL, text);
+        free(text);
+        return status;
+    }
+    return tool_bad_usage(
+        &tool_map_command,
+        "--launch has no form '%s': rankfile, hostfile, machinefile, devices, slurm, openmpi or mpich",
+        request->launch);
+}
+
+/* Every form that can say this mapping, a file each. */
+static int write_launch_files(const struct map_request *request, const struct hop_map_result *result)
+{
+    char path[4096];
+    int status = TOOL_OK;
+    if (mkdir(request->directory, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "hopcast: %s: %s\n  expected: a directory, or the name of a new one\n", request->directory,
+                strerror(errno));
+        return TOOL_BAD;
+    }
+    for (unsigned f = 0; f < HOP_LAUNCH_FORMAT_COUNT && status == TOOL_OK; f++) {
+        char *text = NULL;
+        if (f == HOP_LAUNCH_RANKFILE && result->seats[0].core == HOP_NONE)
+            continue; /* which names cores */
+        if (snprintf(path, sizeof path, "%s/%s", request->directory, hop_launch_file_name(f)) >= (int)sizeof path)
+            return tool_bad_usage(&tool_map_command, "--launch-dir: the path is too long");
+        status = launch_text(request, result, f, &text);
+        if (status == TOOL_OK)
+            status = tool_write(path, text);
+        free(text);
+    }
+    return status;
+}
+
+int map_write_files(const struct map_request *request, const struct map_input *input,
+                    const struct hop_map_result *result)
+{
+    int status = request->output ? write_placement(request, input, result) : TOOL_OK;
+    if (status == TOOL_OK && request->svg)
+        status = write_svg(request, input, result);
+    if (status == TOOL_OK && request->directory)
+        status = write_launch_files(request, result);
+    if (status == TOOL_OK && request->launch)
+        status = print_launch(request, result);
+    return status;
+}
