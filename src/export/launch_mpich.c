@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPICH's Hydra: a machinefile in the order of the ranks, "host:N" for N that follow each other.
+ *
+ * -bind-to user:0,1 lists processors as the operating system numbers them, from the beginning for every line of the
+ * machinefile. So it can say a mapping where each host has one line and all of them the same list; else devices.sh
+ * binds.
+ */
+#include "export/launch.h"
+
+enum hop_status hop_launch_machinefile(struct hop_launch *launch)
+{
+    const struct hop_map_result *result = launch->result;
+    for (uint32_t r = 0, end; r < result->ranks; r = end) {
+        for (end = r + 1; end < result->ranks && result->seats[end].node == result->seats[r].node;)
+            end++;
+        hop_buffer_printf(&launch->out, "%s:%u\n", hop_launch_host(launch, r), end - r);
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_launch_mpich(struct hop_launch *launch)
+{
+    uint32_t *processors = NULL, length = 0;
+    if (launch->cores && hop_launch_in_blocks(launch)) {
+        enum hop_status status = hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors, &length);
+        if (status != HOP_OK)
+            return status;
+    }
+    hop_buffer_printf(&launch->out, "mpirun -n %u -f ", launch->result->ranks);
+    hop_launch_add_file(launch, HOP_LAUNCH_MACHINEFILE);
+    hop_launch_add_list(launch, " -bind-to user:", processors, length);
+    bool script_binds = launch->cores && !processors;
+    if (script_binds)
+        hop_buffer_puts(&launch->out, " -genv " HOP_LAUNCH_BIND " 1");
+    hop_launch_add_program(launch, launch->devices || script_binds);
+    free(processors);
+    return HOP_OK;
+}

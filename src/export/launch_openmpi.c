@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open MPI 4: a rankfile where cores are known, "rank 0=host slot=PACKAGE:CORE" by hwloc's logical numbers, the core
+ * counted in its package. A rankfile must name cores ("slot=*" binds to the first one), so without them the ranks'
+ * order is the hostfile's, a line a rank, read by --map-by seq; on one node any order will do.
+ */
+#include "export/launch.h"
+
+enum hop_status hop_launch_rankfile(struct hop_launch *launch)
+{
+    if (!launch->cores) {
+        hop_fail(launch->diag, HOP_ERR_INVALID, "a rankfile names the core of every rank, and no cores are known");
+        hop_diag_place(launch->diag, "rankfile");
+        hop_diag_expect(launch->diag, "a mapping with cores; without them the openmpi line does without a rankfile");
+        return HOP_ERR_INVALID;
+    }
+    for (uint32_t r = 0; r < launch->result->ranks; r++) {
+        const struct hop_seat *seat = &launch->result->seats[r];
+        hop_buffer_printf(&launch->out, "rank %u=%s slot=%u:%u\n", r, hop_launch_host(launch, r), seat->package,
+                          seat->in_package);
+    }
+    return HOP_OK;
+}
+
+static bool needs_sequence(const struct hop_launch *launch)
+{
+    return !launch->cores && launch->used_nodes > 1;
+}
+
+enum hop_status hop_launch_hostfile(struct hop_launch *launch)
+{
+    const struct hop_map_result *result = launch->result;
+    for (uint32_t r = 0; needs_sequence(launch) && r < result->ranks; r++)
+        hop_buffer_printf(&launch->out, "%s\n", hop_launch_host(launch, r));
+    for (uint32_t n = 0; !needs_sequence(launch) && n < result->node_count; n++) {
+        uint32_t ranks = result->nodes[n].ranks;
+        if (ranks > 0)
+            hop_buffer_printf(&launch->out, "%s slots=%u max_slots=%u\n", launch->hosts[n], ranks, ranks);
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_launch_openmpi(struct hop_launch *launch)
+{
+    hop_buffer_printf(&launch->out, "mpirun -n %u --hostfile ", launch->result->ranks);
+    hop_launch_add_file(launch, HOP_LAUNCH_HOSTFILE);
+    if (launch->cores) {
+        hop_buffer_puts(&launch->out, " --rankfile ");
+        hop_launch_add_file(launch, HOP_LAUNCH_RANKFILE);
+    } else if (needs_sequence(launch)) {
+        hop_buffer_puts(&launch->out, " --map-by seq");
+    }
+    hop_launch_add_program(launch, launch->devices);
+    return HOP_OK;
+}

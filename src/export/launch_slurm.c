@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SLURM: a script that lists a host a task in SLURM_HOSTFILE and calls srun with --distribution=arbitrary. Its lists
+ * of processors and devices, map_cpu and map_gpu, are read anew on every node, by local task; where the nodes' lists
+ * differ, devices.sh does it. A task that is alone on its node sees all devices whatever map_gpu says, so there the
+ * script is needed, too.
+ */
+#include "export/launch.h"
+
+/* What asks for the whole nodes: explicit bindings are honoured only there, and the devices' numbers count all. */
+static void add_head(struct hop_launch *launch)
+{
+    const struct hop_map_result *result = launch->result;
+    const char *separator = "";
+    uint32_t devices = 0;
+    hop_buffer_printf(&launch->out,
+                      "#!/bin/sh\n# %u ranks on %u nodes, by SLURM. Run it in a job that has these nodes and all their "
+                      "devices to itself:\n#     salloc --nodes=%u --exclusive --nodelist=",
+                      result->ranks, launch->used_nodes, launch->used_nodes);
+    for (uint32_t n = 0; n < result->node_count; n++) {
+        if (result->nodes[n].ranks > 0) {
+            hop_buffer_printf(&launch->out, "%s%s", separator, launch->hosts[n]);
+            separator = ",";
+        }
+        devices = result->nodes[n].devices > devices ? result->nodes[n].devices : devices;
+    }
+    for (uint32_t r = 0; launch->devices && r < result->ranks; r++) {
+        uint32_t needed = result->seats[r].local_device + 1; /* some devices before it may be excluded */
+        devices = needed > devices ? needed : devices;
+    }
+    if (launch->devices)
+        hop_buffer_printf(&launch->out, " --gres=gpu:%u", devices);
+    hop_buffer_puts(&launch->out, " sh slurm.sh\n");
+}
+
+static void add_hosts(struct hop_launch *launch)
+{
+    hop_buffer_puts(&launch->out, "hop_hosts=$(mktemp) || exit 1\n"
+                                  "trap 'rm -f \"$hop_hosts\"' EXIT\n"
+                                  "cat >\"$hop_hosts\" <<'END_OF_HOSTS'\n");
+    for (uint32_t r = 0; r < launch->result->ranks; r++)
+        hop_buffer_printf(&launch->out, "%s\n", hop_launch_host(launch, r));
+    hop_buffer_puts(&launch->out, "END_OF_HOSTS\n");
+}
+
+static bool any_alone(const struct hop_map_result *result)
+{
+    for (uint32_t n = 0; n < result->node_count; n++) {
+        if (result->nodes[n].ranks == 1)
+            return true;
+    }
+    return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* Whether two ranks have the same core, which srun refuses unless it is told. */
+static enum hop_status find_sharing(const struct hop_launch *launch, bool *shared)
+{
+    const struct hop_map_result *result = launch->result;
+    uint64_t *places = malloc(result->ranks * sizeof *places);
+    *shared = false;
+    if (!places)
+        return hop_fail_memory(launch->diag);
+    for (uint32_t r = 0; r < result->ranks; r++)
+        places[r] = (uint64_t)result->seats[r].node << 32 | result->seats[r].processor;
+    qsort(places, result->ranks, sizeof *places, by_number);
+    for (uint32_t r = 1; launch->cores && r < result->ranks; r++)
+        *shared = *shared || places[r] == places[r - 1];
+    free(places);
+    return HOP_OK;
+}
+
+enum hop_status hop_launch_slurm(struct hop_launch *launch)
+{
+    uint32_t *processors = NULL, *devices = NULL, processor_count = 0, device_count = 0;
+    bool shared;
+    enum hop_status status = find_sharing(launch, &shared);
+    if (status == HOP_OK && launch->cores)
+        status = hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors, &processor_count);
+    if (status == HOP_OK && launch->devices && !any_alone(launch->result))
+        status = hop_launch_common(launch, HOP_LAUNCH_DEVICE, &devices, &device_count);
+    if (status == HOP_OK) {
+        bool script_binds = launch->cores && !processors, script_shows = launch->devices && !devices;
+        add_head(launch);
+        add_hosts(launch);
+        hop_buffer_puts(&launch->out, "SLURM_HOSTFILE=$hop_hosts");
+        if (script_binds)
+            hop_buffer_puts(&launch->out, " " HOP_LAUNCH_BIND "=1");
+        hop_buffer_printf(&launch->out, " srun --nodes=%u --ntasks=%u --distribution=arbitrary", launch->used_nodes,
+                          launch->result->ranks);
+        if (shared)
+            hop_buffer_puts(&launch->out, " --overcommit");
+        if (script_binds)
+            hop_buffer_puts(&launch->out, " --cpu-bind=none");
+        hop_launch_add_list(launch, " --cpu-bind=map_cpu:", processors, processor_count);
+        hop_launch_add_list(launch, " --gpu-bind=map_gpu:", devices, device_count);
+        hop_launch_add_program(launch, script_binds || script_shows);
+    }
+    free(processors);
+    free(devices);
+    return status;
+}
