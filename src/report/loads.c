@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loads of links under two placements, as a text tree: beside each node, what the link above it has to carry.
+ *
+ *                                    before        after
+ *     root0
+ *     ├─ switch0                   2.000 ms ->  1.000 ms   ████████▒▒▒▒▒▒▒▒
+ *     │  └─ gpu0     rank 0 -> 5   1.000 ms ->  1.000 ms   ████████
+ *     └─ 3 more nodes without load
+ *
+ *     socket links:
+ *       root0 -- root1             4.000 ms*->  666.7 us*  █████▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+ */
+#include "report/loads.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    WIDTH_DEFAULT = 100,
+    WIDTH_MIN = 60,
+    WIDTH_MAX = 1000,
+    NODES_SHOWN = 120,
+    LINKS_SHOWN = 16, /* of a kind, off the tree */
+    NOTE_MAX = 24,
+    NUMBER_WIDTH = 9,
+    NUMBERS_WIDTH = 1 + 2 * (NUMBER_WIDTH + 1) + 4, /* "    2.5 ms*->    600 us  " */
+    BAR_MIN = 10
+};
+
+struct printer {
+    struct hop_loads_view view;
+    struct hop_buffer out;
+    unsigned width, label, note, bar; /* columns */
+    bool ascii, colour;
+    bool brief; /* names below a top go without their machine's */
+};
+
+/* ---- columns ---- */
+
+/* Cut or filled to so many columns; control characters become blanks, and others that are not ASCII '?' on request. */
+static void add_cell(struct printer *p, const char *text, unsigned width)
+{
+    unsigned count = 0, columns = hop_text_columns(text);
+    for (; *text; text++) {
+        bool goes_on = ((unsigned char)*text & 0xc0) == 0x80;
+        if (!goes_on && columns > width && count + 1 == width) {
+            hop_buffer_puts(&p->out, p->ascii ? "~" : "…");
+            count++;
+            break;
+        }
+        if (!goes_on && ++count > width)
+            break;
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            hop_buffer_puts(&p->out, " ");
+        else if (!p->ascii || (unsigned char)*text < 0x80)
+            hop_buffer_add(&p->out, text, 1);
+        else if (!goes_on)
+            hop_buffer_puts(&p->out, "?");
+    }
+    hop_buffer_printf(&p->out, "%*s", count < width ? (int)(width - count) : 0, "");
+}
+
+/* A line; blanks at its end are left out. */
+static void end_line(struct printer *p)
+{
+    struct hop_buffer *out = &p->out;
+    while (out->length > 0 && out->text[out->length - 1] == ' ')
+        out->text[--out->length] = '\0';
+    hop_buffer_puts(out, "\n");
+}
+
+static void add_line(struct printer *p, const char *text)
+{
+    add_cell(p, text, p->width);
+    end_line(p);
+}
+
+/* ---- loads ---- */
+
+static void add_number(struct printer *p, double load_s, double most_s)
+{
+    char text[32];
+    hop_buffer_printf(&p->out, "%*s%s", NUMBER_WIDTH, load_s > 0 ? hop_show_seconds(load_s, text, sizeof text) : "-",
+                      hop_load_is_most(load_s, most_s) ? "*" : " ");
+}
+
+static void add_run(struct printer *p, unsigned columns, const char *piece, const char *ascii, const char *colour)
+{
+    if (columns == 0)
+        return;
+    if (p->colour)
+        hop_buffer_printf(&p->out, "\033[%sm", colour);
+    for (unsigned c = 0; c < columns; c++)
+        hop_buffer_puts(&p->out, p->ascii ? ascii : piece);
+    if (p->colour)
+        hop_buffer_puts(&p->out, "\033[0m");
+}
+
+/* What both have, then what only one has; whatever is not nothing has a column. */
+static void add_bar(struct printer *p, struct hop_link_load load)
+{
+    double most_s = hop_load_larger_s(p->view.most), both_s = hop_min(load.before_s, load.after_s);
+    unsigned all = (unsigned)ceil(hop_load_larger_s(load) / most_s * p->bar * (1 - 1e-12));
+    unsigned both = (unsigned)ceil(both_s / most_s * p->bar * (1 - 1e-12));
+    double share = load.after_s / most_s;
+    add_run(p, both, "█", "#", share > 0.75 ? "31" : share > 0.4 ? "33" : "32");
+    if (load.before_s > load.after_s)
+        add_run(p, all - both, "▒", "-", "2");
+    else
+        add_run(p, all - both, "▓", "+", "31");
+}
+
+/* Numbers and bar, at the end of a line that has its label. */
+static void add_load(struct printer *p, struct hop_link_load load)
+{
+    if (hop_load_larger_s(load) > 0) {
+        hop_buffer_puts(&p->out, " ");
+        add_number(p, load.before_s, p->view.most.before_s);
+        hop_buffer_puts(&p->out, "-> ");
+        add_number(p, load.after_s, p->view.most.after_s);
+        hop_buffer_puts(&p->out, " ");
+        add_bar(p, load);
+    }
+    end_line(p);
+}
+
+/* Of the note, with what stands before it. */
+static unsigned note_columns(const struct printer *p)
+{
+    return p->note > 0 ? p->note + 2 : 0;
+}
+
+/* ---- the tree ---- */
+
+/* "gpu0" of "node0.gpu0", where space is short and the top of the tree says the rest. */
+static const char *row_name(const struct printer *p, const struct hop_tree_row *row)
+{
+    const char *name = hop_topology_node(p->view.topology, row->node)->name, *dot = strrchr(name, '.');
+    return p->brief && row->depth > 0 && dot ? dot + 1 : name;
+}
+
+static void row_label(const struct printer *p, const struct hop_tree_row *row, struct hop_buffer *label)
+{
+    hop_add_branches(label, row->depth, row->open, p->ascii);
+    if (row->node == HOP_NONE)
+        hop_buffer_printf(label, "%u more %s without load", row->last, row->last == 1 ? "node" : "nodes");
+    else
+        hop_buffer_puts(label, row_name(p, row));
+}
+
+static void print_row(struct printer *p, const struct hop_tree_row *row)
+{
+    struct hop_buffer label = {0};
+    row_label(p, row, &label);
+    p->out.failed = p->out.failed || label.failed;
+    if (!label.failed && row->node == HOP_NONE) {
+        add_line(p, label.text);
+    } else if (!label.failed) {
+        uint32_t up = hop_topology_upstream(p->view.topology, row->node);
+        add_cell(p, label.text, p->label);
+        add_cell(p, "", note_columns(p) - p->note);
+        add_cell(p, hop_loads_note(&p->view, row->node), p->note);
+        if (up != HOP_NONE)
+            add_load(p, p->view.links[up]);
+        else
+            end_line(p);
+    }
+    hop_buffer_finish(&label);
+}
+
+static void print_left_out(struct printer *p)
+{
+    const struct hop_loads_view *view = &p->view;
+    char before[32], after[32], text[160];
+    (void)snprintf(text, sizeof text, "and %u more %s (%u %s): at most %s -> %s", view->left_out,
+                   view->left_out == 1 ? "tree" : "trees", view->nodes_left_out,
+                   view->nodes_left_out == 1 ? "node" : "nodes",
+                   hop_show_seconds(view->most_left_out.before_s, before, sizeof before),
+                   hop_show_seconds(view->most_left_out.after_s, after, sizeof after));
+    if (view->left_out > 0)
+        add_line(p, text);
+    (void)snprintf(text, sizeof text, "and %u %s without load (%u %s)", view->idle, view->idle == 1 ? "tree" : "trees",
+                   view->nodes_idle, view->nodes_idle == 1 ? "node" : "nodes");
+    if (view->idle > 0)
+        add_line(p, text);
+}
+
+/* ---- links off the tree ---- */
+
+struct off_link {
+    enum hop_link_kind kind;
+    double larger_s;
+    uint32_t index;
+};
+
+static int compare_off(const void *a, const void *b)
+{
+    const struct off_link *x = a, *y = b;
+    int order = HOP_ORDER(x->kind, y->kind);
+    order = order ? order : HOP_ORDER(y->larger_s, x->larger_s);
+    return order ? order : HOP_ORDER(x->index, y->index);
+}
+
+static void off_label(const struct printer *p, uint32_t index, char *label, size_t size)
+{
+    const struct hop_link *link = hop_topology_link(p->view.topology, index);
+    (void)snprintf(label, size, "  %s -- %s", hop_topology_node(p->view.topology, link->ends[0])->name,
+                   hop_topology_node(p->view.topology, link->ends[1])->name);
+}
+
+static void print_rest(struct printer *p, const struct off_link *links, uint32_t count)
+{
+    struct hop_link_load most = {0, 0};
+    char before[32], after[32], text[160];
+    for (uint32_t i = 0; i < count; i++)
+        most = hop_load_most(most, p->view.links[links[i].index]);
+    if (count > 0 && hop_load_larger_s(most) > 0)
+        (void)snprintf(text, sizeof text, "  and %u more: at most %s -> %s", count,
+                       hop_show_seconds(most.before_s, before, sizeof before),
+                       hop_show_seconds(most.after_s, after, sizeof after));
+    else
+        (void)snprintf(text, sizeof text, "  and %u more without load", count);
+    if (count > 0)
+        add_line(p, text);
+}
+
+/* How many of a kind's links, sorted, have a line of their own. */
+static uint32_t count_shown(const struct off_link *links, uint32_t count)
+{
+    uint32_t shown = 0;
+    while (shown < count && shown < LINKS_SHOWN && links[shown].larger_s > 0)
+        shown++;
+    return shown;
+}
+
+static void print_kind(struct printer *p, const struct off_link *links, uint32_t count)
+{
+    uint32_t shown = count_shown(links, count);
+    char label[320];
+    hop_buffer_printf(&p->out, "\n%s links:\n", hop_link_kind_name(links[0].kind));
+    for (uint32_t i = 0; i < shown; i++) {
+        off_label(p, links[i].index, label, sizeof label);
+        add_cell(p, label, p->label + note_columns(p));
+        add_load(p, p->view.links[links[i].index]);
+    }
+    print_rest(p, links + shown, count - shown);
+}
+
+/* ---- widths ---- */
+
+struct content {
+    struct hop_tree_rows rows;
+    struct off_link *links; /* off the tree, by kind, fullest first */
+    uint32_t link_count;
+};
+
+static bool collect(struct printer *p, struct content *content)
+{
+    const struct hop_topology *topology = p->view.topology;
+    uint32_t links = hop_topology_link_count(topology);
+    *content = (struct content){.rows.hidden = p->view.hidden};
+    hop_collect_rows(&content->rows, topology);
+    content->links = malloc(((size_t)links + 1) * sizeof *content->links);
+    if (content->rows.failed || !content->links)
+        return false;
+    for (uint32_t l = 0; l < links; l++) {
+        const struct hop_link *link = hop_topology_link(topology, l);
+        if (!hop_in_tree(link))
+            content->links[content->link_count++] =
+                (struct off_link){link->kind, hop_load_larger_s(p->view.links[l]), l};
+    }
+    qsort(content->links, content->link_count, sizeof *content->links, compare_off);
+    return true;
+}
+
+/* Where the links of another kind begin. */
+static uint32_t end_of_kind(const struct content *content, uint32_t first)
+{
+    uint32_t end = first;
+    while (end < content->link_count && content->links[end].kind == content->links[first].kind)
+        end++;
+    return end;
+}
+
+static void widen(unsigned *width, unsigned columns)
+{
+    *width = columns > *width ? columns : *width;
+}
+
+/* The widest label of the links off the tree that have a line. */
+static unsigned off_columns(const struct printer *p, const struct content *content)
+{
+    unsigned columns = 0;
+    for (uint32_t i = 0, next; i < content->link_count; i = next) {
+        next = end_of_kind(content, i);
+        for (uint32_t k = i; k < i + count_shown(content->links + i, next - i); k++) {
+            char label[320];
+            off_label(p, content->links[k].index, label, sizeof label);
+            widen(&columns, hop_text_columns(label));
+        }
+    }
+    return columns;
+}
+
+static void find_label(struct printer *p, const struct content *content)
+{
+    p->label = 0;
+    for (uint32_t i = 0; i < content->rows.count; i++) {
+        const struct hop_tree_row *row = &content->rows.row[i];
+        if (row->node != HOP_NONE)
+            widen(&p->label, 3 * row->depth + hop_text_columns(row_name(p, row)));
+    }
+}
+
+/* Names and notes get what they need as long as bars keep some room. */
+static void find_widths(struct printer *p, const struct content *content)
+{
+    unsigned rest = p->width - NUMBERS_WIDTH - BAR_MIN, off = off_columns(p, content);
+    for (uint32_t n = 0; n < hop_topology_node_count(p->view.topology); n++)
+        widen(&p->note, p->view.hidden[n] ? 0 : hop_text_columns(hop_loads_note(&p->view, n)));
+    p->note = p->note > NOTE_MAX ? NOTE_MAX : p->note;
+    find_label(p, content);
+    p->brief = p->label + note_columns(p) > rest;
+    find_label(p, content);
+    unsigned left = rest > p->label + 2 ? rest - p->label - 2 : 0, most = left > rest / 2 ? left : rest / 2;
+    p->note = p->note > most ? most : p->note;
+    widen(&p->label, off > note_columns(p) ? off - note_columns(p) : 0);
+    p->label = p->label > rest - note_columns(p) ? rest - note_columns(p) : p->label;
+    p->bar = p->width - p->label - note_columns(p) - NUMBERS_WIDTH;
+}
+
+/* ---- all of it ---- */
+
+static void print_header(struct printer *p)
+{
+    const struct hop_link_load most = p->view.most;
+    char before[32], after[32], text[400];
+    (void)snprintf(text, sizeof text, "%s: fullest link %s before, %s after", hop_topology_name(p->view.topology),
+                   hop_show_seconds(most.before_s, before, sizeof before),
+                   hop_show_seconds(most.after_s, after, sizeof after));
+    add_line(p, text);
+    hop_buffer_puts(&p->out, "\n");
+    hop_buffer_printf(&p->out, "%*s%*s    %*s\n", (int)(p->label + note_columns(p) + 1), "", NUMBER_WIDTH, "before",
+                      NUMBER_WIDTH, "after");
+}
+
+static void print_legend(struct printer *p)
+{
+    char most[32], text[160];
+    double most_s = hop_load_larger_s(p->view.most);
+    if (most_s == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%s before and after  %s before only  %s after only  * fullest",
+                   p->ascii ? "#" : "█", p->ascii ? "-" : "▒", p->ascii ? "+" : "▓");
+    hop_buffer_puts(&p->out, "\n");
+    add_line(p, text);
+    (void)snprintf(text, sizeof text, "a bar of %u columns is %s", p->bar, hop_show_seconds(most_s, most, sizeof most));
+    add_line(p, text);
+}
+
+static void print_all(struct printer *p, const struct content *content)
+{
+    find_widths(p, content);
+    print_header(p);
+    for (uint32_t i = 0; i < content->rows.count; i++)
+        print_row(p, &content->rows.row[i]);
+    print_left_out(p);
+    for (uint32_t i = 0, next; i < content->link_count; i = next) {
+        next = end_of_kind(content, i);
+        print_kind(p, content->links + i, next - i);
+    }
+    print_legend(p);
+}
+
+char *hop_topology_to_loads(const struct hop_topology *topology, const struct hop_link_load *loads,
+                            const struct hop_loads_options *options)
+{
+    struct hop_loads_options none = {0};
+    struct printer p = {.view = {.topology = topology, .options = options ? options : &none}};
+    struct content content = {0};
+    p.ascii = p.view.options->ascii;
+    p.colour = p.view.options->colour;
+    p.width = p.view.options->width ? p.view.options->width : WIDTH_DEFAULT;
+    p.width = p.width < WIDTH_MIN ? WIDTH_MIN : p.width > WIDTH_MAX ? WIDTH_MAX : p.width;
+    p.out.failed = !hop_loads_view_make(&p.view, loads, NODES_SHOWN) || !collect(&p, &content);
+    if (!p.out.failed)
+        print_all(&p, &content);
+    free(content.rows.row);
+    free(content.links);
+    hop_loads_view_finish(&p.view);
+    return hop_buffer_take(&p.out);
+}

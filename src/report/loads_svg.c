@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loads of links under two placements, as a drawing: the machine as picture.h places it, once before and once after,
+ * beside each other, or below each other where that is too wide for a page. The more a link has to carry, the darker
+ * and wider it is; on paper without colours, too.
+ */
+#include "report/loads.h"
+#include "report/picture.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define PAGE_WIDTH 2400.0 /* two machines side by side, at most */
+#define NODES_DRAWN 100
+#define ARCS_LABELLED 12 /* of links between devices, the fullest */
+#define FOOT 76.0
+#define SHADES 6
+
+/* From hardly anything to the largest load. */
+static const char *const shades[SHADES] = {"#f2c14e", "#f29e38", "#ea7325", "#d9481c", "#b3201f", "#7a0b22"};
+static const char idle_shade[] = "#cbd5e1";
+
+struct drawing {
+    struct hop_loads_view view;
+    const struct hop_link_load *loads;
+    struct hop_picture picture;
+    struct hop_buffer out;
+    double most_s;
+    bool after;         /* which of the two is being drawn */
+    double arc_least_s; /* what a link between devices must carry to be labelled */
+};
+
+static double load_of(const struct drawing *d, uint32_t link)
+{
+    return d->after ? d->view.links[link].after_s : d->view.links[link].before_s;
+}
+
+static unsigned shade_of(const struct drawing *d, double load_s)
+{
+    return (unsigned)fmin(load_s / d->most_s * SHADES, SHADES - 1); /* not negative */
+}
+
+static double stroke_of(const struct drawing *d, double load_s)
+{
+    return 1.2 + 5.8 * load_s / d->most_s;
+}
+
+/* ---- which switches off the trees are drawn ---- */
+
+static uint32_t other_end(const struct hop_link *link, uint32_t node)
+{
+    return link->ends[link->ends[0] == node];
+}
+
+static bool is_switch(const struct drawing *d, uint32_t node)
+{
+    const struct hop_topology *topology = d->view.topology;
+    return !hop_node_is_device(hop_topology_node(topology, node)->kind) && !hop_is_top(topology, node) &&
+           hop_topology_upstream(topology, node) == HOP_NONE;
+}
+
+/* Links with load that join a node to others that are drawn; those to other switches of this kind apart. */
+static void count_joined(const struct drawing *d, uint32_t node, uint32_t *nodes, uint32_t *switches)
+{
+    uint32_t count;
+    const uint32_t *list = hop_topology_links_of(d->view.topology, node, &count);
+    *nodes = *switches = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t other = other_end(hop_topology_link(d->view.topology, list[i]), node);
+        if (d->view.hidden[other] || hop_load_larger_s(d->view.links[list[i]]) == 0)
+            continue;
+        *nodes += !is_switch(d, other);
+        *switches += is_switch(d, other);
+    }
+}
+
+/* First switches next to what is drawn, then those that join several of them; no further, lest a large fabric hides the
+ * machines. */
+static bool show_switches(struct drawing *d)
+{
+    uint32_t count = hop_topology_node_count(d->view.topology), found = 0, nodes, switches;
+    uint32_t *list = malloc(((size_t)count + 1) * sizeof *list);
+    if (!list)
+        return false;
+    for (unsigned round = 0; round < 2; round++) {
+        found = 0;
+        for (uint32_t n = 0; n < count; n++) {
+            if (!d->view.hidden[n] || !is_switch(d, n))
+                continue;
+            count_joined(d, n, &nodes, &switches);
+            if (round == 0 ? nodes > 0 : switches > 1)
+                list[found++] = n;
+        }
+        for (uint32_t i = 0; i < found; i++)
+            d->view.hidden[list[i]] = false;
+    }
+    free(list);
+    return true;
+}
+
+/* ---- one of the two ---- */
+
+static void draw_title_of_link(struct drawing *d, uint32_t index)
+{
+    char forth[32], back[32];
+    const struct hop_link *link = hop_topology_link(d->view.topology, index);
+    const struct hop_link_load *a = &d->loads[2 * index], *b = &d->loads[2 * index + 1];
+    hop_buffer_puts(&d->out, "<title>");
+    hop_draw_cut_text(&d->out, hop_topology_node(d->view.topology, link->ends[0])->name, UINT32_MAX);
+    hop_buffer_puts(&d->out, " -- ");
+    hop_draw_cut_text(&d->out, hop_topology_node(d->view.topology, link->ends[1])->name, UINT32_MAX);
+    struct hop_link_text words = hop_describe_link(link);
+    hop_buffer_printf(&d->out, ": %s %s, %s %s</title>",
+                      hop_show_seconds(d->after ? a->after_s : a->before_s, forth, sizeof forth), words.direction[0],
+                      hop_show_seconds(d->after ? b->after_s : b->before_s, back, sizeof back), words.direction[1]);
+}
+
+static void draw_link(struct drawing *d, uint32_t index)
+{
+    double load_s = load_of(d, index);
+    hop_buffer_puts(&d->out, "<path d=\"");
+    hop_picture_draw_path(&d->picture, &d->out, index);
+    if (load_s > 0)
+        hop_buffer_printf(&d->out, "\" stroke=\"%s\" stroke-width=\"%.1f\">", shades[shade_of(d, load_s)],
+                          stroke_of(d, load_s));
+    else
+        hop_buffer_printf(&d->out, "\" stroke=\"%s\" stroke-width=\"1\" stroke-dasharray=\"3 3\">", idle_shade);
+    draw_title_of_link(d, index);
+    hop_buffer_puts(&d->out, "</path>\n");
+}
+
+/* Where a link's number stands: beside the line, where nothing else is. */
+struct spot {
+    double x, y;
+    const char *anchor;
+};
+
+static struct spot spot_of(const struct drawing *d, uint32_t index)
+{
+    const struct hop_link *link = hop_topology_link(d->view.topology, index);
+    const struct hop_box *a = &d->picture.boxes[link->ends[0]], *b = &d->picture.boxes[link->ends[1]];
+    const struct hop_box *high = a->y < b->y ? a : b, *low = a->y < b->y ? b : a;
+    enum hop_link_way way = hop_picture_way(&d->picture, index);
+    double aside = stroke_of(d, load_of(d, index)) / 2 + 3, middle = (a->x + b->x) / 2, x;
+    double depth = 0.75 * hop_picture_arc_depth(a->x - b->x, way);
+    switch (way) {
+    case HOP_LINK_IN_TREE:
+        return (struct spot){a->x + aside, a->y - 8, "start"};
+    case HOP_LINK_BESIDE:
+        x = (a->x + b->x + (a->x < b->x ? a->width - b->width : b->width - a->width) / 2) / 2;
+        return (struct spot){x, a->y + a->height / 2 - aside - 2, "middle"};
+    case HOP_LINK_IN_CHIP:
+        return (struct spot){middle, a->y + a->height + HOP_PICTURE_ROW_GAP / 4 + aside + 8, "middle"};
+    case HOP_LINK_ARC_ABOVE:
+        return (struct spot){middle, a->y - depth - aside - 2, "middle"};
+    case HOP_LINK_ARC_BELOW:
+        return (struct spot){middle, a->y + a->height + depth + aside + 6, "middle"};
+    case HOP_LINK_TO_BAR_ABOVE:
+        return (struct spot){d->picture.ports[2 * index + hop_box_is_bar(a)] + aside, low->y - 8, "start"};
+    case HOP_LINK_TO_BAR_BELOW: /* at the end that is no bar */
+        return (struct spot){d->picture.ports[2 * index + hop_box_is_bar(a)] + aside, high->y + high->height + 14,
+                             "start"};
+    default: /* on its left: what goes on to lower bars is on its right */
+        if (hop_picture_straight(&d->picture, index, &x))
+            return (struct spot){x - aside, low->y - 8, "end"};
+        return (struct spot){middle, (high->y + high->height + low->y) / 2 + 4, "middle"};
+    }
+}
+
+static void draw_number(struct drawing *d, uint32_t index)
+{
+    double load_s = load_of(d, index);
+    struct spot spot = spot_of(d, index);
+    char text[40];
+    if (hop_picture_way(&d->picture, index) == HOP_LINK_ARC_BELOW && load_s < d->arc_least_s)
+        return;
+    (void)hop_show_seconds(load_s, text, sizeof text - 1);
+    if (hop_load_is_most(load_s, d->after ? d->view.most.after_s : d->view.most.before_s))
+        (void)strcat(text, "*");
+    hop_draw_label(&d->out, spot.x, spot.y, spot.anchor, text);
+}
+
+static int compare_falling(const void *a, const void *b)
+{
+    return HOP_ORDER(*(const double *)b, *(const double *)a);
+}
+
+/* Meshes have more arcs than there is room for numbers. */
+static bool find_arc_least(struct drawing *d)
+{
+    uint32_t links = hop_topology_link_count(d->view.topology), count = 0;
+    double *arcs = malloc(((size_t)links + 1) * sizeof *arcs);
+    if (!arcs)
+        return false;
+    for (uint32_t l = 0; l < links; l++) {
+        if (hop_picture_has_link(&d->picture, l) && hop_picture_way(&d->picture, l) == HOP_LINK_ARC_BELOW)
+            arcs[count++] = load_of(d, l);
+    }
+    qsort(arcs, count, sizeof *arcs, compare_falling);
+    d->arc_least_s = count > ARCS_LABELLED ? arcs[ARCS_LABELLED - 1] : 0;
+    free(arcs);
+    return true;
+}
+
+static void draw_head(struct drawing *d)
+{
+    char most[32];
+    hop_buffer_printf(
+        &d->out, "<text x=\"%.1f\" y=\"56\" font-size=\"14\" font-weight=\"bold\" fill=\"#0f172a\">%s: %s</text>\n",
+        HOP_PICTURE_MARGIN, d->after ? "after" : "before",
+        hop_show_seconds(d->after ? d->view.most.after_s : d->view.most.before_s, most, sizeof most));
+}
+
+/* Links from light to dark, so that the fullest are never hidden by others. */
+static void draw_links(struct drawing *d)
+{
+    uint32_t links = hop_topology_link_count(d->view.topology);
+    hop_buffer_puts(&d->out, "<g fill=\"none\">\n");
+    for (unsigned shade = 0; shade <= SHADES; shade++) {
+        for (uint32_t l = 0; l < links; l++) {
+            double load_s = load_of(d, l);
+            unsigned own = load_s > 0 ? 1 + shade_of(d, load_s) : 0;
+            if (own == shade && hop_picture_has_link(&d->picture, l))
+                draw_link(d, l);
+        }
+    }
+    hop_buffer_puts(&d->out, "</g>\n");
+}
+
+static void draw_side(struct drawing *d, bool after)
+{
+    const struct hop_topology *topology = d->view.topology;
+    d->after = after;
+    d->out.failed = d->out.failed || !find_arc_least(d);
+    bool beside = 2 * d->picture.width <= PAGE_WIDTH;
+    hop_buffer_printf(&d->out, "<g transform=\"translate(%.1f %.1f)\">\n", after && beside ? d->picture.width : 0,
+                      after && !beside ? d->picture.height : 0);
+    draw_head(d);
+    hop_picture_draw_panels(&d->picture, &d->out);
+    draw_links(d);
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
+        if (!d->view.hidden[n])
+            hop_picture_draw_box(&d->picture, &d->out, n);
+    }
+    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
+        if (hop_picture_has_link(&d->picture, l) && load_of(d, l) > 0)
+            draw_number(d, l);
+    }
+    hop_buffer_puts(&d->out, "</g>\n");
+}
+
+/* ---- around the two ---- */
+
+static void draw_legend(struct drawing *d, double y)
+{
+    double x = HOP_PICTURE_MARGIN;
+    char text[32];
+    hop_buffer_printf(&d->out, "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-dasharray=\"3 3\"/>", x, y - 4,
+                      idle_shade);
+    hop_draw_text(&d->out, x + 34, y, "start", 11, "nothing");
+    x += 96;
+    for (unsigned shade = 0; shade < SHADES; shade++) {
+        double up_to_s = d->most_s * (shade + 1) / SHADES;
+        hop_buffer_printf(&d->out, "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-width=\"%.1f\"/>", x, y - 4,
+                          shades[shade], stroke_of(d, up_to_s));
+        hop_draw_text(&d->out, x + 34, y, "start", 11, hop_show_seconds(up_to_s, text, sizeof text));
+        x += 100;
+    }
+}
+
+static void draw_foot(struct drawing *d, double y)
+{
+    char before[32], after[32], text[200];
+    struct hop_link_load most = {0, 0};
+    uint32_t left_out = 0;
+    for (uint32_t l = 0; l < hop_topology_link_count(d->view.topology); l++) {
+        if (hop_picture_has_link(&d->picture, l) || hop_load_larger_s(d->view.links[l]) == 0)
+            continue;
+        left_out++;
+        most = hop_load_most(most, d->view.links[l]);
+    }
+    if (d->most_s > 0)
+        draw_legend(d, y + 8);
+    hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 28, "start", 11,
+                  "at a link: what its fuller direction needs; * the fullest; parts without load are not drawn");
+    (void)snprintf(text, sizeof text, "%u links with load are not drawn: at most %s before, %s after", left_out,
+                   hop_show_seconds(most.before_s, before, sizeof before),
+                   hop_show_seconds(most.after_s, after, sizeof after));
+    if (left_out > 0)
+        hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 46, "start", 11, text);
+}
+
+static const char *caption(uint32_t node, void *context)
+{
+    const struct drawing *d = context;
+    const char *note = hop_loads_note(&d->view, node);
+    return note[0] ? note : NULL;
+}
+
+static void draw_page(struct drawing *d, struct hop_buffer *whole)
+{
+    bool beside = 2 * d->picture.width <= PAGE_WIDTH;
+    double width = beside ? 2 * d->picture.width : d->picture.width;
+    double height = beside ? d->picture.height : 2 * d->picture.height;
+    hop_draw_frame(whole, width, height + FOOT);
+    hop_buffer_printf(&d->out, "<text x=\"%.1f\" y=\"30\" font-size=\"18\" font-weight=\"bold\" fill=\"#0f172a\">",
+                      HOP_PICTURE_MARGIN);
+    hop_draw_cut_text(&d->out, hop_topology_name(d->view.topology), 60);
+    hop_buffer_puts(&d->out, ": what the links have to carry</text>\n");
+    draw_side(d, false);
+    draw_side(d, true);
+    draw_foot(d, height + 20);
+    whole->failed = whole->failed || d->out.failed;
+    if (d->out.text)
+        hop_buffer_add(whole, d->out.text, d->out.length);
+    hop_buffer_puts(whole, "</svg>\n");
+}
+
+char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struct hop_link_load *loads,
+                                const struct hop_loads_options *options)
+{
+    struct hop_loads_options none = {0};
+    struct hop_buffer whole = {0};
+    struct drawing d = {.view = {.topology = topology, .options = options ? options : &none}, .loads = loads};
+    whole.failed = !hop_loads_view_make(&d.view, loads, NODES_DRAWN);
+    if (!whole.failed) {
+        whole.failed = !show_switches(&d);
+        d.most_s = hop_load_larger_s(d.view.most);
+        d.picture =
+            (struct hop_picture){.topology = topology, .hidden = d.view.hidden, .caption = caption, .context = &d};
+        whole.failed = whole.failed || !hop_picture_make(&d.picture);
+    }
+    if (!whole.failed)
+        draw_page(&d, &whole);
+    hop_buffer_finish(&d.out);
+    hop_picture_finish(&d.picture);
+    hop_loads_view_finish(&d.view);
+    return hop_buffer_take(&whole);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Draws what a picture has placed: boxes, paths, panels. */
+#include "report/picture.h"
+
+#include <math.h>
+
+#define BOX_HEIGHT 38.0
+
+struct colours {
+    const char *fill, *stroke;
+};
+static const struct colours node_colours[HOP_NODE_KIND_COUNT] = {
+    [HOP_NODE_GPU] = {"#d3ecc8", "#4b8b1e"},    [HOP_NODE_HOST] = {"#fdf0cf", "#b7791f"},
+    [HOP_NODE_NIC] = {"#d3e6f8", "#1f6fb2"},    [HOP_NODE_NVME] = {"#f8dbe6", "#b83280"},
+    [HOP_NODE_FPGA] = {"#e8ddf7", "#6b46c1"},   [HOP_NODE_SWITCH] = {"#e6eaf0", "#64748b"},
+    [HOP_NODE_ROOT] = {"#fbdcc4", "#c2620a"},   [HOP_NODE_SOCKET] = {"#f6e7da", "#a16207"},
+    [HOP_NODE_FABRIC] = {"#d8efee", "#0f766e"},
+};
+
+const char *hop_node_fill(enum hop_node_kind kind)
+{
+    return node_colours[kind].fill;
+}
+
+const char *hop_node_stroke(enum hop_node_kind kind)
+{
+    return node_colours[kind].stroke;
+}
+
+/* Escaped and cut to so many characters; what XML or UTF-8 does not allow becomes '?'. */
+void hop_draw_cut_text(struct hop_buffer *out, const char *text, unsigned limit)
+{
+    unsigned count = 0;
+    for (const char *c = text; *c;) {
+        unsigned length = hop_text_utf8(c);
+        char piece[5] = "?";
+        if (length > 1 || (length == 1 && (unsigned char)*c >= 0x20 && *c != 0x7f))
+            memcpy(piece, c, length);
+        c += length ? length : 1;
+        if (++count == limit && *c) {
+            hop_buffer_puts(out, "…");
+            return;
+        }
+        hop_buffer_xml(out, piece);
+    }
+}
+
+void hop_picture_draw_panels(const struct hop_picture *d, struct hop_buffer *out)
+{
+    for (uint32_t n = 0; n < hop_topology_node_count(d->topology); n++) {
+        const struct hop_box *box = &d->boxes[n];
+        if (box->place != HOP_PLACE_TREE || box->row != 0 || (d->hidden && d->hidden[n]))
+            continue;
+        hop_buffer_printf(out,
+                          "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" fill=\"#f8fafc\" "
+                          "stroke=\"#e2e8f0\"/>\n",
+                          box->left - 12, d->first_y - 12, box->right - box->left + 24,
+                          d->device_y + BOX_HEIGHT - d->first_y + 24);
+        if (hop_topology_node(d->topology, n)->numa >= 0 && box->x - box->width / 2 - box->left > 50)
+            hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"#94a3b8\">numa %d</text>\n",
+                              box->left, d->first_y + 4, hop_topology_node(d->topology, n)->numa);
+    }
+}
+
+/* The place of a child among its siblings, as an x on its parent's lower edge. */
+static double parent_port(const struct hop_picture *d, const struct hop_link *link)
+{
+    const struct hop_box *child = &d->boxes[link->ends[0]], *parent = &d->boxes[link->ends[1]];
+    double reach = parent->right - parent->left, room = parent->width - 24;
+    return reach > 0 && room > 0 ? parent->x + (child->x - parent->x) / reach * room : parent->x;
+}
+
+static void draw_tree_link(const struct hop_picture *d, struct hop_buffer *out, const struct hop_link *link)
+{
+    const struct hop_box *child = &d->boxes[link->ends[0]], *parent = &d->boxes[link->ends[1]];
+    double from = parent->y + parent->height, band = from + HOP_PICTURE_ROW_GAP, x = parent_port(d, link);
+    /* Curved down to the next row, then straight: its column is its own. */
+    hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1fV%.1f", x, from, x,
+                      from + HOP_PICTURE_ROW_GAP * 0.55, child->x, band - HOP_PICTURE_ROW_GAP * 0.65, child->x,
+                      band - 8, child->y);
+}
+
+bool hop_picture_straight(const struct hop_picture *d, uint32_t index, double *x)
+{
+    const struct hop_link *link = hop_topology_link(d->topology, index);
+    const struct hop_box *a = &d->boxes[link->ends[0]], *b = &d->boxes[link->ends[1]];
+    const struct hop_box *low = a->y <= b->y ? b : a;
+    double left = fmax(a->x - a->width / 2, b->x - b->width / 2),
+           right = fmin(a->x + a->width / 2, b->x + b->width / 2);
+    if (!hop_box_is_bar(a) || !hop_box_is_bar(b) || right - left <= 20)
+        return false;
+    *x = (left + right) / 2 + fmin(16.0 * low->row, (right - left) / 2 - 8);
+    return true;
+}
+
+static void draw_other(const struct hop_picture *d, struct hop_buffer *out, uint32_t index)
+{
+    const struct hop_link *link = hop_topology_link(d->topology, index);
+    const struct hop_box *a = &d->boxes[link->ends[0]], *b = &d->boxes[link->ends[1]];
+    const struct hop_box *high = a->y <= b->y ? a : b, *low = a->y <= b->y ? b : a;
+    double from = high->y + high->height, to = fmax(low->y, from + 30), x;
+    if (hop_picture_straight(d, index, &x))
+        hop_buffer_printf(out, "M%.1f %.1fV%.1f", x, from, to);
+    else
+        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", high->x, from, high->x, (from + to) / 2,
+                          low->x, (from + to) / 2, low->x, to);
+}
+
+void hop_picture_draw_path(const struct hop_picture *d, struct hop_buffer *out, uint32_t index)
+{
+    enum hop_link_way way = hop_picture_way(d, index);
+    const struct hop_link *link = hop_topology_link(d->topology, index);
+    const struct hop_box *a = &d->boxes[link->ends[0]], *b = &d->boxes[link->ends[1]];
+    const struct hop_box *left = a->x < b->x ? a : b, *right = a->x < b->x ? b : a;
+    double depth = hop_picture_arc_depth(a->x - b->x, way), from = d->ports[2 * index], to = d->ports[2 * index + 1];
+    switch (way) {
+    case HOP_LINK_IN_TREE:
+        draw_tree_link(d, out, link);
+        break;
+    case HOP_LINK_BESIDE:
+        hop_buffer_printf(out, "M%.1f %.1fH%.1f", left->x + left->width / 2, a->y + a->height / 2,
+                          right->x - right->width / 2);
+        break;
+    case HOP_LINK_IN_CHIP: /* below the switches, in the band that leads to the next row */
+        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", a->x, a->y + a->height, a->x,
+                          a->y + a->height + HOP_PICTURE_ROW_GAP / 3, b->x, b->y + b->height + HOP_PICTURE_ROW_GAP / 3,
+                          b->x, b->y + b->height);
+        break;
+    case HOP_LINK_ARC_ABOVE:
+        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", from, a->y, from, a->y - depth, to,
+                          b->y - depth, to, b->y);
+        break;
+    case HOP_LINK_ARC_BELOW:
+        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", from, a->y + a->height, from,
+                          a->y + a->height + depth, to, b->y + b->height + depth, to, b->y + b->height);
+        break;
+    case HOP_LINK_TO_BAR_ABOVE:
+    case HOP_LINK_TO_BAR_BELOW: {
+        const struct hop_box *high = a->y < b->y ? a : b, *low = a->y < b->y ? b : a;
+        hop_buffer_printf(out, "M%.1f %.1fV%.1f", d->ports[2 * index + hop_box_is_bar(a)], high->y + high->height,
+                          low->y);
+        break;
+    }
+    default:
+        draw_other(d, out, index);
+    }
+}
+
+void hop_picture_draw_box(const struct hop_picture *d, struct hop_buffer *out, uint32_t n)
+{
+    const struct hop_node *node = hop_topology_node(d->topology, n);
+    const struct hop_box *box = &d->boxes[n];
+    const struct colours *colours = &node_colours[node->kind];
+    const char *caption = d->caption ? d->caption(n, d->context) : node->label;
+    bool label = caption && caption[0] && !hop_box_is_bar(box);
+    double room = box->width - 8;
+    hop_buffer_printf(out, "<g><title>%s: %s", node->name, hop_node_kind_name(node->kind));
+    if (node->label) {
+        hop_buffer_puts(out, ", ");
+        hop_draw_cut_text(out, node->label, UINT32_MAX);
+    }
+    if (node->bus_id) {
+        hop_buffer_puts(out, ", ");
+        hop_draw_cut_text(out, node->bus_id, UINT32_MAX);
+    }
+    hop_buffer_printf(out,
+                      "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"5\" fill=\"%s\" "
+                      "stroke=\"%s\" stroke-width=\"1.2\"/>",
+                      box->x - box->width / 2, box->y, box->width, box->height, colours->fill, colours->stroke);
+    hop_buffer_printf(out,
+                      "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"12\" font-weight=\"bold\" "
+                      "fill=\"#1e293b\">",
+                      box->x, box->y + (label ? 16 : box->height / 2 + 4));
+    hop_draw_cut_text(out, node->name, (unsigned)fmax(room / HOP_NAME_ADVANCE, 3));
+    hop_buffer_puts(out, "</text>");
+    if (label) {
+        hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"10\" fill=\"#475569\">",
+                          box->x, box->y + 30);
+        hop_draw_cut_text(out, caption, (unsigned)fmax(room / HOP_SMALL_ADVANCE, 3));
+        hop_buffer_puts(out, "</text>");
+    } else if (hop_box_is_bar(box) && caption) {
+        hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"#475569\">",
+                          box->x + hop_text_columns(node->name) * HOP_NAME_ADVANCE / 2 + 8,
+                          box->y + box->height / 2 + 4);
+        hop_draw_cut_text(
+            out, caption,
+            (unsigned)fmax((room - hop_text_columns(node->name) * HOP_NAME_ADVANCE - 16) / 2 / HOP_SMALL_ADVANCE, 3));
+        hop_buffer_puts(out, "</text>");
+    }
+    hop_buffer_puts(out, "</g>\n");
+}
+
+void hop_draw_label(struct hop_buffer *out, double x, double y, const char *anchor, const char *text)
+{
+    hop_buffer_printf(
+        out,
+        "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"9.5\" fill=\"#334155\" stroke=\"#ffffff\" "
+        "stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\">",
+        x, y, anchor);
+    hop_draw_cut_text(out, text, UINT32_MAX);
+    hop_buffer_puts(out, "</text>\n");
+}
+
+void hop_draw_frame(struct hop_buffer *out, double width, double height)
+{
+    hop_buffer_printf(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+        "font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+        width, height, width, height);
+}
