@@ -20,7 +20,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "fit", "measure")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "fit", "measure", "map")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -70,6 +70,14 @@ COMPARISONS = [
     [MEASURED, "--on", "ib-9node", "--model", "infiniband", "--model", "fair"],
     ["data/measurements/pcie-2016.csv", "--on", "t2"],
     [MEASURED, MEASURED],
+]
+MAPS = [
+    ["stencil:2x2x2", "--on", "t2"],
+    ["stencil:4x4,wrap", "--on", "helios", "--metric", "congestion", "--solver", "exact"],
+    ["ring:4", "--on", "dgx-1", "--metric", "latency", "--no-simulation"],
+    ["coll:4x2x2", "--on", "data/clusters/two-dgx-a100.json", "--host", "stencil:4x4", "--metric", "bandwidth", "--cores", "package:2 core:4 pu:1"],
+    ["ring:4", "--on", "star:4"],
+    ["data/traffic/halo8-profile.csv", "--on", "t2", "--max-operations", "3000"],
 ]
 TUNED_COLLECTIVES = [
     ["all", "--on", "t2", "--sizes", "4,1MiB"],
@@ -328,6 +336,8 @@ def main():
         checker.output("tune_paths", ["tune", "paths", *arguments, "--json"])
     for arguments in TUNED_COLLECTIVES:
         checker.output("tune_collective", ["tune", "collective", *arguments, "--json"])
+    for arguments in MAPS:
+        checker.output("map", ["map", *arguments, "--json"])
     for arguments in (["-n", "2"], ["-n", "1"], ["--on", "t2", "-n", "2"]):
         checker.output("measure", ["measure", *arguments, "--sizes", "64B,4KiB", "--time", "0.01", "--force", "--json"])
     from_input = ["topology", "-", "--format", "json"]

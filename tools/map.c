@@ -263,6 +263,14 @@ static bool take_option(struct map_request *r, int code)
     }
 }
 
+static bool is_launch_form(const char *text)
+{
+    unsigned form = 0;
+    while (form < HOP_LAUNCH_FORMAT_COUNT && strcmp(text, hop_launch_format_name(form)) != 0)
+        form++;
+    return form < HOP_LAUNCH_FORMAT_COUNT;
+}
+
 static int check(struct map_request *r, int argc, char **argv)
 {
     if (optind == argc)
@@ -285,6 +293,12 @@ static int check(struct map_request *r, int argc, char **argv)
                               r->json ? "--json" : "--launch");
     if (r->json && r->launch)
         return tool_bad_usage(&tool_map_command, "--json and --launch both want standard output");
+    if (r->launch && !is_launch_form(r->launch))
+        return tool_bad_usage(
+            &tool_map_command,
+            "--launch cannot be '%s': rankfile, hostfile, machinefile, devices, slurm, openmpi or mpich "
+            "is expected",
+            r->launch);
     r->options.excluded = r->excluded;
     r->options.keep = r->keep;
     if (r->options.no_simulation && r->options.metric == HOP_MAP_SIMULATED)

@@ -98,19 +98,14 @@ static int launch_text(const struct map_request *request, const struct hop_map_r
 static int print_launch(const struct map_request *request, const struct hop_map_result *result)
 {
     char *text = NULL;
-    for (unsigned f = 0; f < HOP_LAUNCH_FORMAT_COUNT; f++) {
-        if (strcmp(request->launch, hop_launch_format_name(f)) != 0)
-            continue;
-        int status = launch_text(request, result, f, &text);
-        if (status == TOOL_OK)
-            status = tool_write(NULL, text);
-        free(text);
-        return status;
-    }
-    return tool_bad_usage(
-        &tool_map_command,
-        "--launch has no form '%s': rankfile, hostfile, machinefile, devices, slurm, openmpi or mpich",
-        request->launch);
+    unsigned form = 0;
+    while (form + 1 < HOP_LAUNCH_FORMAT_COUNT && strcmp(request->launch, hop_launch_format_name(form)) != 0)
+        form++;
+    int status = launch_text(request, result, form, &text);
+    if (status == TOOL_OK)
+        status = tool_write(NULL, text);
+    free(text);
+    return status;
 }
 
 /* Every form that can say this mapping, a file each. */

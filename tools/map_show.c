@@ -49,7 +49,7 @@ static void print_seats(const struct map_input *input, const struct hop_map_resu
 {
     bool cores = result->ranks && result->seats[0].core != HOP_NONE;
     uint32_t shown = result->ranks <= RANKS_SHOWN ? result->ranks : RANKS_SHOWN;
-    printf("%-6s %-16s %-16s%s\n", "rank", "before", "after", cores ? " core" : "");
+    printf("\n%-6s %-16s %-16s%s\n", "rank", "before", "after", cores ? " core" : "");
     for (uint32_t r = 0; r < shown; r++) {
         const struct hop_seat *seat = &result->seats[r];
         const char *before = hop_topology_node(input->topology, result->before_devices[r])->name;
@@ -90,7 +90,6 @@ static void print_answer(const struct map_request *request, const struct map_inp
         printf("note: %s\n", result->note);
     printf("\n");
     print_metrics(result);
-    printf("\n");
     if (!request->quiet)
         print_seats(input, result);
 }
