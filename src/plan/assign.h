@@ -5,8 +5,9 @@
  *     minimise   sum over pairs of items  weight(i, j) x distance(place of i, place of j)
  *
  * which is the quadratic assignment problem where every place has room for one item (Koopmans and Beckmann 1957).
- * Items are ranks; places are devices, cores or whole nodes. Distances are 0 or more, and have two levels, so that thousands of places
- * need no square table: places of one group have a table of their own, those of different groups the groups' distance.
+ * Items are ranks; places are devices, cores or whole nodes. Distances are 0 or more, and have two levels, so that
+ * thousands of places need no square table: places of one group have a table of their own, those of different groups
+ * the groups' distance.
  *
  * Each solver takes the same problem, and a start that it never makes worse; all are deterministic for a seed.
  */

@@ -6,7 +6,8 @@
  *     heap of items by that traffic -> cheapest group with room -> cheapest place in it
  *
  * An item that talks to nobody who has a place begins somewhere new: the heaviest one, in the group with most room
- * left. Where not everybody may go everywhere, or rooms differ, whoever is settled leaves a place for each of the others.
+ * left. Where not everybody may go everywhere, or rooms differ, whoever is settled leaves a place for each of the
+ * others.
  */
 #include <math.h>
 
