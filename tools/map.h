@@ -31,7 +31,8 @@ struct map_input {
     struct hop_placement *start;   /* NULL: packed */
 };
 
-/* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it was. */
+/* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it
+ * was. */
 int map_read_traffic(const struct map_request *request, struct map_input *input);
 /* The placement to compare with. */
 int map_read_start(const struct map_request *request, struct map_input *input);

@@ -90,9 +90,9 @@ enum hop_status hop_map_play_create(const struct hop_topology *topology, const s
                                     const struct hop_traffic *traffic, const struct hop_map_options *options,
                                     struct hop_map_play **play, struct hop_diag *diag);
 void hop_map_play_destroy(struct hop_map_play *play); /* NULL is allowed */
-/* Its makespan under an assignment, in seconds. */
+/* Its makespan under an assignment, in seconds, and the mean of all ends. */
 enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s,
-                                 struct hop_diag *diag);
+                                 double *mean_s, struct hop_diag *diag);
 uint32_t hop_map_play_operations(const struct hop_map_play *play);
 /* Whether places of it stay where they are, whatever the assignment. */
 bool hop_map_play_has_fixed(const struct hop_map_play *play);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ranks to cores of their node, by host traffic over the tree of caches, NUMA nodes and packages (Faraji 2018, section
- * 6.3.2, phase 2). Of placements that are equal in this, ranks sit on the NUMA node of their device: each NUMA node gets
- * an item of its own, which stays there and to which ranks are tied by a trace of their device traffic.
+ * 6.3.2, phase 2). Of placements that are equal in this, ranks sit on the NUMA node of their device: each NUMA node
+ * gets an item of its own, which stays there and to which ranks are tied by a trace of their device traffic.
  */
 #include "plan/map.h"
 #include "topology/cores.h"

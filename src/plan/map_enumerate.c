@@ -80,24 +80,13 @@ static bool is_image(const struct walk *w, const uint32_t *still, uint32_t count
     return false;
 }
 
-static enum hop_status leaf(struct walk *w)
-{
-    struct hop_map_search *s = w->search;
-    double value;
-    enum hop_status status = hop_map_value(s, w->place, s->best_s, &value, w->diag);
-    if (status == HOP_OK && value < s->best_s) {
-        s->best_s = value;
-        memcpy(s->work->place, w->place, s->work->ranks * sizeof *w->place);
-    }
-    return status;
-}
-
 static enum hop_status place_rank(struct walk *w, uint32_t rank, uint32_t count)
 {
     const struct hop_map_work *work = w->search->work;
     const struct hop_map_places *p = &work->places;
+    double guide_s;
     if (rank == work->ranks)
-        return leaf(w);
+        return hop_map_try(w->search, w->place, w->search->best_s, &guide_s, w->diag);
     const uint32_t *still = w->still + (size_t)rank * w->classes->symmetry_count;
     uint32_t *next = w->still + (size_t)(rank + 1) * w->classes->symmetry_count;
     enum hop_status status = HOP_OK;

@@ -74,7 +74,8 @@ static bool sort_by_node(struct hop_map_places *p)
     return true;
 }
 
-/* Devices are numbered by their bus ids where all of a node's have one, as CUDA does under CUDA_DEVICE_ORDER=PCI_BUS_ID. */
+/* Devices are numbered by their bus ids where all of a node's have one, as CUDA does under
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID. */
 static void number_locals(struct finder *f, uint32_t node)
 {
     struct hop_map_places *p = f->places;

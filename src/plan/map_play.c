@@ -168,7 +168,15 @@ const char *hop_map_play_model(const struct hop_map_play *play, uint32_t domain)
     return hop_network_model(play->network, domain);
 }
 
-enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s,
+static double mean_end_s(const struct hop_timeline *timeline, uint32_t count)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += hop_timeline_span(timeline, i).end_s;
+    return sum / count;
+}
+
+enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
                                  struct hop_diag *diag)
 {
     for (uint32_t i = 0; i < play->count; i++) {
@@ -183,15 +191,16 @@ enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *plac
         part->place->device = hop_topology_node(play->topology, node)->name;
     }
     if (hop_schedule_count(play->schedule) == 0) {
-        *makespan_s = 0;
+        *makespan_s = *mean_s = 0;
         return HOP_OK;
     }
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_NONE};
+    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
     struct hop_timeline *timeline;
     enum hop_status status = hop_simulate(play->network, play->schedule, &options, &timeline, diag);
     if (status != HOP_OK)
         return status;
     *makespan_s = hop_timeline_makespan_s(timeline);
+    *mean_s = mean_end_s(timeline, hop_schedule_count(play->schedule));
     hop_timeline_destroy(timeline);
     return HOP_OK;
 }

@@ -2,10 +2,10 @@
 /*
  * The search by simulation: what counts is when the whole exchange has ended, whatever shares links with whatever.
  *
- * Few ranks: every placement (map_enumerate.c). More: two ranks change places, or one moves to where there is room, as
- * long as this ends sooner; then from disturbed copies of the best placement again, until so many operations are
- * simulated. Where models hold the links' limits, a placement whose fullest link alone needs as long as the best one
- * takes is not simulated.
+ * Few ranks: every placement (map_enumerate.c). More: many placements that are good by the sum or by congestion are
+ * drawn, and from the best of them two ranks change places, or one moves to where there is room, by late acceptance;
+ * then from disturbed copies of the best placement, until so many operations are simulated. Where models hold the
+ * links' limits, a placement whose fullest link alone takes too long is not simulated.
  */
 #include "plan/map_search.h"
 #include "topology/symmetry.h"
@@ -17,6 +17,10 @@
 #define PRUNED_SHARE 16      /* a placement that is not simulated counts as such a part of one that is */
 #define CROWD 32             /* operations that make one twice as slow */
 #define LONE 30              /* placements that a search should be able to try; else it is not worth beginning */
+#define MEAN_SHARE 0.1       /* of the mean end in what guides the search */
+#define HISTORY 50           /* changes that late acceptance looks back */
+#define DRAWN_SHARE 0.1      /* of the budget, for starts that are drawn */
+#define DRAWN_STEPS 100      /* of exchanging one of them, for each rank */
 #define SLACK 1e-9           /* relative: what counts as shorter */
 
 /* What a simulation counts as: it takes longer, per operation, the more there are at a time. */
@@ -34,11 +38,11 @@ bool hop_map_may_go(const struct hop_map_work *work, uint32_t rank, uint32_t pla
     return !work->allowed || (work->allowed[rank * words + place / 64] >> place % 64 & 1);
 }
 
-enum hop_status hop_map_value(struct hop_map_search *search, const uint32_t *place, double limit_s, double *value_s,
-                              struct hop_diag *diag)
+enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
+                            struct hop_diag *diag)
 {
     struct hop_map_work *work = search->work;
-    *value_s = INFINITY;
+    *guide_s = INFINITY;
     if (search->budget < search->effort || !hop_map_goes_on(work, search->best_s, work->last.bound)) {
         work->stopped = work->stopped || search->budget >= search->effort;
         search->stop = true;
@@ -55,11 +59,16 @@ enum hop_status hop_map_value(struct hop_map_search *search, const uint32_t *pla
     }
     search->budget -= search->effort;
     work->simulated += hop_map_play_operations(work->play);
-    double value;
-    enum hop_status status = hop_map_play_run(work->play, place, &value, diag);
-    if (status == HOP_OK && value < limit_s * (1 - SLACK))
-        *value_s = value;
-    return status;
+    double value_s, mean_s;
+    enum hop_status status = hop_map_play_run(work->play, place, &value_s, &mean_s, diag);
+    if (status != HOP_OK)
+        return status;
+    *guide_s = value_s + MEAN_SHARE * mean_s;
+    if (value_s < search->best_s * (1 - SLACK)) {
+        search->best_s = value_s;
+        memcpy(work->place, place, work->ranks * sizeof *place);
+    }
+    return HOP_OK;
 }
 
 /* ---- changes ---- */
@@ -120,57 +129,123 @@ static void take(struct state *s, const uint32_t *place)
     }
 }
 
-/* Changes drawn at random, until as many as there are in vain. */
-static enum hop_status descend(struct state *s, double *value, struct hop_diag *diag)
+/* Late acceptance (Burke and Bykov 2017): a change is kept if it is no worse than what was there, or than what was
+ * there HISTORY changes ago. Ends after as many changes in vain as the patience says. */
+static enum hop_status wander(struct state *s, double guide_s, struct hop_diag *diag)
 {
-    uint64_t patience = (uint64_t)s->ranks * (s->ranks + s->places->count);
+    double history[HISTORY], best_s = guide_s;
+    uint64_t patience = (uint64_t)s->ranks * (s->ranks + s->places->count), tries = 0;
+    for (uint32_t h = 0; h < HISTORY; h++)
+        history[h] = guide_s;
     for (uint64_t vain = 0; vain < patience && !s->search->stop; vain++) {
         struct change change;
-        double changed;
+        double changed_s, limit_s = hop_max(guide_s, history[tries % HISTORY]);
         if (!draw_change(s, &change))
             continue;
         make_change(s, &change, false);
-        enum hop_status status = hop_map_value(s->search, s->place, *value, &changed, diag);
+        enum hop_status status = hop_map_try(s->search, s->place, limit_s, &changed_s, diag);
         if (status != HOP_OK)
             return status;
-        if (changed < *value) {
-            *value = changed;
-            vain = 0;
-        } else {
+        if (changed_s <= limit_s)
+            guide_s = changed_s;
+        else
             make_change(s, &change, true);
+        if (guide_s < best_s * (1 - SLACK)) {
+            best_s = guide_s;
+            vain = 0;
         }
+        history[tries++ % HISTORY] = guide_s;
     }
     return HOP_OK;
+}
+
+/* ---- starts ---- */
+
+#define STARTS 4 /* kept of those drawn */
+
+struct starts {
+    uint32_t *place; /* STARTS x ranks */
+    double guide_s[STARTS];
+    uint32_t count;
+};
+
+/* The worst of those kept makes room; what is as good as one of them is most likely the same. */
+static void keep_start(struct starts *starts, const uint32_t *place, uint32_t ranks, double guide_s)
+{
+    uint32_t at = starts->count < STARTS ? starts->count : 0;
+    for (uint32_t i = 0; i < starts->count; i++) {
+        if (starts->guide_s[i] == guide_s)
+            return;
+        if (starts->count == STARTS && starts->guide_s[i] > starts->guide_s[at])
+            at = i;
+    }
+    if (starts->count == STARTS && starts->guide_s[at] <= guide_s)
+        return;
+    starts->count += starts->count < STARTS;
+    starts->guide_s[at] = guide_s;
+    memcpy(starts->place + (size_t)at * ranks, place, ranks * sizeof *place);
+}
+
+/* Placements that are good by the sum or by congestion, from random ones: many are equal by these and differ when
+ * simulated. */
+static enum hop_status draw_starts(struct state *s, struct starts *starts, struct hop_diag *diag)
+{
+    struct hop_map_work *work = s->search->work;
+    struct hop_assign problem = hop_map_problem(work, &work->all.graph, &work->distances.places, work->allowed);
+    double until = s->search->budget * (1 - DRAWN_SHARE);
+    enum hop_status status = HOP_OK;
+    problem.max_steps = (uint64_t)DRAWN_STEPS * s->ranks;
+    for (uint32_t k = 0; status == HOP_OK && s->search->budget > until && !s->search->stop; k++) {
+        struct hop_assigned found;
+        double guide_s;
+        take(s, work->place);
+        for (uint32_t c = 0; k > 0 && c < 4 * s->ranks; c++) {
+            struct change change;
+            if (draw_change(s, &change))
+                make_change(s, &change, false);
+        }
+        problem.seed = work->options->seed + k;
+        if (k > 0)
+            status = k % 2 ? hop_assign_exchange(&problem, s->place, &found, diag)
+                           : hop_congest_exchange(work->congest, &problem, s->place, &found, diag);
+        if (status == HOP_OK && k > 0 && !hop_map_fits(s->places, work->allowed, s->ranks, s->place))
+            continue;
+        if (status == HOP_OK)
+            status = hop_map_try(s->search, s->place, INFINITY, &guide_s, diag);
+        if (status == HOP_OK && isfinite(guide_s))
+            keep_start(starts, s->place, s->ranks, guide_s);
+    }
+    return status;
 }
 
 static enum hop_status exchange(struct hop_map_search *search, struct hop_diag *diag)
 {
     struct hop_map_work *work = search->work;
     struct state s = {.search = search, .places = &work->places, .ranks = work->ranks};
+    struct starts starts = {.place = malloc(STARTS * (size_t)work->ranks * sizeof *starts.place)};
     s.rng = work->options->seed + 1;
     s.place = malloc((size_t)work->ranks * sizeof *s.place);
     s.load = malloc(((size_t)s.places->count + s.places->node_count) * sizeof *s.load);
-    enum hop_status status = s.place && s.load ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = s.place && s.load && starts.place ? HOP_OK : hop_fail_memory(diag);
     s.node_load = s.load + s.places->count;
+    if (status == HOP_OK)
+        status = draw_starts(&s, &starts, diag);
     for (uint32_t round = 0; status == HOP_OK && !search->stop; round++) {
-        double value = search->best_s;
-        take(&s, work->place);
-        for (uint32_t k = 0; round > 0 && k < 2 + round % 3; k++) {
+        bool given = round < starts.count;
+        double guide_s;
+        take(&s, given ? starts.place + (size_t)round * work->ranks : work->place);
+        for (uint32_t k = 0; !given && k < 2 + round % 5; k++) {
             struct change change;
             if (draw_change(&s, &change))
                 make_change(&s, &change, false);
         }
-        if (round > 0)
-            status = hop_map_value(search, s.place, INFINITY, &value, diag);
-        if (status == HOP_OK && isfinite(value))
-            status = descend(&s, &value, diag);
-        if (status == HOP_OK && value < search->best_s) {
-            search->best_s = value;
-            memcpy(work->place, s.place, s.ranks * sizeof *s.place);
-        }
+        status = hop_map_try(search, s.place, INFINITY, &guide_s, diag);
+        if (status == HOP_OK && isfinite(guide_s))
+            status = wander(&s, guide_s, diag);
         if (search->best_s <= work->last.bound * (1 + SLACK))
             break;
     }
+    free(starts.place);
     free(s.load);
     free(s.place);
     return status;
@@ -191,7 +266,8 @@ static double port_Bps(const struct hop_topology *topology, uint32_t device, boo
     return sum;
 }
 
-/* No placement of one rank a device ends sooner: somebody has that much to send or to receive through the widest device there is. */
+/* No placement of one rank a device ends sooner: somebody has that much to send or to receive through the widest
+ * device there is. */
 static double least_s(const struct hop_map_work *work)
 {
     const struct hop_map_places *p = &work->places;
@@ -233,13 +309,13 @@ static bool holds_limits(const struct hop_map_work *work)
 static enum hop_status begin(struct hop_map_search *search, struct hop_diag *diag)
 {
     struct hop_map_work *work = search->work;
-    double found, before;
-    enum hop_status status = hop_map_play_run(work->play, work->place, &found, diag);
+    double found, before, mean_s;
+    enum hop_status status = hop_map_play_run(work->play, work->place, &found, &mean_s, diag);
     work->simulated += hop_map_play_operations(work->play);
     search->best_s = found;
     if (status != HOP_OK || !hop_map_fits(&work->places, work->allowed, work->ranks, work->before))
         return status;
-    status = hop_map_play_run(work->play, work->before, &before, diag);
+    status = hop_map_play_run(work->play, work->before, &before, &mean_s, diag);
     work->simulated += hop_map_play_operations(work->play);
     if (status == HOP_OK && before < found * (1 - SLACK)) {
         search->best_s = before;
@@ -276,8 +352,7 @@ enum hop_status hop_map_search(struct hop_map_work *work, struct hop_diag *diag)
     bool few = work->ranks <= HOP_ASSIGN_EXACT && work->options->solver != HOP_MAP_EXCHANGE;
     if (few || exact)
         status = hop_map_classes_find(work, &classes, diag);
-    few = few && status == HOP_OK &&
-          classes.placements * search.effort <= (exact ? OPERATIONS_EXACT : search.budget);
+    few = few && status == HOP_OK && classes.placements * search.effort <= (exact ? OPERATIONS_EXACT : search.budget);
     if (status == HOP_OK && exact && !few)
         status = refuse_exact(work, classes.placements, diag);
     if (status == HOP_OK && few) {

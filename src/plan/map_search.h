@@ -14,9 +14,11 @@ struct hop_map_search {
     bool stop;     /* the budget is used up, or the caller said so */
 };
 
-/* The time of the exchange under an assignment; INFINITY: not below the limit, or the search is to stop. */
-enum hop_status hop_map_value(struct hop_map_search *search, const uint32_t *place, double limit_s, double *value_s,
-                              struct hop_diag *diag);
+/* Simulates an assignment, unless its fullest link alone needs `limit_s`, or the search is to stop: *guide_s is
+ * INFINITY then. A makespan below the best is kept. The guide is the makespan and a share of the mean of all ends,
+ * which tells placements of equal makespan apart. */
+enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
+                            struct hop_diag *diag);
 bool hop_map_may_go(const struct hop_map_work *work, uint32_t rank, uint32_t place);
 
 /* How many placements differ by more than a symmetry of the machine; INFINITY: too many symmetries to know. Free with
