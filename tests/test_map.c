@@ -5,6 +5,8 @@
  */
 #include "hopcast/map.h"
 
+#include "hopcast/generate.h"
+
 #include <math.h>
 
 #include "test.h"
@@ -488,6 +490,79 @@ static void a_schedule_is_mapped_by_its_own_exchange(void **state)
     hop_topology_destroy(t2);
 }
 
+/* Host traffic goes from host memory to host memory, also when it is simulated: two ranks on the two sockets of a machine. */
+static void host_traffic_is_simulated_between_hosts(void **state)
+{
+    (void)state;
+    static const char text[] = "a: 0@host0 -> 1@host1 1MiB";
+    struct hop_topology *dgx = load_topology("dgx-a100");
+    struct hop_schedule *schedule = NULL;
+    struct hop_network *network = NULL;
+    struct hop_timeline *timeline = NULL;
+    struct hop_traffic *traffic = pattern("ring:2,memory=host");
+    static const char *const keep[] = {"0=gpu0", "1=gpu7"};
+    struct hop_map_result *result =
+        map(dgx, traffic, (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .keep = keep, .keep_count = 2});
+    CHECK(hop_schedule_parse("x.hop", text, strlen(text), &schedule, D));
+    CHECK(hop_network_create(dgx, NULL, &network, D));
+    CHECK(hop_simulate(network, schedule, NULL, &timeline, D));
+    near(result->after.metric[HOP_MAP_SIMULATED], hop_timeline_makespan_s(timeline));
+    assert_true(result->after.metric[HOP_MAP_SIMULATED] >= result->after.metric[HOP_MAP_CONGESTION] * (1 - 1e-9));
+    hop_timeline_destroy(timeline);
+    hop_network_destroy(network);
+    hop_schedule_destroy(schedule);
+    hop_map_result_destroy(result);
+    hop_traffic_destroy(traffic);
+    hop_topology_destroy(dgx);
+}
+
+/* With reductions in it, and better than in the order of the ranks: a ring on a cube mesh. */
+static void a_collective_is_mapped(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rank0", "rank1", "rank2", "rank3", "rank4", "rank5", "rank6", "rank7"};
+    struct hop_topology *dgx = load_topology("dgx-1");
+    struct hop_collective_options options = {
+        .kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .bytes = 1 << 20, .type = HOP_TYPE_F32};
+    struct hop_ranks ranks = {names, 8};
+    struct hop_schedule *schedule = NULL, *ranked = NULL;
+    struct hop_placement *was = NULL;
+    struct hop_traffic *traffic = NULL;
+    CHECK(hop_make_collective(&ranks, &options, &schedule, D));
+    CHECK(hop_placement_lift(schedule, &ranked, &was, D));
+    assert_null(was);
+    CHECK(hop_traffic_of_schedule(ranked, &traffic, D));
+    struct hop_map_result *result =
+        map(dgx, traffic, (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .exchange = ranked});
+    assert_true(hop_map_gain(result) > 1.5);
+    hop_map_result_destroy(result);
+    hop_traffic_destroy(traffic);
+    hop_schedule_destroy(ranked);
+    hop_schedule_destroy(schedule);
+    hop_topology_destroy(dgx);
+}
+
+/* Congestion's refinement alone, from a start that other seeds' searches left. */
+static void congestion_is_never_worse_than_the_start(void **state)
+{
+    (void)state;
+    struct hop_topology *cluster = uneven_cluster();
+    struct hop_traffic *traffic = pattern("stencil:4x4");
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct hop_map_result *first =
+            map(cluster, traffic,
+                (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .seed = seed, .max_operations = 40000});
+        struct hop_map_result *second =
+            map(cluster, traffic, (struct hop_map_options){.metric = HOP_MAP_CONGESTION, .start = first->placement});
+        assert_true(second->after.metric[HOP_MAP_CONGESTION] <=
+                    second->before.metric[HOP_MAP_CONGESTION] * (1 + 1e-12));
+        hop_map_result_destroy(second);
+        hop_map_result_destroy(first);
+    }
+    hop_traffic_destroy(traffic);
+    hop_topology_destroy(cluster);
+}
+
 /* ---- refusals ---- */
 
 static void refused(const struct hop_topology *topology, const char *traffic_text, struct hop_map_options options,
@@ -564,6 +639,9 @@ int main(void)
         cmocka_unit_test(cores_follow_host_traffic_and_else_the_device),
         cmocka_unit_test(being_stopped_gives_the_best_so_far),
         cmocka_unit_test(a_schedule_is_mapped_by_its_own_exchange),
+        cmocka_unit_test(host_traffic_is_simulated_between_hosts),
+        cmocka_unit_test(a_collective_is_mapped),
+        cmocka_unit_test(congestion_is_never_worse_than_the_start),
         cmocka_unit_test(what_cannot_hold_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,7 @@ static const struct option options[] = {
     {"svg", required_argument, NULL, 'g'},
     {"json", no_argument, NULL, 'j'},
     {"output", required_argument, NULL, 'o'},
+    {"placed", required_argument, NULL, 'D'},
     {"launch", required_argument, NULL, 'l'},
     {"launch-dir", required_argument, NULL, 'L'},
     {"hosts", required_argument, NULL, 'A'},
@@ -247,6 +248,9 @@ static bool take_option(struct map_request *r, int code)
     case 'o':
         r->output = optarg;
         return true;
+    case 'D':
+        r->placed = optarg;
+        return true;
     case 'l':
         r->launch = optarg;
         return true;
@@ -288,11 +292,17 @@ static int check(struct map_request *r, int argc, char **argv)
         dashes += inputs[i] && strcmp(inputs[i], "-") == 0;
     if (dashes > 1)
         return tool_bad_usage(&tool_map_command, "standard input (-) is read once");
-    if ((r->json || r->launch) && r->output && strcmp(r->output, "-") == 0)
-        return tool_bad_usage(&tool_map_command, "--output - and %s both want standard output",
-                              r->json ? "--json" : "--launch");
-    if (r->json && r->launch)
-        return tool_bad_usage(&tool_map_command, "--json and --launch both want standard output");
+    const char *outputs[] = {r->json ? "-" : NULL, r->launch ? "-" : NULL, r->output, r->placed, r->svg};
+    int printed = 0;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        printed += outputs[i] && strcmp(outputs[i], "-") == 0;
+    if (printed > 1)
+        return tool_bad_usage(&tool_map_command, "only one of --json, --launch, --output -, --placed - and --svg - "
+                                                 "can have standard output");
+    if ((r->host_count || r->program) && !r->launch && !r->directory)
+        return tool_bad_usage(&tool_map_command, "--hosts and --program go with --launch or --launch-dir");
+    if (r->json && r->draw)
+        return tool_bad_usage(&tool_map_command, "--json has all loads; --draw goes without it");
     if (r->launch && !is_launch_form(r->launch))
         return tool_bad_usage(
             &tool_map_command,
@@ -351,6 +361,8 @@ static int run(int argc, char **argv)
         status = tool_load_topology(r.machine, r.sets, r.set_count, &input.topology);
     if (status == TOOL_OK)
         status = map_read_traffic(&r, &input);
+    if (status == TOOL_OK && r.placed && !input.exchange)
+        status = tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
     if (status == TOOL_OK)
         status = map_read_start(&r, &input);
     if (status == TOOL_OK)
@@ -402,6 +414,7 @@ const struct tool_command tool_map_command = {
         "  -q, --quiet             without the list of ranks\n"
         "  -j, --json              everything, for machines (docs/map.schema.json)\n"
         "  -o, --output FILE       the placement, for `hopcast predict --map` and `hopcast run --map`\n"
+        "      --placed FILE       write the schedule that was given, on its new devices\n"
         "      --launch FORM       print one of rankfile, hostfile, machinefile, devices, slurm, openmpi, mpich\n"
         "      --launch-dir DIR    write all of them (docs/launch.md); --hosts NAMES of the nodes, --program COMMAND\n"
         "\n"

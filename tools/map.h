@@ -20,7 +20,7 @@ struct map_request {
     uint32_t host_count;
     struct hop_map_options options;
     bool json, ascii, quiet, draw;
-    const char *output, *svg, *launch, *directory, *program;
+    const char *output, *placed, *svg, *launch, *directory, *program;
 };
 
 /* What the request names. */
@@ -28,6 +28,7 @@ struct map_input {
     struct hop_topology *topology;
     struct hop_traffic *traffic;
     struct hop_schedule *exchange; /* NULL: the traffic's flows, all at once */
+    bool on_devices;               /* the schedule named devices and no ranks */
     struct hop_placement *start;   /* NULL: packed */
 };
 
@@ -38,7 +39,7 @@ int map_read_traffic(const struct map_request *request, struct map_input *input)
 int map_read_start(const struct map_request *request, struct map_input *input);
 
 int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
-/* --output, --svg, --launch, --launch-dir. */
+/* --output, --placed, --svg, --launch, --launch-dir. */
 int map_write_files(const struct map_request *request, const struct map_input *input,
                     const struct hop_map_result *result);
 

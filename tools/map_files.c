@@ -2,6 +2,7 @@
 /* hopcast map: what others take: the placement, drawings, launchers' files. */
 #include "map.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,21 +59,85 @@ static int write_svg(const struct map_request *request, const struct map_input *
 
 /* ---- the placement ---- */
 
-static int write_placement(const struct map_request *request, const struct map_input *input,
-                           const struct hop_map_result *result)
+/* A name in a remark: on one line. */
+static const char *clean(const char *name, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", name);
+    for (char *c = text; *c; c++)
+        *c = iscntrl((unsigned char)*c) ? '?' : *c;
+    return text;
+}
+
+static int write_placement(const struct map_request *request, const struct hop_map_result *result)
 {
     size_t size = (size_t)result->ranks * 96 + 512, used = 0;
-    char *text = malloc(size), value[32];
+    char *text = malloc(size), value[32], source[160], machine[160];
     if (!text)
         return tool_out_of_memory();
-    used += (size_t)snprintf(text, size, "# hopcast map %.120s --on %.120s\n# %s %s\n", request->source,
-                             request->machine, hop_map_metric_name(result->metric),
+    used += (size_t)snprintf(text, size, "# hopcast map %s --on %s\n# %s %s\n",
+                             clean(request->source, source, sizeof source),
+                             clean(request->machine, machine, sizeof machine), hop_map_metric_name(result->metric),
                              hop_show_seconds(result->after.metric[result->metric], value, sizeof value));
     for (uint32_t r = 0; r < result->ranks; r++)
         used += (size_t)snprintf(text + used, size - used, "%u %.64s\n", r, hop_placement_device(result->placement, r));
-    (void)input;
     int status = tool_write(request->output, text);
     free(text);
+    return status;
+}
+
+/* The host memory of a rank, "rank3.host", becomes the one nearest to its device. */
+static void place_host(struct hop_place *place, const struct map_input *input, const struct hop_map_result *result)
+{
+    unsigned rank;
+    int end = 0;
+    if (!place->device || sscanf(place->device, "rank%9u.host%n", &rank, &end) != 1 || end == 0 ||
+        rank >= result->ranks)
+        return;
+    uint32_t host = hop_topology_nearest_host(input->topology, result->seats[rank].device);
+    if (host != HOP_NONE)
+        place->device = hop_topology_node(input->topology, host)->name;
+}
+
+/* Copies and messages; a reduction has no place in host memory. */
+static enum hop_status place_hosts(const struct hop_schedule *from, const struct map_input *input,
+                                   const struct hop_map_result *result, struct hop_schedule **placed,
+                                   struct hop_diag *diag)
+{
+    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
+    enum hop_status status = made ? HOP_OK : HOP_ERR_MEMORY;
+    if (made)
+        hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
+    for (uint32_t i = 0; i < hop_schedule_count(from) && status == HOP_OK; i++) {
+        struct hop_op op = *hop_schedule_op(from, i);
+        place_host(&op.from, input, result);
+        place_host(&op.to, input, result);
+        status = hop_schedule_add(made, &op, NULL, diag);
+    }
+    if (status == HOP_OK)
+        status = hop_schedule_finish(made, diag);
+    if (status == HOP_OK)
+        *placed = made;
+    else
+        hop_schedule_destroy(made);
+    return status;
+}
+
+/* The schedule on its new devices. */
+static int write_placed(const struct map_request *request, const struct map_input *input,
+                        const struct hop_map_result *result)
+{
+    struct hop_diag diag;
+    struct hop_schedule *on_devices = NULL, *placed = NULL;
+    enum hop_status done = hop_placement_apply(result->placement, input->exchange, &on_devices, &diag);
+    if (done == HOP_OK)
+        done = place_hosts(on_devices, input, result, &placed, &diag);
+    hop_schedule_destroy(on_devices);
+    if (done != HOP_OK)
+        return done == HOP_ERR_MEMORY ? tool_out_of_memory() : tool_fail(&diag);
+    char *text = hop_schedule_to_text(placed);
+    int status = text ? tool_write(request->placed, text) : tool_out_of_memory();
+    free(text);
+    hop_schedule_destroy(placed);
     return status;
 }
 
@@ -135,7 +200,9 @@ static int write_launch_files(const struct map_request *request, const struct ho
 int map_write_files(const struct map_request *request, const struct map_input *input,
                     const struct hop_map_result *result)
 {
-    int status = request->output ? write_placement(request, input, result) : TOOL_OK;
+    int status = request->output ? write_placement(request, result) : TOOL_OK;
+    if (status == TOOL_OK && request->placed)
+        status = write_placed(request, input, result);
     if (status == TOOL_OK && request->svg)
         status = write_svg(request, input, result);
     if (status == TOOL_OK && request->directory)

@@ -31,82 +31,84 @@ static const char *show_gain(double before, double after, char *text, size_t siz
     return text;
 }
 
-static void print_metrics(const struct hop_map_result *result)
+static void print_metrics(FILE *out, const struct hop_map_result *result)
 {
-    printf("%-12s %14s %14s %8s\n", "metric", "before", "after", "gain");
+    fprintf(out, "%-12s %14s %14s %8s\n", "metric", "before", "after", "gain");
     for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++) {
         char before[32], after[32], gain[32];
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
-        printf("%-12s %14s %14s %8s%s\n", hop_map_metric_name(m), show_metric(m, was, before, sizeof before),
-               show_metric(m, is, after, sizeof after), show_gain(was, is, gain, sizeof gain),
-               m == result->metric ? "  <- minimised" : "");
+        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_name(m), show_metric(m, was, before, sizeof before),
+                show_metric(m, is, after, sizeof after), show_gain(was, is, gain, sizeof gain),
+                m == result->metric ? "  <- minimised" : "");
     }
 }
 
-static void print_seats(const struct map_input *input, const struct hop_map_result *result)
+static void print_seats(FILE *out, const struct map_input *input, const struct hop_map_result *result)
 {
     bool cores = result->ranks && result->seats[0].core != HOP_NONE;
     uint32_t shown = result->ranks <= RANKS_SHOWN ? result->ranks : RANKS_SHOWN;
-    printf("\n%-6s %-16s %-16s%s\n", "rank", "before", "after", cores ? " core" : "");
+    fprintf(out, "\n%-6s %-16s %-16s%s\n", "rank", "before", "after", cores ? " core" : "");
     for (uint32_t r = 0; r < shown; r++) {
         const struct hop_seat *seat = &result->seats[r];
         const char *before = hop_topology_node(input->topology, result->before_devices[r])->name;
         const char *after = hop_topology_node(input->topology, seat->device)->name;
-        printf("%-6u %-16s %-16s", r, before, after);
+        fprintf(out, "%-6u %-16s %-16s", r, before, after);
         if (cores)
-            printf(" %u:%u (processor %u)", seat->package, seat->in_package, seat->processor);
-        printf("\n");
+            fprintf(out, " %u:%u (processor %u)", seat->package, seat->in_package, seat->processor);
+        fprintf(out, "\n");
     }
     if (shown < result->ranks)
-        printf("... %u more ranks: -o FILE writes all\n", result->ranks - shown);
+        fprintf(out, "... %u more ranks: -o FILE writes all\n", result->ranks - shown);
 }
 
-static void print_answer(const struct map_request *request, const struct map_input *input,
+static void print_answer(FILE *out, const struct map_request *request, const struct map_input *input,
                          const struct hop_map_result *result)
 {
     char value[32], bound[32], bytes[32], elapsed[32];
     double after = result->after.metric[result->metric];
-    printf("%u ranks of %s on %s: %s of device traffic", result->ranks, request->source,
-           hop_topology_name(input->topology),
-           hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_DEVICE), bytes, sizeof bytes));
+    fprintf(out, "%u rank%s of %s on %s: %s of device traffic", result->ranks, result->ranks == 1 ? "" : "s",
+            request->source, hop_topology_name(input->topology),
+            hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_DEVICE), bytes, sizeof bytes));
     if (hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST))
-        printf(", %s of host traffic",
-               hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST), bytes, sizeof bytes));
-    printf("\n%s %s, by %s", hop_map_metric_name(result->metric),
-           show_metric(result->metric, after, value, sizeof value), result->method);
+        fprintf(out, ", %s of host traffic",
+                hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST), bytes, sizeof bytes));
+    fprintf(out, "\n%s %s, by %s", hop_map_metric_name(result->metric),
+            show_metric(result->metric, after, value, sizeof value), result->method);
     if (result->proved)
-        printf(": no mapping is better");
+        fprintf(out, ": no mapping is better");
     else if (result->bound > 0)
-        printf("; none is better than %s", show_metric(result->metric, result->bound, bound, sizeof bound));
+        fprintf(out, "; none is better than %s", show_metric(result->metric, result->bound, bound, sizeof bound));
     if (!result->complete)
-        printf("; the search was stopped");
-    printf(" (%s", hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed));
+        fprintf(out, "; the search was stopped");
+    fprintf(out, " (%s", hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed));
     if (result->simulated)
-        printf(", %" PRIu64 " operations simulated", result->simulated);
-    printf(")\n");
+        fprintf(out, ", %" PRIu64 " operations simulated", result->simulated);
+    fprintf(out, ")\n");
     if (result->note)
-        printf("note: %s\n", result->note);
-    printf("\n");
-    print_metrics(result);
+        fprintf(out, "note: %s\n", result->note);
+    if (input->on_devices && !request->placed)
+        fprintf(out, "note: the schedule names devices; --placed FILE writes it on its new ones\n");
+    fprintf(out, "\n");
+    print_metrics(out, result);
     if (!request->quiet)
-        print_seats(input, result);
+        print_seats(out, input, result);
 }
 
-static int print_drawing(const struct map_request *request, const struct map_input *input,
+static int print_drawing(FILE *out, const struct map_request *request, const struct map_input *input,
                          const struct hop_map_result *result)
 {
     struct map_notes notes = {.result = result, .before = result->before_devices};
     const struct hop_loads_options options = {.width = tool_columns(),
-                                              .colour = tool_colour(stdout),
+                                              .colour = tool_colour(out),
                                               .ascii = request->ascii,
                                               .note = map_note,
                                               .context = &notes};
     struct hop_link_load *loads = map_loads(input, result);
     char *text = loads ? hop_topology_to_loads(input->topology, loads, &options) : NULL;
     if (text)
-        printf("\n%s", text);
+        fprintf(out, "\n%s", text);
     free(loads);
     int status = text ? TOOL_OK : tool_out_of_memory();
     free(text);
@@ -121,12 +123,18 @@ static int print_json(const struct map_input *input, const struct hop_map_result
     return status;
 }
 
+static bool is_dash(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result)
 {
+    FILE *out = is_dash(request->output) || is_dash(request->placed) || is_dash(request->svg) ? stderr : stdout;
     if (request->json)
         return print_json(input, result);
     if (request->launch)
         return TOOL_OK; /* what is pasted stands alone */
-    print_answer(request, input, result);
-    return request->draw ? print_drawing(request, input, result) : TOOL_OK;
+    print_answer(out, request, input, result);
+    return request->draw ? print_drawing(out, request, input, result) : TOOL_OK;
 }

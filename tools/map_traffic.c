@@ -44,10 +44,22 @@ static bool is_pattern(const char *source)
 
 /* ---- schedules ---- */
 
+/* Whether a place of it says a rank. */
+static bool has_ranks(const struct hop_schedule *schedule)
+{
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        if ((op->from.device && op->from.rank >= 0) || (op->to.device && op->to.rank >= 0))
+            return true;
+    }
+    return false;
+}
+
 /* Between ranks from here on; where it was is what to compare with. */
 static int take_schedule(struct hop_schedule *schedule, struct map_input *input)
 {
     struct hop_diag diag;
+    input->on_devices = !has_ranks(schedule);
     enum hop_status status = hop_placement_lift(schedule, &input->exchange, &input->start, &diag);
     hop_schedule_destroy(schedule);
     if (status == HOP_OK)
@@ -83,12 +95,20 @@ static int read_one(const char *source, enum hop_memory memory, bool schedules, 
     char *text = read_start(source, &size);
     enum hop_status status = HOP_OK;
     int answer = TOOL_OK;
+    if (text && text[strspn(text, " \t\r\n")] == '\0') {
+        free(text);
+        (void)snprintf(diag.place, sizeof diag.place, "%.200s", source);
+        (void)snprintf(diag.what, sizeof diag.what, "the file is empty");
+        (void)snprintf(diag.expected, sizeof diag.expected, "traffic (docs/traffic.md) or a schedule");
+        return tool_fail(&diag);
+    }
     if (!text || !schedules || hop_traffic_detect(text, size)) {
         status = text && strcmp(source, "-") == 0 ? hop_traffic_parse(source, text, size, memory, traffic, &diag)
                                                   : hop_traffic_load(source, memory, traffic, &diag);
         if (status == HOP_ERR_IO && !diag.expected[0])
-            (void)snprintf(diag.expected, sizeof diag.expected,
-                           "a traffic file, a schedule, or a pattern such as stencil:4x4");
+            (void)snprintf(
+                diag.expected, sizeof diag.expected,
+                "a traffic file, a schedule, or a pattern: stencil:4x4, halo:2x2x2, coll:4x2x2, ring:8, alltoall:16");
         answer = status == HOP_OK ? TOOL_OK : tool_fail(&diag);
     } else {
         answer = read_schedule(source, text, size, input);

@@ -29,11 +29,24 @@ int tool_bad_usage(const struct tool_command *command, const char *format, ...)
     return TOOL_BAD;
 }
 
+/* Texts may quote files: what would move a terminal's cursor becomes a question mark. */
+static void put_plainly(const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, stderr);
+}
+
 int tool_fail(const struct hop_diag *diag)
 {
-    fprintf(stderr, "hopcast: %s%s%s\n", diag->place, diag->place[0] ? ": " : "", diag->what);
-    if (diag->expected[0])
-        fprintf(stderr, "  expected: %s\n", diag->expected);
+    fputs("hopcast: ", stderr);
+    put_plainly(diag->place);
+    fputs(diag->place[0] ? ": " : "", stderr);
+    put_plainly(diag->what);
+    if (diag->expected[0]) {
+        fputs("\n  expected: ", stderr);
+        put_plainly(diag->expected);
+    }
+    fputc('\n', stderr);
     return TOOL_BAD;
 }
 
@@ -67,9 +80,11 @@ int tool_option(const struct tool_command *command, int argc, char **argv, const
     return '?';
 }
 
-static enum hop_status load(const char *source, const char *routes, struct hop_topology **topology, struct hop_diag *diag)
+static enum hop_status load(const char *source, const char *routes, struct hop_topology **topology,
+                            struct hop_diag *diag)
 {
-    return routes ? hop_topology_load_routed(source, routes, topology, diag) : hop_topology_load(source, topology, diag);
+    return routes ? hop_topology_load_routed(source, routes, topology, diag)
+                  : hop_topology_load(source, topology, diag);
 }
 
 int tool_load_routed(const char *source, const char *routes, char *const *sets, int set_count,
@@ -110,9 +125,10 @@ int tool_load_schedule(const char *source, bool is_text, const char *collective,
     if (status != HOP_OK)
         return tool_fail(&diag);
     if (hop_schedule_count(loaded) == 0) {
-        fprintf(stderr,
-                "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
-                is_text ? "(-e)" : source);
+        fprintf(
+            stderr,
+            "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
+            is_text ? "(-e)" : source);
         hop_schedule_destroy(loaded);
         return TOOL_BAD;
     }
@@ -149,6 +165,13 @@ enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topo
     uint32_t ranks = hop_schedule_ranks(schedule);
     enum hop_status status = HOP_OK;
     *placed = NULL;
+    if (ranks == 0 && map->file) {
+        (void)snprintf(diag->place, sizeof diag->place, "%.180s", hop_schedule_name(schedule));
+        (void)snprintf(diag->what, sizeof diag->what,
+                       "the schedule names no rank that the placement could put on a device");
+        (void)snprintf(diag->expected, sizeof diag->expected, "ranks, such as rank0, or no --map");
+        return diag->status = HOP_ERR_INVALID;
+    }
     if (ranks == 0)
         return HOP_OK;
     if (map->file)

@@ -7,30 +7,46 @@
  */
 #include "export/launch.h"
 
+/* How many devices the job must have on a node so that the numbers of those in use are theirs: all up to the last one used, excluded
+ * ones among them. */
+static uint32_t devices_of(const struct hop_map_result *result, uint32_t node)
+{
+    uint32_t devices = result->nodes[node].devices;
+    for (uint32_t r = 0; r < result->ranks; r++) {
+        if (result->seats[r].node == node && result->seats[r].local_device >= devices)
+            devices = result->seats[r].local_device + 1;
+    }
+    return devices;
+}
+
 /* What asks for the whole nodes: explicit bindings are honoured only there, and the devices' numbers count all. */
 static void add_head(struct hop_launch *launch)
 {
     const struct hop_map_result *result = launch->result;
     const char *separator = "";
-    uint32_t devices = 0;
+    uint32_t fewest = UINT32_MAX, most = 0;
     hop_buffer_printf(&launch->out,
                       "#!/bin/sh\n# %u ranks on %u nodes, by SLURM. Run it in a job that has these nodes and all their "
                       "devices to itself:\n#     salloc --nodes=%u --exclusive --nodelist=",
                       result->ranks, launch->used_nodes, launch->used_nodes);
     for (uint32_t n = 0; n < result->node_count; n++) {
-        if (result->nodes[n].ranks > 0) {
-            hop_buffer_printf(&launch->out, "%s%s", separator, launch->hosts[n]);
-            separator = ",";
-        }
-        devices = result->nodes[n].devices > devices ? result->nodes[n].devices : devices;
+        if (result->nodes[n].ranks == 0)
+            continue;
+        hop_buffer_printf(&launch->out, "%s%s", separator, launch->hosts[n]);
+        separator = ",";
+        uint32_t devices = launch->devices ? devices_of(result, n) : 0;
+        fewest = devices < fewest ? devices : fewest;
+        most = devices > most ? devices : most;
     }
-    for (uint32_t r = 0; launch->devices && r < result->ranks; r++) {
-        uint32_t needed = result->seats[r].local_device + 1; /* some devices before it may be excluded */
-        devices = needed > devices ? needed : devices;
-    }
-    if (launch->devices)
-        hop_buffer_printf(&launch->out, " --gres=gpu:%u", devices);
+    if (launch->devices && fewest == most)
+        hop_buffer_printf(&launch->out, " --gres=gpu:%u", most);
     hop_buffer_puts(&launch->out, " sh slurm.sh\n");
+    if (fewest != most)
+        hop_buffer_printf(
+            &launch->out,
+            "# The nodes differ: %u to %u GPUs, and one --gres asks for as many on each. Ask for all GPUs of "
+            "each node as your site does it.\n",
+            fewest, most);
 }
 
 static void add_hosts(struct hop_launch *launch)

@@ -9,6 +9,8 @@
 
 static const char no_latencies[] = "the topology has no latencies: distance, the links of routes, is minimised instead";
 
+static const char unchanged[] = "no search";
+
 struct map_result {
     struct hop_map_result result;
     struct hop_arena arena;
@@ -40,6 +42,16 @@ double hop_map_gain(const struct hop_map_result *result)
 {
     double before = result->before.metric[result->metric], after = result->after.metric[result->metric];
     return before > 0 && after > 0 ? before / after : 1;
+}
+
+void hop_map_note(struct hop_map_work *work, const char *note)
+{
+    for (unsigned i = 0; i + 1 < HOP_MAP_NOTES; i++) {
+        if (!work->notes[i]) {
+            work->notes[i] = note;
+            return;
+        }
+    }
 }
 
 /* ---- going on ---- */
@@ -128,7 +140,7 @@ static enum hop_status prepare_graphs(struct hop_map_work *work, struct hop_map_
     enum hop_status status = hop_map_distances_find(&work->places, work->router, work->sum, &work->distances, diag);
     if (status == HOP_OK && work->distances.none && work->sum == HOP_MAP_LATENCY) {
         hop_map_distances_finish(&work->distances);
-        work->note = no_latencies;
+        hop_map_note(work, no_latencies);
         work->sum = own->metric = HOP_MAP_DISTANCE;
         status = hop_map_distances_find(&work->places, work->router, HOP_MAP_DISTANCE, &work->distances, diag);
     }
@@ -157,7 +169,7 @@ static enum hop_status prepare_loads(struct hop_map_work *work, struct hop_diag 
         hop_map_play_operations(work->play) > SIMULATED_MOST) {
         hop_map_play_destroy(work->play);
         work->play = NULL;
-        work->note = "the exchange is too large to be simulated only for comparison; metric simulated does it";
+        hop_map_note(work, "the exchange is too large to be simulated only for comparison; metric simulated does it");
     }
     return status;
 }
@@ -176,8 +188,12 @@ static enum hop_status prepare_start(struct hop_map_work *work, struct hop_diag 
         status = hop_map_take(&work->places, work->topology, work->options->start, work->ranks, work->before, diag);
     if (status == HOP_OK && hop_map_fits(&work->places, work->allowed, work->ranks, work->before)) {
         memcpy(work->place, work->before, size);
-    } else if (status == HOP_OK && work->options->start &&
-               (work->options->phases & (HOP_MAP_NODES | HOP_MAP_DEVICES)) != (HOP_MAP_NODES | HOP_MAP_DEVICES)) {
+        return HOP_OK;
+    }
+    if (status == HOP_OK)
+        hop_map_note(work, "what it is compared with does not keep to the restrictions");
+    if (status == HOP_OK && work->options->start &&
+        (work->options->phases & (HOP_MAP_NODES | HOP_MAP_DEVICES)) != (HOP_MAP_NODES | HOP_MAP_DEVICES)) {
         return refuse(diag,
                       "the placement to start from, part of which is to stay, does not keep to what is restricted",
                       "a placement that does, or all phases");
@@ -251,6 +267,36 @@ static enum hop_status seat_ranks(struct hop_map_work *work, struct map_result *
     return work->options->cores && (work->options->phases & HOP_MAP_CORES) ? hop_map_cores(work, seats, diag) : HOP_OK;
 }
 
+/* A GPU that several ranks share costs nothing in any metric, so nothing spreads them. */
+static void note_idle(struct hop_map_work *work)
+{
+    const struct hop_map_places *p = &work->places;
+    uint32_t *load = calloc(p->count, sizeof *load), idle = 0, shared = 0;
+    for (uint32_t r = 0; load && r < work->ranks; r++)
+        load[work->place[r]]++;
+    for (uint32_t i = 0; load && i < p->count; i++) {
+        idle += p->room[i] && load[i] == 0;
+        shared += load[i] > 1;
+    }
+    free(load);
+    if (idle && shared)
+        hop_map_note(work,
+                     "some devices have several ranks and others none: sharing one costs nothing in these metrics; "
+                     "what is kept can spread ranks");
+}
+
+static enum hop_status join_notes(const struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
+{
+    struct hop_buffer text = {0};
+    for (unsigned i = 0; work->notes[i]; i++)
+        hop_buffer_printf(&text, "%s%s", i ? "; " : "", work->notes[i]);
+    if (work->notes[0] && !text.failed)
+        made->result.note = hop_arena_string(&made->arena, text.text, text.length);
+    bool fine = !text.failed && !made->arena.failed;
+    hop_buffer_finish(&text);
+    return fine ? HOP_OK : hop_fail_memory(diag);
+}
+
 static enum hop_status tell(struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
 {
     struct hop_map_result *result = &made->result;
@@ -262,14 +308,16 @@ static enum hop_status tell(struct hop_map_work *work, struct map_result *made, 
         status = seat_ranks(work, made, diag);
     if (status == HOP_OK)
         status = name_placement(work, result, diag);
+    note_idle(work);
+    if (status == HOP_OK)
+        status = join_notes(work, made, diag);
     result->metric = work->options->metric;
     result->solver = work->options->solver;
-    result->method = last.method ? last.method : "as it was";
+    result->method = last.method ? last.method : unchanged;
     result->ranks = work->ranks;
     result->proved = last.proved;
     result->bound = last.bound;
     result->complete = !work->stopped;
-    result->note = work->note;
     result->simulated = work->simulated;
     result->elapsed_s = hop_map_now_s() - work->begun_s;
     return status;

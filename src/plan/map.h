@@ -31,7 +31,7 @@ struct hop_map_places {
     uint32_t *room;     /* and how many ranks it takes; 0: excluded */
     const struct hop_topology *topology;
     uint32_t *node_room; /* of a node: how many ranks it takes */
-    bool gpus;              /* else NICs */
+    bool gpus;           /* else NICs */
     struct hop_arena arena;
 };
 enum hop_status hop_map_places_find(const struct hop_topology *topology, const struct hop_map_options *options,
@@ -91,8 +91,8 @@ enum hop_status hop_map_play_create(const struct hop_topology *topology, const s
                                     struct hop_map_play **play, struct hop_diag *diag);
 void hop_map_play_destroy(struct hop_map_play *play); /* NULL is allowed */
 /* Its makespan under an assignment, in seconds, and the mean of all ends. */
-enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s,
-                                 double *mean_s, struct hop_diag *diag);
+enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
+                                 struct hop_diag *diag);
 uint32_t hop_map_play_operations(const struct hop_map_play *play);
 /* Whether places of it stay where they are, whatever the assignment. */
 bool hop_map_play_has_fixed(const struct hop_map_play *play);
@@ -106,6 +106,8 @@ struct hop_map_solved {
     bool proved;        /* nothing is better, by the value that the phase looks at */
     double bound;       /* of this value; 0: nothing is known */
 };
+
+#define HOP_MAP_NOTES 5
 
 struct hop_map_work {
     const struct hop_topology *topology;
@@ -125,9 +127,11 @@ struct hop_map_work {
     uint64_t simulated;
     double begun_s, told_s;
     const char *phase;
-    struct hop_map_solved last; /* what the phase that decides came to */
-    const char *note;
+    struct hop_map_solved last;       /* what the phase that decides came to */
+    const char *notes[HOP_MAP_NOTES]; /* NULL behind the last */
 };
+/* Something to know about the answer. */
+void hop_map_note(struct hop_map_work *work, const char *note);
 double hop_map_now_s(void);
 /* Whether to go on: false once the caller said stop, or the time is over. */
 bool hop_map_goes_on(struct hop_map_work *work, double value, double bound);

@@ -113,7 +113,8 @@ static enum hop_status read_places(const struct keeper *k, const char *text, con
         if (!found) {
             char what[192];
             (void)snprintf(what, sizeof what, "'%.*s' is no node of %.60s, nor one of its %s",
-                           (int)(length < 60 ? length : 60), next, hop_topology_name(p->topology), hop_map_places_what(p));
+                           (int)(length < 60 ? length : 60), next, hop_topology_name(p->topology),
+                           hop_map_places_what(p));
             return refuse(k, text, (size_t)(next - text), what);
         }
         next += length;

@@ -180,8 +180,9 @@ enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_diag *diag)
         if (status == HOP_ERR_INVALID) { /* restrictions within a node, which the phase before does not see */
             fits = false;
             status = HOP_OK;
-            work->note = "what is kept does not let the phases be solved one after the other; ranks stay on the nodes "
-                         "that they began with until all is refined at once";
+            hop_map_note(work,
+                         "what is kept does not let the phases be solved one after the other; ranks stay on the nodes "
+                         "that they began with until all is refined at once");
         } else if (status != HOP_OK && diag) {
             *diag = unfit;
         }

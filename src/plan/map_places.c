@@ -141,7 +141,10 @@ static enum hop_status check_room(const struct finder *f, uint32_t ranks)
              (unsigned long long)room, hop_topology_name(f->topology), p->count - excluded, hop_map_places_what(p),
              excluded ? " that are not excluded" : "", each, each == 1 ? "" : "s",
              f->options->ranks_per_node ? ", a limit for each node" : "");
-    hop_diag_expect(f->diag, "fewer ranks, or more on each device (ranks_per_device, --ranks-per-device)");
+    if (f->options->ranks_per_node)
+        hop_diag_expect(f->diag, "fewer ranks, or more on each node or device (--ranks-per-node, --ranks-per-device)");
+    else
+        hop_diag_expect(f->diag, "fewer ranks, or more on each device (--ranks-per-device)");
     return HOP_ERR_INVALID;
 }
 

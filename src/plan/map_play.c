@@ -54,7 +54,8 @@ static enum hop_status write_flows(const struct hop_traffic *traffic, struct hop
 static int64_t rank_of(const struct hop_place *place, const struct hop_topology *topology, bool *host)
 {
     uint32_t node = hop_topology_find(topology, place->device);
-    *host = node != HOP_NONE && hop_topology_node(topology, node)->kind == HOP_NODE_HOST;
+    *host = hop_device_is_host(place->device) ||
+            (node != HOP_NONE && hop_topology_node(topology, node)->kind == HOP_NODE_HOST);
     if (place->rank >= 0)
         return place->rank;
     unsigned rank;
@@ -90,8 +91,9 @@ static enum hop_status find_parts(struct hop_map_play *play, uint32_t ranks, str
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; i < play->schedule->count && status == HOP_OK; i++) {
         struct hop_op *op = &play->schedule->ops[i];
-        status = add_part(play, &op->to, ranks, diag);
-        if (status == HOP_OK && op->kind != HOP_OP_REDUCE)
+        if (op->to.device)
+            status = add_part(play, &op->to, ranks, diag);
+        if (status == HOP_OK && op->from.device)
             status = add_part(play, &op->from, ranks, diag);
         for (uint32_t k = 0; k < op->input_count && status == HOP_OK; k++)
             status = add_part(play, (struct hop_place *)&op->inputs[k], ranks, diag);

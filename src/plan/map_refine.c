@@ -5,7 +5,10 @@
  */
 #include "plan/map.h"
 
+#include <math.h>
+
 #define EXACT_STEPS 300000 /* of the exact search for the least congestion, when nobody asked for a proof */
+#define BOTH_STARTS 256    /* up to so many ranks both starts are exchanged */
 
 /* Whether to look for a proof: if one was asked for, or it comes quickly. */
 static bool wants_proof(const struct hop_map_work *work)
@@ -14,7 +17,7 @@ static bool wants_proof(const struct hop_map_work *work)
     if (work->options->metric != HOP_MAP_CONGESTION || work->options->ranks_per_node)
         return false;
     return work->options->solver == HOP_MAP_EXACT ||
-           (work->options->solver == HOP_MAP_AUTO && most <= HOP_ASSIGN_EXACT);
+           (work->options->solver == HOP_MAP_AUTO && most <= HOP_CONGEST_EXACT);
 }
 
 /* Where nodes take fewer ranks than their devices, ranks stay on their node. */
@@ -56,12 +59,38 @@ static enum hop_status refine_sum(struct hop_map_work *work, const struct hop_as
     return status;
 }
 
+/* From the phases' answer and from what is compared with: the better end, or, of many ranks, the end from the better start. */
+static enum hop_status exchange_both(struct hop_map_work *work, const struct hop_assign *problem, struct hop_diag *diag)
+{
+    size_t size = (size_t)work->ranks * sizeof *work->place;
+    uint32_t *other = malloc(size + 1);
+    struct hop_assigned found = {.value = INFINITY}, best = {.value = INFINITY};
+    bool fits = hop_map_fits(&work->places, problem->allowed, work->ranks, work->before);
+    enum hop_status status = other ? hop_congest_set(work->congest, work->before, diag) : hop_fail_memory(diag);
+    double before_s = status == HOP_OK && fits ? hop_congest_largest_s(work->congest) : INFINITY;
+    if (status == HOP_OK)
+        status = hop_congest_set(work->congest, work->place, diag);
+    if (status == HOP_OK) {
+        bool better = before_s < hop_congest_largest_s(work->congest);
+        memcpy(other, better ? work->place : work->before, size);
+        if (better)
+            memcpy(work->place, work->before, size);
+        status = hop_congest_exchange(work->congest, problem, work->place, &best, diag);
+    }
+    if (status == HOP_OK && isfinite(before_s) && work->ranks <= BOTH_STARTS)
+        status = hop_congest_exchange(work->congest, problem, other, &found, diag);
+    if (status == HOP_OK && found.value < best.value)
+        memcpy(work->place, other, size);
+    free(other);
+    return status;
+}
+
 static enum hop_status refine_congestion(struct hop_map_work *work, const struct hop_assign *problem,
                                          struct hop_diag *diag)
 {
     struct hop_assigned found = {0};
     struct hop_assign exact = *problem;
-    enum hop_status status = hop_congest_exchange(work->congest, problem, work->place, &found, diag);
+    enum hop_status status = exchange_both(work, problem, diag);
     work->last = (struct hop_map_solved){.method = "exchange"};
     if (status != HOP_OK || !wants_proof(work))
         return status;

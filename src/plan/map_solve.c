@@ -40,7 +40,7 @@ static enum hop_status exchange_best(struct hop_map_work *work, const struct hop
                                      uint32_t *place, const char **method, struct hop_diag *diag)
 {
     size_t size = problem->graph->count * sizeof *place;
-    struct contest c = {.problem = problem, .place = place, .method = "as it was"};
+    struct contest c = {.problem = problem, .place = place, .method = "exchange from the start"};
     c.given = malloc(size + 1);
     c.candidate = malloc(size + 1);
     enum hop_status status = c.given && c.candidate ? HOP_OK : hop_fail_memory(diag);
@@ -49,9 +49,9 @@ static enum hop_status exchange_best(struct hop_map_work *work, const struct hop
         c.value = hop_assign_value(problem, place);
         status = enter(&c, hop_assign_multilevel, "multilevel + exchange", diag);
     }
-    if (status == HOP_OK && problem->graph->count <= GREEDY)
+    if (status == HOP_OK && problem->graph->count <= GREEDY && !work->stopped)
         status = enter(&c, hop_assign_greedy, "greedy + exchange", diag);
-    if (status == HOP_OK && scotch && hop_assign_has_scotch())
+    if (status == HOP_OK && scotch && hop_assign_has_scotch() && hop_map_goes_on(work, c.value, 0))
         status = enter(&c, hop_assign_scotch, "scotch + exchange", diag);
     if (status == HOP_OK)
         (void)hop_map_goes_on(work, c.value, 0);

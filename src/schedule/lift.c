@@ -4,7 +4,7 @@
  *
  *     gpu1 -> gpu0 1MiB            rank1 -> rank0 1MiB              0 gpu0
  *     7@gpu0 -> 2@gpu1 1MiB        rank7 -> rank2 1MiB              2 gpu1, 7 gpu0
- *     3@host0 -> 4@host1 1MiB      rank3.host -> rank4.host 1MiB
+ *     3@host0 -> 4@host1 1MiB      rank3.host -> rank4.host 1MiB     (also read as such)
  */
 #include "hopcast/placement.h"
 #include "schedule/schedule.h"
@@ -48,11 +48,17 @@ static enum hop_status visit_all(struct lift *lift, visitor *each)
     return status;
 }
 
+static int64_t rank_of(const struct hop_place *place)
+{
+    return place->rank >= 0 ? place->rank : hop_placeholder_host_rank(place->device);
+}
+
 static enum hop_status see_rank(struct lift *lift, struct hop_place *place)
 {
-    lift->by_rank = lift->by_rank || place->rank >= 0;
-    if (place->rank >= 0 && (uint32_t)place->rank >= lift->ranks)
-        lift->ranks = (uint32_t)place->rank + 1;
+    int64_t rank = rank_of(place);
+    lift->by_rank = lift->by_rank || rank >= 0;
+    if (rank >= (int64_t)lift->ranks)
+        lift->ranks = (uint32_t)rank + 1;
     return HOP_OK;
 }
 
@@ -86,7 +92,7 @@ static enum hop_status rename_place(struct lift *lift, struct hop_place *place)
 {
     char name[32];
     bool host = hop_device_is_host(place->device);
-    int64_t rank = place->rank;
+    int64_t rank = rank_of(place);
     if (!lift->by_rank && !host)
         rank = (const char **)bsearch(&place->device, lift->names, lift->count, sizeof *lift->names, by_number) -
                lift->names;

@@ -43,6 +43,17 @@ int32_t hop_placeholder_rank(const char *device)
     return (int32_t)strtol(digits, NULL, 10);
 }
 
+int32_t hop_placeholder_host_rank(const char *device)
+{
+    char name[16];
+    const char *dot = strchr(device, '.');
+    if (!dot || strcmp(dot, ".host") != 0 || (size_t)(dot - device) >= sizeof name)
+        return -1;
+    memcpy(name, device, (size_t)(dot - device));
+    name[dot - device] = '\0';
+    return hop_placeholder_rank(name);
+}
+
 bool hop_device_is_host(const char *device)
 {
     const char *dot = strrchr(device, '.'), *name = dot ? dot + 1 : device;

@@ -53,6 +53,8 @@ static inline bool hop_op_is_message(const struct hop_op *op)
     return op->kind == HOP_OP_SEND || op->kind == HOP_OP_RECEIVE;
 }
 
+/* The same of "rank12.host", the host memory of a rank. */
+int32_t hop_placeholder_host_rank(const char *device);
 /* Whether a name is one of host memory: host, host1, node0.host1. */
 bool hop_device_is_host(const char *device);
 /* Whether a copy (of a rank's bytes onto themselves) or a message has one place at both ends: nothing would move. */
