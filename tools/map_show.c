@@ -82,10 +82,7 @@ static void print_answer(FILE *out, const struct map_request *request, const str
         fprintf(out, "; none is better than %s", show_metric(result->metric, result->bound, bound, sizeof bound));
     if (!result->complete)
         fprintf(out, "; the search was stopped");
-    fprintf(out, " (%s", hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed));
-    if (result->simulated)
-        fprintf(out, ", %" PRIu64 " operations simulated", result->simulated);
-    fprintf(out, ")\n");
+    fprintf(out, "\n");
     if (result->note)
         fprintf(out, "note: %s\n", result->note);
     if (input->on_devices && !request->placed)
@@ -94,6 +91,10 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     print_metrics(out, result);
     if (!request->quiet)
         print_seats(out, input, result);
+    fprintf(out, "\nfound in %s", hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed));
+    if (result->simulated)
+        fprintf(out, ", %" PRIu64 " operations simulated", result->simulated);
+    fprintf(out, "\n");
 }
 
 static int print_drawing(FILE *out, const struct map_request *request, const struct map_input *input,
