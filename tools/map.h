@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hopcast map: what its files share. map.c reads options and asks for the mapping, map_traffic.c reads what is to be
- * mapped, map_show.c shows the answer, map_files.c writes what launchers take.
+ * mapped, map_show.c shows the answer, map_credit.c what another model makes of it, map_files.c writes what launchers take.
  */
 #ifndef HOP_TOOL_MAP_H
 #define HOP_TOOL_MAP_H
@@ -39,6 +39,9 @@ int map_read_traffic(const struct map_request *request, struct map_input *input)
 int map_read_start(const struct map_request *request, struct map_input *input);
 
 int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
+/* The exchange's time under credit, in place of pcie, before and after; false: pcie rules nothing, or it cannot be said. */
+bool map_by_credit(const struct map_request *request, const struct map_input *input,
+                   const struct hop_map_result *result, double seconds[2]);
 /* --output, --placed, --svg, --launch, --launch-dir. */
 int map_write_files(const struct map_request *request, const struct map_input *input,
                     const struct hop_map_result *result);

@@ -31,11 +31,12 @@ static const char *show_gain(double before, double after, char *text, size_t siz
     return text;
 }
 
-static void print_metrics(FILE *out, const struct hop_map_result *result)
+static void print_metrics(FILE *out, const struct map_request *request, const struct map_input *input,
+                          const struct hop_map_result *result)
 {
+    char before[32], after[32], gain[32];
     fprintf(out, "%-12s %14s %14s %8s\n", "metric", "before", "after", "gain");
     for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++) {
-        char before[32], after[32], gain[32];
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
@@ -43,6 +44,10 @@ static void print_metrics(FILE *out, const struct hop_map_result *result)
                 show_metric(m, is, after, sizeof after), show_gain(was, is, gain, sizeof gain),
                 m == result->metric ? "  <- minimised" : "");
     }
+    double credit[2];
+    if (map_by_credit(request, input, result, credit))
+        fprintf(out, "%-12s %14s %14s %8s\n", "by credit", hop_show_seconds(credit[0], before, sizeof before),
+                hop_show_seconds(credit[1], after, sizeof after), show_gain(credit[0], credit[1], gain, sizeof gain));
 }
 
 static void print_seats(FILE *out, const struct map_input *input, const struct hop_map_result *result)
@@ -88,7 +93,7 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     if (input->on_devices && !request->placed)
         fprintf(out, "note: the schedule names devices; --placed FILE writes it on its new ones\n");
     fprintf(out, "\n");
-    print_metrics(out, result);
+    print_metrics(out, request, input, result);
     if (!request->quiet)
         print_seats(out, input, result);
     fprintf(out, "\nfound in %s", hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed));

@@ -48,7 +48,8 @@ enum {
     HOP_MAP_NODES = 1,   /* ranks to nodes */
     HOP_MAP_CORES = 2,   /* ranks to cores of their node; needs options.cores */
     HOP_MAP_DEVICES = 4, /* devices of their node to ranks */
-    HOP_MAP_REFINE = 8   /* all at once, by the metric */
+    HOP_MAP_REFINE = 8,  /* all at once, by the metric */
+    HOP_MAP_SCORE = 16   /* none of these: only what the start gives */
 };
 
 struct hop_map_progress {
