@@ -74,10 +74,14 @@ static int write_placement(const struct map_request *request, const struct hop_m
     char *text = malloc(size), value[32], source[160], machine[160];
     if (!text)
         return tool_out_of_memory();
-    used += (size_t)snprintf(text, size, "# hopcast map %s --on %s\n# %s %s\n",
-                             clean(request->source, source, sizeof source),
-                             clean(request->machine, machine, sizeof machine), hop_map_metric_name(result->metric),
-                             hop_show_seconds(result->after.metric[result->metric], value, sizeof value));
+    double after = result->after.metric[result->metric];
+    if (result->metric >= HOP_MAP_CONGESTION || result->metric == HOP_MAP_BANDWIDTH)
+        hop_show_seconds(after, value, sizeof value);
+    else
+        (void)snprintf(value, sizeof value, "%.6g", after);
+    used += (size_t)snprintf(
+        text, size, "# hopcast map %s --on %s\n# %s %s\n", clean(request->source, source, sizeof source),
+        clean(request->machine, machine, sizeof machine), hop_map_metric_name(result->metric), value);
     for (uint32_t r = 0; r < result->ranks; r++)
         used += (size_t)snprintf(text + used, size - used, "%u %.64s\n", r, hop_placement_device(result->placement, r));
     int status = tool_write(request->output, text);

@@ -64,3 +64,19 @@ void hop_seats_finish(struct hop_seats *seats)
     free(seats->open);
     *seats = (struct hop_seats){0};
 }
+
+double hop_assign_most(const struct hop_assign *problem)
+{
+    const struct hop_graph *graph = problem->graph;
+    const struct hop_places *places = problem->places;
+    double weight = 0, distance = 0;
+    for (uint32_t e = 0; e < graph->first[graph->count]; e++)
+        weight += graph->weight[e] / 2;
+    for (uint32_t g = 0; g < places->groups; g++) {
+        for (size_t i = 0; i < (size_t)places->size[g] * places->size[g]; i++)
+            distance = hop_max(distance, places->inner[g][i]);
+        for (uint32_t h = 0; h < places->groups; h++)
+            distance = g != h ? hop_max(distance, places->outer[(size_t)g * places->groups + h]) : distance;
+    }
+    return weight * distance;
+}

@@ -73,6 +73,8 @@ static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t 
 /* Whether every item is at a place that it may be at, and no place has more than its room. */
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place);
 double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
+/* All weights at the largest distance: the size of the numbers that differences of values are rounded to. */
+double hop_assign_most(const struct hop_assign *problem);
 /* An assignment that fits, made without looking at weights: every item in turn at the first place that it may have
  * (assign_fit.c, by augmenting paths). HOP_ERR_INVALID: there is none; blocked then has count items, the caller's to
  * free, that may be only at places with less room than that: as few as can be found easily. */

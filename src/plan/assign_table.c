@@ -6,7 +6,7 @@
 #include "plan/draw.h"
 
 enum { N = HOP_TABLE_SIZE, POLL_STEPS = 1 << 16, REFRESH_KICKS = 1 << 10 };
-#define GAIN 1e-12 /* of the value: less is rounding */
+#define GAIN 1e-12 /* of the most that an assignment can cost: less is rounding */
 
 struct table {
     const struct hop_assign *problem;
@@ -223,7 +223,7 @@ bool hop_table_exchange(const struct hop_assign *problem, struct hop_table_searc
     t->problem = problem;
     t->rng = problem->seed;
     fill(t, place);
-    t->least_gain = GAIN * t->now.value;
+    t->least_gain = GAIN * hop_assign_most(problem);
     iterate(t, search);
     for (uint32_t i = 0; i < t->items; i++)
         place[i] = t->best.place[i];

@@ -45,6 +45,9 @@ void hop_map_places_finish(struct hop_map_places *places);
  * put into `place`, or what clashes is named. The arena is the places'. */
 enum hop_status hop_map_allow(struct hop_map_places *places, const struct hop_map_options *options, uint32_t ranks,
                               uint64_t **allowed, uint32_t *place, struct hop_diag *diag);
+/* An assignment that holds the nodes' rooms, too; *fits false: there is none. (map_fit.c) */
+enum hop_status hop_map_fit_nodes(const struct hop_map_places *places, const uint64_t *allowed, uint32_t ranks,
+                                  uint32_t *place, bool *fits, struct hop_diag *diag);
 /* Whether an assignment holds rooms, those of nodes, too, and restrictions. */
 bool hop_map_fits(const struct hop_map_places *places, const uint64_t *allowed, uint32_t ranks, const uint32_t *place);
 /* A placement (NULL: packed) as an assignment; HOP_ERR_INVALID: too few ranks or a device that no rank can have. */

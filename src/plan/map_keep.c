@@ -195,45 +195,13 @@ static enum hop_status clash_blocked(const struct keeper *k, const uint32_t *blo
 
 /* ---- fitting ---- */
 
-/* With a limit of ranks a node: first to nodes, then in each. */
+/* With a limit of ranks a node. */
 static enum hop_status fit_nodes(const struct keeper *k, uint32_t *place)
 {
-    uint32_t *load = calloc(k->places->node_count, sizeof *load);
-    if (!load)
-        return hop_fail_memory(k->diag);
-    bool fits = true;
-    for (uint32_t r = 0; r < k->ranks; r++)
-        fits = ++load[k->places->node[place[r]]] <= k->places->node_room[k->places->node[place[r]]] && fits;
-    for (bool moved = true; !fits && moved;) { /* ranks of nodes that are too full move to others as long as they can */
-        moved = false;
-        uint32_t *taken = calloc(k->places->count, sizeof *taken);
-        if (!taken)
-            break;
-        for (uint32_t r = 0; r < k->ranks; r++)
-            taken[place[r]]++;
-        for (uint32_t r = 0; r < k->ranks; r++) {
-            uint32_t from = k->places->node[place[r]];
-            for (uint32_t p = 0; p < k->places->count && load[from] > k->places->node_room[from]; p++) {
-                uint32_t to = k->places->node[p];
-                if (load[to] >= k->places->node_room[to] || taken[p] >= k->places->room[p] ||
-                    (k->rows && !has(k->rows + r * k->words, p)))
-                    continue;
-                taken[place[r]]--;
-                taken[p]++;
-                load[from]--;
-                load[to]++;
-                place[r] = p;
-                moved = true;
-            }
-        }
-        free(taken);
-        fits = true;
-        for (uint32_t n = 0; n < k->places->node_count; n++)
-            fits = fits && load[n] <= k->places->node_room[n];
-    }
-    free(load);
-    if (fits)
-        return HOP_OK;
+    bool fits;
+    enum hop_status status = hop_map_fit_nodes(k->places, k->rows, k->ranks, place, &fits, k->diag);
+    if (status != HOP_OK || fits)
+        return status;
     hop_fail(k->diag, HOP_ERR_INVALID, "the ranks that are kept do not fit with at most %u on a node",
              k->options->ranks_per_node);
     hop_diag_place(k->diag, "keep");

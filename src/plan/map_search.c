@@ -205,11 +205,9 @@ static enum hop_status draw_starts(struct state *s, struct starts *starts, struc
                 make_change(s, &change, false);
         }
         problem.seed = work->options->seed + k;
-        if (k > 0)
+        if (k > 0 && !work->options->ranks_per_node) /* of which exchanging knows nothing */
             status = k % 2 ? hop_assign_exchange(&problem, s->place, &found, diag)
                            : hop_congest_exchange(work->congest, &problem, s->place, &found, diag);
-        if (status == HOP_OK && k > 0 && !hop_map_fits(s->places, work->allowed, s->ranks, s->place))
-            continue;
         if (status == HOP_OK)
             status = hop_map_try(s->search, s->place, INFINITY, &guide_s, diag);
         if (status == HOP_OK && isfinite(guide_s))

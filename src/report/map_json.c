@@ -104,7 +104,7 @@ char *hop_map_result_to_json(const struct hop_topology *topology, const struct h
     put_score(&out, "before", &result->before);
     put_score(&out, "after", &result->after);
     put_number(&out, "gain", hop_map_gain(result));
-    put_number(&out, "bound", result->bound > 0 ? result->bound : NAN);
+    put_number(&out, "bound", result->bound > 0 || result->proved ? result->bound : NAN);
     hop_buffer_printf(&out, ",\n\"proved\":%s,\n\"complete\":%s", result->proved ? "true" : "false",
                       result->complete ? "true" : "false");
     put_text(&out, "note", result->note);
