@@ -360,6 +360,57 @@ static void restrictions_hold(void **state)
     hop_topology_destroy(cluster);
 }
 
+/* Limits of nodes and what is kept together: ranks that have a place make room for those that must have it. */
+static void limits_of_nodes_are_a_flow(void **state)
+{
+    (void)state;
+    struct hop_topology *cluster = uneven_cluster();
+    static const char *const keep[] = {"0=node0,node1", "1=node0", "2=node1,big", "3=big.gpu7,node1.gpu0"};
+    struct hop_map_options options = {.metric = HOP_MAP_DISTANCE, .ranks_per_node = 1, .ranks_per_device = 2};
+    struct hop_map_result *result = NULL;
+    struct hop_traffic *traffic = pattern("alltoall:3");
+    options.keep = keep;
+    options.keep_count = 3;
+    for (unsigned solver = HOP_MAP_AUTO; solver <= HOP_MAP_EXCHANGE; solver++) {
+        if (solver == HOP_MAP_EXACT || (solver == HOP_MAP_SCOTCH && !hop_map_has_scotch()))
+            continue;
+        options.solver = solver;
+        result = map(cluster, traffic, options);
+        assert_string_equal(result->nodes[result->seats[1].node].name, "node0");
+        assert_string_equal(result->nodes[result->seats[0].node].name, "node1");
+        assert_string_equal(result->nodes[result->seats[2].node].name, "big");
+        hop_map_result_destroy(result);
+    }
+    hop_traffic_destroy(traffic);
+    static const char *const clash[] = {"0=node0", "2=node0.gpu1"};
+    struct hop_diag diag;
+    traffic = pattern("ring:3");
+    options.keep = clash;
+    options.keep_count = 2;
+    assert_int_equal(hop_map(cluster, traffic, &options, &result, &diag), HOP_ERR_INVALID);
+    assert_non_null(strstr(diag.what, "at most 1 on a node"));
+    hop_traffic_destroy(traffic);
+    hop_topology_destroy(cluster);
+}
+
+/* Weights of seven magnitudes: what is rounding is no gain, and the search ends. */
+static void tiny_weights_beside_large_ones_end(void **state)
+{
+    (void)state;
+    struct hop_topology *helios = load_topology("helios");
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct hop_traffic *traffic = NULL;
+        uint64_t rng = seed;
+        CHECK(hop_traffic_create(3 + (uint32_t)seed % 8, &traffic, D));
+        for (uint32_t r = 1; r < hop_traffic_ranks(traffic); r++)
+            CHECK(hop_traffic_add(traffic, r, draw(&rng, r), HOP_MEMORY_DEVICE, r % 2 ? 1 : 7654321000 + r, 1, D));
+        for (unsigned metric = HOP_MAP_BANDWIDTH; metric <= HOP_MAP_CONGESTION; metric++)
+            hop_map_result_destroy(map(helios, traffic, (struct hop_map_options){.metric = metric}));
+        hop_traffic_destroy(traffic);
+    }
+    hop_topology_destroy(helios);
+}
+
 /* A phase alone leaves the others' part as it was. */
 static void each_phase_works_alone(void **state)
 {
@@ -635,6 +686,8 @@ int main(void)
         cmocka_unit_test(never_worse_and_the_same_each_time),
         cmocka_unit_test(groups_find_together_on_a_cluster),
         cmocka_unit_test(restrictions_hold),
+        cmocka_unit_test(limits_of_nodes_are_a_flow),
+        cmocka_unit_test(tiny_weights_beside_large_ones_end),
         cmocka_unit_test(each_phase_works_alone),
         cmocka_unit_test(cores_follow_host_traffic_and_else_the_device),
         cmocka_unit_test(being_stopped_gives_the_best_so_far),
