@@ -1043,7 +1043,8 @@ static void test_bisection(void **state)
     struct hop_arena arena = {0};
     for (uint32_t low = 0; low <= 256; low += 32) {
         for (uint32_t high = low; high <= 256; high += 64) {
-            const struct hop_bisect input = {graph, bias, low, high, &rng, &arena};
+            const struct hop_bisect input = {
+                .graph = graph, .bias = bias, .low = low, .high = high, .rng = &rng, .arena = &arena};
             uint32_t zeros = 0;
             assert_true(hop_bisect(&input, side));
             for (uint32_t v = 0; v < 256; v++)
@@ -1057,7 +1058,9 @@ static void test_bisection(void **state)
     }
     for (uint32_t v = 0; v < 256; v++)
         bias[order[v]] = v % 16 < 8 ? 5 : -5; /* columns rather than rows */
-    assert_true(hop_bisect(&(struct hop_bisect){graph, bias, 128, 128, &rng, &arena}, side));
+    const struct hop_bisect input = {
+        .graph = graph, .bias = bias, .low = 128, .high = 128, .rng = &rng, .arena = &arena};
+    assert_true(hop_bisect(&input, side));
     for (uint32_t v = 0; v < 256; v++)
         assert_int_equal(side[order[v]], v % 16 >= 8);
     hop_arena_finish(&arena);

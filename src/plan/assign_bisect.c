@@ -114,6 +114,8 @@ static void begin(struct hop_refine *refine, const struct hop_bisect *input, uin
     uint32_t count = refine->graph->count;
     double least = INFINITY;
     for (int k = 0; k < TRIES + 2; k++) {
+        if (k > 0 && input->goes_on && !input->goes_on(input->context))
+            break;
         if (k < TRIES) {
             grow(refine, input, side);
         } else if (k == TRIES ? input->low == 0 : refine->total == input->high) {
@@ -159,6 +161,8 @@ bool hop_bisect(const struct hop_bisect *input, uint8_t *side)
     struct hop_refine refine;
     if (!hop_refine_create(&refine, count, input->low, input->high, input->arena) || !coarse)
         return false;
+    refine.goes_on = input->goes_on;
+    refine.context = input->context;
     hop_refine_use(&refine, &levels[depth].graph);
     begin(&refine, input, coarse, side);
     while (depth-- > 0) {

@@ -17,7 +17,9 @@ struct hop_bisect {
     const double *bias; /* of a vertex: what side 1 costs it more than side 0 */
     uint32_t low, high; /* vertices on side 0: at least, at most */
     uint64_t *rng;
-    struct hop_arena *arena; /* emptied by the call */
+    struct hop_arena *arena;        /* emptied by the call */
+    bool (*goes_on)(void *context); /* asked between passes; false: ended with what there is. NULL: it goes on */
+    void *context;
 };
 
 /* side[v] is 0 or 1; the sizes hold. false: out of memory. */

@@ -22,11 +22,11 @@ enum {
     OWN_STEPS = 5000,        /* the limit without one given: this for an item, */
     OWN_STEPS_SMALL = 32,    /* in small problems this times the items for each, */
     OWN_DEGREE = 16,         /* and fewer where items have more partners than this */
-    OWN_WORK = 1 << 30,      /* and no more partners looked at */
+    OWN_WORK = 1 << 28,      /* and no more partners looked at */
     TABLE_STEPS = 16,        /* the limit with a table: for an item with another one this times all items, */
     TABLE_STEPS_LEAST = 256  /* or this */
 };
-#define GAIN 1e-12 /* of the value: less is rounding */
+#define GAIN 1e-12 /* of the most that an assignment can cost: less is rounding */
 
 struct exchange {
     const struct hop_assign *problem;
@@ -131,7 +131,7 @@ static bool exchange_large(const struct hop_assign *problem, uint32_t *place, st
 {
     struct exchange x = {.problem = problem, .rng = problem->seed, .best = INFINITY};
     x.limit = problem->max_steps ? problem->max_steps : own_limit(problem->graph);
-    bool made = hop_local_create(problem, place, GAIN * result->value, &x.local);
+    bool made = hop_local_create(problem, place, GAIN * hop_assign_most(problem), &x.local);
     if (made) {
         search(&x);
         memcpy(place, x.local.seats.place, problem->graph->count * sizeof *place);

@@ -29,6 +29,7 @@ struct multilevel {
     double *weight, *bias;
     uint8_t *side;
     uint64_t rng, steps;
+    double best;
     bool stopped;
 };
 
@@ -110,6 +111,14 @@ static void part(struct multilevel *m, uint32_t node)
     m->end[half + 1] = m->end[node];
 }
 
+static bool goes_on(void *context)
+{
+    struct multilevel *m = context;
+    const struct hop_assign *problem = m->problem;
+    m->stopped = m->stopped || (problem->poll && !problem->poll(problem->context, m->best, 0));
+    return !m->stopped;
+}
+
 static bool halve(struct multilevel *m, uint32_t node)
 {
     uint32_t half = m->tree.nodes[node].half, count = m->end[node] - m->begin[node];
@@ -120,7 +129,9 @@ static bool halve(struct multilevel *m, uint32_t node)
                                      .low = count > other_room ? count - (uint32_t)other_room : 0,
                                      .high = count < room ? count : (uint32_t)room,
                                      .rng = &m->rng,
-                                     .arena = &m->arena};
+                                     .arena = &m->arena,
+                                     .goes_on = goes_on,
+                                     .context = m};
     if (count > 0 && !hop_bisect(&input, m->side))
         return false;
     part(m, node);
@@ -170,16 +181,15 @@ static void finish(struct multilevel *m)
     free(m->side);
 }
 
-static bool over(struct multilevel *m, double best)
+static bool over(struct multilevel *m)
 {
     const struct hop_assign *problem = m->problem;
     m->stopped |= problem->max_steps > 0 && m->steps >= problem->max_steps;
-    m->stopped |= problem->poll && !problem->poll(problem->context, best, 0);
-    return m->stopped;
+    return !goes_on(m);
 }
 
 /* Down the tree, until it is over; false: out of memory. */
-static bool descend(struct multilevel *m, uint32_t *wanted, double best)
+static bool descend(struct multilevel *m, uint32_t *wanted)
 {
     uint32_t items = m->problem->graph->count;
     for (uint32_t i = 0; i < items; i++) {
@@ -189,7 +199,7 @@ static bool descend(struct multilevel *m, uint32_t *wanted, double best)
     memset(m->seen, 0, m->tree.count * sizeof *m->seen);
     m->begin[0] = 0;
     m->end[0] = items;
-    for (uint32_t node = 0; node < m->tree.count && !over(m, best); node++) {
+    for (uint32_t node = 0; node < m->tree.count && !over(m); node++) {
         m->steps += m->end[node] - m->begin[node];
         if (m->tree.nodes[node].half > 0) {
             if (!halve(m, node))
@@ -229,7 +239,8 @@ static enum hop_status search(struct multilevel *m, uint32_t *place, struct hop_
     uint32_t *wanted = malloc(((size_t)count + 1) * sizeof *wanted);
     enum hop_status status = wanted ? HOP_OK : hop_fail_memory(diag);
     for (; tries > 0 && status == HOP_OK && !m->stopped; tries--) {
-        if (!descend(m, wanted, result->value))
+        m->best = result->value;
+        if (!descend(m, wanted))
             status = hop_fail_memory(diag);
         else if (!m->stopped)
             status = keep_better(m->problem, wanted, place, result, diag);

@@ -186,7 +186,7 @@ static bool pass(struct hop_refine *r, uint8_t *side)
 double hop_refine_passes(struct hop_refine *r, uint8_t *side)
 {
     for (int k = 0; k < PASSES; k++) {
-        if (!pass(r, side))
+        if (!pass(r, side) || (r->goes_on && !r->goes_on(r->context)))
             break;
     }
     return r->cost;

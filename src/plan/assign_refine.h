@@ -32,6 +32,8 @@ struct hop_refine {
     uint32_t *slot;  /* of a vertex in its heap; HOP_NONE: it has changed sides */
     uint32_t *moved; /* in their order */
     uint32_t move_count;
+    bool (*goes_on)(void *context); /* asked after every pass: whether to do another; NULL: it does */
+    void *context;
 };
 
 /* Arrays for graphs of up to count vertices. false: out of memory. */

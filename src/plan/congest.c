@@ -156,6 +156,7 @@ const struct hop_way *hop_congest_way(struct hop_congest *c, enum hop_memory mem
 {
     uint32_t a = c->spots.of[memory][from], b = c->spots.of[memory][to];
     struct hop_ways *ways = &c->ways;
+    c->looked++;
     if (a == b || a == HOP_NONE || b == HOP_NONE || c->status != HOP_OK)
         return &no_way;
     if (ways->square) {

@@ -18,16 +18,19 @@ enum {
     NEAR_GROUPS = 16,     /* of partners, at most */
     POLL_WORK = 256,      /* a poll's share, in places tried */
     ROUTE_WORK = 16,      /* what a new route costs, in places tried */
+    WAYS_WORK = 32,       /* so many known ways cost as much as a place tried */
     STEPS_PER_ITEM = 100, /* where the caller sets no limit, */
-    STEPS_MOST = 40000,   /* and so many at most */
-    DISTURBED = 5         /* changes at once, at most */
+    STEPS_MOST = 40000,   /* and so many at most, */
+    LOOKS = 1 << 26,      /* and so many ways looked at; where routes are many, and most of them new, */
+    LOOKS_ROUTES = 1 << 22,
+    DISTURBED = 5 /* changes at once, at most */
 };
 
 struct search {
     struct hop_congest *c;
     const struct hop_assign *problem;
     struct hop_assigned *result;
-    uint64_t rng, max_steps, work, routed;
+    uint64_t rng, max_steps, max_looked, work, routed, looked;
     uint32_t items, places;
     uint32_t *first_at, *next_at;        /* items at a place: a list */
     uint32_t *taken;                     /* how many there are */
@@ -144,10 +147,11 @@ static void push_around(struct search *s, uint32_t item)
 static bool step(struct search *s)
 {
     struct hop_assigned *result = s->result;
-    uint64_t routes = s->c->routed - s->routed;
+    uint64_t routes = s->c->routed - s->routed, ways = s->c->looked - s->looked;
     s->routed = s->c->routed;
-    s->work += 1 + ROUTE_WORK * routes;
-    if (++result->steps >= s->max_steps)
+    s->looked = s->c->looked;
+    s->work += 1 + ROUTE_WORK * routes + ways / WAYS_WORK;
+    if (++result->steps >= s->max_steps || s->looked >= s->max_looked)
         result->stopped = true;
     if (s->work >= POLL_WORK) {
         s->work = 0;
@@ -350,8 +354,10 @@ enum hop_status hop_congest_exchange(struct hop_congest *congest, const struct h
     s.places = congest->input.place_count;
     s.max_steps = s.items < STEPS_MOST / STEPS_PER_ITEM ? STEPS_PER_ITEM * s.items : STEPS_MOST;
     s.max_steps = problem->max_steps ? problem->max_steps : s.max_steps;
-    s.routed = congest->routed;
     enum hop_status status = search_init(&s) ? hop_congest_set(congest, place, diag) : hop_fail_memory(diag);
+    s.routed = congest->routed;
+    s.looked = congest->looked;
+    s.max_looked = problem->max_steps ? UINT64_MAX : s.looked + (congest->ways.square ? LOOKS : LOOKS_ROUTES);
     if (status == HOP_OK)
         memcpy(s.best, place, s.items * sizeof *place);
     if (status == HOP_OK)

@@ -55,6 +55,7 @@ struct hop_congest {
     struct hop_spots spots;
     struct hop_ways ways;
     uint64_t routed; /* routes asked for so far, which take longest */
+    uint64_t looked; /* ways looked at so far, known ones too */
     /* The first error, sticky: ways are empty from then on. */
     enum hop_status status;
     struct hop_diag diag;

@@ -180,7 +180,8 @@ static enum hop_status prepare_start(struct hop_map_work *work, struct hop_diag 
     size_t size = (size_t)work->ranks * sizeof *work->place;
     work->before = malloc(size);
     work->place = malloc(size);
-    if (!work->before || !work->place)
+    work->phased = malloc(size);
+    if (!work->before || !work->place || !work->phased)
         return hop_fail_memory(diag);
     enum hop_status status =
         hop_map_allow(&work->places, work->options, work->ranks, &work->allowed, work->place, diag);
@@ -212,6 +213,7 @@ static void finish(struct hop_map_work *work)
     hop_map_places_finish(&work->places);
     free(work->before);
     free(work->place);
+    free(work->phased);
 }
 
 /* ---- the result ---- */
@@ -330,6 +332,7 @@ static enum hop_status work_through(struct hop_map_work *work, struct hop_diag *
     enum hop_status status = HOP_OK;
     if (phases & (HOP_MAP_NODES | HOP_MAP_DEVICES))
         status = hop_map_phases(work, diag);
+    memcpy(work->phased, work->place, (size_t)work->ranks * sizeof *work->place);
     if (work->places.node_count > 1 || work->options->metric > HOP_MAP_DISTANCE || !all)
         work->last.proved = false, work->last.bound = 0; /* a proof of one phase is none of the whole */
     if (status != HOP_OK || !(phases & HOP_MAP_REFINE) || work->options->solver == HOP_MAP_SCOTCH)

@@ -126,6 +126,7 @@ struct hop_map_work {
     struct hop_congest *congest; /* NULL: not needed */
     struct hop_map_play *play;   /* NULL: nothing is simulated */
     uint32_t *before, *place;    /* the assignment compared with, and the best so far */
+    uint32_t *phased;            /* as the phases left it */
     bool stopped;
     uint64_t simulated;
     double begun_s, told_s;

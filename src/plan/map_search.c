@@ -303,22 +303,29 @@ static bool holds_limits(const struct hop_map_work *work)
 
 /* ---- the whole ---- */
 
-/* The best of what is there to begin with. */
+/* The best of what is there to begin with: refined by congestion, as the phases left it, and what is compared with. */
 static enum hop_status begin(struct hop_map_search *search, struct hop_diag *diag)
 {
     struct hop_map_work *work = search->work;
-    double found, before, mean_s;
-    enum hop_status status = hop_map_play_run(work->play, work->place, &found, &mean_s, diag);
-    work->simulated += hop_map_play_operations(work->play);
-    search->best_s = found;
-    if (status != HOP_OK || !hop_map_fits(&work->places, work->allowed, work->ranks, work->before))
-        return status;
-    status = hop_map_play_run(work->play, work->before, &before, &mean_s, diag);
-    work->simulated += hop_map_play_operations(work->play);
-    if (status == HOP_OK && before < found * (1 - SLACK)) {
-        search->best_s = before;
-        memcpy(work->place, work->before, work->ranks * sizeof *work->place);
+    const uint32_t *starts[] = {work->place, work->phased, work->before};
+    size_t size = (size_t)work->ranks * sizeof *work->place;
+    uint32_t *best = malloc(size + 1);
+    enum hop_status status = best ? HOP_OK : hop_fail_memory(diag);
+    search->best_s = INFINITY;
+    for (size_t i = 0; i < HOP_COUNT(starts) && status == HOP_OK; i++) {
+        double value_s, mean_s;
+        if (!hop_map_fits(&work->places, work->allowed, work->ranks, starts[i]))
+            continue;
+        status = hop_map_play_run(work->play, starts[i], &value_s, &mean_s, diag);
+        work->simulated += hop_map_play_operations(work->play);
+        if (status == HOP_OK && value_s < search->best_s * (1 - SLACK)) {
+            search->best_s = value_s;
+            memcpy(best, starts[i], size);
+        }
     }
+    if (status == HOP_OK)
+        memcpy(work->place, best, size);
+    free(best);
     return status;
 }
 
