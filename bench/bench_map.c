@@ -9,8 +9,8 @@
  * Every solver starts from the same random assignment. A solver whose answer does not fit, whose value is not that of
  * its answer, or that beats a proved optimum is a failure (exit status 1); a missed target is none.
  */
-#include "plan/assign.h"
-#include "plan/draw.h"
+#include "assign/assign.h"
+#include "base/draw.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -60,6 +60,10 @@ run predict "$out/allreduce.hop" --on "$machine" -m credit
 run run "$out/allreduce.hop" --rows 8
 run run "$out/allreduce.hop" --emulate "$machine" -m credit --predict --rows 8
 
+say "11. Which rank should have which GPU? The halo of step 2, mapped onto that machine, proved; every link's load before and after."
+run map halo:2x2x2,bytes=64MiB --on "$machine" --draw -o "$out/best.map" --svg "$out/loads.svg"
+
 "$hopcast" topology "$machine" --format svg -o "$out/machine.svg"
 say "Written: $out/halo.hop (the schedule), $out/halo.trace.json (open it in Perfetto), $out/machine.svg (the machine, drawn),"
-say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders), $out/machine.json (the fit)"
+say "$out/best.hop and $out/best.svg (the best order and its steps), $out/histogram.svg (all orders), $out/machine.json (the fit),"
+say "$out/best.map (the placement, for --map) and $out/loads.svg (what its links carry, before and after)"

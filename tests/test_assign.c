@@ -7,9 +7,9 @@
 
 #include <math.h>
 
-#include "plan/assign.h"
-#include "plan/assign_bisect.h"
-#include "plan/assign_tree.h"
+#include "assign/assign.h"
+#include "assign/bisect.h"
+#include "assign/tree.h"
 
 enum { SOLVERS = 4, SMALL = 16 };
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "plan/assign.h"
+#include "assign/assign.h"
 
 /* ---- problems ---- */
 

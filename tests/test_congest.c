@@ -4,7 +4,7 @@
  * machines; the exact search against all assignments in turn; the exchange against the exact search; and the figure
  * that Faraji 2018, section 6.4.2, prints for the weighted stencil.
  */
-#include "plan/congest_exact.h"
+#include "assign/congest_exact.h"
 #include "test.h"
 #include "topology/symmetry.h"
 

@@ -2,7 +2,7 @@
 /* The tree that distances draw: recovered where they are a tree's, and what is said where they are not. */
 #include "test.h"
 
-#include "plan/linkage.h"
+#include "assign/linkage.h"
 
 enum { MOST = 64 };
 

@@ -15,8 +15,8 @@
 #define HOP_PLAN_MAP_H
 
 #include "hopcast/map.h"
-#include "plan/assign.h"
-#include "plan/congest.h"
+#include "assign/assign.h"
+#include "assign/congest.h"
 
 /* ---- places ---- */
 

@@ -26,13 +26,6 @@ struct reader {
     uint32_t count;
 };
 
-/* "host", "host1", "node0.host1" */
-static bool is_host(const char *device)
-{
-    const char *dot = strrchr(device, '.'), *name = dot ? dot + 1 : device;
-    return strncmp(name, "host", 4) == 0 && name[4 + strspn(name + 4, "0123456789")] == '\0';
-}
-
 static bool moves(const struct hop_op *op)
 {
     return op->kind == HOP_OP_COPY || hop_op_is_message(op);
@@ -58,14 +51,14 @@ static enum hop_status count_place(struct reader *r, uint32_t index, const struc
         hop_diag_expect(r->diag, "a rank in every place, such as 3@%s, or in none", place->device);
         return fail_at(r, index, place, HOP_ERR_INVALID);
     }
-    if (!r->by_rank && is_host(place->device) && moves(op)) {
+    if (!r->by_rank && hop_device_is_host(place->device) && moves(op)) {
         hop_fail(r->diag, HOP_ERR_INVALID, "'%s' moves bytes of %s, which belongs to no rank", op->name, place->device);
         hop_diag_expect(r->diag, "a rank in every place, such as 3@%s", place->device);
         return fail_at(r, index, place, HOP_ERR_INVALID);
     }
     if (r->by_rank && place->rank >= 0 && (uint32_t)place->rank >= r->count)
         r->count = (uint32_t)place->rank + 1;
-    bool fresh = !r->by_rank && !is_host(place->device) && hop_names_get(&r->ranks, place->device) == UINT32_MAX;
+    bool fresh = !r->by_rank && !hop_device_is_host(place->device) && hop_names_get(&r->ranks, place->device) == UINT32_MAX;
     if (fresh && !hop_names_put(&r->ranks, place->device, r->count++))
         return hop_fail_memory(r->diag);
     if (r->count <= HOP_TRAFFIC_RANKS)
@@ -118,7 +111,7 @@ static enum hop_status add_ops(const struct reader *r, struct hop_traffic *traff
         const struct hop_op *op = &r->schedule->ops[i];
         if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_SEND)
             continue;
-        bool host = is_host(op->from.device) && is_host(op->to.device);
+        bool host = hop_device_is_host(op->from.device) && hop_device_is_host(op->to.device);
         status = hop_traffic_add(traffic, rank_of(r, &op->from), rank_of(r, &op->to),
                                  host ? HOP_MEMORY_HOST : HOP_MEMORY_DEVICE, op->bytes, 1, r->diag);
         if (status != HOP_OK)

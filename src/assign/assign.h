@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Assignment: items with traffic between them onto places with distances between them.
+ *
+ *     minimise   sum over pairs of items  weight(i, j) x distance(place of i, place of j)
+ *
+ * which is the quadratic assignment problem where every place has room for one item (Koopmans and Beckmann 1957).
+ * Items are ranks; places are devices, cores or whole nodes. Distances are 0 or more, and have two levels, so that
+ * thousands of places need no square table: places of one group have a table of their own, those of different groups
+ * the groups' distance.
+ *
+ * Each solver takes the same problem, and a start that it never makes worse; all are deterministic for a seed.
+ */
+#ifndef HOP_ASSIGN_H
+#define HOP_ASSIGN_H
+
+#include "base/base.h"
+
+/* Who exchanges how much: both directions together, every pair in the rows of both, none with itself. */
+struct hop_graph {
+    uint32_t count;
+    const uint32_t *first; /* count + 1: where each item's row begins */
+    const uint32_t *to;    /* ascending in a row */
+    const double *weight;  /* above 0 */
+};
+
+struct hop_places {
+    uint32_t count;
+    const uint32_t *room; /* items that a place takes, 0 or more */
+    uint32_t groups;
+    const uint32_t *group;      /* of a place */
+    const uint32_t *number;     /* of a place in its group, from 0 */
+    const uint32_t *size;       /* of a group: its places */
+    const double *const *inner; /* of a group: size x size, symmetric, 0 on the diagonal; groups may share one */
+    const double *outer;        /* groups x groups, symmetric, the diagonal is not looked at */
+};
+
+static inline double hop_place_distance(const struct hop_places *places, uint32_t a, uint32_t b)
+{
+    uint32_t g = places->group[a], h = places->group[b];
+    if (g != h)
+        return places->outer[(size_t)g * places->groups + h];
+    return places->inner[g][(size_t)places->number[a] * places->size[g] + places->number[b]];
+}
+
+struct hop_assign {
+    const struct hop_graph *graph;
+    const struct hop_places *places;
+    /* Where items may go: rows of (places + 63) / 64 words, bit p % 64 of word p / 64 of row i; NULL: anywhere. */
+    const uint64_t *allowed;
+    uint64_t seed;
+    uint64_t max_steps; /* places tried for an item; 0: the solver's own limit */
+    /* Called now and then, at least every few milliseconds, with the best value and a lower bound; false: stop. May
+     * be NULL. */
+    bool (*poll)(void *context, double best, double bound);
+    void *context;
+};
+
+struct hop_assigned {
+    double value;
+    double bound; /* no assignment has less; 0: nothing is known */
+    bool proved;  /* value is the least (to 1e-9 of it) */
+    bool stopped; /* by poll or max_steps, before its own end */
+    uint64_t steps;
+};
+
+static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t item, uint32_t place)
+{
+    size_t words = (problem->places->count + 63) / 64;
+    return !problem->allowed || (problem->allowed[item * words + place / 64] >> place % 64 & 1);
+}
+
+/* Whether every item is at a place that it may be at, and no place has more than its room. */
+bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place);
+double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
+/* All weights at the largest distance: the size of the numbers that differences of values are rounded to. */
+double hop_assign_most(const struct hop_assign *problem);
+/* An assignment that fits, made without looking at weights: every item in turn at the first place that it may have
+ * (fit.c, by augmenting paths). HOP_ERR_INVALID: there is none; blocked then has count items, the caller's to
+ * free, that may be only at places with less room than that: as few as can be found easily. */
+enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, uint32_t **blocked, uint32_t *count,
+                               struct hop_diag *diag);
+
+/* In all solvers `place` holds an assignment that fits, and then the best one found. */
+
+/* Branch and bound, for up to HOP_ASSIGN_EXACT items and places; HOP_ERR_LIMIT: there are more. (exact.c) */
+enum { HOP_ASSIGN_EXACT = 12 };
+enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                 struct hop_diag *diag);
+/* Built up greedily: the item with most traffic to those that have a place takes the cheapest place. Milliseconds even
+ * for thousands. (greedy.c) */
+enum hop_status hop_assign_greedy(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                  struct hop_diag *diag);
+/* The items are halved again and again with little traffic between halves, along with the places: near places for one
+ * half, near ones for the other. The best start for many items; a tenth of a second for thousands with a few partners
+ * each. After hop_assign_greedy it keeps the better of both. (multilevel.c) */
+enum hop_status hop_assign_multilevel(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                      struct hop_diag *diag);
+/* Pairs of items change places, or an item moves to where there is room, as long as this gains; then from disturbed
+ * copies of the best one again, until the limit: without one given about a millisecond for 16 items, a second for
+ * thousands. (exchange.c) */
+enum hop_status hop_assign_exchange(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                    struct hop_diag *diag);
+/* SCOTCH's map (Pellegrini 1994), the one that the thesis used, as SCOTCH gives it. HOP_ERR_UNSUPPORTED: built without
+ * it. Where the problem has restrictions or rooms that SCOTCH's answer does not keep, items are moved until it fits.
+ * (scotch.c) */
+enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                  struct hop_diag *diag);
+bool hop_assign_has_scotch(void);
+
+#endif

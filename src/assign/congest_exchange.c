@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Congestion lowered by exchange: an item moves to where there is room, or changes places with another one, whenever
+ * that makes the assignment better; when nothing does, the best one is disturbed and the search goes on from there.
+ *
+ *     queue   items worth looking at: those whose flows cross the fullest links, then those that changed places
+ *
+ * On few places an item tries all of them. On many it tries those near its partners, those of its own group and some
+ * drawn at random, since routes that were never asked for cost most of the time.
+ */
+#include "assign/congest_state.h"
+#include "base/draw.h"
+
+enum {
+    FEW_PLACES = 64,
+    DRAWN_PLACES = 2,     /* of many */
+    GROUP_PLACES = 64,    /* looked at in one group, at most */
+    NEAR_GROUPS = 16,     /* of partners, at most */
+    POLL_WORK = 256,      /* a poll's share, in places tried */
+    ROUTE_WORK = 16,      /* what a new route costs, in places tried */
+    WAYS_WORK = 32,       /* so many known ways cost as much as a place tried */
+    STEPS_PER_ITEM = 100, /* where the caller sets no limit, */
+    STEPS_MOST = 40000,   /* and so many at most, */
+    LOOKS = 1 << 26,      /* and so many ways looked at; where routes are many, and most of them new, */
+    LOOKS_ROUTES = 1 << 22,
+    DISTURBED = 5 /* changes at once, at most */
+};
+
+struct search {
+    struct hop_congest *c;
+    const struct hop_assign *problem;
+    struct hop_assigned *result;
+    uint64_t rng, max_steps, max_looked, work, routed, looked;
+    uint32_t items, places;
+    uint32_t *first_at, *next_at;        /* items at a place: a list */
+    uint32_t *taken;                     /* how many there are */
+    uint32_t *group_first, *group_place; /* places by group */
+    uint32_t *queue, head, queued;       /* a ring */
+    bool *in_queue;
+    uint32_t *stamp, stamps; /* of a group: when it was looked at last */
+    uint32_t *best;
+    double best_s, best_squares;
+    struct hop_arena arena;
+};
+
+/* ---- items at places ---- */
+
+static void enter(struct search *s, uint32_t item, uint32_t place)
+{
+    s->next_at[item] = s->first_at[place];
+    s->first_at[place] = item;
+    s->taken[place]++;
+}
+
+static void leave(struct search *s, uint32_t item, uint32_t place)
+{
+    uint32_t *at = &s->first_at[place];
+    while (*at != item)
+        at = &s->next_at[*at];
+    *at = s->next_at[item];
+    s->taken[place]--;
+}
+
+static void enter_all(struct search *s)
+{
+    memset(s->first_at, 0xff, s->places * sizeof *s->first_at); /* HOP_NONE */
+    memset(s->taken, 0, s->places * sizeof *s->taken);
+    for (uint32_t i = s->items; i-- > 0;)
+        enter(s, i, s->c->place[i]);
+}
+
+static void change(struct search *s, uint32_t item, uint32_t to, uint32_t other)
+{
+    uint32_t from = s->c->place[item];
+    leave(s, item, from);
+    if (other != HOP_NONE) {
+        leave(s, other, to);
+        enter(s, other, from);
+    }
+    enter(s, item, to);
+    hop_congest_keep(s->c, item, to, other);
+}
+
+/* ---- the queue ---- */
+
+static void push(struct search *s, uint32_t item)
+{
+    if (s->in_queue[item])
+        return;
+    s->in_queue[item] = true;
+    s->queue[(s->head + s->queued++) % s->items] = item;
+}
+
+static uint32_t pop(struct search *s)
+{
+    uint32_t item = s->queue[s->head];
+    s->head = (s->head + 1) % s->items;
+    s->queued--;
+    s->in_queue[item] = false;
+    return item;
+}
+
+static bool crosses_full(struct search *s, const struct hop_way *way, double full_s)
+{
+    const double *load_s = s->c->tree + s->c->leaves;
+    for (uint32_t k = 0; k < way->count; k++) {
+        if (load_s[way->links[k]] >= full_s)
+            return true;
+    }
+    return false;
+}
+
+static bool is_hot(struct search *s, uint32_t item, double full_s)
+{
+    struct hop_congest *c = s->c;
+    for (uint32_t k = c->first[item]; k < c->first[item + 1]; k++) {
+        const struct hop_partner *partner = &c->partners[k];
+        uint32_t here = c->place[item], there = c->place[partner->item];
+        for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
+            if ((partner->out[m] > 0 && crosses_full(s, hop_congest_way(c, m, here, there), full_s)) ||
+                (partner->in[m] > 0 && crosses_full(s, hop_congest_way(c, m, there, here), full_s)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void push_hot(struct search *s)
+{
+    double full_s = hop_congest_full_s(s->c);
+    for (uint32_t i = 0; i < s->items; i++) {
+        if (!s->in_queue[i] && is_hot(s, i, full_s))
+            push(s, i);
+    }
+}
+
+static void push_around(struct search *s, uint32_t item)
+{
+    push(s, item);
+    for (uint32_t k = s->c->first[item]; k < s->c->first[item + 1]; k++)
+        push(s, s->c->partners[k].item);
+}
+
+/* ---- trying ---- */
+
+/* Counts a step; false: the search ends. */
+static bool step(struct search *s)
+{
+    struct hop_assigned *result = s->result;
+    uint64_t routes = s->c->routed - s->routed, ways = s->c->looked - s->looked;
+    s->routed = s->c->routed;
+    s->looked = s->c->looked;
+    s->work += 1 + ROUTE_WORK * routes + ways / WAYS_WORK;
+    if (++result->steps >= s->max_steps || s->looked >= s->max_looked)
+        result->stopped = true;
+    if (s->work >= POLL_WORK) {
+        s->work = 0;
+        double best_s = hop_min(s->best_s, hop_congest_largest_s(s->c));
+        if (s->problem->poll && !s->problem->poll(s->problem->context, best_s, 0))
+            result->stopped = true;
+    }
+    return !result->stopped && s->c->status == HOP_OK;
+}
+
+/* Whether the change was made, because it gains. */
+static bool try_change(struct search *s, uint32_t item, uint32_t to, uint32_t other)
+{
+    double before_s = hop_congest_largest_s(s->c);
+    hop_congest_try(s->c, item, to, other);
+    if (!hop_congest_gains(s->c) || s->c->status != HOP_OK) {
+        hop_congest_drop(s->c);
+        return false;
+    }
+    change(s, item, to, other);
+    if (hop_congest_largest_s(s->c) < before_s * (1 - HOP_CONGEST_TIE))
+        push_hot(s);
+    push(s, item);
+    if (other != HOP_NONE)
+        push(s, other);
+    return true;
+}
+
+static bool try_place(struct search *s, uint32_t item, uint32_t to)
+{
+    uint32_t from = s->c->place[item];
+    if (to == from || !hop_assign_allows(s->problem, item, to))
+        return false;
+    if (s->taken[to] < s->problem->places->room[to] && step(s) && try_change(s, item, to, HOP_NONE))
+        return true;
+    for (uint32_t other = s->first_at[to], next; other != HOP_NONE && !s->result->stopped; other = next) {
+        next = s->next_at[other];
+        if (hop_assign_allows(s->problem, other, from) && step(s) && try_change(s, item, to, other))
+            return true;
+    }
+    return false;
+}
+
+/* The places of a group, starting anywhere. */
+static bool try_group(struct search *s, uint32_t item, uint32_t group)
+{
+    uint32_t first = s->group_first[group], count = s->group_first[group + 1] - first;
+    if (s->stamp[group] == s->stamps || count == 0)
+        return false;
+    s->stamp[group] = s->stamps;
+    uint32_t start = count > GROUP_PLACES ? hop_draw_below(&s->rng, count) : 0;
+    for (uint32_t k = 0; k < count && k < GROUP_PLACES; k++) {
+        if (try_place(s, item, s->group_place[first + (start + k) % count]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the item, or another one because of it, found a better place. */
+static bool try_item(struct search *s, uint32_t item)
+{
+    const struct hop_places *places = s->problem->places;
+    const struct hop_congest *c = s->c;
+    if (s->places <= FEW_PLACES) {
+        uint32_t start = hop_draw_below(&s->rng, s->places);
+        for (uint32_t p = 0; p < s->places; p++) {
+            if (try_place(s, item, (start + p) % s->places))
+                return true;
+        }
+        return false;
+    }
+    s->stamps++;
+    for (uint32_t k = c->first[item], near = 0; k < c->first[item + 1] && near < NEAR_GROUPS; k++, near++) {
+        if (try_group(s, item, places->group[c->place[c->partners[k].item]]))
+            return true;
+    }
+    if (try_group(s, item, places->group[c->place[item]]))
+        return true;
+    for (unsigned k = 0; k < DRAWN_PLACES; k++) {
+        if (try_place(s, item, hop_draw_below(&s->rng, s->places)))
+            return true;
+    }
+    return false;
+}
+
+/* Until no item in the queue finds anything better. */
+static void descend(struct search *s)
+{
+    while (s->queued > 0 && !s->result->stopped && s->c->status == HOP_OK)
+        (void)try_item(s, pop(s));
+}
+
+/* ---- disturbing ---- */
+
+static void disturb(struct search *s)
+{
+    uint32_t changes = 1 + hop_draw_below(&s->rng, DISTURBED);
+    for (uint32_t k = 0, tries = 0; k < changes && tries < 8 * changes; tries++) {
+        uint32_t item = hop_draw_below(&s->rng, s->items), to = hop_draw_below(&s->rng, s->places);
+        uint32_t from = s->c->place[item], other = s->first_at[to];
+        bool free = s->taken[to] < s->problem->places->room[to];
+        if (to == from || !hop_assign_allows(s->problem, item, to))
+            continue;
+        if (!free && (other == HOP_NONE || !hop_assign_allows(s->problem, other, from)))
+            continue;
+        other = free ? HOP_NONE : other;
+        hop_congest_try(s->c, item, to, other);
+        change(s, item, to, other);
+        push_around(s, item);
+        if (other != HOP_NONE)
+            push_around(s, other);
+        k++;
+    }
+    push_hot(s);
+}
+
+/* Whether the assignment is better than the best one; if so it is the best one now. */
+static bool take_best(struct search *s)
+{
+    double largest_s = hop_congest_largest_s(s->c), squares = hop_congest_squares(s->c),
+           slack = s->best_s * HOP_CONGEST_TIE;
+    bool better = largest_s < s->best_s - slack ||
+                  (largest_s <= s->best_s + slack && squares < s->best_squares * (1 - HOP_CONGEST_TIE));
+    if (!better)
+        return false;
+    memcpy(s->best, s->c->place, s->items * sizeof *s->best);
+    s->best_s = largest_s;
+    s->best_squares = squares;
+    return true;
+}
+
+static enum hop_status return_to_best(struct search *s, struct hop_diag *diag)
+{
+    enum hop_status status = hop_congest_set(s->c, s->best, diag);
+    if (status == HOP_OK)
+        enter_all(s);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static bool make_groups(struct search *s)
+{
+    const struct hop_places *places = s->problem->places;
+    s->group_first = hop_arena_alloc(&s->arena, ((size_t)places->groups + 2) * sizeof *s->group_first);
+    s->group_place = hop_arena_alloc(&s->arena, ((size_t)s->places + 1) * sizeof *s->group_place);
+    s->stamp = hop_arena_alloc(&s->arena, ((size_t)places->groups + 1) * sizeof *s->stamp);
+    if (s->arena.failed)
+        return false;
+    for (uint32_t p = 0; p < s->places; p++)
+        s->group_first[places->group[p] + 2]++;
+    for (uint32_t g = 0; g < places->groups; g++)
+        s->group_first[g + 2] += s->group_first[g + 1];
+    for (uint32_t p = 0; p < s->places; p++)
+        s->group_place[s->group_first[places->group[p] + 1]++] = p;
+    return true;
+}
+
+static bool search_init(struct search *s)
+{
+    size_t items = s->items, places = s->places;
+    s->first_at = hop_arena_alloc(&s->arena, (places + 1) * sizeof *s->first_at);
+    s->taken = hop_arena_alloc(&s->arena, (places + 1) * sizeof *s->taken);
+    s->next_at = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->next_at);
+    s->queue = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->queue);
+    s->in_queue = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->in_queue);
+    s->best = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->best);
+    return !s->arena.failed && make_groups(s);
+}
+
+static enum hop_status climb(struct search *s, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    enter_all(s);
+    s->best_s = hop_congest_largest_s(s->c);
+    s->best_squares = hop_congest_squares(s->c);
+    if (s->best_s == 0)
+        return HOP_OK; /* nothing crosses a link */
+    push_hot(s);
+    descend(s);
+    take_best(s);
+    while (status == HOP_OK && s->c->status == HOP_OK && !s->result->stopped && s->places > 1) {
+        uint64_t before = s->result->steps;
+        disturb(s);
+        descend(s);
+        if (!take_best(s) && !s->result->stopped)
+            status = return_to_best(s, diag);
+        if (s->result->steps == before)
+            break; /* nothing can go anywhere */
+    }
+    return s->c->status == HOP_OK ? status : hop_congest_fail(s->c, diag);
+}
+
+enum hop_status hop_congest_exchange(struct hop_congest *congest, const struct hop_assign *problem, uint32_t *place,
+                                     struct hop_assigned *result, struct hop_diag *diag)
+{
+    struct hop_assigned found = {0};
+    struct search s = {.c = congest, .problem = problem, .result = &found, .rng = problem->seed};
+    s.items = congest->items;
+    s.places = congest->input.place_count;
+    s.max_steps = s.items < STEPS_MOST / STEPS_PER_ITEM ? STEPS_PER_ITEM * s.items : STEPS_MOST;
+    s.max_steps = problem->max_steps ? problem->max_steps : s.max_steps;
+    enum hop_status status = search_init(&s) ? hop_congest_set(congest, place, diag) : hop_fail_memory(diag);
+    s.routed = congest->routed;
+    s.looked = congest->looked;
+    s.max_looked = problem->max_steps ? UINT64_MAX : s.looked + (congest->ways.square ? LOOKS : LOOKS_ROUTES);
+    if (status == HOP_OK)
+        memcpy(s.best, place, s.items * sizeof *place);
+    if (status == HOP_OK)
+        status = climb(&s, diag);
+    congest->status = HOP_OK;
+    if (status == HOP_OK)
+        status = hop_congest_set(congest, s.best, diag);
+    if (status == HOP_OK) {
+        memcpy(place, s.best, s.items * sizeof *place);
+        found.value = s.best_s;
+        found.proved = s.best_s == 0;
+        *result = found;
+    }
+    hop_arena_finish(&s.arena);
+    return status;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Single linkage: a shortest spanning tree (Prim), cut where its edges become longer. */
+#include "assign/linkage.h"
+
+#include <math.h>
+
+/* Distances of one level differ by no more than this share; what differs less than measurements do is the same. */
+static const double SAME_LEVEL = 0.01, ALL_SAME = 1e9;
+
+struct edge {
+    double distance;
+    uint32_t a, b; /* positions in members */
+};
+
+struct work {
+    const struct hop_places *places;
+    const uint32_t *members;
+    uint32_t count;
+    struct edge *edges;                 /* of the spanning tree, shortest first: count - 1 */
+    uint32_t *head[HOP_LINKAGE_LEVELS]; /* of a member: the first member of its cluster, which parts at that level */
+    uint32_t *chain, *parts, *last;     /* of a member: another of its cluster; of a cluster: parts so far; its end */
+    uint32_t *order;
+    double *step;
+    uint32_t *block;
+};
+
+static double between(const struct work *w, uint32_t i, uint32_t j)
+{
+    return hop_place_distance(w->places, w->members[i], w->members[j]);
+}
+
+static int by_distance(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+    if (x->distance != y->distance)
+        return x->distance < y->distance ? -1 : 1;
+    return x->b < y->b ? -1 : x->b > y->b;
+}
+
+/* Edges lead from members that are not in the tree yet to the nearest that is; those of the tree come to the front. */
+static void span(struct work *w)
+{
+    for (uint32_t i = 1; i < w->count; i++)
+        w->edges[i - 1] = (struct edge){between(w, 0, i), 0, i};
+    for (uint32_t done = 0; done + 1 < w->count; done++) {
+        uint32_t nearest = done;
+        for (uint32_t e = done + 1; e + 1 < w->count; e++) {
+            if (w->edges[e].distance < w->edges[nearest].distance)
+                nearest = e;
+        }
+        struct edge edge = w->edges[nearest];
+        w->edges[nearest] = w->edges[done];
+        w->edges[done] = edge;
+        for (uint32_t e = done + 1; e + 1 < w->count; e++) {
+            double distance = between(w, edge.b, w->edges[e].b);
+            if (distance < w->edges[e].distance) {
+                w->edges[e].distance = distance;
+                w->edges[e].a = edge.b;
+            }
+        }
+    }
+    qsort(w->edges, w->count - 1, sizeof *w->edges, by_distance);
+}
+
+static uint32_t find(uint32_t *chain, uint32_t i)
+{
+    while (chain[i] != i)
+        i = chain[i] = chain[chain[i]];
+    return i;
+}
+
+/* Also where one of two lengths is 0. */
+static bool longer(double length, double than, double same)
+{
+    return length > than * (1 + same) && same < ALL_SAME;
+}
+
+/* Clusters of each level, the lowest last; 0: there are too many levels. */
+static uint32_t cut(struct work *w, double same)
+{
+    uint32_t ends[HOP_LINKAGE_LEVELS], levels = 0;
+    for (uint32_t e = 0, next; e + 1 < w->count; e = next) {
+        for (next = e + 1; next + 1 < w->count && !longer(w->edges[next].distance, w->edges[e].distance, same);)
+            next++;
+        if (levels == HOP_LINKAGE_LEVELS)
+            return 0;
+        ends[levels++] = next;
+    }
+    for (uint32_t i = 0; i < w->count; i++)
+        w->chain[i] = i;
+    for (uint32_t l = 0, e = 0; l < levels; l++) {
+        for (; e < ends[l]; e++) {
+            uint32_t a = find(w->chain, w->edges[e].a), b = find(w->chain, w->edges[e].b);
+            w->chain[a > b ? a : b] = a < b ? a : b;
+        }
+        for (uint32_t i = 0; i < w->count; i++)
+            w->head[levels - 1 - l][i] = find(w->chain, i);
+    }
+    return levels;
+}
+
+/* Numbers the parts of each cluster in the order of their first members. */
+static void number(struct work *w, struct hop_linkage *linkage)
+{
+    memset(linkage->leaf, 0, w->count * sizeof *linkage->leaf);
+    linkage->leaves = 1;
+    for (uint32_t l = 0; l < linkage->levels; l++) {
+        uint32_t most = 0, *part = w->chain;
+        memset(w->parts, 0, w->count * sizeof *w->parts);
+        for (uint32_t i = 0; i < w->count; i++) {
+            uint32_t first = l + 1 < linkage->levels ? w->head[l + 1][i] : i;
+            part[i] = first == i ? w->parts[w->head[l][i]]++ : part[first];
+            most = part[i] >= most ? part[i] + 1 : most;
+        }
+        for (uint32_t i = 0; i < w->count; i++)
+            linkage->leaf[i] = linkage->leaf[i] * most + part[i];
+        linkage->size[l] = most;
+        linkage->leaves *= most;
+        if (linkage->leaves > UINT32_MAX)
+            return;
+    }
+}
+
+/* Members in an order in which those of a cluster, at any distance, follow each other; step[i] is how far it is from
+ * the cluster that ends with the i-th to the one that begins behind it. */
+static void line_up(struct work *w)
+{
+    uint32_t *next = w->parts, *last = w->last;
+    for (uint32_t i = 0; i < w->count; i++)
+        w->chain[i] = next[i] = last[i] = i;
+    for (uint32_t e = 0; e + 1 < w->count; e++) {
+        uint32_t a = find(w->chain, w->edges[e].a), b = find(w->chain, w->edges[e].b);
+        next[last[a]] = b;
+        w->step[last[a]] = w->edges[e].distance;
+        last[a] = last[b];
+        w->chain[b] = a;
+    }
+    w->order[0] = find(w->chain, 0);
+    for (uint32_t i = 1; i < w->count; i++)
+        w->order[i] = next[w->order[i - 1]];
+}
+
+/* Means of what was taken for equal, and whether distances are a tree's. */
+static void measure(const struct work *w, struct hop_linkage *linkage)
+{
+    double sum[HOP_LINKAGE_LEVELS] = {0}, pairs[HOP_LINKAGE_LEVELS] = {0}, off = 0;
+    for (uint32_t i = 0; i < w->count; i++) {
+        double farthest_step = 0;
+        for (uint32_t j = i + 1; j < w->count; j++) {
+            uint32_t a = w->order[i], b = w->order[j], l = linkage->levels - 1;
+            double distance = between(w, a, b);
+            while (w->head[l][a] != w->head[l][b])
+                l--;
+            sum[l] += distance;
+            pairs[l]++;
+            farthest_step = hop_max(farthest_step, w->step[w->order[j - 1]]);
+            off = hop_max(off, distance - farthest_step);
+            linkage->longest = hop_max(linkage->longest, distance);
+        }
+    }
+    for (uint32_t l = 0; l < linkage->levels; l++)
+        linkage->distance[l] = sum[l] / pairs[l];
+    linkage->spread = linkage->longest > 0 ? off / linkage->longest : 0;
+}
+
+static bool work_create(struct work *w)
+{
+    size_t count = w->count;
+    w->edges = malloc(count * sizeof *w->edges);
+    w->step = malloc(count * sizeof *w->step);
+    w->block = malloc((HOP_LINKAGE_LEVELS + 4) * count * sizeof *w->block);
+    if (!w->edges || !w->step || !w->block)
+        return false;
+    w->chain = w->block;
+    w->parts = w->chain + count;
+    w->last = w->parts + count;
+    w->order = w->last + count;
+    for (uint32_t l = 0; l < HOP_LINKAGE_LEVELS; l++)
+        w->head[l] = w->order + (l + 1) * count;
+    return true;
+}
+
+bool hop_linkage_create(const struct hop_places *places, const uint32_t *members, uint32_t count, uint64_t leaves_max,
+                        struct hop_linkage *linkage)
+{
+    struct work w = {.places = places, .members = members, .count = count};
+    *linkage = (struct hop_linkage){.leaf = malloc(count * sizeof *linkage->leaf)};
+    bool made = linkage->leaf && work_create(&w);
+    if (made) {
+        span(&w);
+        linkage->leaves = UINT64_MAX;
+        for (double same = SAME_LEVEL; linkage->leaves > leaves_max; same *= 2) {
+            linkage->levels = cut(&w, same); /* in the end one, of `count` leaves */
+            if (linkage->levels > 0)
+                number(&w, linkage);
+        }
+        line_up(&w);
+        measure(&w, linkage);
+    }
+    free(w.edges);
+    free(w.step);
+    free(w.block);
+    if (!made)
+        hop_linkage_finish(linkage);
+    return made;
+}
+
+void hop_linkage_finish(struct hop_linkage *linkage)
+{
+    free(linkage->leaf);
+    *linkage = (struct hop_linkage){0};
+}

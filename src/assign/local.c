@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Costs, moves and the queue of who is to be looked at. */
+#include "assign/local.h"
+
+enum { MAIN_PARTNERS = 32 /* of an item: so many, the heaviest, say what is worth trying */ };
+
+/* ---- what an item costs ---- */
+
+static double cost_at(const struct hop_local *x, uint32_t item, uint32_t place)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    const struct hop_places *places = x->problem->places;
+    double cost = 0;
+    if (x->near.flat) {
+        const double *row = x->near.flat + (size_t)place * places->count;
+        for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
+            cost += graph->weight[e] * row[x->seats.place[graph->to[e]]];
+        return cost;
+    }
+    for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
+        cost += graph->weight[e] * hop_place_distance(places, place, x->seats.place[graph->to[e]]);
+    return cost;
+}
+
+void hop_local_refresh(struct hop_local *x)
+{
+    double twice = 0;
+    for (uint32_t i = 0; i < x->problem->graph->count; i++)
+        twice += x->cost[i] = cost_at(x, i, x->seats.place[i]);
+    x->value = twice / 2;
+    x->unrefreshed = 0;
+}
+
+/* ---- moving ---- */
+
+void hop_local_wait(struct hop_local *x, uint32_t item)
+{
+    uint32_t items = x->problem->graph->count;
+    if (x->waiting[item])
+        return;
+    x->waiting[item] = true;
+    x->queue[(x->head + x->queued++) % items] = item;
+}
+
+uint32_t hop_local_next(struct hop_local *x)
+{
+    uint32_t item = x->queue[x->head];
+    x->head = (x->head + 1) % x->problem->graph->count;
+    x->queued--;
+    x->waiting[item] = false;
+    return item;
+}
+
+/* An item moves; what it and its partners cost follows. */
+static void shift(struct hop_local *x, uint32_t item, uint32_t to)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    const struct hop_places *places = x->problem->places;
+    uint32_t from = x->seats.place[item];
+    double sum = 0;
+    for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++) {
+        uint32_t partner = graph->to[e], at = x->seats.place[partner];
+        double more = graph->weight[e] * (hop_place_distance(places, to, at) - hop_place_distance(places, from, at));
+        x->cost[partner] += more;
+        sum += more;
+    }
+    x->cost[item] += sum;
+    x->value += sum;
+    x->work += graph->first[item + 1] - graph->first[item];
+    x->unrefreshed++;
+    hop_seats_leave(&x->seats, item);
+    hop_seats_enter(&x->seats, item, to);
+}
+
+void hop_local_move(struct hop_local *x, uint32_t item, uint32_t to)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    if (!hop_grow(&x->moves, &x->move_limit, x->move_count + 1, sizeof *x->moves)) {
+        x->failed = true;
+        return;
+    }
+    x->moves[x->move_count++] = (struct hop_local_move){item, x->seats.place[item]};
+    shift(x, item, to);
+    hop_local_wait(x, item);
+    for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
+        hop_local_wait(x, graph->to[e]);
+}
+
+void hop_local_take_back(struct hop_local *x)
+{
+    while (x->move_count > 0) {
+        struct hop_local_move last = x->moves[--x->move_count];
+        shift(x, last.item, last.from);
+    }
+}
+
+/* ---- looking for a better place ---- */
+
+static void look_at_partners(struct hop_local *x, uint32_t item)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    for (uint32_t e = graph->first[item], k = 0; e < graph->first[item + 1]; e++, k++) {
+        x->partner_place[k] = x->seats.place[graph->to[e]];
+        x->partner_group[k] = x->problem->places->group[x->partner_place[k]];
+    }
+    if (++x->stamp == 0) {
+        memset(x->place_seen, 0, x->problem->places->count * sizeof *x->place_seen);
+        memset(x->group_seen, 0, x->problem->places->groups * sizeof *x->group_seen);
+        x->stamp = 1;
+    }
+}
+
+/* Of the item looked at, at a place: what its partners in other groups cost, the same for all places of the group. */
+static double cost_outside(struct hop_local *x, uint32_t item, uint32_t group)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    const double *row = x->problem->places->outer + (size_t)group * x->problem->places->groups;
+    uint32_t degree = graph->first[item + 1] - graph->first[item];
+    const double *weight = graph->weight + graph->first[item];
+    if (x->group_seen[group] == x->stamp)
+        return x->group_cost[group];
+    double cost = 0;
+    for (uint32_t k = 0; k < degree; k++)
+        cost += x->partner_group[k] == group ? 0 : weight[k] * row[x->partner_group[k]];
+    x->work += degree;
+    x->group_seen[group] = x->stamp;
+    x->group_cost[group] = cost;
+    return cost;
+}
+
+static double cost_inside(const struct hop_local *x, uint32_t item, uint32_t place)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    const struct hop_places *places = x->problem->places;
+    uint32_t group = places->group[place], degree = graph->first[item + 1] - graph->first[item];
+    const double *row = places->inner[group] + (size_t)places->number[place] * places->size[group];
+    const double *weight = graph->weight + graph->first[item];
+    double cost = 0;
+    for (uint32_t k = 0; k < degree; k++) {
+        if (x->partner_group[k] == group)
+            cost += weight[k] * row[places->number[x->partner_place[k]]];
+    }
+    return cost;
+}
+
+static double weight_between(const struct hop_graph *graph, uint32_t a, uint32_t b)
+{
+    uint32_t low = graph->first[a], high = graph->first[a + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->to[middle] < b)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < graph->first[a + 1] && graph->to[low] == b ? graph->weight[low] : 0;
+}
+
+/* The item would gain `alone` by going to the place; what is gained with who is there. */
+static void try_swaps(struct hop_local *x, uint32_t item, uint32_t place, double alone, struct hop_local_find *best)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    uint32_t from = x->seats.place[item];
+    double apart = 2 * hop_place_distance(x->problem->places, from, place);
+    for (uint32_t other = x->seats.first[place]; other != HOP_NONE; other = x->seats.next[other]) {
+        /* Nobody gains more than all that it costs now. */
+        if (alone + x->cost[other] <= best->gain || !hop_assign_allows(x->problem, other, from))
+            continue;
+        x->steps++;
+        x->work += graph->first[other + 1] - graph->first[other];
+        double gain = alone + x->cost[other] - cost_at(x, other, from);
+        if (gain > best->gain)
+            gain -= apart * weight_between(graph, item, other);
+        if (gain > best->gain)
+            *best = (struct hop_local_find){gain, place, other};
+    }
+}
+
+static void try_place(struct hop_local *x, uint32_t item, uint32_t place, struct hop_local_find *best)
+{
+    if (x->place_seen[place] == x->stamp)
+        return;
+    x->place_seen[place] = x->stamp;
+    if (!hop_assign_allows(x->problem, item, place))
+        return;
+    double cost = 0;
+    x->steps++;
+    if (x->near.flat) {
+        cost = cost_at(x, item, place);
+        x->work += x->problem->graph->first[item + 1] - x->problem->graph->first[item];
+    } else {
+        cost = cost_outside(x, item, x->problem->places->group[place]);
+        if (cost < x->cost[item])
+            cost += cost_inside(x, item, place);
+    }
+    double alone = x->cost[item] - cost;
+    if (alone <= x->least_gain)
+        return;
+    if (x->seats.left[place] > 0) {
+        if (alone > best->gain)
+            *best = (struct hop_local_find){alone, place, HOP_NONE};
+    } else {
+        try_swaps(x, item, place, alone, best);
+    }
+}
+
+struct hop_local_find hop_local_look(struct hop_local *x, uint32_t item)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    struct hop_local_find best = {x->least_gain, HOP_NONE, HOP_NONE};
+    look_at_partners(x, item);
+    x->place_seen[x->seats.place[item]] = x->stamp;
+    uint32_t degree = graph->first[item + 1] - graph->first[item];
+    for (uint32_t k = 0; k < degree && k < MAIN_PARTNERS; k++) {
+        uint32_t partner = degree > MAIN_PARTNERS ? x->heavy[(size_t)item * MAIN_PARTNERS + k] : k;
+        const uint32_t *near = x->near.place + (size_t)x->partner_place[partner] * x->near.count;
+        if (k > 0 && x->near.count == x->problem->places->count)
+            break;
+        for (uint32_t n = 0; n < x->near.count; n++)
+            try_place(x, item, near[n], &best);
+    }
+    return best;
+}
+
+/* ---- creation ---- */
+
+struct row_entry {
+    double weight;
+    uint32_t distance, at; /* behind the item's own number, round the end: equal partners differ from item to item */
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct row_entry *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->distance < y->distance ? -1 : x->distance > y->distance;
+}
+
+/* Of the items that have more partners than are looked at: the heaviest of them. */
+static bool list_heavy(struct hop_local *x, size_t most)
+{
+    const struct hop_graph *graph = x->problem->graph;
+    if (most <= MAIN_PARTNERS)
+        return true;
+    struct row_entry *row = malloc(most * sizeof *row);
+    x->heavy = malloc((size_t)graph->count * MAIN_PARTNERS * sizeof *x->heavy);
+    for (uint32_t i = 0; i < graph->count && row && x->heavy; i++) {
+        uint32_t degree = graph->first[i + 1] - graph->first[i];
+        for (uint32_t k = 0; k < degree; k++) {
+            uint32_t e = graph->first[i] + k;
+            row[k] = (struct row_entry){graph->weight[e], (graph->to[e] + graph->count - i) % graph->count, k};
+        }
+        if (degree > MAIN_PARTNERS)
+            qsort(row, degree, sizeof *row, by_weight);
+        for (uint32_t k = 0; k < MAIN_PARTNERS; k++)
+            x->heavy[(size_t)i * MAIN_PARTNERS + k] = k < degree ? row[k].at : 0;
+    }
+    free(row);
+    return row && x->heavy;
+}
+
+bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, double least_gain, struct hop_local *x)
+{
+    *x = (struct hop_local){.problem = problem, .least_gain = least_gain};
+    const struct hop_graph *graph = problem->graph;
+    const struct hop_places *places = problem->places;
+    size_t items = graph->count, most = 0;
+    for (uint32_t i = 0; i < items; i++)
+        most = graph->first[i + 1] - graph->first[i] > most ? graph->first[i + 1] - graph->first[i] : most;
+    x->cost = malloc(items * sizeof *x->cost);
+    x->partner_place = malloc((most + 1) * sizeof *x->partner_place);
+    x->partner_group = malloc((most + 1) * sizeof *x->partner_group);
+    x->place_seen = calloc(places->count, sizeof *x->place_seen);
+    x->group_seen = calloc(places->groups, sizeof *x->group_seen);
+    x->group_cost = malloc(places->groups * sizeof *x->group_cost);
+    x->queue = malloc(items * sizeof *x->queue);
+    x->waiting = calloc(items, sizeof *x->waiting);
+    bool made = hop_seats_create(problem, place, &x->seats) && hop_near_create(places, &x->near) && x->cost &&
+                x->partner_place && x->partner_group && x->place_seen && x->group_seen && x->group_cost && x->queue &&
+                x->waiting && list_heavy(x, most);
+    if (made)
+        hop_local_refresh(x);
+    return made;
+}
+
+void hop_local_finish(struct hop_local *x)
+{
+    hop_seats_finish(&x->seats);
+    hop_near_finish(&x->near);
+    free(x->cost);
+    free(x->heavy);
+    free(x->partner_place);
+    free(x->partner_group);
+    free(x->place_seen);
+    free(x->group_seen);
+    free(x->group_cost);
+    free(x->queue);
+    free(x->waiting);
+    free(x->moves);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Seats: who is at which place, and who else is there, kept up to date while items move.
+ *
+ *     place[item] -> place      first[place] -> item -> next[item] -> ... -> HOP_NONE      left[place]: room for more
+ */
+#ifndef HOP_ASSIGN_SEATS_H
+#define HOP_ASSIGN_SEATS_H
+
+#include "assign/assign.h"
+#include "hopcast/topology.h" /* HOP_NONE */
+
+struct hop_seats {
+    uint32_t *place;         /* of an item; HOP_NONE: it has none */
+    int32_t *left;           /* of a place: so many more items may come; below 0: so many too many, in between */
+    uint32_t *first;         /* of a place: one of its items, or HOP_NONE */
+    uint32_t *next, *before; /* of an item: others at its place, or HOP_NONE */
+    uint64_t *open;          /* bit of a place: whether there is room left */
+};
+
+/* place: where items are, or NULL: nowhere. false: out of memory; to be finished either way. */
+bool hop_seats_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats);
+void hop_seats_finish(struct hop_seats *seats);
+
+static inline void hop_seats_leave(struct hop_seats *seats, uint32_t item)
+{
+    uint32_t place = seats->place[item], next = seats->next[item], before = seats->before[item];
+    if (place == HOP_NONE)
+        return;
+    if (next != HOP_NONE)
+        seats->before[next] = before;
+    if (before != HOP_NONE)
+        seats->next[before] = next;
+    else
+        seats->first[place] = next;
+    seats->place[item] = HOP_NONE;
+    if (++seats->left[place] > 0)
+        seats->open[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+/* Of an item that is nowhere. */
+static inline void hop_seats_enter(struct hop_seats *seats, uint32_t item, uint32_t place)
+{
+    uint32_t next = seats->first[place];
+    seats->next[item] = next;
+    seats->before[item] = HOP_NONE;
+    if (next != HOP_NONE)
+        seats->before[next] = item;
+    seats->first[place] = item;
+    seats->place[item] = place;
+    if (--seats->left[place] <= 0)
+        seats->open[place / 64] &= ~(UINT64_C(1) << place % 64);
+}
+
+#endif
