@@ -23,7 +23,7 @@ extern "C" {
 
 /* enumerator, name, what it is and its unit */
 #define HOP_MAP_METRIC_LIST(X)                                                                                         \
-    X(HOP_MAP_LATENCY, "latency", "sum of messages (bytes where their number is not known) x the route's latency")     \
+    X(HOP_MAP_LATENCY, "latency", "sum of messages (bytes if not all numbers are known) x the route's latency")     \
     X(HOP_MAP_BANDWIDTH, "bandwidth", "sum of bytes / the rate of a lone transfer, seconds")                           \
     X(HOP_MAP_DISTANCE, "distance", "sum of bytes x the links of the route")                                           \
     X(HOP_MAP_CONGESTION, "congestion", "largest bytes over a link / its capacity, seconds")                           \

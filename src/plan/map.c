@@ -144,7 +144,7 @@ static enum hop_status prepare_graphs(struct hop_map_work *work, struct hop_map_
         work->sum = own->metric = HOP_MAP_DISTANCE;
         status = hop_map_distances_find(&work->places, work->router, HOP_MAP_DISTANCE, &work->distances, diag);
     }
-    bool messages = work->sum == HOP_MAP_LATENCY;
+    bool messages = work->messages = work->sum == HOP_MAP_LATENCY && hop_map_counts_messages(work->traffic);
     if (status == HOP_OK)
         status =
             hop_map_graph_make(work->traffic, (struct hop_map_weights){true, false, messages}, &work->device, diag);

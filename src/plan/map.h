@@ -14,9 +14,9 @@
 #ifndef HOP_PLAN_MAP_H
 #define HOP_PLAN_MAP_H
 
-#include "hopcast/map.h"
 #include "assign/assign.h"
 #include "assign/congest.h"
+#include "hopcast/map.h"
 
 /* ---- places ---- */
 
@@ -69,7 +69,9 @@ enum hop_status hop_map_distances_find(const struct hop_map_places *places, stru
                                        struct hop_diag *diag);
 void hop_map_distances_finish(struct hop_map_distances *distances);
 
-/* Bytes (messages: their numbers where they are known) of device traffic, host traffic, or both. */
+/* Whether the traffic says the number of messages of all its flows; else bytes stand for them. */
+bool hop_map_counts_messages(const struct hop_traffic *traffic);
+/* Bytes (messages: their numbers, which must be known) of device traffic, host traffic, or both. */
 struct hop_map_graph {
     struct hop_graph graph;
     uint32_t *first, *to;
@@ -121,6 +123,7 @@ struct hop_map_work {
     uint64_t *allowed;
     struct hop_router *router;
     struct hop_map_distances distances;
+    bool messages;           /* the sum counts them, not bytes */
     enum hop_map_metric sum; /* the metric of the distances: that asked for, or bandwidth under the others */
     struct hop_map_graph device, all;
     struct hop_congest *congest; /* NULL: not needed */

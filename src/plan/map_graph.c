@@ -2,12 +2,24 @@
 /* Graphs of traffic: who exchanges how much, both directions together, each pair in the rows of both. */
 #include "plan/map.h"
 
+bool hop_map_counts_messages(const struct hop_traffic *traffic)
+{
+    const struct hop_traffic_flow *flows = hop_traffic_flows(traffic);
+    for (uint32_t f = 0; f < hop_traffic_count(traffic); f++) {
+        for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
+            if (flows[f].bytes[m] && !flows[f].messages[m])
+                return false;
+        }
+    }
+    return true;
+}
+
 static double weight_of(const struct hop_traffic_flow *flow, struct hop_map_weights weights)
 {
     double weight = 0;
     for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
         bool counts = m == HOP_MEMORY_DEVICE ? weights.device : weights.host;
-        uint64_t value = weights.messages && flow->messages[m] ? flow->messages[m] : flow->bytes[m];
+        uint64_t value = weights.messages ? flow->messages[m] : flow->bytes[m];
         weight += counts ? (double)value : 0;
     }
     return weight;

@@ -187,9 +187,11 @@ enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_diag *diag)
             *diag = unfit;
         }
     }
-    if (status == HOP_OK && fits &&
-        (work->options->solver == HOP_MAP_SCOTCH || hop_map_sum(work, &work->distances.places, false, found) <=
-                                                        hop_map_sum(work, &work->distances.places, false, work->place)))
+    const struct hop_places *places = &work->distances.places;
+    bool better =
+        status == HOP_OK && fits &&
+        hop_map_sum(work, places, work->messages, found) <= hop_map_sum(work, places, work->messages, work->place);
+    if (status == HOP_OK && fits && (better || work->options->solver == HOP_MAP_SCOTCH))
         memcpy(work->place, found, (size_t)work->ranks * sizeof *found);
     free(found);
     free(node);

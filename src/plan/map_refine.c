@@ -64,8 +64,8 @@ static enum hop_status refine_sum(struct hop_map_work *work, const struct hop_as
         status = hop_assign_exact(&exact, place, &found, diag);
         proved = found.proved;
     }
-    if (status == HOP_OK && hop_map_sum(work, places, work->sum == HOP_MAP_LATENCY, place) <
-                                hop_map_sum(work, places, work->sum == HOP_MAP_LATENCY, work->place))
+    if (status == HOP_OK &&
+        hop_map_sum(work, places, work->messages, place) < hop_map_sum(work, places, work->messages, work->place))
         memcpy(work->place, place, size);
     if (status == HOP_OK && proved && work->options->metric <= HOP_MAP_DISTANCE)
         work->last = (struct hop_map_solved){"exact", true, found.bound};

@@ -14,7 +14,7 @@ double hop_map_sum(const struct hop_map_work *work, const struct hop_places *pla
     for (uint32_t f = 0; f < hop_traffic_count(work->traffic); f++) {
         uint32_t a = place[flows[f].from], b = place[flows[f].to];
         for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
-            uint64_t weight = messages && flows[f].messages[m] ? flows[f].messages[m] : flows[f].bytes[m];
+            uint64_t weight = messages ? flows[f].messages[m] : flows[f].bytes[m];
             if (weight && (m == HOP_MEMORY_DEVICE || places->group[a] != places->group[b]))
                 sum += (double)weight * hop_place_distance(places, a, b);
         }
@@ -26,7 +26,7 @@ static enum hop_status score_sums(struct hop_map_work *work, const uint32_t *pla
                                   struct hop_diag *diag)
 {
     for (unsigned metric = HOP_MAP_LATENCY; metric <= HOP_MAP_DISTANCE; metric++) {
-        bool messages = metric == HOP_MAP_LATENCY;
+        bool messages = metric == HOP_MAP_LATENCY && hop_map_counts_messages(work->traffic);
         if (metric == work->sum) {
             score->metric[metric] = hop_map_sum(work, &work->distances.places, messages, place);
             continue;

@@ -549,10 +549,11 @@ class Case:
     def weights(self, metric):
         """Of pairs: what counts on devices, and between nodes."""
         made = {}
+        known = all((flow[2] or not flow[0]) and (flow[3] or not flow[1]) for flow in self.traffic.flows.values())
         for pair, flow in self.traffic.flows.items():
             device, host = flow[0], flow[1]
-            if metric == "latency":
-                device, host = flow[2] or device, flow[3] or host
+            if metric == "latency" and known:
+                device, host = flow[2], flow[3]
             made[pair] = (device, host)
         return made
 
