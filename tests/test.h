@@ -21,6 +21,13 @@
 /* Public files that are no part of the project: present on some machines only. */
 #define PUBLIC_TOPOLOGIES TEST_SOURCE_DIR "/../shared/topologies/"
 
+/* Under AddressSanitizer all is several times as slow, and memory is touched in the same ways by fewer repetitions. */
+#ifdef __SANITIZE_ADDRESS__
+#define REPEATED(normally, sanitized) (sanitized)
+#else
+#define REPEATED(normally, sanitized) (normally)
+#endif
+
 /* The call, whose diagnostic is D, must succeed. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \

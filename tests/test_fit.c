@@ -531,7 +531,7 @@ static void copies_of_a_trace_are_held_out_one_by_one(void **unused)
 static void values_are_as_near_as_they_claim(void **unused)
 {
     (void)unused;
-    enum { REPEATS = 50 };
+    enum { REPEATS = REPEATED(50, 10) };
     static struct text rows, measured;
     struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
     unsigned near_pcie = 0, near_tau = 0;
