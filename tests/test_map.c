@@ -441,7 +441,8 @@ static void each_phase_works_alone(void **state)
     hop_topology_destroy(cluster);
 }
 
-/* Ranks 0 and 5, 1 and 4, ... talk through host memory: each pair shares a package; without host traffic ranks sit near their GPU. */
+/* Ranks 0 and 5, 1 and 4, ... talk through host memory: each pair shares a package; without host traffic ranks sit
+ * near their GPU. */
 static void cores_follow_host_traffic_and_else_the_device(void **state)
 {
     (void)state;
@@ -541,7 +542,8 @@ static void a_schedule_is_mapped_by_its_own_exchange(void **state)
     hop_topology_destroy(t2);
 }
 
-/* Host traffic goes from host memory to host memory, also when it is simulated: two ranks on the two sockets of a machine. */
+/* Host traffic goes from host memory to host memory, also when it is simulated: two ranks on the two sockets of a
+ * machine. */
 static void host_traffic_is_simulated_between_hosts(void **state)
 {
     (void)state;
@@ -668,11 +670,17 @@ static void what_cannot_hold_is_named(void **state)
     refused_keep(t2, (const char *const[]){"4-1=gpu1"}, 1, "column 1", "before it begins");
     refused_keep(t2, (const char *const[]){"gpu1=3"}, 1, "column 1", "no rank");
     refused_keep(t2, (const char *const[]){"3"}, 1, "column 2", "'='");
+    refused_keep(t2, (const char *const[]){"1=gpu1,gpu2", "1=gpu2,gpu3", "1=gpu1,gpu3"}, 3, "no place that all",
+                 "'1=gpu1,gpu3'");
+    static const char *const out_two[] = {"gpu6", "gpu3"};
     static const char *const kept[] = {"0=gpu3"};
     some.excluded = out;
     some.keep = kept;
     some.keep_count = 1;
-    refused(t2, "ring:4", some, HOP_ERR_INVALID, "'0=gpu3'", "'gpu3'");
+    refused(t2, "ring:4", some, HOP_ERR_INVALID, "'0=gpu3'", "('gpu3')");
+    some.excluded = out_two;
+    some.excluded_count = 2;
+    refused(t2, "ring:4", some, HOP_ERR_INVALID, "'0=gpu3'", "('gpu3')");
     hop_topology_destroy(cluster);
     hop_topology_destroy(t2);
 }

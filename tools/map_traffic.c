@@ -10,7 +10,7 @@ enum { READ_STEP = 1 << 16, DETECT_LIMIT = 1 << 16 };
 
 /* ---- which form ---- */
 
-/* The first bytes of a file, all of standard input. NULL: it cannot be read, and *none says whether that matters. */
+/* The first bytes of a file, all of standard input. NULL: it cannot be read. */
 static char *read_start(const char *source, size_t *size)
 {
     bool all = strcmp(source, "-") == 0;
@@ -24,6 +24,10 @@ static char *read_start(const char *source, size_t *size)
         text = more;
         used += fread(text + used, 1, READ_STEP, file);
         text[used] = '\0';
+    }
+    if (file && ferror(file)) { /* a directory: whoever reads it for good says so */
+        free(text);
+        text = NULL;
     }
     if (file && !all)
         (void)fclose(file);

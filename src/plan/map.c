@@ -3,7 +3,8 @@
 #include "plan/map.h"
 
 #include <math.h>
-#include <time.h>
+
+#include "group/group.h"
 
 #define SIMULATED_MOST 40000 /* operations of an exchange that is simulated only to be compared */
 
@@ -56,16 +57,9 @@ void hop_map_note(struct hop_map_work *work, const char *note)
 
 /* ---- going on ---- */
 
-double hop_map_now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
 {
-    double now_s = hop_map_now_s();
+    double now_s = hop_group_now_s();
     if (work->stopped)
         return false;
     if (work->options->time_limit_s > 0 && now_s - work->begun_s >= work->options->time_limit_s)
@@ -186,7 +180,7 @@ static enum hop_status prepare_start(struct hop_map_work *work, struct hop_diag 
     enum hop_status status =
         hop_map_allow(&work->places, work->options, work->ranks, &work->allowed, work->place, diag);
     if (status == HOP_OK)
-        status = hop_map_take(&work->places, work->topology, work->options->start, work->ranks, work->before, diag);
+        status = hop_map_take(&work->places, work->options->start, work->ranks, work->before, diag);
     if (status == HOP_OK && hop_map_fits(&work->places, work->allowed, work->ranks, work->before)) {
         memcpy(work->place, work->before, size);
         return HOP_OK;
@@ -321,7 +315,7 @@ static enum hop_status tell(struct hop_map_work *work, struct map_result *made, 
     result->bound = last.bound;
     result->complete = !work->stopped;
     result->simulated = work->simulated;
-    result->elapsed_s = hop_map_now_s() - work->begun_s;
+    result->elapsed_s = hop_group_now_s() - work->begun_s;
     return status;
 }
 
@@ -352,7 +346,7 @@ enum hop_status hop_map(const struct hop_topology *topology, const struct hop_tr
                                 .traffic = traffic,
                                 .options = &own,
                                 .ranks = hop_traffic_ranks(traffic),
-                                .begun_s = hop_map_now_s()};
+                                .begun_s = hop_group_now_s()};
     enum hop_status status = check(&work, diag);
     if (status != HOP_OK)
         return status;

@@ -45,15 +45,21 @@ void hop_map_places_finish(struct hop_map_places *places);
  * put into `place`, or what clashes is named. The arena is the places'. */
 enum hop_status hop_map_allow(struct hop_map_places *places, const struct hop_map_options *options, uint32_t ranks,
                               uint64_t **allowed, uint32_t *place, struct hop_diag *diag);
+/* Whether the rows, which may be NULL, let a rank have a place. */
+static inline bool hop_map_allows(const struct hop_map_places *places, const uint64_t *allowed, uint32_t rank,
+                                  uint32_t place)
+{
+    size_t words = ((size_t)places->count + 63) / 64;
+    return !allowed || (allowed[rank * words + place / 64] >> place % 64 & 1);
+}
 /* An assignment that holds the nodes' rooms, too; *fits false: there is none. (map_fit.c) */
 enum hop_status hop_map_fit_nodes(const struct hop_map_places *places, const uint64_t *allowed, uint32_t ranks,
                                   uint32_t *place, bool *fits, struct hop_diag *diag);
 /* Whether an assignment holds rooms, those of nodes, too, and restrictions. */
 bool hop_map_fits(const struct hop_map_places *places, const uint64_t *allowed, uint32_t ranks, const uint32_t *place);
 /* A placement (NULL: packed) as an assignment; HOP_ERR_INVALID: too few ranks or a device that no rank can have. */
-enum hop_status hop_map_take(const struct hop_map_places *places, const struct hop_topology *topology,
-                             const struct hop_placement *placement, uint32_t ranks, uint32_t *place,
-                             struct hop_diag *diag);
+enum hop_status hop_map_take(const struct hop_map_places *places, const struct hop_placement *placement, uint32_t ranks,
+                             uint32_t *place, struct hop_diag *diag);
 
 /* ---- what is between places, and between ranks ---- */
 
@@ -126,10 +132,10 @@ struct hop_map_work {
     bool messages;           /* the sum counts them, not bytes */
     enum hop_map_metric sum; /* the metric of the distances: that asked for, or bandwidth under the others */
     struct hop_map_graph device, all;
-    struct hop_congest *congest; /* NULL: not needed */
-    struct hop_map_play *play;   /* NULL: nothing is simulated */
-    uint32_t *before, *place;    /* the assignment compared with, and the best so far */
-    uint32_t *phased;            /* as the phases left it */
+    struct hop_congest *congest;
+    struct hop_map_play *play; /* NULL: nothing is simulated */
+    uint32_t *before, *place;  /* the assignment compared with, and the best so far */
+    uint32_t *phased;          /* as the phases left it */
     bool stopped;
     uint64_t simulated;
     double begun_s, told_s;
@@ -139,7 +145,6 @@ struct hop_map_work {
 };
 /* Something to know about the answer. */
 void hop_map_note(struct hop_map_work *work, const char *note);
-double hop_map_now_s(void);
 /* Whether to go on: false once the caller said stop, or the time is over. */
 bool hop_map_goes_on(struct hop_map_work *work, double value, double bound);
 /* A poll for solvers, its context a struct hop_map_work. */

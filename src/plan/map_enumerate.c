@@ -92,7 +92,7 @@ static enum hop_status place_rank(struct walk *w, uint32_t rank, uint32_t count)
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; i < p->count && status == HOP_OK && !w->search->stop; i++) {
         if (w->load[i] >= p->room[i] || w->node_load[p->node[i]] >= p->node_room[p->node[i]] ||
-            !hop_map_may_go(work, rank, i) || is_image(w, still, count, i))
+            !hop_map_allows(p, work->allowed, rank, i) || is_image(w, still, count, i))
             continue;
         uint32_t left = 0;
         for (uint32_t k = 0; k < count; k++) {

@@ -19,12 +19,6 @@ struct flow {
     uint32_t *parent, *queue; /* of the search; parent HOP_NONE: not seen */
 };
 
-static bool may_have(const struct flow *f, uint32_t rank, uint32_t place)
-{
-    size_t words = ((size_t)f->places->count + 63) / 64;
-    return f->places->room[place] && (!f->allowed || (f->allowed[rank * words + place / 64] >> place % 64 & 1));
-}
-
 static void see(struct flow *f, uint32_t vertex, uint32_t from, uint32_t *end)
 {
     if (f->parent[vertex] != HOP_NONE)
@@ -40,7 +34,7 @@ static void spread(struct flow *f, uint32_t vertex, uint32_t *end)
     uint32_t first_place = f->ranks, first_node = f->ranks + p->count;
     if (vertex < first_place) {
         for (uint32_t i = 0; i < p->count; i++) {
-            if (f->place[vertex] != i && may_have(f, vertex, i))
+            if (f->place[vertex] != i && p->room[i] && hop_map_allows(p, f->allowed, vertex, i))
                 see(f, first_place + i, vertex, end);
         }
     } else if (vertex < first_node) {

@@ -147,14 +147,34 @@ static enum hop_status clash_of(const struct keeper *k, uint32_t rank)
         first = first == HOP_NONE ? i : first;
         last = i;
     }
-    return clash(k, rank, k->options->keep[first], k->options->keep[last]);
+    hop_fail(k->diag, HOP_ERR_INVALID,
+             "rank %u has no place that all of its restrictions allow, '%.100s' and '%.100s' among them", rank,
+             k->options->keep[first], k->options->keep[last]);
+    hop_diag_place(k->diag, "keep");
+    hop_diag_expect(k->diag, "a place that is in all of them and not excluded");
+    return HOP_ERR_INVALID;
+}
+
+/* The first exclusion that takes a place of a restriction away. */
+static const char *excluding(const struct keeper *k, const uint64_t *set)
+{
+    const struct hop_map_places *p = k->places;
+    for (uint32_t e = 0; e < k->options->excluded_count; e++) {
+        const char *name = k->options->excluded[e];
+        for (uint32_t i = 0; i < p->count; i++) {
+            if (has(set, i) && (strcmp(hop_topology_node(p->topology, p->device[i])->name, name) == 0 ||
+                                strcmp(p->names[p->node[i]], name) == 0))
+                return name;
+        }
+    }
+    return "";
 }
 
 /* All places of a restriction are excluded. */
 static enum hop_status clash_excluded(const struct keeper *k, uint32_t i)
 {
     hop_fail(k->diag, HOP_ERR_INVALID, "'%.100s' cannot hold: all that it names is excluded ('%.100s')",
-             k->options->keep[i], k->options->excluded[0]);
+             k->options->keep[i], excluding(k, k->sets + i * k->words));
     hop_diag_place(k->diag, "keep");
     hop_diag_expect(k->diag, "a place that is not excluded");
     return HOP_ERR_INVALID;
@@ -174,6 +194,8 @@ static enum hop_status clash_blocked(const struct keeper *k, const uint32_t *blo
             open = has(k->rows + blocked[b] * k->words, p);
         room += open ? k->places->room[p] : 0;
     }
+    if (used >= sizeof ranks - 16)
+        (void)snprintf(ranks + used, sizeof ranks - used, ", ...");
     hop_fail(k->diag, HOP_ERR_INVALID, "ranks %s may only be where there is room for %llu", ranks,
              (unsigned long long)room);
     hop_diag_place(k->diag, "keep");
@@ -282,11 +304,10 @@ bool hop_map_fits(const struct hop_map_places *places, const uint64_t *allowed, 
 {
     uint32_t *load = calloc((size_t)places->count + places->node_count, sizeof *load), *nodes = load + places->count;
     bool fits = load != NULL;
-    size_t words = ((size_t)places->count + 63) / 64;
     for (uint32_t r = 0; r < ranks && fits; r++) {
         uint32_t p = place[r], n = places->node[p];
-        fits = ++load[p] <= places->room[p] && ++nodes[n] <= places->node_room[n] &&
-               (!allowed || has(allowed + r * words, p));
+        fits =
+            ++load[p] <= places->room[p] && ++nodes[n] <= places->node_room[n] && hop_map_allows(places, allowed, r, p);
     }
     free(load);
     return fits;
@@ -306,10 +327,10 @@ static enum hop_status pack(const struct hop_map_places *places, uint32_t ranks,
     return HOP_OK;
 }
 
-enum hop_status hop_map_take(const struct hop_map_places *places, const struct hop_topology *topology,
-                             const struct hop_placement *placement, uint32_t ranks, uint32_t *place,
-                             struct hop_diag *diag)
+enum hop_status hop_map_take(const struct hop_map_places *places, const struct hop_placement *placement, uint32_t ranks,
+                             uint32_t *place, struct hop_diag *diag)
 {
+    const struct hop_topology *topology = places->topology;
     if (!placement)
         return pack(places, ranks, place);
     struct hop_names names = {0};

@@ -11,7 +11,7 @@
 static enum hop_status allow_nodes(const struct hop_map_work *work, uint64_t **rows, struct hop_diag *diag)
 {
     const struct hop_map_places *p = &work->places;
-    size_t words = ((size_t)p->node_count + 63) / 64, place_words = ((size_t)p->count + 63) / 64;
+    size_t words = ((size_t)p->node_count + 63) / 64;
     *rows = NULL;
     if (!work->allowed)
         return HOP_OK;
@@ -20,7 +20,7 @@ static enum hop_status allow_nodes(const struct hop_map_work *work, uint64_t **r
         return hop_fail_memory(diag);
     for (uint32_t r = 0; r < work->ranks; r++) {
         for (uint32_t i = 0; i < p->count; i++) {
-            if (work->allowed[r * place_words + i / 64] >> i % 64 & 1)
+            if (hop_map_allows(p, work->allowed, r, i))
                 (*rows)[r * words + p->node[i] / 64] |= UINT64_C(1) << p->node[i] % 64;
         }
     }
@@ -71,7 +71,7 @@ struct part {
 
 static enum hop_status restrict_part(const struct hop_map_work *work, struct part *part, struct hop_diag *diag)
 {
-    size_t words = ((size_t)part->places + 63) / 64, all = ((size_t)work->places.count + 63) / 64;
+    size_t words = ((size_t)part->places + 63) / 64;
     part->rows = NULL;
     if (!work->allowed)
         return HOP_OK;
@@ -81,7 +81,7 @@ static enum hop_status restrict_part(const struct hop_map_work *work, struct par
     for (uint32_t r = 0; r < part->count; r++) {
         for (uint32_t i = 0; i < part->places; i++) {
             uint32_t at = part->first + i;
-            if (work->allowed[part->ranks[r] * all + at / 64] >> at % 64 & 1)
+            if (hop_map_allows(&work->places, work->allowed, part->ranks[r], at))
                 part->rows[r * words + i / 64] |= UINT64_C(1) << i % 64;
         }
     }

@@ -32,7 +32,7 @@ static enum hop_status allow_here(const struct hop_map_work *work, uint64_t **ro
     for (uint32_t r = 0; r < work->ranks; r++) {
         uint32_t node = p->node[work->place[r]];
         for (uint32_t i = p->first[node]; i < p->first[node + 1]; i++) {
-            if (!work->allowed || (work->allowed[r * words + i / 64] >> i % 64 & 1))
+            if (hop_map_allows(p, work->allowed, r, i))
                 (*rows)[r * words + i / 64] |= UINT64_C(1) << i % 64;
         }
     }

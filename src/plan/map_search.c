@@ -32,12 +32,6 @@ static double effort(const struct hop_map_work *work)
 
 /* ---- a placement's value ---- */
 
-bool hop_map_may_go(const struct hop_map_work *work, uint32_t rank, uint32_t place)
-{
-    size_t words = ((size_t)work->places.count + 63) / 64;
-    return !work->allowed || (work->allowed[rank * words + place / 64] >> place % 64 & 1);
-}
-
 enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
                             struct hop_diag *diag)
 {
@@ -96,13 +90,14 @@ static bool draw_change(struct state *s, struct change *change)
     *change = (struct change){a, other < s->ranks ? other : HOP_NONE, 0, s->place[a]};
     if (other < s->ranks) {
         change->to = s->place[other];
-        return change->to != change->from && hop_map_may_go(work, a, change->to) &&
-               hop_map_may_go(work, other, change->from);
+        return change->to != change->from && hop_map_allows(p, work->allowed, a, change->to) &&
+               hop_map_allows(p, work->allowed, other, change->from);
     }
     change->to = other - s->ranks;
     uint32_t here = p->node[change->from], there = p->node[change->to];
     return change->to != change->from && s->load[change->to] < p->room[change->to] &&
-           hop_map_may_go(work, a, change->to) && (here == there || s->node_load[there] < p->node_room[there]);
+           hop_map_allows(p, work->allowed, a, change->to) &&
+           (here == there || s->node_load[there] < p->node_room[there]);
 }
 
 static void make_change(struct state *s, const struct change *change, bool back)
@@ -311,6 +306,8 @@ static enum hop_status begin(struct hop_map_search *search, struct hop_diag *dia
     size_t size = (size_t)work->ranks * sizeof *work->place;
     uint32_t *best = malloc(size + 1);
     enum hop_status status = best ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        memcpy(best, work->place, size);
     search->best_s = INFINITY;
     for (size_t i = 0; i < HOP_COUNT(starts) && status == HOP_OK; i++) {
         double value_s, mean_s;

@@ -19,7 +19,6 @@ struct hop_map_search {
  * which tells placements of equal makespan apart. */
 enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
                             struct hop_diag *diag);
-bool hop_map_may_go(const struct hop_map_work *work, uint32_t rank, uint32_t place);
 
 /* How many placements differ by more than a symmetry of the machine; INFINITY: too many symmetries to know. Free with
  * finish. (map_enumerate.c) */
