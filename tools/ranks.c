@@ -3,25 +3,50 @@
 #include "ranks.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
 
 volatile sig_atomic_t ranks_stop;
 
-static void on_signal(int number)
+/* SIGINT comes twice within microseconds where a launcher (timeout, a batch system) signals the process and then its
+   group; only a person who presses again, this much later, means to end it without an answer. */
+#define AGAIN_NS 500000000LL
+
+static volatile sig_atomic_t interrupted;
+static struct timespec interrupted_at; /* written before interrupted, by the handler alone */
+
+static void on_term(int number)
 {
     (void)number;
     ranks_stop = 1;
 }
 
+static void on_interrupt(int number)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!interrupted) {
+        interrupted_at = now;
+        interrupted = 1;
+        ranks_stop = 1;
+        return;
+    }
+    if ((now.tv_sec - interrupted_at.tv_sec) * 1000000000LL + now.tv_nsec - interrupted_at.tv_nsec >= AGAIN_NS) {
+        signal(number, SIG_DFL);
+        raise(number); /* takes effect when the handler returns */
+    }
+}
+
 void ranks_catch(void)
 {
-    const struct sigaction gently = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction action = {.sa_handler = on_term, .sa_flags = SA_RESTART};
     ranks_stop = 0;
-    (void)sigaction(SIGTERM, &gently, NULL);
-    (void)sigaction(SIGINT, &once, NULL);
+    interrupted = 0;
+    (void)sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_interrupt;
+    (void)sigaction(SIGINT, &action, NULL);
 }
 
 int ranks_join(struct hop_group **group)
