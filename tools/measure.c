@@ -260,9 +260,19 @@ static int too_noisy(const struct hop_measure_result *result)
     return TOOL_NEGATIVE;
 }
 
+static int too_few(const struct hop_measure_result *result)
+{
+    fprintf(stderr,
+            "hopcast: stopped after %u samples of each row\n"
+            "  expected: %d at least; --force writes all the same\n",
+            result->rounds, HOP_MEASURE_SAMPLES_LEAST);
+    return TOOL_NEGATIVE;
+}
+
 static int conclude(const struct options *o, struct hop_topology *topology, const struct hop_measure_result *result)
 {
-    bool keep = !result->too_noisy || o->force;
+    bool few = result->rounds < HOP_MEASURE_SAMPLES_LEAST;
+    bool keep = (!result->too_noisy && !few) || o->force;
     char *csv = hop_measure_to_csv(result);
     int status = TOOL_OK;
     if (o->json)
@@ -278,6 +288,8 @@ static int conclude(const struct options *o, struct hop_topology *topology, cons
     if (status == TOOL_OK && o->fit && keep)
         status = fit(o, topology, result, csv);
     free(csv);
+    if (status == TOOL_OK && few && !o->force)
+        return too_few(result);
     if (status == TOOL_OK && result->too_noisy && !o->force)
         return too_noisy(result);
     return status;
@@ -325,6 +337,7 @@ static int run(int argc, char **argv)
     o.measure.topology = topology;
     o.measure.devices = (uint32_t)o.devices;
     o.measure.plan.emulate = o.emulate ? topology : NULL;
+    ranks_catch();
     o.measure.launch.stop = &ranks_stop;
     shown.show = tool_progress_begin(&shown.progress, "of the time for measuring");
     o.measure.progress = shown.show ? show_progress : NULL;
@@ -352,7 +365,7 @@ const struct tool_command tool_measure = {
             "      --what LIST         of pairs, reads, together, engines, reduce, memory (default: all)\n"
             "      --sizes LIST        of copies, ascending (64B,4KiB,64KiB,1MiB,8MiB); the largest where several go "
             "at once\n"
-            "      --time S            begin rounds for so many seconds (20), 3 samples at least\n"
+            "      --time S            begin rounds for so many seconds (20), or until Ctrl-C; 3 samples at least\n"
             "      --seed N            other orders, other couples (1)\n"
             "      --threads           ranks are threads of one process; --pin: each on a processor of its own\n"
             "      --timeout S         a rank that does not move for so many seconds is lost (10)\n"

@@ -397,7 +397,7 @@ static int load_schedule(struct options *o, struct loaded *l)
 
 static int run_in_group(const struct options *o, struct hop_group *group)
 {
-    struct hop_team_options options = {o->timeout_s, &ranks_stop};
+    const struct hop_team_options options = {.timeout_s = o->timeout_s, .stop = &ranks_stop};
     struct hop_team *team;
     struct hop_diag diag;
     if (hop_team_join_group(group, (uint32_t)o->node_size, &options, &team, &diag) != HOP_OK)
@@ -406,7 +406,7 @@ static int run_in_group(const struct options *o, struct hop_group *group)
     if (hop_team_lost(team) < 0)
         (void)hop_team_finish(team, NULL);
     else if (hop_team_why(team, &diag) && hop_group_rank(group) == 0)
-        status = tool_fail(&diag) == TOOL_BAD && diag.status == HOP_ERR_LOST ? TOOL_NEGATIVE : TOOL_BAD;
+        status = tool_fail(&diag);
     hop_team_destroy(team);
     return status;
 }
@@ -421,10 +421,7 @@ static int run_here(const struct options *o)
     struct hop_diag diag;
     int result = TOOL_OK;
     enum hop_status status = hop_launch(&options, run_rank, (void *)&o->request, &result, &diag);
-    if (status == HOP_OK)
-        return result;
-    (void)tool_fail(&diag);
-    return status == HOP_ERR_LOST ? TOOL_NEGATIVE : TOOL_BAD;
+    return status == HOP_OK ? result : tool_fail(&diag);
 }
 
 static int prepare(struct options *o, struct loaded *l, struct hop_group *group)

@@ -47,7 +47,8 @@ int tool_fail(const struct hop_diag *diag)
         put_plainly(diag->expected);
     }
     fputc('\n', stderr);
-    return TOOL_BAD;
+    /* Nothing was wrong with what was asked for when a process is lost, or all are stopped. */
+    return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
 
 int tool_out_of_memory(void)

@@ -30,7 +30,7 @@ extern const struct tool_command tool_topology, tool_predict, tool_make, tool_or
 int tool_help(const struct tool_command *command);
 /* Prints "hopcast NAME: message" and where help is to standard error; TOOL_BAD. */
 int tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
-/* Prints a diagnostic to standard error; TOOL_BAD. */
+/* Prints a diagnostic to standard error; TOOL_BAD, or TOOL_NEGATIVE where a process was lost or all were stopped. */
 int tool_fail(const struct hop_diag *diag);
 /* Says so; TOOL_BAD. */
 int tool_out_of_memory(void);

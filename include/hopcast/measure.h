@@ -66,7 +66,7 @@ HOP_API const char *hop_level_name(enum hop_level level);
 
 /* ---- measuring ---- */
 
-enum { HOP_MEASURE_DEVICES_MAX = 32, HOP_MEASURE_SIZES_MAX = 16 };
+enum { HOP_MEASURE_DEVICES_MAX = 32, HOP_MEASURE_SIZES_MAX = 16, HOP_MEASURE_SAMPLES_LEAST = 3 };
 
 enum hop_measure_kind {
     HOP_MEASURE_PAIRS,    /* every device to every other, alone; performed by the source */
@@ -85,7 +85,7 @@ struct hop_measure_options {
     uint32_t kinds;                      /* bits 1 << enum hop_measure_kind; 0: all that make sense */
     const uint64_t *sizes;               /* ascending; NULL: such as suit the device */
     uint32_t size_count;
-    double time_s;                    /* rounds begin until then; 0: 20 s. At least 3 rounds */
+    double time_s;                    /* rounds begin until then; 0: 20 s. At least 3 samples, unless launch.stop ends it */
     uint64_t seed;                    /* of the order of cases */
     struct hop_plan_options plan;     /* device, emulate (then the same topology), slower, ... */
     struct hop_launch_options launch; /* ranks are set */

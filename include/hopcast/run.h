@@ -44,7 +44,8 @@ struct hop_team;
 
 struct hop_team_options {
     double timeout_s;                  /* a rank that does not move for so long is lost; 0: 10 s */
-    const volatile sig_atomic_t *stop; /* waiting ends once this is set; may be NULL */
+    const volatile sig_atomic_t *stop; /* waiting ends with HOP_ERR_STOPPED once this is set; may be NULL */
+    bool gently;                       /* waiting goes on; ranks ask hop_team_stopping and end by themselves */
 };
 
 /* The ranks of one machine meet under the session's name: who makes it passes the text on, each rank joins. Nothing is
@@ -66,6 +67,8 @@ HOP_API uint32_t hop_team_node(const struct hop_team *team, uint32_t rank);
 HOP_API enum hop_status hop_team_barrier(struct hop_team *team, struct hop_diag *diag);
 /* Waits for all and takes leave: a rank that ends without it is lost. */
 HOP_API enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag);
+/* The stop of the options, or of hop_launch, is set. Ranks may see it at different times. */
+HOP_API bool hop_team_stopping(const struct hop_team *team);
 /* This rank gives up: the others' calls fail with its reason, unless another rank was lost before. */
 HOP_API void hop_team_abort(struct hop_team *team, const struct hop_diag *reason);
 /* The first rank that is lost, -1: none; hop_team_why gives the reason, false: none is lost. */
@@ -80,10 +83,11 @@ struct hop_launch_options {
     bool threads;
     bool pin;         /* rank r runs on the r-th processor that this process may use, modulo their number */
     double timeout_s; /* 0: 10 s */
-    const volatile sig_atomic_t *stop;
+    const volatile sig_atomic_t *stop; /* once the caller's is set, ranks stop, as those of a team do; may be NULL */
+    bool gently;
 };
 typedef int hop_rank_body(struct hop_team *team, void *context);
-/* *result: the highest that a body returned. Fails when a rank was lost: killed, or silent. */
+/* *result: the highest that a body returned. Fails when a rank was lost (killed, or silent), or all were stopped. */
 HOP_API enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context,
                                    int *result, struct hop_diag *diag);
 

@@ -33,7 +33,8 @@ extern "C" {
     X(HOP_ERR_NO_ROUTE, "no route")                                                                \
     X(HOP_ERR_DEADLOCK, "deadlock")                                                                \
     X(HOP_ERR_UNSUPPORTED, "not supported in this build")                                          \
-    X(HOP_ERR_LOST, "a process of the group was lost")
+    X(HOP_ERR_LOST, "a process of the group was lost")                                             \
+    X(HOP_ERR_STOPPED, "stopped")
 
 enum hop_status {
 #define HOP_STATUS_ENUM(code, text) code,

@@ -62,7 +62,8 @@ static void pin(uint32_t rank)
 
 static int be_rank(const struct launch *launch, uint32_t rank)
 {
-    struct hop_team_options options = {launch->timeout_s, launch->options->stop};
+    const struct hop_launch_options *o = launch->options;
+    const struct hop_team_options options = {.timeout_s = launch->timeout_s, .stop = o->stop, .gently = o->gently};
     struct hop_team *team;
     struct hop_diag diag;
     if (hop_team_join(launch->session, rank, &options, &team, &diag) != HOP_OK) {
@@ -150,9 +151,18 @@ static void watch(struct launch *launch)
     }
 }
 
+/* Passes a stop on. All must end: something is lost, or they were told to stop at once. */
+static bool must_end(struct launch *launch)
+{
+    bool stop = launch->options->stop && *launch->options->stop;
+    if (stop)
+        atomic_store(&launch->board->stop, true);
+    return hop_board_loss(launch->board, NULL) || (stop && !launch->options->gently);
+}
+
 static void wait_processes(struct launch *launch, struct pollfd *polls)
 {
-    double lost_s = 0;
+    double ending_s = 0;
     uint32_t left = launch->options->ranks;
     for (uint32_t r = 0; r < launch->options->ranks; r++)
         polls[r] = (struct pollfd){launch->children[r].pidfd, POLLIN, 0};
@@ -169,12 +179,16 @@ static void wait_processes(struct launch *launch, struct pollfd *polls)
             left--;
         }
         watch(launch);
-        if (!hop_board_loss(launch->board, NULL))
+        if (!must_end(launch))
             continue;
-        if (lost_s <= 0)
-            lost_s = hop_group_now_s();
-        if (hop_group_now_s() - lost_s > hop_min(GRACE_S, launch->timeout_s))
+        if (ending_s <= 0)
+            ending_s = hop_group_now_s();
+        if (hop_group_now_s() - ending_s > hop_min(GRACE_S, launch->timeout_s)) {
+            struct hop_diag stopped;
+            (void)hop_fail(&stopped, HOP_ERR_STOPPED, "stopped by a signal");
+            hop_board_lose_with(launch->board, 0, &stopped); /* unless there is another reason */
             kill_all(launch);
+        }
     }
 }
 

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-enum { ROUNDS_LEAST = 3, LAUNCHES = 4 };
+enum { LAUNCHES = 4 };
 #define TIME_S 20.0
 #define SAMPLES_SIZE_MAX ((size_t)1 << 30)
 
@@ -64,13 +64,13 @@ static enum hop_status launch_once(struct hop_team *team, struct hop_plan *plan,
 }
 
 /* Rank 0 decides whether there is another round; the barrier that begins every launch makes it known. */
-static void decide(const struct session *s, double elapsed_s)
+static void decide(const struct session *s, double elapsed_s, bool stopping)
 {
     struct board *board = s->board;
     double limit_s = s->m->options->time_s > 0 ? s->m->options->time_s : TIME_S;
     board->elapsed_s = elapsed_s;
-    board->enough =
-        board->rounds + LAUNCHES > s->rounds_most || (elapsed_s >= limit_s && board->rounds >= ROUNDS_LEAST);
+    board->enough = stopping || board->rounds + LAUNCHES > s->rounds_most ||
+                    (elapsed_s >= limit_s && board->rounds >= HOP_MEASURE_SAMPLES_LEAST);
     if (s->m->options->progress && !board->enough)
         s->m->options->progress(hop_min(elapsed_s / limit_s, 0.99), s->m->options->context);
 }
@@ -95,7 +95,7 @@ static enum hop_status run_round(struct hop_team *team, const struct session *s,
     for (unsigned i = 0; i < (emulated ? 1 : LAUNCHES) && status == HOP_OK; i++)
         status = launch_once(team, plan, s, index_of, diag);
     if (status == HOP_OK && hop_team_rank(team) == 0)
-        decide(s, hop_group_now_s() - begun_s);
+        decide(s, hop_group_now_s() - begun_s, hop_team_stopping(team));
     if (status == HOP_OK)
         status = hop_team_barrier(team, diag);
     hop_plan_destroy(plan);
@@ -134,6 +134,7 @@ static enum hop_status run_session(struct hop_measuring *m, struct hop_diag *dia
     struct hop_launch_options launch = m->options->launch;
     int result = 0;
     launch.ranks = m->public.device_count;
+    launch.gently = true; /* the round that runs is finished */
     enum hop_status status = hop_launch(&launch, run_rank, &s, &result, diag);
     if (status == HOP_OK && result != 0)
         status = hop_fail(diag, HOP_ERR_IO, "measuring ended early");

@@ -35,6 +35,7 @@ static void configure(struct hop_team *team, const struct hop_team_options *opti
     cpu_set_t cpus;
     team->timeout_s = options && options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
     team->stop = options ? options->stop : NULL;
+    team->gently = options && options->gently;
     /* A pinned rank sees one processor, and each of the others has its own. */
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)

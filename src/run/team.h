@@ -32,6 +32,7 @@ struct hop_member {
 struct hop_board {
     uint64_t magic;
     uint32_t size; /* ranks on this machine */
+    atomic_bool stop; /* set by the launcher, whose signals its ranks do not see */
     atomic_uint joined;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
     int lost;
@@ -52,6 +53,7 @@ struct hop_team {
     struct hop_group *group; /* NULL: one machine */
     double timeout_s;
     const volatile sig_atomic_t *stop;
+    bool gently;
     struct hop_watch *watches; /* per local rank */
     double looked_s;
     unsigned spins; /* before a waiting rank gives way */

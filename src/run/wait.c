@@ -131,7 +131,7 @@ bool hop_team_turn(struct hop_team *team, struct hop_wait *wait)
         return true;
     }
     hop_team_beat(team);
-    if (hop_board_loss(team->board, NULL) || (team->stop && *team->stop) ||
+    if (hop_board_loss(team->board, NULL) || (!team->gently && hop_team_stopping(team)) ||
         (team->group && hop_group_lost(team->group, NULL) >= 0))
         return false;
     if (wait->turns <= team->spins)
@@ -150,6 +150,12 @@ bool hop_team_turn(struct hop_team *team, struct hop_wait *wait)
     return true;
 }
 
+bool hop_team_stopping(const struct hop_team *team)
+{
+    return (team->stop && *team->stop) ||
+           (team->board && atomic_load_explicit(&team->board->stop, memory_order_relaxed));
+}
+
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
 {
     const struct hop_diag *loss = team->board ? hop_board_loss(team->board, NULL) : NULL;
@@ -164,7 +170,7 @@ enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
             diag->status = HOP_ERR_LOST;
         return HOP_ERR_LOST;
     }
-    return hop_fail(diag, HOP_ERR_IO, "stopped by a signal");
+    return hop_fail(diag, HOP_ERR_STOPPED, "stopped by a signal");
 }
 
 void hop_team_abort(struct hop_team *team, const struct hop_diag *reason)
