@@ -125,7 +125,7 @@ static void finish_graph(struct instance *it, uint32_t items) /* the instance mu
     }
     for (uint32_t i = 0; i < items; i++)
         it->first[i + 1] += it->first[i];
-    it->graph = (struct hop_graph){items, it->first, it->to, it->weight};
+    it->graph = (struct hop_graph){.count = items, .first = it->first, .to = it->to, .weight = it->weight};
     it->problem = (struct hop_assign){.graph = &it->graph, .places = &it->places, .seed = 1};
 }
 
@@ -149,7 +149,14 @@ static void make_places(struct instance *it, uint32_t groups, uint32_t size)
         it->size[g] = size;
         it->tables[g] = it->inner;
     }
-    it->places = (struct hop_places){count, it->room, groups, it->group, it->number, it->size, it->tables, it->outer};
+    it->places = (struct hop_places){.count = count,
+                                     .room = it->room,
+                                     .groups = groups,
+                                     .group = it->group,
+                                     .number = it->number,
+                                     .size = it->size,
+                                     .inner = it->tables,
+                                     .outer = it->outer};
 }
 
 static void set_inner(struct instance *it, uint32_t a, uint32_t b, double distance)

@@ -68,8 +68,14 @@ static void ready(struct fixture *f)
         f->first[a + 1] = arcs;
     }
     f->table = f->distance;
-    f->graph = (struct hop_graph){f->items, f->first, f->to, f->row};
-    f->all = (struct hop_places){f->places, f->room, 1, f->zero, f->number, &f->places, &f->table, NULL};
+    f->graph = (struct hop_graph){.count = f->items, .first = f->first, .to = f->to, .weight = f->row};
+    f->all = (struct hop_places){.count = f->places,
+                                 .room = f->room,
+                                 .groups = 1,
+                                 .group = f->zero,
+                                 .number = f->number,
+                                 .size = &f->places,
+                                 .inner = &f->table};
     f->problem = (struct hop_assign){.graph = &f->graph, .places = &f->all, .allowed = f->allowed, .seed = 1};
     uint32_t *blocked, count;
     CHECK(hop_assign_fit(&f->problem, f->place, &blocked, &count, D));

@@ -20,7 +20,13 @@ static void make_square(struct square *s, uint32_t count)
         s->room[p] = 1;
         s->number[p] = s->members[p] = p;
     }
-    s->places = (struct hop_places){count, s->room, 1, s->group, s->number, &s->size, &s->table, NULL};
+    s->places = (struct hop_places){.count = count,
+                                    .room = s->room,
+                                    .groups = 1,
+                                    .group = s->group,
+                                    .number = s->number,
+                                    .size = &s->size,
+                                    .inner = &s->table};
 }
 
 static void set(struct square *s, uint32_t a, uint32_t b, double distance)

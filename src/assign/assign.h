@@ -7,7 +7,8 @@
  * which is the quadratic assignment problem where every place has room for one item (Koopmans and Beckmann 1957).
  * Items are ranks; places are devices, cores or whole nodes. Distances are 0 or more, and have two levels, so that
  * thousands of places need no square table: places of one group have a table of their own, those of different groups
- * the groups' distance.
+ * the groups' distance. What counts between groups only, such as traffic of host memories between nodes, is the
+ * difference of a pair's two weights.
  *
  * Each solver takes the same problem, and a start that it never makes worse; all are deterministic for a seed.
  */
@@ -22,6 +23,7 @@ struct hop_graph {
     const uint32_t *first; /* count + 1: where each item's row begins */
     const uint32_t *to;    /* ascending in a row */
     const double *weight;  /* above 0 */
+    const double *near;    /* at places of one group, 0 to weight; NULL: the same as weight */
 };
 
 struct hop_places {
@@ -33,6 +35,7 @@ struct hop_places {
     const uint32_t *size;       /* of a group: its places */
     const double *const *inner; /* of a group: size x size, symmetric, 0 on the diagonal; groups may share one */
     const double *outer;        /* groups x groups, symmetric, the diagonal is not looked at */
+    const uint32_t *group_room; /* items that a group takes; NULL: as many as its places do */
 };
 
 static inline double hop_place_distance(const struct hop_places *places, uint32_t a, uint32_t b)
@@ -41,6 +44,28 @@ static inline double hop_place_distance(const struct hop_places *places, uint32_
     if (g != h)
         return places->outer[(size_t)g * places->groups + h];
     return places->inner[g][(size_t)places->number[a] * places->size[g] + places->number[b]];
+}
+
+/* Items that a place takes if it is the only one of its group. */
+static inline uint32_t hop_place_room(const struct hop_places *places, uint32_t place)
+{
+    if (!places->group_room || places->group_room[places->group[place]] > places->room[place])
+        return places->room[place];
+    return places->group_room[places->group[place]];
+}
+
+/* The weights that hold between places of one group, or else between groups. */
+static inline const double *hop_graph_weights(const struct hop_graph *graph, bool near)
+{
+    return near && graph->near ? graph->near : graph->weight;
+}
+
+/* What an edge costs with its ends at two places. */
+static inline double hop_edge_cost(const struct hop_graph *graph, const struct hop_places *places, uint32_t edge,
+                                   uint32_t a, uint32_t b)
+{
+    bool near = graph->near && places->group[a] == places->group[b];
+    return hop_graph_weights(graph, near)[edge] * hop_place_distance(places, a, b);
 }
 
 struct hop_assign {
@@ -70,7 +95,7 @@ static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t 
     return !problem->allowed || (problem->allowed[item * words + place / 64] >> place % 64 & 1);
 }
 
-/* Whether every item is at a place that it may be at, and no place has more than its room. */
+/* Whether every item is at a place that it may be at, and no place and no group has more than its room. */
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place);
 double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
 /* All weights at the largest distance: the size of the numbers that differences of values are rounded to. */
@@ -81,19 +106,22 @@ double hop_assign_most(const struct hop_assign *problem);
 enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, uint32_t **blocked, uint32_t *count,
                                struct hop_diag *diag);
 
-/* In all solvers `place` holds an assignment that fits, and then the best one found. */
+/* In all solvers `place` holds an assignment that fits, and then the best one found: rooms of places and of groups,
+ * and who may be where, always hold, and values are by both weights. Exact and exchange look for the least of that;
+ * the others make starts, by the weight between groups wherever groups are chosen. */
 
 /* Branch and bound, for up to HOP_ASSIGN_EXACT items and places; HOP_ERR_LIMIT: there are more. (exact.c) */
 enum { HOP_ASSIGN_EXACT = 12 };
 enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                  struct hop_diag *diag);
-/* Built up greedily: the item with most traffic to those that have a place takes the cheapest place. Milliseconds even
- * for thousands. (greedy.c) */
+/* Built up greedily: the item with most traffic to those that have a place takes the cheapest place, in a group by the
+ * weights that hold there. Milliseconds even for thousands. (greedy.c) */
 enum hop_status hop_assign_greedy(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                   struct hop_diag *diag);
 /* The items are halved again and again with little traffic between halves, along with the places: near places for one
- * half, near ones for the other. The best start for many items; a tenth of a second for thousands with a few partners
- * each. After hop_assign_greedy it keeps the better of both. (multilevel.c) */
+ * half, near ones for the other; places of a group by the weights that hold there. The best start for many items; a
+ * tenth of a second for thousands with a few partners each. After hop_assign_greedy it keeps the better of both.
+ * (multilevel.c) */
 enum hop_status hop_assign_multilevel(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                       struct hop_diag *diag);
 /* Pairs of items change places, or an item moves to where there is room, as long as this gains; then from disturbed
@@ -101,9 +129,9 @@ enum hop_status hop_assign_multilevel(const struct hop_assign *problem, uint32_t
  * thousands. (exchange.c) */
 enum hop_status hop_assign_exchange(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                     struct hop_diag *diag);
-/* SCOTCH's map (Pellegrini 1994), the one that the thesis used, as SCOTCH gives it. HOP_ERR_UNSUPPORTED: built without
- * it. Where the problem has restrictions or rooms that SCOTCH's answer does not keep, items are moved until it fits.
- * (scotch.c) */
+/* SCOTCH's map (Pellegrini 1994), the one that the thesis used, as SCOTCH gives it, which knows one weight.
+ * HOP_ERR_UNSUPPORTED: built without it. Where the problem has restrictions or rooms that SCOTCH's answer does not
+ * keep, items are moved until it fits. (scotch.c) */
 enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                   struct hop_diag *diag);
 bool hop_assign_has_scotch(void);

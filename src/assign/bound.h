@@ -5,6 +5,9 @@
  *     cost of a free item at a free place  >=  its traffic to those that have places
  *                                            + half of its traffic to other free ones, heaviest to nearest
  *
+ * Where pairs weigh less at places of one group, the half is that of two problems, with the smaller weights everywhere
+ * and with the differences between groups only, each heaviest to nearest: together no more than the whole.
+ *
  * The least sum of these over all ways to give each free item a place of its own is a linear assignment. What an entry
  * is beyond its row's and its column's price adds to the bound if that item goes there.
  */
@@ -18,21 +21,36 @@ enum { HOP_BOUND_SLOTS = HOP_ASSIGN_EXACT * HOP_ASSIGN_EXACT };
 /* A problem as tables. */
 struct hop_small {
     uint32_t items, places;
-    double weight[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
-    double distance[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
-    uint32_t room[HOP_ASSIGN_EXACT];                      /* at most items */
-    uint32_t allowed[HOP_ASSIGN_EXACT];                   /* of an item: bits of places */
-    uint8_t heaviest[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT]; /* of an item: all others, by weight */
-    uint8_t nearest[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];  /* of a place: all, itself first, by distance */
-    double large;                                         /* more than any assignment costs */
+    /* Costs are weights x distances, added up over layers: the first one holds for all pairs of places, the second
+     * one, if there is one, has what pairs weigh more between groups, and no distances inside groups. */
+    uint32_t layers;
+    struct hop_small_layer {
+        double weight[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
+        double distance[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
+        uint8_t heaviest[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT]; /* of an item: all others, by weight */
+        uint8_t nearest[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];  /* of a place: all, itself first, by distance */
+    } layer[2];
+    uint32_t room[HOP_ASSIGN_EXACT];       /* at most items */
+    uint32_t allowed[HOP_ASSIGN_EXACT];    /* of an item: bits of places */
+    uint8_t group[HOP_ASSIGN_EXACT];       /* of a place: the first one of its group */
+    uint32_t group_room[HOP_ASSIGN_EXACT]; /* of a group, by its first place: at most items */
+    double large;                          /* more than any assignment costs */
 };
+
+/* What two items cost together at two places. */
+static inline double hop_small_cost(const struct hop_small *small, uint32_t i, uint32_t j, uint32_t p, uint32_t q)
+{
+    double cost = small->layer[0].weight[i][j] * small->layer[0].distance[p][q];
+    return small->layers > 1 ? cost + small->layer[1].weight[i][j] * small->layer[1].distance[p][q] : cost;
+}
 
 /* Who has a place, and what that costs so far. */
 struct hop_partial {
     uint32_t free;                                     /* bits of items without a place */
     uint32_t taken;                                    /* bits of places that have an item */
     uint8_t place[HOP_ASSIGN_EXACT];                   /* of the other items */
-    uint8_t left[HOP_ASSIGN_EXACT];                    /* of a place */
+    uint8_t left[HOP_ASSIGN_EXACT];                    /* of a place; none where its group has none */
+    uint8_t group_left[HOP_ASSIGN_EXACT];              /* of a group, by its first place */
     double cost;                                       /* between those that have places */
     double linear[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT]; /* of a free item at a place: its traffic to those */
 };

@@ -3,74 +3,51 @@
  * Congestion of an assignment: its flows as rows of partners, the routes between its places as they are asked for, and
  * the loads from nothing. What changes them bit by bit is in congest_change.c.
  */
+#include "assign/congest_rows.h"
 #include "assign/congest_state.h"
+#include "topology/route.h"
+
+#define EXACT 9007199254740992.0 /* 2^53: up to so many bytes in all, changes leave no error */
 
 enum { SQUARE_SPOTS = 128 }; /* with more spots than that a square table of ways is too large to fill */
 
 /* ---- partners ---- */
 
-static int compare_partners(const void *a, const void *b)
+/* How many partners all rows have; those of each item, if there is room for them. */
+static uint32_t walk_rows(struct hop_congest *c, const struct hop_congest_rows *rows, struct hop_partner *partners)
 {
-    const struct hop_partner *x = a, *y = b;
-    return (x->item > y->item) - (x->item < y->item);
-}
-
-/* Of a row sorted by partner, entries of the same one become one. Returns how many are left. */
-static uint32_t merge_row(struct hop_partner *row, uint32_t count)
-{
-    uint32_t kept = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        if (kept == 0 || row[kept - 1].item != row[k].item) {
-            row[kept++] = row[k];
-            continue;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->items; i++) {
+        struct hop_congest_walk walk = {.rank = i};
+        struct hop_congest_pair pair;
+        for (; hop_congest_rows_next(rows, &walk, &pair); count++) {
+            if (!partners)
+                continue;
+            partners[count].item = pair.other;
+            for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
+                partners[count].out[m] = pair.out ? (double)pair.out->bytes[m] : 0;
+                partners[count].in[m] = pair.in ? (double)pair.in->bytes[m] : 0;
+                c->flows += partners[count].out[m] > 0;
+                c->total += partners[count].out[m];
+            }
         }
-        for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
-            row[kept - 1].out[m] += row[k].out[m];
-            row[kept - 1].in[m] += row[k].in[m];
-        }
+        c->first[i + 1] = count;
     }
-    return kept;
+    return count;
 }
 
-/* Every flow enters the rows of both its ends; then the two directions of a pair are joined. */
 static bool make_partners(struct hop_congest *c, const struct hop_traffic *traffic)
 {
-    uint32_t flows = hop_traffic_count(traffic), kept = 0;
-    const struct hop_traffic_flow *flow = hop_traffic_flows(traffic);
-    uint32_t *filled = calloc((size_t)c->items + 1, sizeof *filled);
+    struct hop_congest_rows rows;
     c->first = hop_arena_alloc(&c->arena, ((size_t)c->items + 1) * sizeof *c->first);
-    c->partners = hop_arena_alloc(&c->arena, (2 * (size_t)flows + 1) * sizeof *c->partners);
-    if (!filled || c->arena.failed) {
-        free(filled);
+    if (!c->first || !hop_congest_rows_make(traffic, &rows))
         return false;
-    }
-    for (uint32_t f = 0; f < flows; f++) {
-        c->first[flow[f].from + 1]++;
-        c->first[flow[f].to + 1]++;
-    }
-    for (uint32_t i = 0; i < c->items; i++)
-        c->first[i + 1] += c->first[i];
-    for (uint32_t f = 0; f < flows; f++) {
-        struct hop_partner *out = &c->partners[c->first[flow[f].from] + filled[flow[f].from]++];
-        struct hop_partner *in = &c->partners[c->first[flow[f].to] + filled[flow[f].to]++];
-        out->item = flow[f].to;
-        in->item = flow[f].from;
-        for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
-            out->out[m] = (double)flow[f].bytes[m];
-            in->in[m] = (double)flow[f].bytes[m];
-        }
-    }
-    for (uint32_t i = 0; i < c->items; i++) {
-        struct hop_partner *row = c->partners + c->first[i];
-        qsort(row, filled[i], sizeof *row, compare_partners);
-        uint32_t count = merge_row(row, filled[i]);
-        memmove(c->partners + kept, row, count * sizeof *row);
-        c->first[i] = kept;
-        kept += count;
-    }
-    c->first[c->items] = kept;
-    free(filled);
-    return true;
+    uint32_t count = walk_rows(c, &rows, NULL);
+    c->partners = hop_arena_alloc(&c->arena, ((size_t)count + 1) * sizeof *c->partners);
+    if (c->partners)
+        (void)walk_rows(c, &rows, c->partners);
+    hop_congest_rows_finish(&rows);
+    return c->partners;
 }
 
 /* ---- spots and ways ---- */
@@ -105,78 +82,42 @@ static bool make_spots(struct hop_congest *c)
     return true;
 }
 
-static uint32_t slot_of(const struct hop_ways *ways, uint64_t key)
-{
-    uint64_t x = key * 0x9e3779b97f4a7c15u;
-    uint32_t slot = (uint32_t)(x >> 32) & (ways->slots - 1);
-    while (ways->keys[slot] && ways->keys[slot] != key)
-        slot = (slot + 1) & (ways->slots - 1);
-    return slot;
-}
-
-static bool grow_ways(struct hop_ways *ways)
-{
-    struct hop_ways grown = {.slots = ways->slots ? ways->slots * 2 : 1024, .used = ways->used};
-    grown.keys = calloc(grown.slots, sizeof *grown.keys);
-    grown.values = malloc(grown.slots * sizeof *grown.values);
-    if (!grown.keys || !grown.values) {
-        free(grown.keys);
-        free(grown.values);
-        return false;
-    }
-    for (uint32_t s = 0; s < ways->slots; s++) {
-        if (ways->keys[s] == 0)
-            continue;
-        uint32_t slot = slot_of(&grown, ways->keys[s]);
-        grown.keys[slot] = ways->keys[s];
-        grown.values[slot] = ways->values[s];
-    }
-    free(ways->keys);
-    free(ways->values);
-    *ways = grown;
-    return true;
-}
-
 static const struct hop_way no_way = {.known = true};
 
-/* Asks the router; its routes stay where they are. */
-static const struct hop_way *ask_way(struct hop_congest *c, uint32_t from, uint32_t to, struct hop_way *way)
+/* Of few spots the router's own routes are kept, which stay where they are; of many, each is looked at in passing. */
+static const struct hop_way *ask_way(struct hop_congest *c, uint32_t from, uint32_t to)
 {
-    uint32_t index;
-    c->routed++;
-    c->status = hop_router_find(c->input.router, c->spots.node[from], c->spots.node[to], &index, &c->diag);
-    if (c->status != HOP_OK)
-        return &no_way;
-    const struct hop_route *route = hop_router_route(c->input.router, index);
-    *way = (struct hop_way){route->links, route->link_count, true};
-    return way;
+    const uint32_t *node = c->spots.node;
+    struct hop_way *way = c->ways.square ? &c->ways.square[(size_t)from * c->spots.count + to] : &c->ways.passing;
+    if (c->ways.square) {
+        uint32_t index;
+        c->routed++;
+        c->status = hop_router_find(c->input.router, node[from], node[to], &index, &c->diag);
+        if (c->status == HOP_OK) {
+            const struct hop_route *route = hop_router_route(c->input.router, index);
+            *way = (struct hop_way){route->links, route->link_count, true};
+        }
+    } else {
+        c->status = hop_router_links(c->input.router, node[from], node[to], &way->links, &way->count, &c->diag);
+    }
+    if (c->status == HOP_OK)
+        return way;
+    c->is_set = false; /* a change may be made without this way */
+    return &no_way;
 }
 
 const struct hop_way *hop_congest_way(struct hop_congest *c, enum hop_memory memory, uint32_t from, uint32_t to)
 {
     uint32_t a = c->spots.of[memory][from], b = c->spots.of[memory][to];
-    struct hop_ways *ways = &c->ways;
     c->looked++;
     if (a == b || a == HOP_NONE || b == HOP_NONE || c->status != HOP_OK)
         return &no_way;
-    if (ways->square) {
-        struct hop_way *way = &ways->square[(size_t)a * c->spots.count + b];
-        return way->known ? way : ask_way(c, a, b, way);
+    if (c->ways.square) {
+        const struct hop_way *way = &c->ways.square[(size_t)a * c->spots.count + b];
+        if (way->known)
+            return way;
     }
-    if (2 * ways->used >= ways->slots && !grow_ways(ways)) {
-        c->status = hop_fail_memory(&c->diag);
-        return &no_way;
-    }
-    uint64_t key = (uint64_t)a * c->spots.count + b + 1;
-    uint32_t slot = slot_of(ways, key);
-    if (ways->keys[slot])
-        return &ways->values[slot];
-    const struct hop_way *way = ask_way(c, a, b, &ways->values[slot]);
-    if (way->links) {
-        ways->keys[slot] = key;
-        ways->used++;
-    }
-    return way;
+    return ask_way(c, a, b);
 }
 
 enum hop_status hop_congest_fail(const struct hop_congest *c, struct hop_diag *diag)
@@ -231,8 +172,6 @@ void hop_congest_destroy(struct hop_congest *c)
 {
     if (!c)
         return;
-    free(c->ways.keys);
-    free(c->ways.values);
     hop_arena_finish(&c->arena);
     free(c);
 }
@@ -248,6 +187,11 @@ static void add_way(struct hop_congest *c, enum hop_memory memory, uint32_t from
 
 enum hop_status hop_congest_set(struct hop_congest *c, const uint32_t *place, struct hop_diag *diag)
 {
+    if (c->is_set && memcmp(c->place, place, c->items * sizeof *place) == 0) {
+        c->looked += c->flows; /* as if they had been: limits count them */
+        return HOP_OK;
+    }
+    c->is_set = false;
     memcpy(c->place, place, c->items * sizeof *place);
     memset(c->bytes, 0, c->directed * sizeof *c->bytes);
     for (uint32_t i = 0; i < c->items; i++) {
@@ -267,6 +211,7 @@ enum hop_status hop_congest_set(struct hop_congest *c, const uint32_t *place, st
         c->status = HOP_OK; /* another assignment may do */
         return status;
     }
+    c->is_set = c->total <= EXACT;
     return HOP_OK;
 }
 

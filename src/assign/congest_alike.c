@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Places that may stand for each other, given some that are taken: orbits of the machine's symmetries which fix those.
- * A symmetry is asked to keep a place by an edge from it to itself with a label of its own. Such a search takes a
- * fraction of a millisecond, so only a number of sets of places get one; for all others there are twins, pairs of
- * places that a symmetry swaps while it leaves all else in place.
+ * A symmetry is asked to keep a place by an edge from it to itself with a label of its own, and groups that have rooms
+ * by edges between the places of each. Such a search takes a fraction of a millisecond, so only a number of sets of
+ * places get one; for all others there are twins, pairs of places that a symmetry swaps while it leaves all else in
+ * place.
  */
 #include "assign/congest_exact.h"
 #include "topology/symmetry.h"
 
-enum { SEARCHES = 256, FIXED_LABEL = 1 << 16 };
+enum { SEARCHES = 256, FIXED_LABEL = 1 << 16, GROUP_LABEL = 1 << 17 };
 
 /* Symmetries speak of devices only, each once; all other traffic must not matter. */
 static bool has_symmetries(const struct hop_congest *c)
@@ -29,7 +30,10 @@ static bool has_symmetries(const struct hop_congest *c)
 
 static bool same_duties(const struct hop_assign *problem, uint32_t items, uint32_t p, uint32_t q)
 {
-    bool same = problem->places->room[p] == problem->places->room[q];
+    const struct hop_places *places = problem->places;
+    bool same = places->room[p] == places->room[q];
+    if (places->group_room)
+        same &= places->group_room[places->group[p]] == places->group_room[places->group[q]];
     for (uint32_t i = 0; i < items && same; i++)
         same = hop_assign_allows(problem, i, p) == hop_assign_allows(problem, i, q);
     return same;
@@ -38,15 +42,21 @@ static bool same_duties(const struct hop_assign *problem, uint32_t items, uint32
 static bool find_group(struct hop_alike *alike, uint16_t fixed, struct hop_symmetry *group)
 {
     const struct hop_congest *c = alike->congest;
-    struct hop_symmetry_edge edges[HOP_CONGEST_PLACES];
+    const struct hop_places *places = alike->problem->places;
+    struct hop_symmetry_edge edges[HOP_CONGEST_PLACES * HOP_CONGEST_PLACES];
     struct hop_symmetry_input input = {.topology = c->input.topology,
                                        .router = c->input.router,
                                        .nodes = c->input.devices,
                                        .n = c->input.place_count,
-                                       .edges = edges,
-                                       .edge_count = c->input.place_count};
-    for (uint32_t p = 0; p < input.n; p++)
-        edges[p] = (struct hop_symmetry_edge){p, p, fixed >> p & 1 ? FIXED_LABEL + p : alike->label[p]};
+                                       .edges = edges};
+    for (uint32_t p = 0; p < input.n; p++) {
+        edges[input.edge_count++] =
+            (struct hop_symmetry_edge){p, p, fixed >> p & 1 ? FIXED_LABEL + p : alike->label[p]};
+        for (uint32_t q = 0; q < input.n && places->group_room; q++) {
+            if (p != q && places->group[p] == places->group[q])
+                edges[input.edge_count++] = (struct hop_symmetry_edge){p, q, GROUP_LABEL};
+        }
+    }
     alike->searches++;
     return hop_symmetry_find(&input, group, NULL) == HOP_OK;
 }

@@ -153,15 +153,34 @@ static double value_of(const struct maker *k, const struct side *side, uint32_t 
     return most_s;
 }
 
+/* How many items have room at some places together. */
+static uint32_t room_at(const struct maker *k, uint16_t places)
+{
+    const struct hop_places *all = k->problem->places;
+    uint32_t room = 0;
+    for (uint32_t rest = places; rest;) {
+        uint32_t first = (uint32_t)__builtin_ctz(rest), of_group = 0;
+        for (uint32_t p = first; p < k->c->input.place_count; p++) {
+            if (!(rest >> p & 1) || (p != first && !(all->group_room && all->group[p] == all->group[first])))
+                continue;
+            of_group += all->room[p] < k->c->items ? all->room[p] : k->c->items;
+            rest &= ~(1u << p);
+        }
+        if (all->group_room && of_group > all->group_room[all->group[first]])
+            of_group = all->group_room[all->group[first]];
+        room += of_group;
+    }
+    return room;
+}
+
 /* Items that may be at one of some places, and how many of them have room there. */
 static uint32_t may_be_at(const struct maker *k, uint16_t places, uint32_t *room)
 {
     uint32_t items = 0;
-    *room = 0;
+    *room = room_at(k, places);
     for (uint32_t p = 0; p < k->c->input.place_count; p++) {
         if (!(places >> p & 1))
             continue;
-        *room += k->problem->places->room[p];
         for (uint32_t i = 0; i < k->c->items; i++)
             items |= (uint32_t)hop_assign_allows(k->problem, i, p) << i;
     }
@@ -207,7 +226,7 @@ bool hop_cuts_make(struct hop_congest *c, const struct hop_assign *problem, doub
     cuts->list = hop_arena_alloc(&cuts->arena, (2 * (size_t)c->directed + 1) * sizeof *cuts->list);
     if (!scratch.failed && !cuts->arena.failed) {
         for (uint32_t p = 0; p < c->input.place_count; p++)
-            k.usable |= (uint16_t)((problem->places->room[p] > 0) << p);
+            k.usable |= (uint16_t)((hop_place_room(problem->places, p) > 0) << p);
         collect_uses(&k);
         find_sides(&k);
         sort_sets(&k);

@@ -124,6 +124,15 @@ static void place_item(struct search *s, uint32_t depth, uint32_t placed, uint16
     hop_congest_keep_loads(c);
 }
 
+static bool has_room(const struct search *s, uint32_t place)
+{
+    const struct hop_places *places = s->problem->places;
+    uint32_t group = places->group[place], there = 0;
+    for (uint32_t p = 0; p < s->places && places->group_room; p++)
+        there += places->group[p] == group ? s->taken[p] : 0;
+    return s->taken[place] < places->room[place] && (!places->group_room || there < places->group_room[group]);
+}
+
 static void walk(struct search *s, uint32_t depth, uint32_t placed, uint16_t used)
 {
     uint8_t first[HOP_CONGEST_PLACES];
@@ -133,8 +142,7 @@ static void walk(struct search *s, uint32_t depth, uint32_t placed, uint16_t use
     }
     hop_alike_find(&s->alike, used, first);
     for (uint32_t p = 0; p < s->places && !s->result->stopped; p++) {
-        if (first[p] == p && s->taken[p] < s->problem->places->room[p] &&
-            hop_assign_allows(s->problem, s->order[depth], p))
+        if (first[p] == p && has_room(s, p) && hop_assign_allows(s->problem, s->order[depth], p))
             place_item(s, depth, placed, used, p);
     }
 }
@@ -180,6 +188,7 @@ static bool walk_init(struct search *s)
         return false;
     hop_cuts_sort(&s->cuts);
     find_order(s);
+    c->is_set = false;
     memset(c->place, 0xff, s->items * sizeof *c->place); /* HOP_NONE */
     memset(c->bytes, 0, c->directed * sizeof *c->bytes);
     memset(c->tree, 0, 2 * (size_t)c->leaves * sizeof *c->tree);

@@ -33,7 +33,7 @@ struct search {
     uint64_t rng, max_steps, max_looked, work, routed, looked;
     uint32_t items, places;
     uint32_t *first_at, *next_at;        /* items at a place: a list */
-    uint32_t *taken;                     /* how many there are */
+    uint32_t *taken, *group_taken;       /* how many there are, at a place and in a group */
     uint32_t *group_first, *group_place; /* places by group */
     uint32_t *queue, head, queued;       /* a ring */
     bool *in_queue;
@@ -50,6 +50,7 @@ static void enter(struct search *s, uint32_t item, uint32_t place)
     s->next_at[item] = s->first_at[place];
     s->first_at[place] = item;
     s->taken[place]++;
+    s->group_taken[s->problem->places->group[place]]++;
 }
 
 static void leave(struct search *s, uint32_t item, uint32_t place)
@@ -59,12 +60,23 @@ static void leave(struct search *s, uint32_t item, uint32_t place)
         at = &s->next_at[*at];
     *at = s->next_at[item];
     s->taken[place]--;
+    s->group_taken[s->problem->places->group[place]]--;
+}
+
+/* Whether an item may go from one place to another without anybody going from there. */
+static bool has_room(const struct search *s, uint32_t from, uint32_t to)
+{
+    const struct hop_places *places = s->problem->places;
+    uint32_t group = places->group[to];
+    return s->taken[to] < places->room[to] &&
+           (!places->group_room || group == places->group[from] || s->group_taken[group] < places->group_room[group]);
 }
 
 static void enter_all(struct search *s)
 {
     memset(s->first_at, 0xff, s->places * sizeof *s->first_at); /* HOP_NONE */
     memset(s->taken, 0, s->places * sizeof *s->taken);
+    memset(s->group_taken, 0, s->problem->places->groups * sizeof *s->group_taken);
     for (uint32_t i = s->items; i-- > 0;)
         enter(s, i, s->c->place[i]);
 }
@@ -185,7 +197,7 @@ static bool try_place(struct search *s, uint32_t item, uint32_t to)
     uint32_t from = s->c->place[item];
     if (to == from || !hop_assign_allows(s->problem, item, to))
         return false;
-    if (s->taken[to] < s->problem->places->room[to] && step(s) && try_change(s, item, to, HOP_NONE))
+    if (has_room(s, from, to) && step(s) && try_change(s, item, to, HOP_NONE))
         return true;
     for (uint32_t other = s->first_at[to], next; other != HOP_NONE && !s->result->stopped; other = next) {
         next = s->next_at[other];
@@ -252,7 +264,7 @@ static void disturb(struct search *s)
     for (uint32_t k = 0, tries = 0; k < changes && tries < 8 * changes; tries++) {
         uint32_t item = hop_draw_below(&s->rng, s->items), to = hop_draw_below(&s->rng, s->places);
         uint32_t from = s->c->place[item], other = s->first_at[to];
-        bool free = s->taken[to] < s->problem->places->room[to];
+        bool free = has_room(s, from, to);
         if (to == from || !hop_assign_allows(s->problem, item, to))
             continue;
         if (!free && (other == HOP_NONE || !hop_assign_allows(s->problem, other, from)))
@@ -315,6 +327,7 @@ static bool search_init(struct search *s)
     size_t items = s->items, places = s->places;
     s->first_at = hop_arena_alloc(&s->arena, (places + 1) * sizeof *s->first_at);
     s->taken = hop_arena_alloc(&s->arena, (places + 1) * sizeof *s->taken);
+    s->group_taken = hop_arena_alloc(&s->arena, ((size_t)s->problem->places->groups + 1) * sizeof *s->group_taken);
     s->next_at = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->next_at);
     s->queue = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->queue);
     s->in_queue = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->in_queue);

@@ -38,12 +38,10 @@ struct hop_spots {
     uint32_t *of[HOP_MEMORY_COUNT]; /* of a place; HOP_NONE: its traffic counts nowhere */
 };
 
-/* Routes between spots: a square table for few of them, else a hash table with open addressing. */
+/* Routes between spots: a square table for few of them, else the one that was asked for last. */
 struct hop_ways {
     struct hop_way *square;
-    uint64_t *keys; /* from * spots + to + 1; 0: free */
-    struct hop_way *values;
-    uint32_t slots, used;
+    struct hop_way passing;
 };
 
 struct hop_congest {
@@ -54,12 +52,15 @@ struct hop_congest {
     struct hop_partner *partners;
     struct hop_spots spots;
     struct hop_ways ways;
-    uint64_t routed; /* routes asked for so far, which take longest */
+    uint64_t routed; /* routes asked for so far that are kept, which take longest */
     uint64_t looked; /* ways looked at so far, known ones too */
     /* The first error, sticky: ways are empty from then on. */
     enum hop_status status;
     struct hop_diag diag;
+    uint64_t flows; /* with bytes, of either memory */
+    double total;   /* of their bytes */
     /* of the assignment */
+    bool is_set; /* the loads are exactly those of the places */
     uint32_t *place;
     double *bytes, *tree;
     uint32_t leaves;
@@ -72,7 +73,8 @@ struct hop_congest {
 
 /* ---- congest.c ---- */
 
-/* The route between two places for bytes of a memory; empty where both are one spot, or one is none. */
+/* The route between two places for bytes of a memory; empty where both are one spot, or one is none. Valid until the
+ * next one. */
 const struct hop_way *hop_congest_way(struct hop_congest *congest, enum hop_memory memory, uint32_t from, uint32_t to);
 enum hop_status hop_congest_fail(const struct hop_congest *congest, struct hop_diag *diag); /* the sticky error */
 

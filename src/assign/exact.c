@@ -52,12 +52,14 @@ static double grain_of(const struct hop_small *small)
 {
     double weight = 0, distance = 0;
     for (uint32_t i = 0; i < small->items; i++) {
-        for (uint32_t j = 0; j < i; j++)
-            weight = common_divisor(weight, small->weight[i][j]);
+        for (uint32_t j = 0; j < i; j++) {
+            for (uint32_t l = 0; l < small->layers; l++)
+                weight = common_divisor(weight, small->layer[l].weight[i][j]);
+        }
     }
     for (uint32_t p = 0; p < small->places; p++) {
         for (uint32_t q = 0; q < p; q++)
-            distance = common_divisor(distance, small->distance[p][q]);
+            distance = common_divisor(distance, small->layer[0].distance[p][q]);
     }
     return weight > 0 && distance > 0 ? weight * distance : 0;
 }
@@ -92,14 +94,16 @@ static bool over(struct exact *x, double here)
 /* Free items at `place`, the others where they are: kept if it is the best so far. */
 static void keep(struct exact *x, const struct hop_partial *partial, const uint8_t *place)
 {
-    uint32_t at[N];
+    uint32_t at[N], used[N] = {0};
+    bool fits = true;
     double value = 0;
     for (uint32_t i = 0; i < x->small.items; i++) {
         at[i] = partial->free >> i & 1 ? place[i] : partial->place[i];
+        fits &= ++used[x->small.group[at[i]]] <= x->small.group_room[at[i]];
         for (uint32_t j = 0; j < i; j++)
-            value += x->small.weight[i][j] * x->small.distance[at[i]][at[j]];
+            value += hop_small_cost(&x->small, i, j, at[i], at[j]);
     }
-    if (value < x->best) {
+    if (fits && value < x->best) {
         x->best = value;
         memcpy(x->best_place, at, x->small.items * sizeof *at);
     }

@@ -76,12 +76,16 @@ static uint32_t throw(struct exchange * x, uint32_t item)
     uint32_t to = near[hop_draw_below(&x->rng, local->near.count)];
     if (to == from || !hop_assign_allows(x->problem, item, to) || room[to] == 0)
         return partner;
-    if (local->seats.left[to] > 0) {
+    if (hop_seats_has_room(&local->seats, from, to)) {
         hop_local_move(local, item, to);
         return partner;
     }
-    uint32_t other = local->seats.first[to];
-    for (uint32_t skip = hop_draw_below(&x->rng, room[to]); skip > 0; skip--)
+    uint32_t other = local->seats.first[to], there = 0;
+    for (uint32_t i = other; i != HOP_NONE; i = local->seats.next[i])
+        there++;
+    if (there == 0)
+        return partner;
+    for (uint32_t skip = hop_draw_below(&x->rng, there); skip > 0; skip--)
         other = local->seats.next[other];
     if (hop_assign_allows(x->problem, other, from)) {
         hop_local_move(local, item, to);

@@ -5,6 +5,9 @@
  *
  * Where a search from an item fails, the items that it reached may be only at places that it reached, all of which are
  * full: one room too few for them (Hall 1935). Without any one of them the others would fit.
+ *
+ * Where groups have rooms, items come to a place of a full group that has room itself if one goes from any other place
+ * of that group.
  */
 #include "assign/fit.h"
 
@@ -19,9 +22,10 @@ bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place,
                                     .settled = calloc(items, sizeof *fitting->settled),
                                     .queue = malloc(items * sizeof *fitting->queue),
                                     .reached = malloc(places * sizeof *fitting->reached),
+                                    .via = malloc(places * sizeof *fitting->via),
                                     .unseen = malloc((places / 64 + 1) * sizeof *fitting->unseen)};
     return hop_seats_create(problem, place, &fitting->seats) && fitting->settled && fitting->queue &&
-           fitting->reached && fitting->unseen;
+           fitting->reached && fitting->via && fitting->unseen;
 }
 
 void hop_fitting_finish(struct hop_fitting *fitting)
@@ -30,6 +34,7 @@ void hop_fitting_finish(struct hop_fitting *fitting)
     free(fitting->settled);
     free(fitting->queue);
     free(fitting->reached);
+    free(fitting->via);
     free(fitting->unseen);
     *fitting = (struct hop_fitting){0};
 }
@@ -40,16 +45,40 @@ static uint64_t row(const struct hop_assign *problem, uint32_t item, size_t w)
     return problem->allowed ? problem->allowed[item * (((size_t)problem->places->count + 63) / 64) + w] : UINT64_MAX;
 }
 
-/* The first place with room left that an item may have, or HOP_NONE. */
+/* The first place with room left that an item may have, also if another one comes to where it is; or HOP_NONE. */
 static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
-        uint64_t bits = row(f->problem, item, w) & f->seats.open[w];
-        if (bits)
-            return (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(bits);
+        for (uint64_t bits = row(f->problem, item, w) & f->seats.open[w]; bits; bits &= bits - 1) {
+            uint32_t place = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(bits);
+            if (hop_seats_has_room(&f->seats, HOP_NONE, place))
+                return place;
+        }
     }
     return HOP_NONE;
+}
+
+/* Items at a place join the queue. */
+static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, uint32_t via)
+{
+    f->unseen[place / 64] &= ~(UINT64_C(1) << place % 64);
+    f->reached[place] = item;
+    f->via[place] = via;
+    for (uint32_t i = f->seats.first[place]; i != HOP_NONE; i = f->seats.next[i]) {
+        if (!f->settled[i])
+            f->queue[f->queued++] = i;
+    }
+}
+
+/* So do those at other places of its group, if it has room itself. */
+static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
+{
+    const struct hop_places *places = f->problem->places;
+    for (uint32_t p = 0; p < places->count; p++) {
+        if (places->group[p] == places->group[via] && f->unseen[p / 64] >> p % 64 & 1)
+            reach_place(f, item, p, via);
+    }
 }
 
 /* Items at places that this one may have and nobody reached yet join the queue. */
@@ -57,15 +86,13 @@ static void reach(struct hop_fitting *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
-        uint64_t bits = row(f->problem, item, w) & f->unseen[w];
-        f->unseen[w] &= ~bits;
-        for (; bits; bits &= bits - 1) {
+        for (uint64_t bits = row(f->problem, item, w) & f->unseen[w]; bits; bits &= bits - 1) {
             uint32_t place = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(bits);
-            f->reached[place] = item;
-            for (uint32_t i = f->seats.first[place]; i != HOP_NONE; i = f->seats.next[i]) {
-                if (!f->settled[i])
-                    f->queue[f->queued++] = i;
-            }
+            if (!(f->unseen[w] & bits & -bits))
+                continue; /* by way of its group, meanwhile */
+            reach_place(f, item, place, place);
+            if (f->seats.left[place] > 0)
+                reach_group(f, item, place);
         }
     }
 }
@@ -79,7 +106,7 @@ static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
         hop_seats_enter(&f->seats, item, place);
         if (from == HOP_NONE)
             return;
-        place = from;
+        place = f->via[from];
         item = f->reached[from];
     }
 }
@@ -107,26 +134,45 @@ bool hop_fitting_seat(struct hop_fitting *f, uint32_t item)
     return false;
 }
 
-bool hop_fitting_may_yield(const struct hop_fitting *f, uint32_t place)
+/* The first item of a place that is not settled, or HOP_NONE. */
+static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
 {
     uint32_t i = f->seats.first[place];
     while (i != HOP_NONE && f->settled[i])
         i = f->seats.next[i];
-    return i != HOP_NONE || f->seats.left[place] > 0;
+    return i;
+}
+
+bool hop_fitting_may_yield(const struct hop_fitting *f, uint32_t place)
+{
+    return free_item(f, place) != HOP_NONE || f->seats.left[place] > 0;
+}
+
+/* Somebody who is not settled, at a place or, if it has room itself, in its full group; HOP_NONE: nobody. */
+static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
+{
+    const struct hop_places *places = f->problem->places;
+    if (f->seats.left[place] <= 0)
+        return free_item(f, place);
+    for (uint32_t p = 0; p < places->count; p++) {
+        uint32_t item = places->group[p] == places->group[place] ? free_item(f, p) : HOP_NONE;
+        if (item != HOP_NONE)
+            return item;
+    }
+    return HOP_NONE;
 }
 
 bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
 {
     uint32_t from = f->seats.place[item];
-    if (from != place && f->seats.left[place] > 0) {
+    if (from != place && hop_seats_has_room(&f->seats, from, place)) {
         hop_seats_leave(&f->seats, item);
         hop_seats_enter(&f->seats, item, place);
     } else if (from != place) {
-        uint32_t other = f->seats.first[place];
-        while (other != HOP_NONE && f->settled[other])
-            other = f->seats.next[other];
+        uint32_t other = who_yields(f, place), other_from;
         if (other == HOP_NONE)
             return false;
+        other_from = f->seats.place[other];
         hop_seats_leave(&f->seats, item);
         hop_seats_leave(&f->seats, other);
         hop_seats_enter(&f->seats, item, place);
@@ -134,7 +180,7 @@ bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
         if (!hop_fitting_seat(f, other)) {
             f->settled[item] = false;
             hop_seats_leave(&f->seats, item);
-            hop_seats_enter(&f->seats, other, place);
+            hop_seats_enter(&f->seats, other, other_from);
             hop_seats_enter(&f->seats, item, from);
             return false;
         }

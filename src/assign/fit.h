@@ -16,7 +16,8 @@ struct hop_fitting {
     bool *settled;   /* items that do not step aside any more */
     uint32_t *queue; /* items reached by the last search, the one that looks for a place first */
     uint32_t queued;
-    uint32_t *reached; /* of a place: the item that would come to it */
+    uint32_t *reached; /* of a place: the item that would come if one went from there, */
+    uint32_t *via;     /* and where it would be: there, or at a place of a full group that has room itself */
     uint64_t *unseen;  /* bit of a place: not reached yet */
 };
 
@@ -26,7 +27,7 @@ void hop_fitting_finish(struct hop_fitting *fitting);
 
 /* Gives an item without a place one, others moving where they must; false: there is none, and nobody moved. */
 bool hop_fitting_seat(struct hop_fitting *fitting, uint32_t item);
-/* Whether a place has room, or somebody who is not settled. */
+/* Whether a place has room itself, or somebody who is not settled. */
 bool hop_fitting_may_yield(const struct hop_fitting *fitting, uint32_t place);
 /* Settles an item, when all have places, at one that it may have; false: somebody would be without, nothing changed. */
 bool hop_fitting_settle(struct hop_fitting *fitting, uint32_t item, uint32_t place);

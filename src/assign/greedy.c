@@ -113,10 +113,11 @@ static void price_places(struct greedy *y, uint32_t item, uint32_t group)
     const struct hop_places *places = y->problem->places;
     uint32_t size = places->size[group];
     memset(y->cost, 0, size * sizeof *y->cost);
+    const double *weight = hop_graph_weights(graph, true);
     for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++) {
         uint32_t at = y->slot[graph->to[e]] == HOP_NONE ? y->fitting.seats.place[graph->to[e]] : HOP_NONE;
-        if (at != HOP_NONE && places->group[at] == group)
-            add_weight(y, places->number[at], graph->weight[e]);
+        if (at != HOP_NONE && places->group[at] == group && weight[e] > 0)
+            add_weight(y, places->number[at], weight[e]);
     }
     for (uint32_t k = 0; k < y->touched_count; k++) {
         const double *row = places->inner[group] + (size_t)y->touched[k] * size;
@@ -211,6 +212,8 @@ static void fill(struct greedy *y)
         y->place_of[y->first[places->group[p]] + places->number[p]] = p;
         y->left[places->group[p]] += places->room[p];
     }
+    for (uint32_t g = 0; g < places->groups && places->group_room; g++)
+        y->left[g] = y->left[g] < places->group_room[g] ? y->left[g] : places->group_room[g];
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++)
             y->total[i] += graph->weight[e];

@@ -134,7 +134,7 @@ static struct hop_graph near_graph(const struct hop_units *u, double distance)
         }
         first[a + 1] = end;
     }
-    return (struct hop_graph){u->arena->failed ? 0 : u->count, first, to, weight};
+    return (struct hop_graph){.count = u->arena->failed ? 0 : u->count, .first = first, .to = to, .weight = weight};
 }
 
 /* Those of side 0 first, each side in its order. */

@@ -11,14 +11,14 @@ static double cost_at(const struct hop_local *x, uint32_t item, uint32_t place)
     const struct hop_graph *graph = x->problem->graph;
     const struct hop_places *places = x->problem->places;
     double cost = 0;
-    if (x->near.flat) {
-        const double *row = x->near.flat + (size_t)place * places->count;
-        for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
-            cost += graph->weight[e] * row[x->seats.place[graph->to[e]]];
-        return cost;
+    const double *row = x->near.flat + (x->near.flat ? (size_t)place * places->count : 0);
+    for (uint32_t e = graph->first[item]; e < graph->first[item + 1] && x->near.flat; e++) {
+        uint32_t at = x->seats.place[graph->to[e]];
+        bool near = graph->near && places->group[at] == places->group[place];
+        cost += hop_graph_weights(graph, near)[e] * row[at];
     }
-    for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
-        cost += graph->weight[e] * hop_place_distance(places, place, x->seats.place[graph->to[e]]);
+    for (uint32_t e = graph->first[item]; e < graph->first[item + 1] && !x->near.flat; e++)
+        cost += hop_edge_cost(graph, places, e, place, x->seats.place[graph->to[e]]);
     return cost;
 }
 
@@ -51,16 +51,26 @@ uint32_t hop_local_next(struct hop_local *x)
     return item;
 }
 
+/* How much more an edge costs when one end goes somewhere else. */
+static double edge_more(const struct hop_graph *graph, const struct hop_places *places, uint32_t edge,
+                        const uint32_t from_to[2], uint32_t other)
+{
+    if (graph->near)
+        return hop_edge_cost(graph, places, edge, from_to[1], other) -
+               hop_edge_cost(graph, places, edge, from_to[0], other);
+    return graph->weight[edge] *
+           (hop_place_distance(places, from_to[1], other) - hop_place_distance(places, from_to[0], other));
+}
+
 /* An item moves; what it and its partners cost follows. */
 static void shift(struct hop_local *x, uint32_t item, uint32_t to)
 {
     const struct hop_graph *graph = x->problem->graph;
-    const struct hop_places *places = x->problem->places;
-    uint32_t from = x->seats.place[item];
+    const uint32_t from_to[2] = {x->seats.place[item], to};
     double sum = 0;
     for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++) {
-        uint32_t partner = graph->to[e], at = x->seats.place[partner];
-        double more = graph->weight[e] * (hop_place_distance(places, to, at) - hop_place_distance(places, from, at));
+        uint32_t partner = graph->to[e];
+        double more = edge_more(graph, x->problem->places, e, from_to, x->seats.place[partner]);
         x->cost[partner] += more;
         sum += more;
     }
@@ -134,7 +144,7 @@ static double cost_inside(const struct hop_local *x, uint32_t item, uint32_t pla
     const struct hop_places *places = x->problem->places;
     uint32_t group = places->group[place], degree = graph->first[item + 1] - graph->first[item];
     const double *row = places->inner[group] + (size_t)places->number[place] * places->size[group];
-    const double *weight = graph->weight + graph->first[item];
+    const double *weight = hop_graph_weights(graph, true) + graph->first[item];
     double cost = 0;
     for (uint32_t k = 0; k < degree; k++) {
         if (x->partner_group[k] == group)
@@ -143,7 +153,7 @@ static double cost_inside(const struct hop_local *x, uint32_t item, uint32_t pla
     return cost;
 }
 
-static double weight_between(const struct hop_graph *graph, uint32_t a, uint32_t b)
+static double weight_between(const struct hop_graph *graph, uint32_t a, uint32_t b, bool near)
 {
     uint32_t low = graph->first[a], high = graph->first[a + 1];
     while (low < high) {
@@ -153,7 +163,7 @@ static double weight_between(const struct hop_graph *graph, uint32_t a, uint32_t
         else
             high = middle;
     }
-    return low < graph->first[a + 1] && graph->to[low] == b ? graph->weight[low] : 0;
+    return low < graph->first[a + 1] && graph->to[low] == b ? hop_graph_weights(graph, near)[low] : 0;
 }
 
 /* The item would gain `alone` by going to the place; what is gained with who is there. */
@@ -161,7 +171,9 @@ static void try_swaps(struct hop_local *x, uint32_t item, uint32_t place, double
 {
     const struct hop_graph *graph = x->problem->graph;
     uint32_t from = x->seats.place[item];
-    double apart = 2 * hop_place_distance(x->problem->places, from, place);
+    const struct hop_places *places = x->problem->places;
+    bool near = places->group[from] == places->group[place];
+    double apart = 2 * hop_place_distance(places, from, place);
     for (uint32_t other = x->seats.first[place]; other != HOP_NONE; other = x->seats.next[other]) {
         /* Nobody gains more than all that it costs now. */
         if (alone + x->cost[other] <= best->gain || !hop_assign_allows(x->problem, other, from))
@@ -170,7 +182,7 @@ static void try_swaps(struct hop_local *x, uint32_t item, uint32_t place, double
         x->work += graph->first[other + 1] - graph->first[other];
         double gain = alone + x->cost[other] - cost_at(x, other, from);
         if (gain > best->gain)
-            gain -= apart * weight_between(graph, item, other);
+            gain -= apart * weight_between(graph, item, other, near);
         if (gain > best->gain)
             *best = (struct hop_local_find){gain, place, other};
     }
@@ -196,7 +208,7 @@ static void try_place(struct hop_local *x, uint32_t item, uint32_t place, struct
     double alone = x->cost[item] - cost;
     if (alone <= x->least_gain)
         return;
-    if (x->seats.left[place] > 0) {
+    if (hop_seats_has_room(&x->seats, x->seats.place[item], place)) {
         if (alone > best->gain)
             *best = (struct hop_local_find){alone, place, HOP_NONE};
     } else {

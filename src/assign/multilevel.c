@@ -62,6 +62,13 @@ static int pinned(const struct multilevel *m, uint32_t item, uint32_t half)
     return m->problem->allowed ? allows_any(m, item, half) - allows_any(m, item, half + 1) : 0;
 }
 
+/* Then partners in other groups are equally far from both halves. */
+static bool in_one_group(const struct multilevel *m, uint32_t node)
+{
+    const uint32_t *group = m->problem->places->group, *order = m->tree.order;
+    return group[order[m->tree.nodes[node].begin]] == group[order[m->tree.nodes[node].end - 1]];
+}
+
 /* The graph among a node's items, and what draws them to one half. */
 static struct hop_graph subgraph(struct multilevel *m, uint32_t node)
 {
@@ -69,6 +76,7 @@ static struct hop_graph subgraph(struct multilevel *m, uint32_t node)
     const struct hop_place_node *it = &m->tree.nodes[node];
     uint32_t count = m->end[node] - m->begin[node], end = 0;
     const uint32_t *items = m->items + m->begin[node];
+    const double *weight = hop_graph_weights(graph, in_one_group(m, node));
     double all = 1;
     for (uint32_t v = 0; v < count; v++)
         m->local[items[v]] = v;
@@ -78,11 +86,13 @@ static struct hop_graph subgraph(struct multilevel *m, uint32_t node)
         for (uint32_t e = graph->first[items[v]]; e < graph->first[items[v] + 1]; e++) {
             uint32_t other = m->node[graph->to[e]];
             if (other != node) {
-                m->bias[v] += graph->weight[e] * draw_of(m, node, other);
+                m->bias[v] += weight[e] * draw_of(m, node, other);
                 continue;
             }
+            if (weight[e] <= 0)
+                continue;
             m->to[end] = m->local[graph->to[e]];
-            m->weight[end] = graph->weight[e] * it->apart;
+            m->weight[end] = weight[e] * it->apart;
             all += m->weight[end++];
         }
         all += m->bias[v] < 0 ? -m->bias[v] : m->bias[v];
@@ -90,7 +100,7 @@ static struct hop_graph subgraph(struct multilevel *m, uint32_t node)
     m->first[count] = end;
     for (uint32_t v = 0; v < count; v++)
         m->bias[v] += pinned(m, items[v], it->half) * PIN * all;
-    return (struct hop_graph){count, m->first, m->to, m->weight};
+    return (struct hop_graph){.count = count, .first = m->first, .to = m->to, .weight = m->weight};
 }
 
 /* The items of the first half before those of the other one, each in their order. */

@@ -62,13 +62,13 @@ static void list_nearest(const struct hop_places *places, const struct members *
     struct nearest list = {.count = 0};
     for (uint32_t k = 0, size = members->first[group + 1] - members->first[group]; k < size; k++) {
         uint32_t other = members->place[members->first[group] + (places->number[place] + k) % size];
-        if (places->room[other] > 0 && other != place)
+        if (hop_place_room(places, other) > 0 && other != place)
             insert(&list, other, hop_place_distance(places, place, other));
     }
     for (uint32_t g = 0; g < groups->count && list.count < NEAR; g++) {
         uint32_t h = groups->which[g];
         for (uint32_t k = members->first[h]; k < members->first[h + 1] && list.count < NEAR; k++) {
-            if (places->room[members->place[k]] > 0)
+            if (hop_place_room(places, members->place[k]) > 0)
                 insert(&list, members->place[k], groups->distance[g]);
         }
     }

@@ -13,8 +13,10 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void number_distances(const struct hop_places *places, struct hop_place_orbits *orbits)
+/* Places of one group stay together where that matters. */
+static void number_distances(const struct hop_assign *problem, struct hop_place_orbits *orbits)
 {
+    const struct hop_places *places = problem->places;
     double all[PLACES * PLACES];
     uint32_t count = 0;
     for (uint32_t p = 0; p < places->count; p++) {
@@ -22,12 +24,14 @@ static void number_distances(const struct hop_places *places, struct hop_place_o
             all[count++] = hop_place_distance(places, p, q);
     }
     qsort(all, count, sizeof *all, ascending);
+    bool groups = problem->graph->near || places->group_room;
     for (uint32_t p = 0; p < places->count; p++) {
         for (uint32_t q = 0; q < p; q++) {
             double distance = hop_place_distance(places, p, q);
             uint16_t kind = 0;
             for (uint32_t k = 1; k < count && all[k] <= distance; k++)
                 kind += all[k] - all[k - 1] > SAME * all[k];
+            kind = (uint16_t)(2 * kind + (groups && places->group[p] == places->group[q]));
             orbits->kind[p][q] = orbits->kind[q][p] = kind;
         }
     }
@@ -35,7 +39,10 @@ static void number_distances(const struct hop_places *places, struct hop_place_o
 
 static bool alike(const struct hop_assign *problem, uint32_t p, uint32_t q)
 {
-    bool same = problem->places->room[p] == problem->places->room[q];
+    const struct hop_places *places = problem->places;
+    bool same = places->room[p] == places->room[q];
+    if (places->group_room)
+        same &= places->group_room[places->group[p]] == places->group_room[places->group[q]];
     for (uint32_t i = 0; i < problem->graph->count && same; i++)
         same = hop_assign_allows(problem, i, p) == hop_assign_allows(problem, i, q);
     return same;
@@ -47,7 +54,7 @@ struct hop_place_orbits *hop_place_orbits_create(const struct hop_assign *proble
     if (!orbits)
         return NULL;
     orbits->count = problem->places->count;
-    number_distances(problem->places, orbits);
+    number_distances(problem, orbits);
     for (uint16_t p = 0; p < orbits->count; p++) {
         uint16_t like = 0;
         while (!alike(problem, p, like))

@@ -3,7 +3,8 @@
  * Orbits of places: which free places of a small problem can stand for each other, once some are taken.
  *
  * Two can if exchanging places some way, leaving the taken ones as they are, puts the one where the other was and
- * changes no distance, no room and nothing about who may be where. So of an untouched switch's devices only one needs
+ * changes no distance, no room and nothing about who may be where, and where groups matter puts whole groups where
+ * groups were. So of an untouched switch's devices only one needs
  * trying, and of two untouched switches only one.
  */
 #ifndef HOP_ASSIGN_ORBITS_H

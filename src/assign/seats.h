@@ -3,6 +3,8 @@
  * Seats: who is at which place, and who else is there, kept up to date while items move.
  *
  *     place[item] -> place      first[place] -> item -> next[item] -> ... -> HOP_NONE      left[place]: room for more
+ *
+ * Where groups have rooms, both the place and its group must have room left.
  */
 #ifndef HOP_ASSIGN_SEATS_H
 #define HOP_ASSIGN_SEATS_H
@@ -15,8 +17,18 @@ struct hop_seats {
     int32_t *left;           /* of a place: so many more items may come; below 0: so many too many, in between */
     uint32_t *first;         /* of a place: one of its items, or HOP_NONE */
     uint32_t *next, *before; /* of an item: others at its place, or HOP_NONE */
-    uint64_t *open;          /* bit of a place: whether there is room left */
+    uint64_t *open;          /* bit of a place: whether there is room left, in the place itself */
+    const uint32_t *group;   /* of a place */
+    int32_t *group_left;     /* of a group: as left; NULL: groups have no rooms of their own */
 };
+
+/* Whether an item that leaves a place, or HOP_NONE, may go to another one without anybody going from there. */
+static inline bool hop_seats_has_room(const struct hop_seats *seats, uint32_t from, uint32_t to)
+{
+    if (seats->left[to] <= 0 || !seats->group_left)
+        return seats->left[to] > 0;
+    return seats->group_left[seats->group[to]] > 0 || (from != HOP_NONE && seats->group[from] == seats->group[to]);
+}
 
 /* place: where items are, or NULL: nowhere. false: out of memory; to be finished either way. */
 bool hop_seats_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats);
@@ -34,6 +46,8 @@ static inline void hop_seats_leave(struct hop_seats *seats, uint32_t item)
     else
         seats->first[place] = next;
     seats->place[item] = HOP_NONE;
+    if (seats->group_left)
+        seats->group_left[seats->group[place]]++;
     if (++seats->left[place] > 0)
         seats->open[place / 64] |= UINT64_C(1) << place % 64;
 }
@@ -48,6 +62,8 @@ static inline void hop_seats_enter(struct hop_seats *seats, uint32_t item, uint3
         seats->before[next] = item;
     seats->first[place] = item;
     seats->place[item] = place;
+    if (seats->group_left)
+        seats->group_left[seats->group[place]]--;
     if (--seats->left[place] <= 0)
         seats->open[place / 64] &= ~(UINT64_C(1) << place % 64);
 }

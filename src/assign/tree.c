@@ -26,25 +26,37 @@ static uint32_t group_size(const struct build *b, uint32_t group)
     return b->first[group + 1] - b->first[group];
 }
 
-static void add_halves(struct build *b, uint32_t node, uint32_t middle, uint64_t room, double far)
+static void add_halves(struct build *b, uint32_t node, uint32_t middle, const uint64_t room[2], double far)
 {
     struct hop_place_tree *tree = b->tree;
     struct hop_place_node *it = &tree->nodes[node];
     it->half = tree->count;
     it->apart = far;
-    tree->nodes[tree->count++] = (struct hop_place_node){.begin = it->begin, .end = middle, .room = room};
-    tree->nodes[tree->count++] = (struct hop_place_node){.begin = middle, .end = it->end, .room = it->room - room};
+    tree->nodes[tree->count++] = (struct hop_place_node){.begin = it->begin, .end = middle, .room = room[0]};
+    tree->nodes[tree->count++] = (struct hop_place_node){.begin = middle, .end = it->end, .room = room[1]};
+}
+
+static uint64_t cut_to_group(const struct hop_places *places, uint32_t group, uint64_t room)
+{
+    return places->group_room && places->group_room[group] < room ? places->group_room[group] : room;
+}
+
+/* Of a group's places together. */
+static uint64_t room_of(const struct build *b, uint32_t group)
+{
+    const struct hop_places *places = b->tree->places;
+    uint64_t room = 0;
+    for (uint32_t m = b->first[group]; m < b->first[group + 1]; m++)
+        room += places->room[b->members[m]];
+    return cut_to_group(places, group, room);
 }
 
 static bool halve_groups(struct build *b, uint32_t node, uint32_t count)
 {
     const struct hop_places *places = b->tree->places;
     uint32_t *which = b->groups + b->group_begin[node];
-    for (uint32_t k = 0; k < count; k++) {
-        b->room[k] = 0;
-        for (uint32_t m = b->first[which[k]]; m < b->first[which[k] + 1]; m++)
-            b->room[k] += places->room[b->members[m]];
-    }
+    for (uint32_t k = 0; k < count; k++)
+        b->room[k] = room_of(b, which[k]);
     struct hop_units u = {.count = count,
                           .which = which,
                           .room = b->room,
@@ -56,10 +68,10 @@ static bool halve_groups(struct build *b, uint32_t node, uint32_t count)
     uint32_t end = hop_units_halve(&u), middle = b->tree->nodes[node].begin;
     if (end == 0)
         return false;
-    uint64_t room = 0;
-    for (uint32_t k = 0; k < end; k++) {
-        room += u.room[k];
-        middle += group_size(b, which[k]);
+    uint64_t room[2] = {0, 0};
+    for (uint32_t k = 0; k < count; k++) {
+        room[k >= end] += u.room[k];
+        middle += k < end ? group_size(b, which[k]) : 0;
     }
     b->group_begin[b->tree->count] = b->group_begin[node];
     b->group_begin[b->tree->count + 1] = b->group_begin[node] + end;
@@ -88,11 +100,13 @@ static bool halve_places(struct build *b, uint32_t node)
     uint32_t end = hop_units_halve(&u);
     if (end == 0)
         return false;
-    uint64_t room = 0;
-    for (uint32_t k = 0; k < end; k++)
-        room += b->room[k];
-    for (uint32_t k = 0; k < u.count; k++)
+    uint64_t room[2] = {0, 0};
+    for (uint32_t k = 0; k < u.count; k++) {
+        room[k >= end] += b->room[k];
         order[k] = b->place_of[b->number[k]];
+    }
+    for (int half = 0; half < 2; half++)
+        room[half] = cut_to_group(places, group, room[half]);
     b->group_begin[b->tree->count] = b->group_begin[b->tree->count + 1] = HOP_NONE;
     add_halves(b, node, it->begin + end, room, u.apart);
     return true;
@@ -119,19 +133,20 @@ static void list_groups(struct build *b)
     const struct hop_places *places = b->tree->places;
     struct hop_place_node root = {0};
     for (uint32_t p = 0; p < places->count; p++)
-        b->first[places->group[p] + 2] += places->room[p] > 0;
+        b->first[places->group[p] + 2] += hop_place_room(places, p) > 0;
     for (uint32_t g = 0, count = 0; g < places->groups; g++) {
         if (b->first[g + 2] > 0)
             b->groups[count++] = g;
         b->first[g + 2] += b->first[g + 1];
     }
     for (uint32_t p = 0; p < places->count; p++) {
-        if (places->room[p] == 0)
+        if (hop_place_room(places, p) == 0)
             continue;
         b->members[b->first[places->group[p] + 1]++] = p;
-        root.room += places->room[p];
         root.end++;
     }
+    for (uint32_t g = 0; g < places->groups; g++)
+        root.room += room_of(b, g);
     b->tree->count = root.end > 0;
     b->tree->nodes[0] = root;
     b->group_begin[0] = 0;

@@ -6,7 +6,8 @@
  *     order: | a  b  c  d  e  f  g  h |      nodes: root a..h, its halves a..d and e..h, ...
  *
  * Places of one group follow each other, and so do groups near each other. Halves end where a level of the machine does
- * if it has levels; so thirds are halved into one and two. Places without room are left out.
+ * if it has levels; so thirds are halved into one and two. Places without room are left out. A group's room holds for
+ * each part of it, so halves may have more room together than the whole.
  */
 #ifndef HOP_ASSIGN_TREE_H
 #define HOP_ASSIGN_TREE_H

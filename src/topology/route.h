@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Routes in passing: for whoever looks at millions of them once, none is remembered. */
+#ifndef HOP_TOPOLOGY_ROUTE_H
+#define HOP_TOPOLOGY_ROUTE_H
+
+#include "hopcast/topology.h"
+
+/* The same route as hop_router_find's. Its links are the router's until that is asked for another route. */
+enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
+                                struct hop_diag *diag);
+/* Its links alone, which takes a part of the time. */
+enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint32_t to, const uint32_t **links,
+                                 uint32_t *count, struct hop_diag *diag);
+
+#endif
