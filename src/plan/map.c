@@ -10,7 +10,9 @@
 
 static const char no_latencies[] = "the topology has no latencies: distance, the links of routes, is minimised instead";
 
-static const char unchanged[] = "no search";
+#define COMPETE 256 /* up to so many ranks more than one way through the phases is gone */
+
+static const char start[] = "the start";
 
 struct map_result {
     struct hop_map_result result;
@@ -48,7 +50,7 @@ double hop_map_gain(const struct hop_map_result *result)
 void hop_map_note(struct hop_map_work *work, const char *note)
 {
     for (unsigned i = 0; i + 1 < HOP_MAP_NOTES; i++) {
-        if (!work->notes[i]) {
+        if (!work->notes[i] || work->notes[i] == note) {
             work->notes[i] = note;
             return;
         }
@@ -72,9 +74,16 @@ bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
     return !work->stopped;
 }
 
+enum hop_status hop_map_stopped_early(struct hop_diag *diag)
+{
+    return hop_fail(diag, HOP_ERR_STOPPED, "stopped before there was an answer");
+}
+
 bool hop_map_poll(void *context, double best, double bound)
 {
-    return hop_map_goes_on(context, best, bound);
+    struct hop_map_work *work = context;
+    return work->own_values ? hop_map_goes_on(work, hop_min(best, work->best), bound)
+                            : hop_map_goes_on(work, work->best, 0);
 }
 
 struct hop_assign hop_map_problem(struct hop_map_work *work, const struct hop_graph *graph,
@@ -119,25 +128,24 @@ static enum hop_status check_exact(const struct hop_map_work *work, struct hop_d
 {
     const struct hop_map_places *p = &work->places;
     uint32_t most = work->options->metric == HOP_MAP_CONGESTION ? HOP_CONGEST_EXACT : HOP_ASSIGN_EXACT;
-    if (work->options->solver != HOP_MAP_EXACT || (work->ranks <= most && p->count <= most && p->node_count == 1))
+    if (work->options->solver != HOP_MAP_EXACT || (work->ranks <= most && p->count <= most))
         return HOP_OK;
     hop_fail(diag, HOP_ERR_LIMIT, "%u ranks on %u %s of %u node%s are too many for a proof", work->ranks, p->count,
              hop_map_places_what(p), p->node_count, p->node_count == 1 ? "" : "s");
-    hop_diag_expect(diag, "up to %d ranks and devices of one node (metric congestion: %d); or another solver",
-                    HOP_ASSIGN_EXACT, HOP_CONGEST_EXACT);
+    hop_diag_expect(diag, "up to %d ranks and devices (metric congestion: %d); or another solver", HOP_ASSIGN_EXACT,
+                    HOP_CONGEST_EXACT);
     return HOP_ERR_LIMIT;
 }
 
 static enum hop_status prepare_graphs(struct hop_map_work *work, struct hop_map_options *own, struct hop_diag *diag)
 {
-    work->sum = own->metric <= HOP_MAP_DISTANCE ? own->metric : HOP_MAP_BANDWIDTH;
-    enum hop_status status = hop_map_distances_find(&work->places, work->router, work->sum, &work->distances, diag);
-    if (status == HOP_OK && work->distances.none && work->sum == HOP_MAP_LATENCY) {
-        hop_map_distances_finish(&work->distances);
+    enum hop_status status = hop_map_distances_find(work, diag);
+    if (status == HOP_OK && own->metric == HOP_MAP_LATENCY && work->distances.none[HOP_MAP_LATENCY]) {
         hop_map_note(work, no_latencies);
-        work->sum = own->metric = HOP_MAP_DISTANCE;
-        status = hop_map_distances_find(&work->places, work->router, HOP_MAP_DISTANCE, &work->distances, diag);
+        own->metric = HOP_MAP_DISTANCE;
     }
+    work->sum = own->metric <= HOP_MAP_DISTANCE ? own->metric : HOP_MAP_BANDWIDTH;
+    work->apart = &work->distances.places[work->sum];
     bool messages = work->messages = work->sum == HOP_MAP_LATENCY && hop_map_counts_messages(work->traffic);
     if (status == HOP_OK)
         status =
@@ -175,7 +183,8 @@ static enum hop_status prepare_start(struct hop_map_work *work, struct hop_diag 
     work->before = malloc(size);
     work->place = malloc(size);
     work->phased = malloc(size);
-    if (!work->before || !work->place || !work->phased)
+    work->pool.place = malloc(HOP_MAP_POOL * size);
+    if (!work->before || !work->place || !work->phased || !work->pool.place)
         return hop_fail_memory(diag);
     enum hop_status status =
         hop_map_allow(&work->places, work->options, work->ranks, &work->allowed, work->place, diag);
@@ -208,6 +217,7 @@ static void finish(struct hop_map_work *work)
     free(work->before);
     free(work->place);
     free(work->phased);
+    free(work->pool.place);
 }
 
 /* ---- the result ---- */
@@ -297,9 +307,9 @@ static enum hop_status tell(struct hop_map_work *work, struct map_result *made, 
 {
     struct hop_map_result *result = &made->result;
     struct hop_map_solved last = work->last;
-    enum hop_status status = hop_map_score(work, work->before, &made->arena, &result->before, diag);
+    enum hop_status status = hop_map_score(work, work->place, &made->arena, &result->after, diag);
     if (status == HOP_OK)
-        status = hop_map_score(work, work->place, &made->arena, &result->after, diag);
+        status = hop_map_score(work, work->before, &made->arena, &result->before, diag);
     if (status == HOP_OK)
         status = seat_ranks(work, made, diag);
     if (status == HOP_OK)
@@ -309,7 +319,7 @@ static enum hop_status tell(struct hop_map_work *work, struct map_result *made, 
         status = join_notes(work, made, diag);
     result->metric = work->options->metric;
     result->solver = work->options->solver;
-    result->method = last.method ? last.method : unchanged;
+    result->method = last.method;
     result->ranks = work->ranks;
     result->proved = last.proved;
     result->bound = last.bound;
@@ -319,20 +329,63 @@ static enum hop_status tell(struct hop_map_work *work, struct map_result *made, 
     return status;
 }
 
+/* One way through the phases, whose answer competes. */
+static enum hop_status go_way(struct hop_map_work *work, struct hop_map_way way, uint32_t *place,
+                              struct hop_map_solved *solved, struct hop_diag *diag)
+{
+    *solved = (struct hop_map_solved){.method = start};
+    enum hop_status status = hop_map_phases(work, way, place, solved, diag);
+    return status == HOP_OK ? hop_map_offer(work, place, solved->method, diag) : status;
+}
+
+/* The phases' answer; and where there is time to look at more than one, and the sum is not what is asked for, that of the
+ * first phase alone and SCOTCH's. */
+static enum hop_status go_through_phases(struct hop_map_work *work, struct hop_diag *diag)
+{
+    const struct hop_map_options *o = work->options;
+    const unsigned both = HOP_MAP_NODES | HOP_MAP_DEVICES;
+    const struct hop_map_way ways[] = {{o->solver, o->phases}, {o->solver, HOP_MAP_NODES}, {HOP_MAP_SCOTCH, both}};
+    bool by_sum = o->metric <= HOP_MAP_DISTANCE;
+    bool several = o->solver == HOP_MAP_AUTO && work->ranks <= COMPETE && (o->phases & HOP_MAP_REFINE) && !by_sum;
+    size_t size = (size_t)work->ranks * sizeof *work->place, count = several ? 2 + hop_assign_has_scotch() : 1;
+    uint32_t *begin = malloc(size + 1), *place = malloc(size + 1);
+    enum hop_status status = begin && place ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        memcpy(begin, work->phased, size);
+    for (size_t i = 0; i < count && status == HOP_OK && (i == 0 || hop_map_goes_on(work, work->best, 0)); i++) {
+        struct hop_map_solved solved;
+        memcpy(place, begin, size);
+        work->own_values = by_sum && work->places.node_count == 1;
+        status = go_way(work, ways[i], place, &solved, diag);
+        work->own_values = false;
+        if (i == 0)
+            memcpy(work->phased, place, size);
+        if (status == HOP_OK && solved.proved && by_sum && (o->phases & both) == both)
+            work->last = solved;
+    }
+    free(place);
+    free(begin);
+    return status;
+}
+
 static enum hop_status work_through(struct hop_map_work *work, struct hop_diag *diag)
 {
-    unsigned phases = work->options->phases;
-    bool all = (phases & HOP_MAP_NODES) && (phases & HOP_MAP_DEVICES);
-    enum hop_status status = HOP_OK;
-    if (phases & (HOP_MAP_NODES | HOP_MAP_DEVICES))
-        status = hop_map_phases(work, diag);
-    memcpy(work->phased, work->place, (size_t)work->ranks * sizeof *work->place);
-    if (work->places.node_count > 1 || work->options->metric > HOP_MAP_DISTANCE || !all)
-        work->last.proved = false, work->last.bound = 0; /* a proof of one phase is none of the whole */
-    if (status != HOP_OK || !(phases & HOP_MAP_REFINE) || work->options->solver == HOP_MAP_SCOTCH)
+    const struct hop_map_options *o = work->options;
+    size_t size = (size_t)work->ranks * sizeof *work->place;
+    work->last.method = start;
+    memcpy(work->phased, work->place, size);
+    enum hop_status status = hop_map_offer(work, work->phased, start, diag);
+    if (status == HOP_OK && (o->phases & (HOP_MAP_NODES | HOP_MAP_DEVICES)))
+        status = go_through_phases(work, diag);
+    if (status == HOP_OK && o->solver == HOP_MAP_SCOTCH) {
+        memcpy(work->place, work->phased, size);
+        work->last.method = "scotch";
+        return status;
+    }
+    if (status != HOP_OK || !(o->phases & HOP_MAP_REFINE))
         return status;
     status = hop_map_refine(work, diag);
-    if (status == HOP_OK && work->options->metric == HOP_MAP_SIMULATED)
+    if (status == HOP_OK && o->metric == HOP_MAP_SIMULATED)
         status = hop_map_search(work, diag);
     return status;
 }
@@ -346,6 +399,7 @@ enum hop_status hop_map(const struct hop_topology *topology, const struct hop_tr
                                 .traffic = traffic,
                                 .options = &own,
                                 .ranks = hop_traffic_ranks(traffic),
+                                .best = INFINITY,
                                 .begun_s = hop_group_now_s()};
     enum hop_status status = check(&work, diag);
     if (status != HOP_OK)

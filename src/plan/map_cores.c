@@ -146,7 +146,7 @@ static enum hop_status solve_node(struct hop_map_work *work, struct bench *b, co
         const struct hop_assign problem = hop_map_problem(work, &graph.graph, &places, rows);
         status = hop_map_fit(&problem, place, diag);
         if (status == HOP_OK)
-            status = hop_map_solve(work, &problem, place, &solved, diag);
+            status = hop_map_solve(work, work->options->solver, &problem, place, &solved, diag);
     }
     for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
         const struct hop_core *core = &b->cores->list[place[i]];

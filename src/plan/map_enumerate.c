@@ -86,7 +86,7 @@ static enum hop_status place_rank(struct walk *w, uint32_t rank, uint32_t count)
     const struct hop_map_places *p = &work->places;
     double guide_s;
     if (rank == work->ranks)
-        return hop_map_try(w->search, w->place, w->search->best_s, &guide_s, w->diag);
+        return hop_map_try(w->search, w->place, work->best, &guide_s, w->diag);
     const uint32_t *still = w->still + (size_t)rank * w->classes->symmetry_count;
     uint32_t *next = w->still + (size_t)(rank + 1) * w->classes->symmetry_count;
     enum hop_status status = HOP_OK;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Graphs of traffic: who exchanges how much, both directions together, each pair in the rows of both. */
+/*
+ * Graphs of traffic: who exchanges how much, both directions together, each pair in the rows of both. Where both kinds
+ * of traffic count, host traffic does between nodes only.
+ */
+#include "assign/congest_rows.h"
 #include "plan/map.h"
 
 bool hop_map_counts_messages(const struct hop_traffic *traffic)
@@ -17,7 +21,7 @@ bool hop_map_counts_messages(const struct hop_traffic *traffic)
 static double weight_of(const struct hop_traffic_flow *flow, struct hop_map_weights weights)
 {
     double weight = 0;
-    for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
+    for (unsigned m = 0; flow && m < HOP_MEMORY_COUNT; m++) {
         bool counts = m == HOP_MEMORY_DEVICE ? weights.device : weights.host;
         uint64_t value = weights.messages ? flow->messages[m] : flow->bytes[m];
         weight += counts ? (double)value : 0;
@@ -27,7 +31,7 @@ static double weight_of(const struct hop_traffic_flow *flow, struct hop_map_weig
 
 static bool make_room(struct hop_map_graph *graph, uint32_t count, size_t edges)
 {
-    graph->first = calloc((size_t)count + 3, sizeof *graph->first);
+    graph->first = calloc((size_t)count + 1, sizeof *graph->first);
     graph->to = calloc(edges + 1, sizeof *graph->to);
     graph->weight = calloc(edges + 1, sizeof *graph->weight);
     return graph->first && graph->to && graph->weight;
@@ -35,7 +39,8 @@ static bool make_room(struct hop_map_graph *graph, uint32_t count, size_t edges)
 
 static void close_graph(struct hop_map_graph *graph, uint32_t count)
 {
-    graph->graph = (struct hop_graph){count, graph->first, graph->to, graph->weight};
+    graph->graph = (struct hop_graph){
+        .count = count, .first = graph->first, .to = graph->to, .weight = graph->weight, .near = graph->near};
 }
 
 /* Rows sorted and what stands in them twice added up. A row is short, or already nearly sorted. */
@@ -64,35 +69,53 @@ static void tidy_rows(struct hop_map_graph *graph, uint32_t count)
     graph->first[count] = kept;
 }
 
+/* How many edges all rows have; the edges, if there is room for them. */
+static uint32_t walk_rows(const struct hop_congest_rows *rows, uint32_t count, struct hop_map_weights weights,
+                          struct hop_map_graph *graph)
+{
+    const struct hop_map_weights device = {.device = true, .messages = weights.messages};
+    uint32_t edges = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct hop_congest_walk walk = {.rank = i};
+        struct hop_congest_pair pair;
+        while (hop_congest_rows_next(rows, &walk, &pair)) {
+            double weight = weight_of(pair.out, weights) + weight_of(pair.in, weights);
+            if (weight <= 0)
+                continue;
+            if (graph) {
+                graph->to[edges] = pair.other;
+                graph->weight[edges] = weight;
+                if (graph->near)
+                    graph->near[edges] = weight_of(pair.out, device) + weight_of(pair.in, device);
+            }
+            edges++;
+        }
+        if (graph)
+            graph->first[i + 1] = edges;
+    }
+    return edges;
+}
+
 enum hop_status hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weights weights,
                                    struct hop_map_graph *graph, struct hop_diag *diag)
 {
-    uint32_t count = hop_traffic_ranks(traffic), flows = hop_traffic_count(traffic);
-    const struct hop_traffic_flow *flow = hop_traffic_flows(traffic);
+    uint32_t count = hop_traffic_ranks(traffic);
+    struct hop_congest_rows rows;
     *graph = (struct hop_map_graph){0};
-    if (!make_room(graph, count, 2 * (size_t)flows)) {
+    if (!hop_congest_rows_make(traffic, &rows))
+        return hop_fail_memory(diag);
+    uint32_t edges = walk_rows(&rows, count, weights, NULL);
+    bool two_kinds = weights.device && weights.host && hop_traffic_bytes(traffic, HOP_MEMORY_HOST) > 0;
+    bool fine = make_room(graph, count, edges);
+    if (fine && two_kinds)
+        fine = (graph->near = calloc((size_t)edges + 1, sizeof *graph->near)) != NULL;
+    if (fine)
+        (void)walk_rows(&rows, count, weights, graph);
+    hop_congest_rows_finish(&rows);
+    if (!fine) {
         hop_map_graph_finish(graph);
         return hop_fail_memory(diag);
     }
-    uint32_t *next = graph->first + 1; /* where the next edge of a row goes; afterwards, where the next row begins */
-    for (uint32_t f = 0; f < flows; f++) {
-        if (weight_of(&flow[f], weights) <= 0)
-            continue;
-        graph->first[flow[f].from + 2]++;
-        graph->first[flow[f].to + 2]++;
-    }
-    for (uint32_t i = 1; i <= count; i++)
-        next[i] += next[i - 1];
-    for (uint32_t f = 0; f < flows; f++) {
-        double weight = weight_of(&flow[f], weights);
-        const uint32_t ends[2] = {flow[f].from, flow[f].to};
-        for (unsigned e = 0; e < 2 && weight > 0; e++) {
-            uint32_t at = next[ends[e]]++;
-            graph->to[at] = ends[1 - e];
-            graph->weight[at] = weight;
-        }
-    }
-    tidy_rows(graph, count);
     close_graph(graph, count);
     return HOP_OK;
 }
@@ -135,5 +158,6 @@ void hop_map_graph_finish(struct hop_map_graph *graph)
     free(graph->first);
     free(graph->to);
     free(graph->weight);
+    free(graph->near);
     *graph = (struct hop_map_graph){0};
 }

@@ -4,43 +4,23 @@
  *
  *     "3=node1"   "0-3,8=node0.gpu2"   "5=gpu0,gpu1"        ranks, and the nodes or devices that they stay on
  *
- * Those of one rank hold together: it stays where all of them let it. What cannot hold is found out here, and two that
- * clash are named.
+ * Those of one rank hold together: it stays where all of them let it. Ranks are packed as far as that goes: whom nothing
+ * keeps from it has the device that it would have without restrictions, unless one that is kept needs it.
  */
-#include "plan/map.h"
+#include "plan/map_keep.h"
 
 #include <stdio.h>
 
-#define RANKS_MAX 64 /* named in a diagnostic, at most */
-
 struct keeper {
     struct hop_map_places *places;
-    const struct hop_map_options *options;
-    uint32_t ranks;
-    size_t words; /* of a row of places */
-    uint64_t *rows;
-    uint64_t *sets;  /* of each restriction: its places, */
-    uint64_t *whose; /* and its ranks */
+    struct hop_map_rules rules;
+    uint64_t *rows; /* of every rank */
     struct hop_diag *diag;
 };
-
-static bool has(const uint64_t *row, uint32_t i)
-{
-    return row[i / 64] >> i % 64 & 1;
-}
 
 static void put(uint64_t *row, uint32_t i)
 {
     row[i / 64] |= UINT64_C(1) << i % 64;
-}
-
-static bool any(const uint64_t *a, const uint64_t *b, size_t words)
-{
-    for (size_t w = 0; w < words; w++) {
-        if (a[w] & b[w])
-            return true;
-    }
-    return false;
 }
 
 /* ---- reading ---- */
@@ -76,12 +56,12 @@ static enum hop_status read_ranks(const struct keeper *k, const char *text, cons
         high = low;
         if (*next == '-' && (next++, !read_number(&next, &high)))
             return refuse(k, text, (size_t)(next - text), "no rank stands behind the '-'");
-        if (high < low || high >= k->ranks) {
+        if (high < low || high >= k->rules.ranks) {
             char what[128];
             (void)snprintf(what, sizeof what,
                            high < low ? "the range ends before it begins"
                                       : "there is no rank %u: the traffic has ranks 0 to %u",
-                           high, k->ranks - 1);
+                           high, k->rules.ranks - 1);
             return refuse(k, text, (size_t)(start - text), what);
         }
         for (uint32_t r = low; r <= high; r++)
@@ -96,6 +76,12 @@ static bool is_name(const char *name, const char *text, size_t length)
     return strncmp(name, text, length) == 0 && name[length] == '\0';
 }
 
+bool hop_map_place_is(const struct hop_map_places *places, uint32_t place, const char *name, size_t length)
+{
+    return is_name(hop_topology_node(places->topology, places->device[place])->name, name, length) ||
+           is_name(places->names[places->node[place]], name, length);
+}
+
 static enum hop_status read_places(const struct keeper *k, const char *text, const char *next, uint64_t *set)
 {
     const struct hop_map_places *p = k->places;
@@ -104,8 +90,7 @@ static enum hop_status read_places(const struct keeper *k, const char *text, con
         size_t length = strcspn(next, ",");
         bool found = false;
         for (uint32_t i = 0; i < p->count && length; i++) {
-            if (!is_name(hop_topology_node(p->topology, p->device[i])->name, next, length) &&
-                !is_name(p->names[p->node[i]], next, length))
+            if (!hop_map_place_is(p, i, next, length))
                 continue;
             put(set, i);
             found = true;
@@ -122,179 +107,120 @@ static enum hop_status read_places(const struct keeper *k, const char *text, con
     return HOP_OK;
 }
 
-/* ---- what clashes ---- */
-
-static enum hop_status clash(const struct keeper *k, uint32_t rank, const char *a, const char *b)
-{
-    hop_fail(k->diag, HOP_ERR_INVALID, "rank %u cannot stay where '%.100s' and '%.100s' both want it", rank, a, b);
-    hop_diag_place(k->diag, "keep");
-    hop_diag_expect(k->diag, "one of the two to be left out, or to name a place that both allow");
-    return HOP_ERR_INVALID;
-}
-
-/* A rank has no place: two of its restrictions share none, or all of them together do. */
-static enum hop_status clash_of(const struct keeper *k, uint32_t rank)
-{
-    uint32_t count = k->options->keep_count, last = 0, first = HOP_NONE;
-    size_t rank_words = (k->ranks + 63) / 64;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!has(k->whose + i * rank_words, rank))
-            continue;
-        for (uint32_t j = 0; j < i; j++) {
-            if (has(k->whose + j * rank_words, rank) && !any(k->sets + i * k->words, k->sets + j * k->words, k->words))
-                return clash(k, rank, k->options->keep[j], k->options->keep[i]);
-        }
-        first = first == HOP_NONE ? i : first;
-        last = i;
-    }
-    hop_fail(k->diag, HOP_ERR_INVALID,
-             "rank %u has no place that all of its restrictions allow, '%.100s' and '%.100s' among them", rank,
-             k->options->keep[first], k->options->keep[last]);
-    hop_diag_place(k->diag, "keep");
-    hop_diag_expect(k->diag, "a place that is in all of them and not excluded");
-    return HOP_ERR_INVALID;
-}
-
-/* The first exclusion that takes a place of a restriction away. */
-static const char *excluding(const struct keeper *k, const uint64_t *set)
-{
-    const struct hop_map_places *p = k->places;
-    for (uint32_t e = 0; e < k->options->excluded_count; e++) {
-        const char *name = k->options->excluded[e];
-        for (uint32_t i = 0; i < p->count; i++) {
-            if (has(set, i) && (strcmp(hop_topology_node(p->topology, p->device[i])->name, name) == 0 ||
-                                strcmp(p->names[p->node[i]], name) == 0))
-                return name;
-        }
-    }
-    return "";
-}
-
-/* All places of a restriction are excluded. */
-static enum hop_status clash_excluded(const struct keeper *k, uint32_t i)
-{
-    hop_fail(k->diag, HOP_ERR_INVALID, "'%.100s' cannot hold: all that it names is excluded ('%.100s')",
-             k->options->keep[i], excluding(k, k->sets + i * k->words));
-    hop_diag_place(k->diag, "keep");
-    hop_diag_expect(k->diag, "a place that is not excluded");
-    return HOP_ERR_INVALID;
-}
-
-/* More ranks than room. Two restrictions of different ranks among them are named. */
-static enum hop_status clash_blocked(const struct keeper *k, const uint32_t *blocked, uint32_t count)
-{
-    char ranks[160] = "";
-    size_t used = 0, rank_words = (k->ranks + 63) / 64;
-    uint64_t room = 0;
-    for (uint32_t b = 0; b < count && used < sizeof ranks - 16; b++)
-        used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%u", b ? ", " : "", blocked[b]);
-    for (uint32_t p = 0; p < k->places->count; p++) {
-        bool open = false;
-        for (uint32_t b = 0; b < count && !open; b++)
-            open = has(k->rows + blocked[b] * k->words, p);
-        room += open ? k->places->room[p] : 0;
-    }
-    if (used >= sizeof ranks - 16)
-        (void)snprintf(ranks + used, sizeof ranks - used, ", ...");
-    hop_fail(k->diag, HOP_ERR_INVALID, "ranks %s may only be where there is room for %llu", ranks,
-             (unsigned long long)room);
-    hop_diag_place(k->diag, "keep");
-    const char *two[2] = {NULL, NULL};
-    for (uint32_t b = 0; b < count && !two[1]; b++) {
-        for (uint32_t i = k->options->keep_count; i-- > 0 && !two[1];) {
-            if (!has(k->whose + i * rank_words, blocked[b]))
-                continue;
-            two[two[0] && two[0] != k->options->keep[i]] = k->options->keep[i];
-            break;
-        }
-    }
-    if (two[1])
-        hop_diag_expect(k->diag, "'%.100s' and '%.100s' not to want the same places, or more room", two[0], two[1]);
-    else
-        hop_diag_expect(k->diag, "'%.100s' to name more places or fewer ranks", two[0] ? two[0] : "keep");
-    return HOP_ERR_INVALID;
-}
-
-/* ---- fitting ---- */
-
-/* With a limit of ranks a node. */
-static enum hop_status fit_nodes(const struct keeper *k, uint32_t *place)
-{
-    bool fits;
-    enum hop_status status = hop_map_fit_nodes(k->places, k->rows, k->ranks, place, &fits, k->diag);
-    if (status != HOP_OK || fits)
-        return status;
-    hop_fail(k->diag, HOP_ERR_INVALID, "the ranks that are kept do not fit with at most %u on a node",
-             k->options->ranks_per_node);
-    hop_diag_place(k->diag, "keep");
-    hop_diag_expect(k->diag, "fewer ranks kept on one node (as in '%.100s'), or more ranks per node",
-                    k->options->keep_count ? k->options->keep[0] : "");
-    return HOP_ERR_INVALID;
-}
-
-static enum hop_status fit(const struct keeper *k, uint32_t *place)
-{
-    const struct hop_graph graph = {.count = k->ranks};
-    const struct hop_places places = {.count = k->places->count, .room = k->places->room};
-    const struct hop_assign problem = {.graph = &graph, .places = &places, .allowed = k->rows};
-    uint32_t *blocked = NULL, count = 0;
-    enum hop_status status = hop_assign_fit(&problem, place, &blocked, &count, k->diag);
-    if (status == HOP_ERR_INVALID && blocked)
-        status = clash_blocked(k, blocked, count);
-    free(blocked);
-    return status == HOP_OK && k->options->ranks_per_node ? fit_nodes(k, place) : status;
-}
-
-/* ---- all of it ---- */
-
-static enum hop_status restrict_rows(struct keeper *k)
+static enum hop_status read_rules(struct keeper *k)
 {
     struct hop_map_places *p = k->places;
-    size_t rank_words = (k->ranks + 63) / 64;
-    uint32_t count = k->options->keep_count;
-    k->rows = hop_arena_alloc(&p->arena, k->ranks * k->words * sizeof *k->rows);
-    k->sets = hop_arena_alloc(&p->arena, count * k->words * sizeof *k->sets);
-    k->whose = hop_arena_alloc(&p->arena, count * rank_words * sizeof *k->whose);
-    uint64_t *usable = hop_arena_alloc(&p->arena, k->words * sizeof *usable);
+    struct hop_map_rules *r = &k->rules;
+    uint32_t count = r->options->keep_count;
+    r->words = ((size_t)p->count + 63) / 64;
+    r->rank_words = ((size_t)r->ranks + 63) / 64;
+    r->sets = hop_arena_alloc(&p->arena, count * r->words * sizeof *r->sets);
+    r->whose = hop_arena_alloc(&p->arena, count * r->rank_words * sizeof *r->whose);
+    enum hop_status status = p->arena.failed ? hop_fail_memory(k->diag) : HOP_OK;
+    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+        const char *text = r->options->keep[i], *equals = text;
+        status = read_ranks(k, text, &equals, r->whose + i * r->rank_words);
+        if (status == HOP_OK)
+            status = read_places(k, text, equals, r->sets + i * r->words);
+    }
+    return status;
+}
+
+/* Of each rank, the places that are not excluded and that all that keeps it names. */
+static enum hop_status make_rows(struct keeper *k)
+{
+    struct hop_map_places *p = k->places;
+    const struct hop_map_rules *r = &k->rules;
+    k->rows = hop_arena_alloc(&p->arena, r->ranks * r->words * sizeof *k->rows);
+    uint64_t *usable = hop_arena_alloc(&p->arena, r->words * sizeof *usable);
     if (p->arena.failed)
         return hop_fail_memory(k->diag);
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->room[i])
             put(usable, i);
     }
-    for (uint32_t r = 0; r < k->ranks; r++)
-        memcpy(k->rows + r * k->words, usable, k->words * sizeof *usable);
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t *set = k->sets + i * k->words, *whose = k->whose + i * rank_words;
-        const char *equals = k->options->keep[i];
-        enum hop_status status = read_ranks(k, k->options->keep[i], &equals, whose);
-        if (status == HOP_OK)
-            status = read_places(k, k->options->keep[i], equals, set);
-        if (status == HOP_OK && !any(set, usable, k->words))
-            status = clash_excluded(k, i);
-        for (uint32_t r = 0; r < k->ranks && status == HOP_OK; r++) {
-            uint64_t *row = k->rows + r * k->words;
-            if (!has(whose, r))
-                continue;
-            for (size_t w = 0; w < k->words; w++)
-                row[w] &= set[w];
-            if (!any(row, usable, k->words))
-                status = clash_of(k, r);
+    for (uint32_t rank = 0; rank < r->ranks; rank++)
+        memcpy(k->rows + rank * r->words, usable, r->words * sizeof *usable);
+    for (uint32_t i = 0; i < r->options->keep_count; i++) {
+        for (uint32_t rank = 0; rank < r->ranks; rank++) {
+            for (size_t w = 0; w < r->words && hop_map_bit(r->whose + i * r->rank_words, rank); w++)
+                k->rows[rank * r->words + w] &= r->sets[i * r->words + w];
         }
-        if (status != HOP_OK)
-            return status;
     }
     return HOP_OK;
+}
+
+/* ---- packing ---- */
+
+static void pack(const struct hop_map_places *places, uint32_t ranks, uint32_t *place)
+{
+    for (uint32_t n = 0, rank = 0; n < places->node_count && rank < ranks; n++) {
+        uint32_t left = places->node_room[n];
+        for (uint32_t p = places->first[n]; p < places->first[n + 1]; p++) {
+            for (uint32_t k = 0; k < places->room[p] && left > 0 && rank < ranks; k++, left--)
+                place[rank++] = p;
+        }
+    }
+}
+
+static bool is_kept(const struct hop_map_rules *rules, uint32_t rank)
+{
+    bool kept = false;
+    for (uint32_t i = 0; i < rules->options->keep_count && !kept; i++)
+        kept = hop_map_bit(rules->whose + i * rules->rank_words, rank);
+    return kept;
+}
+
+/* Ranks that are kept are seated first, by what they may have; then there is room for all others. */
+static enum hop_status seat_all(const struct keeper *k, uint32_t *place)
+{
+    const struct hop_map_rules *r = &k->rules;
+    uint32_t *order = malloc(3 * (size_t)r->ranks * sizeof *order), items = 0, count = 0, short_of = 0;
+    uint64_t *rows = malloc(r->ranks * r->words * sizeof *rows);
+    enum hop_status status = order && rows ? HOP_OK : hop_fail_memory(k->diag);
+    for (unsigned kept = 0; kept < 2 && status == HOP_OK; kept++) {
+        for (uint32_t rank = 0; rank < r->ranks; rank++) {
+            if (is_kept(r, rank) == (kept == 0))
+                order[items++] = rank;
+        }
+    }
+    uint32_t *seats = status == HOP_OK ? order + r->ranks : NULL;
+    if (status == HOP_OK) {
+        for (uint32_t i = 0; i < items; i++) {
+            seats[i] = place[order[i]];
+            memcpy(rows + i * r->words, k->rows + order[i] * r->words, r->words * sizeof *rows);
+        }
+        const struct hop_map_seating seating = {.places = k->places,
+                                                .room = k->places->room,
+                                                .node_room = k->places->node_room,
+                                                .rows = rows,
+                                                .items = items};
+        status = hop_map_seat(&seating, seats, seats + items, &count, &short_of, k->diag);
+    }
+    if (status == HOP_OK && count > 0)
+        status = hop_map_clash(r, k->diag);
+    for (uint32_t i = 0; i < items && status == HOP_OK; i++)
+        place[order[i]] = seats[i];
+    free(rows);
+    free(order);
+    return status;
 }
 
 enum hop_status hop_map_allow(struct hop_map_places *places, const struct hop_map_options *options, uint32_t ranks,
                               uint64_t **allowed, uint32_t *place, struct hop_diag *diag)
 {
-    struct keeper k = {
-        .places = places, .options = options, .ranks = ranks, .words = ((size_t)places->count + 63) / 64, .diag = diag};
-    enum hop_status status = options->keep_count ? restrict_rows(&k) : HOP_OK;
-    if (status == HOP_OK)
-        status = fit(&k, place);
+    struct keeper k = {.places = places, .rules = {.places = places, .options = options, .ranks = ranks}, .diag = diag};
+    enum hop_status status = HOP_OK;
+    pack(places, ranks, place);
+    if (options->keep_count) {
+        status = read_rules(&k);
+        if (status == HOP_OK)
+            status = make_rows(&k);
+        if (status == HOP_OK && !hop_map_fits(places, k.rows, ranks, place))
+            status = seat_all(&k, place);
+    }
+    if (status == HOP_OK && !(places->packed = hop_arena_copy(&places->arena, place, ranks * sizeof *place)))
+        status = hop_fail_memory(diag);
     if (status == HOP_OK)
         *allowed = k.rows;
     return status;
@@ -313,26 +239,16 @@ bool hop_map_fits(const struct hop_map_places *places, const uint64_t *allowed, 
     return fits;
 }
 
-/* ---- placements ---- */
-
-static enum hop_status pack(const struct hop_map_places *places, uint32_t ranks, uint32_t *place)
-{
-    for (uint32_t n = 0, rank = 0; n < places->node_count && rank < ranks; n++) {
-        uint32_t left = places->node_room[n];
-        for (uint32_t p = places->first[n]; p < places->first[n + 1]; p++) {
-            for (uint32_t k = 0; k < places->room[p] && left > 0 && rank < ranks; k++, left--)
-                place[rank++] = p;
-        }
-    }
-    return HOP_OK;
-}
+/* ---- placements that are given ---- */
 
 enum hop_status hop_map_take(const struct hop_map_places *places, const struct hop_placement *placement, uint32_t ranks,
                              uint32_t *place, struct hop_diag *diag)
 {
     const struct hop_topology *topology = places->topology;
-    if (!placement)
-        return pack(places, ranks, place);
+    if (!placement) {
+        memcpy(place, places->packed, ranks * sizeof *place);
+        return HOP_OK;
+    }
     struct hop_names names = {0};
     bool fine = true;
     for (uint32_t p = 0; p < places->count && fine; p++)

@@ -27,7 +27,8 @@ static enum hop_status allow_nodes(const struct hop_map_work *work, uint64_t **r
     return HOP_OK;
 }
 
-static enum hop_status to_nodes(struct hop_map_work *work, uint32_t *node, struct hop_diag *diag)
+static enum hop_status to_nodes(struct hop_map_work *work, enum hop_map_solver solver, uint32_t *node,
+                                struct hop_map_solved *solved, struct hop_diag *diag)
 {
     const struct hop_map_places *p = &work->places;
     static const double zero = 0;
@@ -49,10 +50,10 @@ static enum hop_status to_nodes(struct hop_map_work *work, uint32_t *node, struc
                                           .number = number,
                                           .size = size,
                                           .inner = inner,
-                                          .outer = work->distances.places.outer};
+                                          .outer = work->apart->outer};
         const struct hop_assign problem = hop_map_problem(work, &work->all.graph, &places, rows);
         work->phase = "nodes";
-        status = hop_map_solve(work, &problem, node, &work->last, diag);
+        status = hop_map_solve(work, solver, &problem, node, solved, diag);
     }
     free(rows);
     free(inner);
@@ -64,6 +65,9 @@ static enum hop_status to_nodes(struct hop_map_work *work, uint32_t *node, struc
 
 /* One node's part of the whole. */
 struct part {
+    const uint32_t *start; /* the assignment that the phases begin with */
+    enum hop_map_solver solver;
+    bool solve; /* else only what fits is looked for */
     uint32_t node, first, places, count;
     uint32_t *ranks; /* that sit there, ascending */
     uint64_t *rows;  /* what they may have, NULL: anything */
@@ -92,7 +96,7 @@ static enum hop_status restrict_part(const struct hop_map_work *work, struct par
 static bool stay(const struct hop_map_work *work, const struct part *part, uint32_t *place)
 {
     for (uint32_t r = 0; r < part->count; r++) {
-        uint32_t at = work->place[part->ranks[r]];
+        uint32_t at = part->start[part->ranks[r]];
         if (work->places.node[at] != part->node)
             return false;
         place[r] = at - part->first;
@@ -100,15 +104,14 @@ static bool stay(const struct hop_map_work *work, const struct part *part, uint3
     return true;
 }
 
-static enum hop_status solve_part(struct hop_map_work *work, const struct part *part, bool devices, uint32_t *place,
-                                  struct hop_diag *diag)
+static enum hop_status solve_part(struct hop_map_work *work, const struct part *part, uint32_t *place,
+                                  struct hop_map_solved *solved, struct hop_diag *diag)
 {
     uint32_t *zeros = calloc((size_t)part->places + 1, sizeof *zeros),
              *number = calloc((size_t)part->places + 1, sizeof *number);
-    const double *inner = work->distances.places.inner[part->node];
+    const double *inner = work->apart->inner[part->node];
     const double outer = 0;
     struct hop_map_graph graph;
-    struct hop_map_solved solved;
     enum hop_status status = zeros && number
                                  ? hop_map_graph_part(&work->device.graph, part->ranks, part->count, &graph, diag)
                                  : hop_fail_memory(diag);
@@ -127,10 +130,8 @@ static enum hop_status solve_part(struct hop_map_work *work, const struct part *
         if (!stay(work, part, place))
             status = hop_map_fit(&problem, place, diag);
         work->phase = "devices";
-        if (status == HOP_OK && devices)
-            status = hop_map_solve(work, &problem, place, &solved, diag);
-        if (status == HOP_OK && devices && work->places.node_count == 1)
-            work->last = solved;
+        if (status == HOP_OK && part->solve)
+            status = hop_map_solve(work, part->solver, &problem, place, solved, diag);
         hop_map_graph_finish(&graph);
     }
     free(number);
@@ -138,45 +139,53 @@ static enum hop_status solve_part(struct hop_map_work *work, const struct part *
     return status;
 }
 
-/* Fills `found` for the ranks of one node. */
-static enum hop_status to_devices(struct hop_map_work *work, const uint32_t *node, uint32_t n, bool devices,
-                                  uint32_t *found, struct hop_diag *diag)
+/* Fills `found` for the ranks of one node, part->node, that `node` has there. */
+static enum hop_status to_devices(struct hop_map_work *work, const uint32_t *node, struct part *part, uint32_t *found,
+                                  struct hop_map_solved *solved, struct hop_diag *diag)
 {
-    struct part part = {.node = n, .first = work->places.first[n]};
-    part.places = work->places.first[n + 1] - part.first;
-    part.ranks = malloc((size_t)work->ranks * sizeof *part.ranks);
+    part->first = work->places.first[part->node];
+    part->places = work->places.first[part->node + 1] - part->first;
+    part->count = 0;
+    part->rows = NULL;
+    part->ranks = malloc((size_t)work->ranks * sizeof *part->ranks);
     uint32_t *place = malloc((size_t)work->ranks * sizeof *place);
-    enum hop_status status = part.ranks && place ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = part->ranks && place ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t r = 0; r < work->ranks && status == HOP_OK; r++) {
-        if (node[r] == n)
-            part.ranks[part.count++] = r;
+        if (node[r] == part->node)
+            part->ranks[part->count++] = r;
     }
     if (status == HOP_OK)
-        status = restrict_part(work, &part, diag);
-    if (status == HOP_OK && part.count)
-        status = solve_part(work, &part, devices, place, diag);
-    for (uint32_t r = 0; r < part.count && status == HOP_OK; r++)
-        found[part.ranks[r]] = part.first + place[r];
-    free(part.rows);
+        status = restrict_part(work, part, diag);
+    if (status == HOP_OK && part->count)
+        status = solve_part(work, part, place, solved, diag);
+    for (uint32_t r = 0; r < part->count && status == HOP_OK; r++)
+        found[part->ranks[r]] = part->first + place[r];
+    free(part->rows);
     free(place);
-    free(part.ranks);
+    free(part->ranks);
     return status;
 }
 
-enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_diag *diag)
+static bool is_better(const struct hop_map_work *work, const uint32_t *place, const uint32_t *than)
+{
+    return hop_map_sum(work, place) <= hop_map_sum(work, than);
+}
+
+enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_map_way way, uint32_t *place,
+                               struct hop_map_solved *solved, struct hop_diag *diag)
 {
     const struct hop_map_places *p = &work->places;
-    unsigned phases = work->options->phases;
     uint32_t *node = malloc((size_t)work->ranks * sizeof *node), *found = malloc((size_t)work->ranks * sizeof *found);
     enum hop_status status = node && found ? HOP_OK : hop_fail_memory(diag);
+    struct part part = {.start = place, .solver = way.solver, .solve = (way.phases & HOP_MAP_DEVICES) != 0};
     for (uint32_t r = 0; r < work->ranks && status == HOP_OK; r++)
-        node[r] = p->node[work->place[r]];
-    if (status == HOP_OK && p->node_count > 1 && (phases & HOP_MAP_NODES))
-        status = to_nodes(work, node, diag);
+        node[r] = p->node[place[r]];
+    if (status == HOP_OK && p->node_count > 1 && (way.phases & HOP_MAP_NODES))
+        status = to_nodes(work, way.solver, node, solved, diag);
     struct hop_diag unfit;
     bool fits = true;
-    for (uint32_t n = 0; n < p->node_count && status == HOP_OK && fits; n++) {
-        status = to_devices(work, node, n, (phases & HOP_MAP_DEVICES) != 0, found, &unfit);
+    for (; part.node < p->node_count && status == HOP_OK && fits; part.node++) {
+        status = to_devices(work, node, &part, found, solved, &unfit);
         if (status == HOP_ERR_INVALID) { /* restrictions within a node, which the phase before does not see */
             fits = false;
             status = HOP_OK;
@@ -187,12 +196,10 @@ enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_diag *diag)
             *diag = unfit;
         }
     }
-    const struct hop_places *places = &work->distances.places;
-    bool better =
-        status == HOP_OK && fits &&
-        hop_map_sum(work, places, work->messages, found) <= hop_map_sum(work, places, work->messages, work->place);
-    if (status == HOP_OK && fits && (better || work->options->solver == HOP_MAP_SCOTCH))
-        memcpy(work->place, found, (size_t)work->ranks * sizeof *found);
+    if (status == HOP_OK && fits && (way.solver == HOP_MAP_SCOTCH || is_better(work, found, place)))
+        memcpy(place, found, (size_t)work->ranks * sizeof *found);
+    if (p->node_count > 1) /* a proof of one phase is none of the whole */
+        *solved = (struct hop_map_solved){.method = way.solver == HOP_MAP_SCOTCH ? "scotch" : "phases"};
     free(found);
     free(node);
     return status;

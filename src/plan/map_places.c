@@ -137,14 +137,18 @@ static enum hop_status check_room(const struct finder *f, uint32_t ranks)
         excluded += p->room[i] == 0;
     if (ranks <= room)
         return HOP_OK;
-    hop_fail(f->diag, HOP_ERR_INVALID, "%u ranks, but room for %llu on %s: %u %s%s, %u rank%s on each%s", ranks,
-             (unsigned long long)room, hop_topology_name(f->topology), p->count - excluded, hop_map_places_what(p),
-             excluded ? " that are not excluded" : "", each, each == 1 ? "" : "s",
-             f->options->ranks_per_node ? ", a limit for each node" : "");
-    if (f->options->ranks_per_node)
-        hop_diag_expect(f->diag, "fewer ranks, or more on each node or device (--ranks-per-node, --ranks-per-device)");
-    else
-        hop_diag_expect(f->diag, "fewer ranks, or more on each device (--ranks-per-device)");
+    uint32_t usable = p->count - excluded;
+    const char *one = p->gpus ? "GPU" : "NIC";
+    hop_fail(f->diag, HOP_ERR_INVALID, "%u rank%s, but room for %llu on %s: %u %s%s, %u rank%s on each%s", ranks,
+             ranks == 1 ? "" : "s", (unsigned long long)room, hop_topology_name(f->topology), usable,
+             usable == 1 ? one : hop_map_places_what(p),
+             !excluded     ? ""
+             : usable == 1 ? " that is not excluded"
+                           : " that are not excluded",
+             each, each == 1 ? "" : "s", f->options->ranks_per_node ? ", a limit for each node" : "");
+    hop_diag_expect(f->diag, "fewer ranks, %sor more on each %s", excluded ? "fewer exclusions, " : "",
+                    f->options->ranks_per_node ? "node or device (--ranks-per-node, --ranks-per-device)"
+                                               : "device (--ranks-per-device)");
     return HOP_ERR_INVALID;
 }
 

@@ -1,141 +1,135 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The refinement: all ranks, nodes and devices at once. By the sum over the whole machine, which the phases only see in
- * parts; and by congestion, which no phase sees.
+ * parts; and by congestion, which no phase sees, from each assignment that there is.
  */
 #include "plan/map.h"
 
-#define EXACT_STEPS 300000 /* of the exact search for the least congestion, when nobody asked for a proof */
-#define BOTH_STARTS 256    /* up to so many ranks both starts are exchanged */
+#define EXACT_STEPS 300000 /* of an exact search, when nobody asked for a proof */
+#define ALL_STARTS 256     /* up to so many ranks all of the pool is exchanged, and above it the two best */
 
-/* Whether to look for a proof: if one was asked for, or it comes quickly. */
-static bool wants_proof(const struct hop_map_work *work)
+/* Whether to look for a proof, which has a limit. */
+static bool wants_proof(const struct hop_map_work *work, uint32_t limit)
 {
-    uint32_t most = work->ranks > work->places.count ? work->ranks : work->places.count;
-    if (work->options->metric != HOP_MAP_CONGESTION || work->options->ranks_per_node)
-        return false;
-    return work->options->solver == HOP_MAP_EXACT ||
-           (work->options->solver == HOP_MAP_AUTO && most <= HOP_CONGEST_EXACT);
+    enum hop_map_solver solver = work->options->solver;
+    return (solver == HOP_MAP_EXACT || solver == HOP_MAP_AUTO) && work->ranks <= limit && work->places.count <= limit;
 }
 
-/* Where nodes take fewer ranks than their devices, ranks stay on their node. */
-static enum hop_status allow_here(const struct hop_map_work *work, uint64_t **rows, struct hop_diag *diag)
+static void prove_within(const struct hop_map_work *work, struct hop_assign *problem)
 {
-    const struct hop_map_places *p = &work->places;
-    size_t words = ((size_t)p->count + 63) / 64;
-    *rows = NULL;
-    if (!work->options->ranks_per_node || p->node_count == 1)
-        return HOP_OK;
-    *rows = calloc(work->ranks * words, sizeof **rows);
-    if (!*rows)
-        return hop_fail_memory(diag);
-    for (uint32_t r = 0; r < work->ranks; r++) {
-        uint32_t node = p->node[work->place[r]];
-        for (uint32_t i = p->first[node]; i < p->first[node + 1]; i++) {
-            if (hop_map_allows(p, work->allowed, r, i))
-                (*rows)[r * words + i / 64] |= UINT64_C(1) << i % 64;
-        }
-    }
-    return HOP_OK;
+    problem->max_steps = work->options->solver == HOP_MAP_EXACT ? 0 : EXACT_STEPS;
 }
 
-/* A small cluster's sum over all devices: host traffic, which counts between nodes only, is another sum. */
-static bool proves_sum(const struct hop_map_work *work)
+/* After hop_map_offer of the exact search's answer. */
+static void tell_proof(struct hop_map_work *work, const struct hop_assigned *found)
 {
-    uint32_t most = work->ranks > work->places.count ? work->ranks : work->places.count;
-    return work->options->solver == HOP_MAP_AUTO && most <= HOP_ASSIGN_EXACT && !work->options->ranks_per_node &&
-           hop_traffic_bytes(work->traffic, HOP_MEMORY_HOST) == 0;
+    work->last.proved = found->proved;
+    work->last.bound = found->bound;
+    if (found->proved)
+        work->last.method = "exact";
 }
 
-static enum hop_status refine_sum(struct hop_map_work *work, const struct hop_assign *problem, struct hop_diag *diag)
+/* ---- by the sum ---- */
+
+static enum hop_status exchange_sum(struct hop_map_work *work, const struct hop_assign *problem, uint32_t *place,
+                                    struct hop_diag *diag)
 {
-    const struct hop_places *places = &work->distances.places;
-    size_t size = work->ranks * sizeof *work->place;
-    uint32_t *place = malloc(size + 1);
     struct hop_assigned found = {0};
-    if (!place)
-        return hop_fail_memory(diag);
-    memcpy(place, work->place, size);
+    memcpy(place, work->phased, work->ranks * sizeof *place);
     enum hop_status status = hop_assign_exchange(problem, place, &found, diag);
-    bool prove = proves_sum(work), proved = false;
-    if (status == HOP_OK && prove) {
-        struct hop_assign exact = *problem;
-        exact.max_steps = EXACT_STEPS;
-        status = hop_assign_exact(&exact, place, &found, diag);
-        proved = found.proved;
+    return status == HOP_OK ? hop_map_offer(work, place, "exchange", diag) : status;
+}
+
+/* Where links count, host traffic inside a node fills them, too: then the sum of all traffic is another start. */
+static enum hop_status refine_sum(struct hop_map_work *work, uint32_t *place, struct hop_diag *diag)
+{
+    struct hop_graph all = work->all.graph;
+    struct hop_assign problem = hop_map_problem(work, &all, work->apart, work->allowed);
+    struct hop_assigned found = {0};
+    bool asked = work->options->metric <= HOP_MAP_DISTANCE;
+    work->own_values = asked;
+    enum hop_status status = exchange_sum(work, &problem, place, diag);
+    if (status == HOP_OK && asked && wants_proof(work, HOP_ASSIGN_EXACT)) {
+        prove_within(work, &problem);
+        status = hop_assign_exact(&problem, place, &found, diag);
+        if (status == HOP_OK)
+            status = hop_map_offer(work, place, "exact", diag);
+        if (status == HOP_OK)
+            tell_proof(work, &found);
     }
-    if (status == HOP_OK &&
-        hop_map_sum(work, places, work->messages, place) < hop_map_sum(work, places, work->messages, work->place))
-        memcpy(work->place, place, size);
-    if (status == HOP_OK && proved && work->options->metric <= HOP_MAP_DISTANCE)
-        work->last = (struct hop_map_solved){"exact", true, found.bound};
-    free(place);
+    work->own_values = false;
+    if (status != HOP_OK || asked || !all.near || !hop_map_goes_on(work, work->best, 0))
+        return status;
+    all.near = NULL;
+    return exchange_sum(work, &problem, place, diag);
+}
+
+/* ---- by congestion ---- */
+
+/* The pool as it is, by its values: what is exchanged comes into it, too. */
+static uint32_t *copy_pool(const struct hop_map_work *work, uint32_t *count)
+{
+    const struct hop_map_pool *pool = &work->pool;
+    size_t size = (size_t)work->ranks * sizeof *pool->place;
+    uint32_t *copy = malloc(pool->count * size + 1), order[HOP_MAP_POOL];
+    *count = pool->count;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        uint32_t at = i;
+        for (; at > 0 && pool->value[order[at - 1]] > pool->value[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (uint32_t i = 0; copy && i < pool->count; i++)
+        memcpy(copy + (size_t)i * work->ranks, pool->place + (size_t)order[i] * work->ranks, size);
+    return copy;
+}
+
+static enum hop_status prove_congestion(struct hop_map_work *work, struct hop_assign *problem, uint32_t *place,
+                                        struct hop_diag *diag)
+{
+    struct hop_assigned found = {0};
+    prove_within(work, problem);
+    memcpy(place, work->place, work->ranks * sizeof *place);
+    enum hop_status status = hop_congest_exact(work->congest, problem, place, &found, diag);
+    if (status == HOP_OK)
+        status = hop_map_offer(work, place, "exact", diag);
+    if (status == HOP_OK)
+        tell_proof(work, &found);
     return status;
 }
 
-/* The better of the phases' answer and what is compared with goes on; `other` is then the other one, if it fits, too. */
-static enum hop_status choose_start(struct hop_map_work *work, uint32_t *other, bool *both, struct hop_diag *diag)
+static enum hop_status refine_congestion(struct hop_map_work *work, uint32_t *place, struct hop_diag *diag)
 {
-    size_t size = (size_t)work->ranks * sizeof *work->place;
-    *both = hop_map_fits(&work->places, work->allowed, work->ranks, work->before);
-    if (!*both)
-        return HOP_OK;
-    enum hop_status status = hop_congest_set(work->congest, work->before, diag);
-    double before_s = status == HOP_OK ? hop_congest_largest_s(work->congest) : 0;
-    if (status == HOP_OK)
-        status = hop_congest_set(work->congest, work->place, diag);
-    if (status != HOP_OK)
-        return status;
-    bool better = before_s < hop_congest_largest_s(work->congest);
-    memcpy(other, better ? work->place : work->before, size);
-    if (better)
-        memcpy(work->place, work->before, size);
-    return HOP_OK;
-}
-
-static enum hop_status refine_congestion(struct hop_map_work *work, uint32_t *other, struct hop_diag *diag)
-{
-    struct hop_assigned found = {0}, best = {0};
-    uint64_t *rows = NULL;
-    bool both;
-    enum hop_status status = choose_start(work, other, &both, diag);
-    if (status == HOP_OK)
-        status = allow_here(work, &rows, diag);
-    struct hop_assign problem =
-        hop_map_problem(work, &work->all.graph, &work->distances.places, rows ? rows : work->allowed);
-    if (status == HOP_OK)
-        status = hop_congest_exchange(work->congest, &problem, work->place, &best, diag);
-    if (status == HOP_OK && both && !rows && work->ranks <= BOTH_STARTS)
-        status = hop_congest_exchange(work->congest, &problem, other, &found, diag);
-    if (status == HOP_OK && both && !rows && work->ranks <= BOTH_STARTS && found.value < best.value)
-        memcpy(work->place, other, (size_t)work->ranks * sizeof *other);
-    work->last = (struct hop_map_solved){.method = "exchange"};
-    if (status == HOP_OK && wants_proof(work)) {
-        problem.max_steps = work->options->solver == HOP_MAP_EXACT ? 0 : EXACT_STEPS;
-        status = hop_congest_exact(work->congest, &problem, work->place, &found, diag);
+    struct hop_assign problem = hop_map_problem(work, &work->all.graph, work->apart, work->allowed);
+    uint32_t count, *starts = copy_pool(work, &count);
+    bool asked = work->options->metric == HOP_MAP_CONGESTION;
+    enum hop_status status = starts ? HOP_OK : hop_fail_memory(diag);
+    if (work->ranks > ALL_STARTS && count > 2)
+        count = 2;
+    work->own_values = asked;
+    for (uint32_t i = 0; i < count && status == HOP_OK && hop_map_goes_on(work, work->best, 0); i++) {
+        struct hop_assigned found = {0};
+        memcpy(place, starts + (size_t)i * work->ranks, work->ranks * sizeof *place);
+        status = hop_congest_exchange(work->congest, &problem, place, &found, diag);
         if (status == HOP_OK)
-            work->last = (struct hop_map_solved){found.proved ? "exact" : "exchange", found.proved, found.bound};
+            status = hop_map_offer(work, place, "exchange", diag);
     }
-    free(rows);
+    if (status == HOP_OK && asked && wants_proof(work, HOP_CONGEST_EXACT))
+        status = prove_congestion(work, &problem, place, diag);
+    work->own_values = false;
+    free(starts);
     return status;
 }
 
 enum hop_status hop_map_refine(struct hop_map_work *work, struct hop_diag *diag)
 {
-    uint64_t *rows = NULL;
-    uint32_t *other = malloc((size_t)work->ranks * sizeof *other + 1);
-    enum hop_status status = other ? HOP_OK : hop_fail_memory(diag);
+    uint32_t *place = malloc((size_t)work->ranks * sizeof *place + 1);
+    enum hop_status status = place ? HOP_OK : hop_fail_memory(diag);
     work->phase = "refine";
-    if (status == HOP_OK && work->places.node_count > 1)
-        status = allow_here(work, &rows, diag);
-    if (status == HOP_OK && work->places.node_count > 1) {
-        const struct hop_assign problem =
-            hop_map_problem(work, &work->all.graph, &work->distances.places, rows ? rows : work->allowed);
-        status = refine_sum(work, &problem, diag);
-    }
-    free(rows);
+    if (status == HOP_OK && (work->places.node_count > 1 || !(work->options->phases & HOP_MAP_DEVICES)))
+        status = refine_sum(work, place, diag);
     if (status == HOP_OK && work->options->metric >= HOP_MAP_CONGESTION)
-        status = refine_congestion(work, other, diag);
-    free(other);
+        status = refine_congestion(work, place, diag);
+    free(place);
     return status;
 }

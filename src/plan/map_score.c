@@ -6,9 +6,9 @@
 
 /* Device traffic counts everywhere, host traffic where it leaves its node: inside it does not go from device to
  * device. */
-double hop_map_sum(const struct hop_map_work *work, const struct hop_places *places, bool messages,
-                   const uint32_t *place)
+static double sum_of(const struct hop_map_work *work, enum hop_map_metric metric, bool messages, const uint32_t *place)
 {
+    const struct hop_places *places = &work->distances.places[metric];
     const struct hop_traffic_flow *flows = hop_traffic_flows(work->traffic);
     double sum = 0;
     for (uint32_t f = 0; f < hop_traffic_count(work->traffic); f++) {
@@ -22,34 +22,22 @@ double hop_map_sum(const struct hop_map_work *work, const struct hop_places *pla
     return sum;
 }
 
-static enum hop_status score_sums(struct hop_map_work *work, const uint32_t *place, struct hop_map_score *score,
-                                  struct hop_diag *diag)
+double hop_map_sum(const struct hop_map_work *work, const uint32_t *place)
 {
-    for (unsigned metric = HOP_MAP_LATENCY; metric <= HOP_MAP_DISTANCE; metric++) {
-        bool messages = metric == HOP_MAP_LATENCY && hop_map_counts_messages(work->traffic);
-        if (metric == work->sum) {
-            score->metric[metric] = hop_map_sum(work, &work->distances.places, messages, place);
-            continue;
-        }
-        struct hop_map_distances distances;
-        enum hop_status status = hop_map_distances_find(&work->places, work->router, metric, &distances, diag);
-        if (status != HOP_OK)
-            return status;
-        if (!distances.none)
-            score->metric[metric] = hop_map_sum(work, &distances.places, messages, place);
-        hop_map_distances_finish(&distances);
-    }
-    return HOP_OK;
+    return sum_of(work, work->sum, work->messages, place);
 }
 
 enum hop_status hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
                               struct hop_map_score *score, struct hop_diag *diag)
 {
+    bool messages = hop_map_counts_messages(work->traffic);
     for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++)
         score->metric[metric] = NAN;
-    enum hop_status status = score_sums(work, place, score, diag);
-    if (status == HOP_OK)
-        status = hop_congest_set(work->congest, place, diag);
+    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+        if (!work->distances.none[metric] || metric == work->sum)
+            score->metric[metric] = sum_of(work, metric, messages && metric == HOP_MAP_LATENCY, place);
+    }
+    enum hop_status status = hop_congest_set(work->congest, place, diag);
     if (status != HOP_OK)
         return status;
     score->metric[HOP_MAP_CONGESTION] = hop_congest_largest_s(work->congest);

@@ -12,8 +12,11 @@
 
 #include <math.h>
 
-#define OPERATIONS 300000    /* simulated, unless the options say otherwise */
+#define OPERATIONS 300000    /* simulated, unless the options say otherwise, */
+#define SIMULATIONS 150      /* or what so many simulations of the whole exchange need, */
+#define OPERATIONS_MOST 6e6  /* at most */
 #define OPERATIONS_EXACT 2e8 /* simulated for a proof, at most */
+#define ENUMERATED 2         /* times our own budget for trying all placements: then it is proved */
 #define PRUNED_SHARE 16      /* a placement that is not simulated counts as such a part of one that is */
 #define CROWD 32             /* operations that make one twice as slow */
 #define LONE 30              /* placements that a search should be able to try; else it is not worth beginning */
@@ -30,6 +33,12 @@ static double effort(const struct hop_map_work *work)
     return operations * (1 + operations / CROWD);
 }
 
+static double budget(const struct hop_map_work *work)
+{
+    uint64_t asked = work->options->max_operations;
+    return asked ? (double)asked : hop_max(OPERATIONS, hop_min(SIMULATIONS * effort(work), OPERATIONS_MOST));
+}
+
 /* ---- a placement's value ---- */
 
 enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
@@ -37,7 +46,7 @@ enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place
 {
     struct hop_map_work *work = search->work;
     *guide_s = INFINITY;
-    if (search->budget < search->effort || !hop_map_goes_on(work, search->best_s, work->last.bound)) {
+    if (search->budget < search->effort || !hop_map_goes_on(work, work->best, work->last.bound)) {
         work->stopped = work->stopped || search->budget >= search->effort;
         search->stop = true;
         return HOP_OK;
@@ -58,10 +67,7 @@ enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place
     if (status != HOP_OK)
         return status;
     *guide_s = value_s + MEAN_SHARE * mean_s;
-    if (value_s < search->best_s * (1 - SLACK)) {
-        search->best_s = value_s;
-        memcpy(work->place, place, work->ranks * sizeof *place);
-    }
+    (void)hop_map_best(work, place, value_s, search->method);
     return HOP_OK;
 }
 
@@ -186,7 +192,8 @@ static void keep_start(struct starts *starts, const uint32_t *place, uint32_t ra
 static enum hop_status draw_starts(struct state *s, struct starts *starts, struct hop_diag *diag)
 {
     struct hop_map_work *work = s->search->work;
-    struct hop_assign problem = hop_map_problem(work, &work->all.graph, &work->distances.places, work->allowed);
+    struct hop_graph all = work->all.graph;
+    struct hop_assign problem = hop_map_problem(work, &all, work->apart, work->allowed);
     double until = s->search->budget * (1 - DRAWN_SHARE);
     enum hop_status status = HOP_OK;
     problem.max_steps = (uint64_t)DRAWN_STEPS * s->ranks;
@@ -200,7 +207,8 @@ static enum hop_status draw_starts(struct state *s, struct starts *starts, struc
                 make_change(s, &change, false);
         }
         problem.seed = work->options->seed + k;
-        if (k > 0 && !work->options->ranks_per_node) /* of which exchanging knows nothing */
+        all.near = k % 4 == 1 ? work->all.graph.near : NULL; /* inside a node host traffic fills links, too */
+        if (k > 0)
             status = k % 2 ? hop_assign_exchange(&problem, s->place, &found, diag)
                            : hop_congest_exchange(work->congest, &problem, s->place, &found, diag);
         if (status == HOP_OK)
@@ -235,7 +243,7 @@ static enum hop_status exchange(struct hop_map_search *search, struct hop_diag *
         status = hop_map_try(search, s.place, INFINITY, &guide_s, diag);
         if (status == HOP_OK && isfinite(guide_s))
             status = wander(&s, guide_s, diag);
-        if (search->best_s <= work->last.bound * (1 + SLACK))
+        if (work->best <= work->last.bound * (1 + SLACK))
             break;
     }
     free(starts.place);
@@ -298,34 +306,6 @@ static bool holds_limits(const struct hop_map_work *work)
 
 /* ---- the whole ---- */
 
-/* The best of what is there to begin with: refined by congestion, as the phases left it, and what is compared with. */
-static enum hop_status begin(struct hop_map_search *search, struct hop_diag *diag)
-{
-    struct hop_map_work *work = search->work;
-    const uint32_t *starts[] = {work->place, work->phased, work->before};
-    size_t size = (size_t)work->ranks * sizeof *work->place;
-    uint32_t *best = malloc(size + 1);
-    enum hop_status status = best ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        memcpy(best, work->place, size);
-    search->best_s = INFINITY;
-    for (size_t i = 0; i < HOP_COUNT(starts) && status == HOP_OK; i++) {
-        double value_s, mean_s;
-        if (!hop_map_fits(&work->places, work->allowed, work->ranks, starts[i]))
-            continue;
-        status = hop_map_play_run(work->play, starts[i], &value_s, &mean_s, diag);
-        work->simulated += hop_map_play_operations(work->play);
-        if (status == HOP_OK && value_s < search->best_s * (1 - SLACK)) {
-            search->best_s = value_s;
-            memcpy(best, starts[i], size);
-        }
-    }
-    if (status == HOP_OK)
-        memcpy(work->place, best, size);
-    free(best);
-    return status;
-}
-
 static enum hop_status refuse_exact(const struct hop_map_work *work, double placements, struct hop_diag *diag)
 {
     hop_fail(diag, HOP_ERR_LIMIT, "%.3g placements of %u ranks, %u operations each, are too many to try them all",
@@ -337,37 +317,38 @@ static enum hop_status refuse_exact(const struct hop_map_work *work, double plac
 enum hop_status hop_map_search(struct hop_map_work *work, struct hop_diag *diag)
 {
     bool exact = work->options->solver == HOP_MAP_EXACT;
-    uint64_t most = work->options->max_operations;
     struct hop_map_search search = {
         .work = work,
+        .method = "exchange by simulation",
         .effort = effort(work),
-        .budget = most ? (double)most : OPERATIONS,
+        .budget = budget(work),
         .bounded = holds_limits(work),
     };
     struct hop_map_classes classes = {0};
+    enum hop_status status = HOP_OK;
     work->phase = "simulate";
     work->last.proved = false;
     work->last.bound = search.bounded ? least_s(work) : 0;
-    enum hop_status status = begin(&search, diag);
-    if (status != HOP_OK || work->ranks < 2 || search.effort <= 0)
-        return status;
+    if (work->ranks < 2 || search.effort <= 0)
+        return HOP_OK;
     bool few = work->ranks <= HOP_ASSIGN_EXACT && work->options->solver != HOP_MAP_EXCHANGE;
     if (few || exact)
         status = hop_map_classes_find(work, &classes, diag);
-    few = few && status == HOP_OK && classes.placements * search.effort <= (exact ? OPERATIONS_EXACT : search.budget);
+    double most = exact ? OPERATIONS_EXACT : work->options->max_operations ? search.budget : ENUMERATED * search.budget;
+    few = few && status == HOP_OK && classes.placements * search.effort <= most;
     if (status == HOP_OK && exact && !few)
         status = refuse_exact(work, classes.placements, diag);
     if (status == HOP_OK && few) {
-        search.budget = exact ? INFINITY : search.budget;
+        search.budget = INFINITY;
+        search.method = "enumeration";
         status = hop_map_enumerate(&search, &classes, diag);
         work->last.proved = !search.stop;
-        work->last.method = search.stop ? "enumeration, not ended" : "exact";
+        work->last.method = search.stop ? work->last.method : "exact";
     } else if (status == HOP_OK && search.budget >= LONE * search.effort) {
         status = exchange(&search, diag);
-        work->last.method = "exchange by simulation";
     }
     if (work->last.proved)
-        work->last.bound = search.best_s;
+        work->last.bound = work->best;
     hop_map_classes_finish(&classes);
     return status;
 }

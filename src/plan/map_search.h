@@ -10,8 +10,8 @@ struct hop_map_search {
     double budget; /* that is left */
     double effort; /* of one simulation */
     bool bounded;  /* the fullest link's time is a lower bound of an exchange's */
-    double best_s; /* of work->place */
-    bool stop;     /* the budget is used up, or the caller said so */
+    const char *method;
+    bool stop; /* the budget is used up, or the caller said so */
 };
 
 /* Simulates an assignment, unless its fullest link alone needs `limit_s`, or the search is to stop: *guide_s is

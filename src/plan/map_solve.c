@@ -17,15 +17,15 @@ struct contest {
     const char *method;
 };
 
-typedef enum hop_status solver(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
-                               struct hop_diag *diag);
+typedef enum hop_status solve(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                              struct hop_diag *diag);
 
-static enum hop_status enter(struct contest *c, solver *solve, const char *method, struct hop_diag *diag)
+static enum hop_status enter(struct contest *c, solve *by, const char *method, struct hop_diag *diag)
 {
     size_t size = c->problem->graph->count * sizeof *c->place;
     struct hop_assigned found = {0};
     memcpy(c->candidate, c->given, size);
-    enum hop_status status = solve(c->problem, c->candidate, &found, diag);
+    enum hop_status status = by(c->problem, c->candidate, &found, diag);
     if (status == HOP_OK)
         status = hop_assign_exchange(c->problem, c->candidate, &found, diag);
     if (status == HOP_OK && found.value < c->value * (1 - 1e-12)) {
@@ -89,18 +89,17 @@ static enum hop_status search_all(const struct hop_assign *problem, uint64_t ste
     return status;
 }
 
-enum hop_status hop_map_solve(struct hop_map_work *work, const struct hop_assign *problem, uint32_t *place,
-                              struct hop_map_solved *solved, struct hop_diag *diag)
+enum hop_status hop_map_solve(struct hop_map_work *work, enum hop_map_solver solver, const struct hop_assign *problem,
+                              uint32_t *place, struct hop_map_solved *solved, struct hop_diag *diag)
 {
-    enum hop_map_solver asked = work->options->solver;
     struct hop_assigned found;
     *solved = (struct hop_map_solved){.method = "scotch"};
-    if (asked == HOP_MAP_SCOTCH)
+    if (solver == HOP_MAP_SCOTCH)
         return hop_assign_scotch(problem, place, &found, diag);
     bool small = is_small(problem);
     enum hop_status status =
-        exchange_best(work, problem, asked == HOP_MAP_AUTO && !small, place, &solved->method, diag);
-    if (status == HOP_OK && small && (asked == HOP_MAP_AUTO || asked == HOP_MAP_EXACT))
-        status = search_all(problem, asked == HOP_MAP_EXACT ? 0 : AUTO_STEPS, place, solved, diag);
+        exchange_best(work, problem, solver == HOP_MAP_AUTO && !small, place, &solved->method, diag);
+    if (status == HOP_OK && small && (solver == HOP_MAP_AUTO || solver == HOP_MAP_EXACT))
+        status = search_all(problem, solver == HOP_MAP_EXACT ? 0 : AUTO_STEPS, place, solved, diag);
     return status;
 }
