@@ -688,6 +688,9 @@ static void every_hierarchy_gives_what_its_collective_is_defined_to(void **state
         {HOP_COLLECTIVE_REDUCE, "gsb-one-shot-binomial"},
         {HOP_COLLECTIVE_GATHER, "direct-binomial"},
         {HOP_COLLECTIVE_SCATTER, "binomial-direct"},
+        {HOP_COLLECTIVE_BARRIER, "gsb-btb-dissemination"},
+        {HOP_COLLECTIVE_BARRIER, "btb-dissemination"},
+        {HOP_COLLECTIVE_BARRIER, "gsb-bruck"},
     };
     for (size_t i = 0; i < HOP_COUNT(rows); i++) {
         for (unsigned kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
@@ -945,6 +948,57 @@ static void nodes_may_be_told(void **state)
     hop_schedule_destroy(schedule);
 }
 
+/* Of two nodes of two devices with two ranks each; NULL: refused. */
+static bool can_be_made(enum hop_collective_kind kind, const char *algorithm, char by[HOP_ALGORITHM_NAME_SIZE])
+{
+    const char *devices[8] = {"a.0", "a.0", "a.1", "a.1", "b.0", "b.0", "b.1", "b.1"};
+    struct hop_ranks ranks = {devices, 8};
+    struct hop_collective_options options = {
+        .kind = kind, .algorithm = algorithm, .bytes = 1 << 20, .type = HOP_TYPE_I32};
+    struct hop_schedule *schedule = NULL;
+    struct hop_diag diag;
+    bool made = hop_make_collective_by(&ranks, &options, by, &schedule, &diag) == HOP_OK;
+    hop_schedule_destroy(schedule);
+    return made;
+}
+
+/* What the list of algorithms says of hierarchies: any outermost, those with `levels` inside. */
+static void every_listed_algorithm_may_be_where_the_list_says(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
+        const char *name, *summary;
+        bool levels;
+        for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &levels); i++) {
+            char joined[HOP_ALGORITHM_NAME_SIZE], by[HOP_ALGORITHM_NAME_SIZE];
+            (void)snprintf(joined, sizeof joined, "gsb-btb-%.40s", name);
+            assert_int_equal(can_be_made(kind, joined, by), kind != HOP_COLLECTIVE_ALLTOALL);
+            if (kind != HOP_COLLECTIVE_ALLTOALL)
+                assert_string_equal(by, joined);
+            (void)snprintf(joined, sizeof joined, "%.40s-btb-gsb", name);
+            assert_int_equal(can_be_made(kind, joined, by), levels && kind != HOP_COLLECTIVE_ALLTOALL);
+        }
+    }
+}
+
+/* docs/collectives.md, Algorithms, default. */
+static void what_was_taken_is_told(void **state)
+{
+    (void)state;
+    char by[HOP_ALGORITHM_NAME_SIZE] = "as it was";
+    assert_true(can_be_made(HOP_COLLECTIVE_ALLREDUCE, NULL, by));
+    assert_string_equal(by, "gsb-btb-ring");
+    assert_true(can_be_made(HOP_COLLECTIVE_ALLREDUCE, "gsb-btb", by));
+    assert_string_equal(by, "gsb-btb-ring");
+    assert_true(can_be_made(HOP_COLLECTIVE_BARRIER, "default", by));
+    assert_string_equal(by, "gsb-btb-dissemination");
+    assert_true(can_be_made(HOP_COLLECTIVE_ALLTOALL, NULL, by));
+    assert_string_equal(by, "direct");
+    assert_true(can_be_made(HOP_COLLECTIVE_ALLREDUCE, "ring", NULL));
+    assert_false(can_be_made(HOP_COLLECTIVE_ALLREDUCE, "pairwise", by));
+    assert_string_equal(by, "direct");
+}
+
 static void a_schedule_reads_back_from_its_text(void **state)
 {
     (void)state;
@@ -1025,6 +1079,8 @@ int main(void)
         cmocka_unit_test(hierarchies_cross_nodes_once),
         cmocka_unit_test(more_inputs_than_a_reduction_takes_are_reduced_in_turn),
         cmocka_unit_test(nodes_may_be_told),
+        cmocka_unit_test(every_listed_algorithm_may_be_where_the_list_says),
+        cmocka_unit_test(what_was_taken_is_told),
         cmocka_unit_test(a_schedule_reads_back_from_its_text),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };

@@ -290,7 +290,11 @@ static void the_nearest_ranks_and_the_largest_size_not_above_count(void **state)
     const struct hop_copies_row *row = NULL;
     struct hop_diag diag = {0};
     assert_int_equal(hop_copies_table_find(&table, "reduce", 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
+    assert_string_equal(diag.place, "t");
     assert_non_null(strstr(diag.what, "reduce"));
+    assert_non_null(strstr(diag.expected, "--collective reduce"));
+    assert_int_equal(hop_copies_table_find(&table, NULL, 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
+    assert_non_null(strstr(diag.what, "no collective"));
     assert_null(row);
     hop_copies_table_finish(&table);
 }

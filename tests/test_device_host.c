@@ -48,7 +48,7 @@ static enum hop_status pass(void *context, const struct hop_device_copy *copy, s
 static struct hop_device *open_with_gate(unsigned copy_streams, struct gate *gate)
 {
     const struct hop_device_options options = {.copy_streams = copy_streams};
-    const struct hop_host_copier copier = {pass, gate};
+    const struct hop_host_copier copier = {.copy = pass, .context = gate};
     struct hop_device *device = NULL;
     assert_int_equal(sem_init(&gate->open, 0, 0), 0);
     CHECK(hop_host_open(&options, &copier, &device, D));

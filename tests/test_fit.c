@@ -315,7 +315,7 @@ static void ordinary_machines_are_recovered(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++) {
-        for (unsigned round = 0; round < (ordinary[i].plan == &two_sockets ? 1u : 3u); round++)
+        for (unsigned round = 0; round < (ordinary[i].plan == &two_sockets ? 1u : REPEATED(3u, 1u)); round++)
             recover(&ordinary[i], 0);
     }
 }
@@ -324,7 +324,7 @@ static void noise_adds_no_parameters(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++) {
-        for (unsigned round = 0; round < (ordinary[i].plan == &two_sockets ? 1u : 5u); round++)
+        for (unsigned round = 0; round < (ordinary[i].plan == &two_sockets ? 1u : REPEATED(5u, 1u)); round++)
             recover(&ordinary[i], 0.01);
     }
 }

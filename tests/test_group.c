@@ -20,6 +20,8 @@
                      diag_.expected);                                                                                  \
     } while (0)
 
+#define ENDLESS_S 1e5 /* a test that waits so long is ended by ctest */
+
 static const char *const variables[] = {
     "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK",
     "HOPCAST_MPI",          "HOPCAST_MPI_PATH",     "FAKE"};
@@ -180,9 +182,7 @@ static void waiting_for_nothing_takes_its_time_unless_stopped(void **state)
     assert_false(hop_group_receive(group, 0.2, &message));
     assert_true(hop_group_now_s() - start_s >= 0.2);
     stop = 1;
-    start_s = hop_group_now_s();
-    assert_false(hop_group_receive(group, 60, &message));
-    assert_true(hop_group_now_s() - start_s < 10);
+    assert_false(hop_group_receive(group, ENDLESS_S, &message));
     hop_group_destroy(group);
 }
 
@@ -287,78 +287,96 @@ static void the_launcher_of_another_mpi_is_noticed(void **state)
     REFUSED(HOP_ERR_INVALID, "4 ranks, but openmpi sees 1", hop_group_create(NULL, &group, &diag_));
 }
 
-/* Waits, at most 20 s, for a loss. */
 static int wait_for_loss(struct hop_group *group, struct hop_diag *diag)
 {
-    double start_s = hop_group_now_s();
     int lost = -1;
-    while (lost < 0 && hop_group_now_s() - start_s < 20) {
+    while (lost < 0) {
         (void)usleep(10000);
         lost = hop_group_lost(group, diag);
     }
     return lost;
 }
 
-/* Under the fake's mode that rank is said to be lost, after min_s at least, and why. Then nothing waits any more. */
-static void check_loss(const char *mode, double timeout_s, double min_s, int rank, const char *why)
+#define CUT_OFF "has not come back"
+
+/* Under the fake's mode a rank is said to be lost, after min_s at least, and why. Then nothing waits any more. */
+static int find_loss(const char *mode, double timeout_s, double min_s, struct hop_diag *loss)
 {
     struct hop_group_message message;
-    struct hop_diag diag = {0};
-    struct hop_group *group = fake(mode, timeout_s);
     double start_s = hop_group_now_s();
+    struct hop_group *group = fake(mode, timeout_s);
     (void)hop_group_send(group, 1, 0, "hello", 5, NULL);
-    int lost = wait_for_loss(group, &diag);
+    int lost = wait_for_loss(group, loss);
     double took_s = hop_group_now_s() - start_s;
-    if (lost != rank || took_s < min_s || took_s > 15 || !strstr(diag.what, why))
-        fail_msg("%s: rank %d is lost after %g s: %s", mode, lost, took_s, diag.what);
-    start_s = hop_group_now_s();
-    REFUSED(HOP_ERR_IO, why, hop_group_barrier(group, &diag_));
-    REFUSED(HOP_ERR_IO, why, hop_group_finish(group, &diag_));
-    assert_false(hop_group_receive(group, 60, &message));
+    if (took_s < min_s)
+        fail_msg("%s: rank %d is lost after %g s: %s", mode, lost, took_s, loss->what);
+    assert_int_equal(loss->status, lost == 0 ? HOP_ERR_IO : HOP_ERR_LOST); /* 0 is this process */
+    REFUSED(loss->status, loss->what, hop_group_barrier(group, &diag_));
+    REFUSED(loss->status, loss->what, hop_group_finish(group, &diag_));
+    assert_false(hop_group_receive(group, ENDLESS_S, &message));
     hop_group_leave(group);
     hop_group_destroy(group);
-    took_s = hop_group_now_s() - start_s;
-    if (took_s > 5)
-        fail_msg("%s: the end took %g s", mode, took_s);
+    return lost;
+}
+
+static void check_loss(const char *mode, double timeout_s, double min_s, int rank, const char *why)
+{
+    struct hop_diag loss = {0};
+    int lost = find_loss(mode, timeout_s, min_s, &loss);
+    if (lost != rank || !strstr(loss.what, why))
+        fail_msg("%s: rank %d is lost: %s", mode, lost, loss.what);
+}
+
+/* A busy machine may keep our own carrier waiting for a short timeout, which is a loss, too: then a longer one. */
+static void check_silence(double timeout_s)
+{
+    struct hop_diag loss = {0};
+    char why[64];
+    int lost = find_loss("silent", timeout_s, 0.99 * timeout_s, &loss);
+    if (lost == 0 && strstr(loss.what, CUT_OFF) && timeout_s < 60) {
+        check_silence(2 * timeout_s);
+        return;
+    }
+    (void)snprintf(why, sizeof why, "rank 1 was not heard of for %g s", timeout_s);
+    if (lost != 1 || !strstr(loss.what, why))
+        fail_msg("rank %d is lost: %s", lost, loss.what);
 }
 
 static void a_silent_rank_is_lost_after_the_timeout(void **state)
 {
     (void)state;
-    check_loss("silent", 0.5, 0.45, 1, "rank 1 was not heard of for 0.5 s");
-    check_loss("silent", 2.0, 1.9, 1, "rank 1 was not heard of for 2 s");
+    check_silence(0.5);
+    check_silence(2.0);
 }
 
 static void a_broken_connection_is_a_loss(void **state)
 {
     (void)state;
-    check_loss("broken", 60, 0, 1, "the connection to rank 1 broke");
+    check_loss("broken", ENDLESS_S, 0, 1, "the connection to rank 1 broke");
 }
 
 static void an_mpi_that_fails_cuts_the_own_rank_off(void **state)
 {
     (void)state;
-    check_loss("failed", 60, 0, 0, "fake error 13");
+    check_loss("failed", ENDLESS_S, 0, 0, "fake error 13");
 }
 
 static void an_mpi_that_never_returns_keeps_nobody(void **state)
 {
     (void)state;
-    check_loss("hang", 1.0, 0.9, 0, "has not come back");
+    check_loss("hang", 1.0, 0.99, 0, CUT_OFF);
 }
 
 static void a_set_stop_ends_every_wait(void **state)
 {
     (void)state;
     volatile sig_atomic_t stop = 0;
-    struct hop_group *group = fake("silent", 60);
+    struct hop_group *group = fake("silent", ENDLESS_S);
     group->stop = &stop;
     stop = 1;
-    double start_s = hop_group_now_s();
-    REFUSED(HOP_ERR_IO, "stopped", hop_group_barrier(group, &diag_));
-    REFUSED(HOP_ERR_IO, "stopped", hop_group_finish(group, &diag_));
+    REFUSED(HOP_ERR_STOPPED, "stopped", hop_group_barrier(group, &diag_));
+    REFUSED(HOP_ERR_STOPPED, "stopped", hop_group_finish(group, &diag_));
     hop_group_destroy(group); /* and leaves */
-    assert_true(hop_group_now_s() - start_s < 5);
 }
 
 /* ---- silence ---- */

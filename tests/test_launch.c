@@ -23,8 +23,8 @@ static const struct hop_seat in_blocks[] = {{0, 0, 3, 3, 5, 1, 1, 9},
 static const struct hop_seat coreless[] = {
     {0, 0, 3, 3, NO_CORE}, {1, 0, 5, 1, NO_CORE}, {1, 1, 6, 2, NO_CORE}, {0, 1, 0, 0, NO_CORE}};
 
-static const struct hop_map_node two_nodes[] = {{"node0", 4, 2}, {"node1", 4, 2}};
-static const struct hop_map_node uneven_nodes[] = {{"node0", 4, 3}, {"node1", 4, 2}};
+static const struct hop_map_node two_nodes[] = {{"node0", 4, 2, 4}, {"node1", 4, 2, 4}};
+static const struct hop_map_node uneven_nodes[] = {{"node0", 4, 3, 4}, {"node1", 4, 2, 4}};
 
 #define RESULT(seat_list, node_list)                                                                                   \
     {                                                                                                                  \
@@ -77,7 +77,7 @@ static void without_cores_the_hostfile_has_the_order(void **state)
     (void)state;
     says(&plain, HOP_LAUNCH_HOSTFILE, "node0\nnode1\nnode1\nnode0\n");
     says(&plain, HOP_LAUNCH_OPENMPI, "mpirun -n 4 --hostfile ./hostfile --map-by seq sh ./devices.sh ./a.out\n");
-    static const struct hop_map_node used_one[] = {{"node0", 4, 2}, {"node1", 4, 0}};
+    static const struct hop_map_node used_one[] = {{"node0", 4, 2, 4}, {"node1", 4, 0, 4}};
     struct hop_seat seats[2] = {coreless[0], coreless[3]};
     struct hop_map_result one = {.ranks = 2, .seats = seats, .node_count = 2, .nodes = used_one};
     says(&one, HOP_LAUNCH_HOSTFILE, "node0 slots=2 max_slots=2\n");
@@ -148,10 +148,23 @@ static void ranks_that_share_a_core_need_overcommit(void **state)
 static void a_task_alone_on_its_node_gets_its_device_from_the_script(void **state)
 {
     (void)state;
-    static const struct hop_map_node nodes[] = {{"node0", 2, 3}, {"node1", 4, 1}};
+    static const struct hop_map_node nodes[] = {{"node0", 2, 3, 0}, {"node1", 4, 1, 4}};
     struct hop_map_result alone = {.ranks = 4, .seats = in_blocks, .node_count = 2, .nodes = nodes};
     has(&alone, HOP_LAUNCH_SLURM, "--cpu-bind=map_cpu:9,0,8 sh ./devices.sh ./a.out\n");
     has(&alone, HOP_LAUNCH_SLURM, " --gres=gpu:4 "); /* two may be used, and the last one's number is 3 */
+}
+
+/* Numbers count excluded devices, too, so the job must have them: all eight of a node whose first one is excluded. */
+static void slurm_is_asked_for_excluded_devices_too(void **state)
+{
+    (void)state;
+    static const struct hop_seat seats[] = {{0, 0, 1, 1, NO_CORE}, {0, 1, 2, 2, NO_CORE}, {0, 2, 3, 3, NO_CORE}};
+    static const struct hop_map_node big[] = {{"big", 7, 3, 8}}, two[] = {{"big", 7, 3, 8}, {"small", 2, 0, 2}};
+    const struct hop_map_result one = RESULT(seats, big), more = RESULT(seats, two);
+    has(&one, HOP_LAUNCH_SLURM, "# 3 ranks on 1 node, by SLURM.");
+    has(&one, HOP_LAUNCH_SLURM, "#     salloc --nodes=1 --exclusive --nodelist=big --gres=gpu:8 sh slurm.sh\n");
+    has(&one, HOP_LAUNCH_SLURM, " --gpu-bind=map_gpu:1,2,3 ");
+    has(&more, HOP_LAUNCH_SLURM, " --nodelist=big --gres=gpu:8 sh slurm.sh\n");
 }
 
 /* ---- devices.sh ---- */
@@ -333,6 +346,7 @@ int main(void)
         cmocka_unit_test(slurm_gets_a_host_a_task_and_lists_that_hold_on_every_node),
         cmocka_unit_test(ranks_that_share_a_core_need_overcommit),
         cmocka_unit_test(a_task_alone_on_its_node_gets_its_device_from_the_script),
+        cmocka_unit_test(slurm_is_asked_for_excluded_devices_too),
         cmocka_unit_test(the_script_shows_each_rank_its_device),
         cmocka_unit_test(the_script_refuses_strangers),
         cmocka_unit_test(the_script_binds_on_request),

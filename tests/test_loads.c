@@ -177,6 +177,10 @@ static void a_small_machine_reads_as_it_should(void **state)
                               "█ before and after  ▒ before only  ▓ after only  * fullest\n"
                               "a bar of 16 columns is 3.000 ms\n");
     free(text);
+    loads[6] = loads[7] = (struct hop_link_load){0, 0};
+    text = hop_topology_to_loads(topology, loads, &options);
+    assert_non_null(strstr(text, "\nsocket links: 1 without load\n\n"));
+    free(text);
     hop_topology_destroy(topology);
 }
 
@@ -498,6 +502,46 @@ static void drawings_have_every_loaded_link_before_and_after(void **state)
     }
 }
 
+static const char *side_note(uint32_t node, bool after, void *context)
+{
+    const struct hop_topology *topology = context;
+    if (hop_topology_node(topology, node)->kind != HOP_NODE_GPU)
+        return NULL;
+    return after ? "rank <after>" : "rank <before>";
+}
+
+/* Before and after have notes of their own, and what is not drawn is counted. */
+static void each_drawing_has_its_notes_and_the_rest_is_counted(void **state)
+{
+    (void)state;
+    static const char *const sources[] = {"t2", "helios", "dgx-1"};
+    for (unsigned s = 0; s < HOP_COUNT(sources); s++) {
+        struct hop_topology *topology = load_topology(sources[s]);
+        struct hop_link_load *loads = calloc(2 * (size_t)hop_topology_link_count(topology), sizeof *loads);
+        uint32_t gpus = count_kind(topology, HOP_NODE_GPU), missing = 0;
+        loads[0] = (struct hop_link_load){0.001, 0.002};
+        struct hop_loads_options options = {.note = device_note, .note_of = side_note, .context = topology};
+        char *svg = hop_topology_to_loads_svg(topology, loads, &options), text[300], said[80];
+        char *after = strstr(svg, ">after: ");
+        check_xml(svg);
+        assert_int_equal(occurrences(svg, ">rank &lt;before&gt;<"), gpus);
+        assert_int_equal(occurrences(svg, ">rank &lt;after&gt;<"), gpus);
+        assert_int_equal(occurrences(after, ">rank &lt;after&gt;<"), gpus);
+        for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
+            (void)snprintf(text, sizeof text, ">%s<", hop_topology_node(topology, n)->name);
+            missing += !strstr(svg, text);
+        }
+        (void)snprintf(said, sizeof said, "; %u node%s without load ", missing, missing == 1 ? "" : "s");
+        if (missing > 0)
+            assert_non_null(strstr(svg, said));
+        else
+            assert_null(strstr(svg, "without load"));
+        free(svg);
+        free(loads);
+        hop_topology_destroy(topology);
+    }
+}
+
 static void drawings_of_large_clusters_stay_small(void **state)
 {
     (void)state;
@@ -523,6 +567,7 @@ static void drawings_of_large_clusters_stay_small(void **state)
         shown += is_loaded(loads, l) && strstr(svg, start);
     }
     assert_int_equal(shown + missing, loaded);
+    assert_non_null(strstr(svg, " more trees ("));
     free(svg);
     free(loads);
     hop_topology_destroy(topology);
@@ -567,6 +612,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_adds_up),
         cmocka_unit_test(the_fullest_trees_are_shown),
         cmocka_unit_test(drawings_have_every_loaded_link_before_and_after),
+        cmocka_unit_test(each_drawing_has_its_notes_and_the_rest_is_counted),
         cmocka_unit_test(drawings_of_large_clusters_stay_small),
         cmocka_unit_test(nothing_to_carry_is_no_trouble),
     };

@@ -659,7 +659,7 @@ static void what_cannot_hold_is_named(void **state)
             HOP_ERR_LIMIT, "16 ranks on 16", "12");
     refused(t2, "ring:4", (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .no_simulation = true}, HOP_ERR_INVALID,
             "without simulation", "");
-    refused_keep(t2, (const char *const[]){"3=gpu1", "2-4=gpu5"}, 2, "'3=gpu1'", "'2-4=gpu5'");
+    refused_keep(t2, (const char *const[]){"3=gpu1", "2-4=gpu5,gpu6,gpu7"}, 2, "'3=gpu1'", "'2-4=gpu5,gpu6,gpu7'");
     refused_keep(t2, (const char *const[]){"3=gpu1", "4=gpu1"}, 2, "'3=gpu1'", "'4=gpu1'");
     refused_keep(t2, (const char *const[]){"0-2=gpu1,gpu2"}, 1, "room for 2", "'0-2=gpu1,gpu2'");
     refused_keep(cluster, (const char *const[]){"0=node1", "0=node0.gpu1"}, 2, "'0=node1'", "'0=node0.gpu1'");

@@ -110,15 +110,18 @@ static void median_mad_and_outliers_are_those_of_their_definitions(void **unused
             away[i] = fabs(copy[i] - median);
         double mad = by_sorting(away, n);
         for (uint32_t i = 0; i < n; i++)
-            outliers += away[i] > 5 * mad;
+            outliers += n >= 6 && away[i] > 5 * mad;
         hop_samples_summarise(samples, n, &s);
         assert_true(s.median == median && s.mad == mad && s.outliers == outliers && s.count == n);
         assert_true(s.low <= s.median && s.median <= s.high);
     }
-    double given[] = {3, 100, 1, 2, 4}; /* median 3, distances 0 1 1 2 97 */
+    double given[] = {3, 100, 1, 2, 4, 3, 3}; /* median 3, distances 0 0 0 1 1 2 97 */
     struct hop_sample_summary s;
-    hop_samples_summarise(given, 5, &s);
+    hop_samples_summarise(given, 7, &s);
     assert_true(s.median == 3 && s.mad == 1 && s.outliers == 1);
+    double few[] = {3, 100, 1, 2, 4}; /* median 3, distances 0 1 1 2 97: what five say is no rule */
+    hop_samples_summarise(few, 5, &s);
+    assert_true(s.median == 3 && s.mad == 1 && s.outliers == 0);
 }
 
 static void a_session_drifts_when_its_halves_disagree(void **unused)
@@ -468,11 +471,11 @@ static void what_was_measured_on_the_host_is_read_back(void **unused)
     }
 }
 
-/* No copy is faster than its links, whatever else this machine does; one of many is undisturbed, as a rule. */
-static void emulated_links_are_measured_as_what_they_are(void **unused)
+/* No copy is faster than its links, whatever else this machine does. False: the links were so fast that what else it
+ * does shows in all times. */
+static bool measures_emulated_links(struct hop_topology *t, double slower)
 {
     static const uint64_t sizes[] = {MIB, 2 * MIB};
-    struct hop_topology *t = load_topology("t2");
     struct hop_measure_options options = {.topology = t,
                                           .devices = 3,
                                           .sizes = sizes,
@@ -480,12 +483,11 @@ static void emulated_links_are_measured_as_what_they_are(void **unused)
                                           .time_s = 0.001,
                                           .kinds = 1u << HOP_MEASURE_PAIRS,
                                           .launch = {.timeout_s = 60},
-                                          .plan = {.emulate = t, .slower = 100}};
+                                          .plan = {.emulate = t, .slower = slower}};
     struct hop_fit_options fitting = {.model = "credit"};
     struct hop_fit_result *fitted;
     struct hop_measurements *read;
     double best = 0;
-    (void)unused;
     struct hop_measure_result *result = measure(&options);
     assert_int_equal(result->row_count, 3 * 2 * 2);
     assert_true(result->emulated);
@@ -496,16 +498,27 @@ static void emulated_links_are_measured_as_what_they_are(void **unused)
         assert_true(rate_Bps < 1.001 * T2_BPS);
         best = fmax(best, rate_Bps);
     }
-    assert_true(best > 0.75 * T2_BPS);
     char *csv = hop_measure_to_csv(result);
     CHECK(hop_measurements_parse("rows", csv, strlen(csv), &read, D));
     CHECK(hop_calibrate_fit(read, t, &fitting, &fitted, D));
     assert_string_equal(fitted->parameters[0].name, "capacity of PCIe links");
-    assert_true(fitted->parameters[0].value > 0.5 * T2_BPS && fitted->parameters[0].value < 1.06 * T2_BPS);
+    double capacity = fitted->parameters[0].value;
+    assert_true(capacity < 1.06 * T2_BPS);
     hop_fit_result_destroy(fitted);
     hop_measurements_destroy(read);
     free(csv);
     hop_measure_result_destroy(result);
+    return best > 0.75 * T2_BPS && capacity > 0.5 * T2_BPS;
+}
+
+static void emulated_links_are_measured_as_what_they_are(void **unused)
+{
+    struct hop_topology *t = load_topology("t2");
+    double slower = 100;
+    (void)unused;
+    while (slower < 1e4 && !measures_emulated_links(t, slower))
+        slower *= 8;
+    assert_true(slower < 1e4);
     hop_topology_destroy(t);
 }
 

@@ -7,7 +7,7 @@
 
 #include "run_test.h"
 
-enum { RANKS = 6 };
+enum { RANKS = 6, OTHER_WAYS = 2 };
 
 struct job {
     struct wanted wanted;
@@ -15,7 +15,7 @@ struct job {
     struct hop_schedule *schedule;
     struct hop_plan_options options;
     uint32_t least[2], most[2]; /* of copies by each way in the last launch */
-    bool resent;                /* some copy must have been sent again */
+    bool resent;                /* some copy must have been sent again, in this launch or another one */
 };
 
 static int count_ways(struct hop_team *team, void *context)
@@ -26,7 +26,8 @@ static int count_ways(struct hop_team *team, void *context)
     uint32_t by[2] = {0, 0}, resent = 0;
     TRY(hop_plan_create(team, job->schedule, &job->options, &plan, D));
     int wrong = 0;
-    for (uint64_t launch = 0; launch < 4; launch++) {
+    /* All ranks see the same times. One that a busy machine keeps waiting hears of the second way only. */
+    for (uint64_t launch = 0; launch < 4 || (job->resent && resent == 0); launch++) {
         wrong |= launch_and_compare(team, plan, &job->wanted, job->algorithm, launch, NULL);
         TRY(hop_plan_times(plan, &times, D));
         for (uint32_t i = 0; i < hop_schedule_count(job->schedule); i++)
@@ -40,10 +41,9 @@ static int count_ways(struct hop_team *team, void *context)
     for (int way = 0; way < 2; way++) {
         if (by[way] < job->least[way] || by[way] > job->most[way]) {
             fprintf(stderr, "%s: %u copies were %s\n", job->algorithm, by[way], way ? "staged" : "peer");
-            return 1;
+            return wrong ? wrong : OTHER_WAYS;
         }
     }
-    REQUIRE(!job->resent || resent > 0);
     return wrong;
 }
 
@@ -130,17 +130,28 @@ static void what_is_chosen_comes_through_even_when_one_way_never_does(void **sta
     }
 }
 
+/* A busy machine may make the other way as slow; none does so however slow this one is. */
+static void take_less(struct job *job, int slow, bool threads)
+{
+    int result = OTHER_WAYS;
+    for (double delay_s = 0.3; delay_s < 100 && result == OTHER_WAYS; delay_s *= 8) {
+        struct hop_launch_options options = {.ranks = RANKS, .threads = threads, .timeout_s = 60};
+        job->options.delay_s[slow] = delay_s;
+        CHECK(hop_launch(&options, count_ways, job, &result, D));
+    }
+    assert_int_equal(result, 0);
+}
+
 static void the_slow_way_is_taken_less(void **state)
 {
     (void)state;
     for (int slow = 0; slow < 2; slow++) {
         struct job job = gather_by("direct", (struct hop_plan_options){.copies = HOP_COPIES_DYNAMIC});
-        job.options.delay_s[slow] = 0.3; /* so that nothing else on this machine takes as long */
         job.most[slow] = 2;
         job.least[!slow] = RANKS - 3;
-        launch(RANKS, true, count_ways, &job);
+        take_less(&job, slow, true);
         job.options.engines = 1;
-        launch(RANKS, false, count_ways, &job);
+        take_less(&job, slow, false);
         hop_schedule_destroy(job.schedule);
     }
 }

@@ -462,6 +462,9 @@ static void profiles_name_their_columns(void **state)
     assert_string_equal(text, "# ranks 2\nfrom,to,host_bytes,device_bytes\n0,1,0,4096\n");
     free(text);
     hop_traffic_destroy(t);
+    t = parse("From,TO,Device_Bytes\n0,1,4096\n");
+    assert_int_equal(bytes_of(t, 0, 1, HOP_MEMORY_DEVICE), 4096);
+    hop_traffic_destroy(t);
     t = parse("# ranks 3\nfrom,to,host_bytes\n");
     assert_int_equal(hop_traffic_ranks(t), 3);
     assert_int_equal(hop_traffic_count(t), 0);
@@ -494,6 +497,9 @@ static void bad_profiles_are_refused_with_line_and_column(void **state)
     refused(HOP_ERR_SYNTAX, "x.csv:2:7", "number of messages is missing",
             "from,to,host_bytes,host_messages,device_bytes\n0,1,2,,5\n");
     refused(HOP_ERR_SYNTAX, "x.csv:1:9", "'0' is no number of ranks", "# ranks 0\nfrom,to,host_bytes\n");
+    refused(HOP_ERR_SYNTAX, "x.csv:1:9", "a whole number from 1 to 65536", "# ranks 0\nfrom,to,host_bytes\n");
+    refused(HOP_ERR_SYNTAX, "x.csv:1:9", "a whole number from 1 to 65536", "# ranks 70000\nfrom,to,host_bytes\n");
+    refused(HOP_ERR_SYNTAX, "x.csv:2:1", "the row has 1 cell", "from,to,host_bytes\n0\n");
     refused(HOP_ERR_SYNTAX, "x.csv:1:9", "'65537' is no number of ranks", "# ranks 65537\nfrom,to,host_bytes\n");
     refused(HOP_ERR_SYNTAX, "x.csv:1:9", "'-5' is no number of ranks", "# ranks -5\nfrom,to,host_bytes\n");
     refused(HOP_ERR_INVALID, "x.csv:1:1", "no rows", "from,to,host_bytes\n");
@@ -558,8 +564,8 @@ static void bad_matrix_market_files_are_refused_with_line_and_column(void **stat
     refused(HOP_ERR_INVALID, "x.csv:3:5", "'-5' is negative", BANNER "coordinate real general\n3 3 1\n1 2 -5\n");
     refused(HOP_ERR_INVALID, "x.csv:3:5", "half a byte", BANNER "coordinate real general\n3 3 1\n1 2 0.25\n");
     refused(HOP_ERR_INVALID, "x.csv:3:1", "above the diagonal", BANNER "coordinate real symmetric\n3 3 1\n1 2 5\n");
-    refused(HOP_ERR_SYNTAX, "x.csv:4:1", "ends after 1 entries", BANNER "coordinate real general\n3 3 2\n1 2 5\n");
-    refused(HOP_ERR_SYNTAX, "x.csv:4:1", "1 entries, as the size line says",
+    refused(HOP_ERR_SYNTAX, "x.csv:4:1", "ends after 1 entry", BANNER "coordinate real general\n3 3 2\n1 2 5\n");
+    refused(HOP_ERR_SYNTAX, "x.csv:4:1", "1 entry, as the size line says",
             BANNER "coordinate real general\n3 3 1\n1 2 5\n1 2 5\n");
     refused(HOP_ERR_SYNTAX, "x.csv:6:1", "4, as the size line says", BANNER "array real general\n2 2\n1\n2\n3\n");
     refused(HOP_ERR_SYNTAX, "x.csv:3:9", "4 entries, as the size line says",

@@ -2,8 +2,8 @@
 /*
  * Which algorithm: winners against trying everything here through the public API, a crossover against its closed form
  * (ring: 2 (n - 1) rounds of 1/n of the bytes, doubling: log2 n rounds of all of them), measured ones with a measure of
- * our own and with real bytes (form only). Tables of algorithms: what is read, what is refused and where, round trips, and
- * which row counts. Tables of copies that are measured read back.
+ * our own and with real bytes (form only). Tables of algorithms: what is read, what is refused and where, round
+ * trips, and which row counts. Tables of copies that are measured read back.
  */
 #include "test.h"
 
@@ -411,7 +411,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {"allreduce 8 0 rong -", "t:1:15", "no allreduce can be made by 'rong'", "ring"},
         {"allreduce 8 0 default -", "t:1:15", "'default' is no algorithm", "ring"},
         {"allreduce 8 0 auto=x -", "t:1:15", "auto=x", ""},
-        {"allreduce 8 0 ring-ring -", "t:1:15", "ring cannot be inside", "gsb or btb"},
+        {"allreduce 8 0 ring-ring -", "t:1:15", "ring cannot be inside", "binomial, gsb, btb"},
         {"alltoall 8 0 gsb-gsb -", "t:1:14", "alltoall is not made in levels", "pairwise"},
         {"allreduce 8 0 ring", "t:1:19", "the size of segments is missing", "bytes"},
         {"allreduce 8 0 ring 4KiB", "t:1:20", "does not go segment by segment", "chain"},
@@ -574,7 +574,7 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
     char *text, path[] = "/tmp/hopcast-test-copies-XXXXXX";
     CHECK(hop_copies_tune(&options, "of a test", &text, D));
     CHECK(hop_copies_table_parse("t", text, strlen(text), &table, D));
-    assert_int_equal(table.count, 6);
+    assert_int_equal(table.count, 9);
     assert_string_equal(table.notes[0], "of a test");
     for (uint32_t i = 0; i < 6; i++) {
         const struct hop_copies_row *row = &table.rows[i];
@@ -588,6 +588,14 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
     assert_int_equal(table.rows[1].from_bytes, 1004);
     assert_int_equal(table.rows[3].collective, HOP_COLLECTIVE_ALLGATHER);
     assert_int_equal(table.rows[3].from_bytes, 3000); /* handed out: those of all three */
+    for (uint32_t i = 6; i < 9; i++) {                /* the first collective's once more */
+        const struct hop_copies_row *any = &table.rows[i], *first = &table.rows[i - 3];
+        assert_int_equal(any->collective, HOP_COPIES_ANY);
+        assert_int_equal(any->from_bytes, first->from_bytes);
+        assert_int_equal(any->staged, first->staged);
+        assert_int_equal(any->packet_bytes, first->packet_bytes);
+        assert_string_equal(any->remark, "as allgather");
+    }
     hop_copies_table_finish(&table);
 
     /* A run takes it. */
@@ -600,6 +608,10 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
     struct hop_schedule *schedule;
     CHECK(hop_make_collective(&ranks, &collective, &schedule, D));
     way.schedule = schedule;
+    CHECK(hop_measure_ways(&way, 1, &options.ways, D));
+    way.plan.collective = "reduce"; /* was not measured */
+    CHECK(hop_measure_ways(&way, 1, &options.ways, D));
+    way.plan.collective = NULL;
     CHECK(hop_measure_ways(&way, 1, &options.ways, D));
     hop_schedule_destroy(schedule);
     unlink(path);

@@ -234,7 +234,7 @@ const struct tool_command tool_calibrate = {
         "that were held out. Several FILEs are of one machine. docs/calibrate.md says how.\n"
         "\n"
         "      --on TOPOLOGY       what was measured: a built-in machine, a file of any dialect, or live\n"
-        "  -m, --model NAME        the model that is to predict it (server)\n"
+        "  -m, --model NAME        the model that is to predict it (server; fair where that rules no link)\n"
         "      --folds N           hold every group out once, in N parts (5); 0: do not\n"
         "      --name NAME=DEVICE  what FILE calls NAME is DEVICE in the topology; may be repeated\n"
         "      --bytes SIZE        of transfers that do not state theirs (256MiB)\n"

@@ -94,13 +94,27 @@ static int show(const struct calibrate_request *r, const struct hop_fit_result *
     return status;
 }
 
+/* The default rules PCIe and two-way links; a machine that has neither, such as one that `measure` knew nothing of, is
+ * fitted by the model that rules any. */
+static const char *choose_model(const struct calibrate_request *r, const struct hop_topology *topology)
+{
+    struct hop_network *network = NULL;
+    struct hop_diag diag;
+    if (r->model || hop_network_create(topology, "server", &network, &diag) == HOP_OK) {
+        hop_network_destroy(network);
+        return r->model;
+    }
+    fprintf(stderr, "hopcast: the model is fair: %s\n", diag.what);
+    return "fair";
+}
+
 int calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
                                const struct hop_measurements *measurements)
 {
     struct hop_fit_result *result = NULL;
     struct hop_diag diag;
     struct tool_progress progress;
-    struct hop_fit_options options = {.model = r->model,
+    struct hop_fit_options options = {.model = choose_model(r, topology),
                                       .folds = r->folds_given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
                                       .compare = r->compare,
                                       .progress = tool_progress_begin(&progress, "fits that are done"),

@@ -138,32 +138,12 @@ enum { PATTERN_COUNT = sizeof patterns / sizeof patterns[0] };
 static const char pattern_names[] = "halo, stencil, alltoall, ring, scatter, gather, random and graphs, and the "
                                     "collectives allreduce, reduce, broadcast, allgather, reduce-scatter and barrier";
 
-/* Edit distance of two short words. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[32], n = strlen(a), m = strlen(b);
-    if (n >= 32 || m >= 32)
-        return 32;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0]++;
-        for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            best = best < row[j] + 1 ? best : row[j] + 1;
-            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-        }
-    }
-    return row[m];
-}
-
 static int find_pattern(struct request *r, const char *name)
 {
     const char *nearest = NULL;
     size_t least = 3;
     for (size_t i = 0; i < PATTERN_COUNT; i++) {
-        size_t far = distance(name, patterns[i].name);
+        size_t far = tool_distance(name, patterns[i].name);
         if (far == 0) {
             r->pattern = &patterns[i];
             return TOOL_OK;
@@ -490,7 +470,7 @@ static int run(int argc, char **argv)
     if (status == TOOL_OK)
         status = r.pattern->make ? run_pattern(&r) : make_run_graphs(&r);
     hop_topology_destroy(r.topology);
-    free(r.names);
+    devices_finish(&r.found);
     free(r.devices);
     return status;
 }

@@ -6,9 +6,9 @@
 #ifndef HOP_TOOL_MAKE_H
 #define HOP_TOOL_MAKE_H
 
-#include "tool.h"
+#include "devices.h"
 
-enum { DEVICES_MAX = 1 << 20, SETS_MAX = 64, NAME_SIZE = 64 };
+enum { SETS_MAX = 64 };
 
 /* Every option has a bit: a pattern lists those that it takes. */
 enum option_code {
@@ -55,9 +55,8 @@ struct request {
     const char *source, *sets[SETS_MAX], *device_list;
     int set_count;
     struct hop_topology *topology;
-    char (*names)[NAME_SIZE]; /* of devices; ranks.devices points into them */
+    struct device_list found; /* ranks.devices points into it */
     const char **devices;
-    uint32_t name_capacity;
     struct hop_ranks ranks;
     uint64_t bytes;
     bool json;
@@ -82,7 +81,7 @@ struct pattern {
 
 /* make.c: the command on one line, for the head of the schedule: words with other than plain characters are quoted. */
 void make_show_command(const struct request *r, char *text, size_t size);
-/* make_devices.c: fills the ranks. */
+/* make_devices.c: fills the ranks, one on each device. */
 int make_find_devices(struct request *r);
 /* make_graphs.c */
 int make_run_graphs(struct request *r);

@@ -8,14 +8,18 @@
 /* Names for placeholders: rank0, rank1, ... */
 static int name_placeholders(struct request *r)
 {
-    r->names = malloc(r->rank_count * sizeof *r->names);
     r->devices = malloc(r->rank_count * sizeof *r->devices);
-    if (!r->names || !r->devices)
+    if (!r->devices)
         return tool_out_of_memory();
     for (uint32_t i = 0; i < r->rank_count; i++) {
-        (void)snprintf(r->names[i], sizeof r->names[i], "rank%u", i);
-        r->devices[i] = r->names[i];
+        char name[DEVICE_NAME_SIZE];
+        int length = snprintf(name, sizeof name, "rank%u", i);
+        int status = devices_add(&tool_make, name, (size_t)length, &r->found);
+        if (status != TOOL_OK)
+            return status;
     }
+    for (uint32_t i = 0; i < r->rank_count; i++)
+        r->devices[i] = r->found.names[i];
     r->ranks = (struct hop_ranks){r->devices, (uint32_t)r->rank_count};
     return TOOL_OK;
 }

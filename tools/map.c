@@ -404,7 +404,7 @@ const struct tool_command tool_map_command = {
         "  -x, --exclude NAMES     devices or nodes that nobody gets: gpu3,node1\n"
         "  -k, --keep RANKS=PLACES ranks that stay on nodes or devices: 3=node1, 0-3=gpu0,gpu1; may be repeated\n"
         "      --cores SPEC        of every node: 'package:2 core:12 pu:1', an hwloc XML file, or live\n"
-        "      --start PLACEMENT   to compare with: packed (the default), cyclic, random=SEED, or a file\n"
+        "      --start PLACEMENT   to compare with: packed (the default), cyclic, random[=SEED], or a file\n"
         "  -m, --model NAME        see hopcast predict --help\n"
         "      --seed N            (1); the same seed gives the same answer\n"
         "      --max-operations N  simulated while searching (300000)   --time-limit TIME   best answer until then\n"

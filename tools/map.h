@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hopcast map: what its files share. map.c reads options and asks for the mapping, map_traffic.c reads what is to be
- * mapped, map_show.c shows the answer, map_credit.c what another model makes of it, map_files.c writes what launchers take.
+ * mapped, map_start.c what to compare with, map_show.c shows the answer, map_credit.c what another model makes of it,
+ * map_files.c writes what launchers take.
  */
 #ifndef HOP_TOOL_MAP_H
 #define HOP_TOOL_MAP_H
@@ -35,11 +36,14 @@ struct map_input {
 /* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it
  * was. */
 int map_read_traffic(const struct map_request *request, struct map_input *input);
-/* The placement to compare with. */
+/* Whether a place is the host memory of a rank, "rank3.host". */
+bool map_host_rank(const char *device, uint32_t *rank);
+/* The placement to compare with. (map_start.c) */
 int map_read_start(const struct map_request *request, struct map_input *input);
 
 int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
-/* The exchange's time under credit, in place of pcie, before and after; false: pcie rules nothing, or it cannot be said. */
+/* The exchange's time under credit, in place of pcie, before and after; false: pcie rules nothing, or it cannot be
+ * said. */
 bool map_by_credit(const struct map_request *request, const struct map_input *input,
                    const struct hop_map_result *result, double seconds[2]);
 /* --output, --placed, --svg, --launch, --launch-dir. */

@@ -44,11 +44,22 @@ const char *map_note(uint32_t node, void *context)
     return notes->text;
 }
 
+static const char *note_of(uint32_t node, bool after, void *context)
+{
+    struct map_notes *notes = context;
+    char ranks[40];
+    add_ranks(ranks, sizeof ranks, notes, node, after);
+    if (strcmp(ranks, "-") == 0)
+        return NULL;
+    (void)snprintf(notes->text, sizeof notes->text, "rank %s", ranks);
+    return notes->text;
+}
+
 static int write_svg(const struct map_request *request, const struct map_input *input,
                      const struct hop_map_result *result)
 {
     struct map_notes notes = {.result = result, .before = result->before_devices};
-    const struct hop_loads_options options = {.note = map_note, .context = &notes};
+    const struct hop_loads_options options = {.note = map_note, .note_of = note_of, .context = &notes};
     struct hop_link_load *loads = map_loads(input, result);
     char *text = loads ? hop_topology_to_loads_svg(input->topology, loads, &options) : NULL;
     int status = text ? tool_write(request->svg, text) : tool_out_of_memory();
@@ -75,7 +86,7 @@ static int write_placement(const struct map_request *request, const struct hop_m
     if (!text)
         return tool_out_of_memory();
     double after = result->after.metric[result->metric];
-    if (result->metric >= HOP_MAP_CONGESTION || result->metric == HOP_MAP_BANDWIDTH)
+    if (result->metric != HOP_MAP_DISTANCE)
         hop_show_seconds(after, value, sizeof value);
     else
         (void)snprintf(value, sizeof value, "%.6g", after);
@@ -92,10 +103,8 @@ static int write_placement(const struct map_request *request, const struct hop_m
 /* The host memory of a rank, "rank3.host", becomes the one nearest to its device. */
 static void place_host(struct hop_place *place, const struct map_input *input, const struct hop_map_result *result)
 {
-    unsigned rank;
-    int end = 0;
-    if (!place->device || sscanf(place->device, "rank%9u.host%n", &rank, &end) != 1 || end == 0 ||
-        rank >= result->ranks)
+    uint32_t rank;
+    if (!place->device || !map_host_rank(place->device, &rank) || rank >= result->ranks)
         return;
     uint32_t host = hop_topology_nearest_host(input->topology, result->seats[rank].device);
     if (host != HOP_NONE)

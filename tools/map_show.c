@@ -15,8 +15,6 @@ static const char *show_metric(enum hop_map_metric metric, double value, char *t
         (void)snprintf(text, size, "-");
     else if (metric == HOP_MAP_DISTANCE)
         (void)snprintf(text, size, "%.4g", value);
-    else if (metric == HOP_MAP_LATENCY)
-        (void)snprintf(text, size, "%.4g s", value);
     else
         hop_show_seconds(value, text, size);
     return text;
@@ -90,7 +88,11 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     fprintf(out, "\n");
     if (result->note)
         fprintf(out, "note: %s\n", result->note);
-    if (input->on_devices && !request->placed)
+    if (input->on_devices && request->output)
+        fprintf(out,
+                "note: the schedule names devices and no ranks: `hopcast predict --map` cannot put it where -o says; "
+                "--placed FILE writes it on its new devices\n");
+    else if (input->on_devices && !request->placed)
         fprintf(out, "note: the schedule names devices; --placed FILE writes it on its new ones\n");
     fprintf(out, "\n");
     print_metrics(out, request, input, result);

@@ -48,15 +48,71 @@ static bool is_pattern(const char *source)
 
 /* ---- schedules ---- */
 
+bool map_host_rank(const char *device, uint32_t *rank)
+{
+    unsigned number;
+    int end = 0;
+    if (sscanf(device, "rank%9u.host%n", &number, &end) != 1 || end == 0 || device[end] != '\0')
+        return false;
+    *rank = number;
+    return true;
+}
+
 /* Whether a place of it says a rank. */
 static bool has_ranks(const struct hop_schedule *schedule)
 {
+    uint32_t rank;
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
-        if ((op->from.device && op->from.rank >= 0) || (op->to.device && op->to.rank >= 0))
-            return true;
+        for (unsigned end = 0; end < 2; end++) {
+            const struct hop_place *place = end ? &op->to : &op->from;
+            if (place->device && (place->rank >= 0 || map_host_rank(place->device, &rank)))
+                return true;
+        }
     }
     return false;
+}
+
+/* A device that is named must be there, as when the schedule is predicted: who asks where it was gets the line. */
+static bool is_there(const struct map_input *input, const struct hop_schedule *schedule, uint32_t index,
+                     const struct hop_place *place, struct hop_diag *diag)
+{
+    uint32_t rank;
+    int end = 0;
+    const struct hop_topology *t = input->topology;
+    if (!place->device || (sscanf(place->device, "rank%9u%n", &rank, &end) == 1 && place->device[end] == '\0') ||
+        map_host_rank(place->device, &rank))
+        return true;
+    uint32_t node = hop_topology_find(t, place->device);
+    if (node != HOP_NONE && hop_node_is_device(hop_topology_node(t, node)->kind))
+        return true;
+    const char *near = node == HOP_NONE ? hop_topology_nearest(t, place->device) : NULL;
+    (void)hop_schedule_place(schedule, index, place->column, diag->place, sizeof diag->place);
+    if (node == HOP_NONE)
+        (void)snprintf(diag->what, sizeof diag->what, "topology %.100s has no device '%.100s'", hop_topology_name(t),
+                       place->device);
+    else
+        (void)snprintf(diag->what, sizeof diag->what, "'%.100s' is a %s, not a device", place->device,
+                       hop_node_kind_name(hop_topology_node(t, node)->kind));
+    (void)snprintf(diag->expected, sizeof diag->expected, "%s%.100s%s `hopcast topology SOURCE` shows %s",
+                   near ? "'" : "", near ? near : "a device, such as gpu0;", near ? "'?" : "",
+                   near ? "all devices" : "them");
+    diag->status = HOP_ERR_NOT_FOUND;
+    return false;
+}
+
+static bool all_there(const struct map_input *input, const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    bool there = true;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule) && there; i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        for (uint32_t p = 0; p < op->input_count && there; p++)
+            there = is_there(input, schedule, i, &op->inputs[p], diag);
+        there = there && is_there(input, schedule, i, &op->from, diag) && is_there(input, schedule, i, &op->to, diag);
+        for (uint32_t p = 0; p < op->output_count && there; p++)
+            there = is_there(input, schedule, i, &op->outputs[p], diag);
+    }
+    return there;
 }
 
 /* Between ranks from here on; where it was is what to compare with. */
@@ -64,12 +120,17 @@ static int take_schedule(struct hop_schedule *schedule, struct map_input *input)
 {
     struct hop_diag diag;
     input->on_devices = !has_ranks(schedule);
-    enum hop_status status = hop_placement_lift(schedule, &input->exchange, &input->start, &diag);
+    bool there = all_there(input, schedule, &diag);
+    enum hop_status status =
+        there ? hop_placement_lift(schedule, &input->exchange, &input->start, &diag) : HOP_ERR_NOT_FOUND;
     hop_schedule_destroy(schedule);
     if (status == HOP_OK)
         status = hop_traffic_of_schedule(input->exchange, &input->traffic, &diag);
     return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
+
+static const char what_is_read[] =
+    "a traffic file, a schedule, or a pattern: stencil:4x4, halo:2x2x2, coll:4x2x2, ring:8, alltoall:16";
 
 static int read_schedule(const char *source, const char *text, size_t size, struct map_input *input)
 {
@@ -84,7 +145,35 @@ static int read_schedule(const char *source, const char *text, size_t size, stru
     return take_schedule(schedule, input);
 }
 
+/* Of what is no file that can be read: the files of a set of traces are found by what their names begin with, or by
+ * their folder. */
+static int read_traces(const char *source, struct map_input *input)
+{
+    struct hop_schedule *schedule;
+    struct hop_diag diag;
+    const struct hop_trace_options options = {0};
+    enum hop_status status = hop_schedule_load_with(source, &options, &schedule, &diag);
+    if (status == HOP_ERR_IO && !diag.expected[0])
+        (void)snprintf(diag.expected, sizeof diag.expected, "%s", what_is_read);
+    return status == HOP_OK ? take_schedule(schedule, input) : tool_fail(&diag);
+}
+
 /* ---- all ---- */
+
+/* Nothing can be made of it: there is nothing, or nothing but NUL bytes. */
+static bool is_nothing(const char *source, const char *text, size_t size, struct hop_diag *diag)
+{
+    size_t i = 0, zeros = 0;
+    for (; text && i < size && strchr(" \t\r\n", text[i]); i++) /* which finds the end of that text, too */
+        zeros += text[i] == '\0';
+    if (!text || i < size)
+        return false;
+    (void)snprintf(diag->place, sizeof diag->place, "%.200s", source);
+    (void)snprintf(diag->what, sizeof diag->what, zeros ? "there are only NUL bytes" : "the file is empty");
+    (void)snprintf(diag->expected, sizeof diag->expected, "traffic (docs/traffic.md) or a schedule");
+    diag->status = HOP_ERR_SYNTAX;
+    return true;
+}
 
 static int read_one(const char *source, enum hop_memory memory, bool schedules, struct map_input *input,
                     struct hop_traffic **traffic)
@@ -99,20 +188,15 @@ static int read_one(const char *source, enum hop_memory memory, bool schedules, 
     char *text = read_start(source, &size);
     enum hop_status status = HOP_OK;
     int answer = TOOL_OK;
-    if (text && text[strspn(text, " \t\r\n")] == '\0') {
-        free(text);
-        (void)snprintf(diag.place, sizeof diag.place, "%.200s", source);
-        (void)snprintf(diag.what, sizeof diag.what, "the file is empty");
-        (void)snprintf(diag.expected, sizeof diag.expected, "traffic (docs/traffic.md) or a schedule");
-        return tool_fail(&diag);
-    }
-    if (!text || !schedules || hop_traffic_detect(text, size)) {
+    if (is_nothing(source, text, size, &diag)) {
+        answer = tool_fail(&diag);
+    } else if (!text && schedules) {
+        answer = read_traces(source, input);
+    } else if (!text || !schedules || hop_traffic_detect(text, size)) {
         status = text && strcmp(source, "-") == 0 ? hop_traffic_parse(source, text, size, memory, traffic, &diag)
                                                   : hop_traffic_load(source, memory, traffic, &diag);
         if (status == HOP_ERR_IO && !diag.expected[0])
-            (void)snprintf(
-                diag.expected, sizeof diag.expected,
-                "a traffic file, a schedule, or a pattern: stencil:4x4, halo:2x2x2, coll:4x2x2, ring:8, alltoall:16");
+            (void)snprintf(diag.expected, sizeof diag.expected, "%s", what_is_read);
         answer = status == HOP_OK ? TOOL_OK : tool_fail(&diag);
     } else {
         answer = read_schedule(source, text, size, input);
@@ -125,6 +209,9 @@ int map_read_traffic(const struct map_request *request, struct map_input *input)
 {
     struct hop_traffic *host = NULL;
     struct hop_diag diag;
+    if (!request->source[0])
+        return tool_bad_usage(&tool_map_command, "TRAFFIC is empty: a traffic file, a schedule, a pattern such as "
+                                                 "stencil:4x4, or -");
     int status = read_one(request->source, request->memory, true, input, &input->traffic);
     if (status != TOOL_OK || !request->host)
         return status;
@@ -145,78 +232,4 @@ int map_read_traffic(const struct map_request *request, struct map_input *input)
         status = tool_fail(&diag);
     hop_traffic_destroy(host);
     return status;
-}
-
-/* ---- the placement to compare with ---- */
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* Ranks on GPUs (NICs where there are none) drawn at random, each once. */
-static int draw_placement(const struct map_input *input, uint64_t seed, struct hop_placement **drawn)
-{
-    const struct hop_topology *t = input->topology;
-    uint32_t nodes = hop_topology_node_count(t), ranks = hop_traffic_ranks(input->traffic), count = 0;
-    const char **names = calloc((size_t)nodes + 1, sizeof *names);
-    char *text = malloc((size_t)ranks * 80 + 1);
-    struct hop_diag diag = {.what = "", .place = ""};
-    for (unsigned kind = 0; names && text && count == 0 && kind < 2; kind++) {
-        for (uint32_t n = 0; n < nodes; n++) {
-            if (hop_topology_node(t, n)->kind == (kind ? HOP_NODE_NIC : HOP_NODE_GPU))
-                names[count++] = hop_topology_node(t, n)->name;
-        }
-    }
-    size_t used = 0;
-    for (uint32_t r = 0; text && r < ranks && r < count; r++) {
-        uint32_t pick = r + (uint32_t)(next_random(&seed) % (count - r));
-        const char *name = names[pick];
-        names[pick] = names[r];
-        used += (size_t)snprintf(text + used, 80, "%u %.63s\n", r, name);
-    }
-    int status = names && text ? TOOL_OK : tool_out_of_memory();
-    if (status == TOOL_OK && ranks > count)
-        status =
-            tool_bad_usage(&tool_map_command,
-                           "--start random gives every rank a device of its own: %u ranks, %u devices", ranks, count);
-    if (status == TOOL_OK && hop_placement_parse("random", text, used, drawn, &diag) != HOP_OK)
-        status = tool_fail(&diag);
-    free(text);
-    free(names);
-    return status;
-}
-
-int map_read_start(const struct map_request *request, struct map_input *input)
-{
-    struct hop_diag diag;
-    struct hop_placement *start = NULL;
-    const char *choice = request->start;
-    uint64_t seed = 1;
-    int status = TOOL_OK;
-    if (!choice)
-        return TOOL_OK;
-    if (strncmp(choice, "random", 6) == 0 && (choice[6] == '\0' || choice[6] == '=')) {
-        if (choice[6] && !tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX, &seed))
-            return TOOL_BAD;
-        status = draw_placement(input, seed, &start);
-    } else if (strcmp(choice, "cyclic") == 0) {
-        if (hop_placement_make(input->topology, hop_traffic_ranks(input->traffic), HOP_PLACEMENT_CYCLIC, &start,
-                               &diag) != HOP_OK)
-            status = tool_fail(&diag);
-    } else if (strcmp(choice, "packed") != 0) {
-        enum hop_status read = hop_placement_load(choice, &start, &diag);
-        if (read == HOP_ERR_IO)
-            (void)snprintf(diag.expected, sizeof diag.expected,
-                           "packed, cyclic, random=SEED, or a file with a line for every rank");
-        status = read == HOP_OK ? TOOL_OK : tool_fail(&diag);
-    }
-    if (status != TOOL_OK)
-        return status;
-    hop_placement_destroy(input->start);
-    input->start = start;
-    return TOOL_OK;
 }

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "calibrate.h"
 #include "ranks.h"
 
-enum { SETS_MAX = 64 };
+enum { SETS_MAX = 64, CHUNK_BYTES = 4096 };
 
 struct options {
     const char *on, *emulate, *output, *raw, *fit, *model;
@@ -179,6 +180,9 @@ static int check_options(const struct options *o)
         return tool_bad_usage(&tool_measure, "--set goes with --on TOPOLOGY or --emulate TOPOLOGY");
     if (!o->emulate && (o->slower_given || plan->chunk_bytes || plan->buffer_bytes))
         return tool_bad_usage(&tool_measure, "--slower, --chunk and --buffer go with --emulate TOPOLOGY");
+    if (plan->buffer_bytes && plan->buffer_bytes < (plan->chunk_bytes ? plan->chunk_bytes : CHUNK_BYTES))
+        return tool_bad_usage(&tool_measure,
+                              "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least");
     if (plan->device && strcmp(plan->device, "host") != 0 && strcmp(plan->device, "cuda") != 0)
         return tool_bad_usage(&tool_measure, "--device %.60s: expected host or cuda", plan->device);
     if (plan->device && strcmp(plan->device, "host") != 0 && (o->emulate || o->measure.launch.threads))
@@ -192,6 +196,16 @@ static int check_options(const struct options *o)
         return tool_bad_usage(&tool_measure,
                               "--output, --raw and --fit need files: standard output shows what was found");
     return TOOL_OK;
+}
+
+/* Before time is spent on what could not be written. */
+static int check_outputs(const struct options *o)
+{
+    const char *const files[] = {o->output, o->raw, o->fit};
+    int status = TOOL_OK;
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && status == TOOL_OK; i++)
+        status = tool_check_output(files[i]);
+    return status;
 }
 
 /* -1: help was asked for. */
@@ -278,7 +292,7 @@ static int conclude(const struct options *o, struct hop_topology *topology, cons
     if (o->json)
         status = write_text(NULL, hop_measure_to_json(result));
     else
-        measure_show(result);
+        measure_show(result, o->measure.time_s);
     if (status == TOOL_OK && o->raw)
         status = write_text(o->raw, hop_measure_to_raw(result));
     if (status == TOOL_OK && o->output && keep)
@@ -331,6 +345,10 @@ static int run(int argc, char **argv)
     if (status == -1)
         return tool_help(&tool_measure);
     if (status == TOOL_OK)
+        status = alone_check(&tool_measure);
+    if (status == TOOL_OK)
+        status = check_outputs(&o);
+    if (status == TOOL_OK)
         status = load(&o, &topology);
     if (status != TOOL_OK)
         return status;
@@ -361,11 +379,13 @@ const struct tool_command tool_measure = {
             "  -s, --set NAME=VALUE    change the topology (see hopcast topology --help); may be repeated\n"
             "      --device NAME       host (default) or cuda\n"
             "      --emulate TOPOLOGY  copies go through its links, in real time, slowed down (docs/emulated.md)\n"
-            "      --slower X          so many times (100); --chunk SIZE (4KiB), --buffer SIZE of a link (32 chunks)\n"
+            "      --slower X          so many times (100); --chunk SIZE (4KiB), --buffer SIZE of a link (32 chunks; 1 "
+            "at least)\n"
             "      --what LIST         of pairs, reads, together, engines, reduce, memory (default: all)\n"
             "      --sizes LIST        of copies, ascending (64B,4KiB,64KiB,1MiB,8MiB); the largest where several go "
             "at once\n"
-            "      --time S            begin rounds for so many seconds (20), or until Ctrl-C; 3 samples at least\n"
+            "      --time S            begin rounds for so many seconds (20), or until Ctrl-C; but until there are 3 "
+            "samples\n"
             "      --seed N            other orders, other couples (1)\n"
             "      --threads           ranks are threads of one process; --pin: each on a processor of its own\n"
             "      --timeout S         a rank that does not move for so many seconds is lost (10)\n"

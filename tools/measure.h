@@ -5,6 +5,7 @@
 
 #include "tool.h"
 
-void measure_show(const struct hop_measure_result *result);
+/* time_s: what was asked for; 0: nothing. */
+void measure_show(const struct hop_measure_result *result, double time_s);
 
 #endif

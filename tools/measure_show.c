@@ -117,22 +117,26 @@ static void show_within(const struct hop_measure_result *result)
     }
 }
 
-void measure_show(const struct hop_measure_result *result)
+void measure_show(const struct hop_measure_result *result, double time_s)
 {
+    bool late = time_s > 0 && result->elapsed_s > time_s && result->rounds <= HOP_MEASURE_SAMPLES_LEAST;
     double *times_s = malloc(HOP_SAMPLES_MAX * sizeof *times_s);
     char elapsed[32];
     if (!times_s) {
         (void)tool_out_of_memory();
         return;
     }
-    printf("%s, %u devices: %u rows, %u samples of each, in %s%s\n", hop_topology_name(result->topology),
-           result->device_count, result->row_count, result->rounds,
+    printf("%s, %u devices: %u rows, %u samples of each%s, in %s%s\n", hop_topology_name(result->topology),
+           result->device_count, result->row_count, result->rounds, late ? " (fewer do not count)" : "",
            hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed), result->emulated ? "; emulated links" : "");
     show_pairs(result, times_s);
     show_groups(result);
     show_within(result);
-    printf("\noutliers %.2f %% of the samples; unsteady rows %u of %u%s\n",
-           100.0 * result->outliers / ((double)result->row_count * result->rounds), result->unsteady, result->row_count,
-           result->too_noisy ? ": too noisy" : "");
+    if (result->rounds < HOP_OUTLIER_SAMPLES)
+        printf("\ntoo few samples to tell outliers");
+    else
+        printf("\noutliers %.2f %% of the samples",
+               100.0 * result->outliers / ((double)result->row_count * result->rounds));
+    printf("; unsteady rows %u of %u%s\n", result->unsteady, result->row_count, result->too_noisy ? ": too noisy" : "");
     free(times_s);
 }

@@ -13,6 +13,8 @@ volatile sig_atomic_t ranks_stop;
 /* SIGINT comes twice within microseconds where a launcher (timeout, a batch system) signals the process and then its
    group; only a person who presses again, this much later, means to end it without an answer. */
 #define AGAIN_NS 500000000LL
+#define TIMEOUT_S 10.0 /* of teams and groups */
+#define LATER_S 3.0    /* at most */
 
 static volatile sig_atomic_t interrupted;
 static struct timespec interrupted_at; /* written before interrupted, by the handler alone */
@@ -49,23 +51,37 @@ void ranks_catch(void)
     (void)sigaction(SIGINT, &action, NULL);
 }
 
-int ranks_join(struct hop_group **group)
+static double later(double timeout_s)
+{
+    double own_s = timeout_s > 0 ? timeout_s : TIMEOUT_S;
+    return own_s + (own_s / 2 < LATER_S ? own_s / 2 : LATER_S);
+}
+
+static int join(const struct hop_group_options *options, struct hop_group **group)
 {
     struct hop_diag diag;
-    const struct hop_group_options options = {.stop = &ranks_stop};
     ranks_catch();
-    return hop_group_create(&options, group, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+    return hop_group_create(options, group, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+}
+
+int ranks_join(struct hop_group **group)
+{
+    return join(&(struct hop_group_options){.stop = &ranks_stop}, group);
+}
+
+int ranks_join_within(double timeout_s, struct hop_group **group)
+{
+    return join(&(struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop}, group);
 }
 
 int ranks_end(struct hop_group *group, int status)
 {
-    bool others = hop_group_size(group) > 1;
-    if (others && hop_group_rank(group) != 0)
-        status = TOOL_OK; /* rank 0's counts */
+    bool others = hop_group_size(group) > 1, first = hop_group_rank(group) == 0;
     if (hop_group_lost(group, NULL) < 0 && !ranks_stop && hop_group_finish(group, NULL) == HOP_OK) {
         hop_group_destroy(group);
-        return status;
+        return first ? status : TOOL_OK; /* rank 0's counts */
     }
+    /* Without a good end that of any rank may be what the launcher hands on. */
     status = tool_finish(status);
     hop_group_leave(group);
     if (others)

@@ -14,6 +14,9 @@ void ranks_catch(void);
 
 /* Catches signals, joins the group that mpirun started, or makes one of this process alone. */
 int ranks_join(struct hop_group **group);
+/* The same where the ranks look after each other themselves, and lose who is silent for timeout_s (0: 10 s): they know
+ * more, and come first; the group waits a little longer. */
+int ranks_join_within(double timeout_s, struct hop_group **group);
 /* Leaves the group; does not return where MPI cannot end well. */
 int ranks_end(struct hop_group *group, int status);
 

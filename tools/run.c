@@ -11,29 +11,7 @@
 
 #include "ranks.h"
 
-enum { SETS_MAX = 64, NAME_SIZE = 64, REPEAT_MAX = 10000000 };
-
-struct options {
-    const char *schedule, *topology, *emulate, *map, *devices, *copies;
-    bool is_text, threads, pin, no_check, node_size_given;
-    char *sets[SETS_MAX];
-    int set_count;
-    uint64_t ranks, node_size, rows;
-    double timeout_s;
-    struct run_request request;
-    struct hop_collective_options collective;
-    bool collective_given; /* an option that only collectives have */
-};
-
-/* What is loaded and made; freed at the end. */
-struct loaded {
-    struct hop_topology *topology, *emulated;
-    struct hop_schedule *schedule, *placed;
-    char **devices;
-    uint32_t device_count;
-    char what[256];
-    struct tool_choice choice; /* of the algorithm, from a table */
-};
+enum { REPEAT_MAX = 10000000, ENGINES_MAX = 6, CHUNK_BYTES = 4096 };
 
 static const struct option long_options[] = {
     {"expression", required_argument, NULL, 'e'},
@@ -64,7 +42,7 @@ static const struct option long_options[] = {
     {"no-check", no_argument, NULL, 'N'},
     {"threads", no_argument, NULL, 'H'},
     {"pin", no_argument, NULL, 'P'},
-    {"timeout", required_argument, NULL, 'o' + 256},
+    {"timeout", required_argument, NULL, 'L'},
     {"node-size", required_argument, NULL, 'k'},
     {"predict", no_argument, NULL, 'q'},
     {"rows", required_argument, NULL, 'l'},
@@ -128,11 +106,10 @@ static bool read_size(const char *option, const char *text, uint64_t *bytes)
 }
 
 /* An option of collectives. */
-static bool take_collective(struct options *o, int option)
+static bool take_collective(struct run_options *o, int option)
 {
     uint64_t whole = 0;
     struct hop_collective_options *c = &o->collective;
-    o->collective_given = o->collective_given || option != 'b';
     switch (option) {
     case 'a':
         c->algorithm = optarg;
@@ -156,7 +133,7 @@ static bool take_collective(struct options *o, int option)
     }
 }
 
-static bool take_option(struct options *o, int option)
+static bool take_option(struct run_options *o, int option)
 {
     struct run_request *r = &o->request;
     double number = 0;
@@ -172,8 +149,8 @@ static bool take_option(struct options *o, int option)
         o->topology = optarg;
         return true;
     case 's':
-        if (o->set_count == SETS_MAX)
-            return tool_bad_usage(&tool_run, "more than %d assignments", SETS_MAX) == TOOL_OK;
+        if (o->set_count == RUN_SETS)
+            return tool_bad_usage(&tool_run, "more than %d assignments", RUN_SETS) == TOOL_OK;
         o->sets[o->set_count++] = optarg;
         return true;
     case 'm':
@@ -189,7 +166,7 @@ static bool take_option(struct options *o, int option)
         r->plan.device = optarg;
         return true;
     case 'E':
-        if (!tool_whole(&tool_run, "--engines", optarg, 0, 6, &whole))
+        if (!tool_whole(&tool_run, "--engines", optarg, 0, ENGINES_MAX, &whole))
             return false;
         r->plan.engines = (unsigned)whole;
         return true;
@@ -219,7 +196,7 @@ static bool take_option(struct options *o, int option)
         return tool_whole(&tool_run, "--rows", optarg, 0, UINT32_MAX, &o->rows);
     case 'k':
         return tool_whole(&tool_run, "--node-size", optarg, 1, HOP_RANKS_MAX, &o->node_size);
-    case 'o' + 256:
+    case 'L':
         return tool_number(&tool_run, "--timeout", optarg, 0.1, 1e6, &o->timeout_s);
     case 'y':
         return read_delay(optarg, &r->plan);
@@ -258,10 +235,63 @@ static bool take_option(struct options *o, int option)
     }
 }
 
-/* -1: help was asked for. */
-static int read_options(struct options *o, int argc, char **argv)
+/* No option is left aside without a word. */
+static int check_options(const struct run_options *o)
 {
-    *o = (struct options){.rows = UINT64_MAX};
+    const struct run_request *r = &o->request;
+    bool machine = o->topology || o->emulate, other = r->json || r->gantt;
+    bool host = !r->plan.device || strcmp(r->plan.device, "host") == 0;
+    uint64_t chunk_bytes = r->plan.chunk_bytes ? r->plan.chunk_bytes : CHUNK_BYTES;
+    const struct {
+        bool wrong;
+        const char *why;
+    } rules[] = {
+        {o->emulate && o->topology, "--emulate names the topology already: --on goes without it"},
+        {!machine && r->predict, "--predict needs --on TOPOLOGY or --emulate TOPOLOGY"},
+        {!machine && (o->set_count || r->models), "--set and --model go with --on TOPOLOGY or --emulate TOPOLOGY"},
+        {!o->emulate && (run_given(o, 'w') || run_given(o, 'C') || run_given(o, 'B')),
+         "--slower, --chunk and --buffer go with --emulate TOPOLOGY"},
+        {run_given(o, 'B') && r->plan.buffer_bytes < chunk_bytes,
+         "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least"},
+        {o->emulate && !host, "--emulate goes with the device host"},
+        {r->gantt && r->json, "one of --gantt and --json at a time"},
+        {r->output && !other, "--output goes with --json or --gantt"},
+        {r->ascii && !r->gantt, "--ascii goes with --gantt"},
+        {other && (r->predict || run_given(o, 'l') || run_given(o, 'r')),
+         "--predict, --repeat and --rows are about the table: --json and --gantt go without them"},
+        {run_given(o, 'W') && !run_given(o, 'r'), "--warmup goes with --repeat"},
+        {o->threads && !host, "--threads goes with the device host"},
+        {run_given(o, 'E') && !host, "--engines goes with the device host"},
+        {run_given(o, 'y') && r->plan.copies != HOP_COPIES_DYNAMIC, "--delay goes with --copies dynamic"},
+        {run_given(o, 'p') && r->plan.copies == HOP_COPIES_PEER,
+         "--packet is of staged copies: --copies peer has none"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].wrong)
+            return tool_bad_usage(&tool_run, "%s", rules[i].why);
+    }
+    return TOOL_OK;
+}
+
+/* Under mpirun its ranks run; some options are about ranks that are started here, one about the others. */
+static int check_launch(const struct run_options *o, const struct hop_group *group)
+{
+    uint32_t size = (uint32_t)hop_group_size(group);
+    if (size == 1)
+        return o->node_size ? tool_bad_usage(&tool_run, "--node-size is for several ranks that mpirun starts")
+                            : TOOL_OK;
+    if (run_given(o, 'n') && o->ranks != size)
+        return tool_bad_usage(&tool_run, "-n %u, and mpirun started %u ranks: it says how many there are",
+                              (uint32_t)o->ranks, size);
+    if (o->threads || o->pin)
+        return tool_bad_usage(&tool_run, "--threads and --pin are for ranks that are started here, not by mpirun");
+    return TOOL_OK;
+}
+
+/* -1: help was asked for. */
+static int read_options(struct run_options *o, int argc, char **argv)
+{
+    *o = (struct run_options){.rows = UINT64_MAX};
     o->request = (struct run_request){.seed = 1, .rows = 40, .check = true};
     o->request.plan.slower = 1000;
     o->collective = (struct hop_collective_options){.bytes = 1 << 20, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
@@ -271,6 +301,7 @@ static int read_options(struct options *o, int argc, char **argv)
             return -1;
         if (option == '?' || !take_option(o, option))
             return TOOL_BAD;
+        o->given[option / 64 % 2] |= UINT64_C(1) << option % 64;
     }
     if (o->rows != UINT64_MAX)
         o->request.rows = o->rows ? o->rows : UINT32_MAX;
@@ -284,118 +315,12 @@ static int read_options(struct options *o, int argc, char **argv)
     if (!o->schedule)
         return tool_bad_usage(&tool_run,
                               "a schedule is missing (a file, -, -e TEXT, or a collective such as allreduce)");
-    if (o->emulate && o->topology)
-        return tool_bad_usage(&tool_run, "--emulate names the topology already: --on goes without it");
-    if (o->request.predict && !o->emulate && !o->topology)
-        return tool_bad_usage(&tool_run, "--predict needs --on TOPOLOGY or --emulate TOPOLOGY");
-    if (o->request.gantt && o->request.json)
-        return tool_bad_usage(&tool_run, "one of --gantt and --json at a time");
-    if (o->request.output && !o->request.gantt && !o->request.json)
-        return tool_bad_usage(&tool_run, "--output goes with --json or --gantt");
-    if (o->request.ascii && !o->request.gantt)
-        return tool_bad_usage(&tool_run, "--ascii goes with --gantt");
-    if (o->threads && o->request.plan.device && strcmp(o->request.plan.device, "host") != 0)
-        return tool_bad_usage(&tool_run, "--threads goes with the device host");
-    return TOOL_OK;
-}
-
-/* ---- the schedule ---- */
-
-static int add_device(struct loaded *l, const char *name, size_t length)
-{
-    char **grown = realloc(l->devices, (l->device_count + 1) * sizeof *grown);
-    if (!grown)
-        return tool_out_of_memory();
-    l->devices = grown;
-    l->devices[l->device_count] = strndup(name, length);
-    return l->devices[l->device_count++] ? TOOL_OK : tool_out_of_memory();
-}
-
-/* The devices of a collective's ranks: those listed, the topology's GPUs, or one, "host0". */
-static int find_devices(const struct options *o, struct loaded *l)
-{
-    int status = TOOL_OK;
-    for (const char *at = o->devices; at && *at && status == TOOL_OK;) {
-        size_t length = strcspn(at, ",");
-        if (length == 0 || length >= NAME_SIZE)
-            return tool_bad_usage(&tool_run, "--devices %.60s: expected names with commas between", o->devices);
-        status = add_device(l, at, length);
-        at += length + (at[length] == ',');
-    }
-    const struct hop_topology *topology = o->emulate ? l->emulated : l->topology;
-    for (uint32_t n = 0; topology && !o->devices && n < hop_topology_node_count(topology) && status == TOOL_OK; n++) {
-        const struct hop_node *node = hop_topology_node(topology, n);
-        if (node->kind == HOP_NODE_GPU)
-            status = add_device(l, node->name, strlen(node->name));
-    }
-    if (status == TOOL_OK && l->device_count == 0)
-        status = add_device(l, "host0", 5);
-    return status;
-}
-
-/* Ranks fill the devices in order, as evenly as they can. */
-static int make_collective(struct options *o, struct loaded *l)
-{
-    struct hop_diag diag;
-    int status = find_devices(o, l);
-    if (status != TOOL_OK)
-        return status;
-    uint32_t ranks = o->ranks ? (uint32_t)o->ranks : l->device_count;
-    const char **devices = calloc(ranks, sizeof *devices);
-    if (!devices)
-        return tool_out_of_memory();
-    for (uint32_t r = 0; r < ranks; r++)
-        devices[r] = l->devices[ranks <= l->device_count ? r : (uint64_t)r * l->device_count / ranks];
-    const struct hop_ranks all = {devices, ranks};
-    if (tool_choose_algorithm(&o->collective, ranks, &l->choice, &diag) != HOP_OK ||
-        hop_make_collective(&all, &o->collective, &l->schedule, &diag) != HOP_OK)
-        status = tool_fail(&diag);
-    free(devices);
-    char size[32];
-    hop_format_bytes(o->collective.bytes, size, sizeof size);
-    (void)snprintf(l->what, sizeof l->what, "%s by %.40s%s%.100s, %s", hop_collective_name(o->collective.kind),
-                   o->collective.algorithm ? o->collective.algorithm : "default", l->choice.table ? ", from " : "",
-                   l->choice.table ? l->choice.table : "", size);
-    o->ranks = ranks;
-    o->request.collective = &o->collective;
-    o->request.plan.pipelined = true;
-    o->request.plan.collective = hop_collective_name(o->collective.kind);
-    return status;
-}
-
-static int load_schedule(struct options *o, struct loaded *l)
-{
-    if (!o->is_text && tool_collective(o->schedule, strlen(o->schedule), &o->collective.kind))
-        return make_collective(o, l);
-    if (o->collective_given || o->devices)
-        return tool_bad_usage(&tool_run,
-                              "--algorithm, --operator, --type, --root, --segment, --in-place and --devices go "
-                              "with a collective, such as allreduce");
-    int status = tool_load_schedule(o->schedule, o->is_text, NULL, &l->schedule);
-    if (status != TOOL_OK)
-        return status;
-    (void)snprintf(l->what, sizeof l->what, "%.200s", o->is_text ? "schedule" : o->schedule);
-    if (o->map) {
-        struct tool_map map = {0};
-        const struct hop_topology *topology = o->emulate ? l->emulated : l->topology;
-        if (!topology && (strcmp(o->map, "packed") == 0 || strcmp(o->map, "cyclic") == 0))
-            return tool_bad_usage(&tool_run, "--map %s needs --on TOPOLOGY or --emulate TOPOLOGY", o->map);
-        status = tool_map_load(o->map, &map);
-        if (status == TOOL_OK && map.file) {
-            struct hop_diag diag;
-            if (hop_placement_apply(map.file, l->schedule, &l->placed, &diag) != HOP_OK)
-                status = tool_fail(&diag);
-        } else if (status == TOOL_OK) {
-            status = tool_map_apply(&map, topology, l->schedule, &l->placed);
-        }
-        tool_map_finish(&map);
-    }
-    return status;
+    return check_options(o);
 }
 
 /* ---- running ---- */
 
-static int run_in_group(const struct options *o, struct hop_group *group)
+static int run_in_group(const struct run_options *o, struct hop_group *group)
 {
     const struct hop_team_options options = {.timeout_s = o->timeout_s, .stop = &ranks_stop};
     struct hop_team *team;
@@ -411,7 +336,7 @@ static int run_in_group(const struct options *o, struct hop_group *group)
     return status;
 }
 
-static int run_here(const struct options *o)
+static int run_here(const struct run_options *o)
 {
     struct hop_launch_options options = {.ranks = o->request.ranks,
                                          .threads = o->threads,
@@ -424,15 +349,10 @@ static int run_here(const struct options *o)
     return status == HOP_OK ? result : tool_fail(&diag);
 }
 
-static int prepare(struct options *o, struct loaded *l, struct hop_group *group)
+static int prepare(const struct run_options *o, struct run_request *r, const struct hop_group *group)
 {
-    struct run_request *r = &o->request;
     struct hop_diag diag;
     bool race;
-    r->schedule = l->placed ? l->placed : l->schedule;
-    r->what = l->what;
-    r->topology = l->emulated ? l->emulated : l->topology;
-    r->plan.emulate = l->emulated;
     uint32_t needed = hop_schedule_run_ranks(r->schedule);
     r->ranks = o->ranks ? (uint32_t)o->ranks : needed;
     if (r->ranks == 0)
@@ -444,17 +364,9 @@ static int prepare(struct options *o, struct loaded *l, struct hop_group *group)
     if (race && hop_group_rank(group) == 0)
         fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", diag.place, diag.place[0] ? ": " : "", diag.what,
                 diag.expected);
-    return TOOL_OK;
-}
-
-static int load(struct options *o, struct loaded *l)
-{
-    int status = TOOL_OK;
-    if (o->topology)
-        status = tool_load_topology(o->topology, o->sets, o->set_count, &l->topology);
-    if (status == TOOL_OK && o->emulate)
-        status = tool_load_topology(o->emulate, o->sets, o->set_count, &l->emulated);
-    return status == TOOL_OK ? load_schedule(o, l) : status;
+    /* rank 0 writes, and the others' file systems may have other folders */
+    int status = hop_group_rank(group) == 0 ? tool_check_output(r->output) : TOOL_OK;
+    return status == TOOL_OK && hop_group_rank(group) == 0 ? tool_check_output(r->trace) : status;
 }
 
 /* What is wrong with the input is the same for all ranks: rank 0 says it. Returns what to give back to hush_end. */
@@ -481,21 +393,24 @@ static void hush_end(int kept)
 }
 
 /* Under a launcher its ranks run, as many as it started; alone, ranks are started here. */
-static int start(struct options *o, struct loaded *l)
+static int start(struct run_options *o, struct run_loaded *l)
 {
     struct hop_group *group;
-    int status = ranks_join(&group);
+    int status = ranks_join_within(o->timeout_s, &group);
     if (status != TOOL_OK)
         return status;
     bool alone = hop_group_size(group) == 1;
+    int kept = hush_begin(group);
+    status = check_launch(o, group);
     if (!alone)
         o->ranks = (uint32_t)hop_group_size(group);
-    int kept = hush_begin(group);
-    status = load(o, l);
     if (status == TOOL_OK)
-        status = prepare(o, l, group);
+        status = run_load(o, l);
+    if (status == TOOL_OK)
+        status = prepare(o, &o->request, group);
     hush_end(kept);
     if (!alone) {
+        status = run_agree(group, status);
         if (status == TOOL_OK)
             status = run_in_group(o, group);
         return ranks_end(group, status);
@@ -506,20 +421,14 @@ static int start(struct options *o, struct loaded *l)
 
 static int run(int argc, char **argv)
 {
-    static struct options o;
-    struct loaded l = {0};
+    static struct run_options o;
+    struct run_loaded l = {0};
     int status = read_options(&o, argc, argv);
     if (status == -1)
         return tool_help(&tool_run);
     if (status == TOOL_OK)
         status = start(&o, &l);
-    hop_schedule_destroy(l.placed);
-    hop_schedule_destroy(l.schedule);
-    hop_topology_destroy(l.topology);
-    hop_topology_destroy(l.emulated);
-    for (uint32_t i = 0; i < l.device_count; i++)
-        free(l.devices[i]);
-    free(l.devices);
+    run_loaded_finish(&l);
     return status;
 }
 
@@ -529,20 +438,22 @@ const struct tool_command tool_run = {
     .usage = "SCHEDULE|COLLECTIVE [-n RANKS] [OPTION ...]",
     .help =
         "SCHEDULE is a .hop, JSON or GOAL file, - for standard input, or -e TEXT. COLLECTIVE is allreduce, reduce,\n"
-        "broadcast, allgather, reduce-scatter, alltoall, gather, scatter or barrier. Ranks are processes started here, "
-        "or\n"
-        "those of mpirun. The first launch is recorded, and every byte is checked.\n"
+        "broadcast (or bcast), allgather, reduce-scatter, alltoall, gather, scatter or barrier. Ranks are processes "
+        "started\n"
+        "here, or those of mpirun. The second launch is recorded, and every byte of the first is checked.\n"
         "\n"
         "  -e, --expression TEXT   a schedule as text, operations separated by ';'\n"
         "  -n, --ranks N           how many ranks (default: as many as the schedule has)\n"
         "      --device NAME       host (default: shared memory of this machine) or cuda\n"
-        "      --engines N         host: N threads copy for each rank; 0 (default): the rank itself does\n"
-        "      --map FILE          where the ranks of a schedule go (hop_placement(3)); with --on also packed, cyclic\n"
+        "      --engines N         host: N threads, 6 at most, copy for each rank; 0 (default): the rank itself does\n"
+        "      --map FILE          the device of every rank (hop_placement(3)); with --on also packed (the default), "
+        "cyclic\n"
         "      --on TOPOLOGY       whose devices these are\n"
         "  -s, --set NAME=VALUE    change the topology; -m, --model NAME: its models (see hopcast predict --help)\n"
         "      --predict           with it: also what a prediction says\n"
         "      --emulate TOPOLOGY  copies go through its links, in real time, slowed down\n"
-        "      --slower X          so many times (1000); --chunk SIZE (4KiB), --buffer SIZE of a link (32 chunks)\n"
+        "      --slower X          so many times (1000); --chunk SIZE (4KiB), --buffer SIZE of a link (32 chunks; 1 at "
+        "least)\n"
         "      --copies WAY        schedule (default: as it says), peer, staged, dynamic, static=FILE "
         "(docs/copies.md)\n"
         "      --packet SIZE       of staged copies (512KiB)\n"
@@ -551,7 +462,8 @@ const struct tool_command tool_run = {
         "      --threads           ranks are threads of one process; --pin: each on a processor of its own\n"
         "      --timeout S         a rank that does not move for so many seconds is lost (10)\n"
         "      --node-size K       under mpirun: every K ranks are taken for a machine of their own\n"
-        "      --delay WAY=TIME    for tests: before each peer or staged copy; never: it does not come at all\n"
+        "      --delay WAY=TIME    for tests, with --copies dynamic: before each peer or staged copy; never: it does "
+        "not come\n"
         "      --fault 'kill R OP' for tests: rank R kills itself before operation OP; stop: it stands still\n"
         "      --rows N            list N operations (40; 0: all)\n"
         "  -g, --gantt             draw the timeline; --ascii keeps to ASCII\n"
@@ -563,9 +475,12 @@ const struct tool_command tool_run = {
         "      --algorithm NAME    such as ring or gsb-btb (`hopcast make allreduce --list`); auto=FILE: what the "
         "table says\n"
         "                          that `hopcast tune collective -o FILE` wrote\n"
-        "      --bytes SIZE        what a rank puts in (1MiB); --operator sum, prod, min, max; --type f32, ...\n"
+        "      --bytes SIZE        what a rank puts in (1MiB; a barrier: nothing); --operator sum, prod, min, max; "
+        "--type "
+        "f32, ...\n"
         "      --root R            --in-place, --segment SIZE (docs/collectives.md)\n"
-        "      --devices LIST      that the ranks share (default: one, or the topology's GPUs)\n"
+        "      --devices LIST      that the ranks share, such as gpu0,gpu4 or gpu0-7 (default: one, or the topology's "
+        "GPUs)\n"
         "\n"
         "example: hopcast run allreduce -n 4 --algorithm ring --bytes 16MiB --repeat 20\n",
     .run = run,

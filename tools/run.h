@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hopcast run: what its files share. run.c reads options and starts the ranks, run_rank.c is one of them, run_show.c
- * shows what came of it. */
+/* hopcast run: what its files share. run.c reads options and starts the ranks, run_load.c loads or makes what they
+ * run, run_rank.c is one of them, run_show.c shows what came of it. */
 #ifndef HOP_RUN_TOOL_H
 #define HOP_RUN_TOOL_H
 
-#include "tool.h"
+#include "devices.h"
+
+enum { RUN_SETS = 64 };
 
 struct run_request {
     const struct hop_schedule *schedule;
@@ -20,6 +22,39 @@ struct run_request {
     /* of a collective that was made here; else NULL */
     const struct hop_collective_options *collective;
 };
+
+/* The command line. */
+struct run_options {
+    const char *schedule, *topology, *emulate, *map, *devices;
+    bool is_text, threads, pin, no_check;
+    char *sets[RUN_SETS];
+    int set_count;
+    uint64_t ranks, node_size, rows;
+    double timeout_s;
+    uint64_t given[2]; /* options, by their value in the table: bit 1 << value % 64 of given[value / 64] */
+    struct run_request request;
+    struct hop_collective_options collective;
+};
+static inline bool run_given(const struct run_options *o, int option)
+{
+    return o->given[option / 64 % 2] >> option % 64 & 1;
+}
+
+/* What is loaded and made. */
+struct run_loaded {
+    struct hop_topology *topology, *emulated;
+    struct hop_schedule *schedule, *placed;
+    struct device_list devices;
+    char what[256];
+    struct tool_choice choice; /* of the algorithm, from a table */
+};
+
+/* run_load.c: the topology and the schedule, or the collective; fills the request. */
+int run_load(struct run_options *o, struct run_loaded *l);
+void run_loaded_finish(struct run_loaded *l);
+
+/* run_agree.c: the worst status of all ranks of the group. */
+int run_agree(struct hop_group *group, int status);
 
 /* What rank 0 shows. */
 struct run_result {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast run: one rank. The first launch is checked, the second one, on memory that has been used, is recorded; the
- * repeated ones are timed. Emulated links have no such difference, but take long: there the first one is recorded. */
+ * repeated ones are timed. Emulated links have no such difference, but take long: there the first one is recorded. When
+ * all have parted, rank 0 shows what came of it: nobody waits for it any more, so that it may take as long as whoever
+ * reads what it prints. */
 #include "run.h"
 
 #include <math.h>
@@ -20,21 +22,38 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* What ranks find out; what is shown follows from it. */
+struct found {
+    struct hop_measured_op *ops; /* rank 0's */
+    double *times_s;             /* of repeated launches */
+    uint64_t wrong;
+    struct hop_diag first_wrong;
+};
+
 /* A rank that fails tells the others why; the launcher prints it. */
 static int give_up(struct hop_team *team, const struct hop_diag *diag)
 {
     if (hop_team_lost(team) < 0)
         hop_team_abort(team, diag);
-    return TOOL_BAD;
+    return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
 
-static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct run_result *result,
+static enum hop_status keep_times(struct hop_plan *plan, const struct run_request *r, struct found *found,
+                                  struct hop_diag *diag)
+{
+    const struct hop_measured_op *ops;
+    uint32_t count = hop_schedule_count(r->schedule);
+    enum hop_status status = hop_plan_times(plan, &ops, diag);
+    if (status == HOP_OK && count > 0)
+        memcpy(found->ops, ops, count * sizeof *ops);
+    return status;
+}
+
+static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct found *found,
                                     struct hop_diag *diag)
 {
     struct hop_plan_options options = r->plan;
     struct hop_plan *plan;
-    const struct hop_measured_op *times;
-    struct hop_network *network = NULL;
     options.record = true;
     enum hop_status status = hop_plan_create(team, r->schedule, &options, &plan, diag);
     if (status != HOP_OK)
@@ -43,23 +62,15 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
     if (status == HOP_OK)
         status = hop_plan_run(plan, diag);
     if (status == HOP_OK && r->check)
-        status = hop_plan_check(plan, r->seed, &result->wrong, &result->first_wrong);
+        status = hop_plan_check(plan, r->seed, &found->wrong, &found->first_wrong);
     if (status == HOP_OK && !r->plan.emulate)
         status = hop_team_barrier(team, diag); /* some have compared more than others */
     if (status == HOP_OK && !r->plan.emulate)
         status = hop_plan_run(plan, diag);
-    if (status != HOP_OK && r->check && result->first_wrong.what[0])
-        *diag = result->first_wrong;
+    if (status != HOP_OK && r->check && found->first_wrong.what[0])
+        *diag = found->first_wrong;
     if (status == HOP_OK)
-        status = hop_plan_times(plan, &times, diag);
-    if (status == HOP_OK && hop_team_rank(team) == 0) {
-        if (!r->topology)
-            status = run_flat(r->schedule, times, &result->flat, diag);
-        if (status == HOP_OK)
-            status = hop_network_create(r->topology ? r->topology : result->flat, r->models, &network, diag);
-        if (status == HOP_OK)
-            status = hop_timeline_measured(network, r->schedule, times, &result->timeline, diag);
-    }
+        status = keep_times(plan, r, found, diag);
     hop_plan_destroy(plan);
     return status;
 }
@@ -87,6 +98,8 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
     return status;
 }
 
+/* ---- rank 0, alone ---- */
+
 static enum hop_status predict(const struct run_request *r, struct run_result *result, struct hop_diag *diag)
 {
     struct hop_network *network;
@@ -99,30 +112,51 @@ static enum hop_status predict(const struct run_request *r, struct run_result *r
     return status;
 }
 
+static int show(const struct run_request *r, const struct found *found)
+{
+    struct run_result result = {.predicted_s = NAN,
+                                .wrong = found->wrong,
+                                .first_wrong = found->first_wrong,
+                                .times_s = found->times_s,
+                                .time_count = r->repeat};
+    struct hop_network *network;
+    struct hop_diag diag;
+    enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, found->ops, &result.flat, &diag);
+    qsort(found->times_s, r->repeat, sizeof *found->times_s, by_value);
+    if (status == HOP_OK)
+        status = hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag);
+    if (status == HOP_OK)
+        status = hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag);
+    if (status == HOP_OK && r->predict)
+        status = predict(r, &result, &diag);
+    return tool_finish(status == HOP_OK ? run_show(r, &result) : tool_fail(&diag));
+}
+
+/* ---- all ---- */
+
+static int run_all(struct hop_team *team, const struct run_request *r, struct found *found)
+{
+    struct hop_diag diag = {0};
+    enum hop_status status = first_launch(team, r, found, &diag);
+    if (status == HOP_OK && r->repeat > 0)
+        status = repeated(team, r, found->times_s, &diag);
+    if (status == HOP_OK && found->first_wrong.what[0])
+        fprintf(stderr, "hopcast: wrong: %s; expected %s\n", found->first_wrong.what, found->first_wrong.expected);
+    if (status == HOP_OK)
+        status = hop_team_finish(team, &diag);
+    if (status != HOP_OK)
+        return give_up(team, &diag);
+    int answer = hop_team_rank(team) == 0 ? show(r, found) : TOOL_OK;
+    return answer == TOOL_OK && found->wrong > 0 ? TOOL_NEGATIVE : answer;
+}
+
 int run_rank(struct hop_team *team, void *context)
 {
     const struct run_request *r = context;
-    struct run_result result = {.predicted_s = NAN};
-    struct hop_diag diag = {0};
-    double *times_s = calloc(r->repeat + 1, sizeof *times_s);
-    if (!times_s)
-        return tool_out_of_memory();
-    enum hop_status status = first_launch(team, r, &result, &diag);
-    if (status == HOP_OK && r->repeat > 0)
-        status = repeated(team, r, times_s, &diag);
-    if (status == HOP_OK && r->predict && hop_team_rank(team) == 0)
-        status = predict(r, &result, &diag);
-    int answer = status == HOP_OK ? TOOL_OK : give_up(team, &diag);
-    if (status == HOP_OK && result.first_wrong.what[0])
-        fprintf(stderr, "hopcast: wrong: %s; expected %s\n", result.first_wrong.what, result.first_wrong.expected);
-    if (answer == TOOL_OK && hop_team_rank(team) == 0) {
-        qsort(times_s, r->repeat, sizeof *times_s, by_value);
-        result.times_s = times_s;
-        result.time_count = r->repeat;
-        answer = run_show(r, &result);
-    }
-    if (answer == TOOL_OK && result.wrong > 0)
-        answer = TOOL_NEGATIVE;
-    free(times_s);
+    struct found found = {.ops = calloc((size_t)hop_schedule_count(r->schedule) + 1, sizeof *found.ops),
+                          .times_s = calloc(r->repeat + 1, sizeof *found.times_s)};
+    int answer = found.ops && found.times_s ? run_all(team, r, &found) : tool_out_of_memory();
+    free(found.ops);
+    free(found.times_s);
     return answer;
 }

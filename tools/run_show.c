@@ -32,7 +32,7 @@ static void print_op(const struct run_request *r, const struct run_result *resul
     describe(op, way, sizeof way);
     if (op->kind != HOP_OP_WORK)
         hop_format_bytes(op->bytes, size, sizeof size);
-    if (op->bytes > 0 && seconds > 0)
+    if (op->bytes > 0 && seconds > 0 && op->kind != HOP_OP_RECEIVE) /* it takes what another operation moved */
         (void)snprintf(rate, sizeof rate, "%.3f", (double)op->bytes / seconds * 1e-9);
     printf("%-16.60s %4u  %-22s %9s %10.2f %10.2f %9s %7s%s", op->name, measured->rank, way, size,
            span.start_s * unit.a_second, span.end_s * unit.a_second, rate,
@@ -54,19 +54,28 @@ static void print_times(const struct run_request *r, const struct run_result *re
     printf("\n");
 }
 
+/* "4 ranks on host, emulated links"; those beyond the schedule's have nothing to do. */
+static void print_ranks(const struct run_request *r)
+{
+    uint32_t busy = hop_schedule_run_ranks(r->schedule);
+    printf("%s: %u rank%s", r->what, r->ranks, r->ranks == 1 ? "" : "s");
+    if (busy < r->ranks && !r->collective)
+        printf(", %u of them idle,", r->ranks - busy);
+    printf(" on %s%s\n", r->plan.device ? r->plan.device : "host", r->plan.emulate ? ", emulated links" : "");
+}
+
 static int show_table(const struct run_request *r, const struct run_result *result)
 {
     uint32_t count = hop_schedule_count(r->schedule), shown = r->rows < count ? (uint32_t)r->rows : count;
     double makespan_s = hop_timeline_makespan_s(result->timeline);
     struct time_unit unit = predict_unit(makespan_s);
-    printf("%s: %u ranks on %s%s\n", r->what, r->ranks, r->plan.device ? r->plan.device : "host",
-           r->plan.emulate ? ", emulated links" : "");
+    print_ranks(r);
     if (r->plan.emulate)
-        printf("emulated: %s, %g times as slow; its arbitration is an assumption (docs/run.md)\n",
+        printf("emulated: %s, %g times as slow; its arbitration is an assumption (docs/emulated.md)\n",
                hop_topology_name(r->plan.emulate), r->plan.slower);
     if (shown > 0)
-        printf("%-16s %4s  %-22s %9s %10s %10s %9s %7s\n", "operation", "rank", "", "size", "start", "end", "GB/s",
-               "way");
+        printf("%-16s %4s  %-22s %9s %7s %s %7s %s %9s %7s\n", "operation", "rank", "", "size", "start", unit.name,
+               "end", unit.name, "GB/s", "way");
     for (uint32_t i = 0; i < shown; i++)
         print_op(r, result, i, unit);
     if (shown < count)

@@ -34,8 +34,8 @@ int tool_bad_usage(const struct tool_command *command, const char *format, ...) 
 int tool_fail(const struct hop_diag *diag);
 /* Says so; TOOL_BAD. */
 int tool_out_of_memory(void);
-/* getopt_long with messages of our own: returns the option's value, -1 at the end, or '?' after having printed what is wrong.
- * Call tool_options_begin first. */
+/* getopt_long with messages of our own: returns the option's value, -1 at the end, or '?' after having printed what
+ * is wrong. Call tool_options_begin first. */
 void tool_options_begin(void);
 int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters,
                 const struct option *options);
@@ -45,7 +45,8 @@ int tool_load_topology(const char *source, char *const *sets, int set_count, str
 /* The same with a fabric's forwarding tables in a second file (NULL: none). */
 int tool_load_routed(const char *source, const char *routes, char *const *sets, int set_count,
                      struct hop_topology **topology);
-/* Reads a schedule in any form, a text if is_text; collective: the value of --collective, or NULL. One without operations is refused. */
+/* Reads a schedule in any form, a text if is_text; collective: the value of --collective, or NULL. One without
+ * operations is refused. */
 int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule);
 /* Where ranks go (--map): a placement file, read once, or an order in which each topology's devices take them. */
 struct tool_map {
@@ -68,8 +69,8 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
 /* The choice of models, but credit in every domain that pcie rules: a new text; NULL: pcie rules none, or out of
  * memory. */
 char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models);
-/* --algorithm auto=TABLE: the algorithm and, unless it is given, the size of segments become what the table says for so many
- * ranks; choice must outlive options. Any other algorithm stays as it is. */
+/* --algorithm auto=TABLE: the algorithm and, unless it is given, the size of segments become what the table says for
+ * so many ranks; choice must outlive options. Any other algorithm stays as it is. */
 struct tool_choice {
     char name[HOP_ALGORITHM_NAME_SIZE];
     const char *table; /* NULL: nothing was to be chosen */
@@ -78,6 +79,8 @@ enum hop_status tool_choose_algorithm(struct hop_collective_options *options, ui
                                       struct hop_diag *diag);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
+/* Whether tool_write could write there, told before long work; tool_write's message if not. NULL and "-": yes. */
+int tool_check_output(const char *path);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
 int tool_finish(int status);
 /* Parses a number option; a message names the option. */
@@ -88,12 +91,16 @@ bool tool_whole(const struct tool_command *command, const char *option, const ch
 bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value); /* above 0 */
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);
+/* The collective whose name is nearest to a word that is none; NULL: none is near. */
+const char *tool_nearest_collective(const char *word);
+/* Edit distance of two short words; 32: one is longer. */
+size_t tool_distance(const char *a, const char *b);
 bool tool_operator(const struct tool_command *command, const char *text, enum hop_reduce *reduce);
 bool tool_type(const struct tool_command *command, const char *text, enum hop_type *type);
 /* NAME=DEVICE into pairs; cuts text in two. */
 bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count);
-/* Progress on a terminal, once a second has passed. Begin, pass tool_progress_show (NULL without a terminal: what begin returns) with
- * the struct as its context, end. */
+/* Progress on a terminal, once a second has passed. Begin, pass tool_progress_show (NULL without a terminal: what
+ * begin returns) with the struct as its context, end. */
 struct tool_progress {
     const char *what; /* what the share is of; may change on the way */
     struct timespec begun;

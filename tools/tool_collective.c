@@ -20,6 +20,42 @@ bool tool_collective(const char *name, size_t length, enum hop_collective_kind *
     return false;
 }
 
+size_t tool_distance(const char *a, const char *b)
+{
+    size_t row[32], n = strlen(a), m = strlen(b);
+    if (n >= 32 || m >= 32)
+        return 32;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0]++;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            best = best < row[j] + 1 ? best : row[j] + 1;
+            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
+        }
+    }
+    return row[m];
+}
+
+const char *tool_nearest_collective(const char *word)
+{
+    const char *nearest = NULL;
+    size_t least = 3;
+    for (unsigned k = 0; k < HOP_COLLECTIVE_COUNT; k++) {
+        const char *name = hop_collective_name((enum hop_collective_kind)k);
+        size_t far = tool_distance(word, name);
+        if (strlen(word) > 2 && strncmp(word, name, strlen(word)) == 0)
+            far = 1; /* cut short */
+        if (far < least) {
+            least = far;
+            nearest = name;
+        }
+    }
+    return tool_distance(word, "bcast") < least ? "bcast" : nearest;
+}
+
 bool tool_operator(const struct tool_command *command, const char *text, enum hop_reduce *reduce)
 {
     for (unsigned i = 0; i < HOP_REDUCE_COUNT; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c and tune_copies.c read
- * the options of each and run it, *_show.c print; tune_sizes.c and tune_ranks.c are for several.
+ * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c and tune_copies.c
+ * read the options of each and run it, *_show.c print; tune_sizes.c and tune_ranks.c are for several.
  */
 #ifndef HOP_TOOL_TUNE_H
 #define HOP_TOOL_TUNE_H
 
+#include "devices.h"
 #include "hopcast/tune.h"
-#include "tool.h"
 
 extern const struct tool_command tool_tune_paths, tool_tune_collective, tool_tune_copies;
 
@@ -24,8 +24,7 @@ bool tune_read_collectives(const struct tool_command *command, const char *text,
 /* Ranks on devices: those listed, else the topology's GPUs, or NICs where it has none, else "host0". They fill the
  * devices in order, as evenly as they can. */
 struct tune_ranks {
-    char **names;
-    uint32_t name_count;
+    struct device_list names;
     const char **devices; /* of each rank */
     struct hop_ranks ranks;
 };

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alone.h"
+
 enum { SET_LIMIT = 64, ALGORITHM_LIMIT = 64, ROUNDS_MAX = 1000 };
 
 /* To measure by default: a rank's vectors and scratch of larger ones may not fit. */
@@ -363,6 +365,8 @@ static int check(struct request *r)
         return tool_bad_usage(&tool_tune_collective, "%s goes with --measured", r->only_measured);
     if (r->measured && !r->topology && !r->devices && r->ranks == 0)
         return tool_bad_usage(&tool_tune_collective, "-n RANKS is missing: how many to measure with");
+    if (r->plan.engines && r->plan.device && strcmp(r->plan.device, "host") != 0)
+        return tool_bad_usage(&tool_tune_collective, "--engines goes with the device host");
     if (r->launch.threads && r->plan.device && strcmp(r->plan.device, "host") != 0)
         return tool_bad_usage(&tool_tune_collective, "--threads goes with the device host");
     if (r->output && strcmp(r->output, "-") == 0)
@@ -412,6 +416,10 @@ static int run(int argc, char **argv)
     int status = read_options(&r, argc, argv);
     if (status == -1)
         return tool_help(&tool_tune_collective);
+    if (status == TOOL_OK && r.measured)
+        status = alone_check(&tool_tune_collective);
+    if (status == TOOL_OK)
+        status = tool_check_output(r.output);
     if (status == TOOL_OK)
         status = load(&r, &w);
     if (status == TOOL_OK)
@@ -441,7 +449,7 @@ const struct tool_command tool_tune_collective = {
         "  -m, --model NAME        see hopcast predict --help\n"
         "  -s, --set NAME=VALUE    change the topology (see hopcast topology --help); may be repeated\n"
         "  -n, --ranks N           that fill the devices in order (one a device)\n"
-        "      --devices LIST      these devices instead, with commas between\n"
+        "      --devices LIST      these devices instead, such as gpu0,gpu4 or gpu0-7\n"
         "      --sizes LIST        of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4:256MiB*4; measured: to "
         "16MiB)\n"
         "  -a, --algorithms LIST   these alone, such as ring,gsb-btb (`hopcast make allreduce --list`); by default "

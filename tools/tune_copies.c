@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hopcast tune copies: how many of a collective's copies to stage, measured; the table of `run --copies static=FILE`. */
+/* hopcast tune copies: how many of a collective's copies to stage, measured; the table of `run --copies static=FILE`.
+ * */
 #include "tune.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "alone.h"
 
 enum { ROUNDS_MAX = 1000 };
 
@@ -84,6 +87,8 @@ static int read_options(struct request *r, int argc, char **argv)
         return tool_bad_usage(&tool_tune_copies, "-n RANKS is missing");
     if (r->launch.threads && r->plan.device && strcmp(r->plan.device, "host") != 0)
         return tool_bad_usage(&tool_tune_copies, "--threads goes with the device host");
+    if (r->plan.engines && r->plan.device && strcmp(r->plan.device, "host") != 0)
+        return tool_bad_usage(&tool_tune_copies, "--engines goes with the device host");
     return TOOL_OK;
 }
 
@@ -104,9 +109,9 @@ static int tune(const struct request *r, const struct tune_ranks *ranks)
     struct hop_diag diag;
     char note[160], *text;
     options.ways.launch.ranks = ranks->ranks.count;
-    (void)snprintf(note, sizeof note, "device %.40s, %u ranks on %ld processors, medians of %llu rounds",
+    (void)snprintf(note, sizeof note, "device %.40s, %u ranks on %ld processors, medians of %llu round%s",
                    r->plan.device ? r->plan.device : "host", ranks->ranks.count, sysconf(_SC_NPROCESSORS_ONLN),
-                   (unsigned long long)r->rounds);
+                   (unsigned long long)r->rounds, r->rounds == 1 ? "" : "s");
     enum hop_status status = hop_copies_tune(&options, note, &text, &diag);
     tool_progress_end(&progress);
     if (status != HOP_OK)
@@ -124,6 +129,10 @@ static int run(int argc, char **argv)
     if (status == -1)
         return tool_help(&tool_tune_copies);
     if (status == TOOL_OK)
+        status = alone_check(&tool_tune_copies);
+    if (status == TOOL_OK)
+        status = tool_check_output(r.output);
+    if (status == TOOL_OK)
         status = tune_find_ranks(&tool_tune_copies, NULL, r.devices, (uint32_t)r.ranks, &ranks);
     if (status == TOOL_OK)
         status = tune(&r, &ranks);
@@ -135,19 +144,22 @@ const struct tool_command tool_tune_copies = {
     .name = "tune copies",
     .summary = "how many of a collective's copies to stage, and in which packets",
     .usage = "-n RANKS [OPTION ...]",
-    .help = "Runs collectives by gsb on this machine with none, some and all of their copies staged, in packets of "
-            "several\n"
-            "sizes, in turns, and writes what was fastest as a table for `hopcast run --copies static=FILE`.\n"
-            "\n"
-            "  -n, --ranks N           how many ranks\n"
-            "      --collective LIST   with commas between, or all (allgather,allreduce)\n"
-            "      --sizes LIST        of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4KiB:16MiB*4)\n"
-            "      --packets LIST      of a staged copy (128KiB:2MiB*4)\n"
-            "      --device NAME       host (default) or cuda; --devices LIST: that the ranks share (one)\n"
-            "      --rounds N          of turns (7)\n"
-            "      --engines, --threads, --pin, --timeout are as for hopcast run\n"
-            "  -o, --output FILE       where to write the table (standard output)\n"
-            "\n"
-            "example: hopcast tune copies -n 4 -o copies.txt\n",
+    .help =
+        "Runs collectives by gsb on this machine with none, some and all of their copies staged, in packets of "
+        "several\n"
+        "sizes, in turns, and writes what was fastest as a table for `hopcast run --copies static=FILE`. What the "
+        "first\n"
+        "collective likes best also stands there for those that were not measured, and for schedules.\n"
+        "\n"
+        "  -n, --ranks N           how many ranks\n"
+        "      --collective LIST   with commas between, or all (allgather,allreduce)\n"
+        "      --sizes LIST        of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4KiB:16MiB*4)\n"
+        "      --packets LIST      of a staged copy (128KiB:2MiB*4)\n"
+        "      --device NAME       host (default) or cuda; --devices LIST: that the ranks share (one), such as gpu0-3\n"
+        "      --rounds N          of turns (7)\n"
+        "      --engines (to 6), --threads, --pin, --timeout are as for hopcast run\n"
+        "  -o, --output FILE       where to write the table (standard output)\n"
+        "\n"
+        "example: hopcast tune copies -n 4 -o copies.txt\n",
     .run = run,
 };

@@ -89,6 +89,12 @@ struct hop_collective_options {
 };
 HOP_API enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
                                             struct hop_schedule **schedule, struct hop_diag *diag);
+/* The same, and says by which algorithm: that of the options, or what it took (by may be NULL). */
+#define HOP_ALGORITHM_NAME_SIZE 64 /* of a hierarchy's name, its end included */
+HOP_API enum hop_status hop_make_collective_by(const struct hop_ranks *ranks,
+                                               const struct hop_collective_options *options,
+                                               char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
+                                               struct hop_diag *diag);
 /* The i-th algorithm of a collective and one line about it; false past the last. Hierarchies are not listed: any two or
  * three, all but the last of them with `levels`. */
 HOP_API bool hop_collective_algorithm(enum hop_collective_kind kind, size_t index, const char **name,

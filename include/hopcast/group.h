@@ -67,11 +67,11 @@ HOP_API enum hop_status hop_group_send(struct hop_group *group, int to, int tag,
 /* The next message from any rank; false: none came within wait_s (0: look only), or a rank is lost, or stop was set.
  * Sleeps while it waits. */
 HOP_API bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_message *message);
-/* Waits for all ranks. Fails when one is lost or stop was set. */
+/* Waits for all ranks. Fails when one is lost, with the status of that, or stop was set (HOP_ERR_STOPPED). */
 HOP_API enum hop_status hop_group_barrier(struct hop_group *group, struct hop_diag *diag);
 
-/* The first rank that was lost, with the reason in diag (may be NULL); -1: none. The own rank: this process is cut off
- * from the others. */
+/* The first rank that was lost, with the reason in diag (may be NULL); -1: none. Status HOP_ERR_LOST: it died or is
+ * silent; HOP_ERR_STOPPED: it left; the own rank and HOP_ERR_IO: this process is cut off from the others. */
 HOP_API int hop_group_lost(struct hop_group *group, struct hop_diag *diag);
 
 /* The good end: waits for all ranks, ends MPI. Messages that nobody took by then are dropped. After a failure only

@@ -70,7 +70,8 @@ struct hop_map_options {
     const char *const *keep;    /* ranks that must stay, "3=node1", "0-3,8=node0.gpu2": ranks, a node or a device */
     uint32_t keep_count;
     const char *cores;          /* of every node: "package:2 core:12 pu:1", an hwloc XML file, "live"; NULL: unknown */
-    const struct hop_placement *start; /* compared with, and kept where a phase is left out; NULL: packed */
+    const struct hop_placement *start; /* compared with, and kept where a phase is left out; NULL: packed, as far
+                                          * as `keep` allows */
     const struct hop_schedule *exchange; /* what is simulated, between placeholders or devices; NULL: every flow of the
                                           * traffic as a copy, all at once */
     const char *models;         /* as for hop_network_create */
@@ -99,8 +100,9 @@ struct hop_seat {
 
 struct hop_map_node {
     const char *name; /* what stands before the first '.' of its devices; of a lone machine "localhost" */
-    uint32_t devices; /* usable ones */
-    uint32_t ranks;   /* that sit there */
+    uint32_t devices;     /* usable ones */
+    uint32_t ranks;       /* that sit there */
+    uint32_t all_devices; /* excluded ones too; 0: not known */
 };
 
 /* All metrics of one placement. */
@@ -129,8 +131,8 @@ struct hop_map_result {
 };
 
 /* Traffic's ranks onto the GPUs (NICs where there are none) of the topology. HOP_ERR_INVALID: more ranks than room,
- * constraints that cannot hold together (two that clash are named), names that are not there. The result is the
- * caller's. */
+ * constraints that cannot hold together (some that clash are named: without any one of them the others can hold),
+ * names that are not there. The result is the caller's. */
 HOP_API enum hop_status hop_map(const struct hop_topology *topology, const struct hop_traffic *traffic,
                                 const struct hop_map_options *options, struct hop_map_result **result,
                                 struct hop_diag *diag);

@@ -25,7 +25,8 @@ extern "C" {
 
 /* ---- samples ---- */
 
-#define HOP_OUTLIER_MADS 5.0 /* a sample farther from the median, in MADs, is an outlier */
+#define HOP_OUTLIER_MADS 5.0  /* a sample farther from the median, in MADs, is an outlier, */
+#define HOP_OUTLIER_SAMPLES 6 /* if there are so many: of fewer the MAD says nothing */
 #define HOP_CONFIDENCE 0.95
 #define HOP_SAMPLES_MAX 1000 /* of one row */
 
@@ -85,7 +86,7 @@ struct hop_measure_options {
     uint32_t kinds;                      /* bits 1 << enum hop_measure_kind; 0: all that make sense */
     const uint64_t *sizes;               /* ascending; NULL: such as suit the device */
     uint32_t size_count;
-    double time_s;                    /* rounds begin until then; 0: 20 s. At least 3 samples, unless launch.stop ends it */
+    double time_s;                    /* rounds begin until then; 0: 20 s. 3 samples at least, unless stopped */
     uint64_t seed;                    /* of the order of cases */
     struct hop_plan_options plan;     /* device, emulate (then the same topology), slower, ... */
     struct hop_launch_options launch; /* ranks are set */

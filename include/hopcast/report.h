@@ -54,6 +54,9 @@ struct hop_loads_options {
     bool ascii;     /* no characters outside ASCII */
     /* Of a node of the topology, what to write beside it (the ranks on a device, before and after); NULL: nothing. */
     const char *(*note)(uint32_t node, void *context);
+    /* The same where before and after are drawn apart: of one of them; NULL: note. What has no note is still hidden
+     * where it carries nothing. */
+    const char *(*note_of)(uint32_t node, bool after, void *context);
     void *context;
 };
 /* The tree of a topology with each link's loads (of its fuller direction), as bars and numbers, and the fullest links

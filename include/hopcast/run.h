@@ -19,7 +19,8 @@
  * caller's and all others scratch, of which there are two sets, used by turns.
  *
  * When a rank dies or stays silent for timeout_s, every call of the others fails within seconds, naming it and what
- * it was doing; after that only destroying is left.
+ * it was doing; after that only destroying is left. The same happens when all live, but wait for each other for so
+ * long.
  */
 #ifndef HOPCAST_RUN_H
 #define HOPCAST_RUN_H
@@ -65,9 +66,11 @@ HOP_API uint32_t hop_team_size(const struct hop_team *team);
 /* The machine of a rank, from 0. */
 HOP_API uint32_t hop_team_node(const struct hop_team *team, uint32_t rank);
 HOP_API enum hop_status hop_team_barrier(struct hop_team *team, struct hop_diag *diag);
-/* Waits for all and takes leave: a rank that ends without it is lost. */
+/* Waits for all and takes leave: a rank that ends without it is lost. From then on nobody waits for this one, or looks
+ * after it; saying it again does nothing. */
 HOP_API enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag);
-/* The stop of the options, or of hop_launch, is set. Ranks may see it at different times. */
+/* The stop of the options, of hop_launch, or of another rank of this machine is set. Ranks may see it at different
+ * times. */
 HOP_API bool hop_team_stopping(const struct hop_team *team);
 /* This rank gives up: the others' calls fail with its reason, unless another rank was lost before. */
 HOP_API void hop_team_abort(struct hop_team *team, const struct hop_diag *reason);
@@ -87,7 +90,8 @@ struct hop_launch_options {
     bool gently;
 };
 typedef int hop_rank_body(struct hop_team *team, void *context);
-/* *result: the highest that a body returned. Fails when a rank was lost (killed, or silent), or all were stopped. */
+/* *result: the highest that a body returned; 128 + its signal of one that was killed after it took leave. Fails when a
+ * rank was lost (killed, or silent), or all were stopped. A file is open for each process while it runs. */
 HOP_API enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context,
                                    int *result, struct hop_diag *diag);
 
@@ -113,11 +117,13 @@ struct hop_plan_options {
     const char *table;           /* HOP_COPIES_STATIC: path of the table that `hopcast tune copies` wrote */
     const char *collective;      /* HOP_COPIES_STATIC: the row to look up; NULL: any */
     const struct hop_copies_mix *mix; /* HOP_COPIES_STATIC: instead of a table; NULL: the table says it */
-    uint64_t packet_bytes;       /* staged; 0: 512 KiB */
+    uint64_t packet_bytes;       /* staged; 0: the schedule's, else 512 KiB; emulated: else one packet */
     bool pipelined;              /* launches follow each other without waiting for all; see above */
     bool record;                 /* times of operations, for hop_plan_timeline */
-    double delay_s[2];           /* for tests: before each peer, each staged copy; INFINITY: it never happens */
-    const char *fault;           /* for tests: "kill RANK OPERATION" or "stop RANK OPERATION", a signal before that */
+    double delay_s[2];           /* for tests: before each peer, each staged copy; INFINITY: it never happens. Emulated:
+                                  * of the emulated machine */
+    const char *fault;           /* for tests: "kill RANK OPERATION" or "stop RANK OPERATION", a signal before that; of
+                                  * a rank that performs it and is a process of its own */
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the plan; options may be
@@ -159,7 +165,7 @@ HOP_API enum hop_status hop_plan_check(struct hop_plan *plan, uint64_t seed, uin
 /* How an operation travelled in the last run. */
 struct hop_measured_op {
     double ready_s, start_s, end_s; /* from the earliest start of the launch; NAN: not recorded. Emulated: of the
-                                     * emulated machine */
+                                     * emulated machine; start = end where only the end is known */
     uint32_t rank;                  /* who performed it */
     enum hop_via via;               /* p2p (peer) or staged */
     bool resent;                    /* the other mechanism did it in the end */

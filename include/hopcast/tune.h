@@ -199,7 +199,6 @@ HOP_API void hop_tuned_collective_destroy(struct hop_tuned_collective *tuned); /
  */
 #define HOP_ALGORITHM_ROWS (1u << 16)
 #define HOP_ALGORITHM_NOTES (1u << 10)     /* lines of remarks at the head */
-#define HOP_ALGORITHM_NAME_SIZE 64         /* of a hierarchy's name, its end included */
 #define HOP_ALGORITHM_RANKS (1u << 20)
 
 struct hop_algorithm_row {

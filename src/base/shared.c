@@ -74,7 +74,9 @@ enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct
     int file = shm_open(made.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return hop_fail(diag, HOP_ERR_IO, "cannot create shared memory %s: %s", made.name, strerror(errno));
-    int error = posix_fallocate(file, 0, (off_t)made.size);
+    int error;
+    while ((error = posix_fallocate(file, 0, (off_t)made.size)) == EINTR)
+        ;
     if (error) {
         (void)close(file);
         (void)shm_unlink(made.name);

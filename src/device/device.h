@@ -38,6 +38,7 @@ struct hop_device_properties {
     unsigned copy_streams;    /* 1 to HOP_DEVICE_STREAMS - 1 */
     bool mapped;              /* the processor reads and writes its memory */
     bool immediate;           /* HOP_STREAM_NOW costs no more than the work itself */
+    bool timed;               /* span_s of copies is filled, of those without bytes too */
 };
 
 enum { HOP_DEVICE_STREAMS = 8 };
@@ -47,12 +48,15 @@ enum { HOP_DEVICE_STREAMS = 8 };
 #define HOP_STREAM_NOW UINT32_MAX
 
 #define HOP_NO_WAY UINT32_MAX
+#define HOP_MEMORY_WAY (UINT32_MAX - 1)
 struct hop_device_copy {
     void *to;         /* device memory of any process that was imported here, or ordinary memory */
     const void *from;
     uint64_t bytes;
-    uint32_t way;     /* emulated: its route in the flat table, HOP_NO_WAY: none; others take no notice */
-    double *span_s;   /* emulated: gets the start and the end by the links' own clock, as CLOCK_MONOTONIC; or NULL */
+    uint32_t way;     /* emulated: its route in the flat table, HOP_MEMORY_WAY: within a device's memory, HOP_NO_WAY: it
+                       * takes what it takes; others take no notice */
+    double *span_s;   /* timed: gets the start and the end by CLOCK_MONOTONIC (emulated: by the links' own clock) before
+                       * what is queued behind it starts; or NULL */
 };
 
 #define HOP_REDUCTION_PLACES 64

@@ -53,6 +53,7 @@ struct hop_emulation_options {
     uint32_t copies;      /* under way at once, all processes together: more wait for a place; 0: 256 */
     uint64_t chunk_bytes; /* 0: 4096 */
     double slower;        /* 1 and more; how many times as slow as the machine; 0: 1000 */
+    double memory_Bps;    /* what a device reads and writes in its own memory, at most; 0: as the processor does */
 };
 
 struct hop_emulation; /* in shared memory, position independent */
@@ -82,6 +83,10 @@ struct hop_emulated_times {
 };
 /* Such a time by CLOCK_MONOTONIC, in seconds. */
 double hop_emulation_clock_s(const struct hop_emulation *emulation, double time_s);
+/* Of what a device does in its own memory, from start_s on, and no sooner done than by now: when it ends, at
+ * memory_Bps. Both by CLOCK_MONOTONIC. Returns then; fails when the emulation was stopped. */
+enum hop_status hop_emulation_hold(struct hop_emulation *emulation, double start_s, double traffic_bytes, double *end_s,
+                                   struct hop_diag *diag);
 /* Returns when the bytes are there: their time on the links has passed and they have been copied. times: may be NULL.
  * Fails when the emulation was stopped, or its server died or found a circle. */
 enum hop_status hop_emulation_copy(struct hop_emulation *emulation, uint32_t way, void *to, const void *from,

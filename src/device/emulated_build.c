@@ -39,6 +39,8 @@ static enum hop_status check_options(const struct hop_emulation_options *o, stru
 {
     if (!(slower_of(o) >= 1 && slower_of(o) <= 1e9))
         return hop_fail(diag, HOP_ERR_INVALID, "an emulation %g times as slow, expected 1 to 1e9", o->slower);
+    if (!(o->memory_Bps >= 0))
+        return hop_fail(diag, HOP_ERR_INVALID, "an emulated memory of %g B/s, expected 0 or more", o->memory_Bps);
     if (chunk_of(o) > MOST_CHUNK)
         return hop_fail(diag, HOP_ERR_INVALID, "chunks of %llu bytes, expected at most %d",
                         (unsigned long long)o->chunk_bytes, MOST_CHUNK);
@@ -250,6 +252,7 @@ enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_op
     }
     e->chunk_bytes = chunk_of(options);
     e->slower = slower_of(options);
+    e->memory_Bps = options->memory_Bps;
     e->epoch_ns = hop_emulation_clock_ns();
     e->woken = HOP_EMULATED_NONE;
     struct hop_emulation_view v = hop_emulation_view(e);

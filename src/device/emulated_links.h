@@ -97,7 +97,7 @@ struct hop_emulation {
     uint32_t link_count, lane_count, slot_count, hop_count, way_count, source_count, copy_count;
     size_t links_at, lanes_at, slots_at, hops_at, ways_at, sources_at, copies_at, events_at;
     uint64_t chunk_bytes, epoch_ns;
-    double slower;
+    double slower, memory_Bps;
 
     /* Shared. */
     _Atomic uint32_t posts; /* a futex: counts what the server should look at */

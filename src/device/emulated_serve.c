@@ -23,7 +23,8 @@ enum {
     LEAST_STEP = 64 << 10, /* bytes: less is not worth being woken for */
     LEAST_NAP_NS = 100000, /* of the server, between chunks: what it does late is exact, and 16 processes want to run */
     LOOK_NS = 500000000,   /* how often who waits looks whether the server lives */
-    SWEEP_NS = 10000000    /* and who finds no copy free, whether another one's process died */
+    SWEEP_NS = 10000000,   /* and who finds no copy free, whether another one's process died */
+    HOLD_NS = 20000000     /* and who works in its own memory, whether the emulation goes on */
 };
 
 /* ---- clock and futex ---- */
@@ -228,6 +229,24 @@ enum hop_status hop_emulation_wait(const struct hop_emulation_view *view, uint32
             return status;
         sleep_on(&c->bell, bell, hop_emulation_clock_ns() + LOOK_NS);
     }
+}
+
+enum hop_status hop_emulation_hold(struct hop_emulation *emulation, double start_s, double traffic_bytes, double *end_s,
+                                   struct hop_diag *diag)
+{
+    double rate_Bps = emulation->memory_Bps / emulation->slower;
+    double due_s = rate_Bps > 0 ? start_s + traffic_bytes / rate_Bps : start_s;
+    uint64_t now_ns = hop_emulation_clock_ns(), due_ns = (uint64_t)(due_s * 1e9);
+    *end_s = hop_max((double)now_ns * 1e-9, due_s);
+    while (now_ns < due_ns) {
+        if (atomic_load(&emulation->ending) != HOP_EMULATION_RUNS)
+            return look_at_server(emulation, diag);
+        uint64_t until_ns = due_ns - now_ns < HOLD_NS ? due_ns : now_ns + HOLD_NS;
+        struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        now_ns = hop_emulation_clock_ns();
+    }
+    return HOP_OK;
 }
 
 double hop_emulation_clock_s(const struct hop_emulation *emulation, double time_s)

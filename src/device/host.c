@@ -69,7 +69,7 @@ static void host_close(struct hop_device *device)
 static void host_properties(const struct hop_device *device, struct hop_device_properties *properties)
 {
     struct statvfs info;
-    *properties = (struct hop_device_properties){.name = "host", .mapped = true, .immediate = true};
+    *properties = (struct hop_device_properties){.name = "host", .mapped = true, .immediate = true, .timed = true};
     properties->copy_streams = ((const struct hop_host *)device)->copy_streams;
     if (statvfs("/dev/shm", &info) == 0)
         properties->memory_bytes = (uint64_t)info.f_blocks * info.f_frsize;

@@ -16,15 +16,19 @@
 #include "base/shared.h"
 #include "device/device.h"
 
-/* Does a copy in place of the processor, on whatever thread; the device's copies, queued or not, are its. What fails on
- * a stream fails the device: what is queued is dropped, and all calls of the data path say why. */
+/* Does copies and reductions in place of the processor, on whatever thread; the device's, queued or not, are its. What
+ * fails on a stream fails the device: what is queued is dropped, and all calls of the data path say why. */
 struct hop_host_copier {
     enum hop_status (*copy)(void *context, const struct hop_device_copy *copy, struct hop_diag *diag);
+    enum hop_status (*reduce)(void *context, const struct hop_reduction *reduction, struct hop_diag *diag);
     void *context;
 };
-/* copier NULL: copies by the processor. The table is the host's; whoever wraps it has its own. */
+/* copier NULL: the processor does. The table is the host's; whoever wraps it has its own. */
 enum hop_status hop_host_open(const struct hop_device_options *options, const struct hop_host_copier *copier,
                               struct hop_device **device, struct hop_diag *diag);
+
+/* CLOCK_MONOTONIC. */
+double hop_host_now_s(void);
 
 /* ---- counters (host_counter.c) ---- */
 

@@ -11,6 +11,7 @@
 #include "device/host.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "device/reduce_host.h"
@@ -36,12 +37,31 @@ static void fail_device(struct hop_host *host, const struct hop_diag *diag)
 
 /* ---- the worker ---- */
 
+double hop_host_now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 static enum hop_status copy_now(struct hop_host *host, const struct hop_device_copy *copy, struct hop_diag *diag)
 {
     if (host->copier.copy)
         return host->copier.copy(host->copier.context, copy, diag);
+    double start_s = copy->span_s ? hop_host_now_s() : 0;
     hop_copy_on_host(copy->to, copy->from, copy->bytes);
+    if (copy->span_s) {
+        copy->span_s[0] = start_s;
+        copy->span_s[1] = hop_host_now_s();
+    }
     return HOP_OK;
+}
+
+static enum hop_status reduce_now(struct hop_host *host, const struct hop_reduction *reduction, struct hop_diag *diag)
+{
+    if (host->copier.reduce)
+        return host->copier.reduce(host->copier.context, reduction, diag);
+    return hop_reduce_on_host(reduction, diag);
 }
 
 static enum hop_status await_now(struct hop_host *host, const struct hop_host_work *work, struct hop_diag *diag)
@@ -57,7 +77,7 @@ static enum hop_status perform(struct hop_host *host, struct hop_host_work *work
     case HOP_HOST_COPY:
         return copy_now(host, &work->copy, diag);
     case HOP_HOST_REDUCE:
-        return hop_reduce_on_host(&work->reduction, diag);
+        return reduce_now(host, &work->reduction, diag);
     case HOP_HOST_RECORD:
         hop_counter_advance(work->counter, work->sequence);
         return HOP_OK;
@@ -168,7 +188,7 @@ enum hop_status hop_host_reduce(struct hop_device *device, unsigned stream, cons
     if (status == HOP_OK)
         status = hop_host_prepare(host, stream, true, &work, diag);
     if (status != HOP_OK || !work)
-        return status != HOP_OK ? status : hop_reduce_on_host(reduction, diag);
+        return status != HOP_OK ? status : reduce_now(host, reduction, diag);
     memcpy(work->inputs, reduction->inputs, reduction->input_count * sizeof *work->inputs);
     memcpy(work->outputs, reduction->outputs, reduction->output_count * sizeof *work->outputs);
     work->task = HOP_HOST_REDUCE;

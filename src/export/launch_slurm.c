@@ -7,11 +7,12 @@
  */
 #include "export/launch.h"
 
-/* How many devices the job must have on a node so that the numbers of those in use are theirs: all up to the last one used, excluded
- * ones among them. */
+/* How many devices the job must have on a node so that the numbers of those in use are theirs: all that it has,
+ * excluded ones among them. Where that is not known, up to the last one used. */
 static uint32_t devices_of(const struct hop_map_result *result, uint32_t node)
 {
-    uint32_t devices = result->nodes[node].devices;
+    const struct hop_map_node *own = &result->nodes[node];
+    uint32_t devices = own->all_devices > own->devices ? own->all_devices : own->devices;
     for (uint32_t r = 0; r < result->ranks; r++) {
         if (result->seats[r].node == node && result->seats[r].local_device >= devices)
             devices = result->seats[r].local_device + 1;
@@ -25,10 +26,12 @@ static void add_head(struct hop_launch *launch)
     const struct hop_map_result *result = launch->result;
     const char *separator = "";
     uint32_t fewest = UINT32_MAX, most = 0;
-    hop_buffer_printf(&launch->out,
-                      "#!/bin/sh\n# %u ranks on %u nodes, by SLURM. Run it in a job that has these nodes and all their "
-                      "devices to itself:\n#     salloc --nodes=%u --exclusive --nodelist=",
-                      result->ranks, launch->used_nodes, launch->used_nodes);
+    hop_buffer_printf(
+        &launch->out,
+        "#!/bin/sh\n# %u rank%s on %u node%s, by SLURM. Run it in a job that has these nodes and all their "
+        "devices to itself:\n#     salloc --nodes=%u --exclusive --nodelist=",
+        result->ranks, result->ranks == 1 ? "" : "s", launch->used_nodes, launch->used_nodes == 1 ? "" : "s",
+        launch->used_nodes);
     for (uint32_t n = 0; n < result->node_count; n++) {
         if (result->nodes[n].ranks == 0)
             continue;

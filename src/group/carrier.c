@@ -27,7 +27,7 @@ enum {
 
 enum control {
     BEAT,    /* I live */
-    LOST,    /* `rank` is lost */
+    LOST,    /* `rank` is lost, or gives up */
     LEAVE,   /* I leave */
     ENTER,   /* to rank 0: I am in the barrier */
     RELEASE, /* from rank 0: all are */
@@ -36,54 +36,108 @@ enum control {
 
 struct control_message {
     int32_t kind, rank;
+    int32_t status; /* LOST: with the reason, where somebody gave one; else empty, and only kind and rank are sent */
+    char reason[sizeof((struct hop_diag *)NULL)->what];
 };
+#define PLAIN_SIZE offsetof(struct control_message, status)
 
 /* ---- losses ---- */
 
-static void tell(struct hop_group *group, int to, enum control kind, int rank);
+static void say(struct hop_group *group, int to, const struct control_message *content, size_t size);
+
+/* To rank 0, or from it to all. reason NULL: none is known. */
+static void tell_loss(struct hop_group *group, int rank, const struct hop_diag *reason)
+{
+    struct control_message content = {.kind = LOST, .rank = rank};
+    if (reason) {
+        content.status = (int32_t)reason->status;
+        (void)snprintf(content.reason, sizeof content.reason, "%s", reason->what);
+    }
+    for (int to = 0; to < group->size; to++) {
+        if ((group->rank == 0) != (to == 0))
+            say(group, to, &content, reason ? sizeof content : PLAIN_SIZE);
+    }
+}
 
 /* The first loss is the one that the caller hears of and the others are told. */
-static void report(struct hop_group *group, int rank, const char *why)
+static void report(struct hop_group *group, int rank, const struct hop_diag *why, bool reasoned)
 {
     (void)pthread_mutex_lock(&group->lock);
     bool first = group->lost < 0;
     if (first) {
         group->lost = rank;
-        (void)hop_fail(&group->loss, HOP_ERR_IO, "%s", why);
+        group->loss = *why;
     }
-    if (rank == 0)
+    if (rank == 0 && (!reasoned || group->peers[0].gone)) /* who gives up leaves later */
         group->head_gone = true;
     (void)pthread_cond_signal(&group->for_caller);
     (void)pthread_mutex_unlock(&group->lock);
-    for (int to = 0; to < group->size && rank != group->rank && first; to++) {
-        if ((group->rank == 0) != (to == 0))
-            tell(group, to, LOST, rank);
-    }
+    if (first && rank != group->rank)
+        tell_loss(group, rank, reasoned ? why : NULL);
 }
 
 /* From now on nothing is sent to that rank. */
 static void lose(struct hop_group *group, int rank, const char *format, ...) HOP_PRINTF(3, 4);
 static void lose(struct hop_group *group, int rank, const char *format, ...)
 {
-    char why[256];
+    char text[256];
+    struct hop_diag why;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(why, sizeof why, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (group->peers && group->peers[rank].gone)
         return;
     if (group->peers)
         group->peers[rank].gone = true;
-    report(group, rank, why);
+    (void)hop_fail(&why, rank == group->rank ? HOP_ERR_IO : HOP_ERR_LOST, "%s", text);
+    report(group, rank, &why, false);
 }
 
 /* That rank leaves; until rank 0 has left too, it lives and waits for that. */
 static void let_go(struct hop_group *group, int rank)
 {
-    char why[64];
-    (void)snprintf(why, sizeof why, "rank %d left", rank);
+    struct hop_diag why;
+    (void)hop_fail(&why, HOP_ERR_STOPPED, "rank %d left", rank);
     group->peers[rank].leaves = true;
-    report(group, rank, why);
+    report(group, rank, &why, false);
+}
+
+/* Somebody says that a rank is lost. One that says it of itself gives up: it lives, and leaves next. */
+static void believe(struct hop_group *group, int from, const struct control_message *said)
+{
+    struct hop_diag why;
+    if (said->rank < 0 || said->rank >= group->size || said->rank == group->rank)
+        return;
+    if (!said->reason[0]) {
+        lose(group, said->rank, "rank %d is lost, says rank %d", said->rank, from);
+        return;
+    }
+    (void)hop_fail(&why, (enum hop_status)said->status, "%s", said->reason);
+    if (said->rank == from)
+        group->peers[from].leaves = true;
+    else
+        group->peers[said->rank].gone = true;
+    report(group, said->rank, &why, true);
+}
+
+/* What the caller found out itself. */
+static void pass_reason_on(struct hop_group *group)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    int rank = group->given;
+    struct hop_diag reason = group->reason;
+    bool known = group->lost >= 0;
+    (void)pthread_mutex_unlock(&group->lock);
+    if (rank < 0 || group->told_reason)
+        return;
+    group->told_reason = true;
+    if (rank != group->rank) {
+        group->peers[rank].gone = true;
+        report(group, rank, &reason, true);
+    } else if (!known) {
+        tell_loss(group, rank, &reason);
+    }
 }
 
 /* This process is cut off from the others. */
@@ -113,25 +167,30 @@ static bool post(struct hop_group *group, struct hop_message *message)
     return false;
 }
 
-static void tell(struct hop_group *group, int to, enum control kind, int rank)
+static void say(struct hop_group *group, int to, const struct control_message *content, size_t size)
 {
-    struct control_message content = {kind, rank};
-    struct hop_message *message = hop_message_create(to, CONTROL_TAG, &content, sizeof content);
+    struct hop_message *message = hop_message_create(to, CONTROL_TAG, content, size);
     if (!message) {
         lose(group, group->rank, "out of memory");
         return;
     }
     if (post(group, message)) {
         group->peers[to].told_s = hop_group_now_s();
-        if (kind == BEAT)
+        if (content->kind == BEAT)
             group->peers[to].beat = message;
     }
+}
+
+static void tell(struct hop_group *group, int to, enum control kind)
+{
+    const struct control_message content = {.kind = kind};
+    say(group, to, &content, PLAIN_SIZE);
 }
 
 static void tell_all(struct hop_group *group, enum control kind)
 {
     for (int to = 1; to < group->size; to++)
-        tell(group, to, kind, 0);
+        tell(group, to, kind);
 }
 
 /* Posts what the caller sent; the wish as it stands now. */
@@ -187,14 +246,13 @@ static void progress_sends(struct hop_group *group)
 
 /* ---- receiving ---- */
 
-static void hear(struct hop_group *group, int from, struct control_message said)
+static void hear(struct hop_group *group, int from, const struct control_message *said)
 {
-    switch ((enum control)said.kind) {
+    switch ((enum control)said->kind) {
     case BEAT:
         break;
     case LOST:
-        if (said.rank >= 0 && said.rank < group->size && said.rank != group->rank)
-            lose(group, said.rank, "rank %d is lost, says rank %d", said.rank, from);
+        believe(group, from, said);
         break;
     case LEAVE:
         let_go(group, from);
@@ -264,9 +322,10 @@ static void progress_arrivals(struct hop_group *group)
             hop_queue_put(&group->broken, message);
             lose(group, message->peer, "the connection to rank %d broke", message->peer);
         } else if (message->done && control) {
-            struct control_message said = {BEAT, 0};
+            struct control_message said = {.kind = BEAT};
             memcpy(&said, message->bytes, message->size_bytes < sizeof said ? message->size_bytes : sizeof said);
-            hear(group, message->peer, said);
+            said.reason[sizeof said.reason - 1] = '\0';
+            hear(group, message->peer, &said);
             hop_message_destroy(message);
         } else if (message->done && peer->blocked != group->round) {
             (void)pthread_mutex_lock(&group->lock);
@@ -297,7 +356,7 @@ static void watch_peers(struct hop_group *group)
         if (!peer->done && !peer->leaves && hop_watch_expired(&peer->watch, peer->heard, now_s, group->timeout_s))
             lose(group, i, "rank %d was not heard of for %g s", i, group->timeout_s);
         if (!group->told_done && !peer->beat && now_s - peer->told_s > beat_s)
-            tell(group, i, BEAT, 0);
+            tell(group, i, BEAT);
     }
 }
 
@@ -306,13 +365,13 @@ static void pass_barrier(struct hop_group *group, unsigned entered)
     if (entered == group->barriers_told)
         return;
     if (group->rank != 0) {
-        tell(group, 0, ENTER, 0);
+        tell(group, 0, ENTER);
         group->barriers_told = entered;
     } else if (group->entries == (unsigned)group->size - 1) {
         group->entries = 0;
         group->barriers_told = entered;
         tell_all(group, RELEASE);
-        hear(group, 0, (struct control_message){RELEASE, 0});
+        hear(group, 0, &(struct control_message){.kind = RELEASE});
     }
 }
 
@@ -342,7 +401,7 @@ static bool has_finished(struct hop_group *group)
         if (group->rank == 0)
             tell_all(group, DONE);
         else
-            tell(group, 0, DONE, 0);
+            tell(group, 0, DONE);
         return false;
     }
     if (!all_done || !group->told_done)
@@ -399,11 +458,12 @@ static enum hop_group_phase go_round(struct hop_group *group)
         progress_arrivals(group);
         watch_peers(group);
         pass_barrier(group, entered);
+        pass_reason_on(group);
         if (wish == HOP_GROUP_FINISH && has_finished(group))
             return HOP_GROUP_FINISHED;
         if (wish == HOP_GROUP_LEAVE && !group->told_leave) {
             group->told_leave = true;
-            tell(group, 0, LEAVE, 0);
+            tell(group, 0, LEAVE);
         }
         if (wish == HOP_GROUP_STOP) {
             part(group);

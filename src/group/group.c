@@ -122,10 +122,10 @@ static bool is_interrupted(struct hop_group *group)
 static enum hop_status fail_interrupted(const struct hop_group *group, struct hop_diag *diag)
 {
     if (group->lost < 0)
-        return hop_fail(diag, HOP_ERR_IO, "stopped while waiting for the other ranks");
+        return hop_fail(diag, HOP_ERR_STOPPED, "stopped while waiting for the other ranks");
     if (diag)
         *diag = group->loss;
-    return HOP_ERR_IO;
+    return group->loss.status;
 }
 
 /* ---- start and end ---- */
@@ -164,7 +164,7 @@ static struct hop_group *allocate(void)
     hop_queue_init(&group->broken);
     group->size = 1;
     group->carrier = "none";
-    group->lost = -1;
+    group->lost = group->given = -1;
     return group;
 }
 
@@ -314,6 +314,18 @@ int hop_group_lost(struct hop_group *group, struct hop_diag *diag)
     return lost;
 }
 
+void hop_group_give_reason(struct hop_group *group, int rank, const struct hop_diag *reason)
+{
+    (void)pthread_mutex_lock(&group->lock);
+    if (group->mpi && group->given < 0 && rank >= 0 && rank < group->size) {
+        group->given = rank;
+        group->reason = *reason;
+        group->ordered = true;
+        (void)pthread_cond_signal(&group->for_carrier);
+    }
+    (void)pthread_mutex_unlock(&group->lock);
+}
+
 /* ---- messages ---- */
 
 enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const void *bytes, size_t size_bytes,
@@ -363,15 +375,28 @@ bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_
 
 enum hop_status hop_group_barrier(struct hop_group *group, struct hop_diag *diag)
 {
+    return hop_group_barrier_while(group, NULL, NULL, diag);
+}
+
+enum hop_status hop_group_barrier_while(struct hop_group *group, bool (*meanwhile)(void *context), void *context,
+                                        struct hop_diag *diag)
+{
     enum hop_status status = HOP_OK;
+    bool goes_on = true;
     if (!group->mpi)
         return HOP_OK;
     (void)pthread_mutex_lock(&group->lock);
     group->barriers_entered++;
     group->ordered = true;
     (void)pthread_cond_signal(&group->for_carrier);
-    while (group->barriers_passed < group->barriers_entered && !is_interrupted(group))
+    while (group->barriers_passed < group->barriers_entered && !is_interrupted(group) && goes_on) {
         sleep_until(group, INFINITY);
+        if (!meanwhile)
+            continue;
+        (void)pthread_mutex_unlock(&group->lock);
+        goes_on = meanwhile(context);
+        (void)pthread_mutex_lock(&group->lock);
+    }
     if (group->barriers_passed < group->barriers_entered)
         status = fail_interrupted(group, diag);
     (void)pthread_mutex_unlock(&group->lock);

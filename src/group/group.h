@@ -91,6 +91,8 @@ struct hop_group {
     int lost;
     bool head_gone; /* rank 0 */
     struct hop_diag loss;
+    int given; /* the rank that this caller gave a reason for, -1: none yet */
+    struct hop_diag reason;
 
     struct hop_watch carrier_watch; /* the caller's own */
 
@@ -98,7 +100,7 @@ struct hop_group {
     struct hop_queue sending, arriving, broken; /* broken: failed, kept because MPI may still touch them */
     unsigned barriers_told, entries;
     uint64_t round;
-    bool told_leave, told_done;
+    bool told_leave, told_done, told_reason;
     unsigned idle; /* us to sleep next time */
 };
 
@@ -109,6 +111,15 @@ void hop_queue_init(struct hop_queue *queue);
 void hop_queue_put(struct hop_queue *queue, struct hop_message *message);
 struct hop_message *hop_queue_take(struct hop_queue *queue); /* NULL: empty */
 void hop_queue_finish(struct hop_queue *queue);
+
+/* ---- for those who know more of the ranks than that they are heard of ---- */
+
+/* This process knows why that rank is lost, or (of itself) why it gives up: all others hear the reason. The first
+ * counts. */
+void hop_group_give_reason(struct hop_group *group, int rank, const struct hop_diag *reason);
+/* The barrier; meanwhile is called again and again, and ends the wait by false. */
+enum hop_status hop_group_barrier_while(struct hop_group *group, bool (*meanwhile)(void *context), void *context,
+                                        struct hop_diag *diag);
 
 /* ---- the carrier's thread (carrier.c) ---- */
 

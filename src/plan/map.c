@@ -250,6 +250,7 @@ static enum hop_status seat_ranks(struct hop_map_work *work, struct map_result *
         nodes[n].name = hop_arena_string(&made->arena, p->names[n], strlen(p->names[n]));
         for (uint32_t i = p->first[n]; i < p->first[n + 1]; i++)
             nodes[n].devices += p->room[i] > 0;
+        nodes[n].all_devices = p->first[n + 1] - p->first[n];
     }
     for (uint32_t r = 0; r < work->ranks; r++) {
         uint32_t at = work->place[r], node = p->node[at];
@@ -338,8 +339,8 @@ static enum hop_status go_way(struct hop_map_work *work, struct hop_map_way way,
     return status == HOP_OK ? hop_map_offer(work, place, solved->method, diag) : status;
 }
 
-/* The phases' answer; and where there is time to look at more than one, and the sum is not what is asked for, that of the
- * first phase alone and SCOTCH's. */
+/* The phases' answer; and where there is time to look at more than one, and the sum is not what is asked for, that of
+ * the first phase alone and SCOTCH's. */
 static enum hop_status go_through_phases(struct hop_map_work *work, struct hop_diag *diag)
 {
     const struct hop_map_options *o = work->options;

@@ -238,6 +238,10 @@ static void print_kind(struct printer *p, const struct off_link *links, uint32_t
 {
     uint32_t shown = count_shown(links, count);
     char label[320];
+    if (shown == 0) {
+        hop_buffer_printf(&p->out, "\n%s links: %u without load\n", hop_link_kind_name(links[0].kind), count);
+        return;
+    }
     hop_buffer_printf(&p->out, "\n%s links:\n", hop_link_kind_name(links[0].kind));
     for (uint32_t i = 0; i < shown; i++) {
         off_label(p, links[i].index, label, sizeof label);

@@ -21,6 +21,7 @@ struct hop_loads_view {
     uint32_t left_out, nodes_left_out;
     struct hop_link_load most_left_out; /* of links with an end there */
     uint32_t idle, nodes_idle;          /* trees, and devices in none, that are idle */
+    uint32_t nodes_hidden;              /* all that are hidden for being idle, whether their tree is or not */
 };
 
 /* topology and options are filled in already. With room for about so many nodes, `most`. false: out of memory; finish

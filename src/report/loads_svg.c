@@ -27,6 +27,7 @@ struct drawing {
     struct hop_buffer out;
     double most_s;
     bool after;         /* which of the two is being drawn */
+    bool sizing;        /* neither: boxes get their widths */
     double arc_least_s; /* what a link between devices must carry to be labelled */
 };
 
@@ -272,7 +273,8 @@ static void draw_foot(struct drawing *d, double y)
 {
     char before[32], after[32], text[200];
     struct hop_link_load most = {0, 0};
-    uint32_t left_out = 0;
+    uint32_t left_out = 0, hidden = d->view.nodes_hidden, trees = d->view.left_out, nodes = d->view.nodes_left_out;
+    int used;
     for (uint32_t l = 0; l < hop_topology_link_count(d->view.topology); l++) {
         if (hop_picture_has_link(&d->picture, l) || hop_load_larger_s(d->view.links[l]) == 0)
             continue;
@@ -281,20 +283,35 @@ static void draw_foot(struct drawing *d, double y)
     }
     if (d->most_s > 0)
         draw_legend(d, y + 8);
-    hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 28, "start", 11,
-                  "at a link: what its fuller direction needs; * the fullest; parts without load are not drawn");
-    (void)snprintf(text, sizeof text, "%u links with load are not drawn: at most %s before, %s after", left_out,
-                   hop_show_seconds(most.before_s, before, sizeof before),
+    used = snprintf(text, sizeof text, "at a link: what its fuller direction needs; * the fullest");
+    if (hidden > 0)
+        (void)snprintf(text + used, sizeof text - (size_t)used, "; %u node%s without load %s not drawn", hidden,
+                       hidden == 1 ? "" : "s", hidden == 1 ? "is" : "are");
+    hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 28, "start", 11, text);
+    used = trees > 0 ? snprintf(text, sizeof text, "%u more tree%s (%u node%s) and ", trees, trees == 1 ? "" : "s",
+                                nodes, nodes == 1 ? "" : "s")
+                     : 0;
+    (void)snprintf(text + used, sizeof text - (size_t)used,
+                   "%u link%s with load %s not drawn: at most %s before, %s after", left_out, left_out == 1 ? "" : "s",
+                   left_out == 1 && trees == 0 ? "is" : "are", hop_show_seconds(most.before_s, before, sizeof before),
                    hop_show_seconds(most.after_s, after, sizeof after));
-    if (left_out > 0)
+    if (left_out > 0 || trees > 0)
         hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 46, "start", 11, text);
 }
 
+/* Both drawings have boxes of one width: as the longer of the two wants it. */
 static const char *caption(uint32_t node, void *context)
 {
     const struct drawing *d = context;
-    const char *note = hop_loads_note(&d->view, node);
-    return note[0] ? note : NULL;
+    const struct hop_loads_options *o = d->view.options;
+    const char *note = o->note_of ? o->note_of(node, d->after, o->context) : hop_loads_note(&d->view, node);
+    if (o->note_of && d->sizing) {
+        unsigned columns = note ? hop_text_columns(note) : 0;
+        note = o->note_of(node, true, o->context);
+        if (columns > (note ? hop_text_columns(note) : 0))
+            note = o->note_of(node, false, o->context);
+    }
+    return note && note[0] ? note : NULL;
 }
 
 static void draw_page(struct drawing *d, struct hop_buffer *whole)
@@ -328,7 +345,9 @@ char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struc
         d.most_s = hop_load_larger_s(d.view.most);
         d.picture =
             (struct hop_picture){.topology = topology, .hidden = d.view.hidden, .caption = caption, .context = &d};
+        d.sizing = true;
         whole.failed = whole.failed || !hop_picture_make(&d.picture);
+        d.sizing = false;
     }
     if (!whole.failed)
         draw_page(&d, &whole);

@@ -148,6 +148,16 @@ static bool leave_out(struct hop_loads_view *view, uint32_t most)
     return fine;
 }
 
+/* Of trees that are left out none is counted. */
+static void count_hidden(struct hop_loads_view *view)
+{
+    const struct hop_topology *topology = view->topology;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        view->nodes_hidden +=
+            view->hidden[n] && (in_forest(topology, n) || hop_node_is_device(hop_topology_node(topology, n)->kind));
+    view->nodes_hidden -= view->nodes_left_out;
+}
+
 /* ---- all of it ---- */
 
 static void add_up(struct hop_loads_view *view, const struct hop_link_load *loads)
@@ -171,7 +181,10 @@ bool hop_loads_view_make(struct hop_loads_view *view, const struct hop_link_load
     find_tops(view);
     show_busy(view);
     count_idle(view);
-    return leave_out(view, most);
+    if (!leave_out(view, most))
+        return false;
+    count_hidden(view);
+    return true;
 }
 
 void hop_loads_view_finish(struct hop_loads_view *view)

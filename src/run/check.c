@@ -62,6 +62,8 @@ static void put_element(enum hop_type type, uint64_t random, char *at)
     }
 }
 
+#define PIECE_BYTES (UINT64_C(1) << 20) /* between two beats; a multiple of every element */
+
 /* Bytes `first` and on of a buffer, which is rank's index-th. */
 static void make_bytes(const struct hop_plan *plan, uint64_t seed, const struct hop_run_buffer *buffer, uint64_t first,
                        uint64_t bytes, char *to)
@@ -83,30 +85,68 @@ static void make_bytes(const struct hop_plan *plan, uint64_t seed, const struct 
     }
 }
 
-#define PIECE_BYTES (UINT64_C(1) << 20) /* a multiple of every element */
+static uint64_t piece_at(uint64_t at, uint64_t bytes)
+{
+    return bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+}
 
 enum hop_status hop_plan_fill(struct hop_plan *plan, uint64_t seed, struct hop_diag *diag)
 {
     char *piece = malloc(PIECE_BYTES);
     enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
+    const struct hop_doing filling = hop_doing_named("(filling)");
     uint32_t index = 0;
+    hop_team_do(plan->team, &filling);
     for (uint32_t b = 0; b < plan->layout.buffer_count && status == HOP_OK; b++) {
         const struct hop_run_buffer *buffer = &plan->layout.buffers[b];
         if (buffer->rank != plan->team->rank)
             continue;
         for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
-            uint64_t bytes = buffer->bytes - at < PIECE_BYTES ? buffer->bytes - at : PIECE_BYTES;
+            uint64_t bytes = piece_at(at, buffer->bytes);
             make_bytes(plan, seed, buffer, at, bytes, piece);
             status = hop_plan_write(plan, index, at, piece, bytes, diag);
             hop_team_beat(plan->team);
         }
         index++;
     }
+    hop_team_do(plan->team, NULL);
     free(piece);
     return status;
 }
 
 /* ---- one after the other ---- */
+
+/* As memmove does; where it moves upwards, from its end on. */
+static void copy_in_pieces(struct hop_team *team, char *to, const char *from, uint64_t bytes)
+{
+    for (uint64_t done = 0, piece; done < bytes; done += piece) {
+        piece = piece_at(done, bytes);
+        uint64_t at = to > from ? bytes - done - piece : done;
+        memmove(to + at, from + at, piece);
+        hop_team_beat(team);
+    }
+}
+
+static enum hop_status reduce_in_pieces(struct hop_team *team, const struct hop_op *op, const struct hop_run_op *run,
+                                        char *const *places, struct hop_diag *diag)
+{
+    void *moved[2 * HOP_REDUCTION_PLACES];
+    struct hop_reduction piece = {.reduce = op->reduce,
+                                  .type = op->type,
+                                  .inputs = (const void *const *)moved,
+                                  .outputs = moved + run->reads,
+                                  .input_count = run->reads,
+                                  .output_count = run->writes};
+    enum hop_status status = HOP_OK;
+    for (uint64_t at = 0; at < op->bytes && status == HOP_OK; at += PIECE_BYTES) {
+        for (uint32_t p = 0; p < run->reads + run->writes; p++)
+            moved[p] = places[p] + at;
+        piece.count = piece_at(at, op->bytes) / hop_type_bytes(op->type);
+        status = hop_reduce_on_host(&piece, diag);
+        hop_team_beat(team);
+    }
+    return status;
+}
 
 static enum hop_status interpret(const struct hop_plan *plan, const uint64_t *start, char *memory,
                                  struct hop_diag *diag)
@@ -116,7 +156,7 @@ static enum hop_status interpret(const struct hop_plan *plan, const uint64_t *st
         uint32_t index = layout->order[i];
         const struct hop_op *op = hop_schedule_op(plan->schedule, index);
         const struct hop_run_op *run = &layout->ops[index];
-        void *places[2 * HOP_REDUCTION_PLACES];
+        char *places[2 * HOP_REDUCTION_PLACES];
         if (run->reads + run->writes > HOP_COUNT(places))
             return hop_fail(diag, HOP_ERR_LIMIT, "'%s' has more than %d places", op->name, 2 * HOP_REDUCTION_PLACES);
         for (uint32_t p = 0; p < run->reads + run->writes; p++) {
@@ -124,22 +164,36 @@ static enum hop_status interpret(const struct hop_plan *plan, const uint64_t *st
             places[p] = memory + start[place->buffer] + place->offset;
         }
         if (op->kind == HOP_OP_REDUCE) {
-            struct hop_reduction reduction = {op->reduce,
-                                              op->type,
-                                              op->bytes / hop_type_bytes(op->type),
-                                              (const void *const *)places,
-                                              places + run->reads,
-                                              run->reads,
-                                              run->writes};
-            enum hop_status status = op->bytes ? hop_reduce_on_host(&reduction, diag) : HOP_OK;
+            enum hop_status status = reduce_in_pieces(plan->team, op, run, places, diag);
             if (status != HOP_OK)
                 return status;
         } else if (run->writes) {
-            memmove(places[1], places[0], op->bytes);
+            copy_in_pieces(plan->team, places[1], places[0], op->bytes);
         }
         hop_team_beat(plan->team);
     }
     return HOP_OK;
+}
+
+static enum hop_status create_reference(struct hop_team *team, uint64_t bytes, struct hop_shared *shared,
+                                        struct hop_diag *diag)
+{
+    enum hop_status status = hop_team_room(bytes, "checking (a copy of all buffers)", diag);
+    hop_team_allow(team, bytes);
+    if (status == HOP_OK)
+        status = hop_shared_create(bytes, shared, diag);
+    hop_team_allow(team, 0);
+    return status;
+}
+
+/* Buffer b as it was filled. */
+static void fill_reference(struct hop_plan *plan, uint64_t seed, uint32_t b, char *to)
+{
+    const struct hop_run_buffer *buffer = &plan->layout.buffers[b];
+    for (uint64_t at = 0; at < buffer->bytes; at += PIECE_BYTES) {
+        make_bytes(plan, seed, buffer, at, piece_at(at, buffer->bytes), to + at);
+        hop_team_beat(plan->team);
+    }
 }
 
 /* All ranks' buffers after the schedule, in shared memory; start[b] is where buffer b begins. */
@@ -156,11 +210,9 @@ static enum hop_status make_reference(struct hop_plan *plan, uint64_t seed, uint
     char name[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof name);
     enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK && team->local == 0) {
-        status = hop_shared_create(bytes, shared, diag);
-        for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++) {
-            make_bytes(plan, seed, &layout->buffers[b], 0, layout->buffers[b].bytes, (char *)shared->memory + start[b]);
-            hop_team_beat(team);
-        }
+        status = create_reference(team, bytes, shared, diag);
+        for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++)
+            fill_reference(plan, seed, b, (char *)shared->memory + start[b]);
         if (status == HOP_OK)
             status = interpret(plan, start, shared->memory, diag);
         memcpy(name, shared->name, sizeof name);
@@ -184,8 +236,9 @@ static enum hop_status compare(struct hop_plan *plan, const struct hop_run_buffe
     char *piece = malloc(PIECE_BYTES);
     enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
     for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
-        uint64_t bytes = buffer->bytes - at < PIECE_BYTES ? buffer->bytes - at : PIECE_BYTES;
+        uint64_t bytes = piece_at(at, buffer->bytes);
         status = hop_plan_read(plan, index, at, piece, bytes, diag);
+        hop_team_beat(plan->team);
         if (status != HOP_OK || memcmp(piece, wanted + at, bytes) == 0)
             continue;
         for (uint64_t i = 0; i < bytes; i++) {
@@ -206,6 +259,8 @@ enum hop_status hop_plan_check(struct hop_plan *plan, uint64_t seed, uint64_t *w
     struct hop_shared shared = {0};
     struct hop_diag own;
     diag = diag ? diag : &own;
+    const struct hop_doing checking = hop_doing_named("(checking)");
+    hop_team_do(plan->team, &checking);
     uint64_t *start = calloc((size_t)layout->buffer_count + 1, sizeof *start), found = 0;
     enum hop_status status = start ? make_reference(plan, seed, start, &shared, diag) : hop_fail_memory(diag);
     uint32_t index = 0;
@@ -227,7 +282,10 @@ enum hop_status hop_plan_check(struct hop_plan *plan, uint64_t seed, uint64_t *w
         *wrong = found;
     else if (hop_team_lost(plan->team) < 0)
         hop_team_abort(plan->team, diag);
+    hop_team_allow(plan->team, shared.size);
     hop_shared_finish(&shared);
+    hop_team_allow(plan->team, 0);
+    hop_team_do(plan->team, NULL);
     free(start);
     return status;
 }

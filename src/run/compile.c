@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiling: which steps this rank takes, and what each of them waits for. */
-#include <inttypes.h>
-#include <stdio.h>
-
+#include "run/emulate.h"
 #include "run/plan.h"
 
 bool hop_plan_crosses(const struct hop_plan *plan, uint32_t op)
@@ -32,8 +30,8 @@ uint32_t hop_plan_ends_at(const struct hop_plan *plan, uint32_t op)
     return hop_plan_crosses(plan, op) ? writer_of(plan, op) : plan->layout.ops[op].owner;
 }
 
-/* Where it starts; a copy between machines is always sent by the rank that has the bytes. */
-static uint32_t begins_at(const struct hop_plan *plan, uint32_t op)
+/* A copy between machines is always sent by the rank that has the bytes. */
+uint32_t hop_plan_begins_at(const struct hop_plan *plan, uint32_t op)
 {
     return hop_plan_crosses(plan, op) ? reader_of(plan, op) : plan->layout.ops[op].owner;
 }
@@ -68,11 +66,11 @@ static enum hop_status number_flags(struct hop_plan *plan, struct hop_diag *diag
         const struct hop_run_op *run = &layout->ops[i];
         for (uint32_t a = 0; a < run->after_count; a++) {
             uint32_t other = layout->after[run->after_first + a];
-            awaited[other] = awaited[other] || hop_plan_ends_at(plan, other) != begins_at(plan, i);
+            awaited[other] = awaited[other] || hop_plan_ends_at(plan, other) != hop_plan_begins_at(plan, i);
         }
         for (uint32_t a = 0; a < op->after_start_count; a++) {
             uint32_t other = op->after_start[a];
-            awaited[other] = awaited[other] || begins_at(plan, other) != begins_at(plan, i);
+            awaited[other] = awaited[other] || hop_plan_begins_at(plan, other) != hop_plan_begins_at(plan, i);
         }
     }
     for (uint32_t i = 0; i < layout->op_count; i++)
@@ -82,6 +80,11 @@ static enum hop_status number_flags(struct hop_plan *plan, struct hop_diag *diag
 }
 
 /* ---- steps ---- */
+
+static bool schedule_stages(const struct hop_plan *plan, const struct hop_op *op)
+{
+    return plan->emulator ? hop_emulator_is_staged(plan->emulator, op) : op->via == HOP_VIA_STAGED;
+}
 
 static uint8_t step_kind(const struct hop_plan *plan, uint32_t op)
 {
@@ -98,14 +101,26 @@ static uint8_t step_kind(const struct hop_plan *plan, uint32_t op)
         break;
     }
     if (hop_plan_crosses(plan, op))
-        return begins_at(plan, op) == plan->team->rank ? HOP_STEP_SEND : HOP_STEP_TAKE;
+        return hop_plan_begins_at(plan, op) == plan->team->rank ? HOP_STEP_SEND : HOP_STEP_TAKE;
     if (hop_copies_is_chosen(plan, op))
         return HOP_STEP_CHOSEN;
     bool between = run->owner != run->leader;
-    bool staged = plan->options.copies == HOP_COPIES_SCHEDULE ? what->via == HOP_VIA_STAGED
+    bool staged = plan->options.copies == HOP_COPIES_SCHEDULE ? schedule_stages(plan, what)
                   : plan->options.copies == HOP_COPIES_STAGED ? between
                                                               : hop_copies_is_staged(plan, op);
     return staged ? HOP_STEP_STAGED : HOP_STEP_COPY;
+}
+
+/* What the options say, else the schedule, else what is good for this machine; the emulated one is to do what a
+ * prediction does, which takes the schedule at its word: without a size there is one packet. */
+static uint64_t packet_of(const struct hop_plan *plan, const struct hop_op *op)
+{
+    uint64_t packet = plan->packet_bytes;
+    if (plan->options.packet_bytes == 0 && plan->options.copies == HOP_COPIES_SCHEDULE && op->packet_bytes)
+        packet = op->packet_bytes;
+    else if (plan->options.packet_bytes == 0 && plan->options.copies == HOP_COPIES_SCHEDULE && plan->emulator)
+        packet = op->bytes;
+    return packet < op->bytes ? packet : op->bytes ? op->bytes : 1;
 }
 
 static void add_step(struct hop_plan *plan, uint32_t op)
@@ -114,7 +129,7 @@ static void add_step(struct hop_plan *plan, uint32_t op)
     struct hop_run_step *step = &plan->steps[plan->step_count];
     enum hop_run_queue queue = hop_layout_queue(&plan->layout, op);
     *step = (struct hop_run_step){.name = hop_doing_named(what->name),
-                              .op = op,
+                                  .op = op,
                                   .kind = step_kind(plan, op),
                                   .queue = (uint8_t)queue,
                                   .stream = plan->immediate             ? HOP_STREAM_NOW
@@ -122,13 +137,16 @@ static void add_step(struct hop_plan *plan, uint32_t op)
                                                                         : 0,
                                   .flag = plan->flag_of[op],
                                   .bytes = what->bytes,
-                                  .way = HOP_NO_WAY,
-                                  .at_s = what->at_s,
-                                  .duration_s = what->duration_s,
+                                  .ways = {HOP_NO_WAY, HOP_NO_WAY, HOP_NO_WAY},
+                                  .packet_bytes = packet_of(plan, what),
+                                  .at_s = hop_plan_wall_s(plan, what->at_s),
+                                  .duration_s = hop_plan_wall_s(plan, what->duration_s),
                                   .reads = plan->layout.ops[op].reads,
                                   .writes = plan->layout.ops[op].writes};
     if (step->kind == HOP_STEP_TAKE)
         step->queue = HOP_QUEUE_NONE;
+    if (plan->emulator && queue == HOP_QUEUE_COPY)
+        hop_emulator_ways(plan->emulator, what, step->ways);
     plan->timed = plan->timed || what->at_s > 0;
     plan->step_of[op] = plan->step_count++;
 }
@@ -154,7 +172,7 @@ static bool wait_end(struct hop_plan *plan, uint32_t op, bool may_queue)
 
 static bool wait_start(struct hop_plan *plan, uint32_t op)
 {
-    uint32_t at = begins_at(plan, op);
+    uint32_t at = hop_plan_begins_at(plan, op);
     return at == plan->team->rank ? add_wait(plan, HOP_WAIT_STEP_BEGUN, plan->step_of[op], at, false)
                                   : add_wait(plan, HOP_WAIT_FLAG_BEGUN, plan->flag_of[op], at, false);
 }
@@ -178,7 +196,7 @@ static bool find_ancestors(const struct hop_plan *plan, struct ancestors *a)
         return true;
     a->bits = calloc((size_t)a->words * layout->op_count + 1, sizeof *a->bits);
     for (uint32_t i = 0; a->bits && i < layout->op_count; i++) {
-        uint32_t op = layout->order[i], owner = hop_plan_ends_at(plan, op), first = begins_at(plan, op);
+        uint32_t op = layout->order[i], owner = hop_plan_ends_at(plan, op), first = hop_plan_begins_at(plan, op);
         uint64_t *own = a->bits + (size_t)op * a->words;
         for (uint32_t d = 0; d < layout->ops[op].after_count; d++) {
             const uint64_t *other = a->bits + (size_t)layout->after[layout->ops[op].after_first + d] * a->words;
@@ -203,8 +221,8 @@ static bool is_before(const struct hop_plan *plan, const struct ancestors *a, ui
     return false;
 }
 
-/* The memory of others that a step touches. A leader that is to assign it must be in this launch too: while it is in the one
- * before, it has yet to read there how that one's copy ended. */
+/* The memory of others that a step touches. A leader that is to assign it must be in this launch too: while it is in
+ * the one before, it has yet to read there how that one's copy ended. */
 static bool wait_memory(struct hop_plan *plan, const struct ancestors *ancestors, uint32_t op)
 {
     const struct hop_layout *layout = &plan->layout;
@@ -255,7 +273,7 @@ static enum hop_status add_leave(struct hop_plan *plan, struct hop_diag *diag)
         return hop_fail_memory(diag);
     for (uint32_t i = layout->op_count; i-- > 0;) { /* what comes before one of ours, or before such a one */
         uint32_t op = layout->order[i];
-        if (!covered[op] && begins_at(plan, op) != rank)
+        if (!covered[op] && hop_plan_begins_at(plan, op) != rank)
             continue;
         for (uint32_t a = 0; a < layout->ops[op].after_count; a++)
             covered[layout->after[layout->ops[op].after_first + a]] = true;
@@ -313,27 +331,6 @@ static enum hop_status fill_queues(struct hop_plan *plan, struct hop_diag *diag)
     return HOP_OK;
 }
 
-static enum hop_status find_fault(struct hop_plan *plan, struct hop_diag *diag)
-{
-    char what[8], name[128];
-    uint32_t rank;
-    plan->fault_step = HOP_NONE;
-    if (!plan->options.fault)
-        return HOP_OK;
-    if (sscanf(plan->options.fault, "%7s %" SCNu32 " %127s", what, &rank, name) != 3 ||
-        (strcmp(what, "kill") != 0 && strcmp(what, "stop") != 0) ||
-        hop_schedule_find(plan->schedule, name) == HOP_NONE) {
-        hop_fail(diag, HOP_ERR_INVALID, "no fault '%s'", plan->options.fault);
-        hop_diag_expect(diag, "kill RANK OPERATION or stop RANK OPERATION");
-        return HOP_ERR_INVALID;
-    }
-    if (rank == plan->team->rank) {
-        plan->fault_step = plan->step_of[hop_schedule_find(plan->schedule, name)];
-        plan->fault_signal = strcmp(what, "kill") == 0 ? 9 : 19;
-    }
-    return HOP_OK;
-}
-
 enum hop_status hop_plan_compile(struct hop_plan *plan, struct hop_diag *diag)
 {
     uint32_t count = plan->layout.op_count;
@@ -345,13 +342,20 @@ enum hop_status hop_plan_compile(struct hop_plan *plan, struct hop_diag *diag)
     plan->known_left = hop_arena_alloc(&plan->arena, ((size_t)plan->layout.ranks + 1) * sizeof *plan->known_left);
     if (plan->arena.failed)
         return hop_fail_memory(diag);
+    struct hop_device_properties properties;
+    plan->ops->properties(plan->device, &properties);
+    plan->spans = properties.timed && !plan->immediate && plan->options.record;
     enum hop_status status = check_reach(plan, diag);
     if (status == HOP_OK)
         status = number_flags(plan, diag);
     for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
         plan->step_of[i] = HOP_NONE;
-        if (begins_at(plan, i) == plan->team->rank || hop_plan_ends_at(plan, i) == plan->team->rank)
+        if (hop_plan_begins_at(plan, i) == plan->team->rank || hop_plan_ends_at(plan, i) == plan->team->rank)
             add_step(plan, i);
+    }
+    for (uint32_t s = 0; s < plan->step_count; s++) {
+        if (plan->steps[s].kind == HOP_STEP_STAGED && plan->steps[s].packet_bytes > plan->packet_bytes)
+            plan->packet_bytes = plan->steps[s].packet_bytes;
     }
     if (status == HOP_OK && !find_ancestors(plan, &ancestors))
         status = hop_fail_memory(diag);
@@ -361,8 +365,6 @@ enum hop_status hop_plan_compile(struct hop_plan *plan, struct hop_diag *diag)
         status = add_leave(plan, diag);
     if (status == HOP_OK)
         status = fill_queues(plan, diag);
-    if (status == HOP_OK)
-        status = find_fault(plan, diag);
     free(ancestors.bits);
     return status;
 }

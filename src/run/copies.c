@@ -17,9 +17,8 @@
 
 #include "run/choice.h"
 #include "run/copies_table.h"
+#include "run/emulate.h"
 #include "run/plan.h"
-
-#define STALL_S 0.05 /* without any completion: hop_choice_stalled; twice as long after each that follows another */
 
 typedef atomic_uint_fast64_t word;
 
@@ -29,7 +28,8 @@ struct flight {
     enum hop_mechanism mechanism;
     bool assigned, begun, again;
     bool packet;            /* queued: one packet is under way */
-    struct hop_event *late; /* of what was overtaken and is under way still; NULL: nothing is */
+    struct hop_event *late; /* queued: of what was overtaken and is under way still; NULL: nothing is */
+    bool overtaken;         /* a peer copy that began was; it may end first all the same */
     double assigned_s;
     uint64_t moved; /* staged: bytes that went through */
 };
@@ -282,7 +282,7 @@ void hop_copies_begin(struct hop_plan *plan)
     hop_choice_begin(&c->lead.choice);
     hop_choice_stage(&c->lead.choice, c->lead.count[0]);
     c->lead.last_s = hop_group_now_s();
-    c->lead.stall_s = STALL_S;
+    c->lead.stall_s = hop_plan_wall_s(plan, HOP_COPIES_STALL_S);
 }
 
 void hop_copies_request(struct hop_plan *plan, uint32_t step)
@@ -309,6 +309,7 @@ static void hear_leader(struct hop_plan *plan, struct flight *flight)
     if (flight->assigned && flight->mechanism == mechanism)
         return;
     flight->again = flight->assigned;
+    flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
     if (flight->again && !plan->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
         flight->late = flight->mechanism == HOP_PEER ? plan->steps[flight->step].event : plan->staging_events[0];
     flight->assigned = true;
@@ -318,10 +319,11 @@ static void hear_leader(struct hop_plan *plan, struct flight *flight)
     flight->assigned_s = hop_group_now_s();
 }
 
-static enum hop_status begin_peer(struct hop_plan *plan, const struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status begin_peer(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
     void **places = step->places[plan->launch & 1];
-    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way, NULL};
+    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER],
+                                   plan->spans ? step->span_s : NULL};
     if (plan->immediate)
         return step->bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
     enum hop_status status = step->bytes ? plan->ops->copy(plan->device, step->stream, &copy, diag) : HOP_OK;
@@ -332,12 +334,18 @@ static enum hop_status begin_peer(struct hop_plan *plan, const struct hop_run_st
  * way. */
 static enum hop_status next_packet(struct hop_plan *plan, struct flight *flight, struct hop_diag *diag)
 {
-    const struct hop_run_step *step = &plan->steps[flight->step];
+    struct hop_run_step *step = &plan->steps[flight->step];
     void **places = step->places[plan->launch & 1];
     uint64_t left = step->bytes - flight->moved, bytes = left < plan->packet_bytes ? left : plan->packet_bytes;
     unsigned stream = plan->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
-    struct hop_device_copy read = {plan->staging, (const char *)places[0] + flight->moved, bytes, HOP_NO_WAY, NULL};
-    struct hop_device_copy write = {(char *)places[1] + flight->moved, plan->staging, bytes, HOP_NO_WAY, NULL};
+    struct hop_device_copy read = {plan->staging, (const char *)places[0] + flight->moved, bytes,
+                                   step->ways[HOP_LEG_IN], NULL};
+    struct hop_device_copy write = {(char *)places[1] + flight->moved, plan->staging, bytes, step->ways[HOP_LEG_OUT],
+                                    NULL};
+    if (plan->spans) { /* of the packets' ways out the last one's stays */
+        read.span_s = flight->moved == 0 ? step->legs_s[0] : NULL;
+        write.span_s = step->legs_s[1];
+    }
     enum hop_status status = bytes ? plan->ops->copy(plan->device, stream, &read, diag) : HOP_OK;
     if (status == HOP_OK && bytes)
         status = plan->ops->copy(plan->device, stream, &write, diag);
@@ -351,10 +359,11 @@ static enum hop_status next_packet(struct hop_plan *plan, struct flight *flight,
 /* *ended: its data is there. */
 static enum hop_status advance(struct hop_plan *plan, struct flight *flight, bool *ended, struct hop_diag *diag)
 {
-    const struct hop_run_step *step = &plan->steps[flight->step];
+    struct hop_run_step *step = &plan->steps[flight->step];
     enum hop_status status = HOP_OK;
     if (!flight->begun) {
-        if (hop_group_now_s() - flight->assigned_s < plan->options.delay_s[flight->mechanism])
+        double delay_s = hop_plan_wall_s(plan, plan->options.delay_s[flight->mechanism]);
+        if (hop_group_now_s() - flight->assigned_s < delay_s)
             return HOP_OK;
         if (!change(plan, flight->copy, assigned_state[flight->mechanism], begun_state[flight->mechanism]))
             return HOP_OK; /* sent again another way before it began */
@@ -388,6 +397,23 @@ static enum hop_status await_late(struct hop_plan *plan, const struct flight *fl
     return flight->late ? plan->ops->query(plan->device, flight->late, ended, diag) : HOP_OK;
 }
 
+/* Whether a peer copy that was overtaken has brought the data before the staged one in its place has: then the rest of
+ * that is dropped. */
+static enum hop_status look_for_overtaken(struct hop_plan *plan, const struct flight *flight, bool *came,
+                                          struct hop_diag *diag)
+{
+    *came = flight->overtaken && flight->mechanism == HOP_STAGED && !flight->packet;
+    return *came && !plan->immediate ? plan->ops->query(plan->device, plan->steps[flight->step].event, came, diag)
+                                     : HOP_OK;
+}
+
+static void take_way(struct hop_plan *plan, const struct flight *flight, enum hop_mechanism by)
+{
+    struct hop_record *record = &plan->records[plan->steps[flight->step].op];
+    record->via = by == HOP_STAGED;
+    record->resent = flight->again && by == flight->mechanism;
+}
+
 static enum hop_status fly(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
 {
     struct hop_copies_state *c = plan->copies;
@@ -396,9 +422,10 @@ static enum hop_status fly(struct hop_plan *plan, bool *moved, struct hop_diag *
         struct flight *flight = &c->flights[i];
         struct hop_run_step *step = &plan->steps[flight->step];
         bool ended = false, late_ended = false;
-        enum hop_status status = HOP_OK;
         hear_leader(plan, flight);
-        if (flight->assigned && !(flight->mechanism == HOP_STAGED && staging_used))
+        enum hop_status status = look_for_overtaken(plan, flight, &ended, diag);
+        enum hop_mechanism by = ended ? HOP_PEER : flight->mechanism;
+        if (status == HOP_OK && !ended && flight->assigned && !(flight->mechanism == HOP_STAGED && staging_used))
             status = advance(plan, flight, &ended, diag);
         staging_used = staging_used || (flight->mechanism == HOP_STAGED && flight->packet);
         if (status == HOP_OK && ended)
@@ -409,14 +436,13 @@ static enum hop_status fly(struct hop_plan *plan, bool *moved, struct hop_diag *
             i++;
             continue;
         }
-        if (!change(plan, flight->copy, begun_state[flight->mechanism], completed_state[flight->mechanism])) {
+        unsigned from = flight->begun ? begun_state[flight->mechanism] : assigned_state[flight->mechanism];
+        if (!change(plan, flight->copy, from, completed_state[by])) {
             i++; /* told to send again at the very end: it does */
             continue;
         }
-        if (plan->records) {
-            plan->records[step->op].via = flight->mechanism == HOP_STAGED;
-            plan->records[step->op].resent = flight->again;
-        }
+        if (plan->records)
+            take_way(plan, flight, by);
         hop_plan_step_end(plan, step);
         c->flights[i] = c->flights[--c->flight_count];
         *moved = true;
@@ -449,7 +475,7 @@ static void hear_ranks(struct hop_plan *plan, bool *moved)
         if (state == HOP_COPY_IPC_CMP || state == HOP_COPY_HS_CMP) {
             (void)hop_choice_completed(&lead->choice, i, state == HOP_COPY_IPC_CMP ? HOP_PEER : HOP_STAGED);
             hop_choice_forget(&lead->choice, i); /* a rank says so after what was overtaken has ended, too */
-            lead->stall_s = STALL_S;
+            lead->stall_s = hop_plan_wall_s(plan, HOP_COPIES_STALL_S);
         }
         lead->last_s = hop_group_now_s();
         *moved = true;

@@ -233,6 +233,9 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_c
     struct hop_fields fields;
     enum hop_status status = HOP_OK;
     *table = (struct hop_copies_table){0};
+    table->name = hop_arena_string(&table->arena, source->name, strlen(source->name));
+    if (!table->name)
+        status = hop_fail_memory(diag);
     hop_fields_begin(&fields, source, diag);
     while (status == HOP_OK && hop_fields_next(&fields))
         status = read_line(table, &fields);
@@ -323,8 +326,14 @@ enum hop_status hop_copies_table_find(const struct hop_copies_table *table, cons
         found = find(table, HOP_COPIES_ANY, ranks, bytes);
     if (!found) {
         hop_fail(diag, HOP_ERR_NOT_FOUND, "the copies table says nothing of %.80s",
-                 collective ? collective : "any collective");
-        hop_diag_expect(diag, "rows for it, or for any");
+                 collective ? collective : "schedules that are no collective");
+        if (collective)
+            hop_diag_expect(diag, "rows for %.40s, or for any; `hopcast tune copies --collective %.40s` writes them",
+                            collective, collective);
+        else
+            hop_diag_expect(diag, "rows for any; `hopcast tune copies` writes them");
+        if (table->name)
+            hop_diag_place(diag, "%.180s", table->name);
         return HOP_ERR_NOT_FOUND;
     }
     *row = found;

@@ -33,6 +33,7 @@ struct hop_copies_row {
 
 struct hop_copies_table {
     struct hop_arena arena;
+    const char *name; /* what it was read from; NULL: put together */
     struct hop_copies_row *rows; /* by collective, ranks and size */
     uint32_t count, capacity;
     const char **notes;

@@ -4,10 +4,13 @@
 
 #include <pthread.h>
 
+#include "schedule/schedule.h"
+
 enum { BUFFER_CHUNKS = 32 };
 
 struct pair {
     uint32_t from, to; /* nodes */
+    bool pulled;       /* holds the engine of its destination */
 };
 
 struct hop_emulator {
@@ -15,6 +18,7 @@ struct hop_emulator {
     struct hop_router *router;
     struct pair *pairs; /* one a way */
     uint32_t pair_count, pair_capacity;
+    uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
     struct hop_emulated_way *ways;
     struct hop_emulated_link *links;
     uint32_t *positions; /* of links in ways */
@@ -24,18 +28,56 @@ struct hop_emulator {
     bool serving;
 };
 
-static uint32_t find_way(const struct hop_emulator *e, uint32_t from, uint32_t to)
+enum { NOT_ASKED = UINT32_MAX - 1 };
+
+/* ---- ways of copies ---- */
+
+/* HOP_NONE: there is none in reach. */
+static uint32_t host_of(const struct hop_emulator *e, uint32_t device)
+{
+    if (e->hosts[device] == NOT_ASKED)
+        e->hosts[device] = hop_topology_nearest_host(e->topology, device);
+    return e->hosts[device];
+}
+
+/* Who performs a copy takes it out of host memory, too, and holds an engine for that only where it receives it. */
+static struct pair leg_of(const struct hop_emulator *e, const struct hop_op *op, unsigned leg)
+{
+    uint32_t from = hop_topology_find(e->topology, op->from.device), to = hop_topology_find(e->topology, op->to.device);
+    bool pulled = hop_op_engine_place(op) == &op->to;
+    if (leg == HOP_LEG_PEER)
+        return (struct pair){from, to, pulled};
+    uint32_t host = host_of(e, from);
+    return leg == HOP_LEG_IN ? (struct pair){from, host, false} : (struct pair){host, to, pulled};
+}
+
+static uint32_t find_way(const struct hop_emulator *e, const struct pair *pair)
 {
     uint32_t way = 0;
-    while (way < e->pair_count && (e->pairs[way].from != from || e->pairs[way].to != to))
+    while (way < e->pair_count &&
+           (e->pairs[way].from != pair->from || e->pairs[way].to != pair->to || e->pairs[way].pulled != pair->pulled))
         way++;
     return way;
 }
 
-uint32_t hop_emulator_way(const struct hop_emulator *e, const char *from, const char *to)
+void hop_emulator_ways(const struct hop_emulator *e, const struct hop_op *op, uint32_t ways[HOP_LEGS])
 {
-    uint32_t way = find_way(e, hop_topology_find(e->topology, from), hop_topology_find(e->topology, to));
-    return way < e->pair_count ? way : HOP_NO_WAY;
+    for (unsigned leg = 0; leg < HOP_LEGS; leg++) {
+        struct pair pair = leg_of(e, op, leg);
+        uint32_t way = find_way(e, &pair);
+        ways[leg] = way < e->pair_count ? way : HOP_NO_WAY;
+        if (leg == HOP_LEG_PEER && pair.from == pair.to)
+            ways[leg] = HOP_MEMORY_WAY;
+    }
+}
+
+bool hop_emulator_is_staged(const struct hop_emulator *e, const struct hop_op *op)
+{
+    uint32_t route;
+    if (op->via != HOP_VIA_AUTO)
+        return op->via == HOP_VIA_STAGED;
+    struct pair pair = leg_of(e, op, HOP_LEG_PEER);
+    return pair.from != pair.to && hop_router_find(e->router, pair.from, pair.to, &route, NULL) == HOP_ERR_NO_ROUTE;
 }
 
 static enum hop_status fail_device(const struct hop_emulator *e, const struct hop_plan *plan, uint32_t op,
@@ -45,96 +87,168 @@ static enum hop_status fail_device(const struct hop_emulator *e, const struct ho
     const char *near = hop_topology_nearest(e->topology, place->device);
     hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(e->topology), place->device);
     hop_diag_place(diag, "%s", hop_schedule_place(plan->schedule, op, place->column, where, sizeof where));
-    hop_diag_expect(diag, "a device of the emulated topology, such as %s", near ? near : "gpu0");
+    for (uint32_t n = 0; !near && n < hop_topology_node_count(e->topology); n++) {
+        if (hop_node_is_device(hop_topology_node(e->topology, n)->kind))
+            near = hop_topology_node(e->topology, n)->name;
+    }
+    hop_diag_expect(diag, "a device of the emulated topology, such as %s", near ? near : "none: it has no device");
     return HOP_ERR_NOT_FOUND;
+}
+
+static enum hop_status fail_host(const struct hop_plan *plan, uint32_t op, struct hop_diag *diag)
+{
+    const struct hop_op *copy = hop_schedule_op(plan->schedule, op);
+    char where[192];
+    hop_fail(diag, HOP_ERR_NO_ROUTE, "'%s' is staged, but no host memory is in reach of %s", copy->name,
+             copy->from.device);
+    hop_diag_place(diag, "%s", hop_schedule_place(plan->schedule, op, copy->from.column, where, sizeof where));
+    hop_diag_expect(diag, "a topology with host memory, or copies that go peer to peer");
+    return HOP_ERR_NO_ROUTE;
+}
+
+static enum hop_status add_pair(struct hop_emulator *e, const struct pair *pair, struct hop_diag *diag)
+{
+    uint32_t route;
+    if (pair->from == pair->to || find_way(e, pair) < e->pair_count)
+        return HOP_OK;
+    enum hop_status status = hop_router_find(e->router, pair->from, pair->to, &route, diag);
+    if (status != HOP_OK)
+        return status;
+    if (!hop_grow(&e->pairs, &e->pair_capacity, e->pair_count + 1, sizeof *e->pairs))
+        return hop_fail_memory(diag);
+    e->pairs[e->pair_count++] = *pair;
+    return HOP_OK;
+}
+
+/* The legs that a copy may take, by what the plan's options leave open. */
+static void find_legs(const struct hop_emulator *e, const struct hop_plan *plan, uint32_t index, bool legs[HOP_LEGS])
+{
+    const struct hop_op *op = hop_schedule_op(plan->schedule, index);
+    const struct hop_run_op *run = &plan->layout.ops[index];
+    enum hop_copies copies = plan->options.copies;
+    bool between = run->owner != run->leader, mixed = copies == HOP_COPIES_STATIC || copies == HOP_COPIES_DYNAMIC;
+    bool staged = copies == HOP_COPIES_SCHEDULE ? hop_emulator_is_staged(e, op)
+                                                : between && (mixed || copies == HOP_COPIES_STAGED);
+    legs[HOP_LEG_PEER] = !staged || mixed;
+    legs[HOP_LEG_IN] = legs[HOP_LEG_OUT] = staged;
 }
 
 /* The ways that the schedule's copies take. */
 static enum hop_status find_pairs(struct hop_emulator *e, const struct hop_plan *plan, struct hop_diag *diag)
 {
-    for (uint32_t i = 0; i < hop_schedule_count(plan->schedule); i++) {
+    enum hop_status status = HOP_OK;
+    for (uint32_t i = 0; i < hop_schedule_count(plan->schedule) && status == HOP_OK; i++) {
         const struct hop_op *op = hop_schedule_op(plan->schedule, i);
-        uint32_t route, from, to;
+        bool legs[HOP_LEGS];
         if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_SEND)
             continue;
-        from = hop_topology_find(e->topology, op->from.device);
-        to = hop_topology_find(e->topology, op->to.device);
-        if (from == HOP_NONE || to == HOP_NONE)
-            return fail_device(e, plan, i, from == HOP_NONE ? &op->from : &op->to, diag);
-        if (from == to || find_way(e, from, to) < e->pair_count)
-            continue;
-        enum hop_status status = hop_router_find(e->router, from, to, &route, diag);
-        if (status != HOP_OK)
-            return status;
-        if (!hop_grow(&e->pairs, &e->pair_capacity, e->pair_count + 1, sizeof *e->pairs))
-            return hop_fail_memory(diag);
-        e->pairs[e->pair_count++] = (struct pair){from, to};
+        struct pair straight = leg_of(e, op, HOP_LEG_PEER);
+        if (straight.from == HOP_NONE || straight.to == HOP_NONE)
+            return fail_device(e, plan, i, straight.from == HOP_NONE ? &op->from : &op->to, diag);
+        find_legs(e, plan, i, legs);
+        if (legs[HOP_LEG_IN] && host_of(e, straight.from) == HOP_NONE)
+            return fail_host(plan, i, diag);
+        for (unsigned leg = 0; leg < HOP_LEGS && status == HOP_OK; leg++) {
+            struct pair pair = legs[leg] ? leg_of(e, op, leg) : (struct pair){0};
+            status = add_pair(e, &pair, diag);
+        }
     }
-    return HOP_OK;
+    return status;
 }
 
-/* The node that a directed link begins at. */
-static uint32_t tail_of(const struct hop_topology *topology, uint32_t directed)
+/* ---- the flat table ---- */
+
+static enum hop_node_kind kind_at(const struct hop_topology *topology, const struct hop_link *link, unsigned end)
 {
-    return hop_topology_link(topology, directed / 2)->ends[directed & 1];
+    return hop_topology_node(topology, link->ends[end])->kind;
 }
 
-/* From the link that leaves the last root complex in the middle of the way, chunks take longer. */
+/* Between a root complex and the fabric of its own socket. */
+static bool is_inside(const struct hop_topology *topology, const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_SOCKET && kind_at(topology, link, 0) != kind_at(topology, link, 1);
+}
+
+/* From the link on by which it leaves a root complex, or its socket, that it entered from a device or another socket,
+ * chunks take longer. What comes from memory there or goes to it does not cross. */
 static void find_crossing(const struct hop_topology *topology, const struct hop_route *route,
                           struct hop_emulated_way *way)
 {
-    uint32_t first = HOP_NONE, last = HOP_NONE;
+    uint32_t first = HOP_NONE, last = HOP_NONE; /* root complexes */
+    bool entered = false;
     way->crossing = way->link_count = route->link_count;
-    for (uint32_t l = 1; l < route->link_count; l++) {
-        uint32_t node = tail_of(topology, route->links[l]);
-        if (hop_topology_node(topology, node)->kind != HOP_NODE_ROOT)
-            continue;
-        first = first == HOP_NONE ? node : first;
-        last = node;
-        way->crossing = l;
+    for (uint32_t l = 0; l < route->link_count; l++) {
+        unsigned tail = route->links[l] & 1;
+        const struct hop_link *link = hop_topology_link(topology, route->links[l] / 2);
+        enum hop_node_kind from = kind_at(topology, link, tail);
+        bool port = link->kind != HOP_LINK_MEMORY && !is_inside(topology, link);
+        if (from == HOP_NODE_ROOT) {
+            first = first == HOP_NONE ? link->ends[tail] : first;
+            last = link->ends[tail];
+        }
+        if ((from == HOP_NODE_ROOT || from == HOP_NODE_SOCKET) && port && entered && way->crossing == way->link_count)
+            way->crossing = l;
+        if (!is_inside(topology, link))
+            entered = port;
     }
-    if (last != HOP_NONE)
+    if (way->crossing < way->link_count && first != HOP_NONE)
         way->tau = hop_topology_tau_between(topology, first, last);
 }
 
-static bool one_engine(const struct hop_node *node)
+/* The device whose copy engine the way holds, HOP_NONE: none, as many as like move at once. Links between accelerators
+ * have engines of their own, as many as there are links unless the topology says otherwise. */
+static uint32_t engine_of(const struct hop_topology *topology, const struct pair *pair, const struct hop_route *route)
 {
+    uint32_t device = pair->pulled ? pair->to : pair->from;
+    uint32_t link = route->links[pair->pulled ? route->link_count - 1 : 0];
+    const struct hop_node *node = hop_topology_node(topology, device);
+    if (hop_topology_link(topology, link / 2)->kind != HOP_LINK_PCIE)
+        return node->accelerator_engines == 1 ? device : HOP_NONE;
     if (node->engines != HOP_ENGINES_DEFAULT)
-        return node->engines == 1;
-    return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA;
+        return node->engines == 1 ? device : HOP_NONE;
+    return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA ? device : HOP_NONE;
 }
 
-static bool lay_ways(struct hop_emulator *e, const struct hop_plan *plan)
+static bool lay_links(struct hop_emulator *e, const struct hop_plan *plan)
 {
-    const struct hop_topology *topology = e->topology;
-    uint32_t links = hop_topology_link_count(topology), count = 0;
+    uint32_t links = hop_topology_link_count(e->topology);
     double chunk = plan->options.chunk_bytes ? (double)plan->options.chunk_bytes : 4096;
     double buffer = plan->options.buffer_bytes ? (double)plan->options.buffer_bytes / chunk : BUFFER_CHUNKS;
-    for (uint32_t r = 0; r < hop_router_count(e->router); r++)
-        count += hop_router_route(e->router, r)->link_count;
-    e->ways = calloc((size_t)e->pair_count + 1, sizeof *e->ways);
     e->links = calloc(2 * (size_t)links + 1, sizeof *e->links);
-    e->positions = calloc((size_t)count + 1, sizeof *e->positions);
-    if (!e->ways || !e->links || !e->positions)
-        return false;
-    for (uint32_t d = 0; d < 2 * links; d++) {
-        const struct hop_link *link = hop_topology_link(topology, d / 2);
+    for (uint32_t d = 0; e->links && d < 2 * links; d++) {
+        const struct hop_link *link = hop_topology_link(e->topology, d / 2);
         e->links[d] =
             (struct hop_emulated_link){link->capacity_Bps[d & 1], link->latency_s, buffer < 2 ? 2 : (uint32_t)buffer};
     }
+    return e->links != NULL;
+}
+
+/* Routes were found before. */
+static const struct hop_route *route_of(const struct hop_emulator *e, uint32_t way)
+{
+    uint32_t route = HOP_NONE;
+    (void)hop_router_find(e->router, e->pairs[way].from, e->pairs[way].to, &route, NULL);
+    return hop_router_route(e->router, route);
+}
+
+static bool lay_ways(struct hop_emulator *e)
+{
+    uint32_t count = 0;
+    for (uint32_t w = 0; w < e->pair_count; w++)
+        count += route_of(e, w)->link_count;
+    e->ways = calloc((size_t)e->pair_count + 1, sizeof *e->ways);
+    e->positions = calloc((size_t)count + 1, sizeof *e->positions);
+    if (!e->ways || !e->positions)
+        return false;
     count = 0;
     for (uint32_t w = 0; w < e->pair_count; w++) {
-        uint32_t route;
-        if (hop_router_find(e->router, e->pairs[w].from, e->pairs[w].to, &route, NULL) != HOP_OK)
-            return false;
-        const struct hop_route *way = hop_router_route(e->router, route);
-        memcpy(e->positions + count, way->links, way->link_count * sizeof *way->links);
-        e->ways[w] = (struct hop_emulated_way){.links = e->positions + count, .source = HOP_NONE};
-        find_crossing(topology, way, &e->ways[w]);
-        e->ways[w].pieces = hop_topology_parameter(topology, "crossing_packets")->value;
-        if (one_engine(hop_topology_node(topology, e->pairs[w].from)))
-            e->ways[w].source = e->pairs[w].from;
-        count += way->link_count;
+        const struct hop_route *route = route_of(e, w);
+        memcpy(e->positions + count, route->links, route->link_count * sizeof *route->links);
+        e->ways[w] = (struct hop_emulated_way){.links = e->positions + count,
+                                               .source = engine_of(e->topology, &e->pairs[w], route)};
+        find_crossing(e->topology, route, &e->ways[w]);
+        e->ways[w].pieces = hop_topology_parameter(e->topology, "crossing_packets")->value;
+        count += route->link_count;
     }
     return true;
 }
@@ -154,7 +268,8 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_plan *plan
                                             .way_count = e->pair_count,
                                             .source_count = hop_topology_node_count(e->topology),
                                             .chunk_bytes = plan->options.chunk_bytes,
-                                            .slower = plan->options.slower};
+                                            .slower = plan->options.slower,
+                                            .memory_Bps = hop_topology_parameter(e->topology, "reduce_rate")->value};
     size_t size = hop_emulation_size(&options);
     if (size == 0)
         return hop_fail(diag, HOP_ERR_LIMIT, "the emulation of %s is too large", hop_topology_name(e->topology));
@@ -194,19 +309,27 @@ static enum hop_status share(struct hop_emulator *e, struct hop_plan *plan, stru
 enum hop_status hop_emulator_create(struct hop_plan *plan, struct hop_emulator **emulator,
                                     struct hop_emulation **emulation, struct hop_diag *diag)
 {
+    if (plan->team->nodes > 1) {
+        hop_fail(diag, HOP_ERR_INVALID, "ranks on %u machines cannot share emulated links", plan->team->nodes);
+        hop_diag_expect(diag, "ranks of one machine, or a run without emulated links");
+        return HOP_ERR_INVALID;
+    }
     struct hop_emulator *e = calloc(1, sizeof *e);
     if (!e)
         return hop_fail_memory(diag);
     e->topology = plan->options.emulate;
     e->router = hop_router_create(e->topology);
-    enum hop_status status = e->router ? find_pairs(e, plan, diag) : hop_fail_memory(diag);
+    e->hosts = malloc(((size_t)hop_topology_node_count(e->topology) + 1) * sizeof *e->hosts);
+    for (uint32_t n = 0; e->hosts && n < hop_topology_node_count(e->topology); n++)
+        e->hosts[n] = NOT_ASKED;
+    enum hop_status status = e->router && e->hosts ? find_pairs(e, plan, diag) : hop_fail_memory(diag);
     if (status == HOP_OK && e->pair_count == 0) {
         hop_fail(diag, HOP_ERR_INVALID, "no operation of the schedule copies between devices of %s",
                  hop_topology_name(e->topology));
         hop_diag_expect(diag, "a copy such as gpu0 -> gpu1, or a run without emulated links");
         status = HOP_ERR_INVALID;
     }
-    if (status == HOP_OK && !lay_ways(e, plan))
+    if (status == HOP_OK && !(lay_links(e, plan) && lay_ways(e)))
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
         status = share(e, plan, diag);
@@ -230,6 +353,7 @@ void hop_emulator_destroy(struct hop_emulator *e)
     hop_shared_finish(&e->shared);
     hop_router_destroy(e->router);
     free(e->pairs);
+    free(e->hosts);
     free(e->ways);
     free(e->links);
     free(e->positions);

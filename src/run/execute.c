@@ -8,6 +8,7 @@
  */
 #include <signal.h>
 
+#include "run/emulate.h"
 #include "run/plan.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20) /* of an immediate copy, between two beats */
@@ -68,25 +69,49 @@ void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step)
     hop_team_beat(plan->team);
     if (plan->records || step->kind == HOP_STEP_WORK)
         step->start_s = hop_group_now_s();
+    if (plan->spans)
+        step->span_s[1] = step->legs_s[1][1] = 0;
     if ((uint32_t)(step - plan->steps) == plan->fault_step)
         (void)raise(plan->fault_signal);
+}
+
+/* Through host memory it took from the first way in to the last one out, a reduction from one mark to the other; if
+ * it was sent both ways, from the first start to the last end, for which all who wait for it wait. */
+static void join_legs(struct hop_run_step *step)
+{
+    bool also = step->span_s[1] > 0;
+    if (step->legs_s[1][1] <= 0)
+        return;
+    step->span_s[0] = also ? hop_min(step->span_s[0], step->legs_s[0][0]) : step->legs_s[0][0];
+    step->span_s[1] = also ? hop_max(step->span_s[1], step->legs_s[1][1]) : step->legs_s[1][1];
+}
+
+/* When the rank looks is later than what it sees, and does not count where somebody else knows. Work takes what it is
+ * said to on an emulated machine; a receive ends with what it waits for and takes nothing. */
+static void take_record(struct hop_plan *plan, struct hop_run_step *step)
+{
+    struct hop_record *record = &plan->records[step->op];
+    record->start_s = step->start_s;
+    record->end_s = step->kind == HOP_STEP_NOTHING ? step->start_s : hop_group_now_s();
+    if (step->kind != HOP_STEP_CHOSEN)
+        record->via = step->kind == HOP_STEP_STAGED;
+    join_legs(step);
+    if (step->kind == HOP_STEP_WORK && plan->emulator) {
+        step->span_s[0] = step->start_s;
+        step->span_s[1] = step->start_s + step->duration_s;
+    }
+    if (step->span_s[1] > 0) {
+        record->start_s = step->span_s[0];
+        record->end_s = step->span_s[1];
+    }
 }
 
 void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
 {
     step->ended = plan->launch;
     plan->ended_count++;
-    if (plan->records) {
-        struct hop_record *record = &plan->records[step->op];
-        record->start_s = step->start_s;
-        if (step->kind != HOP_STEP_CHOSEN)
-            record->via = step->kind == HOP_STEP_STAGED;
-        record->end_s = hop_group_now_s();
-        if (step->span_s[1] > 0) { /* what this machine did late does not count */
-            record->start_s = step->span_s[0];
-            record->end_s = step->span_s[1];
-        }
-    }
+    if (plan->records)
+        take_record(plan, step);
     if (step->flag != HOP_NONE)
         atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch + 1, memory_order_release);
 }
@@ -96,7 +121,7 @@ void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
 static enum hop_status copy_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
     void **places = step->places[plan->launch & 1];
-    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way, NULL};
+    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER], NULL};
     for (uint64_t left = step->bytes; left > 0; left -= copy.bytes) {
         copy.bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
         copy.from = (const char *)places[0] + (step->bytes - left);
@@ -148,15 +173,27 @@ static enum hop_status reduce_now(struct hop_plan *plan, const struct hop_run_st
 
 static enum hop_status perform_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
-    void **places = step->places[plan->launch & 1];
     if (step->kind == HOP_STEP_REDUCE)
         return reduce_now(plan, step, diag);
     if (step->kind == HOP_STEP_STAGED)
-        return hop_plan_copy_staged(plan, places[0], places[1], step->bytes, NULL, diag);
+        return hop_plan_copy_staged(plan, step, diag);
     return copy_now(plan, step, diag);
 }
 
-/* Puts it on its stream, behind the events of what it waits for. */
+/* Between two copies of nothing, where the stream is to say when it was. */
+static enum hop_status queue_reduction(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+{
+    struct hop_reduction reduction = reduction_of(plan, step);
+    struct hop_device_copy mark = {.way = HOP_NO_WAY, .span_s = step->legs_s[0]};
+    enum hop_status status = plan->spans ? plan->ops->copy(plan->device, step->stream, &mark, diag) : HOP_OK;
+    if (status == HOP_OK && step->bytes)
+        status = plan->ops->reduce(plan->device, step->stream, &reduction, diag);
+    mark.span_s = step->legs_s[1];
+    return status == HOP_OK && plan->spans ? plan->ops->copy(plan->device, step->stream, &mark, diag) : status;
+}
+
+/* Puts it on its stream, behind the events of what it waits for. What has no bytes goes there, too, where the stream is
+ * to say when it was. */
 static enum hop_status queue_step(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
     void **places = step->places[plan->launch & 1];
@@ -169,12 +206,12 @@ static enum hop_status queue_step(struct hop_plan *plan, struct hop_run_step *st
             status = plan->ops->await(plan->device, step->stream, wait->event, diag);
     }
     if (status == HOP_OK && step->kind == HOP_STEP_STAGED)
-        return hop_plan_copy_staged(plan, places[0], places[1], step->bytes, step->event, diag);
-    if (status == HOP_OK && step->bytes && step->kind == HOP_STEP_REDUCE) {
-        struct hop_reduction reduction = reduction_of(plan, step);
-        status = plan->ops->reduce(plan->device, step->stream, &reduction, diag);
-    } else if (status == HOP_OK && step->bytes) {
-        struct hop_device_copy copy = {places[1], places[0], step->bytes, step->way, step->span_s};
+        return hop_plan_copy_staged(plan, step, diag);
+    if (status == HOP_OK && step->kind == HOP_STEP_REDUCE) {
+        status = queue_reduction(plan, step, diag);
+    } else if (status == HOP_OK && (step->bytes || plan->spans)) {
+        struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER],
+                                       plan->spans ? step->span_s : NULL};
         status = plan->ops->copy(plan->device, step->stream, &copy, diag);
     }
     return status == HOP_OK ? plan->ops->record(plan->device, step->stream, step->event, diag) : status;
@@ -218,6 +255,8 @@ static enum hop_status begin_step(struct hop_plan *plan, struct hop_run_step *st
     if (status == HOP_OK && step->kind != HOP_STEP_SEND)
         hop_plan_step_end(plan, step);
     else if (status == HOP_OK) { /* it ends where it arrives; here only the sending has */
+        if (plan->records)
+            take_record(plan, step);
         step->ended = plan->launch;
         plan->ended_count++;
     }

@@ -14,6 +14,7 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "run/team.h"
@@ -97,6 +98,8 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(125);
+        for (uint32_t r = 0; r < child->rank; r++) /* those before it, which it has no use for */
+            (void)close(launch->children[r].pidfd);
         if (launch->options->pin)
             pin(child->rank);
         int result = be_rank(launch, child->rank);
@@ -104,8 +107,17 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
         _exit(result);
     }
     child->pidfd = pidfd_open(child->pid, 0);
-    return child->pidfd >= 0 ? HOP_OK
-                             : hop_fail(diag, HOP_ERR_IO, "cannot watch rank %u: %s", child->rank, strerror(errno));
+    if (child->pidfd >= 0)
+        return HOP_OK;
+    int error = errno;
+    (void)kill(child->pid, SIGKILL);
+    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    hop_fail(diag, HOP_ERR_LIMIT, "cannot watch rank %u: %s", child->rank, strerror(error));
+    if (error == EMFILE)
+        hop_diag_expect(diag, "an open file for each of %u ranks: fewer ranks, or a higher limit (ulimit -n)",
+                        launch->options->ranks);
+    return HOP_ERR_LIMIT;
 }
 
 /* It ended: well, or is it a loss? */
@@ -119,11 +131,13 @@ static void reap(struct launch *launch, struct child *child)
     (void)close(child->pidfd);
     child->pidfd = -1;
     hop_member_doing(member, doing, sizeof doing);
-    child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 125;
+    child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (atomic_load(&member->phase) == HOP_MEMBER_FINISHED)
+        return; /* nobody needs it any more */
     if (WIFSIGNALED(status))
         hop_board_lose(launch->board, (int)child->rank, "rank %u was killed by signal %d (%s)%s", child->rank,
                        WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
-    else if (atomic_load(&member->phase) != HOP_MEMBER_FINISHED)
+    else
         hop_board_lose(launch->board, (int)child->rank, "rank %u ended with exit status %d%s", child->rank,
                        child->result, doing);
 }
@@ -142,12 +156,12 @@ static void watch(struct launch *launch)
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
         struct hop_member *member = &launch->board->members[r];
         char doing[HOP_DOING_SIZE + 32];
+        double timeout_s = hop_member_timeout_s(member, launch->timeout_s);
         if (launch->children[r].pidfd < 0 || atomic_load(&member->phase) != HOP_MEMBER_PRESENT ||
-            !hop_watch_expired(&launch->children[r].watch, atomic_load(&member->beat), hop_group_now_s(),
-                               launch->timeout_s))
+            !hop_watch_expired(&launch->children[r].watch, atomic_load(&member->beat), hop_group_now_s(), timeout_s))
             continue;
         hop_member_doing(member, doing, sizeof doing);
-        hop_board_lose(launch->board, (int)r, "rank %u has not moved for %g s%s", r, launch->timeout_s, doing);
+        hop_board_lose(launch->board, (int)r, "rank %u has not moved for %g s%s", r, timeout_s, doing);
     }
 }
 
@@ -160,24 +174,38 @@ static bool must_end(struct launch *launch)
     return hop_board_loss(launch->board, NULL) || (stop && !launch->options->gently);
 }
 
-static void wait_processes(struct launch *launch, struct pollfd *polls)
+/* Waits a little, and reaps who has ended. How many are left. Only those that run are polled, since no more may be than
+ * files may be open; should the system refuse all the same, each is asked. */
+static uint32_t wait_a_little(struct launch *launch, struct pollfd *polls, struct child **polled)
+{
+    uint32_t running = 0, left;
+    for (uint32_t r = 0; r < launch->options->ranks; r++) {
+        if (launch->children[r].pidfd < 0)
+            continue;
+        polled[running] = &launch->children[r];
+        polls[running++] = (struct pollfd){launch->children[r].pidfd, POLLIN, 0};
+    }
+    left = running;
+    bool answered = poll(polls, running, POLL_MS) >= 0;
+    if (!answered && errno != EINTR)
+        (void)nanosleep(&(struct timespec){0, POLL_MS * 1000000L}, NULL);
+    for (uint32_t i = 0; i < running; i++) {
+        siginfo_t info = {0};
+        bool ended = answered ? polls[i].revents != 0
+                              : waitid(P_PID, (id_t)polled[i]->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                                    info.si_pid == polled[i]->pid;
+        if (!ended)
+            continue;
+        reap(launch, polled[i]);
+        left--;
+    }
+    return left;
+}
+
+static void wait_processes(struct launch *launch, struct pollfd *polls, struct child **polled)
 {
     double ending_s = 0;
-    uint32_t left = launch->options->ranks;
-    for (uint32_t r = 0; r < launch->options->ranks; r++)
-        polls[r] = (struct pollfd){launch->children[r].pidfd, POLLIN, 0};
-    left = 0;
-    for (uint32_t r = 0; r < launch->options->ranks; r++)
-        left += launch->children[r].pidfd >= 0;
-    while (left > 0) {
-        (void)poll(polls, launch->options->ranks, POLL_MS);
-        for (uint32_t r = 0; r < launch->options->ranks; r++) {
-            if (polls[r].fd < 0 || !(polls[r].revents & (POLLIN | POLLHUP | POLLERR)))
-                continue;
-            reap(launch, &launch->children[r]);
-            polls[r].fd = -1;
-            left--;
-        }
+    while (wait_a_little(launch, polls, polled) > 0) {
         watch(launch);
         if (!must_end(launch))
             continue;
@@ -195,14 +223,16 @@ static void wait_processes(struct launch *launch, struct pollfd *polls)
 static enum hop_status launch_processes(struct launch *launch, struct hop_diag *diag)
 {
     struct pollfd *polls = calloc(launch->options->ranks, sizeof *polls);
-    enum hop_status status = polls ? HOP_OK : hop_fail_memory(diag);
+    struct child **polled = calloc(launch->options->ranks, sizeof(struct child *));
+    enum hop_status status = polls && polled ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t r = 0; r < launch->options->ranks && status == HOP_OK; r++)
         status = start_process(launch, &launch->children[r], diag);
     if (status != HOP_OK)
         kill_all(launch);
-    if (polls)
-        wait_processes(launch, polls);
+    if (polls && polled)
+        wait_processes(launch, polls, polled);
     free(polls);
+    free(polled);
     return status;
 }
 
@@ -238,7 +268,10 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     if (status != HOP_OK)
         return status;
     status = hop_shared_attach(launch.session, &launch.shared, diag);
+    memcpy(launch.shared.name, launch.session, sizeof launch.shared.name); /* to be withdrawn, even if that failed */
     launch.board = launch.shared.memory;
+    if (launch.board)
+        launch.board->threads = options->threads;
     launch.children = calloc(options->ranks, sizeof *launch.children);
     if (status == HOP_OK && !launch.children)
         status = hop_fail_memory(diag);

@@ -44,6 +44,8 @@ static inline uint64_t hop_measure_draw(uint64_t *rng)
     return x ^ (x >> 31);
 }
 
+/* measure_samples.c: beside a summary of which median, MAD and count are set. */
+bool hop_sample_is_outlier(const struct hop_sample_summary *of, double sample);
 /* measure_cases.c: fills ops and cases. */
 enum hop_status hop_measure_choose(struct hop_measuring *m, struct hop_diag *diag);
 /* measure_round.c: all cases, one after the other, in the order of that round. The operation of row r has index

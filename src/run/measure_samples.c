@@ -57,6 +57,11 @@ static uint32_t interval_rank(uint32_t count, double *confidence)
     return k;
 }
 
+bool hop_sample_is_outlier(const struct hop_sample_summary *of, double sample)
+{
+    return of->count >= HOP_OUTLIER_SAMPLES && fabs(sample - of->median) > HOP_OUTLIER_MADS * of->mad;
+}
+
 void hop_samples_summarise(double *samples, uint32_t count, struct hop_sample_summary *summary)
 {
     assert(count >= 1 && count <= HOP_SAMPLES_MAX);
@@ -68,7 +73,7 @@ void hop_samples_summarise(double *samples, uint32_t count, struct hop_sample_su
     s.low = samples[k - 1];
     s.high = samples[count - k];
     for (uint32_t i = 0; i < count; i++)
-        s.outliers += fabs(samples[i] - s.median) > HOP_OUTLIER_MADS * s.mad;
+        s.outliers += hop_sample_is_outlier(&s, samples[i]);
     *summary = s;
 }
 

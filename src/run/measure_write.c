@@ -53,7 +53,7 @@ char *hop_measure_to_raw(const struct hop_measure_result *result)
         const struct hop_measure_row *row = &result->rows[r];
         for (uint32_t i = 0; i < result->rounds; i++) {
             double sample_s = result->samples[(size_t)r * result->rounds + i];
-            bool outlier = fabs(sample_s - row->time_s.median) > HOP_OUTLIER_MADS * row->time_s.mad;
+            bool outlier = hop_sample_is_outlier(&row->time_s, sample_s);
             hop_buffer_printf(&out, "%s,%s,%s,%s,%llu,%s,%u,", hop_measure_kind_name(row->kind), row->name, row->from,
                               row->to, (unsigned long long)row->bytes, row->group ? row->group : "", i);
             hop_buffer_json_number(&out, sample_s);

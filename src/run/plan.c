@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plan: opening the device, sharing memory, flags and events with the other ranks of this machine. */
+#include <math.h>
 #include <stdio.h>
 
 #include "run/emulate.h"
@@ -7,6 +8,8 @@
 
 #define PACKET_BYTES (UINT64_C(512) << 10)
 #define SLOWER 1000.0
+#define MAPPING 100000u /* bytes that letting go of one takes as long as */
+#define SLOWEST 100e6   /* bytes/s that any machine moves and adds, however many ranks share it */
 
 /* ---- the device ---- */
 
@@ -60,6 +63,28 @@ static enum hop_status open_device(struct hop_plan *plan, struct hop_diag *diag)
 
 /* ---- memory ---- */
 
+/* Of all ranks on this machine. */
+static uint64_t bytes_here(const struct hop_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < plan->layout.ranks && r < plan->team->size; r++)
+        bytes += plan->team->node_of[r] == plan->team->node_of[plan->team->rank] ? plan->layout.rank_bytes[r] : 0;
+    return bytes;
+}
+
+/* The first rank of a machine looks whether all will fit, before any takes its part. The others have let go of earlier
+ * plans by now. */
+static enum hop_status find_room(const struct hop_plan *plan, struct hop_diag *diag)
+{
+    struct hop_device_properties properties;
+    char what[64];
+    plan->ops->properties(plan->device, &properties);
+    if (!properties.mapped || plan->team->local != 0)
+        return HOP_OK;
+    (void)snprintf(what, sizeof what, "the buffers of %u ranks", plan->team->local_size);
+    return hop_team_room(bytes_here(plan), what, diag);
+}
+
 static enum hop_status import(struct hop_plan *plan, uint32_t rank, const struct hop_device_handle *handle,
                               struct hop_diag *diag)
 {
@@ -74,9 +99,13 @@ static enum hop_status share_memory(struct hop_plan *plan, struct hop_diag *diag
     uint64_t bytes = team->rank < plan->layout.ranks ? plan->layout.rank_bytes[team->rank] : 0;
     struct hop_device_handle mine = {{0}}, *all = calloc(team->local_size, sizeof *all);
     plan->bases = hop_arena_alloc(&plan->arena, ((size_t)team->size + 1) * sizeof *plan->bases);
-    enum hop_status status = all && plan->bases ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = all && plan->bases ? find_room(plan, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(team, diag);
+    hop_team_allow(team, bytes);
     if (status == HOP_OK)
         status = plan->ops->allocate(plan->device, bytes ? bytes : 1, &plan->memory, diag);
+    hop_team_allow(team, 0);
     if (status == HOP_OK)
         status = plan->ops->export_memory(plan->device, plan->memory, &mine, diag);
     if (status == HOP_OK)
@@ -86,6 +115,7 @@ static enum hop_status share_memory(struct hop_plan *plan, struct hop_diag *diag
             plan->bases[team->rank] = plan->memory;
         else
             status = import(plan, team->rank_of[l], &all[l], diag);
+        hop_team_beat(team);
     }
     if (status == HOP_OK)
         status = hop_team_barrier_local(team, diag);
@@ -202,18 +232,33 @@ static enum hop_status find_addresses(struct hop_plan *plan, struct hop_diag *di
         }
         if (step->queue == HOP_QUEUE_COPY && !plan->immediate && step->kind != HOP_STEP_STAGED) /* staged.c: stream 0 */
             step->stream = copies++ % plan->copy_streams;
-        const struct hop_op *op = hop_schedule_op(plan->schedule, step->op);
-        if (plan->emulator && step->queue == HOP_QUEUE_COPY)
-            step->way = hop_emulator_way(plan->emulator, op->from.device, op->to.device);
     }
     return HOP_OK;
 }
 
 /* ---- all together ---- */
 
+/* How long at most nothing begins in a run although all is well: what the schedule and the options wait for, and bytes
+ * that move slowly. */
+static double longest_pause_s(const struct hop_plan *plan)
+{
+    double slower = plan->options.emulate ? plan->options.slower : 1, pause_s = 0, bytes = 0;
+    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
+        const struct hop_op *op = hop_schedule_op(plan->schedule, i);
+        pause_s = hop_max(pause_s, hop_max(op->at_s, op->duration_s));
+        bytes += (double)op->bytes * (op->kind == HOP_OP_REDUCE ? plan->layout.ops[i].reads : 1);
+    }
+    for (size_t way = 0; way < HOP_COUNT(plan->options.delay_s); way++)
+        pause_s += isfinite(plan->options.delay_s[way]) ? plan->options.delay_s[way] : 0;
+    if (plan->options.copies == HOP_COPIES_DYNAMIC)
+        pause_s += 4 * HOP_COPIES_STALL_S; /* either mechanism is given up, tried again, and given up */
+    return (pause_s + bytes / SLOWEST) * slower;
+}
+
 static enum hop_status build(struct hop_plan *plan, struct hop_diag *diag)
 {
     struct hop_team *team = plan->team;
+    struct hop_fault fault;
     enum hop_status status = hop_layout_create(plan->schedule, plan->options.pipelined, &plan->layout, diag);
     if (status == HOP_OK && plan->layout.ranks > team->size) {
         hop_fail(diag, HOP_ERR_INVALID, "the schedule has %u ranks, the team %u", plan->layout.ranks, team->size);
@@ -225,7 +270,14 @@ static enum hop_status build(struct hop_plan *plan, struct hop_diag *diag)
     if (status == HOP_OK)
         status = hop_copies_create(plan, diag);
     if (status == HOP_OK)
+        status = hop_fault_read(plan, &fault, diag);
+    if (status == HOP_OK)
         status = hop_plan_compile(plan, diag);
+    if (status == HOP_OK) {
+        plan->fault_step = fault.op != HOP_NONE && fault.rank == team->rank ? plan->step_of[fault.op] : HOP_NONE;
+        plan->fault_signal = fault.signal;
+        hop_team_expect(team, longest_pause_s(plan));
+    }
     if (status == HOP_OK)
         status = hop_tiny_find(plan, diag);
     if (status == HOP_OK)
@@ -327,6 +379,7 @@ void hop_plan_destroy(struct hop_plan *plan)
         return;
     if (plan->emulator && plan->seats)
         await_others(plan);
+    hop_team_allow(plan->team, plan->layout.rank_bytes ? bytes_here(plan) + plan->team->local_size * MAPPING : 0);
     hop_remote_destroy(plan);
     if (plan->device && plan->team->failed && plan->ops->abandon != plan->ops->close) {
         plan->ops->abandon(plan->device);
@@ -337,6 +390,7 @@ void hop_plan_destroy(struct hop_plan *plan)
     hop_copies_destroy(plan);
     hop_emulator_destroy(plan->emulator);
     hop_shared_finish(&plan->shared);
+    hop_team_allow(plan->team, 0);
     hop_layout_finish(&plan->layout);
     hop_arena_finish(&plan->arena);
     free(plan->staging);

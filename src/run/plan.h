@@ -81,8 +81,9 @@ struct hop_run_step {
     uint32_t flag; /* HOP_NONE: nobody waits */
     uint32_t first_wait, wait_count;
     uint64_t bytes;
-    uint32_t way;
-    double at_s, duration_s;
+    uint32_t ways[3];        /* emulated: by enum HOP_LEG_PEER ... of emulate.h */
+    uint64_t packet_bytes;   /* staged */
+    double at_s, duration_s; /* by the clock on the wall */
     void **places[2]; /* for even and odd launches: what it reads, then what it writes */
     uint32_t reads, writes;
     struct hop_event *event; /* queued */
@@ -90,7 +91,8 @@ struct hop_run_step {
     uint64_t begun, ended; /* launches */
     uint32_t next_wait;
     double start_s;
-    double span_s[2];               /* emulated: start and end by the links' clock; 0: none */
+    double span_s[2];    /* start and end by who does it, a stream or the emulated links; end 0: not known */
+    double legs_s[2][2]; /* staged: of the first packet's way in and the last one's out; reduce: of marks around it */
 };
 
 struct hop_plan {
@@ -104,13 +106,14 @@ struct hop_plan {
     const struct hop_device_ops *ops;
     struct hop_device *device;
     bool immediate;
+    bool spans; /* records are of what streams say, not of when the rank looks */
     unsigned copy_streams;
     struct hop_emulator *emulator; /* NULL: none */
     void *memory;                  /* this rank's */
     void **bases;                  /* per rank; NULL: not reached */
     void *staging;                 /* host memory, two packets */
     struct hop_event *staging_events[4];
-    uint64_t packet_bytes;
+    uint64_t packet_bytes; /* that there is room for */
 
     struct hop_shared shared; /* of the plan, on this machine */
     struct hop_seat *seats;   /* per local rank */
@@ -149,9 +152,24 @@ struct hop_plan {
 enum hop_status hop_plan_compile(struct hop_plan *plan, struct hop_diag *diag);
 /* The rank at which an operation ends: its owner, of a copy between machines the one that receives. */
 uint32_t hop_plan_ends_at(const struct hop_plan *plan, uint32_t op);
+/* And where it begins: a copy between machines at the one that has the bytes. */
+uint32_t hop_plan_begins_at(const struct hop_plan *plan, uint32_t op);
 bool hop_plan_crosses(const struct hop_plan *plan, uint32_t op);
 /* Whether it runs on a device's streams, so that its flag may come before its end. */
 bool hop_plan_is_queued(const struct hop_plan *plan, uint32_t op);
+
+/* fault.c: what options.fault says; op HOP_NONE: nothing. Refused where nothing would come of it. */
+struct hop_fault {
+    uint32_t rank, op;
+    int signal;
+};
+enum hop_status hop_fault_read(const struct hop_plan *plan, struct hop_fault *fault, struct hop_diag *diag);
+
+/* Seconds of the machine that the schedule is for, by the clock on the wall: emulated links are slow. */
+static inline double hop_plan_wall_s(const struct hop_plan *plan, double seconds)
+{
+    return plan->emulator ? seconds * plan->options.slower : seconds;
+}
 
 /* execute.c */
 void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step);
@@ -168,12 +186,20 @@ static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
 enum hop_status hop_tiny_find(struct hop_plan *plan, struct hop_diag *diag);
 void *hop_tiny_address(const struct hop_plan *plan, const struct hop_run_place *place, uint64_t bytes, int parity);
 
-/* staged.c: a copy through the host buffer, in packets. Immediate: done on return. Queued: the last event is recorded
- * in event. */
-enum hop_status hop_plan_copy_staged(struct hop_plan *plan, const void *from, void *to, uint64_t bytes,
-                                     struct hop_event *event, struct hop_diag *diag);
+/* staged.c: a step's copy through the host buffer, in packets. Immediate: done on return. Queued: its event is recorded
+ * behind the last one. */
+enum hop_status hop_plan_copy_staged(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag);
+
+/* times.c: when an operation of measured times was ready, and so when it can have started; see there. */
+struct hop_times_rules {
+    bool queued_before; /* starts are of the queueing, which may be before it was ready */
+    bool crosses;       /* between machines: start is the sender's, end the receiver's, by their own clocks */
+};
+void hop_times_settle(struct hop_measured_op *times, double ready_s, struct hop_times_rules rules);
 
 /* copies.c: assigned mechanisms. */
+/* Without any completion: hop_choice_stalled; twice as long after each that follows another. */
+#define HOP_COPIES_STALL_S 0.05
 enum hop_status hop_copies_create(struct hop_plan *plan, struct hop_diag *diag);
 void hop_copies_destroy(struct hop_plan *plan);
 size_t hop_copies_shared_size(const struct hop_plan *plan);

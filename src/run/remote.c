@@ -31,12 +31,6 @@ struct hop_remote {
 
 /* ---- who is told ---- */
 
-static uint32_t begins_at(const struct hop_plan *plan, uint32_t op)
-{
-    const struct hop_run_op *run = &plan->layout.ops[op];
-    return hop_plan_crosses(plan, op) ? plan->layout.buffers[plan->layout.places[run->first].buffer].rank : run->owner;
-}
-
 /* A rank for each pair of an operation that ends (begins) here and one that waits for that elsewhere; several times
  * the same rank does no harm but is left out where it repeats at once. */
 static void list_told(const struct hop_plan *plan, bool begun, uint32_t *count, uint32_t *told)
@@ -46,10 +40,10 @@ static void list_told(const struct hop_plan *plan, bool begun, uint32_t *count, 
     for (uint32_t i = 0; i < layout->op_count; i++) {
         const struct hop_op *waiting = hop_schedule_op(plan->schedule, i);
         const uint32_t *after = begun ? waiting->after_start : layout->after + layout->ops[i].after_first;
-        uint32_t waiter = begins_at(plan, i),
+        uint32_t waiter = hop_plan_begins_at(plan, i),
                  after_count = begun ? waiting->after_start_count : layout->ops[i].after_count;
         for (uint32_t a = 0; a < after_count; a++) {
-            uint32_t op = after[a], where = begun ? begins_at(plan, op) : hop_plan_ends_at(plan, op);
+            uint32_t op = after[a], where = begun ? hop_plan_begins_at(plan, op) : hop_plan_ends_at(plan, op);
             if (where != plan->team->rank || plan->team->node_of[waiter] == here)
                 continue;
             if (told)

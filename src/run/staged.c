@@ -6,25 +6,31 @@
  *     stream 0:  read 0 | read 1 | (write 0 ended) read 2 | ...
  *     compute:            (read 0 ended) write 0 | (read 1 ended) write 1 | ...
  */
+#include "run/emulate.h"
 #include "run/plan.h"
 
-static enum hop_status stage_now(struct hop_plan *plan, const void *from, void *to, uint64_t bytes,
-                                 struct hop_diag *diag)
+static enum hop_status stage_now(struct hop_plan *plan, const struct hop_device_copy *packet, struct hop_diag *diag)
 {
-    struct hop_device_copy read = {plan->staging, from, bytes, HOP_NO_WAY, NULL},
-                           write = {to, plan->staging, bytes, HOP_NO_WAY, NULL};
+    struct hop_device_copy read = *packet, write = *packet;
+    read.to = plan->staging;
+    write.from = plan->staging;
     enum hop_status status = plan->ops->copy(plan->device, HOP_STREAM_NOW, &read, diag);
     return status == HOP_OK ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &write, diag) : status;
 }
 
-static enum hop_status queue_packet(struct hop_plan *plan, const void *from, void *to, uint64_t bytes, uint64_t packet,
-                                    struct hop_diag *diag)
+static enum hop_status queue_packet(struct hop_plan *plan, struct hop_run_step *step,
+                                    const struct hop_device_copy *packet, uint64_t number, struct hop_diag *diag)
 {
     const struct hop_device_ops *ops = plan->ops;
     struct hop_device *device = plan->device;
-    char *slot = (char *)plan->staging + (packet & 1) * plan->packet_bytes;
-    struct hop_event *read_ended = plan->staging_events[packet & 1], *written = plan->staging_events[2 + (packet & 1)];
-    struct hop_device_copy read = {slot, from, bytes, HOP_NO_WAY, NULL}, write = {to, slot, bytes, HOP_NO_WAY, NULL};
+    char *slot = (char *)plan->staging + (number & 1) * plan->packet_bytes;
+    struct hop_event *read_ended = plan->staging_events[number & 1], *written = plan->staging_events[2 + (number & 1)];
+    struct hop_device_copy read = {slot, packet->from, packet->bytes, step->ways[HOP_LEG_IN], NULL},
+                           write = {packet->to, slot, packet->bytes, step->ways[HOP_LEG_OUT], NULL};
+    if (plan->spans) { /* of the packets' ways out the last one's stays */
+        read.span_s = number == 0 ? step->legs_s[0] : NULL;
+        write.span_s = step->legs_s[1];
+    }
     enum hop_status status =
         ops->await(device, 0, written, diag); /* by who had the slot before, of this copy or the last */
     if (status == HOP_OK)
@@ -38,17 +44,23 @@ static enum hop_status queue_packet(struct hop_plan *plan, const void *from, voi
     return status == HOP_OK ? ops->record(device, HOP_STREAM_COMPUTE, written, diag) : status;
 }
 
-enum hop_status hop_plan_copy_staged(struct hop_plan *plan, const void *from, void *to, uint64_t bytes,
-                                     struct hop_event *event, struct hop_diag *diag)
+/* One of no bytes is a packet of none where streams say when it was: what it waits for comes before. */
+enum hop_status hop_plan_copy_staged(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
 {
+    void **places = step->places[plan->launch & 1];
     enum hop_status status = HOP_OK;
-    for (uint64_t at = 0, packet = 0; at < bytes && status == HOP_OK; at += plan->packet_bytes, packet++) {
-        uint64_t size = bytes - at < plan->packet_bytes ? bytes - at : plan->packet_bytes;
-        const char *source = (const char *)from + at;
-        char *target = (char *)to + at;
-        status = event ? queue_packet(plan, source, target, size, packet, diag)
-                       : stage_now(plan, source, target, size, diag);
+    uint64_t at = 0, number = 0;
+    while (status == HOP_OK && (at < step->bytes || (number == 0 && plan->spans))) {
+        uint64_t left = step->bytes - at;
+        struct hop_device_copy packet = {.to = (char *)places[1] + at,
+                                         .from = (const char *)places[0] + at,
+                                         .bytes = left < step->packet_bytes ? left : step->packet_bytes,
+                                         .way = HOP_NO_WAY};
+        status = step->event ? queue_packet(plan, step, &packet, number, diag) : stage_now(plan, &packet, diag);
         hop_team_beat(plan->team);
+        at += packet.bytes;
+        number++;
     }
-    return status == HOP_OK && event ? plan->ops->record(plan->device, HOP_STREAM_COMPUTE, event, diag) : status;
+    return status == HOP_OK && step->event ? plan->ops->record(plan->device, HOP_STREAM_COMPUTE, step->event, diag)
+                                           : status;
 }

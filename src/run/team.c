@@ -2,14 +2,17 @@
 /* Team: ranks meet, and part. */
 #include "run/team.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x686f707465616d31) /* "hopteam1" */
 #define TIMEOUT_S 10.0
 #define JOIN_S 60.0 /* that ranks have to start */
+#define ATTEND_S 0.1
 enum { SPINS = 20000, SPINS_CROWDED = 4 };
 
 enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE], struct hop_diag *diag)
@@ -41,6 +44,19 @@ static void configure(struct hop_team *team, const struct hop_team_options *opti
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)
         processors = CPU_COUNT(&cpus);
     team->spins = team->local_size <= (uint32_t)processors ? SPINS : SPINS_CROWDED;
+    team->crowd = hop_max((double)team->local_size / hop_max((double)processors, 1), 1);
+    team->looked_at = team->local;
+}
+
+enum hop_status hop_team_room(uint64_t bytes, const char *what, struct hop_diag *diag)
+{
+    struct statvfs info;
+    if (statvfs("/dev/shm", &info) != 0 || bytes <= (uint64_t)info.f_bavail * info.f_frsize)
+        return HOP_OK; /* what is not known shows when it is taken */
+    hop_fail(diag, HOP_ERR_MEMORY, "no %" PRIu64 " bytes of shared memory for %s: %" PRIu64 " are free", bytes, what,
+             (uint64_t)info.f_bavail * info.f_frsize);
+    hop_diag_expect(diag, "smaller buffers, fewer ranks, or a larger /dev/shm");
+    return HOP_ERR_MEMORY;
 }
 
 /* Attaches to the board and waits until all have. */
@@ -143,10 +159,8 @@ enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *a
     }
     for (uint32_t left = team->size - 1; left > 0;) {
         struct hop_group_message message;
-        if (!hop_team_receive(team, HOP_TAG_GATHER, NULL, NULL, 0.5, &message)) {
-            if (team->board)
-                hop_team_beat(team);
-            if (hop_team_lost(team) >= 0 || (team->stop && *team->stop))
+        if (!hop_team_receive(team, HOP_TAG_GATHER, NULL, NULL, ATTEND_S, &message)) {
+            if (!hop_team_attend(team))
                 return hop_team_fail(team, diag);
             continue;
         }
@@ -261,6 +275,8 @@ bool hop_team_receive(struct hop_team *team, int tag, hop_letter_wanted *wanted,
 
 enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
 {
+    if (team->finished)
+        return HOP_OK;
     enum hop_status status = hop_team_barrier(team, diag);
     if (status == HOP_OK)
         atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_FINISHED);

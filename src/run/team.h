@@ -22,17 +22,21 @@ enum { HOP_SLOT_BYTES = 512, HOP_DOING_SIZE = 64, HOP_DOING_WORDS = HOP_DOING_SI
 enum hop_member_phase { HOP_MEMBER_ABSENT, HOP_MEMBER_PRESENT, HOP_MEMBER_FINISHED, HOP_MEMBER_LEFT };
 
 struct hop_member {
-    _Alignas(64) atomic_uint_fast64_t beat; /* grows while it moves */
+    _Alignas(64) atomic_uint_fast64_t beat; /* grows while it lives, waiting or not */
+    atomic_uint_fast64_t moved;             /* grows while it gets on */
+    atomic_uint_fast64_t allowed_ms; /* that it may stand still beyond the timeout: a call that cannot be cut up */
     atomic_int phase;
     long pid;
     unsigned long long started;
-    _Alignas(64) atomic_uint_fast64_t doing[HOP_DOING_WORDS]; /* the operation's name, for whoever finds it dead; 0: none */
+    _Alignas(64)
+        atomic_uint_fast64_t doing[HOP_DOING_WORDS]; /* the operation's name, for whoever finds it dead; 0: none */
 };
 
 struct hop_board {
     uint64_t magic;
-    uint32_t size; /* ranks on this machine */
-    atomic_bool stop; /* set by the launcher, whose signals its ranks do not see */
+    uint32_t size;    /* ranks on this machine */
+    atomic_bool stop; /* set by whoever gets the signal: the launcher or a rank */
+    bool threads;     /* its ranks are threads of one process */
     atomic_uint joined;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
     int lost;
@@ -56,9 +60,14 @@ struct hop_team {
     bool gently;
     struct hop_watch *watches; /* per local rank */
     double looked_s;
-    unsigned spins; /* before a waiting rank gives way */
+    uint32_t looked_at;          /* the local rank whose process is looked for next */
+    double patience_s;           /* that all may wait for each other in a plan's run; 0: there is no plan */
+    struct hop_watch standstill; /* of all that moves on this machine */
+    double crowd;                /* ranks for each processor, at least 1 */
+    unsigned spins;              /* before a waiting rank gives way */
     bool failed, finished;
     bool in_barrier; /* on this machine, the one after `round` others */
+    bool attends;    /* waits for messages, a barrier by them included */
     unsigned round;
     uint32_t plans;                            /* made so far: names of messages */
     struct hop_letter *letters, **letters_end; /* messages of other tags or times than the one looked for */
@@ -99,8 +108,21 @@ struct hop_wait {
 /* One turn of a wait: spins, gives way, or sleeps, the longer it lasts; looks after the others now and then. false: a
  * rank is lost or stop was set (hop_team_fail says which). */
 bool hop_team_turn(struct hop_team *team, struct hop_wait *wait);
+/* The same where something else is waited for, such as a message: looks after the others, and spends no time. */
+bool hop_team_attend(struct hop_team *team);
 /* Looks at once whether the others on this machine are there. */
 void hop_team_look(struct hop_team *team);
+/* For so long, beyond the timeout, a plan may wait without anything moving: what it is asked to wait for. */
+void hop_team_expect(struct hop_team *team, double extra_s);
+/* Until it is said again with 0: one call works on so many bytes, and no beat comes meanwhile. */
+void hop_team_allow(struct hop_team *team, uint64_t bytes);
+/* Whether so much shared memory is free on this machine; what: "the buffers of 4 ranks". */
+enum hop_status hop_team_room(uint64_t bytes, const char *what, struct hop_diag *diag);
+/* How long a member's beat may stand still. Read it before the beat. */
+static inline double hop_member_timeout_s(const struct hop_member *member, double timeout_s)
+{
+    return timeout_s + (double)atomic_load_explicit(&member->allowed_ms, memory_order_acquire) * 1e-3;
+}
 /* Why a turn was false. */
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag);
 /* Gives every local rank's bytes (at most HOP_SLOT_BYTES) to all: all[l * size] are those of local rank l. */
@@ -126,11 +148,21 @@ static inline void hop_team_do(struct hop_team *team, const struct hop_doing *do
         atomic_store_explicit(&self->doing[0], 0, memory_order_relaxed);
 }
 
-static inline void hop_team_beat(struct hop_team *team)
+/* I live. */
+static inline void hop_team_breathe(struct hop_team *team)
 {
     struct hop_member *self = hop_team_self(team);
     atomic_store_explicit(&self->beat, atomic_load_explicit(&self->beat, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+}
+
+/* I get on. */
+static inline void hop_team_beat(struct hop_team *team)
+{
+    struct hop_member *self = hop_team_self(team);
+    atomic_store_explicit(&self->moved, atomic_load_explicit(&self->moved, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    hop_team_breathe(team);
 }
 
 #endif

@@ -17,7 +17,13 @@ static double origin_of(const struct hop_plan *plan)
     return origin_s;
 }
 
-static uint32_t node_of_op(const struct hop_plan *plan, uint32_t op)
+/* The machines that know when an operation began and ended. */
+static uint32_t begin_node(const struct hop_plan *plan, uint32_t op)
+{
+    return plan->team->node_of[hop_plan_begins_at(plan, op)];
+}
+
+static uint32_t end_node(const struct hop_plan *plan, uint32_t op)
 {
     return plan->team->node_of[hop_plan_ends_at(plan, op)];
 }
@@ -25,15 +31,29 @@ static uint32_t node_of_op(const struct hop_plan *plan, uint32_t op)
 static void take_own(struct hop_plan *plan)
 {
     double origin_s = origin_of(plan), slower = plan->emulator ? plan->options.slower : 1;
+    uint32_t node = plan->team->node_of[plan->team->rank];
     for (uint32_t i = 0; i < plan->layout.op_count; i++) {
         const struct hop_record *record = &plan->records[i];
         plan->times[i] = (struct hop_measured_op){NAN, NAN, NAN, plan->layout.ops[i].owner, HOP_VIA_P2P, false};
-        if (node_of_op(plan, i) != plan->team->node_of[plan->team->rank] || record->end_s <= 0)
+        if (record->end_s <= 0)
             continue;
-        plan->times[i].start_s = hop_max(record->start_s - origin_s, 0) / slower;
-        plan->times[i].end_s = hop_max((record->end_s - origin_s) / slower, plan->times[i].start_s);
+        if (begin_node(plan, i) == node)
+            plan->times[i].start_s = hop_max(record->start_s - origin_s, 0) / slower;
+        if (end_node(plan, i) != node)
+            continue;
+        plan->times[i].end_s = hop_max(record->end_s - origin_s, 0) / slower;
         plan->times[i].via = record->via ? HOP_VIA_STAGED : HOP_VIA_P2P;
         plan->times[i].resent = record->resent != 0;
+    }
+}
+
+static void take_other(struct hop_plan *plan, uint32_t node, const struct hop_measured_op *times)
+{
+    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
+        double start_s = begin_node(plan, i) == node ? times[i].start_s : plan->times[i].start_s;
+        if (end_node(plan, i) == node)
+            plan->times[i] = times[i];
+        plan->times[i].start_s = start_s;
     }
 }
 
@@ -52,15 +72,29 @@ static enum hop_status collect(struct hop_plan *plan, struct hop_diag *diag)
             hop_team_beat(team);
             continue;
         }
-        const struct hop_measured_op *times = (const void *)message.bytes;
-        for (uint32_t i = 0; message.size_bytes == size && i < plan->layout.op_count; i++) {
-            if (node_of_op(plan, i) == team->node_of[message.from])
-                plan->times[i] = times[i];
-        }
+        if (message.size_bytes == size)
+            take_other(plan, team->node_of[message.from], (const void *)message.bytes);
         free(message.bytes);
         left--;
     }
     return HOP_OK;
+}
+
+/*
+ * An operation starts once it is ready, and where the times at hand say otherwise they are of something else: of the
+ * queueing, or of another machine's clock. An operation between machines is said to take no time at all where its start
+ * is not known, or would be behind its end.
+ */
+void hop_times_settle(struct hop_measured_op *times, double ready_s, struct hop_times_rules rules)
+{
+    bool known = isfinite(times->end_s);
+    if (rules.crosses && known && !(times->start_s <= times->end_s))
+        times->start_s = times->end_s;
+    if ((rules.queued_before || rules.crosses) && times->start_s < ready_s)
+        times->start_s = hop_min(ready_s, times->end_s);
+    if (known && times->end_s < times->start_s)
+        times->end_s = times->start_s;
+    times->ready_s = known ? hop_min(ready_s, times->start_s) : NAN;
 }
 
 /* An operation was ready when the last that it waited for had ended. */
@@ -68,15 +102,13 @@ static void find_ready(struct hop_plan *plan)
 {
     for (uint32_t i = 0; i < plan->layout.op_count; i++) {
         const struct hop_run_op *run = &plan->layout.ops[i];
-        struct hop_measured_op *times = &plan->times[i];
         double ready_s = hop_schedule_op(plan->schedule, i)->at_s;
         for (uint32_t a = 0; a < run->after_count; a++) {
             double end_s = plan->times[plan->layout.after[run->after_first + a]].end_s;
             ready_s = end_s > ready_s ? end_s : ready_s;
         }
-        if (!plan->immediate && times->start_s < ready_s) /* queued before, behind the events of those */
-            times->start_s = hop_min(ready_s, times->end_s);
-        times->ready_s = isnan(times->start_s) ? NAN : hop_min(ready_s, times->start_s);
+        bool queued_before = !plan->immediate && !plan->spans;
+        hop_times_settle(&plan->times[i], ready_s, (struct hop_times_rules){queued_before, hop_plan_crosses(plan, i)});
     }
 }
 

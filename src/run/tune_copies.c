@@ -7,6 +7,9 @@
  *     1  all staged, at each size of packets                       which packets
  *     2  none, a quarter, half, three quarters, all, at these      about how many
  *     3  none, half way down, the best of 2, half way up, all      how many
+ *
+ * The first collective's rows stand there once more for "any": what was not measured is asked by the size of its
+ * copies, too.
  */
 #include <stdio.h>
 
@@ -179,6 +182,22 @@ static enum hop_status tune(struct tuning *t, const enum hop_collective_kind *co
     return status;
 }
 
+static enum hop_status add_any(struct tuning *t, enum hop_collective_kind like)
+{
+    enum hop_status status = HOP_OK;
+    char remark[64];
+    (void)snprintf(remark, sizeof remark, "as %s", hop_collective_name(like));
+    for (uint32_t i = 0, count = t->table.count; i < count && status == HOP_OK; i++) {
+        struct hop_copies_row row = t->table.rows[i]; /* those of any come behind all others */
+        if (row.collective != (unsigned)like)
+            continue;
+        row.collective = HOP_COPIES_ANY;
+        row.remark = remark;
+        status = hop_copies_table_add(&t->table, &row, t->diag);
+    }
+    return status;
+}
+
 static enum hop_status check(const struct hop_copies_tune_options *o, struct hop_diag *diag)
 {
     uint32_t ranks = o->ways.launch.ranks;
@@ -212,10 +231,13 @@ enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, c
         status = hop_copies_table_note(&t.table, note, diag);
     if (status == HOP_OK)
         status = hop_copies_table_note(&t.table, "measured; from: bytes of the largest copy between two ranks", diag);
+    const enum hop_collective_kind *collectives = options->collectives ? options->collectives : default_collectives;
     if (status == HOP_OK)
-        status = tune(&t, options->collectives ? options->collectives : default_collectives,
-                      options->collectives ? options->collective_count : HOP_COUNT(default_collectives),
-                      options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
+        status =
+            tune(&t, collectives, options->collectives ? options->collective_count : HOP_COUNT(default_collectives),
+                 options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
+    if (status == HOP_OK)
+        status = add_any(&t, collectives[0]);
     if (status == HOP_OK && !(*text = hop_copies_table_to_text(&t.table)))
         status = hop_fail_memory(diag);
     hop_copies_table_finish(&t.table);

@@ -13,7 +13,11 @@
 
 #define LOOK_S 0.1
 #define YIELD_S 0.002 /* of a wait: then it sleeps */
-enum { TURNS_A_LOOK = 64, SLEEP_NS = 50000 };
+#define SLEEP_S 50e-6 /* for each rank of a processor at most, and a fraction of what it has waited */
+#define SLEEP_FRACTION 16
+#define NEWS_S 0.5           /* that the reason has to come from another machine, when all are stopped because of it */
+#define BYTES_A_SECOND 100e6 /* that any machine allocates */
+enum { TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4 };
 
 static inline void relax(void)
 {
@@ -87,40 +91,146 @@ void hop_member_doing(const struct hop_member *member, char *text, size_t size)
 }
 
 /* A rank finishes once all have come to its last barrier. Who waits then for anything but having left it waits in
- * vain. */
+ * vain; by messages one may leave it long before another. */
 static bool all_came(const struct hop_team *team)
 {
-    return team->in_barrier && atomic_load_explicit(&team->board->passed, memory_order_acquire) != team->round;
+    return team->attends ||
+           (team->in_barrier && atomic_load_explicit(&team->board->passed, memory_order_acquire) != team->round);
 }
 
-static void look_after(struct hop_team *team, double now_s)
+static bool is_gone(const struct hop_team *team, uint32_t local)
+{
+    const struct hop_member *member = &team->board->members[local];
+    int phase = atomic_load_explicit(&member->phase, memory_order_acquire);
+    return phase == HOP_MEMBER_PRESENT && member->pid != team->board->members[team->local].pid &&
+           !hop_process_lives(member->pid, member->started) &&
+           atomic_load(&member->phase) == phase; /* it did not finish just now */
+}
+
+/* Asking the system costs much more than looking at a beat: a few processes at a time. All ranks that wait ask, and
+ * begin with different ones. */
+static void look_for_processes(struct hop_team *team, uint32_t most)
+{
+    char doing[HOP_DOING_SIZE + 32];
+    for (uint32_t i = 0; i < most && i < team->local_size; i++) {
+        uint32_t l = team->looked_at = (team->looked_at + 1) % team->local_size;
+        const struct hop_member *member = &team->board->members[l];
+        if (l == team->local || !is_gone(team, l))
+            continue;
+        hop_member_doing(member, doing, sizeof doing);
+        hop_board_lose(team->board, (int)team->rank_of[l], "rank %u died%s (its process %ld is gone)", team->rank_of[l],
+                       doing, member->pid);
+    }
+}
+
+static void look_at_beats(struct hop_team *team, double now_s)
 {
     for (uint32_t l = 0; l < team->local_size; l++) {
         struct hop_member *member = &team->board->members[l];
         int phase = atomic_load_explicit(&member->phase, memory_order_acquire), rank = (int)team->rank_of[l];
         char doing[HOP_DOING_SIZE + 32];
-        if (l == team->local || phase == HOP_MEMBER_ABSENT)
+        if (l == team->local || phase == HOP_MEMBER_ABSENT || (phase == HOP_MEMBER_FINISHED && all_came(team)))
             continue;
-        if (phase == HOP_MEMBER_FINISHED) {
-            if (!all_came(team))
-                hop_board_lose(team->board, rank, "rank %d has finished, others still wait for it", rank);
-            continue;
-        }
+        double timeout_s = hop_member_timeout_s(member, team->timeout_s);
         hop_member_doing(member, doing, sizeof doing);
-        if (phase == HOP_MEMBER_LEFT)
+        if (phase == HOP_MEMBER_FINISHED)
+            hop_board_lose(team->board, rank, "rank %d has finished, others still wait for it", rank);
+        else if (phase == HOP_MEMBER_LEFT)
             hop_board_lose(team->board, rank, "rank %d left%s", rank, doing);
-        else if (member->pid != hop_team_self(team)->pid && !hop_process_lives(member->pid, member->started) &&
-                 atomic_load(&member->phase) == phase) /* it did not finish just now */
-            hop_board_lose(team->board, rank, "rank %d died%s (its process %ld is gone)", rank, doing, member->pid);
         else if (hop_watch_expired(&team->watches[l], atomic_load_explicit(&member->beat, memory_order_relaxed), now_s,
-                                   team->timeout_s))
-            hop_board_lose(team->board, rank, "rank %d has not moved for %g s%s", rank, team->timeout_s, doing);
+                                   timeout_s))
+            hop_board_lose(team->board, rank, "rank %d has not moved for %g s%s", rank, timeout_s, doing);
     }
+}
+
+/* ---- ranks that all live, and wait for each other for ever ---- */
+
+/* Nobody's own beat is about to be missed, which would be the better reason. */
+static bool all_breathe(const struct hop_team *team)
+{
+    bool breathe = true;
+    for (uint32_t l = 0; l < team->local_size && breathe; l++)
+        breathe = l == team->local || atomic_load(&team->board->members[l].phase) != HOP_MEMBER_PRESENT ||
+                  team->watches[l].silent_s < team->timeout_s / 2;
+    return breathe;
+}
+
+/* Names the operations that were begun last. */
+static void lose_all(struct hop_team *team)
+{
+    char text[(HOP_DOING_SIZE + 64) * NAMED] = "";
+    int first = -1;
+    for (uint32_t l = 0, named = 0; l < team->local_size && named < NAMED; l++) {
+        char doing[HOP_DOING_SIZE + 32];
+        size_t used = strlen(text);
+        hop_member_doing(&team->board->members[l], doing, sizeof doing);
+        if (!doing[0])
+            continue;
+        first = named++ ? first : (int)team->rank_of[l];
+        (void)snprintf(text + used, sizeof text - used, "%s rank %u%s", used ? "," : ":", team->rank_of[l], doing);
+    }
+    hop_board_lose(team->board, first < 0 ? (int)team->rank : first, "nothing has moved for %g s%s", team->patience_s,
+                   text);
+}
+
+static void look_for_standstill(struct hop_team *team, double now_s)
+{
+    uint64_t moved = 0;
+    if (team->patience_s <= 0 || team->in_barrier || team->attends)
+        return;
+    for (uint32_t l = 0; l < team->local_size; l++)
+        moved += atomic_load_explicit(&team->board->members[l].moved, memory_order_relaxed);
+    if (hop_watch_expired(&team->standstill, moved, now_s, team->patience_s) && all_breathe(team))
+        lose_all(team);
+}
+
+/* What ranks of other machines do is not seen here; that they are silent, the group finds out before. */
+void hop_team_expect(struct hop_team *team, double extra_s)
+{
+    double own_s = team->nodes > 1 ? 2 * team->timeout_s + 1 : team->timeout_s;
+    team->patience_s = hop_max(team->patience_s, own_s + extra_s);
+}
+
+void hop_team_allow(struct hop_team *team, uint64_t bytes)
+{
+    double ms = (double)bytes / BYTES_A_SECOND * team->crowd * 1e3;
+    hop_team_beat(team);
+    atomic_store_explicit(&hop_team_self(team)->allowed_ms, (uint64_t)ms, memory_order_release);
+}
+
+/* ---- turns ---- */
+
+static void look_after(struct hop_team *team, uint32_t processes)
+{
+    double now_s = hop_group_now_s();
+    team->looked_s = now_s;
+    look_for_processes(team, processes);
+    look_at_beats(team, now_s);
+    look_for_standstill(team, now_s);
 }
 
 void hop_team_look(struct hop_team *team)
 {
-    look_after(team, hop_group_now_s());
+    look_after(team, team->local_size);
+}
+
+static bool goes_on(struct hop_team *team)
+{
+    bool stopping = hop_team_stopping(team);
+    return !hop_board_loss(team->board, NULL) && !(stopping && !team->gently) &&
+           !(team->group && hop_group_lost(team->group, NULL) >= 0);
+}
+
+bool hop_team_attend(struct hop_team *team)
+{
+    if (!team->board) /* the ranks have yet to meet */
+        return hop_team_lost(team) < 0 && !hop_team_stopping(team);
+    hop_team_breathe(team);
+    team->attends = true;
+    if (hop_group_now_s() - team->looked_s > LOOK_S)
+        look_after(team, PROCESSES_A_LOOK);
+    team->attends = false;
+    return goes_on(team);
 }
 
 bool hop_team_turn(struct hop_team *team, struct hop_wait *wait)
@@ -130,61 +240,86 @@ bool hop_team_turn(struct hop_team *team, struct hop_wait *wait)
         relax();
         return true;
     }
-    hop_team_beat(team);
-    if (hop_board_loss(team->board, NULL) || (!team->gently && hop_team_stopping(team)) ||
-        (team->group && hop_group_lost(team->group, NULL) >= 0))
+    hop_team_breathe(team);
+    if (!goes_on(team))
         return false;
     if (wait->turns <= team->spins)
         return true;
     double now_s = hop_group_now_s();
     if (wait->begun_s <= 0)
         wait->begun_s = now_s;
-    if (now_s - team->looked_s > LOOK_S) {
-        team->looked_s = now_s;
-        look_after(team, now_s);
-    }
+    if (now_s - team->looked_s > LOOK_S)
+        look_after(team, PROCESSES_A_LOOK);
     if (now_s - wait->begun_s < YIELD_S)
         return sched_yield() == 0;
-    const struct timespec nap = {0, SLEEP_NS};
+    double nap_s = hop_max(hop_min((now_s - wait->begun_s) / SLEEP_FRACTION, SLEEP_S * team->crowd), SLEEP_S);
+    const struct timespec nap = {0, (long)(nap_s * 1e9)};
     (void)nanosleep(&nap, NULL);
     return true;
 }
 
+/* What one rank of a machine gets is meant for all. */
 bool hop_team_stopping(const struct hop_team *team)
 {
-    return (team->stop && *team->stop) ||
-           (team->board && atomic_load_explicit(&team->board->stop, memory_order_relaxed));
+    bool own = team->stop && *team->stop;
+    if (own && team->board)
+        atomic_store_explicit(&team->board->stop, true, memory_order_relaxed);
+    return own || (team->board && atomic_load_explicit(&team->board->stop, memory_order_relaxed));
+}
+
+/* A reason better than that all are stopped, or that others left because they were. */
+static bool has_reason(const struct hop_team *team, struct hop_diag *reason)
+{
+    return hop_team_why(team, reason) && reason->status != HOP_ERR_STOPPED;
+}
+
+/* Launchers stop all when a process dies: then that is the reason, and who shares a machine with the dead knows it. */
+static void ask_for_reason(struct hop_team *team)
+{
+    double until_s = hop_group_now_s() + NEWS_S;
+    struct hop_diag reason;
+    const struct timespec nap = {0, 1000000};
+    if (team->board)
+        look_for_processes(team, team->local_size);
+    while (team->group && !has_reason(team, &reason) && hop_group_now_s() < until_s)
+        (void)nanosleep(&nap, NULL);
 }
 
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
 {
-    const struct hop_diag *loss = team->board ? hop_board_loss(team->board, NULL) : NULL;
+    struct hop_diag reason;
+    int rank = -1;
+    bool stopping = hop_team_stopping(team);
+    if (!team->failed && stopping && !has_reason(team, &reason))
+        ask_for_reason(team);
     team->failed = true;
-    if (loss) {
-        if (diag)
-            *diag = *loss;
-        return loss->status;
-    }
-    if (team->group && hop_group_lost(team->group, diag) >= 0) {
-        if (diag)
-            diag->status = HOP_ERR_LOST;
-        return HOP_ERR_LOST;
-    }
-    return hop_fail(diag, HOP_ERR_STOPPED, "stopped by a signal");
+    if (!has_reason(team, &reason) && (stopping || !hop_team_why(team, &reason)))
+        return hop_fail(diag, HOP_ERR_STOPPED, "stopped by a signal");
+    if (team->group && team->board && hop_board_loss(team->board, &rank))
+        hop_group_give_reason(team->group, rank, &reason);
+    if (diag)
+        *diag = reason;
+    return reason.status;
 }
 
 void hop_team_abort(struct hop_team *team, const struct hop_diag *reason)
 {
     team->failed = true;
     hop_board_lose_with(team->board, (int)team->rank, reason);
+    (void)hop_team_fail(team, NULL);
 }
 
+/* A process that is cut off from the others is lost, too. */
 bool hop_team_why(const struct hop_team *team, struct hop_diag *reason)
 {
     const struct hop_diag *loss = team->board ? hop_board_loss(team->board, NULL) : NULL;
     if (loss)
         *reason = *loss;
-    return loss || (team->group && hop_group_lost(team->group, reason) >= 0);
+    if (loss || !team->group || hop_group_lost(team->group, reason) < 0)
+        return loss != NULL;
+    if (reason->status == HOP_ERR_IO)
+        reason->status = HOP_ERR_LOST;
+    return true;
 }
 
 int hop_team_lost(const struct hop_team *team)
@@ -215,11 +350,16 @@ enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *d
     return HOP_OK;
 }
 
+static bool attend(void *team)
+{
+    return hop_team_attend(team);
+}
+
 enum hop_status hop_team_barrier(struct hop_team *team, struct hop_diag *diag)
 {
     if (!team->group)
         return hop_team_barrier_local(team, diag);
-    return hop_group_barrier(team->group, diag) == HOP_OK ? HOP_OK : hop_team_fail(team, diag);
+    return hop_group_barrier_while(team->group, attend, team, diag) == HOP_OK ? HOP_OK : hop_team_fail(team, diag);
 }
 
 enum hop_status hop_team_exchange(struct hop_team *team, const void *mine, void *all, size_t size,

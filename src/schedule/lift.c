@@ -8,11 +8,13 @@
  */
 #include "hopcast/placement.h"
 #include "schedule/schedule.h"
+#include "schedule/traffic.h"
 
 #include <stdio.h>
 
 struct lift {
     const struct hop_schedule *from;
+    uint32_t index; /* of the operation that is visited */
     struct hop_schedule *ranked;
     bool by_rank;       /* places say their ranks */
     const char **names; /* devices, where none does: sorted; their index is the rank */
@@ -43,6 +45,7 @@ static enum hop_status visit_all(struct lift *lift, visitor *each)
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++) {
         struct hop_op op = lift->from->ops[i];
+        lift->index = i;
         status = visit(lift, &op, each);
     }
     return status;
@@ -64,8 +67,11 @@ static enum hop_status see_rank(struct lift *lift, struct hop_place *place)
 
 static enum hop_status see_name(struct lift *lift, struct hop_place *place)
 {
-    if (hop_device_is_host(place->device))
-        return HOP_OK;
+    if (hop_device_is_host(place->device)) {
+        const struct hop_op *op = &lift->from->ops[lift->index];
+        bool moves = op->kind == HOP_OP_COPY || hop_op_is_message(op);
+        return moves ? hop_traffic_refuse_host(lift->from, lift->index, place, lift->diag) : HOP_OK;
+    }
     if (hop_names_get(&lift->seen, place->device) != UINT32_MAX)
         return HOP_OK;
     if (!hop_names_put(&lift->seen, place->device, lift->count) ||
@@ -104,13 +110,17 @@ static enum hop_status rename_place(struct lift *lift, struct hop_place *place)
     return place->device ? HOP_OK : hop_fail_memory(lift->diag);
 }
 
-/* The operations are appended first, so that lists are the new schedule's own, and then renamed. */
+/* The operations are appended first, so that lists are the new schedule's own, and then renamed. They keep their lines,
+ * so that diagnostics still name them. */
 static enum hop_status write_ranked(struct lift *lift)
 {
     struct hop_schedule *made = lift->ranked = hop_schedule_create(hop_schedule_name(lift->from));
     enum hop_status status = made ? HOP_OK : hop_fail_memory(lift->diag);
-    if (made)
+    if (made) {
         hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(lift->from));
+        made->file = hop_arena_string(&made->arena, lift->from->file, strlen(lift->from->file));
+        status = made->file ? HOP_OK : hop_fail_memory(lift->diag);
+    }
     for (uint32_t i = 0; i < lift->from->comment_count && status == HOP_OK; i++)
         status = hop_schedule_add_comment(made, "%s", lift->from->comments[i]);
     for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++)

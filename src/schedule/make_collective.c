@@ -61,6 +61,12 @@ static bool all_together(const uint32_t *number, uint32_t count)
 
 /* ---- which algorithm ---- */
 
+/* A barrier in levels is an allgather of one byte each, and that by bruck is what is called dissemination. */
+static enum hop_algorithm across_of_barrier(enum hop_algorithm algorithm)
+{
+    return algorithm == HOP_ALGORITHM_DISSEMINATION ? HOP_ALGORITHM_BRUCK : algorithm;
+}
+
 /* Among ranks that share nothing. */
 static enum hop_algorithm default_across(enum hop_collective_kind kind, uint64_t bytes)
 {
@@ -99,6 +105,31 @@ static enum hop_status refuse_name(const struct hop_collective_options *options,
     for (size_t i = 0, used = 0; hop_collective_algorithm(options->kind, i, &each, &summary, &levels); i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", each);
     hop_diag_expect(diag, "%s, or two or three joined by '-'", known);
+    return HOP_ERR_INVALID;
+}
+
+/* In a hierarchy; an inner level stands alone where the outer ones vanish, so it must make the collective itself. */
+static bool can_be_level(enum hop_collective_kind kind, enum hop_algorithm algorithm)
+{
+    return kind == HOP_COLLECTIVE_BARRIER ? hop_collective_has(HOP_COLLECTIVE_ALLGATHER, across_of_barrier(algorithm))
+                                          : hop_collective_has(kind, algorithm);
+}
+
+/* The diagnostic says what may be there. */
+static enum hop_status refuse_level(const struct hop_collective_options *options, enum hop_algorithm algorithm,
+                                    bool last, struct hop_diag *diag)
+{
+    char known[256] = "";
+    size_t used = 0;
+    enum hop_collective_kind kind = options->kind;
+    for (unsigned a = HOP_ALGORITHM_DEFAULT + 1; a < HOP_ALGORITHM_COUNT; a++) {
+        if (can_be_level(kind, (enum hop_algorithm)a) && (last || hop_levels_inside(kind, (enum hop_algorithm)a)))
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                                     hop_algorithm_name((enum hop_algorithm)a));
+    }
+    hop_fail(diag, HOP_ERR_INVALID, "%s cannot be %s a hierarchy for %s", hop_algorithm_name(algorithm),
+             last ? "outermost in" : "inside", hop_collective_name(kind));
+    hop_diag_expect(diag, "there one of %s", known);
     return HOP_ERR_INVALID;
 }
 
@@ -141,21 +172,15 @@ static enum hop_status check_levels(const struct hop_collective_options *options
         enum hop_algorithm algorithm = levels->algorithm[l];
         const char *name = hop_algorithm_name(algorithm);
         bool last = l + 1 == levels->count;
-        enum hop_collective_kind across =
-            kind == HOP_COLLECTIVE_BARRIER && levels->count > 1 ? HOP_COLLECTIVE_ALLGATHER : kind;
         if (levels->count > 1 && kind == HOP_COLLECTIVE_ALLTOALL) {
             hop_fail(diag, HOP_ERR_INVALID, "alltoall is not made in levels");
             hop_diag_expect(diag, "one algorithm, such as pairwise");
             return HOP_ERR_INVALID;
         }
-        /* an inner level stands alone where the outer ones vanish, so it must make the collective itself */
-        if (!hop_collective_has(across, algorithm))
+        if (levels->count == 1 && !hop_collective_has(kind, algorithm))
             return refuse_name(options, name, strlen(name), diag);
-        if (!last && !hop_levels_inside(kind, algorithm)) {
-            hop_fail(diag, HOP_ERR_INVALID, "%s cannot be inside a hierarchy for %s", name, hop_collective_name(kind));
-            hop_diag_expect(diag, "gsb or btb there");
-            return HOP_ERR_INVALID;
-        }
+        if (levels->count > 1 && (!can_be_level(kind, algorithm) || (!last && !hop_levels_inside(kind, algorithm))))
+            return refuse_level(options, algorithm, last, diag);
         cuts = cuts || hop_collective_cuts(kind, algorithm);
     }
     if (options->segment_bytes && !cuts) {
@@ -189,19 +214,24 @@ static enum hop_status check_options(const struct hop_ranks *ranks, const struct
     return HOP_OK;
 }
 
-static enum hop_status describe(struct hop_schedule *schedule, const struct hop_ranks *ranks,
-                                const struct hop_collective_options *options, const struct hop_levels *levels)
+/* The names of all levels, joined. */
+static void name_levels(const struct hop_levels *levels, char *name, size_t size)
 {
-    char name[80] = "", bytes[32], extra[160] = "", segment[32];
+    size_t used = 0;
+    for (uint32_t l = 0; l < levels->count && used < size; l++)
+        used +=
+            (size_t)snprintf(name + used, size - used, "%s%s", l ? "-" : "", hop_algorithm_name(levels->algorithm[l]));
+}
+
+static enum hop_status describe(struct hop_schedule *schedule, const struct hop_ranks *ranks,
+                                const struct hop_collective_options *options, const char *name)
+{
+    char bytes[32], extra[160] = "", segment[32];
     const char *plural = ranks->count == 1 ? "" : "s";
     enum hop_collective_kind kind = options->kind;
     size_t used = 0;
-    for (uint32_t l = 0; l < levels->count; l++)
-        used += (size_t)snprintf(name + used, sizeof name - used, "%s%s", l ? "-" : "",
-                                 hop_algorithm_name(levels->algorithm[l]));
     if (kind == HOP_COLLECTIVE_BARRIER)
         return hop_schedule_add_comment(schedule, "barrier by %s: %u rank%s", name, ranks->count, plural);
-    used = 0;
     if (kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER)
         used += (size_t)snprintf(extra, sizeof extra, ", %s", hop_reduce_name(options->reduce));
     used += (size_t)snprintf(extra + used, sizeof extra - used, " of %s", hop_type_name(options->type));
@@ -233,8 +263,10 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
         hop_collective_maker(kind, levels->algorithm[0])(&job);
     } else if (barrier) {
         hop_job_flags(&job, &flags);
+        struct hop_levels across = *levels;
+        across.algorithm[levels->count - 1] = across_of_barrier(levels->algorithm[levels->count - 1]);
         if (moves->status == HOP_OK)
-            hop_levels_make(&flags, HOP_COLLECTIVE_ALLGATHER, levels);
+            hop_levels_make(&flags, HOP_COLLECTIVE_ALLGATHER, &across);
     } else {
         hop_levels_make(&job, kind, levels);
     }
@@ -252,8 +284,9 @@ static enum hop_status check_devices(const struct hop_ranks *ranks, struct hop_d
     return ranks->count >= 1 && ranks->count <= HOP_RANK_LIMIT ? HOP_OK : hop_make_check_ranks(ranks, diag);
 }
 
-enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
-                                    struct hop_schedule **schedule, struct hop_diag *diag)
+enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                       char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
+                                       struct hop_diag *diag)
 {
     enum hop_status status = check_devices(ranks, diag);
     if (status == HOP_OK)
@@ -267,6 +300,7 @@ enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct 
         return hop_fail_memory(diag);
     struct hop_moves moves;
     struct hop_levels levels = {0};
+    char algorithm[HOP_ALGORITHM_NAME_SIZE] = "";
     status = hop_moves_begin_schedule(&moves, made, ranks, options->reduce, options->type, options->in_place, diag);
     uint32_t *nodes = hop_moves_room(&moves, ranks->count, sizeof *nodes);
     if (status == HOP_OK && nodes)
@@ -278,9 +312,7 @@ enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct 
     /* across nodes as across the devices of one, where that algorithm cannot be inside */
     if (status == HOP_OK && levels.count == 2 && !all_together(nodes, ranks->count) &&
         hop_levels_inside(options->kind, levels.algorithm[1]))
-        levels.algorithm[levels.count++] =
-            default_across(options->kind == HOP_COLLECTIVE_BARRIER ? HOP_COLLECTIVE_ALLGATHER : options->kind,
-                           options->kind == HOP_COLLECTIVE_BARRIER ? 1 : options->bytes);
+        levels.algorithm[levels.count++] = default_across(options->kind, options->bytes);
     levels.group[0] = moves.device;
     levels.group[1] = nodes;
     if (status == HOP_OK)
@@ -289,12 +321,22 @@ enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct 
         hop_collective_exceeds(options->kind, levels.algorithm[0], ranks->count, options->bytes / moves.width,
                                HOP_MAKE_LIMIT))
         status = hop_moves_refuse_ops(ranks->count, diag);
-    if (status == HOP_OK && describe(made, ranks, options, &levels) != HOP_OK)
+    name_levels(&levels, algorithm, sizeof algorithm);
+    if (status == HOP_OK && describe(made, ranks, options, algorithm) != HOP_OK)
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
         make(&moves, options, &levels);
     if (status == HOP_OK)
         status = moves.status;
     (void)hop_moves_end(&moves);
-    return hop_make_end(made, status, schedule, diag);
+    status = hop_make_end(made, status, schedule, diag);
+    if (status == HOP_OK && by)
+        memcpy(by, algorithm, sizeof algorithm);
+    return status;
+}
+
+enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                    struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    return hop_make_collective_by(ranks, options, NULL, schedule, diag);
 }

@@ -20,6 +20,10 @@ void hop_traffic_widen(struct hop_traffic *traffic, uint32_t ranks);
 /* Fills the diagnostic when there is no such memory. */
 enum hop_status hop_traffic_check_memory(enum hop_memory memory, struct hop_diag *diag);
 
+/* Fills the diagnostic for an operation that moves bytes of host memory where no place says a rank. */
+enum hop_status hop_traffic_refuse_host(const struct hop_schedule *schedule, uint32_t index,
+                                        const struct hop_place *place, struct hop_diag *diag);
+
 /* ---- lines of cells ---- */
 
 /* One separator rules a whole text. It is the first line's: a semicolon if there is one, else a comma, else a tab, else

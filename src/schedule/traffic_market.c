@@ -132,8 +132,8 @@ static enum hop_status read_size(struct reader *r)
     if (status == HOP_OK)
         status = hop_fields_count(&r->lines, "number of columns", 1, UINT32_MAX, &columns);
     if (status == HOP_OK && columns != r->ranks) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the matrix is not square: %" PRIu32 " rows of %" PRIu32 " numbers",
-                 r->ranks, columns);
+        hop_fail(r->diag, HOP_ERR_INVALID, "the matrix is not square: %" PRIu32 " row%s of %" PRIu32 " number%s",
+                 r->ranks, r->ranks == 1 ? "" : "s", columns, columns == 1 ? "" : "s");
         hop_diag_expect(r->diag, "as many rows as columns, one for every rank");
         return hop_fields_at(&r->lines, r->lines.start, HOP_ERR_INVALID);
     }
@@ -214,11 +214,12 @@ static enum hop_status read_entries(struct reader *r)
     if (done < r->entries) {
         char expected[64];
         (void)snprintf(expected, sizeof expected, "%" PRIu64 ", as the size line says", r->entries);
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "the file ends after %" PRIu64 " entries", done);
+        hop_fail(r->diag, HOP_ERR_SYNTAX, "the file ends after %" PRIu64 " entr%s", done, done == 1 ? "y" : "ies");
         return refuse_end(r, expected);
     }
     char expected[64];
-    (void)snprintf(expected, sizeof expected, "%" PRIu64 " entries, as the size line says", r->entries);
+    (void)snprintf(expected, sizeof expected, "%" PRIu64 " entr%s, as the size line says", r->entries,
+                   r->entries == 1 ? "y" : "ies");
     status = hop_fields_end(&r->lines, expected);
     return status == HOP_OK && next_line(r) ? hop_fields_end(&r->lines, expected) : status;
 }

@@ -6,12 +6,14 @@
  *     from,to,host_bytes,device_bytes,host_messages,device_messages
  *     0,1,4096,1MiB,4,1
  *
- * The header names the columns, in any order. A pair that comes again is added. Without `# ranks` there are as many as
- * the highest one says.
+ * The header names the columns, in any order and in small letters or capitals. A pair that comes again is added.
+ * Without `# ranks` there are as many as the highest one says.
  */
 #include "schedule/traffic.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <strings.h>
 
 enum column { FROM, TO, HOST_BYTES, DEVICE_BYTES, HOST_MESSAGES, DEVICE_MESSAGES, COLUMNS };
 
@@ -30,10 +32,12 @@ struct reader {
     uint32_t header;         /* its line */
 };
 
+/* In capitals, too: spreadsheets write them so. */
 static enum column find_column(struct hop_field cell)
 {
     enum column column = 0;
-    while (column < COLUMNS && !hop_field_is(cell, names[column]))
+    while (column < COLUMNS &&
+           (strlen(names[column]) != cell.length || strncasecmp(cell.text, names[column], cell.length) != 0))
         column++;
     return column;
 }
@@ -60,11 +64,13 @@ static enum hop_status read_remark(struct reader *r, const struct hop_fields *li
     if (!hop_field_is(word, "ranks") || !hop_cell_is_number(number) || hop_fields_word(&remark).length > 0)
         return HOP_OK;
     enum hop_status status = hop_cell_whole(&remark, number, "number of ranks", HOP_TRAFFIC_RANKS, &ranks);
-    if (status == HOP_OK && ranks == 0)
-        status = hop_fields_refuse(&remark, number, "number of ranks", "1 or more");
-    if (status == HOP_OK)
-        r->stated = r->ranks = (uint32_t)ranks;
-    return status;
+    if (status != HOP_OK || ranks == 0) {
+        char expected[64];
+        (void)snprintf(expected, sizeof expected, "a whole number from 1 to %u", HOP_TRAFFIC_RANKS);
+        return hop_fields_refuse(&remark, number, "number of ranks", expected);
+    }
+    r->stated = r->ranks = (uint32_t)ranks;
+    return HOP_OK;
 }
 
 /* In the comments above the header. */
@@ -176,7 +182,8 @@ static enum hop_status read_row(struct reader *r)
     const struct hop_cells *cells = &r->cells;
     uint32_t from = 0, to = 0;
     if (cells->count != r->count) {
-        hop_fail(cells->lines.diag, HOP_ERR_SYNTAX, "the row has %" PRIu32 " cells", cells->count);
+        hop_fail(cells->lines.diag, HOP_ERR_SYNTAX, "the row has %" PRIu32 " cell%s", cells->count,
+                 cells->count == 1 ? "" : "s");
         hop_diag_expect(cells->lines.diag, "%" PRIu32 ", as the header in line %" PRIu32, r->count, r->header);
         return hop_fields_at(&cells->lines, cells->cells[0].text, HOP_ERR_SYNTAX);
     }

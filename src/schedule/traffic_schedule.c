@@ -39,6 +39,16 @@ static enum hop_status fail_at(const struct reader *r, uint32_t index, const str
     return status;
 }
 
+enum hop_status hop_traffic_refuse_host(const struct hop_schedule *schedule, uint32_t index,
+                                        const struct hop_place *place, struct hop_diag *diag)
+{
+    const struct reader r = {.schedule = schedule, .diag = diag};
+    hop_fail(diag, HOP_ERR_INVALID, "'%s' moves bytes of %s, which belongs to no rank", schedule->ops[index].name,
+             place->device);
+    hop_diag_expect(diag, "a rank in every place, such as 3@%s", place->device);
+    return fail_at(&r, index, place, HOP_ERR_INVALID);
+}
+
 /* Counts the rank of a place, or its device as one. */
 static enum hop_status count_place(struct reader *r, uint32_t index, const struct hop_place *place)
 {
@@ -51,14 +61,12 @@ static enum hop_status count_place(struct reader *r, uint32_t index, const struc
         hop_diag_expect(r->diag, "a rank in every place, such as 3@%s, or in none", place->device);
         return fail_at(r, index, place, HOP_ERR_INVALID);
     }
-    if (!r->by_rank && hop_device_is_host(place->device) && moves(op)) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "'%s' moves bytes of %s, which belongs to no rank", op->name, place->device);
-        hop_diag_expect(r->diag, "a rank in every place, such as 3@%s", place->device);
-        return fail_at(r, index, place, HOP_ERR_INVALID);
-    }
+    if (!r->by_rank && hop_device_is_host(place->device) && moves(op))
+        return hop_traffic_refuse_host(r->schedule, index, place, r->diag);
     if (r->by_rank && place->rank >= 0 && (uint32_t)place->rank >= r->count)
         r->count = (uint32_t)place->rank + 1;
-    bool fresh = !r->by_rank && !hop_device_is_host(place->device) && hop_names_get(&r->ranks, place->device) == UINT32_MAX;
+    bool fresh =
+        !r->by_rank && !hop_device_is_host(place->device) && hop_names_get(&r->ranks, place->device) == UINT32_MAX;
     if (fresh && !hop_names_put(&r->ranks, place->device, r->count++))
         return hop_fail_memory(r->diag);
     if (r->count <= HOP_TRAFFIC_RANKS)

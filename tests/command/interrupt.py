@@ -10,6 +10,7 @@ status: 0 as expected, 1 not.
 import fcntl
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,10 +84,12 @@ def searches():
             check("the search was stopped" in out, "map does not say that it was stopped: " + out)
             check(os.path.getsize(os.path.join(work, "best.map")) > 0, "map wrote no mapping")
             os.unlink(os.path.join(work, "best.map"))
-    subprocess.run([hopcast, "make", "random", "--on", "cs-storm", "--transfers", "150", "--seed", "3", "--min-bytes", "1MiB", "-o", "random.hop"], cwd=work, check=True,
-                   capture_output=True)
+    text = subprocess.run([hopcast, "make", "alltoall", "--on", "cs-storm"], capture_output=True, text=True, check=True).stdout
+    sizes = iter(range(11, 100000000, 7919))
+    with open(os.path.join(work, "uneven.hop"), "w") as file:
+        file.write(re.sub(r"\b1MiB", lambda _: "%dKiB" % (512 + next(sizes) * 31 % 1024), text))
     best = os.path.join(work, "best.hop")
-    job = start("order", "random.hop", "--on", "cs-storm", "-o", best)
+    job = start("order", "uneven.hop", "--on", "cs-storm", "-o", best)
     wait_until(lambda: os.path.exists(best) or job.poll() is not None, "order has found something")
     job.send_signal(signal.SIGINT)
     out, _ = end(job, "order", 0)
@@ -133,6 +136,20 @@ def measuring():
     check(os.path.getsize(os.path.join(work, "rows.csv")) > 0, "measure wrote no rows")
 
 
-for part in (searches, second_press, ranks, measuring):
+def one_rank():
+    """A signal that a rank gets, and neither the launcher nor rank 0, is meant for all; also while they start."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        job = start("measure", "-n", "3", "--time", "86400", "--force", "-o", "rows.csv")
+        wait_until(lambda: len(children(job.pid)) == 3 or job.poll() is not None, "measure has started its ranks")
+        os.kill(int(children(job.pid)[2]), number)
+        end(job, "measure", 0)
+        job = start("run", "allreduce", "-n", "3", "--repeat", "10000000")
+        wait_until(lambda: len(children(job.pid)) == 3 or job.poll() is not None, "run has started its ranks")
+        os.kill(int(children(job.pid)[2]), number)
+        _, err = end(job, "run", 1)
+        check(err.count("stopped by a signal") == 1, "run says: " + err)
+
+
+for part in (searches, second_press, ranks, measuring, one_rank):
     part()
 sys.exit(1 if failures else 0)

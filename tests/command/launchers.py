@@ -27,6 +27,7 @@ launcher, hopcast = sys.argv[1], os.path.abspath(sys.argv[2])
 source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CLUSTER = os.path.join(source, "data", "clusters", "two-dgx-a100.json")
 GPUS = 8  # of each of its nodes, and of the lone machine
+LIMIT_S = 240  # for a command that takes a second: it hangs
 failures = 0
 
 # What each rank prints. In a batch job SLURM's variables are there under other launchers, too.
@@ -94,7 +95,7 @@ def map_files(name, folder, cores):
     for rank, (node, device) in enumerate(seats):
         device = "gpu%d" % device if len(hosts) == 1 else "node%d.gpu%d" % (node, device)
         command += ["--keep", "%d=%s" % (rank, device)]
-    done = subprocess.run(command + (["--cores", "live"] if cores else []), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command + (["--cores", "live"] if cores else []), capture_output=True, text=True, timeout=LIMIT_S)
     return check(done.returncode == 0, "%s: %s ended with %d: %s" % (name, command, done.returncode, done.stderr))
 
 
@@ -130,7 +131,7 @@ def look_at(name, folder, cores, done):
 
 def run_mpirun(work, folder):
     return subprocess.run(["sh", os.path.join(folder, launcher + ".sh")], cwd=work, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=LIMIT_S)
 
 
 def prepare_mpirun(work):
@@ -216,12 +217,12 @@ def prepare_slurm(work):
         ("socket", "sock"), ("key-file", "key"), ("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed"))]
     for command in (munge, ["slurmctld", "-i"], ["slurmd", "-N", "alpha"], ["slurmd", "-N", "beta"],
                     ["slurmd", "-N", "localhost"]):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         if done.returncode != 0:
             stop_slurm(work)
             skip("%s does not start here: %s" % (command[0], done.stderr[-500:]))
-    for _ in range(150):
-        done = subprocess.run(["sinfo", "-h", "-o", "%T %D"], capture_output=True, text=True, timeout=30)
+    for _ in range(600):
+        done = subprocess.run(["sinfo", "-h", "-o", "%T %D"], capture_output=True, text=True, timeout=LIMIT_S)
         if done.stdout.split() == ["idle", "3"]:
             return
         time.sleep(0.2)
@@ -250,7 +251,7 @@ def run_slurm(work, folder):
         line = re.search(r"^#     (salloc .*) sh slurm.sh$", file.read(), re.M)
     check(line is not None, "the script says how it is run")
     return subprocess.run(line.group(1).split() + ["--quiet", "sh", script], cwd=work, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=LIMIT_S)
 
 
 # ---- all ----
@@ -259,7 +260,7 @@ def stranger(work, folder):
     """A rank more than there are in the map says so; nobody starts."""
     line = ["mpirun", "-n", "5"] + (["--oversubscribe"] if launcher == "openmpi" else [])
     done = subprocess.run(line + ["sh", os.path.join(folder, "devices.sh"), "sh", "./show.sh"], cwd=work,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=LIMIT_S)
     check(done.returncode != 0 and "rank '4' is not among those mapped, 0 to 3" in done.stderr + done.stdout,
           "a stranger is refused: %d %s" % (done.returncode, done.stderr[-500:]))
 
@@ -267,7 +268,7 @@ def stranger(work, folder):
 def with_and_without_cores():
     """Cores must be known to the command, and be ours to run on."""
     done = subprocess.run([hopcast, "map", "ring:2", "--on", "dgx-a100", "--no-simulation", "--metric", "distance",
-                           "--cores", "core:2 pu:1"], capture_output=True, text=True, timeout=60)
+                           "--cores", "core:2 pu:1"], capture_output=True, text=True, timeout=LIMIT_S)
     if "this build has no hwloc" in done.stderr:
         print("no cores: hopcast was built without hwloc")
     elif len(os.sched_getaffinity(0)) < os.sysconf("SC_NPROCESSORS_CONF"):

@@ -437,8 +437,6 @@ class Case:
         self.traffic = draw_traffic(rng, self.ranks, all(self.host) and rng.random() < 0.5)
         self.form = rng.choice(["profile", "matrix", "market", "two", "schedule"])
         self.start = rng.choice([None, None, "cyclic", "random=%d" % rng.randrange(99), "file"])
-        if self.start in ("cyclic",) and self.ranks > count or self.start and self.start.startswith("random") and self.ranks > count:
-            self.start = None
         if self.start == "file":
             self.start_places = [rng.randrange(count) for _ in range(self.ranks)]
             if rng.random() < 0.6:
@@ -821,7 +819,10 @@ class Case:
         raise Mismatch("refused, though it can hold: " + said)
 
     def start_known(self):
-        return self.packed() if self.start is None else self.start_places if self.start == "file" else None
+        """Packed, where that keeps to the restrictions; else only that it does is known."""
+        if self.start is None:
+            return self.packed() if self.fits(self.packed()) else None
+        return self.start_places if self.start == "file" else None
 
     def check_seats(self, answer):
         rows = answer["ranks"]
@@ -845,6 +846,9 @@ class Case:
         check(lines == [[str(r), self.places[p]] for r, p in enumerate(place)], "the placement file", lines)
         known = self.start_known()
         check(known is None or before == known, "the start", before, known)
+        check(self.start is not None or self.fits(before), "the implicit start keeps to restrictions", before)
+        if self.start not in (None, "file"):
+            self.check_rooms(before)
         check(answer["device_bytes"] == sum(f[0] for f in self.traffic.flows.values()), "device bytes")
         check(answer["host_bytes"] == sum(f[1] for f in self.traffic.flows.values()), "host bytes")
         if self.start == "cyclic":
@@ -856,12 +860,18 @@ class Case:
                 check(place == before, "without phases for devices ranks stay on them")
         return place, before
 
+    def check_rooms(self, before):
+        """A start that is made goes by rooms and exclusions, not by what is kept."""
+        check(all(before.count(p) <= self.room[p] for p in set(before)), "rooms of devices at the start", before)
+        nodes = [self.node[p] for p in before]
+        check(all(nodes.count(n) <= self.node_room[n] for n in set(nodes)), "rooms of nodes at the start", before)
+
     def check_cyclic(self, before):
         expected, k = [], 0
         while len(expected) < self.ranks:
             for i in range(len(self.node_names)):
-                mine = [p for p in range(len(self.places)) if self.node[p] == i]
-                expected += mine[k:k + 1]
+                mine = [p for p in range(len(self.places)) if self.node[p] == i for _ in range(self.room[p])]
+                expected += mine[:self.node_room[i]][k:k + 1]
             k += 1
         check(before == expected[:self.ranks], "the cyclic start", before, expected)
 

@@ -70,11 +70,19 @@ class Fabric:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.environment["LD_PRELOAD"] = preload
         self.environment["SIM_HOST"] = "node00"  # where the tools run; up/down reaches every switch from a host only
-        time.sleep(0.5)
+        self.await_server()
         log = self.run("opensm", "-o", "-e", "-R", engine, "-f", os.path.join(folder, name + ".log"))
         if "Entering MASTER" not in log:
             self.close()
             skip("opensm found no subnet: " + log[-300:])
+
+    def await_server(self):
+        """Until it listens, on sockets with names of their own, or has ended: then nothing will be found."""
+        while self.process.poll() is None:
+            with open("/proc/net/unix", encoding="utf-8") as file:
+                if self.environment["IBSIM_SOCKNAME"] in file.read():
+                    return
+            time.sleep(0.02)
 
     def run(self, *command):
         done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, timeout=120,

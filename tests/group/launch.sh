@@ -9,7 +9,7 @@
 #
 # kill: four ranks search, one gets SIGKILL; signal: the launcher gets a signal. What rank 0 then learns is a matter of the launcher: it is
 # `told` by a signal, it `finds` out by itself, or it `dies` of a SIGKILL too. In every case the best result is in its file and nobody is
-# left.
+# left: not because of the ranks' own timeout, which is longer than this test waits, except where rank 0 finds out by it.
 # HOPCAST_MPI_PATH is the folder of the shims. Exit status: 0 as expected, 1 not, 77 skipped.
 set -u
 export LC_ALL=C
@@ -23,6 +23,7 @@ launcher=mpirun.$mpi
 outcome=${1:-}
 [ "$what" = ring ] || shift
 work=$(mktemp -d) || exit 2
+patience_s=120 # a busy machine's; nothing is as slow
 job=
 
 finish() {
@@ -53,10 +54,12 @@ options=("$@")
 if [ "$mpi" = openmpi ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     options+=(--oversubscribe)
+    export OMPI_MCA_btl_vader_backing_directory=$work # what the killed leave behind goes with it
 fi
+[ "$outcome" = finds ] && export RANK_TIMEOUT_S=6 || export RANK_TIMEOUT_S=1000
 
 if [ "$what" = ring ]; then
-    timeout -k 5 100 "$launcher" "${options[@]}" -n "$argument" "$rank" ring "$argument" >"$work/log" 2>&1 || fail "the launcher ended with status $?"
+    timeout -k 5 $((2 * patience_s)) "$launcher" "${options[@]}" -n "$argument" "$rank" ring "$argument" >"$work/log" 2>&1 || fail "the launcher ended with status $?"
     carrier=$([ "$argument" = 1 ] && echo none || echo "$mpi")
     grep -qx "done: $argument ranks, $carrier" "$work/log" || fail "the ranks did not say that they are done"
     [ "$(wc -l <"$work/log")" = 2 ] || fail "a launcher or an MPI said something"
@@ -67,12 +70,12 @@ fi
 # alive PID: it is there and no zombie
 alive() { [ -r "/proc/$1/stat" ] && ! grep -q '^[^)]*) Z' "/proc/$1/stat" 2>/dev/null; }
 best() { sed -n 's/^best //p' "$work/best" 2>/dev/null; }
-# within SECONDS WHAT CONDITION...
-within() {
-    local end=$(($(date +%s%N) + $1 * 1000000000)) message=$2
-    shift 2
+# await WHAT CONDITION...: until it holds; fails with the message after patience_s
+await() {
+    local end=$((SECONDS + patience_s)) message=$1
+    shift
     until "$@"; do
-        [ "$(date +%s%N)" -lt "$end" ] || fail "$message"
+        [ "$SECONDS" -lt "$end" ] || fail "$message"
         sleep 0.02
     done
 }
@@ -88,21 +91,30 @@ all_gone() {
     ! alive "$job"
 }
 
-export RANK_TIMEOUT_S=4
-"$launcher" "${options[@]}" -n 4 "$rank" search "$work" >"$work/log" 2>&1 &
-job=$!
-within 60 "the ranks do not search" searching
-sleep 0.5
-before=$(best)
-if [ "$what" = kill ]; then kill -KILL "$(cat "$work/pid.$argument")"; else kill "-$argument" "$job"; fi
-start=$(date +%s%N)
+# Ranks search until somebody is killed, and all are gone.
+search_and_kill() {
+    rm -f "$work"/pid.* "$work/best"
+    "$launcher" "${options[@]}" -n 4 "$rank" search "$work" >"$work/log" 2>&1 &
+    job=$!
+    await "the ranks do not search" searching
+    sleep 0.5
+    before=$(best)
+    if [ "$what" = kill ]; then kill -KILL "$(cat "$work/pid.$argument")"; else kill "-$argument" "$job"; fi
+    start=$(date +%s%N)
+    await "a process is left" all_gone
+    gone=$((($(date +%s%N) - start) / 1000000))
+}
+
+search_and_kill
+# Open MPI kills all ranks soon after it asked them to end: how soon may be too soon on a busy machine.
+for grace_s in 5 20; do
+    [ "$mpi" = openmpi ] && [ "$outcome" = told ] && ! ended "a signal" || break
+    export OMPI_MCA_odls_base_sigkill_timeout=$grace_s
+    search_and_kill
+done
 case $outcome in
-told) within 6 "rank 0 did not end by a signal" ended "a signal" ;;
-finds) within 10 "rank 0 did not end by itself" ended "rank $argument" ;;
+told) ended "a signal" || fail "rank 0 did not end by a signal" ;;
+finds) ended "rank $argument" || fail "rank 0 did not end by itself" ;;
 esac
-saved=$((($(date +%s%N) - start) / 1000000))
-[ "$outcome" = dies ] || within 2 "a process waits after rank 0 has left" all_gone # less than the timeout
-within 12 "a process is left" all_gone
-gone=$((($(date +%s%N) - start) / 1000000))
 [ "$(best)" -ge "$before" ] || fail "the best result is older than the kill: $(best), was $before"
-echo "saved after $saved ms, all gone after $gone ms: $(sed -n 2p "$work/best")"
+echo "all gone after $gone ms: $(sed -n 2p "$work/best")"

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Devices on the command line: those of --devices, with ranges such as gpu0-7, or those of a topology. */
+#ifndef HOP_TOOL_DEVICES_H
+#define HOP_TOOL_DEVICES_H
+
+#include "tool.h"
+
+enum { DEVICES_MAX = 1 << 20, DEVICE_NAME_SIZE = 64 };
+
+/* Zeroed is an empty one. */
+struct device_list {
+    char (*names)[DEVICE_NAME_SIZE];
+    uint32_t count, capacity;
+};
+
+int devices_add(const struct tool_command *command, const char *name, size_t length, struct device_list *devices);
+/* Those listed; where there is a topology (else NULL), each must be one of its devices. */
+int devices_listed(const struct tool_command *command, const char *list, const struct hop_topology *topology,
+                   struct device_list *devices);
+/* The topology's GPUs, or its NICs where it has none: a bare fabric has ports of hosts only. */
+int devices_of(const struct tool_command *command, const struct hop_topology *topology, struct device_list *devices);
+/* Some device that the topology has, such as one whose name is near; "" where it has none. */
+const char *devices_such_as(const struct hop_topology *topology, const char *name);
+void devices_finish(struct device_list *devices);
+
+#endif

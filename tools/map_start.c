@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hopcast map: the placement to compare with. Those that are made by rule know how many ranks a device and a node
+ * take and what is excluded; where ranks are kept is the mapping's business.
+ *
+ *     cyclic    the first place of every node, then the second of every one that has it, ...
+ *     random    places drawn one after the other
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+
+/* A device, once for every rank that it takes. */
+struct slot {
+    const char *device;
+    uint32_t node, number; /* number: among those of its node */
+};
+
+struct slots {
+    struct slot *slot;
+    uint32_t count, node_count;
+    uint32_t *load; /* of a node: its slots, and then the ranks that were put there */
+};
+
+/* ---- slots ---- */
+
+static size_t node_length(const char *device)
+{
+    const char *dot = strchr(device, '.');
+    return dot ? (size_t)(dot - device) : 0;
+}
+
+static bool is_excluded(const struct hop_map_options *options, const char *device)
+{
+    size_t length = node_length(device);
+    for (uint32_t i = 0; i < options->excluded_count; i++) {
+        const char *name = options->excluded[i];
+        bool node =
+            length ? strncmp(name, device, length) == 0 && name[length] == '\0' : strcmp(name, "localhost") == 0;
+        if (node || strcmp(name, device) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* In the order of appearance; a node's devices mostly follow each other. */
+static uint32_t node_of(const struct slots *slots, const char *device)
+{
+    size_t length = node_length(device);
+    for (uint32_t i = slots->count; i-- > 0;) {
+        const char *other = slots->slot[i].device;
+        if (node_length(other) == length && strncmp(other, device, length) == 0)
+            return slots->slot[i].node;
+    }
+    return slots->node_count;
+}
+
+static bool find_slots(const struct map_request *request, const struct map_input *input, struct slots *slots)
+{
+    const struct hop_topology *t = input->topology;
+    const struct hop_map_options *o = &request->options;
+    uint32_t nodes = hop_topology_node_count(t), each = o->ranks_per_device ? o->ranks_per_device : 1;
+    uint32_t ranks = hop_traffic_ranks(input->traffic);
+    each = each < ranks ? each : ranks;
+    enum hop_node_kind kind = HOP_NODE_NIC;
+    for (uint32_t n = 0; n < nodes; n++)
+        kind = hop_topology_node(t, n)->kind == HOP_NODE_GPU ? HOP_NODE_GPU : kind;
+    slots->slot = malloc(((size_t)nodes * each + 1) * sizeof *slots->slot);
+    slots->load = calloc((size_t)nodes + 1, sizeof *slots->load);
+    if (!slots->slot || !slots->load)
+        return false;
+    for (uint32_t n = 0; n < nodes; n++) {
+        const char *device = hop_topology_node(t, n)->name;
+        if (hop_topology_node(t, n)->kind != kind || is_excluded(o, device))
+            continue;
+        uint32_t node = node_of(slots, device);
+        slots->node_count += node == slots->node_count;
+        for (uint32_t k = 0; k < each; k++)
+            slots->slot[slots->count++] = (struct slot){device, node, slots->load[node]++};
+    }
+    memset(slots->load, 0, nodes * sizeof *slots->load);
+    return true;
+}
+
+/* ---- taking them ---- */
+
+/* Whether the slot's node still takes a rank, which then is there. */
+static bool take(const struct map_request *request, struct slots *slots, const struct slot *slot)
+{
+    uint32_t limit = request->options.ranks_per_node;
+    if (limit && slots->load[slot->node] == limit)
+        return false;
+    slots->load[slot->node]++;
+    return true;
+}
+
+static int by_round(const void *a, const void *b)
+{
+    const struct slot *x = a, *y = b;
+    return x->number != y->number ? (x->number < y->number ? -1 : 1) : (x->node > y->node) - (x->node < y->node);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Brings one of the slots from `first` on there. */
+static void draw(struct slots *slots, uint32_t first, uint64_t *seed)
+{
+    uint32_t pick = first + (uint32_t)(next_random(seed) % (slots->count - first));
+    struct slot drawn = slots->slot[pick];
+    slots->slot[pick] = slots->slot[first];
+    slots->slot[first] = drawn;
+}
+
+/* *made stays NULL where there is too little room, which the mapping says. */
+static int make(const struct map_request *request, const struct map_input *input, uint64_t *seed,
+                struct hop_placement **made)
+{
+    struct slots slots = {0};
+    struct hop_diag diag;
+    uint32_t ranks = hop_traffic_ranks(input->traffic), placed = 0;
+    char *text = malloc((size_t)ranks * 80 + 1);
+    size_t used = 0;
+    int status = text && find_slots(request, input, &slots) ? TOOL_OK : tool_out_of_memory();
+    if (status == TOOL_OK && !seed)
+        qsort(slots.slot, slots.count, sizeof *slots.slot, by_round);
+    for (uint32_t s = 0; status == TOOL_OK && s < slots.count && placed < ranks; s++) {
+        if (seed)
+            draw(&slots, s, seed);
+        if (take(request, &slots, &slots.slot[s]))
+            used += (size_t)snprintf(text + used, 80, "%u %.63s\n", placed++, slots.slot[s].device);
+    }
+    if (status == TOOL_OK && placed == ranks && hop_placement_parse(request->start, text, used, made, &diag) != HOP_OK)
+        status = tool_fail(&diag);
+    free(slots.load);
+    free(slots.slot);
+    free(text);
+    return status;
+}
+
+/* ---- what was asked for ---- */
+
+int map_read_start(const struct map_request *request, struct map_input *input)
+{
+    struct hop_diag diag;
+    struct hop_placement *start = NULL;
+    const char *choice = request->start;
+    uint64_t seed = 1;
+    int status = TOOL_OK;
+    if (!choice)
+        return TOOL_OK;
+    if (strncmp(choice, "random", 6) == 0 && (choice[6] == '\0' || choice[6] == '=')) {
+        if (choice[6] && !tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX, &seed))
+            return TOOL_BAD;
+        status = make(request, input, &seed, &start);
+    } else if (strcmp(choice, "cyclic") == 0) {
+        status = make(request, input, NULL, &start);
+    } else if (strcmp(choice, "packed") != 0) {
+        enum hop_status read = hop_placement_load(choice, &start, &diag);
+        if (read == HOP_ERR_IO)
+            (void)snprintf(diag.expected, sizeof diag.expected,
+                           "packed, cyclic, random=SEED, or a file with a line for every rank");
+        status = read == HOP_OK ? TOOL_OK : tool_fail(&diag);
+    }
+    if (status != TOOL_OK)
+        return status;
+    hop_placement_destroy(input->start);
+    input->start = start;
+    return TOOL_OK;
+}
