@@ -24,13 +24,14 @@ struct watch {
 static bool watch_map(const struct hop_map_progress *progress, void *context)
 {
     struct watch *watch = context;
-    char value[32] = "";
+    char value[32];
     if (watch->terminal && progress->elapsed_s >= 1 && progress->elapsed_s - watch->shown_s >= 0.25) {
         watch->shown_s = progress->elapsed_s;
         watch->shown = true;
+        fprintf(stderr, "\r%.0f s: %s", progress->elapsed_s, progress->phase);
         if (isfinite(progress->value))
-            (void)snprintf(value, sizeof value, ": best %.4g", progress->value);
-        fprintf(stderr, "\r%.0f s: %s%s  ", progress->elapsed_s, progress->phase, value);
+            fprintf(stderr, ": best %s", map_show_metric(progress->metric, progress->value, value, sizeof value));
+        fputs("          ", stderr);
         fflush(stderr);
     }
     return !ranks_stop;
@@ -407,7 +408,7 @@ const struct tool_command tool_map_command = {
         "      --start PLACEMENT   to compare with: packed (the default), cyclic, random[=SEED], or a file\n"
         "  -m, --model NAME        see hopcast predict --help\n"
         "      --seed N            (1); the same seed gives the same answer\n"
-        "      --max-operations N  simulated while searching (300000)   --time-limit TIME   best answer until then\n"
+        "      --max-operations N  simulated while searching (docs/map.md)  --time-limit TIME   best answer until then\n"
         "      --no-simulation     not even to compare\n"
         "      --draw              every link's load before and after, on the tree; --ascii: in ASCII\n"
         "      --svg FILE          the same as a drawing\n"

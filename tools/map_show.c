@@ -9,7 +9,7 @@
 
 enum { RANKS_SHOWN = 64 };
 
-static const char *show_metric(enum hop_map_metric metric, double value, char *text, size_t size)
+const char *map_show_metric(enum hop_map_metric metric, double value, char *text, size_t size)
 {
     if (isnan(value))
         (void)snprintf(text, size, "-");
@@ -38,8 +38,8 @@ static void print_metrics(FILE *out, const struct map_request *request, const st
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
-        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_name(m), show_metric(m, was, before, sizeof before),
-                show_metric(m, is, after, sizeof after), show_gain(was, is, gain, sizeof gain),
+        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_name(m), map_show_metric(m, was, before, sizeof before),
+                map_show_metric(m, is, after, sizeof after), show_gain(was, is, gain, sizeof gain),
                 m == result->metric ? "  <- minimised" : "");
     }
     double credit[2];
@@ -78,11 +78,11 @@ static void print_answer(FILE *out, const struct map_request *request, const str
         fprintf(out, ", %s of host traffic",
                 hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST), bytes, sizeof bytes));
     fprintf(out, "\n%s %s, by %s", hop_map_metric_name(result->metric),
-            show_metric(result->metric, after, value, sizeof value), result->method);
+            map_show_metric(result->metric, after, value, sizeof value), result->method);
     if (result->proved)
         fprintf(out, ": no mapping is better");
     else if (result->bound > 0)
-        fprintf(out, "; none is better than %s", show_metric(result->metric, result->bound, bound, sizeof bound));
+        fprintf(out, "; none is better than %s", map_show_metric(result->metric, result->bound, bound, sizeof bound));
     if (!result->complete)
         fprintf(out, "; the search was stopped");
     fprintf(out, "\n");

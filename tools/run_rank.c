@@ -100,13 +100,11 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
 
 /* ---- rank 0, alone ---- */
 
-static enum hop_status predict(const struct run_request *r, struct run_result *result, struct hop_diag *diag)
+static enum hop_status predict(const struct run_request *r, struct hop_network *network, struct run_result *result,
+                               struct hop_diag *diag)
 {
-    struct hop_network *network;
     struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
-    enum hop_status status = hop_network_create(r->topology, r->models, &network, diag);
-    if (status == HOP_OK)
-        status = hop_simulate(network, r->schedule, &options, &result->predicted, diag);
+    enum hop_status status = hop_simulate(network, r->schedule, &options, &result->predicted, diag);
     if (status == HOP_OK)
         result->predicted_s = hop_timeline_makespan_s(result->predicted);
     return status;
@@ -119,7 +117,7 @@ static int show(const struct run_request *r, const struct found *found)
                                 .first_wrong = found->first_wrong,
                                 .times_s = found->times_s,
                                 .time_count = r->repeat};
-    struct hop_network *network;
+    struct hop_network *network = NULL;
     struct hop_diag diag;
     enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, found->ops, &result.flat, &diag);
     qsort(found->times_s, r->repeat, sizeof *found->times_s, by_value);
@@ -128,8 +126,13 @@ static int show(const struct run_request *r, const struct found *found)
     if (status == HOP_OK)
         status = hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag);
     if (status == HOP_OK && r->predict)
-        status = predict(r, &result, &diag);
-    return tool_finish(status == HOP_OK ? run_show(r, &result) : tool_fail(&diag));
+        status = predict(r, network, &result, &diag);
+    int answer = tool_finish(status == HOP_OK ? run_show(r, &result) : tool_fail(&diag));
+    hop_timeline_destroy(result.predicted);
+    hop_timeline_destroy(result.timeline);
+    hop_network_destroy(network);
+    hop_topology_destroy(result.flat);
+    return answer;
 }
 
 /* ---- all ---- */

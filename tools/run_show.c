@@ -64,6 +64,12 @@ static void print_ranks(const struct run_request *r)
     printf(" on %s%s\n", r->plan.device ? r->plan.device : "host", r->plan.emulate ? ", emulated links" : "");
 }
 
+/* Whether copies go as the schedule says, which is what a prediction knows. */
+static bool as_written(const struct run_request *r)
+{
+    return r->plan.copies == HOP_COPIES_SCHEDULE || r->plan.copies == HOP_COPIES_PEER;
+}
+
 static int show_table(const struct run_request *r, const struct run_result *result)
 {
     uint32_t count = hop_schedule_count(r->schedule), shown = r->rows < count ? (uint32_t)r->rows : count;
@@ -85,8 +91,8 @@ static int show_table(const struct run_request *r, const struct run_result *resu
            : result->wrong ? ", WRONG"
                            : ", every byte as it should be");
     if (r->predict)
-        printf("predicted %.4f %s, measured %.2f times that\n", result->predicted_s * unit.a_second, unit.name,
-               makespan_s / result->predicted_s);
+        printf("predicted %.4f %s%s, measured %.2f times that\n", result->predicted_s * unit.a_second, unit.name,
+               as_written(r) ? "" : " without --copies", makespan_s / result->predicted_s);
     print_times(r, result);
     return TOOL_OK;
 }

@@ -53,8 +53,9 @@ enum {
 };
 
 struct hop_map_progress {
-    const char *phase;     /* "nodes", "devices", "refine", "cores" */
-    double value;          /* of the metric, best so far in this phase; INFINITY: none */
+    const char *phase;     /* "distances", "nodes", "devices", "refine", "simulate", "cores" */
+    double value;          /* the best so far, by the metric; INFINITY: none is known yet */
+    enum hop_map_metric metric;
     double bound;          /* 0: none */
     double elapsed_s;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mapping: the phases in their order, what they give, and what there was before. */
+/* Mapping: what all phases need, and the phases in their order. */
 #include "plan/map.h"
 
 #include <math.h>
@@ -13,39 +13,6 @@ static const char no_latencies[] = "the topology has no latencies: distance, the
 #define COMPETE 256 /* up to so many ranks more than one way through the phases is gone */
 
 static const char start[] = "the start";
-
-struct map_result {
-    struct hop_map_result result;
-    struct hop_arena arena;
-};
-
-static const char *const metric_names[] = {
-#define METRIC_NAME(code, name, text) name,
-    HOP_MAP_METRIC_LIST(METRIC_NAME)
-#undef METRIC_NAME
-};
-
-const char *hop_map_metric_name(enum hop_map_metric metric)
-{
-    return (unsigned)metric < HOP_COUNT(metric_names) ? metric_names[metric] : "?";
-}
-
-const char *hop_map_solver_name(enum hop_map_solver solver)
-{
-    static const char *const names[] = {"auto", "exact", "scotch", "exchange"};
-    return (unsigned)solver < HOP_COUNT(names) ? names[solver] : "?";
-}
-
-bool hop_map_has_scotch(void)
-{
-    return hop_assign_has_scotch();
-}
-
-double hop_map_gain(const struct hop_map_result *result)
-{
-    double before = result->before.metric[result->metric], after = result->after.metric[result->metric];
-    return before > 0 && after > 0 ? before / after : 1;
-}
 
 void hop_map_note(struct hop_map_work *work, const char *note)
 {
@@ -68,7 +35,8 @@ bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
         work->stopped = true;
     if (work->options->progress && now_s - work->told_s > 0.1) {
         work->told_s = now_s;
-        const struct hop_map_progress progress = {work->phase, value, bound, now_s - work->begun_s};
+        const struct hop_map_progress progress = {work->phase, value, work->options->metric, bound,
+                                                  now_s - work->begun_s};
         work->stopped = !work->options->progress(&progress, work->options->context) || work->stopped;
     }
     return !work->stopped;
@@ -220,115 +188,7 @@ static void finish(struct hop_map_work *work)
     free(work->pool.place);
 }
 
-/* ---- the result ---- */
-
-static enum hop_status name_placement(const struct hop_map_work *work, struct hop_map_result *result,
-                                      struct hop_diag *diag)
-{
-    struct hop_buffer text = {0};
-    struct hop_placement *placement;
-    for (uint32_t r = 0; r < work->ranks; r++)
-        hop_buffer_printf(&text, "%u %s\n", r,
-                          hop_topology_node(work->topology, work->places.device[work->place[r]])->name);
-    enum hop_status status =
-        text.failed ? hop_fail_memory(diag) : hop_placement_parse("map", text.text, text.length, &placement, diag);
-    hop_buffer_finish(&text);
-    if (status == HOP_OK)
-        result->placement = placement;
-    return status;
-}
-
-static enum hop_status seat_ranks(struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
-{
-    const struct hop_map_places *p = &work->places;
-    struct hop_seat *seats = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *seats);
-    struct hop_map_node *nodes = hop_arena_alloc(&made->arena, (size_t)p->node_count * sizeof *nodes);
-    uint32_t *devices = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *devices);
-    if (made->arena.failed)
-        return hop_fail_memory(diag);
-    for (uint32_t n = 0; n < p->node_count; n++) {
-        nodes[n].name = hop_arena_string(&made->arena, p->names[n], strlen(p->names[n]));
-        for (uint32_t i = p->first[n]; i < p->first[n + 1]; i++)
-            nodes[n].devices += p->room[i] > 0;
-        nodes[n].all_devices = p->first[n + 1] - p->first[n];
-    }
-    for (uint32_t r = 0; r < work->ranks; r++) {
-        uint32_t at = work->place[r], node = p->node[at];
-        seats[r] = (struct hop_seat){.node = node,
-                                     .local_rank = nodes[node].ranks++,
-                                     .device = p->device[at],
-                                     .local_device = p->gpus ? p->local[at] : HOP_NONE,
-                                     .core = HOP_NONE,
-                                     .package = HOP_NONE,
-                                     .in_package = HOP_NONE,
-                                     .processor = HOP_NONE};
-    }
-    for (uint32_t r = 0; r < work->ranks; r++)
-        devices[r] = p->device[work->before[r]];
-    made->result.before_devices = devices;
-    made->result.seats = seats;
-    made->result.nodes = nodes;
-    made->result.node_count = p->node_count;
-    if (made->arena.failed)
-        return hop_fail_memory(diag);
-    return work->options->cores && (work->options->phases & HOP_MAP_CORES) ? hop_map_cores(work, seats, diag) : HOP_OK;
-}
-
-/* A GPU that several ranks share costs nothing in any metric, so nothing spreads them. */
-static void note_idle(struct hop_map_work *work)
-{
-    const struct hop_map_places *p = &work->places;
-    uint32_t *load = calloc(p->count, sizeof *load), idle = 0, shared = 0;
-    for (uint32_t r = 0; load && r < work->ranks; r++)
-        load[work->place[r]]++;
-    for (uint32_t i = 0; load && i < p->count; i++) {
-        idle += p->room[i] && load[i] == 0;
-        shared += load[i] > 1;
-    }
-    free(load);
-    if (idle && shared)
-        hop_map_note(work,
-                     "some devices have several ranks and others none: sharing one costs nothing in these metrics; "
-                     "what is kept can spread ranks");
-}
-
-static enum hop_status join_notes(const struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
-{
-    struct hop_buffer text = {0};
-    for (unsigned i = 0; work->notes[i]; i++)
-        hop_buffer_printf(&text, "%s%s", i ? "; " : "", work->notes[i]);
-    if (work->notes[0] && !text.failed)
-        made->result.note = hop_arena_string(&made->arena, text.text, text.length);
-    bool fine = !text.failed && !made->arena.failed;
-    hop_buffer_finish(&text);
-    return fine ? HOP_OK : hop_fail_memory(diag);
-}
-
-static enum hop_status tell(struct hop_map_work *work, struct map_result *made, struct hop_diag *diag)
-{
-    struct hop_map_result *result = &made->result;
-    struct hop_map_solved last = work->last;
-    enum hop_status status = hop_map_score(work, work->place, &made->arena, &result->after, diag);
-    if (status == HOP_OK)
-        status = hop_map_score(work, work->before, &made->arena, &result->before, diag);
-    if (status == HOP_OK)
-        status = seat_ranks(work, made, diag);
-    if (status == HOP_OK)
-        status = name_placement(work, result, diag);
-    note_idle(work);
-    if (status == HOP_OK)
-        status = join_notes(work, made, diag);
-    result->metric = work->options->metric;
-    result->solver = work->options->solver;
-    result->method = last.method;
-    result->ranks = work->ranks;
-    result->proved = last.proved;
-    result->bound = last.bound;
-    result->complete = !work->stopped;
-    result->simulated = work->simulated;
-    result->elapsed_s = hop_group_now_s() - work->begun_s;
-    return status;
-}
+/* ---- the whole ---- */
 
 /* One way through the phases, whose answer competes. */
 static enum hop_status go_way(struct hop_map_work *work, struct hop_map_way way, uint32_t *place,
@@ -407,7 +267,7 @@ enum hop_status hop_map(const struct hop_topology *topology, const struct hop_tr
         return status;
     if (own.phases == 0)
         own.phases = HOP_MAP_NODES | HOP_MAP_DEVICES | HOP_MAP_REFINE | (own.cores ? HOP_MAP_CORES : 0u);
-    struct map_result *made = calloc(1, sizeof *made);
+    struct hop_map_made *made = calloc(1, sizeof *made);
     work.router = hop_router_create(topology);
     status = made && work.router ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK)
@@ -423,21 +283,11 @@ enum hop_status hop_map(const struct hop_topology *topology, const struct hop_tr
     if (status == HOP_OK)
         status = work_through(&work, diag);
     if (status == HOP_OK)
-        status = tell(&work, made, diag);
+        status = hop_map_tell(&work, made, diag);
     finish(&work);
     if (status == HOP_OK)
         *result = &made->result;
     else if (made)
         hop_map_result_destroy(&made->result);
     return status;
-}
-
-void hop_map_result_destroy(struct hop_map_result *result)
-{
-    if (!result)
-        return;
-    struct map_result *made = (struct map_result *)result; /* its first member */
-    hop_placement_destroy((struct hop_placement *)result->placement);
-    hop_arena_finish(&made->arena);
-    free(made);
 }

@@ -200,4 +200,12 @@ double hop_map_sum(const struct hop_map_work *work, const uint32_t *place);
 enum hop_status hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
                               struct hop_map_score *score, struct hop_diag *diag);
 
+/* What is given to the caller, who frees it with hop_map_result_destroy. */
+struct hop_map_made {
+    struct hop_map_result result; /* first */
+    struct hop_arena arena;
+};
+/* Fills it in. (map_result.c) */
+enum hop_status hop_map_tell(struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag);
+
 #endif

@@ -13,24 +13,28 @@
 #include <math.h>
 
 #define OPERATIONS 300000    /* simulated, unless the options say otherwise, */
-#define SIMULATIONS 150      /* or what so many simulations of the whole exchange need, */
-#define OPERATIONS_MOST 6e6  /* at most */
+#define SIMULATIONS 60       /* or what so many simulations of the whole exchange need, */
+#define OPERATIONS_MOST 1e6  /* at most: some seconds */
 #define OPERATIONS_EXACT 2e8 /* simulated for a proof, at most */
 #define ENUMERATED 2         /* times our own budget for trying all placements: then it is proved */
 #define PRUNED_SHARE 16      /* a placement that is not simulated counts as such a part of one that is */
 #define CROWD 32             /* operations that make one twice as slow */
+#define CREDIT 8             /* times as slow as other models */
 #define LONE 30              /* placements that a search should be able to try; else it is not worth beginning */
 #define MEAN_SHARE 0.1       /* of the mean end in what guides the search */
 #define HISTORY 50           /* changes that late acceptance looks back */
-#define DRAWN_SHARE 0.1      /* of the budget, for starts that are drawn */
+#define DRAWN_SHARE 0.1      /* of the budget, for starts that are drawn, */
+#define DRAWN_LEAST 15       /* or what so many simulations need */
 #define DRAWN_STEPS 100      /* of exchanging one of them, for each rank */
 #define SLACK 1e-9           /* relative: what counts as shorter */
 
 /* What a simulation counts as: it takes longer, per operation, the more there are at a time. */
 static double effort(const struct hop_map_work *work)
 {
-    double operations = hop_map_play_operations(work->play);
-    return operations * (1 + operations / CROWD);
+    double operations = hop_map_play_operations(work->play), slower = 1;
+    for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++)
+        slower = strcmp(hop_map_play_model(work->play, d), "credit") == 0 ? CREDIT : slower;
+    return operations * (1 + operations / CROWD) * slower;
 }
 
 static double budget(const struct hop_map_work *work)
@@ -194,7 +198,7 @@ static enum hop_status draw_starts(struct state *s, struct starts *starts, struc
     struct hop_map_work *work = s->search->work;
     struct hop_graph all = work->all.graph;
     struct hop_assign problem = hop_map_problem(work, &all, work->apart, work->allowed);
-    double until = s->search->budget * (1 - DRAWN_SHARE);
+    double until = s->search->budget - hop_max(s->search->budget * DRAWN_SHARE, DRAWN_LEAST * s->search->effort);
     enum hop_status status = HOP_OK;
     problem.max_steps = (uint64_t)DRAWN_STEPS * s->ranks;
     for (uint32_t k = 0; status == HOP_OK && s->search->budget > until && !s->search->stop; k++) {

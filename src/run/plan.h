@@ -182,6 +182,10 @@ static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
         ;
 }
 
+/* share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
+enum hop_status hop_plan_share(struct hop_plan *plan, struct hop_diag *diag);
+/* Bytes of buffers of all ranks on this machine. */
+uint64_t hop_plan_bytes(const struct hop_plan *plan);
 /* tiny.c: finds tiny copies, once flags are numbered. Where bytes lie beside a flag; NULL: they do not. */
 enum hop_status hop_tiny_find(struct hop_plan *plan, struct hop_diag *diag);
 void *hop_tiny_address(const struct hop_plan *plan, const struct hop_run_place *place, uint64_t bytes, int parity);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies whose mechanism is chosen: what a plan keeps of them. See copies.c. */
+#ifndef HOP_RUN_COPIES_STATE_H
+#define HOP_RUN_COPIES_STATE_H
+
+#include "run/choice.h"
+#include "run/copies_table.h"
+#include "run/plan.h"
+
+typedef atomic_uint_fast64_t word;
+
+/* A copy of this rank that waits for its assignment or is under way. */
+struct flight {
+    uint32_t step, copy;
+    enum hop_mechanism mechanism;
+    bool assigned, begun, again;
+    bool packet;            /* queued: one packet is under way */
+    struct hop_event *late; /* queued: of what was overtaken and is under way still; NULL: nothing is */
+    bool overtaken;         /* a peer copy that began was; it may end first all the same */
+    double assigned_s;
+    uint64_t moved; /* staged: bytes that went through */
+};
+
+/* Copies that this rank leads. */
+struct lead {
+    uint32_t *copies; /* by stage */
+    uint32_t count[2];
+    uint32_t stage; /* 2: all are over */
+    uint8_t *state; /* per copy of the stage: the last that was heard */
+    double last_s;  /* when something happened */
+    double stall_s;
+    struct hop_choice choice;
+};
+
+struct hop_copies_state {
+    uint32_t *number; /* per operation; HOP_NONE: it is none of these */
+    uint32_t *ops;    /* per copy */
+    uint32_t count;
+    bool *second;    /* per copy: of the second stage */
+    uint32_t *index; /* per copy: its number in its stage */
+    uint32_t *of;    /* per copy: how many the stage has */
+    word *words;     /* dynamic: shared, per copy */
+    struct flight *flights;
+    uint32_t flight_count;
+    struct lead lead;
+    struct hop_copies_table table;
+    const struct hop_copies_row *row; /* static */
+    struct hop_copies_row mix;        /* where it is said without a table */
+};
+
+#endif
