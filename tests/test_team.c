@@ -3,12 +3,14 @@
  * Teams: ranks meet, wait for each other and part; who is lost is named to all others; nothing stays behind, in
  * /dev/shm or among the processes.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "run/team.h"
 #include "run_test.h"
@@ -308,12 +310,31 @@ static void as_many_ranks_as_files(void)
           result != 0);
 }
 
+/* How many processes another one watches. */
+static unsigned watched_by(pid_t pid)
+{
+    char path[64], target[64];
+    unsigned count = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        count += strcmp(target, "anon_inode:[pidfd]") == 0;
+    }
+    if (folder)
+        (void)closedir(folder);
+    return count;
+}
+
 /* From now on the launcher may not open a file; then it cannot poll those that it has either. */
 static int take_the_launchers_files(struct hop_team *team, void *context)
 {
     struct rlimit limit;
     TRY(hop_team_barrier(team, D));
     if (hop_team_rank(team) == 0) {
+        while (watched_by(getppid()) < hop_team_size(team)) /* it is still at it */
+            (void)usleep(1000);
         REQUIRE(prlimit(getppid(), RLIMIT_NOFILE, NULL, &limit) == 0);
         limit.rlim_cur = 1;
         REQUIRE(prlimit(getppid(), RLIMIT_NOFILE, &limit, NULL) == 0);
