@@ -67,7 +67,7 @@ static void hear_leader(struct hop_plan *plan, struct flight *flight)
     flight->again = flight->assigned;
     flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
     if (flight->again && !plan->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
-        flight->late = flight->mechanism == HOP_PEER ? plan->steps[flight->step].event : plan->staging_events[0];
+        flight->late[flight->mechanism] = true; /* and stays so, however often it is sent again */
     flight->assigned = true;
     flight->begun = flight->packet = false;
     flight->moved = 0;
@@ -145,12 +145,17 @@ static enum hop_status advance(struct hop_plan *plan, struct flight *flight, boo
     return status;
 }
 
-/* What was overtaken has begun, and must end before the launch does. */
+/* What was overtaken has begun, and must end before the launch does: by either mechanism, if it was sent again twice. */
 static enum hop_status await_late(struct hop_plan *plan, const struct flight *flight, bool *ended,
                                   struct hop_diag *diag)
 {
+    enum hop_status status = HOP_OK;
     *ended = true;
-    return flight->late ? plan->ops->query(plan->device, flight->late, ended, diag) : HOP_OK;
+    if (flight->late[HOP_PEER])
+        status = plan->ops->query(plan->device, plan->steps[flight->step].event, ended, diag);
+    if (status == HOP_OK && *ended && flight->late[HOP_STAGED])
+        status = plan->ops->query(plan->device, plan->staging_events[0], ended, diag);
+    return status;
 }
 
 /* Whether a peer copy that was overtaken has brought the data before the staged one in its place has: then the rest of

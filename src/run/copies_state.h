@@ -14,9 +14,9 @@ struct flight {
     uint32_t step, copy;
     enum hop_mechanism mechanism;
     bool assigned, begun, again;
-    bool packet;            /* queued: one packet is under way */
-    struct hop_event *late; /* queued: of what was overtaken and is under way still; NULL: nothing is */
-    bool overtaken;         /* a peer copy that began was; it may end first all the same */
+    bool packet;                    /* queued: one packet is under way */
+    bool late[HOP_MECHANISM_COUNT]; /* queued: by mechanism, something of it was overtaken and may be under way still */
+    bool overtaken;                 /* a peer copy that began was; it may end first all the same */
     double assigned_s;
     uint64_t moved; /* staged: bytes that went through */
 };
