@@ -4,14 +4,14 @@
  * order of small
  * problems, and its own bound.
  */
-#include "plan/anytime.h"
+#include "order/anytime.h"
 
 #include <math.h>
 
 #include "hopcast/generate.h"
-#include "plan/beam.h"
-#include "plan/improve.h"
-#include "plan/quotient.h"
+#include "order/beam.h"
+#include "order/improve.h"
+#include "order/quotient.h"
 #include "test.h"
 
 #define UNIT_BPS 10e9

@@ -4,7 +4,7 @@
  * optima and bounds, and the multilevel solver's parts, the tree of places and the bisection of graphs.
  */
 #include "assign/bisect.h"
-#include "assign/tree.h"
+#include "assign/place_tree.h"
 #include "assign_test.h"
 
 /* ---- exchange ---- */

@@ -7,7 +7,7 @@
 #include "assign_test.h"
 
 #include "assign/local.h"
-#include "assign/orbits.h"
+#include "assign/interchange.h"
 
 /* ---- instances ---- */
 

@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "hopcast/trace.h"
-#include "schedule/collective.h"
+#include "collective/collective.h"
 
 enum { MEMBERS = 17, SIZES = 6 };
 static const uint64_t sizes[SIZES] = {0, 1, 5, 16, 1000003, 1u << 20};

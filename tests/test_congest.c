@@ -7,7 +7,7 @@
 #include "assign/congest_exact.h"
 #include "assign/congest_rows.h"
 #include "test.h"
-#include "topology/symmetry.h"
+#include "symmetry/symmetry.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cores: numbers and distances of machines described in words and in XML, this machine, and what is refused. */
-#include "topology/cores.h"
+#include "import/cores.h"
 
 #include "test.h"
 

@@ -2,8 +2,8 @@
 /* hwloc: the XML importer on a sample of our own and on damaged copies of it, this machine, sysfs links, and NVML's
  * table. */
 #include "test.h"
-#include "topology/nvml.h"
-#include "topology/pci_sysfs.h"
+#include "import/nvml.h"
+#include "import/pci_sysfs.h"
 #include "topology/topology.h"
 
 #include <sys/stat.h>

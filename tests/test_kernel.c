@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "hopcast/simulate.h"
-#include "plan/enumerate.h"
+#include "order/enumerate.h"
 
 enum { ORDERS_MAX = 20000, SENDS_MAX = 64 };
 

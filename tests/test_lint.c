@@ -10,7 +10,7 @@
 #include "hopcast/lint.h"
 #include "hopcast/simulate.h"
 #include "test.h"
-#include "topology/pci_sysfs.h"
+#include "import/pci_sysfs.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -5,8 +5,8 @@
  */
 #include "hopcast/report.h"
 #include "hopcast/simulate.h"
-#include "plan/problem.h"
-#include "plan/state.h"
+#include "order/problem.h"
+#include "order/state.h"
 #include "test.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@
 #include "hopcast/measure.h"
 #include "hopcast/measurements.h"
 #include "hopcast/simulate.h"
-#include "run/measure.h"
+#include "measure/measure.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define T2_BPS (300.0 * 1048576 / 25.2829e-3)

@@ -4,10 +4,10 @@
  * stopped or killed goes on where it was.
  */
 #include "oracle/brute_order.h"
-#include "plan/checkpoint.h"
-#include "plan/dual.h"
-#include "plan/orbits.h"
-#include "plan/quotient.h"
+#include "order/checkpoint.h"
+#include "order/dual.h"
+#include "order/problem_symmetry.h"
+#include "order/quotient.h"
 #include "test.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "hopcast/hopcast.h"
 #include "oracle/oracle.h"
 #include "test.h"
-#include "topology/symmetry.h"
+#include "symmetry/symmetry.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Symmetries: against closed forms, brute force over all permutations with a checker of its own, and group laws. */
 #include "test.h"
-#include "topology/symmetry_search.h"
+#include "symmetry/symmetry_search.h"
 
 #include <dirent.h>
 #include <math.h>

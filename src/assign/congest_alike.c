@@ -7,7 +7,7 @@
  * place.
  */
 #include "assign/congest_exact.h"
-#include "topology/symmetry.h"
+#include "symmetry/symmetry.h"
 
 enum { SEARCHES = 256, FIXED_LABEL = 1 << 16, GROUP_LABEL = 1 << 17 };
 

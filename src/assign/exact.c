@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "assign/bound.h"
-#include "assign/orbits.h"
+#include "assign/interchange.h"
 
 enum { N = HOP_ASSIGN_EXACT, POLL_NODES = 512, FIRST_STEPS = 10000 /* of the exchange */ };
 #define TINY 1e-9    /* of the value: less is equal */

@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "assign/local.h"
-#include "assign/table.h"
+#include "assign/distance_table.h"
 #include "base/draw.h"
 
 enum {

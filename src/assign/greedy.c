@@ -11,7 +11,7 @@
  */
 #include <math.h>
 
-#include "assign/fit.h"
+#include "assign/seating.h"
 
 enum { POLL_ITEMS = 64 };
 

@@ -9,8 +9,8 @@
  * somewhere in their own nodes, so partners outside draw an item to the half that is nearer to them.
  */
 #include "assign/bisect.h"
-#include "assign/fit.h"
-#include "assign/tree.h"
+#include "assign/seating.h"
+#include "assign/place_tree.h"
 
 enum { TRIES = 4 /* up to */, MANY = 1 << 15 /* rows of the graph together; two up to */, TOO_MANY = 1 << 18 };
 #define PIN 1e3 /* times all its traffic: an item that may be in one half only wants nothing else */

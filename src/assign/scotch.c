@@ -37,7 +37,7 @@ enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *pl
 
 #else
 
-#include "assign/fit.h"
+#include "assign/seating.h"
 #include "assign/scotch_target.h"
 
 #include <locale.h>

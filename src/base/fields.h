@@ -3,8 +3,8 @@
  * Tables as text: a row a line, words between blanks, a remark behind a '#'. Each reader says where and what is wrong, and
  * what was expected.
  */
-#ifndef HOP_FIELDS_H
-#define HOP_FIELDS_H
+#ifndef HOP_BASE_FIELDS_H
+#define HOP_BASE_FIELDS_H
 
 #include "base/base.h"
 

@@ -8,8 +8,8 @@
  * A reader asks for what it expects, step by step from the document down, and returns the first status that is not
  * HOP_OK.
  */
-#ifndef HOP_JSON_H
-#define HOP_JSON_H
+#ifndef HOP_BASE_JSON_H
+#define HOP_BASE_JSON_H
 
 #include <jansson.h>
 

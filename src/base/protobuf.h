@@ -9,8 +9,8 @@
  * Every step is checked against the end of its message. A place in a diagnostic is "file: byte 0x1a3", counted from the
  * start of the file.
  */
-#ifndef HOP_PROTOBUF_H
-#define HOP_PROTOBUF_H
+#ifndef HOP_BASE_PROTOBUF_H
+#define HOP_BASE_PROTOBUF_H
 
 #include "base/base.h"
 

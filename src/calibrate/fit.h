@@ -10,11 +10,11 @@
  *     fit.c      a fit from beginning to end, and without what is held out
  *     fit_result.c  how sure its values are
  */
-#ifndef HOP_FIT_H
-#define HOP_FIT_H
+#ifndef HOP_CALIBRATE_FIT_H
+#define HOP_CALIBRATE_FIT_H
 
-#include "calibrate/compare.h"
-#include "calibrate/expect.h"
+#include "compare/compare.h"
+#include "compare/expect.h"
 #include "hopcast/calibrate.h"
 #include "hopcast/model.h"
 

@@ -2,8 +2,8 @@
 /*
  * Shapes: small connected directed multigraphs, alike if one becomes the other by renaming nodes.
  */
-#ifndef HOP_SHAPE_H
-#define HOP_SHAPE_H
+#ifndef HOP_CALIBRATE_SHAPE_H
+#define HOP_CALIBRATE_SHAPE_H
 
 #include "base/base.h"
 #include "hopcast/calibrate.h"

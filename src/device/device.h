@@ -15,8 +15,8 @@
  *
  * One thread at a time uses a device. No slot of a table is NULL: what a back end cannot do is a function that says so.
  */
-#ifndef HOP_DEVICE_DEVICE_H
-#define HOP_DEVICE_DEVICE_H
+#ifndef HOP_DEVICE_H
+#define HOP_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>

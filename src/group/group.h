@@ -9,8 +9,8 @@
  * Only the carrier calls MPI. So the caller keeps its time when a call into MPI never returns, as happens when another
  * rank dies with a lock of their shared memory.
  */
-#ifndef HOP_GROUP_GROUP_H
-#define HOP_GROUP_GROUP_H
+#ifndef HOP_GROUP_H
+#define HOP_GROUP_H
 
 #include "base/base.h"
 #include "group/mpi.h"

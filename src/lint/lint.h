@@ -6,8 +6,8 @@
  * A *server* is what links other than those of a network join; an *island* is what is left of it when links between
  * sockets (or NUMA nodes) and accelerator links are cut.
  */
-#ifndef HOP_LINT_INTERNAL_H
-#define HOP_LINT_INTERNAL_H
+#ifndef HOP_LINT_H
+#define HOP_LINT_H
 
 #include "base/base.h"
 #include "hopcast/lint.h"

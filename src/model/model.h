@@ -6,8 +6,8 @@
  * A model works on the directed links of one domain, numbered locally from 0 in processing order (see
  * links.c): whoever walks them in ascending order meets every link of a route in the order of travel.
  */
-#ifndef HOP_MODEL_INTERNAL_H
-#define HOP_MODEL_INTERNAL_H
+#ifndef HOP_MODEL_H
+#define HOP_MODEL_H
 
 #include "base/base.h"
 #include "hopcast/model.h"

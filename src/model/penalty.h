@@ -6,8 +6,8 @@
  * The graph is a directed multigraph; `count` parallel edges may stand in one entry, and several entries may join the
  * same ends.
  */
-#ifndef HOP_PENALTY_H
-#define HOP_PENALTY_H
+#ifndef HOP_MODEL_PENALTY_H
+#define HOP_MODEL_PENALTY_H
 
 #include "base/base.h"
 

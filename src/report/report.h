@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What reports share: the order and the words in which topologies and timelines are shown. */
-#ifndef HOP_REPORT_INTERNAL_H
-#define HOP_REPORT_INTERNAL_H
+#ifndef HOP_REPORT_H
+#define HOP_REPORT_H
 
 #include "base/base.h"
 #include "hopcast/report.h"

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "run/plan.h"
+#include "run/program.h"
 
 /* The element type in which numbers are small and whole: that of the first reduction. */
 static enum hop_type element_type(const struct hop_schedule *schedule, bool *typed)

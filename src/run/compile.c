@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiling: which steps this rank takes, and what each of them waits for. */
 #include "run/emulate.h"
-#include "run/plan.h"
+#include "run/program.h"
 
 bool hop_plan_crosses(const struct hop_plan *plan, uint32_t op)
 {

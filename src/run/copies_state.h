@@ -5,7 +5,7 @@
 
 #include "run/choice.h"
 #include "run/copies_table.h"
-#include "run/plan.h"
+#include "run/program.h"
 
 typedef atomic_uint_fast64_t word;
 

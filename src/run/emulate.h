@@ -12,7 +12,7 @@
 #define HOP_RUN_EMULATE_H
 
 #include "device/emulated.h"
-#include "run/plan.h"
+#include "run/program.h"
 
 struct hop_emulator;
 

@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "run/emulate.h"
-#include "run/plan.h"
+#include "run/program.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20) /* of an immediate copy, between two beats */
 

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "run/plan.h"
+#include "run/program.h"
 
 /* A copy between machines is taken up at both ends. */
 static bool performs(const struct hop_plan *plan, uint32_t op, uint32_t rank)

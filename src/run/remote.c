@@ -6,7 +6,7 @@
  * them. It ends there. The end of an operation is told to every rank of another machine that waits for it; that rank
  * raises the flag on its own machine, and waits for that like everyone else.
  */
-#include "run/plan.h"
+#include "run/program.h"
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
 

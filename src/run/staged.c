@@ -7,7 +7,7 @@
  *     compute:            (read 0 ended) write 0 | (read 1 ended) write 1 | ...
  */
 #include "run/emulate.h"
-#include "run/plan.h"
+#include "run/program.h"
 
 static enum hop_status stage_now(struct hop_plan *plan, const struct hop_device_copy *packet, struct hop_diag *diag)
 {

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "run/plan.h"
+#include "run/program.h"
 
 /* When the first rank of this machine entered the launch. */
 static double origin_of(const struct hop_plan *plan)

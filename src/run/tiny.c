@@ -8,7 +8,7 @@
  * Only addresses change: whoever reads the bytes reads them there. That suits bytes of scratch that one copy writes,
  * whole, and all others read.
  */
-#include "run/plan.h"
+#include "run/program.h"
 
 enum { OPS_MAX = 256 }; /* each is compared with all */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside the schedule room: the structure, places, and the readers. */
-#ifndef HOP_SCHEDULE_INTERNAL_H
-#define HOP_SCHEDULE_INTERNAL_H
+#ifndef HOP_SCHEDULE_H
+#define HOP_SCHEDULE_H
 
 #include <pthread.h>
 

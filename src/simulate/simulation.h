@@ -2,8 +2,8 @@
 /*
  * Inside the simulate room: a schedule compiled for a network, and the state of a run. prepare.c compiles, simulate.c runs.
  */
-#ifndef HOP_SIMULATION_INTERNAL_H
-#define HOP_SIMULATION_INTERNAL_H
+#ifndef HOP_SIMULATE_SIMULATION_H
+#define HOP_SIMULATE_SIMULATION_H
 
 #include "hopcast/simulate.h"
 #include "model/active.h"

@@ -6,8 +6,8 @@
  * network on: what a network remembers from earlier cases, and the order of its routes, may change the last bit of a
  * rate, so blocks are cut by the list of cases alone, never by the number of ranks.
  */
-#ifndef HOP_SWEEP_SWEEP_H
-#define HOP_SWEEP_SWEEP_H
+#ifndef HOP_SWEEP_H
+#define HOP_SWEEP_H
 
 #include "base/base.h"
 #include "hopcast/sweep.h"

@@ -11,8 +11,8 @@
  *
  * Under model loggp nothing has a rate and no links are shared: each operation has its own pieces (serial.c).
  */
-#ifndef HOP_TIMELINE_INTERNAL_H
-#define HOP_TIMELINE_INTERNAL_H
+#ifndef HOP_TIMELINE_H
+#define HOP_TIMELINE_H
 
 #include "base/base.h"
 #include "hopcast/run.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside the topology room: the structure, and what importers share. */
-#ifndef HOP_TOPOLOGY_INTERNAL_H
-#define HOP_TOPOLOGY_INTERNAL_H
+#ifndef HOP_TOPOLOGY_H
+#define HOP_TOPOLOGY_H
 
 #include "base/base.h"
 #include "hopcast/topology.h"
-#include "topology/fabric.h"
+#include "topology/forwarding.h"
 
 #define HOP_NODE_LIMIT (1u << 20)
 #define HOP_LINK_LIMIT (1u << 22)

@@ -2,7 +2,7 @@
 /* Any bytes as a checkpoint: refused with a diagnostic, or read; then what it says fits the search that it belongs to. */
 #include "fuzz.h"
 
-#include "plan/checkpoint.h"
+#include "order/checkpoint.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * cores are numbered and their distances an ultrametric. */
 #include "fuzz.h"
 
-#include "topology/cores.h"
+#include "import/cores.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "topology/make_fabric.h"
+#include "fabric/make_fabric.h"
 #include "topology/topology.h"
 
 static bool is_small(const char *source)

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Assignments that fit: matching items with the rooms of places by augmenting paths (Kuhn 1955), breadth first, with
+ * sets of places as bits.
+ *
+ * Where a search from an item fails, the items that it reached may be only at places that it reached, all of which are
+ * full: one room too few for them (Hall 1935). Without any one of them the others would fit.
+ *
+ * Where groups have rooms, items come to a place of a full group that has room itself if one goes from any other place
+ * of that group.
+ */
+#include "assign/seating.h"
+
+#include <math.h>
+
+enum { BLOCKED_TRIES = 64 /* items without a place whose searches are compared */ };
+
+bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting)
+{
+    size_t items = (size_t)problem->graph->count + 1, places = (size_t)problem->places->count + 1;
+    *fitting = (struct hop_fitting){.problem = problem,
+                                    .settled = calloc(items, sizeof *fitting->settled),
+                                    .queue = malloc(items * sizeof *fitting->queue),
+                                    .reached = malloc(places * sizeof *fitting->reached),
+                                    .via = malloc(places * sizeof *fitting->via),
+                                    .unseen = malloc((places / 64 + 1) * sizeof *fitting->unseen)};
+    return hop_seats_create(problem, place, &fitting->seats) && fitting->settled && fitting->queue &&
+           fitting->reached && fitting->via && fitting->unseen;
+}
+
+void hop_fitting_finish(struct hop_fitting *fitting)
+{
+    hop_seats_finish(&fitting->seats);
+    free(fitting->settled);
+    free(fitting->queue);
+    free(fitting->reached);
+    free(fitting->via);
+    free(fitting->unseen);
+    *fitting = (struct hop_fitting){0};
+}
+
+/* Word w of an item's row. */
+static uint64_t row(const struct hop_assign *problem, uint32_t item, size_t w)
+{
+    return problem->allowed ? problem->allowed[item * (((size_t)problem->places->count + 63) / 64) + w] : UINT64_MAX;
+}
+
+/* The first place with room left that an item may have, also if another one comes to where it is; or HOP_NONE. */
+static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
+{
+    size_t words = ((size_t)f->problem->places->count + 63) / 64;
+    for (size_t w = 0; w < words; w++) {
+        for (uint64_t bits = row(f->problem, item, w) & f->seats.open[w]; bits; bits &= bits - 1) {
+            uint32_t place = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(bits);
+            if (hop_seats_has_room(&f->seats, HOP_NONE, place))
+                return place;
+        }
+    }
+    return HOP_NONE;
+}
+
+/* Items at a place join the queue. */
+static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, uint32_t via)
+{
+    f->unseen[place / 64] &= ~(UINT64_C(1) << place % 64);
+    f->reached[place] = item;
+    f->via[place] = via;
+    for (uint32_t i = f->seats.first[place]; i != HOP_NONE; i = f->seats.next[i]) {
+        if (!f->settled[i])
+            f->queue[f->queued++] = i;
+    }
+}
+
+/* So do those at other places of its group, if it has room itself. */
+static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
+{
+    const struct hop_places *places = f->problem->places;
+    for (uint32_t p = 0; p < places->count; p++) {
+        if (places->group[p] == places->group[via] && f->unseen[p / 64] >> p % 64 & 1)
+            reach_place(f, item, p, via);
+    }
+}
+
+/* Items at places that this one may have and nobody reached yet join the queue. */
+static void reach(struct hop_fitting *f, uint32_t item)
+{
+    size_t words = ((size_t)f->problem->places->count + 63) / 64;
+    for (size_t w = 0; w < words; w++) {
+        for (uint64_t bits = row(f->problem, item, w) & f->unseen[w]; bits; bits &= bits - 1) {
+            uint32_t place = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(bits);
+            if (!(f->unseen[w] & bits & -bits))
+                continue; /* by way of its group, meanwhile */
+            reach_place(f, item, place, place);
+            if (f->seats.left[place] > 0)
+                reach_group(f, item, place);
+        }
+    }
+}
+
+/* From the end of the path back to the one that had no place. */
+static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
+{
+    for (uint32_t item = last;;) {
+        uint32_t from = f->seats.place[item];
+        hop_seats_leave(&f->seats, item);
+        hop_seats_enter(&f->seats, item, place);
+        if (from == HOP_NONE)
+            return;
+        place = f->via[from];
+        item = f->reached[from];
+    }
+}
+
+bool hop_fitting_seat(struct hop_fitting *f, uint32_t item)
+{
+    uint32_t places = f->problem->places->count, open = first_open(f, item);
+    f->queue[0] = item;
+    f->queued = 1;
+    if (open != HOP_NONE) {
+        step_aside(f, item, open);
+        return true;
+    }
+    memset(f->unseen, 0, ((size_t)places / 64 + 1) * sizeof *f->unseen);
+    for (uint32_t p = 0; p < places; p++)
+        f->unseen[p / 64] |= (uint64_t)(f->problem->places->room[p] > 0) << p % 64;
+    for (uint32_t q = 0; q < f->queued; q++) {
+        open = first_open(f, f->queue[q]);
+        if (open != HOP_NONE) {
+            step_aside(f, f->queue[q], open);
+            return true;
+        }
+        reach(f, f->queue[q]);
+    }
+    return false;
+}
+
+/* The first item of a place that is not settled, or HOP_NONE. */
+static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
+{
+    uint32_t i = f->seats.first[place];
+    while (i != HOP_NONE && f->settled[i])
+        i = f->seats.next[i];
+    return i;
+}
+
+bool hop_fitting_may_yield(const struct hop_fitting *f, uint32_t place)
+{
+    return free_item(f, place) != HOP_NONE || f->seats.left[place] > 0;
+}
+
+/* Somebody who is not settled, at a place or, if it has room itself, in its full group; HOP_NONE: nobody. */
+static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
+{
+    const struct hop_places *places = f->problem->places;
+    if (f->seats.left[place] <= 0)
+        return free_item(f, place);
+    for (uint32_t p = 0; p < places->count; p++) {
+        uint32_t item = places->group[p] == places->group[place] ? free_item(f, p) : HOP_NONE;
+        if (item != HOP_NONE)
+            return item;
+    }
+    return HOP_NONE;
+}
+
+bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
+{
+    uint32_t from = f->seats.place[item];
+    if (from != place && hop_seats_has_room(&f->seats, from, place)) {
+        hop_seats_leave(&f->seats, item);
+        hop_seats_enter(&f->seats, item, place);
+    } else if (from != place) {
+        uint32_t other = who_yields(f, place), other_from;
+        if (other == HOP_NONE)
+            return false;
+        other_from = f->seats.place[other];
+        hop_seats_leave(&f->seats, item);
+        hop_seats_leave(&f->seats, other);
+        hop_seats_enter(&f->seats, item, place);
+        f->settled[item] = true;
+        if (!hop_fitting_seat(f, other)) {
+            f->settled[item] = false;
+            hop_seats_leave(&f->seats, item);
+            hop_seats_enter(&f->seats, other, other_from);
+            hop_seats_enter(&f->seats, item, from);
+            return false;
+        }
+    }
+    f->settled[item] = true;
+    return true;
+}
+
+/* ---- following wishes ---- */
+
+/* The nearest place to the one wanted that is not refused; where the item is now never is. */
+static void settle_near(struct hop_fitting *f, uint32_t item, uint32_t wanted, bool *refused)
+{
+    const struct hop_places *places = f->problem->places;
+    memset(refused, 0, places->count * sizeof *refused);
+    for (;;) {
+        double least = INFINITY;
+        uint32_t at = f->seats.place[item];
+        for (uint32_t p = 0; p < places->count; p++) {
+            double distance = hop_place_distance(places, wanted, p);
+            if (distance < least && !refused[p] && hop_assign_allows(f->problem, item, p) &&
+                hop_fitting_may_yield(f, p)) {
+                least = distance;
+                at = p;
+            }
+        }
+        if (hop_fitting_settle(f, item, at))
+            return;
+        refused[at] = true;
+    }
+}
+
+enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint32_t *wanted, uint32_t *place,
+                                   struct hop_diag *diag)
+{
+    uint32_t items = problem->graph->count;
+    struct hop_fitting f;
+    bool *refused = malloc((size_t)problem->places->count + 1);
+    bool made = hop_fitting_create(problem, place, &f) && refused;
+    /* Those first who can have what they want, so that nobody else's second choice is in their way. */
+    for (uint32_t i = 0; i < items && made; i++) {
+        if (hop_assign_allows(problem, i, wanted[i]) && problem->places->room[wanted[i]] > 0)
+            hop_fitting_settle(&f, i, wanted[i]);
+    }
+    for (uint32_t i = 0; i < items && made; i++) {
+        if (!f.settled[i])
+            settle_near(&f, i, wanted[i], refused);
+    }
+    if (made)
+        memcpy(place, f.seats.place, items * sizeof *place);
+    hop_fitting_finish(&f);
+    free(refused);
+    return made ? HOP_OK : hop_fail_memory(diag);
+}
+
+/* ---- from nothing ---- */
+
+/* Whose search reached fewest: its items, ascending. */
+static enum hop_status list_blocked(struct hop_fitting *f, uint32_t **blocked, uint32_t *count, struct hop_diag *diag)
+{
+    uint32_t items = f->problem->graph->count, fewest = UINT32_MAX, which = HOP_NONE;
+    uint32_t tries = f->problem->allowed ? BLOCKED_TRIES : 1;
+    for (uint32_t i = 0; i < items && tries > 0; i++) {
+        if (f->seats.place[i] != HOP_NONE)
+            continue;
+        tries--;
+        hop_fitting_seat(f, i);
+        if (f->queued < fewest) {
+            fewest = f->queued;
+            which = i;
+        }
+    }
+    hop_fitting_seat(f, which);
+    bool *in = calloc(items, sizeof *in);
+    uint32_t *list = malloc(f->queued * sizeof *list);
+    if (!in || !list) {
+        free(in);
+        free(list);
+        return hop_fail_memory(diag);
+    }
+    for (uint32_t q = 0; q < f->queued; q++)
+        in[f->queue[q]] = true;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < items; i++) {
+        if (in[i])
+            list[found++] = i;
+    }
+    free(in);
+    *blocked = list;
+    *count = found;
+    return hop_fail(diag, HOP_ERR_INVALID, "%u items may only be at places with room for %u of them", found, found - 1);
+}
+
+enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, uint32_t **blocked, uint32_t *count,
+                               struct hop_diag *diag)
+{
+    uint32_t items = problem->graph->count;
+    struct hop_fitting f;
+    *blocked = NULL;
+    *count = 0;
+    if (!hop_fitting_create(problem, NULL, &f)) {
+        hop_fitting_finish(&f);
+        return hop_fail_memory(diag);
+    }
+    bool all = true;
+    for (uint32_t i = 0; i < items; i++) {
+        all &= hop_fitting_seat(&f, i);
+        if (!all && !problem->allowed)
+            break; /* more items than rooms: whoever else comes finds none either */
+    }
+    enum hop_status status = all ? HOP_OK : list_blocked(&f, blocked, count, diag);
+    if (status == HOP_OK)
+        memcpy(place, f.seats.place, items * sizeof *place);
+    hop_fitting_finish(&f);
+    return status;
+}

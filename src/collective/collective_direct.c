@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Direct: everyone deals with everyone itself.
+ *
+ *     direct    a copy to each that needs something, in shifted order
+ *     pairwise  the same in rounds: to the one k ahead once the one k - 1 behind has been heard
+ *     one-shot  every vector to every device, reduced once there; those of its ranks are read where they are, and all
+ *               their results are written at once: one device needs no copy at all
+ *     two-shot  each rank reduces its part of all vectors and hands out the sums; again in place within a device
+ */
+#include "collective/collective_job.h"
+
+#define NONE HOP_MOVE_NONE
+
+static bool near(const struct hop_job *job, uint32_t a, uint32_t b)
+{
+    return job->moves->device[job->ranks[a]] == job->moves->device[job->ranks[b]];
+}
+
+/* ---- moving only ---- */
+
+static void own_copies(struct hop_job *job)
+{
+    for (uint32_t i = 0; i < job->n; i++)
+        hop_job_copy_share(job, HOP_PHASE("own"), i, job->in[i], i, job->out[i], i, 1);
+}
+
+void hop_direct_allgather(struct hop_job *job)
+{
+    uint32_t n = job->n;
+    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
+        for (uint32_t i = 1; i < n; i++) {
+            uint32_t to = (r + i) % n;
+            hop_job_copy_share(job, HOP_PHASE("a", .pair = true), r, job->in[r], to, job->out[to], r, 1);
+        }
+    }
+    own_copies(job);
+}
+
+void hop_direct_broadcast(struct hop_job *job)
+{
+    uint32_t root = job->root;
+    for (uint32_t i = 0; i < job->n; i++) {
+        uint32_t to = (uint32_t)(((uint64_t)root + 1 + i) % job->n);
+        hop_job_copy(job, HOP_PHASE("a", .pair = true), root, job->in[root], to, job->out[to], 0, job->total);
+    }
+}
+
+void hop_direct_gather(struct hop_job *job)
+{
+    uint32_t root = job->root;
+    for (uint32_t i = 0; i < job->n; i++) {
+        uint32_t from = (uint32_t)(((uint64_t)root + 1 + i) % job->n);
+        hop_job_copy_share(job, HOP_PHASE("a"), from, job->in[from], root, job->out[root], from, 1);
+    }
+}
+
+void hop_direct_scatter(struct hop_job *job)
+{
+    uint32_t root = job->root;
+    for (uint32_t i = 0; i < job->n; i++) {
+        uint32_t to = (uint32_t)(((uint64_t)root + 1 + i) % job->n);
+        hop_job_copy_share(job, HOP_PHASE("a", .pair = true), root, job->in[root], to, job->out[to], to, 1);
+    }
+}
+
+/* ---- alltoall ---- */
+
+/* In place, what a rank sends is put aside first: what it gets may lie over it. */
+static const struct hop_spot *aside(struct hop_job *job)
+{
+    if (job->in[0].buffer != job->out[0].buffer)
+        return job->in;
+    struct hop_spot spot = {hop_moves_scratch(job->moves, "aside"), 0};
+    struct hop_spot *spots = hop_moves_room(job->moves, job->n, sizeof *spots);
+    for (uint32_t i = 0; spots && i < job->n; i++) {
+        spots[i] = spot;
+        hop_job_copy(job, HOP_PHASE("aside"), i, job->in[i], i, spot, 0, job->total);
+    }
+    return spots;
+}
+
+/* Part `to` of a member's vector. It lies behind those of the members before, each as long as this one. */
+static void swap(struct hop_job *job, const struct hop_spot *in, uint32_t from, uint32_t to, bool in_rounds)
+{
+    uint32_t n = job->n, before = (uint32_t)(((uint64_t)from + n - (to + n - from) % n + 1) % n);
+    uint64_t start = hop_part_start(job->total, n, to), size = hop_part_start(job->total, n, to + 1) - start;
+    uint64_t mine = hop_part_start(job->total, n, from), share = hop_part_start(job->total, n, from + 1) - mine;
+    struct hop_copy copy = {.label = {"a", NONE, job->ranks[from], job->ranks[to]},
+                            .from = hop_job_at(job, from, in[from], start),
+                            .to = hop_job_at(job, to, job->out[to], from * size),
+                            .count = size,
+                            .offset = start};
+    if (in_rounds && before != from) {
+        copy.also = hop_job_at(job, from, job->out[from], before * share);
+        copy.also_count = share;
+    }
+    hop_moves_copy(job->moves, &copy);
+}
+
+static void swap_own(struct hop_job *job, const struct hop_spot *in)
+{
+    for (uint32_t r = 0; r < job->n; r++)
+        swap(job, in, r, r, false);
+}
+
+void hop_direct_alltoall(struct hop_job *job)
+{
+    uint32_t n = job->n;
+    const struct hop_spot *in = aside(job);
+    for (uint32_t r = 0; in && r < n && job->moves->status == HOP_OK; r++) {
+        for (uint32_t i = 1; i < n; i++)
+            swap(job, in, r, (r + i) % n, false);
+    }
+    if (in)
+        swap_own(job, in);
+}
+
+void hop_pairwise_alltoall(struct hop_job *job)
+{
+    uint32_t n = job->n;
+    const struct hop_spot *in = aside(job);
+    for (uint32_t i = 1; in && i < n && job->moves->status == HOP_OK; i++) {
+        for (uint32_t r = 0; r < n; r++)
+            swap(job, in, r, (r + i) % n, i > 1);
+    }
+    if (in)
+        swap_own(job, in);
+}
+
+/* ---- reducing ---- */
+
+/* Where member i's share of member p's part waits at p: one behind the other, in the order of members. */
+static struct hop_spot waits(struct hop_job *job, uint32_t i, uint64_t share, const struct hop_run *run)
+{
+    return (struct hop_spot){hop_moves_scratch(job->moves, "slot"), i * share + run->before - run->offset};
+}
+
+/* Everyone's share of each part goes to its owner. in_place: not those on the owner's device. */
+static void send_shares(struct hop_job *job, bool in_place)
+{
+    uint32_t n = job->n;
+    struct hop_moves *m = job->moves;
+    for (uint32_t r = 0; r < n && m->status == HOP_OK; r++) {
+        for (uint32_t k = 1; k < n; k++) {
+            uint32_t to = (r + k) % n;
+            uint64_t share = in_place && near(job, r, to) ? 0 : hop_job_share(job, to);
+            const struct hop_run *runs;
+            uint32_t count = share ? hop_job_runs(job, to, 1, &runs) : 0;
+            for (uint32_t i = 0; i < count; i++) {
+                m->piece = count > 1 ? i : NONE;
+                hop_job_copy(job, HOP_PHASE("s", .pair = true, .sums = true), r, job->in[r], to,
+                             waits(job, r, share, &runs[i]), runs[i].offset, runs[i].count);
+            }
+        }
+    }
+    m->piece = NONE;
+}
+
+/* Every owner adds up its part; in_place: reading what is on its device there. `all`: into the out of all of its
+ * device. */
+static void add_shares(struct hop_job *job, bool in_place, bool all)
+{
+    uint32_t n = job->n;
+    struct hop_moves *m = job->moves;
+    struct hop_at *inputs = hop_moves_room(m, n, sizeof *inputs), *outputs = hop_moves_room(m, n, sizeof *outputs);
+    for (uint32_t p = 0; inputs && outputs && p < n; p++) {
+        struct hop_label label = {"red", NONE, job->ranks[p], NONE};
+        uint64_t share = hop_job_share(job, p);
+        const struct hop_run *runs;
+        uint32_t count = hop_job_runs(job, p, 1, &runs);
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t offset = runs[i].offset;
+            uint32_t output_count = 0;
+            for (uint32_t r = 0; r < n; r++) {
+                bool here = r == p || (in_place && near(job, r, p));
+                inputs[r] = here ? hop_job_at(job, r, job->in[r], offset)
+                                 : hop_job_at(job, p, waits(job, r, share, &runs[i]), offset);
+            }
+            outputs[output_count++] = hop_job_at(job, p, job->out[p], offset);
+            for (uint32_t r = 0; r < n && all; r++) {
+                if (r != p && near(job, r, p))
+                    outputs[output_count++] = hop_job_at(job, r, job->out[r], offset);
+            }
+            m->piece = count > 1 ? i : NONE;
+            hop_moves_reduce(m, &label, inputs, n, outputs, output_count, runs[i].count);
+        }
+    }
+    m->piece = NONE;
+}
+
+/* Every owner's sum to everyone; far_only: they are on its device already. */
+static void send_sums(struct hop_job *job, bool far_only)
+{
+    uint32_t n = job->n;
+    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
+        for (uint32_t k = 1; k < n; k++) {
+            uint32_t to = (r + k) % n;
+            if (!far_only || !near(job, r, to))
+                hop_job_copy_share(job, HOP_PHASE("a", .pair = true), r, job->out[r], to, job->out[to], r, 1);
+        }
+    }
+}
+
+void hop_direct_reduce_scatter(struct hop_job *job)
+{
+    send_shares(job, false);
+    add_shares(job, false, false);
+}
+
+void hop_direct_allreduce(struct hop_job *job)
+{
+    hop_direct_reduce_scatter(job);
+    send_sums(job, false);
+}
+
+void hop_one_shot_reduce_scatter(struct hop_job *job)
+{
+    send_shares(job, true);
+    add_shares(job, true, false);
+}
+
+void hop_two_shot_allreduce(struct hop_job *job)
+{
+    send_shares(job, true);
+    add_shares(job, true, true);
+    send_sums(job, true);
+}
+
+/* ---- one-shot ---- */
+
+/* Which members are the first on their devices. */
+static bool *find_leaders(struct hop_job *job)
+{
+    bool *leads = hop_moves_room(job->moves, job->n, sizeof *leads);
+    for (uint32_t i = 0; leads && i < job->n; i++) {
+        uint32_t first = 0;
+        while (!near(job, first, i))
+            first++;
+        leads[i] = first == i;
+    }
+    return leads;
+}
+
+static struct hop_spot whole_slot(struct hop_job *job, uint32_t member)
+{
+    return (struct hop_spot){hop_moves_scratch(job->moves, "slot"), member * job->total};
+}
+
+/* At a member: all vectors, those of its device where they are, into the outs given. */
+static void reduce_all(struct hop_job *job, uint32_t leader, bool everyone)
+{
+    struct hop_moves *m = job->moves;
+    struct hop_at *inputs = hop_moves_room(m, job->n, sizeof *inputs),
+                  *outputs = hop_moves_room(m, job->n, sizeof *outputs);
+    struct hop_label label = {"red", NONE, job->ranks[leader], NONE};
+    uint32_t output_count = 0;
+    if (!inputs || !outputs)
+        return;
+    outputs[output_count++] = hop_job_at(job, leader, job->out[leader], 0);
+    for (uint32_t r = 0; r < job->n; r++) {
+        bool here = near(job, r, leader);
+        inputs[r] = here ? hop_job_at(job, r, job->in[r], 0) : hop_job_at(job, leader, whole_slot(job, r), 0);
+        if (here && everyone && r != leader)
+            outputs[output_count++] = hop_job_at(job, r, job->out[r], 0);
+    }
+    hop_moves_reduce(m, &label, inputs, job->n, outputs, output_count, job->total);
+}
+
+void hop_one_shot_allreduce(struct hop_job *job)
+{
+    uint32_t n = job->n;
+    const bool *leads = find_leaders(job);
+    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
+        for (uint32_t k = 1; k < n; k++) {
+            uint32_t to = (r + k) % n;
+            if (leads[to] && !near(job, r, to))
+                hop_job_copy(job, HOP_PHASE("s", .pair = true, .sums = true), r, job->in[r], to, whole_slot(job, r), 0,
+                             job->total);
+        }
+    }
+    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
+        if (leads[r])
+            reduce_all(job, r, true);
+    }
+}
+
+void hop_one_shot_reduce(struct hop_job *job)
+{
+    for (uint32_t r = 0; r < job->n; r++) {
+        if (!near(job, r, job->root))
+            hop_job_copy(job, HOP_PHASE("s", .sums = true), r, job->in[r], job->root, whole_slot(job, r), 0,
+                         job->total);
+    }
+    reduce_all(job, job->root, false);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Jobs: what a collective algorithm is given, and the short words that it says moves with.
+ *
+ * All data is seen in one vector of `total` elements, cut into parts; a spot says where the vector's element 0 would
+ * lie in a member's buffer. So a member that holds its part only, at the start of a buffer, has a spot that far before
+ * it (modulo 2^64), and every algorithm says "elements [offset, offset + count)" wherever they are.
+ *
+ *     the vector   | part 0 | part 1 | part 2 | part 3 |
+ *     member 2's             base . . | part 2 |            its "in" of an allgather
+ *
+ * A member owns parts: of n members among themselves, member i owns part i; as the leader of a group, those of the
+ * group.
+ */
+#ifndef HOP_COLLECTIVE_JOB_H
+#define HOP_COLLECTIVE_JOB_H
+
+#include "collective/collective_moves.h"
+
+struct hop_spot {
+    uint32_t buffer;
+    uint64_t base;
+};
+
+struct hop_job {
+    struct hop_moves *moves;
+    uint32_t n;                      /* members; at least 2: of one, the caller copies in to out */
+    const uint32_t *ranks;           /* of each member */
+    const struct hop_spot *in, *out; /* of each member */
+    uint32_t root;                   /* a member */
+    uint64_t total;                  /* elements of the vector */
+    uint32_t parts;                  /* it is cut into */
+    const uint32_t *owned_first,
+        *owned;       /* member i owns parts owned[owned_first[i] .. owned_first[i + 1]), ascending; NULL: part i */
+    uint64_t segment; /* elements of a pipeline's segment; 0: not said */
+};
+
+typedef void hop_algorithm_maker(struct hop_job *job);
+
+/* Elements in front of part p, p up to n. */
+static inline uint64_t hop_part_start(uint64_t total, uint32_t n, uint32_t p)
+{
+    uint64_t more = total % n;
+    return total / n * p + (p < more ? p : more);
+}
+
+/* Consecutive elements of the vector; `before`: how many the runs before it have. */
+struct hop_run {
+    uint64_t offset, count, before;
+};
+/* What members first, first + 1, ... (modulo n) own, in a list that lasts until the next call; returns its length. */
+uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_run **runs);
+/* Elements that a member owns. */
+uint64_t hop_job_share(struct hop_job *job, uint32_t member);
+
+/* How a copy is made and called: PHASE[ROUND].r of who performs it, and .to of the other end where `pair`. */
+struct hop_style {
+    const char *phase;
+    uint32_t round; /* HOP_MOVE_NONE: none */
+    bool pull, pair, sums, in_turn;
+};
+#define HOP_ROUND(number, ...) ((struct hop_style){.round = (number), .phase = __VA_ARGS__})
+#define HOP_PHASE(...) HOP_ROUND(HOP_MOVE_NONE, __VA_ARGS__)
+
+struct hop_at hop_job_at(const struct hop_job *job, uint32_t member, struct hop_spot spot, uint64_t offset);
+/* Elements [offset, offset + count) from one member's spot to another's. */
+void hop_job_copy(struct hop_job *job, struct hop_style style, uint32_t from, struct hop_spot source, uint32_t to,
+                  struct hop_spot target, uint64_t offset, uint64_t count);
+/* What members first, first + 1, ... own. */
+void hop_job_copy_share(struct hop_job *job, struct hop_style style, uint32_t from, struct hop_spot source, uint32_t to,
+                        struct hop_spot target, uint32_t first, uint32_t members);
+/* Two spots of a member into one of its own, element by element; equal ones may be the same spot. */
+void hop_job_reduce_two(struct hop_job *job, const char *phase, uint32_t round, uint32_t member, struct hop_spot first,
+                        struct hop_spot second, struct hop_spot target, uint64_t offset, uint64_t count);
+
+/* Runs f on the vector, segment by segment. */
+typedef void hop_range_maker(struct hop_job *job, uint64_t offset, uint64_t count);
+void hop_job_segments(struct hop_job *job, hop_range_maker *f);
+/* A copy of a spots array with one changed; NULL: out of memory. */
+struct hop_spot *hop_job_spots(struct hop_job *job, const struct hop_spot *spots, uint32_t member,
+                               struct hop_spot spot);
+/* An allreduce, allgather or reduce-scatter from two others: to the root, which is member 0, and from there. */
+void hop_job_to_and_from(struct hop_job *job, hop_algorithm_maker *to, hop_algorithm_maker *from, bool through_scratch);
+
+/* The job of a collective among all ranks: `bytes` in elements of `moves`, in and out as hopcast/generate.h lays them
+ * out. Fails for a vector too long to number its elements. */
+enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collective_kind kind,
+                              uint64_t bytes, uint32_t root, bool in_place);
+/* The algorithm's function; NULL: that collective cannot be made by it. collective.c */
+hop_algorithm_maker *hop_collective_maker(enum hop_collective_kind kind, enum hop_algorithm algorithm);
+/* Whether it goes segment by segment. */
+bool hop_collective_cuts(enum hop_collective_kind kind, enum hop_algorithm algorithm);
+/* Whether it surely takes more moves than that, told before they are made. */
+bool hop_collective_exceeds(enum hop_collective_kind kind, enum hop_algorithm algorithm, uint64_t n, uint64_t elements,
+                            uint64_t limit);
+
+/* ---- the algorithms, by file ---- */
+
+/* collective_gsb.c */
+hop_algorithm_maker hop_gsb_reduce, hop_gsb_broadcast, hop_gsb_allreduce, hop_gsb_gather, hop_gsb_scatter,
+    hop_gsb_allgather, hop_gsb_reduce_scatter, hop_gsb_alltoall, hop_gsb_barrier;
+/* collective_tree.c */
+hop_algorithm_maker hop_tree_reduce, hop_tree_gather, hop_binomial_broadcast, hop_binomial_scatter,
+    hop_binomial_allreduce, hop_btb_broadcast, hop_btb_scatter, hop_btb_allreduce, hop_btb_allgather,
+    hop_btb_reduce_scatter, hop_btb_barrier, hop_chain_broadcast, hop_chain_reduce;
+/* collective_ring.c */
+hop_algorithm_maker hop_ring_allreduce, hop_ring_allgather, hop_ring_reduce_scatter;
+/* collective_doubling.c */
+hop_algorithm_maker hop_doubling_allreduce, hop_rabenseifner_allreduce, hop_bruck_allgather, hop_dissemination_barrier;
+/* collective_direct.c */
+hop_algorithm_maker hop_direct_allreduce, hop_direct_reduce_scatter, hop_direct_allgather, hop_direct_alltoall,
+    hop_direct_gather, hop_direct_scatter, hop_direct_broadcast, hop_pairwise_alltoall, hop_one_shot_allreduce,
+    hop_one_shot_reduce, hop_one_shot_reduce_scatter, hop_two_shot_allreduce;
+
+/* A barrier is an allgather of one byte each into scratch: who has all bytes knows that all have come. */
+void hop_job_flags(struct hop_job *job, struct hop_job *flags);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Levels: a collective as a hierarchy, any algorithm at each level (Faraji 2018, chapter 4).
+ *
+ *     ranks of a device  ->  devices of a node  ->  nodes
+ *
+ * A group's leader, its first member or the root, stands for it at the next level, owning the parts of all of it. So a
+ * collective is one of its kind among leaders, with others within groups before and behind it.
+ */
+#ifndef HOP_COLLECTIVE_LEVELS_H
+#define HOP_COLLECTIVE_LEVELS_H
+
+#include "collective/collective_job.h"
+
+enum { HOP_LEVELS = 3 };
+
+struct hop_levels {
+    uint32_t count;                           /* at most HOP_LEVELS */
+    enum hop_algorithm algorithm[HOP_LEVELS]; /* from the inside */
+    const uint32_t *group[HOP_LEVELS - 1]; /* by rank: ranks of one group at that level have one number, below ranks */
+};
+
+/* Whether a hierarchy of that collective can have the algorithm inside: it has what happens within groups. */
+bool hop_levels_inside(enum hop_collective_kind kind, enum hop_algorithm algorithm);
+/* The job of that kind (no alltoall, no barrier: a barrier is an allgather of flags), by level; algorithms fit. */
+void hop_levels_make(struct hop_job *job, enum hop_collective_kind kind, const struct hop_levels *levels);
+
+#endif

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Moves: dependencies from the elements touched.
+ *
+ * Every buffer of a rank is a list of stretches in ascending order, each with who wrote it (sources) and, in a
+ * schedule, who has read it since (readers). A read waits for the sources; a write waits for both and makes one stretch
+ * of all it covers. Accesses are mostly near the last one, so a finger stays there.
+ *
+ *     data of rank 3:  [0, 8) by t4, read by t5 | [8, 16) by t7 | ... never touched ...
+ *
+ * As steps, what a reduction makes has the sources of its inputs; where these are many, a join stands for them,
+ * made when the first message needs it.
+ */
+#include "collective/collective_moves.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "pattern/make.h"
+
+#define NONE HOP_MOVE_NONE
+#define PENDING (1u << 31) /* a join's number, in place of a step's */
+
+struct stretch {
+    uint64_t begin, end;
+    uint32_t sources, readers; /* links */
+    uint32_t previous, next;
+};
+struct link {
+    uint32_t move, next;
+};
+struct track {
+    uint32_t first, last, finger;
+};
+struct join {
+    uint32_t member, step; /* NONE: not made yet */
+    uint32_t first, count; /* of what it waits for, in `joined` */
+};
+
+struct hop_moves_inside {
+    /* where moves go: one of the two */
+    struct hop_schedule *schedule;
+    struct hop_steps *steps;
+    const struct hop_ranks *at;
+    enum hop_reduce reduce;
+    enum hop_type type;
+    const char *names[HOP_MOVE_BUFFERS];
+    uint32_t buffers;
+    uint32_t *own; /* devices, of steps: each member's own */
+
+    struct track *tracks[HOP_MOVE_BUFFERS]; /* by rank */
+    struct stretch *stretches;
+    uint32_t stretch_count, stretch_capacity, free;
+    struct link *links;
+    uint32_t link_count, link_capacity;
+    uint32_t *wanted; /* what the move at hand waits for */
+    uint32_t wanted_count, wanted_capacity;
+    struct join *joins;
+    uint32_t join_count, join_capacity;
+    uint32_t *joined;
+    uint32_t joined_count, joined_capacity;
+    uint32_t *last;           /* 1 + each member's last message that went in turn */
+    struct hop_place *places; /* of the reduction at hand */
+    uint32_t place_capacity;
+};
+
+/* ---- room ---- */
+
+static bool fits(struct hop_moves *m, bool fine)
+{
+    if (!fine && m->status == HOP_OK)
+        m->status = hop_fail_memory(m->diag);
+    return fine && m->status == HOP_OK;
+}
+
+void *hop_moves_room(struct hop_moves *m, uint64_t count, size_t size)
+{
+    void *room = m->status == HOP_OK && count < SIZE_MAX / size ? hop_arena_alloc(&m->arena, (count + 1) * size) : NULL;
+    return fits(m, room != NULL) ? room : NULL;
+}
+
+static uint32_t new_link(struct hop_moves *m, uint32_t move, uint32_t next)
+{
+    struct hop_moves_inside *in = m->inside;
+    if (!fits(m, hop_grow(&in->links, &in->link_capacity, in->link_count + 1, sizeof *in->links)))
+        return NONE;
+    in->links[in->link_count] = (struct link){move, next};
+    return in->link_count++;
+}
+
+/* ---- stretches ---- */
+
+static struct track *track_of(struct hop_moves *m, const struct hop_at *at)
+{
+    struct hop_moves_inside *in = m->inside;
+    struct track **tracks = &in->tracks[at->buffer];
+    if (!*tracks) {
+        *tracks = malloc(m->ranks * sizeof **tracks);
+        if (!fits(m, *tracks != NULL))
+            return NULL;
+        memset(*tracks, 0xff, m->ranks * sizeof **tracks); /* NONE */
+    }
+    return *tracks + at->rank;
+}
+
+/* A new stretch in front of `next` (NONE: at the end). */
+static uint32_t insert(struct hop_moves *m, struct track *track, uint64_t begin, uint64_t end, uint32_t next)
+{
+    struct hop_moves_inside *in = m->inside;
+    uint32_t s = in->free;
+    if (s != NONE) {
+        in->free = in->stretches[s].next;
+    } else {
+        if (!fits(m, hop_grow(&in->stretches, &in->stretch_capacity, in->stretch_count + 1, sizeof *in->stretches)))
+            return NONE;
+        s = in->stretch_count++;
+    }
+    uint32_t previous = next != NONE ? in->stretches[next].previous : track->last;
+    in->stretches[s] = (struct stretch){begin, end, NONE, NONE, previous, next};
+    *(previous != NONE ? &in->stretches[previous].next : &track->first) = s;
+    *(next != NONE ? &in->stretches[next].previous : &track->last) = s;
+    return s;
+}
+
+static void take_out(struct hop_moves *m, struct track *track, uint32_t s)
+{
+    struct hop_moves_inside *in = m->inside;
+    struct stretch *old = &in->stretches[s];
+    *(old->previous != NONE ? &in->stretches[old->previous].next : &track->first) = old->next;
+    *(old->next != NONE ? &in->stretches[old->next].previous : &track->last) = old->previous;
+    old->next = in->free;
+    in->free = s;
+}
+
+/* The first stretch that ends behind `begin`. */
+static uint32_t seek(struct hop_moves *m, struct track *track, uint64_t begin)
+{
+    const struct stretch *all = m->inside->stretches;
+    uint32_t s = track->finger != NONE ? track->finger : track->first;
+    while (s != NONE && all[s].previous != NONE && all[all[s].previous].end > begin)
+        s = all[s].previous;
+    while (s != NONE && all[s].end <= begin)
+        s = all[s].next;
+    track->finger = s != NONE ? s : track->last;
+    return s;
+}
+
+/* Cuts a stretch at `at`, inside it; returns the right half. */
+static uint32_t cut(struct hop_moves *m, struct track *track, uint32_t s, uint64_t at)
+{
+    struct stretch left = m->inside->stretches[s];
+    uint32_t right = insert(m, track, at, left.end, left.next);
+    if (right != NONE) {
+        struct stretch *all = m->inside->stretches;
+        all[right].sources = left.sources;
+        all[right].readers = left.readers; /* lists only grow at their heads: halves may share the rest */
+        all[s].end = at;
+    }
+    return right;
+}
+
+/* Makes stretches cover [begin, end) exactly; returns the first. */
+static uint32_t cover(struct hop_moves *m, struct track *track, uint64_t begin, uint64_t end)
+{
+    uint32_t s = seek(m, track, begin), first = NONE;
+    if (s != NONE && m->inside->stretches[s].begin < begin)
+        s = cut(m, track, s, begin);
+    for (uint64_t at = begin; at < end && m->status == HOP_OK;) {
+        uint64_t here = s != NONE ? m->inside->stretches[s].begin : end;
+        if (here > at)
+            s = insert(m, track, at, here < end ? here : end, s);
+        else if (m->inside->stretches[s].end > end)
+            (void)cut(m, track, s, end);
+        if (m->status != HOP_OK)
+            return NONE;
+        first = first == NONE ? s : first;
+        at = m->inside->stretches[s].end;
+        s = m->inside->stretches[s].next;
+    }
+    track->finger = first;
+    return first;
+}
+
+/* ---- what a move waits for ---- */
+
+static void want(struct hop_moves *m, uint32_t links)
+{
+    struct hop_moves_inside *in = m->inside;
+    for (; links != NONE; links = in->links[links].next) {
+        if (!fits(m, hop_grow(&in->wanted, &in->wanted_capacity, in->wanted_count + 1, sizeof *in->wanted)))
+            return;
+        in->wanted[in->wanted_count++] = in->links[links].move;
+    }
+}
+
+static void want_read(struct hop_moves *m, const struct hop_at *at, uint64_t count)
+{
+    struct track *track = track_of(m, at);
+    if (!track)
+        return;
+    uint64_t end = at->offset + count;
+    for (uint32_t s = seek(m, track, at->offset); s != NONE && m->inside->stretches[s].begin < end;
+         s = m->inside->stretches[s].next)
+        want(m, m->inside->stretches[s].sources);
+}
+
+static void want_write(struct hop_moves *m, const struct hop_at *at, uint64_t count)
+{
+    struct track *track = m->inside->schedule ? track_of(m, at) : NULL;
+    if (!track)
+        return;
+    uint64_t end = at->offset + count;
+    for (uint32_t s = seek(m, track, at->offset); s != NONE && m->inside->stretches[s].begin < end;
+         s = m->inside->stretches[s].next) {
+        want(m, m->inside->stretches[s].sources);
+        want(m, m->inside->stretches[s].readers);
+    }
+}
+
+static void mark_read(struct hop_moves *m, const struct hop_at *at, uint64_t count, uint32_t move)
+{
+    struct track *track = m->inside->schedule && m->status == HOP_OK ? track_of(m, at) : NULL;
+    uint64_t end = at->offset + count;
+    uint32_t s = track ? cover(m, track, at->offset, end) : NONE;
+    for (; s != NONE && m->inside->stretches[s].begin < end; s = m->inside->stretches[s].next) {
+        uint32_t readers = new_link(m, move, m->inside->stretches[s].readers);
+        m->inside->stretches[s].readers = readers;
+    }
+}
+
+static void mark_write(struct hop_moves *m, const struct hop_at *at, uint64_t count, uint32_t sources)
+{
+    struct track *track = m->status == HOP_OK ? track_of(m, at) : NULL;
+    uint64_t end = at->offset + count;
+    uint32_t first = track ? cover(m, track, at->offset, end) : NONE;
+    if (first == NONE)
+        return;
+    struct stretch *all = m->inside->stretches;
+    for (uint32_t next = all[first].next; next != NONE && all[next].begin < end; next = all[first].next)
+        take_out(m, track, next);
+    all[first].end = end;
+    all[first].sources = sources;
+    all[first].readers = NONE;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort_wanted(struct hop_moves *m)
+{
+    struct hop_moves_inside *in = m->inside;
+    uint32_t kept = 0;
+    if (in->wanted_count > 1)
+        qsort(in->wanted, in->wanted_count, sizeof *in->wanted, ascending);
+    for (uint32_t i = 0; i < in->wanted_count; i++) {
+        if (kept == 0 || in->wanted[i] != in->wanted[kept - 1])
+            in->wanted[kept++] = in->wanted[i];
+    }
+    in->wanted_count = kept;
+}
+
+/* Leaves out what another one that is waited for has waited for itself. */
+static void thin_wanted(struct hop_moves *m)
+{
+    struct hop_moves_inside *in = m->inside;
+    uint32_t kept = 0, count = in->wanted_count;
+    for (uint32_t i = count; i-- > 1;) {
+        const struct hop_op *op = hop_schedule_op(in->schedule, in->wanted[i] & ~PENDING);
+        for (uint32_t k = 0; k < op->after_count; k++) {
+            uint32_t low = 0, high = i;
+            while (low < high) {
+                uint32_t middle = (low + high) / 2;
+                if ((in->wanted[middle] & ~PENDING) < op->after[k])
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            if (low < i && (in->wanted[low] & ~PENDING) == op->after[k])
+                in->wanted[low] |= PENDING; /* here: to be left out */
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(in->wanted[i] & PENDING))
+            in->wanted[kept++] = in->wanted[i];
+    }
+    in->wanted_count = kept;
+}
+
+/* ---- limits ---- */
+
+enum hop_status hop_moves_refuse_steps(uint32_t ranks, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_LIMIT, "a collective of %u ranks takes more than %u messages", ranks, HOP_COLLECTIVE_STEPS);
+    hop_diag_expect(diag, "fewer ranks, or an algorithm with fewer messages");
+    return HOP_ERR_LIMIT;
+}
+
+enum hop_status hop_moves_refuse_ops(uint32_t ranks, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_LIMIT, "a collective of %u ranks takes more than %u operations", ranks, HOP_MAKE_LIMIT);
+    hop_diag_expect(diag, "fewer ranks, larger segments, or an algorithm with fewer copies");
+    return HOP_ERR_LIMIT;
+}
+
+/* ---- into steps ---- */
+
+/* Appends; what it waits for is `after`, ascending. Returns its number. */
+static uint32_t add_step(struct hop_moves *m, struct hop_step step, const uint32_t *after, uint32_t after_count)
+{
+    struct hop_steps *steps = m->inside->steps;
+    if (m->status != HOP_OK)
+        return NONE;
+    if (steps->count >= HOP_COLLECTIVE_STEPS || after_count >= HOP_COLLECTIVE_STEPS ||
+        steps->after_count >= UINT32_MAX / 2 - after_count) {
+        m->status = hop_moves_refuse_steps(m->ranks, m->diag);
+        return NONE;
+    }
+    if (!fits(m, hop_grow(&steps->steps, &steps->capacity, steps->count + 1, sizeof *steps->steps) &&
+                     hop_grow(&steps->after, &steps->after_capacity, steps->after_count + after_count,
+                              sizeof *steps->after)))
+        return NONE;
+    step.first_after = steps->after_count;
+    step.after_count = after_count;
+    if (after_count)
+        memcpy(steps->after + steps->after_count, after, after_count * sizeof *after);
+    steps->after_count += after_count;
+    steps->steps[steps->count] = step;
+    return steps->count++;
+}
+
+/* Replaces joins by their steps, making those that are not made yet. */
+static void resolve_joins(struct hop_moves *m, uint32_t *list, uint32_t count)
+{
+    struct hop_moves_inside *in = m->inside;
+    for (uint32_t i = 0; i < count && m->status == HOP_OK; i++) {
+        if (!(list[i] & PENDING))
+            continue;
+        uint32_t number = list[i] & ~PENDING;
+        struct join *join = &in->joins[number];
+        if (join->step == NONE) {
+            resolve_joins(m, in->joined + join->first, join->count);
+            struct hop_step step = {.from = join->member, .to = join->member, .sums = true};
+            join->step = add_step(m, step, in->joined + join->first, join->count);
+        }
+        list[i] = join->step;
+    }
+}
+
+static uint32_t list_wanted(struct hop_moves *m)
+{
+    uint32_t list = NONE;
+    for (uint32_t i = m->inside->wanted_count; i-- > 0;)
+        list = new_link(m, m->inside->wanted[i], list);
+    return list;
+}
+
+/* A join of what the move at hand waits for, as sources. */
+static uint32_t new_join(struct hop_moves *m, uint32_t member)
+{
+    struct hop_moves_inside *in = m->inside;
+    uint32_t count = in->wanted_count;
+    if (!fits(m, hop_grow(&in->joins, &in->join_capacity, in->join_count + 1, sizeof *in->joins) &&
+                     hop_grow(&in->joined, &in->joined_capacity, in->joined_count + count, sizeof *in->joined)))
+        return NONE;
+    in->joins[in->join_count] = (struct join){member, NONE, in->joined_count, count};
+    memcpy(in->joined + in->joined_count, in->wanted, count * sizeof *in->wanted);
+    in->joined_count += count;
+    return new_link(m, PENDING | in->join_count++, NONE);
+}
+
+/* The sources of what a copy brings. */
+static uint32_t step_copy(struct hop_moves *m, const struct hop_copy *copy)
+{
+    struct hop_moves_inside *in = m->inside;
+    if (copy->from.rank == copy->to.rank)
+        return list_wanted(m);
+    resolve_joins(m, in->wanted, in->wanted_count);
+    sort_wanted(m);
+    struct hop_step step = {.from = copy->from.rank,
+                            .to = copy->to.rank,
+                            .bytes = copy->count * m->width,
+                            .offset = copy->offset * m->width,
+                            .sums = copy->sums,
+                            .behind = copy->in_turn ? in->last[copy->from.rank] : 0};
+    uint32_t made = add_step(m, step, in->wanted, in->wanted_count);
+    if (copy->in_turn && made != NONE)
+        in->last[copy->from.rank] = made + 1;
+    return new_link(m, made, NONE);
+}
+
+/* ---- into a schedule ---- */
+
+static struct hop_place place_of(const struct hop_moves *m, const struct hop_at *at)
+{
+    return (struct hop_place){.device = m->inside->at->devices[at->rank],
+                              .buffer = m->inside->names[at->buffer],
+                              .offset_bytes = at->offset * m->width,
+                              .rank = (int32_t)at->rank};
+}
+
+static uint32_t add_op(struct hop_moves *m, struct hop_op *op, const struct hop_label *label)
+{
+    struct hop_moves_inside *in = m->inside;
+    char name[128];
+    size_t used = (size_t)snprintf(name, sizeof name, "%.16s%.16s", m->level, label->phase);
+    if (label->round != NONE)
+        used += (size_t)snprintf(name + used, sizeof name - used, "%" PRIu32, label->round);
+    if (label->rank != NONE)
+        used += (size_t)snprintf(name + used, sizeof name - used, ".r%" PRIu32, label->rank);
+    if (label->other != NONE)
+        used += (size_t)snprintf(name + used, sizeof name - used, ".to%" PRIu32, label->other);
+    if (m->segment != NONE)
+        used += (size_t)snprintf(name + used, sizeof name - used, ".s%" PRIu32, m->segment);
+    if (m->piece != NONE && m->piece > 0)
+        (void)snprintf(name + used, sizeof name - used, ".p%" PRIu32, m->piece);
+    if (m->status != HOP_OK)
+        return NONE;
+    if (hop_schedule_count(in->schedule) >= HOP_MAKE_LIMIT) {
+        m->status = hop_moves_refuse_ops(m->ranks, m->diag);
+        return NONE;
+    }
+    thin_wanted(m);
+    op->name = name;
+    op->after = in->wanted;
+    op->after_count = in->wanted_count;
+    uint32_t index = NONE;
+    m->status = hop_schedule_add(in->schedule, op, &index, m->diag);
+    return m->status == HOP_OK ? new_link(m, index, NONE) : NONE;
+}
+
+static uint32_t op_copy(struct hop_moves *m, const struct hop_copy *copy)
+{
+    struct hop_op op = hop_op_default(HOP_OP_COPY);
+    op.from = place_of(m, &copy->from);
+    op.to = place_of(m, &copy->to);
+    op.bytes = copy->count * m->width;
+    if (copy->pull && copy->from.rank != copy->to.rank)
+        op.by = (int32_t)copy->to.rank;
+    return add_op(m, &op, &copy->label);
+}
+
+static uint32_t op_reduce(struct hop_moves *m, const struct hop_label *label, const struct hop_at *inputs,
+                          uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
+{
+    struct hop_moves_inside *in = m->inside;
+    if (!fits(m, hop_grow(&in->places, &in->place_capacity, input_count + output_count, sizeof *in->places)))
+        return NONE;
+    for (uint32_t i = 0; i < input_count; i++)
+        in->places[i] = place_of(m, &inputs[i]);
+    for (uint32_t i = 0; i < output_count; i++)
+        in->places[input_count + i] = place_of(m, &outputs[i]);
+    struct hop_op op = hop_op_default(HOP_OP_REDUCE);
+    op.reduce = in->reduce;
+    op.type = in->type;
+    op.inputs = in->places;
+    op.input_count = input_count;
+    op.from = op.to = in->places[input_count];
+    op.outputs = in->places + input_count + 1;
+    op.output_count = output_count - 1;
+    op.bytes = count * m->width;
+    return add_op(m, &op, label);
+}
+
+/* ---- the two moves ---- */
+
+static bool same_place(const struct hop_at *a, const struct hop_at *b)
+{
+    return a->rank == b->rank && a->buffer == b->buffer && a->offset == b->offset;
+}
+
+void hop_moves_copy(struct hop_moves *m, const struct hop_copy *copy)
+{
+    struct hop_moves_inside *in = m->inside;
+    if (m->status != HOP_OK || copy->count == 0 || same_place(&copy->from, &copy->to))
+        return;
+    in->wanted_count = 0;
+    want_read(m, &copy->from, copy->count);
+    if (copy->also_count)
+        want_read(m, &copy->also, copy->also_count);
+    want_write(m, &copy->to, copy->count);
+    sort_wanted(m);
+    uint32_t sources = in->schedule ? op_copy(m, copy) : step_copy(m, copy);
+    uint32_t move = sources != NONE ? in->links[sources].move : NONE;
+    mark_read(m, &copy->from, copy->count, move);
+    if (copy->also_count)
+        mark_read(m, &copy->also, copy->also_count, move);
+    mark_write(m, &copy->to, copy->count, sources);
+}
+
+/* Few enough places for one. */
+static void reduce_once(struct hop_moves *m, const struct hop_label *label, const struct hop_at *inputs,
+                        uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
+{
+    struct hop_moves_inside *in = m->inside;
+    if (m->status != HOP_OK)
+        return;
+    in->wanted_count = 0;
+    for (uint32_t i = 0; i < input_count; i++)
+        want_read(m, &inputs[i], count);
+    for (uint32_t i = 0; i < output_count; i++)
+        want_write(m, &outputs[i], count);
+    sort_wanted(m);
+    uint32_t sources = in->schedule ? op_reduce(m, label, inputs, input_count, outputs, output_count, count)
+                       : input_count > 2 && in->wanted_count > 1 ? new_join(m, outputs[0].rank)
+                                                                 : list_wanted(m);
+    uint32_t move = sources != NONE ? in->links[sources].move : NONE;
+    for (uint32_t i = 0; i < input_count; i++)
+        mark_read(m, &inputs[i], count, move);
+    for (uint32_t i = 0; i < output_count; i++)
+        mark_write(m, &outputs[i], count, sources);
+}
+
+/* Too many inputs: the first ones into a scratch place, then that and the next ones, and so on. Too many outputs: what
+ * is left over is filled from there. */
+static void reduce_in_turn(struct hop_moves *m, const struct hop_label *label, const struct hop_at *inputs,
+                           uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
+{
+    struct hop_at partial = {outputs[0].rank, hop_moves_scratch(m, "partial"), 0};
+    struct hop_at some[HOP_MOVE_PLACES];
+    uint32_t piece = m->piece;
+    m->piece = piece != NONE ? piece * 100 : 0;
+    for (uint32_t i = 0; i < input_count; m->piece++) {
+        uint32_t used = i > 0, room = HOP_MOVE_PLACES - used;
+        some[0] = partial;
+        room = input_count - i < room ? input_count - i : room;
+        memcpy(some + used, inputs + i, room * sizeof *some);
+        reduce_once(m, label, some, used + room, &partial, 1, count);
+        i += room;
+    }
+    for (uint32_t i = 0; i < output_count; i += HOP_MOVE_PLACES, m->piece++) {
+        uint32_t room = output_count - i < HOP_MOVE_PLACES ? output_count - i : HOP_MOVE_PLACES;
+        reduce_once(m, label, &partial, 1, outputs + i, room, count);
+    }
+    m->piece = piece;
+}
+
+void hop_moves_reduce(struct hop_moves *m, const struct hop_label *label, const struct hop_at *inputs,
+                      uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
+{
+    if (m->status != HOP_OK || count == 0)
+        return;
+    if (input_count == 1 && output_count == 1) {
+        struct hop_copy copy = {.label = *label, .from = inputs[0], .to = outputs[0], .count = count, .pull = true};
+        hop_moves_copy(m, &copy);
+    } else if (m->inside->schedule && (input_count > HOP_MOVE_PLACES || output_count > HOP_MOVE_PLACES)) {
+        reduce_in_turn(m, label, inputs, input_count, outputs, output_count, count);
+    } else {
+        reduce_once(m, label, inputs, input_count, outputs, output_count, count);
+    }
+}
+
+uint32_t hop_moves_scratch(struct hop_moves *m, const char *name)
+{
+    struct hop_moves_inside *in = m->inside;
+    char full[48];
+    int length = snprintf(full, sizeof full, "%.16s%.16s", m->level, name);
+    for (uint32_t b = HOP_MOVE_OUT + 1; b < in->buffers; b++) {
+        if (strcmp(in->names[b], full) == 0)
+            return b;
+    }
+    if (in->buffers == HOP_MOVE_BUFFERS) {
+        if (m->status == HOP_OK)
+            m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "a collective takes more than %d buffers", HOP_MOVE_BUFFERS);
+        return HOP_MOVE_OUT;
+    }
+    in->names[in->buffers] = hop_arena_string(&m->arena, full, (size_t)length);
+    return fits(m, in->names[in->buffers] != NULL) ? in->buffers++ : HOP_MOVE_OUT;
+}
+
+/* ---- begin and end ---- */
+
+static enum hop_status begin(struct hop_moves *m, uint32_t ranks, struct hop_diag *diag)
+{
+    *m = (struct hop_moves){.ranks = ranks, .width = 1, .level = "", .segment = NONE, .piece = NONE, .diag = diag};
+    m->inside = calloc(1, sizeof *m->inside);
+    if (!fits(m, m->inside != NULL))
+        return m->status;
+    m->inside->free = NONE;
+    m->inside->buffers = HOP_MOVE_OUT + 1;
+    m->inside->own = calloc((size_t)ranks + 1, sizeof *m->inside->own);
+    m->inside->last = calloc((size_t)ranks + 1, sizeof *m->inside->last);
+    if (!fits(m, m->inside->own && m->inside->last))
+        return m->status;
+    for (uint32_t r = 0; r < ranks; r++)
+        m->inside->own[r] = r;
+    m->device = m->inside->own;
+    return m->status;
+}
+
+/* Numbers the devices: ranks of one share a number, that of their first rank. */
+static void number_devices(struct hop_moves *m, const struct hop_ranks *ranks)
+{
+    struct hop_names seen = {0};
+    for (uint32_t r = 0; r < ranks->count && m->status == HOP_OK; r++) {
+        uint32_t first = hop_names_get(&seen, ranks->devices[r]);
+        m->inside->own[r] = first != UINT32_MAX ? first : r;
+        if (first == UINT32_MAX)
+            (void)fits(m, hop_names_put(&seen, ranks->devices[r], r));
+    }
+    hop_names_finish(&seen);
+}
+
+enum hop_status hop_moves_begin_schedule(struct hop_moves *m, struct hop_schedule *schedule,
+                                         const struct hop_ranks *ranks, enum hop_reduce reduce, enum hop_type type,
+                                         bool in_place, struct hop_diag *diag)
+{
+    if (begin(m, ranks->count, diag) != HOP_OK)
+        return m->status;
+    m->inside->schedule = schedule;
+    m->inside->at = ranks;
+    m->inside->reduce = reduce;
+    m->inside->type = type;
+    m->inside->names[HOP_MOVE_IN] = in_place ? "data" : "in";
+    m->inside->names[HOP_MOVE_OUT] = "out";
+    m->width = hop_type_bytes(type);
+    number_devices(m, ranks);
+    return m->status;
+}
+
+enum hop_status hop_moves_begin_steps(struct hop_moves *m, struct hop_steps *steps, uint32_t members,
+                                      struct hop_diag *diag)
+{
+    if (begin(m, members, diag) == HOP_OK)
+        m->inside->steps = steps;
+    return m->status;
+}
+
+enum hop_status hop_moves_end(struct hop_moves *m)
+{
+    struct hop_moves_inside *in = m->inside;
+    if (in) {
+        for (uint32_t b = 0; b < HOP_MOVE_BUFFERS; b++)
+            free(in->tracks[b]);
+        free(in->own);
+        free(in->last);
+        free(in->stretches);
+        free(in->links);
+        free(in->wanted);
+        free(in->joins);
+        free(in->joined);
+        free(in->places);
+    }
+    free(in);
+    free(m->runs);
+    m->inside = NULL;
+    m->runs = NULL;
+    hop_arena_finish(&m->arena);
+    return m->status;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives as schedules: which algorithm at which level, then its moves as operations.
+ *
+ * An algorithm's name, or up to three joined by '-' for a hierarchy: within a device, across the devices of a node,
+ * across nodes.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "collective/collective_levels.h"
+#include "pattern/make.h"
+
+enum { SMALL_BYTES = 64 << 10 }; /* below it rounds count more than bytes: doubling and bruck, else ring */
+
+/* ---- devices and nodes ---- */
+
+static bool is_rooted(enum hop_collective_kind kind)
+{
+    return kind == HOP_COLLECTIVE_BROADCAST || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_GATHER ||
+           kind == HOP_COLLECTIVE_SCATTER;
+}
+
+/* A number for each text's first `length(text)` bytes: that of the first rank that has it. */
+static enum hop_status number_nodes(const struct hop_ranks *ranks, const uint32_t *nodes, struct hop_arena *arena,
+                                    uint32_t *number, struct hop_diag *diag)
+{
+    struct hop_names seen = {0};
+    bool fine = true;
+    for (uint32_t r = 0; r < ranks->count && fine; r++) {
+        char text[80];
+        const char *dot = strchr(ranks->devices[r], '.');
+        if (nodes)
+            (void)snprintf(text, sizeof text, "%" PRIu32, nodes[r]);
+        else
+            (void)snprintf(text, sizeof text, "%.*s", dot ? (int)(dot - ranks->devices[r]) : 0, ranks->devices[r]);
+        const char *name = hop_arena_string(arena, text, strlen(text));
+        uint32_t first = name ? hop_names_get(&seen, name) : 0;
+        number[r] = first != UINT32_MAX ? first : r;
+        fine = name && (first != UINT32_MAX || hop_names_put(&seen, name, r));
+    }
+    hop_names_finish(&seen);
+    return fine ? HOP_OK : hop_fail_memory(diag);
+}
+
+static bool all_apart(const uint32_t *number, uint32_t count)
+{
+    uint32_t r = 0;
+    while (r < count && number[r] == r)
+        r++;
+    return r == count;
+}
+
+static bool all_together(const uint32_t *number, uint32_t count)
+{
+    uint32_t r = 0;
+    while (r < count && number[r] == 0)
+        r++;
+    return r == count;
+}
+
+/* ---- which algorithm ---- */
+
+/* A barrier in levels is an allgather of one byte each, and that by bruck is what is called dissemination. */
+static enum hop_algorithm across_of_barrier(enum hop_algorithm algorithm)
+{
+    return algorithm == HOP_ALGORITHM_DISSEMINATION ? HOP_ALGORITHM_BRUCK : algorithm;
+}
+
+/* Among ranks that share nothing. */
+static enum hop_algorithm default_across(enum hop_collective_kind kind, uint64_t bytes)
+{
+    if (kind == HOP_COLLECTIVE_ALLREDUCE && bytes < SMALL_BYTES)
+        return HOP_ALGORITHM_DOUBLING;
+    if (kind == HOP_COLLECTIVE_ALLGATHER && bytes < SMALL_BYTES)
+        return HOP_ALGORITHM_BRUCK;
+    return hop_collective_default(kind);
+}
+
+static void choose(const struct hop_collective_options *options, const struct hop_moves *moves,
+                   struct hop_levels *levels)
+{
+    enum hop_collective_kind kind = options->kind;
+    bool apart = all_apart(moves->device, moves->ranks), together = all_together(moves->device, moves->ranks);
+    levels->count = 1;
+    levels->algorithm[0] = default_across(kind, options->bytes);
+    if (!apart && together) {
+        bool reads = hop_collective_has(kind, HOP_ALGORITHM_ONE_SHOT) && moves->ranks <= HOP_MOVE_PLACES;
+        levels->algorithm[0] = reads ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_GSB;
+    } else if (!apart && hop_levels_inside(kind, HOP_ALGORITHM_GSB)) {
+        levels->count = 2;
+        levels->algorithm[0] = HOP_ALGORITHM_GSB;
+        levels->algorithm[1] = HOP_ALGORITHM_BTB;
+    }
+}
+
+static enum hop_status refuse_name(const struct hop_collective_options *options, const char *name, size_t length,
+                                   struct hop_diag *diag)
+{
+    char known[256] = "";
+    const char *each, *summary;
+    bool levels;
+    hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'", hop_collective_name(options->kind),
+             (int)(length < 60 ? length : 60), name);
+    for (size_t i = 0, used = 0; hop_collective_algorithm(options->kind, i, &each, &summary, &levels); i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", each);
+    hop_diag_expect(diag, "%s, or two or three joined by '-'", known);
+    return HOP_ERR_INVALID;
+}
+
+/* In a hierarchy; an inner level stands alone where the outer ones vanish, so it must make the collective itself. */
+static bool can_be_level(enum hop_collective_kind kind, enum hop_algorithm algorithm)
+{
+    return kind == HOP_COLLECTIVE_BARRIER ? hop_collective_has(HOP_COLLECTIVE_ALLGATHER, across_of_barrier(algorithm))
+                                          : hop_collective_has(kind, algorithm);
+}
+
+/* The diagnostic says what may be there. */
+static enum hop_status refuse_level(const struct hop_collective_options *options, enum hop_algorithm algorithm,
+                                    bool last, struct hop_diag *diag)
+{
+    char known[256] = "";
+    size_t used = 0;
+    enum hop_collective_kind kind = options->kind;
+    for (unsigned a = HOP_ALGORITHM_DEFAULT + 1; a < HOP_ALGORITHM_COUNT; a++) {
+        if (can_be_level(kind, (enum hop_algorithm)a) && (last || hop_levels_inside(kind, (enum hop_algorithm)a)))
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                                     hop_algorithm_name((enum hop_algorithm)a));
+    }
+    hop_fail(diag, HOP_ERR_INVALID, "%s cannot be %s a hierarchy for %s", hop_algorithm_name(algorithm),
+             last ? "outermost in" : "inside", hop_collective_name(kind));
+    hop_diag_expect(diag, "there one of %s", known);
+    return HOP_ERR_INVALID;
+}
+
+/* The algorithm that a text begins with, its name ended by '-' or the text's end; COUNT: none. */
+static enum hop_algorithm first_name(const char *text)
+{
+    for (unsigned a = HOP_ALGORITHM_DEFAULT + 1; a < HOP_ALGORITHM_COUNT; a++) {
+        size_t length = strlen(hop_algorithm_name((enum hop_algorithm)a));
+        if (strncmp(text, hop_algorithm_name((enum hop_algorithm)a), length) == 0 &&
+            (text[length] == '\0' || text[length] == '-'))
+            return (enum hop_algorithm)a;
+    }
+    return HOP_ALGORITHM_COUNT;
+}
+
+static enum hop_status read_names(const struct hop_collective_options *options, struct hop_levels *levels,
+                                  struct hop_diag *diag)
+{
+    const char *text = options->algorithm;
+    levels->count = 0;
+    for (const char *at = text;;) {
+        enum hop_algorithm algorithm = first_name(at);
+        if (algorithm == HOP_ALGORITHM_COUNT || levels->count == HOP_LEVELS)
+            return refuse_name(options, text, strlen(text), diag);
+        levels->algorithm[levels->count++] = algorithm;
+        at += strlen(hop_algorithm_name(algorithm));
+        if (*at == '\0')
+            return HOP_OK;
+        at++;
+    }
+}
+
+/* Every level's algorithm makes what happens there; segments only where all of them go segment by segment. */
+static enum hop_status check_levels(const struct hop_collective_options *options, const struct hop_levels *levels,
+                                    struct hop_diag *diag)
+{
+    enum hop_collective_kind kind = options->kind;
+    bool cuts = false;
+    for (uint32_t l = 0; l < levels->count; l++) {
+        enum hop_algorithm algorithm = levels->algorithm[l];
+        const char *name = hop_algorithm_name(algorithm);
+        bool last = l + 1 == levels->count;
+        if (levels->count > 1 && kind == HOP_COLLECTIVE_ALLTOALL) {
+            hop_fail(diag, HOP_ERR_INVALID, "alltoall is not made in levels");
+            hop_diag_expect(diag, "one algorithm, such as pairwise");
+            return HOP_ERR_INVALID;
+        }
+        if (levels->count == 1 && !hop_collective_has(kind, algorithm))
+            return refuse_name(options, name, strlen(name), diag);
+        if (levels->count > 1 && (!can_be_level(kind, algorithm) || (!last && !hop_levels_inside(kind, algorithm))))
+            return refuse_level(options, algorithm, last, diag);
+        cuts = cuts || hop_collective_cuts(kind, algorithm);
+    }
+    if (options->segment_bytes && !cuts) {
+        hop_fail(diag, HOP_ERR_INVALID, "%s by %s does not go segment by segment", hop_collective_name(kind),
+                 hop_algorithm_name(levels->algorithm[levels->count - 1]));
+        hop_diag_expect(diag, "no size of segments, or such as broadcast by chain");
+        return HOP_ERR_INVALID;
+    }
+    return HOP_OK;
+}
+
+/* ---- making ---- */
+
+static enum hop_status check_options(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                     struct hop_diag *diag)
+{
+    if ((unsigned)options->kind >= HOP_COLLECTIVE_COUNT || (unsigned)options->reduce >= HOP_REDUCE_COUNT ||
+        (unsigned)options->type >= HOP_TYPE_COUNT)
+        return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind, operator or type");
+    if (is_rooted(options->kind) && options->root >= ranks->count) {
+        hop_fail(diag, HOP_ERR_INVALID, "the root %u is no rank", options->root);
+        hop_diag_expect(diag, "a rank from 0 to %u", ranks->count - 1);
+        return HOP_ERR_INVALID;
+    }
+    if (options->kind != HOP_COLLECTIVE_BARRIER && options->bytes % hop_type_bytes(options->type) != 0) {
+        hop_fail(diag, HOP_ERR_INVALID, "%" PRIu64 " bytes are no whole number of %s", options->bytes,
+                 hop_type_name(options->type));
+        hop_diag_expect(diag, "a multiple of %" PRIu64, hop_type_bytes(options->type));
+        return HOP_ERR_INVALID;
+    }
+    return HOP_OK;
+}
+
+/* The names of all levels, joined. */
+static void name_levels(const struct hop_levels *levels, char *name, size_t size)
+{
+    size_t used = 0;
+    for (uint32_t l = 0; l < levels->count && used < size; l++)
+        used +=
+            (size_t)snprintf(name + used, size - used, "%s%s", l ? "-" : "", hop_algorithm_name(levels->algorithm[l]));
+}
+
+static enum hop_status describe(struct hop_schedule *schedule, const struct hop_ranks *ranks,
+                                const struct hop_collective_options *options, const char *name)
+{
+    char bytes[32], extra[160] = "", segment[32];
+    const char *plural = ranks->count == 1 ? "" : "s";
+    enum hop_collective_kind kind = options->kind;
+    size_t used = 0;
+    if (kind == HOP_COLLECTIVE_BARRIER)
+        return hop_schedule_add_comment(schedule, "barrier by %s: %u rank%s", name, ranks->count, plural);
+    if (kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER)
+        used += (size_t)snprintf(extra, sizeof extra, ", %s", hop_reduce_name(options->reduce));
+    used += (size_t)snprintf(extra + used, sizeof extra - used, " of %s", hop_type_name(options->type));
+    if (is_rooted(kind))
+        used += (size_t)snprintf(extra + used, sizeof extra - used, ", root %u", options->root);
+    if (options->in_place)
+        used += (size_t)snprintf(extra + used, sizeof extra - used, ", in place");
+    if (options->segment_bytes)
+        (void)snprintf(extra + used, sizeof extra - used, ", segments of %s",
+                       hop_format_bytes(options->segment_bytes, segment, sizeof segment));
+    return hop_schedule_add_comment(schedule, "%s by %s: %u rank%s, %s%s", hop_collective_name(kind), name,
+                                    ranks->count, plural, hop_format_bytes(options->bytes, bytes, sizeof bytes), extra);
+}
+
+static void make(struct hop_moves *moves, const struct hop_collective_options *options, const struct hop_levels *levels)
+{
+    struct hop_job job, flags;
+    enum hop_collective_kind kind = options->kind;
+    uint64_t width = moves->width, bytes = options->bytes;
+    bool barrier = kind == HOP_COLLECTIVE_BARRIER;
+    if (barrier)
+        moves->width = 1, bytes = 0;
+    if (hop_job_begin(&job, moves, kind, bytes, is_rooted(kind) ? options->root : 0, options->in_place) != HOP_OK)
+        return;
+    job.segment = options->segment_bytes / width + (options->segment_bytes % width != 0);
+    if (job.n == 1) {
+        hop_job_copy(&job, HOP_PHASE("own"), 0, job.in[0], 0, job.out[0], 0, job.total);
+    } else if (levels->count == 1) {
+        hop_collective_maker(kind, levels->algorithm[0])(&job);
+    } else if (barrier) {
+        hop_job_flags(&job, &flags);
+        struct hop_levels across = *levels;
+        across.algorithm[levels->count - 1] = across_of_barrier(levels->algorithm[levels->count - 1]);
+        if (moves->status == HOP_OK)
+            hop_levels_make(&flags, HOP_COLLECTIVE_ALLGATHER, &across);
+    } else {
+        hop_levels_make(&job, kind, levels);
+    }
+}
+
+/* A device may have many ranks. */
+static enum hop_status check_devices(const struct hop_ranks *ranks, struct hop_diag *diag)
+{
+    for (uint32_t r = 0; r < ranks->count && ranks->count <= HOP_RANK_LIMIT; r++) {
+        struct hop_ranks one = {&ranks->devices[r], 1};
+        enum hop_status status = hop_make_check_ranks(&one, diag);
+        if (status != HOP_OK)
+            return status;
+    }
+    return ranks->count >= 1 && ranks->count <= HOP_RANK_LIMIT ? HOP_OK : hop_make_check_ranks(ranks, diag);
+}
+
+enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                       char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
+                                       struct hop_diag *diag)
+{
+    enum hop_status status = check_devices(ranks, diag);
+    if (status == HOP_OK)
+        status = check_options(ranks, options, diag);
+    if (status != HOP_OK)
+        return status;
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s-%u", hop_collective_name(options->kind), ranks->count);
+    struct hop_schedule *made = hop_schedule_create(name);
+    if (!made)
+        return hop_fail_memory(diag);
+    struct hop_moves moves;
+    struct hop_levels levels = {0};
+    char algorithm[HOP_ALGORITHM_NAME_SIZE] = "";
+    status = hop_moves_begin_schedule(&moves, made, ranks, options->reduce, options->type, options->in_place, diag);
+    uint32_t *nodes = hop_moves_room(&moves, ranks->count, sizeof *nodes);
+    if (status == HOP_OK && nodes)
+        status = number_nodes(ranks, options->nodes, &moves.arena, nodes, diag);
+    if (status == HOP_OK && options->algorithm && strcmp(options->algorithm, "default") != 0)
+        status = read_names(options, &levels, diag);
+    else if (status == HOP_OK)
+        choose(options, &moves, &levels);
+    /* across nodes as across the devices of one, where that algorithm cannot be inside */
+    if (status == HOP_OK && levels.count == 2 && !all_together(nodes, ranks->count) &&
+        hop_levels_inside(options->kind, levels.algorithm[1]))
+        levels.algorithm[levels.count++] = default_across(options->kind, options->bytes);
+    levels.group[0] = moves.device;
+    levels.group[1] = nodes;
+    if (status == HOP_OK)
+        status = check_levels(options, &levels, diag);
+    if (status == HOP_OK && levels.count == 1 &&
+        hop_collective_exceeds(options->kind, levels.algorithm[0], ranks->count, options->bytes / moves.width,
+                               HOP_MAKE_LIMIT))
+        status = hop_moves_refuse_ops(ranks->count, diag);
+    name_levels(&levels, algorithm, sizeof algorithm);
+    if (status == HOP_OK && describe(made, ranks, options, algorithm) != HOP_OK)
+        status = hop_fail_memory(diag);
+    if (status == HOP_OK)
+        make(&moves, options, &levels);
+    if (status == HOP_OK)
+        status = moves.status;
+    (void)hop_moves_end(&moves);
+    status = hop_make_end(made, status, schedule, diag);
+    if (status == HOP_OK && by)
+        memcpy(by, algorithm, sizeof algorithm);
+    return status;
+}
+
+enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                    struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    return hop_make_collective_by(ranks, options, NULL, schedule, diag);
+}

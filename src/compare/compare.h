@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside compare: the rows as they are made, before they are counted. */
+#ifndef HOP_COMPARE_H
+#define HOP_COMPARE_H
+
+#include "base/base.h"
+#include "hopcast/compare.h"
+
+struct hop_comparing {
+    struct hop_comparison result; /* first: what callers hold */
+    struct hop_arena arena;
+    struct hop_compare_row *rows;
+    struct hop_compare_group *groups;
+    struct hop_compare_summary *summaries;
+    double *times_s;  /* candidates of row i: times_s[i * candidate_count ..] */
+    struct hop_compare_effect *effects; /* room for HOP_EFFECTS */
+    unsigned *effect_of;                /* per group */
+    uint32_t *row_of; /* measurement -> row, HOP_NONE: it has no time */
+};
+
+/* One row for each measurement that has a value, by groups; no candidate has a time yet. */
+enum hop_status hop_comparing_begin(const struct hop_measurements *reference, uint32_t candidates,
+                                    const struct hop_compare_options *options, struct hop_comparing **made,
+                                    struct hop_diag *diag);
+/* Statistics, when all times are there (statistics.c). */
+enum hop_status hop_comparing_count(struct hop_comparing *c, struct hop_diag *diag);
+
+/* The effect that a group shows, by name and by number below HOP_EFFECTS (effects.c). */
+enum { HOP_EFFECTS = 6 * 5 };
+const char *hop_effect_name(unsigned effect);
+unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t group);
+
+/* The seconds of a measurement of that many bytes. */
+double hop_measured_time_s(const struct hop_measurement *m, uint64_t bytes);
+
+#endif

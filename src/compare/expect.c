@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a group of measurements to a schedule, and from its timeline to what the measurement would have printed.
+ *
+ *     a group       all rows start together, a copy each; a source engine sends them in the order of the file
+ *     in turn       several copies each (as the benchmarks repeat them), one into a device after the other
+ *     staged        into host memory and out of it at once, as many small packets do
+ *     pulled        the engine is the receiver's: one after the other into each device, sources as they like
+ *     all to all    every device to every other one, several times over: whoever is done goes on with the next
+ *     a trace       every copy at its own start; duration, not end
+ *
+ *     own value     bytes / (end - start)
+ *     mean          the same for all rows: the mean of these rates
+ *     total         the same for all rows: all bytes / last end / rows
+ */
+#include "compare/expect.h"
+
+#include "compare/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { TURNS = 4 };
+
+uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m)
+{
+    return m->bytes ? m->bytes : e->options->bytes ? e->options->bytes : HOP_COMPARE_BYTES;
+}
+
+static enum hop_status fail_at(const struct hop_measurement *m, uint32_t column, enum hop_status status,
+                               struct hop_diag *diag)
+{
+    hop_diag_place(diag, "%s:%u:%u", m->file, m->line, column);
+    return status;
+}
+
+static bool is_device(const struct hop_topology *topology, uint32_t node)
+{
+    return node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind);
+}
+
+/* Host memory of which it is not said where: that nearest to the other end. */
+static bool is_any_host(const char *name)
+{
+    return strcmp(name, "host") == 0 || strcmp(name, "host-local") == 0 || strcmp(name, "host-interleaved") == 0;
+}
+
+static const char *renamed(const struct hop_expect *e, const char *name)
+{
+    const struct hop_compare_options *o = e->options;
+    const char *device = name;
+    for (uint32_t i = 0; i < o->renamed_count; i++) {
+        if (strcmp(o->renamed[2 * (size_t)i], name) == 0)
+            device = o->renamed[2 * (size_t)i + 1];
+    }
+    return device;
+}
+
+static enum hop_status find_device(const struct hop_expect *e, const struct hop_measurement *m, const char *name,
+                                   const char *other, uint32_t column, const char **device, struct hop_diag *diag)
+{
+    *device = renamed(e, name);
+    if (is_device(e->topology, hop_topology_find(e->topology, *device)))
+        return HOP_OK;
+    uint32_t end = hop_topology_find(e->topology, renamed(e, other));
+    uint32_t host =
+        is_any_host(*device) && is_device(e->topology, end) ? hop_topology_nearest_host(e->topology, end) : HOP_NONE;
+    if (host != HOP_NONE) {
+        *device = hop_topology_node(e->topology, host)->name;
+        return HOP_OK;
+    }
+    const char *near = hop_topology_nearest(e->topology, *device);
+    hop_fail(diag, HOP_ERR_INVALID, "there is no device '%.60s' in topology %.60s", *device,
+             hop_topology_name(e->topology));
+    hop_diag_expect(diag, "%s%sa device of the topology, or a new name for %.40s", near ? near : "", near ? "? " : "",
+                    name);
+    return fail_at(m, column, HOP_ERR_INVALID, diag);
+}
+
+static bool joined(const struct hop_topology *topology, const char *from, const char *to)
+{
+    uint32_t a = hop_topology_find(topology, from), b = hop_topology_find(topology, to), count;
+    const uint32_t *links = hop_topology_links_of(topology, a, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, links[i]);
+        bool accelerator = link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C;
+        uint32_t end = link->ends[link->ends[0] == a];
+        if (accelerator && (end == b || hop_topology_node(topology, end)->kind == HOP_NODE_SWITCH))
+            return true;
+    }
+    return false;
+}
+
+static bool is_staged(const struct hop_expect *e, const struct hop_measurement *m, const struct hop_op *op)
+{
+    return m->way == HOP_WAY_STAGED ||
+           (m->way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(e->topology, op->from.device, op->to.device));
+}
+
+/* Adds an operation of a row; HOP_OK leaves its index in *op_of. */
+static enum hop_status add_op(struct hop_expect_group *group, const struct hop_op *op, uint32_t row, uint32_t *op_of,
+                              struct hop_diag *diag)
+{
+    enum hop_status status = hop_schedule_add(group->schedule, op, op_of, diag);
+    if (status == HOP_OK)
+        group->row_of[*op_of] = row;
+    return status;
+}
+
+static uint32_t hosts_of(const struct hop_topology *topology)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        count += hop_topology_node(topology, n)->kind == HOP_NODE_HOST;
+    return count;
+}
+
+/* A copy from or to memory whose pages lie on all NUMA nodes in turn: an equal part from or to each. */
+static enum hop_status add_interleaved(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
+                                       const struct hop_measurement *m, struct hop_op op, uint32_t *op_of,
+                                       struct hop_diag *diag)
+{
+    bool out = strcmp(m->from, "host-interleaved") == 0;
+    enum hop_status status = HOP_OK;
+    op.bytes = op.bytes / hosts_of(e->topology) + 1;
+    for (uint32_t n = 0; n < hop_topology_node_count(e->topology) && status == HOP_OK; n++) {
+        if (hop_topology_node(e->topology, n)->kind != HOP_NODE_HOST)
+            continue;
+        *(out ? &op.from.device : &op.to.device) = hop_topology_node(e->topology, n)->name;
+        status = add_op(group, &op, row, op_of, diag);
+    }
+    return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
+}
+
+static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
+                                const struct hop_measurement *m, double start_s, const uint32_t *after, uint32_t *op_of,
+                                struct hop_diag *diag)
+{
+    struct hop_op op = hop_op_default(HOP_OP_COPY);
+    enum hop_status status = find_device(e, m, m->from, m->to, m->from_column, &op.from.device, diag);
+    if (status == HOP_OK)
+        status = find_device(e, m, m->to, m->from, m->to_column, &op.to.device, diag);
+    if (status != HOP_OK)
+        return status;
+    op.bytes = hop_expect_bytes(e, m);
+    op.at_s = start_s;
+    op.after = after;
+    op.after_count = after != NULL;
+    if (strcmp(m->from, "host-interleaved") == 0 || strcmp(m->to, "host-interleaved") == 0)
+        return add_interleaved(e, group, row, m, op, op_of, diag);
+    const char *to = op.to.device;
+    uint32_t memory = is_staged(e, m, &op)
+                          ? hop_topology_nearest_host(e->topology, hop_topology_find(e->topology, op.from.device))
+                          : HOP_NONE;
+    if (memory != HOP_NONE) {
+        op.to.device = hop_topology_node(e->topology, memory)->name;
+        status = add_op(group, &op, row, op_of, diag);
+        op.from.device = op.to.device;
+        op.to.device = to;
+    }
+    if (status == HOP_OK)
+        status = add_op(group, &op, row, op_of, diag);
+    return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
+}
+
+/* The last copy before this one that goes to the same device, as an operation; NULL: none. */
+static const uint32_t *before(const struct hop_measurements *of, struct hop_measurement_group rows, uint32_t copy,
+                              const uint32_t *op_of)
+{
+    const char *to = hop_measurements_at(of, rows.rows[copy % rows.count])->to;
+    while (copy-- > 0) {
+        if (strcmp(hop_measurements_at(of, rows.rows[copy % rows.count])->to, to) == 0)
+            return &op_of[copy];
+    }
+    return NULL;
+}
+
+/* n (n - 1) rows, no two alike, between n devices. */
+static bool is_all_to_all(const struct hop_measurements *of, struct hop_measurement_group rows)
+{
+    enum { DEVICES = 256 };
+    const char *names[DEVICES];
+    uint32_t devices = 0;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct hop_measurement *m = hop_measurements_at(of, rows.rows[i]);
+        bool known = false;
+        for (uint32_t d = 0; d < devices && !known; d++)
+            known = strcmp(names[d], m->from) == 0;
+        if (!known && devices == DEVICES)
+            return false;
+        if (!known)
+            names[devices++] = m->from;
+        for (uint32_t j = 0; j < i; j++) {
+            const struct hop_measurement *other = hop_measurements_at(of, rows.rows[j]);
+            if (strcmp(m->from, other->from) == 0 && strcmp(m->to, other->to) == 0)
+                return false;
+        }
+    }
+    return devices > 2 && rows.count == devices * (devices - 1);
+}
+
+static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct hop_diag *diag)
+{
+    struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
+    struct hop_expect_group *group = &e->groups[index];
+    bool in_turn = false, pulled = false;
+    double first_s = INFINITY;
+    *group = (struct hop_expect_group){.schedule = hop_schedule_create(rows.name), .trace = true};
+    if (!group->schedule)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[i]);
+        group->trace = group->trace && !isnan(m->start_s);
+        first_s = hop_min(first_s, m->start_s);
+        in_turn = in_turn || m->in_turn;
+        pulled = pulled || m->pulled;
+    }
+    group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
+    group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
+    uint32_t copies = group->copies * rows.count, *op_of = malloc((copies + 1) * sizeof *op_of);
+    group->row_of =
+        hop_arena_alloc(&e->arena, (((size_t)hosts_of(e->topology) + 2) * copies + 1) * sizeof *group->row_of);
+    enum hop_status status = op_of && group->row_of ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t c = 0; c < copies && status == HOP_OK; c++) {
+        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[c % rows.count]);
+        bool waits = (in_turn || pulled) && !group->trace;
+        status = add_copy(e, group, c % rows.count, m, group->trace ? m->start_s - first_s : 0,
+                          waits ? before(e->measurements, rows, c, op_of) : NULL, &op_of[c], diag);
+    }
+    free(op_of);
+    return status == HOP_OK ? hop_schedule_finish(group->schedule, diag) : status;
+}
+
+enum hop_status hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                  const struct hop_compare_options *options, struct hop_expect **made,
+                                  struct hop_diag *diag)
+{
+    uint32_t groups = hop_measurements_group_count(measurements);
+    struct hop_expect *e = calloc(1, sizeof *e);
+    if (!e)
+        return hop_fail_memory(diag);
+    *e = (struct hop_expect){measurements, topology, options, {0}, NULL};
+    e->groups = hop_arena_alloc(&e->arena, (groups + 1) * sizeof *e->groups);
+    enum hop_status status = e->groups ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t g = 0; g < groups && status == HOP_OK; g++)
+        status = make_group(e, g, diag);
+    if (status == HOP_OK)
+        *made = e;
+    else
+        hop_expect_destroy(e);
+    return status;
+}
+
+void hop_expect_destroy(struct hop_expect *e)
+{
+    if (!e)
+        return;
+    for (uint32_t g = 0; e->groups && g < hop_measurements_group_count(e->measurements); g++)
+        hop_schedule_destroy(e->groups[g].schedule);
+    hop_arena_finish(&e->arena);
+    free(e);
+}
+
+/* The rows' own times become what a value for all of them stands for. */
+static void share_out(const struct hop_expect *e, struct hop_measurement_group rows, double *times_s)
+{
+    enum hop_measured value = hop_measurements_at(e->measurements, rows.rows[0])->value;
+    double rates = 0, bytes = 0, last_s = 0;
+    if (value == HOP_MEASURED_OWN)
+        return;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        double b = (double)hop_expect_bytes(e, hop_measurements_at(e->measurements, rows.rows[i]));
+        rates += b / times_s[i];
+        bytes += b;
+        last_s = hop_max(last_s, times_s[i]);
+    }
+    double rate_Bps = (value == HOP_MEASURED_MEAN ? rates : bytes / last_s) / rows.count;
+    for (uint32_t i = 0; i < rows.count; i++)
+        times_s[i] = (double)hop_expect_bytes(e, hop_measurements_at(e->measurements, rows.rows[i])) / rate_Bps;
+}
+
+/* When the last copy of every row ended, since its start. */
+static void read_times(const struct hop_timeline *timeline, const struct hop_expect_group *group, uint32_t rows,
+                       double *times_s)
+{
+    for (uint32_t i = 0; i < rows; i++)
+        times_s[i] = 0;
+    for (uint32_t op = 0; op < hop_schedule_count(group->schedule); op++) {
+        double since_s = hop_timeline_span(timeline, op).end_s - hop_schedule_op(group->schedule, op)->at_s;
+        times_s[group->row_of[op]] = hop_max(times_s[group->row_of[op]], since_s / group->copies);
+    }
+}
+
+enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t index,
+                                 double *times_s, struct hop_diag *diag)
+{
+    struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
+    const struct hop_expect_group *group = &e->groups[index];
+    struct hop_timeline *timeline = NULL;
+    struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = group->sources_unlimited};
+    enum hop_status status = hop_simulate(network, group->schedule, &options, &timeline, diag);
+    if (status != HOP_OK)
+        return fail_at(hop_measurements_at(e->measurements, rows.rows[0]), 1, status, diag);
+    read_times(timeline, group, rows.count, times_s);
+    hop_timeline_destroy(timeline);
+    if (!group->trace)
+        share_out(e, rows, times_s);
+    return HOP_OK;
+}

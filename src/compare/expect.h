@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a model expects each group of measurements to show. A group becomes a schedule once, whatever parameters the
+ * topology has later; evaluating it gives, per row, the seconds that its printed value would stand for.
+ */
+#ifndef HOP_COMPARE_EXPECT_H
+#define HOP_COMPARE_EXPECT_H
+
+#include "base/base.h"
+#include "hopcast/compare.h"
+#include "hopcast/schedule.h"
+#include "hopcast/simulate.h"
+
+struct hop_expect_group {
+    struct hop_schedule *schedule; /* copies; a staged one is two, into host memory and out of it */
+    uint32_t *row_of;              /* per operation: place of its row in the group */
+    uint32_t copies;               /* of every row, one after the other */
+    bool trace, sources_unlimited;
+};
+
+struct hop_expect {
+    const struct hop_measurements *measurements;
+    const struct hop_topology *topology;
+    const struct hop_compare_options *options;
+    struct hop_arena arena;
+    struct hop_expect_group *groups;
+};
+
+/* The bytes of a row: its own, or those that the options assume. */
+uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m);
+
+/* Devices that the topology does not have are refused at their place. Measurements, topology and options must outlive
+ * what is made. */
+enum hop_status hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                  const struct hop_compare_options *options, struct hop_expect **made,
+                                  struct hop_diag *diag);
+void hop_expect_destroy(struct hop_expect *e); /* NULL is allowed */
+
+/* One value for each row of the group, comparable with hop_measured_time_s. The network's topology has the nodes and
+ * links of the one that the expectations were made for. */
+enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t group,
+                                 double *times_s, struct hop_diag *diag);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What errors amount to. Quantiles of the sizes of errors are those that at least that share does not exceed: of n
+ * sorted values the one at ceil(share * n), counted from 1.
+ */
+#include "compare/compare.h"
+
+#include <math.h>
+
+static const double bounds[3] = {0.05, 0.10, 0.15};
+#define BOUND_TOLERANCE 1e-9 /* an error of just 5 % is within 5 % */
+
+double hop_compare_error(const struct hop_compare_row *row, uint32_t candidate)
+{
+    return (row->rate ? row->reference_s / row->candidate_s[candidate]
+                      : row->candidate_s[candidate] / row->reference_s) -
+           1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double quantile(const double *sorted, uint32_t count, double share)
+{
+    double at = ceil(share * count - BOUND_TOLERANCE);
+    return sorted[at < 1 ? 0 : (uint32_t)at - 1];
+}
+
+/* Sorts the sizes. */
+static struct hop_compare_errors distribution(double *sizes, uint32_t count)
+{
+    struct hop_compare_errors d = {count, NAN, NAN, NAN, {NAN, NAN, NAN}};
+    if (count == 0)
+        return d;
+    qsort(sizes, count, sizeof *sizes, ascending);
+    d.median = quantile(sizes, count, 0.5);
+    d.p90 = quantile(sizes, count, 0.9);
+    d.worst = sizes[count - 1];
+    for (unsigned b = 0; b < HOP_COUNT(bounds); b++) {
+        uint32_t within = 0;
+        while (within < count && sizes[within] <= bounds[b] + BOUND_TOLERANCE)
+            within++;
+        d.within[b] = (double)within / count;
+    }
+    return d;
+}
+
+/* The sizes of errors of the groups that show an effect (HOP_EFFECTS: any), of a trace those of its transfers. */
+static uint32_t collect(const struct hop_comparing *c, uint32_t candidate, unsigned effect, double *sizes)
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < c->result.group_count; g++) {
+        const struct hop_compare_group *group = &c->groups[g];
+        bool trace = group->count > 0 && !isnan(c->rows[group->first].of->start_s);
+        if (effect != HOP_EFFECTS && c->effect_of[g] != effect)
+            continue;
+        if (!trace && !isnan(group->mean_absolute_error[candidate]))
+            sizes[count++] = group->mean_absolute_error[candidate];
+        for (uint32_t r = group->first; trace && r < group->first + group->count; r++) {
+            double error = hop_compare_error(&c->rows[r], candidate);
+            if (!isnan(error))
+                sizes[count++] = fabs(error);
+        }
+    }
+    return count;
+}
+
+static void count_effects(struct hop_comparing *c, double *sizes, struct hop_compare_errors *errors)
+{
+    for (uint32_t i = 0; i < c->result.candidate_count; i++)
+        c->summaries[i].groups = distribution(sizes, collect(c, i, HOP_EFFECTS, sizes));
+    for (unsigned effect = 0; effect < HOP_EFFECTS; effect++) {
+        struct hop_compare_errors *its = errors + (size_t)c->result.effect_count * c->result.candidate_count;
+        bool occurs = false;
+        for (uint32_t g = 0; g < c->result.group_count; g++)
+            occurs = occurs || (c->effect_of[g] == effect && c->groups[g].count > 0);
+        for (uint32_t i = 0; occurs && i < c->result.candidate_count; i++)
+            its[i] = distribution(sizes, collect(c, i, effect, sizes));
+        if (occurs)
+            c->effects[c->result.effect_count++] = (struct hop_compare_effect){hop_effect_name(effect), its};
+    }
+}
+
+static void count_groups(struct hop_comparing *c, uint32_t candidate, struct hop_compare_summary *summary)
+{
+    for (uint32_t g = 0; g < c->result.group_count; g++) {
+        const struct hop_compare_group *group = &c->groups[g];
+        double sum = 0;
+        uint32_t count = 0;
+        for (uint32_t r = group->first; r < group->first + group->count; r++) {
+            double error = hop_compare_error(&c->rows[r], candidate);
+            sum += isnan(error) ? 0 : fabs(error);
+            count += !isnan(error);
+        }
+        double mean = count ? sum / count : NAN;
+        ((double *)group->mean_absolute_error)[candidate] = mean; /* ours, const for those who look */
+        if (count && mean > summary->worst_group_error) {
+            summary->worst_group_error = mean;
+            summary->worst_group = g;
+        }
+    }
+}
+
+static void count_errors(const struct hop_comparing *c, uint32_t candidate, struct hop_compare_summary *summary,
+                         double *sizes)
+{
+    for (uint32_t r = 0; r < c->result.row_count; r++) {
+        double error = hop_compare_error(&c->rows[r], candidate);
+        if (isnan(error))
+            continue;
+        if (summary->count == 0 || fabs(error) > fabs(summary->worst_error)) {
+            summary->worst_error = error;
+            summary->worst_row = r;
+        }
+        summary->mean_error += error;
+        summary->mean_absolute_error += fabs(error);
+        for (unsigned b = 0; b < HOP_COUNT(bounds); b++)
+            summary->within[b] += fabs(error) <= bounds[b] + BOUND_TOLERANCE;
+        sizes[summary->count++] = fabs(error);
+    }
+    double count = summary->count;
+    summary->mean_error /= count;
+    summary->mean_absolute_error /= count;
+    for (unsigned b = 0; b < HOP_COUNT(bounds); b++)
+        summary->within[b] /= count;
+    qsort(sizes, summary->count, sizeof *sizes, ascending);
+    summary->median_absolute_error = summary->count ? quantile(sizes, summary->count, 0.5) : NAN;
+    summary->p90_absolute_error = summary->count ? quantile(sizes, summary->count, 0.9) : NAN;
+}
+
+enum hop_status hop_comparing_count(struct hop_comparing *c, struct hop_diag *diag)
+{
+    if (c->result.row_count == 0) {
+        hop_fail(diag, HOP_ERR_INVALID, "no transfer has a measured value");
+        hop_diag_place(diag, "%s", c->result.reference);
+        hop_diag_expect(diag, "measured_GBps or measured_s in one row at least");
+        return HOP_ERR_INVALID;
+    }
+    double *sizes = malloc(c->result.row_count * sizeof *sizes);
+    struct hop_compare_errors *errors =
+        hop_arena_alloc(&c->arena, (size_t)HOP_EFFECTS * c->result.candidate_count * sizeof *errors);
+    if (!sizes || !errors) {
+        free(sizes);
+        return hop_fail_memory(diag);
+    }
+    for (uint32_t i = 0; i < c->result.candidate_count; i++) {
+        count_errors(c, i, &c->summaries[i], sizes);
+        count_groups(c, i, &c->summaries[i]);
+    }
+    count_effects(c, sizes, errors);
+    free(sizes);
+    return HOP_OK;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tori of one to three dimensions: a router at every position with one host, joined to its neighbours, the last of a
+ * row to the first. Position (x, y, z) is number x + X (y + Y z). Routes correct x, then y, then z, each the shorter
+ * way around, upwards where both are equally long. The order of dimensions leaves no cycle.
+ */
+#include "fabric/make_fabric.h"
+
+#include "topology/topology.h"
+
+#include <stdio.h>
+
+enum { DIMENSIONS = 3, EXTENT_LIMIT = 8192 };
+
+struct torus {
+    uint32_t dimensions, extent[DIMENSIONS], stride[DIMENSIONS];
+    uint32_t positions;
+    uint32_t *upwards; /* [position * DIMENSIONS + dimension]: link to the next position */
+};
+
+static void read_shape(struct hop_maker *maker, struct torus *t)
+{
+    const char *text = maker->shape;
+    uint64_t positions = 1;
+    bool good = *text != '\0';
+    while (good && t->dimensions < DIMENSIONS) {
+        char *end;
+        unsigned long extent = strtoul(text, &end, 10);
+        good = *text >= '0' && *text <= '9' && extent >= 1 && extent <= EXTENT_LIMIT;
+        t->extent[t->dimensions] = (uint32_t)extent;
+        t->stride[t->dimensions++] = (uint32_t)positions;
+        positions *= good ? extent : 1;
+        text = end;
+        if (*text != 'x')
+            break;
+        text++;
+    }
+    if (!good || *text) {
+        hop_maker_fail(maker, HOP_ERR_INVALID, "one to three extents of 1 to 8192, such as torus:4x4x4",
+                       maker->shape[0] ? "'%s' is no shape of a torus" : "the shape is missing%s", maker->shape);
+        return;
+    }
+    hop_maker_check(maker, positions, positions, positions * (1 + t->dimensions));
+    t->positions = (uint32_t)positions;
+}
+
+static uint32_t coordinate(const struct torus *t, uint32_t position, uint32_t dimension)
+{
+    return position / t->stride[dimension] % t->extent[dimension];
+}
+
+/* The neighbour upwards. */
+static uint32_t next_of(const struct torus *t, uint32_t position, uint32_t dimension)
+{
+    uint32_t last = t->extent[dimension] - 1;
+    return coordinate(t, position, dimension) < last ? position + t->stride[dimension]
+                                                     : position - last * t->stride[dimension];
+}
+
+static void build_routers(struct hop_maker *maker, const struct torus *t)
+{
+    for (uint32_t p = 0; p < t->positions; p++) {
+        char name[48] = "router";
+        for (uint32_t d = 0, used = 6; d < t->dimensions; d++)
+            used += (uint32_t)snprintf(name + used, sizeof name - used, "%s%u", d ? "." : "", coordinate(t, p, d));
+        hop_maker_switch(maker, name);
+    }
+}
+
+/* An extent of 1 has no links, one of 2 has one between its two positions, which is upwards for both. */
+static void build_links(struct hop_maker *maker, const struct torus *t, uint32_t first_host, uint32_t first_router)
+{
+    for (uint32_t p = 0; p < t->positions; p++)
+        hop_maker_join(maker, first_host + p, first_router + p, &maker->link);
+    for (uint32_t p = 0; p < t->positions; p++) {
+        for (uint32_t d = 0; d < t->dimensions; d++) {
+            uint32_t next = next_of(t, p, d), *link = &t->upwards[p * DIMENSIONS + d];
+            if (t->extent[d] == 2 && next < p)
+                *link = t->upwards[next * DIMENSIONS + d];
+            else if (t->extent[d] > 1)
+                *link = hop_maker_join(maker, first_router + p, first_router + next, &maker->link);
+        }
+    }
+}
+
+static uint32_t link_towards(const struct torus *t, uint32_t at, uint32_t to)
+{
+    for (uint32_t d = 0; d < t->dimensions; d++) {
+        uint32_t extent = t->extent[d], ahead = (coordinate(t, to, d) + extent - coordinate(t, at, d)) % extent;
+        if (ahead == 0)
+            continue;
+        if (2 * ahead <= extent)
+            return t->upwards[at * DIMENSIONS + d];
+        uint32_t back = coordinate(t, at, d) > 0 ? at - t->stride[d] : at + (extent - 1) * t->stride[d];
+        return t->upwards[back * DIMENSIONS + d];
+    }
+    return to; /* hosts' links are the first */
+}
+
+static void build_torus(struct hop_maker *maker)
+{
+    struct torus t = {0};
+    read_shape(maker, &t);
+    if (maker->status != HOP_OK)
+        return;
+    uint32_t first_host = hop_maker_hosts(maker, t.positions), first_router = maker->topology->node_count;
+    build_routers(maker, &t);
+    t.upwards = calloc((size_t)t.positions * DIMENSIONS, sizeof *t.upwards);
+    if (!t.upwards) {
+        maker->status = hop_fail_memory(maker->diag);
+        return;
+    }
+    build_links(maker, &t, first_host, first_router);
+    for (uint32_t at = 0; at < t.positions; at++) {
+        for (uint32_t to = 0; to < t.positions; to++)
+            hop_maker_route(maker, first_router + at, first_host + to, link_towards(&t, at, to));
+    }
+    free(t.upwards);
+}
+
+const struct hop_generator hop_generator_torus = {
+    .name = "torus",
+    .example = "torus:XxYxZ, such as torus:4x4x4",
+    .has_shape = true,
+    .kind = HOP_LINK_TORUS,
+    .build = build_torus,
+};

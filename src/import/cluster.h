@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A cluster file being read: machines, the fabric between them, and which NIC is in which place of the fabric. */
+#ifndef HOP_IMPORT_CLUSTER_H
+#define HOP_IMPORT_CLUSTER_H
+
+#include "base/json.h"
+#include "topology/topology.h"
+
+#define HOP_CLUSTER_NODES_LIMIT 65536u
+#define HOP_CLUSTER_ENTRIES_LIMIT 4096u /* elements of `nodes` */
+
+/* A topology that the cluster takes in, and what of it must be said in full because the cluster's parameters differ. */
+struct hop_member {
+    const char *what; /* as the file names it */
+    struct hop_topology *topology;
+    const char *reason; /* a parameter that differs and from which capacities follow, NULL: none */
+    bool keep_latency, keep_tau;
+};
+
+/* Where a NIC is to go. */
+enum hop_wish { HOP_WISH_ANY, HOP_WISH_NOWHERE, HOP_WISH_SLOT, HOP_WISH_SWITCH };
+
+struct hop_cluster_nic {
+    uint32_t node;          /* of the cluster's nodes */
+    uint32_t topology_node; /* of the cluster's topology */
+    enum hop_wish wish;
+    uint32_t target; /* slot or switch, a node of the fabric */
+    const char *key; /* in `ports`, that said so; NULL: none */
+    bool by_name;    /* the key is its name, not a pattern */
+    uint32_t slot;   /* a node of the fabric, HOP_NONE: not connected */
+};
+
+struct hop_cluster_node {
+    const char *name;
+    uint32_t member, entry; /* its machine, its element of `nodes` */
+    uint32_t first_node;    /* of its copy in the cluster's topology */
+};
+
+struct hop_cluster {
+    const struct hop_source *source;
+    struct hop_arena arena;
+    struct hop_topology *built;
+    struct hop_member *members; /* the machines, one for each element of `nodes`, then the fabric */
+    uint32_t member_count;
+    struct hop_cluster_node *nodes;
+    uint32_t node_count, node_capacity;
+    struct hop_cluster_nic *nics;
+    uint32_t nic_count, nic_capacity;
+    uint32_t *nic_in; /* per node of the fabric: the NIC in that slot, HOP_NONE: none */
+};
+
+/* cluster_parameters.c: sets the cluster's parameters to what its members say, and marks what they must keep. */
+enum hop_status hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document, struct hop_diag *diag);
+
+/* cluster_ports.c: gives every NIC its slot. ports may be absent. */
+enum hop_status hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports,
+                                    const struct hop_json *fabric, struct hop_diag *diag);
+/* Whether a node of the fabric stands for a port of a machine. */
+bool hop_cluster_is_slot(const struct hop_topology *fabric, uint32_t node);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which NIC is in which slot of the fabric. First the NICs that `ports` puts into a slot, then those that it puts at a
+ * switch, each into the first free slot there, then all others in their order into the free slots in theirs. A key of
+ * `ports` is a NIC's name, or a pattern: `*` stands for characters other than the point, `[0-3]` for a number.
+ */
+#include "import/cluster.h"
+
+#include <ctype.h>
+
+enum { STARS_MAX = 4 };
+
+/* ---- patterns ---- */
+
+static bool is_pattern(const char *key)
+{
+    return strpbrk(key, "*[") != NULL;
+}
+
+/* The number that both texts have at their beginning is between low and high. */
+static bool in_range(const char **pattern, const char **text)
+{
+    char *end;
+    unsigned long low = strtoul(*pattern + 1, &end, 10), high = low;
+    if (*end == '-')
+        high = strtoul(end + 1, &end, 10);
+    if (*end != ']' || !isdigit((unsigned char)**text))
+        return false;
+    *pattern = end + 1;
+    char *after;
+    unsigned long number = strtoul(*text, &after, 10);
+    *text = after;
+    return number >= low && number <= high;
+}
+
+static bool matches(const char *pattern, const char *text)
+{
+    for (;;) {
+        if (*pattern == '*') {
+            do {
+                if (matches(pattern + 1, text))
+                    return true;
+            } while (*text && *text++ != '.');
+            return false;
+        }
+        if (*pattern == '[') {
+            if (!in_range(&pattern, &text))
+                return false;
+        } else if (*pattern != *text) {
+            return false;
+        } else if (!*pattern) {
+            return true;
+        } else {
+            pattern++;
+            text++;
+        }
+    }
+}
+
+static enum hop_status check_pattern(const struct hop_json *at, struct hop_diag *diag)
+{
+    unsigned stars = 0;
+    bool good = true;
+    for (const char *c = at->key; *c && good; c++) {
+        stars += *c == '*';
+        if (*c != '[')
+            continue;
+        size_t low = strspn(c + 1, "0123456789"), dash = c[1 + low] == '-',
+               high = dash ? strspn(c + 2 + low, "0123456789") : 1;
+        good = low > 0 && low < 9 && high > 0 && high < 9 && c[1 + low + dash + (dash ? high : 0)] == ']';
+    }
+    if (good && stars <= STARS_MAX)
+        return HOP_OK;
+    hop_json_fail(at, diag, HOP_ERR_SYNTAX,
+                  good ? "this pattern has too many *" : "this pattern has a [ without a range");
+    hop_diag_expect(diag, "a NIC such as node0.nic1, or a pattern: node*.nic1, node[0-3].nic1, at most %d *",
+                    STARS_MAX);
+    return HOP_ERR_SYNTAX;
+}
+
+/* ---- what `ports` says ---- */
+
+static const char *nic_name(const void *context, uint32_t index)
+{
+    const struct hop_cluster *cluster = context;
+    return cluster->built->nodes[cluster->nics[index].topology_node].name;
+}
+
+static const char *fabric_name(const void *context, uint32_t index)
+{
+    return ((const struct hop_topology *)context)->nodes[index].name;
+}
+
+bool hop_cluster_is_slot(const struct hop_topology *fabric, uint32_t node)
+{
+    uint32_t count;
+    (void)hop_topology_links_of(fabric, node, &count);
+    return fabric->nodes[node].kind == HOP_NODE_NIC && count > 0;
+}
+
+static const struct hop_topology *fabric_of(const struct hop_cluster *cluster)
+{
+    return cluster->members[cluster->member_count - 1].topology;
+}
+
+/* null, a slot or a switch. */
+static enum hop_status read_wish(const struct hop_cluster *cluster, const struct hop_json *at, enum hop_wish *wish,
+                                 uint32_t *target, struct hop_diag *diag)
+{
+    const struct hop_topology *fabric = fabric_of(cluster);
+    const char *name = NULL;
+    *wish = HOP_WISH_NOWHERE;
+    *target = HOP_NONE;
+    if (json_is_null(at->value))
+        return HOP_OK;
+    if (hop_json_name(at, &name, diag) != HOP_OK) {
+        hop_diag_expect(diag, "the name of a slot or of a switch of the fabric, or null: not connected");
+        return HOP_ERR_INVALID;
+    }
+    *target = hop_topology_find(fabric, name);
+    if (*target != HOP_NONE) {
+        *wish = fabric->nodes[*target].kind == HOP_NODE_FABRIC ? HOP_WISH_SWITCH : HOP_WISH_SLOT;
+        if (*wish == HOP_WISH_SWITCH || hop_cluster_is_slot(fabric, *target))
+            return HOP_OK;
+    }
+    uint32_t nearest = hop_text_nearest(name, fabric_name, fabric, fabric->node_count);
+    hop_json_fail(at, diag, HOP_ERR_NOT_FOUND, "the fabric has no slot and no switch '%.63s'", name);
+    hop_diag_expect(diag, "%s%s%sa switch, a NIC in the fabric that stands for a slot, or null",
+                    nearest != UINT32_MAX ? "'" : "", nearest != UINT32_MAX ? fabric_name(fabric, nearest) : "",
+                    nearest != UINT32_MAX ? "'? " : "");
+    return HOP_ERR_NOT_FOUND;
+}
+
+static enum hop_status no_such_nic(const struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
+{
+    uint32_t nearest =
+        is_pattern(at->key) ? UINT32_MAX : hop_text_nearest(at->key, nic_name, cluster, cluster->nic_count);
+    hop_json_fail(at, diag, HOP_ERR_NOT_FOUND,
+                  is_pattern(at->key) ? "no NIC matches '%.63s'" : "there is no NIC '%.63s'", at->key);
+    if (nearest != UINT32_MAX)
+        hop_diag_expect(diag, "'%s'? a NIC of the cluster's nodes", nic_name(cluster, nearest));
+    else
+        hop_diag_expect(diag, "a NIC of the cluster's nodes, the first is '%s'", nic_name(cluster, 0));
+    return HOP_ERR_NOT_FOUND;
+}
+
+static enum hop_status read_port(struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
+{
+    enum hop_wish wish;
+    uint32_t target, found = 0;
+    bool pattern = is_pattern(at->key);
+    enum hop_status status = check_pattern(at, diag);
+    if (status == HOP_OK)
+        status = read_wish(cluster, at, &wish, &target, diag);
+    if (status != HOP_OK)
+        return status;
+    uint32_t exact = pattern ? HOP_NONE : hop_topology_find(cluster->built, at->key);
+    for (uint32_t i = 0; i < cluster->nic_count; i++) {
+        struct hop_cluster_nic *nic = &cluster->nics[i];
+        if (pattern ? !matches(at->key, nic_name(cluster, i)) : nic->topology_node != exact)
+            continue;
+        found++;
+        if (pattern && nic->by_name)
+            continue; /* its name says more */
+        if (pattern && nic->key) {
+            hop_json_fail(at, diag, HOP_ERR_INVALID, "'%s' matches this pattern and '%.63s'", nic_name(cluster, i),
+                          nic->key);
+            hop_diag_expect(diag, "one pattern for a NIC; its own name goes before patterns");
+            return HOP_ERR_INVALID;
+        }
+        nic->wish = wish;
+        nic->target = target;
+        nic->key = at->key;
+        nic->by_name = !pattern;
+        if (!pattern)
+            break;
+    }
+    return found > 0 ? HOP_OK : no_such_nic(cluster, at, diag);
+}
+
+static enum hop_status read_ports(struct hop_cluster *cluster, const struct hop_json *ports, struct hop_diag *diag)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(ports->value))
+        return hop_json_object(ports, NULL, 0, NULL, diag); /* which says so */
+    json_object_foreach((json_t *)ports->value, key, value)
+    {
+        const struct hop_json port = {value, ports, key, 0};
+        enum hop_status status = read_port(cluster, &port, diag);
+        if (status != HOP_OK)
+            return status;
+    }
+    return HOP_OK;
+}
+
+/* ---- slots ---- */
+
+static void occupy(struct hop_cluster *cluster, uint32_t nic, uint32_t slot)
+{
+    cluster->nics[nic].slot = slot;
+    cluster->nic_in[slot] = nic;
+}
+
+static enum hop_status take_slot(struct hop_cluster *cluster, uint32_t index, const struct hop_json *ports,
+                                 struct hop_diag *diag)
+{
+    const struct hop_cluster_nic *nic = &cluster->nics[index];
+    uint32_t other = cluster->nic_in[nic->target];
+    if (other == HOP_NONE) {
+        occupy(cluster, index, nic->target);
+        return HOP_OK;
+    }
+    const struct hop_json at = {ports->value, ports, nic->key, 0};
+    hop_json_fail(&at, diag, HOP_ERR_INVALID, "'%s' and '%s' are both put into the slot '%s'", nic_name(cluster, other),
+                  nic_name(cluster, index), fabric_of(cluster)->nodes[nic->target].name);
+    hop_diag_expect(diag, "one NIC in every slot");
+    return HOP_ERR_INVALID;
+}
+
+/* The first free slot at a switch. */
+static enum hop_status take_at_switch(struct hop_cluster *cluster, uint32_t index, const struct hop_json *ports,
+                                      struct hop_diag *diag)
+{
+    const struct hop_cluster_nic *nic = &cluster->nics[index];
+    const struct hop_topology *fabric = fabric_of(cluster);
+    uint32_t count, best = HOP_NONE, slots = 0;
+    const uint32_t *links = hop_topology_links_of(fabric, nic->target, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = &fabric->links[links[i]];
+        uint32_t slot = link->ends[link->ends[0] == nic->target];
+        if (fabric->nodes[slot].kind != HOP_NODE_NIC)
+            continue;
+        slots++;
+        if (cluster->nic_in[slot] == HOP_NONE && slot < best)
+            best = slot;
+    }
+    if (best != HOP_NONE) {
+        occupy(cluster, index, best);
+        return HOP_OK;
+    }
+    const struct hop_json at = {ports->value, ports, nic->key, 0};
+    hop_json_fail(&at, diag, HOP_ERR_INVALID, "no slot is left at '%s' for '%s'", fabric->nodes[nic->target].name,
+                  nic_name(cluster, index));
+    hop_diag_expect(diag, "at most %u NICs at that switch", slots);
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status take_others(struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
+{
+    const struct hop_topology *fabric = fabric_of(cluster);
+    uint32_t slot = 0, slots = 0, wanted = 0;
+    for (uint32_t i = 0; i < cluster->nic_count; i++) {
+        if (cluster->nics[i].wish != HOP_WISH_ANY)
+            continue;
+        while (slot < fabric->node_count && (!hop_cluster_is_slot(fabric, slot) || cluster->nic_in[slot] != HOP_NONE))
+            slot++;
+        if (slot < fabric->node_count) {
+            occupy(cluster, i, slot);
+            continue;
+        }
+        for (uint32_t n = 0; n < fabric->node_count; n++)
+            slots += hop_cluster_is_slot(fabric, n);
+        for (uint32_t n = 0; n < cluster->nic_count; n++)
+            wanted += cluster->nics[n].wish != HOP_WISH_NOWHERE;
+        hop_json_fail(at, diag, HOP_ERR_INVALID, "%u NICs are to be connected, and the fabric has %u slots", wanted,
+                      slots);
+        hop_diag_expect(
+            diag,
+            "a larger fabric, fewer nodes, or null in `ports` for NICs that are not connected: \"node*.nic1\": null");
+        return HOP_ERR_INVALID;
+    }
+    return HOP_OK;
+}
+
+/* Every node must be connected. */
+static enum hop_status check_nodes(const struct hop_cluster *cluster, const struct hop_json *ports,
+                                   struct hop_diag *diag)
+{
+    bool connected = true;
+    for (uint32_t i = 0; i < cluster->nic_count; i++) {
+        bool first = i == 0 || cluster->nics[i].node != cluster->nics[i - 1].node;
+        bool last = i + 1 == cluster->nic_count || cluster->nics[i].node != cluster->nics[i + 1].node;
+        connected = (connected && !first) || cluster->nics[i].slot != HOP_NONE;
+        if (!last || connected)
+            continue;
+        hop_json_fail(ports, diag, HOP_ERR_INVALID, "no NIC of '%s' is connected",
+                      cluster->nodes[cluster->nics[i].node].name);
+        hop_diag_expect(diag, "at least one NIC of every node in the fabric");
+        return HOP_ERR_INVALID;
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports,
+                                    const struct hop_json *fabric, struct hop_diag *diag)
+{
+    enum hop_status status = ports->value ? read_ports(cluster, ports, diag) : HOP_OK;
+    for (uint32_t i = 0; i < cluster->nic_count && status == HOP_OK; i++) {
+        if (cluster->nics[i].wish == HOP_WISH_SLOT)
+            status = take_slot(cluster, i, ports, diag);
+    }
+    for (uint32_t i = 0; i < cluster->nic_count && status == HOP_OK; i++) {
+        if (cluster->nics[i].wish == HOP_WISH_SWITCH)
+            status = take_at_switch(cluster, i, ports, diag);
+    }
+    if (status == HOP_OK)
+        status = take_others(cluster, fabric, diag);
+    return status == HOP_OK ? check_nodes(cluster, ports, diag) : status;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hwloc: topologies in its XML, and this machine through its library. hwloc_xml.c and hwloc_load.c load them,
+ * hwloc_map.c turns what they load into ours.
+ */
+#include "topology/topology.h"
+
+/* Where "<!DOCTYPE ... [ ... ]>" or its plain form ends, NULL when it does not. */
+static const char *after_declaration(const char *at)
+{
+    const char *end = strpbrk(at, "[>");
+    return end && *end == '[' ? strstr(end, "]>") : end;
+}
+
+static bool detect(const struct hop_source *source)
+{
+    const char *at = source->text;
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (strncmp(at, "<!--", 4) == 0)
+            at = strstr(at, "-->");
+        else if (strncmp(at, "<?", 2) == 0)
+            at = strstr(at, "?>");
+        else if (strncmp(at, "<!", 2) == 0)
+            at = after_declaration(at);
+        else
+            break;
+        if (!at)
+            return false;
+        at = strchr(at, '>') + 1;
+    }
+    return strncmp(at, "<topology", 9) == 0 && strchr(" \t\r\n/>", at[9]) != NULL;
+}
+
+#ifdef HOP_HAVE_HWLOC
+
+#include "import/hwloc_load.h"
+#include "import/hwloc_map.h"
+#include "import/nvml.h"
+#include "import/pci_sysfs.h"
+
+static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_hwloc hwloc;
+    enum hop_status status = hop_hwloc_open_xml(source, &hwloc, diag);
+    if (status != HOP_OK)
+        return status;
+    const struct hop_hwloc_source map = {.machine = hwloc.machine, .name = source->name, .nvlinks = true};
+    status = hop_hwloc_map(&map, topology, diag);
+    if (status != HOP_OK)
+        hop_diag_place(diag, "%.150s", source->name);
+    hop_hwloc_close(&hwloc);
+    return status;
+}
+
+static enum hop_status map_live(hwloc_topology_t machine, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_nvml nvml;
+    struct hop_topology *built;
+    bool managed = hop_nvml_open(&nvml);
+    const struct hop_hwloc_source map = {machine, "live", HOP_PCI_SYSFS, !managed};
+    enum hop_status status = hop_hwloc_map(&map, &built, diag);
+    if (status == HOP_OK && managed) {
+        status = hop_nvml_read(&nvml, built, diag);
+        if (status != HOP_OK)
+            hop_topology_destroy(built);
+    }
+    if (managed)
+        hop_nvml_close(&nvml);
+    if (status == HOP_OK)
+        *topology = built;
+    return status;
+}
+
+enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_hwloc hwloc;
+    enum hop_status status = hop_hwloc_open_live(&hwloc, diag);
+    if (status != HOP_OK)
+        return status;
+    status = map_live(hwloc.machine, topology, diag);
+    if (status != HOP_OK)
+        hop_diag_place(diag, "live");
+    hop_hwloc_close(&hwloc);
+    return status;
+}
+
+#else
+
+static enum hop_status unsupported(const char *place, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_UNSUPPORTED, "this build has no hwloc, which reads hwloc XML and discovers machines");
+    hop_diag_place(diag, "%.150s", place);
+    hop_diag_expect(diag, "a build where CMake finds hwloc 2 (Debian: libhwloc-dev)");
+    return HOP_ERR_UNSUPPORTED;
+}
+
+static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+{
+    (void)topology;
+    return unsupported(source->name, diag);
+}
+
+enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
+{
+    (void)topology;
+    return unsupported("live", diag);
+}
+
+#endif
+
+const struct hop_importer hop_importer_hwloc_xml = {"hwloc-xml", "hwloc XML, as `lstopo FILE.xml` writes it", detect,
+                                                    read_xml};

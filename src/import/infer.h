@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From pairwise relations to a tree: what the importers of `nvidia-smi topo -m`, `rocm-smi --showtopo` and
+ * p2pBandwidthLatencyTest share.
+ *
+ * Such tables say for each two devices how far up their ways part, not what is wired to what. Parsing fills a
+ * struct hop_relations; inference finds the smallest symmetric tree that has these relations and says in
+ * notes what it assumed. See infer.c for the rules.
+ */
+#ifndef HOP_IMPORT_INFER_H
+#define HOP_IMPORT_INFER_H
+
+#include "topology/topology.h"
+
+#define HOP_RELATIONS_LIMIT 512u /* devices in one table */
+
+/* How far up the PCIe ways of two devices part, nearest first. */
+enum hop_relation {
+    HOP_RELATION_UNKNOWN, /* not said: an accelerator link is named instead, or nothing */
+    HOP_RELATION_PIX,     /* one common switch */
+    HOP_RELATION_PXB,     /* several switches below one root port */
+    HOP_RELATION_PHB,     /* one root complex */
+    HOP_RELATION_NODE,    /* several root complexes of one NUMA node */
+    HOP_RELATION_SYS,     /* different NUMA nodes */
+    HOP_RELATION_COUNT
+};
+
+/* One cell of the table. */
+struct hop_pair {
+    uint8_t relation;      /* enum hop_relation */
+    uint16_t links;        /* bonded accelerator links between the two, 0: none said */
+    uint32_t line, column; /* where the cell stands */
+};
+
+struct hop_related {
+    const char *title;    /* as the table names it: "GPU0", "mlx5_0" */
+    const char *name;     /* of the node: "gpu0", "nic0" */
+    const char *label;    /* of the node, or NULL */
+    const char *affinity; /* equal texts: same NUMA node; NULL: not said */
+    enum hop_node_kind kind;
+    int numa; /* -1: not said */
+};
+
+struct hop_relations {
+    const char *file;                               /* for diagnostics and the topology's name */
+    const char *relation_names[HOP_RELATION_COUNT]; /* the dialect's words */
+    uint32_t count;                                 /* devices, at most HOP_RELATIONS_LIMIT */
+    struct hop_related *devices;
+    struct hop_pair *pairs;       /* count x count, row by row; the diagonal is not read */
+    enum hop_link_kind link_kind; /* of the accelerator links */
+    unsigned pcie_generation;     /* assumed for every PCIe link, x16: the parameter pcie_link */
+    bool knows_speeds;            /* the source says something about them: no remark that it does not */
+};
+
+/* A new unfinished topology, the caller's. Refused, with the place of the offending cell: relations that are not
+ * symmetric, or whose nearer groups do not lie inside the farther ones. */
+enum hop_status hop_relations_infer(const struct hop_relations *relations, struct hop_topology **topology,
+                                    struct hop_diag *diag);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finding the importer for a source: a built-in name, the live machine, or a text whose dialect is detected. */
+#include "import/ib_fabric.h"
+#include "fabric/make_fabric.h"
+
+#include <strings.h>
+#include <unistd.h>
+
+static const struct hop_importer *const importers[] = {
+    &hop_importer_cluster,  &hop_importer_json,       &hop_importer_hwloc_xml,     &hop_importer_nccl_xml,
+    &hop_importer_rocm_smi, &hop_importer_nvidia_smi, &hop_importer_p2p_matrix,
+    &hop_importer_ibnetdiscover,
+};
+
+static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
+                              struct hop_diag *diag)
+{
+    enum hop_status status = hop_topology_finish(built, diag);
+    if (status == HOP_OK) {
+        *topology = built;
+    } else {
+        if (diag && !diag->place[0])
+            hop_diag_place(diag, "%s", place);
+        hop_topology_destroy(built);
+    }
+    return status;
+}
+
+/* Only UTF-8: libxml2 prints what it cannot convert, and a library must not print. */
+static enum hop_status check_encoding(const struct hop_source *source, struct hop_diag *diag)
+{
+    const char *text = source->text;
+    const char *end = strncmp(text, "<?xml", 5) == 0 ? strstr(text, "?>") : NULL;
+    const char *encoding = end ? strstr(text, "encoding") : NULL;
+    if (!encoding || encoding > end)
+        return HOP_OK;
+    encoding += strcspn(encoding, "\"'?");
+    encoding += *encoding == '"' || *encoding == '\'';
+    size_t length = strcspn(encoding, "\"'?");
+    static const char *const plain[] = {"utf-8", "us-ascii", "ascii"};
+    for (size_t i = 0; i < HOP_COUNT(plain); i++) {
+        if (strlen(plain[i]) == length && strncasecmp(plain[i], encoding, length) == 0)
+            return HOP_OK;
+    }
+    hop_fail(diag, HOP_ERR_SYNTAX, "the XML declares the encoding '%.*s'", (int)(length < 40 ? length : 40), encoding);
+    hop_diag_place(diag, "%s:1:%zu", source->name, (size_t)(encoding - source->text) + 1);
+    hop_diag_expect(diag, "UTF-8");
+    return HOP_ERR_SYNTAX;
+}
+
+static enum hop_status read_source(const struct hop_source *source, struct hop_topology **topology,
+                                   struct hop_diag *diag)
+{
+    if (check_encoding(source, diag) != HOP_OK)
+        return HOP_ERR_SYNTAX;
+    for (size_t i = 0; i < HOP_COUNT(importers); i++) {
+        if (!importers[i]->detect(source))
+            continue;
+        struct hop_topology *built;
+        enum hop_status status = importers[i]->read(source, &built, diag);
+        return status == HOP_OK ? finish(built, source->name, topology, diag) : status;
+    }
+    hop_fail(diag, HOP_ERR_SYNTAX,
+             source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
+    hop_diag_place(diag, "%s:1:1", source->name);
+    hop_diag_expect(
+        diag,
+        "topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo -m`, "
+        "`rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest");
+    return HOP_ERR_SYNTAX;
+}
+
+enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
+                                   struct hop_diag *diag)
+{
+    struct hop_source source;
+    enum hop_status status = hop_source_copy(name, text, size, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = read_source(&source, topology, diag);
+    hop_source_finish(&source);
+    return status;
+}
+
+static const char *builtin_name(const void *context, uint32_t index)
+{
+    (void)context;
+    const char *name = "", *summary;
+    (void)hop_topology_builtin(index, &name, &summary);
+    return name;
+}
+
+static uint32_t count_builtins(void)
+{
+    uint32_t count = 0;
+    for (const char *name, *summary; hop_topology_builtin(count, &name, &summary);)
+        count++;
+    return count;
+}
+
+static bool is_builtin(const char *path)
+{
+    const char *name, *summary;
+    for (uint32_t i = 0; hop_topology_builtin(i, &name, &summary); i++) {
+        if (strcmp(name, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_topology *built;
+    enum hop_status status;
+    if (is_builtin(path)) {
+        status = hop_topology_read_builtin(path, &built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
+    }
+    if (hop_topology_is_generated(path)) {
+        status = hop_topology_read_generated(path, &built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
+    }
+    if (strcmp(path, "live") == 0) {
+        status = hop_topology_read_live(&built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
+    }
+    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/')) {
+        uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, count_builtins());
+        const char *generator = hop_topology_nearest_generator(path);
+        hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file", path);
+        if (generator)
+            hop_diag_expect(diag, "%s", generator);
+        else if (nearest != UINT32_MAX)
+            hop_diag_expect(diag, "'%s'? `hopcast topology --list` shows all built-in machines",
+                            builtin_name(NULL, nearest));
+        else
+            hop_diag_expect(diag,
+                            "a name that `hopcast topology --list` shows, a file, `live`, or - for standard input");
+        return HOP_ERR_NOT_FOUND;
+    }
+    struct hop_source source;
+    status = hop_source_load(path, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = read_source(&source, topology, diag);
+    hop_source_finish(&source);
+    return status;
+}
+
+static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_INVALID, "forwarding tables speak of ports and LIDs, which this source does not have");
+    hop_diag_place(diag, "%s", place);
+    hop_diag_expect(diag, "the output of `ibnetdiscover`, beside forwarding tables");
+    return HOP_ERR_INVALID;
+}
+
+enum hop_status hop_topology_load_routed(const char *path, const char *routes, struct hop_topology **topology,
+                                         struct hop_diag *diag)
+{
+    struct hop_source source, tables;
+    struct hop_topology *built;
+    if (is_builtin(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
+        return refuse_tables(path, diag);
+    enum hop_status status = hop_source_load(path, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_source_load(routes, &tables, diag);
+    if (status != HOP_OK) {
+        hop_source_finish(&source);
+        return status;
+    }
+    if (hop_ib_is_fabric(&source)) {
+        status = hop_ib_read(&source, &tables, &built, diag);
+        status = status == HOP_OK ? finish(built, tables.name, topology, diag) : status;
+    } else {
+        status = refuse_tables(source.name, diag);
+    }
+    hop_source_finish(&source);
+    hop_source_finish(&tables);
+    return status;
+}

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What NCCL's topology XML says, as nodes and links.
+ *
+ * Every device becomes an entry of one array, parents before children, which the steps below then walk forwards or
+ * backwards: tell what each is, join what is one switch, add nodes, add accelerator links.
+ *
+ * What is one switch:
+ * - A bridge with a single device or bridge below it is a port. Both links carry the same bytes, so the slower one
+ *   stands for the two, and the bridge goes.
+ * - Broadcom PEX chips of generations 4 and 5 in base mode show two levels of bridges, although no link inside the chip
+ *   limits them; NCCL flattens them by their ids, and so do we.
+ * All other bridges stay: which devices share an uplink is what congestion depends on.
+ */
+#include "import/nccl_map.h"
+
+#include <stdio.h>
+
+enum { DEFAULT_GENERATION = 3, DEFAULT_WIDTH = 16, DEFAULT_PORT_MBPS = 10000 }; /* those that NCCL takes */
+
+/* Remarks that many places of a file give cause for: counted, and one place named. */
+#define TALLY_LIST(X)                                                                                                  \
+    X(NO_SPEED, "PCIe links of unknown speed, taken as generation 3, NCCL's default")                                  \
+    X(NO_WIDTH, "PCIe links of unknown width, taken as x16, NCCL's default")                                           \
+    X(NO_CLASS,                                                                                                        \
+      "PCI devices without class (NCCL asks the machine that it runs on), kept as endpoints of unknown kind")          \
+    X(NO_PORT_SPEED, "network ports of unknown speed, taken as 10 Gbit/s, NCCL's default")                             \
+    X(PORT, "PCI bridges with one thing below them, thus ports and not switches, merged into the slower of the links") \
+    X(INSIDE, "PCI bridges inside a Broadcom switch chip, merged into the bridge above, as NCCL does")                 \
+    X(EMPTY, "PCI bridges with nothing below them, left out")                                                          \
+    X(TWIN, "PCI bridges with the bus id of another bridge, kept as switches of their own")                            \
+    X(NVSWITCH, "NVSwitches listed as PCI devices, left out of the PCIe tree, since nothing is sent to them there")    \
+    X(SELF, "accelerator links that lead back to the GPU that they come from, left out")                               \
+    X(LOST, "accelerator links to GPUs that the file does not hold, left out")                                         \
+    X(ONE_SIDED, "accelerator links that only one of their two GPUs lists, kept")                                      \
+    X(UNEQUAL, "accelerator links of different counts at their two GPUs, the lower one taken")                         \
+    X(UNKNOWN_GCN, "xGMI links of GPUs of unknown gcn, taken as those of gfx906, as RCCL does")                        \
+    X(FILE_ORDER, "GPUs without a `dev` of their own; all GPUs are numbered in the order of the file")                 \
+    X(UNREAD, "elements of no kind that is read here, left out")
+
+enum tally {
+#define TALLY_ENUM(code, text) code,
+    TALLY_LIST(TALLY_ENUM)
+#undef TALLY_ENUM
+        TALLY_COUNT
+};
+
+/* The root complex of a CPU. */
+struct root {
+    uint32_t machine; /* the first CPU of the same machine */
+    uint32_t node;
+};
+
+struct entry {
+    const struct hop_nccl_device *said;
+    enum hop_node_kind kind;
+    unsigned generation, width;    /* of the link to the parent */
+    bool gone;                     /* has no node of its own */
+    uint32_t children, only_child; /* of those that stay */
+    uint32_t fastest_child;        /* entry; HOP_NONE: none */
+    uint32_t node;
+};
+
+/* One end's view of the direct links between two gpus. */
+struct edge {
+    uint32_t ends[2]; /* entries, ascending */
+    bool from_high;   /* whose view it is */
+    enum hop_link_kind kind;
+    unsigned count;
+};
+
+struct map {
+    const struct hop_nccl_system *system;
+    struct hop_topology *topology;
+    struct hop_diag *diag;
+    enum hop_status status; /* a failure is remembered, and everything after it does nothing */
+    struct hop_arena arena; /* its sticky failure stands for all memory */
+    struct root *roots;     /* per CPU */
+    struct entry *entries;  /* per device */
+    struct edge *edges;
+    uint32_t edge_count, edge_capacity;
+    struct hop_names bus_ids; /* "machine/bus id" to entry */
+    uint32_t nvswitch;        /* node, HOP_NONE: none yet */
+    struct {
+        uint32_t count;
+        char example[96];
+    } tallies[TALLY_COUNT];
+};
+
+/* ---- failures and remarks ---- */
+
+void hop_nccl_locate(const struct hop_nccl_system *system, const struct hop_nccl_place *place, struct hop_diag *diag)
+{
+    hop_diag_place(diag, "%.150s:%ld: <%.40s>", system->file, place->line, place->element);
+}
+
+/* Remembers what an addition to the topology returned. */
+static void check(struct map *m, const struct hop_nccl_place *place, enum hop_status status)
+{
+    if (status != HOP_OK && status != HOP_ERR_MEMORY)
+        hop_nccl_locate(m->system, place, m->diag);
+    m->status = status;
+}
+
+/* name NULL: that of the element */
+static void tally(struct map *m, enum tally what, const struct hop_nccl_place *place, const char *name)
+{
+    if (m->tallies[what].count++ == 0)
+        (void)snprintf(m->tallies[what].example, sizeof m->tallies[what].example, "%.40s in line %ld",
+                       name ? name : place->element, place->line);
+}
+
+static void tally_device(struct map *m, enum tally what, const struct hop_nccl_device *device)
+{
+    tally(m, what, &device->place, device->bus_id ? device->bus_id : device->ports);
+}
+
+/* ---- what each device is ---- */
+
+static bool is_bridge(const struct entry *entry)
+{
+    return entry->kind == HOP_NODE_SWITCH;
+}
+
+/* What it holds decides, then its class. */
+static enum hop_node_kind kind_of(const struct hop_nccl_device *device)
+{
+    bool amd = strcmp(device->vendor, "0x1002") == 0; /* processing accelerators of AMD are its MI300 and later */
+    unsigned base = device->class >> 16, sub = device->class >> 8;
+    if (device->gpu.element || base == 0x03 || (base == 0x12 && amd))
+        return HOP_NODE_GPU;
+    if (base == 0x02 || (device->ports && !device->holds_devices))
+        return HOP_NODE_NIC;
+    if (sub == 0x0108)
+        return HOP_NODE_NVME;
+    return sub == 0x0604 || device->holds_devices ? HOP_NODE_SWITCH : HOP_NODE_FPGA;
+}
+
+/* Bus ids repeat between the machines of one file, so the machine is part of the key. */
+static void write_key(const struct map *m, uint32_t cpu, const char *bus_id, char key[64])
+{
+    (void)snprintf(key, 64, "%u/%.40s", m->roots[cpu].machine, bus_id);
+}
+
+static void register_bus_id(struct map *m, uint32_t index)
+{
+    const struct entry *entry = &m->entries[index];
+    char text[64];
+    write_key(m, entry->said->cpu, entry->said->bus_id, text);
+    uint32_t other = hop_names_get(&m->bus_ids, text);
+    if (other == UINT32_MAX) {
+        const char *key = hop_arena_string(&m->arena, text, strlen(text));
+        if (!key || !hop_names_put(&m->bus_ids, key, index))
+            m->arena.failed = true;
+    } else if (is_bridge(entry) && is_bridge(&m->entries[other])) {
+        tally_device(m, TWIN, entry->said);
+    } else {
+        m->status = hop_fail(m->diag, HOP_ERR_INVALID, "the bus id %s is in line %ld already", entry->said->bus_id,
+                             m->entries[other].said->place.line);
+        hop_nccl_locate(m->system, &entry->said->place, m->diag);
+        hop_diag_expect(m->diag, "a bus id of its own for every device");
+    }
+}
+
+static void enter_pci(struct map *m, uint32_t index)
+{
+    struct entry *entry = &m->entries[index];
+    const struct hop_nccl_device *device = entry->said;
+    if (device->holds_devices && !is_bridge(entry)) {
+        m->status = hop_fail(m->diag, HOP_ERR_INVALID, "a %s holds other PCI devices", hop_node_kind_name(entry->kind));
+        hop_nccl_locate(m->system, &device->place, m->diag);
+        hop_diag_expect(m->diag, "PCI devices inside bridges (class 0x060400) only");
+        return;
+    }
+    register_bus_id(m, index);
+    if (entry->kind == HOP_NODE_FPGA && device->class == 0)
+        tally_device(m, NO_CLASS, device);
+    if (entry->kind == HOP_NODE_FPGA && device->class >> 8 == 0x0680) {
+        tally_device(m, NVSWITCH, device);
+        entry->gone = true;
+        return;
+    }
+    if (!device->generation)
+        tally_device(m, NO_SPEED, device);
+    if (!device->width)
+        tally_device(m, NO_WIDTH, device);
+    entry->generation = device->generation ? device->generation : DEFAULT_GENERATION;
+    entry->width = device->width ? device->width : DEFAULT_WIDTH;
+}
+
+static void enter_devices(struct map *m)
+{
+    for (uint32_t i = 0; i < m->system->device_count && m->status == HOP_OK; i++) {
+        const struct hop_nccl_device *device = &m->system->devices[i];
+        m->entries[i] =
+            (struct entry){.said = device, .kind = HOP_NODE_NIC, .only_child = HOP_NONE, .fastest_child = HOP_NONE};
+        if (device->bus_id) {
+            m->entries[i].kind = kind_of(device);
+            enter_pci(m, i);
+        } else if (device->port_mbps <= 0) {
+            tally_device(m, NO_PORT_SPEED, device);
+        }
+    }
+}
+
+/* ---- what is one switch ---- */
+
+/* The generation of a Broadcom PEX switch in base mode, 0: it is none. The ids are those that NCCL goes by. */
+static unsigned broadcom_generation(const struct hop_nccl_device *device, unsigned level)
+{
+    unsigned long id = strtoul(device->device, NULL, 16), sub = strtoul(device->subsystem_device, NULL, 16);
+    if (strtoul(device->vendor, NULL, 16) != 0x1000 || strtoul(device->subsystem_vendor, NULL, 16) != 0x1000)
+        return 0;
+    if (id == 0xc010 && sub >> 12 == 0xa)
+        return 4;
+    return id == 0xc030 && sub >> 12 == level ? 5 : 0;
+}
+
+static void join_broadcom_levels(struct map *m)
+{
+    for (uint32_t i = 0; i < m->system->device_count; i++) {
+        struct entry *entry = &m->entries[i];
+        uint32_t parent = entry->said->parent;
+        if (!is_bridge(entry) || parent == HOP_NONE || m->entries[parent].gone)
+            continue;
+        unsigned upper = broadcom_generation(m->entries[parent].said, 0);
+        if (upper && upper == broadcom_generation(entry->said, 1)) {
+            tally_device(m, INSIDE, entry->said);
+            entry->gone = true;
+        }
+    }
+}
+
+/* The entry that a device hangs below, once chips are whole. */
+static uint32_t parent_of(const struct map *m, const struct entry *entry)
+{
+    uint32_t parent = entry->said->parent;
+    while (parent != HOP_NONE && m->entries[parent].gone)
+        parent = m->entries[parent].said->parent;
+    return parent;
+}
+
+static double link_rate(const struct entry *entry)
+{
+    return hop_pcie_rate_Bps(entry->generation, entry->width, 256, 24); /* to compare with; any packet size would do */
+}
+
+/* Emulated bridges of virtual machines report 2.5 GT/s x1, whatever the hardware below them does. */
+static void repair_emulated_bridge(struct map *m, struct entry *entry)
+{
+    if (!is_bridge(entry) || entry->generation != 1 || entry->width != 1 || entry->fastest_child == HOP_NONE)
+        return;
+    const struct entry *fastest = &m->entries[entry->fastest_child];
+    if (link_rate(fastest) <= link_rate(entry))
+        return;
+    entry->generation = fastest->generation;
+    entry->width = fastest->width;
+    if (hop_topology_add_note(m->topology,
+                              "bridge %s claims 2.5 GT/s x1, as emulated bridges do, while %s below it "
+                              "is faster; taken as generation %u x%u",
+                              entry->said->bus_id, fastest->said->bus_id, entry->generation, entry->width) != HOP_OK)
+        m->arena.failed = true;
+}
+
+/* A bridge that is no switch goes. Returns what stands in its place, HOP_NONE: nothing. */
+static uint32_t merge_port(struct map *m, uint32_t index)
+{
+    struct entry *entry = &m->entries[index];
+    if (!is_bridge(entry) || entry->children > 1)
+        return index;
+    tally_device(m, entry->children ? PORT : EMPTY, entry->said);
+    entry->gone = true;
+    if (entry->children == 0)
+        return HOP_NONE;
+    struct entry *below = &m->entries[entry->only_child];
+    if (link_rate(entry) < link_rate(below)) {
+        below->generation = entry->generation;
+        below->width = entry->width;
+    }
+    return entry->only_child;
+}
+
+/* Backwards, so that what is below a bridge is known when it comes up. */
+static void settle_bridges(struct map *m)
+{
+    for (uint32_t i = m->system->device_count; i-- > 0;) {
+        struct entry *entry = &m->entries[i], *above;
+        if (entry->gone && !is_bridge(entry))
+            continue;
+        repair_emulated_bridge(m, entry);
+        if (entry->said->parent != HOP_NONE) {
+            above = &m->entries[entry->said->parent];
+            if (above->fastest_child == HOP_NONE || link_rate(entry) >= link_rate(&m->entries[above->fastest_child]))
+                above->fastest_child = i; /* the first of equals */
+        }
+        uint32_t kept = entry->gone ? HOP_NONE : merge_port(m, i);
+        uint32_t parent = parent_of(m, entry);
+        if (kept != HOP_NONE && parent != HOP_NONE) {
+            m->entries[parent].children++;
+            m->entries[parent].only_child = kept;
+        }
+    }
+}
+
+/* ---- CPUs ---- */
+
+/* The socket link of a CPU as NCCL rates it, by the name of a parameter. Intel family 6: model 85 is Skylake, 143
+ * Sapphire Rapids. */
+static const char *socket_parameter(const struct hop_nccl_cpu *cpu)
+{
+    if (strcmp(cpu->arch, "ppc64") == 0)
+        return "socket_power9";
+    if (strcmp(cpu->vendor, "AuthenticAMD") == 0 || strcmp(cpu->vendor, "AMD") == 0)
+        return "socket_amd";
+    if (strcmp(cpu->vendor, "GenuineIntel") == 0 && cpu->family == 6 && cpu->model >= 0)
+        return cpu->model >= 143 ? "socket_sapphire_rapids" : cpu->model >= 85 ? "socket_skylake" : "socket_broadwell";
+    return "socket";
+}
+
+static void find_machines(struct map *m)
+{
+    const struct hop_nccl_cpu *cpus = m->system->cpus;
+    for (uint32_t i = 0; i < m->system->cpu_count; i++) {
+        while (strcmp(cpus[m->roots[i].machine].host_hash, cpus[i].host_hash) != 0)
+            m->roots[i].machine++;
+    }
+}
+
+/* Its label as in "x86_64 AMD family 159 model 2". */
+static void add_cpu(struct map *m, uint32_t index)
+{
+    const struct hop_nccl_cpu *cpu = &m->system->cpus[index];
+    char root_name[32], host_name[32], label[128], family[32] = "", model[32] = "";
+    (void)snprintf(root_name, sizeof root_name, "root%u", index);
+    (void)snprintf(host_name, sizeof host_name, "host%u", index);
+    if (cpu->family >= 0)
+        (void)snprintf(family, sizeof family, " family %ld", cpu->family);
+    if (cpu->model >= 0)
+        (void)snprintf(model, sizeof model, " model %ld", cpu->model);
+    (void)snprintf(label, sizeof label, " %.20s%s%.20s%s%s", cpu->arch, *cpu->vendor ? " " : "", cpu->vendor, family,
+                   model);
+    struct hop_node root = hop_node_default(HOP_NODE_ROOT, root_name);
+    struct hop_node host = hop_node_default(HOP_NODE_HOST, host_name);
+    root.label = label + strspn(label, " ");
+    root.label = *root.label ? root.label : NULL;
+    root.numa = host.numa = cpu->numa;
+    check(m, &cpu->place, hop_topology_add_node(m->topology, &root, &m->roots[index].node, m->diag));
+    struct hop_link memory = hop_link_default(HOP_LINK_MEMORY, 0, m->roots[index].node);
+    if (m->status == HOP_OK)
+        check(m, &cpu->place, hop_topology_add_child(m->topology, &host, &memory, NULL, m->diag));
+}
+
+/* Every two roots of one machine are joined, as NCCL has it. */
+static void add_cpus(struct map *m)
+{
+    uint32_t count = m->system->cpu_count;
+    for (uint32_t i = 0; i < count && m->status == HOP_OK; i++)
+        add_cpu(m, i);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = i + 1; j < count && m->status == HOP_OK; j++) {
+            struct hop_link link = hop_link_default(HOP_LINK_SOCKET, m->roots[i].node, m->roots[j].node);
+            link.parameter = socket_parameter(&m->system->cpus[i]);
+            if (m->roots[i].machine == m->roots[j].machine)
+                check(m, &m->system->cpus[i].place, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+        }
+    }
+}
+
+/* ---- devices ---- */
+
+/* "mlx5_0 200 Gbit/s", "PCI 10de:2330, sm 90" */
+static void write_label(const struct entry *entry, struct hop_buffer *label)
+{
+    const struct hop_nccl_device *device = entry->said;
+    hop_buffer_puts(label, device->ports ? device->ports : "");
+    if (entry->kind != HOP_NODE_NIC && strncmp(device->vendor, "0x", 2) == 0 && strncmp(device->device, "0x", 2) == 0)
+        hop_buffer_printf(label, "%sPCI %.8s:%.8s", label->length ? ", " : "", device->vendor + 2, device->device + 2);
+    if (entry->kind == HOP_NODE_FPGA)
+        hop_buffer_printf(label, "%s%s%.10s", label->length ? ", " : "",
+                          *device->class_text ? "class " : "unknown class", device->class_text);
+    if (device->gcn)
+        hop_buffer_printf(label, "%sgcn %.20s", label->length ? ", " : "", device->gcn);
+    else if (device->sm > 0)
+        hop_buffer_printf(label, "%ssm %ld", label->length ? ", " : "", device->sm);
+}
+
+/* Whether every gpu has a `dev` that no other has. */
+static bool devs_are_distinct(struct map *m)
+{
+    bool *seen = hop_arena_alloc(&m->arena, HOP_NCCL_DEV_LIMIT + 1), any = false;
+    const struct hop_nccl_device *without = NULL;
+    for (uint32_t i = 0; seen && i < m->system->device_count; i++) {
+        const struct hop_nccl_device *device = m->entries[i].said;
+        if (m->entries[i].kind != HOP_NODE_GPU)
+            continue;
+        if (device->dev < 0 || seen[device->dev])
+            without = device;
+        else
+            any = seen[device->dev] = true;
+    }
+    if (any && without)
+        tally(m, FILE_ORDER, &without->place, NULL);
+    return !without;
+}
+
+static void add_device(struct map *m, struct entry *entry, long number)
+{
+    const struct hop_nccl_device *device = entry->said;
+    char name[32];
+    struct hop_buffer label = {0};
+    uint32_t parent = parent_of(m, entry);
+    struct hop_link link =
+        hop_link_default(HOP_LINK_PCIE, 0, parent == HOP_NONE ? m->roots[device->cpu].node : m->entries[parent].node);
+    link.generation = entry->generation;
+    link.width = entry->width;
+    if (!device->bus_id) {
+        double mbps = device->port_mbps > 0 ? (double)device->port_mbps : DEFAULT_PORT_MBPS;
+        link.capacity_Bps[0] = link.capacity_Bps[1] = mbps * 1e6 / 8;
+        link.origin = device->port_mbps > 0 ? "speed of the network port" : "NCCL's default for a network port";
+    }
+    (void)snprintf(name, sizeof name, "%s%ld", hop_node_kind_name(entry->kind), number);
+    struct hop_node node = hop_node_default(entry->kind, name);
+    write_label(entry, &label);
+    node.label = label.length ? label.text : NULL;
+    node.bus_id = device->bus_id;
+    node.numa = m->system->cpus[device->cpu].numa;
+    m->arena.failed |= label.failed;
+    check(m, &device->place, hop_topology_add_child(m->topology, &node, &link, &entry->node, m->diag));
+    hop_buffer_finish(&label);
+}
+
+static void add_devices(struct map *m)
+{
+    long numbers[HOP_NODE_KIND_COUNT] = {0};
+    bool by_dev = devs_are_distinct(m);
+    for (uint32_t i = 0; i < m->system->device_count && m->status == HOP_OK; i++) {
+        struct entry *entry = &m->entries[i];
+        if (entry->gone)
+            continue;
+        long number = numbers[entry->kind]++;
+        add_device(m, entry, entry->kind == HOP_NODE_GPU && by_dev ? entry->said->dev : number);
+    }
+}
+
+/* ---- accelerator links ---- */
+
+static unsigned nvlink_generation(long sm)
+{
+    return sm >= 100 ? 5 : sm >= 90 ? 4 : sm >= 80 ? 3 : sm >= 70 ? 2 : sm >= 60 ? 1 : 0;
+}
+
+/* RCCL's rates by processor: gcn is "906", "908", "910" (gfx90a), "940" to "942", or "gfx" and the like. */
+static const char *xgmi_parameter(struct map *m, const struct hop_nccl_device *gpu)
+{
+    const char *gcn = gpu->gcn ? gpu->gcn : "";
+    if (strncmp(gcn, "gfx", 3) == 0)
+        gcn += 3;
+    if (strcmp(gcn, "910") == 0 || strcmp(gcn, "90a") == 0)
+        return "xgmi_gfx90a";
+    if (strlen(gcn) == 3 && strncmp(gcn, "94", 2) == 0)
+        return "xgmi_gfx94x";
+    if (strcmp(gcn, "906") != 0 && strcmp(gcn, "908") != 0)
+        tally(m, UNKNOWN_GCN, &gpu->gpu, gpu->bus_id);
+    return "xgmi_gfx906";
+}
+
+/* A link to another gpu, which waits for what that one says. */
+static void add_edge(struct map *m, uint32_t from, const struct hop_nccl_link *link)
+{
+    char key[64];
+    write_key(m, m->entries[from].said->cpu, link->target, key);
+    uint32_t to = hop_names_get(&m->bus_ids, key);
+    if (to == from || to == UINT32_MAX || m->entries[to].kind != HOP_NODE_GPU)
+        tally(m, to == from ? SELF : LOST, &link->place, link->target);
+    else if (hop_grow(&m->edges, &m->edge_capacity, m->edge_count + 1, sizeof *m->edges))
+        m->edges[m->edge_count++] =
+            (struct edge){{from < to ? from : to, from < to ? to : from}, from > to, link->kind, link->count};
+    else
+        m->arena.failed = true;
+}
+
+static void add_c2c(struct map *m, const struct entry *entry, const struct hop_nccl_link *said)
+{
+    struct hop_link link = hop_link_default(HOP_LINK_C2C, entry->node, m->roots[entry->said->cpu].node);
+    if (said->MBps > 0) { /* else: the parameter c2c, which is of all links */
+        link.count = said->count;
+        link.capacity_Bps[0] = link.capacity_Bps[1] = (double)said->MBps * 1e6 * said->count;
+        link.origin = "c2c bw x count";
+    }
+    check(m, &said->place, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+}
+
+/* One more link of a bundle, all of which lead to one place. */
+static void add_to_bundle(struct map *m, const struct hop_nccl_link *link, unsigned *bundle)
+{
+    *bundle += link->count;
+    if (*bundle <= HOP_NCCL_LINK_LIMIT)
+        return;
+    m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "the GPU has more than %d NVLinks", HOP_NCCL_LINK_LIMIT);
+    hop_nccl_locate(m->system, &link->place, m->diag);
+}
+
+static void add_bundle(struct map *m, const struct entry *entry, uint32_t to, unsigned count)
+{
+    struct hop_link link = hop_link_default(HOP_LINK_NVLINK, entry->node, to);
+    link.count = count;
+    link.generation = nvlink_generation(entry->said->sm);
+    if (count > 0 && m->status == HOP_OK)
+        check(m, &entry->said->gpu, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+}
+
+/* NVSwitches share a GPU's traffic evenly, so that they act as one, which NCCL makes of them too. */
+static void add_nvswitch(struct map *m, const struct hop_nccl_place *place)
+{
+    struct hop_node node = hop_node_default(HOP_NODE_SWITCH, "nvswitch0");
+    node.label = "all NVSwitches";
+    if (m->nvswitch == HOP_NONE && m->status == HOP_OK)
+        check(m, place, hop_topology_add_node(m->topology, &node, &m->nvswitch, m->diag));
+}
+
+/* The links that one gpu lists: those to NVSwitches and to the CPU are added, those to gpus wait for their other end.
+ */
+static void add_gpu_links(struct map *m, uint32_t index)
+{
+    const struct entry *entry = &m->entries[index];
+    const struct hop_nccl_device *device = entry->said;
+    unsigned to_nvswitch = 0, to_cpu = 0;
+    for (uint32_t l = 0; l < device->link_count && m->status == HOP_OK; l++) {
+        const struct hop_nccl_link *link = &m->system->links[device->first_link + l];
+        bool nvlink = link->kind == HOP_LINK_NVLINK;
+        if (link->kind == HOP_LINK_C2C)
+            add_c2c(m, entry, link);
+        else if (nvlink && link->class == 0x068000)
+            add_to_bundle(m, link, &to_nvswitch);
+        else if (nvlink && (link->class == 0x068001 || link->class >> 8 == 0x0604 || link->class >> 8 == 0x0600))
+            add_to_bundle(m, link, &to_cpu); /* POWER8, POWER9 */
+        else
+            add_edge(m, index, link);
+    }
+    if (to_nvswitch)
+        add_nvswitch(m, &device->gpu);
+    add_bundle(m, entry, m->nvswitch, to_nvswitch);
+    add_bundle(m, entry, m->roots[device->cpu].node, to_cpu);
+}
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* 0: links of one pair. Pairs are in the order of the file. */
+static int compare_pairs(const struct edge *a, const struct edge *b)
+{
+    int order = ORDER(a->ends[0], b->ends[0]);
+    order = order ? order : ORDER(a->ends[1], b->ends[1]);
+    return order ? order : ORDER(a->kind, b->kind);
+}
+
+static int compare_edges(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+    int order = compare_pairs(a, b);
+    return order ? order : ORDER(a->from_high, b->from_high);
+}
+
+/* The run of edges of one pair, as one link. */
+static void join_edges(struct map *m, const struct edge *edges, uint32_t length)
+{
+    const struct entry *ends[2] = {&m->entries[edges->ends[0]], &m->entries[edges->ends[1]]};
+    unsigned counts[2] = {0, 0}; /* as each end has it */
+    for (uint32_t i = 0; i < length && counts[0] <= HOP_NCCL_LINK_LIMIT && counts[1] <= HOP_NCCL_LINK_LIMIT; i++)
+        counts[edges[i].from_high] += edges[i].count;
+    unsigned least = counts[0] < counts[1] ? counts[0] : counts[1], most = counts[0] + counts[1] - least;
+    const struct hop_nccl_place *place = &ends[counts[0] == 0]->said->gpu;
+    if (least != most)
+        tally(m, least ? UNEQUAL : ONE_SIDED, place, ends[0]->said->bus_id);
+    struct hop_link link = hop_link_default(edges->kind, ends[0]->node, ends[1]->node);
+    link.count = least ? least : most;
+    if (edges->kind == HOP_LINK_NVLINK) /* of the older gpu */
+        link.generation = nvlink_generation(ends[ends[1]->said->sm < ends[0]->said->sm]->said->sm);
+    else
+        link.parameter = xgmi_parameter(m, ends[!ends[0]->said->gpu.element]->said);
+    check(m, place, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+}
+
+static void add_accelerator_links(struct map *m)
+{
+    for (uint32_t i = 0; i < m->system->device_count && m->status == HOP_OK; i++) {
+        if (m->system->devices[i].gpu.element)
+            add_gpu_links(m, i);
+    }
+    if (m->edge_count > 0)
+        qsort(m->edges, m->edge_count, sizeof *m->edges, compare_edges);
+    for (uint32_t i = 0, end; i < m->edge_count && m->status == HOP_OK; i = end) {
+        end = i + 1;
+        while (end < m->edge_count && compare_pairs(&m->edges[i], &m->edges[end]) == 0)
+            end++;
+        join_edges(m, &m->edges[i], end - i);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void add_notes(struct map *m)
+{
+    static const char *const texts[] = {
+#define TALLY_TEXT(code, text) text,
+        TALLY_LIST(TALLY_TEXT)
+#undef TALLY_TEXT
+    };
+    if (m->system->unread > 0)
+        tally(m, UNREAD, &m->system->first_unread, NULL);
+    m->tallies[UNREAD].count = m->system->unread;
+    for (unsigned i = 0; i < TALLY_COUNT; i++) {
+        if (m->tallies[i].count > 0 && hop_topology_add_note(m->topology, "%s: %u, such as %s", texts[i],
+                                                             m->tallies[i].count, m->tallies[i].example) != HOP_OK)
+            m->arena.failed = true;
+    }
+}
+
+enum hop_status hop_nccl_map(const struct hop_nccl_system *system, struct hop_topology **topology,
+                             struct hop_diag *diag)
+{
+    static void (*const steps[])(struct map *) = {find_machines, enter_devices, join_broadcom_levels,  settle_bridges,
+                                                  add_cpus,      add_devices,   add_accelerator_links, add_notes};
+    struct map m = {.system = system, .diag = diag, .nvswitch = HOP_NONE};
+    m.topology = hop_topology_create(system->name);
+    m.roots = hop_arena_alloc(&m.arena, system->cpu_count * sizeof *m.roots);
+    m.entries = hop_arena_alloc(&m.arena, system->device_count * sizeof *m.entries);
+    m.arena.failed |= !m.topology;
+    for (size_t i = 0; i < HOP_COUNT(steps) && m.status == HOP_OK && !m.arena.failed; i++)
+        steps[i](&m);
+    if (m.status == HOP_OK && m.arena.failed)
+        m.status = hop_fail_memory(diag);
+    free(m.edges);
+    hop_names_finish(&m.bus_ids);
+    hop_arena_finish(&m.arena);
+    if (m.status == HOP_OK)
+        *topology = m.topology;
+    else
+        hop_topology_destroy(m.topology);
+    return m.status;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Importer of NCCL and RCCL topology XML (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE).
+ *
+ *     <system>                                      the topology
+ *       <cpu numaid arch vendor familyid modelid>   rootN and its hostN; roots of one host are joined pairwise
+ *         <pci busid class link_speed link_width>   switchN, gpuN, nicN, nvmeN or fpgaN; the link goes to its parent
+ *           <gpu dev sm gcn>                        makes its <pci> a gpu
+ *             <nvlink|xgmi target count tclass>     links to other gpus, to nvswitch0 or to the CPU
+ *             <c2c count bw>                        link to the CPU
+ *           <nic> <net name speed>                  the ports of a nic
+ *         <nic> <net name speed>                    nics that have no PCI address
+ *
+ * Here elements and their attributes are checked and become plain records; nccl_map.c makes a topology of these.
+ */
+#include "import/nccl_map.h"
+
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+#include <stdio.h>
+
+enum {
+    SOURCE_LIMIT = 4 << 20, /* bytes; a machine of 16 gpus takes 20 kB */
+    CPU_LIMIT = 256,        /* they are joined pairwise */
+    DEVICE_LIMIT = 1 << 14,
+    ATTRIBUTE_LIMIT = 100,   /* of one element; libxml2 compares each with all others */
+    DEPTH_LIMIT = 32,        /* nested <pci> */
+    SPEED_LIMIT = 100000000, /* MB/s, Mbit/s */
+    PORTS_LENGTH = 200       /* ports beyond it are not named */
+};
+
+struct reader {
+    struct hop_diag *diag;
+    enum hop_status status; /* a failure is remembered, and everything after it does nothing */
+    struct hop_arena arena;
+    struct hop_nccl_system system;
+    uint32_t cpu_capacity, device_capacity, link_capacity;
+};
+
+/* ---- elements and attributes ---- */
+
+static struct hop_nccl_place place_of(const xmlNode *xml)
+{
+    return (struct hop_nccl_place){(const char *)xml->name, xmlGetLineNo(xml)};
+}
+
+/* After hop_fail: the place, and what was expected there. */
+static void refuse(struct reader *r, const xmlNode *xml, const char *expected)
+{
+    struct hop_nccl_place place = place_of(xml);
+    hop_nccl_locate(&r->system, &place, r->diag);
+    hop_diag_expect(r->diag, "%s", expected);
+    r->status = r->diag->status;
+}
+
+static void refuse_value(struct reader *r, const xmlNode *xml, const char *name, const char *text, const char *expected)
+{
+    if (text)
+        hop_fail(r->diag, HOP_ERR_INVALID, "%s is '%.40s'", name, text);
+    else
+        hop_fail(r->diag, HOP_ERR_INVALID, "there is no %s", name);
+    refuse(r, xml, expected);
+}
+
+static bool is(const xmlNode *xml, const char *name)
+{
+    return strcmp((const char *)xml->name, name) == 0;
+}
+
+static void leave_out(struct reader *r, const xmlNode *xml)
+{
+    if (r->system.unread++ == 0)
+        r->system.first_unread = place_of(xml);
+}
+
+/* The text of an attribute, NULL: it is not there. A document without DTD keeps it in a single text node. */
+static const char *attribute(const xmlNode *xml, const char *name)
+{
+    for (const xmlAttr *a = xml->properties; a; a = a->next) {
+        if (strcmp((const char *)a->name, name) == 0)
+            return a->children && a->children->content ? (const char *)a->children->content : "";
+    }
+    return NULL;
+}
+
+/* The same, "": it is not there. */
+static const char *text_of(const xmlNode *xml, const char *name)
+{
+    const char *text = attribute(xml, name);
+    return text ? text : "";
+}
+
+/* fallback: the attribute is missing or empty, or the file is refused */
+static long read_integer(struct reader *r, const xmlNode *xml, const char *name, long least, long most, long fallback)
+{
+    const char *text = text_of(xml, name);
+    char *end, expected[80];
+    if (r->status != HOP_OK || !*text)
+        return fallback;
+    long number = strtol(text, &end, 10);
+    if (strspn(text, "-0123456789") == strlen(text) && *end == '\0' && number >= least && number <= most)
+        return number;
+    (void)snprintf(expected, sizeof expected, "a whole number from %ld to %ld", least, most);
+    refuse_value(r, xml, name, text, expected);
+    return fallback;
+}
+
+/* A PCI class as 24 bits, 0: missing or empty. */
+static unsigned read_class(struct reader *r, const xmlNode *xml, const char *name)
+{
+    const char *text = text_of(xml, name);
+    if (r->status != HOP_OK || !*text)
+        return 0;
+    size_t digits = strncmp(text, "0x", 2) == 0 ? strspn(text + 2, "0123456789abcdefABCDEF") : 0;
+    if ((digits != 4 && digits != 6) || text[2 + digits]) {
+        refuse_value(r, xml, name, text, "a PCI class such as 0x060400");
+        return 0;
+    }
+    return (unsigned)strtoul(text, NULL, 16) << (digits == 4 ? 8 : 0);
+}
+
+/* "16 GT/s", "16.0 GT/s PCIe" (the kernel's words, which NCCL copies) or Mbit/s per lane without unit. 0: unknown. */
+static unsigned read_generation(struct reader *r, const xmlNode *xml)
+{
+    static const long tenths_of[] = {0, 25, 50, 80, 160, 320, 640}; /* of a GT/s */
+    const char *text = text_of(xml, "link_speed");
+    if (r->status != HOP_OK || !*text || strncmp(text, "Unknown", 7) == 0 || text[0] == '-' || strcmp(text, "0") == 0)
+        return 0;
+    char *end = NULL;
+    long tenths = strspn(text, "0123456789") > 6 ? 0 : 10 * strtol(text, &end, 10);
+    if (tenths > 0 && end[0] == '.' && end[1] >= '0' && end[1] <= '9') {
+        tenths += end[1] - '0';
+        end += 2;
+    }
+    if (tenths > 0 && *end == '\0')
+        tenths /= 1000;
+    else if (tenths > 0 && strcmp(end, " GT/s") != 0 && strcmp(end, " GT/s PCIe") != 0 && strcmp(end, "GT/s") != 0)
+        tenths = 0;
+    for (unsigned g = 1; g < HOP_COUNT(tenths_of); g++) {
+        if (tenths == tenths_of[g])
+            return g;
+    }
+    refuse_value(r, xml, "link_speed", text, "2.5, 5, 8, 16, 32 or 64 GT/s, or that in Mbit/s; empty when unknown");
+    return 0;
+}
+
+/* In lower case, so that bus ids compare. */
+static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char *name)
+{
+    const char *text = attribute(xml, name);
+    if (r->status != HOP_OK)
+        return "";
+    if (!text || strlen(text) > 31 || strspn(text, "0123456789abcdefABCDEF:.") != strlen(text) || !strchr(text, ':')) {
+        refuse_value(r, xml, name, text, "a PCI address such as 0000:3b:00.0");
+        return "";
+    }
+    char *lower = hop_arena_string(&r->arena, text, strlen(text));
+    for (char *c = lower; c && *c; c++)
+        *c = *c >= 'A' && *c <= 'F' ? (char)(*c + ('a' - 'A')) : *c;
+    return lower;
+}
+
+/* ---- the parts of a device ---- */
+
+/* A <net>: its name and speed after those of its neighbours. Returns its speed. */
+static long read_port(struct reader *r, const xmlNode *net, struct hop_buffer *ports)
+{
+    const char *name = text_of(net, "name");
+    long mbps = read_integer(r, net, "speed", -1, SPEED_LIMIT, 0);
+    if (ports->length >= PORTS_LENGTH)
+        return mbps;
+    hop_buffer_printf(ports, "%s%.40s", ports->length ? ", " : "", *name ? name : "port");
+    if (mbps > 0)
+        hop_buffer_printf(ports, " %g Gbit/s", (double)mbps / 1000);
+    return mbps;
+}
+
+/* Takes the buffer. */
+static const char *keep(struct reader *r, struct hop_buffer *ports)
+{
+    const char *kept = hop_arena_string(&r->arena, ports->text ? ports->text : "", ports->length);
+    r->arena.failed |= ports->failed;
+    hop_buffer_finish(ports);
+    return kept;
+}
+
+static const char *read_nic(struct reader *r, xmlNode *nic)
+{
+    struct hop_buffer ports = {0};
+    for (xmlNode *net = xmlFirstElementChild(nic); net; net = xmlNextElementSibling(net)) {
+        if (is(net, "net"))
+            (void)read_port(r, net, &ports);
+    }
+    return keep(r, &ports);
+}
+
+/* An <nvlink>, <xgmi> or <c2c>. */
+static void read_link(struct reader *r, const xmlNode *xml)
+{
+    struct hop_nccl_link link = {.place = place_of(xml), .kind = HOP_LINK_C2C};
+    if (is(xml, "c2c")) {
+        link.MBps = read_integer(r, xml, "bw", 0, SPEED_LIMIT, 0);
+    } else {
+        link.kind = is(xml, "xgmi") ? HOP_LINK_XGMI : HOP_LINK_NVLINK;
+        link.target = read_bus_id(r, xml, "target");
+        link.class = read_class(r, xml, "tclass");
+    }
+    link.count = (unsigned)read_integer(r, xml, "count", 0, HOP_NCCL_LINK_LIMIT, 1);
+    if (link.count == 0)
+        return;
+    if (hop_grow(&r->system.links, &r->link_capacity, r->system.link_count + 1, sizeof link))
+        r->system.links[r->system.link_count++] = link;
+    else
+        r->arena.failed = true;
+}
+
+static void read_gpu(struct reader *r, xmlNode *xml, struct hop_nccl_device *device)
+{
+    bool c2c = false; /* a second one is ignored */
+    device->gpu = place_of(xml);
+    device->dev = read_integer(r, xml, "dev", -1, HOP_NCCL_DEV_LIMIT, -1);
+    device->sm = read_integer(r, xml, "sm", 0, 10000, 0);
+    device->gcn = attribute(xml, "gcn");
+    device->first_link = r->system.link_count;
+    for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
+        bool is_c2c = is(child, "c2c");
+        if (is(child, "nvlink") || is(child, "xgmi") || (is_c2c && !c2c))
+            read_link(r, child);
+        else
+            leave_out(r, child);
+        c2c = c2c || is_c2c;
+    }
+    device->link_count = r->system.link_count - device->first_link;
+}
+
+/* ---- devices and CPUs ---- */
+
+static void add_device(struct reader *r, const xmlNode *xml, const struct hop_nccl_device *device)
+{
+    if (r->status != HOP_OK)
+        return;
+    if (r->system.device_count >= DEVICE_LIMIT) {
+        hop_fail(r->diag, HOP_ERR_LIMIT, "the file holds more than %d devices", DEVICE_LIMIT);
+        refuse(r, xml, "");
+    } else if (hop_grow(&r->system.devices, &r->device_capacity, r->system.device_count + 1, sizeof *device)) {
+        r->system.devices[r->system.device_count++] = *device;
+    } else {
+        r->arena.failed = true;
+    }
+}
+
+/* A <pci> and, after it, all below it. The depth is limited. */
+static void read_pci(struct reader *r, xmlNode *xml, uint32_t parent, unsigned depth)
+{
+    if (r->status != HOP_OK)
+        return;
+    struct hop_nccl_device device = {.place = place_of(xml),
+                                     .cpu = r->system.cpu_count - 1,
+                                     .parent = parent,
+                                     .class_text = text_of(xml, "class"),
+                                     .vendor = text_of(xml, "vendor"),
+                                     .device = text_of(xml, "device"),
+                                     .subsystem_vendor = text_of(xml, "subsystem_vendor"),
+                                     .subsystem_device = text_of(xml, "subsystem_device"),
+                                     .dev = -1};
+    device.bus_id = read_bus_id(r, xml, "busid");
+    device.class = read_class(r, xml, "class");
+    device.generation = read_generation(r, xml);
+    long width = read_integer(r, xml, "link_width", -1, 32, 0);
+    device.width = width > 0 ? (unsigned)width : 0;
+    if (r->status == HOP_OK && depth > DEPTH_LIMIT) {
+        hop_fail(r->diag, HOP_ERR_LIMIT, "PCI devices are nested more than %d levels deep", DEPTH_LIMIT);
+        refuse(r, xml, "");
+    }
+    for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
+        if (is(child, "pci"))
+            device.holds_devices = true;
+        else if (is(child, "gpu") && !device.gpu.element)
+            read_gpu(r, child, &device);
+        else if (is(child, "nic") && !device.ports)
+            device.ports = read_nic(r, child);
+        else
+            leave_out(r, child);
+    }
+    uint32_t index = r->system.device_count;
+    add_device(r, xml, &device);
+    for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
+        if (is(child, "pci"))
+            read_pci(r, child, index, depth + 1);
+    }
+}
+
+/* NCCL gathers all network devices without PCI address in one <nic> of the CPU; each is a device of its own. */
+static void read_bare_nets(struct reader *r, xmlNode *nic)
+{
+    for (xmlNode *net = xmlFirstElementChild(nic); net; net = xmlNextElementSibling(net)) {
+        struct hop_nccl_device device = {
+            .place = place_of(net), .cpu = r->system.cpu_count - 1, .parent = HOP_NONE, .dev = -1};
+        struct hop_buffer ports = {0};
+        if (!is(net, "net"))
+            continue;
+        device.port_mbps = read_port(r, net, &ports);
+        device.ports = keep(r, &ports);
+        add_device(r, net, &device);
+    }
+}
+
+static void read_cpu(struct reader *r, xmlNode *xml)
+{
+    struct hop_nccl_cpu cpu = {.place = place_of(xml),
+                               .arch = text_of(xml, "arch"),
+                               .vendor = text_of(xml, "vendor"),
+                               .host_hash = text_of(xml, "host_hash")};
+    cpu.family = read_integer(r, xml, "familyid", -1, 65535, -1);
+    cpu.model = read_integer(r, xml, "modelid", -1, 65535, -1);
+    cpu.numa = (int)read_integer(r, xml, "numaid", -1, 65535, -1);
+    if (r->status == HOP_OK && r->system.cpu_count >= CPU_LIMIT) {
+        hop_fail(r->diag, HOP_ERR_LIMIT, "the file holds more than %d CPUs", CPU_LIMIT);
+        refuse(r, xml, "");
+    }
+    if (!hop_grow(&r->system.cpus, &r->cpu_capacity, r->system.cpu_count + 1, sizeof cpu)) {
+        r->arena.failed = true;
+        return;
+    }
+    r->system.cpus[r->system.cpu_count++] = cpu;
+    for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
+        if (is(child, "pci"))
+            read_pci(r, child, HOP_NONE, 1);
+        else if (is(child, "nic"))
+            read_bare_nets(r, child);
+        else
+            leave_out(r, child);
+    }
+}
+
+static void read_system(struct reader *r, xmlNode *xml)
+{
+    for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
+        if (is(child, "cpu"))
+            read_cpu(r, child);
+        else
+            leave_out(r, child);
+    }
+    if (r->status == HOP_OK && r->arena.failed)
+        r->status = hop_fail_memory(r->diag);
+    if (r->status == HOP_OK && r->system.cpu_count == 0) {
+        hop_fail(r->diag, HOP_ERR_INVALID, "the system has no CPU");
+        refuse(r, xml, "<cpu> elements that hold the PCI devices");
+    }
+}
+
+/* ---- the document ---- */
+
+static void refuse_document(struct reader *r, xmlParserCtxt *context)
+{
+    const xmlError *error = xmlCtxtGetLastError(context);
+    const char *message = error && error->message ? error->message : "not well-formed";
+    if (error && error->code == XML_ERR_NO_MEMORY) {
+        r->status = hop_fail_memory(r->diag);
+        return;
+    }
+    bool deep = strstr(message, "depth"); /* a limit of libxml2, whose words are for programmers */
+    if (deep)
+        r->status = hop_fail(r->diag, HOP_ERR_LIMIT, "elements are nested too deep");
+    else
+        r->status = hop_fail(r->diag, HOP_ERR_SYNTAX, "malformed XML: %.*s", (int)strcspn(message, "\n"), message);
+    hop_diag_place(r->diag, "%.150s:%d:%d", r->system.file, error ? error->line : 1, error ? error->int2 : 1);
+    if (deep)
+        hop_diag_expect(r->diag, "elements at most 256 deep, <pci> at most %d", DEPTH_LIMIT);
+    else
+        hop_diag_expect(r->diag, "well-formed XML; is the file whole?");
+}
+
+/* A document with a DTD is refused, since NCCL knows none and entities come with it. */
+static void read_document(struct reader *r, const xmlDoc *document)
+{
+    xmlNode *top = xmlDocGetRootElement(document);
+    if (document->intSubset) {
+        hop_fail(r->diag, HOP_ERR_INVALID, "the document has a DOCTYPE");
+        refuse(r, top, "topology XML without a document type, as NCCL writes it");
+    } else if (is(top, "graphs")) {
+        hop_fail(r->diag, HOP_ERR_INVALID, "this is an NCCL graph file: it holds rings and trees, not a topology");
+        refuse(r, top, "a topology: the file that NCCL_TOPO_DUMP_FILE names, not NCCL_GRAPH_DUMP_FILE");
+    } else if (!is(top, "system")) {
+        hop_fail(r->diag, HOP_ERR_INVALID, "the root element is <%.40s>", (const char *)top->name);
+        refuse(r, top, "<system>");
+    } else {
+        read_system(r, top);
+    }
+}
+
+/* Looks at the text between one '<' and the next, comments apart. */
+static bool attributes_are_few(const char *text)
+{
+    const char *at = strchr(text, '<'), *next;
+    for (; at; at = next) {
+        if (strncmp(at, "<!--", 4) == 0) {
+            at = strstr(at, "-->");
+            next = at ? strchr(at, '<') : NULL;
+            continue;
+        }
+        unsigned count = 0;
+        next = strchr(at + 1, '<');
+        for (const char *c = at; *c && c != next; c++)
+            count += *c == '=';
+        if (count > ATTRIBUTE_LIMIT)
+            return false;
+    }
+    return true;
+}
+
+static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+{
+    struct hop_diag unwanted;
+    const char *slash = strrchr(source->name, '/');
+    struct reader r = {.diag = diag ? diag : &unwanted};
+    r.system.file = source->name;
+    r.system.name = slash && slash[1] ? slash + 1 : source->name;
+    if (source->size > SOURCE_LIMIT || !attributes_are_few(source->text)) {
+        hop_fail(diag, HOP_ERR_LIMIT, source->size > SOURCE_LIMIT ? "the file is too long" : "an element is too long");
+        hop_diag_place(diag, "%.200s", source->name);
+        hop_diag_expect(diag, "at most %d bytes, and %d attributes to an element", SOURCE_LIMIT, ATTRIBUTE_LIMIT);
+        return HOP_ERR_LIMIT;
+    }
+    xmlParserCtxt *context = xmlNewParserCtxt();
+    if (!context)
+        return hop_fail_memory(diag);
+    xmlDoc *document =
+        xmlCtxtReadMemory(context, source->text, (int)source->size, NULL, NULL,
+                          XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES);
+    if (document)
+        read_document(&r, document);
+    else
+        refuse_document(&r, context);
+    if (r.status == HOP_OK)
+        r.status = hop_nccl_map(&r.system, topology, r.diag);
+    free(r.system.cpus);
+    free(r.system.devices);
+    free(r.system.links);
+    hop_arena_finish(&r.arena);
+    xmlFreeDoc(document);
+    xmlFreeParserCtxt(context);
+    return r.status;
+}
+
+/* Whether the root element, after declaration and comments, is <system> or <graphs>. */
+static bool detect(const struct hop_source *source)
+{
+    static const char *const heads[] = {"<system", "<graphs", "<!DOCTYPE system", "<!DOCTYPE graphs"};
+    const char *at = source->text;
+    if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3;
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        const char *close = strncmp(at, "<!--", 4) == 0 ? "-->" : strncmp(at, "<?", 2) == 0 ? "?>" : NULL;
+        if (!close)
+            break;
+        at = strstr(at + 2, close);
+        if (!at)
+            return false;
+        at += strlen(close);
+    }
+    for (size_t i = 0; i < HOP_COUNT(heads); i++) {
+        size_t length = strlen(heads[i]);
+        if (strncmp(at, heads[i], length) == 0 && at[length] != '\0' && strchr(" \t\r\n>/[", at[length]))
+            return true;
+    }
+    return false;
+}
+
+const struct hop_importer hop_importer_nccl_xml = {
+    .name = "nccl-xml",
+    .summary = "NCCL and RCCL topology XML (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)",
+    .detect = detect,
+    .read = read_xml,
+};

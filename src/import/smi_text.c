@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines and words of tables in terminal output. */
+#include "import/smi_text.h"
+
+#include <math.h>
+
+static bool separates(char c)
+{
+    return (unsigned char)c <= ' ' || (unsigned char)c >= 0x7f;
+}
+
+/* Length of a colour code without its escape byte ("[4m", "[0;31m"), 0: there is none. */
+static size_t colour_code(const char *text, size_t length)
+{
+    size_t i = 1;
+    if (length < 2 || text[0] != '[')
+        return 0;
+    while (i < length && ((text[i] >= '0' && text[i] <= '9') || text[i] == ';'))
+        i++;
+    return i < length && text[i] == 'm' ? i + 1 : 0;
+}
+
+static void split(struct hop_lines *lines)
+{
+    const char *text = lines->text;
+    size_t i = 0, length = lines->length;
+    lines->count = 0;
+    while (i < length && lines->count < HOP_WORDS_LIMIT) {
+        size_t code = colour_code(text + i, length - i);
+        if (code > 0 || separates(text[i])) {
+            i += code > 0 ? code : 1;
+            continue;
+        }
+        size_t start = i++;
+        while (i < length && !separates(text[i]) && colour_code(text + i, length - i) == 0)
+            i++;
+        lines->words[lines->count++] = (struct hop_word){text + start, (uint32_t)(i - start), (uint32_t)start + 1};
+    }
+}
+
+void hop_lines_init(struct hop_lines *lines, const struct hop_source *source)
+{
+    memset(lines, 0, sizeof *lines);
+    lines->source = source;
+    lines->text = source->text;
+}
+
+bool hop_lines_next(struct hop_lines *lines)
+{
+    const struct hop_source *source = lines->source;
+    while (lines->next < source->size) {
+        const char *start = source->text + lines->next;
+        const char *end = memchr(start, '\n', source->size - lines->next);
+        size_t length = end ? (size_t)(end - start) : source->size - lines->next;
+        lines->next += length + (end ? 1 : 0);
+        lines->line++;
+        lines->text = start;
+        lines->length = (uint32_t)length;
+        split(lines);
+        if (lines->count > 0)
+            return true;
+    }
+    lines->count = 0;
+    return false;
+}
+
+void hop_lines_place(const struct hop_lines *lines, uint32_t column, struct hop_diag *diag)
+{
+    hop_diag_place(diag, "%.180s:%u:%u", lines->source->name, lines->line ? lines->line : 1, column);
+}
+
+bool hop_word_is(const struct hop_word *word, const char *text)
+{
+    return strlen(text) == word->length && memcmp(word->text, text, word->length) == 0;
+}
+
+int hop_word_number(const struct hop_word *word, const char *prefix)
+{
+    size_t skip = strlen(prefix);
+    int value = 0;
+    if (word->length <= skip || word->length > skip + 9 || memcmp(word->text, prefix, skip) != 0)
+        return -1;
+    for (size_t i = skip; i < word->length; i++) {
+        if (word->text[i] < '0' || word->text[i] > '9')
+            return -1;
+        value = value * 10 + (word->text[i] - '0');
+    }
+    return value;
+}
+
+bool hop_word_decimal(const struct hop_word *word, double *value)
+{
+    char text[HOP_WORD_MAX + 1], *end = NULL;
+    if (word->length > HOP_WORD_MAX)
+        return false;
+    memcpy(text, word->text, word->length);
+    text[word->length] = '\0';
+    if (text[0] < '0' || text[0] > '9' || strspn(text, "0123456789.eE+-") != word->length)
+        return false;
+    double number = hop_text_number(text, &end);
+    if (*end || !isfinite(number))
+        return false;
+    *value = number;
+    return true;
+}
+
+bool hop_lines_hold(const struct hop_lines *lines, const char *text)
+{
+    return memmem(lines->text, lines->length, text, strlen(text)) != NULL;
+}
+
+char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word)
+{
+    return hop_arena_string(arena, word->text, word->length < HOP_WORD_MAX ? word->length : HOP_WORD_MAX);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lines and words of tables in terminal output: what the readers of nvidia-smi and rocm-smi text and of what benchmarks
+ * print share.
+ *
+ * Everything that is not printable ASCII separates words, and so do colour codes, also those that lost their escape
+ * byte on the way through a clipboard ("[4mGPU0").
+ */
+#ifndef HOP_IMPORT_SMI_TEXT_H
+#define HOP_IMPORT_SMI_TEXT_H
+
+#include "base/base.h"
+
+#define HOP_WORDS_LIMIT 1024u /* of one line; the rest is dropped */
+#define HOP_WORD_MAX 63u      /* characters of a word that are kept as a name */
+
+struct hop_word {
+    const char *text; /* in the source, not terminated */
+    uint32_t length;
+    uint32_t column; /* 1-based */
+};
+
+struct hop_lines {
+    const struct hop_source *source;
+    size_t next;      /* where the next line begins */
+    uint32_t line;    /* number of the line just read, 1-based */
+    const char *text; /* the line just read */
+    uint32_t length;
+    struct hop_word words[HOP_WORDS_LIMIT];
+    uint32_t count;
+};
+
+void hop_lines_init(struct hop_lines *lines, const struct hop_source *source);
+/* Reads the next line that has words; false at the end, where line is that of the end of the text. */
+bool hop_lines_next(struct hop_lines *lines);
+void hop_lines_place(const struct hop_lines *lines, uint32_t column, struct hop_diag *diag);
+
+bool hop_word_is(const struct hop_word *word, const char *text);
+/* The digits that follow prefix and end the word: their value, at most 999999999; -1: the word has another form. */
+int hop_word_number(const struct hop_word *word, const char *prefix);
+/* A decimal number that is the whole word, at least 0; false: the word is none, or not finite. */
+bool hop_word_decimal(const struct hop_word *word, double *value);
+/* Whether the line just read contains a text. */
+bool hop_lines_hold(const struct hop_lines *lines, const char *text);
+char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word);
+
+#endif

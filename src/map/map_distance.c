@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How far places are from each other, by each of the thesis' three metrics (Faraji 2018, section 6.3.1): seconds of
+ * latency, seconds a byte of a lone transfer, and links. Both directions count half. Between nodes the first usable
+ * devices stand for all. One look at every pair's routes gives all three.
+ */
+#include "map/map.h"
+#include "topology/route.h"
+
+#include <math.h>
+
+#define FAR 1e3             /* times the largest distance: no route */
+enum { POLL_PAIRS = 4096 }; /* some milliseconds */
+
+struct lengths {
+    double by[HOP_MAP_SUMS];
+};
+
+struct meter {
+    struct hop_map_work *work;
+    double *outer[HOP_MAP_SUMS], **inner[HOP_MAP_SUMS];
+    struct lengths largest;
+    uint32_t pairs; /* since the last poll */
+};
+
+static struct lengths one_way(const struct meter *m, uint32_t from, uint32_t to)
+{
+    struct hop_route route;
+    if (hop_router_look(m->work->router, from, to, &route, NULL) != HOP_OK)
+        return (struct lengths){{INFINITY, INFINITY, INFINITY}};
+    return (struct lengths){{[HOP_MAP_LATENCY] = route.latency_s,
+                             [HOP_MAP_BANDWIDTH] = 1 / hop_min(route.capacity_Bps, route.ceiling_Bps),
+                             [HOP_MAP_DISTANCE] = route.link_count}};
+}
+
+static struct lengths both_ways(struct meter *m, uint32_t a, uint32_t b)
+{
+    uint32_t from = m->work->places.device[a], to = m->work->places.device[b];
+    struct lengths there = one_way(m, from, to), back = one_way(m, to, from), mean;
+    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+        mean.by[metric] = (there.by[metric] + back.by[metric]) / 2;
+        if (isfinite(mean.by[metric]))
+            m->largest.by[metric] = hop_max(m->largest.by[metric], mean.by[metric]);
+    }
+    return mean;
+}
+
+/* A node's usable places stand for it; one without any is far from everything and has no room. */
+static uint32_t stand_in(const struct hop_map_places *places, uint32_t node)
+{
+    for (uint32_t i = places->first[node]; i < places->first[node + 1]; i++) {
+        if (places->room[i])
+            return i;
+    }
+    return places->first[node];
+}
+
+static void put(struct meter *m, double *const table[HOP_MAP_SUMS], size_t size, const struct lengths *length, size_t i,
+                size_t j)
+{
+    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++)
+        table[metric][i * size + j] = table[metric][j * size + i] = length->by[metric];
+    m->pairs++;
+}
+
+static bool goes_on(struct meter *m)
+{
+    if (m->pairs < POLL_PAIRS)
+        return true;
+    m->pairs = 0;
+    return hop_map_goes_on(m->work, INFINITY, 0);
+}
+
+/* false: told to stop. */
+static bool fill_node(struct meter *m, uint32_t n)
+{
+    const struct hop_map_places *p = &m->work->places;
+    uint32_t first = p->first[n], size = p->first[n + 1] - first;
+    double *const table[HOP_MAP_SUMS] = {m->inner[0][n], m->inner[1][n], m->inner[2][n]};
+    for (uint32_t i = 0; i < size && goes_on(m); i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            struct lengths length = both_ways(m, first + i, first + j);
+            put(m, table, size, &length, i, j);
+        }
+    }
+    return !m->work->stopped;
+}
+
+static bool fill(struct meter *m)
+{
+    const struct hop_map_places *p = &m->work->places;
+    for (uint32_t n = 0; n < p->node_count; n++) {
+        if (!fill_node(m, n))
+            return false;
+        for (uint32_t o = 0; o < n; o++) {
+            struct lengths length = both_ways(m, stand_in(p, n), stand_in(p, o));
+            put(m, m->outer, p->node_count, &length, n, o);
+        }
+    }
+    return true;
+}
+
+static void close_gaps(double *table, size_t count, double most)
+{
+    for (size_t i = 0; i < count; i++)
+        table[i] = isfinite(table[i]) ? table[i] : most;
+}
+
+static bool make_tables(struct meter *m, struct hop_arena *arena, uint32_t **number, uint32_t **size)
+{
+    const struct hop_map_places *p = &m->work->places;
+    size_t nodes = p->node_count;
+    *number = hop_arena_alloc(arena, p->count * sizeof **number);
+    *size = hop_arena_alloc(arena, nodes * sizeof **size);
+    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+        m->inner[metric] = hop_arena_alloc(arena, nodes * sizeof *m->inner[metric]);
+        m->outer[metric] = hop_arena_alloc(arena, nodes * nodes * sizeof *m->outer[metric]);
+    }
+    for (uint32_t n = 0; n < nodes && !arena->failed; n++) {
+        size_t places = (*size)[n] = p->first[n + 1] - p->first[n];
+        for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++)
+            m->inner[metric][n] = hop_arena_alloc(arena, places * places * sizeof **m->inner[metric]);
+        for (uint32_t i = 0; i < places; i++)
+            (*number)[p->first[n] + i] = i;
+    }
+    return !arena->failed;
+}
+
+enum hop_status hop_map_distances_find(struct hop_map_work *work, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    struct hop_map_distances *distances = &work->distances;
+    struct meter m = {.work = work};
+    uint32_t *number, *size, nodes = p->node_count;
+    work->phase = "distances";
+    if (!make_tables(&m, &distances->arena, &number, &size))
+        return hop_fail_memory(diag);
+    if (!fill(&m))
+        return hop_map_stopped_early(diag);
+    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+        double most = FAR * (m.largest.by[metric] > 0 ? m.largest.by[metric] : 1);
+        for (uint32_t n = 0; n < nodes; n++)
+            close_gaps(m.inner[metric][n], (size_t)size[n] * size[n], most);
+        close_gaps(m.outer[metric], (size_t)nodes * nodes, most);
+        distances->none[metric] = m.largest.by[metric] <= 0;
+        distances->places[metric] =
+            (struct hop_places){.count = p->count,
+                                .room = p->room,
+                                .groups = nodes,
+                                .group = p->node,
+                                .number = number,
+                                .size = size,
+                                .inner = (const double *const *)m.inner[metric],
+                                .outer = m.outer[metric],
+                                .group_room = work->options->ranks_per_node ? p->node_room : NULL};
+    }
+    return HOP_OK;
+}
+
+void hop_map_distances_finish(struct hop_map_distances *distances)
+{
+    hop_arena_finish(&distances->arena);
+    *distances = (struct hop_map_distances){0};
+}

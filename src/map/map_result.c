@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a mapping came to: the seats of ranks, the scores of both sides, what there is to know. */
+#include "map/map.h"
+
+#include "group/group.h"
+
+static const char *const metric_names[] = {
+#define METRIC_NAME(code, name, text) name,
+    HOP_MAP_METRIC_LIST(METRIC_NAME)
+#undef METRIC_NAME
+};
+
+const char *hop_map_metric_name(enum hop_map_metric metric)
+{
+    return (unsigned)metric < HOP_COUNT(metric_names) ? metric_names[metric] : "?";
+}
+
+const char *hop_map_solver_name(enum hop_map_solver solver)
+{
+    static const char *const names[] = {"auto", "exact", "scotch", "exchange"};
+    return (unsigned)solver < HOP_COUNT(names) ? names[solver] : "?";
+}
+
+bool hop_map_has_scotch(void)
+{
+    return hop_assign_has_scotch();
+}
+
+double hop_map_gain(const struct hop_map_result *result)
+{
+    double before = result->before.metric[result->metric], after = result->after.metric[result->metric];
+    return before > 0 && after > 0 ? before / after : 1;
+}
+
+/* ---- telling ---- */
+
+static enum hop_status name_placement(const struct hop_map_work *work, struct hop_map_result *result,
+                                      struct hop_diag *diag)
+{
+    struct hop_buffer text = {0};
+    struct hop_placement *placement;
+    for (uint32_t r = 0; r < work->ranks; r++)
+        hop_buffer_printf(&text, "%u %s\n", r,
+                          hop_topology_node(work->topology, work->places.device[work->place[r]])->name);
+    enum hop_status status =
+        text.failed ? hop_fail_memory(diag) : hop_placement_parse("map", text.text, text.length, &placement, diag);
+    hop_buffer_finish(&text);
+    if (status == HOP_OK)
+        result->placement = placement;
+    return status;
+}
+
+static enum hop_status seat_ranks(struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->places;
+    struct hop_seat *seats = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *seats);
+    struct hop_map_node *nodes = hop_arena_alloc(&made->arena, (size_t)p->node_count * sizeof *nodes);
+    uint32_t *devices = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *devices);
+    if (made->arena.failed)
+        return hop_fail_memory(diag);
+    for (uint32_t n = 0; n < p->node_count; n++) {
+        nodes[n].name = hop_arena_string(&made->arena, p->names[n], strlen(p->names[n]));
+        for (uint32_t i = p->first[n]; i < p->first[n + 1]; i++)
+            nodes[n].devices += p->room[i] > 0;
+        nodes[n].all_devices = p->first[n + 1] - p->first[n];
+    }
+    for (uint32_t r = 0; r < work->ranks; r++) {
+        uint32_t at = work->place[r], node = p->node[at];
+        seats[r] = (struct hop_seat){.node = node,
+                                     .local_rank = nodes[node].ranks++,
+                                     .device = p->device[at],
+                                     .local_device = p->gpus ? p->local[at] : HOP_NONE,
+                                     .core = HOP_NONE,
+                                     .package = HOP_NONE,
+                                     .in_package = HOP_NONE,
+                                     .processor = HOP_NONE};
+    }
+    for (uint32_t r = 0; r < work->ranks; r++)
+        devices[r] = p->device[work->before[r]];
+    made->result.before_devices = devices;
+    made->result.seats = seats;
+    made->result.nodes = nodes;
+    made->result.node_count = p->node_count;
+    if (made->arena.failed)
+        return hop_fail_memory(diag);
+    return work->options->cores && (work->options->phases & HOP_MAP_CORES) ? hop_map_cores(work, seats, diag) : HOP_OK;
+}
+
+/* A GPU that several ranks share costs nothing in any metric, so nothing spreads them. */
+static void note_idle(struct hop_map_work *work)
+{
+    const struct hop_map_places *p = &work->places;
+    uint32_t *load = calloc(p->count, sizeof *load), idle = 0, shared = 0;
+    for (uint32_t r = 0; load && r < work->ranks; r++)
+        load[work->place[r]]++;
+    for (uint32_t i = 0; load && i < p->count; i++) {
+        idle += p->room[i] && load[i] == 0;
+        shared += load[i] > 1;
+    }
+    free(load);
+    if (idle && shared)
+        hop_map_note(work,
+                     "some devices have several ranks and others none: sharing one costs nothing in these metrics; "
+                     "what is kept can spread ranks");
+}
+
+static enum hop_status join_notes(const struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag)
+{
+    struct hop_buffer text = {0};
+    for (unsigned i = 0; work->notes[i]; i++)
+        hop_buffer_printf(&text, "%s%s", i ? "; " : "", work->notes[i]);
+    if (work->notes[0] && !text.failed)
+        made->result.note = hop_arena_string(&made->arena, text.text, text.length);
+    bool fine = !text.failed && !made->arena.failed;
+    hop_buffer_finish(&text);
+    return fine ? HOP_OK : hop_fail_memory(diag);
+}
+
+enum hop_status hop_map_tell(struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag)
+{
+    struct hop_map_result *result = &made->result;
+    struct hop_map_solved last = work->last;
+    enum hop_status status = hop_map_score(work, work->place, &made->arena, &result->after, diag);
+    if (status == HOP_OK)
+        status = hop_map_score(work, work->before, &made->arena, &result->before, diag);
+    if (status == HOP_OK)
+        status = seat_ranks(work, made, diag);
+    if (status == HOP_OK)
+        status = name_placement(work, result, diag);
+    note_idle(work);
+    if (status == HOP_OK)
+        status = join_notes(work, made, diag);
+    result->metric = work->options->metric;
+    result->solver = work->options->solver;
+    result->method = last.method;
+    result->ranks = work->ranks;
+    result->proved = last.proved;
+    result->bound = last.bound;
+    result->complete = !work->stopped;
+    result->simulated = work->simulated;
+    result->elapsed_s = hop_group_now_s() - work->begun_s;
+    return status;
+}
+
+void hop_map_result_destroy(struct hop_map_result *result)
+{
+    if (!result)
+        return;
+    struct hop_map_made *made = (struct hop_map_made *)result; /* its first member */
+    hop_placement_destroy((struct hop_placement *)result->placement);
+    hop_arena_finish(&made->arena);
+    free(made);
+}

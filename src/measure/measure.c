@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measuring: ranks run round after round until the time is up.
+ *
+ * The ranks are processes of their own; what rank 0 measured, and whether another round begins, lies in memory that
+ * they share with their parent:
+ *
+ *     board | samples of round 0 | samples of round 1 | ...
+ *
+ * The first launch of a round touches the memory that its plan has just got, and is not recorded. Emulated links do
+ * not care (their times are those of the links), and are slow: there every launch is.
+ */
+#include "measure/measure.h"
+#include "group/group.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+enum { LAUNCHES = 4 };
+#define TIME_S 20.0
+#define SAMPLES_SIZE_MAX ((size_t)1 << 30)
+
+struct board {
+    uint32_t rounds; /* recorded launches: a sample of every row in each */
+    atomic_bool enough; /* written by rank 0, read by all past the next barrier */
+    double elapsed_s;
+};
+
+struct session {
+    const struct hop_measuring *m;
+    struct board *board;
+    double *samples; /* [round][row] */
+    uint32_t rounds_most;
+};
+
+/* ---- in a rank ---- */
+
+/* A row's time counts from the start of the first of its case. */
+static void take_samples(const struct hop_measuring *m, const struct hop_measured_op *times, const uint32_t *index_of,
+                         double *samples)
+{
+    for (uint32_t c = 0; c < m->case_count; c++) {
+        const struct hop_measure_case *its = &m->cases[c];
+        double start_s = INFINITY;
+        for (uint32_t r = its->first; r < its->first + its->count; r++)
+            start_s = hop_min(start_s, times[index_of[r]].start_s);
+        for (uint32_t r = its->first; r < its->first + its->count; r++)
+            samples[r] = times[index_of[r]].end_s - start_s;
+    }
+}
+
+static enum hop_status launch_once(struct hop_team *team, struct hop_plan *plan, const struct session *s,
+                                   const uint32_t *index_of, struct hop_diag *diag)
+{
+    const struct hop_measured_op *times;
+    enum hop_status status = hop_plan_run(plan, diag);
+    if (status == HOP_OK)
+        status = hop_plan_times(plan, &times, diag);
+    if (status == HOP_OK && hop_team_rank(team) == 0)
+        take_samples(s->m, times, index_of, s->samples + (size_t)s->board->rounds++ * s->m->op_count);
+    return status;
+}
+
+/* Rank 0 decides whether there is another round; the barrier that begins every launch makes it known. */
+static void decide(const struct session *s, double elapsed_s, bool stopping)
+{
+    struct board *board = s->board;
+    double limit_s = s->m->options->time_s > 0 ? s->m->options->time_s : TIME_S;
+    board->elapsed_s = elapsed_s;
+    board->enough = stopping || board->rounds + LAUNCHES > s->rounds_most ||
+                    (elapsed_s >= limit_s && board->rounds >= HOP_MEASURE_SAMPLES_LEAST);
+    if (s->m->options->progress && !board->enough)
+        s->m->options->progress(hop_min(elapsed_s / limit_s, 0.99), s->m->options->context);
+}
+
+static enum hop_status run_round(struct hop_team *team, const struct session *s, uint32_t round, uint32_t *index_of,
+                                 double begun_s, struct hop_diag *diag)
+{
+    struct hop_schedule *schedule;
+    struct hop_plan *plan = NULL;
+    struct hop_plan_options options = s->m->options->plan;
+    bool emulated = s->m->public.emulated;
+    options.record = true;
+    options.pipelined = false;
+    enum hop_status status = hop_measure_round(s->m, round, &schedule, index_of, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_plan_create(team, schedule, &options, &plan, diag);
+    if (status == HOP_OK)
+        status = hop_plan_fill(plan, round + 1, diag);
+    if (status == HOP_OK && !emulated)
+        status = hop_plan_run(plan, diag);
+    for (unsigned i = 0; i < (emulated ? 1 : LAUNCHES) && status == HOP_OK; i++)
+        status = launch_once(team, plan, s, index_of, diag);
+    if (status == HOP_OK && hop_team_rank(team) == 0)
+        decide(s, hop_group_now_s() - begun_s, hop_team_stopping(team));
+    if (status == HOP_OK)
+        status = hop_team_barrier(team, diag);
+    hop_plan_destroy(plan);
+    hop_schedule_destroy(schedule);
+    return status;
+}
+
+static int run_rank(struct hop_team *team, void *context)
+{
+    const struct session *s = context;
+    struct hop_diag diag = {0};
+    uint32_t *index_of = calloc(s->m->op_count, sizeof *index_of);
+    enum hop_status status = index_of ? HOP_OK : hop_fail_memory(&diag);
+    double begun_s = hop_group_now_s();
+    for (uint32_t round = 0; status == HOP_OK && (round == 0 || !s->board->enough); round++)
+        status = run_round(team, s, round, index_of, begun_s, &diag);
+    free(index_of);
+    if (hop_team_rank(team) == 0 && s->m->options->progress)
+        s->m->options->progress(1, s->m->options->context);
+    if (status != HOP_OK && hop_team_lost(team) < 0)
+        hop_team_abort(team, &diag);
+    return status != HOP_OK;
+}
+
+/* ---- around them ---- */
+
+static enum hop_status run_session(struct hop_measuring *m, struct hop_diag *diag)
+{
+    size_t row_bytes = m->op_count * sizeof(double), most = HOP_SAMPLES_MAX;
+    most = row_bytes * most > SAMPLES_SIZE_MAX ? SAMPLES_SIZE_MAX / row_bytes : most;
+    size_t size = 64 + row_bytes * most;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return hop_fail_memory(diag);
+    struct session s = {m, memory, (double *)(void *)((char *)memory + 64), (uint32_t)most};
+    struct hop_launch_options launch = m->options->launch;
+    int result = 0;
+    launch.ranks = m->public.device_count;
+    launch.gently = true; /* the round that runs is finished */
+    enum hop_status status = hop_launch(&launch, run_rank, &s, &result, diag);
+    if (status == HOP_OK && result != 0)
+        status = hop_fail(diag, HOP_ERR_IO, "measuring ended early");
+    if (status == HOP_OK) {
+        m->public.rounds = s.board->rounds;
+        m->public.elapsed_s = s.board->elapsed_s;
+        m->samples = malloc(m->op_count * (size_t)m->public.rounds * sizeof *m->samples);
+        status = m->samples ? HOP_OK : hop_fail_memory(diag);
+    }
+    for (uint32_t r = 0; status == HOP_OK && r < m->op_count; r++) {
+        for (uint32_t i = 0; i < m->public.rounds; i++)
+            m->samples[(size_t)r * m->public.rounds + i] = s.samples[(size_t)i * m->op_count + r];
+    }
+    (void)munmap(memory, size);
+    return status;
+}
+
+static enum hop_status find_devices(struct hop_measuring *m, struct hop_diag *diag)
+{
+    const struct hop_topology *t = m->options->topology;
+    uint32_t wanted = m->options->devices, most = wanted ? wanted : HOP_MEASURE_DEVICES_MAX;
+    m->devices = hop_arena_alloc(&m->arena, HOP_MEASURE_DEVICES_MAX * sizeof *m->devices);
+    if (!m->devices)
+        return hop_fail_memory(diag);
+    for (uint32_t n = 0; n < hop_topology_node_count(t) && m->public.device_count < most; n++) {
+        if (hop_topology_node(t, n)->kind == HOP_NODE_GPU)
+            m->devices[m->public.device_count++] = hop_topology_node(t, n)->name;
+    }
+    if (m->public.device_count > 0 && m->public.device_count >= wanted)
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_INVALID, "topology %s has %u GPUs", hop_topology_name(t), m->public.device_count);
+    hop_diag_expect(diag, wanted ? "%u of them" : "at least one", wanted);
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status find_sizes(struct hop_measuring *m, struct hop_diag *diag)
+{
+    static const uint64_t host[] = {64, 4 << 10, 64 << 10, 1 << 20, 8 << 20},
+                          cuda[] = {64, 64 << 10, 1 << 20, 16 << 20, 64 << 20},
+                          emulated[] = {256 << 10, 1 << 20, 4 << 20};
+    const struct hop_measure_options *o = m->options;
+    bool on_cuda = o->plan.device && strcmp(o->plan.device, "cuda") == 0;
+    const uint64_t *sizes = o->sizes ? o->sizes : o->plan.emulate ? emulated : on_cuda ? cuda : host;
+    m->size_count = o->sizes          ? o->size_count
+                    : o->plan.emulate ? (uint32_t)HOP_COUNT(emulated)
+                                      : (uint32_t)HOP_COUNT(host);
+    bool good = m->size_count >= 1 && m->size_count <= HOP_MEASURE_SIZES_MAX;
+    for (uint32_t s = 0; good && s < m->size_count; s++) {
+        m->sizes[s] = sizes[s];
+        good = sizes[s] > (s ? sizes[s - 1] : 0);
+    }
+    if (good)
+        return HOP_OK;
+    hop_fail(diag, HOP_ERR_INVALID, "the sizes to measure cannot be used");
+    hop_diag_expect(diag, "1 to %d sizes above 0 that ascend", HOP_MEASURE_SIZES_MAX);
+    return HOP_ERR_INVALID;
+}
+
+enum hop_status hop_measure(const struct hop_measure_options *options, struct hop_measure_result **result,
+                            struct hop_diag *diag)
+{
+    struct hop_diag own;
+    diag = diag ? diag : &own;
+    if (options->devices > HOP_MEASURE_DEVICES_MAX) {
+        hop_fail(diag, HOP_ERR_LIMIT, "%u devices are too many to measure", options->devices);
+        hop_diag_expect(diag, "at most %d", HOP_MEASURE_DEVICES_MAX);
+        return HOP_ERR_LIMIT;
+    }
+    struct hop_measuring *m = calloc(1, sizeof *m);
+    if (!m)
+        return hop_fail_memory(diag);
+    m->options = options;
+    m->public.topology = options->topology;
+    m->public.emulated = options->plan.emulate != NULL;
+    m->router = hop_router_create(options->topology);
+    enum hop_status status = m->router ? find_devices(m, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = find_sizes(m, diag);
+    if (status == HOP_OK)
+        status = hop_measure_choose(m, diag);
+    if (status == HOP_OK)
+        status = run_session(m, diag);
+    if (status == HOP_OK)
+        status = hop_measure_count(m, diag);
+    if (status != HOP_OK)
+        hop_measure_result_destroy(&m->public);
+    else
+        *result = &m->public;
+    return status;
+}
+
+void hop_measure_result_destroy(struct hop_measure_result *result)
+{
+    struct hop_measuring *m = (struct hop_measuring *)result;
+    if (!m)
+        return;
+    hop_router_destroy(m->router);
+    hop_arena_finish(&m->arena);
+    free(m->ops);
+    free(m->cases);
+    free(m->samples);
+    free(m);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How many of a collective's copies go staged, and in which packets? Measured, and written as the table of `static`.
+ *
+ * For each size three comparisons, each by measuring in turns:
+ *
+ *     1  all staged, at each size of packets                       which packets
+ *     2  none, a quarter, half, three quarters, all, at these      about how many
+ *     3  none, half way down, the best of 2, half way up, all      how many
+ *
+ * The first collective's rows stand there once more for "any": what was not measured is asked by the size of its
+ * copies, too.
+ */
+#include <stdio.h>
+
+#include "hopcast/generate.h"
+#include "run/copies_table.h"
+#include "run/program.h"
+
+enum { WAYS = 64, FIRST_SIZE = 4 << 10, LAST_SIZE = 16 << 20 };
+
+static const enum hop_collective_kind default_collectives[] = {HOP_COLLECTIVE_ALLGATHER, HOP_COLLECTIVE_ALLREDUCE};
+static const uint64_t default_packets[] = {128 << 10, 512 << 10, 2 << 20};
+
+struct tuning {
+    const struct hop_copies_tune_options *options;
+    const uint64_t *packets;
+    uint32_t packet_count;
+    struct hop_copies_table table;
+    struct hop_diag *diag;
+    /* of one size of one collective */
+    struct hop_schedule *schedule;
+    uint64_t copy_bytes; /* the largest copy between ranks: what the table is asked with */
+    struct hop_copies_mix mixes[WAYS];
+    struct hop_run_way ways[WAYS];
+    uint32_t count;
+};
+
+static void add_mix(struct tuning *t, uint32_t staged, uint64_t packet_bytes)
+{
+    uint32_t of = t->options->ways.launch.ranks - 1;
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (t->mixes[i].staged == staged && (staged == 0 || t->mixes[i].packet_bytes == packet_bytes))
+            return;
+    }
+    if (t->count == WAYS)
+        return;
+    struct hop_copies_mix *mix = &t->mixes[t->count];
+    struct hop_run_way *way = &t->ways[t->count++];
+    *mix = (struct hop_copies_mix){staged, of, staged ? packet_bytes : 0};
+    *way = (struct hop_run_way){.schedule = t->schedule, .plan = t->options->plan};
+    way->plan.copies = HOP_COPIES_STATIC;
+    way->plan.mix = mix;
+    way->plan.packet_bytes = 0; /* the mix says it */
+    way->plan.pipelined = true;
+}
+
+/* *best: of the mixes. */
+static enum hop_status compare(struct tuning *t, uint32_t *best)
+{
+    enum hop_status status = hop_measure_ways(t->ways, t->count, &t->options->ways, t->diag);
+    *best = 0;
+    for (uint32_t i = 1; i < t->count && status == HOP_OK; i++) {
+        if (t->ways[i].median_s < t->ways[*best].median_s)
+            *best = i;
+    }
+    return status;
+}
+
+/* Those smaller than a copy, and one that takes it whole. */
+static enum hop_status find_packet(struct tuning *t, uint64_t *packet_bytes)
+{
+    uint32_t best;
+    bool whole = false;
+    t->count = 0;
+    for (uint32_t i = 0; i < t->packet_count && !whole; i++) {
+        whole = t->packets[i] >= t->copy_bytes;
+        add_mix(t, t->options->ways.launch.ranks - 1, t->packets[i]);
+    }
+    enum hop_status status = t->count > 1 ? compare(t, &best) : HOP_OK;
+    *packet_bytes = t->mixes[t->count > 1 ? best : 0].packet_bytes;
+    return status;
+}
+
+static uint32_t find_share(const struct tuning *t, uint32_t staged)
+{
+    uint32_t i = 0;
+    while (i < t->count && t->mixes[i].staged != staged)
+        i++;
+    return i;
+}
+
+static enum hop_status add_row(struct tuning *t, enum hop_collective_kind kind, uint32_t best)
+{
+    const struct hop_copies_mix *mix = &t->mixes[best];
+    uint32_t none = find_share(t, 0), all = find_share(t, mix->of);
+    char own[32], peer[32], staged[32], remark[160];
+    (void)snprintf(remark, sizeof remark, "%s; all peer %s, all staged %s",
+                   hop_show_seconds(t->ways[best].median_s, own, sizeof own),
+                   hop_show_seconds(t->ways[none].median_s, peer, sizeof peer),
+                   hop_show_seconds(t->ways[all].median_s, staged, sizeof staged));
+    const struct hop_copies_row row = {.collective = kind,
+                                       .ranks = mix->of + 1,
+                                       .from_bytes = t->copy_bytes,
+                                       .staged = mix->staged,
+                                       .of = mix->of,
+                                       .packet_bytes = mix->packet_bytes,
+                                       .remark = remark};
+    return hop_copies_table_add(&t->table, &row, t->diag);
+}
+
+static enum hop_status find_share_of(struct tuning *t, enum hop_collective_kind kind, uint64_t packet_bytes)
+{
+    uint32_t of = t->options->ways.launch.ranks - 1, best, low, high;
+    t->count = 0;
+    for (uint32_t quarter = 0; quarter <= 4; quarter++)
+        add_mix(t, (of * quarter + 2) / 4, packet_bytes);
+    enum hop_status status = compare(t, &best);
+    if (status != HOP_OK)
+        return status;
+    uint32_t staged = t->mixes[best].staged, step = (of + 7) / 8;
+    low = staged > step ? staged - step : 0;
+    high = staged + step < of ? staged + step : of;
+    t->count = 0;
+    add_mix(t, 0, packet_bytes);
+    add_mix(t, low, packet_bytes);
+    add_mix(t, staged, packet_bytes);
+    add_mix(t, high, packet_bytes);
+    add_mix(t, of, packet_bytes);
+    status = compare(t, &best);
+    return status == HOP_OK ? add_row(t, kind, best) : status;
+}
+
+static void find_copy_bytes(struct tuning *t)
+{
+    t->copy_bytes = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(t->schedule); i++) {
+        const struct hop_op *op = hop_schedule_op(t->schedule, i);
+        if (op->kind == HOP_OP_COPY && op->from.rank != op->to.rank && op->bytes > t->copy_bytes)
+            t->copy_bytes = op->bytes;
+    }
+}
+
+static uint64_t whole_elements(uint64_t bytes)
+{
+    uint64_t element = hop_type_bytes(HOP_TYPE_F32);
+    return (bytes + element - 1) / element * element;
+}
+
+static enum hop_status tune_size(struct tuning *t, enum hop_collective_kind kind, uint64_t bytes)
+{
+    const struct hop_ranks ranks = {t->options->devices, t->options->ways.launch.ranks};
+    uint64_t packet_bytes = 0;
+    const struct hop_collective_options collective = {
+        .kind = kind, .algorithm = "gsb", .bytes = bytes, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
+    enum hop_status status = hop_make_collective(&ranks, &collective, &t->schedule, t->diag);
+    if (status != HOP_OK)
+        return status;
+    find_copy_bytes(t);
+    if (t->copy_bytes > 0)
+        status = find_packet(t, &packet_bytes);
+    if (status == HOP_OK && t->copy_bytes > 0)
+        status = find_share_of(t, kind, packet_bytes);
+    hop_schedule_destroy(t->schedule);
+    t->schedule = NULL;
+    return status;
+}
+
+static enum hop_status tune(struct tuning *t, const enum hop_collective_kind *collectives, uint32_t collective_count,
+                            const uint64_t *sizes, uint32_t size_count)
+{
+    enum hop_status status = HOP_OK;
+    uint32_t total = collective_count * size_count;
+    for (uint32_t i = 0; i < total && status == HOP_OK; i++) {
+        uint32_t at = i % size_count;
+        uint64_t bytes = whole_elements(sizes[at]);
+        if (at == 0 || bytes > whole_elements(sizes[at - 1]))
+            status = tune_size(t, collectives[i / size_count], bytes);
+        if (t->options->progress)
+            t->options->progress((i + 1.0) / total, t->options->context);
+    }
+    return status;
+}
+
+static enum hop_status add_any(struct tuning *t, enum hop_collective_kind like)
+{
+    enum hop_status status = HOP_OK;
+    char remark[64];
+    (void)snprintf(remark, sizeof remark, "as %s", hop_collective_name(like));
+    for (uint32_t i = 0, count = t->table.count; i < count && status == HOP_OK; i++) {
+        struct hop_copies_row row = t->table.rows[i]; /* those of any come behind all others */
+        if (row.collective != (unsigned)like)
+            continue;
+        row.collective = HOP_COPIES_ANY;
+        row.remark = remark;
+        status = hop_copies_table_add(&t->table, &row, t->diag);
+    }
+    return status;
+}
+
+static enum hop_status check(const struct hop_copies_tune_options *o, struct hop_diag *diag)
+{
+    uint32_t ranks = o->ways.launch.ranks;
+    if (ranks < 2 || ranks > HOP_RANKS_MAX || !o->devices) {
+        hop_fail(diag, HOP_ERR_INVALID, "copies between %u ranks", ranks);
+        hop_diag_expect(diag, "2 to %d ranks, and a device for each", HOP_RANKS_MAX);
+        return HOP_ERR_INVALID;
+    }
+    for (uint32_t i = 0; i < (o->packets ? o->packet_count : 0); i++) {
+        if (o->packets[i] == 0 || o->packet_count > WAYS / 2)
+            return hop_fail(diag, HOP_ERR_INVALID, "a packet has no bytes, or there are more than %d sizes", WAYS / 2);
+    }
+    if ((o->packets && o->packet_count == 0) || (o->sizes && o->size_count == 0))
+        return hop_fail(diag, HOP_ERR_INVALID, "an empty list of sizes or packets");
+    return HOP_OK;
+}
+
+enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, const char *note, char **text,
+                                struct hop_diag *diag)
+{
+    struct tuning t = {.options = options,
+                       .packets = options->packets ? options->packets : default_packets,
+                       .packet_count = options->packets ? options->packet_count : HOP_COUNT(default_packets),
+                       .diag = diag};
+    uint64_t sizes[32];
+    uint32_t size_count = 0;
+    for (uint64_t size = FIRST_SIZE; size <= LAST_SIZE; size *= 4)
+        sizes[size_count++] = size;
+    enum hop_status status = check(options, diag);
+    if (status == HOP_OK && note)
+        status = hop_copies_table_note(&t.table, note, diag);
+    if (status == HOP_OK)
+        status = hop_copies_table_note(&t.table, "measured; from: bytes of the largest copy between two ranks", diag);
+    const enum hop_collective_kind *collectives = options->collectives ? options->collectives : default_collectives;
+    if (status == HOP_OK)
+        status =
+            tune(&t, collectives, options->collectives ? options->collective_count : HOP_COUNT(default_collectives),
+                 options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
+    if (status == HOP_OK)
+        status = add_any(&t, collectives[0]);
+    if (status == HOP_OK && !(*text = hop_copies_table_to_text(&t.table)))
+        status = hop_fail_memory(diag);
+    hop_copies_table_finish(&t.table);
+    return status;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside measurements: what the readers of their dialects fill. */
+#ifndef HOP_MEASUREMENTS_H
+#define HOP_MEASUREMENTS_H
+
+#include "base/base.h"
+#include "hopcast/measurements.h"
+
+struct hop_measurements {
+    struct hop_arena arena; /* every string */
+    const char *name;
+    struct hop_measurement *list;
+    uint32_t count, capacity;
+    struct hop_rows {
+        const char *name;
+        uint32_t first, count; /* rows[first .. first + count) once all are read */
+    } * groups;
+    uint32_t group_count, group_capacity;
+    uint32_t *group_of; /* per row */
+    uint32_t group_of_capacity;
+    uint32_t *rows;
+    struct hop_names names; /* of groups */
+    struct hop_names runs;  /* how often a benchmark's output began a group of this name */
+};
+
+/* Fills in what the notes say (notes.c). */
+void hop_measurement_read_notes(struct hop_measurement *m);
+/* Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
+enum hop_status hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row,
+                                     struct hop_diag *diag);
+/* The transfers of `predict --json`, as one group; their times are their ends (prediction.c). */
+enum hop_status hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m,
+                                                 struct hop_diag *diag);
+
+/* ---- the text of benchmarks ---- */
+
+/* One benchmark's output, known by its content. What a reader refuses has its place. */
+struct hop_measurements_reader {
+    bool (*detect)(const struct hop_source *source);
+    enum hop_status (*read)(const struct hop_source *source, struct hop_measurements *m, struct hop_diag *diag);
+};
+extern const struct hop_measurements_reader hop_reader_p2p;         /* read_p2p.c */
+extern const struct hop_measurements_reader hop_reader_nvbandwidth; /* read_nvbandwidth.c: text and JSON */
+extern const struct hop_measurements_reader hop_reader_nccl_tests;  /* read_nccl_tests.c */
+extern const struct hop_measurements_reader hop_reader_osu;         /* read_osu.c */
+
+/* What these readers fill measurements through. A failure is remembered, and everything after it does nothing. */
+struct hop_row_builder {
+    struct hop_measurements *made;
+    struct hop_diag *diag;
+    enum hop_status status;
+    const char *group;
+    uint32_t line, column; /* where the values of the next rows stand */
+    bool timed;            /* times were printed, not rates */
+};
+/* The group of the next rows. A name that is there already, as from a second run in one file, gets a number. */
+void hop_rows_group(struct hop_row_builder *b, const char *format, ...) HOP_PRINTF(2, 3);
+/* A row between two devices; bytes 0: not stated; rate NAN: a flow in the background, whose rate was not printed. */
+void hop_rows_add(struct hop_row_builder *b, const char *const ends[2], uint64_t bytes, double rate_Bps,
+                  const char *notes, ...) HOP_PRINTF(5, 6);
+
+#endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measurements from nvbandwidth, its text or its JSON (--json).
+ *
+ *     Running device_to_device_memcpy_read_ce.
+ *     memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+ *                0         1
+ *      0       N/A     26.34
+ *      1     26.35       N/A
+ *
+ * Which way the bytes go is decided by the name of the test case, not by the arrow of the title: the GPU of the row
+ * runs the copy; a read brings the bytes from the GPU of the column, a write takes them there. What is not measured but
+ * runs meanwhile is in the background; in copy engine tests it moves twice the bytes. A copy kernel that copies both
+ * ways (SM tests that are bidirectional) prints the sum of the two.
+ *
+ * The sizes are not printed: 64 MiB is nvbandwidth's default.
+ */
+#include "base/json.h"
+#include "measurements/measurements.h"
+#include "import/smi_text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define GB 1e9
+#define DETECT_LIMIT ((size_t)64 << 10)
+#define DEFAULT_BYTES ((uint64_t)64 << 20)
+
+enum { GPUS_MAX = 512, NAME_MAX_LENGTH = 80 };
+
+/* What a test case measures; `down` is from the host to GPUs, or from one GPU to the others. */
+enum pattern {
+    HOST_ONE,    /* host and a GPU */
+    HOST_ALL,    /* host and a GPU while all others do the same */
+    PAIR,        /* two GPUs */
+    ONE_AND_ALL, /* a GPU and all others, the sum */
+    NOT_A_TRANSFER
+};
+
+struct test {
+    char name[NAME_MAX_LENGTH];
+    enum pattern pattern;
+    bool down;
+    bool two_way;
+    bool kernel; /* copied by a kernel, not by copy engines */
+    bool pulled; /* by the GPU that receives */
+};
+
+struct cell {
+    double value; /* GB/s, NAN: none */
+    uint32_t line, column;
+};
+
+struct reading {
+    struct hop_lines lines;
+    struct hop_row_builder b;
+    struct test test;
+    uint64_t bytes;
+    uint32_t count;      /* GPUs: columns of the matrix in hand */
+    uint32_t rows, room; /* rows in hand; cells for which there is room */
+    struct cell *cells, *first;
+    bool has_first;  /* first holds the part of a two-way matrix that comes first */
+    uint32_t passed; /* line of a test case that is not read, 0: none */
+};
+
+/* ---- test cases ---- */
+
+static bool has(const char *name, const char *part)
+{
+    return strstr(name, part) != NULL;
+}
+
+static struct test test_named(const char *name, size_t length)
+{
+    struct test test = {.pattern = NOT_A_TRANSFER};
+    (void)snprintf(test.name, sizeof test.name, "%.*s", (int)(length < NAME_MAX_LENGTH ? length : NAME_MAX_LENGTH - 1),
+                   name);
+    const char *n = test.name;
+    test.two_way = has(n, "_bidirectional");
+    test.kernel = has(n, "_sm");
+    test.pulled = has(n, "_read");
+    if (has(n, "latency") || has(n, "multinode") || has(n, "multicast") || has(n, "local_copy"))
+        return test;
+    if (has(n, "host_to_device_") || has(n, "device_to_host_")) {
+        test.pattern = HOST_ONE;
+        test.down = has(n, "host_to_device_");
+    } else if (has(n, "host_to_all_") || has(n, "all_to_host_")) {
+        test.pattern = HOST_ALL;
+        test.down = has(n, "host_to_all_");
+    } else if (has(n, "device_to_device_") && (has(n, "_read") || has(n, "_write"))) {
+        test.pattern = PAIR;
+        test.down = has(n, "_write");
+    } else if ((has(n, "one_to_all_") || has(n, "all_to_one_")) && (has(n, "_read") || has(n, "_write"))) {
+        test.pattern = ONE_AND_ALL; /* reads swap the ends: all_to_one_read moves bytes from the one to all */
+        test.down = has(n, "one_to_all_") == has(n, "_write");
+    }
+    return test;
+}
+
+static uint32_t rows_of(const struct reading *r)
+{
+    return r->test.pattern == PAIR ? r->count : 1;
+}
+
+/* ---- matrices to rows ---- */
+
+static void add(struct reading *r, const char *from, const char *to, uint64_t bytes, double value, const char *notes)
+{
+    hop_rows_add(&r->b, (const char *[]){from, to}, bytes, value * GB, "%s; %llu MiB, %s%s", notes,
+                 (unsigned long long)(bytes >> 20), r->test.kernel ? "copy kernel" : "copy engine",
+                 r->test.pulled ? ", pulled by the receiver" : "");
+}
+
+/* A flow and what runs against it. */
+static void add_measured(struct reading *r, const char *from, const char *to, double value, bool alone)
+{
+    char notes[80];
+    if (!r->test.two_way) {
+        add(r, from, to, r->bytes, value, alone ? "alone" : "measured while the others run");
+    } else if (r->test.kernel) {
+        (void)snprintf(notes, sizeof notes, "half of printed two-way sum %.10g", value);
+        add(r, from, to, r->bytes / 2, value / 2, notes);
+        add(r, to, from, r->bytes / 2, value / 2, notes);
+    } else {
+        add(r, from, to, r->bytes, value, "measured while the copy the other way runs");
+        add(r, to, from, 2 * r->bytes, NAN, "background");
+    }
+}
+
+static void add_background(struct reading *r, const char *from, const char *to)
+{
+    uint64_t bytes = r->test.kernel && r->test.two_way ? r->bytes : 2 * r->bytes;
+    add(r, from, to, bytes, NAN, "background");
+    if (r->test.two_way)
+        add(r, to, from, bytes, NAN, "background");
+}
+
+static void name_gpu(char name[16], uint32_t gpu)
+{
+    (void)snprintf(name, 16, "gpu%u", gpu);
+}
+
+static void emit_host(struct reading *r, uint32_t gpu, double value)
+{
+    char name[16];
+    name_gpu(name, gpu);
+    hop_rows_group(&r->b, "%s:%s", r->test.name, name);
+    add_measured(r, r->test.down ? "host" : name, r->test.down ? name : "host", value, r->test.pattern == HOST_ONE);
+    for (uint32_t other = 0; other < r->count && r->test.pattern == HOST_ALL; other++) {
+        name_gpu(name, other);
+        if (other != gpu)
+            add_background(r, r->test.down ? "host" : name, r->test.down ? name : "host");
+    }
+}
+
+static void emit_one_and_all(struct reading *r, uint32_t gpu, double value)
+{
+    char name[16], other_name[16], notes[80];
+    name_gpu(name, gpu);
+    hop_rows_group(&r->b, "%s:%s", r->test.name, name);
+    (void)snprintf(notes, sizeof notes, "mean-of-group; printed sum %.10g", value);
+    for (uint32_t other = 0; other < r->count; other++) {
+        name_gpu(other_name, other);
+        if (other != gpu)
+            add(r, r->test.down ? name : other_name, r->test.down ? other_name : name, r->bytes, value / (r->count - 1),
+                notes);
+    }
+}
+
+/* Two-way copies whose two rates are printed in matrices of their own: the first brings the bytes from the column. */
+static void emit_both(struct reading *r, uint32_t row, uint32_t column, double in, double out)
+{
+    char names[2][16];
+    name_gpu(names[0], row);
+    name_gpu(names[1], column);
+    hop_rows_group(&r->b, "%s:%s-%s:cell%u.%u", r->test.name, names[0], names[1], row, column);
+    add(r, names[1], names[0], r->bytes, in, "measured while the copy the other way runs");
+    add(r, names[0], names[1], r->bytes, out, "measured while the copy the other way runs");
+}
+
+static void emit_pair(struct reading *r, uint32_t row, uint32_t column, double value)
+{
+    char names[2][16];
+    name_gpu(names[0], r->test.down ? row : column);
+    name_gpu(names[1], r->test.down ? column : row);
+    if (r->test.two_way)
+        hop_rows_group(&r->b, "%s:%s-%s:cell%u.%u", r->test.name, names[0], names[1], row, column);
+    else
+        hop_rows_group(&r->b, "%s:%s>%s", r->test.name, names[0], names[1]);
+    add_measured(r, names[0], names[1], value, true);
+}
+
+static void emit_cell(struct reading *r, uint32_t row, uint32_t column, const struct cell *first)
+{
+    const struct cell *cell = &r->cells[(size_t)row * r->count + column];
+    if (isnan(cell->value) || (r->test.pattern == PAIR && row == column) || (first && isnan(first->value)))
+        return;
+    r->b.line = cell->line;
+    r->b.column = cell->column;
+    if (first)
+        emit_both(r, row, column, first->value, cell->value);
+    else if (r->test.pattern == PAIR)
+        emit_pair(r, row, column, cell->value);
+    else if (r->test.pattern == ONE_AND_ALL)
+        emit_one_and_all(r, column, cell->value);
+    else
+        emit_host(r, column, cell->value);
+}
+
+/* The matrix in hand, which is whole. part: 1 or 2 of a pair of matrices, 0: it stands alone. */
+static void emit(struct reading *r, unsigned part)
+{
+    if (part == 1) {
+        struct cell *swap = r->first;
+        r->first = r->cells;
+        r->cells = swap;
+        r->has_first = true;
+        return;
+    }
+    if (part == 2 && !r->has_first)
+        return;
+    for (uint32_t row = 0; row < rows_of(r) && r->b.status == HOP_OK; row++) {
+        for (uint32_t column = 0; column < r->count && r->b.status == HOP_OK; column++)
+            emit_cell(r, row, column, part == 2 ? &r->first[(size_t)row * r->count + column] : NULL);
+    }
+    r->has_first = false;
+}
+
+static bool reserve(struct reading *r, uint32_t count)
+{
+    if (r->has_first && count != r->count)
+        r->has_first = false;
+    r->count = count;
+    if (r->room < count * count) {
+        r->has_first = false;
+        free(r->cells);
+        free(r->first);
+        r->cells = calloc((size_t)count * count, sizeof *r->cells);
+        r->first = calloc((size_t)count * count, sizeof *r->first);
+        r->room = r->cells && r->first ? count * count : 0;
+    }
+    if (r->room == 0)
+        r->b.status = hop_fail_memory(r->b.diag);
+    return r->room > 0;
+}
+
+/* A value's text: a number, or nothing. false: neither. */
+static bool read_value(const struct hop_word *word, double *value)
+{
+    double number = 0;
+    *value = NAN;
+    if (!hop_word_decimal(word, &number))
+        return hop_word_is(word, "N/A") || hop_word_is(word, "nan") || hop_word_is(word, "-nan") ||
+               hop_word_is(word, "inf");
+    if (number >= 1e-6 && number <= 1e6)
+        *value = number;
+    return true;
+}
+
+/* ---- text ---- */
+
+static void refuse(struct reading *r, uint32_t column, const char *expected, const char *format, ...) HOP_PRINTF(4, 5);
+static void refuse(struct reading *r, uint32_t column, const char *expected, const char *format, ...)
+{
+    char what[160];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    r->b.status = hop_fail(r->b.diag, HOP_ERR_SYNTAX, "%s", what);
+    hop_lines_place(&r->lines, column, r->b.diag);
+    hop_diag_expect(r->b.diag, "%s", expected);
+}
+
+static void read_row(struct reading *r, uint32_t row)
+{
+    struct hop_lines *lines = &r->lines;
+    if (!hop_lines_next(lines) || hop_word_number(&lines->words[0], "") != (int)row || lines->count != r->count + 1) {
+        refuse(r, lines->count > 0 ? lines->words[0].column : 1, "a row number and a cell for each column",
+               "row %u of the matrix of %s is not here", row, r->test.name);
+        return;
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct hop_word *word = &lines->words[i + 1];
+        struct cell *cell = &r->cells[(size_t)row * r->count + i];
+        *cell = (struct cell){NAN, lines->line, word->column};
+        if (!read_value(word, &cell->value)) {
+            refuse(r, word->column, "a number, or N/A", "the cell of row %u and column %u says '%.*s'", row, i,
+                   (int)(word->length < 40 ? word->length : 40), word->text);
+            return;
+        }
+    }
+}
+
+/* The matrix below a title, whose line was just read. */
+static void read_matrix(struct reading *r)
+{
+    struct hop_lines *lines = &r->lines;
+    unsigned part = 0;
+    if (hop_lines_hold(lines, "Read1 ") || hop_lines_hold(lines, "Write1 "))
+        part = 1;
+    else if (hop_lines_hold(lines, "Read2 ") || hop_lines_hold(lines, "Write2 "))
+        part = 2;
+    else if (hop_lines_hold(lines, "Total "))
+        return;
+    bool more = hop_lines_next(lines);
+    for (uint32_t i = 0; i < lines->count || !more; i++) {
+        if (!more || lines->count > GPUS_MAX || hop_word_number(&lines->words[i], "") != (int)i) {
+            refuse(r, more ? lines->words[i < lines->count ? i : 0].column : 1, "GPU numbers 0 1 2 ..., 512 at most",
+                   "the header line of the matrix of %s is not here", r->test.name);
+            return;
+        }
+    }
+    if (!reserve(r, lines->count))
+        return;
+    for (uint32_t row = 0; row < rows_of(r) && r->b.status == HOP_OK; row++)
+        read_row(r, row);
+    if (r->b.status == HOP_OK)
+        emit(r, part);
+}
+
+static void begin_test(struct reading *r, const char *name, size_t length, uint32_t line)
+{
+    r->test = test_named(name, length);
+    r->has_first = false;
+    if (r->test.pattern == NOT_A_TRANSFER && r->passed == 0)
+        r->passed = line;
+}
+
+static void read_text(struct reading *r)
+{
+    struct hop_lines *lines = &r->lines;
+    r->test.pattern = NOT_A_TRANSFER;
+    while (r->b.status == HOP_OK && hop_lines_next(lines)) {
+        if (lines->count == 2 && hop_word_is(&lines->words[0], "Running")) {
+            struct hop_word name = lines->words[1];
+            if (name.text[name.length - 1] == '.')
+                name.length--;
+            begin_test(r, name.text, name.length, lines->line);
+        } else if (r->test.pattern != NOT_A_TRANSFER && hop_lines_hold(lines, "bandwidth (GB/s)")) {
+            read_matrix(r);
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+static struct hop_json member(const struct hop_json *object, const char *key)
+{
+    return (struct hop_json){json_is_object(object->value) ? json_object_get(object->value, key) : NULL, object, key,
+                             0};
+}
+
+static void read_json_row(struct reading *r, const struct hop_json *row, uint32_t at, uint32_t number)
+{
+    size_t count = 0;
+    r->b.status = hop_json_array(row, 1, &count, r->b.diag);
+    if (r->b.status == HOP_OK && count != r->count) {
+        r->b.status =
+            hop_json_fail(row, r->b.diag, HOP_ERR_INVALID, "this row has %zu cells, the first %u", count, r->count);
+        hop_diag_expect(r->b.diag, "one cell for each GPU");
+    }
+    for (size_t i = 0; i < count && r->b.status == HOP_OK; i++) {
+        struct hop_json value = hop_json_element(row, i);
+        struct cell *cell = &r->cells[(size_t)at * r->count + i];
+        *cell = (struct cell){NAN, number, 1};
+        const char *text = json_is_string(value.value) ? json_string_value(value.value) : NULL;
+        struct hop_word word = {text, text ? (uint32_t)json_string_length(value.value) : 0, 1};
+        if (json_is_number(value.value) && json_number_value(value.value) >= 1e-6 &&
+            json_number_value(value.value) <= 1e6)
+            cell->value = json_number_value(value.value);
+        else if (!json_is_number(value.value) && (!text || word.length == 0 || !read_value(&word, &cell->value))) {
+            r->b.status = hop_json_fail(&value, r->b.diag, HOP_ERR_INVALID, "this is no cell of a matrix");
+            hop_diag_expect(r->b.diag, "a number, or \"N/A\"");
+        }
+    }
+}
+
+/* Two-way tests of two GPUs append three matrices: the two ways and their sum. */
+static void read_json_matrix(struct reading *r, const struct hop_json *matrix, uint32_t number)
+{
+    size_t count = 0, columns = 0;
+    r->b.status = hop_json_array(matrix, 1, &count, r->b.diag);
+    struct hop_json first = r->b.status == HOP_OK ? hop_json_element(matrix, 0) : *matrix;
+    if (r->b.status == HOP_OK)
+        r->b.status = hop_json_array(&first, 1, &columns, r->b.diag);
+    if (r->b.status == HOP_OK && columns > GPUS_MAX)
+        r->b.status = hop_json_fail(&first, r->b.diag, HOP_ERR_LIMIT, "more than 512 GPUs");
+    if (r->b.status != HOP_OK || !reserve(r, (uint32_t)columns))
+        return;
+    uint32_t rows = rows_of(r);
+    bool three = r->test.pattern == PAIR && r->test.two_way && count == 3 * (size_t)rows;
+    if (count != rows && !three) {
+        r->b.status = hop_json_fail(matrix, r->b.diag, HOP_ERR_INVALID, "%s has %zu rows", r->test.name, count);
+        hop_diag_expect(r->b.diag, "%u row%s, as there are %u columns", rows, rows == 1 ? "" : "s", r->count);
+        return;
+    }
+    for (uint32_t part = 0; part < (three ? 2u : 1u); part++) {
+        for (uint32_t row = 0; row < rows && r->b.status == HOP_OK; row++) {
+            struct hop_json at = hop_json_element(matrix, part * rows + row);
+            read_json_row(r, &at, row, number);
+        }
+        if (r->b.status == HOP_OK)
+            emit(r, three ? part + 1 : 0);
+    }
+}
+
+static void read_json_test(struct reading *r, const struct hop_json *at, uint32_t number)
+{
+    const char *name = NULL;
+    struct hop_json key = member(at, "name"), matrix = member(at, "bandwidth_matrix");
+    if (!key.value) {
+        r->b.status = hop_json_fail(at, r->b.diag, HOP_ERR_INVALID, "the key 'name' is missing");
+        hop_diag_expect(r->b.diag, "a test case of nvbandwidth");
+        return;
+    }
+    r->b.status = hop_json_name(&key, &name, r->b.diag);
+    if (r->b.status != HOP_OK)
+        return;
+    begin_test(r, name, strlen(name), number);
+    if (r->test.pattern != NOT_A_TRANSFER && matrix.value) /* absent where it was waived */
+        read_json_matrix(r, &matrix, number);
+}
+
+static void read_json(struct reading *r, const struct hop_source *source)
+{
+    struct hop_json document;
+    r->b.status = hop_json_load(source, &document, r->b.diag);
+    if (r->b.status != HOP_OK)
+        return;
+    struct hop_json root = member(&document, "nvbandwidth"), tests = member(&root, "testcases");
+    size_t count = 0;
+    if (tests.value) {
+        r->b.status = hop_json_array(&tests, 1, &count, r->b.diag);
+    } else {
+        r->b.status = hop_json_fail(&document, r->b.diag, HOP_ERR_INVALID, "/nvbandwidth/testcases is missing");
+        hop_diag_expect(r->b.diag, "what `nvbandwidth --json` prints");
+    }
+    for (size_t i = 0; i < count && r->b.status == HOP_OK; i++) {
+        struct hop_json at = hop_json_element(&tests, i);
+        read_json_test(r, &at, (uint32_t)i + 1);
+    }
+    hop_json_finish(&document);
+}
+
+static enum hop_status read_nvbandwidth(const struct hop_source *source, struct hop_measurements *m,
+                                        struct hop_diag *diag)
+{
+    struct reading *r = calloc(1, sizeof *r);
+    if (!r)
+        return hop_fail_memory(diag);
+    r->b = (struct hop_row_builder){.made = m, .diag = diag};
+    r->bytes = DEFAULT_BYTES;
+    hop_lines_init(&r->lines, source);
+    if (hop_json_detect(source))
+        read_json(r, source);
+    else
+        read_text(r);
+    if (r->b.status == HOP_OK && m->count == 0) {
+        r->b.status = hop_fail(diag, HOP_ERR_INVALID, "no test case of nvbandwidth here says how fast a transfer was");
+        hop_diag_place(diag, "%.200s:%u:1", m->name, r->passed ? r->passed : 1);
+        hop_diag_expect(diag,
+                        "host_to_device_memcpy_ce, device_to_device_memcpy_read_ce and the like with a matrix; not "
+                        "latencies, local copies or multinode ones");
+    }
+    enum hop_status status = r->b.status;
+    free(r->cells);
+    free(r->first);
+    free(r);
+    return status;
+}
+
+static bool detect_nvbandwidth(const struct hop_source *source)
+{
+    size_t size = source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT;
+    static const char *const marks[] = {"nvbandwidth Version:", "memcpy CE CPU(row)", "memcpy SM CPU(row)",
+                                        "memcpy CE GPU(row)", "memcpy SM GPU(row)"};
+    if (hop_json_detect(source)) {
+        const char *at = source->text + strspn(source->text, " \t\r\n");
+        at += 1 + strspn(at + 1, " \t\r\n");
+        return strncmp(at, "\"nvbandwidth\"", 13) == 0;
+    }
+    for (size_t i = 0; i < HOP_COUNT(marks); i++) {
+        if (memmem(source->text, size, marks[i], strlen(marks[i])))
+            return true;
+    }
+    return false;
+}
+
+const struct hop_measurements_reader hop_reader_nvbandwidth = {detect_nvbandwidth, read_nvbandwidth};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measurements from the OSU micro-benchmarks: osu_bw, osu_bibw, osu_mbw_mr, osu_latency.
+ *
+ *     # OSU MPI-CUDA Multiple Bandwidth / Message Rate Test v7.2
+ *     # [ pairs: 4 ] [ window size: 64 ]
+ *     # Size                  MB/s        Messages/s          MB: 1e6 bytes
+ *     1048576             12075.90          11516.47
+ *
+ * A group for each size. Where the ranks ran is not printed: they are called rank0, rank1, ...; of p pairs, rank i
+ * sends to rank p + i. Tables of other tests are passed over.
+ */
+#include "measurements/measurements.h"
+#include "import/smi_text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define DETECT_LIMIT ((size_t)64 << 10)
+#define PAIRS_MAX 4096
+#define MB 1e6
+
+enum test { BANDWIDTH, TWO_WAY, PAIRS, LATENCY, OTHER };
+
+struct reading {
+    struct hop_lines lines;
+    struct hop_row_builder b;
+    enum test test;
+    uint32_t pairs;
+    char buffers[40]; /* "buffers D D" where it is said */
+    uint32_t passed;  /* line of a test that is not read, 0: none */
+};
+
+/* What follows "# OSU MPI...", without a device type ("-CUDA", "-ROCM") in it. */
+static enum test test_of(const struct hop_lines *lines)
+{
+    static const struct {
+        const char *title;
+        enum test test;
+    } titles[] = {{" Bandwidth Test v", BANDWIDTH},
+                  {" Bi-Directional Bandwidth Test v", TWO_WAY},
+                  {" Multiple Bandwidth / Message Rate Test v", PAIRS},
+                  {" Latency Test v", LATENCY}};
+    const char *at = memmem(lines->text, lines->length, "OSU MPI", 7), *end = lines->text + lines->length;
+    for (at += 7; at < end && *at == '-';) {
+        for (at++; at < end && *at != ' ' && *at != '-';)
+            at++;
+    }
+    for (size_t i = 0; i < HOP_COUNT(titles); i++) {
+        size_t length = strlen(titles[i].title);
+        if ((size_t)(end - at) >= length && memcmp(at, titles[i].title, length) == 0)
+            return titles[i].test;
+    }
+    return OTHER;
+}
+
+static void fail(struct reading *r, uint32_t column, const char *what, const char *expected)
+{
+    r->b.status = hop_fail(r->b.diag, HOP_ERR_SYNTAX, "%s", what);
+    hop_lines_place(&r->lines, column, r->b.diag);
+    hop_diag_expect(r->b.diag, "%s", expected);
+}
+
+/* "# [ pairs: 4 ] [ window size: 64 ]" */
+static void read_pairs(struct reading *r)
+{
+    for (uint32_t i = 0; i + 1 < r->lines.count; i++) {
+        if (!hop_word_is(&r->lines.words[i], "pairs:"))
+            continue;
+        int pairs = hop_word_number(&r->lines.words[i + 1], "");
+        if (pairs < 1 || pairs > PAIRS_MAX)
+            fail(r, r->lines.words[i + 1].column, "this is no number of pairs", "1 to 4096");
+        else
+            r->pairs = (uint32_t)pairs;
+    }
+}
+
+/* "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)" */
+static void read_buffers(struct reading *r)
+{
+    char sides[2] = {0};
+    for (uint32_t i = 0, n = 0; i < r->lines.count && n < 2; i++) {
+        const struct hop_word *word = &r->lines.words[i];
+        if (word->length == 3 && word->text[0] == '(' && word->text[2] == ')')
+            sides[n++] = word->text[1];
+    }
+    if (sides[1])
+        (void)snprintf(r->buffers, sizeof r->buffers, "; buffers %c and %c", sides[0], sides[1]);
+}
+
+static void read_comment(struct reading *r)
+{
+    if (hop_lines_hold(&r->lines, "OSU MPI")) {
+        r->test = test_of(&r->lines);
+        r->pairs = 0;
+        r->buffers[0] = '\0';
+        if (r->test == OTHER && r->passed == 0)
+            r->passed = r->lines.line;
+    } else if (hop_lines_hold(&r->lines, "pairs:")) {
+        read_pairs(r);
+    } else if (hop_lines_hold(&r->lines, "Send Buffer on")) {
+        read_buffers(r);
+    }
+}
+
+static void add_rows(struct reading *r, uint64_t bytes, double value)
+{
+    struct hop_row_builder *b = &r->b;
+    const char *const there[2] = {"rank0", "rank1"}, *const back[2] = {"rank1", "rank0"};
+    unsigned long long size = bytes;
+    switch (r->test) {
+    case BANDWIDTH:
+        hop_rows_group(b, "osu_bw:%llu B", size);
+        hop_rows_add(b, there, bytes, value * MB, "alone%s", r->buffers);
+        break;
+    case TWO_WAY:
+        hop_rows_group(b, "osu_bibw:%llu B", size);
+        hop_rows_add(b, there, bytes, value * MB / 2, "half of printed two-way sum %.10g MB/s%s", value, r->buffers);
+        hop_rows_add(b, back, bytes, value * MB / 2, "half of printed two-way sum %.10g MB/s%s", value, r->buffers);
+        break;
+    case PAIRS:
+        hop_rows_group(b, "osu_mbw_mr:%u pairs:%llu B", r->pairs, size);
+        for (uint32_t i = 0; i < r->pairs; i++) {
+            char names[2][16];
+            (void)snprintf(names[0], sizeof names[0], "rank%u", i);
+            (void)snprintf(names[1], sizeof names[1], "rank%u", r->pairs + i);
+            hop_rows_add(b, (const char *[]){names[0], names[1]}, bytes, value * MB / r->pairs,
+                         "mean-of-group; sum %.10g MB/s%s", value, r->buffers);
+        }
+        break;
+    default:
+        b->timed = true;
+        hop_rows_group(b, "osu_latency:%llu B", size);
+        hop_rows_add(b, there, bytes, (double)bytes / (value * 1e-6), "alone; latency %.10g us%s", value, r->buffers);
+        b->timed = false;
+    }
+}
+
+static void read_line(struct reading *r)
+{
+    const struct hop_word *words = r->lines.words;
+    uint64_t bytes = 0;
+    double value = 0;
+    if (words[0].text[0] == '#') {
+        read_comment(r);
+        return;
+    }
+    int size = hop_word_number(&words[0], "");
+    if (r->test == OTHER || size < 0 || r->lines.count < 2) /* a line of something else in the log */
+        return;
+    bytes = (uint64_t)size;
+    if (!hop_word_decimal(&words[1], &value) || value > 1e12) {
+        fail(r, words[1].column, "this is no value",
+             r->test == LATENCY ? "a latency in microseconds behind the size" : "a bandwidth in MB/s behind the size");
+        return;
+    }
+    if (r->test == PAIRS && r->pairs == 0) {
+        fail(r, words[0].column, "the number of pairs is not said", "a line # [ pairs: 4 ] [ window size: 64 ]");
+        return;
+    }
+    r->b.line = r->lines.line;
+    r->b.column = words[1].column;
+    if (bytes > 0 && value >= 1e-6)
+        add_rows(r, bytes, value);
+}
+
+static enum hop_status read_osu(const struct hop_source *source, struct hop_measurements *m, struct hop_diag *diag)
+{
+    struct reading *r = calloc(1, sizeof *r);
+    if (!r)
+        return hop_fail_memory(diag);
+    r->b = (struct hop_row_builder){.made = m, .diag = diag};
+    r->test = OTHER;
+    hop_lines_init(&r->lines, source);
+    while (r->b.status == HOP_OK && hop_lines_next(&r->lines))
+        read_line(r);
+    if (r->b.status == HOP_OK && m->count == 0) {
+        r->b.status = hop_fail(diag, HOP_ERR_INVALID,
+                               r->passed ? "this OSU benchmark is not one whose transfers are known"
+                                         : "the table of this OSU benchmark is missing");
+        hop_diag_place(diag, "%.200s:%u:1", m->name, r->passed ? r->passed : r->lines.line);
+        hop_diag_expect(diag, "the output of osu_bw, osu_bibw, osu_mbw_mr or osu_latency");
+    }
+    enum hop_status status = r->b.status;
+    free(r);
+    return status;
+}
+
+static bool detect_osu(const struct hop_source *source)
+{
+    size_t size = source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT;
+    return memmem(source->text, size, "# OSU MPI", 9) != NULL;
+}
+
+const struct hop_measurements_reader hop_reader_osu = {detect_osu, read_osu};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measurements from p2pBandwidthLatencyTest (CUDA samples): a group for each cell off the diagonal.
+ *
+ * A cell of a one-way matrix is one copy that ran alone. Until the matrices were called "(P2P Writes)" it goes from the
+ * GPU of the column to that of the row, since then the other way round; "(P2P Reads)" are run by the receiver and go
+ * from the column to the row. A cell of a two-way matrix is the sum of two copies that ran together: half of it each.
+ */
+#include "measurements/measurements.h"
+#include "import/p2p_text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define GB 1e9
+
+static const struct {
+    enum hop_p2p_matrix matrix;
+    const char *group;
+    bool two_way, enabled, reads;
+} kinds[] = {
+    {HOP_P2P_ONE_WAY, "uni-enabled", false, true, false},
+    {HOP_P2P_ONE_WAY_READS, "uni-reads", false, true, true},
+    {HOP_P2P_ONE_WAY_DISABLED, "uni-disabled", false, false, false},
+    {HOP_P2P_TWO_WAY, "bidir-enabled", true, true, false},
+    {HOP_P2P_TWO_WAY_DISABLED, "bidir-disabled", true, false, false},
+};
+
+static const char *way_of(const struct hop_p2p *p2p, size_t kind, uint32_t row, uint32_t column)
+{
+    if (!kinds[kind].enabled)
+        return "P2P disabled; staged through host memory";
+    if (hop_p2p_staged(p2p, row, column))
+        return "no P2P access; staged through host memory";
+    return kinds[kind].reads ? "P2P enabled; pulled by the receiver" : "P2P enabled";
+}
+
+static void add_cell(struct hop_row_builder *b, const struct hop_p2p *p2p, size_t kind, uint32_t row, uint32_t column)
+{
+    const struct hop_p2p_cell *cell = hop_p2p_at(p2p, kinds[kind].matrix, row, column);
+    const char *way = way_of(p2p, kind, row, column);
+    char names[2][16];
+    if (isnan(cell->value))
+        return;
+    bool from_row = kinds[kind].two_way || (p2p->from_row && !kinds[kind].reads);
+    (void)snprintf(names[0], sizeof names[0], "gpu%u", from_row ? row : column);
+    (void)snprintf(names[1], sizeof names[1], "gpu%u", from_row ? column : row);
+    b->line = cell->line;
+    b->column = cell->column;
+    if (!kinds[kind].two_way) {
+        hop_rows_group(b, "%s:%s>%s", kinds[kind].group, names[0], names[1]);
+        hop_rows_add(b, (const char *[]){names[0], names[1]}, 0, cell->value * GB, "alone; %s", way);
+        return;
+    }
+    hop_rows_group(b, "%s:%s-%s:cell%u.%u", kinds[kind].group, names[0], names[1], row, column);
+    for (unsigned back = 0; back < 2; back++)
+        hop_rows_add(b, (const char *[]){names[back], names[1 - back]}, 0, cell->value * GB / 2,
+                     "half of printed two-way sum %.10g; %s", cell->value, way);
+}
+
+static enum hop_status read_p2p(const struct hop_source *source, struct hop_measurements *m, struct hop_diag *diag)
+{
+    struct hop_row_builder b = {.made = m, .diag = diag};
+    struct hop_p2p *p2p = malloc(sizeof *p2p);
+    if (!p2p)
+        return hop_fail_memory(diag);
+    b.status = hop_p2p_read(source, p2p, diag);
+    for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
+        for (uint32_t row = 0; row < p2p->count && p2p->matrix[kinds[k].matrix] && b.status == HOP_OK; row++) {
+            for (uint32_t column = 0; column < p2p->count; column++) {
+                if (row != column)
+                    add_cell(&b, p2p, k, row, column);
+            }
+        }
+    }
+    if (b.status == HOP_OK && m->count == 0) {
+        b.status = hop_fail(diag, HOP_ERR_INVALID, "there is no bandwidth between two GPUs");
+        hop_diag_place(diag, "%.200s", m->name);
+        hop_diag_expect(diag, "a bandwidth matrix of two GPUs or more");
+    }
+    hop_p2p_finish(p2p);
+    free(p2p);
+    return b.status;
+}
+
+const struct hop_measurements_reader hop_reader_p2p = {hop_p2p_detect, read_p2p};

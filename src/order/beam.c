@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Beam search: levels are taken from a pool while states wait in them; what was chosen is kept as a tree of steps. */
+#include "order/beam.h"
+
+#include <math.h>
+
+#include "base/draw.h"
+
+struct step { /* one choice; op HOP_NONE: source `after` rests */
+    uint32_t op, after;
+};
+
+struct node { /* what led to a state: its choices at one instant, and the node before */
+    uint32_t parent, first, count;
+};
+
+/* A state waiting in a level: [ item | choices[slots] | state ]. */
+struct item {
+    double score;
+    uint64_t hash;
+    uint32_t parent; /* node */
+    uint32_t count;  /* choices */
+    uint32_t level;
+};
+
+struct level {
+    uint32_t count;
+    uint32_t *heap; /* the worst first: places of items */
+    char *items;
+    uint64_t *seen; /* hashes of what came here */
+    struct level *next_free;
+};
+
+struct beam {
+    const struct hop_problem *p;
+    struct hop_sets *sets;
+    const struct hop_beam_options *options;
+    size_t choices_at, state_at, item_size;
+    uint32_t table;        /* size of seen */
+    struct level **levels; /* by number */
+    uint32_t level_count;
+    struct level *free;
+    struct item *made;      /* the child in hand */
+    struct hop_state *base; /* the state whose children are being made */
+    uint32_t *offer;        /* options of the free sources, one after another */
+    struct choice {
+        uint32_t source, first, count, drawn;
+    } * choice;
+    uint32_t choice_count;
+    bool *rested;            /* per source: it rested until the event that led to the base */
+    double *sums, *pressure; /* per bound */
+    double *worth;           /* per operation: of a byte */
+    uint16_t *flow;          /* per slot, of a set that is being chosen */
+    uint32_t *slot_op;
+    struct step *steps;
+    uint32_t step_count, step_capacity;
+    struct node *nodes;
+    uint32_t node_count, node_capacity;
+    uint64_t rng, visited, polled;
+    uint32_t deepest; /* level */
+    double cut, best;
+    uint32_t best_node;
+    bool *held;               /* per operation: chosen by then, but it never began */
+    bool stopped, done, kept; /* kept: the last child was below the cut */
+};
+enum { POLL_NODES = 16, DRAWS = 10, ALL = 3 /* for each sample */, BLIND = 8 /* one draw of so many is */ };
+
+static struct step *choices_of(const struct beam *b, struct item *item)
+{
+    return (struct step *)((char *)item + b->choices_at);
+}
+
+static struct hop_state *state_of(const struct beam *b, struct item *item)
+{
+    return (struct hop_state *)((char *)item + b->state_at);
+}
+
+/* ---- levels ---- */
+
+static void free_level(struct level *level)
+{
+    if (!level)
+        return;
+    free(level->heap);
+    free(level->items);
+    free(level->seen);
+    free(level);
+}
+
+static struct level *take_level(struct beam *b)
+{
+    struct level *level = b->free;
+    if (level) {
+        b->free = level->next_free;
+        level->count = 0;
+        memset(level->seen, 0, b->table * sizeof *level->seen);
+        return level;
+    }
+    level = calloc(1, sizeof *level);
+    if (!level)
+        return NULL;
+    level->heap = malloc(b->options->width * sizeof *level->heap);
+    level->items = malloc(b->options->width * b->item_size);
+    level->seen = calloc(b->table, sizeof *level->seen);
+    if (!level->heap || !level->items || !level->seen) {
+        free_level(level);
+        return NULL;
+    }
+    return level;
+}
+
+static struct item *item_at(const struct beam *b, const struct level *level, uint32_t place)
+{
+    return (struct item *)(level->items + place * b->item_size);
+}
+
+static bool worse(const struct beam *b, const struct level *level, uint32_t x, uint32_t y)
+{
+    return item_at(b, level, x)->score > item_at(b, level, y)->score;
+}
+
+static void sift_down(const struct beam *b, struct level *level)
+{
+    uint32_t *heap = level->heap;
+    for (uint32_t at = 0, child; (child = 2 * at + 1) < level->count; at = child) {
+        child += child + 1 < level->count && worse(b, level, heap[child + 1], heap[child]);
+        if (!worse(b, level, heap[child], heap[at]))
+            return;
+        uint32_t swap = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swap;
+    }
+}
+
+static void sift_up(const struct beam *b, struct level *level)
+{
+    uint32_t *heap = level->heap;
+    for (uint32_t at = level->count - 1; at > 0 && worse(b, level, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        uint32_t swap = heap[at];
+        heap[at] = heap[(at - 1) / 2];
+        heap[(at - 1) / 2] = swap;
+    }
+}
+
+static bool is_new(const struct beam *b, struct level *level, uint64_t hash)
+{
+    uint32_t at = (uint32_t)hash & (b->table - 1);
+    for (uint32_t tries = 0; tries < 16 && level->seen[at]; tries++, at = (at + 1) & (b->table - 1)) {
+        if (level->seen[at] == hash)
+            return false;
+    }
+    level->seen[at] = hash; /* a crowded table forgets one */
+    return true;
+}
+
+/* Keeps the child in hand if its level has room for it or something worse. */
+static bool keep(struct beam *b)
+{
+    struct item *made = b->made;
+    struct level **slot = &b->levels[made->level], *level = *slot ? *slot : take_level(b);
+    if (!level)
+        return false;
+    *slot = level;
+    bool full = level->count == b->options->width;
+    if (full && item_at(b, level, level->heap[0])->score <= made->score)
+        return true;
+    if (!is_new(b, level, made->hash))
+        return true;
+    uint32_t place = full ? level->heap[0] : level->count;
+    memcpy(item_at(b, level, place), made, b->item_size);
+    if (full) {
+        sift_down(b, level);
+    } else {
+        level->heap[level->count++] = place;
+        sift_up(b, level);
+    }
+    return true;
+}
+
+/* ---- children ---- */
+
+/* The bound, and the score. */
+static double judge(struct beam *b, const struct hop_state *state, double *bound)
+{
+    const struct hop_problem *p = b->p;
+    if (p->objective == HOP_ORDER_MEAN) {
+        *bound = hop_state_bound(p, state);
+        return *bound;
+    }
+    hop_state_sums(p, state, b->sums);
+    double most = 0;
+    for (uint32_t i = 0; i < p->valid_count; i++)
+        most = hop_max(most, b->sums[i]);
+    *bound = state->now_s + most;
+    if (b->options->spread <= 0)
+        return *bound;
+    for (uint32_t i = p->valid_count; i < p->bound_count; i++) /* what only guides counts in the score */
+        most = hop_max(most, b->sums[i]);
+    double sum = 0, worst = state->now_s + most;
+    for (uint32_t i = 0; i < p->bound_count; i++) {
+        double power = (state->now_s + b->sums[i]) / worst;
+        for (double k = 1; k < b->options->spread; k *= 2)
+            power *= power;
+        sum += power;
+    }
+    return worst * pow(sum / p->bound_count, 1 / b->options->spread);
+}
+
+static uint64_t hash_of(const struct beam *b, const struct hop_state *state, double bound)
+{
+    const uint64_t *started = (const uint64_t *)((const char *)state + b->p->started_at);
+    uint64_t hash = state->key * 0x9e3779b97f4a7c15u;
+    for (uint32_t w = 0; w < b->p->word_count; w++)
+        hash = (hash ^ started[w] ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
+    hash ^= (uint64_t)llround(state->now_s / bound * 0x1p24) * 0x94d049bb133111ebu;
+    return hash ? hash ^ hash >> 31 : 1;
+}
+
+static void remember_best(struct beam *b, double value)
+{
+    struct item *made = b->made;
+    if (!(value < b->best) || !hop_grow(&b->steps, &b->step_capacity, b->step_count + made->count, sizeof *b->steps) ||
+        !hop_grow(&b->nodes, &b->node_capacity, b->node_count + 1, sizeof *b->nodes))
+        return;
+    if (made->count)
+        memcpy(b->steps + b->step_count, choices_of(b, made), made->count * sizeof *b->steps);
+    b->nodes[b->node_count] = (struct node){made->parent, b->step_count, made->count};
+    b->step_count += made->count;
+    const struct hop_state *state = state_of(b, made);
+    memset(b->held, 0, b->p->op_count);
+    for (uint32_t slot = 0; slot < b->p->slot_count; slot++) {
+        if (hop_state_phase(b->p, state)[slot] == HOP_PHASE_HELD)
+            b->held[hop_state_op(b->p, state)[slot]] = true;
+    }
+    b->best = value;
+    b->best_node = b->node_count++;
+    b->cut = hop_min(b->cut, value);
+}
+
+/* The state of the child in hand moves on until something is to be chosen again. */
+static enum hop_status move(struct beam *b)
+{
+    struct hop_state *state = state_of(b, b->made);
+    enum hop_advanced advanced;
+    b->kept = false;
+    do {
+        advanced = hop_state_advance(b->p, b->sets, state);
+        b->visited++;
+    } while (advanced == HOP_ADVANCED && hop_state_choice(b->p, state) == HOP_NONE &&
+             hop_state_bound(b->p, state) < b->cut);
+    if (advanced == HOP_ADVANCED_FAILED)
+        return HOP_ERR_LIMIT;
+    if (advanced == HOP_ADVANCED_END)
+        remember_best(b, hop_state_value(b->p, state));
+    if (advanced != HOP_ADVANCED)
+        return HOP_OK;
+    double bound, score = judge(b, state, &bound);
+    if (bound >= b->cut)
+        return HOP_OK;
+    b->kept = true;
+    b->made->score = score * (1 + b->options->jitter * hop_draw_unit(&b->rng));
+    b->made->hash = hash_of(b, state, bound);
+    b->made->level += state->ended;
+    b->deepest = b->made->level > b->deepest ? b->made->level : b->deepest;
+    return keep(b) ? HOP_OK : HOP_ERR_MEMORY;
+}
+
+/* Takes what was drawn for every free source. Taking can make others free (operations without bytes): they take their
+ * first option. */
+static enum hop_status make_child(struct beam *b, const struct hop_state *from, uint32_t parent, uint32_t level)
+{
+    struct hop_state *state = state_of(b, b->made);
+    struct step *steps = choices_of(b, b->made);
+    memcpy(state, from, b->p->state_size);
+    b->made->parent = parent;
+    b->made->count = 0;
+    b->made->level = level - from->ended;
+    for (uint32_t c = 0; c < b->choice_count; c++) {
+        const struct choice *choice = &b->choice[c];
+        if (choice->drawn == choice->count) {
+            hop_state_rest(b->p, state, choice->source);
+            steps[b->made->count++] = (struct step){HOP_NONE, choice->source};
+            continue;
+        }
+        uint32_t op = b->offer[choice->first + choice->drawn];
+        steps[b->made->count++] = (struct step){op, b->rested[choice->source] ? from->last_ended : HOP_NONE};
+        hop_state_take(b->p, state, op);
+        b->made->level++;
+    }
+    for (uint32_t s; (s = hop_state_choice(b->p, state)) != HOP_NONE;) {
+        uint32_t n = hop_state_options(b->p, state, s, b->offer + b->p->op_count);
+        uint32_t op = b->offer[b->p->op_count + hop_draw_below(&b->rng, n)];
+        steps[b->made->count++] = (struct step){op, HOP_NONE};
+        hop_state_take(b->p, state, op);
+        b->made->level++;
+    }
+    return move(b);
+}
+
+/* Which sources are free, and what each can take. Sources with several free slots are asked once; make_child deals
+ * with the rest. */
+static void list_choices(struct beam *b, const struct hop_state *from)
+{
+    uint32_t used = 0;
+    memcpy(b->base, from, b->p->state_size);
+    b->choice_count = 0;
+    for (uint32_t s; (s = hop_state_choice(b->p, b->base)) != HOP_NONE;) {
+        uint32_t n = hop_state_options(b->p, b->base, s, b->offer + used);
+        b->choice[b->choice_count++] = (struct choice){s, used, n, 0};
+        used += n;
+        hop_state_rest(b->p, b->base, s);
+    }
+}
+
+/* ---- choosing well ---- */
+
+/* How hard each bound presses, near the largest, 1; far from it, nothing; and what a byte of each operation relieves.
+ * For a mean of ends: the
+ * shorter, the better. */
+static void find_pressure(struct beam *b, const struct hop_state *state)
+{
+    const struct hop_problem *p = b->p;
+    for (uint32_t op = 0; op < p->op_count && p->objective == HOP_ORDER_MEAN; op++)
+        b->worth[op] = p->ops[op].bytes > 0 ? 1 / p->ops[op].bytes : 0;
+    if (p->objective == HOP_ORDER_MEAN)
+        return;
+    double most = 0;
+    hop_state_sums(p, state, b->sums);
+    for (uint32_t i = 0; i < p->bound_count; i++)
+        most = hop_max(most, b->sums[i]);
+    for (uint32_t i = 0; i < p->bound_count; i++) {
+        double power = (state->now_s + b->sums[i]) / (state->now_s + most);
+        for (double k = 1; k < b->options->press; k *= 2)
+            power *= power;
+        b->pressure[i] = power;
+    }
+    for (uint32_t op = 0; op < p->op_count; op++) {
+        b->worth[op] = 0;
+        for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++)
+            b->worth[op] += p->weights[w].per_byte_s * b->pressure[p->weights[w].bound];
+    }
+}
+
+/* What the active set is worth: the bytes that flow in a second, each by the pressure on its links. Below 0: not
+ * clean; NAN: failed. */
+static double worth_of(struct beam *b, uint64_t key, const uint16_t *flow, const uint32_t *slot_op)
+{
+    const struct hop_set *set = hop_sets_find(b->sets, key, flow);
+    double sum = 0;
+    if (!set)
+        return NAN;
+    if (b->p->clean && !set->clean)
+        return -1;
+    for (uint32_t slot = 0; slot < b->p->slot_count; slot++)
+        sum += flow[slot] ? b->worth[slot_op[slot]] * set->rate[slot] : 0;
+    return sum;
+}
+
+/* Whether an operation would begin at once, as far as what has ended by now says. */
+static bool begins(const struct hop_problem *p, const struct hop_state *state, const struct hop_problem_op *op)
+{
+    if (op->at_s > state->now_s)
+        return false;
+    for (uint32_t i = 0; i < op->after_count; i++) {
+        if (!hop_state_ended(p, state, op->after[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < op->after_start_count; i++) {
+        if (!hop_state_started(p, state, op->after_start[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Draws a choice for every free source, one after another, each the one that adds most to what is there; rests when
+ * all of them take away. */
+static bool draw_well(struct beam *b, const struct hop_state *from, double noise)
+{
+    const struct hop_problem *p = b->p;
+    uint16_t *flow = b->flow;
+    uint32_t *slot_op = b->slot_op;
+    uint64_t key = from->key;
+    memcpy(flow, hop_state_flow(p, from), p->slot_count * sizeof *flow);
+    memcpy(slot_op, hop_state_op(p, from), p->slot_count * sizeof *slot_op);
+    for (uint32_t c = b->choice_count; c-- > 1;) { /* in random order */
+        uint32_t other = hop_draw_below(&b->rng, c + 1);
+        struct choice swap = b->choice[c];
+        b->choice[c] = b->choice[other];
+        b->choice[other] = swap;
+    }
+    double now = worth_of(b, key, flow, slot_op);
+    for (uint32_t c = 0; c < b->choice_count; c++) {
+        struct choice *choice = &b->choice[c];
+        uint32_t slot = p->sources[choice->source].slot;
+        double best = b->options->rest > 0 ? 0 : -INFINITY, most = now;
+        choice->drawn = b->options->rest > 0 ? choice->count : 0;
+        for (uint32_t i = 0; i < choice->count; i++) {
+            uint32_t op = b->offer[choice->first + i], class = p->ops[op].class_index;
+            if (class == HOP_NONE || flow[slot]) {
+                choice->drawn = hop_draw_below(&b->rng, choice->count);
+                break;
+            }
+            double then = now; /* what only holds its source adds nothing */
+            if (p->simple || begins(p, from, &p->ops[op])) {
+                flow[slot] = (uint16_t)(class + 1);
+                slot_op[slot] = op;
+                then = worth_of(b, key + hop_sets_key(slot, class + 1), flow, slot_op);
+                flow[slot] = 0;
+            }
+            if (isnan(then))
+                return false;
+            double gain = (then - now) * (1 + noise * hop_draw_unit(&b->rng));
+            if (then == now) /* no bound counts it: it may begin or not */
+                gain = hop_draw_below(&b->rng, 2) * 1e-300;
+            if (then >= 0 && gain > best) {
+                best = gain;
+                most = then;
+                choice->drawn = i;
+            }
+        }
+        uint32_t op = choice->drawn < choice->count ? b->offer[choice->first + choice->drawn] : HOP_NONE;
+        if (op != HOP_NONE && !flow[slot] && p->ops[op].class_index != HOP_NONE &&
+            (p->simple || begins(p, from, &p->ops[op]))) {
+            flow[slot] = (uint16_t)(p->ops[op].class_index + 1);
+            slot_op[slot] = op;
+            key += hop_sets_key(slot, flow[slot]);
+            now = most;
+        }
+    }
+    return true;
+}
+
+static enum hop_status expand(struct beam *b, struct item *item, uint32_t level)
+{
+    struct hop_state *from = state_of(b, item);
+    if (!hop_grow(&b->steps, &b->step_capacity, b->step_count + item->count, sizeof *b->steps) ||
+        !hop_grow(&b->nodes, &b->node_capacity, b->node_count + 1, sizeof *b->nodes))
+        return HOP_ERR_MEMORY;
+    if (item->count)
+        memcpy(b->steps + b->step_count, choices_of(b, item), item->count * sizeof *b->steps);
+    b->nodes[b->node_count] = (struct node){item->parent, b->step_count, item->count};
+    b->step_count += item->count;
+    uint32_t parent = b->node_count++;
+    memset(b->rested, 0, b->p->source_count);
+    for (uint32_t i = 0; i < item->count; i++) {
+        if (choices_of(b, item)[i].op == HOP_NONE)
+            b->rested[choices_of(b, item)[i].after] = true;
+    }
+    list_choices(b, from);
+    double product = 1;
+    bool rests = b->options->rest > 0;
+    for (uint32_t c = 0; c < b->choice_count; c++)
+        product *= b->choice[c].count + rests;
+    enum hop_status status = HOP_OK;
+    bool all = product <= ALL * b->options->samples;
+    uint32_t most = all ? (uint32_t)product : DRAWS * b->options->samples;
+    bool well = !all && b->options->noise > 0;
+    if (well)
+        find_pressure(b, from);
+    for (uint32_t k = 0, kept = 0; k < most && (all || kept < b->options->samples) && status == HOP_OK; k++) {
+        bool blind = !well || k % BLIND == BLIND - 1;
+        if (!blind && !draw_well(b, from, k ? b->options->noise : 0))
+            return HOP_ERR_LIMIT;
+        for (uint32_t c = 0, rest = k; c < b->choice_count && blind; c++) {
+            struct choice *choice = &b->choice[c];
+            uint32_t n = choice->count + rests;
+            if (all)
+                choice->drawn = rest % n;
+            else if (rests && hop_draw_unit(&b->rng) < b->options->rest)
+                choice->drawn = choice->count;
+            else
+                choice->drawn = hop_draw_below(&b->rng, choice->count);
+            rest /= n;
+        }
+        status = make_child(b, from, parent, level);
+        kept += b->kept;
+    }
+    return status;
+}
+
+/* ---- the search ---- */
+
+static bool create(struct beam *b)
+{
+    const struct hop_problem *p = b->p;
+    size_t ops = (size_t)p->op_count + 1;
+    b->choices_at = sizeof(struct item);
+    b->state_at = (b->choices_at + (ops + p->source_count) * sizeof(struct step) + 63) & ~(size_t)63;
+    if (p->simple) /* a source chooses once at an instant */
+        b->state_at = (b->choices_at + ((size_t)p->source_count + 1) * sizeof(struct step) + 63) & ~(size_t)63;
+    b->item_size = b->state_at + p->state_size;
+    b->table = 64;
+    while (b->table < 4 * b->options->width)
+        b->table *= 2;
+    b->level_count = 2 * p->op_count + 2;
+    b->levels = calloc(b->level_count, sizeof(struct level *));
+    b->made = calloc(1, b->item_size);
+    b->base = malloc(p->state_size);
+    b->offer = malloc(2 * ops * sizeof *b->offer);
+    b->choice = malloc(((size_t)p->source_count + 1) * sizeof *b->choice);
+    b->sums = malloc(((size_t)p->bound_count + 1) * sizeof *b->sums);
+    b->pressure = malloc(((size_t)p->bound_count + 1) * sizeof *b->pressure);
+    b->worth = malloc(ops * sizeof *b->worth);
+    b->flow = malloc(((size_t)p->slot_count + 1) * sizeof *b->flow);
+    b->slot_op = malloc(((size_t)p->slot_count + 1) * sizeof *b->slot_op);
+    b->held = malloc(ops);
+    b->rested = malloc((size_t)p->source_count + 1);
+    return b->levels && b->made && b->base && b->offer && b->choice && b->sums && b->pressure && b->worth && b->flow &&
+           b->slot_op && b->held && b->rested;
+}
+
+static void destroy(struct beam *b)
+{
+    for (uint32_t l = 0; b->levels && l < b->level_count; l++)
+        free_level(b->levels[l]);
+    while (b->free) {
+        struct level *next = b->free->next_free;
+        free_level(b->free);
+        b->free = next;
+    }
+    free(b->levels);
+    free(b->made);
+    free(b->base);
+    free(b->offer);
+    free(b->choice);
+    free(b->sums);
+    free(b->pressure);
+    free(b->worth);
+    free(b->flow);
+    free(b->slot_op);
+    free(b->held);
+    free(b->rested);
+    free(b->steps);
+    free(b->nodes);
+}
+
+/* What had not begun before the end (of the marked ones) follows in the schedule's order, which cannot deadlock. */
+static void write_best(const struct beam *b, struct hop_sequence *sequence)
+{
+    const struct hop_problem *p = b->p;
+    uint32_t *place = b->offer, *chosen = b->offer + p->op_count +
+                                          1; /* per source: past the next to be written, from the back; per operation */
+    memset(chosen, 0, p->op_count * sizeof *chosen);
+    for (uint32_t s = 0; s < p->source_count; s++)
+        place[s] = p->sources[s].first;
+    for (uint32_t n = b->best_node; n != HOP_NONE; n = b->nodes[n].parent) {
+        for (uint32_t i = 0; i < b->nodes[n].count; i++) {
+            uint32_t op = b->steps[b->nodes[n].first + i].op;
+            if (op != HOP_NONE && !b->held[op]) {
+                place[p->ops[op].source]++;
+                chosen[op] = 1;
+            }
+        }
+    }
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        uint32_t behind = place[s];
+        for (uint32_t i = p->sources[s].first; i < p->sources[s].first + p->sources[s].count; i++) {
+            if (chosen[p->sends[i]])
+                continue;
+            sequence->order[behind++] = p->sends[i];
+            sequence->after[p->sends[i]] = HOP_NONE;
+        }
+    }
+    for (uint32_t n = b->best_node; n != HOP_NONE; n = b->nodes[n].parent) {
+        for (uint32_t i = b->nodes[n].count; i-- > 0;) {
+            struct step step = b->steps[b->nodes[n].first + i];
+            if (step.op == HOP_NONE || b->held[step.op])
+                continue;
+            sequence->order[--place[p->ops[step.op].source]] = step.op;
+            sequence->after[step.op] = step.after;
+        }
+    }
+}
+
+static bool must_stop(struct beam *b)
+{
+    if (b->visited >= b->options->max_nodes)
+        return true;
+    if (!b->options->poll || b->visited - b->polled < POLL_NODES)
+        return false;
+    uint64_t since = b->visited - b->polled;
+    b->polled = b->visited;
+    return !b->options->poll(b->options->context, since);
+}
+
+static enum hop_status run(struct beam *b)
+{
+    struct hop_state *first = state_of(b, b->made);
+    hop_state_begin(b->p, first);
+    enum hop_status status = HOP_OK;
+    b->made->parent = HOP_NONE;
+    if (hop_state_choice(b->p, first) == HOP_NONE)
+        status = move(b);
+    else
+        status = keep(b) ? HOP_OK : HOP_ERR_MEMORY;
+    for (uint32_t l = 0; l < b->level_count && status == HOP_OK && !b->stopped && !b->done; l++) {
+        struct level *level = b->levels[l];
+        for (uint32_t i = 0; level && i < level->count && status == HOP_OK && !b->stopped && !b->done; i++) {
+            status = expand(b, item_at(b, level, i), l);
+            b->done = b->best <= b->options->enough;
+            b->stopped = !b->done && must_stop(b);
+        }
+        if (level) {
+            level->next_free = b->free;
+            b->free = level;
+            b->levels[l] = NULL;
+        }
+    }
+    return status;
+}
+
+enum hop_status hop_beam_search(const struct hop_problem *p, struct hop_sets *sets,
+                                const struct hop_beam_options *options, struct hop_sequence *sequence,
+                                struct hop_beam_result *result, struct hop_diag *diag)
+{
+    struct beam b = {
+        .p = p, .sets = sets, .options = options, .rng = options->seed, .cut = options->cut, .best = INFINITY};
+    enum hop_status status = create(&b) ? run(&b) : HOP_ERR_MEMORY;
+    if (status == HOP_ERR_MEMORY)
+        hop_fail_memory(diag);
+    else if (status != HOP_OK)
+        status = hop_sets_status(sets, diag);
+    if (status == HOP_OK) {
+        double depth = b.best < INFINITY ? 1 : b.deepest / (2.0 * p->op_count);
+        *result = (struct hop_beam_result){b.best, depth, b.visited, b.stopped};
+        if (b.best < INFINITY)
+            write_best(&b, sequence);
+    }
+    destroy(&b);
+    return status;
+}

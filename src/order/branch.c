@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The walk of branch and bound. States of one path lie in a stack, one a choice. Met states are remembered in a table of fixed size, the
+ * latest in its place; forgetting costs time, not correctness.
+ */
+#include "order/branch.h"
+
+#include <math.h>
+
+enum { MET_SLOTS = 1 << 16, COUNT_EVERY = 1024 };
+#define COUNT_SLACK 1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
+#define MET_STEP 1e-10 /* of a transfer's bytes: what is left is the same if it rounds to the same number of these */
+
+struct met {
+    uint64_t key, check;
+    double now_s, reached;
+};
+
+struct searcher {
+    const struct hop_exact *e;
+    struct hop_crew *crew;
+    struct hop_sets *sets;
+    uint64_t task;
+    uint32_t members;
+    double best; /* as the crew knew it when last asked, and from which task */
+    uint64_t best_task;
+    uint32_t version;
+    uint64_t nodes, sets_before;
+    double optima;
+    bool failed;
+    char *stack;
+    uint32_t *options; /* per level */
+    uint32_t *begun;   /* per source: sends in the sequence so far */
+    uint32_t *taken;   /* the sources that took a send, one after another */
+    uint32_t taken_count;
+    struct hop_sequence sequence;
+    struct met *met;
+};
+
+/* ---- states met before ---- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* Two hashes of what decides the rest of a run; times of their own (latencies, computations) are relative to now. */
+static void hash_state(const struct hop_problem *p, const struct hop_state *state, uint64_t *key, uint64_t *check)
+{
+    const double *left = hop_state_left(p, state);
+    const uint32_t *op = hop_state_op(p, state);
+    const uint8_t *phase = hop_state_phase(p, state);
+    const uint64_t *bits = (const uint64_t *)((const char *)state + p->started_at);
+    uint64_t a = 1, b = 2;
+    for (uint32_t i = 0; i < 2 * p->word_count; i++) { /* started, ended */
+        a = mix(a ^ bits[i]);
+        b = mix(b + bits[i] * 0x9e3779b97f4a7c15u);
+    }
+    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
+        if (phase[slot] == HOP_PHASE_IDLE)
+            continue;
+        double share = phase[slot] == HOP_PHASE_FLOW    ? left[slot] / p->ops[op[slot]].bytes
+                       : phase[slot] == HOP_PHASE_TIMED ? (left[slot] - state->now_s) / p->ops[op[slot]].latency_s
+                       : phase[slot] == HOP_PHASE_QUEUED && state->now_s > 0 ? left[slot] / state->now_s
+                                                                             : 0;
+        uint64_t x = (uint64_t)llround(share / MET_STEP) * 8 + phase[slot];
+        a = mix(a ^ mix(x + slot * 0x9e3779b97f4a7c15u + op[slot]));
+        b = mix(b + mix(x ^ ((uint64_t)op[slot] << 40)));
+    }
+    *key = a;
+    *check = b;
+}
+
+/* Whether a state as good as this one was met; else this one is remembered. With earliest starts the time of day decides, too: then
+ * nothing is merged. */
+static bool was_met(struct searcher *s, const struct hop_state *state)
+{
+    const struct hop_problem *p = s->e->problem;
+    uint64_t key, check;
+    if (p->at_count > 0)
+        return false;
+    hash_state(p, state, &key, &check);
+    struct met *met = &s->met[key & (MET_SLOTS - 1)];
+    bool same = met->key == key && met->check == check;
+    /* What was reached so far only adds up in the mean; then both must be no worse. */
+    bool no_worse = same && met->now_s <= state->now_s * (1 + 1e-12) && met->reached <= state->reached * (1 + 1e-12);
+    if (no_worse)
+        return true;
+    *met = (struct met){key, check, state->now_s, state->reached};
+    return false;
+}
+
+/* ---- the walk ---- */
+
+static void look_at_records(struct searcher *s)
+{
+    uint32_t version = hop_crew_version(s->crew);
+    if (version == s->version)
+        return;
+    s->version = version;
+    s->best = hop_crew_record(s->crew, 0, &s->best_task);
+}
+
+static bool is_hopeless(struct searcher *s, const struct hop_state *state)
+{
+    double bound = hop_state_bound(s->e->problem, state);
+    if (isfinite(s->e->count_to))
+        return bound > s->e->count_to * (1 + COUNT_SLACK);
+    look_at_records(s);
+    double near = HOP_VALUE_TOLERANCE * fabs(s->best);
+    bool earlier = s->best_task <= HOP_EXACT_TASKS + s->task;
+    return isfinite(s->best) && (bound > s->best + near || (bound >= s->best - near && earlier));
+}
+
+static void found(struct searcher *s, const struct hop_state *state)
+{
+    const struct hop_problem *p = s->e->problem;
+    double value = hop_state_value(p, state);
+    if (isfinite(s->e->count_to)) {
+        s->optima += value <= s->e->count_to * (1 + HOP_VALUE_TOLERANCE);
+        return;
+    }
+    hop_crew_offer(s->crew, 0, value, HOP_EXACT_TASKS + s->task, &s->sequence);
+    look_at_records(s);
+}
+
+static void take(struct searcher *s, struct hop_state *state, uint32_t op)
+{
+    const struct hop_problem *p = s->e->problem;
+    uint32_t source = p->ops[op].source;
+    s->sequence.order[p->sources[source].first + s->begun[source]++] = op;
+    s->taken[s->taken_count++] = source;
+    hop_state_take(p, state, op);
+}
+
+static void undo(struct searcher *s, uint32_t taken)
+{
+    while (s->taken_count > taken)
+        s->begun[s->taken[--s->taken_count]]--;
+}
+
+/* Takes one of n sends after another, each in a copy of the state. */
+static void walk(struct searcher *s, uint32_t level, bool looked);
+
+static void branch(struct searcher *s, uint32_t level, const uint32_t *ops, uint32_t n)
+{
+    size_t size = s->e->problem->state_size;
+    char *state = s->stack + level * size;
+    uint32_t mark = s->taken_count;
+    for (uint32_t i = 0; i < n && !s->failed && !hop_crew_stopped(s->crew); i++) {
+        memcpy(state + size, state, size);
+        take(s, (struct hop_state *)(state + size), ops[i]);
+        walk(s, level + 1, true);
+        undo(s, mark);
+    }
+}
+
+static void count_nodes(struct searcher *s)
+{
+    uint64_t sets = hop_sets_evaluated(s->sets);
+    hop_crew_count(s->crew, s->nodes, sets - s->sets_before);
+    s->sets_before = sets;
+    s->nodes = 0;
+}
+
+/* looked: whether the state at this instant was looked up among those met. */
+static void walk(struct searcher *s, uint32_t level, bool looked)
+{
+    const struct hop_problem *p = s->e->problem;
+    struct hop_state *state = (struct hop_state *)(s->stack + level * p->state_size);
+    uint32_t *ops = s->options + (size_t)level * p->op_count;
+    bool counting = isfinite(s->e->count_to);
+    for (;;) {
+        uint32_t source = hop_state_choice(p, state);
+        uint32_t n = source == HOP_NONE ? 0 : hop_state_options(p, state, source, ops);
+        if (n > 1 && !looked && !counting && was_met(s, state))
+            return;
+        looked = true;
+        if (n > 1) {
+            branch(s, level, ops, n);
+            return;
+        }
+        if (n == 1) {
+            take(s, state, ops[0]);
+            continue;
+        }
+        if (++s->nodes == COUNT_EVERY)
+            count_nodes(s);
+        enum hop_advanced advanced = hop_state_advance(p, s->sets, state);
+        s->failed = s->failed || advanced == HOP_ADVANCED_FAILED;
+        if (advanced == HOP_ADVANCED_END)
+            found(s, state);
+        if (advanced != HOP_ADVANCED || is_hopeless(s, state))
+            return;
+        looked = false;
+    }
+}
+
+/* ---- tasks ---- */
+
+static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *diag)
+{
+    struct searcher *s = worker;
+    const struct hop_exact *e = s->e;
+    struct hop_state *state = (struct hop_state *)s->stack;
+    s->task = task;
+    s->optima = 0;
+    undo(s, 0);
+    hop_state_begin(e->problem, state);
+    for (uint32_t i = 0; i < e->first.sources; i++)
+        take(s, state, e->first.ops[e->list[task] * e->first.sources + i]);
+    if (!is_hopeless(s, state))
+        walk(s, 0, true);
+    if (isfinite(e->count_to) && s->optima > 0 && !hop_crew_stopped(s->crew)) {
+        double orders = s->optima * e->first.members[e->list[task]];
+        struct hop_value_count count = {e->count_to, orders > UINT32_MAX ? UINT32_MAX : (uint32_t)orders, true};
+        if (!hop_crew_keep(s->crew, task, &count, 1, 0))
+            return hop_fail_memory(diag);
+    }
+    count_nodes(s);
+    return s->failed ? hop_sets_status(s->sets, diag) : HOP_OK;
+}
+
+static void end_worker(void *worker)
+{
+    struct searcher *s = worker;
+    if (!s)
+        return;
+    hop_sets_destroy(s->sets);
+    hop_sequence_finish(&s->sequence);
+    free(s->stack);
+    free(s->options);
+    free(s->begun);
+    free(s->taken);
+    free(s->met);
+    free(s);
+}
+
+static enum hop_status begin_worker(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag)
+{
+    const struct hop_exact *e = context;
+    const struct hop_problem *p = e->problem;
+    struct searcher *s = calloc(1, sizeof *s);
+    if (!s)
+        return hop_fail_memory(diag);
+    *worker = s;
+    s->e = e;
+    s->crew = crew;
+    s->best = INFINITY;
+    s->version = UINT32_MAX;
+    s->stack = aligned_alloc(64, ((size_t)p->op_count + 2) * p->state_size);
+    s->options = malloc(((size_t)p->op_count + 2) * p->op_count * sizeof *s->options);
+    s->begun = calloc(p->source_count + 1, sizeof *s->begun);
+    s->taken = calloc((size_t)p->op_count + 1, sizeof *s->taken);
+    s->met = calloc(MET_SLOTS, sizeof *s->met);
+    if (!s->stack || !s->options || !s->begun || !s->taken || !s->met)
+        return hop_fail_memory(diag);
+    enum hop_status status = hop_sets_create(p, &s->sets, diag);
+    return status == HOP_OK ? hop_sequence_create(p, &s->sequence, diag) : status;
+}
+
+struct hop_crew_job hop_exact_job(struct hop_exact *e)
+{
+    e->count_to = INFINITY;
+    return (struct hop_crew_job){.kind = "search",
+                                 .tasks = e->first.count,
+                                 .records = 1,
+                                 .begin = begin_worker,
+                                 .run = run_task,
+                                 .end = end_worker,
+                                 .context = e};
+}
+
+struct hop_crew_job hop_exact_count_job(struct hop_exact *e, double value)
+{
+    struct hop_crew_job job = hop_exact_job(e);
+    e->count_to = value;
+    job.kind = "count";
+    job.counts = true;
+    return job;
+}
+
+/* ---- the whole ---- */
+
+struct promise {
+    double bound;
+    uint32_t list;
+};
+
+static int by_bound(const void *a, const void *b)
+{
+    const struct promise *x = a, *y = b;
+    if (x->bound != y->bound)
+        return x->bound < y->bound ? -1 : 1;
+    return x->list < y->list ? -1 : x->list > y->list;
+}
+
+/* Each list's bound after its first event. */
+static enum hop_status sort_tasks(struct hop_exact *e, struct hop_diag *diag)
+{
+    const struct hop_problem *p = e->problem;
+    struct hop_sets *sets = NULL;
+    struct promise *promises = malloc(((size_t)e->first.count + 1) * sizeof *promises);
+    struct hop_state *state = aligned_alloc(64, p->state_size);
+    enum hop_status status = promises && state ? hop_sets_create(p, &sets, diag) : hop_fail_memory(diag);
+    for (uint32_t i = 0; i < e->first.count && status == HOP_OK; i++) {
+        hop_state_begin(p, state);
+        hop_first_take(p, &e->first, i, state);
+        enum hop_advanced advanced = HOP_ADVANCED;
+        if (hop_state_choice(p, state) == HOP_NONE)
+            advanced = hop_state_advance(p, sets, state);
+        if (advanced == HOP_ADVANCED_FAILED)
+            status = hop_sets_status(sets, diag);
+        bool dead = advanced == HOP_ADVANCED_STUCK || advanced == HOP_ADVANCED_UNCLEAN;
+        promises[i] = (struct promise){dead ? INFINITY : hop_state_bound(p, state), i};
+    }
+    if (status == HOP_OK)
+        qsort(promises, e->first.count, sizeof *promises, by_bound);
+    for (uint32_t i = 0; i < e->first.count && status == HOP_OK; i++) {
+        e->list[i] = promises[i].list;
+        e->bound[i] = promises[i].bound;
+    }
+    hop_sets_destroy(sets);
+    free(promises);
+    free(state);
+    return status;
+}
+
+enum hop_status hop_exact_create(const struct hop_problem *problem, struct hop_exact **exact, struct hop_diag *diag)
+{
+    struct hop_exact *e = calloc(1, sizeof *e);
+    if (!e)
+        return hop_fail_memory(diag);
+    e->problem = problem;
+    e->count_to = INFINITY;
+    enum hop_status status = hop_first_find(problem, &e->first, diag);
+    e->list = malloc(((size_t)e->first.count + 1) * sizeof *e->list);
+    e->bound = malloc(((size_t)e->first.count + 1) * sizeof *e->bound);
+    if (status == HOP_OK)
+        status = e->list && e->bound ? sort_tasks(e, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        *exact = e;
+    else
+        hop_exact_destroy(e);
+    return status;
+}
+
+void hop_exact_destroy(struct hop_exact *e)
+{
+    if (!e)
+        return;
+    hop_first_finish(&e->first);
+    free(e->list);
+    free(e->bound);
+    free(e);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Branch and bound: the best order with a proof, as a job for a crew.
+ *
+ * A task is one class of first sends (order/first.h), the most promising first. From there the tree of choices is walked depth first; a
+ * state is left when its lower bound is no better than the best value known, or when the very same state (same sends under way with the
+ * same bytes left, same sends waiting) was met before and no later. States are only merged when they are the same: the published model
+ * is not monotone, so "further on" is not "better".
+ *
+ * Ties: a state whose bound equals the best value is left only if that value came from this task or an earlier one. So the order that is
+ * left in the end is the first optimum of the first task that has one, however the tasks were spread.
+ */
+#ifndef HOP_ORDER_BRANCH_H
+#define HOP_ORDER_BRANCH_H
+
+#include "order/crew.h"
+#include "order/first.h"
+
+/* Records of the phases before count as found by earlier tasks: those of this job begin here. */
+#define HOP_EXACT_TASKS ((uint64_t)1 << 32)
+
+struct hop_exact {
+    const struct hop_problem *problem;
+    struct hop_first first;
+    uint32_t *list;   /* per task: index of the list in first */
+    double *bound;    /* per task, ascending */
+    double count_to;  /* not INFINITY: count the orders whose value is at most this, prune nothing else */
+};
+
+enum hop_status hop_exact_create(const struct hop_problem *problem, struct hop_exact **exact, struct hop_diag *diag);
+void hop_exact_destroy(struct hop_exact *exact); /* NULL is allowed */
+struct hop_crew_job hop_exact_job(struct hop_exact *exact);
+/* Counts the optima: its counts are those orders, without those that differ by alike sends only. */
+struct hop_crew_job hop_exact_count_job(struct hop_exact *exact, double value);
+
+#endif

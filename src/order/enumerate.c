@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The walks. A run, or a state, goes on to where sources choose what comes next, and branches there. The choices of a run are kept as one
+ * number, its path: the choice among n is a digit of base n, the first choice being the lowest digit; walking again with a path in hand
+ * gives the order back.
+ */
+#include "order/enumerate.h"
+
+#include <math.h>
+
+struct walker {
+    struct hop_enumeration *e;
+    struct hop_crew *crew;
+    struct hop_sets *sets;
+    uint64_t task;
+    uint32_t members;
+    uint64_t nodes, sets_before;
+    uint32_t stuck; /* orders walked whose dependencies wait for each other: they have no value */
+    struct hop_value_count *counts;
+    uint32_t count, capacity;
+    bool failed, no_memory;
+    double below[HOP_RECORDS_MAX]; /* this worker's records so far are beaten by values below these */
+    struct hop_sequence sequence;
+    /* over rows: runs that are moved on, and those that wait for a place among them */
+    struct hop_run runs[HOP_RUNS_AT_ONCE];
+    struct hop_run *waiting;
+    uint32_t running, waiting_count, waiting_capacity;
+    uint32_t placed[HOP_ROW_SOURCES]; /* while an order is given back: sends put in order */
+    /* over states */
+    bool replaying;
+    uint64_t path;
+    char *stack; /* one state a level */
+    uint32_t *options;
+};
+
+/* ---- what is found ---- */
+
+static void replay(struct walker *w, uint64_t path);
+
+static void take_record(struct walker *w, uint32_t kind, double value, uint64_t path)
+{
+    w->below[kind] = value - HOP_VALUE_TOLERANCE * fabs(value);
+    replay(w, path);
+    hop_crew_offer(w->crew, kind, value, w->task, &w->sequence);
+}
+
+static void keep(struct walker *w, double value, bool clean, uint64_t path)
+{
+    if (w->count == w->capacity && !hop_grow(&w->counts, &w->capacity, w->count + 1, sizeof *w->counts)) {
+        w->no_memory = w->failed = true;
+        return;
+    }
+    w->counts[w->count++] = (struct hop_value_count){value, w->members, clean};
+    if (value < w->below[HOP_RECORD_FASTEST])
+        take_record(w, HOP_RECORD_FASTEST, value, path);
+    if (-value < w->below[HOP_RECORD_SLOWEST])
+        take_record(w, HOP_RECORD_SLOWEST, -value, path);
+    if (clean && value < w->below[HOP_RECORD_FASTEST_CLEAN])
+        take_record(w, HOP_RECORD_FASTEST_CLEAN, value, path);
+}
+
+/* ---- over rows ---- */
+
+/* The first source with a choice to make. */
+static uint32_t chooser(const struct hop_rows *rows, const struct hop_run *run)
+{
+    return rows->source_of[__builtin_ctz(run->choosing)];
+}
+
+/* Source s, which chooses, begins problem->sends[send]. Its field of index has all digits that wait, xor. */
+static inline void begin(const struct hop_rows *rows, struct hop_run *run, uint32_t s, uint32_t send)
+{
+    uint32_t field = rows->bits[s], others = (run->index & field) ^ rows->digit[send];
+    run->index ^= others;
+    run->next |= others;
+    run->choosing &= ~field;
+    run->pending &= ~((uint64_t)1 << send);
+    uint64_t rest = run->pending & rows->sends_of[s];
+    if ((rest & (rest - 1)) == 0) {
+        run->pending &= ~rest;
+        run->several &= ~field;
+    }
+}
+
+/* Of sends that wait, those to choose from: of alike ones only the first. */
+static uint64_t drop_alike(const struct hop_problem *p, uint64_t pending)
+{
+    uint64_t choices = 0;
+    for (uint64_t rest = pending; rest; rest &= rest - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(rest), before = p->ops[p->sends[i]].alike;
+        bool first = true;
+        for (uint64_t others = pending & (((uint64_t)1 << i) - 1); before != HOP_NONE && others && first;
+             others &= others - 1)
+            first = p->sends[__builtin_ctzll(others)] != before;
+        choices |= (uint64_t)first << i;
+    }
+    return choices;
+}
+
+static uint32_t count_bits(uint64_t bits)
+{
+    uint32_t count = 0;
+    for (; bits; bits &= bits - 1)
+        count++;
+    return count;
+}
+
+/* The first run of a task: all sources choose, those in the list of first sends have chosen. */
+static void begin_run(const struct walker *w, struct hop_run *run)
+{
+    const struct hop_problem *p = w->e->problem;
+    const struct hop_rows *rows = w->e->rows;
+    const struct hop_first *first = &w->e->first;
+    *run = (struct hop_run){.scale = 1};
+    for (uint32_t s = 0; s < HOP_ROW_SOURCES; s++)
+        run->left[s] = 1;
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        const struct hop_problem_source *source = &p->sources[s];
+        uint32_t send = source->first;
+        for (uint32_t i = source->first; i < source->first + source->count; i++)
+            run->index ^= rows->digit[i];
+        if (source->count < 2)
+            continue;
+        run->pending |= rows->sends_of[s];
+        run->several |= rows->bits[s];
+        run->choosing |= rows->bits[s];
+        while (s < first->sources && p->sends[send] != first->ops[w->task * first->sources + s])
+            send++;
+        if (s < first->sources)
+            begin(rows, run, s, send);
+    }
+}
+
+static bool grow_waiting(struct walker *w)
+{
+    uint32_t capacity = 2 * w->waiting_capacity + 64;
+    struct hop_run *waiting = aligned_alloc(64, capacity * sizeof *waiting);
+    if (!waiting) {
+        w->no_memory = w->failed = true;
+        return false;
+    }
+    if (w->waiting)
+        memcpy(waiting, w->waiting, w->waiting_count * sizeof *waiting);
+    free(w->waiting);
+    w->waiting = waiting;
+    w->waiting_capacity = capacity;
+    return true;
+}
+
+/* A copy of a run that will go on later; NULL: no memory. */
+static inline struct hop_run *put_off(struct walker *w, const struct hop_run *run)
+{
+    if (w->waiting_count == w->waiting_capacity && !grow_waiting(w))
+        return NULL;
+    struct hop_run *copy = &w->waiting[w->waiting_count++];
+    hop_run_copy(w->e->rows, run, copy);
+    return copy;
+}
+
+/* Source s takes one of its choices, and copies of the run take the others later. */
+static void branch(struct walker *w, struct hop_run *run, uint32_t s, uint64_t choices)
+{
+    const uint64_t scale = run->scale;
+    const uint32_t n = count_bits(choices);
+    run->scale *= n;
+    for (uint64_t i = n - 1, rest = choices & (choices - 1); rest; i--) {
+        uint32_t send = 63 - (uint32_t)__builtin_clzll(rest); /* the last one is put off first, so that it comes last */
+        struct hop_run *other = put_off(w, run);
+        if (!other)
+            return;
+        begin(w->e->rows, other, s, send);
+        other->path += i * scale;
+        rest &= ~((uint64_t)1 << send);
+    }
+    begin(w->e->rows, run, s, (uint32_t)__builtin_ctzll(choices));
+}
+
+/* The same where only two sends wait, which is most often the case: the one not chosen comes next. */
+static void branch_in_two(struct walker *w, struct hop_run *run, uint32_t s, uint64_t choices)
+{
+    const struct hop_rows *rows = w->e->rows;
+    const uint32_t both = run->index & rows->bits[s], one = rows->digit[__builtin_ctzll(choices)];
+    run->pending &= ~rows->sends_of[s];
+    run->several &= ~rows->bits[s];
+    run->choosing &= ~rows->bits[s];
+    run->index ^= both ^ one;
+    run->next |= both ^ one;
+    if ((choices & (choices - 1)) == 0)
+        return;
+    struct hop_run *other = put_off(w, run);
+    if (!other)
+        return;
+    other->index ^= both;
+    other->next ^= both;
+    other->path += run->scale;
+    run->scale = other->scale *= 2;
+}
+
+/* Makes all choices of a run that stopped for them. */
+static void choose(struct walker *w, struct hop_run *run)
+{
+    const struct hop_rows *rows = w->e->rows;
+    while (run->choosing && !w->failed) {
+        const uint32_t s = chooser(rows, run);
+        const uint64_t pending = run->pending & rows->sends_of[s], but_one = pending & (pending - 1);
+        const uint64_t choices = w->e->alike > 1 ? drop_alike(w->e->problem, pending) : pending;
+        if ((but_one & (but_one - 1)) == 0)
+            branch_in_two(w, run, s, choices);
+        else
+            branch(w, run, s, choices);
+    }
+}
+
+/* The row that a run comes to next will be needed soon. */
+static inline void fetch_row(const struct hop_rows *rows, const struct hop_run *run)
+{
+    const double *row = rows->row + (size_t)run->index * 2 * rows->width;
+    __builtin_prefetch(row);
+    __builtin_prefetch(row + rows->width);
+}
+
+/* The next run that waits takes a place; false: none waits. */
+static bool take_place(struct walker *w, struct hop_run *place)
+{
+    if (w->waiting_count == 0)
+        return false;
+    hop_run_copy(w->e->rows, &w->waiting[--w->waiting_count], place);
+    if (place->choosing)
+        choose(w, place);
+    fetch_row(w->e->rows, place);
+    return true;
+}
+
+static double run_value(const struct hop_problem *p, const struct hop_run *run)
+{
+    return p->objective == HOP_ORDER_MEAN ? run->sum_s / p->op_count : run->now_s;
+}
+
+/* A run came to its end or to a choice. */
+static void go_on(struct walker *w, struct hop_run *run)
+{
+    if (run->choosing) {
+        choose(w, run);
+        fetch_row(w->e->rows, run);
+        return;
+    }
+    keep(w, run_value(w->e->problem, run), !(run->states & HOP_ROW_MARK), run->path);
+    if (!take_place(w, run) && run != &w->runs[--w->running])
+        hop_run_copy(w->e->rows, &w->runs[w->running], run);
+}
+
+static void walk_rows(struct walker *w)
+{
+    w->running = 1;
+    w->waiting_count = 0;
+    begin_run(w, &w->runs[0]);
+    choose(w, &w->runs[0]);
+    while (w->running > 0 && !w->failed && !hop_crew_stopped(w->crew)) {
+        while (w->running < HOP_RUNS_AT_ONCE && take_place(w, &w->runs[w->running]))
+            w->running++;
+        w->nodes += w->running;
+        uint32_t stopped = w->e->kernel.step(w->e->rows, w->sets, w->runs, w->running);
+        w->failed = w->failed || (stopped & HOP_RUNS_FAILED);
+        while (stopped && !w->failed) { /* the last one first: who takes its place has been looked at */
+            uint32_t k = 31 - (uint32_t)__builtin_clz(stopped);
+            stopped &= ~(1u << k);
+            go_on(w, &w->runs[k]);
+        }
+    }
+}
+
+/* Puts the digits of some sources, in their bits, next into the order that is given back. */
+static void place(struct walker *w, uint32_t digits)
+{
+    const struct hop_rows *rows = w->e->rows;
+    for (uint32_t s = 0; s < rows->sources; s++) {
+        uint32_t digit = (digits & rows->bits[s]) >> rows->shift[s], first = w->e->problem->sources[s].first;
+        if (digit)
+            w->sequence.order[first + w->placed[s]++] = w->e->problem->sends[first + digit - 1];
+    }
+}
+
+static void replay_rows(struct walker *w, uint64_t path)
+{
+    const struct hop_rows *rows = w->e->rows;
+    struct hop_run run;
+    memset(w->placed, 0, sizeof w->placed);
+    begin_run(w, &run);
+    place(w, run.index & ~run.choosing);
+    do {
+        while (run.choosing) {
+            const uint32_t s = chooser(rows, &run);
+            uint64_t choices = drop_alike(w->e->problem, run.pending & rows->sends_of[s]);
+            const uint32_t n = count_bits(choices);
+            for (uint64_t skip = path % n; skip > 0; skip--)
+                choices &= choices - 1;
+            path /= n;
+            begin(rows, &run, s, (uint32_t)__builtin_ctzll(choices));
+            place(w, run.index & rows->bits[s]);
+        }
+        const uint32_t next = run.next;
+        w->failed = w->failed || (w->e->kernel.step(w->e->rows, w->sets, &run, 1) & HOP_RUNS_FAILED);
+        place(w, next & ~run.next & ~run.choosing);
+    } while ((run.index || run.choosing) && !w->failed);
+}
+
+/* ---- over states ---- */
+
+static void walk_states(struct walker *w, uint32_t level, uint64_t path, uint64_t scale)
+{
+    const struct hop_problem *p = w->e->problem;
+    struct hop_state *state = (struct hop_state *)(w->stack + level * p->state_size);
+    uint32_t *ops = w->options + (size_t)level * p->op_count;
+    while (!w->failed && !hop_crew_stopped(w->crew)) {
+        uint32_t source = hop_state_choice(p, state);
+        if (source != HOP_NONE) {
+            uint32_t n = hop_state_options(p, state, source, ops),
+                     taken = w->replaying ? (uint32_t)(w->path / scale % n) : n - 1;
+            for (uint32_t i = 0; i < taken && !w->replaying; i++) {
+                struct hop_state *branch = (struct hop_state *)((char *)state + p->state_size);
+                memcpy(branch, state, p->state_size);
+                hop_state_take(p, branch, ops[i]);
+                walk_states(w, level + 1, path + i * scale, scale * n);
+            }
+            if (w->replaying) {
+                const struct hop_problem_source *s = &p->sources[source];
+                uint32_t at = s->first; /* sends that have started stand before this one */
+                for (uint32_t i = s->first; i < s->first + s->count; i++)
+                    at += hop_state_started(p, state, p->sends[i]);
+                w->sequence.order[at] = ops[taken];
+            }
+            hop_state_take(p, state, ops[taken]);
+            path += taken * scale;
+            scale *= n;
+            continue;
+        }
+        w->nodes++;
+        enum hop_advanced advanced = hop_state_advance(p, w->sets, state);
+        if (advanced == HOP_ADVANCED)
+            continue;
+        if (w->replaying)
+            return;
+        if (advanced == HOP_ADVANCED_END)
+            keep(w, hop_state_value(p, state), state->clean, path);
+        else if (advanced == HOP_ADVANCED_STUCK)
+            w->stuck++;
+        else
+            w->failed = true;
+        return;
+    }
+}
+
+/* A replay happens in the middle of a walk, whose states it leaves alone: it never branches, and has the last one of the stack. */
+static void begin_states(struct walker *w)
+{
+    const uint32_t level = w->replaying ? w->e->problem->op_count + 1 : 0;
+    struct hop_state *state = (struct hop_state *)(w->stack + level * w->e->problem->state_size);
+    hop_state_begin(w->e->problem, state);
+    if (w->replaying)
+        hop_sequence_copy(w->e->problem, &(struct hop_sequence){w->e->problem->sends, w->sequence.after}, &w->sequence);
+    hop_first_take(w->e->problem, &w->e->first, w->task, state);
+    for (uint32_t s = 0; w->replaying && s < w->e->first.sources; s++)
+        w->sequence.order[w->e->problem->sources[s].first] = w->e->first.ops[w->task * w->e->first.sources + s];
+    walk_states(w, level, 0, 1);
+}
+
+/* ---- one task ---- */
+
+static void replay(struct walker *w, uint64_t path)
+{
+    if (w->e->rows) {
+        replay_rows(w, path);
+        return;
+    }
+    uint64_t nodes = w->nodes;
+    w->replaying = true;
+    w->path = path;
+    begin_states(w);
+    w->nodes = nodes;
+    w->replaying = false;
+}
+
+static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *diag)
+{
+    struct walker *w = worker;
+    w->task = task;
+    w->members = w->e->first.members[task];
+    w->count = w->stuck = 0;
+    w->nodes = 0;
+    if (w->e->rows)
+        walk_rows(w);
+    else
+        begin_states(w);
+    if (w->no_memory)
+        return hop_fail_memory(diag);
+    if (w->failed)
+        return hop_sets_status(w->sets, diag);
+    if (!hop_crew_stopped(w->crew))
+        w->no_memory = w->no_memory || !hop_crew_keep(w->crew, task, w->counts, w->count, (double)w->count + w->stuck);
+    uint64_t sets = hop_sets_evaluated(w->sets);
+    hop_crew_count(w->crew, w->nodes, sets - w->sets_before);
+    w->sets_before = sets;
+    return w->no_memory ? hop_fail_memory(diag) : HOP_OK;
+}
+
+static void end_worker(void *worker)
+{
+    struct walker *w = worker;
+    if (!w)
+        return;
+    hop_sets_destroy(w->sets);
+    hop_sequence_finish(&w->sequence);
+    free(w->counts);
+    free(w->waiting);
+    free(w->stack);
+    free(w->options);
+    free(w);
+}
+
+static enum hop_status begin_worker(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag)
+{
+    struct hop_enumeration *e = context;
+    const struct hop_problem *p = e->problem;
+    struct walker *w = aligned_alloc(64, (sizeof *w + 63) & ~(size_t)63);
+    if (!w)
+        return hop_fail_memory(diag);
+    memset(w, 0, sizeof *w);
+    w->e = e;
+    w->crew = crew;
+    for (uint32_t k = 0; k < HOP_RECORDS_MAX; k++)
+        w->below[k] = INFINITY;
+    *worker = w;
+    enum hop_status status = hop_sets_create(p, &w->sets, diag);
+    if (status == HOP_OK)
+        status = hop_sequence_create(p, &w->sequence, diag);
+    if (status != HOP_OK || e->rows)
+        return status;
+    w->stack = aligned_alloc(64, ((size_t)p->op_count + 2) * p->state_size);
+    w->options = malloc(((size_t)p->op_count + 2) * p->op_count * sizeof *w->options);
+    return w->stack && w->options ? HOP_OK : hop_fail_memory(diag);
+}
+
+struct hop_crew_job hop_enumeration_job(struct hop_enumeration *e)
+{
+    return (struct hop_crew_job){.kind = "enumerate",
+                                 .tasks = e->first.count,
+                                 .records = HOP_RECORDS_MAX,
+                                 .counts = true,
+                                 .begin = begin_worker,
+                                 .run = run_task,
+                                 .end = end_worker,
+                                 .context = e};
+}
+
+/* ---- the whole ---- */
+
+double hop_enumeration_walks(const struct hop_enumeration *e)
+{
+    double firsts = 1; /* lists without symmetry */
+    for (uint32_t s = 0; s < e->first.sources; s++) {
+        uint32_t leaders = 0;
+        for (uint32_t i = 0; i < e->problem->sources[s].count; i++)
+            leaders += e->problem->ops[e->problem->sends[e->problem->sources[s].first + i]].alike == HOP_NONE;
+        firsts *= leaders;
+    }
+    return hop_problem_orders(e->problem) / e->alike * e->first.count / firsts;
+}
+
+static enum hop_status create_rows(struct hop_enumeration *e, struct hop_diag *diag)
+{
+    struct hop_kernel kernels[HOP_KERNELS_MAX];
+    struct hop_orbits orbits;
+    uint32_t *images = NULL, count = 1;
+    enum hop_status status = hop_orbits_find(e->problem, false, &orbits, diag);
+    if (status == HOP_OK) {
+        status = hop_orbits_images(&orbits, 64, &images, &count, diag);
+        hop_orbits_finish(&orbits);
+    }
+    if (status == HOP_OK)
+        status = hop_rows_create(e->problem, images, count, &e->rows, diag);
+    if (status == HOP_OK)
+        e->kernel = kernels[hop_kernels(e->rows->width, e->problem->objective == HOP_ORDER_MEAN, kernels) - 1];
+    free(images);
+    return status;
+}
+
+enum hop_status hop_enumeration_create(const struct hop_problem *problem, struct hop_enumeration **enumeration,
+                                       struct hop_diag *diag)
+{
+    struct hop_enumeration *e = calloc(1, sizeof *e);
+    if (!e)
+        return hop_fail_memory(diag);
+    e->problem = problem;
+    e->alike = hop_problem_alike(problem);
+    enum hop_status status = hop_first_find(problem, &e->first, diag);
+    if (status == HOP_OK && hop_rows_fit(problem))
+        status = create_rows(e, diag);
+    if (status == HOP_OK)
+        *enumeration = e;
+    else
+        hop_enumeration_destroy(e);
+    return status;
+}
+
+void hop_enumeration_destroy(struct hop_enumeration *e)
+{
+    if (!e)
+        return;
+    hop_rows_destroy(e->rows);
+    hop_first_finish(&e->first);
+    free(e);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the two ways to order share. */
+#include "order/order.h"
+
+static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes; /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+enum hop_status hop_order_check(const struct hop_order_options *o, struct hop_diag *diag)
+{
+    if (!(o->time_limit_s >= 0) || !(o->gap >= 0) || !(o->checkpoint_s >= 0))
+        return hop_fail(diag, HOP_ERR_INVALID, "a time limit, gap or interval that is negative or no number");
+    return HOP_OK;
+}
+
+uint64_t hop_order_fingerprint(const struct hop_problem *p, const struct hop_order_options *options, const char *mode)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    char *topology = hop_topology_to_json(p->topology), *schedule = hop_schedule_to_text(p->schedule);
+    const uint64_t numbers[] = {options->objective, options->allow_unclean, options->no_waits, options->count,
+                                options->seed};
+    hash = add_bytes(hash, mode, strlen(mode));
+    if (topology)
+        hash = add_bytes(hash, topology, strlen(topology));
+    if (schedule)
+        hash = add_bytes(hash, schedule, strlen(schedule));
+    if (options->models)
+        hash = add_bytes(hash, options->models, strlen(options->models));
+    hash = add_bytes(hash, numbers, sizeof numbers);
+    hash = add_bytes(hash, options->marked, options->marked_count * sizeof *options->marked);
+    free(topology);
+    free(schedule);
+    return hash;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The search for the best order: phases that share one crew and end as soon as the best value meets the lower bound.
+ *
+ *     orders that practitioners use -> anytime search (order/anytime.h) -> branch and bound (order/branch.h) -> counting of optima
+ *
+ * Every rank of a group goes through the same phases; only the tasks of each are spread.
+ */
+#include <math.h>
+
+#include "order/anytime.h"
+#include "order/dual.h"
+#include "order/branch.h"
+#include "order/problem_symmetry.h"
+#include "order/order.h"
+#include "order/starts.h"
+
+enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18 };
+#define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
+#define ORDERS_MEDIUM 1e14 /* branch and bound follows in the second half of the time, with more orders never */
+#define FLOOR_SLACK 1e-6
+#define TASK_OF_ANYTIME ((uint64_t)1 << 16) /* record of the starts: below; of branch and bound: above */
+
+struct search {
+    struct hop_problem *p;
+    const struct hop_order_options *options;
+    struct hop_order_result *result;
+    struct hop_crew *crew;
+    struct hop_sets *sets;
+    struct hop_starts starts;
+    uint32_t rounds; /* of the anytime phase */
+    bool no_waits;   /* in it */
+    uint32_t parts;  /* tasks of it */
+    double until_s;  /* it ends then, 0: no limit */
+    double proved_s; /* what branch and bound has proved so far */
+};
+
+static bool is_good(const struct search *s)
+{
+    double enough = s->result->floor_s * (1 + hop_max(s->options->gap, HOP_VALUE_TOLERANCE));
+    return hop_crew_record(s->crew, 0, NULL) <= enough;
+}
+
+static void add_totals(struct search *s, const struct hop_crew_totals *totals)
+{
+    s->result->nodes += totals->nodes;
+    s->result->sets += totals->sets;
+    s->result->complete = totals->complete;
+}
+
+/* Whether another phase may follow. */
+static bool goes_on(const struct search *s)
+{
+    bool spent = s->options->max_nodes && hop_crew_nodes_left(s->crew) == 0;
+    return !spent && !hop_crew_stopped(s->crew) && hop_crew_lost(s->crew) < 0;
+}
+
+/* ---- starts ---- */
+
+static enum hop_status begin(struct search *s, struct hop_diag *diag)
+{
+    struct hop_state *state = aligned_alloc(64, s->p->state_size);
+    if (!state)
+        return hop_fail_memory(diag);
+    hop_state_begin(s->p, state);
+    s->result->floor_s = s->proved_s = hop_state_bound(s->p, state);
+    free(state);
+    enum hop_status status = hop_starts_find(s->p, s->sets, &s->starts, diag);
+    for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++) {
+        const struct hop_start *start = &s->starts.list[i];
+        if (start->has_sequence && isfinite(start->played.value))
+            hop_crew_offer(s->crew, 0, start->played.value, i, &start->sequence);
+    }
+    return status;
+}
+
+/* ---- anytime ---- */
+
+struct anytime {
+    const struct search *s;
+    struct hop_crew *crew;
+    struct hop_sets *sets;
+    struct hop_sequence best;
+    uint64_t task, sets_before; /* task: as records count them */
+    double offered;             /* the crew has this value */
+};
+
+static bool poll_crew(void *context, double best, uint64_t nodes)
+{
+    struct anytime *a = context;
+    if (best < a->offered) {
+        hop_crew_offer(a->crew, 0, best, a->task, &a->best);
+        a->offered = best;
+    }
+    uint64_t sets = hop_sets_evaluated(a->sets);
+    hop_crew_count(a->crew, nodes, sets - a->sets_before);
+    a->sets_before = sets;
+    bool late = a->s->until_s > 0 && hop_crew_elapsed_s(a->crew) > a->s->until_s;
+    return !hop_crew_stopped(a->crew) && !late && !is_good(a->s); /* another task may have found what is good enough */
+}
+
+static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag *diag)
+{
+    struct anytime *a = worker;
+    const struct search *s = a->s;
+    struct hop_sequence starts[HOP_STARTS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < HOP_STARTS; i++) {
+        if (s->starts.list[i].has_sequence && isfinite(s->starts.list[i].played.value))
+            starts[count++] = s->starts.list[i].sequence;
+    }
+    const struct hop_anytime_options options = {.no_waits = s->no_waits,
+                                                .seed = s->options->seed,
+                                                .max_nodes = s->options->max_nodes ? hop_crew_nodes_left(a->crew) : 0,
+                                                .gap = s->options->gap,
+                                                .part = (uint32_t)task,
+                                                .parts = s->parts,
+                                                .starts = starts,
+                                                .start_count = count,
+                                                .rounds = s->rounds,
+                                                .poll = poll_crew,
+                                                .context = a};
+    struct hop_anytime_result result;
+    a->task = TASK_OF_ANYTIME * (1 + !s->no_waits) + task; /* without waits first */
+    a->offered = INFINITY;
+    enum hop_status status = hop_anytime_search(s->p, a->sets, &options, &a->best, &result, diag);
+    if (status == HOP_OK && isfinite(result.value))
+        hop_crew_offer(a->crew, 0, result.value, a->task, &a->best);
+    return status;
+}
+
+static void end_anytime(void *worker)
+{
+    struct anytime *a = worker;
+    if (!a)
+        return;
+    hop_sets_destroy(a->sets);
+    hop_sequence_finish(&a->best);
+    free(a);
+}
+
+static enum hop_status begin_anytime(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag)
+{
+    struct anytime *a = calloc(1, sizeof *a);
+    if (!a)
+        return hop_fail_memory(diag);
+    *worker = a;
+    a->s = context;
+    a->crew = crew;
+    enum hop_status status = hop_sets_create(a->s->p, &a->sets, diag);
+    return status == HOP_OK ? hop_sequence_create(a->s->p, &a->best, diag) : status;
+}
+
+/* kind: its phase in checkpoints. */
+static enum hop_status search_anytime(struct search *s, const char *kind, struct hop_diag *diag)
+{
+    struct hop_crew_totals totals;
+    const struct hop_crew_job job = {.kind = kind,
+                                     .tasks = s->parts,
+                                     .records = 1,
+                                     .begin = begin_anytime,
+                                     .run = run_anytime,
+                                     .end = end_anytime,
+                                     .context = s,
+                                     .bound_s = s->result->floor_s};
+    enum hop_status status = hop_crew_work(s->crew, &job, &totals, diag);
+    if (status == HOP_OK)
+        add_totals(s, &totals);
+    return status;
+}
+
+/* ---- branch and bound ---- */
+
+static enum hop_status count_optima(struct search *s, struct hop_exact *exact, struct hop_diag *diag)
+{
+    struct hop_crew_totals totals;
+    const struct hop_crew_job job = hop_exact_count_job(exact, hop_crew_record(s->crew, 0, NULL));
+    enum hop_status status = hop_crew_work(s->crew, &job, &totals, diag);
+    if (status != HOP_OK)
+        return status;
+    add_totals(s, &totals);
+    size_t count;
+    const struct hop_value_count *counts = hop_crew_counts(s->crew, &count);
+    for (size_t i = 0; i < count && totals.complete; i++)
+        s->result->optima += counts[i].orders * hop_problem_alike(s->p);
+    return HOP_OK;
+}
+
+/* Weights that are alike for sends that are images of each other: as valid, the sum the same, and better further down in the search. */
+static enum hop_status even_out(const struct search *s, double *y, struct hop_diag *diag)
+{
+    struct hop_orbits orbits;
+    uint32_t *images = NULL, count = 0, ops = s->p->op_count;
+    double *even = calloc(ops + 1, sizeof *even);
+    enum hop_status status = even ? hop_orbits_find(s->p, true, &orbits, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        status = hop_orbits_images(&orbits, 4096, &images, &count, diag);
+        hop_orbits_finish(&orbits);
+    }
+    for (uint32_t g = 0; status == HOP_OK && g < count; g++) {
+        for (uint32_t i = 0; i < ops; i++)
+            even[i] += y[images[(size_t)g * ops + i]] / count;
+    }
+    if (status == HOP_OK)
+        memcpy(y, even, ops * sizeof *y);
+    free(images);
+    free(even);
+    return status;
+}
+
+/* The bound from all active sets together, where they can be looked through. Where only clean orders count, the links' loads bound nearly
+ * as well and cost nothing. */
+static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
+{
+    uint32_t *images = NULL, count = 1;
+    struct hop_rows *rows = NULL;
+    struct hop_orbits orbits;
+    double sum = 0;
+    if (s->p->clean || s->p->objective != HOP_ORDER_MAKESPAN || !hop_rows_fit(s->p) || hop_dual_sets(s->p) > DUAL_SETS)
+        return HOP_OK;
+    double *y = malloc(s->p->op_count * sizeof *y);
+    enum hop_status status = y ? hop_orbits_find(s->p, false, &orbits, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        status = hop_orbits_images(&orbits, 64, &images, &count, diag);
+        hop_orbits_finish(&orbits);
+    }
+    if (status == HOP_OK)
+        status = hop_rows_create(s->p, images, count, &rows, diag);
+    if (status == HOP_OK)
+        status = hop_dual_solve(rows, s->sets, NULL, y, &sum, diag);
+    if (status == HOP_OK)
+        status = even_out(s, y, diag);
+    if (status == HOP_OK)
+        status = hop_problem_add_bound(s->p, y, diag);
+    if (status == HOP_OK) { /* what was remembered knows nothing of the new bound */
+        hop_sets_destroy(s->sets);
+        s->sets = NULL;
+        status = hop_sets_create(s->p, &s->sets, diag);
+    }
+
+    s->result->floor_s = hop_max(s->result->floor_s, sum);
+    s->proved_s = hop_max(s->proved_s, sum);
+    hop_rows_destroy(rows);
+    free(images);
+    free(y);
+    return status;
+}
+
+static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, struct hop_diag *diag)
+{
+    struct hop_crew_totals totals;
+    struct hop_crew_job job = hop_exact_job(exact);
+    job.bound_s = s->result->floor_s;
+    enum hop_status status = hop_crew_work(s->crew, &job, &totals, diag);
+    if (status != HOP_OK)
+        return status;
+    add_totals(s, &totals);
+    double best = hop_crew_record(s->crew, 0, NULL);
+    if (totals.complete)
+        s->proved_s = best;
+    else if (!s->options->group || hop_group_size(s->options->group) == 1) /* tasks in the order of their bounds */
+        s->proved_s = hop_max(s->proved_s, hop_min(best, exact->bound[hop_crew_first_open(s->crew)]));
+    return HOP_OK;
+}
+
+static enum hop_status prove(struct search *s, struct hop_diag *diag)
+{
+    struct hop_exact *exact;
+    bool good = is_good(s), count = s->options->count;
+    if (!goes_on(s) || (good && !count) || (!good && hop_problem_orders(s->p) > ORDERS_MEDIUM))
+        return HOP_OK;
+    enum hop_status status = good ? HOP_OK : find_dual(s, diag);
+    good = is_good(s);
+    if (status == HOP_OK)
+        status = hop_exact_create(s->p, &exact, diag);
+    if (status != HOP_OK)
+        return status;
+    if (!good)
+        status = search_exactly(s, exact, diag);
+    bool proved = good || s->result->complete;
+    if (status == HOP_OK && count && proved && goes_on(s) && isfinite(hop_crew_record(s->crew, 0, NULL)))
+        status = count_optima(s, exact, diag);
+    hop_exact_destroy(exact);
+    return status;
+}
+
+/* ---- the answer ---- */
+
+static enum hop_status add_candidate(struct search *s, const char *name, const struct hop_played *played,
+                                     const struct hop_sequence *sequence, struct hop_diag *diag)
+{
+    struct hop_order_candidate *candidate = &s->result->candidates[s->result->candidate_count++];
+    *candidate = (struct hop_order_candidate){name, played->value, played->makespan_s, played->fullest, NULL};
+    return sequence ? hop_sequence_schedule(s->p, sequence, &candidate->schedule, diag) : HOP_OK;
+}
+
+/* Under the rule that only clean orders count, a start that is not has no value yet: it is played again without the rule. */
+static enum hop_status play_unclean(struct search *s, const struct hop_topology *topology,
+                                    const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    bool needed = false;
+    for (uint32_t i = 0; i < HOP_STARTS; i++)
+        needed = needed || !isfinite(s->starts.list[i].played.value);
+    if (!needed || s->options->allow_unclean)
+        return HOP_OK;
+    struct hop_order_options unclean = *s->options;
+    struct hop_problem *p = NULL;
+    struct hop_sets *sets = NULL;
+    struct hop_starts starts = {0};
+    unclean.allow_unclean = true;
+    enum hop_status status = hop_problem_create(topology, schedule, &unclean, &p, diag);
+    if (status == HOP_OK)
+        status = hop_sets_create(p, &sets, diag);
+    if (status == HOP_OK)
+        status = hop_starts_find(p, sets, &starts, diag);
+    for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++)
+        s->starts.list[i].played = starts.list[i].played;
+    hop_starts_finish(&starts);
+    hop_sets_destroy(sets);
+    hop_problem_destroy(p);
+    return status;
+}
+
+/* Drops waits that gain nothing: all of them, or else one after another. */
+static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequence, double value, struct hop_diag *diag)
+{
+    enum { WAITS_TRIED = 200 };
+    struct hop_sequence fewer;
+    struct hop_played played;
+    uint32_t tried = 0;
+    enum hop_status status = hop_sequence_create(s->p, &fewer, diag);
+    if (status != HOP_OK)
+        return status;
+    hop_sequence_copy(s->p, sequence, &fewer);
+    memset(fewer.after, 0xff, s->p->op_count * sizeof *fewer.after);
+    status = hop_sequence_play(s->p, s->sets, &fewer, &played, diag);
+    if (status == HOP_OK && played.value <= value * (1 + HOP_VALUE_TOLERANCE))
+        hop_sequence_copy(s->p, &fewer, sequence);
+    for (uint32_t op = 0; op < s->p->op_count && status == HOP_OK && tried < WAITS_TRIED; op++) {
+        uint32_t wait = sequence->after[op];
+        if (wait == HOP_NONE)
+            continue;
+        tried++;
+        sequence->after[op] = HOP_NONE;
+        status = hop_sequence_play(s->p, s->sets, sequence, &played, diag);
+        if (status == HOP_OK && !(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
+            sequence->after[op] = wait;
+    }
+    hop_sequence_finish(&fewer);
+    return status;
+}
+
+static enum hop_status answer(struct search *s, const struct hop_topology *topology,
+                              const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    struct hop_order_result *r = s->result;
+    struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
+    r->value_s = best ? best->value : INFINITY;
+    r->bound_s = hop_max(s->proved_s, r->floor_s);
+    r->proved = best && r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
+    r->orders = hop_problem_orders(s->p);
+    r->lost_rank = hop_crew_lost(s->crew);
+    r->complete = r->lost_rank < 0 && (r->complete || is_good(s)) && !hop_crew_stopped(s->crew) &&
+                  (r->proved || !s->options->max_nodes);
+    r->candidates = calloc(HOP_STARTS + 1, sizeof *r->candidates);
+    if (!r->candidates)
+        return hop_fail_memory(diag);
+    enum hop_status status = play_unclean(s, topology, schedule, diag);
+    for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++) {
+        const struct hop_start *start = &s->starts.list[i];
+        status = add_candidate(s, start->name, &start->played, start->has_sequence ? &start->sequence : NULL, diag);
+    }
+    if (status == HOP_OK && best) {
+        struct hop_played played;
+        status = drop_waits(s, &best->sequence, best->value, diag);
+        r->waits = hop_sequence_waits(s->p, &best->sequence);
+        if (status == HOP_OK)
+            status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
+        if (status == HOP_OK) {
+            r->value_s = played.value; /* without some of its waits it may even be better */
+            if (r->value_s > r->floor_s * (1 - FLOOR_SLACK)) /* models that iterate grant rates that are not more exact */
+                r->floor_s = hop_min(r->floor_s, r->value_s);
+            r->proved = r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
+            status = add_candidate(s, "best", &played, &best->sequence, diag);
+        }
+        r->best = r->candidates[r->candidate_count - 1].schedule;
+    }
+    r->elapsed_s = hop_crew_elapsed_s(s->crew);
+    return status;
+}
+
+static enum hop_status search(struct search *s, struct hop_diag *diag)
+{
+    const struct hop_order_options *o = s->options;
+    double orders = hop_problem_orders(s->p);
+    bool limited = o->time_limit_s > 0 || o->max_nodes;
+    s->rounds = orders <= ORDERS_SMALL ? QUICK_ROUNDS : limited && orders > ORDERS_MEDIUM ? 0 : FULL_ROUNDS;
+    s->until_s = orders > ORDERS_SMALL && orders <= ORDERS_MEDIUM ? o->time_limit_s / 2 : 0;
+    /* Against the clock every thread does its part; else the result must not depend on how many there are. */
+    s->parts = orders > ORDERS_SMALL && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
+    enum hop_status status = begin(s, diag);
+    for (int waits = orders > ORDERS_SMALL && !o->no_waits; waits <= !o->no_waits && status == HOP_OK; waits++) {
+        s->no_waits = !waits;
+        if (goes_on(s) && !is_good(s))
+            status = search_anytime(s, waits ? "waits" : "anytime", diag);
+    }
+    if (status == HOP_OK)
+        status = prove(s, diag);
+    /* Where waits make the best order, or the only one, looking further is worth it. */
+    const struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
+    bool waits = !best || hop_sequence_waits(s->p, &best->sequence);
+    if (status == HOP_OK && orders <= ORDERS_SMALL && !o->no_waits && waits && goes_on(s) && !is_good(s)) {
+        s->rounds = MORE_ROUNDS;
+        status = search_anytime(s, "more", diag);
+    }
+    return status;
+}
+
+enum hop_status hop_order_search(const struct hop_topology *topology, const struct hop_schedule *schedule,
+                                 const struct hop_order_options *options, struct hop_order_result **result,
+                                 struct hop_diag *diag)
+{
+    const struct hop_order_options none = {0};
+    struct search s = {.options = options ? options : &none};
+    struct hop_problem *p = NULL;
+    enum hop_status status = hop_order_check(s.options, diag);
+    if (status == HOP_OK)
+        status = (s.result = calloc(1, sizeof *s.result)) ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = hop_problem_create(topology, schedule, s.options, &p, diag);
+    s.p = p;
+    if (status == HOP_OK)
+        status = hop_crew_create(p, s.options, hop_order_fingerprint(p, s.options, "search"), &s.crew, diag);
+    if (status == HOP_OK)
+        status = hop_sets_create(p, &s.sets, diag);
+    if (status == HOP_OK) {
+        s.result->objective = p->objective;
+        status = search(&s, diag);
+    }
+    if (status == HOP_OK)
+        status = answer(&s, topology, schedule, diag);
+    hop_starts_finish(&s.starts);
+    hop_sets_destroy(s.sets);
+    hop_crew_destroy(s.crew);
+    hop_problem_destroy(p);
+    if (status == HOP_OK)
+        *result = s.result;
+    else
+        hop_order_result_destroy(s.result);
+    return status;
+}
+
+void hop_order_result_destroy(struct hop_order_result *result)
+{
+    if (!result)
+        return;
+    for (uint32_t i = 0; i < result->candidate_count; i++)
+        hop_schedule_destroy(result->candidates[i].schedule);
+    free(result->candidates);
+    free(result);
+}

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Compiling an order problem: the simulation's tasks, engines and routes become operations, sources, slots and classes. */
+#include "order/problem.h"
+
+#include <math.h>
+
+#include "order/state.h"
+#include "schedule/schedule.h"
+#include "simulate/simulation.h"
+
+enum { CLASS_LIMIT = 65000 };
+
+/* ---- compiling ---- */
+
+static bool alike(const struct hop_problem_op *a, const struct hop_problem_op *b)
+{
+    return a->class_index == b->class_index && a->bytes == b->bytes && a->at_s == b->at_s && a->marked == b->marked &&
+           a->after_count == b->after_count && a->after_start_count == b->after_start_count &&
+           (a->after_count == 0 || memcmp(a->after, b->after, a->after_count * sizeof *a->after) == 0) &&
+           (a->after_start_count == 0 ||
+            memcmp(a->after_start, b->after_start, a->after_start_count * sizeof *a->after_start) == 0);
+}
+
+/* Operations that others wait for are not alike to any: it matters which of them comes first. */
+static void find_alike(struct hop_problem *p, const bool *awaited)
+{
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        const uint32_t *sends = p->sends + p->sources[s].first;
+        for (uint32_t i = 0; i < p->sources[s].count; i++) {
+            struct hop_problem_op *op = &p->ops[sends[i]];
+            for (uint32_t j = i; j-- > 0 && !awaited[sends[i]] && op->alike == HOP_NONE;) {
+                if (!awaited[sends[j]] && alike(op, &p->ops[sends[j]]))
+                    op->alike = sends[j];
+            }
+        }
+    }
+}
+
+static void copy_ops(struct hop_problem *p, bool *awaited)
+{
+    const struct hop_simulation *s = p->simulation;
+    p->simple = true;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const struct hop_op *op = hop_schedule_op(p->schedule, i);
+        const struct hop_task *task = &s->tasks[i];
+        bool sent = task->engine < p->source_count; /* memories follow the copy engines, and choose nothing */
+        p->ops[i] = (struct hop_problem_op){.class_index = task->class_index,
+                                            .source = sent ? task->engine : HOP_NONE,
+                                            .memory = sent ? HOP_NONE : task->engine,
+                                            .bytes = task->bytes,
+                                            .latency_s = task->latency_s,
+                                            .at_s = op->at_s,
+                                            .after = op->after,
+                                            .after_count = op->after_count,
+                                            .after_start = op->after_start,
+                                            .after_start_count = op->after_start_count,
+                                            .alike = HOP_NONE};
+        for (uint32_t d = 0; d < op->after_count; d++)
+            awaited[op->after[d]] = true;
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            awaited[op->after_start[d]] = true;
+        p->simple = p->simple && sent && hop_op_engine_place(op) == &op->from && task->latency_s == 0 &&
+                    op->at_s == 0 && op->after_count == 0 && op->after_start_count == 0 && task->bytes > 0 &&
+                    s->engines[task->engine].limit == 1;
+    }
+}
+
+static void lay_out_slots(struct hop_problem *p)
+{
+    const struct hop_simulation *s = p->simulation;
+    for (uint32_t e = 0; e < p->source_count; e++) {
+        const struct hop_engine *engine = &s->engines[e];
+        uint32_t limit = engine->limit < engine->count ? engine->limit : engine->count;
+        p->sources[e] = (struct hop_problem_source){
+            .node = engine->device, .limit = limit, .slot = p->slot_count, .first = engine->first,
+            .count = engine->count};
+        p->slot_count += limit;
+        for (uint32_t i = 0; i < engine->count; i++) {
+            uint32_t op = s->queue[engine->first + i];
+            p->sends[engine->first + i] = op;
+            p->ops[op].slot = p->sources[e].slot;
+        }
+    }
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        if (p->ops[i].source == HOP_NONE)
+            p->ops[i].slot = p->slot_count++;
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void list_ats(struct hop_problem *p)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        if (p->ops[i].at_s > 0)
+            p->ats[count++] = p->ops[i].at_s;
+    }
+    qsort(p->ats, count, sizeof *p->ats, ascending);
+    for (uint32_t i = 0; i < count; i++) {
+        if (p->at_count == 0 || p->ats[i] > p->ats[p->at_count - 1])
+            p->ats[p->at_count++] = p->ats[i];
+    }
+}
+
+/* The state's parts, the widest first. */
+static void size_state(struct hop_problem *p)
+{
+    size_t slots = p->slot_count, at = hop_state_left_at() + slots * sizeof(double);
+    p->word_count = (p->op_count + 63) / 64;
+    p->rest_at = at;
+    p->bound_room = (p->bound_count + 3) & ~3u;
+    p->started_at = p->rest_at + p->bound_room * sizeof(double);
+    p->ended_at = p->started_at + p->word_count * sizeof(uint64_t);
+    p->op_at = p->ended_at + p->word_count * sizeof(uint64_t);
+    p->flow_at = p->op_at + slots * sizeof(uint32_t);
+    p->phase_at = p->flow_at + slots * sizeof(uint16_t);
+    p->resting_at = p->phase_at + slots;
+    p->state_size = (p->resting_at + p->source_count + 63) & ~(size_t)63;
+}
+
+static bool allocate(struct hop_problem *p)
+{
+    size_t ops = (size_t)p->op_count + 1;
+    p->ops = hop_arena_alloc(&p->arena, ops * sizeof *p->ops);
+    p->sends = hop_arena_alloc(&p->arena, ops * sizeof *p->sends);
+    p->shortest = hop_arena_alloc(&p->arena, ops * sizeof *p->shortest);
+    p->sources = hop_arena_alloc(&p->arena, ((size_t)p->source_count + 1) * sizeof *p->sources);
+    p->classes = hop_arena_alloc(&p->arena, ((size_t)p->class_count + 1) * sizeof *p->classes);
+    p->ats = hop_arena_alloc(&p->arena, ops * sizeof *p->ats);
+    return !p->arena.failed;
+}
+
+static enum hop_status mark(struct hop_problem *p, const struct hop_order_options *options, struct hop_diag *diag)
+{
+    uint32_t original = hop_schedule_count(hop_timeline_original(p->simulation->timeline));
+    for (uint32_t m = 0; p->objective == HOP_ORDER_MARKED && m < options->marked_count; m++) {
+        if (options->marked[m] >= original)
+            return hop_fail(diag, HOP_ERR_INVALID, "operation %u is marked, but there are %u", options->marked[m],
+                            original);
+        for (uint32_t i = 0; i < p->op_count; i++) {
+            uint32_t parent = hop_schedule_op(p->schedule, i)->parent;
+            if ((parent == HOP_NONE ? i : parent) == options->marked[m])
+                p->ops[i].marked = true;
+        }
+    }
+    for (uint32_t i = 0; i < p->op_count; i++)
+        p->marked_count += p->ops[i].marked;
+    if (p->objective == HOP_ORDER_MARKED && p->marked_count == 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "no operation is marked, and the objective is the end of marked ones");
+    return HOP_OK;
+}
+
+/* ---- classes ---- */
+
+struct class_key {
+    uint32_t route; /* the simulation's class */
+    bool marked;
+    double bytes;
+    uint32_t op;
+};
+
+static int by_class(const void *a, const void *b)
+{
+    const struct class_key *x = a, *y = b;
+    if (x->route != y->route)
+        return x->route < y->route ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    if (x->marked != y->marked)
+        return x->marked - y->marked;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* Divides the simulation's classes, which only share a route. */
+static enum hop_status make_classes(struct hop_problem *p, struct hop_diag *diag)
+{
+    uint32_t copies = 0;
+    struct class_key *keys = malloc(((size_t)p->op_count + 1) * sizeof *keys);
+    if (!keys)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const struct hop_problem_op *op = &p->ops[i];
+        if (op->class_index != HOP_NONE)
+            keys[copies++] = (struct class_key){op->class_index, op->marked, op->bytes, i};
+    }
+    qsort(keys, copies, sizeof *keys, by_class);
+    p->class_count = 0;
+    for (uint32_t i = 0; i < copies; i++) {
+        bool same = i > 0 && keys[i].route == keys[i - 1].route && keys[i].bytes == keys[i - 1].bytes &&
+                    keys[i].marked == keys[i - 1].marked;
+        if (!same) {
+            const struct hop_class *class = &p->simulation->timeline->classes[keys[i].route];
+            p->classes[p->class_count++] = (struct hop_problem_class){
+                .from = class->way->from, .to = class->way->to, .route = class->route, .op = keys[i].op};
+        }
+        p->ops[keys[i].op].class_index = p->class_count - 1;
+    }
+    free(keys);
+    return HOP_OK;
+}
+
+/* The least time that an operation can take. */
+static enum hop_status find_least(struct hop_problem *p, struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        struct hop_problem_op *op = &p->ops[i];
+        op->least_s = op->latency_s;
+        if (op->class_index == HOP_NONE)
+            continue;
+        const struct hop_route *way = hop_timeline_route(p->simulation->timeline, i);
+        double most = hop_min(way->capacity_Bps, way->ceiling_Bps);
+        for (uint32_t l = 0; p->clean && l < way->link_count; l++) {
+            double wire;
+            enum hop_status status =
+                hop_network_wire(p->network, p->classes[op->class_index].route, l, &wire, diag);
+            if (status != HOP_OK)
+                return status;
+            const struct hop_link *link = hop_topology_link(p->topology, way->links[l] / 2);
+            most = hop_min(most, link->capacity_Bps[way->links[l] & 1] / wire);
+        }
+        op->least_s += op->bytes / most;
+    }
+    return HOP_OK;
+}
+
+/* Insertion sort: sources have few sends, and few of them out of order. */
+static void sort_shortest(struct hop_problem *p)
+{
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        uint32_t *sorted = p->shortest + p->sources[s].first;
+        for (uint32_t i = 0; i < p->sources[s].count; i++) {
+            uint32_t op = p->sends[p->sources[s].first + i], at = i;
+            for (; at > 0 && p->ops[sorted[at - 1]].least_s > p->ops[op].least_s; at--)
+                sorted[at] = sorted[at - 1];
+            sorted[at] = op;
+        }
+    }
+}
+
+static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
+{
+    const char *name = hop_schedule_name(p->schedule);
+    bool any = false;
+    for (uint32_t s = 0; s < p->source_count; s++)
+        any = any || p->sources[s].count > 1;
+    if (p->class_count > CLASS_LIMIT || p->op_count > UINT32_MAX / 4) {
+        hop_fail(diag, HOP_ERR_LIMIT, "%u different routes to order", p->class_count);
+        hop_diag_expect(diag, "at most %d", CLASS_LIMIT);
+    } else if (hop_schedule_queue_ready(p->schedule)) {
+        hop_fail(diag, HOP_ERR_INVALID, "schedule %s says `queue ready`: its sources take what is ready first, "
+                                        "so there is no order to choose", name);
+        hop_diag_expect(diag, "a schedule without that line, which GOAL programs and Chakra traces always have");
+        return HOP_ERR_INVALID;
+    } else if (!any) {
+        hop_fail(diag, HOP_ERR_INVALID, "nothing to order in schedule %s: no source engine has two transfers that it sends one "
+                                        "after another", name);
+        hop_diag_expect(diag, "several transfers from one device over PCIe (NVLink sends all at once; "
+                              "`--set NODE.engines=1` limits a device's PCIe engines)");
+        return HOP_ERR_INVALID;
+    } else {
+        return HOP_OK;
+    }
+    return HOP_ERR_LIMIT;
+}
+
+static enum hop_status fill(struct hop_problem *p, const struct hop_order_options *options, struct hop_diag *diag)
+{
+    bool *awaited = hop_arena_alloc(&p->arena, (size_t)p->op_count + 1);
+    if (!allocate(p) || !awaited)
+        return hop_fail_memory(diag);
+    copy_ops(p, awaited);
+    lay_out_slots(p);
+    list_ats(p);
+    enum hop_status status = mark(p, options, diag);
+    if (status == HOP_OK)
+        status = make_classes(p, diag);
+    find_alike(p, awaited);
+    if (status == HOP_OK)
+        status = check(p, diag);
+    if (status == HOP_OK)
+        status = find_least(p, diag);
+    sort_shortest(p);
+    return status == HOP_OK ? hop_problem_add_bounds(p, diag) : status;
+}
+
+enum hop_status hop_problem_create(const struct hop_topology *topology, const struct hop_schedule *schedule,
+                                   const struct hop_order_options *options, struct hop_problem **problem,
+                                   struct hop_diag *diag)
+{
+    struct hop_problem *p = calloc(1, sizeof *p);
+    if (!p)
+        return hop_fail_memory(diag);
+    p->topology = topology;
+    p->models = options->models;
+    p->objective = options->objective;
+    p->clean = !options->allow_unclean;
+    const struct hop_simulate_options simulate = {.detail = HOP_DETAIL_NONE};
+    enum hop_status status = hop_network_create(topology, options->models, &p->network, diag);
+    if (status == HOP_OK)
+        status = hop_simulation_create(p->network, schedule, &simulate, &p->simulation, diag);
+    if (status == HOP_OK) {
+        p->schedule = hop_timeline_schedule(p->simulation->timeline);
+        p->op_count = p->simulation->count;
+        p->source_count = p->simulation->source_count;
+        p->class_count = p->op_count; /* at most */
+        status = fill(p, options, diag);
+    }
+    if (status == HOP_OK)
+        *problem = p;
+    else
+        hop_problem_destroy(p);
+    return status;
+}
+
+void hop_problem_destroy(struct hop_problem *p)
+{
+    if (!p)
+        return;
+    hop_simulation_destroy(p->simulation);
+    hop_network_destroy(p->network);
+    free(p->weights);
+    free(p->total);
+    hop_arena_finish(&p->arena);
+    free(p);
+}
+
+/* ---- quotients ---- */
+
+static enum hop_status quotient_ops(struct hop_problem *q, const uint32_t *images, uint32_t order, uint32_t *orbit_of,
+                                    struct hop_diag *diag)
+{
+    const struct hop_problem *whole = q->whole;
+    uint32_t *source_of = hop_arena_alloc(&q->arena, ((size_t)whole->source_count + 1) * sizeof *source_of);
+    q->ways = hop_arena_alloc(&q->arena, (size_t)(whole->op_count + 1) * sizeof *q->ways);
+    if (!source_of || !q->ways)
+        return hop_fail_memory(diag);
+    memset(orbit_of, 0xff, whole->op_count * sizeof *orbit_of);
+    memset(source_of, 0xff, whole->source_count * sizeof *source_of);
+    uint32_t ways = 0;
+    for (uint32_t s = 0; s < whole->source_count; s++) {
+        const struct hop_problem_source *source = &whole->sources[s];
+        if (source->count == 0 || source_of[s] != HOP_NONE)
+            continue;
+        struct hop_problem_source *made = &q->sources[q->source_count];
+        *made = (struct hop_problem_source){.node = source->node, .limit = 1, .slot = q->slot_count++, .first = q->op_count, .count = source->count};
+        for (uint32_t i = 0; i < source->count; i++) {
+            uint32_t op = whole->sends[source->first + i], mine = q->op_count++;
+            q->ops[mine] = whole->ops[op];
+            q->ops[mine].source = q->source_count;
+            q->ops[mine].slot = made->slot;
+            q->ops[mine].class_index = q->class_count;
+            q->ops[mine].alike = HOP_NONE;
+            q->sends[mine] = mine;
+            q->classes[q->class_count] = whole->classes[whole->ops[op].class_index];
+            q->classes[q->class_count].first_way = ways;
+            q->classes[q->class_count].op = mine;
+            q->classes[q->class_count++].ways = order;
+            for (uint32_t g = 0; g < order; g++) {
+                uint32_t image = images[(size_t)g * whole->op_count + op];
+                if (orbit_of[image] != HOP_NONE)
+                    return hop_fail(diag, HOP_ERR_INVALID, "a symmetry maps a source to itself");
+                orbit_of[image] = mine;
+                source_of[whole->ops[image].source] = q->source_count;
+                q->ways[ways++] = whole->ops[image].class_index;
+                q->ops[mine].marked = q->ops[mine].marked || whole->ops[image].marked;
+            }
+            /* Sends that are alike in the whole share a class here, too, or the orbits would differ only in their number. */
+            for (uint32_t j = 0; j < i; j++) {
+                if (whole->ops[op].alike == whole->sends[source->first + j]) {
+                    q->ops[mine].alike = made->first + j;
+                    q->ops[mine].class_index = q->ops[made->first + j].class_index;
+                    q->class_count--;
+                    ways -= order;
+                }
+            }
+        }
+        q->source_count++;
+    }
+    for (uint32_t i = 0; i < q->op_count; i++)
+        q->marked_count += q->ops[i].marked;
+    return HOP_OK;
+}
+
+enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint32_t *images, uint32_t order,
+                                     uint32_t *orbit_of, struct hop_problem **quotient, struct hop_diag *diag)
+{
+    struct hop_problem *q = calloc(1, sizeof *q);
+    if (!q)
+        return hop_fail_memory(diag);
+    *q = (struct hop_problem){.topology = whole->topology, .models = whole->models, .schedule = whole->schedule,
+                              .objective = whole->objective, .clean = whole->clean, .simple = true, .whole = whole};
+    q->op_count = whole->op_count;
+    q->source_count = whole->source_count;
+    q->class_count = whole->op_count; /* at most */
+    enum hop_status status = allocate(q) ? HOP_OK : hop_fail_memory(diag);
+    uint32_t *orbits = orbit_of ? orbit_of : hop_arena_alloc(&q->arena, (size_t)whole->op_count * sizeof *orbits + 1);
+    q->op_count = q->source_count = q->class_count = 0;
+    if (status == HOP_OK)
+        status = orbits ? quotient_ops(q, images, order, orbits, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        sort_shortest(q);
+        status = hop_problem_add_bounds(q, diag);
+    }
+    if (status == HOP_OK)
+        *quotient = q;
+    else
+        hop_problem_destroy(q);
+    return status;
+}
+
+/* ---- bounds ---- */
+
+enum hop_status hop_problem_set_bounds(struct hop_problem *p, uint32_t count,
+                                       double (*weight)(const void *context, uint32_t bound, uint32_t op),
+                                       const void *context, struct hop_diag *diag)
+{
+    struct hop_problem_weight *weights = NULL;
+    uint32_t capacity = 0, used = 0;
+    double *total = calloc((size_t)count + 1, sizeof *total);
+    bool fine = total != NULL;
+    for (uint32_t i = 0; i < p->op_count && fine; i++) {
+        p->ops[i].first_weight = used;
+        for (uint32_t b = 0; b < count && fine; b++) {
+            double per_byte_s = weight(context, b, i);
+            if (per_byte_s == 0 || p->ops[i].class_index == HOP_NONE)
+                continue;
+            fine = hop_grow(&weights, &capacity, used + 1, sizeof *weights);
+            if (fine)
+                weights[used++] = (struct hop_problem_weight){b, per_byte_s};
+            total[b] += per_byte_s * p->ops[i].bytes;
+        }
+    }
+    if (!fine) {
+        free(weights);
+        free(total);
+        return hop_fail_memory(diag);
+    }
+    p->ops[p->op_count].first_weight = used;
+    free(p->weights);
+    free(p->total);
+    p->weights = weights;
+    p->total = total;
+    p->bound_count = count;
+    size_state(p);
+    return HOP_OK;
+}
+
+/* The bounds that there are, and one more. */
+struct extended {
+    const struct hop_problem *problem;
+    const double *y;
+};
+
+static double extended_weight(const void *context, uint32_t bound, uint32_t op)
+{
+    const struct extended *e = context;
+    const struct hop_problem *p = e->problem;
+    if (bound == p->valid_count)
+        return p->ops[op].bytes > 0 ? e->y[op] / p->ops[op].bytes : 0;
+    bound -= bound > p->valid_count; /* it stands behind the valid ones, before those that only guide */
+    for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++) {
+        if (p->weights[w].bound == bound)
+            return p->weights[w].per_byte_s;
+    }
+    return 0;
+}
+
+enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, struct hop_diag *diag)
+{
+    struct hop_problem before = *p;
+    struct hop_problem_op *ops = malloc(((size_t)p->op_count + 1) * sizeof *ops);
+    if (!ops)
+        return hop_fail_memory(diag);
+    memcpy(ops, p->ops, ((size_t)p->op_count + 1) * sizeof *ops);
+    before.ops = ops;
+    p->weights = NULL;
+    p->total = NULL;
+    enum hop_status status = hop_problem_set_bounds(p, before.bound_count + 1, extended_weight,
+                                                    &(struct extended){&before, y}, diag);
+    if (status == HOP_OK) {
+        p->valid_count++;
+        free(before.weights);
+        free(before.total);
+    } else {
+        memcpy(p->ops, ops, ((size_t)p->op_count + 1) * sizeof *ops);
+        p->weights = before.weights;
+        p->total = before.total;
+    }
+    free(ops);
+    return status;
+}
+
+/* Rows of weights, one a bound; rows that another one exceeds everywhere are of no use. */
+struct rows {
+    double *weight;
+    uint32_t count, ops;
+};
+
+static double row_weight(const void *context, uint32_t bound, uint32_t op)
+{
+    const struct rows *rows = context;
+    return rows->weight[(size_t)bound * rows->ops + op];
+}
+
+static bool covers(const struct rows *rows, uint32_t a, uint32_t b)
+{
+    const double *x = rows->weight + (size_t)a * rows->ops, *y = rows->weight + (size_t)b * rows->ops;
+    for (uint32_t i = 0; i < rows->ops; i++) {
+        if (x[i] < y[i] * (1 - 1e-12))
+            return false;
+    }
+    return true;
+}
+
+/* *first: how many of the first rows there are, before and after. */
+static void drop_covered(struct rows *rows, uint32_t *first)
+{
+    uint32_t kept = 0, count = *first;
+    for (uint32_t b = 0; b < rows->count; b++) {
+        if (b == count)
+            *first = kept;
+        bool needed = true;
+        for (uint32_t a = 0; a < kept && needed; a++)
+            needed = !covers(rows, a, b);
+        if (needed) {
+            memmove(rows->weight + (size_t)kept * rows->ops, rows->weight + (size_t)b * rows->ops,
+                    rows->ops * sizeof(double));
+            kept++;
+        }
+    }
+    if (count == rows->count)
+        *first = kept;
+    rows->count = kept;
+}
+
+static enum hop_status add_link_loads(const struct hop_problem *p, const struct hop_problem *base, struct rows *rows,
+                                      struct hop_diag *diag)
+{
+    struct hop_router *router = hop_network_router(base->network);
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const struct hop_problem_op *op = &p->ops[i];
+        if (op->class_index == HOP_NONE)
+            continue;
+        const struct hop_problem_class *class = &p->classes[op->class_index];
+        for (uint32_t w = 0; w < (class->ways ? class->ways : 1); w++) {
+            uint32_t route = class->ways ? base->classes[p->ways[class->first_way + w]].route : class->route;
+            const struct hop_route *way = hop_router_route(router, route);
+            for (uint32_t l = 0; l < way->link_count; l++) {
+                double wire, capacity = hop_topology_link(p->topology, way->links[l] / 2)->capacity_Bps[way->links[l] & 1];
+                enum hop_status status = hop_network_wire(base->network, route, l, &wire, diag);
+                if (status != HOP_OK)
+                    return status;
+                rows->weight[((size_t)rows->count + way->links[l]) * rows->ops + i] += wire / capacity;
+            }
+        }
+    }
+    rows->count += 2 * hop_topology_link_count(p->topology);
+    return HOP_OK;
+}
+
+enum hop_status hop_problem_add_bounds(struct hop_problem *p, struct hop_diag *diag)
+{
+    const struct hop_problem *base = p->whole ? p->whole : p;
+    size_t most = (size_t)p->source_count + 2 * (size_t)hop_topology_link_count(p->topology);
+    struct rows rows = {calloc(most * p->op_count + 1, sizeof(double)), 0, p->op_count};
+    if (!rows.weight)
+        return hop_fail_memory(diag);
+    for (uint32_t s = 0; s < p->source_count; s++, rows.count++) {
+        for (uint32_t i = 0; i < p->sources[s].count; i++) {
+            uint32_t op = p->sends[p->sources[s].first + i];
+            if (p->ops[op].bytes > 0)
+                rows.weight[(size_t)rows.count * rows.ops + op] =
+                    (p->ops[op].least_s - p->ops[op].latency_s) / p->ops[op].bytes / p->sources[s].limit;
+        }
+    }
+    uint32_t valid = rows.count;
+    enum hop_status status = add_link_loads(p, base, &rows, diag);
+    for (uint32_t i = 0; p->objective == HOP_ORDER_MARKED && i < p->op_count; i++) {
+        for (uint32_t b = 0; b < rows.count && !p->ops[i].marked; b++)
+            rows.weight[(size_t)b * rows.ops + i] = 0;
+    }
+    if (status == HOP_OK) {
+        drop_covered(&rows, &valid);
+        if (rows.count > HOP_BOUNDS_MAX) /* the sources' come first, then the links in the topology's order */
+            rows.count = HOP_BOUNDS_MAX;
+        p->valid_count = p->clean || valid > rows.count ? rows.count : valid;
+        status = hop_problem_set_bounds(p, rows.count, row_weight, &rows, diag);
+    }
+    free(rows.weight);
+    return status;
+}
+
+double hop_problem_orders(const struct hop_problem *p)
+{
+    double orders = 1;
+    for (uint32_t s = 0; s < p->source_count; s++)
+        orders *= tgamma(p->sources[s].count + 1.0);
+    return orders;
+}
+
+double hop_problem_alike(const struct hop_problem *p)
+{
+    double alike = 1;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        double before = 1; /* itself and those before it that are like it */
+        for (uint32_t op = p->ops[i].alike; op != HOP_NONE; op = p->ops[op].alike)
+            before++;
+        alike *= before;
+    }
+    return alike;
+}

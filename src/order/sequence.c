@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sequences: playing one on the state machine, unfolding a quotient's, writing one out as a schedule. */
+#include "order/sequence.h"
+
+#include <math.h>
+
+enum hop_status hop_sequence_create(const struct hop_problem *p, struct hop_sequence *sequence, struct hop_diag *diag)
+{
+    size_t ops = (size_t)p->op_count + 1;
+    uint32_t *block = malloc(2 * ops * sizeof *block);
+    if (!block)
+        return hop_fail_memory(diag);
+    *sequence = (struct hop_sequence){block, block + ops};
+    memcpy(sequence->order, p->sends, p->op_count * sizeof *block); /* what lies behind the sends is never read */
+    memset(sequence->after, 0xff, ops * sizeof *block);
+    return HOP_OK;
+}
+
+void hop_sequence_finish(struct hop_sequence *sequence)
+{
+    free(sequence->order);
+    *sequence = (struct hop_sequence){0};
+}
+
+void hop_sequence_copy(const struct hop_problem *p, const struct hop_sequence *from, struct hop_sequence *to)
+{
+    memcpy(to->order, from->order, p->op_count * sizeof *to->order);
+    memcpy(to->after, from->after, p->op_count * sizeof *to->after);
+}
+
+bool hop_sequence_check(const struct hop_problem *p, const struct hop_sequence *sequence)
+{
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        const struct hop_problem_source *source = &p->sources[s];
+        for (uint32_t i = source->first; i < source->first + source->count; i++) {
+            uint32_t op = sequence->order[i];
+            if (op >= p->op_count || p->ops[op].source != s)
+                return false;
+            for (uint32_t j = source->first; j < i; j++) {
+                if (sequence->order[j] == op)
+                    return false;
+            }
+        }
+    }
+    for (uint32_t op = 0; op < p->op_count; op++) {
+        if (sequence->after[op] != HOP_NONE && (sequence->after[op] >= p->op_count || sequence->after[op] == op))
+            return false;
+    }
+    return true;
+}
+
+bool hop_sequence_waits(const struct hop_problem *p, const struct hop_sequence *sequence)
+{
+    for (uint32_t op = 0; op < p->op_count; op++) {
+        if (sequence->after[op] != HOP_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* ---- playing ---- */
+
+/* Every source takes its next send, or rests while that one waits. */
+static void choose(const struct hop_problem *p, const struct hop_sequence *sequence, struct hop_state *state,
+                   uint32_t *next)
+{
+    for (uint32_t s; (s = hop_state_choice(p, state)) != HOP_NONE;) {
+        uint32_t op = sequence->order[p->sources[s].first + next[s]], after = sequence->after[op];
+        if (after != HOP_NONE && !hop_state_ended(p, state, after)) {
+            hop_state_rest(p, state, s);
+        } else {
+            hop_state_take(p, state, op);
+            next[s]++;
+        }
+    }
+}
+
+enum hop_status hop_sequence_play(const struct hop_problem *p, struct hop_sets *sets,
+                                  const struct hop_sequence *sequence, struct hop_played *played, struct hop_diag *diag)
+{
+    struct hop_state *state = malloc(p->state_size);
+    uint32_t *next = calloc((size_t)p->source_count + 1, sizeof *next);
+    struct hop_played result = {.value = INFINITY};
+    enum hop_advanced advanced = HOP_ADVANCED;
+    enum hop_status status = state && next ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        hop_state_begin(p, state);
+    while (status == HOP_OK && advanced == HOP_ADVANCED) {
+        choose(p, sequence, state, next);
+        const struct hop_set *set = hop_sets_find(sets, state->key, hop_state_flow(p, state));
+        if (set)
+            result.fullest = hop_max(result.fullest, set->fullest);
+        advanced = set ? hop_state_advance(p, sets, state) : HOP_ADVANCED_FAILED;
+        if (advanced == HOP_ADVANCED_FAILED)
+            status = hop_sets_status(sets, diag);
+    }
+    if (status == HOP_OK) {
+        result.makespan_s = state->now_s;
+        if (advanced == HOP_ADVANCED_END)
+            result.value = hop_state_value(p, state);
+        *played = result;
+    }
+    free(state);
+    free(next);
+    return status;
+}
+
+/* ---- unfolding ---- */
+
+enum hop_status hop_sequence_unfold(const struct hop_problem *q, const uint32_t *images, uint32_t order,
+                                    const struct hop_sequence *sequence, struct hop_sequence *whole,
+                                    struct hop_diag *diag)
+{
+    /* The quotient's operations are those of the first source of each orbit of sources, in their order. */
+    const struct hop_problem *p = q->whole;
+    uint32_t *from = malloc(((size_t)q->op_count + 1) * sizeof *from);
+    bool *seen = calloc((size_t)p->source_count + 1, sizeof *seen);
+    if (!from || !seen) {
+        free(from);
+        free(seen);
+        return hop_fail_memory(diag);
+    }
+    for (uint32_t s = 0, made = 0; s < p->source_count; s++) {
+        if (seen[s])
+            continue;
+        for (uint32_t i = 0; i < p->sources[s].count; i++) {
+            from[made] = p->sends[p->sources[s].first + i];
+            for (uint32_t g = 0; g < order; g++)
+                seen[p->ops[images[(size_t)g * p->op_count + from[made]]].source] = true;
+            made++;
+        }
+    }
+    for (uint32_t g = 0; g < order; g++) {
+        const uint32_t *image = images + (size_t)g * p->op_count;
+        for (uint32_t l = 0; l < q->source_count; l++) {
+            const struct hop_problem_source *lane = &q->sources[l];
+            const struct hop_problem_source *source = &p->sources[p->ops[image[from[lane->first]]].source];
+            for (uint32_t i = 0; i < lane->count; i++) {
+                uint32_t mine = sequence->order[lane->first + i], after = sequence->after[mine];
+                whole->order[source->first + i] = image[from[mine]];
+                whole->after[image[from[mine]]] = after == HOP_NONE ? HOP_NONE : image[from[after]];
+            }
+        }
+    }
+    free(from);
+    free(seen);
+    return HOP_OK;
+}
+
+/* ---- writing out ---- */
+
+/* Appends an operation with its dependencies at their new places; `list` has room for all of them and one more. */
+static enum hop_status add_op(const struct hop_schedule *old, uint32_t index, uint32_t wait, const uint32_t *place,
+                              uint32_t *list, struct hop_schedule *made, struct hop_diag *diag)
+{
+    struct hop_op op = *hop_schedule_op(old, index);
+    uint32_t *after = list, *after_start = list + op.after_count + 1;
+    bool known = wait == HOP_NONE;
+    for (uint32_t d = 0; d < op.after_count; d++) {
+        after[d] = place[op.after[d]];
+        known = known || op.after[d] == wait;
+    }
+    for (uint32_t d = 0; d < op.after_start_count; d++)
+        after_start[d] = place[op.after_start[d]];
+    if (!known)
+        after[op.after_count++] = place[wait];
+    op.after = after;
+    op.after_start = after_start;
+    op.line = 0; /* it stands somewhere else now */
+    return hop_schedule_add(made, &op, NULL, diag);
+}
+
+enum hop_status hop_sequence_schedule(const struct hop_problem *p, const struct hop_sequence *sequence,
+                                      struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    const struct hop_schedule *old = p->schedule;
+    uint32_t most = 2;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        uint32_t count = p->ops[i].after_count + p->ops[i].after_start_count + 1;
+        most = count > most ? count : most;
+    }
+    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(old));
+    uint32_t *at = malloc(((size_t)p->op_count + 1) * sizeof *at); /* which operation stands at each place */
+    uint32_t *place = malloc(((size_t)p->op_count + 1) * sizeof *place);
+    uint32_t *list = malloc((size_t)most * sizeof *list);
+    enum hop_status status = made && at && place && list ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
+        at[i] = i;
+    for (uint32_t s = 0; status == HOP_OK && s < p->source_count; s++) {
+        const struct hop_problem_source *source = &p->sources[s];
+        for (uint32_t i = source->first; i < source->first + source->count; i++)
+            at[p->sends[i]] = sequence->order[i];
+    }
+    for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
+        place[at[i]] = i;
+    for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
+        status = add_op(old, at[i], sequence->after[at[i]], place, list, made, diag);
+    if (status == HOP_OK)
+        status = hop_schedule_finish(made, diag);
+    if (status == HOP_OK)
+        *schedule = made;
+    else
+        hop_schedule_destroy(made);
+    free(at);
+    free(place);
+    free(list);
+    return status;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random graphs. The generator of numbers is splitmix64 (Steele, Lea, Flood 2014) on integers alone, so that a seed
+ * means the same graph on every machine. The ends of all transfers are drawn first, then for each its size, whether it
+ * waits, and for which.
+ */
+#include "pattern/make.h"
+
+#include <stdio.h>
+
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Uniform below `bound`: the values left over from the last whole multiple of it are drawn again. */
+static uint64_t draw_below(uint64_t *state, uint64_t bound)
+{
+    uint64_t left_over = -bound % bound, value;
+    do
+        value = draw(state);
+    while (value < left_over);
+    return value % bound;
+}
+
+/* An edge by number: source * (ranks - 1) + destination, the source itself left out. */
+static uint64_t draw_edge(uint64_t *state, uint32_t ranks, uint64_t source)
+{
+    return source * (ranks - 1) + draw_below(state, ranks - 1);
+}
+
+/* Numbers present in a table of `slots` (a power of two); a slot holds number + 1. */
+static bool insert(uint64_t *table, uint64_t slots, uint64_t number)
+{
+    uint64_t slot = number * 0x9e3779b97f4a7c15u >> 17 & (slots - 1);
+    while (table[slot]) {
+        if (table[slot] == number + 1)
+            return false;
+        slot = (slot + 1) & (slots - 1);
+    }
+    table[slot] = number + 1;
+    return true;
+}
+
+static void shuffle(uint64_t *state, uint64_t *values, uint32_t count)
+{
+    for (uint32_t i = count; i > 1; i--) {
+        uint64_t j = draw_below(state, i), value = values[j];
+        values[j] = values[i - 1];
+        values[i - 1] = value;
+    }
+}
+
+/* `count` distinct numbers below `bound` in random order: Floyd's sampling, then a shuffle. false: out of memory. */
+static bool draw_distinct(uint64_t *state, uint64_t bound, uint32_t count, uint64_t *values)
+{
+    uint64_t slots = 2;
+    while (slots < 2 * (uint64_t)count)
+        slots *= 2;
+    uint64_t *table = calloc(slots, sizeof *table);
+    if (!table)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t top = bound - count + i, value = draw_below(state, top + 1);
+        if (!insert(table, slots, value)) {
+            value = top;
+            (void)insert(table, slots, top);
+        }
+        values[i] = value;
+    }
+    free(table);
+    shuffle(state, values, count);
+    return true;
+}
+
+static enum hop_status check(const struct hop_ranks *ranks, const struct hop_random *options, struct hop_diag *diag)
+{
+    uint64_t n = ranks->count, most = HOP_MAKE_LIMIT;
+    if (options->distinct_edges && n * (n - 1) < most)
+        most = n * (n - 1);
+    if (options->distinct_sources && n < most)
+        most = n;
+    if (n < 2) {
+        hop_fail(diag, HOP_ERR_INVALID, "random transfers among %u devices", ranks->count);
+        hop_diag_expect(diag, "at least 2 devices");
+    } else if (options->transfers == 0 || options->transfers > most) {
+        enum hop_status status = options->transfers > HOP_MAKE_LIMIT ? HOP_ERR_LIMIT : HOP_ERR_INVALID;
+        hop_fail(diag, status, "%u random transfers among %u devices%s", options->transfers, ranks->count,
+                 options->distinct_sources ? " with distinct sources"
+                 : options->distinct_edges ? " with distinct edges"
+                                           : "");
+        hop_diag_expect(diag, "1 to %llu transfers", (unsigned long long)most);
+        return status;
+    } else if (options->min_bytes > options->max_bytes || options->max_bytes > HOP_BYTES_MAX) {
+        hop_fail(diag, HOP_ERR_INVALID, "random sizes from %llu to %llu bytes", (unsigned long long)options->min_bytes,
+                 (unsigned long long)options->max_bytes);
+        hop_diag_expect(diag, "a smallest size not above the largest, which is at most 2^60 bytes (1 EiB)");
+    } else if (!(options->depend >= 0 && options->depend <= 1)) {
+        hop_fail(diag, HOP_ERR_INVALID, "the probability of a dependency is %g", options->depend);
+        hop_diag_expect(diag, "0 to 1");
+    } else {
+        return HOP_OK;
+    }
+    return HOP_ERR_INVALID;
+}
+
+/* The edges of all transfers, by number. */
+static enum hop_status draw_edges(uint64_t *state, uint32_t ranks, const struct hop_random *options, uint64_t *edges,
+                                  struct hop_diag *diag)
+{
+    bool ok = true;
+    if (options->distinct_sources)
+        ok = draw_distinct(state, ranks, options->transfers, edges);
+    else if (options->distinct_edges)
+        ok = draw_distinct(state, (uint64_t)ranks * (ranks - 1), options->transfers, edges);
+    if (!ok)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < options->transfers; i++) {
+        if (options->distinct_sources)
+            edges[i] = draw_edge(state, ranks, edges[i]);
+        else if (!options->distinct_edges)
+            edges[i] = draw_edge(state, ranks, draw_below(state, ranks));
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_make_random(const struct hop_ranks *ranks, const struct hop_random *options,
+                                struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    enum hop_status status = check(ranks, options, diag);
+    if (status != HOP_OK)
+        return status;
+    char name[HOP_MAKE_NAME_SIZE];
+    (void)snprintf(name, sizeof name, "random-%llu", (unsigned long long)options->seed);
+    struct hop_schedule *made;
+    status = hop_make_begin(ranks, options->transfers, name, &made, diag);
+    if (status != HOP_OK)
+        return status;
+    uint64_t state = options->seed, *edges = calloc(options->transfers, sizeof *edges);
+    status = edges ? draw_edges(&state, ranks->count, options, edges, diag) : hop_fail_memory(diag);
+    for (uint32_t i = 0; i < options->transfers && status == HOP_OK; i++) {
+        uint32_t others = ranks->count - 1, earlier = 0;
+        struct hop_send send = {.from = (uint32_t)(edges[i] / others), .to = (uint32_t)(edges[i] % others)};
+        send.to += send.to >= send.from;
+        send.bytes = options->min_bytes + draw_below(&state, options->max_bytes - options->min_bytes + 1);
+        if (i > 0 && (double)(draw(&state) >> 11) * 0x1p-53 < options->depend) {
+            earlier = (uint32_t)draw_below(&state, i);
+            send.after = &earlier;
+            send.after_count = 1;
+        }
+        status = hop_make_send(made, ranks, &send, diag, "t%u", i);
+    }
+    free(edges);
+    return hop_make_end(made, status, schedule, diag);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all generators share: ranks, limits, named sends. */
+#include "pattern/make.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* A name that stands for a device in the text form. */
+static bool is_device_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 0 && length <= 63 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length;
+}
+
+enum hop_status hop_make_check_ranks(const struct hop_ranks *ranks, struct hop_diag *diag)
+{
+    if (ranks->count == 0 || ranks->count > HOP_RANK_LIMIT) {
+        hop_fail(diag, ranks->count ? HOP_ERR_LIMIT : HOP_ERR_INVALID, "%u devices take part", ranks->count);
+        hop_diag_expect(diag, "1 to %u devices", HOP_RANK_LIMIT);
+        return ranks->count ? HOP_ERR_LIMIT : HOP_ERR_INVALID;
+    }
+    enum hop_status status = HOP_OK;
+    struct hop_names seen = {0};
+    for (uint32_t r = 0; r < ranks->count && status == HOP_OK; r++) {
+        uint32_t first = hop_names_get(&seen, ranks->devices[r]);
+        if (!is_device_name(ranks->devices[r])) {
+            status = hop_fail(diag, HOP_ERR_INVALID, "'%.80s' cannot name a device", ranks->devices[r]);
+            hop_diag_expect(diag, "up to 63 letters, digits, '_', '.' and '-', such as gpu0 or node0.gpu3");
+        } else if (first != UINT32_MAX) {
+            status = hop_fail(diag, HOP_ERR_INVALID, "device %s takes part twice, as rank %u and as rank %u",
+                              ranks->devices[r], first, r);
+            hop_diag_expect(diag, "every device once");
+        } else if (!hop_names_put(&seen, ranks->devices[r], r)) {
+            status = hop_fail_memory(diag);
+        }
+    }
+    hop_names_finish(&seen);
+    return status;
+}
+
+enum hop_status hop_make_begin(const struct hop_ranks *ranks, uint64_t operations, const char *name,
+                               struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    enum hop_status status = hop_make_check_ranks(ranks, diag);
+    if (status != HOP_OK)
+        return status;
+    if (operations > HOP_MAKE_LIMIT) {
+        hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations", name, (unsigned long long)operations);
+        hop_diag_expect(diag, "at most %u", HOP_MAKE_LIMIT);
+        return HOP_ERR_LIMIT;
+    }
+    struct hop_schedule *made = hop_schedule_create(name);
+    if (!made)
+        return hop_fail_memory(diag);
+    *schedule = made;
+    return HOP_OK;
+}
+
+enum hop_status hop_make_send(struct hop_schedule *schedule, const struct hop_ranks *ranks, const struct hop_send *send,
+                              struct hop_diag *diag, const char *name, ...)
+{
+    char text[HOP_MAKE_NAME_SIZE];
+    va_list arguments;
+    va_start(arguments, name);
+    int length = vsnprintf(text, sizeof text, name, arguments);
+    va_end(arguments);
+    assert(length > 0 && (size_t)length < sizeof text);
+    (void)length;
+    struct hop_op op = hop_op_default(HOP_OP_COPY);
+    op.name = text;
+    op.from.device = ranks->devices[send->from];
+    op.to.device = ranks->devices[send->to];
+    op.bytes = send->bytes;
+    op.after = send->after;
+    op.after_count = send->after_count;
+    return hop_schedule_add(schedule, &op, NULL, diag);
+}
+
+enum hop_status hop_make_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
+                             struct hop_diag *diag)
+{
+    if (status == HOP_OK)
+        status = hop_schedule_finish(made, diag);
+    if (status != HOP_OK) {
+        hop_schedule_destroy(made);
+        return status;
+    }
+    *schedule = made;
+    return HOP_OK;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plan: a schedule compiled for one rank.
+ *
+ *     layout (the same everywhere) -> steps of this rank -> device memory, flags and seats shared with the others
+ *
+ * A flag is a word of an operation that another rank waits for: 2 x launch once it was started, 2 x launch + 1 once
+ * it has ended. Launches only count up, so a word of an earlier launch never passes for one of this (the thesis
+ * toggles a bit; a number cannot be taken for the one before last either). A seat is a rank's: the launch that it
+ * entered and the one that it left.
+ *
+ * Two ways to perform:
+ *
+ *     immediate   the rank itself copies and reduces; a flag says that an operation has ended
+ *     queued      streams of the device do; a flag says that an operation was queued, its event that it has ended
+ *
+ * Memory that ranks share is used again launch after launch. Before a rank touches another one's:
+ *
+ *     in, out, data   the owner has entered this launch (`ENTERED`; implied where an operation of the owner's comes before)
+ *     scratch         the owner has left the launch before last, of which this set of the two was (`LEFT`)
+ *
+ * and a rank leaves once everything that touches its memory has ended.
+ */
+#ifndef HOP_RUN_PROGRAM_H
+#define HOP_RUN_PROGRAM_H
+
+#include "device/device.h"
+#include "run/layout.h"
+#include "run/team.h"
+
+enum { HOP_TINY_BYTES = 24 };
+struct hop_flag {
+    _Alignas(64) atomic_uint_fast64_t value;
+    char tiny[2][HOP_TINY_BYTES]; /* tiny.c: for even and odd launches */
+};
+
+struct hop_seat {
+    _Alignas(64) atomic_uint_fast64_t entered;
+    double entered_s;
+    _Alignas(64) atomic_uint_fast64_t left;
+};
+
+struct hop_record {
+    double start_s, end_s; /* CLOCK_MONOTONIC */
+    uint32_t via, resent;
+};
+
+enum hop_wait_kind {
+    HOP_WAIT_STEP,       /* a step of this rank has ended */
+    HOP_WAIT_STEP_BEGUN, /* it has started */
+    HOP_WAIT_FLAG,       /* an operation of another rank has ended */
+    HOP_WAIT_FLAG_BEGUN,
+    HOP_WAIT_ENTERED, /* a rank is in this launch */
+    HOP_WAIT_LEFT     /* a rank has left the launch before last */
+};
+
+struct hop_run_wait {
+    uint8_t kind;
+    bool queued;             /* STEP, FLAG: it is enough that it was queued, its event is awaited */
+    uint32_t index;          /* step, flag or rank */
+    uint32_t owner;          /* FLAG: of the operation */
+    struct hop_event *event; /* queued: to await; NULL: same stream */
+};
+
+enum hop_run_kind {
+    HOP_STEP_COPY,   /* straight */
+    HOP_STEP_STAGED, /* through a buffer of the host, in packets */
+    HOP_STEP_CHOSEN, /* the leader assigns one of the two */
+    HOP_STEP_REDUCE,
+    HOP_STEP_WORK,
+    HOP_STEP_NOTHING, /* a receive: ends with what it waits for */
+    HOP_STEP_SEND,    /* to another machine */
+    HOP_STEP_TAKE     /* from another machine */
+};
+
+struct hop_run_step {
+    struct hop_doing name;
+    uint32_t op;
+    uint8_t kind, queue;
+    unsigned stream;
+    uint32_t flag; /* HOP_NONE: nobody waits */
+    uint32_t first_wait, wait_count;
+    uint64_t bytes;
+    uint32_t ways[3];        /* emulated: by enum HOP_LEG_PEER ... of emulate.h */
+    uint64_t packet_bytes;   /* staged */
+    double at_s, duration_s; /* by the clock on the wall */
+    void **places[2]; /* for even and odd launches: what it reads, then what it writes */
+    uint32_t reads, writes;
+    struct hop_event *event; /* queued */
+    /* of the running launch */
+    uint64_t begun, ended; /* launches */
+    uint32_t next_wait;
+    double start_s;
+    double span_s[2];    /* start and end by who does it, a stream or the emulated links; end 0: not known */
+    double legs_s[2][2]; /* staged: of the first packet's way in and the last one's out; reduce: of marks around it */
+};
+
+struct hop_plan {
+    struct hop_team *team;
+    struct hop_plan_options options;
+    const struct hop_schedule *schedule;
+    struct hop_layout layout;
+    struct hop_arena arena;
+    uint32_t number; /* of the team's plans */
+
+    const struct hop_device_ops *ops;
+    struct hop_device *device;
+    bool immediate;
+    bool spans; /* records are of what streams say, not of when the rank looks */
+    unsigned copy_streams;
+    struct hop_emulator *emulator; /* NULL: none */
+    void *memory;                  /* this rank's */
+    void **bases;                  /* per rank; NULL: not reached */
+    void *staging;                 /* host memory, two packets */
+    struct hop_event *staging_events[4];
+    uint64_t packet_bytes; /* that there is room for */
+
+    struct hop_shared shared; /* of the plan, on this machine */
+    struct hop_seat *seats;   /* per local rank */
+    struct hop_flag *flags;
+    struct hop_record *records;
+    struct hop_device_handle *handles; /* of flags' events */
+    uint32_t flag_count;
+    uint32_t *flag_of; /* per operation */
+    uint32_t *step_of; /* per operation: this rank's step, HOP_NONE */
+
+    struct hop_run_step *steps;
+    uint32_t step_count;
+    struct hop_run_wait *waits;
+    uint32_t wait_count, wait_capacity;
+    uint32_t *queues[HOP_QUEUES + 1]; /* steps; the last: those in no queue */
+    uint32_t queue_count[HOP_QUEUES + 1], queue_next[HOP_QUEUES + 1];
+    uint32_t first_leave, leave_count; /* waits before leaving */
+    uint32_t *flying;                  /* steps begun, not ended */
+    uint32_t flying_count;
+    uint64_t *known_left; /* per rank: a launch that it has left for sure */
+    uint64_t launch;
+    uint32_t ended_count;
+    double origin_s; /* of this launch; 0: nobody needs it */
+    bool timed;      /* some step has an earliest start */
+
+    uint32_t *tiny; /* operations whose bytes lie beside their flags */
+    uint32_t tiny_count;
+    struct hop_copies_state *copies; /* copies whose mechanism a leader assigns; NULL: none */
+    struct hop_remote *remote;       /* other machines; NULL: none */
+    struct hop_measured_op *times;
+    uint32_t fault_step; /* HOP_NONE */
+    int fault_signal;
+};
+
+/* compile.c: steps, waits and flags. */
+enum hop_status hop_plan_compile(struct hop_plan *plan, struct hop_diag *diag);
+/* The rank at which an operation ends: its owner, of a copy between machines the one that receives. */
+uint32_t hop_plan_ends_at(const struct hop_plan *plan, uint32_t op);
+/* And where it begins: a copy between machines at the one that has the bytes. */
+uint32_t hop_plan_begins_at(const struct hop_plan *plan, uint32_t op);
+bool hop_plan_crosses(const struct hop_plan *plan, uint32_t op);
+/* Whether it runs on a device's streams, so that its flag may come before its end. */
+bool hop_plan_is_queued(const struct hop_plan *plan, uint32_t op);
+
+/* fault.c: what options.fault says; op HOP_NONE: nothing. Refused where nothing would come of it. */
+struct hop_fault {
+    uint32_t rank, op;
+    int signal;
+};
+enum hop_status hop_fault_read(const struct hop_plan *plan, struct hop_fault *fault, struct hop_diag *diag);
+
+/* Seconds of the machine that the schedule is for, by the clock on the wall: emulated links are slow. */
+static inline double hop_plan_wall_s(const struct hop_plan *plan, double seconds)
+{
+    return plan->emulator ? seconds * plan->options.slower : seconds;
+}
+
+/* execute.c */
+void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step);
+void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step);
+static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
+{
+    uint64_t old = atomic_load_explicit(&flag->value, memory_order_relaxed);
+    while (old < value && !atomic_compare_exchange_weak_explicit(&flag->value, &old, value, memory_order_release,
+                                                                 memory_order_relaxed))
+        ;
+}
+
+/* share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
+enum hop_status hop_plan_share(struct hop_plan *plan, struct hop_diag *diag);
+/* Bytes of buffers of all ranks on this machine. */
+uint64_t hop_plan_bytes(const struct hop_plan *plan);
+/* tiny.c: finds tiny copies, once flags are numbered. Where bytes lie beside a flag; NULL: they do not. */
+enum hop_status hop_tiny_find(struct hop_plan *plan, struct hop_diag *diag);
+void *hop_tiny_address(const struct hop_plan *plan, const struct hop_run_place *place, uint64_t bytes, int parity);
+
+/* staged.c: a step's copy through the host buffer, in packets. Immediate: done on return. Queued: its event is recorded
+ * behind the last one. */
+enum hop_status hop_plan_copy_staged(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag);
+
+/* times.c: when an operation of measured times was ready, and so when it can have started; see there. */
+struct hop_times_rules {
+    bool queued_before; /* starts are of the queueing, which may be before it was ready */
+    bool crosses;       /* between machines: start is the sender's, end the receiver's, by their own clocks */
+};
+void hop_times_settle(struct hop_measured_op *times, double ready_s, struct hop_times_rules rules);
+
+/* copies.c: assigned mechanisms. */
+/* Without any completion: hop_choice_stalled; twice as long after each that follows another. */
+#define HOP_COPIES_STALL_S 0.05
+enum hop_status hop_copies_create(struct hop_plan *plan, struct hop_diag *diag);
+void hop_copies_destroy(struct hop_plan *plan);
+size_t hop_copies_shared_size(const struct hop_plan *plan);
+void hop_copies_begin(struct hop_plan *plan); /* a launch */
+/* Moves this rank's copies and those that it leads; *moved: something happened. */
+enum hop_status hop_copies_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag);
+bool hop_copies_done(const struct hop_plan *plan);                   /* all that this rank leads are */
+bool hop_copies_is_chosen(const struct hop_plan *plan, uint32_t op); /* while it runs */
+bool hop_copies_is_staged(const struct hop_plan *plan, uint32_t op); /* by the table */
+void hop_copies_attach(struct hop_plan *plan, void *shared);
+/* A step that is ready asks its leader. */
+void hop_copies_request(struct hop_plan *plan, uint32_t step);
+
+/* remote.c: other machines. */
+enum hop_status hop_remote_create(struct hop_plan *plan, struct hop_diag *diag);
+void hop_remote_destroy(struct hop_plan *plan);
+enum hop_status hop_remote_send(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag);
+/* Tells the ranks of other machines that wait for its end, or its start. */
+enum hop_status hop_remote_tell(struct hop_plan *plan, uint32_t op, struct hop_diag *diag);
+enum hop_status hop_remote_tell_begun(struct hop_plan *plan, uint32_t op, struct hop_diag *diag);
+enum hop_status hop_remote_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag);
+
+#endif

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Samples of the free subgroups of a group of symmetries.
+ *
+ * A free subgroup is built by doubling. Given a free subgroup H, a symmetry t is sought that
+ *
+ *     carries every orbit of H on the points to another one,       so that no t h fixes a point
+ *     passes through H by a rule: t h = a(h) t,                    a: each h itself, or its inverse
+ *     has its square in H: t t = q,
+ *
+ * and then H and t H together are a free subgroup of twice the order. Every group whose order is a power of two is a
+ * chain of such steps, though not always with these two rules. One image t(x) = y fixes those of two orbits of H, since
+ * t(h x) = a(h) y and t(a(h) y) = q h x; t is completed base by base down the chain of stabilizers, by a random image
+ * where none is fixed yet.
+ *
+ * The start is the identity or a cyclic group, the powers of a random symmetry raised to the power that leaves the
+ * right order: an odd part must come from there, and squares would seldom be met otherwise.
+ */
+#include "symmetry/symmetry_search.h"
+
+#include <math.h>
+
+enum {
+    TRIES = 200,            /* default */
+    CYCLIC_TRIES = 16,      /* random symmetries looked at for a cyclic start */
+    STEPS_PER_LEVEL = 4,    /* images tried in one search for t, */
+    STEPS_MORE = 64,        /* and so many more */
+    SUBGROUPS_MAX = 1000000 /* wished for */
+};
+
+/* ---- building one free subgroup ---- */
+
+struct builder {
+    const struct hop_symmetry *group;
+    const struct hop_subgroup_wish *wish;
+    struct hop_arena arena;
+    uint32_t n;
+    uint64_t rng;
+    bool *is_point;
+
+    /* H */
+    uint32_t order;
+    uint16_t *elements; /* n each; the identity is the first */
+    uint16_t *orbit_of; /* per device: the lowest of its orbit */
+    uint16_t *index_of; /* by the image of the first point, which tells all elements apart */
+
+    /* t */
+    uint16_t *rule;  /* a(h), as numbers of elements */
+    uint32_t square; /* q, as the number of an element */
+    uint16_t *image; /* of those devices that have one yet, UINT16_MAX: none */
+    bool *taken;     /* as an image */
+    uint16_t *trail; /* the devices that have one, in the order in which they got it */
+    uint32_t trail_length, steps;
+    uint16_t *products; /* per level and one more: the product of the elements chosen so far; the last is t */
+    uint16_t *inverses; /* of these */
+    uint16_t *choices;  /* per level: places in the orbit, shuffled as far as needed */
+    uint16_t *symmetry; /* a random one */
+    struct hop_symmetry_row *rows;
+    uint16_t *sorted;
+    uint64_t *hashes; /* of what was found of this order */
+};
+
+static const uint16_t *element(const struct builder *b, uint32_t number)
+{
+    return b->elements + (size_t)number * b->n;
+}
+
+/* The number of a b. */
+static uint32_t times(const struct builder *b, uint32_t x, uint32_t y)
+{
+    return b->index_of[element(b, x)[element(b, y)[b->wish->points[0]]]];
+}
+
+static void look_at_orbits(struct builder *b)
+{
+    for (uint32_t x = 0; x < b->n; x++) {
+        b->orbit_of[x] = (uint16_t)x;
+        for (uint32_t h = 1; h < b->order; h++) {
+            if (element(b, h)[x] < b->orbit_of[x])
+                b->orbit_of[x] = element(b, h)[x];
+        }
+    }
+    for (uint32_t h = 0; h < b->order; h++)
+        b->index_of[element(b, h)[b->wish->points[0]]] = (uint16_t)h;
+}
+
+static void start_over(struct builder *b)
+{
+    b->order = 1;
+    for (uint32_t x = 0; x < b->n; x++)
+        b->elements[x] = (uint16_t)x;
+    look_at_orbits(b);
+}
+
+static void undo(struct builder *b, uint32_t length)
+{
+    while (b->trail_length > length) {
+        uint16_t x = b->trail[--b->trail_length];
+        b->taken[b->image[x]] = false;
+        b->image[x] = UINT16_MAX;
+    }
+}
+
+static bool set_image(struct builder *b, uint16_t x, uint16_t y)
+{
+    if (b->image[x] != UINT16_MAX || b->taken[y])
+        return b->image[x] == y;
+    b->image[x] = y;
+    b->taken[y] = true;
+    b->trail[b->trail_length++] = x;
+    return true;
+}
+
+/* t(x) = y and what follows from it. */
+static bool set_orbits(struct builder *b, uint16_t x, uint16_t y)
+{
+    if (b->is_point[x] && b->orbit_of[x] == b->orbit_of[y])
+        return false;
+    for (uint32_t h = 0; h < b->order; h++) {
+        uint16_t from = element(b, h)[x], to = element(b, b->rule[h])[y];
+        if (!set_image(b, from, to) || !set_image(b, to, element(b, b->square)[from]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether t, now a symmetry, keeps all that it must. */
+static bool doubles(const struct builder *b)
+{
+    const uint16_t *t = b->products + (size_t)b->group->level_count * b->n;
+    for (uint32_t x = 0; x < b->n; x++) {
+        if (t[t[x]] != element(b, b->square)[x] || (b->is_point[x] && b->orbit_of[x] == b->orbit_of[t[x]]))
+            return false;
+        for (uint32_t h = 0; h < b->order; h++) {
+            if (t[element(b, h)[x]] != element(b, b->rule[h])[t[x]])
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool complete_from(struct builder *b, uint32_t index);
+
+/* Goes on with the k-th element of a level. */
+static bool complete_with(struct builder *b, uint32_t index, uint32_t k)
+{
+    const struct hop_symmetry_level *level = &b->group->levels[index];
+    const uint16_t *product = b->products + (size_t)index * b->n, *factor = level->elements + (size_t)k * b->n;
+    uint16_t *further = b->products + (size_t)(index + 1) * b->n, *inverse = b->inverses + (size_t)(index + 1) * b->n;
+    for (uint32_t x = 0; x < b->n; x++) {
+        further[x] = product[factor[x]];
+        inverse[further[x]] = (uint16_t)x;
+    }
+    return complete_from(b, index + 1);
+}
+
+/* Completes t from a level on; no deeper than there are levels. */
+static bool complete_from(struct builder *b, uint32_t index)
+{
+    if (index == b->group->level_count)
+        return doubles(b);
+    const struct hop_symmetry_level *level = &b->group->levels[index];
+    const uint16_t *product = b->products + (size_t)index * b->n, *inverse = b->inverses + (size_t)index * b->n;
+    if (b->image[level->base] != UINT16_MAX) {
+        uint16_t k = level->where[inverse[b->image[level->base]]];
+        return k != UINT16_MAX && complete_with(b, index, k);
+    }
+    uint16_t *choices = b->choices + (size_t)index * b->n;
+    for (uint32_t k = 0; k < level->count; k++)
+        choices[k] = (uint16_t)k;
+    for (uint32_t k = 0; k < level->count && b->steps > 0; k++) {
+        uint32_t other = k + hop_symmetry_draw(&b->rng, level->count - k), mark = b->trail_length;
+        uint16_t choice = choices[other];
+        choices[other] = choices[k];
+        choices[k] = choice;
+        b->steps--;
+        if (set_orbits(b, level->base, product[level->points[choice]]) && complete_with(b, index, choice))
+            return true;
+        undo(b, mark);
+    }
+    return false;
+}
+
+/* Doubles H by some t with the images, rule and square that are set. */
+static bool double_order(struct builder *b)
+{
+    b->steps = STEPS_PER_LEVEL * b->group->level_count + STEPS_MORE;
+    for (uint32_t x = 0; x < b->n; x++)
+        b->products[x] = b->inverses[x] = (uint16_t)x;
+    bool found = complete_from(b, 0);
+    undo(b, 0);
+    if (!found)
+        return false;
+    const uint16_t *t = b->products + (size_t)b->group->level_count * b->n;
+    for (uint32_t h = 0; h < b->order; h++) {
+        uint16_t *product = b->elements + (size_t)(b->order + h) * b->n;
+        for (uint32_t x = 0; x < b->n; x++)
+            product[x] = t[element(b, h)[x]];
+    }
+    b->order *= 2;
+    look_at_orbits(b);
+    return true;
+}
+
+static bool is_abelian(const struct builder *b)
+{
+    for (uint32_t x = 1; x < b->order; x++) {
+        for (uint32_t y = 1; y < x; y++) {
+            if (times(b, x, y) != times(b, y, x))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void use_each_itself(struct builder *b)
+{
+    for (uint32_t h = 0; h < b->order; h++)
+        b->rule[h] = (uint16_t)h;
+}
+
+static void use_inverses(struct builder *b)
+{
+    for (uint32_t h = 0; h < b->order; h++) {
+        uint16_t x = 0;
+        while (element(b, h)[x] != b->wish->points[0])
+            x++;
+        b->rule[h] = b->index_of[x];
+    }
+}
+
+/* Whether an element may be t t: t commutes with its square, and with both rules the square commutes with H. */
+static bool may_be_square(const struct builder *b, uint32_t square)
+{
+    if (b->rule[square] != square)
+        return false;
+    for (uint32_t h = 0; h < b->order; h++) {
+        if (times(b, h, square) != times(b, square, h))
+            return false;
+    }
+    return true;
+}
+
+/* Any rule, and any square that goes with it. */
+static void draw_rule(struct builder *b)
+{
+    if (b->order > 2 && hop_symmetry_draw(&b->rng, 2) && is_abelian(b))
+        use_inverses(b);
+    else
+        use_each_itself(b);
+    do
+        b->square = hop_symmetry_draw(&b->rng, b->order);
+    while (!may_be_square(b, b->square)); /* the identity may */
+}
+
+/* ---- starts ---- */
+
+static uint32_t odd_part(uint32_t order)
+{
+    while (order % 2 == 0)
+        order /= 2;
+    return order;
+}
+
+/* Raises a permutation to the power (its order / part), in place: what has order `part`, if anything has. False: the
+ * points are not all in cycles of that length, or another device in one of none of its divisors. */
+static bool take_part(struct builder *b, uint16_t *image, uint32_t part)
+{
+    uint16_t *cycle = b->trail; /* at rest here */
+    bool *seen = b->taken, fits = true;
+    uint64_t order = 1;
+    for (unsigned pass = 0; pass < 2; pass++) { /* find the order; raise */
+        if (pass && order % part)
+            fits = false;
+        for (uint32_t x = 0; x < b->n && fits; x++) {
+            uint32_t length = 0;
+            for (uint16_t y = (uint16_t)x; !seen[y]; y = image[y]) {
+                seen[y] = true;
+                cycle[length++] = y;
+            }
+            if (length && !pass) {
+                uint64_t a = order, c = length;
+                while (c) {
+                    uint64_t rest = a % c;
+                    a = c;
+                    c = rest;
+                }
+                order = order / a * length;
+                fits = order < (uint64_t)1 << 40;
+            }
+            for (uint32_t k = 0; k < length && pass; k++)
+                image[cycle[k]] = cycle[(k + order / part) % length];
+        }
+        memset(seen, 0, b->n * sizeof *seen);
+    }
+    for (uint32_t x = 0; x < b->n && fits; x++) {
+        uint32_t length = 1;
+        for (uint16_t y = image[x]; y != x; y = image[y])
+            length++;
+        fits = b->is_point[x] ? length == part : part % length == 0;
+    }
+    return fits;
+}
+
+/* H becomes a free cyclic subgroup. */
+static bool start_cyclic(struct builder *b, uint32_t order)
+{
+    for (unsigned tries = 0; tries < CYCLIC_TRIES; tries++) {
+        hop_symmetry_random(b->group, &b->rng, b->symmetry);
+        if (!take_part(b, b->symmetry, order))
+            continue;
+        for (b->order = 1; b->order < order; b->order++) {
+            for (uint32_t x = 0; x < b->n; x++)
+                b->elements[(size_t)b->order * b->n + x] = b->symmetry[element(b, b->order - 1)[x]];
+        }
+        look_at_orbits(b);
+        return true;
+    }
+    return false;
+}
+
+static bool build_random(struct builder *b, uint32_t order)
+{
+    start_over(b);
+    uint32_t cyclic = odd_part(order), doublings = (uint32_t)__builtin_ctz(order);
+    cyclic <<= hop_symmetry_draw(&b->rng, doublings + 1);
+    if (cyclic > 1 && !start_cyclic(b, cyclic) && odd_part(order) > 1)
+        return false;
+    while (b->order < order) {
+        draw_rule(b);
+        if (double_order(b))
+            continue;
+        use_each_itself(b); /* the rule that fits most often */
+        b->square = 0;
+        if (!double_order(b))
+            return false;
+    }
+    return true;
+}
+
+/* Doubles H by t that carries each point to one that the numbering tells: exclusive-or with a bit, or a shift. */
+static bool double_by(struct builder *b, uint32_t exclusive, uint32_t shift)
+{
+    const uint16_t *points = b->wish->points;
+    use_each_itself(b);
+    bool fits = true;
+    for (uint32_t i = 0; i < b->wish->point_count && fits; i++)
+        fits = set_image(b, points[i], points[((i ^ exclusive) + shift) % b->wish->point_count]);
+    if (fits)
+        return double_order(b);
+    undo(b, 0);
+    return false;
+}
+
+static bool build_rotation(struct builder *b, uint32_t order)
+{
+    start_over(b);
+    while (b->order < order) {
+        b->square = b->order / 2; /* the first power of the last t, or the identity */
+        if (!double_by(b, 0, b->wish->point_count / (2 * b->order)))
+            return false;
+    }
+    return true;
+}
+
+static bool build_exclusive(struct builder *b, uint32_t bits)
+{
+    start_over(b);
+    for (; bits; bits &= bits - 1) {
+        b->square = 0;
+        if (!double_by(b, bits & -bits, 0))
+            return false;
+    }
+    return true;
+}
+
+/* ---- samples ---- */
+
+static bool builder_init(struct builder *b)
+{
+    size_t n = b->n, levels = b->group->level_count + 1;
+    uint32_t most = 1;
+    for (uint32_t k = 0; k < b->wish->order_count; k++)
+        most = b->wish->orders[k] > most ? b->wish->orders[k] : most;
+    b->is_point = hop_arena_alloc(&b->arena, n);
+    b->taken = hop_arena_alloc(&b->arena, n);
+    b->elements = hop_arena_alloc(&b->arena, most * n * sizeof *b->elements);
+    b->sorted = hop_arena_alloc(&b->arena, most * n * sizeof *b->sorted);
+    b->rows = hop_arena_alloc(&b->arena, most * sizeof *b->rows);
+    b->rule = hop_arena_alloc(&b->arena, most * sizeof *b->rule);
+    b->orbit_of = hop_arena_alloc(&b->arena, n * sizeof *b->orbit_of);
+    b->index_of = hop_arena_alloc(&b->arena, n * sizeof *b->index_of);
+    b->image = hop_arena_alloc(&b->arena, n * sizeof *b->image);
+    b->trail = hop_arena_alloc(&b->arena, n * sizeof *b->trail);
+    b->symmetry = hop_arena_alloc(&b->arena, n * sizeof *b->symmetry);
+    b->products = hop_arena_alloc(&b->arena, levels * n * sizeof *b->products);
+    b->inverses = hop_arena_alloc(&b->arena, levels * n * sizeof *b->inverses);
+    b->choices = hop_arena_alloc(&b->arena, levels * n * sizeof *b->choices);
+    b->hashes = hop_arena_alloc(&b->arena, b->wish->per_order * sizeof *b->hashes);
+    if (b->arena.failed)
+        return false;
+    memset(b->image, 0xff, n * sizeof *b->image); /* none */
+    for (uint32_t i = 0; i < b->wish->point_count; i++)
+        b->is_point[b->wish->points[i]] = true;
+    return true;
+}
+
+/* Adds what was built, unless it is there. The subgroups of this order are the last `count` of the list. */
+static bool keep(struct builder *b, uint32_t *count, struct hop_subgroups *found)
+{
+    size_t size = (size_t)b->order * b->n;
+    hop_symmetry_sort(b->elements, b->n, b->order, b->rows, b->sorted);
+    uint64_t hash = hop_symmetry_hash(b->sorted, size);
+    for (uint32_t k = 0; k < *count; k++) {
+        const uint16_t *other = found->list[found->count - *count + k].elements;
+        if (b->hashes[k] == hash && memcmp(other, b->sorted, size * sizeof *other) == 0)
+            return false;
+    }
+    const uint16_t *copy = hop_arena_copy(&found->arena, b->sorted, size * sizeof *copy);
+    b->hashes[(*count)++] = hash;
+    found->list[found->count++] = (struct hop_subgroup){b->order, copy};
+    return true;
+}
+
+/* How many of the lowest bits of a place may be turned over without leaving `count` places. */
+static unsigned free_bits(uint32_t count)
+{
+    unsigned bits = 0;
+    while (bits < 31 && count % (2u << bits) == 0)
+        bits++;
+    return bits;
+}
+
+static void sample_obvious(struct builder *b, uint32_t order, uint32_t *count, struct hop_subgroups *found)
+{
+    uint32_t most = (b->wish->per_order + 1) / 2;
+    if (odd_part(order) != 1)
+        return;
+    if (build_rotation(b, order))
+        (void)keep(b, count, found);
+    for (uint32_t bits = 1; bits >> free_bits(b->wish->point_count) == 0 && *count < most; bits++) {
+        if (1u << __builtin_popcount(bits) == order && build_exclusive(b, bits))
+            (void)keep(b, count, found);
+    }
+}
+
+static void sample_order(struct builder *b, uint32_t order, struct hop_subgroups *found)
+{
+    uint32_t count = 0, most_tries = b->wish->tries ? b->wish->tries : TRIES;
+    if (b->wish->per_order == 0 || b->wish->point_count % order ||
+        (isfinite(hop_symmetry_order(b->group)) && fmod(hop_symmetry_order(b->group), order) != 0))
+        return;
+    sample_obvious(b, order, &count, found);
+    for (uint32_t tries = 0; tries < most_tries && count < b->wish->per_order; tries++) {
+        if (build_random(b, order) && keep(b, &count, found))
+            tries = UINT32_MAX; /* 0 next */
+    }
+}
+
+static enum hop_status check_wish(const struct hop_symmetry *group, const struct hop_subgroup_wish *wish,
+                                  struct hop_diag *diag)
+{
+    bool seen[HOP_SYMMETRY_DEVICES] = {false};
+    if (wish->point_count == 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "subgroups free on no point");
+    for (uint32_t i = 0; i < wish->point_count; i++) {
+        if (i >= group->n || wish->points[i] >= group->n || seen[wish->points[i]])
+            return hop_fail(diag, HOP_ERR_INVALID, "subgroups free on points that are no different devices");
+        seen[wish->points[i]] = true;
+    }
+    for (uint32_t k = 0; k < wish->order_count; k++) {
+        if (wish->orders[k] >= 2 && wish->orders[k] <= HOP_SUBGROUP_ORDER)
+            continue;
+        hop_fail(diag, HOP_ERR_INVALID, "subgroups of order %u", wish->orders[k]);
+        hop_diag_expect(diag, "an order from 2 to %d", HOP_SUBGROUP_ORDER);
+        return HOP_ERR_INVALID;
+    }
+    if ((uint64_t)wish->order_count * wish->per_order > SUBGROUPS_MAX) {
+        hop_fail(diag, HOP_ERR_LIMIT, "%u subgroups of each of %u orders", wish->per_order, wish->order_count);
+        hop_diag_expect(diag, "at most %d in all", SUBGROUPS_MAX);
+        return HOP_ERR_LIMIT;
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_symmetry_free_subgroups(const struct hop_symmetry *group, const struct hop_subgroup_wish *wish,
+                                            struct hop_subgroups *found, struct hop_diag *diag)
+{
+    enum hop_status status = check_wish(group, wish, diag);
+    if (status != HOP_OK)
+        return status;
+    struct builder b = {.group = group, .wish = wish, .n = group->n, .rng = wish->seed};
+    struct hop_subgroups fresh = {0};
+    fresh.list = hop_arena_alloc(&fresh.arena, (size_t)wish->order_count * wish->per_order * sizeof *fresh.list);
+    bool room = builder_init(&b) && !fresh.arena.failed;
+    for (uint32_t k = 0; k < wish->order_count && room; k++) {
+        sample_order(&b, wish->orders[k], &fresh);
+        room = !fresh.arena.failed;
+    }
+    hop_arena_finish(&b.arena);
+    if (!room) {
+        hop_subgroups_finish(&fresh);
+        return hop_fail_memory(diag);
+    }
+    *found = fresh;
+    return HOP_OK;
+}
+
+void hop_subgroups_finish(struct hop_subgroups *found)
+{
+    hop_arena_finish(&found->arena);
+}

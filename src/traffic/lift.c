@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lifting: a schedule between devices as one between ranks, the way back from placing one.
+ *
+ *     gpu1 -> gpu0 1MiB            rank1 -> rank0 1MiB              0 gpu0
+ *     7@gpu0 -> 2@gpu1 1MiB        rank7 -> rank2 1MiB              2 gpu1, 7 gpu0
+ *     3@host0 -> 4@host1 1MiB      rank3.host -> rank4.host 1MiB     (also read as such)
+ */
+#include "hopcast/placement.h"
+#include "schedule/schedule.h"
+#include "traffic/traffic.h"
+
+#include <stdio.h>
+
+struct lift {
+    const struct hop_schedule *from;
+    uint32_t index; /* of the operation that is visited */
+    struct hop_schedule *ranked;
+    bool by_rank;       /* places say their ranks */
+    const char **names; /* devices, where none does: sorted; their index is the rank */
+    uint32_t count, capacity;
+    struct hop_names seen;
+    const char **device; /* by rank: where it was, NULL: not known */
+    uint32_t ranks;
+    struct hop_diag *diag;
+};
+
+typedef enum hop_status visitor(struct lift *lift, struct hop_place *place);
+
+/* Every place of an operation; places in lists may be changed, the lists being the operation's own. */
+static enum hop_status visit(struct lift *lift, struct hop_op *op, visitor *each)
+{
+    enum hop_status status = op->from.device ? each(lift, &op->from) : HOP_OK;
+    if (status == HOP_OK && op->to.device)
+        status = each(lift, &op->to);
+    for (uint32_t i = 0; i < op->input_count && status == HOP_OK; i++)
+        status = each(lift, (struct hop_place *)&op->inputs[i]);
+    for (uint32_t i = 0; i < op->output_count && status == HOP_OK; i++)
+        status = each(lift, (struct hop_place *)&op->outputs[i]);
+    return status;
+}
+
+static enum hop_status visit_all(struct lift *lift, visitor *each)
+{
+    enum hop_status status = HOP_OK;
+    for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++) {
+        struct hop_op op = lift->from->ops[i];
+        lift->index = i;
+        status = visit(lift, &op, each);
+    }
+    return status;
+}
+
+static int64_t rank_of(const struct hop_place *place)
+{
+    return place->rank >= 0 ? place->rank : hop_placeholder_host_rank(place->device);
+}
+
+static enum hop_status see_rank(struct lift *lift, struct hop_place *place)
+{
+    int64_t rank = rank_of(place);
+    lift->by_rank = lift->by_rank || rank >= 0;
+    if (rank >= (int64_t)lift->ranks)
+        lift->ranks = (uint32_t)rank + 1;
+    return HOP_OK;
+}
+
+static enum hop_status see_name(struct lift *lift, struct hop_place *place)
+{
+    if (hop_device_is_host(place->device)) {
+        const struct hop_op *op = &lift->from->ops[lift->index];
+        bool moves = op->kind == HOP_OP_COPY || hop_op_is_message(op);
+        return moves ? hop_traffic_refuse_host(lift->from, lift->index, place, lift->diag) : HOP_OK;
+    }
+    if (hop_names_get(&lift->seen, place->device) != UINT32_MAX)
+        return HOP_OK;
+    if (!hop_names_put(&lift->seen, place->device, lift->count) ||
+        !hop_grow(&lift->names, &lift->capacity, lift->count + 1, sizeof *lift->names))
+        return hop_fail_memory(lift->diag);
+    lift->names[lift->count++] = place->device;
+    return HOP_OK;
+}
+
+/* As people count: gpu2 before gpu10. */
+static int by_number(const void *a, const void *b)
+{
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static enum hop_status see_device(struct lift *lift, struct hop_place *place)
+{
+    if (place->rank >= 0 && hop_placeholder_rank(place->device) < 0 && !hop_device_is_host(place->device))
+        lift->device[place->rank] = place->device;
+    return HOP_OK;
+}
+
+static enum hop_status rename_place(struct lift *lift, struct hop_place *place)
+{
+    char name[32];
+    bool host = hop_device_is_host(place->device);
+    int64_t rank = rank_of(place);
+    if (!lift->by_rank && !host)
+        rank = (const char **)bsearch(&place->device, lift->names, lift->count, sizeof *lift->names, by_number) -
+               lift->names;
+    if (rank < 0)
+        return HOP_OK;
+    (void)snprintf(name, sizeof name, "rank%u%s", (unsigned)rank, host ? ".host" : "");
+    place->device = hop_schedule_intern(lift->ranked, name);
+    place->rank = (int32_t)rank;
+    return place->device ? HOP_OK : hop_fail_memory(lift->diag);
+}
+
+/* The operations are appended first, so that lists are the new schedule's own, and then renamed. They keep their lines,
+ * so that diagnostics still name them. */
+static enum hop_status write_ranked(struct lift *lift)
+{
+    struct hop_schedule *made = lift->ranked = hop_schedule_create(hop_schedule_name(lift->from));
+    enum hop_status status = made ? HOP_OK : hop_fail_memory(lift->diag);
+    if (made) {
+        hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(lift->from));
+        made->file = hop_arena_string(&made->arena, lift->from->file, strlen(lift->from->file));
+        status = made->file ? HOP_OK : hop_fail_memory(lift->diag);
+    }
+    for (uint32_t i = 0; i < lift->from->comment_count && status == HOP_OK; i++)
+        status = hop_schedule_add_comment(made, "%s", lift->from->comments[i]);
+    for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++)
+        status = hop_schedule_add(made, &lift->from->ops[i], NULL, lift->diag);
+    for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++)
+        status = visit(lift, &made->ops[i], rename_place);
+    return status == HOP_OK ? hop_schedule_finish(made, lift->diag) : status;
+}
+
+/* NULL where a rank's device is not known. */
+static enum hop_status write_placement(const struct lift *lift, struct hop_placement **placement)
+{
+    struct hop_buffer text = {0};
+    uint32_t ranks = lift->by_rank ? lift->ranks : lift->count;
+    *placement = NULL;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const char *device = lift->by_rank ? lift->device[r] : lift->names[r];
+        if (!device) {
+            hop_buffer_finish(&text);
+            return HOP_OK;
+        }
+        hop_buffer_printf(&text, "%u %s\n", r, device);
+    }
+    enum hop_status status = text.failed ? hop_fail_memory(lift->diag) : HOP_OK;
+    if (status == HOP_OK && ranks)
+        status = hop_placement_parse(lift->from->file, text.text, text.length, placement, lift->diag);
+    hop_buffer_finish(&text);
+    return status;
+}
+
+enum hop_status hop_placement_lift(const struct hop_schedule *schedule, struct hop_schedule **ranked,
+                                   struct hop_placement **placement, struct hop_diag *diag)
+{
+    struct lift lift = {.from = schedule, .diag = diag};
+    struct hop_placement *was = NULL;
+    enum hop_status status = visit_all(&lift, see_rank);
+    if (status == HOP_OK && !lift.by_rank)
+        status = visit_all(&lift, see_name);
+    if (lift.count)
+        qsort(lift.names, lift.count, sizeof *lift.names, by_number);
+    lift.device = calloc((size_t)lift.ranks + 1, sizeof *lift.device);
+    if (status == HOP_OK && !lift.device)
+        status = hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = visit_all(&lift, see_device);
+    if (status == HOP_OK)
+        status = write_ranked(&lift);
+    if (status == HOP_OK)
+        status = write_placement(&lift, &was);
+    hop_names_finish(&lift.seen);
+    free(lift.device);
+    free(lift.names);
+    if (status == HOP_OK) {
+        *ranked = lift.ranked;
+        *placement = was;
+    } else {
+        hop_schedule_destroy(lift.ranked);
+    }
+    return status;
+}

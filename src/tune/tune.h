@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside tune: the ways of a copy and what a schedule scores (tune_ways.c), which pairs (tune_paths.c), whole schedules
+ * (tune_mix.c) and named patterns (tune_patterns.c) share.
+ */
+#ifndef HOP_TUNE_H
+#define HOP_TUNE_H
+
+#include "base/base.h"
+#include "hopcast/tune.h"
+
+#define HOP_TUNE_TOLERANCE 1e-9 /* times that differ by less, relatively, are equal */
+
+/* Routes of the network's router, HOP_NONE: there is none. Staging needs both `in` and `out`. */
+struct hop_tune_ways {
+    uint32_t direct;
+    uint32_t host; /* node: the memory that a staged copy goes through, HOP_NONE: none, or it is one of the two ends */
+    uint32_t in, out; /* into that memory, out of it */
+};
+
+struct hop_tune_score {
+    double makespan_s;
+    double ends_s; /* sum of the ends of all operations */
+};
+
+/* Sizes in ascending order, with the defaults of hop_tune_options filled in. */
+struct hop_tune_lists {
+    const uint64_t *sizes, *packets;
+    uint32_t size_count, packet_count;
+};
+
+enum hop_status hop_tune_check(const struct hop_network *network, const struct hop_tune_options *options,
+                               struct hop_tune_lists *lists, struct hop_diag *diag);
+enum hop_status hop_tune_find_ways(struct hop_network *network, uint32_t from, uint32_t to, struct hop_tune_ways *ways,
+                                   struct hop_diag *diag);
+static inline bool hop_tune_can_stage(const struct hop_tune_ways *ways)
+{
+    return ways->in != HOP_NONE && ways->out != HOP_NONE;
+}
+
+/* Appends a text that is equal for copies that no model can tell apart: of all three routes, link by link, what a model
+ * knows of it, and which links are one and the same. */
+enum hop_status hop_tune_describe(struct hop_network *network, const struct hop_tune_ways *ways,
+                                  struct hop_buffer *text, struct hop_diag *diag);
+
+enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
+                                  struct hop_tune_score *score, struct hop_diag *diag);
+
+static inline uint64_t hop_tune_packets_of(uint64_t bytes, uint64_t packet_bytes)
+{
+    return packet_bytes == 0 || bytes <= packet_bytes ? 1 : (bytes - 1) / packet_bytes + 1;
+}
+/* Whether a is less than b beyond the tolerance. b INFINITY: anything finite is. */
+static inline bool hop_tune_less(double a, double b)
+{
+    return a < b - b * HOP_TUNE_TOLERANCE || (b > 1e300 && a < b);
+}
+
+#endif

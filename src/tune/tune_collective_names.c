@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which algorithms there are to choose from.
+ *
+ *     ranks of a device  ->  devices of a node  ->  nodes
+ *
+ * A hierarchy has a name per level, up to the last one that these ranks have. A level on which everybody is alone vanishes:
+ * there any name will do, and gsb stands for all.
+ */
+#include <stdio.h>
+
+#include "tune/tune_collective.h"
+
+static const char *const inside[] = {"gsb", "btb"};
+
+/* ---- what the ranks have in common ---- */
+
+static bool same_node(const struct hop_ranks *ranks, const uint32_t *nodes, uint32_t a, uint32_t b)
+{
+    if (nodes)
+        return nodes[a] == nodes[b];
+    const char *x = ranks->devices[a], *y = ranks->devices[b], *dot = strchr(x, '.');
+    size_t length = dot ? (size_t)(dot - x) : 0;
+    const char *other = strchr(y, '.');
+    return (size_t)(other ? other - y : 0) == length && strncmp(x, y, length) == 0;
+}
+
+/* Each rank beside the first of its device, each device's first beside the first of its node. */
+struct levels {
+    bool devices; /* some device has several ranks */
+    bool nodes;   /* some node has several devices */
+    bool several; /* there are several nodes */
+};
+
+static struct levels find_levels(const struct hop_ranks *ranks, const uint32_t *nodes)
+{
+    struct levels found = {0};
+    for (uint32_t r = 1; r < ranks->count; r++) {
+        uint32_t first = 0, of_node = 0;
+        while (first < r && strcmp(ranks->devices[first], ranks->devices[r]) != 0)
+            first++;
+        while (of_node < r && !same_node(ranks, nodes, of_node, r))
+            of_node++;
+        found.devices = found.devices || first < r;
+        found.nodes = found.nodes || (first == r && of_node < r);
+        found.several = found.several || of_node == r;
+    }
+    return found;
+}
+
+/* ---- names ---- */
+
+enum hop_status hop_tune_check_algorithm(enum hop_collective_kind kind, const char *algorithm, uint64_t segment_bytes,
+                                         struct hop_diag *diag)
+{
+    /* by making it, of nothing, for a lone rank */
+    static const char *const device = "gpu0";
+    const struct hop_ranks one = {&device, 1};
+    const struct hop_collective_options options = {.kind = kind,
+                                                   .algorithm = algorithm,
+                                                   .segment_bytes = segment_bytes,
+                                                   .reduce = HOP_REDUCE_SUM,
+                                                   .type = HOP_TYPE_F32};
+    struct hop_schedule *made = NULL;
+    enum hop_status status = hop_make_collective(&one, &options, &made, diag);
+    hop_schedule_destroy(made);
+    return status;
+}
+
+static enum hop_status add_name(struct hop_tune_names *names, const char *name, struct hop_diag *diag)
+{
+    char *copy = hop_arena_string(names->arena, name, strlen(name));
+    if (!copy || !hop_grow(&names->names, &names->capacity, names->count + 1, sizeof *names->names))
+        return hop_fail_memory(diag);
+    names->names[names->count++] = copy;
+    return HOP_OK;
+}
+
+/* Below the outermost level's algorithm: the inner levels' names, joined. */
+static enum hop_status add_hierarchies(enum hop_collective_kind kind, const struct levels *levels, const char *outer,
+                                       struct hop_tune_names *names, struct hop_diag *diag)
+{
+    char name[HOP_ALGORITHM_NAME_SIZE];
+    enum hop_status status = HOP_OK;
+    for (size_t d = 0; d < (levels->devices ? HOP_COUNT(inside) : 1) && status == HOP_OK; d++) {
+        size_t ways = levels->several && levels->nodes ? HOP_COUNT(inside) : 1;
+        for (size_t n = 0; n < ways && status == HOP_OK; n++) {
+            if (levels->several)
+                (void)snprintf(name, sizeof name, "%s-%s-%s", inside[d], inside[n], outer);
+            else
+                (void)snprintf(name, sizeof name, "%s-%s", inside[d], outer);
+            if (hop_tune_check_algorithm(kind, name, 0, NULL) == HOP_OK)
+                status = add_name(names, name, diag);
+        }
+    }
+    return status;
+}
+
+enum hop_status hop_tune_list_algorithms(const struct hop_ranks *ranks, const struct hop_collective_options *collective,
+                                         struct hop_tune_names *names, struct hop_diag *diag)
+{
+    const struct levels levels = find_levels(ranks, collective->nodes);
+    enum hop_collective_kind kind = collective->kind;
+    enum hop_status status = HOP_OK;
+    const char *name, *summary;
+    bool inner;
+    for (size_t i = 0; status == HOP_OK && hop_collective_algorithm(kind, i, &name, &summary, &inner); i++)
+        status = add_name(names, name, diag);
+    if (levels.devices + levels.nodes + levels.several < 2)
+        return status;
+    /* among leaders a barrier is an allgather of flags */
+    enum hop_collective_kind across = kind == HOP_COLLECTIVE_BARRIER ? HOP_COLLECTIVE_ALLGATHER : kind;
+    for (size_t i = 0; status == HOP_OK && hop_collective_algorithm(across, i, &name, &summary, &inner); i++)
+        status = add_hierarchies(kind, &levels, name, names, diag);
+    return status;
+}
