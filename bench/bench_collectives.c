@@ -9,7 +9,7 @@
  * least 4 B each. SECONDS are for one line.
  *
  * First the fastest of our algorithms is found in a short trial, then it and MPI take turns: each round times a batch
- * of MPI's calls, a batch of ours in the plan's own buffers, and a batch of ours with the caller's data copied into
+ * of MPI's calls, a batch of ours in the program's own buffers, and a batch of ours with the caller's data copied into
  * and out of them, in an order that changes from round to round. A batch lasts from the first rank's beginning to the
  * last one's end. What is printed: medians, and the median and quartiles of the rounds' ratios. Results are compared
  * before and after, with other data.
@@ -85,7 +85,7 @@ struct bench {
     float *in, *out, *copied, *memory;   /* the caller's; memory: for the loops */
     const struct candidate *used;
     struct hop_schedule *schedule;
-    struct hop_plan *plan;
+    struct hop_program *program;
     uint32_t in_buffer, out_buffer;
     float *plan_in, *plan_out;
     unsigned calls[WORKS]; /* of a batch; 0: not measured */
@@ -144,10 +144,10 @@ static void find_buffer(struct bench *b, const char *name, uint32_t *index, floa
 {
     const char *each;
     uint64_t bytes;
-    for (*index = 0; hop_plan_buffer(b->plan, *index, &each, &bytes); ++*index) {
+    for (*index = 0; hop_program_buffer(b->program, *index, &each, &bytes); ++*index) {
         if (strcmp(each, name) != 0)
             continue;
-        *address = hop_plan_address(b->plan, *index);
+        *address = hop_program_address(b->program, *index);
         return;
     }
     *address = NULL; /* a rank that gets nothing */
@@ -169,19 +169,19 @@ static void make_plan(struct bench *b, const struct candidate *candidate)
                                           .bytes = b->kind == HOP_COLLECTIVE_ALLGATHER ? b->in_bytes : b->bytes,
                                           .type = HOP_TYPE_F32,
                                           .in_place = broadcasts};
-    struct hop_plan_options how = {.pipelined = true};
+    struct hop_program_options how = {.pipelined = true};
     b->used = candidate;
     need(hop_make_collective(&who, &what, &b->schedule, &diag), &diag);
-    need(hop_plan_create(team, b->schedule, &how, &b->plan, &diag), &diag);
+    need(hop_program_create(team, b->schedule, &how, &b->program, &diag), &diag);
     find_buffer(b, broadcasts ? "data" : "in", &b->in_buffer, &b->plan_in);
     find_buffer(b, broadcasts ? "data" : "out", &b->out_buffer, &b->plan_out);
 }
 
 static void drop_plan(struct bench *b)
 {
-    hop_plan_destroy(b->plan);
+    hop_program_destroy(b->program);
     hop_schedule_destroy(b->schedule);
-    b->plan = NULL;
+    b->program = NULL;
 }
 
 static bool gives(const struct bench *b) /* this rank puts something in */
@@ -223,17 +223,17 @@ static void call_mpi(const struct bench *b)
 static void call_ours(const struct bench *b)
 {
     struct hop_diag diag;
-    need(hop_plan_run(b->plan, &diag), &diag);
+    need(hop_program_run(b->program, &diag), &diag);
 }
 
 static void call_copying(const struct bench *b)
 {
     struct hop_diag diag;
     if (gives(b))
-        need(hop_plan_write(b->plan, b->in_buffer, 0, b->in, b->in_bytes, &diag), &diag);
-    need(hop_plan_run(b->plan, &diag), &diag);
+        need(hop_program_write(b->program, b->in_buffer, 0, b->in, b->in_bytes, &diag), &diag);
+    need(hop_program_run(b->program, &diag), &diag);
     if (gets(b))
-        need(hop_plan_read(b->plan, b->out_buffer, 0, b->copied, b->out_bytes, &diag), &diag);
+        need(hop_program_read(b->program, b->out_buffer, 0, b->copied, b->out_bytes, &diag), &diag);
 }
 
 /* Reads and writes as many bytes as the vector has. past: the caches. */

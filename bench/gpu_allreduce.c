@@ -67,7 +67,7 @@ struct rank {
     const struct bench *bench;
     struct hop_team *team;
     uint32_t rank;
-    struct hop_device *device; /* held all the time, so that plans find the driver warm */
+    struct hop_device *device; /* held all the time, so that programs find the driver warm */
     float *numbers;            /* registered, PIECE of them */
 };
 enum { PIECE = 1 << 20 };
@@ -76,8 +76,8 @@ enum { PIECE = 1 << 20 };
 struct contender {
     const struct way *way;
     struct hop_schedule *schedule;
-    struct hop_plan *plan;
-    void *in, *out; /* host: of the plan */
+    struct hop_program *program;
+    void *in, *out; /* host: of the program */
     void *registered;
     double rounds_s[ROUNDS], median_s;
     uint32_t launches;
@@ -128,12 +128,12 @@ static int number(uint32_t rank, uint64_t i, unsigned salt)
     return (int)((i + 5 * (uint64_t)rank + salt) % PERIOD) - 8;
 }
 
-static uint32_t find_buffer(struct hop_plan *plan, const char *name)
+static uint32_t find_buffer(struct hop_program *program, const char *name)
 {
     const char *found;
     uint64_t bytes;
     uint32_t b = 0;
-    while (hop_plan_buffer(plan, b, &found, &bytes) && strcmp(found, name) != 0)
+    while (hop_program_buffer(program, b, &found, &bytes) && strcmp(found, name) != 0)
         b++;
     return b;
 }
@@ -141,19 +141,19 @@ static uint32_t find_buffer(struct hop_plan *plan, const char *name)
 static void write_numbers(const struct rank *r, struct contender *c, uint64_t bytes, unsigned salt)
 {
     uint64_t count = bytes / sizeof(float);
-    uint32_t in = find_buffer(c->plan, "in");
+    uint32_t in = find_buffer(c->program, "in");
     for (uint64_t at = 0; at < count; at += PIECE) {
         uint64_t n = count - at < PIECE ? count - at : PIECE;
         for (uint64_t i = 0; i < n; i++)
             r->numbers[i] = (float)number(r->rank, at + i, salt);
-        must(hop_plan_write(c->plan, in, at * sizeof(float), r->numbers, n * sizeof(float), &diag));
+        must(hop_program_write(c->program, in, at * sizeof(float), r->numbers, n * sizeof(float), &diag));
     }
 }
 
 static uint64_t wrong_numbers(const struct rank *r, struct contender *c, uint64_t bytes, unsigned salt)
 {
     uint64_t count = bytes / sizeof(float), wrong = 0;
-    uint32_t out = find_buffer(c->plan, "out");
+    uint32_t out = find_buffer(c->program, "out");
     float sums[PERIOD] = {0};
     for (uint64_t i = 0; i < PERIOD; i++) {
         for (uint32_t rank = 0; rank < r->bench->ranks; rank++)
@@ -161,7 +161,7 @@ static uint64_t wrong_numbers(const struct rank *r, struct contender *c, uint64_
     }
     for (uint64_t at = 0; at < count; at += PIECE) {
         uint64_t n = count - at < PIECE ? count - at : PIECE;
-        must(hop_plan_read(c->plan, out, at * sizeof(float), r->numbers, n * sizeof(float), &diag));
+        must(hop_program_read(c->program, out, at * sizeof(float), r->numbers, n * sizeof(float), &diag));
         for (uint64_t i = 0; i < n; i++)
             wrong += memcmp(&r->numbers[i], &sums[(at + i) % PERIOD], sizeof(float)) != 0;
     }
@@ -183,7 +183,7 @@ struct vectors { /* of the device, for staging */
 static void launch_staged(const struct rank *r, struct contender *c, const struct vectors *v, uint64_t bytes)
 {
     copy(r, c->in, v->in, bytes);
-    must(hop_plan_run(c->plan, &diag));
+    must(hop_program_run(c->program, &diag));
     copy(r, v->out, c->out, bytes);
 }
 
@@ -201,16 +201,16 @@ static void prepare(const struct rank *r, struct contender *c, uint64_t bytes, e
                                                 .bytes = bytes,
                                                 .reduce = HOP_REDUCE_SUM,
                                                 .type = type};
-    struct hop_plan_options options = {.device = c->way ? "cuda" : "host",
-                                       .copies = c->way ? c->way->copies : HOP_COPIES_PEER,
-                                       .mix = mix,
-                                       .pipelined = true};
+    struct hop_program_options options = {.device = c->way ? "cuda" : "host",
+                                          .copies = c->way ? c->way->copies : HOP_COPIES_PEER,
+                                          .mix = mix,
+                                          .pipelined = true};
     must(hop_make_collective(&ranks, &collective, &c->schedule, &diag));
-    must(hop_plan_create(r->team, c->schedule, &options, &c->plan, &diag));
+    must(hop_program_create(r->team, c->schedule, &options, &c->program, &diag));
     if (c->way)
         return;
-    c->in = hop_plan_address(c->plan, find_buffer(c->plan, "in"));
-    c->out = hop_plan_address(c->plan, find_buffer(c->plan, "out"));
+    c->in = hop_program_address(c->program, find_buffer(c->program, "in"));
+    c->out = hop_program_address(c->program, find_buffer(c->program, "out"));
     char *low = c->in < c->out ? c->in : c->out, *high = c->in < c->out ? c->out : c->in;
     must(CUDA->register_host(r->device, low, (uint64_t)(high - low) + bytes, &diag));
     c->registered = low;
@@ -220,7 +220,7 @@ static void dismiss(const struct rank *r, struct contender *c)
 {
     if (c->registered)
         CUDA->unregister_host(r->device, c->registered);
-    hop_plan_destroy(c->plan);
+    hop_program_destroy(c->program);
     hop_schedule_destroy(c->schedule);
 }
 
@@ -241,7 +241,7 @@ static double time_launches(const struct rank *r, struct contender *c, const str
     board->begun_s[r->rank] = now_s();
     for (uint32_t i = 0; i < launches; i++) {
         if (c->way)
-            must(hop_plan_run(c->plan, &diag));
+            must(hop_program_run(c->program, &diag));
         else
             launch_staged(r, c, v, bytes);
     }
@@ -494,7 +494,7 @@ static int table(struct hop_team *team, void *context)
     return wrong != 0;
 }
 
-/* hop_plan_check compares with the operations executed in a row by the processor. */
+/* hop_program_check compares with the operations executed in a row by the processor. */
 static int types(struct hop_team *team, void *context)
 {
     static const enum hop_type list[] = {HOP_TYPE_F64,  HOP_TYPE_F32, HOP_TYPE_F16,
@@ -509,10 +509,10 @@ static int types(struct hop_team *team, void *context)
             struct contender c = {.way = &ways[w]};
             uint64_t wrong = 0;
             prepare(&r, &c, 100003 * hop_type_bytes(list[t]), list[t], w == STATIC ? &shares[1] : NULL);
-            must(hop_plan_fill(c.plan, w + 1, &diag));
+            must(hop_program_fill(c.program, w + 1, &diag));
             meet(&r);
-            must(hop_plan_run(c.plan, &diag));
-            must(hop_plan_check(c.plan, w + 1, &wrong, &diag));
+            must(hop_program_run(c.program, &diag));
+            must(hop_program_check(c.program, w + 1, &wrong, &diag));
             dismiss(&r, &c);
             all += wrong;
             if (r.rank == 0)

@@ -220,12 +220,12 @@ static inline int64_t expected(const struct wanted *w, uint64_t seed, uint32_t r
     }
 }
 
-/* ---- a rank's memory and the plan's buffers ---- */
+/* ---- a rank's memory and the program's buffers ---- */
 
-static inline uint32_t find_plan_buffer(const struct hop_plan *plan, const char *name, uint64_t *bytes)
+static inline uint32_t find_plan_buffer(const struct hop_program *program, const char *name, uint64_t *bytes)
 {
     const char *known;
-    for (uint32_t b = 0; hop_plan_buffer(plan, b, &known, bytes); b++) {
+    for (uint32_t b = 0; hop_program_buffer(program, b, &known, bytes); b++) {
         if (strcmp(known, name) == 0)
             return b;
     }
@@ -233,23 +233,23 @@ static inline uint32_t find_plan_buffer(const struct hop_plan *plan, const char 
     return 0;
 }
 
-/* A plan's buffer is as long as what the schedule touches; what is behind that stays as it is in `image`. */
-static inline enum hop_status write_image(struct hop_plan *plan, const char *name, const unsigned char *image, uint64_t size,
-                                          struct hop_diag *diag)
+/* A program's buffer is as long as what the schedule touches; what is behind that stays as it is in `image`. */
+static inline enum hop_status write_image(struct hop_program *program, const char *name, const unsigned char *image,
+                                          uint64_t size, struct hop_diag *diag)
 {
     uint64_t bytes;
-    uint32_t buffer = find_plan_buffer(plan, name, &bytes);
+    uint32_t buffer = find_plan_buffer(program, name, &bytes);
     bytes = bytes < size ? bytes : size;
-    return bytes ? hop_plan_write(plan, buffer, 0, image, bytes, diag) : HOP_OK;
+    return bytes ? hop_program_write(program, buffer, 0, image, bytes, diag) : HOP_OK;
 }
 
-static inline enum hop_status read_image(struct hop_plan *plan, const char *name, unsigned char *image, uint64_t size,
-                                         struct hop_diag *diag)
+static inline enum hop_status read_image(struct hop_program *program, const char *name, unsigned char *image,
+                                         uint64_t size, struct hop_diag *diag)
 {
     uint64_t bytes;
-    uint32_t buffer = find_plan_buffer(plan, name, &bytes);
+    uint32_t buffer = find_plan_buffer(program, name, &bytes);
     bytes = bytes < size ? bytes : size;
-    return bytes ? hop_plan_read(plan, buffer, 0, image, bytes, diag) : HOP_OK;
+    return bytes ? hop_program_read(program, buffer, 0, image, bytes, diag) : HOP_OK;
 }
 
 struct images {
@@ -283,8 +283,8 @@ static inline void free_images(const struct wanted *w, struct images *images)
 }
 
 /* One launch with data of its own; what came of it must be right to the last bit. 0: it is. */
-static inline int launch_and_compare(struct hop_team *team, struct hop_plan *plan, const struct wanted *w, const char *what,
-                                     uint64_t seed, void (*between)(void))
+static inline int launch_and_compare(struct hop_team *team, struct hop_program *program, const struct wanted *w,
+                                     const char *what, uint64_t seed, void (*between)(void))
 {
     struct images images;
     uint32_t r = hop_team_rank(team);
@@ -292,15 +292,15 @@ static inline int launch_and_compare(struct hop_team *team, struct hop_plan *pla
     unsigned char right[8];
     int wrong = 0;
     REQUIRE(make_images(&images, w, seed, r));
-    TRY(write_image(plan, w->in_place ? "data" : "in", images.in, images.in_bytes, D));
+    TRY(write_image(program, w->in_place ? "data" : "in", images.in, images.in_bytes, D));
     if (!w->in_place)
-        TRY(write_image(plan, "out", images.out, images.out_bytes, D));
+        TRY(write_image(program, "out", images.out, images.out_bytes, D));
     if (between)
         between();
-    TRY(hop_plan_run(plan, D));
+    TRY(hop_program_run(program, D));
     if (between)
         between();
-    TRY(read_image(plan, w->in_place ? "data" : "out", images.out, images.out_bytes, D));
+    TRY(read_image(program, w->in_place ? "data" : "out", images.out, images.out_bytes, D));
     for (uint64_t i = 0; i < gets(w, r) && !wrong; i++) {
         put_number(w->type, expected(w, seed, r, i), right);
         wrong = memcmp(right, images.out + (out_begins(w, r) + i) * width, width) != 0;
@@ -309,7 +309,7 @@ static inline int launch_and_compare(struct hop_team *team, struct hop_plan *pla
                     (unsigned long long)seed);
     }
     if (!w->in_place) {
-        TRY(read_image(plan, "in", images.in, images.in_bytes, D));
+        TRY(read_image(program, "in", images.in, images.in_bytes, D));
         for (uint64_t i = 0; i < puts_in(w, r) && !wrong; i++) {
             put_number(w->type, drawn(w, seed, r, i), right);
             wrong = memcmp(right, images.in + i * width, width) != 0;

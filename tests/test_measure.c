@@ -483,7 +483,7 @@ static bool measures_emulated_links(struct hop_topology *t, double slower)
                                           .time_s = 0.001,
                                           .kinds = 1u << HOP_MEASURE_PAIRS,
                                           .launch = {.timeout_s = 60},
-                                          .plan = {.emulate = t, .slower = slower}};
+                                          .program = {.emulate = t, .slower = slower}};
     struct hop_fit_options fitting = {.model = "credit"};
     struct hop_fit_result *fitted;
     struct hop_measurements *read;
@@ -539,7 +539,7 @@ static void what_cannot_be_measured_is_refused(void **unused)
     assert_non_null(strstr(diag.what, "8 GPUs"));
     options.devices = HOP_MEASURE_DEVICES_MAX + 1;
     assert_int_equal(hop_measure(&options, &result, &diag), HOP_ERR_LIMIT);
-    options = (struct hop_measure_options){.topology = t, .kinds = 1u << HOP_MEASURE_REDUCE, .plan = {.emulate = t}};
+    options = (struct hop_measure_options){.topology = t, .kinds = 1u << HOP_MEASURE_REDUCE, .program = {.emulate = t}};
     assert_int_equal(hop_measure(&options, &result, &diag), HOP_ERR_INVALID);
     assert_non_null(strstr(diag.what, "nothing to measure"));
     assert_int_equal(hop_measure_flat(0, &flat, &diag), HOP_ERR_INVALID);

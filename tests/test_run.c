@@ -10,32 +10,32 @@
 #include "hopcast/simulate.h"
 #include "run_test.h"
 
-/* One schedule, run a few times on its ranks and checked by hop_plan_check; `look` sees the plan after that. */
+/* One schedule, run a few times on its ranks and checked by hop_program_check; `look` sees the program after that. */
 struct job {
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     unsigned launches;
-    int (*look)(struct hop_team *team, struct hop_plan *plan, void *context);
+    int (*look)(struct hop_team *team, struct hop_program *program, void *context);
     void *context;
 };
 
 static int do_job(struct hop_team *team, void *context)
 {
     const struct job *job = context;
-    struct hop_plan *plan;
+    struct hop_program *program;
     uint64_t wrong = 1;
-    TRY(hop_plan_create(team, job->schedule, &job->options, &plan, D));
+    TRY(hop_program_create(team, job->schedule, &job->options, &program, D));
     for (unsigned i = 0; i < (job->launches ? job->launches : 2); i++) {
         struct hop_diag diag = {0};
-        TRY(hop_plan_fill(plan, i + 1, D));
-        TRY(hop_plan_run(plan, D));
-        if (hop_plan_check(plan, i + 1, &wrong, &diag) != HOP_OK || wrong) {
+        TRY(hop_program_fill(program, i + 1, D));
+        TRY(hop_program_run(program, D));
+        if (hop_program_check(program, i + 1, &wrong, &diag) != HOP_OK || wrong) {
             fprintf(stderr, "rank %u: %s (%s)\n", hop_team_rank(team), diag.what, diag.expected);
             return 1;
         }
     }
-    int result = job->look ? job->look(team, plan, job->context) : 0;
-    hop_plan_destroy(plan);
+    int result = job->look ? job->look(team, program, job->context) : 0;
+    hop_program_destroy(program);
     return result;
 }
 
@@ -168,23 +168,23 @@ static void whoever_performs_copies_their_choice_never_stands_still(void **state
 
 struct refusal {
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     struct hop_diag *diag;
 };
 
 static int be_refused(struct hop_team *team, void *context)
 {
     struct refusal *refusal = context;
-    struct hop_plan *plan = NULL;
+    struct hop_program *program = NULL;
     struct hop_diag diag = {0};
-    enum hop_status status = hop_plan_create(team, refusal->schedule, &refusal->options, &plan, &diag);
+    enum hop_status status = hop_program_create(team, refusal->schedule, &refusal->options, &program, &diag);
     if (hop_team_rank(team) == 0)
         *refusal->diag = diag;
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     return status == HOP_OK ? 1 : 0;
 }
 
-static void assert_refused(const char *text, uint32_t ranks, struct hop_plan_options options, const char *what)
+static void assert_refused(const char *text, uint32_t ranks, struct hop_program_options options, const char *what)
 {
     struct hop_diag diag = {0}, ended = {0};
     struct refusal refusal = {parse(text), options, &diag};
@@ -202,30 +202,34 @@ static void assert_refused(const char *text, uint32_t ranks, struct hop_plan_opt
 static void what_cannot_run_is_refused_with_its_reason(void **state)
 {
     (void)state;
-    struct hop_plan_options none = {0};
+    struct hop_program_options none = {0};
     assert_refused("a: 0@gpu0:x -> 1@gpu1:x 1KiB after b; b: 0@gpu0:x -> 1@gpu1:y 1KiB", 2, none, "b");
     assert_refused("a: 0@gpu0:x -> 3@gpu1:x 1KiB", 2, none, "4 ranks, the team 2");
     assert_refused("a: 0@gpu0:x -> gpu1:x 1KiB; b: gpu0 -> gpu1 1KiB", 2, none, "no rank is said");
     assert_refused("a: reduce sum f64 0@gpu0:x 1@gpu0:x+4 -> 0@gpu0:y 1KiB", 2, none, "no multiple of its type f64");
     assert_refused("a: 0@gpu0:x -> 1@gpu1:x 900000GiB", 2, none, "64 TiB");
     assert_refused("a: 0@gpu0:x -> 1@gpu1:x 900GiB", 2, none, "shared memory");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_plan_options){.device = "abacus"}, "no device back end 'abacus'");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_plan_options){.copies = HOP_COPIES_STATIC}, "no table");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_plan_options){.copies = HOP_COPIES_STATIC, .table = "/nowhere.csv"},
-                   "cannot open");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_plan_options){.fault = "tickle 0 a"}, "no fault 'tickle 0 a'");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_plan_options){.fault = "kill 0 z"}, "no fault 'kill 0 z'");
+    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.device = "abacus"},
+                   "no device back end 'abacus'");
+    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.copies = HOP_COPIES_STATIC}, "no table");
+    assert_refused("a: gpu0 -> gpu1 1KiB", 2,
+                   (struct hop_program_options){.copies = HOP_COPIES_STATIC, .table = "/nowhere.csv"}, "cannot open");
+    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.fault = "tickle 0 a"},
+                   "no fault 'tickle 0 a'");
+    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.fault = "kill 0 z"}, "no fault 'kill 0 z'");
     struct hop_topology *t2 = load_topology("t2");
-    assert_refused("a: gpu0 -> gpu77 1KiB", 2, (struct hop_plan_options){.emulate = t2}, "no device 'gpu77'");
-    assert_refused("a: work gpu0 1us", 1, (struct hop_plan_options){.emulate = t2}, "no operation of the schedule copies");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_plan_options){.emulate = t2, .device = "cuda"}, "only the host's");
+    assert_refused("a: gpu0 -> gpu77 1KiB", 2, (struct hop_program_options){.emulate = t2}, "no device 'gpu77'");
+    assert_refused("a: work gpu0 1us", 1, (struct hop_program_options){.emulate = t2},
+                   "no operation of the schedule copies");
+    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.emulate = t2, .device = "cuda"},
+                   "only the host's");
     hop_topology_destroy(t2);
 }
 
 static void a_schedule_that_can_never_end_is_refused_with_its_circle(void **state)
 {
     (void)state;
-    struct hop_plan_options none = {0};
+    struct hop_program_options none = {0};
     struct hop_diag diag = {0}, ended = {0};
     struct refusal refusal = {parse("a: gpu0 -> gpu1 1KiB after d; b: gpu0 -> gpu1 1KiB; c: gpu1 -> gpu0 1KiB after b; "
                                     "d: gpu1 -> gpu0 1KiB after c"),
@@ -251,12 +255,12 @@ static void a_schedule_that_can_never_end_is_refused_with_its_circle(void **stat
  * Of queued operations ends are noticed one after the other, and what goes after the start of one waits until it was
  * queued, which is before its start.
  */
-static int look_at_times(struct hop_team *team, struct hop_plan *plan, void *context)
+static int look_at_times(struct hop_team *team, struct hop_program *program, void *context)
 {
     const struct job *job = context;
     const struct hop_schedule *schedule = job->schedule;
     const struct hop_measured_op *times;
-    TRY(hop_plan_times(plan, &times, D));
+    TRY(hop_program_times(program, &times, D));
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
         REQUIRE(times[i].ready_s >= 0 && times[i].start_s >= times[i].ready_s && times[i].end_s >= times[i].start_s);
@@ -316,25 +320,26 @@ static void measured_times_fit_the_schedule(void **state)
 
 static int ask_in_vain(struct hop_team *team, void *context)
 {
-    struct hop_plan *plan;
+    struct hop_program *program;
     struct hop_diag diag;
     const struct hop_measured_op *times;
     const char *name;
     uint64_t bytes;
     char memory[8] = "";
-    TRY(hop_plan_create(team, context, NULL, &plan, D));
-    TRY(hop_plan_run(plan, D));
-    REQUIRE(hop_plan_times(plan, &times, &diag) == HOP_ERR_INVALID); /* nothing was recorded */
-    REQUIRE(hop_plan_buffer(plan, 0, &name, &bytes) && bytes == 100 && !hop_plan_buffer(plan, 1, &name, &bytes));
-    REQUIRE(hop_plan_write(plan, 1, 0, memory, 1, &diag) == HOP_ERR_INVALID);
-    REQUIRE(hop_plan_write(plan, 0, 96, memory, 5, &diag) == HOP_ERR_INVALID);
-    REQUIRE(hop_plan_read(plan, 0, UINT64_MAX, memory, 2, &diag) == HOP_ERR_INVALID);
-    TRY(hop_plan_write(plan, 0, 100, memory, 0, D));
+    TRY(hop_program_create(team, context, NULL, &program, D));
+    TRY(hop_program_run(program, D));
+    REQUIRE(hop_program_times(program, &times, &diag) == HOP_ERR_INVALID); /* nothing was recorded */
+    REQUIRE(hop_program_buffer(program, 0, &name, &bytes) && bytes == 100 &&
+            !hop_program_buffer(program, 1, &name, &bytes));
+    REQUIRE(hop_program_write(program, 1, 0, memory, 1, &diag) == HOP_ERR_INVALID);
+    REQUIRE(hop_program_write(program, 0, 96, memory, 5, &diag) == HOP_ERR_INVALID);
+    REQUIRE(hop_program_read(program, 0, UINT64_MAX, memory, 2, &diag) == HOP_ERR_INVALID);
+    TRY(hop_program_write(program, 0, 100, memory, 0, D));
     memory[0] = 7;
-    TRY(hop_plan_write(plan, 0, 99, memory, 1, D));
-    REQUIRE(((char *)hop_plan_address(plan, 0))[99] == 7 && hop_plan_address(plan, 1) == NULL);
-    hop_plan_destroy(plan);
-    hop_plan_destroy(NULL);
+    TRY(hop_program_write(program, 0, 99, memory, 1, D));
+    REQUIRE(((char *)hop_program_address(program, 0))[99] == 7 && hop_program_address(program, 1) == NULL);
+    hop_program_destroy(program);
+    hop_program_destroy(NULL);
     return 0;
 }
 
@@ -348,11 +353,11 @@ static void a_plan_gives_no_more_than_it_has(void **state)
 
 /* ---- emulated links ---- */
 
-static int look_at_links(struct hop_team *team, struct hop_plan *plan, void *context)
+static int look_at_links(struct hop_team *team, struct hop_program *program, void *context)
 {
     const struct hop_measured_op *times;
     (void)context;
-    TRY(hop_plan_times(plan, &times, D));
+    TRY(hop_program_times(program, &times, D));
     for (int i = 0; i < 2; i++)
         REQUIRE(times[i].end_s > times[i].start_s && isfinite(times[i].end_s));
     return 0;

@@ -16,7 +16,7 @@ struct one {
     struct wanted wanted;
     char algorithm[64], what[256];
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
 };
 
 struct many {
@@ -26,7 +26,7 @@ struct many {
 };
 
 static void add(struct many *many, struct wanted w, const char *algorithm, uint64_t segment, uint32_t placement,
-                struct hop_plan_options options)
+                struct hop_program_options options)
 {
     struct hop_diag diag;
     assert_true(many->count < MOST_CASES);
@@ -57,11 +57,11 @@ static int body(struct hop_team *team, void *context)
     int wrong = 0;
     for (uint32_t c = 0; c < many->count; c++) {
         const struct one *one = &many->cases[c];
-        struct hop_plan *plan;
-        TRY(hop_plan_create(team, one->schedule, &one->options, &plan, D));
+        struct hop_program *program;
+        TRY(hop_program_create(team, one->schedule, &one->options, &program, D));
         for (uint32_t launch = 0; launch < many->launches; launch++)
-            wrong |= launch_and_compare(team, plan, &one->wanted, one->what, c * 1000 + launch, many->between);
-        hop_plan_destroy(plan);
+            wrong |= launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between);
+        hop_program_destroy(program);
     }
     return wrong;
 }
@@ -91,7 +91,7 @@ static void add_all(struct many *many, uint32_t n, bool every_type)
                 w.reduce = (enum hop_reduce)(every && reduces(&w) ? way / HOP_TYPE_COUNT : turn % HOP_REDUCE_COUNT);
                 w.in_place = turn / 2 % 2;
                 add(many, w, algorithm, turn % 3 ? 0 : 40, turn / 3 % PLACEMENTS,
-                    (struct hop_plan_options){.pipelined = turn % 2});
+                    (struct hop_program_options){.pipelined = turn % 2});
             }
         }
     }
@@ -156,7 +156,7 @@ static void run_pipelines(uint32_t n, bool threads, enum hop_copies copies, unsi
         for (size_t a = 0; algorithm_at((enum hop_collective_kind)kind, a, algorithm); a++) {
             struct wanted w = {(enum hop_collective_kind)kind, n, (uint32_t)a % n, 3 * n + 2, HOP_TYPE_I64, HOP_REDUCE_SUM, a % 2};
             add(&many, w, algorithm, a % 3 ? 0 : 40, (uint32_t)a % PLACEMENTS,
-                (struct hop_plan_options){.pipelined = true, .copies = copies, .engines = engines});
+                (struct hop_program_options){.pipelined = true, .copies = copies, .engines = engines});
         }
     }
     launch(n, threads, body, &many);

@@ -13,7 +13,7 @@ struct job {
     struct wanted wanted;
     const char *algorithm;
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     uint32_t least[2], most[2]; /* of copies by each way in the last launch */
     bool resent;                /* some copy must have been sent again, in this launch or another one */
 };
@@ -21,15 +21,15 @@ struct job {
 static int count_ways(struct hop_team *team, void *context)
 {
     const struct job *job = context;
-    struct hop_plan *plan;
+    struct hop_program *program;
     const struct hop_measured_op *times;
     uint32_t by[2] = {0, 0}, resent = 0;
-    TRY(hop_plan_create(team, job->schedule, &job->options, &plan, D));
+    TRY(hop_program_create(team, job->schedule, &job->options, &program, D));
     int wrong = 0;
     /* All ranks see the same times. One that a busy machine keeps waiting hears of the second way only. */
     for (uint64_t launch = 0; launch < 4 || (job->resent && resent == 0); launch++) {
-        wrong |= launch_and_compare(team, plan, &job->wanted, job->algorithm, launch, NULL);
-        TRY(hop_plan_times(plan, &times, D));
+        wrong |= launch_and_compare(team, program, &job->wanted, job->algorithm, launch, NULL);
+        TRY(hop_program_times(program, &times, D));
         for (uint32_t i = 0; i < hop_schedule_count(job->schedule); i++)
             resent += times[i].resent;
     }
@@ -37,7 +37,7 @@ static int count_ways(struct hop_team *team, void *context)
         if (hop_schedule_op(job->schedule, i)->kind == HOP_OP_COPY)
             by[times[i].via == HOP_VIA_STAGED]++;
     }
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     for (int way = 0; way < 2; way++) {
         if (by[way] < job->least[way] || by[way] > job->most[way]) {
             fprintf(stderr, "%s: %u copies were %s\n", job->algorithm, by[way], way ? "staged" : "peer");
@@ -47,7 +47,7 @@ static int count_ways(struct hop_team *team, void *context)
     return wrong;
 }
 
-static struct job gather_by(const char *algorithm, struct hop_plan_options options)
+static struct job gather_by(const char *algorithm, struct hop_program_options options)
 {
     struct job job = {.wanted = {HOP_COLLECTIVE_GATHER, RANKS, 1, 3001, HOP_TYPE_I32, HOP_REDUCE_SUM, true},
                       .algorithm = algorithm,
@@ -83,7 +83,8 @@ static void all_copies_go_the_way_that_is_asked_for(void **state)
 {
     (void)state;
     for (int way = 0; way < 2; way++) {
-        struct job job = gather_by("direct", (struct hop_plan_options){.copies = way ? HOP_COPIES_STAGED : HOP_COPIES_PEER});
+        struct job job =
+            gather_by("direct", (struct hop_program_options){.copies = way ? HOP_COPIES_STAGED : HOP_COPIES_PEER});
         job.least[way] = copies_of(&job);
         assert_true(job.least[way] >= RANKS - 1);
         job.most[!way] = 0;
@@ -102,7 +103,7 @@ static void a_table_says_how_many_copies_are_staged(void **state)
     fprintf(table, "gather %d 0 2 %d 4KiB\ngather %d 1MiB 5 %d 4KiB\nany %d 0 %d %d 4KiB\n", RANKS, RANKS - 1, RANKS, RANKS - 1,
             RANKS, RANKS - 1, RANKS - 1);
     (void)fclose(table);
-    struct hop_plan_options options = {.copies = HOP_COPIES_STATIC, .table = path, .collective = "gather"};
+    struct hop_program_options options = {.copies = HOP_COPIES_STATIC, .table = path, .collective = "gather"};
     struct job job = gather_by("direct", options);
     assert_int_equal(copies_of(&job), RANKS - 1);
     job.least[0] = job.most[0] = RANKS - 3;
@@ -120,7 +121,7 @@ static void what_is_chosen_comes_through_even_when_one_way_never_does(void **sta
 {
     (void)state;
     for (int stuck = 0; stuck < 2; stuck++) {
-        struct job job = gather_by("direct", (struct hop_plan_options){.copies = HOP_COPIES_DYNAMIC});
+        struct job job = gather_by("direct", (struct hop_program_options){.copies = HOP_COPIES_DYNAMIC});
         job.options.delay_s[stuck] = INFINITY;
         job.most[stuck] = 0; /* none came that way */
         job.least[!stuck] = RANKS - 1;
@@ -146,7 +147,7 @@ static void the_slow_way_is_taken_less(void **state)
 {
     (void)state;
     for (int slow = 0; slow < 2; slow++) {
-        struct job job = gather_by("direct", (struct hop_plan_options){.copies = HOP_COPIES_DYNAMIC});
+        struct job job = gather_by("direct", (struct hop_program_options){.copies = HOP_COPIES_DYNAMIC});
         job.most[slow] = 2;
         job.least[!slow] = RANKS - 3;
         take_less(&job, slow, true);

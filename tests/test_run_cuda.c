@@ -2,7 +2,7 @@
 /*
  * Running on the device `cuda`, with a stand-in for the driver (fake_cuda/driver.c): collectives against their
  * definition through streams and events that end when they like, each rank with delays of its own, on one device and on
- * two; what the stand-in still holds once a plan is gone; and calls that fail, and ranks that die.
+ * two; what the stand-in still holds once a program is gone; and calls that fail, and ranks that die.
  *
  * Ranks are processes here, each with a driver of its own.
  */
@@ -63,7 +63,7 @@ struct one {
     struct wanted wanted;
     char what[256];
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
 };
 
 struct many {
@@ -74,7 +74,7 @@ struct many {
 };
 
 static void add(struct many *many, struct wanted w, const char *algorithm, uint64_t segment, uint32_t placement,
-                struct hop_plan_options options)
+                struct hop_program_options options)
 {
     struct hop_diag diag;
     assert_true(many->count < MOST_CASES);
@@ -92,7 +92,7 @@ static void add(struct many *many, struct wanted w, const char *algorithm, uint6
         fail_msg("%s: %s", c->what, diag.what);
 }
 
-/* Each case: launches with data of their own, one that the library checks by itself, and nothing left of the plan. */
+/* Each case: launches with data of their own, one that the library checks by itself, and nothing left of the program. */
 static int run_cases(struct hop_team *team, void *context)
 {
     const struct many *many = context;
@@ -101,19 +101,19 @@ static int run_cases(struct hop_team *team, void *context)
     for (uint32_t c = 0; c < many->count; c++) {
         const struct one *one = &many->cases[c];
         uint64_t differ = 0;
-        struct hop_plan *plan;
-        TRY(hop_plan_create(team, one->schedule, &one->options, &plan, D));
+        struct hop_program *program;
+        TRY(hop_program_create(team, one->schedule, &one->options, &program, D));
         for (uint32_t launch = 0; launch < many->launches; launch++)
-            wrong |= launch_and_compare(team, plan, &one->wanted, one->what, c * 1000 + launch, many->between);
-        TRY(hop_plan_fill(plan, c, D));
+            wrong |= launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between);
+        TRY(hop_program_fill(program, c, D));
         TRY(hop_team_barrier(team, D)); /* pipelined launches do not wait for others to have filled */
-        TRY(hop_plan_run(plan, D));
-        TRY(hop_plan_check(plan, c, &differ, D));
+        TRY(hop_program_run(program, D));
+        TRY(hop_program_check(program, c, &differ, D));
         if (differ != 0)
             fprintf(stderr, "%s: %llu bytes are not as in a row\n", one->what, (unsigned long long)differ);
         REQUIRE(differ == 0);
         REQUIRE(live_objects() > 0);
-        hop_plan_destroy(plan);
+        hop_program_destroy(program);
         REQUIRE(live_objects() == 0);
     }
     return wrong;
@@ -140,12 +140,12 @@ static struct many *new_cases(uint32_t launches, unsigned seed)
 static const struct hop_copies_mix half_staged = {1, 2, 256};
 
 /* Small packets, so that even these copies are of several. */
-static struct hop_plan_options ways(enum hop_copies copies, bool pipelined)
+static struct hop_program_options ways(enum hop_copies copies, bool pipelined)
 {
-    return (struct hop_plan_options){.copies = copies,
-                                     .mix = copies == HOP_COPIES_STATIC ? &half_staged : NULL,
-                                     .packet_bytes = copies == HOP_COPIES_STATIC ? 0 : 256,
-                                     .pipelined = pipelined};
+    return (struct hop_program_options){.copies = copies,
+                                        .mix = copies == HOP_COPIES_STATIC ? &half_staged : NULL,
+                                        .packet_bytes = copies == HOP_COPIES_STATIC ? 0 : 256,
+                                        .pipelined = pipelined};
 }
 
 /* All algorithms of allreduce by all ways to copy; of the others each algorithm once. */
@@ -218,7 +218,7 @@ static void copies_end_when_one_mechanism_lags_or_stalls_altogether(void **state
         struct many *many = new_cases(2, seed);
         for (size_t d = 0; d < sizeof delays / sizeof delays[0]; d++) {
             struct wanted w = {HOP_COLLECTIVE_ALLREDUCE, 4, 0, 300, HOP_TYPE_F32, HOP_REDUCE_SUM, false};
-            struct hop_plan_options options = ways(HOP_COPIES_DYNAMIC, d % 2);
+            struct hop_program_options options = ways(HOP_COPIES_DYNAMIC, d % 2);
             memcpy(options.delay_s, delays[d], sizeof options.delay_s);
             add(many, w, seed % 2 ? "gsb" : "btb", 0, (uint32_t)d % 3, options);
         }
@@ -233,7 +233,7 @@ enum { TIMEOUT_S = 60, ATTEMPTS = 3, NOTICED = 4 };
 
 struct trial {
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     const char *fault; /* of the driver of rank 1; NULL: none */
 };
 
@@ -241,20 +241,20 @@ struct trial {
 static int run_until_it_fails(struct hop_team *team, void *context)
 {
     const struct trial *trial = context;
-    struct hop_plan *plan;
+    struct hop_program *program;
     seed_delays(team, 7);
     if (trial->fault && hop_team_rank(team) == 1)
         (void)setenv("HOPCAST_FAKE_CUDA_FAIL", trial->fault, 1);
-    if (hop_plan_create(team, trial->schedule, &trial->options, &plan, NULL) != HOP_OK)
+    if (hop_program_create(team, trial->schedule, &trial->options, &program, NULL) != HOP_OK)
         return NOTICED;
-    enum hop_status status = hop_plan_fill(plan, 1, NULL);
+    enum hop_status status = hop_program_fill(program, 1, NULL);
     for (unsigned i = 0; i < 12 && status == HOP_OK; i++)
-        status = hop_plan_run(plan, NULL);
+        status = hop_program_run(program, NULL);
     if (status != HOP_OK && hop_team_lost(team) < 0) { /* filling failed */
         struct hop_diag diag = {.status = status, .what = "cuMemcpyAsync or cuStreamSynchronize, while it was filled"};
         hop_team_abort(team, &diag);
     }
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     return status == HOP_OK ? 0 : NOTICED;
 }
 
@@ -268,7 +268,7 @@ static void assert_clean(const char *what)
 }
 
 /*
- * Nobody hangs, not even in giving the plan back, so nobody has to be killed; the rank and the call are named. The
+ * Nobody hangs, not even in giving the program back, so nobody has to be killed; the rank and the call are named. The
  * launcher grants all ranks 3 s to end: who hangs is killed each time, who was kept waiting by a busy machine not.
  */
 static void fail_at(struct trial *trial, const char *fault, const char *named, uint32_t n)

@@ -15,7 +15,7 @@
 
 struct job {
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     bool staged;      /* all copies between ranks must go so */
     bool peer_alone;  /* all must go peer to peer, none sent again */
     bool instant;     /* operation 1 takes no time at all */
@@ -129,24 +129,24 @@ static int check_times(struct hop_team *team, const struct job *job, const struc
 static int run_job(struct hop_team *team, void *context)
 {
     const struct job *job = context;
-    struct hop_plan_options options = job->options;
+    struct hop_program_options options = job->options;
     const struct hop_measured_op *times;
-    struct hop_plan *plan;
+    struct hop_program *program;
     uint64_t wrong = 0;
     int bad = 0;
     options.record = true;
-    TRY(hop_plan_create(team, job->schedule, &options, &plan, D));
-    TRY(hop_plan_fill(plan, 7, D));
+    TRY(hop_program_create(team, job->schedule, &options, &program, D));
+    TRY(hop_program_fill(program, 7, D));
     for (uint32_t r = 0; r < (job->repeats ? job->repeats : 2); r++) { /* all ranks as often, whatever one finds */
-        TRY(hop_plan_run(plan, D));
-        TRY(hop_plan_times(plan, &times, D));
+        TRY(hop_program_run(program, D));
+        TRY(hop_program_times(program, &times, D));
         if (hop_team_rank(team) == 0)
             bad |= check_times(team, job, times);
         if (r == 0)
-            TRY(hop_plan_check(plan, 7, &wrong, D));
+            TRY(hop_program_check(program, 7, &wrong, D));
     }
     REQUIRE(wrong == 0);
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     return bad;
 }
 
@@ -254,8 +254,8 @@ static void a_copy_without_a_way_straight_on_goes_through_memory(void **state)
 static int refuse(struct hop_team *team, void *context)
 {
     const struct job *job = context;
-    struct hop_plan *plan = NULL;
-    REQUIRE(hop_plan_create(team, job->schedule, &job->options, &plan, NULL) != HOP_OK && !plan);
+    struct hop_program *program = NULL;
+    REQUIRE(hop_program_create(team, job->schedule, &job->options, &program, NULL) != HOP_OK && !program);
     return 0;
 }
 
@@ -351,11 +351,11 @@ static void ranks_of_several_machines_have_no_links_in_common(void **state)
     (void)state;
     struct hop_topology *t2 = load_topology("t2");
     struct hop_team team = {.nodes = 2};
-    struct hop_plan plan = {.team = &team, .options = {.emulate = t2}};
+    struct hop_program program = {.team = &team, .options = {.emulate = t2}};
     struct hop_emulator *emulator = NULL;
     struct hop_emulation *emulation = NULL;
     struct hop_diag diag = {0};
-    assert_int_equal(hop_emulator_create(&plan, &emulator, &emulation, &diag), HOP_ERR_INVALID);
+    assert_int_equal(hop_emulator_create(&program, &emulator, &emulation, &diag), HOP_ERR_INVALID);
     assert_non_null(strstr(diag.what, "2 machines"));
     assert_true(strlen(diag.expected) > 0);
     assert_null(emulator);

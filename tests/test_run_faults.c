@@ -26,7 +26,7 @@ static unsigned campaign_size(void)
 
 struct trial {
     struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     char what[400], fault[128], operation[64];
     uint32_t ranks, victim;
     unsigned launches;
@@ -42,14 +42,14 @@ static uint32_t performer(const struct hop_op *op)
 static int run_some(struct hop_team *team, void *context)
 {
     const struct trial *trial = context;
-    struct hop_plan *plan;
+    struct hop_program *program;
     struct hop_diag diag;
-    if (hop_plan_create(team, trial->schedule, &trial->options, &plan, &diag) != HOP_OK)
+    if (hop_program_create(team, trial->schedule, &trial->options, &program, &diag) != HOP_OK)
         return 3;
-    enum hop_status status = hop_plan_fill(plan, 1, &diag);
+    enum hop_status status = hop_program_fill(program, 1, &diag);
     for (unsigned i = 0; i < trial->launches && status == HOP_OK; i++)
-        status = hop_plan_run(plan, &diag);
-    hop_plan_destroy(plan);
+        status = hop_program_run(program, &diag);
+    hop_program_destroy(program);
     return status == HOP_OK ? 0 : 4;
 }
 
@@ -72,8 +72,8 @@ static void draw(struct trial *trial, const struct hop_topology *t2)
         count++;
     assert_true(algorithm_at(w.kind, random_below((uint32_t)count), algorithm));
     *trial = (struct trial){.ranks = w.n, .launches = 3};
-    struct hop_plan_options *o = &trial->options;
-    *o = (struct hop_plan_options){.pipelined = random_below(2), .record = random_below(2)};
+    struct hop_program_options *o = &trial->options;
+    *o = (struct hop_program_options){.pipelined = random_below(2), .record = random_below(2)};
     o->copies = (enum hop_copies[]){HOP_COPIES_SCHEDULE, HOP_COPIES_PEER, HOP_COPIES_STAGED,
                                     HOP_COPIES_DYNAMIC}[random_below(4)];
     o->engines = random_below(3) == 0;
@@ -160,22 +160,22 @@ static int die_then(struct hop_team *team, void *context)
 {
     struct timed_death *death = context;
     bool victim = hop_team_rank(team) == 1;
-    struct hop_plan_options options = {.pipelined = true};
-    struct hop_plan *plan;
+    struct hop_program_options options = {.pipelined = true};
+    struct hop_program *program;
     pthread_t killer;
     if (victim && death->moment == BEFORE_A_PLAN)
         (void)raise(SIGKILL);
     if (victim && death->moment == IN_THE_MIDDLE_OF_CREATING)
         (void)pthread_create(&killer, NULL, die_soon, death);
     for (;;) {
-        if (hop_plan_create(team, death->schedule, &options, &plan, NULL) != HOP_OK)
+        if (hop_program_create(team, death->schedule, &options, &program, NULL) != HOP_OK)
             return 1;
-        enum hop_status status = hop_plan_run(plan, NULL);
+        enum hop_status status = hop_program_run(program, NULL);
         if (victim && death->moment == BETWEEN_LAUNCHES)
             (void)raise(SIGKILL);
         if (status == HOP_OK)
-            status = hop_plan_run(plan, NULL);
-        hop_plan_destroy(plan);
+            status = hop_program_run(program, NULL);
+        hop_program_destroy(program);
         if (victim && death->moment == AFTER_THE_LAST)
             (void)raise(SIGKILL);
         if (status != HOP_OK)
@@ -211,16 +211,16 @@ static void a_rank_may_die_at_any_other_moment_too(void **state)
 
 struct refusal {
     const struct hop_schedule *schedule;
-    struct hop_plan_options options;
+    struct hop_program_options options;
 };
 
 static int be_refused(struct hop_team *team, void *context)
 {
     const struct refusal *refusal = context;
-    struct hop_plan *plan;
-    if (hop_plan_create(team, refusal->schedule, &refusal->options, &plan, NULL) != HOP_OK)
+    struct hop_program *program;
+    if (hop_program_create(team, refusal->schedule, &refusal->options, &program, NULL) != HOP_OK)
         return 0;
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     return 1;
 }
 
@@ -282,7 +282,7 @@ static void who_waits_for_ever_is_named_and_who_waits_as_told_is_not(void **stat
     static const char text[] =
         "a: work 0@gpu0 5s; b: 0@gpu0:x -> 1@gpu1:x 1KiB after a; c: 1@gpu1:x -> 2@gpu2:x 1KiB at 7s after b";
     CHECK(hop_schedule_parse("test.hop", text, strlen(text), &trial.schedule, D));
-    trial.options = (struct hop_plan_options){0};
+    trial.options = (struct hop_program_options){0};
     assert_int_equal(hop_launch(&options, run_some, &trial, &result, &diag), HOP_OK);
     assert_int_equal(result, 0);
     hop_schedule_destroy(trial.schedule);
@@ -301,31 +301,31 @@ static uint64_t moves_of(struct hop_team *team)
 /* Whoever fills, executes for the check or compares moves on at least once a piece, and says what it does. */
 static int check_many_pieces(struct hop_team *team, void *context)
 {
-    struct hop_plan_options options = {0};
-    struct hop_plan *plan;
+    struct hop_program_options options = {0};
+    struct hop_program *program;
     uint64_t wrong = 0, pieces = PIECES;
     char byte, doing[HOP_DOING_SIZE + 32] = "";
     struct hop_diag diag = {0};
-    TRY(hop_plan_create(team, context, &options, &plan, D));
+    TRY(hop_program_create(team, context, &options, &program, D));
     uint64_t moves = moves_of(team);
-    TRY(hop_plan_fill(plan, 1, D));
+    TRY(hop_program_fill(program, 1, D));
     REQUIRE(moves_of(team) - moves >= 2 * pieces); /* of x and of y */
-    TRY(hop_plan_run(plan, D));
+    TRY(hop_program_run(program, D));
     TRY(hop_team_barrier(team, D));
     if (hop_team_rank(team) == 1) { /* beyond the first piece, where nobody else has changed anything */
-        TRY(hop_plan_read(plan, 0, 3 * PIECE_BYTES + 5, &byte, 1, D));
+        TRY(hop_program_read(program, 0, 3 * PIECE_BYTES + 5, &byte, 1, D));
         byte ^= 1;
-        TRY(hop_plan_write(plan, 0, 3 * PIECE_BYTES + 5, &byte, 1, D));
+        TRY(hop_program_write(program, 0, 3 * PIECE_BYTES + 5, &byte, 1, D));
         while (!strstr(doing, "(checking)")) /* rank 0, which waits there for this one */
             hop_member_doing(&team->board->members[0], doing, sizeof doing);
     }
     moves = moves_of(team);
-    TRY(hop_plan_check(plan, 1, &wrong, &diag));
+    TRY(hop_program_check(program, 1, &wrong, &diag));
     /* Two ranks' two buffers made anew, one copied, one reduced, and the own two compared. */
     REQUIRE(moves_of(team) - moves >= (hop_team_rank(team) == 0 ? 4 + 1 + 1 + 2 : 2) * pieces);
     REQUIRE(wrong == 1);
     REQUIRE(hop_team_rank(team) == 0 || strstr(diag.what, "byte 3145733 of buffer "));
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     return 0;
 }
 

@@ -429,13 +429,13 @@ static void a_call_that_works_on_many_bytes_may_take_long(void **state)
 
 static int copy_a_little(struct hop_team *team, void *context)
 {
-    struct hop_plan *plan;
+    struct hop_program *plan;
     uint64_t wrong = 1;
-    TRY(hop_plan_create(team, context, NULL, &plan, D));
-    TRY(hop_plan_fill(plan, 1, D));
-    TRY(hop_plan_run(plan, D));
-    TRY(hop_plan_check(plan, 1, &wrong, D));
-    hop_plan_destroy(plan);
+    TRY(hop_program_create(team, context, NULL, &plan, D));
+    TRY(hop_program_fill(plan, 1, D));
+    TRY(hop_program_run(plan, D));
+    TRY(hop_program_check(plan, 1, &wrong, D));
+    hop_program_destroy(plan);
     return wrong != 0;
 }
 

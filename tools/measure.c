@@ -109,7 +109,7 @@ static bool take_option(struct options *o, int option)
     case 'n':
         return tool_whole(&tool_measure, "--devices", optarg, 1, HOP_MEASURE_DEVICES_MAX, &o->devices);
     case 'D':
-        m->plan.device = optarg;
+        m->program.device = optarg;
         return true;
     case 't':
         o->on = optarg;
@@ -124,11 +124,11 @@ static bool take_option(struct options *o, int option)
         return true;
     case 'w':
         o->slower_given = true;
-        return tool_number(&tool_measure, "--slower", optarg, 1, 1e9, &m->plan.slower);
+        return tool_number(&tool_measure, "--slower", optarg, 1, 1e9, &m->program.slower);
     case 'C':
-        return tool_bytes(&tool_measure, "--chunk", optarg, &m->plan.chunk_bytes);
+        return tool_bytes(&tool_measure, "--chunk", optarg, &m->program.chunk_bytes);
     case 'B':
-        return tool_bytes(&tool_measure, "--buffer", optarg, &m->plan.buffer_bytes);
+        return tool_bytes(&tool_measure, "--buffer", optarg, &m->program.buffer_bytes);
     case 'W':
         return read_kinds(optarg, &m->kinds);
     case 'z':
@@ -170,7 +170,7 @@ static bool take_option(struct options *o, int option)
 
 static int check_options(const struct options *o)
 {
-    const struct hop_plan_options *plan = &o->measure.plan;
+    const struct hop_program_options *plan = &o->measure.program;
     if (o->on && o->emulate)
         return tool_bad_usage(&tool_measure, "--emulate names the topology already: --on goes without it");
     if (!o->on && !o->emulate && o->devices == 0)
@@ -212,7 +212,7 @@ static int check_outputs(const struct options *o)
 static int read_options(struct options *o, int argc, char **argv)
 {
     *o = (struct options){.measure = {.seed = 1}};
-    o->measure.plan.slower = 100;
+    o->measure.program.slower = 100;
     tool_options_begin();
     for (int option; (option = tool_option(&tool_measure, argc, argv, ":n:s:m:jo:h", long_options)) != -1;) {
         if (option == 'h')
@@ -354,7 +354,7 @@ static int run(int argc, char **argv)
         return status;
     o.measure.topology = topology;
     o.measure.devices = (uint32_t)o.devices;
-    o.measure.plan.emulate = o.emulate ? topology : NULL;
+    o.measure.program.emulate = o.emulate ? topology : NULL;
     ranks_catch();
     o.measure.launch.stop = &ranks_stop;
     shown.show = tool_progress_begin(&shown.progress, "of the time for measuring");

@@ -60,7 +60,7 @@ static const struct option long_options[] = {
 /* ---- options ---- */
 
 /* schedule, peer, staged, dynamic or static=FILE. */
-static bool read_copies(const char *text, struct hop_plan_options *plan)
+static bool read_copies(const char *text, struct hop_program_options *plan)
 {
     static const char *const names[] = {"schedule", "peer", "staged", "static", "dynamic"};
     if (strncmp(text, "static=", 7) == 0 && text[7]) {
@@ -79,7 +79,7 @@ static bool read_copies(const char *text, struct hop_plan_options *plan)
 }
 
 /* peer=1ms, staged=never */
-static bool read_delay(const char *text, struct hop_plan_options *plan)
+static bool read_delay(const char *text, struct hop_program_options *plan)
 {
     const char *equals = strchr(text, '=');
     struct hop_diag diag;

@@ -14,7 +14,7 @@ struct run_request {
     const char *what;                    /* "allreduce by ring, 1 MiB", or the schedule's name */
     const char *models;
     uint32_t ranks;
-    struct hop_plan_options plan;
+    struct hop_program_options plan;
     uint64_t repeat, warmup, seed;
     uint64_t rows;
     bool check, json, predict, gantt, ascii;

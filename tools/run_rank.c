@@ -38,12 +38,12 @@ static int give_up(struct hop_team *team, const struct hop_diag *diag)
     return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
 
-static enum hop_status keep_times(struct hop_plan *plan, const struct run_request *r, struct found *found,
+static enum hop_status keep_times(struct hop_program *plan, const struct run_request *r, struct found *found,
                                   struct hop_diag *diag)
 {
     const struct hop_measured_op *ops;
     uint32_t count = hop_schedule_count(r->schedule);
-    enum hop_status status = hop_plan_times(plan, &ops, diag);
+    enum hop_status status = hop_program_times(plan, &ops, diag);
     if (status == HOP_OK && count > 0)
         memcpy(found->ops, ops, count * sizeof *ops);
     return status;
@@ -52,49 +52,49 @@ static enum hop_status keep_times(struct hop_plan *plan, const struct run_reques
 static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct found *found,
                                     struct hop_diag *diag)
 {
-    struct hop_plan_options options = r->plan;
-    struct hop_plan *plan;
+    struct hop_program_options options = r->plan;
+    struct hop_program *plan;
     options.record = true;
-    enum hop_status status = hop_plan_create(team, r->schedule, &options, &plan, diag);
+    enum hop_status status = hop_program_create(team, r->schedule, &options, &plan, diag);
     if (status != HOP_OK)
         return status;
-    status = hop_plan_fill(plan, r->seed, diag);
+    status = hop_program_fill(plan, r->seed, diag);
     if (status == HOP_OK)
-        status = hop_plan_run(plan, diag);
+        status = hop_program_run(plan, diag);
     if (status == HOP_OK && r->check)
-        status = hop_plan_check(plan, r->seed, &found->wrong, &found->first_wrong);
+        status = hop_program_check(plan, r->seed, &found->wrong, &found->first_wrong);
     if (status == HOP_OK && !r->plan.emulate)
         status = hop_team_barrier(team, diag); /* some have compared more than others */
     if (status == HOP_OK && !r->plan.emulate)
-        status = hop_plan_run(plan, diag);
+        status = hop_program_run(plan, diag);
     if (status != HOP_OK && r->check && found->first_wrong.what[0])
         *diag = found->first_wrong;
     if (status == HOP_OK)
         status = keep_times(plan, r, found, diag);
-    hop_plan_destroy(plan);
+    hop_program_destroy(plan);
     return status;
 }
 
 static enum hop_status repeated(struct hop_team *team, const struct run_request *r, double *times_s,
                                 struct hop_diag *diag)
 {
-    struct hop_plan_options options = r->plan;
-    struct hop_plan *plan;
+    struct hop_program_options options = r->plan;
+    struct hop_program *plan;
     options.record = false;
-    enum hop_status status = hop_plan_create(team, r->schedule, &options, &plan, diag);
+    enum hop_status status = hop_program_create(team, r->schedule, &options, &plan, diag);
     if (status != HOP_OK)
         return status;
-    status = hop_plan_fill(plan, r->seed, diag);
+    status = hop_program_fill(plan, r->seed, diag);
     for (uint64_t i = 0; i < r->warmup && status == HOP_OK; i++)
-        status = hop_plan_run(plan, diag);
+        status = hop_program_run(plan, diag);
     if (status == HOP_OK)
         status = hop_team_barrier(team, diag);
     for (uint64_t i = 0; i < r->repeat && status == HOP_OK; i++) {
         double begun_s = now_s();
-        status = hop_plan_run(plan, diag);
+        status = hop_program_run(plan, diag);
         times_s[i] = (now_s() - begun_s) / (r->plan.emulate ? r->plan.slower : 1);
     }
-    hop_plan_destroy(plan);
+    hop_program_destroy(plan);
     return status;
 }
 

@@ -30,7 +30,7 @@ struct request {
     char *algorithms[ALGORITHM_LIMIT];
     uint32_t algorithm_count;
     struct hop_collective_options collective;
-    struct hop_plan_options plan;
+    struct hop_program_options plan;
     struct hop_launch_options launch;
     bool measured, json;
     const char *only_measured; /* an option that needs --measured, NULL: none was given */
@@ -64,7 +64,7 @@ static enum hop_status measure(const struct hop_schedule *const *schedules, uint
     options.launch.ranks = w->ranks.ranks.count;
     for (uint32_t i = 0; i < count; i++) {
         ways[i].schedule = schedules[i];
-        ways[i].plan = r->plan;
+        ways[i].program = r->program;
     }
     enum hop_status status = hop_measure_ways(ways, count, &options, diag);
     for (uint32_t i = 0; i < count && status == HOP_OK; i++)
@@ -170,7 +170,7 @@ static int describe(struct work *w)
     if (r->measured)
         (void)snprintf(head->machine + length, sizeof head->machine - (size_t)length,
                        ", device %.20s; measured, medians of %llu rounds, %ld processors",
-                       r->plan.device ? r->plan.device : "host", (unsigned long long)r->rounds,
+                       r->program.device ? r->program.device : "host", (unsigned long long)r->rounds,
                        sysconf(_SC_NPROCESSORS_ONLN));
     else
         (void)snprintf(head->machine + length, sizeof head->machine - (size_t)length, "; predicted");
@@ -283,13 +283,13 @@ static bool take_measured(struct request *r, int code)
     switch (code) {
     case 'D':
         r->only_measured = "--device";
-        r->plan.device = optarg;
+        r->program.device = optarg;
         return true;
     case 'E':
         r->only_measured = "--engines";
         if (!tool_whole(&tool_tune_collective, "--engines", optarg, 0, 6, &whole))
             return false;
-        r->plan.engines = (unsigned)whole;
+        r->program.engines = (unsigned)whole;
         return true;
     case 'r':
         r->only_measured = "--rounds";
@@ -365,9 +365,9 @@ static int check(struct request *r)
         return tool_bad_usage(&tool_tune_collective, "%s goes with --measured", r->only_measured);
     if (r->measured && !r->topology && !r->devices && r->ranks == 0)
         return tool_bad_usage(&tool_tune_collective, "-n RANKS is missing: how many to measure with");
-    if (r->plan.engines && r->plan.device && strcmp(r->plan.device, "host") != 0)
+    if (r->program.engines && r->program.device && strcmp(r->program.device, "host") != 0)
         return tool_bad_usage(&tool_tune_collective, "--engines goes with the device host");
-    if (r->launch.threads && r->plan.device && strcmp(r->plan.device, "host") != 0)
+    if (r->launch.threads && r->program.device && strcmp(r->program.device, "host") != 0)
         return tool_bad_usage(&tool_tune_collective, "--threads goes with the device host");
     if (r->output && strcmp(r->output, "-") == 0)
         return tool_bad_usage(&tool_tune_collective, "--output needs a file: standard output shows the times");
@@ -379,7 +379,7 @@ static int read_options(struct request *r, int argc, char **argv)
 {
     *r = (struct request){.rounds = 7};
     r->collective = (struct hop_collective_options){.reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
-    r->plan.pipelined = true;
+    r->program.pipelined = true;
     tool_options_begin();
     for (int option; (option = tool_option(&tool_tune_collective, argc, argv, ":n:m:s:a:jo:h", long_options)) != -1;) {
         if (option == 'h')

@@ -18,7 +18,7 @@ struct request {
     uint64_t ranks, rounds;
     uint64_t sizes[HOP_TUNE_SIZES], packets[HOP_TUNE_SIZES];
     uint32_t size_count, packet_count;
-    struct hop_plan_options plan;
+    struct hop_program_options program;
     struct hop_launch_options launch;
 };
 
@@ -43,12 +43,12 @@ static bool take_option(struct request *r, int code)
         r->devices = optarg;
         return true;
     case 'D':
-        r->plan.device = optarg;
+        r->program.device = optarg;
         return true;
     case 'E':
         if (!tool_whole(&tool_tune_copies, "--engines", optarg, 0, 6, &whole))
             return false;
-        r->plan.engines = (unsigned)whole;
+        r->program.engines = (unsigned)whole;
         return true;
     case 'z':
         return tune_read_sizes(&tool_tune_copies, "--sizes", optarg, r->sizes, &r->size_count);
@@ -85,9 +85,9 @@ static int read_options(struct request *r, int argc, char **argv)
         return tool_bad_usage(&tool_tune_copies, "'%s' is too much: collectives follow --collective", argv[optind]);
     if (r->ranks == 0)
         return tool_bad_usage(&tool_tune_copies, "-n RANKS is missing");
-    if (r->launch.threads && r->plan.device && strcmp(r->plan.device, "host") != 0)
+    if (r->launch.threads && r->program.device && strcmp(r->program.device, "host") != 0)
         return tool_bad_usage(&tool_tune_copies, "--threads goes with the device host");
-    if (r->plan.engines && r->plan.device && strcmp(r->plan.device, "host") != 0)
+    if (r->program.engines && r->program.device && strcmp(r->program.device, "host") != 0)
         return tool_bad_usage(&tool_tune_copies, "--engines goes with the device host");
     return TOOL_OK;
 }
@@ -96,7 +96,7 @@ static int tune(const struct request *r, const struct tune_ranks *ranks)
 {
     struct tool_progress progress;
     struct hop_copies_tune_options options = {.ways = {.launch = r->launch, .rounds = (uint32_t)r->rounds},
-                                              .plan = r->plan,
+                                              .program = r->program,
                                               .devices = ranks->devices,
                                               .collectives = r->kind_count ? r->kinds : NULL,
                                               .collective_count = r->kind_count,
@@ -110,7 +110,7 @@ static int tune(const struct request *r, const struct tune_ranks *ranks)
     char note[160], *text;
     options.ways.launch.ranks = ranks->ranks.count;
     (void)snprintf(note, sizeof note, "device %.40s, %u ranks on %ld processors, medians of %llu round%s",
-                   r->plan.device ? r->plan.device : "host", ranks->ranks.count, sysconf(_SC_NPROCESSORS_ONLN),
+                   r->program.device ? r->program.device : "host", ranks->ranks.count, sysconf(_SC_NPROCESSORS_ONLN),
                    (unsigned long long)r->rounds, r->rounds == 1 ? "" : "s");
     enum hop_status status = hop_copies_tune(&options, note, &text, &diag);
     tool_progress_end(&progress);

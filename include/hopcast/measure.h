@@ -88,7 +88,7 @@ struct hop_measure_options {
     uint32_t size_count;
     double time_s;                    /* rounds begin until then; 0: 20 s. 3 samples at least, unless stopped */
     uint64_t seed;                    /* of the order of cases */
-    struct hop_plan_options plan;     /* device, emulate (then the same topology), slower, ... */
+    struct hop_program_options program; /* device, emulate (then the same topology), slower, ... */
     struct hop_launch_options launch; /* ranks are set */
     void (*progress)(double done,
                      void *context); /* called by rank 0, a process of its own, 1 at the end; may be NULL */

@@ -6,8 +6,8 @@
  *     hop_launch      starts the ranks on this machine, as processes or threads
  *       each rank:
  *         hop_team        who runs together, and who is lost
- *         hop_plan        a schedule compiled for this rank: buffers, copies, reductions, whom to wait for
- *         hop_plan_run    executes it, as often as one likes
+ *         hop_program        a schedule compiled for this rank: buffers, copies, reductions, whom to wait for
+ *         hop_program_run    executes it, as often as one likes
  *
  * A rank is a process (or a thread). The rank that performs an operation is that of its clause `by`, else of its
  * source; of a reduction that of its output. Without ranks in the schedule every device is a rank, in order of
@@ -15,7 +15,7 @@
  * reductions. Ranks on one machine touch each other's memory; what crosses machines goes through the group's MPI.
  *
  * Buffers: each buffer that the schedule names of a rank is as long as the furthest byte that any operation touches. A
- * place without a buffer has bytes of its own. In a pipelined plan the buffers "in", "out" and "data" are the
+ * place without a buffer has bytes of its own. In a pipelined program the buffers "in", "out" and "data" are the
  * caller's and all others scratch, of which there are two sets, used by turns.
  *
  * When a rank dies or stays silent for timeout_s, every call of the others fails within seconds, naming it and what
@@ -95,9 +95,9 @@ typedef int hop_rank_body(struct hop_team *team, void *context);
 HOP_API enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context,
                                    int *result, struct hop_diag *diag);
 
-/* ---- plans ---- */
+/* ---- programs ---- */
 
-struct hop_plan;
+struct hop_program;
 
 enum hop_copies { HOP_COPIES_SCHEDULE, HOP_COPIES_PEER, HOP_COPIES_STAGED, HOP_COPIES_STATIC, HOP_COPIES_DYNAMIC };
 
@@ -107,7 +107,7 @@ struct hop_copies_mix {
     uint64_t packet_bytes;
 };
 
-struct hop_plan_options {
+struct hop_program_options {
     const char *device;          /* "host" or "cuda"; NULL: host */
     unsigned engines;            /* host: threads that copy, of each rank; 0: the rank copies itself */
     const struct hop_topology *emulate; /* copies between its devices go through its links, slowed down; NULL: none */
@@ -119,20 +119,20 @@ struct hop_plan_options {
     const struct hop_copies_mix *mix; /* HOP_COPIES_STATIC: instead of a table; NULL: the table says it */
     uint64_t packet_bytes;       /* staged; 0: the schedule's, else 512 KiB; emulated: else one packet */
     bool pipelined;              /* launches follow each other without waiting for all; see above */
-    bool record;                 /* times of operations, for hop_plan_timeline */
+    bool record;                 /* times of operations, for hop_program_timeline */
     double delay_s[2];           /* for tests: before each peer, each staged copy; INFINITY: it never happens. Emulated:
                                   * of the emulated machine */
     const char *fault;           /* for tests: "kill RANK OPERATION" or "stop RANK OPERATION", a signal before that; of
                                   * a rank that performs it and is a process of its own */
 };
 
-/* Every rank of the team calls it with the same schedule and options, which must outlive the plan; options may be
+/* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be
  * NULL. Refused: a schedule that can never end, ranks outside the team, more memory than there is. */
-HOP_API enum hop_status hop_plan_create(struct hop_team *team, const struct hop_schedule *schedule,
-                                        const struct hop_plan_options *options, struct hop_plan **plan,
-                                        struct hop_diag *diag);
-/* NULL is allowed. On GPUs it waits for the other ranks of the machine: all destroy their plans in one order. */
-HOP_API void hop_plan_destroy(struct hop_plan *plan);
+HOP_API enum hop_status hop_program_create(struct hop_team *team, const struct hop_schedule *schedule,
+                                           const struct hop_program_options *options, struct hop_program **program,
+                                           struct hop_diag *diag);
+/* NULL is allowed. On GPUs it waits for the other ranks of the machine: all destroy their programs in one order. */
+HOP_API void hop_program_destroy(struct hop_program *program);
 /* How many ranks a schedule needs: the highest rank plus one, or, without ranks, the number of its devices. */
 HOP_API uint32_t hop_schedule_run_ranks(const struct hop_schedule *schedule);
 
@@ -141,26 +141,27 @@ HOP_API uint32_t hop_schedule_run_ranks(const struct hop_schedule *schedule);
 HOP_API enum hop_status hop_schedule_find_race(const struct hop_schedule *schedule, bool *race, struct hop_diag *diag);
 
 /* This rank's buffers by index: name and size; false past the last. */
-HOP_API bool hop_plan_buffer(const struct hop_plan *plan, uint32_t index, const char **name, uint64_t *bytes);
+HOP_API bool hop_program_buffer(const struct hop_program *program, uint32_t index, const char **name, uint64_t *bytes);
 /* Moves bytes between ordinary memory and one of them. */
-HOP_API enum hop_status hop_plan_write(struct hop_plan *plan, uint32_t buffer, uint64_t offset, const void *from,
-                                       uint64_t bytes, struct hop_diag *diag);
-HOP_API enum hop_status hop_plan_read(struct hop_plan *plan, uint32_t buffer, uint64_t offset, void *to, uint64_t bytes,
-                                      struct hop_diag *diag);
+HOP_API enum hop_status hop_program_write(struct hop_program *program, uint32_t buffer, uint64_t offset,
+                                          const void *from, uint64_t bytes, struct hop_diag *diag);
+HOP_API enum hop_status hop_program_read(struct hop_program *program, uint32_t buffer, uint64_t offset, void *to,
+                                         uint64_t bytes, struct hop_diag *diag);
 /* Where it lies, of a device whose memory the processor reaches; NULL: of another one. */
-HOP_API void *hop_plan_address(const struct hop_plan *plan, uint32_t buffer);
+HOP_API void *hop_program_address(const struct hop_program *program, uint32_t buffer);
 
 /* Executes the schedule once; all ranks call it. Returns when this rank's operations have ended and nobody touches
  * its buffers any more. No allocation. */
-HOP_API enum hop_status hop_plan_run(struct hop_plan *plan, struct hop_diag *diag);
+HOP_API enum hop_status hop_program_run(struct hop_program *program, struct hop_diag *diag);
 
 /* Fills every buffer of this rank with numbers that depend on seed, rank, buffer and place alone: small whole numbers
  * in the element type of the schedule's reductions (bytes where it has none), so that sums are exact. */
-HOP_API enum hop_status hop_plan_fill(struct hop_plan *plan, uint64_t seed, struct hop_diag *diag);
+HOP_API enum hop_status hop_program_fill(struct hop_program *program, uint64_t seed, struct hop_diag *diag);
 /* After filling and one run: compares every buffer with what executing the schedule one operation after the other
  * gives. All ranks call it. *wrong: bytes that differ, of all ranks; the first of this rank's is in diag (the status
  * is HOP_OK all the same). */
-HOP_API enum hop_status hop_plan_check(struct hop_plan *plan, uint64_t seed, uint64_t *wrong, struct hop_diag *diag);
+HOP_API enum hop_status hop_program_check(struct hop_program *program, uint64_t seed, uint64_t *wrong,
+                                          struct hop_diag *diag);
 
 /* How an operation travelled in the last run. */
 struct hop_measured_op {
@@ -170,8 +171,9 @@ struct hop_measured_op {
     enum hop_via via;               /* p2p (peer) or staged */
     bool resent;                    /* the other mechanism did it in the end */
 };
-/* record: of the last run, on every rank after this call that all make; the array (one an operation) is the plan's. */
-HOP_API enum hop_status hop_plan_times(struct hop_plan *plan, const struct hop_measured_op **times, struct hop_diag *diag);
+/* record: of the last run, on every rank after this call that all make; the array (one an operation) is the program's. */
+HOP_API enum hop_status hop_program_times(struct hop_program *program, const struct hop_measured_op **times,
+                                          struct hop_diag *diag);
 
 /* Of a measured timeline: who performed an operation, and how; NULL: predicted. */
 HOP_API const struct hop_measured_op *hop_timeline_measured_op(const struct hop_timeline *timeline, uint32_t op);
@@ -187,7 +189,7 @@ HOP_API enum hop_status hop_timeline_measured(struct hop_network *network, const
  * many launches in a row. */
 struct hop_run_way {
     const struct hop_schedule *schedule;
-    struct hop_plan_options plan;   /* record: not looked at */
+    struct hop_program_options program; /* record: not looked at */
     double median_s, low_s, high_s; /* comes out: of the rounds; low and high are the quartiles */
 };
 
@@ -206,7 +208,7 @@ HOP_API enum hop_status hop_measure_ways(struct hop_run_way *ways, uint32_t coun
 
 struct hop_copies_tune_options {
     struct hop_ways_options ways;
-    struct hop_plan_options plan; /* device, engines and so on; copies, table, mix, collective: not looked at */
+    struct hop_program_options program; /* device, engines and so on; copies, table, mix, collective: not looked at */
     const char *const *devices;   /* of each rank */
     const enum hop_collective_kind *collectives; /* NULL: allgather and allreduce */
     uint32_t collective_count;

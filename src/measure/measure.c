@@ -7,7 +7,7 @@
  *
  *     board | samples of round 0 | samples of round 1 | ...
  *
- * The first launch of a round touches the memory that its plan has just got, and is not recorded. Emulated links do
+ * The first launch of a round touches the memory that its program has just got, and is not recorded. Emulated links do
  * not care (their times are those of the links), and are slow: there every launch is.
  */
 #include "measure/measure.h"
@@ -51,13 +51,13 @@ static void take_samples(const struct hop_measuring *m, const struct hop_measure
     }
 }
 
-static enum hop_status launch_once(struct hop_team *team, struct hop_plan *plan, const struct session *s,
+static enum hop_status launch_once(struct hop_team *team, struct hop_program *program, const struct session *s,
                                    const uint32_t *index_of, struct hop_diag *diag)
 {
     const struct hop_measured_op *times;
-    enum hop_status status = hop_plan_run(plan, diag);
+    enum hop_status status = hop_program_run(program, diag);
     if (status == HOP_OK)
-        status = hop_plan_times(plan, &times, diag);
+        status = hop_program_times(program, &times, diag);
     if (status == HOP_OK && hop_team_rank(team) == 0)
         take_samples(s->m, times, index_of, s->samples + (size_t)s->board->rounds++ * s->m->op_count);
     return status;
@@ -79,26 +79,26 @@ static enum hop_status run_round(struct hop_team *team, const struct session *s,
                                  double begun_s, struct hop_diag *diag)
 {
     struct hop_schedule *schedule;
-    struct hop_plan *plan = NULL;
-    struct hop_plan_options options = s->m->options->plan;
+    struct hop_program *program = NULL;
+    struct hop_program_options options = s->m->options->program;
     bool emulated = s->m->public.emulated;
     options.record = true;
     options.pipelined = false;
     enum hop_status status = hop_measure_round(s->m, round, &schedule, index_of, diag);
     if (status != HOP_OK)
         return status;
-    status = hop_plan_create(team, schedule, &options, &plan, diag);
+    status = hop_program_create(team, schedule, &options, &program, diag);
     if (status == HOP_OK)
-        status = hop_plan_fill(plan, round + 1, diag);
+        status = hop_program_fill(program, round + 1, diag);
     if (status == HOP_OK && !emulated)
-        status = hop_plan_run(plan, diag);
+        status = hop_program_run(program, diag);
     for (unsigned i = 0; i < (emulated ? 1 : LAUNCHES) && status == HOP_OK; i++)
-        status = launch_once(team, plan, s, index_of, diag);
+        status = launch_once(team, program, s, index_of, diag);
     if (status == HOP_OK && hop_team_rank(team) == 0)
         decide(s, hop_group_now_s() - begun_s, hop_team_stopping(team));
     if (status == HOP_OK)
         status = hop_team_barrier(team, diag);
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     hop_schedule_destroy(schedule);
     return status;
 }
@@ -176,11 +176,11 @@ static enum hop_status find_sizes(struct hop_measuring *m, struct hop_diag *diag
                           cuda[] = {64, 64 << 10, 1 << 20, 16 << 20, 64 << 20},
                           emulated[] = {256 << 10, 1 << 20, 4 << 20};
     const struct hop_measure_options *o = m->options;
-    bool on_cuda = o->plan.device && strcmp(o->plan.device, "cuda") == 0;
-    const uint64_t *sizes = o->sizes ? o->sizes : o->plan.emulate ? emulated : on_cuda ? cuda : host;
-    m->size_count = o->sizes          ? o->size_count
-                    : o->plan.emulate ? (uint32_t)HOP_COUNT(emulated)
-                                      : (uint32_t)HOP_COUNT(host);
+    bool on_cuda = o->program.device && strcmp(o->program.device, "cuda") == 0;
+    const uint64_t *sizes = o->sizes ? o->sizes : o->program.emulate ? emulated : on_cuda ? cuda : host;
+    m->size_count = o->sizes             ? o->size_count
+                    : o->program.emulate ? (uint32_t)HOP_COUNT(emulated)
+                                         : (uint32_t)HOP_COUNT(host);
     bool good = m->size_count >= 1 && m->size_count <= HOP_MEASURE_SIZES_MAX;
     for (uint32_t s = 0; good && s < m->size_count; s++) {
         m->sizes[s] = sizes[s];
@@ -208,7 +208,7 @@ enum hop_status hop_measure(const struct hop_measure_options *options, struct ho
         return hop_fail_memory(diag);
     m->options = options;
     m->public.topology = options->topology;
-    m->public.emulated = options->plan.emulate != NULL;
+    m->public.emulated = options->program.emulate != NULL;
     m->router = hop_router_create(options->topology);
     enum hop_status status = m->router ? find_devices(m, diag) : hop_fail_memory(diag);
     if (status == HOP_OK)

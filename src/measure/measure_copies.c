@@ -48,11 +48,11 @@ static void add_mix(struct tuning *t, uint32_t staged, uint64_t packet_bytes)
     struct hop_copies_mix *mix = &t->mixes[t->count];
     struct hop_run_way *way = &t->ways[t->count++];
     *mix = (struct hop_copies_mix){staged, of, staged ? packet_bytes : 0};
-    *way = (struct hop_run_way){.schedule = t->schedule, .plan = t->options->plan};
-    way->plan.copies = HOP_COPIES_STATIC;
-    way->plan.mix = mix;
-    way->plan.packet_bytes = 0; /* the mix says it */
-    way->plan.pipelined = true;
+    *way = (struct hop_run_way){.schedule = t->schedule, .program = t->options->program};
+    way->program.copies = HOP_COPIES_STATIC;
+    way->program.mix = mix;
+    way->program.packet_bytes = 0; /* the mix says it */
+    way->program.pipelined = true;
 }
 
 /* *best: of the mixes. */

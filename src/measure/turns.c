@@ -2,11 +2,11 @@
 /*
  * Several ways of doing something, measured in turns, so that what else goes on in the machine meets all of them.
  *
- *     round 0:  way 0  way 1  way 2        each turn: make the plan, one launch to warm up, one to see how long it
+ *     round 0:  way 0  way 1  way 2        each turn: make the program, one launch to warm up, one to see how long it
  *     round 1:  way 1  way 2  way 0        takes, then as many in a row as fill the time of a turn
  *     ...
  *
- * A plan lives for a turn only: ways may need much memory each. A way that is far behind after two rounds takes no further
+ * A program lives for a turn only: ways may need much memory each. A way that is far behind after two rounds takes no further
  * turns. All ranks see the same times, and so come to the same decisions; rank 0 writes them where the launcher sees them.
  */
 #include <math.h>
@@ -30,14 +30,14 @@ struct turn {
 };
 
 /* From the first rank's beginning to the last one's end. */
-static enum hop_status run_launches(struct hop_team *team, struct hop_plan *plan, uint32_t launches, struct turn *all,
-                                    double *took_s, struct hop_diag *diag)
+static enum hop_status run_launches(struct hop_team *team, struct hop_program *program, uint32_t launches,
+                                    struct turn *all, double *took_s, struct hop_diag *diag)
 {
     struct turn own;
     enum hop_status status = hop_team_barrier(team, diag);
     own.begun_s = hop_group_now_s();
     for (uint32_t i = 0; i < launches && status == HOP_OK; i++)
-        status = hop_plan_run(plan, diag);
+        status = hop_program_run(program, diag);
     own.ended_s = hop_group_now_s();
     if (status == HOP_OK)
         status = hop_team_gather(team, &own, all, sizeof own, diag);
@@ -54,22 +54,22 @@ static enum hop_status run_launches(struct hop_team *team, struct hop_plan *plan
 static enum hop_status take_turn(struct hop_team *team, const struct measuring *m, const struct hop_run_way *way,
                                  struct turn *all, double *launch_s, struct hop_diag *diag)
 {
-    struct hop_plan_options options = way->plan;
-    struct hop_plan *plan;
+    struct hop_program_options options = way->program;
+    struct hop_program *program;
     double took_s = 0;
     options.record = false;
-    enum hop_status status = hop_plan_create(team, way->schedule, &options, &plan, diag);
+    enum hop_status status = hop_program_create(team, way->schedule, &options, &program, diag);
     if (status != HOP_OK)
         return status;
-    status = hop_plan_fill(plan, 1, diag);
+    status = hop_program_fill(program, 1, diag);
     for (int i = 0; i < 2 && status == HOP_OK; i++)
-        status = run_launches(team, plan, 1, all, &took_s, diag);
+        status = run_launches(team, program, 1, all, &took_s, diag);
     double fit = hop_min(m->round_s / hop_max(took_s, 1e-9), LAUNCHES_MAX);
     uint32_t launches = fit < 1 ? 1 : (uint32_t)fit;
     if (status == HOP_OK)
-        status = run_launches(team, plan, launches, all, &took_s, diag);
+        status = run_launches(team, program, launches, all, &took_s, diag);
     *launch_s = took_s / launches / (options.emulate && options.slower > 0 ? options.slower : 1);
-    hop_plan_destroy(plan);
+    hop_program_destroy(program);
     return status;
 }
 

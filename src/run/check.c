@@ -65,11 +65,11 @@ static void put_element(enum hop_type type, uint64_t random, char *at)
 #define PIECE_BYTES (UINT64_C(1) << 20) /* between two beats; a multiple of every element */
 
 /* Bytes `first` and on of a buffer, which is rank's index-th. */
-static void make_bytes(const struct hop_plan *plan, uint64_t seed, const struct hop_run_buffer *buffer, uint64_t first,
-                       uint64_t bytes, char *to)
+static void make_bytes(const struct hop_program *program, uint64_t seed, const struct hop_run_buffer *buffer,
+                       uint64_t first, uint64_t bytes, char *to)
 {
     bool typed;
-    enum hop_type type = element_type(plan->schedule, &typed);
+    enum hop_type type = element_type(program->schedule, &typed);
     uint64_t size = typed ? hop_type_bytes(type) : 8, name = 0;
     for (const char *c = buffer->name; *c; c++)
         name = name * 131 + (unsigned char)*c;
@@ -90,26 +90,26 @@ static uint64_t piece_at(uint64_t at, uint64_t bytes)
     return bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
 }
 
-enum hop_status hop_plan_fill(struct hop_plan *plan, uint64_t seed, struct hop_diag *diag)
+enum hop_status hop_program_fill(struct hop_program *program, uint64_t seed, struct hop_diag *diag)
 {
     char *piece = malloc(PIECE_BYTES);
     enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
     const struct hop_doing filling = hop_doing_named("(filling)");
     uint32_t index = 0;
-    hop_team_do(plan->team, &filling);
-    for (uint32_t b = 0; b < plan->layout.buffer_count && status == HOP_OK; b++) {
-        const struct hop_run_buffer *buffer = &plan->layout.buffers[b];
-        if (buffer->rank != plan->team->rank)
+    hop_team_do(program->team, &filling);
+    for (uint32_t b = 0; b < program->layout.buffer_count && status == HOP_OK; b++) {
+        const struct hop_run_buffer *buffer = &program->layout.buffers[b];
+        if (buffer->rank != program->team->rank)
             continue;
         for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
             uint64_t bytes = piece_at(at, buffer->bytes);
-            make_bytes(plan, seed, buffer, at, bytes, piece);
-            status = hop_plan_write(plan, index, at, piece, bytes, diag);
-            hop_team_beat(plan->team);
+            make_bytes(program, seed, buffer, at, bytes, piece);
+            status = hop_program_write(program, index, at, piece, bytes, diag);
+            hop_team_beat(program->team);
         }
         index++;
     }
-    hop_team_do(plan->team, NULL);
+    hop_team_do(program->team, NULL);
     free(piece);
     return status;
 }
@@ -148,13 +148,13 @@ static enum hop_status reduce_in_pieces(struct hop_team *team, const struct hop_
     return status;
 }
 
-static enum hop_status interpret(const struct hop_plan *plan, const uint64_t *start, char *memory,
+static enum hop_status interpret(const struct hop_program *program, const uint64_t *start, char *memory,
                                  struct hop_diag *diag)
 {
-    const struct hop_layout *layout = &plan->layout;
+    const struct hop_layout *layout = &program->layout;
     for (uint32_t i = 0; i < layout->op_count; i++) {
         uint32_t index = layout->order[i];
-        const struct hop_op *op = hop_schedule_op(plan->schedule, index);
+        const struct hop_op *op = hop_schedule_op(program->schedule, index);
         const struct hop_run_op *run = &layout->ops[index];
         char *places[2 * HOP_REDUCTION_PLACES];
         if (run->reads + run->writes > HOP_COUNT(places))
@@ -164,13 +164,13 @@ static enum hop_status interpret(const struct hop_plan *plan, const uint64_t *st
             places[p] = memory + start[place->buffer] + place->offset;
         }
         if (op->kind == HOP_OP_REDUCE) {
-            enum hop_status status = reduce_in_pieces(plan->team, op, run, places, diag);
+            enum hop_status status = reduce_in_pieces(program->team, op, run, places, diag);
             if (status != HOP_OK)
                 return status;
         } else if (run->writes) {
-            copy_in_pieces(plan->team, places[1], places[0], op->bytes);
+            copy_in_pieces(program->team, places[1], places[0], op->bytes);
         }
-        hop_team_beat(plan->team);
+        hop_team_beat(program->team);
     }
     return HOP_OK;
 }
@@ -187,21 +187,21 @@ static enum hop_status create_reference(struct hop_team *team, uint64_t bytes, s
 }
 
 /* Buffer b as it was filled. */
-static void fill_reference(struct hop_plan *plan, uint64_t seed, uint32_t b, char *to)
+static void fill_reference(struct hop_program *program, uint64_t seed, uint32_t b, char *to)
 {
-    const struct hop_run_buffer *buffer = &plan->layout.buffers[b];
+    const struct hop_run_buffer *buffer = &program->layout.buffers[b];
     for (uint64_t at = 0; at < buffer->bytes; at += PIECE_BYTES) {
-        make_bytes(plan, seed, buffer, at, piece_at(at, buffer->bytes), to + at);
-        hop_team_beat(plan->team);
+        make_bytes(program, seed, buffer, at, piece_at(at, buffer->bytes), to + at);
+        hop_team_beat(program->team);
     }
 }
 
 /* All ranks' buffers after the schedule, in shared memory; start[b] is where buffer b begins. */
-static enum hop_status make_reference(struct hop_plan *plan, uint64_t seed, uint64_t *start, struct hop_shared *shared,
-                                      struct hop_diag *diag)
+static enum hop_status make_reference(struct hop_program *program, uint64_t seed, uint64_t *start,
+                                      struct hop_shared *shared, struct hop_diag *diag)
 {
-    const struct hop_layout *layout = &plan->layout;
-    struct hop_team *team = plan->team;
+    const struct hop_layout *layout = &program->layout;
+    struct hop_team *team = program->team;
     uint64_t bytes = 0;
     for (uint32_t b = 0; b < layout->buffer_count; b++) {
         start[b] = bytes;
@@ -212,9 +212,9 @@ static enum hop_status make_reference(struct hop_plan *plan, uint64_t seed, uint
     if (status == HOP_OK && team->local == 0) {
         status = create_reference(team, bytes, shared, diag);
         for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++)
-            fill_reference(plan, seed, b, (char *)shared->memory + start[b]);
+            fill_reference(program, seed, b, (char *)shared->memory + start[b]);
         if (status == HOP_OK)
-            status = interpret(plan, start, shared->memory, diag);
+            status = interpret(program, start, shared->memory, diag);
         memcpy(name, shared->name, sizeof name);
     }
     if (status == HOP_OK)
@@ -230,15 +230,15 @@ static enum hop_status make_reference(struct hop_plan *plan, uint64_t seed, uint
 
 /* ---- comparing ---- */
 
-static enum hop_status compare(struct hop_plan *plan, const struct hop_run_buffer *buffer, uint32_t index,
+static enum hop_status compare(struct hop_program *program, const struct hop_run_buffer *buffer, uint32_t index,
                                const char *wanted, uint64_t *wrong, struct hop_diag *diag)
 {
     char *piece = malloc(PIECE_BYTES);
     enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
     for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
         uint64_t bytes = piece_at(at, buffer->bytes);
-        status = hop_plan_read(plan, index, at, piece, bytes, diag);
-        hop_team_beat(plan->team);
+        status = hop_program_read(program, index, at, piece, bytes, diag);
+        hop_team_beat(program->team);
         if (status != HOP_OK || memcmp(piece, wanted + at, bytes) == 0)
             continue;
         for (uint64_t i = 0; i < bytes; i++) {
@@ -253,39 +253,39 @@ static enum hop_status compare(struct hop_plan *plan, const struct hop_run_buffe
     return status;
 }
 
-enum hop_status hop_plan_check(struct hop_plan *plan, uint64_t seed, uint64_t *wrong, struct hop_diag *diag)
+enum hop_status hop_program_check(struct hop_program *program, uint64_t seed, uint64_t *wrong, struct hop_diag *diag)
 {
-    const struct hop_layout *layout = &plan->layout;
+    const struct hop_layout *layout = &program->layout;
     struct hop_shared shared = {0};
     struct hop_diag own;
     diag = diag ? diag : &own;
     const struct hop_doing checking = hop_doing_named("(checking)");
-    hop_team_do(plan->team, &checking);
+    hop_team_do(program->team, &checking);
     uint64_t *start = calloc((size_t)layout->buffer_count + 1, sizeof *start), found = 0;
-    enum hop_status status = start ? make_reference(plan, seed, start, &shared, diag) : hop_fail_memory(diag);
+    enum hop_status status = start ? make_reference(program, seed, start, &shared, diag) : hop_fail_memory(diag);
     uint32_t index = 0;
     for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++) {
         const struct hop_run_buffer *buffer = &layout->buffers[b];
-        if (buffer->rank != plan->team->rank)
+        if (buffer->rank != program->team->rank)
             continue;
         if (!buffer->scratch)
-            status = compare(plan, buffer, index, (const char *)shared.memory + start[b], &found, diag);
+            status = compare(program, buffer, index, (const char *)shared.memory + start[b], &found, diag);
         index++;
     }
-    uint64_t *all = calloc(plan->team->size, sizeof *all);
+    uint64_t *all = calloc(program->team->size, sizeof *all);
     if (status == HOP_OK)
-        status = all ? hop_team_gather(plan->team, &found, all, sizeof found, diag) : hop_fail_memory(diag);
-    for (uint32_t r = 0; status == HOP_OK && r < plan->team->size; r++)
-        found += r == plan->team->rank ? 0 : all[r];
+        status = all ? hop_team_gather(program->team, &found, all, sizeof found, diag) : hop_fail_memory(diag);
+    for (uint32_t r = 0; status == HOP_OK && r < program->team->size; r++)
+        found += r == program->team->rank ? 0 : all[r];
     free(all);
     if (status == HOP_OK)
         *wrong = found;
-    else if (hop_team_lost(plan->team) < 0)
-        hop_team_abort(plan->team, diag);
-    hop_team_allow(plan->team, shared.size);
+    else if (hop_team_lost(program->team) < 0)
+        hop_team_abort(program->team, diag);
+    hop_team_allow(program->team, shared.size);
     hop_shared_finish(&shared);
-    hop_team_allow(plan->team, 0);
-    hop_team_do(plan->team, NULL);
+    hop_team_allow(program->team, 0);
+    hop_team_do(program->team, NULL);
     free(start);
     return status;
 }

@@ -8,28 +8,29 @@
 
 /* ---- a launch ---- */
 
-static uint64_t word_of(const struct hop_plan *plan, enum hop_copy_state state)
+static uint64_t word_of(const struct hop_program *program, enum hop_copy_state state)
 {
-    return plan->launch << 8 | (uint64_t)state;
+    return program->launch << 8 | (uint64_t)state;
 }
 
 /* The state in a word; INIT while it is still that of an earlier launch. */
-static unsigned state_in(const struct hop_plan *plan, uint32_t copy)
+static unsigned state_in(const struct hop_program *program, uint32_t copy)
 {
-    uint64_t value = atomic_load_explicit(&plan->copies->words[copy], memory_order_acquire);
-    return value >> 8 == plan->launch ? (unsigned)(value & 0xff) : HOP_COPY_INIT;
+    uint64_t value = atomic_load_explicit(&program->copies->words[copy], memory_order_acquire);
+    return value >> 8 == program->launch ? (unsigned)(value & 0xff) : HOP_COPY_INIT;
 }
 
 /* From one state to another, unless the other side was faster. */
-static bool change(const struct hop_plan *plan, uint32_t copy, unsigned from, unsigned to)
+static bool change(const struct hop_program *program, uint32_t copy, unsigned from, unsigned to)
 {
-    uint64_t old = word_of(plan, (enum hop_copy_state)from);
-    return atomic_compare_exchange_strong(&plan->copies->words[copy], &old, word_of(plan, (enum hop_copy_state)to));
+    uint64_t old = word_of(program, (enum hop_copy_state)from);
+    return atomic_compare_exchange_strong(&program->copies->words[copy], &old,
+                                          word_of(program, (enum hop_copy_state)to));
 }
 
-void hop_copies_begin(struct hop_plan *plan)
+void hop_copies_begin(struct hop_program *program)
 {
-    struct hop_copies_state *c = plan->copies;
+    struct hop_copies_state *c = program->copies;
     c->flight_count = 0;
     c->lead.stage = 0;
     if (c->row)
@@ -38,15 +39,15 @@ void hop_copies_begin(struct hop_plan *plan)
     hop_choice_begin(&c->lead.choice);
     hop_choice_stage(&c->lead.choice, c->lead.count[0]);
     c->lead.last_s = hop_group_now_s();
-    c->lead.stall_s = hop_plan_wall_s(plan, HOP_COPIES_STALL_S);
+    c->lead.stall_s = hop_program_wall_s(program, HOP_COPIES_STALL_S);
 }
 
-void hop_copies_request(struct hop_plan *plan, uint32_t step)
+void hop_copies_request(struct hop_program *program, uint32_t step)
 {
-    struct hop_copies_state *c = plan->copies;
-    uint32_t copy = c->number[plan->steps[step].op];
+    struct hop_copies_state *c = program->copies;
+    uint32_t copy = c->number[program->steps[step].op];
     c->flights[c->flight_count++] = (struct flight){.step = step, .copy = copy};
-    atomic_store_explicit(&c->words[copy], word_of(plan, HOP_COPY_RTS), memory_order_release);
+    atomic_store_explicit(&c->words[copy], word_of(program, HOP_COPY_RTS), memory_order_release);
 }
 
 /* ---- the rank that copies ---- */
@@ -56,9 +57,9 @@ static const unsigned begun_state[] = {HOP_COPY_IPC_INIT, HOP_COPY_HS_INIT};
 static const unsigned completed_state[] = {HOP_COPY_IPC_CMP, HOP_COPY_HS_CMP};
 
 /* Takes a new assignment from the word. */
-static void hear_leader(struct hop_plan *plan, struct flight *flight)
+static void hear_leader(struct hop_program *program, struct flight *flight)
 {
-    unsigned state = state_in(plan, flight->copy);
+    unsigned state = state_in(program, flight->copy);
     if (state != HOP_COPY_IPC_ASGN && state != HOP_COPY_HS_ASGN)
         return;
     enum hop_mechanism mechanism = state == HOP_COPY_IPC_ASGN ? HOP_PEER : HOP_STAGED;
@@ -66,7 +67,7 @@ static void hear_leader(struct hop_plan *plan, struct flight *flight)
         return;
     flight->again = flight->assigned;
     flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
-    if (flight->again && !plan->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
+    if (flight->again && !program->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
         flight->late[flight->mechanism] = true; /* and stays so, however often it is sent again */
     flight->assigned = true;
     flight->begun = flight->packet = false;
@@ -75,122 +76,123 @@ static void hear_leader(struct hop_plan *plan, struct flight *flight)
     flight->assigned_s = hop_group_now_s();
 }
 
-static enum hop_status begin_peer(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status begin_peer(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
 {
-    void **places = step->places[plan->launch & 1];
+    void **places = step->places[program->launch & 1];
     struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER],
-                                   plan->spans ? step->span_s : NULL};
-    if (plan->immediate)
-        return step->bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
-    enum hop_status status = step->bytes ? plan->ops->copy(plan->device, step->stream, &copy, diag) : HOP_OK;
-    return status == HOP_OK ? plan->ops->record(plan->device, step->stream, step->event, diag) : status;
+                                   program->spans ? step->span_s : NULL};
+    if (program->immediate)
+        return step->bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+    enum hop_status status = step->bytes ? program->ops->copy(program->device, step->stream, &copy, diag) : HOP_OK;
+    return status == HOP_OK ? program->ops->record(program->device, step->stream, step->event, diag) : status;
 }
 
 /* The next packet of a staged copy; queued: on the stream for reductions, so that a stalled peer copy is not in its
  * way. */
-static enum hop_status next_packet(struct hop_plan *plan, struct flight *flight, struct hop_diag *diag)
+static enum hop_status next_packet(struct hop_program *program, struct flight *flight, struct hop_diag *diag)
 {
-    struct hop_run_step *step = &plan->steps[flight->step];
-    void **places = step->places[plan->launch & 1];
-    uint64_t left = step->bytes - flight->moved, bytes = left < plan->packet_bytes ? left : plan->packet_bytes;
-    unsigned stream = plan->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
-    struct hop_device_copy read = {plan->staging, (const char *)places[0] + flight->moved, bytes,
+    struct hop_run_step *step = &program->steps[flight->step];
+    void **places = step->places[program->launch & 1];
+    uint64_t left = step->bytes - flight->moved, bytes = left < program->packet_bytes ? left : program->packet_bytes;
+    unsigned stream = program->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
+    struct hop_device_copy read = {program->staging, (const char *)places[0] + flight->moved, bytes,
                                    step->ways[HOP_LEG_IN], NULL};
-    struct hop_device_copy write = {(char *)places[1] + flight->moved, plan->staging, bytes, step->ways[HOP_LEG_OUT],
+    struct hop_device_copy write = {(char *)places[1] + flight->moved, program->staging, bytes, step->ways[HOP_LEG_OUT],
                                     NULL};
-    if (plan->spans) { /* of the packets' ways out the last one's stays */
+    if (program->spans) { /* of the packets' ways out the last one's stays */
         read.span_s = flight->moved == 0 ? step->legs_s[0] : NULL;
         write.span_s = step->legs_s[1];
     }
-    enum hop_status status = bytes ? plan->ops->copy(plan->device, stream, &read, diag) : HOP_OK;
+    enum hop_status status = bytes ? program->ops->copy(program->device, stream, &read, diag) : HOP_OK;
     if (status == HOP_OK && bytes)
-        status = plan->ops->copy(plan->device, stream, &write, diag);
-    if (status == HOP_OK && !plan->immediate)
-        status = plan->ops->record(plan->device, stream, plan->staging_events[0], diag);
+        status = program->ops->copy(program->device, stream, &write, diag);
+    if (status == HOP_OK && !program->immediate)
+        status = program->ops->record(program->device, stream, program->staging_events[0], diag);
     flight->moved += bytes;
-    flight->packet = !plan->immediate;
+    flight->packet = !program->immediate;
     return status;
 }
 
 /* *ended: its data is there. */
-static enum hop_status advance(struct hop_plan *plan, struct flight *flight, bool *ended, struct hop_diag *diag)
+static enum hop_status advance(struct hop_program *program, struct flight *flight, bool *ended, struct hop_diag *diag)
 {
-    struct hop_run_step *step = &plan->steps[flight->step];
+    struct hop_run_step *step = &program->steps[flight->step];
     enum hop_status status = HOP_OK;
     if (!flight->begun) {
-        double delay_s = hop_plan_wall_s(plan, plan->options.delay_s[flight->mechanism]);
+        double delay_s = hop_program_wall_s(program, program->options.delay_s[flight->mechanism]);
         if (hop_group_now_s() - flight->assigned_s < delay_s)
             return HOP_OK;
-        if (!change(plan, flight->copy, assigned_state[flight->mechanism], begun_state[flight->mechanism]))
+        if (!change(program, flight->copy, assigned_state[flight->mechanism], begun_state[flight->mechanism]))
             return HOP_OK; /* sent again another way before it began */
         flight->begun = true;
         if (flight->mechanism == HOP_PEER)
-            status = begin_peer(plan, step, diag);
+            status = begin_peer(program, step, diag);
     }
     if (status == HOP_OK && flight->mechanism == HOP_STAGED) {
         bool through = true;
         if (flight->packet)
-            status = plan->ops->query(plan->device, plan->staging_events[0], &through, diag);
+            status = program->ops->query(program->device, program->staging_events[0], &through, diag);
         if (status == HOP_OK && through) {
             flight->packet = false;
             *ended = flight->moved == step->bytes;
             if (!*ended)
-                status = next_packet(plan, flight, diag);
+                status = next_packet(program, flight, diag);
         }
     } else if (status == HOP_OK) {
         *ended = true;
-        if (!plan->immediate)
-            status = plan->ops->query(plan->device, step->event, ended, diag);
+        if (!program->immediate)
+            status = program->ops->query(program->device, step->event, ended, diag);
     }
     return status;
 }
 
 /* What was overtaken has begun, and must end before the launch does: by either mechanism, if it was sent again twice. */
-static enum hop_status await_late(struct hop_plan *plan, const struct flight *flight, bool *ended,
+static enum hop_status await_late(struct hop_program *program, const struct flight *flight, bool *ended,
                                   struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
     *ended = true;
     if (flight->late[HOP_PEER])
-        status = plan->ops->query(plan->device, plan->steps[flight->step].event, ended, diag);
+        status = program->ops->query(program->device, program->steps[flight->step].event, ended, diag);
     if (status == HOP_OK && *ended && flight->late[HOP_STAGED])
-        status = plan->ops->query(plan->device, plan->staging_events[0], ended, diag);
+        status = program->ops->query(program->device, program->staging_events[0], ended, diag);
     return status;
 }
 
 /* Whether a peer copy that was overtaken has brought the data before the staged one in its place has: then the rest of
  * that is dropped. */
-static enum hop_status look_for_overtaken(struct hop_plan *plan, const struct flight *flight, bool *came,
+static enum hop_status look_for_overtaken(struct hop_program *program, const struct flight *flight, bool *came,
                                           struct hop_diag *diag)
 {
     *came = flight->overtaken && flight->mechanism == HOP_STAGED && !flight->packet;
-    return *came && !plan->immediate ? plan->ops->query(plan->device, plan->steps[flight->step].event, came, diag)
-                                     : HOP_OK;
+    return *came && !program->immediate
+               ? program->ops->query(program->device, program->steps[flight->step].event, came, diag)
+               : HOP_OK;
 }
 
-static void take_way(struct hop_plan *plan, const struct flight *flight, enum hop_mechanism by)
+static void take_way(struct hop_program *program, const struct flight *flight, enum hop_mechanism by)
 {
-    struct hop_record *record = &plan->records[plan->steps[flight->step].op];
+    struct hop_record *record = &program->records[program->steps[flight->step].op];
     record->via = by == HOP_STAGED;
     record->resent = flight->again && by == flight->mechanism;
 }
 
-static enum hop_status fly(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+static enum hop_status fly(struct hop_program *program, bool *moved, struct hop_diag *diag)
 {
-    struct hop_copies_state *c = plan->copies;
+    struct hop_copies_state *c = program->copies;
     bool staging_used = false; /* one staged copy at a time: there is one packet's room */
     for (uint32_t i = 0; i < c->flight_count;) {
         struct flight *flight = &c->flights[i];
-        struct hop_run_step *step = &plan->steps[flight->step];
+        struct hop_run_step *step = &program->steps[flight->step];
         bool ended = false, late_ended = false;
-        hear_leader(plan, flight);
-        enum hop_status status = look_for_overtaken(plan, flight, &ended, diag);
+        hear_leader(program, flight);
+        enum hop_status status = look_for_overtaken(program, flight, &ended, diag);
         enum hop_mechanism by = ended ? HOP_PEER : flight->mechanism;
         if (status == HOP_OK && !ended && flight->assigned && !(flight->mechanism == HOP_STAGED && staging_used))
-            status = advance(plan, flight, &ended, diag);
+            status = advance(program, flight, &ended, diag);
         staging_used = staging_used || (flight->mechanism == HOP_STAGED && flight->packet);
         if (status == HOP_OK && ended)
-            status = await_late(plan, flight, &late_ended, diag);
+            status = await_late(program, flight, &late_ended, diag);
         if (status != HOP_OK)
             return status;
         if (!ended || !late_ended) {
@@ -198,17 +200,17 @@ static enum hop_status fly(struct hop_plan *plan, bool *moved, struct hop_diag *
             continue;
         }
         unsigned from = flight->begun ? begun_state[flight->mechanism] : assigned_state[flight->mechanism];
-        if (!change(plan, flight->copy, from, completed_state[by])) {
+        if (!change(program, flight->copy, from, completed_state[by])) {
             i++; /* told to send again at the very end: it does */
             continue;
         }
-        if (plan->records)
-            take_way(plan, flight, by);
-        hop_plan_step_end(plan, step);
+        if (program->records)
+            take_way(program, flight, by);
+        hop_program_step_end(program, step);
         c->flights[i] = c->flights[--c->flight_count];
         *moved = true;
-        if (plan->remote) {
-            status = hop_remote_tell(plan, step->op, diag);
+        if (program->remote) {
+            status = hop_remote_tell(program, step->op, diag);
             if (status != HOP_OK)
                 return status;
         }
@@ -223,11 +225,11 @@ static uint32_t led_copy(const struct lead *lead, uint32_t i)
     return lead->copies[(lead->stage ? lead->count[0] : 0) + i];
 }
 
-static void hear_ranks(struct hop_plan *plan, bool *moved)
+static void hear_ranks(struct hop_program *program, bool *moved)
 {
-    struct lead *lead = &plan->copies->lead;
+    struct lead *lead = &program->copies->lead;
     for (uint32_t i = 0; i < lead->count[lead->stage]; i++) {
-        unsigned state = state_in(plan, led_copy(lead, i)), old = lead->state[i];
+        unsigned state = state_in(program, led_copy(lead, i)), old = lead->state[i];
         if (state == old || state == HOP_COPY_INIT)
             continue;
         lead->state[i] = (uint8_t)state;
@@ -236,7 +238,7 @@ static void hear_ranks(struct hop_plan *plan, bool *moved)
         if (state == HOP_COPY_IPC_CMP || state == HOP_COPY_HS_CMP) {
             (void)hop_choice_completed(&lead->choice, i, state == HOP_COPY_IPC_CMP ? HOP_PEER : HOP_STAGED);
             hop_choice_forget(&lead->choice, i); /* a rank says so after what was overtaken has ended, too */
-            lead->stall_s = hop_plan_wall_s(plan, HOP_COPIES_STALL_S);
+            lead->stall_s = hop_program_wall_s(program, HOP_COPIES_STALL_S);
         }
         lead->last_s = hop_group_now_s();
         *moved = true;
@@ -244,35 +246,35 @@ static void hear_ranks(struct hop_plan *plan, bool *moved)
 }
 
 /* The word of a copy that is sent again may say ASGN or INIT of the other mechanism, or by now that it is there. */
-static void assign(struct hop_plan *plan, const struct hop_assignment *assignment)
+static void assign(struct hop_program *program, const struct hop_assignment *assignment)
 {
-    struct lead *lead = &plan->copies->lead;
+    struct lead *lead = &program->copies->lead;
     uint32_t copy = led_copy(lead, assignment->rank);
     unsigned to = assigned_state[assignment->mechanism],
              other = assignment->mechanism == HOP_PEER ? HOP_STAGED : HOP_PEER;
     if (assignment->again) {
-        if (change(plan, copy, assigned_state[other], to))
+        if (change(program, copy, assigned_state[other], to))
             hop_choice_forget(&lead->choice, assignment->rank); /* it never began */
         else
-            (void)change(plan, copy, begun_state[other], to);
+            (void)change(program, copy, begun_state[other], to);
     } else {
-        (void)change(plan, copy, HOP_COPY_RTS, to);
+        (void)change(program, copy, HOP_COPY_RTS, to);
     }
 }
 
-static void lead_copies(struct hop_plan *plan, bool *moved)
+static void lead_copies(struct hop_program *program, bool *moved)
 {
-    struct lead *lead = &plan->copies->lead;
+    struct lead *lead = &program->copies->lead;
     struct hop_assignment assignment;
     while (lead->stage < 2) {
-        hear_ranks(plan, moved);
+        hear_ranks(program, moved);
         if (hop_group_now_s() - lead->last_s > lead->stall_s) {
             hop_choice_stalled(&lead->choice);
             lead->stall_s *= 2;
             lead->last_s = hop_group_now_s();
         }
         while (hop_choice_next(&lead->choice, &assignment)) {
-            assign(plan, &assignment);
+            assign(program, &assignment);
             *moved = true;
         }
         if (!hop_choice_stage_ended(&lead->choice))
@@ -284,22 +286,22 @@ static void lead_copies(struct hop_plan *plan, bool *moved)
     }
 }
 
-enum hop_status hop_copies_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+enum hop_status hop_copies_progress(struct hop_program *program, bool *moved, struct hop_diag *diag)
 {
-    struct hop_copies_state *c = plan->copies;
+    struct hop_copies_state *c = program->copies;
     if (c->row)
         return HOP_OK;
     if (c->lead.stage < 2)
-        lead_copies(plan, moved);
-    return c->flight_count ? fly(plan, moved, diag) : HOP_OK;
+        lead_copies(program, moved);
+    return c->flight_count ? fly(program, moved, diag) : HOP_OK;
 }
 
-bool hop_copies_done(const struct hop_plan *plan)
+bool hop_copies_done(const struct hop_program *program)
 {
-    return plan->copies->row || (plan->copies->lead.stage == 2 && plan->copies->flight_count == 0);
+    return program->copies->row || (program->copies->lead.stage == 2 && program->copies->flight_count == 0);
 }
 
-void hop_copies_attach(struct hop_plan *plan, void *shared)
+void hop_copies_attach(struct hop_program *program, void *shared)
 {
-    plan->copies->words = shared;
+    program->copies->words = shared;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies whose mechanism is chosen: what a plan keeps of them. See copies.c. */
+/* Copies whose mechanism is chosen: what a program keeps of them. See copies.c. */
 #ifndef HOP_RUN_COPIES_STATE_H
 #define HOP_RUN_COPIES_STATE_H
 

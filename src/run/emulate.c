@@ -80,13 +80,13 @@ bool hop_emulator_is_staged(const struct hop_emulator *e, const struct hop_op *o
     return pair.from != pair.to && hop_router_find(e->router, pair.from, pair.to, &route, NULL) == HOP_ERR_NO_ROUTE;
 }
 
-static enum hop_status fail_device(const struct hop_emulator *e, const struct hop_plan *plan, uint32_t op,
+static enum hop_status fail_device(const struct hop_emulator *e, const struct hop_program *program, uint32_t op,
                                    const struct hop_place *place, struct hop_diag *diag)
 {
     char where[192];
     const char *near = hop_topology_nearest(e->topology, place->device);
     hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(e->topology), place->device);
-    hop_diag_place(diag, "%s", hop_schedule_place(plan->schedule, op, place->column, where, sizeof where));
+    hop_diag_place(diag, "%s", hop_schedule_place(program->schedule, op, place->column, where, sizeof where));
     for (uint32_t n = 0; !near && n < hop_topology_node_count(e->topology); n++) {
         if (hop_node_is_device(hop_topology_node(e->topology, n)->kind))
             near = hop_topology_node(e->topology, n)->name;
@@ -95,13 +95,13 @@ static enum hop_status fail_device(const struct hop_emulator *e, const struct ho
     return HOP_ERR_NOT_FOUND;
 }
 
-static enum hop_status fail_host(const struct hop_plan *plan, uint32_t op, struct hop_diag *diag)
+static enum hop_status fail_host(const struct hop_program *program, uint32_t op, struct hop_diag *diag)
 {
-    const struct hop_op *copy = hop_schedule_op(plan->schedule, op);
+    const struct hop_op *copy = hop_schedule_op(program->schedule, op);
     char where[192];
     hop_fail(diag, HOP_ERR_NO_ROUTE, "'%s' is staged, but no host memory is in reach of %s", copy->name,
              copy->from.device);
-    hop_diag_place(diag, "%s", hop_schedule_place(plan->schedule, op, copy->from.column, where, sizeof where));
+    hop_diag_place(diag, "%s", hop_schedule_place(program->schedule, op, copy->from.column, where, sizeof where));
     hop_diag_expect(diag, "a topology with host memory, or copies that go peer to peer");
     return HOP_ERR_NO_ROUTE;
 }
@@ -120,12 +120,13 @@ static enum hop_status add_pair(struct hop_emulator *e, const struct pair *pair,
     return HOP_OK;
 }
 
-/* The legs that a copy may take, by what the plan's options leave open. */
-static void find_legs(const struct hop_emulator *e, const struct hop_plan *plan, uint32_t index, bool legs[HOP_LEGS])
+/* The legs that a copy may take, by what the program's options leave open. */
+static void find_legs(const struct hop_emulator *e, const struct hop_program *program, uint32_t index,
+                      bool legs[HOP_LEGS])
 {
-    const struct hop_op *op = hop_schedule_op(plan->schedule, index);
-    const struct hop_run_op *run = &plan->layout.ops[index];
-    enum hop_copies copies = plan->options.copies;
+    const struct hop_op *op = hop_schedule_op(program->schedule, index);
+    const struct hop_run_op *run = &program->layout.ops[index];
+    enum hop_copies copies = program->options.copies;
     bool between = run->owner != run->leader, mixed = copies == HOP_COPIES_STATIC || copies == HOP_COPIES_DYNAMIC;
     bool staged = copies == HOP_COPIES_SCHEDULE ? hop_emulator_is_staged(e, op)
                                                 : between && (mixed || copies == HOP_COPIES_STAGED);
@@ -134,20 +135,20 @@ static void find_legs(const struct hop_emulator *e, const struct hop_plan *plan,
 }
 
 /* The ways that the schedule's copies take. */
-static enum hop_status find_pairs(struct hop_emulator *e, const struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status find_pairs(struct hop_emulator *e, const struct hop_program *program, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < hop_schedule_count(plan->schedule) && status == HOP_OK; i++) {
-        const struct hop_op *op = hop_schedule_op(plan->schedule, i);
+    for (uint32_t i = 0; i < hop_schedule_count(program->schedule) && status == HOP_OK; i++) {
+        const struct hop_op *op = hop_schedule_op(program->schedule, i);
         bool legs[HOP_LEGS];
         if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_SEND)
             continue;
         struct pair straight = leg_of(e, op, HOP_LEG_PEER);
         if (straight.from == HOP_NONE || straight.to == HOP_NONE)
-            return fail_device(e, plan, i, straight.from == HOP_NONE ? &op->from : &op->to, diag);
-        find_legs(e, plan, i, legs);
+            return fail_device(e, program, i, straight.from == HOP_NONE ? &op->from : &op->to, diag);
+        find_legs(e, program, i, legs);
         if (legs[HOP_LEG_IN] && host_of(e, straight.from) == HOP_NONE)
-            return fail_host(plan, i, diag);
+            return fail_host(program, i, diag);
         for (unsigned leg = 0; leg < HOP_LEGS && status == HOP_OK; leg++) {
             struct pair pair = legs[leg] ? leg_of(e, op, leg) : (struct pair){0};
             status = add_pair(e, &pair, diag);
@@ -209,11 +210,11 @@ static uint32_t engine_of(const struct hop_topology *topology, const struct pair
     return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA ? device : HOP_NONE;
 }
 
-static bool lay_links(struct hop_emulator *e, const struct hop_plan *plan)
+static bool lay_links(struct hop_emulator *e, const struct hop_program *program)
 {
     uint32_t links = hop_topology_link_count(e->topology);
-    double chunk = plan->options.chunk_bytes ? (double)plan->options.chunk_bytes : 4096;
-    double buffer = plan->options.buffer_bytes ? (double)plan->options.buffer_bytes / chunk : BUFFER_CHUNKS;
+    double chunk = program->options.chunk_bytes ? (double)program->options.chunk_bytes : 4096;
+    double buffer = program->options.buffer_bytes ? (double)program->options.buffer_bytes / chunk : BUFFER_CHUNKS;
     e->links = calloc(2 * (size_t)links + 1, sizeof *e->links);
     for (uint32_t d = 0; e->links && d < 2 * links; d++) {
         const struct hop_link *link = hop_topology_link(e->topology, d / 2);
@@ -260,15 +261,15 @@ static void *serve(void *emulation)
 }
 
 /* The first rank of the machine makes the table and serves it. */
-static enum hop_status found(struct hop_emulator *e, const struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status found(struct hop_emulator *e, const struct hop_program *program, struct hop_diag *diag)
 {
     struct hop_emulation_options options = {.links = e->links,
                                             .ways = e->ways,
                                             .link_count = 2 * hop_topology_link_count(e->topology),
                                             .way_count = e->pair_count,
                                             .source_count = hop_topology_node_count(e->topology),
-                                            .chunk_bytes = plan->options.chunk_bytes,
-                                            .slower = plan->options.slower,
+                                            .chunk_bytes = program->options.chunk_bytes,
+                                            .slower = program->options.slower,
                                             .memory_Bps = hop_topology_parameter(e->topology, "reduce_rate")->value};
     size_t size = hop_emulation_size(&options);
     if (size == 0)
@@ -284,13 +285,13 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_plan *plan
     return HOP_OK;
 }
 
-static enum hop_status share(struct hop_emulator *e, struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status share(struct hop_emulator *e, struct hop_program *program, struct hop_diag *diag)
 {
-    struct hop_team *team = plan->team;
+    struct hop_team *team = program->team;
     char name[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof name);
     enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK && team->local == 0)
-        status = found(e, plan, diag);
+        status = found(e, program, diag);
     if (status == HOP_OK) {
         memcpy(name, e->shared.name, sizeof name);
         status = hop_team_exchange(team, name, all, sizeof name, diag);
@@ -306,33 +307,33 @@ static enum hop_status share(struct hop_emulator *e, struct hop_plan *plan, stru
     return status;
 }
 
-enum hop_status hop_emulator_create(struct hop_plan *plan, struct hop_emulator **emulator,
+enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emulator **emulator,
                                     struct hop_emulation **emulation, struct hop_diag *diag)
 {
-    if (plan->team->nodes > 1) {
-        hop_fail(diag, HOP_ERR_INVALID, "ranks on %u machines cannot share emulated links", plan->team->nodes);
+    if (program->team->nodes > 1) {
+        hop_fail(diag, HOP_ERR_INVALID, "ranks on %u machines cannot share emulated links", program->team->nodes);
         hop_diag_expect(diag, "ranks of one machine, or a run without emulated links");
         return HOP_ERR_INVALID;
     }
     struct hop_emulator *e = calloc(1, sizeof *e);
     if (!e)
         return hop_fail_memory(diag);
-    e->topology = plan->options.emulate;
+    e->topology = program->options.emulate;
     e->router = hop_router_create(e->topology);
     e->hosts = malloc(((size_t)hop_topology_node_count(e->topology) + 1) * sizeof *e->hosts);
     for (uint32_t n = 0; e->hosts && n < hop_topology_node_count(e->topology); n++)
         e->hosts[n] = NOT_ASKED;
-    enum hop_status status = e->router && e->hosts ? find_pairs(e, plan, diag) : hop_fail_memory(diag);
+    enum hop_status status = e->router && e->hosts ? find_pairs(e, program, diag) : hop_fail_memory(diag);
     if (status == HOP_OK && e->pair_count == 0) {
         hop_fail(diag, HOP_ERR_INVALID, "no operation of the schedule copies between devices of %s",
                  hop_topology_name(e->topology));
         hop_diag_expect(diag, "a copy such as gpu0 -> gpu1, or a run without emulated links");
         status = HOP_ERR_INVALID;
     }
-    if (status == HOP_OK && !(lay_links(e, plan) && lay_ways(e)))
+    if (status == HOP_OK && !(lay_links(e, program) && lay_ways(e)))
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
-        status = share(e, plan, diag);
+        status = share(e, program, diag);
     if (status != HOP_OK) {
         hop_emulator_destroy(e);
         return status;

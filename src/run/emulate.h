@@ -17,7 +17,7 @@
 struct hop_emulator;
 
 /* All ranks of the machine call it. */
-enum hop_status hop_emulator_create(struct hop_plan *plan, struct hop_emulator **emulator,
+enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emulator **emulator,
                                     struct hop_emulation **emulation, struct hop_diag *diag);
 void hop_emulator_destroy(struct hop_emulator *emulator); /* NULL is allowed */
 /* The ways of a copy: straight, into host memory, out of it; HOP_MEMORY_WAY: within one device, HOP_NO_WAY: it is never

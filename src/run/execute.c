@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Executing a plan: a rank goes round its queues until all its steps have ended.
+ * Executing a program: a rank goes round its queues until all its steps have ended.
  *
  *     enter -> [ next copy ready?  next reduction ready?  others ready?  what flies ended? ]* -> leave
  *
@@ -15,64 +15,64 @@
 
 /* ---- waits ---- */
 
-static inline bool flag_reached(struct hop_plan *plan, const struct hop_run_wait *wait, uint64_t value)
+static inline bool flag_reached(struct hop_program *program, const struct hop_run_wait *wait, uint64_t value)
 {
-    if (atomic_load_explicit(&plan->flags[wait->index].value, memory_order_acquire) < value)
+    if (atomic_load_explicit(&program->flags[wait->index].value, memory_order_acquire) < value)
         return false;
-    uint64_t left = plan->launch - 1; /* who is in this launch has left the one before */
-    if (plan->known_left[wait->owner] < left)
-        plan->known_left[wait->owner] = left;
+    uint64_t left = program->launch - 1; /* who is in this launch has left the one before */
+    if (program->known_left[wait->owner] < left)
+        program->known_left[wait->owner] = left;
     return true;
 }
 
-static bool is_met(struct hop_plan *plan, const struct hop_run_wait *wait)
+static bool is_met(struct hop_program *program, const struct hop_run_wait *wait)
 {
-    uint64_t launch = plan->launch;
+    uint64_t launch = program->launch;
     switch ((enum hop_wait_kind)wait->kind) {
     case HOP_WAIT_STEP:
-        return wait->queued ? plan->steps[wait->index].begun == launch : plan->steps[wait->index].ended == launch;
+        return wait->queued ? program->steps[wait->index].begun == launch : program->steps[wait->index].ended == launch;
     case HOP_WAIT_STEP_BEGUN:
-        return plan->steps[wait->index].begun == launch;
+        return program->steps[wait->index].begun == launch;
     case HOP_WAIT_FLAG:
-        return flag_reached(plan, wait, 2 * launch + !wait->queued);
+        return flag_reached(program, wait, 2 * launch + !wait->queued);
     case HOP_WAIT_FLAG_BEGUN:
-        return flag_reached(plan, wait, 2 * launch);
+        return flag_reached(program, wait, 2 * launch);
     case HOP_WAIT_ENTERED:
-        return atomic_load_explicit(&plan->seats[plan->team->local_of[wait->index]].entered, memory_order_acquire) >=
-               launch;
+        return atomic_load_explicit(&program->seats[program->team->local_of[wait->index]].entered,
+                                    memory_order_acquire) >= launch;
     case HOP_WAIT_LEFT:
-        if (plan->known_left[wait->index] + 2 >= launch)
+        if (program->known_left[wait->index] + 2 >= launch)
             return true;
-        plan->known_left[wait->index] =
-            atomic_load_explicit(&plan->seats[plan->team->local_of[wait->index]].left, memory_order_acquire);
-        return plan->known_left[wait->index] + 2 >= launch;
+        program->known_left[wait->index] =
+            atomic_load_explicit(&program->seats[program->team->local_of[wait->index]].left, memory_order_acquire);
+        return program->known_left[wait->index] + 2 >= launch;
     }
     return true;
 }
 
-static bool is_ready(struct hop_plan *plan, struct hop_run_step *step)
+static bool is_ready(struct hop_program *program, struct hop_run_step *step)
 {
     while (step->next_wait < step->wait_count) {
-        if (!is_met(plan, &plan->waits[step->first_wait + step->next_wait]))
+        if (!is_met(program, &program->waits[step->first_wait + step->next_wait]))
             return false;
         step->next_wait++;
     }
-    return !(step->at_s > 0 && hop_group_now_s() - plan->origin_s < step->at_s);
+    return !(step->at_s > 0 && hop_group_now_s() - program->origin_s < step->at_s);
 }
 
 /* ---- beginning and ending ---- */
 
-void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step)
+void hop_program_step_begin(struct hop_program *program, struct hop_run_step *step)
 {
-    step->begun = plan->launch;
-    hop_team_do(plan->team, &step->name);
-    hop_team_beat(plan->team);
-    if (plan->records || step->kind == HOP_STEP_WORK)
+    step->begun = program->launch;
+    hop_team_do(program->team, &step->name);
+    hop_team_beat(program->team);
+    if (program->records || step->kind == HOP_STEP_WORK)
         step->start_s = hop_group_now_s();
-    if (plan->spans)
+    if (program->spans)
         step->span_s[1] = step->legs_s[1][1] = 0;
-    if ((uint32_t)(step - plan->steps) == plan->fault_step)
-        (void)raise(plan->fault_signal);
+    if ((uint32_t)(step - program->steps) == program->fault_step)
+        (void)raise(program->fault_signal);
 }
 
 /* Through host memory it took from the first way in to the last one out, a reduction from one mark to the other; if
@@ -88,15 +88,15 @@ static void join_legs(struct hop_run_step *step)
 
 /* When the rank looks is later than what it sees, and does not count where somebody else knows. Work takes what it is
  * said to on an emulated machine; a receive ends with what it waits for and takes nothing. */
-static void take_record(struct hop_plan *plan, struct hop_run_step *step)
+static void take_record(struct hop_program *program, struct hop_run_step *step)
 {
-    struct hop_record *record = &plan->records[step->op];
+    struct hop_record *record = &program->records[step->op];
     record->start_s = step->start_s;
     record->end_s = step->kind == HOP_STEP_NOTHING ? step->start_s : hop_group_now_s();
     if (step->kind != HOP_STEP_CHOSEN)
         record->via = step->kind == HOP_STEP_STAGED;
     join_legs(step);
-    if (step->kind == HOP_STEP_WORK && plan->emulator) {
+    if (step->kind == HOP_STEP_WORK && program->emulator) {
         step->span_s[0] = step->start_s;
         step->span_s[1] = step->start_s + step->duration_s;
     }
@@ -106,38 +106,38 @@ static void take_record(struct hop_plan *plan, struct hop_run_step *step)
     }
 }
 
-void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step)
+void hop_program_step_end(struct hop_program *program, struct hop_run_step *step)
 {
-    step->ended = plan->launch;
-    plan->ended_count++;
-    if (plan->records)
-        take_record(plan, step);
+    step->ended = program->launch;
+    program->ended_count++;
+    if (program->records)
+        take_record(program, step);
     if (step->flag != HOP_NONE)
-        atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch + 1, memory_order_release);
+        atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch + 1, memory_order_release);
 }
 
 /* ---- performing ---- */
 
-static enum hop_status copy_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status copy_now(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
 {
-    void **places = step->places[plan->launch & 1];
+    void **places = step->places[program->launch & 1];
     struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER], NULL};
     for (uint64_t left = step->bytes; left > 0; left -= copy.bytes) {
         copy.bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
         copy.from = (const char *)places[0] + (step->bytes - left);
         copy.to = (char *)places[1] + (step->bytes - left);
-        enum hop_status status = plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag);
+        enum hop_status status = program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag);
         if (status != HOP_OK)
             return status;
-        hop_team_beat(plan->team);
+        hop_team_beat(program->team);
     }
     return HOP_OK;
 }
 
-static struct hop_reduction reduction_of(const struct hop_plan *plan, const struct hop_run_step *step)
+static struct hop_reduction reduction_of(const struct hop_program *program, const struct hop_run_step *step)
 {
-    const struct hop_op *op = hop_schedule_op(plan->schedule, step->op);
-    void **places = step->places[plan->launch & 1];
+    const struct hop_op *op = hop_schedule_op(program->schedule, step->op);
+    void **places = step->places[program->launch & 1];
     return (struct hop_reduction){.reduce = op->reduce,
                                   .type = op->type,
                                   .count = step->bytes / hop_type_bytes(op->type),
@@ -148,14 +148,14 @@ static struct hop_reduction reduction_of(const struct hop_plan *plan, const stru
 }
 
 /* In pieces, since a long one without a beat would pass for a lost rank. */
-static enum hop_status reduce_now(struct hop_plan *plan, const struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status reduce_now(struct hop_program *program, const struct hop_run_step *step, struct hop_diag *diag)
 {
-    struct hop_reduction piece = reduction_of(plan, step);
-    void **places = step->places[plan->launch & 1], *moved[2 * HOP_REDUCTION_PLACES];
+    struct hop_reduction piece = reduction_of(program, step);
+    void **places = step->places[program->launch & 1], *moved[2 * HOP_REDUCTION_PLACES];
     if (step->bytes == 0)
         return HOP_OK;
     if (step->bytes <= PIECE_BYTES)
-        return plan->ops->reduce(plan->device, HOP_STREAM_NOW, &piece, diag);
+        return program->ops->reduce(program->device, HOP_STREAM_NOW, &piece, diag);
     piece.inputs = (const void *const *)moved;
     piece.outputs = moved + step->reads;
     for (uint64_t at = 0, bytes; at < step->bytes; at += bytes) {
@@ -163,235 +163,235 @@ static enum hop_status reduce_now(struct hop_plan *plan, const struct hop_run_st
         for (uint32_t p = 0; p < step->reads + step->writes; p++)
             moved[p] = (char *)places[p] + at;
         piece.count = bytes / hop_type_bytes(piece.type);
-        enum hop_status status = plan->ops->reduce(plan->device, HOP_STREAM_NOW, &piece, diag);
+        enum hop_status status = program->ops->reduce(program->device, HOP_STREAM_NOW, &piece, diag);
         if (status != HOP_OK)
             return status;
-        hop_team_beat(plan->team);
+        hop_team_beat(program->team);
     }
     return HOP_OK;
 }
 
-static enum hop_status perform_now(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status perform_now(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
 {
     if (step->kind == HOP_STEP_REDUCE)
-        return reduce_now(plan, step, diag);
+        return reduce_now(program, step, diag);
     if (step->kind == HOP_STEP_STAGED)
-        return hop_plan_copy_staged(plan, step, diag);
-    return copy_now(plan, step, diag);
+        return hop_program_copy_staged(program, step, diag);
+    return copy_now(program, step, diag);
 }
 
 /* Between two copies of nothing, where the stream is to say when it was. */
-static enum hop_status queue_reduction(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status queue_reduction(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
 {
-    struct hop_reduction reduction = reduction_of(plan, step);
+    struct hop_reduction reduction = reduction_of(program, step);
     struct hop_device_copy mark = {.way = HOP_NO_WAY, .span_s = step->legs_s[0]};
-    enum hop_status status = plan->spans ? plan->ops->copy(plan->device, step->stream, &mark, diag) : HOP_OK;
+    enum hop_status status = program->spans ? program->ops->copy(program->device, step->stream, &mark, diag) : HOP_OK;
     if (status == HOP_OK && step->bytes)
-        status = plan->ops->reduce(plan->device, step->stream, &reduction, diag);
+        status = program->ops->reduce(program->device, step->stream, &reduction, diag);
     mark.span_s = step->legs_s[1];
-    return status == HOP_OK && plan->spans ? plan->ops->copy(plan->device, step->stream, &mark, diag) : status;
+    return status == HOP_OK && program->spans ? program->ops->copy(program->device, step->stream, &mark, diag) : status;
 }
 
 /* Puts it on its stream, behind the events of what it waits for. What has no bytes goes there, too, where the stream is
  * to say when it was. */
-static enum hop_status queue_step(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status queue_step(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
 {
-    void **places = step->places[plan->launch & 1];
+    void **places = step->places[program->launch & 1];
     enum hop_status status = HOP_OK;
     for (uint32_t w = 0; w < step->wait_count && status == HOP_OK; w++) {
-        const struct hop_run_wait *wait = &plan->waits[step->first_wait + w];
-        bool same = wait->kind == HOP_WAIT_STEP && plan->steps[wait->index].stream == step->stream &&
-                    plan->steps[wait->index].kind != HOP_STEP_STAGED && step->kind != HOP_STEP_STAGED;
+        const struct hop_run_wait *wait = &program->waits[step->first_wait + w];
+        bool same = wait->kind == HOP_WAIT_STEP && program->steps[wait->index].stream == step->stream &&
+                    program->steps[wait->index].kind != HOP_STEP_STAGED && step->kind != HOP_STEP_STAGED;
         if (wait->event && !same)
-            status = plan->ops->await(plan->device, step->stream, wait->event, diag);
+            status = program->ops->await(program->device, step->stream, wait->event, diag);
     }
     if (status == HOP_OK && step->kind == HOP_STEP_STAGED)
-        return hop_plan_copy_staged(plan, step, diag);
+        return hop_program_copy_staged(program, step, diag);
     if (status == HOP_OK && step->kind == HOP_STEP_REDUCE) {
-        status = queue_reduction(plan, step, diag);
-    } else if (status == HOP_OK && (step->bytes || plan->spans)) {
+        status = queue_reduction(program, step, diag);
+    } else if (status == HOP_OK && (step->bytes || program->spans)) {
         struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER],
-                                       plan->spans ? step->span_s : NULL};
-        status = plan->ops->copy(plan->device, step->stream, &copy, diag);
+                                       program->spans ? step->span_s : NULL};
+        status = program->ops->copy(program->device, step->stream, &copy, diag);
     }
-    return status == HOP_OK ? plan->ops->record(plan->device, step->stream, step->event, diag) : status;
+    return status == HOP_OK ? program->ops->record(program->device, step->stream, step->event, diag) : status;
 }
 
-static enum hop_status begin_step(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag)
+static enum hop_status begin_step(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
 {
-    hop_plan_step_begin(plan, step);
-    enum hop_status status = plan->remote ? hop_remote_tell_begun(plan, step->op, diag) : HOP_OK;
+    hop_program_step_begin(program, step);
+    enum hop_status status = program->remote ? hop_remote_tell_begun(program, step->op, diag) : HOP_OK;
     if (status != HOP_OK)
         return status;
     bool queued = step->event != NULL;
     if (!queued && step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE)
-        atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch, memory_order_release);
+        atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch, memory_order_release);
     switch ((enum hop_run_kind)step->kind) {
     case HOP_STEP_COPY:
     case HOP_STEP_STAGED:
     case HOP_STEP_REDUCE:
         if (queued) {
-            status = queue_step(plan, step, diag);
+            status = queue_step(program, step, diag);
             if (status == HOP_OK && step->flag != HOP_NONE)
-                atomic_store_explicit(&plan->flags[step->flag].value, 2 * plan->launch, memory_order_release);
-            plan->flying[plan->flying_count++] = (uint32_t)(step - plan->steps);
+                atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch, memory_order_release);
+            program->flying[program->flying_count++] = (uint32_t)(step - program->steps);
             return status;
         }
-        status = perform_now(plan, step, diag);
+        status = perform_now(program, step, diag);
         break;
     case HOP_STEP_SEND:
-        status = hop_remote_send(plan, step, diag);
+        status = hop_remote_send(program, step, diag);
         break;
     case HOP_STEP_NOTHING:
         break;
     case HOP_STEP_WORK:
     case HOP_STEP_TAKE:
-        plan->flying[plan->flying_count++] = (uint32_t)(step - plan->steps);
+        program->flying[program->flying_count++] = (uint32_t)(step - program->steps);
         return HOP_OK;
     case HOP_STEP_CHOSEN:
-        hop_copies_request(plan, (uint32_t)(step - plan->steps));
+        hop_copies_request(program, (uint32_t)(step - program->steps));
         return HOP_OK;
     }
     if (status == HOP_OK && step->kind != HOP_STEP_SEND)
-        hop_plan_step_end(plan, step);
+        hop_program_step_end(program, step);
     else if (status == HOP_OK) { /* it ends where it arrives; here only the sending has */
-        if (plan->records)
-            take_record(plan, step);
-        step->ended = plan->launch;
-        plan->ended_count++;
+        if (program->records)
+            take_record(program, step);
+        step->ended = program->launch;
+        program->ended_count++;
     }
-    return status == HOP_OK && plan->remote && step->kind != HOP_STEP_SEND ? hop_remote_tell(plan, step->op, diag)
-                                                                           : status;
+    return status == HOP_OK && program->remote && step->kind != HOP_STEP_SEND ? hop_remote_tell(program, step->op, diag)
+                                                                              : status;
 }
 
 /* ---- going round ---- */
 
 /* Begins what may begin in one queue: its head, or, where the schedule says `queue ready`, or in no queue, any. */
-static enum hop_status serve(struct hop_plan *plan, uint32_t queue, bool any, bool *moved, struct hop_diag *diag)
+static enum hop_status serve(struct hop_program *program, uint32_t queue, bool any, bool *moved, struct hop_diag *diag)
 {
-    uint32_t *list = plan->queues[queue], *next = &plan->queue_next[queue], count = plan->queue_count[queue];
+    uint32_t *list = program->queues[queue], *next = &program->queue_next[queue], count = program->queue_count[queue];
     enum hop_status status = HOP_OK;
     for (uint32_t i = *next; i < count && status == HOP_OK; i++) {
-        struct hop_run_step *step = &plan->steps[list[i]];
-        if (!is_ready(plan, step)) {
+        struct hop_run_step *step = &program->steps[list[i]];
+        if (!is_ready(program, step)) {
             if (!any)
                 break;
             continue;
         }
         list[i] = list[*next]; /* those begun stand in front */
-        list[(*next)++] = (uint32_t)(step - plan->steps);
-        status = begin_step(plan, step, diag);
+        list[(*next)++] = (uint32_t)(step - program->steps);
+        status = begin_step(program, step, diag);
         *moved = true;
     }
     return status;
 }
 
-static enum hop_status land(struct hop_plan *plan, bool *moved, struct hop_diag *diag)
+static enum hop_status land(struct hop_program *program, bool *moved, struct hop_diag *diag)
 {
-    for (uint32_t i = 0; i < plan->flying_count;) {
-        struct hop_run_step *step = &plan->steps[plan->flying[i]];
+    for (uint32_t i = 0; i < program->flying_count;) {
+        struct hop_run_step *step = &program->steps[program->flying[i]];
         bool ended = step->kind == HOP_STEP_WORK && hop_group_now_s() - step->start_s >= step->duration_s;
         if (step->event) {
-            enum hop_status status = plan->ops->query(plan->device, step->event, &ended, diag);
+            enum hop_status status = program->ops->query(program->device, step->event, &ended, diag);
             if (status != HOP_OK)
                 return status;
         }
         if (step->kind == HOP_STEP_TAKE)
-            ended = step->ended == plan->launch; /* remote.c ended it */
+            ended = step->ended == program->launch; /* remote.c ended it */
         if (!ended) {
             i++;
             continue;
         }
-        plan->flying[i] = plan->flying[--plan->flying_count];
+        program->flying[i] = program->flying[--program->flying_count];
         *moved = true;
         if (step->kind == HOP_STEP_TAKE)
             continue;
-        hop_plan_step_end(plan, step);
-        enum hop_status status = plan->remote ? hop_remote_tell(plan, step->op, diag) : HOP_OK;
+        hop_program_step_end(program, step);
+        enum hop_status status = program->remote ? hop_remote_tell(program, step->op, diag) : HOP_OK;
         if (status != HOP_OK)
             return status;
     }
     return HOP_OK;
 }
 
-static bool may_leave(struct hop_plan *plan, uint32_t *next)
+static bool may_leave(struct hop_program *program, uint32_t *next)
 {
-    while (*next < plan->leave_count) {
-        if (!is_met(plan, &plan->waits[plan->first_leave + *next]))
+    while (*next < program->leave_count) {
+        if (!is_met(program, &program->waits[program->first_leave + *next]))
             return false;
         (*next)++;
     }
     return true;
 }
 
-static enum hop_status go_round(struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status go_round(struct hop_program *program, struct hop_diag *diag)
 {
-    bool any = hop_schedule_queue_ready(plan->schedule);
+    bool any = hop_schedule_queue_ready(program->schedule);
     uint32_t next_leave = 0;
     struct hop_wait wait = {0};
     for (;;) {
         bool moved = false;
         enum hop_status status = HOP_OK;
         for (uint32_t q = 0; q <= HOP_QUEUES && status == HOP_OK; q++) {
-            if (plan->queue_next[q] < plan->queue_count[q])
-                status = serve(plan, q, any || q == HOP_QUEUE_NONE, &moved, diag);
+            if (program->queue_next[q] < program->queue_count[q])
+                status = serve(program, q, any || q == HOP_QUEUE_NONE, &moved, diag);
         }
-        if (status == HOP_OK && plan->flying_count)
-            status = land(plan, &moved, diag);
-        if (status == HOP_OK && plan->copies)
-            status = hop_copies_progress(plan, &moved, diag);
-        if (status == HOP_OK && plan->remote)
-            status = hop_remote_progress(plan, &moved, diag);
+        if (status == HOP_OK && program->flying_count)
+            status = land(program, &moved, diag);
+        if (status == HOP_OK && program->copies)
+            status = hop_copies_progress(program, &moved, diag);
+        if (status == HOP_OK && program->remote)
+            status = hop_remote_progress(program, &moved, diag);
         if (status != HOP_OK)
             return status;
-        if (plan->ended_count == plan->step_count && (!plan->copies || hop_copies_done(plan)) &&
-            may_leave(plan, &next_leave))
+        if (program->ended_count == program->step_count && (!program->copies || hop_copies_done(program)) &&
+            may_leave(program, &next_leave))
             return HOP_OK;
         if (moved)
             wait = (struct hop_wait){0};
-        else if (!hop_team_turn(plan->team, &wait))
-            return hop_team_fail(plan->team, diag);
+        else if (!hop_team_turn(program->team, &wait))
+            return hop_team_fail(program->team, diag);
     }
 }
 
 /* ---- a launch ---- */
 
-static void enter(struct hop_plan *plan)
+static void enter(struct hop_program *program)
 {
-    plan->launch++;
-    plan->ended_count = plan->flying_count = 0;
+    program->launch++;
+    program->ended_count = program->flying_count = 0;
     for (uint32_t q = 0; q <= HOP_QUEUES; q++)
-        plan->queue_next[q] = 0;
-    for (uint32_t s = 0; s < plan->step_count; s++)
-        plan->steps[s].next_wait = 0;
-    if (plan->copies)
-        hop_copies_begin(plan);
-    struct hop_seat *seat = &plan->seats[plan->team->local];
-    plan->origin_s = plan->records || plan->timed ? hop_group_now_s() : 0;
-    seat->entered_s = plan->origin_s;
-    atomic_store_explicit(&seat->entered, plan->launch, memory_order_release);
+        program->queue_next[q] = 0;
+    for (uint32_t s = 0; s < program->step_count; s++)
+        program->steps[s].next_wait = 0;
+    if (program->copies)
+        hop_copies_begin(program);
+    struct hop_seat *seat = &program->seats[program->team->local];
+    program->origin_s = program->records || program->timed ? hop_group_now_s() : 0;
+    seat->entered_s = program->origin_s;
+    atomic_store_explicit(&seat->entered, program->launch, memory_order_release);
 }
 
-enum hop_status hop_plan_run(struct hop_plan *plan, struct hop_diag *diag)
+enum hop_status hop_program_run(struct hop_program *program, struct hop_diag *diag)
 {
     struct hop_diag own;
     if (!diag)
         diag = &own;
-    if (plan->team->failed)
-        return hop_team_fail(plan->team, diag);
-    enum hop_status status = plan->options.pipelined ? HOP_OK : hop_team_barrier(plan->team, diag);
+    if (program->team->failed)
+        return hop_team_fail(program->team, diag);
+    enum hop_status status = program->options.pipelined ? HOP_OK : hop_team_barrier(program->team, diag);
     if (status == HOP_OK) {
-        enter(plan);
-        status = go_round(plan, diag);
+        enter(program);
+        status = go_round(program, diag);
     }
     if (status == HOP_OK) {
-        atomic_store_explicit(&plan->seats[plan->team->local].left, plan->launch, memory_order_release);
-        hop_team_do(plan->team, NULL);
+        atomic_store_explicit(&program->seats[program->team->local].left, program->launch, memory_order_release);
+        hop_team_do(program->team, NULL);
     } else {
-        hop_team_look(plan->team); /* what failed here may be what a rank took with it */
-        if (hop_team_lost(plan->team) >= 0)
-            return hop_team_fail(plan->team, diag);
-        hop_team_abort(plan->team, diag);
+        hop_team_look(program->team); /* what failed here may be what a rank took with it */
+        if (hop_team_lost(program->team) >= 0)
+            return hop_team_fail(program->team, diag);
+        hop_team_abort(program->team, diag);
     }
     return status;
 }

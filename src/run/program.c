@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plan: a schedule made ready to be run again and again by a team, and taken apart again; its buffers. */
+/* Program: a schedule made ready to be run again and again by a team, and taken apart again; its buffers. */
 #include <math.h>
 
 #include "run/emulate.h"
@@ -13,50 +13,50 @@
 /* ---- the device ---- */
 
 /* The number in "gpu3" or "node0.gpu3"; without one, the rank's place on its machine. */
-static uint32_t device_number(const struct hop_plan *plan)
+static uint32_t device_number(const struct hop_program *program)
 {
-    const struct hop_layout *layout = &plan->layout;
+    const struct hop_layout *layout = &program->layout;
     for (uint32_t b = 0; b < layout->buffer_count; b++) {
         const struct hop_run_buffer *buffer = &layout->buffers[b];
         const char *end = buffer->device + strlen(buffer->device), *digits = end;
         while (digits > buffer->device && digits[-1] >= '0' && digits[-1] <= '9')
             digits--;
-        if (buffer->rank == plan->team->rank && *digits && strncmp(buffer->device, "rank", 4) != 0)
+        if (buffer->rank == program->team->rank && *digits && strncmp(buffer->device, "rank", 4) != 0)
             return (uint32_t)strtoul(digits, NULL, 10);
     }
-    return plan->team->local;
+    return program->team->local;
 }
 
-static enum hop_status open_device(struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status open_device(struct hop_program *program, struct hop_diag *diag)
 {
-    const char *name = plan->options.device ? plan->options.device : "host";
-    struct hop_device_options options = {.index = device_number(plan), .copy_streams = plan->options.engines};
+    const char *name = program->options.device ? program->options.device : "host";
+    struct hop_device_options options = {.index = device_number(program), .copy_streams = program->options.engines};
     uint32_t count = 0;
     if (strcmp(name, "host") != 0 && strcmp(name, "cuda") != 0) {
         hop_fail(diag, HOP_ERR_INVALID, "there is no device back end '%s'", name);
         hop_diag_expect(diag, "host or cuda");
         return HOP_ERR_INVALID;
     }
-    if (plan->options.emulate && strcmp(name, "host") != 0)
+    if (program->options.emulate && strcmp(name, "host") != 0)
         return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", name);
-    plan->ops = plan->options.emulate       ? &hop_device_emulated
-                : strcmp(name, "host") == 0 ? &hop_device_host
-                                            : &hop_device_cuda;
-    enum hop_status status = plan->ops->count(&count, diag);
+    program->ops = program->options.emulate    ? &hop_device_emulated
+                   : strcmp(name, "host") == 0 ? &hop_device_host
+                                               : &hop_device_cuda;
+    enum hop_status status = program->ops->count(&count, diag);
     if (status == HOP_OK && count == 0)
         status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", name);
-    if (status == HOP_OK && plan->options.emulate)
-        status = hop_emulator_create(plan, &plan->emulator, &options.emulation, diag);
+    if (status == HOP_OK && program->options.emulate)
+        status = hop_emulator_create(program, &program->emulator, &options.emulation, diag);
     if (status != HOP_OK)
         return status;
     options.index %= count;
-    status = plan->ops->open(&options, &plan->device, diag);
+    status = program->ops->open(&options, &program->device, diag);
     if (status != HOP_OK)
         return status;
     struct hop_device_properties properties;
-    plan->ops->properties(plan->device, &properties);
-    plan->immediate = properties.immediate && plan->options.engines == 0;
-    plan->copy_streams = properties.copy_streams;
+    program->ops->properties(program->device, &properties);
+    program->immediate = properties.immediate && program->options.engines == 0;
+    program->copy_streams = properties.copy_streams;
     return HOP_OK;
 }
 
@@ -64,64 +64,65 @@ static enum hop_status open_device(struct hop_plan *plan, struct hop_diag *diag)
 
 /* How long at most nothing begins in a run although all is well: what the schedule and the options wait for, and bytes
  * that move slowly. */
-static double longest_pause_s(const struct hop_plan *plan)
+static double longest_pause_s(const struct hop_program *program)
 {
-    double slower = plan->options.emulate ? plan->options.slower : 1, pause_s = 0, bytes = 0;
-    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
-        const struct hop_op *op = hop_schedule_op(plan->schedule, i);
+    double slower = program->options.emulate ? program->options.slower : 1, pause_s = 0, bytes = 0;
+    for (uint32_t i = 0; i < program->layout.op_count; i++) {
+        const struct hop_op *op = hop_schedule_op(program->schedule, i);
         pause_s = hop_max(pause_s, hop_max(op->at_s, op->duration_s));
-        bytes += (double)op->bytes * (op->kind == HOP_OP_REDUCE ? plan->layout.ops[i].reads : 1);
+        bytes += (double)op->bytes * (op->kind == HOP_OP_REDUCE ? program->layout.ops[i].reads : 1);
     }
-    for (size_t way = 0; way < HOP_COUNT(plan->options.delay_s); way++)
-        pause_s += isfinite(plan->options.delay_s[way]) ? plan->options.delay_s[way] : 0;
-    if (plan->options.copies == HOP_COPIES_DYNAMIC)
+    for (size_t way = 0; way < HOP_COUNT(program->options.delay_s); way++)
+        pause_s += isfinite(program->options.delay_s[way]) ? program->options.delay_s[way] : 0;
+    if (program->options.copies == HOP_COPIES_DYNAMIC)
         pause_s += 4 * HOP_COPIES_STALL_S; /* either mechanism is given up, tried again, and given up */
     return (pause_s + bytes / SLOWEST) * slower;
 }
 
-static enum hop_status build(struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status build(struct hop_program *program, struct hop_diag *diag)
 {
-    struct hop_team *team = plan->team;
+    struct hop_team *team = program->team;
     struct hop_fault fault;
-    enum hop_status status = hop_layout_create(plan->schedule, plan->options.pipelined, &plan->layout, diag);
-    if (status == HOP_OK && plan->layout.ranks > team->size) {
-        hop_fail(diag, HOP_ERR_INVALID, "the schedule has %u ranks, the team %u", plan->layout.ranks, team->size);
+    enum hop_status status = hop_layout_create(program->schedule, program->options.pipelined, &program->layout, diag);
+    if (status == HOP_OK && program->layout.ranks > team->size) {
+        hop_fail(diag, HOP_ERR_INVALID, "the schedule has %u ranks, the team %u", program->layout.ranks, team->size);
         hop_diag_expect(diag, "at least as many processes as ranks");
         status = HOP_ERR_INVALID;
     }
     if (status == HOP_OK)
-        status = open_device(plan, diag);
+        status = open_device(program, diag);
     if (status == HOP_OK)
-        status = hop_copies_create(plan, diag);
+        status = hop_copies_create(program, diag);
     if (status == HOP_OK)
-        status = hop_fault_read(plan, &fault, diag);
+        status = hop_fault_read(program, &fault, diag);
     if (status == HOP_OK)
-        status = hop_plan_compile(plan, diag);
+        status = hop_program_compile(program, diag);
     if (status == HOP_OK) {
-        plan->fault_step = fault.op != HOP_NONE && fault.rank == team->rank ? plan->step_of[fault.op] : HOP_NONE;
-        plan->fault_signal = fault.signal;
-        hop_team_expect(team, longest_pause_s(plan));
+        program->fault_step = fault.op != HOP_NONE && fault.rank == team->rank ? program->step_of[fault.op] : HOP_NONE;
+        program->fault_signal = fault.signal;
+        hop_team_expect(team, longest_pause_s(program));
     }
     if (status == HOP_OK)
-        status = hop_tiny_find(plan, diag);
+        status = hop_tiny_find(program, diag);
     if (status == HOP_OK)
-        status = hop_plan_share(plan, diag);
+        status = hop_program_share(program, diag);
     if (status == HOP_OK && team->nodes > 1)
-        status = hop_remote_create(plan, diag);
+        status = hop_remote_create(program, diag);
     return status == HOP_OK ? hop_team_barrier(team, diag) : status;
 }
 
-enum hop_status hop_plan_create(struct hop_team *team, const struct hop_schedule *schedule,
-                                const struct hop_plan_options *options, struct hop_plan **plan, struct hop_diag *diag)
+enum hop_status hop_program_create(struct hop_team *team, const struct hop_schedule *schedule,
+                                   const struct hop_program_options *options, struct hop_program **program,
+                                   struct hop_diag *diag)
 {
     struct hop_diag own;
-    struct hop_plan *made = calloc(1, sizeof *made);
+    struct hop_program *made = calloc(1, sizeof *made);
     if (!diag)
         diag = &own;
     if (!made)
         return hop_fail_memory(diag);
     made->team = team;
-    made->number = team->plans++;
+    made->number = team->programs++;
     made->schedule = schedule;
     if (options)
         made->options = *options;
@@ -133,103 +134,104 @@ enum hop_status hop_plan_create(struct hop_team *team, const struct hop_schedule
     enum hop_status status = build(made, diag);
     hop_team_do(team, NULL);
     if (status == HOP_OK) {
-        *plan = made;
+        *program = made;
         return HOP_OK;
     }
     if (hop_team_lost(team) < 0)
         hop_team_abort(team, diag); /* the others would wait for us */
-    hop_plan_destroy(made);
+    hop_program_destroy(made);
     return status;
 }
 
 /* The rank that serves the emulated links goes last: others may still be on them. */
-static void await_others(struct hop_plan *plan)
+static void await_others(struct hop_program *program)
 {
     struct hop_wait wait = {0};
-    for (uint32_t l = 0; l < plan->team->local_size && !plan->team->failed; l++) {
-        while (atomic_load_explicit(&plan->seats[l].left, memory_order_acquire) < plan->launch) {
-            if (!hop_team_turn(plan->team, &wait))
+    for (uint32_t l = 0; l < program->team->local_size && !program->team->failed; l++) {
+        while (atomic_load_explicit(&program->seats[l].left, memory_order_acquire) < program->launch) {
+            if (!hop_team_turn(program->team, &wait))
                 return;
         }
     }
 }
 
 /* Memory of a GPU must not be freed while others have it open. */
-static void let_go(struct hop_plan *plan)
+static void let_go(struct hop_program *program)
 {
     struct hop_device_properties properties;
-    plan->ops->properties(plan->device, &properties);
-    if (properties.mapped || !plan->bases)
+    program->ops->properties(program->device, &properties);
+    if (properties.mapped || !program->bases)
         return;
-    for (uint32_t r = 0; r < plan->team->size; r++) {
-        if (plan->bases[r] && r != plan->team->rank)
-            plan->ops->release_memory(plan->device, plan->bases[r]);
+    for (uint32_t r = 0; r < program->team->size; r++) {
+        if (program->bases[r] && r != program->team->rank)
+            program->ops->release_memory(program->device, program->bases[r]);
     }
-    (void)hop_team_barrier_local(plan->team, NULL);
+    (void)hop_team_barrier_local(program->team, NULL);
 }
 
-static void close_device(struct hop_plan *plan)
+static void close_device(struct hop_program *program)
 {
-    let_go(plan);
-    for (uint32_t w = 0; w < plan->wait_count; w++) {
-        if (plan->waits[w].kind == HOP_WAIT_FLAG && plan->waits[w].event)
-            plan->ops->destroy_event(plan->device, plan->waits[w].event);
+    let_go(program);
+    for (uint32_t w = 0; w < program->wait_count; w++) {
+        if (program->waits[w].kind == HOP_WAIT_FLAG && program->waits[w].event)
+            program->ops->destroy_event(program->device, program->waits[w].event);
     }
-    for (uint32_t s = 0; s < plan->step_count; s++) {
-        if (plan->steps[s].event)
-            plan->ops->destroy_event(plan->device, plan->steps[s].event);
+    for (uint32_t s = 0; s < program->step_count; s++) {
+        if (program->steps[s].event)
+            program->ops->destroy_event(program->device, program->steps[s].event);
     }
-    for (size_t e = 0; e < HOP_COUNT(plan->staging_events); e++) {
-        if (plan->staging_events[e])
-            plan->ops->destroy_event(plan->device, plan->staging_events[e]);
+    for (size_t e = 0; e < HOP_COUNT(program->staging_events); e++) {
+        if (program->staging_events[e])
+            program->ops->destroy_event(program->device, program->staging_events[e]);
     }
-    if (plan->staging)
-        plan->ops->unregister_host(plan->device, plan->staging);
-    plan->ops->close(plan->device);
+    if (program->staging)
+        program->ops->unregister_host(program->device, program->staging);
+    program->ops->close(program->device);
 }
 
 /* After a loss the streams may wait for events of a rank that is gone. */
-void hop_plan_destroy(struct hop_plan *plan)
+void hop_program_destroy(struct hop_program *program)
 {
-    if (!plan)
+    if (!program)
         return;
-    if (plan->emulator && plan->seats)
-        await_others(plan);
-    hop_team_allow(plan->team, plan->layout.rank_bytes ? hop_plan_bytes(plan) + plan->team->local_size * MAPPING : 0);
-    hop_remote_destroy(plan);
-    if (plan->device && plan->team->failed && plan->ops->abandon != plan->ops->close) {
-        plan->ops->abandon(plan->device);
-        plan->staging = NULL; /* a copy may be under way there */
-    } else if (plan->device) {
-        close_device(plan);
+    if (program->emulator && program->seats)
+        await_others(program);
+    hop_team_allow(program->team,
+                   program->layout.rank_bytes ? hop_program_bytes(program) + program->team->local_size * MAPPING : 0);
+    hop_remote_destroy(program);
+    if (program->device && program->team->failed && program->ops->abandon != program->ops->close) {
+        program->ops->abandon(program->device);
+        program->staging = NULL; /* a copy may be under way there */
+    } else if (program->device) {
+        close_device(program);
     }
-    hop_copies_destroy(plan);
-    hop_emulator_destroy(plan->emulator);
-    hop_shared_finish(&plan->shared);
-    hop_team_allow(plan->team, 0);
-    hop_layout_finish(&plan->layout);
-    hop_arena_finish(&plan->arena);
-    free(plan->staging);
-    free(plan->waits);
-    free(plan->times);
-    free(plan);
+    hop_copies_destroy(program);
+    hop_emulator_destroy(program->emulator);
+    hop_shared_finish(&program->shared);
+    hop_team_allow(program->team, 0);
+    hop_layout_finish(&program->layout);
+    hop_arena_finish(&program->arena);
+    free(program->staging);
+    free(program->waits);
+    free(program->times);
+    free(program);
 }
 
 /* ---- buffers ---- */
 
 /* The rank's buffers by index are those of the layout, others left out. */
-static const struct hop_run_buffer *find_buffer(const struct hop_plan *plan, uint32_t index)
+static const struct hop_run_buffer *find_buffer(const struct hop_program *program, uint32_t index)
 {
-    for (uint32_t b = 0; b < plan->layout.buffer_count; b++) {
-        if (plan->layout.buffers[b].rank == plan->team->rank && index-- == 0)
-            return &plan->layout.buffers[b];
+    for (uint32_t b = 0; b < program->layout.buffer_count; b++) {
+        if (program->layout.buffers[b].rank == program->team->rank && index-- == 0)
+            return &program->layout.buffers[b];
     }
     return NULL;
 }
 
-bool hop_plan_buffer(const struct hop_plan *plan, uint32_t index, const char **name, uint64_t *bytes)
+bool hop_program_buffer(const struct hop_program *program, uint32_t index, const char **name, uint64_t *bytes)
 {
-    const struct hop_run_buffer *buffer = find_buffer(plan, index);
+    const struct hop_run_buffer *buffer = find_buffer(program, index);
     if (!buffer)
         return false;
     *name = buffer->name;
@@ -237,33 +239,33 @@ bool hop_plan_buffer(const struct hop_plan *plan, uint32_t index, const char **n
     return true;
 }
 
-void *hop_plan_address(const struct hop_plan *plan, uint32_t index)
+void *hop_program_address(const struct hop_program *program, uint32_t index)
 {
-    const struct hop_run_buffer *buffer = find_buffer(plan, index);
+    const struct hop_run_buffer *buffer = find_buffer(program, index);
     struct hop_device_properties properties;
-    plan->ops->properties(plan->device, &properties);
-    return buffer && properties.mapped ? (char *)plan->memory + buffer->offset : NULL;
+    program->ops->properties(program->device, &properties);
+    return buffer && properties.mapped ? (char *)program->memory + buffer->offset : NULL;
 }
 
-static enum hop_status move(struct hop_plan *plan, uint32_t index, uint64_t offset, void *to, const void *from,
+static enum hop_status move(struct hop_program *program, uint32_t index, uint64_t offset, void *to, const void *from,
                             uint64_t bytes, struct hop_diag *diag)
 {
-    const struct hop_run_buffer *buffer = find_buffer(plan, index);
+    const struct hop_run_buffer *buffer = find_buffer(program, index);
     if (!buffer || offset > buffer->bytes || bytes > buffer->bytes - offset)
-        return hop_fail(diag, HOP_ERR_INVALID, "no such bytes in buffer %u of rank %u", index, plan->team->rank);
-    char *own = (char *)plan->memory + buffer->offset + offset;
+        return hop_fail(diag, HOP_ERR_INVALID, "no such bytes in buffer %u of rank %u", index, program->team->rank);
+    char *own = (char *)program->memory + buffer->offset + offset;
     struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY, NULL};
-    return bytes ? plan->ops->copy(plan->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+    return bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
 }
 
-enum hop_status hop_plan_write(struct hop_plan *plan, uint32_t buffer, uint64_t offset, const void *from,
-                               uint64_t bytes, struct hop_diag *diag)
+enum hop_status hop_program_write(struct hop_program *program, uint32_t buffer, uint64_t offset, const void *from,
+                                  uint64_t bytes, struct hop_diag *diag)
 {
-    return move(plan, buffer, offset, NULL, from, bytes, diag);
+    return move(program, buffer, offset, NULL, from, bytes, diag);
 }
 
-enum hop_status hop_plan_read(struct hop_plan *plan, uint32_t buffer, uint64_t offset, void *to, uint64_t bytes,
-                              struct hop_diag *diag)
+enum hop_status hop_program_read(struct hop_program *program, uint32_t buffer, uint64_t offset, void *to,
+                                 uint64_t bytes, struct hop_diag *diag)
 {
-    return move(plan, buffer, offset, to, NULL, bytes, diag);
+    return move(program, buffer, offset, to, NULL, bytes, diag);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plan: a schedule compiled for one rank.
+ * Program: a schedule compiled for one rank.
  *
  *     layout (the same everywhere) -> steps of this rank -> device memory, flags and seats shared with the others
  *
@@ -95,13 +95,13 @@ struct hop_run_step {
     double legs_s[2][2]; /* staged: of the first packet's way in and the last one's out; reduce: of marks around it */
 };
 
-struct hop_plan {
+struct hop_program {
     struct hop_team *team;
-    struct hop_plan_options options;
+    struct hop_program_options options;
     const struct hop_schedule *schedule;
     struct hop_layout layout;
     struct hop_arena arena;
-    uint32_t number; /* of the team's plans */
+    uint32_t number; /* of the team's programs */
 
     const struct hop_device_ops *ops;
     struct hop_device *device;
@@ -115,7 +115,7 @@ struct hop_plan {
     struct hop_event *staging_events[4];
     uint64_t packet_bytes; /* that there is room for */
 
-    struct hop_shared shared; /* of the plan, on this machine */
+    struct hop_shared shared; /* of the program, on this machine */
     struct hop_seat *seats;   /* per local rank */
     struct hop_flag *flags;
     struct hop_record *records;
@@ -149,31 +149,31 @@ struct hop_plan {
 };
 
 /* compile.c: steps, waits and flags. */
-enum hop_status hop_plan_compile(struct hop_plan *plan, struct hop_diag *diag);
+enum hop_status hop_program_compile(struct hop_program *program, struct hop_diag *diag);
 /* The rank at which an operation ends: its owner, of a copy between machines the one that receives. */
-uint32_t hop_plan_ends_at(const struct hop_plan *plan, uint32_t op);
+uint32_t hop_program_ends_at(const struct hop_program *program, uint32_t op);
 /* And where it begins: a copy between machines at the one that has the bytes. */
-uint32_t hop_plan_begins_at(const struct hop_plan *plan, uint32_t op);
-bool hop_plan_crosses(const struct hop_plan *plan, uint32_t op);
+uint32_t hop_program_begins_at(const struct hop_program *program, uint32_t op);
+bool hop_program_crosses(const struct hop_program *program, uint32_t op);
 /* Whether it runs on a device's streams, so that its flag may come before its end. */
-bool hop_plan_is_queued(const struct hop_plan *plan, uint32_t op);
+bool hop_program_is_queued(const struct hop_program *program, uint32_t op);
 
 /* fault.c: what options.fault says; op HOP_NONE: nothing. Refused where nothing would come of it. */
 struct hop_fault {
     uint32_t rank, op;
     int signal;
 };
-enum hop_status hop_fault_read(const struct hop_plan *plan, struct hop_fault *fault, struct hop_diag *diag);
+enum hop_status hop_fault_read(const struct hop_program *program, struct hop_fault *fault, struct hop_diag *diag);
 
 /* Seconds of the machine that the schedule is for, by the clock on the wall: emulated links are slow. */
-static inline double hop_plan_wall_s(const struct hop_plan *plan, double seconds)
+static inline double hop_program_wall_s(const struct hop_program *program, double seconds)
 {
-    return plan->emulator ? seconds * plan->options.slower : seconds;
+    return program->emulator ? seconds * program->options.slower : seconds;
 }
 
 /* execute.c */
-void hop_plan_step_begin(struct hop_plan *plan, struct hop_run_step *step);
-void hop_plan_step_end(struct hop_plan *plan, struct hop_run_step *step);
+void hop_program_step_begin(struct hop_program *program, struct hop_run_step *step);
+void hop_program_step_end(struct hop_program *program, struct hop_run_step *step);
 static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
 {
     uint64_t old = atomic_load_explicit(&flag->value, memory_order_relaxed);
@@ -183,16 +183,17 @@ static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
 }
 
 /* share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
-enum hop_status hop_plan_share(struct hop_plan *plan, struct hop_diag *diag);
+enum hop_status hop_program_share(struct hop_program *program, struct hop_diag *diag);
 /* Bytes of buffers of all ranks on this machine. */
-uint64_t hop_plan_bytes(const struct hop_plan *plan);
+uint64_t hop_program_bytes(const struct hop_program *program);
 /* tiny.c: finds tiny copies, once flags are numbered. Where bytes lie beside a flag; NULL: they do not. */
-enum hop_status hop_tiny_find(struct hop_plan *plan, struct hop_diag *diag);
-void *hop_tiny_address(const struct hop_plan *plan, const struct hop_run_place *place, uint64_t bytes, int parity);
+enum hop_status hop_tiny_find(struct hop_program *program, struct hop_diag *diag);
+void *hop_tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes,
+                       int parity);
 
 /* staged.c: a step's copy through the host buffer, in packets. Immediate: done on return. Queued: its event is recorded
  * behind the last one. */
-enum hop_status hop_plan_copy_staged(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag);
+enum hop_status hop_program_copy_staged(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag);
 
 /* times.c: when an operation of measured times was ready, and so when it can have started; see there. */
 struct hop_times_rules {
@@ -204,26 +205,26 @@ void hop_times_settle(struct hop_measured_op *times, double ready_s, struct hop_
 /* copies.c: assigned mechanisms. */
 /* Without any completion: hop_choice_stalled; twice as long after each that follows another. */
 #define HOP_COPIES_STALL_S 0.05
-enum hop_status hop_copies_create(struct hop_plan *plan, struct hop_diag *diag);
-void hop_copies_destroy(struct hop_plan *plan);
-size_t hop_copies_shared_size(const struct hop_plan *plan);
-void hop_copies_begin(struct hop_plan *plan); /* a launch */
+enum hop_status hop_copies_create(struct hop_program *program, struct hop_diag *diag);
+void hop_copies_destroy(struct hop_program *program);
+size_t hop_copies_shared_size(const struct hop_program *program);
+void hop_copies_begin(struct hop_program *program); /* a launch */
 /* Moves this rank's copies and those that it leads; *moved: something happened. */
-enum hop_status hop_copies_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag);
-bool hop_copies_done(const struct hop_plan *plan);                   /* all that this rank leads are */
-bool hop_copies_is_chosen(const struct hop_plan *plan, uint32_t op); /* while it runs */
-bool hop_copies_is_staged(const struct hop_plan *plan, uint32_t op); /* by the table */
-void hop_copies_attach(struct hop_plan *plan, void *shared);
+enum hop_status hop_copies_progress(struct hop_program *program, bool *moved, struct hop_diag *diag);
+bool hop_copies_done(const struct hop_program *program);                   /* all that this rank leads are */
+bool hop_copies_is_chosen(const struct hop_program *program, uint32_t op); /* while it runs */
+bool hop_copies_is_staged(const struct hop_program *program, uint32_t op); /* by the table */
+void hop_copies_attach(struct hop_program *program, void *shared);
 /* A step that is ready asks its leader. */
-void hop_copies_request(struct hop_plan *plan, uint32_t step);
+void hop_copies_request(struct hop_program *program, uint32_t step);
 
 /* remote.c: other machines. */
-enum hop_status hop_remote_create(struct hop_plan *plan, struct hop_diag *diag);
-void hop_remote_destroy(struct hop_plan *plan);
-enum hop_status hop_remote_send(struct hop_plan *plan, struct hop_run_step *step, struct hop_diag *diag);
+enum hop_status hop_remote_create(struct hop_program *program, struct hop_diag *diag);
+void hop_remote_destroy(struct hop_program *program);
+enum hop_status hop_remote_send(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag);
 /* Tells the ranks of other machines that wait for its end, or its start. */
-enum hop_status hop_remote_tell(struct hop_plan *plan, uint32_t op, struct hop_diag *diag);
-enum hop_status hop_remote_tell_begun(struct hop_plan *plan, uint32_t op, struct hop_diag *diag);
-enum hop_status hop_remote_progress(struct hop_plan *plan, bool *moved, struct hop_diag *diag);
+enum hop_status hop_remote_tell(struct hop_program *program, uint32_t op, struct hop_diag *diag);
+enum hop_status hop_remote_tell_begun(struct hop_program *program, uint32_t op, struct hop_diag *diag);
+enum hop_status hop_remote_progress(struct hop_program *program, bool *moved, struct hop_diag *diag);
 
 #endif

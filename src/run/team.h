@@ -61,7 +61,7 @@ struct hop_team {
     struct hop_watch *watches; /* per local rank */
     double looked_s;
     uint32_t looked_at;          /* the local rank whose process is looked for next */
-    double patience_s;           /* that all may wait for each other in a plan's run; 0: there is no plan */
+    double patience_s;           /* that all may wait for each other in a program's run; 0: there is no program */
     struct hop_watch standstill; /* of all that moves on this machine */
     double crowd;                /* ranks for each processor, at least 1 */
     unsigned spins;              /* before a waiting rank gives way */
@@ -69,7 +69,7 @@ struct hop_team {
     bool in_barrier; /* on this machine, the one after `round` others */
     bool attends;    /* waits for messages, a barrier by them included */
     unsigned round;
-    uint32_t plans;                            /* made so far: names of messages */
+    uint32_t programs;                         /* made so far: names of messages */
     struct hop_letter *letters, **letters_end; /* messages of other tags or times than the one looked for */
 };
 
@@ -112,7 +112,7 @@ bool hop_team_turn(struct hop_team *team, struct hop_wait *wait);
 bool hop_team_attend(struct hop_team *team);
 /* Looks at once whether the others on this machine are there. */
 void hop_team_look(struct hop_team *team);
-/* For so long, beyond the timeout, a plan may wait without anything moving: what it is asked to wait for. */
+/* For so long, beyond the timeout, a program may wait without anything moving: what it is asked to wait for. */
 void hop_team_expect(struct hop_team *team, double extra_s);
 /* Until it is said again with 0: one call works on so many bytes, and no beat comes meanwhile. */
 void hop_team_allow(struct hop_team *team, uint64_t bytes);

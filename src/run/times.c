@@ -9,61 +9,61 @@
 #include "run/program.h"
 
 /* When the first rank of this machine entered the launch. */
-static double origin_of(const struct hop_plan *plan)
+static double origin_of(const struct hop_program *program)
 {
     double origin_s = INFINITY;
-    for (uint32_t l = 0; l < plan->team->local_size; l++)
-        origin_s = hop_min(origin_s, plan->seats[l].entered_s);
+    for (uint32_t l = 0; l < program->team->local_size; l++)
+        origin_s = hop_min(origin_s, program->seats[l].entered_s);
     return origin_s;
 }
 
 /* The machines that know when an operation began and ended. */
-static uint32_t begin_node(const struct hop_plan *plan, uint32_t op)
+static uint32_t begin_node(const struct hop_program *program, uint32_t op)
 {
-    return plan->team->node_of[hop_plan_begins_at(plan, op)];
+    return program->team->node_of[hop_program_begins_at(program, op)];
 }
 
-static uint32_t end_node(const struct hop_plan *plan, uint32_t op)
+static uint32_t end_node(const struct hop_program *program, uint32_t op)
 {
-    return plan->team->node_of[hop_plan_ends_at(plan, op)];
+    return program->team->node_of[hop_program_ends_at(program, op)];
 }
 
-static void take_own(struct hop_plan *plan)
+static void take_own(struct hop_program *program)
 {
-    double origin_s = origin_of(plan), slower = plan->emulator ? plan->options.slower : 1;
-    uint32_t node = plan->team->node_of[plan->team->rank];
-    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
-        const struct hop_record *record = &plan->records[i];
-        plan->times[i] = (struct hop_measured_op){NAN, NAN, NAN, plan->layout.ops[i].owner, HOP_VIA_P2P, false};
+    double origin_s = origin_of(program), slower = program->emulator ? program->options.slower : 1;
+    uint32_t node = program->team->node_of[program->team->rank];
+    for (uint32_t i = 0; i < program->layout.op_count; i++) {
+        const struct hop_record *record = &program->records[i];
+        program->times[i] = (struct hop_measured_op){NAN, NAN, NAN, program->layout.ops[i].owner, HOP_VIA_P2P, false};
         if (record->end_s <= 0)
             continue;
-        if (begin_node(plan, i) == node)
-            plan->times[i].start_s = hop_max(record->start_s - origin_s, 0) / slower;
-        if (end_node(plan, i) != node)
+        if (begin_node(program, i) == node)
+            program->times[i].start_s = hop_max(record->start_s - origin_s, 0) / slower;
+        if (end_node(program, i) != node)
             continue;
-        plan->times[i].end_s = hop_max(record->end_s - origin_s, 0) / slower;
-        plan->times[i].via = record->via ? HOP_VIA_STAGED : HOP_VIA_P2P;
-        plan->times[i].resent = record->resent != 0;
+        program->times[i].end_s = hop_max(record->end_s - origin_s, 0) / slower;
+        program->times[i].via = record->via ? HOP_VIA_STAGED : HOP_VIA_P2P;
+        program->times[i].resent = record->resent != 0;
     }
 }
 
-static void take_other(struct hop_plan *plan, uint32_t node, const struct hop_measured_op *times)
+static void take_other(struct hop_program *program, uint32_t node, const struct hop_measured_op *times)
 {
-    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
-        double start_s = begin_node(plan, i) == node ? times[i].start_s : plan->times[i].start_s;
-        if (end_node(plan, i) == node)
-            plan->times[i] = times[i];
-        plan->times[i].start_s = start_s;
+    for (uint32_t i = 0; i < program->layout.op_count; i++) {
+        double start_s = begin_node(program, i) == node ? times[i].start_s : program->times[i].start_s;
+        if (end_node(program, i) == node)
+            program->times[i] = times[i];
+        program->times[i].start_s = start_s;
     }
 }
 
 /* The first rank of each other machine sends all that it knows; rank 0 takes what was done there. */
-static enum hop_status collect(struct hop_plan *plan, struct hop_diag *diag)
+static enum hop_status collect(struct hop_program *program, struct hop_diag *diag)
 {
-    struct hop_team *team = plan->team;
-    size_t size = plan->layout.op_count * sizeof *plan->times;
+    struct hop_team *team = program->team;
+    size_t size = program->layout.op_count * sizeof *program->times;
     if (team->local == 0 && team->rank != 0)
-        return hop_group_send(team->group, 0, HOP_TAG_TIMES, plan->times, size, diag);
+        return hop_group_send(team->group, 0, HOP_TAG_TIMES, program->times, size, diag);
     for (uint32_t left = team->rank == 0 ? team->nodes - 1 : 0; left > 0;) {
         struct hop_group_message message;
         if (!hop_team_receive(team, HOP_TAG_TIMES, NULL, NULL, 0.1, &message)) {
@@ -73,7 +73,7 @@ static enum hop_status collect(struct hop_plan *plan, struct hop_diag *diag)
             continue;
         }
         if (message.size_bytes == size)
-            take_other(plan, team->node_of[message.from], (const void *)message.bytes);
+            take_other(program, team->node_of[message.from], (const void *)message.bytes);
         free(message.bytes);
         left--;
     }
@@ -98,38 +98,40 @@ void hop_times_settle(struct hop_measured_op *times, double ready_s, struct hop_
 }
 
 /* An operation was ready when the last that it waited for had ended. */
-static void find_ready(struct hop_plan *plan)
+static void find_ready(struct hop_program *program)
 {
-    for (uint32_t i = 0; i < plan->layout.op_count; i++) {
-        const struct hop_run_op *run = &plan->layout.ops[i];
-        double ready_s = hop_schedule_op(plan->schedule, i)->at_s;
+    for (uint32_t i = 0; i < program->layout.op_count; i++) {
+        const struct hop_run_op *run = &program->layout.ops[i];
+        double ready_s = hop_schedule_op(program->schedule, i)->at_s;
         for (uint32_t a = 0; a < run->after_count; a++) {
-            double end_s = plan->times[plan->layout.after[run->after_first + a]].end_s;
+            double end_s = program->times[program->layout.after[run->after_first + a]].end_s;
             ready_s = end_s > ready_s ? end_s : ready_s;
         }
-        bool queued_before = !plan->immediate && !plan->spans;
-        hop_times_settle(&plan->times[i], ready_s, (struct hop_times_rules){queued_before, hop_plan_crosses(plan, i)});
+        bool queued_before = !program->immediate && !program->spans;
+        hop_times_settle(&program->times[i], ready_s,
+                         (struct hop_times_rules){queued_before, hop_program_crosses(program, i)});
     }
 }
 
-enum hop_status hop_plan_times(struct hop_plan *plan, const struct hop_measured_op **times, struct hop_diag *diag)
+enum hop_status hop_program_times(struct hop_program *program, const struct hop_measured_op **times,
+                                  struct hop_diag *diag)
 {
-    if (!plan->options.record)
-        return hop_fail(diag, HOP_ERR_INVALID, "the plan records no times");
-    if (!plan->times)
-        plan->times = calloc((size_t)plan->layout.op_count + 1, sizeof *plan->times);
-    if (!plan->times)
+    if (!program->options.record)
+        return hop_fail(diag, HOP_ERR_INVALID, "the program records no times");
+    if (!program->times)
+        program->times = calloc((size_t)program->layout.op_count + 1, sizeof *program->times);
+    if (!program->times)
         return hop_fail_memory(diag);
-    enum hop_status status = hop_team_barrier(plan->team, diag);
+    enum hop_status status = hop_team_barrier(program->team, diag);
     if (status == HOP_OK) {
-        take_own(plan);
-        if (plan->team->group)
-            status = collect(plan, diag);
+        take_own(program);
+        if (program->team->group)
+            status = collect(program, diag);
     }
     if (status == HOP_OK) {
-        find_ready(plan);
-        *times = plan->times;
-        status = hop_team_barrier(plan->team, diag);
+        find_ready(program);
+        *times = program->times;
+        status = hop_team_barrier(program->team, diag);
     }
     return status;
 }

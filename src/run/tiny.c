@@ -12,14 +12,14 @@
 
 enum { OPS_MAX = 256 }; /* each is compared with all */
 
-static const struct hop_run_place *written(const struct hop_plan *plan, uint32_t op)
+static const struct hop_run_place *written(const struct hop_program *program, uint32_t op)
 {
-    return &plan->layout.places[plan->layout.ops[op].first + 1];
+    return &program->layout.places[program->layout.ops[op].first + 1];
 }
 
-static uint64_t bytes_of(const struct hop_plan *plan, uint32_t op)
+static uint64_t bytes_of(const struct hop_program *program, uint32_t op)
 {
-    return hop_schedule_op(plan->schedule, op)->bytes;
+    return hop_schedule_op(program->schedule, op)->bytes;
 }
 
 static bool is_inside(const struct hop_run_place *place, uint64_t bytes, const struct hop_run_place *of,
@@ -29,13 +29,13 @@ static bool is_inside(const struct hop_run_place *place, uint64_t bytes, const s
 }
 
 /* Whether an operation does nothing with the bytes that `op` writes but read some of them. */
-static bool only_reads(const struct hop_plan *plan, uint32_t other, uint32_t op)
+static bool only_reads(const struct hop_program *program, uint32_t other, uint32_t op)
 {
-    const struct hop_run_op *run = &plan->layout.ops[other];
-    const struct hop_run_place *to = written(plan, op);
-    uint64_t size = bytes_of(plan, op), bytes = bytes_of(plan, other);
+    const struct hop_run_op *run = &program->layout.ops[other];
+    const struct hop_run_place *to = written(program, op);
+    uint64_t size = bytes_of(program, op), bytes = bytes_of(program, other);
     for (uint32_t p = 0; p < run->reads + run->writes; p++) {
-        const struct hop_run_place *place = &plan->layout.places[run->first + p];
+        const struct hop_run_place *place = &program->layout.places[run->first + p];
         bool apart =
             place->buffer != to->buffer || place->offset >= to->offset + size || place->offset + bytes <= to->offset;
         if (place != to && !apart && (p >= run->reads || !is_inside(place, bytes, to, size)))
@@ -44,40 +44,40 @@ static bool only_reads(const struct hop_plan *plan, uint32_t other, uint32_t op)
     return true;
 }
 
-static bool is_tiny(const struct hop_plan *plan, uint32_t op)
+static bool is_tiny(const struct hop_program *program, uint32_t op)
 {
-    if (hop_schedule_op(plan->schedule, op)->kind != HOP_OP_COPY || bytes_of(plan, op) == 0 ||
-        bytes_of(plan, op) > HOP_TINY_BYTES || plan->flag_of[op] == HOP_NONE ||
-        !plan->layout.buffers[written(plan, op)->buffer].scratch)
+    if (hop_schedule_op(program->schedule, op)->kind != HOP_OP_COPY || bytes_of(program, op) == 0 ||
+        bytes_of(program, op) > HOP_TINY_BYTES || program->flag_of[op] == HOP_NONE ||
+        !program->layout.buffers[written(program, op)->buffer].scratch)
         return false;
     bool fine = true;
-    for (uint32_t i = 0; i < plan->layout.op_count && fine; i++)
-        fine = only_reads(plan, i, op);
+    for (uint32_t i = 0; i < program->layout.op_count && fine; i++)
+        fine = only_reads(program, i, op);
     return fine;
 }
 
-enum hop_status hop_tiny_find(struct hop_plan *plan, struct hop_diag *diag)
+enum hop_status hop_tiny_find(struct hop_program *program, struct hop_diag *diag)
 {
-    uint32_t count = plan->layout.op_count;
-    if (!plan->immediate || plan->emulator || plan->copies || plan->team->nodes > 1 || count > OPS_MAX)
+    uint32_t count = program->layout.op_count;
+    if (!program->immediate || program->emulator || program->copies || program->team->nodes > 1 || count > OPS_MAX)
         return HOP_OK;
-    plan->tiny = hop_arena_alloc(&plan->arena, ((size_t)count + 1) * sizeof *plan->tiny);
-    if (!plan->tiny)
+    program->tiny = hop_arena_alloc(&program->arena, ((size_t)count + 1) * sizeof *program->tiny);
+    if (!program->tiny)
         return hop_fail_memory(diag);
     for (uint32_t i = 0; i < count; i++) {
-        if (is_tiny(plan, i))
-            plan->tiny[plan->tiny_count++] = i;
+        if (is_tiny(program, i))
+            program->tiny[program->tiny_count++] = i;
     }
     return HOP_OK;
 }
 
-void *hop_tiny_address(const struct hop_plan *plan, const struct hop_run_place *place, uint64_t bytes, int parity)
+void *hop_tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes, int parity)
 {
-    for (uint32_t t = 0; t < plan->tiny_count; t++) {
-        uint32_t op = plan->tiny[t];
-        const struct hop_run_place *to = written(plan, op);
-        if (bytes > 0 && is_inside(place, bytes, to, bytes_of(plan, op)))
-            return plan->flags[plan->flag_of[op]].tiny[parity] + (place->offset - to->offset);
+    for (uint32_t t = 0; t < program->tiny_count; t++) {
+        uint32_t op = program->tiny[t];
+        const struct hop_run_place *to = written(program, op);
+        if (bytes > 0 && is_inside(place, bytes, to, bytes_of(program, op)))
+            return program->flags[program->flag_of[op]].tiny[parity] + (place->offset - to->offset);
     }
     return NULL;
 }
