@@ -228,7 +228,7 @@ static void states_have_the_names_of_the_thesis(void **state)
     static const char *const names[] = {"INIT",     "RTS",     "IPC_ASGN", "HS_ASGN",
                                         "IPC_INIT", "HS_INIT", "IPC_CMP",  "HS_CMP"};
     assert_int_equal(HOP_COPY_STATE_COUNT, 8);
-    for (enum hop_copy_state s = 0; s < HOP_COPY_STATE_COUNT; s++)
+    for (enum hop_choice_state s = 0; s < HOP_COPY_STATE_COUNT; s++)
         assert_string_equal(hop_copy_state_name(s), names[s]);
     assert_string_equal(hop_copy_state_name(HOP_COPY_STATE_COUNT), "?");
     assert_string_equal(hop_mechanism_name(HOP_PEER), "peer");

@@ -73,10 +73,10 @@ static uint64_t first_byte(const struct hop_collective *c, uint32_t part)
 
 /* Adds what the steps bring; a join brings all that it waited for. */
 static void bring(const struct hop_collective *c, struct held *parts, const struct held (*carried)[MEMBERS],
-                  const struct hop_step *steps, const uint32_t *list, uint32_t count)
+                  const struct hop_collective_step *steps, const uint32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct hop_step *step = &steps[list[i]];
+        const struct hop_collective_step *step = &steps[list[i]];
         for (uint32_t p = 0; p < c->members; p++) {
             uint64_t at = first_byte(c, p);
             if (step->from == step->to || (step->offset <= at && at < step->offset + step->bytes))
@@ -92,7 +92,7 @@ static void follow(const struct hop_collective *c, const struct hop_steps *made,
     struct held(*carried)[MEMBERS] = calloc(made->count + 1, sizeof *carried);
     uint32_t *into = calloc(made->count + 1, sizeof *into);
     for (uint32_t s = 0; s < made->count; s++) {
-        const struct hop_step *step = &made->steps[s];
+        const struct hop_collective_step *step = &made->steps[s];
         for (uint32_t i = 0; i < step->after_count; i++) {
             uint32_t before = made->after[step->first_after + i];
             assert_true(before < s);
@@ -204,7 +204,7 @@ static void alltoall_sends_every_pair_its_part_once(void **state)
             struct hop_steps made = expand(HOP_COLLECTIVE_ALLTOALL, HOP_ALGORITHM_DIRECT, n, 0, sizes[i]);
             uint64_t moved[MEMBERS][MEMBERS] = {{0}};
             for (uint32_t s = 0; s < made.count; s++) {
-                const struct hop_step *step = &made.steps[s];
+                const struct hop_collective_step *step = &made.steps[s];
                 assert_int_equal(step->after_count, 0);
                 assert_int_equal(moved[step->from][step->to], 0);
                 moved[step->from][step->to] = step->bytes;
@@ -231,7 +231,7 @@ static void barrier_lets_nobody_leave_before_all_have_entered(void **state)
         for (uint32_t m = 0; m < n; m++)
             known[m] = 1u << m;
         for (uint32_t s = 0; s < made.count; s++) {
-            const struct hop_step *step = &made.steps[s];
+            const struct hop_collective_step *step = &made.steps[s];
             tells[s] = 1u << step->from;
             for (uint32_t i = 0; i < step->after_count; i++) {
                 assert_int_equal(made.steps[made.after[step->first_after + i]].to, step->from);
@@ -262,7 +262,7 @@ static uint32_t critical_path(const struct hop_steps *made)
 {
     uint32_t *depth = calloc(made->count + 1, sizeof *depth), longest = 0;
     for (uint32_t s = 0; s < made->count; s++) {
-        const struct hop_step *step = &made->steps[s];
+        const struct hop_collective_step *step = &made->steps[s];
         for (uint32_t i = 0; i < step->after_count; i++) {
             uint32_t before = depth[made->after[step->first_after + i]];
             depth[s] = before > depth[s] ? before : depth[s];

@@ -572,7 +572,7 @@ static void cuts_tell_the_loads_of_trees(void **state)
     static const char *const machines[] = {"t2", "pcie-8gpu-2root", "helios"};
     for (unsigned m = 0; m < HOP_COUNT(machines); m++) {
         struct scene s;
-        struct hop_cuts cuts;
+        struct hop_machine_cuts cuts;
         uint32_t place[PLACES];
         open_scene(&s, machines[m], 7);
         add_random(&s, 3, m == 1);

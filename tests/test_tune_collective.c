@@ -541,7 +541,7 @@ static void ways_are_measured_in_turns(void **state)
         collective.bytes = 1000;
         CHECK(hop_make_collective(&ranks, &collective, &schedules[i], D));
         ways[i].schedule = schedules[i];
-        ways[i].plan.pipelined = true;
+        ways[i].program.pipelined = true;
     }
     for (int threads = 0; threads < 2; threads++) {
         options.launch.threads = threads;
@@ -552,7 +552,7 @@ static void ways_are_measured_in_turns(void **state)
         }
     }
     struct hop_diag diag;
-    ways[1].plan.device = "toaster";
+    ways[1].program.device = "toaster";
     assert_int_not_equal(hop_measure_ways(ways, 3, &options, &diag), HOP_OK);
     assert_non_null(strstr(diag.what, "toaster"));
     for (uint32_t i = 0; i < 3; i++)
@@ -604,14 +604,14 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
     struct hop_ranks ranks = {one_device, 3};
     struct hop_collective_options collective = {
         .kind = HOP_COLLECTIVE_ALLGATHER, .algorithm = "gsb", .bytes = 4000, .type = HOP_TYPE_F32};
-    struct hop_run_way way = {.plan = {.copies = HOP_COPIES_STATIC, .table = path, .collective = "allgather"}};
+    struct hop_run_way way = {.program = {.copies = HOP_COPIES_STATIC, .table = path, .collective = "allgather"}};
     struct hop_schedule *schedule;
     CHECK(hop_make_collective(&ranks, &collective, &schedule, D));
     way.schedule = schedule;
     CHECK(hop_measure_ways(&way, 1, &options.ways, D));
-    way.plan.collective = "reduce"; /* was not measured */
+    way.program.collective = "reduce"; /* was not measured */
     CHECK(hop_measure_ways(&way, 1, &options.ways, D));
-    way.plan.collective = NULL;
+    way.program.collective = NULL;
     CHECK(hop_measure_ways(&way, 1, &options.ways, D));
     hop_schedule_destroy(schedule);
     unlink(path);

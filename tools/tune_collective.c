@@ -30,7 +30,7 @@ struct request {
     char *algorithms[ALGORITHM_LIMIT];
     uint32_t algorithm_count;
     struct hop_collective_options collective;
-    struct hop_program_options plan;
+    struct hop_program_options program;
     struct hop_launch_options launch;
     bool measured, json;
     const char *only_measured; /* an option that needs --measured, NULL: none was given */

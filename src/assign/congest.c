@@ -82,20 +82,21 @@ static bool make_spots(struct hop_congest *c)
     return true;
 }
 
-static const struct hop_way no_way = {.known = true};
+static const struct hop_congest_step no_way = {.known = true};
 
 /* Of few spots the router's own routes are kept, which stay where they are; of many, each is looked at in passing. */
-static const struct hop_way *ask_way(struct hop_congest *c, uint32_t from, uint32_t to)
+static const struct hop_congest_step *ask_way(struct hop_congest *c, uint32_t from, uint32_t to)
 {
     const uint32_t *node = c->spots.node;
-    struct hop_way *way = c->ways.square ? &c->ways.square[(size_t)from * c->spots.count + to] : &c->ways.passing;
+    struct hop_congest_step *way =
+        c->ways.square ? &c->ways.square[(size_t)from * c->spots.count + to] : &c->ways.passing;
     if (c->ways.square) {
         uint32_t index;
         c->routed++;
         c->status = hop_router_find(c->input.router, node[from], node[to], &index, &c->diag);
         if (c->status == HOP_OK) {
             const struct hop_route *route = hop_router_route(c->input.router, index);
-            *way = (struct hop_way){route->links, route->link_count, true};
+            *way = (struct hop_congest_step){route->links, route->link_count, true};
         }
     } else {
         c->status = hop_router_links(c->input.router, node[from], node[to], &way->links, &way->count, &c->diag);
@@ -106,14 +107,15 @@ static const struct hop_way *ask_way(struct hop_congest *c, uint32_t from, uint3
     return &no_way;
 }
 
-const struct hop_way *hop_congest_way(struct hop_congest *c, enum hop_memory memory, uint32_t from, uint32_t to)
+const struct hop_congest_step *hop_congest_way(struct hop_congest *c, enum hop_memory memory, uint32_t from,
+                                               uint32_t to)
 {
     uint32_t a = c->spots.of[memory][from], b = c->spots.of[memory][to];
     c->looked++;
     if (a == b || a == HOP_NONE || b == HOP_NONE || c->status != HOP_OK)
         return &no_way;
     if (c->ways.square) {
-        const struct hop_way *way = &c->ways.square[(size_t)a * c->spots.count + b];
+        const struct hop_congest_step *way = &c->ways.square[(size_t)a * c->spots.count + b];
         if (way->known)
             return way;
     }
@@ -180,7 +182,7 @@ void hop_congest_destroy(struct hop_congest *c)
 
 static void add_way(struct hop_congest *c, enum hop_memory memory, uint32_t from, uint32_t to, double bytes)
 {
-    const struct hop_way *way = hop_congest_way(c, memory, from, to);
+    const struct hop_congest_step *way = hop_congest_way(c, memory, from, to);
     for (uint32_t k = 0; k < way->count; k++)
         c->bytes[way->links[k]] += bytes;
 }

@@ -8,7 +8,7 @@
 
 #define LEAST_GAIN 1e-9 /* of eighth powers, the largest load being 1 */
 
-static void shift_way(struct hop_congest *c, const struct hop_way *way, double bytes)
+static void shift_way(struct hop_congest *c, const struct hop_congest_step *way, double bytes)
 {
     for (uint32_t k = 0; k < way->count; k++) {
         uint32_t link = way->links[k];

@@ -50,7 +50,7 @@ static void collect_uses(struct maker *k)
             if (a == b || !(k->usable >> a & 1) || !(k->usable >> b & 1))
                 continue;
             for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
-                const struct hop_way *way = hop_congest_way(k->c, m, a, b);
+                const struct hop_congest_step *way = hop_congest_way(k->c, m, a, b);
                 for (uint32_t i = 0; i < way->count; i++) {
                     struct use *use = &k->uses[m][way->links[i]];
                     use->from |= (uint16_t)(1u << a);
@@ -188,16 +188,16 @@ static uint32_t may_be_at(const struct maker *k, uint16_t places, uint32_t *room
 }
 
 /* The least that a cut needs. Its subsets below below_s are kept. */
-static double make_cut(const struct maker *k, const struct side *side, double below_s, struct hop_cuts *cuts)
+static double make_cut(const struct maker *k, const struct side *side, double below_s, struct hop_machine_cuts *cuts)
 {
-    struct hop_cut *cut = &cuts->list[cuts->count++];
+    struct hop_machine_cut *cut = &cuts->list[cuts->count++];
     uint32_t room[2], items = k->c->items, all = (1u << items) - 1;
     uint32_t here = may_be_at(k, side->places, &room[0]);
     uint32_t there = may_be_at(k, k->usable & (uint16_t)~side->places, &room[1]);
     uint32_t first = k->first[items > room[1] ? items - room[1] : 0],
              end = k->first[(room[0] < items ? room[0] : items) + 1];
     double least_s = INFINITY;
-    *cut = (struct hop_cut){.side = side->places};
+    *cut = (struct hop_machine_cut){.side = side->places};
     cut->entries = hop_arena_alloc(&cuts->arena, (end > first ? end - first : 1) * sizeof *cut->entries);
     for (uint32_t i = first; i < end && !cuts->arena.failed; i++) {
         uint16_t set = k->sets[i];
@@ -211,7 +211,8 @@ static double make_cut(const struct maker *k, const struct side *side, double be
     return least_s;
 }
 
-bool hop_cuts_make(struct hop_congest *c, const struct hop_assign *problem, double below_s, struct hop_cuts *cuts)
+bool hop_cuts_make(struct hop_congest *c, const struct hop_assign *problem, double below_s,
+                   struct hop_machine_cuts *cuts)
 {
     struct maker k = {.c = c, .problem = problem};
     struct hop_arena scratch = {0};
@@ -222,7 +223,7 @@ bool hop_cuts_make(struct hop_congest *c, const struct hop_assign *problem, doub
         k.sent[m] = hop_arena_alloc(&scratch, sets * sizeof *k.sent[m]);
     }
     k.sides = hop_arena_alloc(&scratch, (2 * (size_t)c->directed + 1) * sizeof *k.sides);
-    *cuts = (struct hop_cuts){.list = NULL};
+    *cuts = (struct hop_machine_cuts){.list = NULL};
     cuts->list = hop_arena_alloc(&cuts->arena, (2 * (size_t)c->directed + 1) * sizeof *cuts->list);
     if (!scratch.failed && !cuts->arena.failed) {
         for (uint32_t p = 0; p < c->input.place_count; p++)
@@ -248,13 +249,13 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : (x->subset > y->subset) - (x->subset < y->subset);
 }
 
-void hop_cuts_sort(struct hop_cuts *cuts)
+void hop_cuts_sort(struct hop_machine_cuts *cuts)
 {
     for (uint32_t i = 0; i < cuts->count; i++)
         qsort(cuts->list[i].entries, cuts->list[i].count, sizeof *cuts->list[i].entries, compare_entries);
 }
 
-void hop_cuts_finish(struct hop_cuts *cuts)
+void hop_cuts_finish(struct hop_machine_cuts *cuts)
 {
     hop_arena_finish(&cuts->arena);
 }

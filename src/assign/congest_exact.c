@@ -17,7 +17,7 @@ struct search {
     struct hop_congest *c;
     const struct hop_assign *problem;
     struct hop_assigned *result;
-    struct hop_cuts cuts;
+    struct hop_machine_cuts cuts;
     struct hop_alike alike;
     uint32_t items, places;
     uint32_t order[HOP_CONGEST_ITEMS];
@@ -68,7 +68,7 @@ static void find_order(struct search *s)
 static bool cuts_agree(struct search *s, uint32_t depth, uint32_t placed, uint32_t item, uint32_t place)
 {
     for (uint32_t k = 0; k < s->cuts.count; k++) {
-        const struct hop_cut *cut = &s->cuts.list[k];
+        const struct hop_machine_cut *cut = &s->cuts.list[k];
         uint16_t inside = s->inside[depth][k] | (uint16_t)((cut->side >> place & 1u) << item);
         uint32_t at = s->at[depth][k];
         while (at < cut->count && (cut->entries[at].subset & placed) != inside)

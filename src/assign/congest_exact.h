@@ -25,24 +25,24 @@ struct hop_cut_entry {
     uint16_t subset;
 };
 
-struct hop_cut {
+struct hop_machine_cut {
     uint16_t side;
     uint32_t count;
     struct hop_cut_entry *entries;
 };
 
-struct hop_cuts {
+struct hop_machine_cuts {
     uint32_t count;
-    struct hop_cut *list;
+    struct hop_machine_cut *list;
     double bound_s; /* no assignment has less */
     struct hop_arena arena;
 };
 
 /* Not sorted; what needs `below_s` or more is left out. false: out of memory, or the sticky error. */
 bool hop_cuts_make(struct hop_congest *congest, const struct hop_assign *problem, double below_s,
-                   struct hop_cuts *cuts);
-void hop_cuts_sort(struct hop_cuts *cuts);
-void hop_cuts_finish(struct hop_cuts *cuts);
+                   struct hop_machine_cuts *cuts);
+void hop_cuts_sort(struct hop_machine_cuts *cuts);
+void hop_cuts_finish(struct hop_machine_cuts *cuts);
 
 /* ---- places that are alike (congest_alike.c) ---- */
 

@@ -112,7 +112,7 @@ static uint32_t pop(struct search *s)
     return item;
 }
 
-static bool crosses_full(struct search *s, const struct hop_way *way, double full_s)
+static bool crosses_full(struct search *s, const struct hop_congest_step *way, double full_s)
 {
     const double *load_s = s->c->tree + s->c->leaves;
     for (uint32_t k = 0; k < way->count; k++) {

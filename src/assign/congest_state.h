@@ -19,7 +19,7 @@
 #define HOP_CONGEST_TIE 1e-9 /* relative: largest loads that near are equal */
 
 /* Links of a route, in the order of travel. */
-struct hop_way {
+struct hop_congest_step {
     const uint32_t *links;
     uint32_t count;
     bool known;
@@ -40,8 +40,8 @@ struct hop_spots {
 
 /* Routes between spots: a square table for few of them, else the one that was asked for last. */
 struct hop_ways {
-    struct hop_way *square;
-    struct hop_way passing;
+    struct hop_congest_step *square;
+    struct hop_congest_step passing;
 };
 
 struct hop_congest {
@@ -75,7 +75,8 @@ struct hop_congest {
 
 /* The route between two places for bytes of a memory; empty where both are one spot, or one is none. Valid until the
  * next one. */
-const struct hop_way *hop_congest_way(struct hop_congest *congest, enum hop_memory memory, uint32_t from, uint32_t to);
+const struct hop_congest_step *hop_congest_way(struct hop_congest *congest, enum hop_memory memory, uint32_t from,
+                                               uint32_t to);
 enum hop_status hop_congest_fail(const struct hop_congest *congest, struct hop_diag *diag); /* the sticky error */
 
 /* ---- congest_change.c ---- */

@@ -17,7 +17,7 @@ enum { POLL_ITEMS = 64 };
 
 struct greedy {
     const struct hop_assign *problem;
-    struct hop_fitting fitting;
+    struct hop_seating fitting;
     double *pull;          /* of an item: its traffic to those that have a place */
     double *total;         /* of an item: all its traffic */
     uint32_t *heap, *slot; /* items without a place, and where each is in there; HOP_NONE: it has a place */

@@ -15,10 +15,10 @@
 
 enum { BLOCKED_TRIES = 64 /* items without a place whose searches are compared */ };
 
-bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting)
+bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seating *fitting)
 {
     size_t items = (size_t)problem->graph->count + 1, places = (size_t)problem->places->count + 1;
-    *fitting = (struct hop_fitting){.problem = problem,
+    *fitting = (struct hop_seating){.problem = problem,
                                     .settled = calloc(items, sizeof *fitting->settled),
                                     .queue = malloc(items * sizeof *fitting->queue),
                                     .reached = malloc(places * sizeof *fitting->reached),
@@ -28,7 +28,7 @@ bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place,
            fitting->reached && fitting->via && fitting->unseen;
 }
 
-void hop_fitting_finish(struct hop_fitting *fitting)
+void hop_fitting_finish(struct hop_seating *fitting)
 {
     hop_seats_finish(&fitting->seats);
     free(fitting->settled);
@@ -36,7 +36,7 @@ void hop_fitting_finish(struct hop_fitting *fitting)
     free(fitting->reached);
     free(fitting->via);
     free(fitting->unseen);
-    *fitting = (struct hop_fitting){0};
+    *fitting = (struct hop_seating){0};
 }
 
 /* Word w of an item's row. */
@@ -46,7 +46,7 @@ static uint64_t row(const struct hop_assign *problem, uint32_t item, size_t w)
 }
 
 /* The first place with room left that an item may have, also if another one comes to where it is; or HOP_NONE. */
-static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
+static uint32_t first_open(const struct hop_seating *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
@@ -60,7 +60,7 @@ static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
 }
 
 /* Items at a place join the queue. */
-static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, uint32_t via)
+static void reach_place(struct hop_seating *f, uint32_t item, uint32_t place, uint32_t via)
 {
     f->unseen[place / 64] &= ~(UINT64_C(1) << place % 64);
     f->reached[place] = item;
@@ -72,7 +72,7 @@ static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, ui
 }
 
 /* So do those at other places of its group, if it has room itself. */
-static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
+static void reach_group(struct hop_seating *f, uint32_t item, uint32_t via)
 {
     const struct hop_places *places = f->problem->places;
     for (uint32_t p = 0; p < places->count; p++) {
@@ -82,7 +82,7 @@ static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
 }
 
 /* Items at places that this one may have and nobody reached yet join the queue. */
-static void reach(struct hop_fitting *f, uint32_t item)
+static void reach(struct hop_seating *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
@@ -98,7 +98,7 @@ static void reach(struct hop_fitting *f, uint32_t item)
 }
 
 /* From the end of the path back to the one that had no place. */
-static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
+static void step_aside(struct hop_seating *f, uint32_t last, uint32_t place)
 {
     for (uint32_t item = last;;) {
         uint32_t from = f->seats.place[item];
@@ -111,7 +111,7 @@ static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
     }
 }
 
-bool hop_fitting_seat(struct hop_fitting *f, uint32_t item)
+bool hop_fitting_seat(struct hop_seating *f, uint32_t item)
 {
     uint32_t places = f->problem->places->count, open = first_open(f, item);
     f->queue[0] = item;
@@ -135,7 +135,7 @@ bool hop_fitting_seat(struct hop_fitting *f, uint32_t item)
 }
 
 /* The first item of a place that is not settled, or HOP_NONE. */
-static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
+static uint32_t free_item(const struct hop_seating *f, uint32_t place)
 {
     uint32_t i = f->seats.first[place];
     while (i != HOP_NONE && f->settled[i])
@@ -143,13 +143,13 @@ static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
     return i;
 }
 
-bool hop_fitting_may_yield(const struct hop_fitting *f, uint32_t place)
+bool hop_fitting_may_yield(const struct hop_seating *f, uint32_t place)
 {
     return free_item(f, place) != HOP_NONE || f->seats.left[place] > 0;
 }
 
 /* Somebody who is not settled, at a place or, if it has room itself, in its full group; HOP_NONE: nobody. */
-static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
+static uint32_t who_yields(const struct hop_seating *f, uint32_t place)
 {
     const struct hop_places *places = f->problem->places;
     if (f->seats.left[place] <= 0)
@@ -162,7 +162,7 @@ static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
     return HOP_NONE;
 }
 
-bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
+bool hop_fitting_settle(struct hop_seating *f, uint32_t item, uint32_t place)
 {
     uint32_t from = f->seats.place[item];
     if (from != place && hop_seats_has_room(&f->seats, from, place)) {
@@ -192,7 +192,7 @@ bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
 /* ---- following wishes ---- */
 
 /* The nearest place to the one wanted that is not refused; where the item is now never is. */
-static void settle_near(struct hop_fitting *f, uint32_t item, uint32_t wanted, bool *refused)
+static void settle_near(struct hop_seating *f, uint32_t item, uint32_t wanted, bool *refused)
 {
     const struct hop_places *places = f->problem->places;
     memset(refused, 0, places->count * sizeof *refused);
@@ -217,7 +217,7 @@ enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint3
                                    struct hop_diag *diag)
 {
     uint32_t items = problem->graph->count;
-    struct hop_fitting f;
+    struct hop_seating f;
     bool *refused = malloc((size_t)problem->places->count + 1);
     bool made = hop_fitting_create(problem, place, &f) && refused;
     /* Those first who can have what they want, so that nobody else's second choice is in their way. */
@@ -239,7 +239,7 @@ enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint3
 /* ---- from nothing ---- */
 
 /* Whose search reached fewest: its items, ascending. */
-static enum hop_status list_blocked(struct hop_fitting *f, uint32_t **blocked, uint32_t *count, struct hop_diag *diag)
+static enum hop_status list_blocked(struct hop_seating *f, uint32_t **blocked, uint32_t *count, struct hop_diag *diag)
 {
     uint32_t items = f->problem->graph->count, fewest = UINT32_MAX, which = HOP_NONE;
     uint32_t tries = f->problem->allowed ? BLOCKED_TRIES : 1;
@@ -278,7 +278,7 @@ enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place
                                struct hop_diag *diag)
 {
     uint32_t items = problem->graph->count;
-    struct hop_fitting f;
+    struct hop_seating f;
     *blocked = NULL;
     *count = 0;
     if (!hop_fitting_create(problem, NULL, &f)) {

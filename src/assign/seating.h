@@ -10,7 +10,7 @@
 
 #include "assign/seats.h"
 
-struct hop_fitting {
+struct hop_seating {
     const struct hop_assign *problem;
     struct hop_seats seats;
     bool *settled;   /* items that do not step aside any more */
@@ -22,15 +22,15 @@ struct hop_fitting {
 };
 
 /* place: an assignment that fits, or NULL: nobody has a place yet. false: out of memory; to be finished either way. */
-bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting);
-void hop_fitting_finish(struct hop_fitting *fitting);
+bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seating *fitting);
+void hop_fitting_finish(struct hop_seating *fitting);
 
 /* Gives an item without a place one, others moving where they must; false: there is none, and nobody moved. */
-bool hop_fitting_seat(struct hop_fitting *fitting, uint32_t item);
+bool hop_fitting_seat(struct hop_seating *fitting, uint32_t item);
 /* Whether a place has room itself, or somebody who is not settled. */
-bool hop_fitting_may_yield(const struct hop_fitting *fitting, uint32_t place);
+bool hop_fitting_may_yield(const struct hop_seating *fitting, uint32_t place);
 /* Settles an item, when all have places, at one that it may have; false: somebody would be without, nothing changed. */
-bool hop_fitting_settle(struct hop_fitting *fitting, uint32_t item, uint32_t place);
+bool hop_fitting_settle(struct hop_seating *fitting, uint32_t item, uint32_t place);
 
 /* An assignment that fits and follows another one, which may not, where it can: an item whose wish is refused takes
  * the nearest place that is not. place holds one that fits before and after. */

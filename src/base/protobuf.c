@@ -5,13 +5,13 @@
 #define FIELD_LIMIT ((1u << 29) - 1) /* the highest number that the format allows */
 
 /* Fails at a byte of the file. */
-static enum hop_status refuse(const struct hop_wire *wire, size_t at, struct hop_diag *diag)
+static enum hop_status refuse(const struct hop_protobuf_wire *wire, size_t at, struct hop_diag *diag)
 {
     hop_diag_place(diag, "%s: byte 0x%zx", wire->file, at);
     return HOP_ERR_SYNTAX;
 }
 
-enum hop_status hop_wire_varint(struct hop_wire *wire, uint64_t *value, struct hop_diag *diag)
+enum hop_status hop_wire_varint(struct hop_protobuf_wire *wire, uint64_t *value, struct hop_diag *diag)
 {
     enum { BYTES = 10 }; /* of 64 bits, 7 a byte */
     uint64_t read = 0;
@@ -37,7 +37,7 @@ enum hop_status hop_wire_varint(struct hop_wire *wire, uint64_t *value, struct h
 }
 
 /* Takes so many bytes. */
-static enum hop_status take(struct hop_wire *wire, uint64_t size, size_t start, struct hop_wire *body,
+static enum hop_status take(struct hop_protobuf_wire *wire, uint64_t size, size_t start, struct hop_protobuf_wire *body,
                             struct hop_diag *diag)
 {
     if (size > wire->end - wire->at) {
@@ -46,12 +46,13 @@ static enum hop_status take(struct hop_wire *wire, uint64_t size, size_t start, 
         hop_diag_expect(diag, "a whole message; is the file cut short?");
         return refuse(wire, start, diag);
     }
-    *body = (struct hop_wire){wire->file, wire->data, wire->at, wire->at + (size_t)size};
+    *body = (struct hop_protobuf_wire){wire->file, wire->data, wire->at, wire->at + (size_t)size};
     wire->at += (size_t)size;
     return HOP_OK;
 }
 
-enum hop_status hop_wire_message(struct hop_wire *wire, struct hop_wire *message, struct hop_diag *diag)
+enum hop_status hop_wire_message(struct hop_protobuf_wire *wire, struct hop_protobuf_wire *message,
+                                 struct hop_diag *diag)
 {
     size_t start = wire->at;
     uint64_t size;
@@ -59,10 +60,10 @@ enum hop_status hop_wire_message(struct hop_wire *wire, struct hop_wire *message
     return status == HOP_OK ? take(wire, size, start, message, diag) : status;
 }
 
-static enum hop_status read_fixed(struct hop_wire *wire, struct hop_wire_field *field, unsigned size,
+static enum hop_status read_fixed(struct hop_protobuf_wire *wire, struct hop_wire_field *field, unsigned size,
                                   struct hop_diag *diag)
 {
-    struct hop_wire body;
+    struct hop_protobuf_wire body;
     enum hop_status status = take(wire, size, field->at, &body, diag);
     if (status != HOP_OK)
         return status;
@@ -72,7 +73,7 @@ static enum hop_status read_fixed(struct hop_wire *wire, struct hop_wire_field *
     return HOP_OK;
 }
 
-enum hop_status hop_wire_next(struct hop_wire *wire, struct hop_wire_field *field, struct hop_diag *diag)
+enum hop_status hop_wire_next(struct hop_protobuf_wire *wire, struct hop_wire_field *field, struct hop_diag *diag)
 {
     uint64_t key;
     *field = (struct hop_wire_field){.at = wire->at};

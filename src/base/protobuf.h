@@ -17,7 +17,7 @@
 enum hop_wire_type { HOP_WIRE_VARINT = 0, HOP_WIRE_FIXED64 = 1, HOP_WIRE_BYTES = 2, HOP_WIRE_FIXED32 = 5 };
 
 /* What is left of a message, or of a file. */
-struct hop_wire {
+struct hop_protobuf_wire {
     const char *file;    /* for diagnostics */
     const uint8_t *data; /* the whole file */
     size_t at, end;      /* of the rest, in data */
@@ -28,15 +28,16 @@ struct hop_wire_field {
     enum hop_wire_type type;
     size_t at;            /* of its key */
     uint64_t value;       /* a varint's or the fixed bits; of bytes: their number */
-    struct hop_wire body; /* bytes: them, also as a message */
+    struct hop_protobuf_wire body; /* bytes: them, also as a message */
 };
 
 /* A number at the front, which is taken away. Refused: an end within it, more than 64 bits. */
-enum hop_status hop_wire_varint(struct hop_wire *wire, uint64_t *value, struct hop_diag *diag);
+enum hop_status hop_wire_varint(struct hop_protobuf_wire *wire, uint64_t *value, struct hop_diag *diag);
 /* A message with its length in front (what stands in a file one after the other). */
-enum hop_status hop_wire_message(struct hop_wire *wire, struct hop_wire *message, struct hop_diag *diag);
+enum hop_status hop_wire_message(struct hop_protobuf_wire *wire, struct hop_protobuf_wire *message,
+                                 struct hop_diag *diag);
 /* The next field; only to be called while wire->at < wire->end. Refused: ends within it, groups, unknown types. */
-enum hop_status hop_wire_next(struct hop_wire *wire, struct hop_wire_field *field, struct hop_diag *diag);
+enum hop_status hop_wire_next(struct hop_protobuf_wire *wire, struct hop_wire_field *field, struct hop_diag *diag);
 
 /* The type's name, as in "bytes". */
 const char *hop_wire_type_name(enum hop_wire_type type);

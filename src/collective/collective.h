@@ -19,7 +19,7 @@
 
 #define HOP_COLLECTIVE_STEPS (1u << 25) /* of one collective */
 
-struct hop_step {
+struct hop_collective_step {
     uint32_t from, to; /* members; the same: a join there, nothing moves */
     uint64_t bytes;
     uint64_t offset; /* of what it carries in the vector of all parts */
@@ -29,7 +29,7 @@ struct hop_step {
 };
 
 struct hop_steps {
-    struct hop_step *steps;
+    struct hop_collective_step *steps;
     uint32_t count, capacity;
     uint32_t *after; /* steps */
     uint32_t after_count, after_capacity;

@@ -131,7 +131,7 @@ void hop_pairwise_alltoall(struct hop_job *job)
 /* ---- reducing ---- */
 
 /* Where member i's share of member p's part waits at p: one behind the other, in the order of members. */
-static struct hop_spot waits(struct hop_job *job, uint32_t i, uint64_t share, const struct hop_run *run)
+static struct hop_spot waits(struct hop_job *job, uint32_t i, uint64_t share, const struct hop_part_run *run)
 {
     return (struct hop_spot){hop_moves_scratch(job->moves, "slot"), i * share + run->before - run->offset};
 }
@@ -145,7 +145,7 @@ static void send_shares(struct hop_job *job, bool in_place)
         for (uint32_t k = 1; k < n; k++) {
             uint32_t to = (r + k) % n;
             uint64_t share = in_place && near(job, r, to) ? 0 : hop_job_share(job, to);
-            const struct hop_run *runs;
+            const struct hop_part_run *runs;
             uint32_t count = share ? hop_job_runs(job, to, 1, &runs) : 0;
             for (uint32_t i = 0; i < count; i++) {
                 m->piece = count > 1 ? i : NONE;
@@ -167,7 +167,7 @@ static void add_shares(struct hop_job *job, bool in_place, bool all)
     for (uint32_t p = 0; inputs && outputs && p < n; p++) {
         struct hop_label label = {"red", NONE, job->ranks[p], NONE};
         uint64_t share = hop_job_share(job, p);
-        const struct hop_run *runs;
+        const struct hop_part_run *runs;
         uint32_t count = hop_job_runs(job, p, 1, &runs);
         for (uint32_t i = 0; i < count; i++) {
             uint64_t offset = runs[i].offset;

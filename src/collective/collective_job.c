@@ -8,7 +8,7 @@
 
 static bool add_run(struct hop_moves *m, uint32_t *count, uint64_t begin, uint64_t end)
 {
-    struct hop_run *last = *count ? &m->runs[*count - 1] : NULL;
+    struct hop_part_run *last = *count ? &m->runs[*count - 1] : NULL;
     if (begin == end)
         return true;
     if (last && last->offset + last->count == begin) {
@@ -21,11 +21,11 @@ static bool add_run(struct hop_moves *m, uint32_t *count, uint64_t begin, uint64
             m->status = hop_fail_memory(m->diag);
         return false;
     }
-    m->runs[(*count)++] = (struct hop_run){begin, end - begin, before};
+    m->runs[(*count)++] = (struct hop_part_run){begin, end - begin, before};
     return true;
 }
 
-uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_run **runs)
+uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_part_run **runs)
 {
     struct hop_moves *m = job->moves;
     uint32_t count = 0;
@@ -46,7 +46,7 @@ uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, con
 
 uint64_t hop_job_share(struct hop_job *job, uint32_t member)
 {
-    const struct hop_run *runs;
+    const struct hop_part_run *runs;
     uint32_t count = hop_job_runs(job, member, 1, &runs);
     return count ? runs[count - 1].before + runs[count - 1].count : 0;
 }
@@ -82,7 +82,7 @@ void hop_job_copy(struct hop_job *job, struct hop_style style, uint32_t from, st
 void hop_job_copy_share(struct hop_job *job, struct hop_style style, uint32_t from, struct hop_spot source, uint32_t to,
                         struct hop_spot target, uint32_t first, uint32_t members)
 {
-    const struct hop_run *runs;
+    const struct hop_part_run *runs;
     uint32_t count = hop_job_runs(job, first, members, &runs);
     uint32_t piece = job->moves->piece;
     for (uint32_t i = 0; i < count; i++) {

@@ -45,11 +45,11 @@ static inline uint64_t hop_part_start(uint64_t total, uint32_t n, uint32_t p)
 }
 
 /* Consecutive elements of the vector; `before`: how many the runs before it have. */
-struct hop_run {
+struct hop_part_run {
     uint64_t offset, count, before;
 };
 /* What members first, first + 1, ... (modulo n) own, in a list that lasts until the next call; returns its length. */
-uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_run **runs);
+uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_part_run **runs);
 /* Elements that a member owns. */
 uint64_t hop_job_share(struct hop_job *job, uint32_t member);
 

@@ -308,7 +308,8 @@ enum hop_status hop_moves_refuse_ops(uint32_t ranks, struct hop_diag *diag)
 /* ---- into steps ---- */
 
 /* Appends; what it waits for is `after`, ascending. Returns its number. */
-static uint32_t add_step(struct hop_moves *m, struct hop_step step, const uint32_t *after, uint32_t after_count)
+static uint32_t add_step(struct hop_moves *m, struct hop_collective_step step, const uint32_t *after,
+                         uint32_t after_count)
 {
     struct hop_steps *steps = m->inside->steps;
     if (m->status != HOP_OK)
@@ -342,7 +343,7 @@ static void resolve_joins(struct hop_moves *m, uint32_t *list, uint32_t count)
         struct join *join = &in->joins[number];
         if (join->step == NONE) {
             resolve_joins(m, in->joined + join->first, join->count);
-            struct hop_step step = {.from = join->member, .to = join->member, .sums = true};
+            struct hop_collective_step step = {.from = join->member, .to = join->member, .sums = true};
             join->step = add_step(m, step, in->joined + join->first, join->count);
         }
         list[i] = join->step;
@@ -379,12 +380,12 @@ static uint32_t step_copy(struct hop_moves *m, const struct hop_copy *copy)
         return list_wanted(m);
     resolve_joins(m, in->wanted, in->wanted_count);
     sort_wanted(m);
-    struct hop_step step = {.from = copy->from.rank,
-                            .to = copy->to.rank,
-                            .bytes = copy->count * m->width,
-                            .offset = copy->offset * m->width,
-                            .sums = copy->sums,
-                            .behind = copy->in_turn ? in->last[copy->from.rank] : 0};
+    struct hop_collective_step step = {.from = copy->from.rank,
+                                       .to = copy->to.rank,
+                                       .bytes = copy->count * m->width,
+                                       .offset = copy->offset * m->width,
+                                       .sums = copy->sums,
+                                       .behind = copy->in_turn ? in->last[copy->from.rank] : 0};
     uint32_t made = add_step(m, step, in->wanted, in->wanted_count);
     if (copy->in_turn && made != NONE)
         in->last[copy->from.rank] = made + 1;

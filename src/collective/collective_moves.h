@@ -44,7 +44,8 @@ struct hop_copy {
     bool pull;           /* the rank of `to` performs it, else that of `from` */
     struct hop_at also;  /* must have arrived too, though it is not copied */
     uint64_t also_count; /* 0: nothing */
-    bool sums, in_turn;  /* of a message: see struct hop_step; it leaves behind the last such one of its member */
+    bool sums,
+        in_turn; /* of a message: see struct hop_collective_step; it leaves behind the last such one of its member */
     uint64_t offset;     /* of a message: where in the vector of all parts it belongs */
 };
 
@@ -58,7 +59,7 @@ struct hop_moves {
     enum hop_status status;  /* sticky: nothing is added after a failure */
     struct hop_diag *diag;
     struct hop_arena arena; /* what algorithms keep */
-    struct hop_run *runs;   /* of hop_job_runs */
+    struct hop_part_run *runs; /* of hop_job_runs */
     uint32_t run_capacity;
     struct hop_moves_inside *inside;
 };

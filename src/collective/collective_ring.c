@@ -18,7 +18,7 @@ static void ring_scatter(struct hop_job *job, const struct hop_spot *results)
                                1);
         }
         for (uint32_t r = 0; r < n; r++) {
-            const struct hop_run *runs;
+            const struct hop_part_run *runs;
             uint32_t to = (r + 1) % n, owner = (uint32_t)(((uint64_t)r + 2 * (uint64_t)n - k - 1) % n);
             uint32_t count = hop_job_runs(job, owner, 1, &runs);
             for (uint32_t i = 0; i < count; i++) {

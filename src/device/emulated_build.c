@@ -143,7 +143,7 @@ static size_t lay_out(const struct hop_emulation_options *o, struct hop_emulatio
     size_t end = 0;
     (void)place(&end, 1, sizeof *e);
     e->links_at = place(&end, e->link_count, sizeof(struct hop_link_state));
-    e->lanes_at = place(&end, e->lane_count, sizeof(struct hop_lane));
+    e->lanes_at = place(&end, e->lane_count, sizeof(struct hop_emulated_lane));
     e->slots_at = place(&end, e->slot_count, sizeof(struct hop_slot));
     e->hops_at = place(&end, e->hop_count, sizeof(uint32_t));
     e->ways_at = place(&end, e->way_count, sizeof(struct hop_way_state));
@@ -165,16 +165,17 @@ static const struct hop_emulated_queue empty = {HOP_EMULATED_NONE, HOP_EMULATED_
 
 static int compare_lanes(const void *a, const void *b)
 {
-    const struct hop_lane *x = a, *y = b;
+    const struct hop_emulated_lane *x = a, *y = b;
     if (x->output != y->output)
         return x->output < y->output ? -1 : 1;
     return (x->input > y->input) - (x->input < y->input);
 }
 
-static struct hop_lane lane_of(const struct hop_emulation_options *o, const struct hop_emulated_way *way, uint32_t hop)
+static struct hop_emulated_lane lane_of(const struct hop_emulation_options *o, const struct hop_emulated_way *way,
+                                        uint32_t hop)
 {
     uint32_t source = way->source == UINT32_MAX ? o->source_count : way->source;
-    return (struct hop_lane){
+    return (struct hop_emulated_lane){
         .input = hop ? way->links[hop - 1] : o->link_count + source, .output = way->links[hop], .queue = empty};
 }
 
@@ -211,8 +212,8 @@ static void fill_ways(const struct hop_emulation_view *v, const struct hop_emula
                                             .stretch = 1 / (1 - way->tau),
                                             .pieces = way->pieces == 0 ? 1 : way->pieces};
         for (uint32_t k = 0; k < way->link_count; k++) {
-            struct hop_lane key = lane_of(o, way, k);
-            const struct hop_lane *lane = bsearch(&key, v->lanes, v->e->lane_count, sizeof key, compare_lanes);
+            struct hop_emulated_lane key = lane_of(o, way, k);
+            const struct hop_emulated_lane *lane = bsearch(&key, v->lanes, v->e->lane_count, sizeof key, compare_lanes);
             v->hops[hops++] = (uint32_t)(lane - v->lanes);
         }
     }

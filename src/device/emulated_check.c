@@ -27,7 +27,7 @@ static struct census count_buffer(const struct hop_emulation_view *v, uint32_t i
         census.slots++;
     }
     for (uint32_t i = 0; i < v->e->lane_count; i++) {
-        const struct hop_lane *lane = &v->lanes[i];
+        const struct hop_emulated_lane *lane = &v->lanes[i];
         if (lane->input == index)
             count_queue(v, &lane->queue, &census);
         uint32_t leaving = v->links[lane->output].leaving;

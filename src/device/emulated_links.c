@@ -95,7 +95,7 @@ static void wake(const struct hop_emulation_view *v, uint32_t link)
     v->e->woken = link;
 }
 
-static void set_state(struct hop_emulated_copy *copy, enum hop_copy_state state)
+static void set_state(struct hop_emulated_copy *copy, enum hop_emulated_copy_state state)
 {
     uint64_t owner = atomic_load(&copy->owner);
     atomic_store(&copy->owner, (owner & ~UINT64_C(0xff)) | state);
@@ -126,7 +126,7 @@ static void end_copy(const struct hop_emulation_view *v, uint32_t index, rung_ca
 static void start_copy(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
 {
     struct hop_emulated_copy *copy = &v->copies[index];
-    struct hop_lane *lane = &v->lanes[v->hops[v->ways[copy->way].hop_first]];
+    struct hop_emulated_lane *lane = &v->lanes[v->hops[v->ways[copy->way].hop_first]];
     copy->start_ps = v->e->now_ps;
     if (copy->bytes == 0) {
         end_copy(v, index, rung);
@@ -243,7 +243,7 @@ static struct parcel look_at_copy(const struct hop_emulation_view *v, uint32_t i
 }
 
 /* Takes what was looked at from the head of a lane. Copies without a source engine take turns chunk by chunk. */
-static void take_parcel(const struct hop_emulation_view *v, struct hop_lane *lane, const struct parcel *parcel,
+static void take_parcel(const struct hop_emulation_view *v, struct hop_emulated_lane *lane, const struct parcel *parcel,
                         struct hop_link_state *link)
 {
     link->leaving = HOP_EMULATED_NONE;
@@ -265,7 +265,7 @@ static void try_link(const struct hop_emulation_view *v, uint32_t index)
     struct hop_link_state *link = &v->links[index];
     if (link->sending != HOP_EMULATED_NONE || link->slot_free == HOP_EMULATED_NONE)
         return;
-    struct hop_lane *lane = NULL;
+    struct hop_emulated_lane *lane = NULL;
     uint32_t turn = link->turn;
     for (uint32_t i = 0; i < link->lane_count; i++, turn = turn + 1 < link->lane_count ? turn + 1 : 0) {
         lane = &v->lanes[link->lane_first + turn];
@@ -316,7 +316,7 @@ static void arrive(const struct hop_emulation_view *v, uint32_t link, uint32_t i
         deliver(v, slot->copy, slot->bytes, rung);
         return;
     }
-    struct hop_lane *lane = &v->lanes[v->hops[way->hop_first + slot->hop + 1]];
+    struct hop_emulated_lane *lane = &v->lanes[v->hops[way->hop_first + slot->hop + 1]];
     push(v, &lane->queue, index, next_slot);
     wake(v, lane->output);
 }

@@ -38,7 +38,7 @@ struct hop_link_state {
     uint32_t next_woken;                        /* in the list of links that may send now; itself: is not in it */
 };
 
-struct hop_lane {
+struct hop_emulated_lane {
     uint32_t input, output; /* input: link; link_count + source; link_count + source_count: no engine */
     struct hop_emulated_queue queue;
 };
@@ -62,7 +62,7 @@ struct hop_source_state {
     uint32_t current;
 };
 
-enum hop_copy_state {
+enum hop_emulated_copy_state {
     HOP_COPY_FREE,
     HOP_COPY_CLAIMED, /* by a process, which fills it in */
     HOP_COPY_POSTED,  /* for the server */
@@ -71,7 +71,7 @@ enum hop_copy_state {
 };
 
 struct hop_emulated_copy {
-    /* Shared. owner: the process' id << 8 | enum hop_copy_state. */
+    /* Shared. owner: the process' id << 8 | enum hop_emulated_copy_state. */
     _Atomic uint64_t owner;
     uint64_t posted_ps, ticket, bytes;
     uint32_t way;
@@ -118,7 +118,7 @@ struct hop_emulation {
 struct hop_emulation_view {
     struct hop_emulation *e;
     struct hop_link_state *links;
-    struct hop_lane *lanes;
+    struct hop_emulated_lane *lanes;
     struct hop_slot *slots;
     uint32_t *hops; /* lane by which a way's hop is entered */
     struct hop_way_state *ways;
@@ -141,9 +141,9 @@ static inline struct hop_emulation_view hop_emulation_view(struct hop_emulation 
                                        .events = (void *)(base + e->events_at)};
 }
 
-static inline enum hop_copy_state hop_copy_state(uint64_t owner)
+static inline enum hop_emulated_copy_state hop_copy_state(uint64_t owner)
 {
-    return (enum hop_copy_state)(owner & 0xff);
+    return (enum hop_emulated_copy_state)(owner & 0xff);
 }
 
 /* The link that a slot's chunk came over, or is sent over. */

@@ -140,7 +140,7 @@ static enum hop_status look_at_server(struct hop_emulation *e, struct hop_diag *
     return HOP_OK;
 }
 
-static uint64_t owner_word(enum hop_copy_state state)
+static uint64_t owner_word(enum hop_emulated_copy_state state)
 {
     return (uint64_t)getpid() << 8 | state;
 }
@@ -150,7 +150,7 @@ static void sweep(const struct hop_emulation_view *v)
 {
     for (uint32_t i = 0; i < v->e->copy_count; i++) {
         uint64_t owner = atomic_load(&v->copies[i].owner);
-        enum hop_copy_state state = hop_copy_state(owner);
+        enum hop_emulated_copy_state state = hop_copy_state(owner);
         if ((state == HOP_COPY_CLAIMED || state == HOP_COPY_ENDED) && !hop_process_lives((long)(owner >> 8), 0))
             (void)atomic_compare_exchange_strong(&v->copies[i].owner, &owner, HOP_COPY_FREE);
     }

@@ -7,7 +7,7 @@
 
 struct form {
     const char *name, *file;
-    enum hop_status (*write)(struct hop_launch *launch);
+    enum hop_status (*write)(struct hop_launch_plan *launch);
 };
 
 static const struct form forms[HOP_LAUNCH_FORMAT_COUNT] = {
@@ -41,7 +41,7 @@ static bool is_host(const char *host)
     return strspn(host, ALPHANUMERIC) > 0 && host[strspn(host, ALPHANUMERIC "._-")] == '\0';
 }
 
-static enum hop_status check_hosts(const struct hop_launch *launch)
+static enum hop_status check_hosts(const struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     struct hop_names seen = {0};
@@ -69,7 +69,7 @@ static enum hop_status check_hosts(const struct hop_launch *launch)
 }
 
 /* A line to paste is one line. */
-static enum hop_status check_text(const struct hop_launch *launch, const char *what, const char *text)
+static enum hop_status check_text(const struct hop_launch_plan *launch, const char *what, const char *text)
 {
     size_t i = 0;
     while ((unsigned char)text[i] >= ' ' && text[i] != 127)
@@ -103,12 +103,12 @@ static void add_word(struct hop_buffer *out, const char *text)
 
 /* ---- for the writers ---- */
 
-const char *hop_launch_host(const struct hop_launch *launch, uint32_t rank)
+const char *hop_launch_host(const struct hop_launch_plan *launch, uint32_t rank)
 {
     return launch->hosts[launch->result->seats[rank].node];
 }
 
-void hop_launch_add_file(struct hop_launch *launch, enum hop_launch_format format)
+void hop_launch_add_file(struct hop_launch_plan *launch, enum hop_launch_format format)
 {
     size_t length = strlen(launch->directory);
     struct hop_buffer path = {0};
@@ -124,7 +124,7 @@ void hop_launch_add_file(struct hop_launch *launch, enum hop_launch_format forma
     free(text);
 }
 
-void hop_launch_add_program(struct hop_launch *launch, bool through_script)
+void hop_launch_add_program(struct hop_launch_plan *launch, bool through_script)
 {
     if (through_script) {
         hop_buffer_puts(&launch->out, " sh ");
@@ -133,7 +133,7 @@ void hop_launch_add_program(struct hop_launch *launch, bool through_script)
     hop_buffer_printf(&launch->out, " %s\n", launch->program);
 }
 
-bool hop_launch_in_blocks(const struct hop_launch *launch)
+bool hop_launch_in_blocks(const struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     uint32_t blocks = 1;
@@ -147,7 +147,7 @@ static uint32_t item_of(const struct hop_seat *seat, enum hop_launch_item item)
     return item == HOP_LAUNCH_DEVICE ? seat->local_device : seat->processor;
 }
 
-enum hop_status hop_launch_common(const struct hop_launch *launch, enum hop_launch_item item, uint32_t **list,
+enum hop_status hop_launch_common(const struct hop_launch_plan *launch, enum hop_launch_item item, uint32_t **list,
                                   uint32_t *length)
 {
     const struct hop_map_result *result = launch->result;
@@ -177,7 +177,7 @@ enum hop_status hop_launch_common(const struct hop_launch *launch, enum hop_laun
     return HOP_OK;
 }
 
-void hop_launch_add_list(struct hop_launch *launch, const char *name, const uint32_t *list, uint32_t length)
+void hop_launch_add_list(struct hop_launch_plan *launch, const char *name, const uint32_t *list, uint32_t length)
 {
     for (uint32_t i = 0; i < length; i++)
         hop_buffer_printf(&launch->out, "%s%u", i == 0 ? name : ",", list[i]);
@@ -190,7 +190,7 @@ static bool has_core(const struct hop_seat *seat)
     return seat->package != HOP_NONE && seat->in_package != HOP_NONE && seat->processor != HOP_NONE;
 }
 
-static enum hop_status write_form(struct hop_launch *launch, enum hop_launch_format format)
+static enum hop_status write_form(struct hop_launch_plan *launch, enum hop_launch_format format)
 {
     enum hop_status status = check_hosts(launch);
     if (status == HOP_OK)
@@ -208,7 +208,8 @@ enum hop_status hop_map_launch(const struct hop_map_result *result, enum hop_lau
     if ((unsigned)format >= HOP_LAUNCH_FORMAT_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "there is no form %d of launchers", (int)format);
     names = names ? names : &none;
-    struct hop_launch launch = {.result = result, .hosts = names->hosts, .cores = true, .devices = true, .diag = diag};
+    struct hop_launch_plan launch = {
+        .result = result, .hosts = names->hosts, .cores = true, .devices = true, .diag = diag};
     launch.program = names->program ? names->program : "./a.out";
     launch.directory = names->directory ? names->directory : ".";
     if (!launch.hosts) {

@@ -9,7 +9,7 @@
 /* Set to 1 in a rank's environment, it makes devices.sh bind the rank to its core. */
 #define HOP_LAUNCH_BIND "HOPCAST_BIND_CORE"
 
-struct hop_launch {
+struct hop_launch_plan {
     const struct hop_map_result *result;
     const char *const *hosts; /* by node */
     const char *program, *directory;
@@ -21,32 +21,32 @@ struct hop_launch {
 
 /* ---- writers: each appends its whole text ---- */
 
-enum hop_status hop_launch_rankfile(struct hop_launch *launch);    /* launch_openmpi.c */
-enum hop_status hop_launch_hostfile(struct hop_launch *launch);    /* launch_openmpi.c */
-enum hop_status hop_launch_openmpi(struct hop_launch *launch);     /* launch_openmpi.c */
-enum hop_status hop_launch_machinefile(struct hop_launch *launch); /* launch_mpich.c */
-enum hop_status hop_launch_mpich(struct hop_launch *launch);       /* launch_mpich.c */
-enum hop_status hop_launch_devices(struct hop_launch *launch);     /* launch_devices.c */
-enum hop_status hop_launch_slurm(struct hop_launch *launch);       /* launch_slurm.c */
+enum hop_status hop_launch_rankfile(struct hop_launch_plan *launch);    /* launch_openmpi.c */
+enum hop_status hop_launch_hostfile(struct hop_launch_plan *launch);    /* launch_openmpi.c */
+enum hop_status hop_launch_openmpi(struct hop_launch_plan *launch);     /* launch_openmpi.c */
+enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch); /* launch_mpich.c */
+enum hop_status hop_launch_mpich(struct hop_launch_plan *launch);       /* launch_mpich.c */
+enum hop_status hop_launch_devices(struct hop_launch_plan *launch);     /* launch_devices.c */
+enum hop_status hop_launch_slurm(struct hop_launch_plan *launch);       /* launch_slurm.c */
 
 /* ---- for them ---- */
 
 /* The host of a rank. */
-const char *hop_launch_host(const struct hop_launch *launch, uint32_t rank);
+const char *hop_launch_host(const struct hop_launch_plan *launch, uint32_t rank);
 /* The path of another form's file, as a shell reads it. */
-void hop_launch_add_file(struct hop_launch *launch, enum hop_launch_format format);
+void hop_launch_add_file(struct hop_launch_plan *launch, enum hop_launch_format format);
 /* " sh ./devices.sh ./a.out", or without the script. */
-void hop_launch_add_program(struct hop_launch *launch, bool through_script);
+void hop_launch_add_program(struct hop_launch_plan *launch, bool through_script);
 /* Whether the ranks of every node follow each other, nobody else's in between. */
-bool hop_launch_in_blocks(const struct hop_launch *launch);
+bool hop_launch_in_blocks(const struct hop_launch_plan *launch);
 
 /* A launcher's list is read from its beginning on every node, by the node's first rank, its second one, ... It can say
  * what a node's list is where those of the others are the same or shorter: then *list has the longest, and is the
  * caller's; NULL: they differ. */
 enum hop_launch_item { HOP_LAUNCH_PROCESSOR, HOP_LAUNCH_DEVICE };
-enum hop_status hop_launch_common(const struct hop_launch *launch, enum hop_launch_item item, uint32_t **list,
+enum hop_status hop_launch_common(const struct hop_launch_plan *launch, enum hop_launch_item item, uint32_t **list,
                                   uint32_t *length);
 /* " -bind-to user:1,0" with name " -bind-to user:"; nothing for no list. */
-void hop_launch_add_list(struct hop_launch *launch, const char *name, const uint32_t *list, uint32_t length);
+void hop_launch_add_list(struct hop_launch_plan *launch, const char *name, const uint32_t *list, uint32_t length);
 
 #endif

@@ -25,7 +25,7 @@ static const char bind_lines[] =
     "    exec taskset -c \"$hop_core\" \"$@\"\n"
     "fi\n";
 
-enum hop_status hop_launch_devices(struct hop_launch *launch)
+enum hop_status hop_launch_devices(struct hop_launch_plan *launch)
 {
     struct hop_buffer *out = &launch->out;
     uint32_t ranks = launch->result->ranks;

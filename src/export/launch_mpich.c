@@ -8,7 +8,7 @@
  */
 #include "export/launch.h"
 
-enum hop_status hop_launch_machinefile(struct hop_launch *launch)
+enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     for (uint32_t r = 0, end; r < result->ranks; r = end) {
@@ -19,7 +19,7 @@ enum hop_status hop_launch_machinefile(struct hop_launch *launch)
     return HOP_OK;
 }
 
-enum hop_status hop_launch_mpich(struct hop_launch *launch)
+enum hop_status hop_launch_mpich(struct hop_launch_plan *launch)
 {
     uint32_t *processors = NULL, length = 0;
     if (launch->cores && hop_launch_in_blocks(launch)) {

@@ -6,7 +6,7 @@
  */
 #include "export/launch.h"
 
-enum hop_status hop_launch_rankfile(struct hop_launch *launch)
+enum hop_status hop_launch_rankfile(struct hop_launch_plan *launch)
 {
     if (!launch->cores) {
         hop_fail(launch->diag, HOP_ERR_INVALID, "a rankfile names the core of every rank, and no cores are known");
@@ -22,12 +22,12 @@ enum hop_status hop_launch_rankfile(struct hop_launch *launch)
     return HOP_OK;
 }
 
-static bool needs_sequence(const struct hop_launch *launch)
+static bool needs_sequence(const struct hop_launch_plan *launch)
 {
     return !launch->cores && launch->used_nodes > 1;
 }
 
-enum hop_status hop_launch_hostfile(struct hop_launch *launch)
+enum hop_status hop_launch_hostfile(struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     for (uint32_t r = 0; needs_sequence(launch) && r < result->ranks; r++)
@@ -40,7 +40,7 @@ enum hop_status hop_launch_hostfile(struct hop_launch *launch)
     return HOP_OK;
 }
 
-enum hop_status hop_launch_openmpi(struct hop_launch *launch)
+enum hop_status hop_launch_openmpi(struct hop_launch_plan *launch)
 {
     hop_buffer_printf(&launch->out, "mpirun -n %u --hostfile ", launch->result->ranks);
     hop_launch_add_file(launch, HOP_LAUNCH_HOSTFILE);

@@ -21,7 +21,7 @@ static uint32_t devices_of(const struct hop_map_result *result, uint32_t node)
 }
 
 /* What asks for the whole nodes: explicit bindings are honoured only there, and the devices' numbers count all. */
-static void add_head(struct hop_launch *launch)
+static void add_head(struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     const char *separator = "";
@@ -52,7 +52,7 @@ static void add_head(struct hop_launch *launch)
             fewest, most);
 }
 
-static void add_hosts(struct hop_launch *launch)
+static void add_hosts(struct hop_launch_plan *launch)
 {
     hop_buffer_puts(&launch->out, "hop_hosts=$(mktemp) || exit 1\n"
                                   "trap 'rm -f \"$hop_hosts\"' EXIT\n"
@@ -78,7 +78,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Whether two ranks have the same core, which srun refuses unless it is told. */
-static enum hop_status find_sharing(const struct hop_launch *launch, bool *shared)
+static enum hop_status find_sharing(const struct hop_launch_plan *launch, bool *shared)
 {
     const struct hop_map_result *result = launch->result;
     uint64_t *places = malloc(result->ranks * sizeof *places);
@@ -94,7 +94,7 @@ static enum hop_status find_sharing(const struct hop_launch *launch, bool *share
     return HOP_OK;
 }
 
-enum hop_status hop_launch_slurm(struct hop_launch *launch)
+enum hop_status hop_launch_slurm(struct hop_launch_plan *launch)
 {
     uint32_t *processors = NULL, *devices = NULL, processor_count = 0, device_count = 0;
     bool shared;

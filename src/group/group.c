@@ -194,7 +194,7 @@ static enum hop_status start_carrier(struct hop_group *group, struct hop_diag *d
 enum hop_status hop_group_create(const struct hop_group_options *options, struct hop_group **group,
                                  struct hop_diag *diag)
 {
-    struct hop_launch launch;
+    struct hop_group_launch launch;
     double timeout_s = options && options->timeout_s != 0.0 ? options->timeout_s : TIMEOUT_S;
     if (!(timeout_s > 0.0 && isfinite(timeout_s)))
         return hop_fail(diag, HOP_ERR_INVALID, "the timeout of a group is %g s", timeout_s);

@@ -20,14 +20,14 @@
 
 /* ---- who started us, and the MPI to load (launcher.c) ---- */
 
-struct hop_launch {
+struct hop_group_launch {
     const char *carriers[2]; /* in the order to try, NULL: none */
     const char *variable;    /* of the environment, that says so */
     int size;                /* ranks; 0: not said */
 };
-enum hop_status hop_launch_detect(struct hop_launch *launch, struct hop_diag *diag);
+enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_diag *diag);
 /* carrier is one of launch->carriers. */
-enum hop_status hop_launch_load(const struct hop_launch *launch, const struct hop_mpi **mpi, const char **carrier,
+enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_mpi **mpi, const char **carrier,
                                 struct hop_diag *diag);
 
 /* ---- messages on their way ---- */

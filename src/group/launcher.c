@@ -48,19 +48,19 @@ static int size_of(const char *variable)
     return size > 0 && size <= SIZE_LIMIT ? (int)size : 0;
 }
 
-enum hop_status hop_launch_detect(struct hop_launch *launch, struct hop_diag *diag)
+enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_diag *diag)
 {
     const char *forced = getenv("HOPCAST_MPI");
-    struct hop_launch found = {{NULL, NULL}, NULL, 1};
+    struct hop_group_launch found = {{NULL, NULL}, NULL, 1};
     for (size_t i = 0; i < HOP_COUNT(launchers) && !found.carriers[0]; i++) {
         if (getenv(launchers[i].rank))
-            found = (struct hop_launch){
+            found = (struct hop_group_launch){
                 {launchers[i].carriers[0], launchers[i].carriers[1]}, launchers[i].rank, size_of(launchers[i].size)};
     }
     if (forced && strcmp(forced, "none") == 0) {
-        found = (struct hop_launch){{NULL, NULL}, NULL, 1};
+        found = (struct hop_group_launch){{NULL, NULL}, NULL, 1};
     } else if (forced && forced[0]) {
-        found = (struct hop_launch){{NULL, NULL}, "HOPCAST_MPI", found.carriers[0] ? found.size : 0};
+        found = (struct hop_group_launch){{NULL, NULL}, "HOPCAST_MPI", found.carriers[0] ? found.size : 0};
         for (size_t i = 0; i < HOP_COUNT(known); i++) {
             if (strcmp(forced, known[i].carrier) == 0)
                 found.carriers[0] = known[i].carrier;
@@ -142,7 +142,7 @@ static enum hop_status load(const char *path, const struct hop_mpi **mpi, struct
     return HOP_OK;
 }
 
-static enum hop_status fail_missing(const struct hop_launch *launch, const struct folders *folders,
+static enum hop_status fail_missing(const struct hop_group_launch *launch, const struct folders *folders,
                                     struct hop_diag *diag)
 {
     size_t i = 0;
@@ -162,7 +162,7 @@ static enum hop_status fail_missing(const struct hop_launch *launch, const struc
     return HOP_ERR_UNSUPPORTED;
 }
 
-enum hop_status hop_launch_load(const struct hop_launch *launch, const struct hop_mpi **mpi, const char **carrier,
+enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_mpi **mpi, const char **carrier,
                                 struct hop_diag *diag)
 {
     enum hop_status status = HOP_ERR_NOT_FOUND;

@@ -113,7 +113,7 @@ static enum hop_status refuse_standard_input(const struct hop_json *at, struct h
     return HOP_ERR_INVALID;
 }
 
-static enum hop_status load(struct hop_cluster *cluster, const struct hop_json *at, struct hop_member *member,
+static enum hop_status load(struct hop_cluster *cluster, const struct hop_json *at, struct hop_cluster_member *member,
                             struct hop_diag *diag)
 {
     const char *text = NULL;
@@ -164,8 +164,8 @@ static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_ki
     return count;
 }
 
-static enum hop_status load_machine(struct hop_cluster *cluster, const struct hop_json *at, struct hop_member *member,
-                                    struct hop_diag *diag)
+static enum hop_status load_machine(struct hop_cluster *cluster, const struct hop_json *at,
+                                    struct hop_cluster_member *member, struct hop_diag *diag)
 {
     enum hop_status status;
     member->what = host_machine;
@@ -183,7 +183,7 @@ static enum hop_status load_machine(struct hop_cluster *cluster, const struct ho
 /* ---- copies ---- */
 
 /* A link as it is said in a file: what follows from parameters is left to them, unless they are other ones here. */
-static struct hop_link unfinished(const struct hop_member *member, uint32_t index)
+static struct hop_link unfinished(const struct hop_cluster_member *member, uint32_t index)
 {
     const struct hop_topology *topology = member->topology;
     const bool *derived = &topology->derived[2 * index];
@@ -199,7 +199,7 @@ static struct hop_link unfinished(const struct hop_member *member, uint32_t inde
     return link;
 }
 
-static enum hop_status copy_node(struct hop_cluster *cluster, const struct hop_member *member, uint32_t index,
+static enum hop_status copy_node(struct hop_cluster *cluster, const struct hop_cluster_member *member, uint32_t index,
                                  const char *prefix, uint32_t *copy, struct hop_diag *diag)
 {
     char name[192];
@@ -234,7 +234,7 @@ static enum hop_status copy_machine(struct hop_cluster *cluster, uint32_t index,
 static enum hop_status copy_machine_links(struct hop_cluster *cluster, uint32_t index, struct hop_diag *diag)
 {
     const struct hop_cluster_node *node = &cluster->nodes[index];
-    const struct hop_member *member = &cluster->members[node->member];
+    const struct hop_cluster_member *member = &cluster->members[node->member];
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; i < member->topology->node_count && member->keep_tau; i++) {
         if (member->topology->nodes[i].kind == HOP_NODE_ROOT)
@@ -256,8 +256,8 @@ static enum hop_status copy_machine_links(struct hop_cluster *cluster, uint32_t 
 
 /* ---- the fabric ---- */
 
-static enum hop_status load_fabric(struct hop_cluster *cluster, const struct hop_json *at, struct hop_member *member,
-                                   struct hop_diag *diag)
+static enum hop_status load_fabric(struct hop_cluster *cluster, const struct hop_json *at,
+                                   struct hop_cluster_member *member, struct hop_diag *diag)
 {
     enum { SOURCE, ROUTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"source", true}, {"routes", true}};
@@ -308,8 +308,8 @@ static enum hop_status label_nic(struct hop_cluster *cluster, const struct hop_n
 }
 
 /* Where every node of the fabric went: its copy, the NIC in the slot, or nowhere. */
-static enum hop_status copy_switches(struct hop_cluster *cluster, const struct hop_member *fabric, uint32_t *place,
-                                     struct hop_diag *diag)
+static enum hop_status copy_switches(struct hop_cluster *cluster, const struct hop_cluster_member *fabric,
+                                     uint32_t *place, struct hop_diag *diag)
 {
     uint32_t empty = 0, slots = 0;
     const char *first = NULL;
@@ -358,7 +358,7 @@ static enum hop_status copy_rows(struct hop_cluster *cluster, const struct hop_t
 
 static enum hop_status copy_fabric(struct hop_cluster *cluster, struct hop_diag *diag)
 {
-    const struct hop_member *member = &cluster->members[cluster->member_count - 1];
+    const struct hop_cluster_member *member = &cluster->members[cluster->member_count - 1];
     const struct hop_topology *from = member->topology;
     uint32_t *place = hop_arena_alloc(&cluster->arena, ((size_t)from->node_count + 1) * sizeof *place);
     uint32_t *link_place = hop_arena_alloc(&cluster->arena, ((size_t)from->link_count + 1) * sizeof *link_place);
@@ -422,7 +422,8 @@ static enum hop_status read_entry(struct hop_cluster *cluster, const struct hop_
     return status;
 }
 
-static enum hop_status copy_notes(struct hop_cluster *cluster, const struct hop_member *member, struct hop_diag *diag)
+static enum hop_status copy_notes(struct hop_cluster *cluster, const struct hop_cluster_member *member,
+                                  struct hop_diag *diag)
 {
     for (uint32_t i = 0; i < member->topology->note_count; i++) {
         if (hop_topology_add_note(cluster->built, "%.80s: %s", member->what, member->topology->notes[i]) != HOP_OK)
@@ -459,7 +460,7 @@ static enum hop_status compose(struct hop_cluster *cluster, const struct hop_jso
         const struct hop_json entry = hop_json_element(nodes, i);
         status = read_entry(cluster, &entry, (uint32_t)i, &unnamed, diag);
     }
-    struct hop_member *member = &cluster->members[count];
+    struct hop_cluster_member *member = &cluster->members[count];
     if (status == HOP_OK)
         status = load_fabric(cluster, fabric, member, diag);
     if (status != HOP_OK)

@@ -10,7 +10,7 @@
 #define HOP_CLUSTER_ENTRIES_LIMIT 4096u /* elements of `nodes` */
 
 /* A topology that the cluster takes in, and what of it must be said in full because the cluster's parameters differ. */
-struct hop_member {
+struct hop_cluster_member {
     const char *what; /* as the file names it */
     struct hop_topology *topology;
     const char *reason; /* a parameter that differs and from which capacities follow, NULL: none */
@@ -40,7 +40,7 @@ struct hop_cluster {
     const struct hop_source *source;
     struct hop_arena arena;
     struct hop_topology *built;
-    struct hop_member *members; /* the machines, one for each element of `nodes`, then the fabric */
+    struct hop_cluster_member *members; /* the machines, one for each element of `nodes`, then the fabric */
     uint32_t member_count;
     struct hop_cluster_node *nodes;
     uint32_t node_count, node_capacity;

@@ -18,7 +18,7 @@ static bool gives_capacity(const struct hop_parameter *parameter)
 }
 
 /* What a member must say in full where its value is not the cluster's; false: that cannot be said. */
-static bool keep(struct hop_member *member, const struct hop_parameter *parameter)
+static bool keep(struct hop_cluster_member *member, const struct hop_parameter *parameter)
 {
     if (gives_capacity(parameter))
         member->reason = parameter->name;
@@ -31,12 +31,12 @@ static bool keep(struct hop_member *member, const struct hop_parameter *paramete
     return true;
 }
 
-static const struct hop_parameter *value_of(const struct hop_member *member, size_t index)
+static const struct hop_parameter *value_of(const struct hop_cluster_member *member, size_t index)
 {
     return hop_topology_parameter_at(member->topology, index);
 }
 
-static enum hop_status conflict(const struct hop_member *a, const struct hop_member *b, size_t index,
+static enum hop_status conflict(const struct hop_cluster_member *a, const struct hop_cluster_member *b, size_t index,
                                 const struct hop_json *document, struct hop_diag *diag)
 {
     hop_json_fail(document, diag, HOP_ERR_INVALID, "the parameter %s is %g in %.60s and %g in %.60s",
@@ -49,7 +49,7 @@ static enum hop_status conflict(const struct hop_member *a, const struct hop_mem
 static enum hop_status agree(struct hop_cluster *cluster, size_t index, const struct hop_parameter *normal,
                              const struct hop_json *document, struct hop_diag *diag)
 {
-    struct hop_member *members = cluster->members, *fabric = &members[cluster->member_count - 1];
+    struct hop_cluster_member *members = cluster->members, *fabric = &members[cluster->member_count - 1];
     const struct hop_parameter *chosen = value_of(&members[0], index);
     uint32_t machines = cluster->member_count - 1, other = 1;
     while (other < machines && value_of(&members[other], index)->value == chosen->value)
@@ -57,7 +57,7 @@ static enum hop_status agree(struct hop_cluster *cluster, size_t index, const st
     if (other < machines)
         chosen = normal;
     const struct hop_parameter *own = value_of(fabric, index);
-    struct hop_member probe = {0};
+    struct hop_cluster_member probe = {0};
     bool local = keep(&probe, normal);
     if (!local && other < machines)
         return conflict(&members[0], &members[other], index, document, diag);
@@ -85,7 +85,7 @@ enum hop_status hop_cluster_agree(struct hop_cluster *cluster, const struct hop_
         status = agree(cluster, i, normal, document, diag);
     hop_topology_destroy(fresh);
     for (uint32_t i = 0; status == HOP_OK && i < cluster->member_count; i++) {
-        const struct hop_member *member = &cluster->members[i];
+        const struct hop_cluster_member *member = &cluster->members[i];
         if (member->reason &&
             hop_topology_add_note(cluster->built,
                                   "capacities of %.80s are kept as that file derives them: its parameter "

@@ -278,7 +278,7 @@ enum hop_status hop_measurements_add(struct hop_measurements *m, const struct ho
         if (!hop_grow(&m->groups, &m->group_capacity, m->group_count + 1, sizeof *m->groups) ||
             (row->group && !hop_names_put(&m->names, row->group, group)))
             return hop_fail_memory(diag);
-        m->groups[m->group_count++] = (struct hop_rows){row->group ? row->group : row->transfer, 0, 0};
+        m->groups[m->group_count++] = (struct hop_measurement_rows){row->group ? row->group : row->transfer, 0, 0};
     }
     m->list[m->count] = *row;
     m->list[m->count].group = m->groups[group].name;
@@ -455,7 +455,7 @@ static enum hop_status gather(struct hop_measurements *m, struct hop_diag *diag)
         m->groups[g].count = 0;
     }
     for (uint32_t i = 0; i < m->count; i++) {
-        struct hop_rows *group = &m->groups[m->group_of[i]];
+        struct hop_measurement_rows *group = &m->groups[m->group_of[i]];
         m->rows[group->first + group->count++] = i;
     }
     return HOP_OK;
@@ -591,6 +591,6 @@ uint32_t hop_measurements_group_count(const struct hop_measurements *measurement
 
 struct hop_measurement_group hop_measurements_group(const struct hop_measurements *measurements, uint32_t group)
 {
-    const struct hop_rows *g = &measurements->groups[group];
+    const struct hop_measurement_rows *g = &measurements->groups[group];
     return (struct hop_measurement_group){g->name, measurements->rows + g->first, g->count};
 }

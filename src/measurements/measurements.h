@@ -11,7 +11,7 @@ struct hop_measurements {
     const char *name;
     struct hop_measurement *list;
     uint32_t count, capacity;
-    struct hop_rows {
+    struct hop_measurement_rows {
         const char *name;
         uint32_t first, count; /* rows[first .. first + count) once all are read */
     } * groups;

@@ -22,8 +22,8 @@ struct walker {
     double below[HOP_RECORDS_MAX]; /* this worker's records so far are beaten by values below these */
     struct hop_sequence sequence;
     /* over rows: runs that are moved on, and those that wait for a place among them */
-    struct hop_run runs[HOP_RUNS_AT_ONCE];
-    struct hop_run *waiting;
+    struct hop_kernel_run runs[HOP_RUNS_AT_ONCE];
+    struct hop_kernel_run *waiting;
     uint32_t running, waiting_count, waiting_capacity;
     uint32_t placed[HOP_ROW_SOURCES]; /* while an order is given back: sends put in order */
     /* over states */
@@ -62,13 +62,13 @@ static void keep(struct walker *w, double value, bool clean, uint64_t path)
 /* ---- over rows ---- */
 
 /* The first source with a choice to make. */
-static uint32_t chooser(const struct hop_rows *rows, const struct hop_run *run)
+static uint32_t chooser(const struct hop_rows *rows, const struct hop_kernel_run *run)
 {
     return rows->source_of[__builtin_ctz(run->choosing)];
 }
 
 /* Source s, which chooses, begins problem->sends[send]. Its field of index has all digits that wait, xor. */
-static inline void begin(const struct hop_rows *rows, struct hop_run *run, uint32_t s, uint32_t send)
+static inline void begin(const struct hop_rows *rows, struct hop_kernel_run *run, uint32_t s, uint32_t send)
 {
     uint32_t field = rows->bits[s], others = (run->index & field) ^ rows->digit[send];
     run->index ^= others;
@@ -106,12 +106,12 @@ static uint32_t count_bits(uint64_t bits)
 }
 
 /* The first run of a task: all sources choose, those in the list of first sends have chosen. */
-static void begin_run(const struct walker *w, struct hop_run *run)
+static void begin_run(const struct walker *w, struct hop_kernel_run *run)
 {
     const struct hop_problem *p = w->e->problem;
     const struct hop_rows *rows = w->e->rows;
     const struct hop_first *first = &w->e->first;
-    *run = (struct hop_run){.scale = 1};
+    *run = (struct hop_kernel_run){.scale = 1};
     for (uint32_t s = 0; s < HOP_ROW_SOURCES; s++)
         run->left[s] = 1;
     for (uint32_t s = 0; s < p->source_count; s++) {
@@ -134,7 +134,7 @@ static void begin_run(const struct walker *w, struct hop_run *run)
 static bool grow_waiting(struct walker *w)
 {
     uint32_t capacity = 2 * w->waiting_capacity + 64;
-    struct hop_run *waiting = aligned_alloc(64, capacity * sizeof *waiting);
+    struct hop_kernel_run *waiting = aligned_alloc(64, capacity * sizeof *waiting);
     if (!waiting) {
         w->no_memory = w->failed = true;
         return false;
@@ -148,24 +148,24 @@ static bool grow_waiting(struct walker *w)
 }
 
 /* A copy of a run that will go on later; NULL: no memory. */
-static inline struct hop_run *put_off(struct walker *w, const struct hop_run *run)
+static inline struct hop_kernel_run *put_off(struct walker *w, const struct hop_kernel_run *run)
 {
     if (w->waiting_count == w->waiting_capacity && !grow_waiting(w))
         return NULL;
-    struct hop_run *copy = &w->waiting[w->waiting_count++];
+    struct hop_kernel_run *copy = &w->waiting[w->waiting_count++];
     hop_run_copy(w->e->rows, run, copy);
     return copy;
 }
 
 /* Source s takes one of its choices, and copies of the run take the others later. */
-static void branch(struct walker *w, struct hop_run *run, uint32_t s, uint64_t choices)
+static void branch(struct walker *w, struct hop_kernel_run *run, uint32_t s, uint64_t choices)
 {
     const uint64_t scale = run->scale;
     const uint32_t n = count_bits(choices);
     run->scale *= n;
     for (uint64_t i = n - 1, rest = choices & (choices - 1); rest; i--) {
         uint32_t send = 63 - (uint32_t)__builtin_clzll(rest); /* the last one is put off first, so that it comes last */
-        struct hop_run *other = put_off(w, run);
+        struct hop_kernel_run *other = put_off(w, run);
         if (!other)
             return;
         begin(w->e->rows, other, s, send);
@@ -176,7 +176,7 @@ static void branch(struct walker *w, struct hop_run *run, uint32_t s, uint64_t c
 }
 
 /* The same where only two sends wait, which is most often the case: the one not chosen comes next. */
-static void branch_in_two(struct walker *w, struct hop_run *run, uint32_t s, uint64_t choices)
+static void branch_in_two(struct walker *w, struct hop_kernel_run *run, uint32_t s, uint64_t choices)
 {
     const struct hop_rows *rows = w->e->rows;
     const uint32_t both = run->index & rows->bits[s], one = rows->digit[__builtin_ctzll(choices)];
@@ -187,7 +187,7 @@ static void branch_in_two(struct walker *w, struct hop_run *run, uint32_t s, uin
     run->next |= both ^ one;
     if ((choices & (choices - 1)) == 0)
         return;
-    struct hop_run *other = put_off(w, run);
+    struct hop_kernel_run *other = put_off(w, run);
     if (!other)
         return;
     other->index ^= both;
@@ -197,7 +197,7 @@ static void branch_in_two(struct walker *w, struct hop_run *run, uint32_t s, uin
 }
 
 /* Makes all choices of a run that stopped for them. */
-static void choose(struct walker *w, struct hop_run *run)
+static void choose(struct walker *w, struct hop_kernel_run *run)
 {
     const struct hop_rows *rows = w->e->rows;
     while (run->choosing && !w->failed) {
@@ -212,7 +212,7 @@ static void choose(struct walker *w, struct hop_run *run)
 }
 
 /* The row that a run comes to next will be needed soon. */
-static inline void fetch_row(const struct hop_rows *rows, const struct hop_run *run)
+static inline void fetch_row(const struct hop_rows *rows, const struct hop_kernel_run *run)
 {
     const double *row = rows->row + (size_t)run->index * 2 * rows->width;
     __builtin_prefetch(row);
@@ -220,7 +220,7 @@ static inline void fetch_row(const struct hop_rows *rows, const struct hop_run *
 }
 
 /* The next run that waits takes a place; false: none waits. */
-static bool take_place(struct walker *w, struct hop_run *place)
+static bool take_place(struct walker *w, struct hop_kernel_run *place)
 {
     if (w->waiting_count == 0)
         return false;
@@ -231,13 +231,13 @@ static bool take_place(struct walker *w, struct hop_run *place)
     return true;
 }
 
-static double run_value(const struct hop_problem *p, const struct hop_run *run)
+static double run_value(const struct hop_problem *p, const struct hop_kernel_run *run)
 {
     return p->objective == HOP_ORDER_MEAN ? run->sum_s / p->op_count : run->now_s;
 }
 
 /* A run came to its end or to a choice. */
-static void go_on(struct walker *w, struct hop_run *run)
+static void go_on(struct walker *w, struct hop_kernel_run *run)
 {
     if (run->choosing) {
         choose(w, run);
@@ -283,7 +283,7 @@ static void place(struct walker *w, uint32_t digits)
 static void replay_rows(struct walker *w, uint64_t path)
 {
     const struct hop_rows *rows = w->e->rows;
-    struct hop_run run;
+    struct hop_kernel_run run;
     memset(w->placed, 0, sizeof w->placed);
     begin_run(w, &run);
     place(w, run.index & ~run.choosing);

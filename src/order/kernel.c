@@ -22,12 +22,12 @@ INLINE uint32_t pass(double *left, const double *row, double *step_s, const uint
     return ended;
 }
 
-INLINE uint32_t step(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *runs, uint32_t count,
+INLINE uint32_t step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count,
                      const uint32_t width, const bool sums)
 {
     uint32_t stopped = 0;
     for (uint32_t k = 0; k < count; k++) {
-        struct hop_run *run = &runs[k];
+        struct hop_kernel_run *run = &runs[k];
         double step_s;
         enum hop_row_state state = hop_rows_state(rows, sets, run->index);
         if (state == HOP_ROW_EMPTY)

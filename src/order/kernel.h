@@ -17,7 +17,7 @@ enum { HOP_RUNS_AT_ONCE = 16 /* more gained nothing */ };
 #define HOP_RUNS_FAILED (1u << 31)
 
 /* Per source, in its bits of a row's number: */
-struct hop_run {
+struct hop_kernel_run {
     double now_s, sum_s;  /* sum of the completions so far (only by a kernel with sums) */
     uint32_t index;       /* row: digits under way; of sources that choose: all that wait, xor */
     uint32_t next;        /* all digits that wait, xor; so of a single one itself */
@@ -30,9 +30,10 @@ struct hop_run {
 };
 
 /* Two constant sizes, which compilers turn into a few moves. */
-static inline void hop_run_copy(const struct hop_rows *rows, const struct hop_run *from, struct hop_run *to)
+static inline void hop_run_copy(const struct hop_rows *rows, const struct hop_kernel_run *from,
+                                struct hop_kernel_run *to)
 {
-    enum { HALF = offsetof(struct hop_run, left) + HOP_ROW_SOURCES / 2 * sizeof(double) };
+    enum { HALF = offsetof(struct hop_kernel_run, left) + HOP_ROW_SOURCES / 2 * sizeof(double) };
     memcpy(to, from, HALF);
     if (rows->width > HOP_ROW_SOURCES / 2)
         memcpy((char *)to + HALF, (const char *)from + HALF, sizeof *to - HALF);
@@ -40,7 +41,7 @@ static inline void hop_run_copy(const struct hop_rows *rows, const struct hop_ru
 
 /* Moves at most HOP_RUNS_AT_ONCE runs to their next event each. Returns a mask of those that stopped there: with a choice to make, or at
  * their end (index 0, nothing choosing); HOP_RUNS_FAILED: a row could not be filled. */
-typedef uint32_t hop_step(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *runs, uint32_t count);
+typedef uint32_t hop_step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count);
 
 struct hop_kernel {
     const char *name;
@@ -56,7 +57,8 @@ hop_step *hop_step_avx2(uint32_t width, bool sums);
 
 /* A step is written once, as a function of constant width and sums, and made for each of them; table[sums][width / 4 - 1]. */
 #define HOP_STEP(attributes, name, width, sums)                                                                        \
-    attributes static uint32_t name(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *runs, uint32_t n)    \
+    attributes static uint32_t name(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs,         \
+                                    uint32_t n)                                                                        \
     {                                                                                                                  \
         return step(rows, sets, runs, n, width, sums);                                                                 \
     }

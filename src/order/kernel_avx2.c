@@ -59,13 +59,14 @@ INLINE int count_ended(const uint32_t ended[4], const uint32_t width)
     return __builtin_popcount(sources);
 }
 
-INLINE uint32_t step(struct hop_rows *rows, struct hop_sets *sets, struct hop_run *runs, uint32_t count,
+INLINE uint32_t step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count,
                      const uint32_t width, const bool sums)
 {
     const double *table = rows->row;
     _Atomic(uint8_t) *states = rows->state;
     uint32_t stopped = 0;
-    for (struct hop_run *run = runs + count; run-- > runs;) { /* backwards, so that the first one's bit comes last */
+    for (struct hop_kernel_run *run = runs + count;
+         run-- > runs;) { /* backwards, so that the first one's bit comes last */
         uint32_t ended[4];
         const uint32_t index = run->index, next = run->next;
         uint8_t state = atomic_load_explicit(&states[index], memory_order_acquire);

@@ -29,7 +29,7 @@ struct hop_state {
     uint32_t free_from;  /* sources before this one have nothing to choose at this instant */
 };
 
-enum hop_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW, HOP_PHASE_QUEUED };
+enum hop_state_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW, HOP_PHASE_QUEUED };
 
 enum hop_advanced {
     HOP_ADVANCED,       /* an event happened; ask for choices */

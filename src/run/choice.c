@@ -255,7 +255,7 @@ const char *hop_mechanism_name(enum hop_mechanism mechanism)
     return mechanism == HOP_PEER ? "peer" : "staged";
 }
 
-const char *hop_copy_state_name(enum hop_copy_state state)
+const char *hop_copy_state_name(enum hop_choice_state state)
 {
     static const char *const names[] = {
 #define HOP_COPY_STATE_NAME(code, name) name,

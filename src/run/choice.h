@@ -35,7 +35,7 @@ enum hop_mechanism { HOP_PEER, HOP_STAGED, HOP_MECHANISM_COUNT };
     X(HOP_COPY_HS_INIT, "HS_INIT")                                                                                    \
     X(HOP_COPY_IPC_CMP, "IPC_CMP")    /* its data is there */                                                         \
     X(HOP_COPY_HS_CMP, "HS_CMP")
-enum hop_copy_state {
+enum hop_choice_state {
 #define HOP_COPY_STATE_ENUM(code, name) code,
     HOP_COPY_STATE_LIST(HOP_COPY_STATE_ENUM)
 #undef HOP_COPY_STATE_ENUM
@@ -56,7 +56,7 @@ struct hop_choice {
     uint32_t resent;                       /* copies sent once more since the launch began */
     uint32_t next;                         /* in `order`: all ranks before it have their assignment */
     uint16_t order[HOP_CHOICE_RANKS];      /* of arrival */
-    uint8_t state[HOP_CHOICE_RANKS];       /* enum hop_copy_state; *_INIT is for the ranks to know */
+    uint8_t state[HOP_CHOICE_RANKS];       /* enum hop_choice_state; *_INIT is for the ranks to know */
     uint8_t flight[HOP_CHOICE_RANKS];      /* bits: pending as peer (1), as staged (2), late (4) */
 };
 
@@ -92,6 +92,6 @@ bool hop_choice_stage_ended(const struct hop_choice *choice);
 bool hop_choice_quiet(const struct hop_choice *choice);
 
 const char *hop_mechanism_name(enum hop_mechanism mechanism); /* "peer", "staged" */
-const char *hop_copy_state_name(enum hop_copy_state state);   /* "RTS"; "?" for what is none */
+const char *hop_copy_state_name(enum hop_choice_state state); /* "RTS"; "?" for what is none */
 
 #endif

@@ -8,7 +8,7 @@
 
 /* ---- a launch ---- */
 
-static uint64_t word_of(const struct hop_program *program, enum hop_copy_state state)
+static uint64_t word_of(const struct hop_program *program, enum hop_choice_state state)
 {
     return program->launch << 8 | (uint64_t)state;
 }
@@ -23,9 +23,9 @@ static unsigned state_in(const struct hop_program *program, uint32_t copy)
 /* From one state to another, unless the other side was faster. */
 static bool change(const struct hop_program *program, uint32_t copy, unsigned from, unsigned to)
 {
-    uint64_t old = word_of(program, (enum hop_copy_state)from);
+    uint64_t old = word_of(program, (enum hop_choice_state)from);
     return atomic_compare_exchange_strong(&program->copies->words[copy], &old,
-                                          word_of(program, (enum hop_copy_state)to));
+                                          word_of(program, (enum hop_choice_state)to));
 }
 
 void hop_copies_begin(struct hop_program *program)
@@ -172,7 +172,7 @@ static enum hop_status look_for_overtaken(struct hop_program *program, const str
 
 static void take_way(struct hop_program *program, const struct flight *flight, enum hop_mechanism by)
 {
-    struct hop_record *record = &program->records[program->steps[flight->step].op];
+    struct hop_program_record *record = &program->records[program->steps[flight->step].op];
     record->via = by == HOP_STAGED;
     record->resent = flight->again && by == flight->mechanism;
 }

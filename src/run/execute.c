@@ -90,7 +90,7 @@ static void join_legs(struct hop_run_step *step)
  * said to on an emulated machine; a receive ends with what it waits for and takes nothing. */
 static void take_record(struct hop_program *program, struct hop_run_step *step)
 {
-    struct hop_record *record = &program->records[step->op];
+    struct hop_program_record *record = &program->records[step->op];
     record->start_s = step->start_s;
     record->end_s = step->kind == HOP_STEP_NOTHING ? step->start_s : hop_group_now_s();
     if (step->kind != HOP_STEP_CHOSEN)
@@ -328,7 +328,7 @@ static enum hop_status go_round(struct hop_program *program, struct hop_diag *di
 {
     bool any = hop_schedule_queue_ready(program->schedule);
     uint32_t next_leave = 0;
-    struct hop_wait wait = {0};
+    struct hop_team_wait wait = {0};
     for (;;) {
         bool moved = false;
         enum hop_status status = HOP_OK;
@@ -348,7 +348,7 @@ static enum hop_status go_round(struct hop_program *program, struct hop_diag *di
             may_leave(program, &next_leave))
             return HOP_OK;
         if (moved)
-            wait = (struct hop_wait){0};
+            wait = (struct hop_team_wait){0};
         else if (!hop_team_turn(program->team, &wait))
             return hop_team_fail(program->team, diag);
     }
@@ -366,7 +366,7 @@ static void enter(struct hop_program *program)
         program->steps[s].next_wait = 0;
     if (program->copies)
         hop_copies_begin(program);
-    struct hop_seat *seat = &program->seats[program->team->local];
+    struct hop_attendance *seat = &program->seats[program->team->local];
     program->origin_s = program->records || program->timed ? hop_group_now_s() : 0;
     seat->entered_s = program->origin_s;
     atomic_store_explicit(&seat->entered, program->launch, memory_order_release);

@@ -123,7 +123,7 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
 /* It ended: well, or is it a loss? */
 static void reap(struct launch *launch, struct child *child)
 {
-    struct hop_member *member = &launch->board->members[child->rank];
+    struct hop_team_member *member = &launch->board->members[child->rank];
     int status = 0;
     char doing[HOP_DOING_SIZE + 32];
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
@@ -154,7 +154,7 @@ static void kill_all(const struct launch *launch)
 static void watch(struct launch *launch)
 {
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        struct hop_member *member = &launch->board->members[r];
+        struct hop_team_member *member = &launch->board->members[r];
         char doing[HOP_DOING_SIZE + 32];
         double timeout_s = hop_member_timeout_s(member, launch->timeout_s);
         if (launch->children[r].pidfd < 0 || atomic_load(&member->phase) != HOP_MEMBER_PRESENT ||

@@ -146,7 +146,7 @@ enum hop_status hop_program_create(struct hop_team *team, const struct hop_sched
 /* The rank that serves the emulated links goes last: others may still be on them. */
 static void await_others(struct hop_program *program)
 {
-    struct hop_wait wait = {0};
+    struct hop_team_wait wait = {0};
     for (uint32_t l = 0; l < program->team->local_size && !program->team->failed; l++) {
         while (atomic_load_explicit(&program->seats[l].left, memory_order_acquire) < program->launch) {
             if (!hop_team_turn(program->team, &wait))

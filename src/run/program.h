@@ -34,13 +34,13 @@ struct hop_flag {
     char tiny[2][HOP_TINY_BYTES]; /* tiny.c: for even and odd launches */
 };
 
-struct hop_seat {
+struct hop_attendance {
     _Alignas(64) atomic_uint_fast64_t entered;
     double entered_s;
     _Alignas(64) atomic_uint_fast64_t left;
 };
 
-struct hop_record {
+struct hop_program_record {
     double start_s, end_s; /* CLOCK_MONOTONIC */
     uint32_t via, resent;
 };
@@ -116,9 +116,9 @@ struct hop_program {
     uint64_t packet_bytes; /* that there is room for */
 
     struct hop_shared shared; /* of the program, on this machine */
-    struct hop_seat *seats;   /* per local rank */
+    struct hop_attendance *seats; /* per local rank */
     struct hop_flag *flags;
-    struct hop_record *records;
+    struct hop_program_record *records;
     struct hop_device_handle *handles; /* of flags' events */
     uint32_t flag_count;
     uint32_t *flag_of; /* per operation */

@@ -92,8 +92,9 @@ static enum hop_status make_staging(struct hop_program *program, struct hop_diag
 static enum hop_status share_flags(struct hop_program *program, struct hop_diag *diag)
 {
     struct hop_team *team = program->team;
-    size_t seats = team->local_size * sizeof(struct hop_seat), flags = program->flag_count * sizeof(struct hop_flag);
-    size_t records = program->options.record ? program->layout.op_count * sizeof(struct hop_record) : 0;
+    size_t seats = team->local_size * sizeof(struct hop_attendance),
+           flags = program->flag_count * sizeof(struct hop_flag);
+    size_t records = program->options.record ? program->layout.op_count * sizeof(struct hop_program_record) : 0;
     size_t handles = program->immediate ? 0 : program->flag_count * sizeof(struct hop_device_handle);
     size_t size = seats + flags + records + handles + hop_copies_shared_size(program);
     char names[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof names);
@@ -113,10 +114,10 @@ static enum hop_status share_flags(struct hop_program *program, struct hop_diag 
     if (status != HOP_OK)
         return status;
     char *at = program->shared.memory;
-    program->seats = (struct hop_seat *)(void *)at;
+    program->seats = (struct hop_attendance *)(void *)at;
     program->flags = (struct hop_flag *)(void *)(at + seats);
     program->handles = handles ? (struct hop_device_handle *)(void *)(at + seats + flags) : NULL;
-    program->records = records ? (struct hop_record *)(void *)(at + seats + flags + handles) : NULL;
+    program->records = records ? (struct hop_program_record *)(void *)(at + seats + flags + handles) : NULL;
     if (program->copies)
         hop_copies_attach(program, at + seats + flags + handles + records);
     return HOP_OK;

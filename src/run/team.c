@@ -70,7 +70,7 @@ static enum hop_status meet(struct hop_team *team, const char *session, struct h
         team->shared.size < hop_board_size(board->size))
         return hop_fail(diag, HOP_ERR_INVALID, "%s is no session of %u ranks", session, team->local_size);
     team->board = board;
-    struct hop_member *self = hop_team_self(team);
+    struct hop_team_member *self = hop_team_self(team);
     int absent = HOP_MEMBER_ABSENT;
     self->pid = (long)getpid();
     self->started = hop_process_started(self->pid);
@@ -82,7 +82,7 @@ static enum hop_status meet(struct hop_team *team, const char *session, struct h
         team->shared.named = true;
         hop_shared_withdraw(&team->shared);
     }
-    struct hop_wait wait = {0};
+    struct hop_team_wait wait = {0};
     double begun_s = hop_group_now_s();
     while (atomic_load(&board->joined) < board->size) {
         if (!hop_team_turn(team, &wait))

@@ -21,7 +21,7 @@ enum { HOP_SLOT_BYTES = 512, HOP_DOING_SIZE = 64, HOP_DOING_WORDS = HOP_DOING_SI
 
 enum hop_member_phase { HOP_MEMBER_ABSENT, HOP_MEMBER_PRESENT, HOP_MEMBER_FINISHED, HOP_MEMBER_LEFT };
 
-struct hop_member {
+struct hop_team_member {
     _Alignas(64) atomic_uint_fast64_t beat; /* grows while it lives, waiting or not */
     atomic_uint_fast64_t moved;             /* grows while it gets on */
     atomic_uint_fast64_t allowed_ms; /* that it may stand still beyond the timeout: a call that cannot be cut up */
@@ -43,7 +43,7 @@ struct hop_board {
     struct hop_diag loss;
     _Alignas(64) atomic_uint arrived;
     _Alignas(64) atomic_uint passed;
-    struct hop_member members[];
+    struct hop_team_member members[];
 };
 
 struct hop_team {
@@ -92,22 +92,22 @@ void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_dia
 /* NULL: none is lost. */
 const struct hop_diag *hop_board_loss(const struct hop_board *board, int *rank);
 /* " in operation 'x'": what a member was doing; its process may be gone in the middle of writing it. */
-void hop_member_doing(const struct hop_member *member, char *text, size_t size);
+void hop_member_doing(const struct hop_team_member *member, char *text, size_t size);
 
-static inline struct hop_member *hop_team_self(struct hop_team *team)
+static inline struct hop_team_member *hop_team_self(struct hop_team *team)
 {
     return &team->board->members[team->local];
 }
 
 /* ---- waiting (wait.c) ---- */
 
-struct hop_wait {
+struct hop_team_wait {
     unsigned turns;
     double begun_s; /* 0: not looked at the clock yet */
 };
 /* One turn of a wait: spins, gives way, or sleeps, the longer it lasts; looks after the others now and then. false: a
  * rank is lost or stop was set (hop_team_fail says which). */
-bool hop_team_turn(struct hop_team *team, struct hop_wait *wait);
+bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait);
 /* The same where something else is waited for, such as a message: looks after the others, and spends no time. */
 bool hop_team_attend(struct hop_team *team);
 /* Looks at once whether the others on this machine are there. */
@@ -119,7 +119,7 @@ void hop_team_allow(struct hop_team *team, uint64_t bytes);
 /* Whether so much shared memory is free on this machine; what: "the buffers of 4 ranks". */
 enum hop_status hop_team_room(uint64_t bytes, const char *what, struct hop_diag *diag);
 /* How long a member's beat may stand still. Read it before the beat. */
-static inline double hop_member_timeout_s(const struct hop_member *member, double timeout_s)
+static inline double hop_member_timeout_s(const struct hop_team_member *member, double timeout_s)
 {
     return timeout_s + (double)atomic_load_explicit(&member->allowed_ms, memory_order_acquire) * 1e-3;
 }
@@ -141,7 +141,7 @@ struct hop_doing {
 struct hop_doing hop_doing_named(const char *name);
 static inline void hop_team_do(struct hop_team *team, const struct hop_doing *doing)
 {
-    struct hop_member *self = hop_team_self(team);
+    struct hop_team_member *self = hop_team_self(team);
     for (int i = 0; doing && i < HOP_DOING_WORDS; i++)
         atomic_store_explicit(&self->doing[i], doing->words[i], memory_order_relaxed);
     if (!doing)
@@ -151,7 +151,7 @@ static inline void hop_team_do(struct hop_team *team, const struct hop_doing *do
 /* I live. */
 static inline void hop_team_breathe(struct hop_team *team)
 {
-    struct hop_member *self = hop_team_self(team);
+    struct hop_team_member *self = hop_team_self(team);
     atomic_store_explicit(&self->beat, atomic_load_explicit(&self->beat, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
@@ -159,7 +159,7 @@ static inline void hop_team_breathe(struct hop_team *team)
 /* I get on. */
 static inline void hop_team_beat(struct hop_team *team)
 {
-    struct hop_member *self = hop_team_self(team);
+    struct hop_team_member *self = hop_team_self(team);
     atomic_store_explicit(&self->moved, atomic_load_explicit(&self->moved, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     hop_team_breathe(team);

@@ -33,7 +33,7 @@ static void take_own(struct hop_program *program)
     double origin_s = origin_of(program), slower = program->emulator ? program->options.slower : 1;
     uint32_t node = program->team->node_of[program->team->rank];
     for (uint32_t i = 0; i < program->layout.op_count; i++) {
-        const struct hop_record *record = &program->records[i];
+        const struct hop_program_record *record = &program->records[i];
         program->times[i] = (struct hop_measured_op){NAN, NAN, NAN, program->layout.ops[i].owner, HOP_VIA_P2P, false};
         if (record->end_s <= 0)
             continue;

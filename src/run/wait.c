@@ -28,7 +28,7 @@ static inline void relax(void)
 
 size_t hop_board_size(uint32_t size)
 {
-    return sizeof(struct hop_board) + size * (sizeof(struct hop_member) + HOP_SLOT_BYTES);
+    return sizeof(struct hop_board) + size * (sizeof(struct hop_team_member) + HOP_SLOT_BYTES);
 }
 
 char *hop_board_slot(struct hop_board *board, uint32_t local)
@@ -76,7 +76,7 @@ struct hop_doing hop_doing_named(const char *name)
     return doing;
 }
 
-void hop_member_doing(const struct hop_member *member, char *text, size_t size)
+void hop_member_doing(const struct hop_team_member *member, char *text, size_t size)
 {
     struct hop_doing doing;
     char name[HOP_DOING_SIZE];
@@ -100,7 +100,7 @@ static bool all_came(const struct hop_team *team)
 
 static bool is_gone(const struct hop_team *team, uint32_t local)
 {
-    const struct hop_member *member = &team->board->members[local];
+    const struct hop_team_member *member = &team->board->members[local];
     int phase = atomic_load_explicit(&member->phase, memory_order_acquire);
     return phase == HOP_MEMBER_PRESENT && member->pid != team->board->members[team->local].pid &&
            !hop_process_lives(member->pid, member->started) &&
@@ -114,7 +114,7 @@ static void look_for_processes(struct hop_team *team, uint32_t most)
     char doing[HOP_DOING_SIZE + 32];
     for (uint32_t i = 0; i < most && i < team->local_size; i++) {
         uint32_t l = team->looked_at = (team->looked_at + 1) % team->local_size;
-        const struct hop_member *member = &team->board->members[l];
+        const struct hop_team_member *member = &team->board->members[l];
         if (l == team->local || !is_gone(team, l))
             continue;
         hop_member_doing(member, doing, sizeof doing);
@@ -126,7 +126,7 @@ static void look_for_processes(struct hop_team *team, uint32_t most)
 static void look_at_beats(struct hop_team *team, double now_s)
 {
     for (uint32_t l = 0; l < team->local_size; l++) {
-        struct hop_member *member = &team->board->members[l];
+        struct hop_team_member *member = &team->board->members[l];
         int phase = atomic_load_explicit(&member->phase, memory_order_acquire), rank = (int)team->rank_of[l];
         char doing[HOP_DOING_SIZE + 32];
         if (l == team->local || phase == HOP_MEMBER_ABSENT || (phase == HOP_MEMBER_FINISHED && all_came(team)))
@@ -233,7 +233,7 @@ bool hop_team_attend(struct hop_team *team)
     return goes_on(team);
 }
 
-bool hop_team_turn(struct hop_team *team, struct hop_wait *wait)
+bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
 {
     wait->turns++;
     if (wait->turns <= team->spins && wait->turns % TURNS_A_LOOK != 0) {
@@ -334,7 +334,7 @@ enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *d
 {
     struct hop_board *board = team->board;
     unsigned round = atomic_load_explicit(&board->passed, memory_order_acquire);
-    struct hop_wait wait = {0};
+    struct hop_team_wait wait = {0};
     if (atomic_fetch_add(&board->arrived, 1) + 1 == board->size) {
         atomic_store_explicit(&board->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&board->passed, round + 1, memory_order_release);

@@ -47,7 +47,7 @@ static void pop_heap(struct hop_messages *m)
     m->heap[i] = last;
 }
 
-static bool grow_run(struct hop_run *run)
+static bool grow_run(struct hop_message_run *run)
 {
     uint32_t capacity = run->capacity ? run->capacity * 2 : 1024;
     struct hop_due *ring = capacity > run->capacity ? malloc((size_t)capacity * sizeof *ring) : NULL;
@@ -56,12 +56,12 @@ static bool grow_run(struct hop_run *run)
     for (uint32_t i = 0; i < run->count; i++)
         ring[i] = run->ring[(run->head + i) & (run->capacity - 1)];
     free(run->ring);
-    *run = (struct hop_run){ring, 0, run->count, capacity};
+    *run = (struct hop_message_run){ring, 0, run->count, capacity};
     return true;
 }
 
 /* Numbers ascend, so times decide whether it may stand behind the last. */
-static inline void push_run(struct hop_messages *m, struct hop_run *run, struct hop_due due)
+static inline void push_run(struct hop_messages *m, struct hop_message_run *run, struct hop_due due)
 {
     if (run->count && run->ring[(run->head + run->count - 1) & (run->capacity - 1)].time > due.time) {
         push_heap(m, due);
@@ -77,8 +77,8 @@ static inline void push_run(struct hop_messages *m, struct hop_run *run, struct 
 /* false: nothing is left. */
 static inline bool pop(struct hop_messages *m, struct hop_due *due)
 {
-    struct hop_run *const runs[] = {&m->posts, &m->arrivals};
-    struct hop_run *from = NULL;
+    struct hop_message_run *const runs[] = {&m->posts, &m->arrivals};
+    struct hop_message_run *from = NULL;
     const struct hop_due *best = m->heap_count ? m->heap : NULL;
     for (size_t r = 0; r < HOP_COUNT(runs); r++) {
         if (runs[r]->count && (!best || before(&runs[r]->ring[runs[r]->head], best))) {

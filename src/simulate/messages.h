@@ -78,7 +78,7 @@ struct hop_channel {
     uint32_t head, tail; /* all receives, or all sends whose messages came; HOP_NONE: none */
 };
 
-enum hop_phase { HOP_PHASE_OWN, HOP_PHASE_MESSAGE, HOP_PHASE_ENDED };
+enum hop_message_phase { HOP_PHASE_OWN, HOP_PHASE_MESSAGE, HOP_PHASE_ENDED };
 
 struct hop_action_state {
     uint32_t blocked; /* dependencies not met */
@@ -103,7 +103,7 @@ struct hop_due {
 };
 
 /* Elements in ascending order, appended at the end only. */
-struct hop_run {
+struct hop_message_run {
     struct hop_due *ring;
     uint32_t head, count, capacity; /* a power of 2 */
 };
@@ -145,7 +145,7 @@ struct hop_messages {
     struct hop_note *notes; /* NULL: nothing is noted */
     struct hop_due *heap;
     uint32_t heap_count, heap_capacity;
-    struct hop_run posts, arrivals;
+    struct hop_message_run posts, arrivals;
     uint32_t *freed, freed_count; /* operations that wait for nothing more, before they are released */
     uint64_t *order;              /* to sort them */
     uint32_t next_number;

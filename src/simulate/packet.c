@@ -183,7 +183,7 @@ static void note_sent(struct hop_packets *p, uint32_t step)
 
 static void note_wait(struct hop_packets *p, const struct hop_wire *wire, const struct hop_packet *what)
 {
-    struct hop_wait *wait = &p->waits[what->step];
+    struct hop_packet_wait *wait = &p->waits[what->step];
     bool came = what->due > wait->last_sent;
     uint64_t waited = p->clock - (came ? what->due : wait->last_sent);
     uint64_t busy = wire->busy - (came ? what->busy_then : wait->busy_then);
@@ -196,7 +196,7 @@ static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
 {
     struct hop_wire *wire = &p->wires[link];
     struct hop_packet *what = &p->packets[packet];
-    const struct hop_step *step = &p->steps[what->step];
+    const struct hop_packet_step *step = &p->steps[what->step];
     double time = what->wire * step->ps_per_byte + wire->residue;
     uint64_t whole = (uint64_t)time;
     whole = whole ? whole : 1;
@@ -340,7 +340,7 @@ static inline void serve_link(struct hop_packets *p, uint32_t link)
 static inline void enqueue(struct hop_packets *p, uint32_t packet)
 {
     uint32_t at = p->packets[packet].step;
-    struct hop_step *step = &p->steps[at];
+    struct hop_packet_step *step = &p->steps[at];
     struct hop_fifo *queue = &p->fifos[step->queue];
     bool was_empty = queue->head == HOP_NONE;
     p->packets[packet].due = p->clock;
@@ -378,7 +378,7 @@ static void cut(struct hop_packets *p, uint32_t packet)
 static inline void arrive(struct hop_packets *p, uint32_t packet)
 {
     struct hop_packet *what = &p->packets[packet];
-    const struct hop_step *step = &p->steps[what->step];
+    const struct hop_packet_step *step = &p->steps[what->step];
     struct hop_moving *t = &p->transfers[step->transfer];
     assert(!p->order || (int32_t)(what->number - p->order[what->step]) >= 0); /* numbers may wrap */
     if (p->order)
@@ -406,7 +406,7 @@ static inline void finish_sending(struct hop_packets *p, uint32_t link)
     struct hop_wire *wire = &p->wires[link];
     uint32_t packet = wire->sending;
     struct hop_packet *what = &p->packets[packet];
-    const struct hop_step *step = &p->steps[what->step];
+    const struct hop_packet_step *step = &p->steps[what->step];
     wire->sending = HOP_NONE;
     if (p->waits)
         note_sent(p, what->step);
@@ -474,7 +474,7 @@ void hop_packets_begin(struct hop_packets *p, uint32_t op, double now_s)
         return;
     uint64_t now = (uint64_t)llround(now_s * PS_PER_S);
     p->clock = now > p->clock ? now : p->clock;
-    const struct hop_step *step = &p->steps[t->first];
+    const struct hop_packet_step *step = &p->steps[t->first];
     if (p->waits)
         note_sent(p, t->first);
     join_ring(p, &p->feeds[step->feed], t->first);

@@ -48,7 +48,7 @@ enum { HOP_PACKET_KINDS = 3 };  /* of events: see packet.c */
 #define HOP_PACKET_CLOCK_LIMIT ((uint64_t)1 << 62)
 
 /* A link of a transfer's route. */
-struct hop_step {
+struct hop_packet_step {
     uint32_t link;  /* in use, from 0 */
     uint32_t feed;  /* through which it wants to get there */
     uint32_t queue; /* where it waits; HOP_NONE: at its source */
@@ -108,7 +108,7 @@ struct hop_wire {
 };
 
 /* Of a step: how long its link kept packets of its transfer waiting since it last sent one of them. */
-struct hop_wait {
+struct hop_packet_wait {
     uint64_t last_sent, busy_then; /* then, and what the link's busy was */
     uint64_t busy;                 /* the link sent others' */
     uint64_t idle;                 /* it had no credits */
@@ -127,7 +127,7 @@ struct hop_packets {
     uint64_t hops_planned;
 
     /* built */
-    struct hop_step *steps;
+    struct hop_packet_step *steps;
     struct hop_moving *transfers;
     uint32_t *transfer_of; /* per operation */
     struct hop_feed *feeds;
@@ -145,7 +145,7 @@ struct hop_packets {
     uint32_t heap_count;
     uint32_t *touched, touched_count;
     uint32_t *ended, ended_count;
-    struct hop_wait *waits; /* per step; NULL without segments */
+    struct hop_packet_wait *waits; /* per step; NULL without segments */
     uint32_t *order;        /* per step: number of the last packet that passed; for asserts */
     bool lacking;           /* who was asked last to send had too few credits */
     bool failed;            /* out of memory */

@@ -82,12 +82,12 @@ static double lay_transfer(struct hop_packets *p, struct hop_network *network, u
             const uint32_t local = leg->leg.links[i];
             const bool crossed = i >= leg->leg.crossed;
             const double ps = (crossed ? 1 / (1 - leg->leg.tau) : 1) / links->capacity_Bps[local] * PS_PER_S;
-            p->steps[p->step_count] = (struct hop_step){.link = links->directed[local],
-                                                        .transfer = transfer,
-                                                        .pool = HOP_NONE,
-                                                        .queue = HOP_NONE,
-                                                        .cuts = crossed && !cut,
-                                                        .ps_per_byte = ps};
+            p->steps[p->step_count] = (struct hop_packet_step){.link = links->directed[local],
+                                                               .transfer = transfer,
+                                                               .pool = HOP_NONE,
+                                                               .queue = HOP_NONE,
+                                                               .cuts = crossed && !cut,
+                                                               .ps_per_byte = ps};
             cut = cut || crossed;
             double part = ps * packet / (cut ? floor(p->cut_mean) : 1);
             sum += part;
@@ -266,7 +266,7 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
     if (!p->pool_size)
         return hop_fail_memory(diag);
     for (uint32_t i = 0; i < p->step_count; i++) {
-        struct hop_step *step = &p->steps[i];
+        struct hop_packet_step *step = &p->steps[i];
         if (step->ps_per_byte * p->payload > SECONDS_LIMIT * PS_PER_S)
             return hop_fail(diag, HOP_ERR_LIMIT, "a packet takes longer than %g s on a link", SECONDS_LIMIT);
         if (p->transfers[step->transfer].last == i)
@@ -401,7 +401,7 @@ static void note_reason(const struct hop_packets *p, const struct hop_moving *t,
         longest = waited > longest ? waited : longest;
     }
     for (uint32_t s = t->last + 1; s-- > t->first;) {
-        const struct hop_wait *wait = &p->waits[s];
+        const struct hop_packet_wait *wait = &p->waits[s];
         if (longest == 0 || wait->busy + wait->idle < longest / 2)
             continue;
         record->link = p->wires[p->steps[s].link].directed;

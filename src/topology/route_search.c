@@ -89,11 +89,11 @@ static void search(struct hop_searches *s, enum hop_way_kind way, const struct h
 {
     const struct hop_topology *t = s->topology;
     uint32_t origin = reach->origin, tail = 1;
-    reach->steps[s->inside[origin].number] = (struct hop_step){INFINITY, 0, HOP_NONE};
+    reach->steps[s->inside[origin].number] = (struct hop_route_step){INFINITY, 0, HOP_NONE};
     s->met[0] = origin;
     for (uint32_t head = 0; head < tail; head++) {
         uint32_t node = s->met[head];
-        const struct hop_step *here = &reach->steps[s->inside[node].number];
+        const struct hop_route_step *here = &reach->steps[s->inside[node].number];
         for (uint32_t i = t->first_link_of[node]; i < t->first_link_of[node + 1]; i++) {
             uint32_t index = t->links_of[i];
             const struct hop_link *link = &t->links[index];
@@ -105,12 +105,12 @@ static void search(struct hop_searches *s, enum hop_way_kind way, const struct h
             unsigned direction = way == HOP_WAY_BACKWARDS ? !outwards : outwards;
             uint32_t next = link->ends[1 - outwards];
             double bottleneck = hop_min(here->bottleneck_Bps, link->capacity_Bps[direction]);
-            struct hop_step *there = &reach->steps[s->inside[next].number];
+            struct hop_route_step *there = &reach->steps[s->inside[next].number];
             if (there->distance == HOP_NONE)
                 s->met[tail++] = next;
             else if (there->distance <= here->distance || bottleneck <= there->bottleneck_Bps)
                 continue;
-            *there = (struct hop_step){bottleneck, here->distance + 1, 2 * index + direction};
+            *there = (struct hop_route_step){bottleneck, here->distance + 1, 2 * index + direction};
         }
     }
     s->met_count = tail;
@@ -138,7 +138,7 @@ static bool is_gate(const struct hop_topology *topology, uint32_t origin, uint32
 /* Puts a gate in its place among those of lower and higher nodes, unless it is there. */
 static void add_gate(const struct hop_searches *s, struct hop_reach *reach, uint32_t node, uint32_t fabric)
 {
-    const struct hop_step *step = &reach->steps[s->inside[node].number];
+    const struct hop_route_step *step = &reach->steps[s->inside[node].number];
     uint32_t at = reach->gate_count;
     for (uint32_t i = 0; i < at; i++) {
         if (reach->gates[i].node == node && reach->gates[i].fabric == fabric)
@@ -303,7 +303,7 @@ static struct hop_reach *make_reach(struct hop_searches *s, enum hop_way_kind wa
 {
     uint32_t size = s->sizes[s->inside[origin].server - 1];
     struct hop_reach *reach = hop_arena_alloc(arena, sizeof *reach);
-    struct hop_step *steps = hop_arena_alloc(arena, size * sizeof *steps);
+    struct hop_route_step *steps = hop_arena_alloc(arena, size * sizeof *steps);
     if (!reach || !steps)
         return NULL;
     reach->origin = origin;

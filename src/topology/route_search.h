@@ -16,7 +16,7 @@
 enum hop_way_kind { HOP_WAY_ACCELERATORS, HOP_WAY_INSIDE, HOP_WAY_BACKWARDS, HOP_WAY_COUNT };
 enum { HOP_GATES = 512 }; /* of one server: the nearest so many are considered */
 
-struct hop_step {
+struct hop_route_step {
     double bottleneck_Bps;
     uint32_t distance; /* links from the origin; HOP_NONE: not reached */
     uint32_t link;     /* directed, that led here; backwards: that leads from here */
@@ -43,7 +43,7 @@ struct hop_gate {
 
 struct hop_reach {
     uint32_t origin;
-    struct hop_step *steps; /* by numbers in the server */
+    struct hop_route_step *steps; /* by numbers in the server */
     struct hop_gate *gates; /* nearest first, then lowest node */
     struct hop_port *ports;
     uint32_t *links;

@@ -283,7 +283,7 @@ static enum hop_status add_entries(struct builder *b, uint32_t number, const str
 
 static enum hop_status add_step(struct builder *b, uint32_t number, const struct hop_chakra_collective *c, uint32_t s)
 {
-    const struct hop_step *step = &c->steps.steps[s];
+    const struct hop_collective_step *step = &c->steps.steps[s];
     bool join = step->from == step->to;
     char from[24], to[24], name[64];
     uint32_t begin = entered(b, c, step->from), count = 0;

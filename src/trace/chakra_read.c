@@ -21,7 +21,7 @@
 
 struct reader {
     struct hop_chakra_trace *trace;
-    struct hop_wire wire; /* the whole file */
+    struct hop_protobuf_wire wire; /* the whole file */
     struct hop_diag *diag;
     bool control;     /* control dependencies count too */
     struct dep *deps; /* of all nodes, one after the other */
@@ -124,7 +124,8 @@ static void set_value(struct attribute *attribute, enum field_kind kind, const s
     }
 }
 
-static enum hop_status read_attribute(const struct reader *r, struct hop_wire wire, struct attribute *attribute)
+static enum hop_status read_attribute(const struct reader *r, struct hop_protobuf_wire wire,
+                                      struct attribute *attribute)
 {
     const struct attribute_field *known = r->trace->old ? fields_old : fields_now;
     *attribute = (struct attribute){.name = ""};
@@ -309,7 +310,7 @@ static enum hop_status read_groups(const struct reader *r, const struct hop_chak
 /* One dependency, or many in one field; kept, or only counted. */
 static enum hop_status read_deps(struct reader *r, const struct hop_wire_field *field, bool keep)
 {
-    struct hop_wire rest = field->body;
+    struct hop_protobuf_wire rest = field->body;
     bool packed = field->type == HOP_WIRE_BYTES;
     enum hop_status status = packed ? HOP_OK : expect_type(r, field, HOP_WIRE_VARINT, "dependencies");
     while (status == HOP_OK && (!packed || rest.at < rest.end)) {
@@ -394,7 +395,7 @@ static enum hop_status read_field(struct reader *r, struct hop_chakra_node *node
 }
 
 /* The id is wanted for diagnostics, wherever it stands. */
-static enum hop_status find_id(const struct reader *r, struct hop_wire wire, uint64_t *id)
+static enum hop_status find_id(const struct reader *r, struct hop_protobuf_wire wire, uint64_t *id)
 {
     *id = 0;
     while (wire.at < wire.end) {
@@ -411,7 +412,8 @@ static enum hop_status find_id(const struct reader *r, struct hop_wire wire, uin
 }
 
 /* A metadata node's field 8 holds, in its field 1, what it was called with. */
-static enum hop_status read_inputs(const struct reader *r, const struct hop_chakra_node *node, struct hop_wire wire)
+static enum hop_status read_inputs(const struct reader *r, const struct hop_chakra_node *node,
+                                   struct hop_protobuf_wire wire)
 {
     while (wire.at < wire.end) {
         struct hop_wire_field field, value;
@@ -421,7 +423,7 @@ static enum hop_status read_inputs(const struct reader *r, const struct hop_chak
         if (field.number != 8)
             continue;
         status = expect_type(r, &field, HOP_WIRE_BYTES, "inputs");
-        for (struct hop_wire rest = field.body; status == HOP_OK && rest.at < rest.end;) {
+        for (struct hop_protobuf_wire rest = field.body; status == HOP_OK && rest.at < rest.end;) {
             status = hop_wire_next(&rest, &value, r->diag);
             if (status == HOP_OK && value.number == 1)
                 status = expect_type(r, &value, HOP_WIRE_BYTES, "inputs.values");
@@ -444,13 +446,13 @@ static bool is_call(const struct hop_chakra_node *node)
            node->numbers[HOP_CHAKRA_COMM_SIZE] < 0;
 }
 
-static enum hop_status read_node(struct reader *r, struct hop_wire wire)
+static enum hop_status read_node(struct reader *r, struct hop_protobuf_wire wire)
 {
     struct hop_chakra_trace *trace = r->trace;
     struct hop_chakra_node node = {.at = wire.at, .duration_s = -1};
     memset(node.numbers, -1, sizeof node.numbers);
     enum hop_status status = find_id(r, wire, &node.id);
-    for (struct hop_wire rest = wire; status == HOP_OK && rest.at < rest.end;) {
+    for (struct hop_protobuf_wire rest = wire; status == HOP_OK && rest.at < rest.end;) {
         struct hop_wire_field field;
         status = hop_wire_next(&rest, &field, r->diag);
         if (status == HOP_OK)
@@ -566,7 +568,7 @@ static enum hop_status resolve(const struct reader *r)
 /* The metadata tell which schema it is: an attribute in field 1, which is a version now. */
 static enum hop_status read_metadata(struct reader *r)
 {
-    struct hop_wire message;
+    struct hop_protobuf_wire message;
     enum hop_status status = hop_wire_message(&r->wire, &message, r->diag);
     while (status == HOP_OK && message.at < message.end) {
         struct hop_wire_field field;
@@ -594,10 +596,10 @@ enum hop_status hop_chakra_read(const struct hop_source *source, bool control, s
         hop_chakra_finish(&made);
         return hop_fail_memory(diag);
     }
-    r.wire = (struct hop_wire){made.file, (const uint8_t *)source->text, 0, source->size};
+    r.wire = (struct hop_protobuf_wire){made.file, (const uint8_t *)source->text, 0, source->size};
     enum hop_status status = read_metadata(&r);
     while (status == HOP_OK && r.wire.at < r.wire.end) {
-        struct hop_wire message;
+        struct hop_protobuf_wire message;
         status = hop_wire_message(&r.wire, &message, diag);
         if (status == HOP_OK)
             status = read_node(&r, message);
