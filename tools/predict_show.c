@@ -320,7 +320,7 @@ static void print_loggp_default(const struct prediction *p)
     const struct hop_parameter *G = hop_topology_parameter(p->topology, "loggp_G");
     bool ruled = false;
     for (uint32_t d = 0; d < hop_topology_domain_count(p->topology); d++)
-        ruled = ruled || strcmp(hop_network_model(p->network, d), "loggp") == 0;
+        ruled = ruled || hop_network_model_facts(p->network, d)->is_serial;
     char rate[32];
     if (ruled && G && G->origin && strstr(G->origin, "default"))
         printf("note: loggp_G is LogGOPSim's default, %s whatever the links are; `--set loggp_G=%.4g` stands for "

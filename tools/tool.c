@@ -220,22 +220,25 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
     }
 }
 
+#define MODEL_NAME_MOST 64 /* with ",=" */
+
 char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models)
 {
     size_t used = models ? strlen(models) : 0, size = used + 1;
     bool published = false;
     for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++)
-        size += strlen(hop_topology_domain(topology, d)->name) + sizeof ",=credit";
+        size += strlen(hop_topology_domain(topology, d)->name) + MODEL_NAME_MOST;
     char *text = malloc(size);
     if (!text)
         return NULL;
     memcpy(text, models ? models : "", used + 1);
     for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++) {
-        if (strcmp(hop_network_model(network, d), "pcie") != 0)
+        const char *beside = hop_network_model_facts(network, d)->beside;
+        if (!beside)
             continue;
         published = true;
-        used += (size_t)snprintf(text + used, size - used, "%s%s=credit", used ? "," : "",
-                                 hop_topology_domain(topology, d)->name);
+        used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? "," : "",
+                                 hop_topology_domain(topology, d)->name, beside);
     }
     if (!published) {
         free(text);

@@ -64,21 +64,34 @@ struct hop_share {
     uint32_t blocker; /* index of the flow that it waits behind or shares with, HOP_NONE: none */
 };
 
-/* Models by index: name, one line about it; false past the last. */
-HOP_API bool hop_model_at(size_t index, const char **name, const char **summary);
+/* A model as it describes itself. */
+struct hop_model_facts {
+    const char *name;       /* as in `predict -m NAME` */
+    const char *summary;    /* one line about it */
+    const char *by_default; /* what it rules unless it is told otherwise; NULL: nothing */
+    const char *beside;     /* the model that a careful reader lets answer, too; NULL: none */
+    bool keeps_capacity;    /* no link ever carries more than its capacity */
+    bool knows_pull;        /* parameter host_pull means something to it */
+    bool is_serial;         /* no links are shared: messages occupy CPUs and NICs one after the other */
+    double cost;            /* of working out the rates of a set of transfers, beside what `fair` takes */
+};
+
+/* Models by index, NULL past the last. They are the library's, for good. */
+HOP_API const struct hop_model_facts *hop_model_at(size_t index);
 
 struct hop_network;
 
 /* models: NULL, or "NAME" (every domain that NAME can rule), or "DOMAIN=NAME,DOMAIN=NAME", where a DOMAIN
- * may end in '*' (pcie*: every server's). By default `pcie` rules PCIe and `fair` the rest; `server` rules what has parameters
- * that only it knows (a calibrated machine: two-way capacities, losses of pairs of roots, chip links, host_pull). The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One
+ * may end in '*' (pcie*: every server's). By default a domain is ruled by the first model that
+ * asks for it (hop_model_facts.by_default). The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One
  * thread at a time. */
 HOP_API enum hop_status hop_network_create(const struct hop_topology *topology, const char *models,
                                            struct hop_network **network, struct hop_diag *diag);
 HOP_API void hop_network_destroy(struct hop_network *network); /* NULL is allowed */
 HOP_API const struct hop_topology *hop_network_topology(const struct hop_network *network);
 HOP_API struct hop_router *hop_network_router(struct hop_network *network);
-/* The model of a domain. */
+/* The model of a domain, and its name. */
+HOP_API const struct hop_model_facts *hop_network_model_facts(const struct hop_network *network, uint32_t domain);
 HOP_API const char *hop_network_model(const struct hop_network *network, uint32_t domain);
 /* Forgets all remembered rates; limit is how many bytes it may use for them from now on (0: remember nothing). */
 HOP_API void hop_network_remember(struct hop_network *network, size_t limit_bytes);

@@ -17,11 +17,21 @@
 #include <math.h>
 #include <stdio.h>
 
+static bool knows_pull(const char *model)
+{
+    const struct hop_model_facts *facts;
+    for (size_t i = 0; (facts = hop_model_at(i)); i++) {
+        if (strcmp(facts->name, model) == 0)
+            return facts->knows_pull;
+    }
+    return false;
+}
+
 /* Whether devices pull from host memory: yes, unless that costs more. It also makes `server` the machine's default model. */
 static enum hop_status choose_pull(struct hop_fitting *f, struct hop_diag *diag)
 {
     double before = 0, after = 0;
-    if (strcmp(f->model, "server") != 0)
+    if (!knows_pull(f->model))
         return HOP_OK;
     enum hop_status status = hop_knob_set_parameter(f, "host_pull", 0, diag);
     if (status == HOP_OK) /* whatever the topology said */

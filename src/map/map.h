@@ -109,7 +109,7 @@ enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *plac
 uint32_t hop_map_play_operations(const struct hop_map_play *play);
 /* Whether places of it stay where they are, whatever the assignment. */
 bool hop_map_play_has_fixed(const struct hop_map_play *play);
-const char *hop_map_play_model(const struct hop_map_play *play, uint32_t domain);
+const struct hop_model_facts *hop_map_play_model(const struct hop_map_play *play, uint32_t domain);
 
 /* ---- the work ---- */
 

@@ -165,9 +165,9 @@ bool hop_map_play_has_fixed(const struct hop_map_play *play)
     return play->fixed;
 }
 
-const char *hop_map_play_model(const struct hop_map_play *play, uint32_t domain)
+const struct hop_model_facts *hop_map_play_model(const struct hop_map_play *play, uint32_t domain)
 {
-    return hop_network_model(play->network, domain);
+    return hop_network_model_facts(play->network, domain);
 }
 
 static double mean_end_s(const struct hop_timeline *timeline, uint32_t count)

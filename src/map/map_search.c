@@ -19,7 +19,6 @@
 #define ENUMERATED 2         /* times our own budget for trying all placements: then it is proved */
 #define PRUNED_SHARE 16      /* a placement that is not simulated counts as such a part of one that is */
 #define CROWD 32             /* operations that make one twice as slow */
-#define CREDIT 8             /* times as slow as other models */
 #define LONE 30              /* placements that a search should be able to try; else it is not worth beginning */
 #define MEAN_SHARE 0.1       /* of the mean end in what guides the search */
 #define HISTORY 50           /* changes that late acceptance looks back */
@@ -33,7 +32,7 @@ static double effort(const struct hop_map_work *work)
 {
     double operations = hop_map_play_operations(work->play), slower = 1;
     for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++)
-        slower = strcmp(hop_map_play_model(work->play, d), "credit") == 0 ? CREDIT : slower;
+        slower = hop_max(slower, hop_map_play_model(work->play, d)->cost);
     return operations * (1 + operations / CROWD) * slower;
 }
 
@@ -301,10 +300,8 @@ static double least_s(const struct hop_map_work *work)
 static bool holds_limits(const struct hop_map_work *work)
 {
     bool holds = !work->options->exchange;
-    for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++) {
-        const char *model = hop_map_play_model(work->play, d);
-        holds = holds && (strcmp(model, "fair") == 0 || strcmp(model, "credit") == 0 || strcmp(model, "server") == 0);
-    }
+    for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++)
+        holds = holds && hop_map_play_model(work->play, d)->keeps_capacity;
     return holds;
 }
 

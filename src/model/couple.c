@@ -228,6 +228,23 @@ static bool all_fair(const struct hop_network *network, const struct hop_flow *f
     return true;
 }
 
+struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network)
+{
+    uint32_t links = 2 * hop_topology_link_count(network->topology);
+    double *capacity_Bps = malloc(((size_t)links + 1) * sizeof *capacity_Bps);
+    if (!capacity_Bps)
+        return NULL;
+    for (uint32_t d = 0; d < network->domain_count; d++) {
+        const struct hop_links *domain = &network->domains[d].links;
+        for (uint32_t i = 0; i < domain->count; i++)
+            capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
+    }
+    struct hop_maxmin *maxmin = hop_maxmin_create(
+        links, capacity_Bps, hop_topology_parameter(network->topology, "fair_slack")->value);
+    free(capacity_Bps);
+    return maxmin;
+}
+
 static bool fill(struct hop_network *network, const struct hop_flow *flows, uint32_t count, struct hop_share *shares)
 {
     const struct hop_maxmin_change *changes;

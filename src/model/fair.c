@@ -136,9 +136,28 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     return true;
 }
 
+static const struct hop_parameter_rule parameters[] = {
+    {.name = "fair_slack", .value = 1e-9, .unit = "1",
+     .origin = "schedules of many routes under model fair: a link's level that would move by less stays; 3e-4 makes 100,000 flows "
+               "many times faster",
+     .low = 1e-12, .high = 0.01, .expected = "1e-12 to 0.01"},
+};
+const struct hop_parameter_table hop_fair_parameters = {parameters, HOP_COUNT(parameters)};
+
+static bool asks_for(const struct hop_topology *topology, uint32_t domain)
+{
+    (void)topology;
+    (void)domain;
+    return true;
+}
+
 const struct hop_model hop_model_fair = {
-    .name = "fair",
-    .summary = "max-min fair sharing of every link, the common baseline",
+    .facts = {.name = "fair",
+              .summary = "max-min fair sharing of every link, the common baseline",
+              .by_default = "all other links",
+              .keeps_capacity = true,
+              .cost = 1},
+    .asks_for = asks_for,
     .create = create,
     .destroy = destroy,
     .rates = rates,

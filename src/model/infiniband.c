@@ -168,18 +168,20 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
 }
 
 const struct hop_model hop_model_infiniband = {
-    .name = "infiniband",
-    .summary = "penalties at host ports of a network fabric (Martinasso and Mehaut 2011), as their figures need it",
-    .needs_fabric = true,
+    .facts = {.name = "infiniband",
+              .summary = "penalties at host ports of a network fabric (Martinasso and Mehaut 2011), as their figures need it",
+              .cost = 1},
+    .family = HOP_RULES_FABRIC,
     .create = create_floor,
     .destroy = destroy,
     .rates = rates,
 };
 
 const struct hop_model hop_model_infiniband_full = {
-    .name = "infiniband-full",
-    .summary = "the same without cutting the largest penalty of rivals to a whole number",
-    .needs_fabric = true,
+    .facts = {.name = "infiniband-full",
+              .summary = "the same without cutting the largest penalty of rivals to a whole number",
+              .cost = 1},
+    .family = HOP_RULES_FABRIC,
     .create = create_full,
     .destroy = destroy,
     .rates = rates,

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "hopcast/model.h"
+#include "topology/topology.h"
 
 /* One stated tolerance: sums of rates within it of a capacity count as equal to it. */
 #define HOP_RATE_TOLERANCE 1e-9
@@ -44,23 +45,39 @@ struct hop_leg {
     double cap_Bps;   /* the route's ceiling, or what other domains leave to each; INFINITY: no cap */
 };
 
+/* Which links a model can rule. */
+enum hop_model_family { HOP_RULES_ANY, HOP_RULES_PCIE, HOP_RULES_FABRIC };
+
+/* A model: what it says of itself, which domains are for it, what it does. models.c lists them; its parameters stand in its file
+ * and in the list there. */
 struct hop_model {
-    const char *name;
-    const char *summary;
-    bool needs_tree;  /* rules PCIe domains only */
-    bool needs_fabric; /* rules network fabrics (InfiniBand, Ethernet) only */
+    struct hop_model_facts facts;
+    enum hop_model_family family;
+    bool needs_order; /* of its family, only domains whose links have a processing order (hop_links.ordered) */
     bool loses_crossing; /* knows tau: what crossed a root complex takes 1/(1 - tau) of the links that leave it */
-    bool serial; /* no links are shared: messages occupy CPUs and NICs one after the other (src/simulate/messages.c) */
-    bool needs_order; /* of these, only those whose links have a processing order (hop_links.ordered) */
+    const struct hop_model *elsewhere; /* what its name means for a domain outside its family that asks for it; NULL: nothing */
+    /* Whether a domain is for this model unless the caller says otherwise; NULL: never. */
+    bool (*asks_for)(const struct hop_topology *topology, uint32_t domain);
     /* State for one domain; links stays valid as long as the state. NULL: out of memory. */
     void *(*create)(const struct hop_links *links);
     void (*destroy)(void *state);
     /* Fills one share a leg; blocker is an index into legs. false: out of memory. */
     bool (*rates)(void *state, const struct hop_leg *legs, uint32_t count, struct hop_share *shares);
 };
-extern const struct hop_model hop_model_pcie, hop_model_credit, hop_model_server, hop_model_fair, hop_model_infiniband,
-    hop_model_infiniband_full, hop_model_loggp;
-extern const struct hop_model hop_model_two_way; /* what `server` means off PCIe, where links have two-way capacities */
+extern const struct hop_model hop_model_server, hop_model_two_way, hop_model_pcie, hop_model_credit, hop_model_fair,
+    hop_model_infiniband, hop_model_infiniband_full, hop_model_loggp;
+
+/* Their parameters. */
+extern const struct hop_parameter_table hop_pcie_parameters, hop_credit_parameters, hop_server_parameters, hop_fair_parameters,
+    hop_loggp_parameters;
+
+/* models.c */
+/* The model of a domain by the text of hop_network_create(); ordered[d]: whether domain d's links have a processing order. */
+enum hop_status hop_models_choose(const struct hop_topology *topology, const char *text, const bool *ordered,
+                                  const struct hop_model **models, struct hop_diag *diag);
+
+/* two_way.c: whether the two directions of some link of the domain slow each other down. */
+bool hop_domain_is_two_way(const struct hop_topology *topology, uint32_t domain);
 
 /* network.c: whether every domain's model is serial. */
 bool hop_network_is_serial(const struct hop_network *network);

@@ -6,162 +6,29 @@
 #include "model/network.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #define REMEMBER_DEFAULT ((size_t)32 << 20)
 
-static const struct hop_model *const models[] = {&hop_model_pcie, &hop_model_credit, &hop_model_server, &hop_model_fair,
-                                                 &hop_model_infiniband, &hop_model_infiniband_full, &hop_model_loggp};
-
-bool hop_model_at(size_t index, const char **name, const char **summary)
+/* Gives every domain its model and that its state. */
+static enum hop_status rule_domains(struct hop_network *network, const char *text, struct hop_diag *diag)
 {
-    if (index >= HOP_COUNT(models))
-        return false;
-    *name = models[index]->name;
-    *summary = models[index]->summary;
-    return true;
-}
-
-/* ---- creation ---- */
-
-static const char *model_name(const void *context, uint32_t index)
-{
-    (void)context;
-    return models[index]->name;
-}
-
-static const struct hop_model *find_model(const char *name, size_t length, struct hop_diag *diag)
-{
-    char copy[64];
-    for (size_t i = 0; i < HOP_COUNT(models); i++) {
-        if (strlen(models[i]->name) == length && memcmp(models[i]->name, name, length) == 0)
-            return models[i];
+    uint32_t count = network->domain_count;
+    const struct hop_model **models = hop_arena_alloc(&network->arena, (count + 1) * sizeof *models);
+    bool *ordered = hop_arena_alloc(&network->arena, (count + 1) * sizeof *ordered);
+    if (!models || !ordered)
+        return hop_fail_memory(diag);
+    for (uint32_t d = 0; d < count; d++)
+        ordered[d] = network->domains[d].links.ordered;
+    enum hop_status status = hop_models_choose(network->topology, text, ordered, models, diag);
+    for (uint32_t d = 0; status == HOP_OK && d < count; d++) {
+        struct hop_ruled *domain = &network->domains[d];
+        domain->model = models[d];
+        domain->load = hop_arena_alloc(&network->arena, (domain->links.count + 1) * sizeof *domain->load);
+        domain->state = models[d]->create(&domain->links);
+        if (!domain->load || !domain->state)
+            status = hop_fail_memory(diag);
     }
-    (void)snprintf(copy, sizeof copy, "%.*s", (int)(length < 60 ? length : 60), name);
-    uint32_t near = hop_text_nearest(copy, model_name, NULL, HOP_COUNT(models));
-    hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no model '%s'", copy);
-    hop_diag_expect(diag, "%s%spcie, credit, fair, infiniband, infiniband-full or loggp", near == UINT32_MAX ? "" : models[near]->name,
-                    near == UINT32_MAX ? "" : "? ");
-    return NULL;
-}
-
-static bool is_pcie(const struct hop_topology *topology, uint32_t domain)
-{
-    return strcmp(hop_topology_domain(topology, domain)->family, "pcie") == 0;
-}
-
-/* What a model needs a domain to be. */
-static const char *needs_text(const struct hop_model *model)
-{
-    return model->needs_fabric ? "a network fabric (InfiniBand or Ethernet)" : "a PCIe domain";
-}
-
-static bool can_rule(const struct hop_model *model, const struct hop_topology *topology, uint32_t domain)
-{
-    const char *family = hop_topology_domain(topology, domain)->family;
-    bool fabric = strcmp(family, "infiniband") == 0 || strcmp(family, "ethernet") == 0;
-    return (!model->needs_tree || is_pcie(topology, domain)) && (!model->needs_fabric || fabric);
-}
-
-/* Whether the two directions of some link there slow each other down. */
-static bool is_two_way(const struct hop_topology *topology, uint32_t domain)
-{
-    const struct hop_domain *d = hop_topology_domain(topology, domain);
-    for (uint32_t i = 0; i < d->link_count; i++) {
-        const struct hop_link *link = hop_topology_link(topology, d->links[i]);
-        if (link->duplex_Bps[0] != link->capacity_Bps[0] || link->duplex_Bps[1] != link->capacity_Bps[1])
-            return true;
-    }
-    return false;
-}
-
-/* A '*' at the end stands for anything: pcie* is the PCIe of every server. */
-static bool is_named(const char *name, const char *pattern, size_t length)
-{
-    if (length > 0 && pattern[length - 1] == '*')
-        return strncmp(name, pattern, length - 1) == 0;
-    return strlen(name) == length && memcmp(name, pattern, length) == 0;
-}
-
-static enum hop_status choose(struct hop_network *network, const char *text, size_t length, struct hop_diag *diag)
-{
-    const struct hop_topology *topology = network->topology;
-    const char *equals = memchr(text, '=', length);
-    const char *name = equals ? equals + 1 : text;
-    const struct hop_model *model = find_model(name, length - (size_t)(name - text), diag);
-    if (!model)
-        return HOP_ERR_NOT_FOUND;
-    bool found = false, ruled = network->domain_count == 0;
-    for (uint32_t d = 0; d < network->domain_count; d++) {
-        const struct hop_domain *domain = hop_topology_domain(topology, d);
-        if (equals && !is_named(domain->name, text, (size_t)(equals - text)))
-            continue;
-        found = true;
-        bool off_pcie = model == &hop_model_server && !is_pcie(topology, d) && is_two_way(topology, d);
-        if (off_pcie || can_rule(model, topology, d)) {
-            network->domains[d].model = off_pcie ? &hop_model_two_way : model;
-            ruled = true;
-        } else if (equals) {
-            hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s", model->name, domain->name);
-            hop_diag_expect(diag, "%s for %s; `fair` rules any", needs_text(model), model->name);
-            return HOP_ERR_INVALID;
-        }
-    }
-    if (!ruled && !equals) {
-        hop_fail(diag, HOP_ERR_INVALID, "model %s rules no domain of topology %s", model->name,
-                 hop_topology_name(topology));
-        hop_diag_expect(diag, "%s for %s; `fair` rules any", needs_text(model), model->name);
-        return HOP_ERR_INVALID;
-    }
-    if (!found && equals) {
-        hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no domain '%.*s'", hop_topology_name(topology),
-                 (int)(equals - text < 60 ? equals - text : 60), text);
-        char list[256] = "";
-        size_t used = 0;
-        for (uint32_t d = 0; d < network->domain_count && used < sizeof list - 40; d++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", d ? ", " : "",
-                                     hop_topology_domain(topology, d)->name);
-        hop_diag_expect(diag, "one of its domains: %s", list);
-        return HOP_ERR_NOT_FOUND;
-    }
-    return HOP_OK;
-}
-
-/* Whether a topology says what only `server` understands: then that rules its PCIe. */
-static bool speaks_of_server(const struct hop_topology *topology, uint32_t domain)
-{
-    const struct hop_domain *d = hop_topology_domain(topology, domain);
-    uint32_t roots[2];
-    double tau;
-    for (uint32_t i = 0; i < d->link_count; i++) {
-        if (hop_topology_link(topology, d->links[i])->kind == HOP_LINK_CHIP)
-            return true;
-    }
-    return hop_topology_parameter(topology, "host_pull")->value > 0 ||
-           hop_topology_parameter(topology, "host_duplex")->value < 1 || hop_topology_crossing(topology, 0, roots, &tau) ||
-           is_two_way(topology, domain);
-}
-
-static const struct hop_model *default_model(const struct hop_topology *topology, uint32_t domain)
-{
-    bool pcie = is_pcie(topology, domain);
-    if (pcie)
-        return speaks_of_server(topology, domain) ? &hop_model_server : &hop_model_pcie;
-    return is_two_way(topology, domain) ? &hop_model_two_way : &hop_model_fair;
-}
-
-static enum hop_status choose_models(struct hop_network *network, const char *text, struct hop_diag *diag)
-{
-    for (uint32_t d = 0; d < network->domain_count; d++)
-        network->domains[d].model = default_model(network->topology, d);
-    while (text && *text) {
-        size_t length = strcspn(text, ",");
-        enum hop_status status = choose(network, text, length, diag);
-        if (status != HOP_OK)
-            return status;
-        text += length + (text[length] == ',');
-    }
-    return HOP_OK;
+    return status;
 }
 
 enum hop_status hop_network_create(const struct hop_topology *topology, const char *model_text,
@@ -176,27 +43,11 @@ enum hop_status hop_network_create(const struct hop_topology *topology, const ch
     made->router = hop_router_create(topology);
     made->domains = hop_arena_alloc(&made->arena, (made->domain_count + 1) * sizeof *made->domains);
     made->local = hop_arena_alloc(&made->arena, (2 * (size_t)hop_topology_link_count(topology) + 1) * sizeof(uint32_t));
-    enum hop_status status =
-        made->router && made->domains && made->local ? choose_models(made, model_text, diag) : hop_fail_memory(diag);
-    for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++) {
-        struct hop_ruled *domain = &made->domains[d];
-        status = hop_links_init(&domain->links, topology, d, made->local, &made->arena, diag);
-        if (status == HOP_OK) {
-            domain->load = hop_arena_alloc(&made->arena, (domain->links.count + 1) * sizeof *domain->load);
-            status = domain->load ? HOP_OK : hop_fail_memory(diag);
-        }
-        if (status == HOP_OK && domain->model == &hop_model_server && !model_text && !domain->links.ordered)
-            domain->model = &hop_model_pcie; /* sockets in a ring: the other default */
-        if (status == HOP_OK && domain->model->needs_order && !domain->links.ordered) {
-            status = hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s, whose sockets form a ring",
-                              domain->model->name, hop_topology_domain(topology, d)->name);
-            hop_diag_expect(diag, "sockets in a row or joined pairwise, or model pcie or fair");
-        }
-        if (status == HOP_OK) {
-            domain->state = domain->model->create(&domain->links);
-            status = domain->state ? HOP_OK : hop_fail_memory(diag);
-        }
-    }
+    enum hop_status status = made->router && made->domains && made->local ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++)
+        status = hop_links_init(&made->domains[d].links, topology, d, made->local, &made->arena, diag);
+    if (status == HOP_OK)
+        status = rule_domains(made, model_text, diag);
     if (status == HOP_OK)
         *network = made;
     else
@@ -237,34 +88,22 @@ struct hop_router *hop_network_router(struct hop_network *network)
     return network->router;
 }
 
-struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network)
-{
-    uint32_t links = 2 * hop_topology_link_count(network->topology);
-    double *capacity_Bps = malloc(((size_t)links + 1) * sizeof *capacity_Bps);
-    if (!capacity_Bps)
-        return NULL;
-    for (uint32_t d = 0; d < network->domain_count; d++) {
-        const struct hop_links *domain = &network->domains[d].links;
-        for (uint32_t i = 0; i < domain->count; i++)
-            capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
-    }
-    struct hop_maxmin *maxmin = hop_maxmin_create(
-        links, capacity_Bps, hop_topology_parameter(network->topology, "fair_slack")->value);
-    free(capacity_Bps);
-    return maxmin;
-}
-
 bool hop_network_is_serial(const struct hop_network *network)
 {
     bool serial = network->domain_count > 0;
     for (uint32_t d = 0; d < network->domain_count; d++)
-        serial = serial && network->domains[d].model->serial;
+        serial = serial && network->domains[d].model->facts.is_serial;
     return serial;
+}
+
+const struct hop_model_facts *hop_network_model_facts(const struct hop_network *network, uint32_t domain)
+{
+    return &network->domains[domain].model->facts;
 }
 
 const char *hop_network_model(const struct hop_network *network, uint32_t domain)
 {
-    return network->domains[domain].model->name;
+    return network->domains[domain].model->facts.name;
 }
 
 /* ---- legs ---- */

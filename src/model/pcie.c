@@ -20,6 +20,7 @@
  */
 #include "model/model.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { WORD = 64 };
@@ -428,11 +429,27 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     return true;
 }
 
+static const struct hop_parameter_rule parameters[] = {
+    {.name = "tau", .value = 1 - 1 / 1.21, .unit = "1",
+     .origin = "measured on a CS-Storm socket (Martinasso et al. 2016, section VII)",
+     .high = 1 - DBL_EPSILON / 2, .expected = "0 <= tau < 1"},
+};
+const struct hop_parameter_table hop_pcie_parameters = {parameters, HOP_COUNT(parameters)};
+
+static bool asks_for(const struct hop_topology *topology, uint32_t domain)
+{
+    return strcmp(hop_topology_domain(topology, domain)->family, "pcie") == 0;
+}
+
 const struct hop_model hop_model_pcie = {
-    .name = "pcie",
-    .summary = "PCIe congestion with head-of-line blocking (Martinasso et al. 2016)",
-    .needs_tree = true,
+    .facts = {.name = "pcie",
+              .summary = "PCIe congestion with head-of-line blocking (Martinasso et al. 2016)",
+              .by_default = "PCIe",
+              .beside = "credit",
+              .cost = 1},
+    .family = HOP_RULES_PCIE,
     .loses_crossing = true,
+    .asks_for = asks_for,
     .create = create,
     .destroy = destroy,
     .rates = rates,

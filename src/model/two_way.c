@@ -118,9 +118,25 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     return true;
 }
 
+bool hop_domain_is_two_way(const struct hop_topology *topology, uint32_t domain)
+{
+    const struct hop_domain *d = hop_topology_domain(topology, domain);
+    for (uint32_t i = 0; i < d->link_count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, d->links[i]);
+        if (link->duplex_Bps[0] != link->capacity_Bps[0] || link->duplex_Bps[1] != link->capacity_Bps[1])
+            return true;
+    }
+    return false;
+}
+
+/* What `server` means off PCIe. */
 const struct hop_model hop_model_two_way = {
-    .name = "server",
-    .summary = "max-min fair shares of links with two-way capacities",
+    .facts = {.name = "server",
+              .summary = "max-min fair shares of links with two-way capacities",
+              .keeps_capacity = true,
+              .knows_pull = true,
+              .cost = 8},
+    .asks_for = hop_domain_is_two_way,
     .create = create,
     .destroy = destroy,
     .rates = rates,

@@ -10,76 +10,78 @@
 #include <math.h>
 #include <stdio.h>
 
-static const struct hop_parameter defaults[] = {
-    {"tau", 1 - 1 / 1.21, "1", "measured on a CS-Storm socket (Martinasso et al. 2016, section VII)", NAN},
-    {"ceiling_switch", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over several switches: none measured",
-     NAN},
-    {"ceiling_root", HOP_NO_CEILING, "B/s", "most that a lone transfer gets across a root complex: none measured", NAN},
-    {"ceiling_socket", HOP_NO_CEILING, "B/s", "most that a lone transfer gets over a socket link: none measured", NAN},
-    {"crossing_packets", 2.75, "1",
-     "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside 4->1 "
-     "(Martinasso "
-     "et al. 2016, section III.B)",
-     NAN},
-    {"pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)", NAN},
-    {"pcie_header", 24, "B",
-     "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM 2018)",
-     NAN},
-    {"pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
-     "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed", NAN},
-    {"pcie_duplex", 1, "1",
-     "share of its capacity that a PCIe link's direction keeps while the other one is full, too: no loss until measured",
-     NAN},
-    {"nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw", NAN},
-    {"nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw", NAN},
-    {"nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw", NAN},
-    {"nvlink4", 25e9, "B/s", "NVLink 4 (H100), one link, one direction, raw", NAN},
-    {"nvlink5", 50e9, "B/s", "NVLink 5 (B200), one link, one direction, raw", NAN},
-    {"nvlink", 25e9, "B/s", "NVLink of unknown generation, taken as 2 to 4: one link, one direction, raw", NAN},
-    {"nvlink_efficiency", 16.0 / 17, "1", "one header flit for 16 data flits (256 B) of a packet", NAN},
-    {"xgmi_gfx906", 24e9, "B/s", "xGMI of MI50/MI60/MI100, one link, effective (constant that RCCL uses)", NAN},
-    {"xgmi_gfx90a", 36e9, "B/s", "xGMI of MI200, one link, effective (constant that RCCL uses)", NAN},
-    {"xgmi_gfx94x", 48e9, "B/s", "xGMI of MI300, one link, effective (constant that RCCL uses)", NAN},
-    {"c2c", 450e9, "B/s", "NVLink-C2C of Grace Hopper, one direction", NAN},
-    {"socket_broadwell", 6e9, "B/s", "peer traffic over QPI up to Broadwell (constant that NCCL uses)", NAN},
-    {"socket_skylake", 10e9, "B/s", "peer traffic over UPI, Skylake to Ice Lake (constant that NCCL uses)", NAN},
-    {"socket_sapphire_rapids", 22e9, "B/s", "peer traffic over UPI, Sapphire Rapids (constant that NCCL uses)", NAN},
-    {"socket_amd", 16e9, "B/s", "peer traffic between EPYC sockets or NUMA nodes (constant that NCCL uses)", NAN},
-    {"socket_power9", 32e9, "B/s", "peer traffic over the POWER9 X bus (constant that NCCL uses)", NAN},
-    {"socket", 10e9, "B/s", "peer traffic between sockets of an unknown processor", NAN},
-    {"on_die", 204.8e9, "B/s", "between root complexes of one socket: assumed not to limit until measured", NAN},
-    {"host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured", NAN},
-    {"network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s", NAN},
-    {"chip", 1e12, "B/s", "inside a switch chip, between its virtual switches: assumed not to limit until measured", NAN},
-    {"host_duplex", 1, "1",
-     "share of its capacity that a device's PCIe link keeps for copies from or to host memory while such copies fill its other "
-     "direction (model server): no loss until measured",
-     NAN},
-    {"host_pull", 0, "1",
-     "1: copies out of host memory are reads of the devices, which do not block each other (model server); 0: as credit",
-     NAN},
-    {"copy_latency", 0, "s", "from the start of a copy inside a server to its first byte: none until measured", NAN},
-    {"link_latency", 0, "s", "none: the published models are of bandwidth only, until measured", NAN},
-    {"loggp_L", 2500e-9, "s", "LogGP: latency of a message (default of LogGOPSim)", NAN},
-    {"loggp_o", 1500e-9, "s", "LogGP: CPU time of a message at either side (default of LogGOPSim)", NAN},
-    {"loggp_g", 1000e-9, "s", "LogGP: gap, NIC time of a message (default of LogGOPSim)", NAN},
-    {"loggp_G", 6e-9, "s/B", "LogGP: NIC time of each byte but the first (default of LogGOPSim)", NAN},
-    {"loggp_O", 0, "s/B", "LogGP: CPU time of each byte but the first (default of LogGOPSim)", NAN},
-    {"loggp_S", 65535, "B", "longest message that is sent before its receive waits for it (default of LogGOPSim)",
-     NAN},
-    {"fair_slack", 1e-9, "1",
-     "schedules of many routes under model fair: a link's level that would move by less stays; 3e-4 makes 100,000 flows "
-     "many times faster",
-     NAN},
-    {"reduce_rate", 500e9, "B/s", "memory traffic on a device of its reductions and copies (reads and writes): assumed",
-     NAN},
+#define PARAMETER_MOST 128
+
+#define VALUE(key, default_value, its_unit, meaning) .name = key, .value = default_value, .unit = its_unit, .origin = meaning
+static const struct hop_parameter_rule defaults[] = {
+    {VALUE("ceiling_switch", HOP_NO_CEILING, "B/s",
+           "most that a lone transfer gets over several switches: none measured")},
+    {VALUE("ceiling_root", HOP_NO_CEILING, "B/s",
+           "most that a lone transfer gets across a root complex: none measured")},
+    {VALUE("ceiling_socket", HOP_NO_CEILING, "B/s",
+           "most that a lone transfer gets over a socket link: none measured")},
+    {VALUE("pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)")},
+    {VALUE("pcie_header", 24, "B",
+           "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM "
+           "2018)"), .high = 1e9},
+    {VALUE("pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
+           "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed")},
+    {VALUE("pcie_duplex", 1, "1",
+           "share of its capacity that a PCIe link's direction keeps while the other one is full, too: no loss "
+           "until measured"), .low = 0.01, .high = 2, .expected = "0.01 to 2"},
+    {VALUE("nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw")},
+    {VALUE("nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw")},
+    {VALUE("nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw")},
+    {VALUE("nvlink4", 25e9, "B/s", "NVLink 4 (H100), one link, one direction, raw")},
+    {VALUE("nvlink5", 50e9, "B/s", "NVLink 5 (B200), one link, one direction, raw")},
+    {VALUE("nvlink", 25e9, "B/s", "NVLink of unknown generation, taken as 2 to 4: one link, one direction, raw")},
+    {VALUE("nvlink_efficiency", 16.0 / 17, "1",
+           "one header flit for 16 data flits (256 B) of a packet"), .low = DBL_MIN, .high = 1},
+    {VALUE("xgmi_gfx906", 24e9, "B/s", "xGMI of MI50/MI60/MI100, one link, effective (constant that RCCL uses)")},
+    {VALUE("xgmi_gfx90a", 36e9, "B/s", "xGMI of MI200, one link, effective (constant that RCCL uses)")},
+    {VALUE("xgmi_gfx94x", 48e9, "B/s", "xGMI of MI300, one link, effective (constant that RCCL uses)")},
+    {VALUE("c2c", 450e9, "B/s", "NVLink-C2C of Grace Hopper, one direction")},
+    {VALUE("socket_broadwell", 6e9, "B/s", "peer traffic over QPI up to Broadwell (constant that NCCL uses)")},
+    {VALUE("socket_skylake", 10e9, "B/s", "peer traffic over UPI, Skylake to Ice Lake (constant that NCCL uses)")},
+    {VALUE("socket_sapphire_rapids", 22e9, "B/s", "peer traffic over UPI, Sapphire Rapids (constant that NCCL uses)")},
+    {VALUE("socket_amd", 16e9, "B/s", "peer traffic between EPYC sockets or NUMA nodes (constant that NCCL uses)")},
+    {VALUE("socket_power9", 32e9, "B/s", "peer traffic over the POWER9 X bus (constant that NCCL uses)")},
+    {VALUE("socket", 10e9, "B/s", "peer traffic between sockets of an unknown processor")},
+    {VALUE("on_die", 204.8e9, "B/s", "between root complexes of one socket: assumed not to limit until measured")},
+    {VALUE("host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured")},
+    {VALUE("network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s")},
+    {VALUE("chip", 1e12, "B/s",
+           "inside a switch chip, between its virtual switches: assumed not to limit until measured")},
+    {VALUE("copy_latency", 0, "s",
+           "from the start of a copy inside a server to its first byte: none until measured"), .high = 1e9},
+    {VALUE("link_latency", 0, "s", "none: the published models are of bandwidth only, until measured"), .high = 1e9},
+    {VALUE("reduce_rate", 500e9, "B/s",
+           "memory traffic on a device of its reductions and copies (reads and writes): assumed")},
 };
+
+static bool add(struct hop_topology *topology, const struct hop_parameter_rule *rules, uint32_t count)
+{
+    uint32_t first = topology->parameter_count;
+    if (first + count > PARAMETER_MOST)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        topology->parameters[first + i] =
+            (struct hop_parameter){rules[i].name, rules[i].value, rules[i].unit, rules[i].origin, NAN};
+        topology->parameter_rules[first + i] = &rules[i];
+    }
+    topology->parameter_count += count;
+    return true;
+}
 
 bool hop_parameters_init(struct hop_topology *topology)
 {
-    topology->parameters = hop_arena_copy(&topology->arena, defaults, sizeof defaults);
-    topology->parameter_count = HOP_COUNT(defaults);
-    return topology->parameters != NULL;
+    topology->parameters = hop_arena_alloc(&topology->arena, PARAMETER_MOST * sizeof *topology->parameters);
+    topology->parameter_rules = hop_arena_alloc(&topology->arena, PARAMETER_MOST * sizeof *topology->parameter_rules);
+    topology->parameter_count = 0;
+    bool done = topology->parameters && topology->parameter_rules && add(topology, defaults, HOP_COUNT(defaults));
+    for (uint32_t i = 0; done && hop_model_parameters[i]; i++)
+        done = add(topology, hop_model_parameters[i]->rules, hop_model_parameters[i]->count);
+    return done;
 }
 
 static struct hop_parameter *find(const struct hop_topology *topology, const char *name)
@@ -113,28 +115,6 @@ static const char *parameter_name(const void *context, uint32_t index)
     return ((const struct hop_topology *)context)->parameters[index].name;
 }
 
-/* The range that a parameter's unit allows. */
-static bool in_range(const struct hop_parameter *parameter, double value)
-{
-    if (strcmp(parameter->name, "tau") == 0)
-        return value >= 0 && value < 1;
-    if (strcmp(parameter->name, "fair_slack") == 0)
-        return value >= 1e-12 && value <= 0.01;
-    if (strcmp(parameter->name, "nvlink_efficiency") == 0)
-        return value > 0 && value <= 1;
-    if (strcmp(parameter->name, "host_pull") == 0)
-        return value == 0 || value == 1;
-    if (strcmp(parameter->name, "pcie_duplex") == 0)
-        return value >= 0.01 && value <= 2;
-    if (strcmp(parameter->name, "host_duplex") == 0)
-        return value >= 0.01 && value <= 1;
-    if (strcmp(parameter->name, "pcie_header") == 0 || strcmp(parameter->name, "link_latency") == 0 ||
-        strcmp(parameter->name, "copy_latency") == 0 ||
-        strncmp(parameter->name, "loggp_", 6) == 0)
-        return value >= 0 && value <= (strcmp(parameter->name, "loggp_S") == 0 ? 0x1p60 : 1e9);
-    return value >= (strcmp(parameter->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN) && value <= 1e18;
-}
-
 enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const char *name, double value,
                                            const char *origin, double uncertainty, struct hop_diag *diag)
 {
@@ -149,14 +129,13 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
             hop_diag_expect(diag, "one of those that `hopcast topology --parameters` lists");
         return HOP_ERR_NOT_FOUND;
     }
-    if (!in_range(parameter, value)) {
+    const struct hop_parameter_rule *rule = topology->parameter_rules[parameter - topology->parameters];
+    bool bounded = rule->low != 0 || rule->high != 0;
+    double least = strcmp(rule->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN;
+    if (!(value >= (bounded ? rule->low : least) && value <= (bounded ? rule->high : 1e18)) ||
+        (rule->is_whole && value != floor(value))) {
         hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g", name, value);
-        hop_diag_expect(diag, strcmp(name, "tau") == 0          ? "0 <= tau < 1"
-                              : strcmp(name, "fair_slack") == 0 ? "1e-12 to 0.01"
-                              : strcmp(name, "pcie_duplex") == 0 ? "0.01 to 2"
-                              : strcmp(name, "host_pull") == 0 ? "0 or 1"
-                              : strcmp(name, "host_duplex") == 0 ? "0.01 to 1"
-                                                                : "a positive, finite value");
+        hop_diag_expect(diag, "%s", rule->expected ? rule->expected : "a positive, finite value");
         return HOP_ERR_INVALID;
     }
     if (!isnan(uncertainty) && !(uncertainty >= 0 && uncertainty <= 1e18))

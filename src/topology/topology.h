@@ -28,6 +28,7 @@ struct hop_topology {
     const char **notes;
     uint32_t note_count, note_capacity;
     struct hop_parameter *parameters; /* parameters.c */
+    const struct hop_parameter_rule **parameter_rules; /* of each */
     uint32_t parameter_count;
     struct hop_crossing {
         uint32_t roots[2]; /* ascending */
@@ -48,6 +49,22 @@ struct hop_topology {
     uint32_t *fabric_of;    /* per link, HOP_NONE: no network link */
     uint32_t *switch_place; /* per node of kind fabric: its place among its fabric's switches */
 };
+
+/* A parameter's default and what it may be. */
+struct hop_parameter_rule {
+    const char *name;
+    double value;
+    const char *unit, *origin;
+    double low, high;     /* both allowed; both 0: whatever is positive and finite */
+    const char *expected; /* what an error says; NULL: a positive, finite value */
+    bool is_whole;
+};
+struct hop_parameter_table {
+    const struct hop_parameter_rule *rules;
+    uint32_t count;
+};
+/* What the models add to the parameters of every topology, ending in NULL; filled by them (src/model/models.c). */
+extern const struct hop_parameter_table *const hop_model_parameters[];
 
 /* parameters.c */
 bool hop_parameters_init(struct hop_topology *topology);
