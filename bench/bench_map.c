@@ -10,7 +10,7 @@
  * its answer, or that beats a proved optimum is a failure (exit status 1); a missed target is none.
  */
 #include "assign/assign.h"
-#include "base/draw.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "assign/refine.h"
-#include "base/draw.h"
+#include "base/random.h"
 #include "hopcast/topology.h"
 
 enum { COARSE = 32 /* vertices of the coarsest graph */, TRIES = 8 /* seeds there */, LEVELS = 32 };

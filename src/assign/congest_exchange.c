@@ -9,7 +9,7 @@
  * drawn at random, since routes that were never asked for cost most of the time.
  */
 #include "assign/congest_state.h"
-#include "base/draw.h"
+#include "base/random.h"
 
 enum {
     FEW_PLACES = 64,

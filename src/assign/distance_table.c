@@ -3,7 +3,7 @@
 #include "assign/distance_table.h"
 
 #include "assign/seats.h"
-#include "base/draw.h"
+#include "base/random.h"
 
 enum { N = HOP_TABLE_SIZE, POLL_STEPS = 1 << 16, REFRESH_KICKS = 1 << 10 };
 #define GAIN 1e-12 /* of the most that an assignment can cost: less is rounding */

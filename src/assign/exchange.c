@@ -12,9 +12,9 @@
  */
 #include <math.h>
 
-#include "assign/local.h"
 #include "assign/distance_table.h"
-#include "base/draw.h"
+#include "assign/local.h"
+#include "base/random.h"
 
 enum {
     POLL_WORK = 1 << 17,     /* partners looked at between polls */

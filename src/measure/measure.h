@@ -35,15 +35,6 @@ struct hop_measuring {
     double *samples;
 };
 
-/* Random numbers, the same for the same seed everywhere: splitmix64. */
-static inline uint64_t hop_measure_draw(uint64_t *rng)
-{
-    uint64_t x = *rng += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* measure_samples.c: beside a summary of which median, MAD and count are set. */
 bool hop_sample_is_outlier(const struct hop_sample_summary *of, double sample);
 /* measure_cases.c: fills ops and cases. */

@@ -10,6 +10,7 @@
  */
 #include <stdio.h>
 
+#include "base/random.h"
 #include "measure/measure.h"
 
 enum { PAIRS_A_LEVEL = 64, COUPLES_MAX = 64, MANNER_SIZE = 512, ENGINES_MOST = 4 };
@@ -205,7 +206,7 @@ static enum hop_status find_couples(struct hop_measuring *m, struct couple *coup
                 if (!kept || !hop_names_put(&manners, kept, at = (*count)++))
                     status = hop_fail_memory(diag);
             }
-            if (at != UINT32_MAX && hop_measure_draw(&rng) % ++seen[at] == 0)
+            if (at != UINT32_MAX && hop_draw(&rng) % ++seen[at] == 0)
                 couples[at] = c;
         }
     }

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "base/random.h"
 #include "measure/measure.h"
 
 static void shuffle(uint32_t *order, uint32_t count, uint64_t seed)
@@ -16,7 +17,7 @@ static void shuffle(uint32_t *order, uint32_t count, uint64_t seed)
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
     for (uint32_t i = count; i > 1; i--) {
-        uint32_t j = (uint32_t)((hop_measure_draw(&seed) >> 32) * i >> 32), kept = order[i - 1];
+        uint32_t j = hop_draw_below(&seed, i), kept = order[i - 1];
         order[i - 1] = order[j];
         order[j] = kept;
     }

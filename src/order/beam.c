@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/draw.h"
+#include "base/random.h"
 
 struct step { /* one choice; op HOP_NONE: source `after` rests */
     uint32_t op, after;

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "base/random.h"
+
 enum { MET_SLOTS = 1 << 16, COUNT_EVERY = 1024 };
 #define COUNT_SLACK 1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
 #define MET_STEP 1e-10 /* of a transfer's bytes: what is left is the same if it rounds to the same number of these */
@@ -39,13 +41,6 @@ struct searcher {
 
 /* ---- states met before ---- */
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* Two hashes of what decides the rest of a run; times of their own (latencies, computations) are relative to now. */
 static void hash_state(const struct hop_problem *p, const struct hop_state *state, uint64_t *key, uint64_t *check)
 {
@@ -55,8 +50,8 @@ static void hash_state(const struct hop_problem *p, const struct hop_state *stat
     const uint64_t *bits = (const uint64_t *)((const char *)state + p->started_at);
     uint64_t a = 1, b = 2;
     for (uint32_t i = 0; i < 2 * p->word_count; i++) { /* started, ended */
-        a = mix(a ^ bits[i]);
-        b = mix(b + bits[i] * 0x9e3779b97f4a7c15u);
+        a = hop_mix(a ^ bits[i]);
+        b = hop_mix(b + bits[i] * HOP_MIX_STEP);
     }
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
         if (phase[slot] == HOP_PHASE_IDLE)
@@ -66,8 +61,8 @@ static void hash_state(const struct hop_problem *p, const struct hop_state *stat
                        : phase[slot] == HOP_PHASE_QUEUED && state->now_s > 0 ? left[slot] / state->now_s
                                                                              : 0;
         uint64_t x = (uint64_t)llround(share / MET_STEP) * 8 + phase[slot];
-        a = mix(a ^ mix(x + slot * 0x9e3779b97f4a7c15u + op[slot]));
-        b = mix(b + mix(x ^ ((uint64_t)op[slot] << 40)));
+        a = hop_mix(a ^ hop_mix(x + slot * HOP_MIX_STEP + op[slot]));
+        b = hop_mix(b + hop_mix(x ^ ((uint64_t)op[slot] << 40)));
     }
     *key = a;
     *check = b;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/draw.h"
+#include "base/random.h"
 
 enum { POLL_NODES = 256, NEAR = 4 /* a wait is for one of so many next ends */ };
 #define MEMORY_LIMIT ((size_t)256 << 20) /* of the states */

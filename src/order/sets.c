@@ -8,6 +8,8 @@
  */
 #include "order/sets.h"
 
+#include "base/random.h"
+
 enum { FIRST_TABLE = 1 << 10 };
 #define MEMORY_LIMIT ((size_t)256 << 20)
 #define CLEAN_TOLERANCE 1e-9
@@ -34,10 +36,7 @@ struct entry {
 
 uint64_t hop_sets_key(uint32_t slot, uint32_t flow)
 {
-    uint64_t x = ((uint64_t)slot << 32 | flow) * 0x9e3779b97f4a7c15u; /* the finaliser of splitmix64 */
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return flow ? x ^ (x >> 31) : 0;
+    return flow ? hop_mix(((uint64_t)slot << 32 | flow) * HOP_MIX_STEP) : 0;
 }
 
 static enum hop_status find_routes(struct hop_sets *s, struct hop_diag *diag)

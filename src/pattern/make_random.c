@@ -4,24 +4,17 @@
  * means the same graph on every machine. The ends of all transfers are drawn first, then for each its size, whether it
  * waits, and for which.
  */
+#include "base/random.h"
 #include "pattern/make.h"
 
 #include <stdio.h>
-
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 /* Uniform below `bound`: the values left over from the last whole multiple of it are drawn again. */
 static uint64_t draw_below(uint64_t *state, uint64_t bound)
 {
     uint64_t left_over = -bound % bound, value;
     do
-        value = draw(state);
+        value = hop_draw(state);
     while (value < left_over);
     return value % bound;
 }
@@ -35,7 +28,7 @@ static uint64_t draw_edge(uint64_t *state, uint32_t ranks, uint64_t source)
 /* Numbers present in a table of `slots` (a power of two); a slot holds number + 1. */
 static bool insert(uint64_t *table, uint64_t slots, uint64_t number)
 {
-    uint64_t slot = number * 0x9e3779b97f4a7c15u >> 17 & (slots - 1);
+    uint64_t slot = number * HOP_MIX_STEP >> 17 & (slots - 1);
     while (table[slot]) {
         if (table[slot] == number + 1)
             return false;
@@ -146,7 +139,7 @@ enum hop_status hop_make_random(const struct hop_ranks *ranks, const struct hop_
         struct hop_send send = {.from = (uint32_t)(edges[i] / others), .to = (uint32_t)(edges[i] % others)};
         send.to += send.to >= send.from;
         send.bytes = options->min_bytes + draw_below(&state, options->max_bytes - options->min_bytes + 1);
-        if (i > 0 && (double)(draw(&state) >> 11) * 0x1p-53 < options->depend) {
+        if (i > 0 && (double)(hop_draw(&state) >> 11) * 0x1p-53 < options->depend) {
             earlier = (uint32_t)draw_below(&state, i);
             send.after = &earlier;
             send.after_count = 1;

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "base/random.h"
 #include "run/program.h"
 
 /* The element type in which numbers are small and whole: that of the first reduction. */
@@ -19,15 +20,6 @@ static enum hop_type element_type(const struct hop_schedule *schedule, bool *typ
         }
     }
     return HOP_TYPE_I32;
-}
-
-/* splitmix64 of where an element is. */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
 }
 
 /* 1 to 4, so that products of a few dozen ranks stay finite and sums exact. 1.0 to 4.0 in f16 and bf16 by their bits.
@@ -73,10 +65,10 @@ static void make_bytes(const struct hop_program *program, uint64_t seed, const s
     uint64_t size = typed ? hop_type_bytes(type) : 8, name = 0;
     for (const char *c = buffer->name; *c; c++)
         name = name * 131 + (unsigned char)*c;
-    uint64_t key = mix(seed ^ mix(name ^ mix(buffer->rank)));
+    uint64_t key = hop_draw_from(seed ^ hop_draw_from(name ^ hop_draw_from(buffer->rank)));
     for (uint64_t at = 0; at < bytes; at += size) {
         char element[8];
-        uint64_t random = mix(key + (first + at) / size);
+        uint64_t random = hop_draw_from(key + (first + at) / size);
         if (typed)
             put_element(type, random, element);
         else

@@ -7,6 +7,7 @@
  * receives: one
  * of the other kind takes the first away, one of the same kind stands behind the last.
  */
+#include "base/random.h"
 #include "schedule/schedule.h"
 
 #include <inttypes.h>
@@ -42,16 +43,9 @@ static bool same_party(struct party a, struct party b)
     return a.id == b.id && a.is_rank == b.is_rank;
 }
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u; /* splitmix64's finaliser */
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static struct line *find(const struct lines *lines, struct party from, struct party to, uint32_t tag)
 {
-    uint32_t slot = (uint32_t)mix(mix(mix(from.id) + to.id) + tag) & (lines->count - 1);
+    uint32_t slot = (uint32_t)hop_mix(hop_mix(hop_mix(from.id) + to.id) + tag) & (lines->count - 1);
     for (; lines->slots[slot].used; slot = (slot + 1) & (lines->count - 1)) {
         const struct line *line = &lines->slots[slot];
         if (line->tag == tag && same_party(line->from, from) && same_party(line->to, to))

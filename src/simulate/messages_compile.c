@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/random.h"
 #include "schedule/schedule.h"
 
 /* ISO C has no such type; both compilers that we build with do. */
@@ -51,16 +52,9 @@ struct compiler {
 
 /* ---- keys ---- */
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u; /* splitmix64's finaliser */
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static struct key *slot_of(const struct table *table, enum key_kind kind, uint64_t a, uint64_t b)
 {
-    uint32_t i = (uint32_t)mix(mix(a + kind) + b) & (table->slots - 1);
+    uint32_t i = (uint32_t)hop_mix(hop_mix(a + kind) + b) & (table->slots - 1);
     for (;; i = (i + 1) & (table->slots - 1)) {
         struct key *key = &table->keys[i];
         if (key->value == HOP_NONE || (key->a == a && key->b == b && key->kind == kind))

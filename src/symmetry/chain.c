@@ -44,10 +44,9 @@ bool hop_symmetry_contains(const struct hop_symmetry *group, const uint16_t *per
 uint32_t hop_symmetry_draw(uint64_t *rng, uint32_t limit)
 {
     uint64_t value, most = UINT64_MAX - UINT64_MAX % limit; /* a multiple of limit */
-    do {
-        value = hop_symmetry_mix(*rng);
-        *rng += 0x9e3779b97f4a7c15u;
-    } while (value >= most);
+    do
+        value = hop_draw(rng);
+    while (value >= most);
     return (uint32_t)(value % limit);
 }
 

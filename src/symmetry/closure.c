@@ -25,7 +25,7 @@ uint64_t hop_symmetry_hash(const uint16_t *values, size_t count)
 {
     uint64_t hash = count;
     for (size_t k = 0; k < count; k++)
-        hash = hop_symmetry_mix(hash ^ values[k]);
+        hash = hop_draw_from(hash ^ values[k]);
     return hash;
 }
 

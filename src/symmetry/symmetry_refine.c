@@ -92,9 +92,9 @@ static uint64_t split_by(struct hop_refiner *r, struct hop_partition *p, uint32_
         sort_keys(r->keys, length);
         split(r, p, start, length);
         for (uint32_t k = 0; k < length; k++)
-            trace = hop_symmetry_mix(trace ^ r->keys[k].key);
+            trace = hop_draw_from(trace ^ r->keys[k].key);
     }
-    return hop_symmetry_mix(trace + r->keys[0].key + start);
+    return hop_draw_from(trace + r->keys[0].key + start);
 }
 
 /* Refines by the queued cells, which are then none. Returns a hash of all that was seen. */

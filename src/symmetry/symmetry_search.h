@@ -3,6 +3,7 @@
 #ifndef HOP_SYMMETRY_SEARCH_H
 #define HOP_SYMMETRY_SEARCH_H
 
+#include "base/random.h"
 #include "symmetry/symmetry.h"
 
 /* Symmetries are the permutations p that keep every weight (that of (p[i], p[j]) is that of (i, j)) and that `holds`
@@ -62,14 +63,5 @@ struct hop_symmetry_row {
 /* Copies `count` permutations of n in ascending order; rows has room for them. */
 void hop_symmetry_sort(const uint16_t *from, uint32_t n, uint32_t count, struct hop_symmetry_row *rows, uint16_t *to);
 uint64_t hop_symmetry_hash(const uint16_t *values, size_t count);
-
-/* The finaliser of splitmix64 (Steele, Lea, Flood 2014): every bit of the value depends on every bit of x. */
-static inline uint64_t hop_symmetry_mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
 
 #endif

@@ -33,7 +33,7 @@ static uint64_t bits_of(double value)
 
 static uint64_t chain(uint64_t hash, uint64_t value)
 {
-    return hop_symmetry_mix(hash ^ hop_symmetry_mix(value));
+    return hop_draw_from(hash ^ hop_draw_from(value));
 }
 
 static uint64_t colour_of_node(const struct hop_symmetry_sketch *s, uint32_t number)
@@ -67,7 +67,7 @@ static uint64_t way_of(const struct hop_symmetry_sketch *s, uint32_t pair)
 {
     uint64_t hash = s->first[pair + 1] - s->first[pair];
     for (uint32_t k = s->first[pair]; k < s->first[pair + 1]; k++)
-        hash = hop_symmetry_mix(hash ^ s->colours[s->links[k]]);
+        hash = hop_draw_from(hash ^ s->colours[s->links[k]]);
     return hash;
 }
 
@@ -92,7 +92,7 @@ static void colour(struct hop_symmetry_sketch *s, uint64_t *sums)
         for (uint32_t pair = 0; pair < pairs; pair++) {
             uint64_t hash = forward_of(s, pair);
             for (uint32_t k = s->first[pair]; k < s->first[pair + 1]; k++)
-                sums[s->links[k]] += hop_symmetry_mix(hash + k - s->first[pair]);
+                sums[s->links[k]] += hop_draw_from(hash + k - s->first[pair]);
         }
         for (uint32_t d = 0; d < 2 * s->link_count; d++)
             s->colours[d] = chain(chain(s->colours[d], sums[d]), sums[d ^ 1]);
@@ -312,7 +312,7 @@ bool hop_symmetry_weigh(struct hop_symmetry_sketch *s)
     if (s->arena.failed)
         return false;
     for (uint32_t e = 0; e < input->edge_count; e++) /* a sum: the order of edges is of no account */
-        s->exchange[input->edges[e].from * s->n + input->edges[e].to] += hop_symmetry_mix(input->edges[e].label);
+        s->exchange[input->edges[e].from * s->n + input->edges[e].to] += hop_draw_from(input->edges[e].label);
     colour(s, sums);
     weigh(s, &users);
     return find_needed(s);

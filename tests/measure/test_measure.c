@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "base/random.h"
 #include "hopcast/calibrate.h"
 #include "hopcast/generate.h"
 #include "hopcast/measure.h"
@@ -22,7 +23,7 @@
 static uint64_t state = 1;
 static double uniform(void)
 {
-    return (double)(hop_measure_draw(&state) >> 11) * 0x1p-53;
+    return hop_draw_unit(&state);
 }
 
 static int ascending(const void *a, const void *b)
