@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "assign/seating.h"
+#include "base/heap.h"
 
 enum { POLL_ITEMS = 64 };
 
@@ -47,25 +48,14 @@ static void put(struct greedy *y, uint32_t slot, uint32_t item)
     y->slot[item] = slot;
 }
 
-static void rise(struct greedy *y, uint32_t slot)
-{
-    uint32_t item = y->heap[slot];
-    for (; slot > 0 && before(y, item, y->heap[(slot - 1) / 2]); slot = (slot - 1) / 2)
-        put(y, slot, y->heap[(slot - 1) / 2]);
-    put(y, slot, item);
-}
+#define BEFORE(y, a, b) before(y, a, b)
+#define PUT(y, heap, at, item) put(y, at, item)
+HOP_HEAP(heap, 2, struct greedy *, uint32_t, BEFORE, PUT);
 
 static uint32_t take_first(struct greedy *y)
 {
-    uint32_t first = y->heap[0], item = y->heap[--y->length], slot = 0;
-    for (uint32_t child; (child = 2 * slot + 1) < y->length; slot = child) {
-        if (child + 1 < y->length && before(y, y->heap[child + 1], y->heap[child]))
-            child++;
-        if (!before(y, y->heap[child], item))
-            break;
-        put(y, slot, y->heap[child]);
-    }
-    put(y, slot, item);
+    uint32_t first = y->heap[0], last = y->heap[--y->length];
+    heap_down(y, y->heap, y->length, 0, last);
     y->slot[first] = HOP_NONE;
     return first;
 }
@@ -171,7 +161,7 @@ static void pull_partners(struct greedy *y, uint32_t item)
     for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++) {
         y->pull[graph->to[e]] += graph->weight[e];
         if (y->slot[graph->to[e]] != HOP_NONE)
-            rise(y, y->slot[graph->to[e]]);
+            heap_up(y, y->heap, y->slot[graph->to[e]], graph->to[e]);
     }
 }
 
@@ -217,8 +207,7 @@ static void fill(struct greedy *y)
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++)
             y->total[i] += graph->weight[e];
-        put(y, y->length, i);
-        rise(y, y->length++);
+        heap_up(y, y->heap, y->length++, i);
     }
 }
 

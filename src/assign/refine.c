@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/heap.h"
 #include "hopcast/topology.h"
 
 enum { PASSES = 10, FRUITLESS = 64 /* moves without a new best one, and an eighth of the vertices */ };
@@ -35,32 +36,9 @@ void hop_refine_use(struct hop_refine *refine, const struct hop_refine_graph *gr
 
 /* ---- heaps ---- */
 
-static void put(struct hop_refine *r, int side, uint32_t slot, uint32_t vertex)
-{
-    r->heap[side][slot] = vertex;
-    r->slot[vertex] = slot;
-}
-
-static void rise(struct hop_refine *r, int side, uint32_t slot)
-{
-    uint32_t vertex = r->heap[side][slot];
-    for (; slot > 0 && r->gain[r->heap[side][(slot - 1) / 2]] < r->gain[vertex]; slot = (slot - 1) / 2)
-        put(r, side, slot, r->heap[side][(slot - 1) / 2]);
-    put(r, side, slot, vertex);
-}
-
-static void sink(struct hop_refine *r, int side, uint32_t slot)
-{
-    uint32_t vertex = r->heap[side][slot];
-    for (uint32_t child; (child = 2 * slot + 1) < r->length[side]; slot = child) {
-        if (child + 1 < r->length[side] && r->gain[r->heap[side][child + 1]] > r->gain[r->heap[side][child]])
-            child++;
-        if (r->gain[r->heap[side][child]] <= r->gain[vertex])
-            break;
-        put(r, side, slot, r->heap[side][child]);
-    }
-    put(r, side, slot, vertex);
-}
+#define BEFORE(r, a, b) ((r)->gain[a] > (r)->gain[b])
+#define PUT(r, heap, at, v) ((heap)[at] = (v), (r)->slot[v] = (at))
+HOP_HEAP(gains, 2, struct hop_refine *, uint32_t, BEFORE, PUT);
 
 static void drop(struct hop_refine *r, int side, uint32_t vertex)
 {
@@ -68,9 +46,8 @@ static void drop(struct hop_refine *r, int side, uint32_t vertex)
     r->slot[vertex] = HOP_NONE;
     if (last == vertex)
         return;
-    put(r, side, slot, last);
-    rise(r, side, slot);
-    sink(r, side, r->slot[last]);
+    gains_up(r, r->heap[side], slot, last);
+    gains_down(r, r->heap[side], r->length[side], r->slot[last], last);
 }
 
 /* ---- moving ---- */
@@ -91,12 +68,13 @@ void hop_refine_start(struct hop_refine *r, uint8_t *side)
             r->gain[v] += side[g->to[e]] != s ? g->weight[e] : -g->weight[e];
             cut += side[g->to[e]] != s ? g->weight[e] : 0;
         }
-        put(r, s, r->length[s]++, v);
+        PUT(r, r->heap[s], r->length[s], v);
+        r->length[s]++;
     }
     r->cost += cut / 2;
     for (int s = 0; s < 2; s++) {
         for (uint32_t k = r->length[s] / 2; k-- > 0;)
-            sink(r, s, k);
+            gains_down(r, r->heap[s], r->length[s], k, r->heap[s][k]);
     }
 }
 
@@ -122,9 +100,9 @@ void hop_refine_move(struct hop_refine *r, uint32_t vertex)
         if (r->slot[to] == HOP_NONE)
             continue;
         if (side == from)
-            rise(r, side, r->slot[to]);
+            gains_up(r, r->heap[side], r->slot[to], to);
         else
-            sink(r, side, r->slot[to]);
+            gains_down(r, r->heap[side], r->length[side], r->slot[to], to);
     }
 }
 

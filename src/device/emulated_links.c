@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "base/heap.h"
 #include "device/emulated_links.h"
 
 /* ---- queues of slots and of copies ---- */
@@ -49,32 +50,19 @@ static uint32_t pop(const struct hop_emulation_view *v, struct hop_emulated_queu
 
 /* ---- events ---- */
 
-static bool is_before(const struct hop_emulated_event *a, const struct hop_emulated_event *b)
-{
-    return a->time_ps != b->time_ps ? a->time_ps < b->time_ps : a->order < b->order;
-}
+#define IS_BEFORE(c, a, b) ((a).time_ps != (b).time_ps ? (a).time_ps < (b).time_ps : (a).order < (b).order)
+HOP_HEAP(events, 2, const struct hop_emulation_view *, struct hop_emulated_event, IS_BEFORE, HOP_HEAP_PUT);
 
 static void add_event(const struct hop_emulation_view *v, struct hop_emulated_event event)
 {
-    uint32_t at = v->e->event_count++;
-    for (; at > 0 && is_before(&event, &v->events[(at - 1) / 2]); at = (at - 1) / 2)
-        v->events[at] = v->events[(at - 1) / 2];
-    v->events[at] = event;
+    events_up(v, v->events, v->e->event_count++, event);
 }
 
 static struct hop_emulated_event take_event(const struct hop_emulation_view *v)
 {
-    struct hop_emulated_event first = v->events[0], last = v->events[--v->e->event_count];
-    uint32_t at = 0, count = v->e->event_count;
-    for (uint32_t child = 1; child < count; child = 2 * at + 1) {
-        if (child + 1 < count && is_before(&v->events[child + 1], &v->events[child]))
-            child++;
-        if (is_before(&last, &v->events[child]))
-            break;
-        v->events[at] = v->events[child];
-        at = child;
-    }
-    v->events[at] = last;
+    struct hop_emulated_event first = v->events[0];
+    uint32_t count = --v->e->event_count;
+    events_down(v, v->events, count, 0, v->events[count]);
     return first;
 }
 

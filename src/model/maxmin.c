@@ -29,6 +29,8 @@
 
 #include <math.h>
 
+#include "base/heap.h"
+
 enum { SWEEP_STEPS = 16, LINE = 64, INLINE = 4, MORE = 255 };
 
 enum flow_state { IDLE, HELD, OPEN };
@@ -175,27 +177,9 @@ static void place(struct hop_maxmin *m, uint32_t at, uint32_t link)
     m->links[link].queued = at + 1;
 }
 
-static void sift_up(struct hop_maxmin *m, uint32_t at, uint32_t link)
-{
-    double key = m->links[link].key;
-    for (; at > 0 && key < m->links[m->queue[(at - 1) / 2]].key; at = (at - 1) / 2)
-        place(m, at, m->queue[(at - 1) / 2]);
-    place(m, at, link);
-}
-
-static void sift_down(struct hop_maxmin *m, uint32_t at, uint32_t link)
-{
-    double key = m->links[link].key;
-    for (uint32_t child = 2 * at + 1; child < m->queue_length; child = 2 * at + 1) {
-        if (child + 1 < m->queue_length && m->links[m->queue[child + 1]].key < m->links[m->queue[child]].key)
-            child++;
-        if (m->links[m->queue[child]].key >= key)
-            break;
-        place(m, at, m->queue[child]);
-        at = child;
-    }
-    place(m, at, link);
-}
+#define KEY_BEFORE(m, a, b) ((m)->links[a].key < (m)->links[b].key)
+#define PLACE(m, heap, at, link) place(m, at, link)
+HOP_HEAP(queue, 2, struct hop_maxmin *, uint32_t, KEY_BEFORE, PLACE);
 
 static void drop(struct hop_maxmin *m, uint32_t index)
 {
@@ -203,8 +187,8 @@ static void drop(struct hop_maxmin *m, uint32_t index)
     m->links[index].queued = 0;
     if (last == index)
         return;
-    sift_up(m, at, last);
-    sift_down(m, m->links[last].queued - 1, last);
+    queue_up(m, m->queue, at, last);
+    queue_down(m, m->queue, m->queue_length, m->links[last].queued - 1, last);
 }
 
 /* The level that the link would have now. */
@@ -228,11 +212,11 @@ static inline void touch(struct hop_maxmin *m, uint32_t index)
     if (link->queued) {
         if (key < link->key) {
             link->key = key;
-            sift_up(m, link->queued - 1, index);
+            queue_up(m, m->queue, link->queued - 1, index);
         }
     } else if (key < INFINITY) {
         link->key = key;
-        sift_up(m, m->queue_length++, index);
+        queue_up(m, m->queue, m->queue_length++, index);
     }
 }
 
@@ -492,7 +476,7 @@ static void sweep(struct hop_maxmin *m)
             drop(m, first);
         else if (key > link->key) {
             link->key = key;
-            sift_down(m, 0, first);
+            queue_down(m, m->queue, m->queue_length, 0, first);
         } else
             visit(m, first);
     }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/heap.h"
 #include "base/random.h"
 
 struct step { /* one choice; op HOP_NONE: source `after` rests */
@@ -114,33 +115,14 @@ static struct item *item_at(const struct beam *b, const struct level *level, uin
     return (struct item *)(level->items + place * b->item_size);
 }
 
-static bool worse(const struct beam *b, const struct level *level, uint32_t x, uint32_t y)
-{
-    return item_at(b, level, x)->score > item_at(b, level, y)->score;
-}
+/* What a level's heap is ordered by. */
+struct ranking {
+    const struct beam *beam;
+    const struct level *level;
+};
 
-static void sift_down(const struct beam *b, struct level *level)
-{
-    uint32_t *heap = level->heap;
-    for (uint32_t at = 0, child; (child = 2 * at + 1) < level->count; at = child) {
-        child += child + 1 < level->count && worse(b, level, heap[child + 1], heap[child]);
-        if (!worse(b, level, heap[child], heap[at]))
-            return;
-        uint32_t swap = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swap;
-    }
-}
-
-static void sift_up(const struct beam *b, struct level *level)
-{
-    uint32_t *heap = level->heap;
-    for (uint32_t at = level->count - 1; at > 0 && worse(b, level, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2) {
-        uint32_t swap = heap[at];
-        heap[at] = heap[(at - 1) / 2];
-        heap[(at - 1) / 2] = swap;
-    }
-}
+#define WORSE(r, x, y) (item_at((r).beam, (r).level, x)->score > item_at((r).beam, (r).level, y)->score)
+HOP_HEAP(worst, 2, struct ranking, uint32_t, WORSE, HOP_HEAP_PUT);
 
 static bool is_new(const struct beam *b, struct level *level, uint64_t hash)
 {
@@ -168,12 +150,10 @@ static bool keep(struct beam *b)
         return true;
     uint32_t place = full ? level->heap[0] : level->count;
     memcpy(item_at(b, level, place), made, b->item_size);
-    if (full) {
-        sift_down(b, level);
-    } else {
-        level->heap[level->count++] = place;
-        sift_up(b, level);
-    }
+    if (full)
+        worst_down((struct ranking){b, level}, level->heap, level->count, 0, place);
+    else
+        worst_up((struct ranking){b, level}, level->heap, level->count++, place);
     return true;
 }
 

@@ -9,14 +9,14 @@
 
 #include <stdio.h>
 
-enum { PROGRESS_ELEMENTS = 1 << 16, ARITY = 4 };
+#include "base/heap.h"
+
+enum { PROGRESS_ELEMENTS = 1 << 16 };
 
 /* ---- what is next ---- */
 
-static inline bool before(const struct hop_due *a, const struct hop_due *b)
-{
-    return a->time != b->time ? a->time < b->time : a->number < b->number;
-}
+#define BEFORE(m, a, b) ((a).time != (b).time ? (a).time < (b).time : (a).number < (b).number)
+HOP_HEAP(heap, 4, struct hop_messages *, struct hop_due, BEFORE, HOP_HEAP_PUT);
 
 static void push_heap(struct hop_messages *m, struct hop_due due)
 {
@@ -25,26 +25,13 @@ static void push_heap(struct hop_messages *m, struct hop_due due)
         m->failed = true;
         return;
     }
-    uint32_t i = m->heap_count++;
-    for (; i > 0 && before(&due, &m->heap[(i - 1) / ARITY]); i = (i - 1) / ARITY)
-        m->heap[i] = m->heap[(i - 1) / ARITY];
-    m->heap[i] = due;
+    heap_up(m, m->heap, m->heap_count++, due);
 }
 
 static void pop_heap(struct hop_messages *m)
 {
-    const struct hop_due last = m->heap[--m->heap_count];
-    uint32_t i = 0, count = m->heap_count;
-    for (uint32_t child = 1; child < count; child = ARITY * i + 1) {
-        uint32_t end = child + ARITY < count ? child + ARITY : count, least = child;
-        for (uint32_t k = child + 1; k < end; k++)
-            least = before(&m->heap[k], &m->heap[least]) ? k : least;
-        if (!before(&m->heap[least], &last))
-            break;
-        m->heap[i] = m->heap[least];
-        i = least;
-    }
-    m->heap[i] = last;
+    uint32_t count = --m->heap_count;
+    heap_down(m, m->heap, count, 0, m->heap[count]);
 }
 
 static bool grow_run(struct hop_message_run *run)
@@ -81,7 +68,7 @@ static inline bool pop(struct hop_messages *m, struct hop_due *due)
     struct hop_message_run *from = NULL;
     const struct hop_due *best = m->heap_count ? m->heap : NULL;
     for (size_t r = 0; r < HOP_COUNT(runs); r++) {
-        if (runs[r]->count && (!best || before(&runs[r]->ring[runs[r]->head], best))) {
+        if (runs[r]->count && (!best || BEFORE(m, runs[r]->ring[runs[r]->head], *best))) {
             from = runs[r];
             best = &from->ring[from->head];
         }

@@ -11,6 +11,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/heap.h"
+
 enum { SENT, ARRIVED, RETURNED }; /* kinds of streams of a link */
 enum { PROGRESS_HOPS = 1u << 20 };
 #define PS_PER_S 1e12
@@ -57,32 +59,19 @@ static inline uint32_t take_head(struct hop_packets *p, struct hop_fifo *list)
 
 /* ---- events ---- */
 
-enum { WIDTH = 4 }; /* of the heap */
+#define EARLIER(p, a, b) ((a).time < (b).time)
+HOP_HEAP(events, 4, struct hop_packets *, struct hop_instant, EARLIER, HOP_HEAP_PUT);
 
 static inline void push(struct hop_packets *p, uint64_t time, uint32_t stream)
 {
-    struct hop_instant *heap = p->heap;
-    uint32_t i = p->heap_count++;
-    for (; i > 0 && time < heap[(i - 1) / WIDTH].time; i = (i - 1) / WIDTH)
-        heap[i] = heap[(i - 1) / WIDTH];
-    heap[i] = (struct hop_instant){time, stream};
+    events_up(p, p->heap, p->heap_count++, (struct hop_instant){time, stream});
     p->late = p->late || time > HOP_PACKET_CLOCK_LIMIT;
 }
 
 static inline uint32_t pop(struct hop_packets *p)
 {
-    struct hop_instant *heap = p->heap, last = heap[--p->heap_count];
-    uint32_t stream = heap[0].stream, i = 0, count = p->heap_count;
-    for (uint32_t child = 1; child < count; child = WIDTH * i + 1) {
-        uint32_t end = child + WIDTH < count ? child + WIDTH : count, least = child;
-        for (uint32_t c = child + 1; c < end; c++)
-            least = heap[c].time < heap[least].time ? c : least;
-        if (heap[least].time >= last.time)
-            break;
-        heap[i] = heap[least];
-        i = least;
-    }
-    heap[i] = last;
+    uint32_t stream = p->heap[0].stream, count = --p->heap_count;
+    events_down(p, p->heap, count, 0, p->heap[count]);
     return stream;
 }
 

@@ -20,9 +20,25 @@
 #define TOGETHER 1e-9
 enum { PROGRESS_EVENTS = 256 };
 
+#define ENTRY_BEFORE(c, a, b) ((a).key != (b).key ? (a).key < (b).key : (a).op < (b).op)
+HOP_HEAP(entries, 2, void *, struct hop_entry, ENTRY_BEFORE, HOP_HEAP_PUT);
+
+static inline void push(struct hop_entry *heap, uint32_t *count, struct hop_entry entry)
+{
+    entries_up(NULL, heap, (*count)++, entry);
+}
+
+static inline struct hop_entry pop(struct hop_entry *heap, uint32_t *count)
+{
+    struct hop_entry first = heap[0];
+    --*count;
+    entries_down(NULL, heap, *count, 0, heap[*count]);
+    return first;
+}
+
 static void push_timer(struct hop_simulation *s, double time_s, uint32_t op, enum hop_timer what)
 {
-    hop_heap_push(s->timers, &s->timer_count, (struct hop_entry){time_s, op, what});
+    push(s->timers, &s->timer_count, (struct hop_entry){time_s, op, what});
 }
 
 /* ---- lanes: the transfers on one route by when they will be served ---- */
@@ -58,8 +74,8 @@ static inline void enter_lane(struct hop_simulation *s, uint32_t op)
         struct hop_entry first = {lane->key, lane->op, 0};
         catch_up(s, lane);
         entry.key += lane->served;
-        bool leads = hop_entry_before(&entry, &first);
-        hop_heap_push(&s->heap[lane->heap], &lane->queued, leads ? first : entry);
+        bool leads = ENTRY_BEFORE(NULL, entry, first);
+        push(&s->heap[lane->heap], &lane->queued, leads ? first : entry);
         entry = leads ? entry : first;
     }
     lane->key = entry.key;
@@ -72,7 +88,7 @@ static inline uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lan
 {
     uint32_t op = lane->op;
     if (--lane->count > 0) {
-        struct hop_entry next = hop_heap_pop(&s->heap[lane->heap], &lane->queued);
+        struct hop_entry next = pop(&s->heap[lane->heap], &lane->queued);
         lane->key = next.key;
         lane->op = next.op;
     }
@@ -135,7 +151,7 @@ static void serve_engine(struct hop_simulation *s, uint32_t engine)
         if (e->by_ready) {
             if (e->ready_count == 0)
                 return;
-            op = hop_heap_pop(&s->ready[e->first], &e->ready_count).op; /* first come, first served */
+            op = pop(&s->ready[e->first], &e->ready_count).op; /* first come, first served */
         } else {
             if (e->next == e->count || s->blocked[s->queue[e->first + e->next]] > 0)
                 return;
@@ -166,7 +182,7 @@ static void make_ready(struct hop_simulation *s, uint32_t op)
     }
     struct hop_engine *engine = &s->engines[task->engine];
     if (engine->by_ready)
-        hop_heap_push(&s->ready[engine->first], &engine->ready_count, (struct hop_entry){s->now, op, 0});
+        push(&s->ready[engine->first], &engine->ready_count, (struct hop_entry){s->now, op, 0});
     touch(s, task->engine);
 }
 
@@ -206,7 +222,7 @@ static void settle(struct hop_simulation *s)
 static void fire_timers(struct hop_simulation *s)
 {
     while (s->timer_count && s->timers[0].key <= s->now) {
-        struct hop_entry timer = hop_heap_pop(s->timers, &s->timer_count);
+        struct hop_entry timer = pop(s->timers, &s->timer_count);
         if (timer.what == HOP_TIMER_AT)
             unblock(s, timer.op);
         else if (timer.what == HOP_TIMER_FLOW)

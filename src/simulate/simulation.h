@@ -5,13 +5,20 @@
 #ifndef HOP_SIMULATE_SIMULATION_H
 #define HOP_SIMULATE_SIMULATION_H
 
+#include "base/heap.h"
 #include "hopcast/simulate.h"
 #include "model/active.h"
 #include "simulate/ends.h"
-#include "simulate/heap.h"
 #include "timeline/timeline.h"
 
 struct hop_packets; /* packet.h */
+
+/* Operations in a heap: by a key, equal keys by operation. */
+struct hop_entry {
+    double key;
+    uint32_t op;
+    uint32_t what; /* enum hop_timer, of a timer */
+};
 
 /* An operation, compiled. */
 struct hop_task {
