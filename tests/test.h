@@ -28,6 +28,34 @@
 #define REPEATED(normally, sanitized) (normally)
 #endif
 
+/*
+ * A file's tests are a group, named like the file, of its room's program (main.c):
+ *
+ *     TEST_GROUP(placement)                                  tests/schedule/test_placement.c
+ *     {
+ *         const struct CMUnitTest tests[] = {cmocka_unit_test(errors_have_a_place), ...};
+ *         return RUN_TESTS(tests, set_up, tear_down);        or 77: skipped
+ *     }
+ */
+struct test_group {
+    const char *name;
+    int (*run)(void);
+    struct test_group *next;
+};
+void test_register(struct test_group *group);
+int test_run(const char *group, const struct CMUnitTest *tests, size_t count, CMFixtureFunction set_up,
+             CMFixtureFunction tear_down);
+#define TEST_GROUP(group_name)                                                                                         \
+    static int run_group(void);                                                                                        \
+    static struct test_group test_group_ = {#group_name, run_group, NULL};                                             \
+    __attribute__((constructor)) static void register_group(void)                                                      \
+    {                                                                                                                  \
+        test_register(&test_group_);                                                                                   \
+    }                                                                                                                  \
+    static int run_group(void)
+#define RUN_TESTS(tests, set_up, tear_down)                                                                            \
+    test_run(test_group_.name, (tests), sizeof(tests) / sizeof *(tests), (set_up), (tear_down))
+
 /* The call, whose diagnostic is D, must succeed. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \

@@ -331,7 +331,7 @@ static void test_no_worse_than_scotch(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(assign)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit_takes_the_first_places),
@@ -348,5 +348,5 @@ int main(void)
         cmocka_unit_test(test_solvers_stop_when_told),
         cmocka_unit_test(test_no_worse_than_scotch),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -159,8 +159,8 @@ static void groups_keep_their_rooms(void **state)
     assert_true(hits >= solved * 9 / 10);
 }
 
-int main(void)
+TEST_GROUP(assign_congest)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(groups_keep_their_rooms)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -246,7 +246,7 @@ static void test_exact_is_honest_when_stopped(void **state)
     assert_true(stopped > 3);
 }
 
-int main(void)
+TEST_GROUP(assign_exact)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_is_brute_force),         cmocka_unit_test(test_exact_of_eight),
@@ -254,5 +254,5 @@ int main(void)
         cmocka_unit_test(test_optimum_is_monotone),          cmocka_unit_test(test_exact_refuses_what_is_too_large),
         cmocka_unit_test(test_exact_is_honest_when_stopped),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -269,7 +269,7 @@ static void test_bisection_holds_sizes(void **state)
     free(order);
 }
 
-int main(void)
+TEST_GROUP(assign_exchange)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange_nearly_always_finds_the_optimum),
@@ -282,5 +282,5 @@ int main(void)
         cmocka_unit_test(test_bisection_finds_the_middle),
         cmocka_unit_test(test_bisection_holds_sizes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

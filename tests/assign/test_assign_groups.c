@@ -467,7 +467,7 @@ static void test_many_items_in_groups_with_rooms(void **state)
     free(place);
 }
 
-int main(void)
+TEST_GROUP(assign_groups)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups_have_rooms),
@@ -482,5 +482,5 @@ int main(void)
         cmocka_unit_test(test_local_changes_gain_what_they_say),
         cmocka_unit_test(test_many_items_in_groups_with_rooms),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -605,7 +605,7 @@ static bool refused(void)
     return right;
 }
 
-int main(void)
+TEST_GROUP(assign_scotch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_never_below_the_least_nor_far_above),
@@ -629,5 +629,5 @@ int main(void)
         printf("skipped: built without SCOTCH\n");
         return refused() ? 77 : 1;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

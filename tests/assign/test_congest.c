@@ -805,7 +805,7 @@ static void a_missing_route_is_named(void **state)
     close_scene(&s);
 }
 
-int main(void)
+TEST_GROUP(congest)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loads_are_those_of_the_routes),
@@ -828,5 +828,5 @@ int main(void)
         cmocka_unit_test(rows_hold_every_flow_twice),
         cmocka_unit_test(kept_changes_are_as_good_as_new),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static void only_members_count(void **state)
     hop_linkage_finish(&tree);
 }
 
-int main(void)
+TEST_GROUP(linkage)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_a_tree_of_pairs),
@@ -158,5 +158,5 @@ int main(void)
         cmocka_unit_test(lengths_of_many_sizes_end_in_few_levels),
         cmocka_unit_test(only_members_count),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

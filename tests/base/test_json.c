@@ -536,7 +536,7 @@ static void wrong_schedules_are_refused_with_place_and_expectation(void **state)
     assert_true(all);
 }
 
-int main(void)
+TEST_GROUP(json)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_builtin_machine_round_trips),
@@ -553,5 +553,5 @@ int main(void)
         cmocka_unit_test(whole_numbers_may_be_written_with_an_exponent),
         cmocka_unit_test(wrong_schedules_are_refused_with_place_and_expectation),
     };
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

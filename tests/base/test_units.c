@@ -363,7 +363,7 @@ static void a_buffer_too_small_is_never_overrun(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(units)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_unit_of_size_is_read),
@@ -380,5 +380,5 @@ int main(void)
         cmocka_unit_test(shown_values_have_four_significant_digits),
         cmocka_unit_test(a_buffer_too_small_is_never_overrun),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

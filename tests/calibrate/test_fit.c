@@ -689,7 +689,7 @@ static void bad_input_is_refused(void **unused)
     refuse(HEADER "gpu0,gpu1,1000000000,,,\n", NULL, HOP_ERR_INVALID, "m.csv", "in one row at least");
 }
 
-int main(void)
+TEST_GROUP(fit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ordinary_machines_are_recovered),
@@ -706,5 +706,5 @@ int main(void)
         cmocka_unit_test(several_files_are_one_machine),
         cmocka_unit_test(bad_input_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -271,7 +271,7 @@ static void one_percent_of_noise_stays_small(void **unused)
     finish(&f);
 }
 
-int main(void)
+TEST_GROUP(penalties)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_transfers_have_a_closed_form),
@@ -282,5 +282,5 @@ int main(void)
         cmocka_unit_test(predicted_times_give_the_penalties_of_the_model_back),
         cmocka_unit_test(one_percent_of_noise_stays_small),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

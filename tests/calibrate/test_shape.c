@@ -113,12 +113,12 @@ static void a_large_shape_is_found_again(void **unused)
     }
 }
 
-int main(void)
+TEST_GROUP(shape)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_are_alike_if_a_renaming_makes_them_the_same),
         cmocka_unit_test(equal_degrees_are_not_enough),
         cmocka_unit_test(a_large_shape_is_found_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

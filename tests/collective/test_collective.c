@@ -447,7 +447,7 @@ static void every_collective_has_a_default(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(collective)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_collective_gives_every_member_what_it_promises),
@@ -461,5 +461,5 @@ int main(void)
         cmocka_unit_test(algorithms_are_chosen_by_name),
         cmocka_unit_test(every_collective_has_a_default),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1065,7 +1065,7 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_non_null(strstr(diag.what, "b c"));
 }
 
-int main(void)
+TEST_GROUP(collective_schedules)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_gives_what_its_collective_is_defined_to),
@@ -1084,5 +1084,5 @@ int main(void)
         cmocka_unit_test(a_schedule_reads_back_from_its_text),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

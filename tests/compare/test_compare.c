@@ -212,7 +212,7 @@ static void names_must_stand_for_the_same_transfer(void **unused)
                  "b.csv:3:1", "a second time");
 }
 
-int main(void)
+TEST_GROUP(compare)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(printed_errors_of_the_penalty_model_come_out),
@@ -224,5 +224,5 @@ int main(void)
         cmocka_unit_test(names_must_be_devices),
         cmocka_unit_test(names_must_stand_for_the_same_transfer),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -375,7 +375,7 @@ static void groups_are_counted_once_each(void **unused)
     }
 }
 
-int main(void)
+TEST_GROUP(expect)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_is_a_rows_own_the_mean_or_the_total),
@@ -394,5 +394,5 @@ int main(void)
         cmocka_unit_test(a_group_shows_an_effect),
         cmocka_unit_test(groups_are_counted_once_each),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

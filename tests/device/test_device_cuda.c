@@ -1001,7 +1001,7 @@ static void a_fault_of_a_kernel_is_reported(void **state)
     in_a_process(reduce_host_memory);
 }
 
-int main(void)
+TEST_GROUP(device_cuda)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_driver_there_is_a_diagnostic_and_nothing_else),
@@ -1024,5 +1024,5 @@ int main(void)
         cmocka_unit_test(a_fault_of_a_kernel_is_reported),
     };
     (void)setenv("HOPCAST_CUDA_LIBRARY", TEST_FAKE_CUDA, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -733,7 +733,7 @@ static void counters_pass_the_largest_number(void **state)
     assert_int_equal(atomic_load(&there.sleepers), 0);
 }
 
-int main(void)
+TEST_GROUP(device_host)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_seen_both_ways_between_processes),
@@ -753,5 +753,5 @@ int main(void)
         cmocka_unit_test(ranks_may_be_threads),
         cmocka_unit_test(counters_pass_the_largest_number),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

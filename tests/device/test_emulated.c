@@ -998,7 +998,7 @@ static void a_device_needs_an_emulation(void **state)
     assert_true(strlen(diag.what) > 0);
 }
 
-int main(void)
+TEST_GROUP(emulated)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_copy_takes_its_bytes_a_chunk_a_further_link_and_the_latencies),
@@ -1029,5 +1029,5 @@ int main(void)
         cmocka_unit_test(a_stopped_emulation_fails_the_device),
         cmocka_unit_test(a_device_needs_an_emulation),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -473,7 +473,7 @@ static int set_up(void **state)
     return 0;
 }
 
-int main(void)
+TEST_GROUP(reduce)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_type_and_shape_gives_the_bits_of_the_definition),
@@ -483,5 +483,5 @@ int main(void)
         cmocka_unit_test(as_many_places_as_are_allowed),
         cmocka_unit_test(large_ones_are_whole),
     };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return RUN_TESTS(tests, set_up, NULL);
 }

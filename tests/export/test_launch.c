@@ -336,7 +336,7 @@ static void every_form_has_a_name_and_a_file(void **state)
     assert_null(hop_launch_file_name(HOP_LAUNCH_FORMAT_COUNT));
 }
 
-int main(void)
+TEST_GROUP(launch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rankfile_names_host_package_and_core),
@@ -356,5 +356,5 @@ int main(void)
         cmocka_unit_test(what_a_form_cannot_say_is_refused),
         cmocka_unit_test(every_form_has_a_name_and_a_file),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -838,7 +838,7 @@ static void a_million_routes_are_found_and_remembered(void **state)
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(fabric)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(star_has_one_switch),
@@ -858,5 +858,5 @@ int main(void)
         cmocka_unit_test(an_endpoint_of_several_links_takes_the_nearer),
         cmocka_unit_test(a_million_routes_are_found_and_remembered),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

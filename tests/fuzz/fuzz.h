@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The name that libFuzzer calls; replay.c calls it too. */
+#include "replay.h"
+
+/* The name that libFuzzer calls. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Like assert, but in every build type. */

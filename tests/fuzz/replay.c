@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Feeds files, and the files of folders, to a fuzz target once each: seeds and found crashes as ordinary tests.
+ *
+ *     replay fuzz_NAME FILE_OR_FOLDER...
  */
 #include "fuzz.h"
 
@@ -9,7 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int replay_file(const char *path)
+static struct replay_target *targets;
+
+void replay_register(struct replay_target *target)
+{
+    target->next = targets;
+    targets = target;
+}
+
+static int replay_file(const struct replay_target *target, const char *path)
 {
     FILE *file = fopen(path, "rb");
     uint8_t *data = NULL;
@@ -32,12 +42,12 @@ static int replay_file(const char *path)
     MUST(exact);
     memcpy(exact, data, size);
     free(data);
-    LLVMFuzzerTestOneInput(exact, size);
+    target->feed(exact, size);
     free(exact);
     return 0;
 }
 
-static int replay_folder(const char *path)
+static int replay_folder(const struct replay_target *target, const char *path)
 {
     struct dirent **entries;
     int count = scandir(path, &entries, NULL, alphasort), failed = 0, files = 0;
@@ -49,7 +59,7 @@ static int replay_folder(const char *path)
         char file[4096];
         if (entries[i]->d_name[0] != '.') {
             (void)snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-            failed |= replay_file(file);
+            failed |= replay_file(target, file);
             files++;
         }
         free(entries[i]);
@@ -62,13 +72,20 @@ static int replay_folder(const char *path)
 
 int main(int argc, char **argv)
 {
-    int failed = argc < 2;
-    for (int i = 1; i < argc; i++) {
+    const struct replay_target *target = targets;
+    while (argc > 2 && target && strcmp(target->name, argv[1]) != 0)
+        target = target->next;
+    if (argc < 3 || !target) {
+        fprintf(stderr, "usage: replay fuzz_NAME FILE_OR_FOLDER...\n");
+        return 2;
+    }
+    int failed = 0;
+    for (int i = 2; i < argc; i++) {
         struct stat status;
         if (stat(argv[i], &status) == 0 && S_ISDIR(status.st_mode))
-            failed |= replay_folder(argv[i]);
+            failed |= replay_folder(target, argv[i]);
         else
-            failed |= replay_file(argv[i]);
+            failed |= replay_file(target, argv[i]);
     }
     return failed;
 }

@@ -395,7 +395,7 @@ static void silence_counts_only_while_we_run(void **state)
     assert_true(hop_watch_expired(&watch, 2, 1007.0, 10));
 }
 
-int main(void)
+TEST_GROUP(group)
 {
 #define TEST(name) cmocka_unit_test_setup(name, plain)
     const struct CMUnitTest tests[] = {
@@ -418,5 +418,5 @@ int main(void)
         TEST(a_set_stop_ends_every_wait),
         TEST(silence_counts_only_while_we_run),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -401,7 +401,7 @@ static void a_star_chooses_the_model_of_every_servers_domain(void **state)
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(cluster)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_star_chooses_the_model_of_every_servers_domain),
@@ -420,5 +420,5 @@ int main(void)
         cmocka_unit_test(wrong_ports_are_named),
         cmocka_unit_test(a_cluster_is_no_part_of_a_cluster),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -296,7 +296,7 @@ static void nothing_is_printed(void **state)
     assert_int_equal(printed, 0);
 }
 
-int main(void)
+TEST_GROUP(cores)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_two_socket_machine_has_two_distances),
@@ -310,5 +310,5 @@ int main(void)
         cmocka_unit_test(wrong_files_are_named),
         cmocka_unit_test(nothing_is_printed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -489,7 +489,7 @@ static void nvml_links_join_gpus_and_an_nvswitch(void **state)
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(hwloc)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_come_with_label_address_and_numa_node),
@@ -510,5 +510,5 @@ int main(void)
         cmocka_unit_test(sysfs_tells_generation_and_width),
         cmocka_unit_test(nvml_links_join_gpus_and_an_nvswitch),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -364,7 +364,7 @@ static void command_prints_the_way(void **state)
     assert_non_null(strstr(text, "there is no device 'nobody'"));
 }
 
-int main(void)
+TEST_GROUP(ibnetdiscover)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_those_of_the_specification),
@@ -382,5 +382,5 @@ int main(void)
         cmocka_unit_test(further_lids_of_a_port_are_passed_over),
         cmocka_unit_test(command_prints_the_way),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -943,7 +943,7 @@ static void public_machines_have_the_wiring_of_their_text(void **state)
     assert_non_null(strstr(diag.place, ".xml:1: <graphs>"));
 }
 
-int main(void)
+TEST_GROUP(nccl_xml)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpus_become_roots_with_hosts_joined_pairwise),
@@ -987,5 +987,5 @@ int main(void)
         cmocka_unit_test(public_files_load_with_the_devices_that_their_text_counts),
         cmocka_unit_test(public_machines_have_the_wiring_of_their_text),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -292,7 +292,7 @@ static void the_public_a100_server_has_two_islands(void **unused)
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(p2p_matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bus_numbers_in_succession_share_a_switch_and_halves_are_sockets),
@@ -308,5 +308,5 @@ int main(void)
         cmocka_unit_test(public_outputs_agree_with_nvidia_smi),
         cmocka_unit_test(the_public_a100_server_has_two_islands),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -635,7 +635,7 @@ static void public_machines_have_their_known_shape(void **state)
     hop_topology_destroy(topology);
 }
 
-int main(void)
+TEST_GROUP(smi)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_label_becomes_its_place_in_the_tree),
@@ -664,5 +664,5 @@ int main(void)
         cmocka_unit_test(every_public_table_is_reproduced_by_its_tree),
         cmocka_unit_test(public_machines_have_their_known_shape),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

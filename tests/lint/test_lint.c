@@ -1008,7 +1008,7 @@ static void public_measurements_without_peer_access_look_redirected(void **state
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(lint)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clean_machine_gives_no_findings),
@@ -1043,5 +1043,5 @@ int main(void)
         cmocka_unit_test(every_public_sample_gives_a_report),
         cmocka_unit_test(public_measurements_without_peer_access_look_redirected),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -685,7 +685,7 @@ static void what_cannot_hold_is_named(void **state)
     hop_topology_destroy(t2);
 }
 
-int main(void)
+TEST_GROUP(map)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(congestion_of_the_weighted_stencil_falls_as_printed),
@@ -705,5 +705,5 @@ int main(void)
         cmocka_unit_test(congestion_is_never_worse_than_the_start),
         cmocka_unit_test(what_cannot_hold_is_named),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

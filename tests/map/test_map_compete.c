@@ -297,7 +297,7 @@ static void small_clusters_are_solved(void **state)
     (void)rmdir(folder);
 }
 
-int main(void)
+TEST_GROUP(map_compete)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_together_miss_nothing_that_one_finds),
@@ -305,5 +305,5 @@ int main(void)
         cmocka_unit_test(what_is_as_good_stays_where_it_is),
         cmocka_unit_test(small_clusters_are_solved),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -344,12 +344,12 @@ static void many_that_clash_are_counted(void **state)
     hop_topology_destroy(c.topology);
 }
 
-int main(void)
+TEST_GROUP(map_keep)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_clashes_is_a_smallest_set),
         cmocka_unit_test(clashes_are_told_in_words),
         cmocka_unit_test(many_that_clash_are_counted),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

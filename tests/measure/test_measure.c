@@ -550,7 +550,7 @@ static void what_cannot_be_measured_is_refused(void **unused)
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(measure)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_interval_of_the_median_holds_it_with_95_percent_and_no_narrower_one_does),
@@ -568,5 +568,5 @@ int main(void)
         cmocka_unit_test(emulated_links_are_measured_as_what_they_are),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

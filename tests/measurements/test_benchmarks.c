@@ -539,7 +539,7 @@ static void csv_that_speaks_of_benchmarks_stays_csv(void **unused)
     hop_measurements_destroy(m);
 }
 
-int main(void)
+TEST_GROUP(benchmarks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_one_way_cells_go_from_the_column_to_the_row),
@@ -565,5 +565,5 @@ int main(void)
         cmocka_unit_test(other_osu_output_is_refused),
         cmocka_unit_test(csv_that_speaks_of_benchmarks_stays_csv),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -171,7 +171,7 @@ static void public_measurements_are_read(void **unused)
     assert_true(files > 20);
 }
 
-int main(void)
+TEST_GROUP(measurements)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_have_what_their_columns_say),
@@ -182,5 +182,5 @@ int main(void)
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(public_measurements_are_read),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -209,7 +209,7 @@ static void following_changes_gives_what_working_everything_out_gives(void **sta
     }
 }
 
-int main(void)
+TEST_GROUP(active)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_transfer_between_nodes_moves_at_its_narrowest_domain),
@@ -217,5 +217,5 @@ int main(void)
         cmocka_unit_test(several_fair_domains_are_shared_like_one),
         cmocka_unit_test(following_changes_gives_what_working_everything_out_gives),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

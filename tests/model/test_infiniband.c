@@ -458,7 +458,7 @@ static void a_tree_is_refused(void **unused)
     refuse("ib-9node", "infiniband-ful", "infiniband-full");
 }
 
-int main(void)
+TEST_GROUP(infiniband)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(penalties_are_those_of_the_definition),
@@ -474,5 +474,5 @@ int main(void)
         cmocka_unit_test(what_other_domains_leave_is_respected),
         cmocka_unit_test(a_tree_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

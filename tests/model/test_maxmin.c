@@ -303,7 +303,7 @@ static void far_away_changes_nothing(void **state)
     hop_maxmin_destroy(m);
 }
 
-int main(void)
+TEST_GROUP(maxmin)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_those_of_filling_from_scratch_after_every_change),
@@ -312,5 +312,5 @@ int main(void)
         cmocka_unit_test(a_flow_that_leaves_and_comes_back_at_once_changes_nothing),
         cmocka_unit_test(far_away_changes_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1013,7 +1013,7 @@ static void built_in_machines_are_the_oracles(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(oracle)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle_reproduces_table_1),
@@ -1039,5 +1039,5 @@ int main(void)
         cmocka_unit_test(twice_the_bytes_take_twice_the_time),
         cmocka_unit_test(built_in_machines_are_the_oracles),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -978,7 +978,7 @@ static void infiniband_full_clusters_end_when_the_oracle_says(void **state)
     compare_all(PENALTY_FULL);
 }
 
-int main(void)
+TEST_GROUP(oracle_network)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fair_clusters_end_when_the_oracle_says),
@@ -986,5 +986,5 @@ int main(void)
         cmocka_unit_test(infiniband_clusters_end_when_the_oracle_says),
         cmocka_unit_test(infiniband_full_clusters_end_when_the_oracle_says),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1488,7 +1488,7 @@ static void orders_are_the_same_with_and_without_symmetry(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(server)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_direction_alone_has_its_whole_capacity),
@@ -1533,5 +1533,5 @@ int main(void)
         cmocka_unit_test(pairs_of_roots_with_a_loss_break_symmetries),
         cmocka_unit_test(orders_are_the_same_with_and_without_symmetry),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -544,7 +544,7 @@ static void changes_never_make_an_order_worse(void **state)
     assert_true(improved >= 5);
 }
 
-int main(void)
+TEST_GROUP(anytime)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sequence_gives_what_its_schedule_gives),
@@ -559,5 +559,5 @@ int main(void)
         cmocka_unit_test(a_stopped_search_returns_its_best),
         cmocka_unit_test(changes_never_make_an_order_worse),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -433,7 +433,7 @@ static void test_counts_that_would_overflow_stay_apart(void **state)
     assert_int_equal(counts[2].orders, 5);
 }
 
-int main(void)
+TEST_GROUP(kernel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_agree_at_every_width),
@@ -443,5 +443,5 @@ int main(void)
         cmocka_unit_test(test_counts_merge_like_a_plain_sort),
         cmocka_unit_test(test_counts_that_would_overflow_stay_apart),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

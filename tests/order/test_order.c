@@ -718,7 +718,7 @@ static void chunk_counts_out_of_range_are_refused(void **state)
     hop_schedule_destroy(whole);
 }
 
-int main(void)
+TEST_GROUP(order)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(simple_cases_are_as_in_brute_force),
@@ -740,5 +740,5 @@ int main(void)
         cmocka_unit_test(too_many_orders_to_try_are_refused_with_their_number),
         cmocka_unit_test(chunk_counts_out_of_range_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

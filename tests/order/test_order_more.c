@@ -687,7 +687,7 @@ static void what_was_killed_goes_on(void **state)
     finish(&t);
 }
 
-int main(void)
+TEST_GROUP(order_more)
 {
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, make_file, remove_file)
     const struct CMUnitTest tests[] = {
@@ -704,5 +704,5 @@ int main(void)
         WITH_FILE(malformed_checkpoints_are_refused),
         WITH_FILE(what_was_killed_goes_on),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1032,7 +1032,7 @@ static void the_command_counts_lists_and_files_graphs(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(void)
+TEST_GROUP(generate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halo_of_4x2_is_the_published_exchange),
@@ -1070,5 +1070,5 @@ int main(void)
         cmocka_unit_test(the_command_says_what_is_wrong),
         cmocka_unit_test(the_command_counts_lists_and_files_graphs),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

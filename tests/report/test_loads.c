@@ -600,7 +600,7 @@ static void nothing_to_carry_is_no_trouble(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(loads)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_machine_reads_as_it_should),
@@ -616,5 +616,5 @@ int main(void)
         cmocka_unit_test(drawings_of_large_clusters_stay_small),
         cmocka_unit_test(nothing_to_carry_is_no_trouble),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

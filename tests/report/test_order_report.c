@@ -427,7 +427,7 @@ static void json_of_a_search_holds_its_best_order(void **state)
     hop_topology_destroy(topology);
 }
 
-int main(void)
+TEST_GROUP(order_report)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_the_sends_of_every_source_in_turn),
@@ -444,5 +444,5 @@ int main(void)
         cmocka_unit_test(json_of_all_orders_adds_up),
         cmocka_unit_test(json_of_a_search_holds_its_best_order),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -483,7 +483,7 @@ static void explain_tells_of_waiting_and_dependencies(void **state)
     finish(&scene);
 }
 
-int main(void)
+TEST_GROUP(report)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(tree_shows_each_node_with_its_link),
@@ -505,5 +505,5 @@ int main(void)
         cmocka_unit_test(explain_tells_table_2_phase_by_phase),
         cmocka_unit_test(explain_tells_of_waiting_and_dependencies),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -688,7 +688,7 @@ static void whatever_the_order_of_events_all_copies_complete(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(choice)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_two_arrivals_get_one_mechanism_each),
@@ -711,5 +711,5 @@ int main(void)
         cmocka_unit_test(a_mechanism_that_stalls_on_the_way_does_not_hold_up_the_rest),
         cmocka_unit_test(whatever_the_order_of_events_all_copies_complete),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -321,7 +321,7 @@ static void staged_copies_are_spread_evenly(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(copies_table)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_is_read),
@@ -334,5 +334,5 @@ int main(void)
         cmocka_unit_test(the_nearest_ranks_and_the_largest_size_not_above_count),
         cmocka_unit_test(staged_copies_are_spread_evenly),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -103,7 +103,7 @@ static void the_order_has_all_that_an_operation_waits_for_before_it(void **state
     }
 }
 
-int main(void)
+TEST_GROUP(layout)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_ranks_every_device_is_one),
@@ -111,5 +111,5 @@ int main(void)
         cmocka_unit_test(by_says_who_performs),
         cmocka_unit_test(the_order_has_all_that_an_operation_waits_for_before_it),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

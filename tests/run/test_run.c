@@ -384,7 +384,7 @@ static void copies_through_emulated_links_arrive(void **state)
     hop_topology_destroy(t2);
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_operation_runs),
@@ -397,7 +397,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_plan_gives_no_more_than_it_has),
         cmocka_unit_test(copies_through_emulated_links_arrive),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

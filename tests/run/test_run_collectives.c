@@ -189,7 +189,7 @@ static void nor_where_mechanisms_are_chosen(void **state)
     run_pipelines(5, false, HOP_COPIES_DYNAMIC, 0, 20);
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(run_collectives)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_gives_what_the_collective_is_defined_to),
@@ -199,7 +199,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(nor_through_queues),
         cmocka_unit_test(nor_where_mechanisms_are_chosen),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void every_collective_survives_a_way_that_is_stuck(void **state)
     }
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(run_copies)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_copies_go_the_way_that_is_asked_for),
@@ -184,7 +184,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_slow_way_is_taken_less),
         cmocka_unit_test(every_collective_survives_a_way_that_is_stuck),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -387,7 +387,7 @@ static void a_rank_that_is_killed_ends_the_others(void **state)
     }
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(run_cuda)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_gives_what_the_collective_is_defined_to),
@@ -398,7 +398,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_device_that_breaks_while_others_wait_for_its_events_does_not_make_them_hang),
         cmocka_unit_test(a_rank_that_is_killed_ends_the_others),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, choose_the_stand_in, forget_the_stand_in);
+    return RUN_TESTS(tests, choose_the_stand_in, forget_the_stand_in);
 }

@@ -388,7 +388,7 @@ static void copies_between_machines_start_no_earlier_than_they_can(void **state)
     assert_true(isnan(unknown.start_s) && isnan(unknown.end_s) && isnan(unknown.ready_s));
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(run_emulated)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_copy_is_faster_than_its_links),
@@ -403,7 +403,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranks_of_several_machines_have_no_links_in_common),
         cmocka_unit_test(copies_between_machines_start_no_earlier_than_they_can),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

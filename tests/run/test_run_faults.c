@@ -362,7 +362,7 @@ static void what_does_not_fit_is_refused_before_it_is_taken(void **state)
     assert_clean("what does not fit");
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(run_faults)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_campaign_of_faults_always_ends_with_the_culprit_named),
@@ -372,7 +372,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_buffers_are_checked_in_pieces),
         cmocka_unit_test(what_does_not_fit_is_refused_before_it_is_taken),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

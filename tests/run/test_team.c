@@ -538,7 +538,7 @@ static void names_of_living_processes_are_not_swept(void **state)
     assert_int_equal(count_names(getpid()), 0);
 }
 
-int main(int argc, char **argv)
+TEST_GROUP(team)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_barrier_lets_nobody_go_before_all_have_come),
@@ -555,7 +555,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up),
         cmocka_unit_test(names_of_living_processes_are_not_swept),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -387,7 +387,7 @@ static void devices_that_the_topology_lacks_are_named_with_their_line(void **sta
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(placement)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_in_any_order),
@@ -405,5 +405,5 @@ int main(void)
         cmocka_unit_test(a_placement_decides_the_time),
         cmocka_unit_test(devices_that_the_topology_lacks_are_named_with_their_line),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1074,7 +1074,7 @@ static void names_are_found_at_any_time(void **state)
     }
 }
 
-int main(void)
+TEST_GROUP(schedule)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_construct_is_read),
@@ -1108,5 +1108,5 @@ int main(void)
         cmocka_unit_test(sends_that_wait_for_each_other_are_a_deadlock),
         cmocka_unit_test(names_are_found_at_any_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -455,7 +455,7 @@ static void what_waits_for_a_memory_or_a_pullers_queue_says_so(void **state)
     leave(&s);
 }
 
-int main(void)
+TEST_GROUP(local)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_at_once_within_a_device_take_so_many_times_as_long),
@@ -473,5 +473,5 @@ int main(void)
         cmocka_unit_test(the_order_search_sees_memories_as_the_simulation_does),
         cmocka_unit_test(what_waits_for_a_memory_or_a_pullers_queue_says_so),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

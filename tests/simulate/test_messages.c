@@ -719,7 +719,7 @@ static void the_public_call_takes_this_executor(void **state)
     hop_topology_destroy(topology);
 }
 
-int main(void)
+TEST_GROUP(messages)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_message_takes_o_and_L_and_o_and_the_slower_of_G_and_O_per_further_byte),
@@ -745,5 +745,5 @@ int main(void)
         cmocka_unit_test(random_schedules_end_as_by_the_plain_way),
         cmocka_unit_test(the_public_call_takes_this_executor),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

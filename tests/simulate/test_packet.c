@@ -732,7 +732,7 @@ static void what_cannot_be_simulated_is_refused(void **state)
     hop_topology_destroy(t2);
 }
 
-int main(void)
+TEST_GROUP(packet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_transfer_takes_its_bytes_over_the_capacity_and_a_packet_for_each_further_link),
@@ -762,5 +762,5 @@ int main(void)
         cmocka_unit_test(model_credit_is_the_limit_of_shared_pools),
         cmocka_unit_test(what_cannot_be_simulated_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -903,7 +903,7 @@ static void thousands_of_transfers_at_once_conserve_bytes_and_report_progress(vo
     hop_topology_destroy(topology);
 }
 
-int main(void)
+TEST_GROUP(simulate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_transfer_takes_its_bytes_over_the_rate),
@@ -930,5 +930,5 @@ int main(void)
         cmocka_unit_test(a_simulation_run_again_gives_the_very_same),
         cmocka_unit_test(thousands_of_transfers_at_once_conserve_bytes_and_report_progress),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -414,7 +414,7 @@ static void a_sweep_without_cases_ends(void **state)
     hop_sweep_destroy(NULL);
 }
 
-int main(void)
+TEST_GROUP(sweep)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_transfer_takes_bytes_over_capacity),
@@ -429,5 +429,5 @@ int main(void)
         cmocka_unit_test(cases_that_make_no_sense_are_refused),
         cmocka_unit_test(a_sweep_without_cases_ends),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1367,7 +1367,7 @@ static void only_the_points_must_move(void **state)
     hop_topology_destroy(topology);
 }
 
-int main(void)
+TEST_GROUP(symmetry)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(built_in_machines_have_the_symmetries_that_all_permutations_show),
@@ -1398,5 +1398,5 @@ int main(void)
         cmocka_unit_test(the_obvious_subgroups_come_first),
         cmocka_unit_test(only_the_points_must_move),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1200,7 +1200,7 @@ static void models_are_chosen_by_domain(void **state)
     hop_topology_destroy(t);
 }
 
-int main(void)
+TEST_GROUP(topology)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_and_links_keep_what_they_were_given),
@@ -1234,5 +1234,5 @@ int main(void)
         cmocka_unit_test(coupled_domains_conserve_bandwidth),
         cmocka_unit_test(models_are_chosen_by_domain),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

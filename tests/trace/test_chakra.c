@@ -784,7 +784,7 @@ static void compressed_traces_are_read(void **state)
     remove_files(folder);
 }
 
-int main(void)
+TEST_GROUP(chakra)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_and_work_are_read_from_bytes_written_by_hand),
@@ -807,5 +807,5 @@ int main(void)
         cmocka_unit_test(one_file_the_prefix_or_the_folder_finds_all_ranks),
         cmocka_unit_test(compressed_traces_are_read),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -541,7 +541,7 @@ static void messages_of_a_pattern_take_the_time_of_its_copies(void **state)
     hop_schedule_destroy(s);
 }
 
-int main(void)
+TEST_GROUP(goal)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_construct_is_read),
@@ -562,5 +562,5 @@ int main(void)
         cmocka_unit_test(a_message_to_oneself_takes_no_time),
         cmocka_unit_test(messages_of_a_pattern_take_the_time_of_its_copies),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1091,7 +1091,7 @@ static void too_many_cells_are_refused(void **state)
     free(text);
 }
 
-int main(void)
+TEST_GROUP(traffic)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flows_are_ascending_however_they_were_added),
@@ -1126,5 +1126,5 @@ int main(void)
         cmocka_unit_test(many_silent_ranks_cost_nothing),
         cmocka_unit_test(too_many_cells_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

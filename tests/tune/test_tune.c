@@ -704,7 +704,7 @@ static void what_makes_no_sense_is_refused(void **state)
     hop_topology_destroy(nics);
 }
 
-int main(void)
+TEST_GROUP(tune)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_copy_takes_latency_and_bytes_over_capacity),
@@ -724,5 +724,5 @@ int main(void)
         cmocka_unit_test(patterns_are_what_their_names_say),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -623,7 +623,7 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
     assert_non_null(strstr(diag.what, "1 ranks"));
 }
 
-int main(void)
+TEST_GROUP(tune_collective)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_crossover_of_ring_and_doubling_is_where_their_closed_forms_meet),
@@ -640,5 +640,5 @@ int main(void)
         cmocka_unit_test(ways_are_measured_in_turns),
         cmocka_unit_test(a_table_of_copies_is_measured_and_taken),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }
