@@ -205,10 +205,10 @@ struct hop_algorithm_row {
     enum hop_collective_kind collective;
     uint32_t ranks;         /* 1 to HOP_ALGORITHM_RANKS */
     uint64_t from_bytes;    /* up to the next row's of the same collective and ranks */
-    const char *algorithm;  /* as hop_collective_options takes it, not "default" */
-    uint64_t segment_bytes; /* 0: not cut */
     const char *remark;     /* NULL: none */
     uint32_t line;          /* where it was read, 0: added */
+    const char *algorithm;  /* as hop_collective_options takes it, not "default" */
+    uint64_t segment_bytes; /* 0: not cut */
 };
 
 struct hop_algorithm_table;

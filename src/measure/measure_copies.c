@@ -26,7 +26,7 @@ struct tuning {
     const struct hop_copies_tune_options *options;
     const uint64_t *packets;
     uint32_t packet_count;
-    struct hop_copies_table table;
+    struct hop_table table;
     struct hop_diag *diag;
     /* of one size of one collective */
     struct hop_schedule *schedule;
@@ -106,7 +106,7 @@ static enum hop_status add_row(struct tuning *t, enum hop_collective_kind kind, 
                                        .of = mix->of,
                                        .packet_bytes = mix->packet_bytes,
                                        .remark = remark};
-    return hop_copies_table_add(&t->table, &row, t->diag);
+    return hop_copies_add(&t->table, &row, t->diag);
 }
 
 static enum hop_status find_share_of(struct tuning *t, enum hop_collective_kind kind, uint64_t packet_bytes)
@@ -188,12 +188,12 @@ static enum hop_status add_any(struct tuning *t, enum hop_collective_kind like)
     char remark[64];
     (void)snprintf(remark, sizeof remark, "as %s", hop_collective_name(like));
     for (uint32_t i = 0, count = t->table.count; i < count && status == HOP_OK; i++) {
-        struct hop_copies_row row = t->table.rows[i]; /* those of any come behind all others */
+        struct hop_copies_row row = *hop_copies_row_at(&t->table, i); /* those of any come behind all others */
         if (row.collective != (unsigned)like)
             continue;
         row.collective = HOP_COPIES_ANY;
         row.remark = remark;
-        status = hop_copies_table_add(&t->table, &row, t->diag);
+        status = hop_copies_add(&t->table, &row, t->diag);
     }
     return status;
 }
@@ -221,6 +221,7 @@ enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, c
     struct tuning t = {.options = options,
                        .packets = options->packets ? options->packets : default_packets,
                        .packet_count = options->packets ? options->packet_count : HOP_COUNT(default_packets),
+                       .table = {.kind = &hop_copies_kind},
                        .diag = diag};
     uint64_t sizes[32];
     uint32_t size_count = 0;
@@ -228,9 +229,9 @@ enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, c
         sizes[size_count++] = size;
     enum hop_status status = check(options, diag);
     if (status == HOP_OK && note)
-        status = hop_copies_table_note(&t.table, note, diag);
+        status = hop_table_note(&t.table, note, diag);
     if (status == HOP_OK)
-        status = hop_copies_table_note(&t.table, "measured; from: bytes of the largest copy between two ranks", diag);
+        status = hop_table_note(&t.table, "measured; from: bytes of the largest copy between two ranks", diag);
     const enum hop_collective_kind *collectives = options->collectives ? options->collectives : default_collectives;
     if (status == HOP_OK)
         status =
@@ -238,8 +239,8 @@ enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, c
                  options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
     if (status == HOP_OK)
         status = add_any(&t, collectives[0]);
-    if (status == HOP_OK && !(*text = hop_copies_table_to_text(&t.table)))
+    if (status == HOP_OK && !(*text = hop_table_to_text(&t.table)))
         status = hop_fail_memory(diag);
-    hop_copies_table_finish(&t.table);
+    hop_table_finish(&t.table);
     return status;
 }

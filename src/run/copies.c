@@ -143,10 +143,10 @@ static enum hop_status ask_table(struct hop_program *program, struct hop_diag *d
         uint64_t own = hop_schedule_op(program->schedule, c->ops[i])->bytes;
         bytes = own > bytes ? own : bytes;
     }
-    enum hop_status status = hop_copies_table_load(program->options.table, &c->table, diag);
+    c->table.kind = &hop_copies_kind;
+    enum hop_status status = hop_table_load(&c->table, program->options.table, diag);
     if (status == HOP_OK)
-        status =
-            hop_copies_table_find(&c->table, program->options.collective, program->layout.ranks, bytes, &c->row, diag);
+        status = hop_copies_find(&c->table, program->options.collective, program->layout.ranks, bytes, &c->row, diag);
     return status;
 }
 
@@ -201,7 +201,7 @@ void hop_copies_destroy(struct hop_program *program)
     free(c->flights);
     free(c->lead.copies);
     free(c->lead.state);
-    hop_copies_table_finish(&c->table);
+    hop_table_finish(&c->table);
     free(c);
     program->copies = NULL;
 }

@@ -43,7 +43,7 @@ struct hop_copies_state {
     struct flight *flights;
     uint32_t flight_count;
     struct lead lead;
-    struct hop_copies_table table;
+    struct hop_table table;
     const struct hop_copies_row *row; /* static */
     struct hop_copies_row mix;        /* where it is said without a table */
 };

@@ -7,24 +7,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hop_copies_table table, same;
+    struct hop_table table = {.kind = &hop_copies_kind}, same = table;
     const struct hop_copies_row *row = NULL;
     struct hop_diag diag;
-    if (hop_copies_table_parse("input", (const char *)data, size, &table, &diag) != HOP_OK) {
+    if (hop_table_parse(&table, "input", (const char *)data, size, &diag) != HOP_OK) {
         MUST(diag.what[0] && diag.place[0]);
         return 0;
     }
-    char *text = hop_copies_table_to_text(&table), *again = NULL;
+    char *text = hop_table_to_text(&table), *again = NULL;
     MUST(text);
-    MUST(hop_copies_table_parse("again", text, strlen(text), &same, &diag) == HOP_OK);
-    again = hop_copies_table_to_text(&same);
+    MUST(hop_table_parse(&same, "again", text, strlen(text), &diag) == HOP_OK);
+    again = hop_table_to_text(&same);
     MUST(again && strcmp(text, again) == 0);
-    if (hop_copies_table_find(&table, "allreduce", 5, size, &row, &diag) == HOP_OK)
+    if (hop_copies_find(&table, "allreduce", 5, size, &row, &diag) == HOP_OK)
         MUST(row->staged <= row->of && (row->packet_bytes > 0) == (row->staged > 0));
     else
         MUST(diag.what[0]);
-    hop_copies_table_finish(&same);
-    hop_copies_table_finish(&table);
+    hop_table_finish(&same);
+    hop_table_finish(&table);
     free(text);
     free(again);
     return 0;

@@ -14,25 +14,25 @@ static const char example[] = "# machine: two sockets, 1 GPU\n"
                               "allgather          8       4KiB     3     7     1MiB   # not # sure\n"
                               "any               16     100000    15    15       1B\n";
 
-static struct hop_copies_table parse(const char *text)
+static struct hop_table parse(const char *text)
 {
-    struct hop_copies_table table;
-    CHECK(hop_copies_table_parse("t", text, strlen(text), &table, D));
+    struct hop_table table = {.kind = &hop_copies_kind};
+    CHECK(hop_table_parse(&table, "t", text, strlen(text), D));
     return table;
 }
 
 static void a_table_is_read(void **state)
 {
     (void)state;
-    struct hop_copies_table table = parse(example);
+    struct hop_table table = parse(example);
     assert_int_equal(table.count, 5);
     assert_int_equal(table.note_count, 3);
     assert_string_equal(table.notes[0], "machine: two sockets, 1 GPU");
     assert_string_equal(table.notes[1], "2026-11-22, medians of 20");
     assert_string_equal(table.notes[2], "");
-    const struct hop_copies_row *row = &table.rows[2]; /* by ranks, then size */
-    assert_int_equal(table.rows[0].ranks, 8);
-    assert_string_equal(table.rows[0].remark, "not # sure");
+    const struct hop_copies_row *row = hop_copies_row_at(&table, 2); /* by ranks, then size */
+    assert_int_equal(hop_copies_row_at(&table, 0)->ranks, 8);
+    assert_string_equal(hop_copies_row_at(&table, 0)->remark, "not # sure");
     assert_int_equal(row->collective, HOP_COLLECTIVE_ALLGATHER);
     assert_int_equal(row->ranks, 16);
     assert_int_equal(row->from_bytes, 16384);
@@ -41,18 +41,18 @@ static void a_table_is_read(void **state)
     assert_int_equal(row->packet_bytes, 524288);
     assert_string_equal(row->remark, "61.2 us");
     assert_int_equal(row->line, 6);
-    assert_int_equal(table.rows[1].packet_bytes, 0);
-    assert_null(table.rows[1].remark);
-    assert_int_equal(table.rows[4].collective, HOP_COPIES_ANY);
-    assert_int_equal(table.rows[4].packet_bytes, 1);
-    hop_copies_table_finish(&table);
+    assert_int_equal(hop_copies_row_at(&table, 1)->packet_bytes, 0);
+    assert_null(hop_copies_row_at(&table, 1)->remark);
+    assert_int_equal(hop_copies_row_at(&table, 4)->collective, HOP_COPIES_ANY);
+    assert_int_equal(hop_copies_row_at(&table, 4)->packet_bytes, 1);
+    hop_table_finish(&table);
     /* Without a newline at the end, with those of Windows, with tabs; another name for broadcast. */
     table = parse("\r\n\tbcast\t2 0 1 1 8\r\n \r\n# below the first row: no note\nbarrier 2 0 0 1 -#x");
     assert_int_equal(table.count, 2);
     assert_int_equal(table.note_count, 0);
-    assert_int_equal(table.rows[0].collective, HOP_COLLECTIVE_BROADCAST);
-    assert_string_equal(table.rows[1].remark, "x");
-    hop_copies_table_finish(&table);
+    assert_int_equal(hop_copies_row_at(&table, 0)->collective, HOP_COLLECTIVE_BROADCAST);
+    assert_string_equal(hop_copies_row_at(&table, 1)->remark, "x");
+    hop_table_finish(&table);
 }
 
 static void what_is_wrong_is_said_with_its_place(void **state)
@@ -87,9 +87,9 @@ static void what_is_wrong_is_said_with_its_place(void **state)
          "the first is in line 1"},
     };
     for (size_t i = 0; i < HOP_COUNT(cases); i++) {
-        struct hop_copies_table table;
+        struct hop_table table = {.kind = &hop_copies_kind};
         struct hop_diag diag = {0};
-        if (hop_copies_table_parse("t", cases[i].text, strlen(cases[i].text), &table, &diag) == HOP_OK)
+        if (hop_table_parse(&table, "t", cases[i].text, strlen(cases[i].text), &diag) == HOP_OK)
             fail_msg("read: %s", cases[i].text);
         if (strcmp(diag.place, cases[i].place) != 0 || !strstr(diag.what, cases[i].what) ||
             !strstr(diag.expected, cases[i].expected))
@@ -102,51 +102,51 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 static void a_missing_file_is_said(void **state)
 {
     (void)state;
-    struct hop_copies_table table;
+    struct hop_table table = {.kind = &hop_copies_kind};
     struct hop_diag diag = {0};
-    assert_int_equal(hop_copies_table_load("/nonexistent/copies", &table, &diag), HOP_ERR_IO);
+    assert_int_equal(hop_table_load(&table, "/nonexistent/copies", &diag), HOP_ERR_IO);
     assert_non_null(strstr(diag.place, "/nonexistent/copies"));
 }
 
 static void notes_have_a_limit(void **state)
 {
     (void)state;
-    struct hop_copies_table table;
+    struct hop_table table = {.kind = &hop_copies_kind};
     struct hop_diag diag = {0};
     char *text = calloc(1, 3 * HOP_COPIES_NOTES + 64);
     assert_non_null(text);
     for (uint32_t i = 0; i <= HOP_COPIES_NOTES; i++)
         memcpy(text + 3 * i, "#n\n", 3);
     memcpy(text + 3 * HOP_COPIES_NOTES + 3, "any 2 0 0 1 -", 14);
-    assert_int_equal(hop_copies_table_parse("t", text, strlen(text), &table, &diag), HOP_ERR_LIMIT);
+    assert_int_equal(hop_table_parse(&table, "t", text, strlen(text), &diag), HOP_ERR_LIMIT);
     assert_string_equal(diag.place, "t:1025:1");
-    CHECK(hop_copies_table_parse("t", text + 3, strlen(text + 3), &table, D));
+    CHECK(hop_table_parse(&table, "t", text + 3, strlen(text + 3), D));
     assert_int_equal(table.note_count, HOP_COPIES_NOTES);
-    hop_copies_table_finish(&table);
+    hop_table_finish(&table);
     free(text);
 }
 
 static void rows_have_a_limit(void **state)
 {
     (void)state;
-    struct hop_copies_table table = {0};
+    struct hop_table table = {.kind = &hop_copies_kind};
     struct hop_diag diag = {0};
     struct hop_copies_row row = {.collective = HOP_COPIES_ANY, .ranks = 2, .of = 1};
     for (row.from_bytes = 0; row.from_bytes < HOP_COPIES_ROWS; row.from_bytes++)
-        CHECK(hop_copies_table_add(&table, &row, D));
-    assert_int_equal(hop_copies_table_add(&table, &row, &diag), HOP_ERR_LIMIT);
+        CHECK(hop_copies_add(&table, &row, D));
+    assert_int_equal(hop_copies_add(&table, &row, &diag), HOP_ERR_LIMIT);
     assert_int_equal(table.count, HOP_COPIES_ROWS);
-    hop_copies_table_finish(&table);
+    hop_table_finish(&table);
 }
 
-static void assert_same(const struct hop_copies_table *a, const struct hop_copies_table *b)
+static void assert_same(const struct hop_table *a, const struct hop_table *b)
 {
     assert_int_equal(a->count, b->count);
     assert_int_equal(a->note_count, b->note_count);
     for (uint32_t i = 0; i < a->note_count; i++)
         assert_string_equal(a->notes[i], b->notes[i]);
     for (uint32_t i = 0; i < a->count; i++) {
-        const struct hop_copies_row *x = &a->rows[i], *y = &b->rows[i];
+        const struct hop_copies_row *x = hop_copies_row_at(a, i), *y = hop_copies_row_at(b, i);
         assert_true(x->collective == y->collective && x->ranks == y->ranks && x->from_bytes == y->from_bytes);
         assert_true(x->staged == y->staged && x->of == y->of && x->packet_bytes == y->packet_bytes);
         assert_true(!x->remark == !y->remark);
@@ -155,15 +155,15 @@ static void assert_same(const struct hop_copies_table *a, const struct hop_copie
     }
 }
 
-static void assert_reads_back(const struct hop_copies_table *table)
+static void assert_reads_back(const struct hop_table *table)
 {
-    char *text = hop_copies_table_to_text(table), *again;
+    char *text = hop_table_to_text(table), *again;
     assert_non_null(text);
-    struct hop_copies_table read = parse(text);
+    struct hop_table read = parse(text);
     assert_same(table, &read);
-    again = hop_copies_table_to_text(&read);
+    again = hop_table_to_text(&read);
     assert_string_equal(text, again);
-    hop_copies_table_finish(&read);
+    hop_table_finish(&read);
     free(text);
     free(again);
 }
@@ -171,8 +171,8 @@ static void assert_reads_back(const struct hop_copies_table *table)
 static void what_is_written_reads_back_to_the_same(void **state)
 {
     (void)state;
-    struct hop_copies_table table = parse(example);
-    char *text = hop_copies_table_to_text(&table);
+    struct hop_table table = parse(example);
+    char *text = hop_table_to_text(&table);
     assert_string_equal(text, "# machine: two sockets, 1 GPU\n"
                               "# 2026-11-22, medians of 20\n"
                               "#\n"
@@ -184,10 +184,10 @@ static void what_is_written_reads_back_to_the_same(void **state)
                               "any               16      100kB    15    15       1B\n");
     free(text);
     assert_reads_back(&table);
-    hop_copies_table_finish(&table);
+    hop_table_finish(&table);
     for (uint32_t i = 0; i < 300; i++) {
-        struct hop_copies_table made = {0};
-        CHECK(hop_copies_table_note(&made, " a\tb\n# c ", D));
+        struct hop_table made = {.kind = &hop_copies_kind};
+        CHECK(hop_table_note(&made, " a\tb\n# c ", D));
         for (uint32_t n = 1 + random_below(40); n > 0; n--) {
             struct hop_copies_row row = {.collective = random_below(HOP_COPIES_ANY + 1),
                                          .ranks = 1 + random_below(3 + n),
@@ -197,21 +197,22 @@ static void what_is_written_reads_back_to_the_same(void **state)
             row.packet_bytes = row.staged ? 1 + ((uint64_t)random_below(1 << 20) << random_below(40)) : 0;
             row.remark = random_below(2) ? "median\r1 us\n# all peer 2 us " : random_below(2) ? " " : NULL;
             struct hop_diag diag = {0};
-            if (hop_copies_table_add(&made, &row, &diag) != HOP_OK)
+            if (hop_copies_add(&made, &row, &diag) != HOP_OK)
                 assert_non_null(strstr(diag.what, "a second row"));
         }
         assert_string_equal(made.notes[0], "a b # c");
         assert_reads_back(&made);
-        hop_copies_table_finish(&made);
+        hop_table_finish(&made);
     }
 }
 
 static void a_row_out_of_range_is_not_added(void **state)
 {
     (void)state;
-    const struct hop_copies_row good = {HOP_COPIES_ANY, 4, 0, 1, 3, 1024, NULL, 0};
+    const struct hop_copies_row good = {
+        .collective = HOP_COPIES_ANY, .ranks = 4, .staged = 1, .of = 3, .packet_bytes = 1024};
     struct hop_copies_row bad[8];
-    struct hop_copies_table table = {0};
+    struct hop_table table = {.kind = &hop_copies_kind};
     for (size_t i = 0; i < HOP_COUNT(bad); i++)
         bad[i] = good;
     bad[0].collective++;
@@ -224,20 +225,19 @@ static void a_row_out_of_range_is_not_added(void **state)
     bad[7].from_bytes = HOP_BYTES_MAX + 1;
     for (size_t i = 0; i < HOP_COUNT(bad); i++) {
         struct hop_diag diag = {0};
-        assert_int_equal(hop_copies_table_add(&table, &bad[i], &diag), HOP_ERR_INVALID);
+        assert_int_equal(hop_copies_add(&table, &bad[i], &diag), HOP_ERR_INVALID);
         assert_true(diag.what[0] && diag.expected[0]);
     }
     assert_int_equal(table.count, 0);
-    CHECK(hop_copies_table_add(&table, &good, D));
-    assert_int_equal(hop_copies_table_add(&table, &good, NULL), HOP_ERR_INVALID);
-    hop_copies_table_finish(&table);
+    CHECK(hop_copies_add(&table, &good, D));
+    assert_int_equal(hop_copies_add(&table, &good, NULL), HOP_ERR_INVALID);
+    hop_table_finish(&table);
 }
 
-static uint32_t found_staged(const struct hop_copies_table *table, const char *collective, uint32_t ranks,
-                             uint64_t bytes)
+static uint32_t found_staged(const struct hop_table *table, const char *collective, uint32_t ranks, uint64_t bytes)
 {
     const struct hop_copies_row *row = NULL;
-    CHECK(hop_copies_table_find(table, collective, ranks, bytes, &row, D));
+    CHECK(hop_copies_find(table, collective, ranks, bytes, &row, D));
     return row->staged;
 }
 
@@ -245,10 +245,10 @@ static void the_nearest_ranks_and_the_largest_size_not_above_count(void **state)
 {
     (void)state;
     /* Every row is told by how many it has staged. */
-    struct hop_copies_table table = parse("allgather 4 1KiB 1 99 1\nallgather 4 4KiB 2 99 1\nallgather 4 1MiB 3 99 1\n"
-                                          "allgather 8 2KiB 4 99 1\nallgather 8 1MiB 5 99 1\n"
-                                          "allgather 16 0 6 99 1\n"
-                                          "any 2 0 7 99 1\nany 6 64KiB 8 99 1\nbroadcast 9 0 9 99 1\n");
+    struct hop_table table = parse("allgather 4 1KiB 1 99 1\nallgather 4 4KiB 2 99 1\nallgather 4 1MiB 3 99 1\n"
+                                   "allgather 8 2KiB 4 99 1\nallgather 8 1MiB 5 99 1\n"
+                                   "allgather 16 0 6 99 1\n"
+                                   "any 2 0 7 99 1\nany 6 64KiB 8 99 1\nbroadcast 9 0 9 99 1\n");
     static const struct {
         const char *collective;
         uint32_t ranks;
@@ -285,18 +285,18 @@ static void the_nearest_ranks_and_the_largest_size_not_above_count(void **state)
         if (found_staged(&table, cases[i].collective, cases[i].ranks, cases[i].bytes) != cases[i].staged)
             fail_msg("case %zu: %u", i, found_staged(&table, cases[i].collective, cases[i].ranks, cases[i].bytes));
     }
-    hop_copies_table_finish(&table);
+    hop_table_finish(&table);
     table = parse("allgather 4 0 1 3 1\n");
     const struct hop_copies_row *row = NULL;
     struct hop_diag diag = {0};
-    assert_int_equal(hop_copies_table_find(&table, "reduce", 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
+    assert_int_equal(hop_copies_find(&table, "reduce", 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
     assert_string_equal(diag.place, "t");
     assert_non_null(strstr(diag.what, "reduce"));
     assert_non_null(strstr(diag.expected, "--collective reduce"));
-    assert_int_equal(hop_copies_table_find(&table, NULL, 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
+    assert_int_equal(hop_copies_find(&table, NULL, 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
     assert_non_null(strstr(diag.what, "no collective"));
     assert_null(row);
-    hop_copies_table_finish(&table);
+    hop_table_finish(&table);
 }
 
 static void staged_copies_are_spread_evenly(void **state)

@@ -570,33 +570,33 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
         .size_count = 3,
         .packets = packets,
         .packet_count = 2};
-    struct hop_copies_table table;
+    struct hop_table table = {.kind = &hop_copies_kind};
     char *text, path[] = "/tmp/hopcast-test-copies-XXXXXX";
     CHECK(hop_copies_tune(&options, "of a test", &text, D));
-    CHECK(hop_copies_table_parse("t", text, strlen(text), &table, D));
+    CHECK(hop_table_parse(&table, "t", text, strlen(text), D));
     assert_int_equal(table.count, 9);
     assert_string_equal(table.notes[0], "of a test");
     for (uint32_t i = 0; i < 6; i++) {
-        const struct hop_copies_row *row = &table.rows[i];
+        const struct hop_copies_row *row = hop_copies_row_at(&table, i);
         assert_int_equal(row->ranks, 3);
         assert_int_equal(row->of, 2);
         assert_true(row->staged == 0 || row->packet_bytes == 512 || row->packet_bytes == 2048);
         assert_non_null(strstr(row->remark, "all peer"));
     }
-    assert_int_equal(table.rows[0].collective, HOP_COLLECTIVE_ALLREDUCE);
-    assert_int_equal(table.rows[0].from_bytes, 1000); /* what a copy has: the whole vector */
-    assert_int_equal(table.rows[1].from_bytes, 1004);
-    assert_int_equal(table.rows[3].collective, HOP_COLLECTIVE_ALLGATHER);
-    assert_int_equal(table.rows[3].from_bytes, 3000); /* handed out: those of all three */
+    assert_int_equal(hop_copies_row_at(&table, 0)->collective, HOP_COLLECTIVE_ALLREDUCE);
+    assert_int_equal(hop_copies_row_at(&table, 0)->from_bytes, 1000); /* what a copy has: the whole vector */
+    assert_int_equal(hop_copies_row_at(&table, 1)->from_bytes, 1004);
+    assert_int_equal(hop_copies_row_at(&table, 3)->collective, HOP_COLLECTIVE_ALLGATHER);
+    assert_int_equal(hop_copies_row_at(&table, 3)->from_bytes, 3000); /* handed out: those of all three */
     for (uint32_t i = 6; i < 9; i++) {                /* the first collective's once more */
-        const struct hop_copies_row *any = &table.rows[i], *first = &table.rows[i - 3];
+        const struct hop_copies_row *any = hop_copies_row_at(&table, i), *first = hop_copies_row_at(&table, i - 3);
         assert_int_equal(any->collective, HOP_COPIES_ANY);
         assert_int_equal(any->from_bytes, first->from_bytes);
         assert_int_equal(any->staged, first->staged);
         assert_int_equal(any->packet_bytes, first->packet_bytes);
         assert_string_equal(any->remark, "as allgather");
     }
-    hop_copies_table_finish(&table);
+    hop_table_finish(&table);
 
     /* A run takes it. */
     FILE *file = fdopen(mkstemp(path), "w");
