@@ -6,7 +6,7 @@
  * machinefile. So it can say a mapping where each host has one line and all of them the same list; else devices.sh
  * binds.
  */
-#include "export/launch.h"
+#include "export/launch_plan.h"
 
 enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch)
 {
@@ -21,19 +21,14 @@ enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch)
 
 enum hop_status hop_launch_mpich(struct hop_launch_plan *launch)
 {
-    uint32_t *processors = NULL, length = 0;
-    if (launch->cores && hop_launch_in_blocks(launch)) {
-        enum hop_status status = hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors, &length);
-        if (status != HOP_OK)
-            return status;
-    }
+    struct hop_launch_list processors = {0};
+    bool script_binds = launch->cores &&
+                        !(hop_launch_in_blocks(launch) && hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors));
     hop_buffer_printf(&launch->out, "mpirun -n %u -f ", launch->result->ranks);
     hop_launch_add_file(launch, HOP_LAUNCH_MACHINEFILE);
-    hop_launch_add_list(launch, " -bind-to user:", processors, length);
-    bool script_binds = launch->cores && !processors;
+    hop_launch_add_list(launch, " -bind-to user:", &processors);
     if (script_binds)
         hop_buffer_puts(&launch->out, " -genv " HOP_LAUNCH_BIND " 1");
     hop_launch_add_program(launch, launch->devices || script_binds);
-    free(processors);
     return HOP_OK;
 }

@@ -5,7 +5,7 @@
  * differ, devices.sh does it. A task that is alone on its node sees all devices whatever map_gpu says, so there the
  * script is needed, too.
  */
-#include "export/launch.h"
+#include "export/launch_plan.h"
 
 /* How many devices the job must have on a node so that the numbers of those in use are theirs: all that it has,
  * excluded ones among them. Where that is not known, up to the last one used. */
@@ -78,49 +78,34 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Whether two ranks have the same core, which srun refuses unless it is told. */
-static enum hop_status find_sharing(const struct hop_launch_plan *launch, bool *shared)
+static bool share_cores(struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
-    uint64_t *places = malloc(result->ranks * sizeof *places);
-    *shared = false;
-    if (!places)
-        return hop_fail_memory(launch->diag);
-    for (uint32_t r = 0; r < result->ranks; r++)
+    uint64_t *places = hop_arena_alloc(&launch->arena, result->ranks * sizeof *places);
+    bool shared = false;
+    for (uint32_t r = 0; places && r < result->ranks; r++)
         places[r] = (uint64_t)result->seats[r].node << 32 | result->seats[r].processor;
-    qsort(places, result->ranks, sizeof *places, by_number);
-    for (uint32_t r = 1; launch->cores && r < result->ranks; r++)
-        *shared = *shared || places[r] == places[r - 1];
-    free(places);
-    return HOP_OK;
+    if (places)
+        qsort(places, result->ranks, sizeof *places, by_number);
+    for (uint32_t r = 1; places && launch->cores && r < result->ranks; r++)
+        shared |= places[r] == places[r - 1];
+    return shared;
 }
 
 enum hop_status hop_launch_slurm(struct hop_launch_plan *launch)
 {
-    uint32_t *processors = NULL, *devices = NULL, processor_count = 0, device_count = 0;
-    bool shared;
-    enum hop_status status = find_sharing(launch, &shared);
-    if (status == HOP_OK && launch->cores)
-        status = hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors, &processor_count);
-    if (status == HOP_OK && launch->devices && !any_alone(launch->result))
-        status = hop_launch_common(launch, HOP_LAUNCH_DEVICE, &devices, &device_count);
-    if (status == HOP_OK) {
-        bool script_binds = launch->cores && !processors, script_shows = launch->devices && !devices;
-        add_head(launch);
-        add_hosts(launch);
-        hop_buffer_puts(&launch->out, "SLURM_HOSTFILE=$hop_hosts");
-        if (script_binds)
-            hop_buffer_puts(&launch->out, " " HOP_LAUNCH_BIND "=1");
-        hop_buffer_printf(&launch->out, " srun --nodes=%u --ntasks=%u --distribution=arbitrary", launch->used_nodes,
-                          launch->result->ranks);
-        if (shared)
-            hop_buffer_puts(&launch->out, " --overcommit");
-        if (script_binds)
-            hop_buffer_puts(&launch->out, " --cpu-bind=none");
-        hop_launch_add_list(launch, " --cpu-bind=map_cpu:", processors, processor_count);
-        hop_launch_add_list(launch, " --gpu-bind=map_gpu:", devices, device_count);
-        hop_launch_add_program(launch, script_binds || script_shows);
-    }
-    free(processors);
-    free(devices);
-    return status;
+    struct hop_launch_list processors = {0}, devices = {0};
+    bool script_binds = launch->cores && !hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors);
+    bool script_shows =
+        launch->devices && (any_alone(launch->result) || !hop_launch_common(launch, HOP_LAUNCH_DEVICE, &devices));
+    add_head(launch);
+    add_hosts(launch);
+    hop_buffer_printf(&launch->out,
+                      "SLURM_HOSTFILE=$hop_hosts%s srun --nodes=%u --ntasks=%u --distribution=arbitrary%s%s",
+                      script_binds ? " " HOP_LAUNCH_BIND "=1" : "", launch->used_nodes, launch->result->ranks,
+                      share_cores(launch) ? " --overcommit" : "", script_binds ? " --cpu-bind=none" : "");
+    hop_launch_add_list(launch, " --cpu-bind=map_cpu:", &processors);
+    hop_launch_add_list(launch, " --gpu-bind=map_gpu:", &devices);
+    hop_launch_add_program(launch, script_binds || script_shows);
+    return HOP_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the writers of launchers' files share: who sits where, names checked, lists that hold on every node. */
-#ifndef HOP_EXPORT_LAUNCH_H
-#define HOP_EXPORT_LAUNCH_H
+#ifndef HOP_EXPORT_LAUNCH_PLAN_H
+#define HOP_EXPORT_LAUNCH_PLAN_H
 
 #include "base/base.h"
 #include "hopcast/map.h"
@@ -9,13 +9,16 @@
 /* Set to 1 in a rank's environment, it makes devices.sh bind the rank to its core. */
 #define HOP_LAUNCH_BIND "HOPCAST_BIND_CORE"
 
+#define HOP_LAUNCH_ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 struct hop_launch_plan {
     const struct hop_map_result *result;
     const char *const *hosts; /* by node */
     const char *program, *directory;
     uint32_t used_nodes; /* that have ranks */
     bool cores, devices; /* every rank has one */
-    struct hop_buffer out;
+    struct hop_arena arena;
+    struct hop_buffer out; /* failed, or the arena: out of memory */
     struct hop_diag *diag;
 };
 
@@ -41,12 +44,13 @@ void hop_launch_add_program(struct hop_launch_plan *launch, bool through_script)
 bool hop_launch_in_blocks(const struct hop_launch_plan *launch);
 
 /* A launcher's list is read from its beginning on every node, by the node's first rank, its second one, ... It can say
- * what a node's list is where those of the others are the same or shorter: then *list has the longest, and is the
- * caller's; NULL: they differ. */
+ * what a node's list is where those of the others are the same or shorter: then it is the longest; else it is empty. */
 enum hop_launch_item { HOP_LAUNCH_PROCESSOR, HOP_LAUNCH_DEVICE };
-enum hop_status hop_launch_common(const struct hop_launch_plan *launch, enum hop_launch_item item, uint32_t **list,
-                                  uint32_t *length);
-/* " -bind-to user:1,0" with name " -bind-to user:"; nothing for no list. */
-void hop_launch_add_list(struct hop_launch_plan *launch, const char *name, const uint32_t *list, uint32_t length);
+struct hop_launch_list {
+    uint32_t *items, length;
+};
+bool hop_launch_common(struct hop_launch_plan *launch, enum hop_launch_item item, struct hop_launch_list *list);
+/* " -bind-to user:1,0" with name " -bind-to user:"; nothing for an empty list. */
+void hop_launch_add_list(struct hop_launch_plan *launch, const char *name, const struct hop_launch_list *list);
 
 #endif
