@@ -213,7 +213,8 @@ static int run(int argc, char **argv)
     if (status == -1)
         return tool_help(&tool_calibrate);
     if (status == TOOL_OK && r.topology)
-        status = tool_load_topology(r.topology, r.sets, r.set_count, &topology);
+        status =
+            tool_load_topology(r.topology, &(struct tool_words){(char **)r.sets, (uint32_t)r.set_count, 0}, &topology);
     if (status == TOOL_OK)
         status = r.penalties ? calibrate_penalties(&r, topology) : calibrate_fit(&r, topology);
     hop_topology_destroy(topology);

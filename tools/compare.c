@@ -230,7 +230,8 @@ static int compare_models(const struct request *r, const struct hop_measurements
     struct hop_topology *topology = NULL;
     struct hop_comparison *comparison = NULL;
     struct hop_diag diag;
-    int status = tool_load_topology(r->topology, r->sets, r->set_count, &topology);
+    int status =
+        tool_load_topology(r->topology, &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0}, &topology);
     if (status != TOOL_OK)
         return status;
     if (hop_compare_models(reference, topology, r->models, (uint32_t)r->model_count, &r->options, &comparison, &diag) !=

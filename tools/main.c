@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command: picks the subcommand. */
-#include "tool.h"
-
 #include <string.h>
 
-static const struct tool_command *const commands[] = {&tool_topology, &tool_predict, &tool_make,
-                                                      &tool_order,    &tool_map_command, &tool_run,
-                                                      &tool_measure, &tool_compare, &tool_calibrate,
-                                                      &tool_sweep,    &tool_export,  &tool_tune};
+#include "tool.h"
+
+static const struct tool_command *const commands[] = {
+    &tool_topology, &tool_predict,   &tool_make,  &tool_order,  &tool_map_command, &tool_run, &tool_measure,
+    &tool_compare,  &tool_calibrate, &tool_sweep, &tool_export, &tool_tune,        NULL};
 
 static void usage(FILE *stream)
 {
     fprintf(stream, "hopcast %s - how long do these transfers take together, and why\n\n", hop_version());
     fprintf(stream, "usage: hopcast COMMAND [ARGUMENT ...]\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(stream,
-            "\nhopcast COMMAND --help shows a command's options and an example; hopcast --version the version.\nTry:\n"
+            "\nhopcast COMMAND --help shows a command's options and an example; hopcast --version the version.\n"
+            "eval \"$(hopcast completion bash)\" (or zsh) lets the shell complete them.\nTry:\n"
             "  hopcast predict -e 'gpu0 -> gpu2 300MiB; gpu1 -> gpu4 300MiB' --on t2\n");
 }
 
@@ -34,13 +34,15 @@ int main(int argc, char **argv)
         printf("hopcast %s\n", hop_version());
         return tool_finish(TOOL_OK);
     }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    if (strcmp(argv[1], "completion") == 0)
+        return tool_finish(tool_completion(commands, argc - 1, argv + 1));
+    for (size_t i = 0; commands[i]; i++) {
         if (strcmp(argv[1], commands[i]->name) == 0)
             return tool_finish(commands[i]->run(argc - 1, argv + 1));
     }
     fprintf(stderr, "hopcast: there is no %s '%s'\n", argv[1][0] == '-' ? "option" : "command", argv[1]);
     fprintf(stderr, "  expected: ");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (size_t i = 0; commands[i]; i++)
         fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);
     fprintf(stderr, "; `hopcast --help` says what they do\n");
     return TOOL_BAD;

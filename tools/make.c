@@ -462,7 +462,8 @@ static int run(int argc, char **argv)
     if (collective && r.list)
         return make_list_algorithms(&r);
     if (status == TOOL_OK && r.source)
-        status = tool_load_topology(r.source, (char *const *)r.sets, r.set_count, &r.topology);
+        status =
+            tool_load_topology(r.source, &(struct tool_words){(char **)r.sets, (uint32_t)r.set_count, 0}, &r.topology);
     if (status == TOOL_OK && (r.source || r.device_list))
         status = make_find_devices(&r);
     if (status == TOOL_OK && collective)

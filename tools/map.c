@@ -359,7 +359,8 @@ static int run(int argc, char **argv)
     if (status == -1)
         return tool_help(&tool_map_command);
     if (status == TOOL_OK)
-        status = tool_load_topology(r.machine, r.sets, r.set_count, &input.topology);
+        status = tool_load_topology(r.machine, &(struct tool_words){(char **)r.sets, (uint32_t)r.set_count, 0},
+                                    &input.topology);
     if (status == TOOL_OK)
         status = map_read_traffic(&r, &input);
     if (status == TOOL_OK && r.placed && !input.exchange)

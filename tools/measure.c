@@ -330,7 +330,8 @@ static int load(const struct options *o, struct hop_topology **topology)
 {
     struct hop_diag diag;
     if (o->on || o->emulate)
-        return tool_load_topology(o->on ? o->on : o->emulate, (char *const *)o->sets, o->set_count, topology);
+        return tool_load_topology(o->on ? o->on : o->emulate,
+                                  &(struct tool_words){(char **)o->sets, (uint32_t)o->set_count, 0}, topology);
     return hop_measure_flat((uint32_t)o->devices, topology, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 

@@ -339,7 +339,8 @@ static int place(const struct order_request *r, struct order_input *input)
 
 static int load_input(const struct order_request *r, struct order_input *input)
 {
-    int status = tool_load_topology(r->machine, r->sets, r->set_count, &input->topology);
+    int status = tool_load_topology(r->machine, &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0},
+                                    &input->topology);
     if (status != TOOL_OK)
         return status;
     status = tool_load_schedule(r->source, r->is_text, r->collective, &input->schedule);

@@ -55,7 +55,8 @@ static int load_inputs(const struct request *r, struct inputs *in)
 {
     int status = tool_map_load(r->map, &in->map);
     for (int i = 0; i < r->topology_count && status == TOOL_OK; i++)
-        status = tool_load_topology(r->topologies[i], r->sets, r->set_count, &in->topologies[i]);
+        status = tool_load_topology(r->topologies[i], &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0},
+                                    &in->topologies[i]);
     for (int i = 0; i < r->schedule_count && status == TOOL_OK; i++)
         status = tool_load_schedule(r->schedules[i], r->is_inline[i], r->collective, &in->schedules[i]);
     return status;

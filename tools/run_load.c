@@ -238,9 +238,11 @@ int run_load(struct run_options *o, struct run_loaded *l)
     if (!collective && !o->is_text && strcmp(o->schedule, "-") != 0 && access(o->schedule, F_OK) != 0)
         return refuse_source(o->schedule);
     if (o->topology)
-        status = tool_load_topology(o->topology, o->sets, o->set_count, &l->topology);
+        status = tool_load_topology(o->topology, &(struct tool_words){(char **)o->sets, (uint32_t)o->set_count, 0},
+                                    &l->topology);
     if (status == TOOL_OK && o->emulate)
-        status = tool_load_topology(o->emulate, o->sets, o->set_count, &l->emulated);
+        status = tool_load_topology(o->emulate, &(struct tool_words){(char **)o->sets, (uint32_t)o->set_count, 0},
+                                    &l->emulated);
     if (status == TOOL_OK)
         status = collective ? make_collective(o, l) : load_schedule(o, l);
     if (status != TOOL_OK)

@@ -357,7 +357,7 @@ static void *load_machine(const char *name, const struct origin *origin, uint32_
 {
     struct hop_diag diag;
     struct hop_topology *topology = NULL;
-    if (tool_load_topology(name, NULL, 0, &topology) != TOOL_OK)
+    if (tool_load_topology(name, NULL, &topology) != TOOL_OK)
         return NULL;
     if (hop_sweep_add_topology(origin->sweep, topology, index, &diag) == HOP_OK)
         return topology;

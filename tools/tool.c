@@ -12,12 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int tool_help(const struct tool_command *command)
-{
-    printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->help);
-    return TOOL_OK;
-}
-
 int tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
     va_list arguments;
@@ -88,17 +82,17 @@ static enum hop_status load(const char *source, const char *routes, struct hop_t
                   : hop_topology_load(source, topology, diag);
 }
 
-int tool_load_routed(const char *source, const char *routes, char *const *sets, int set_count,
+int tool_load_routed(const char *source, const char *routes, const struct tool_words *sets,
                      struct hop_topology **topology)
 {
     struct hop_diag diag;
     struct hop_topology *loaded;
     if (load(source, routes, &loaded, &diag) != HOP_OK)
         return tool_fail(&diag);
-    for (int i = 0; i < set_count; i++) {
-        if (hop_topology_set(loaded, sets[i], &diag) != HOP_OK) {
+    for (uint32_t i = 0; sets && i < sets->count; i++) {
+        if (hop_topology_set(loaded, sets->at[i], &diag) != HOP_OK) {
             if (!diag.place[0])
-                (void)snprintf(diag.place, sizeof diag.place, "--set %.80s", sets[i]);
+                (void)snprintf(diag.place, sizeof diag.place, "--set %.80s", sets->at[i]);
             hop_topology_destroy(loaded);
             return tool_fail(&diag);
         }
@@ -107,9 +101,9 @@ int tool_load_routed(const char *source, const char *routes, char *const *sets, 
     return TOOL_OK;
 }
 
-int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology)
+int tool_load_topology(const char *source, const struct tool_words *sets, struct hop_topology **topology)
 {
-    return tool_load_routed(source, NULL, sets, set_count, topology);
+    return tool_load_routed(source, NULL, sets, topology);
 }
 
 int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule)
@@ -135,6 +129,39 @@ int tool_load_schedule(const char *source, bool is_text, const char *collective,
     }
     *schedule = loaded;
     return TOOL_OK;
+}
+
+int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule)
+{
+    return tool_load_schedule(source + 1, *source == 'e', collective, schedule);
+}
+
+const char *tool_source_name(const char *source)
+{
+    return *source == 'e' ? "-e" : source + 1;
+}
+
+int tool_place(const char *map, const struct hop_topology *topology, struct hop_schedule **schedule)
+{
+    struct tool_map where;
+    struct hop_schedule *placed = NULL;
+    int status = tool_map_load(map, &where);
+    if (status == TOOL_OK)
+        status = tool_map_apply(&where, topology, *schedule, &placed);
+    tool_map_finish(&where);
+    if (placed) {
+        hop_schedule_destroy(*schedule);
+        *schedule = placed;
+    }
+    return status;
+}
+
+int tool_load_input(const struct tool_input *input, struct hop_topology **topology, struct hop_schedule **schedule)
+{
+    int status = input->machine ? tool_load_topology(input->machine, &input->sets, topology) : TOOL_OK;
+    if (status == TOOL_OK)
+        status = tool_read_schedule(input->schedules.at[0], input->collective, schedule);
+    return status == TOOL_OK && *topology ? tool_place(input->map, *topology, schedule) : status;
 }
 
 int tool_map_load(const char *choice, struct tool_map *map)
@@ -294,8 +321,16 @@ int tool_write(const char *path, const char *text)
     return status;
 }
 
+int tool_write_text(const char *path, char *text)
+{
+    int status = text ? tool_write(path, text) : tool_out_of_memory();
+    free(text);
+    return status;
+}
+
 int tool_finish(int status)
 {
+    status = status == TOOL_HELP ? TOOL_OK : status;
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK) {
         fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
         status = TOOL_BAD;
@@ -310,21 +345,6 @@ bool tool_number(const struct tool_command *command, const char *option, const c
     double number = strtod(text, &end);
     if (!*text || *end || !(number >= low && number <= high)) {
         tool_bad_usage(command, "%s cannot be '%s': a number from %g to %g is expected", option, text, low, high);
-        return false;
-    }
-    *value = number;
-    return true;
-}
-
-bool tool_whole(const struct tool_command *command, const char *option, const char *text, uint64_t low, uint64_t high,
-                uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end || errno || number < low || number > high) {
-        tool_bad_usage(command, "%s cannot be '%s': a whole number from %llu to %llu is expected", option, text,
-                       (unsigned long long)low, (unsigned long long)high);
         return false;
     }
     *value = number;

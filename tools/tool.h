@@ -13,21 +13,24 @@
 #include <time.h>
 
 #include "hopcast/hopcast.h"
+#include "options.h"
 
-enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2 };
+enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2, TOOL_HELP = -1 };
 
 struct tool_command {
     const char *name;
-    const char *summary;               /* one line */
-    const char *help;                  /* everything that --help prints after the usage line, an example among it */
-    const char *usage;                 /* after "hopcast NAME" */
-    int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
+    const char *summary; /* one line */
+    const char *usage;   /* after "hopcast NAME" */
+    const char *about;   /* --help: before the options */
+    const char *notes;   /* and behind them, an example among it */
+    const struct tool_option *options;
+    const struct tool_command *const *parts; /* commands of its own, NULL behind the last; or NULL */
+    int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; TOOL_HELP: help was shown */
+    const char *help;
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
     tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command;
 
-/* Prints usage and help to standard output; TOOL_OK. */
-int tool_help(const struct tool_command *command);
 /* Prints "hopcast NAME: message" and where help is to standard error; TOOL_BAD. */
 int tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
 /* Prints a diagnostic to standard error; TOOL_BAD, or TOOL_NEGATIVE where a process was lost or all were stopped. */
@@ -41,13 +44,25 @@ int tool_option(const struct tool_command *command, int argc, char **argv, const
                 const struct option *options);
 
 /* Reads SOURCE and applies the assignments (--set). */
-int tool_load_topology(const char *source, char *const *sets, int set_count, struct hop_topology **topology);
+int tool_load_topology(const char *source, const struct tool_words *sets, struct hop_topology **topology);
 /* The same with a fabric's forwarding tables in a second file (NULL: none). */
-int tool_load_routed(const char *source, const char *routes, char *const *sets, int set_count,
+int tool_load_routed(const char *source, const char *routes, const struct tool_words *sets,
                      struct hop_topology **topology);
 /* Reads a schedule in any form, a text if is_text; collective: the value of --collective, or NULL. One without
  * operations is refused. */
 int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule);
+/* The same of a source as `option_schedule` and `option_expression` keep it: 'f' and a file, or 'e' and a text. */
+int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule);
+const char *tool_source_name(const char *source); /* "-e", or the file */
+/* What a command names that works on one schedule. */
+struct tool_input {
+    struct tool_words schedules, sets;
+    const char *machine, *models, *map, *collective;
+};
+/* Reads both (the topology where one is named), and puts ranks on its devices. */
+int tool_load_input(const struct tool_input *input, struct hop_topology **topology, struct hop_schedule **schedule);
+/* Puts the schedule's ranks on the topology's devices; the schedule is replaced. */
+int tool_place(const char *map, const struct hop_topology *topology, struct hop_schedule **schedule);
 /* Where ranks go (--map): a placement file, read once, or an order in which each topology's devices take them. */
 struct tool_map {
     enum hop_placement_order order;
@@ -77,6 +92,8 @@ struct tool_choice {
 };
 enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks, struct tool_choice *choice,
                                       struct hop_diag *diag);
+/* The same for a text that is made here and given away; NULL: out of memory. */
+int tool_write_text(const char *path, char *text);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
 /* Whether tool_write could write there, told before long work; tool_write's message if not. NULL and "-": yes. */
@@ -86,8 +103,6 @@ int tool_finish(int status);
 /* Parses a number option; a message names the option. */
 bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,
                  double *value);
-bool tool_whole(const struct tool_command *command, const char *option, const char *text, uint64_t low, uint64_t high,
-                uint64_t *value);
 bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value); /* above 0 */
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast topology: show, convert, check. */
-#include "topology.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { SET_LIMIT = 256 };
+#include "options_shared.h"
+#include "topology.h"
 
 static int list_machines(void)
 {
@@ -111,11 +109,51 @@ static void print_parameters(const struct hop_topology *topology)
     print_crossings(topology);
 }
 
+/* ---- the command ---- */
+
+enum format { TREE, JSON, DOT, SVG };
+
+struct request {
+    struct tool_given given;
+    struct tool_words sources, sets; /* a source, and with --route two devices */
+    const char *output, *routes, *measurements;
+    enum format format;
+    bool list, json, parameters, route, lint;
+};
+
+static const struct tool_option options[] = {
+    {.kind = OPTION_LIST, .use = USE_INPUT, .argument = "SOURCE", AT(request, sources)},
+    FLAG("list", 'l', AT(request, list), "the built-in machines and the generated fabrics"),
+    OPTION("format", 'f', CHOICE, AT(request, format), NULL, "how it is shown (tree)", .choices = "tree json dot svg"),
+    SHARED(json, AT(request, json), .help = "the same as --format json"),
+    FLAG("parameters", 'p', AT(request, parameters),
+         "every parameter and link with its value, unit and origin; without SOURCE the defaults",
+         .excludes = "format json output"),
+    SHARED(set, AT(request, sets),
+           .help = "change a parameter, a link or a node: tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, "
+                   "root0.tau=0.1, gpu0--switch0.duplex=10GB/s (both ways full), gpu0--switch0.latency=1us, "
+                   "gpu0.accelerator_engines=1 (over NVLink and the like), root0--root1.tau=0.1"),
+    OPTION("routes", 'R', TEXT, AT(request, routes), "FILE",
+           "forwarding tables of an ibnetdiscover fabric, as `dump_lfts` or `ibroute` print them"),
+    FLAG("route", 'r', AT(request, route),
+         "the way between two devices that follow SOURCE (SOURCE --route A B), link by link (with --json for "
+         "machines)",
+         .excludes = "parameters output"),
+    FLAG("lint", 0, AT(request, lint),
+         "what is likely wrong or slow, with evidence, effect and advice (docs/lint.md); exit status 1 when a "
+         "warning or an error is found",
+         .excludes = "route parameters output"),
+    OPTION("measurements", 0, TEXT, AT(request, measurements), "FILE",
+           "with --lint: measured transfers as CSV, see hopcast compare", .use = USE_INPUT, .needs = "lint"),
+    SHARED(output, AT(request, output)),
+    END_OF_OPTIONS,
+};
+
 /* Without a source: what holds for every machine that does not say otherwise. */
-static int print_defaults(char *const *sets, int set_count)
+static int print_defaults(const struct tool_words *sets)
 {
-    if (set_count > 0)
-        return tool_bad_usage(&tool_topology, "--set %.80s needs a source", sets[0]);
+    if (sets->count > 0)
+        return tool_bad_usage(&tool_topology, "--set %.80s needs a source", sets->at[0]);
     struct hop_topology *defaults = hop_topology_create("defaults");
     if (!defaults)
         return tool_out_of_memory();
@@ -124,120 +162,67 @@ static int print_defaults(char *const *sets, int set_count)
     return TOOL_OK;
 }
 
-static char *render(const struct hop_topology *topology, const char *format)
+static char *render(const struct hop_topology *topology, enum format format)
 {
-    if (strcmp(format, "tree") == 0)
+    switch (format) {
+    case TREE:
         return hop_topology_to_tree(topology);
-    if (strcmp(format, "json") == 0)
+    case JSON:
         return hop_topology_to_json(topology);
-    if (strcmp(format, "dot") == 0)
+    case DOT:
         return hop_topology_to_dot(topology);
-    return hop_topology_to_svg(topology);
+    default:
+        return hop_topology_to_svg(topology);
+    }
 }
 
-static bool is_format(const char *format)
+static int check(const struct request *r)
 {
-    static const char *const formats[] = {"tree", "json", "dot", "svg"};
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        if (strcmp(formats[i], format) == 0)
-            return true;
-    }
-    return false;
+    uint32_t words = r->sources.count;
+    if ((r->route || r->lint) && r->format != TREE && r->format != JSON)
+        return tool_bad_usage(&tool_topology, "%s, as text or with --json",
+                              r->route ? "--route prints a way" : "--lint prints findings");
+    if (r->route)
+        return words == 3
+                   ? TOOL_OK
+                   : tool_bad_usage(&tool_topology, "--route takes a source and two devices: SOURCE --route A B");
+    if (words > 1)
+        return tool_bad_usage(&tool_topology, "one source at a time");
+    return words || r->parameters
+               ? TOOL_OK
+               : tool_bad_usage(&tool_topology, "a source is missing (a built-in name, a file, live or -)");
+}
+
+static int show(const struct request *r, const struct hop_topology *topology)
+{
+    bool json = r->format == JSON;
+    if (r->route)
+        return topology_print_route(topology, r->sources.at[1], r->sources.at[2], json);
+    if (r->lint)
+        return topology_print_lint(topology, r->measurements, json);
+    if (!r->parameters)
+        return tool_write_text(r->output, render(topology, r->format));
+    print_parameters(topology);
+    return TOOL_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"list", no_argument, NULL, 'l'},      {"format", required_argument, NULL, 'f'},
-        {"json", no_argument, NULL, 'j'},      {"parameters", no_argument, NULL, 'p'},
-        {"set", required_argument, NULL, 's'}, {"output", required_argument, NULL, 'o'},
-        {"routes", required_argument, NULL, 'R'}, {"route", no_argument, NULL, 'r'},
-        {"lint", no_argument, NULL, 'L'},      {"measurements", required_argument, NULL, 'm'},
-        {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
-    };
-    char *sets[SET_LIMIT];
-    int set_count = 0;
-    const char *format = NULL, *output = NULL, *routes = NULL, *measurements = NULL;
-    bool parameters = false, route = false, lint = false;
-    tool_options_begin();
-    for (int option; (option = tool_option(&tool_topology, argc, argv, ":f:jps:o:R:rhl", options)) != -1;) {
-        switch (option) {
-        case 'l':
-            return list_machines();
-        case 'f':
-            format = optarg;
-            break;
-        case 'j':
-            format = "json";
-            break;
-        case 'p':
-            parameters = true;
-            break;
-        case 's':
-            if (set_count == SET_LIMIT)
-                return tool_bad_usage(&tool_topology, "more than %d --set", SET_LIMIT);
-            sets[set_count++] = optarg;
-            break;
-        case 'o':
-            output = optarg;
-            break;
-        case 'R':
-            routes = optarg;
-            break;
-        case 'r':
-            route = true;
-            break;
-        case 'L':
-            lint = true;
-            break;
-        case 'm':
-            measurements = optarg;
-            break;
-        case 'h':
-            return tool_help(&tool_topology);
-        default:
-            return TOOL_BAD;
-        }
-    }
-    if (parameters && (format || output))
-        return tool_bad_usage(&tool_topology,
-                              "--parameters prints a table; --format, --json and --output are without it");
-    bool json = format && strcmp(format, "json") == 0;
-    if (route && (parameters || output || (format && !json)))
-        return tool_bad_usage(&tool_topology, "--route prints a way, as text or with --json");
-    if (lint && (route || parameters || output || (format && !json)))
-        return tool_bad_usage(&tool_topology, "--lint prints findings, as text or with --json");
-    if (measurements && !lint)
-        return tool_bad_usage(&tool_topology, "--measurements goes with --lint");
-    if (measurements && strcmp(measurements, "-") == 0 && optind < argc && strcmp(argv[optind], "-") == 0)
-        return tool_bad_usage(&tool_topology, "standard input (-) is read once: the source or the measurements");
-    if (!format)
-        format = "tree";
-    if (!is_format(format))
-        return tool_bad_usage(&tool_topology, "there is no format '%s': tree, json, dot or svg is expected", format);
-    if (parameters && argc == optind)
-        return print_defaults(sets, set_count);
-    if (route && argc - optind != 3)
-        return tool_bad_usage(&tool_topology, "--route takes a source and two devices: SOURCE --route A B");
-    if (!route && argc - optind != 1)
-        return tool_bad_usage(&tool_topology, argc == optind
-                                                  ? "a source is missing (a built-in name, a file, live or -)"
-                                                  : "one source at a time");
-    struct hop_topology *topology;
-    int status = tool_load_routed(argv[optind], routes, sets, set_count, &topology);
-    if (status != TOOL_OK)
-        return status;
-    if (route) {
-        status = topology_print_route(topology, argv[optind + 1], argv[optind + 2], json);
-    } else if (lint) {
-        status = topology_print_lint(topology, measurements, json);
-    } else if (parameters) {
-        print_parameters(topology);
-    } else {
-        char *text = render(topology, format);
-        status = text ? tool_write(output, text) : tool_out_of_memory();
-        free(text);
-    }
+    static struct request r;
+    struct hop_topology *topology = NULL;
+    int status = tool_read(&tool_topology, argc, argv, &r);
+    if (status == TOOL_OK && r.list)
+        return list_machines();
+    if (r.json)
+        r.format = JSON;
+    if (status == TOOL_OK)
+        status = check(&r);
+    if (status == TOOL_OK && r.sources.count == 0)
+        return print_defaults(&r.sets);
+    if (status == TOOL_OK)
+        status = tool_load_routed(r.sources.at[0], r.routes, &r.sets, &topology);
+    if (status == TOOL_OK)
+        status = show(&r, topology);
     hop_topology_destroy(topology);
     return status;
 }
@@ -246,30 +231,14 @@ const struct tool_command tool_topology = {
     .name = "topology",
     .summary = "show a machine, or convert its description",
     .usage = "SOURCE [OPTION ...]",
-    .help =
-        "SOURCE is a built-in machine's name or a fabric such as star:16 (--list), `live` for this machine, - for standard\n"
-        "input, or a file: topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of\n"
-        "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest.\n"
-        "\n"
-        "  -l, --list              the built-in machines and the generated fabrics\n"
-        "  -f, --format FORMAT     tree (default), json, dot or svg\n"
-        "  -j, --json              the same as --format json\n"
-        "  -p, --parameters        every parameter and link with its value, unit and origin; without SOURCE the "
-        "defaults\n"
-        "  -s, --set NAME=VALUE    change a parameter, a link or a node; may be repeated:\n"
-        "                          tau=0.2, gpu0--switch0.capacity=12GB/s, gpu0.engines=2, root0.tau=0.1,\n"
-        "                          gpu0--switch0.duplex=10GB/s (both ways full), gpu0--switch0.latency=1us,\n"
-        "                          gpu0.accelerator_engines=1 (over NVLink and the like), root0--root1.tau=0.1\n"
-        "  -R, --routes FILE       forwarding tables of an ibnetdiscover fabric, as `dump_lfts` or `ibroute` print them\n"
-        "  -r, --route A B         the way from device A to device B, link by link (with --json for machines)\n"
-        "      --lint              what is likely wrong or slow, with evidence, effect and advice (docs/lint.md); "
-        "exit status\n"
-        "                          1 when a warning or an error is found\n"
-        "      --measurements FILE with --lint: measured transfers as CSV, see hopcast compare\n"
-        "  -o, --output FILE       write there instead of to standard output\n"
-        "\n"
-        "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n"
-        "         hopcast topology fabric.txt --routes fabric.lfts --route node00 node13\n"
-        "         hopcast topology live --lint\n",
+    .about = "SOURCE is a built-in machine's name or a fabric such as star:16 (--list), `live` for this machine, - for "
+             "standard\n"
+             "input, or a file: topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of\n"
+             "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest.\n"
+             "\n",
+    .options = options,
+    .notes = "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n"
+             "         hopcast topology fabric.txt --routes fabric.lfts --route node00 node13\n"
+             "         hopcast topology live --lint\n",
     .run = run,
 };

@@ -399,7 +399,10 @@ static int read_options(struct request *r, int argc, char **argv)
 static int load(const struct request *r, struct work *w)
 {
     struct hop_diag diag;
-    int status = r->topology ? tool_load_topology(r->topology, r->sets, r->set_count, &w->topology) : TOOL_OK;
+    int status =
+        r->topology ? tool_load_topology(r->topology, &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0},
+                                         &w->topology)
+                    : TOOL_OK;
     if (status == TOOL_OK && !r->measured && hop_network_create(w->topology, r->model, &w->network, &diag) != HOP_OK)
         status = tool_fail(&diag);
     if (status == TOOL_OK)

@@ -73,7 +73,8 @@ static int set_copy_latency(const struct request *r, struct work *w)
 static int load_machine(const struct request *r, struct work *w)
 {
     struct hop_diag diag;
-    int status = tool_load_topology(r->topology, r->sets, r->set_count, &w->topology);
+    int status = tool_load_topology(r->topology, &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0},
+                                    &w->topology);
     if (r->model)
         note_setting(w, "--model", r->model);
     for (int i = 0; i < r->set_count; i++)

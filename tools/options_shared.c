@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options that several subcommands have. */
+#include "options_shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+/* ---- input ---- */
+
+/* 'f' and a file, or 'e' and a text. */
+static bool take_source(const struct tool_taking *t, char *text)
+{
+    struct tool_words *sources = t->to;
+    size_t size = strlen(text) + 2;
+    char *source = NULL;
+    if (t->option->high && sources->count == t->option->high)
+        return tool_bad_usage(t->command, "one schedule at a time") == TOOL_OK;
+    source = malloc(size);
+    if (!source)
+        return tool_out_of_memory() == TOOL_OK;
+    (void)snprintf(source, size, "%c%s", t->option->letter == 'e' ? 'e' : 'f', text);
+    bool added = tool_words_add(sources, source);
+    free(source);
+    return added;
+}
+
+const struct tool_option option_schedule = {.kind = OPTION_CALL,
+                                            .use = USE_INPUT,
+                                            .argument = "SCHEDULE",
+                                            .missing = SCHEDULE_IS_MISSING,
+                                            .take = take_source},
+                         option_expression =
+                             OPTION("expression", 'e', CALL, .at = 0, "TEXT",
+                                    "a schedule as text, operations separated by ';'", .take = take_source);
+const struct tool_option option_on =
+    OPTION("on", 0, TEXT, .at = 0, "TOPOLOGY",
+           "a built-in machine, a fabric such as star:16, a file of any dialect, or live", .use = USE_INPUT);
+const struct tool_option option_set =
+    OPTION("set", 's', LIST, .at = 0, "NAME=VALUE", "change the topology, as in tau=0.2 (see hopcast topology --help)");
+const struct tool_option option_model = OPTION("model", 'm', TEXT, .at = 0, "MODEL",
+                                               "pcie (the default on PCIe) or credit; fair (elsewhere); infiniband "
+                                               "or infiniband-full on network fabrics; loggp for all; "
+                                               "DOMAIN=MODEL,... by domain (pcie*: all)");
+const struct tool_option option_map = OPTION("map", 0, TEXT, .at = 0, "MAP",
+                                             "where the ranks of a schedule go: packed (default), cyclic, or a file "
+                                             "(hop_placement(3))",
+                                             .use = USE_INPUT);
+const struct tool_option option_collective = OPTION("collective", 0, TEXT, .at = 0, "KIND=ALGORITHM,...",
+                                                    "how collectives of Chakra traces are made (docs/traces.md)");
+const struct tool_option option_sources_unlimited =
+    FLAG("sources-unlimited", 0, .at = 0, "every source starts all its ready transfers at once (step A off)");
+
+/* ---- output ---- */
+
+const struct tool_option option_json = FLAG("json", 'j', .at = 0, NULL);
+const struct tool_option option_output =
+    OPTION("output", 'o', TEXT, .at = 0, "FILE", "write there instead of to standard output", .use = USE_OUTPUT);
+const struct tool_option option_gantt = FLAG("gantt", 'g', .at = 0, "draw the timeline");
+const struct tool_option option_ascii = FLAG("ascii", 0, .at = 0, "keep to ASCII");
+const struct tool_option option_trace =
+    OPTION("trace", 0, TEXT, .at = 0, "FILE", "also write a trace that Perfetto opens", .use = USE_OUTPUT);
+const struct tool_option option_rows = OPTION("rows", 0, WHOLE, .at = 0, "N", NULL, .high = UINT32_MAX);
+
+/* ---- a collective ---- */
+
+const struct tool_option option_algorithm = OPTION("algorithm", 0, TEXT, .at = 0, "NAME",
+                                                   "such as ring or gsb-btb (`hopcast make allreduce --list`); "
+                                                   "auto=FILE: what the table says that `hopcast tune collective -o "
+                                                   "FILE` wrote");
+const struct tool_option option_bytes = OPTION("bytes", 0, SIZE, .at = 0, "SIZE", NULL);
+const struct tool_option option_operator =
+    OPTION("operator", 0, CHOICE, .at = 0, NULL, "of reductions (sum)", .choices = "sum prod min max");
+const struct tool_option option_type =
+    OPTION("type", 0, CHOICE, .at = 0, NULL, "of the elements (f32)", .choices = "f64 f32 f16 bf16 i32 i64");
+const struct tool_option option_root =
+    OPTION("root", 0, COUNT, .at = 0, "RANK", "of reduce, broadcast, gather, scatter (0)", .high = HOP_RANKS_MAX - 1);
+const struct tool_option option_in_place = FLAG("in-place", 0, .at = 0, "one buffer in and out");
+const struct tool_option option_segment =
+    OPTION("segment", 0, SIZE, .at = 0, "SIZE", "pipelined in pieces of this size (chain, binomial, btb, gsb)");
+const struct tool_option option_ranks =
+    OPTION("ranks", 'n', COUNT, .at = 0, "N", "how many ranks; they fill the devices in order (default: one a device)",
+           .low = 1, .high = HOP_RANKS_MAX);
+const struct tool_option option_devices =
+    OPTION("devices", 0, TEXT, .at = 0, "LIST", "that the ranks share, such as gpu0,gpu4 or gpu0-7");
+
+/* ---- processes that move real bytes ---- */
+
+const struct tool_option option_device =
+    OPTION("device", 0, TEXT, .at = 0, "NAME", "host (default: shared memory of this machine) or cuda");
+const struct tool_option option_engines = OPTION("engines", 0, COUNT, .at = 0, "N",
+                                                 "host: N threads, 6 at most, copy for each rank; 0 (default): the "
+                                                 "rank itself does",
+                                                 .high = 6);
+const struct tool_option option_emulate = OPTION("emulate", 0, TEXT, .at = 0, "TOPOLOGY",
+                                                 "copies go through its links, in real time, slowed down "
+                                                 "(docs/emulated.md)",
+                                                 .use = USE_INPUT, .excludes = "on");
+const struct tool_option option_slower =
+    OPTION("slower", 0, NUMBER, .at = 0, "X", "emulated links are so many times as slow", .least = 1, .most = 1e9,
+           .needs = "emulate");
+const struct tool_option option_chunk = OPTION(
+    "chunk", 0, SIZE, .at = 0, "SIZE", "what an emulated link carries at a time (4KiB)", .low = 1, .needs = "emulate");
+const struct tool_option option_buffer = OPTION(
+    "buffer", 0, SIZE, .at = 0, "SIZE", "of an emulated link (32 chunks; 1 at least)", .low = 1, .needs = "emulate");
+const struct tool_option option_in_process = FLAG("in-process", 0, .at = 0, "ranks are threads of this one process");
+const struct tool_option option_was_threads = GONE("threads", "--in-process");
+const struct tool_option option_pin = FLAG("pin", 0, .at = 0, "each rank on a processor of its own");
+const struct tool_option option_timeout =
+    OPTION("timeout", 0, TIME, .at = 0, "TIME", "a rank that does not move for so long is lost (10s)", .least = 0.1,
+           .most = 1e6);
+const struct tool_option option_seed = OPTION("seed", 0, WHOLE, .at = 0, "N", NULL);
+
+/* ---- measurements ---- */
+
+/* NAME and DEVICE, one after the other. */
+static bool take_rename(const struct tool_taking *t, char *text)
+{
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return tool_bad_usage(t->command, "--name cannot be '%s': NAME=DEVICE is expected", text) == TOOL_OK;
+    char *name = strndup(text, (size_t)(equals - text));
+    bool added =
+        name ? tool_words_add(t->to, name) && tool_words_add(t->to, equals + 1) : tool_out_of_memory() == TOOL_OK;
+    free(name);
+    return added;
+}
+
+const struct tool_option option_name = OPTION("name", 0, CALL, .at = 0, "NAME=DEVICE",
+                                              "what the measurements call NAME is DEVICE in the topology; may be "
+                                              "repeated",
+                                              .take = take_rename);
+const struct tool_option option_case_bytes =
+    OPTION("bytes", 0, SIZE, .at = 0, "SIZE", "of transfers that do not state theirs (256MiB)", .low = 1);

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is made of option tables: help, completions for shells, and manual pages. A page comes on standard input with
+ * lines `@options COMMAND`, behind which options with more to say than their line of help follow as `@--name` and
+ * indented text.
+ */
+#include "options.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+enum { COLUMN = 26, WIDTH = 110 };
+
+static bool is_end(const struct tool_option *entry)
+{
+    return entry->kind == OPTION_END && !entry->shared;
+}
+
+/* Has a line of its own in help. */
+static bool is_shown(const struct tool_option *option)
+{
+    return option->name && option->kind != OPTION_GONE;
+}
+
+/* "TEXT", "hop|json"; NULL: it has no value. */
+static const char *argument_of(const struct tool_option *option, char *text, size_t size)
+{
+    if (option->argument || !option->choices)
+        return option->argument;
+    (void)snprintf(text, size, "%s%s", option->choices, option->kind == OPTION_CHOICES ? ",..." : "");
+    for (char *c = text; *c; c++)
+        *c = *c == ' ' ? '|' : *c;
+    return text;
+}
+
+static bool is_repeatable(const struct tool_option *option)
+{
+    return option->kind == OPTION_LIST || option->kind == OPTION_NAMES;
+}
+
+/* ---- help ---- */
+
+static void print_wrapped(const char *text, size_t at)
+{
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (at + length > WIDTH && at > COLUMN) {
+            printf("\n%*s", COLUMN, "");
+            at = COLUMN;
+        }
+        printf("%.*s", (int)length, text);
+        text += length;
+        at += length + 1;
+        if (*text == ' ' && text++ && at + strcspn(text, " ") <= WIDTH)
+            putchar(' ');
+    }
+}
+
+static void print_option(const struct tool_option *option)
+{
+    char term[128], choices[200], help[600];
+    const char *argument = argument_of(option, choices, sizeof choices);
+    int length =
+        option->letter ? snprintf(term, sizeof term, "  -%c, ", option->letter) : snprintf(term, sizeof term, "      ");
+    length += snprintf(term + length, sizeof term - (size_t)length, "--%s%s%s", option->name, argument ? " " : "",
+                       argument ? argument : "");
+    (void)snprintf(help, sizeof help, "%s%s", option->help, is_repeatable(option) ? "; may be repeated" : "");
+    printf("%-*s%s", COLUMN, term, length >= COLUMN ? "\n" : "");
+    if (length >= COLUMN)
+        printf("%*s", COLUMN, "");
+    print_wrapped(help, COLUMN);
+    putchar('\n');
+}
+
+int tool_help(const struct tool_command *command)
+{
+    if (command->help) {
+        printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->help);
+        return TOOL_HELP;
+    }
+    printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->about);
+    for (const struct tool_option *entry = command->options; entry && !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        if (option.kind == OPTION_HEADING)
+            printf("\n%s\n", option.help);
+        else if (is_shown(&option))
+            print_option(&option);
+    }
+    printf("%s%s", command->options ? "\n" : "", command->notes);
+    return TOOL_HELP;
+}
+
+/* ---- commands ---- */
+
+/* Calls for every command that has options, those of tune among them. */
+static void for_each(const struct tool_command *const *commands, void (*visit)(const struct tool_command *command))
+{
+    for (; *commands; commands++) {
+        if ((*commands)->options)
+            visit(*commands);
+        if ((*commands)->parts)
+            for_each((*commands)->parts, visit);
+    }
+}
+
+static const struct tool_command *find(const struct tool_command *const *commands, const char *name)
+{
+    const struct tool_command *found = NULL;
+    for (; *commands && !found; commands++) {
+        if (strcmp((*commands)->name, name) == 0)
+            found = *commands;
+        else if ((*commands)->parts)
+            found = find((*commands)->parts, name);
+    }
+    return found;
+}
+
+/* What a value can be, as words for a shell; files where it says nothing. */
+static void print_values(const struct tool_option *option)
+{
+    const char *name, *summary, *argument = option->argument ? option->argument : "";
+    if (option->choices)
+        printf("%s", option->choices);
+    bool machine = strcmp(argument, "TOPOLOGY") == 0 || strcmp(argument, "SOURCE") == 0;
+    for (size_t i = 0; machine && hop_topology_builtin(i, &name, &summary); i++)
+        printf("%s ", name);
+    for (size_t i = 0; strcmp(argument, "MODEL") == 0 && hop_model_at(i, &name, &summary); i++)
+        printf("%s ", name);
+    for (unsigned k = 0; strstr(argument, "COLLECTIVE") && k < HOP_COLLECTIVE_COUNT; k++)
+        printf("%s ", hop_collective_name((enum hop_collective_kind)k));
+}
+
+/* ---- bash ---- */
+
+static void print_bash_options(const struct tool_command *command)
+{
+    printf("    '%s') options='", command->name);
+    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        if (is_shown(&option))
+            printf("--%s ", option.name);
+    }
+    printf("--help' values='");
+    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        if (!option.name && !option.letter)
+            print_values(&option);
+    }
+    printf("' ;;\n");
+}
+
+static void print_bash_values(const struct tool_command *command)
+{
+    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        char text[200];
+        if (!is_shown(&option) || !argument_of(&option, text, sizeof text))
+            continue;
+        printf("    '%s --%s'", command->name, option.name);
+        if (option.letter)
+            printf("|'%s -%c'", command->name, option.letter);
+        printf(") values='");
+        print_values(&option);
+        printf("' taken=%s ;;\n", option.choices ? "choice" : "value");
+    }
+}
+
+static void print_names(const struct tool_command *const *commands)
+{
+    for (; *commands; commands++) {
+        const char *space = strchr((*commands)->name, ' ');
+        printf("%s ", space ? space + 1 : (*commands)->name);
+    }
+}
+
+static void print_bash(const struct tool_command *const *commands)
+{
+    printf("# bash completion of hopcast: eval \"$(hopcast completion bash)\"\n_hopcast()\n{\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+           "    local options='' values='' taken=''\n"
+           "    [[ $word == '=' ]] && word=''\n"
+           "    [[ $before == '=' ]] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
+           "    if (( COMP_CWORD == 1 )); then COMPREPLY=($(compgen -W '");
+    print_names(commands);
+    printf("' -- \"$word\")); return; fi\n");
+    for (const struct tool_command *const *c = commands; *c; c++) {
+        if (!(*c)->parts)
+            continue;
+        printf("    if [[ $command == %s ]]; then\n        if (( COMP_CWORD == 2 )); then COMPREPLY=($(compgen -W '",
+               (*c)->name);
+        print_names((*c)->parts);
+        printf("' -- \"$word\")); return; fi\n        command+=\" ${COMP_WORDS[2]}\"\n    fi\n");
+    }
+    printf("    case $command in\n");
+    for_each(commands, print_bash_options);
+    printf("    esac\n    case \"$command $before\" in\n");
+    for_each(commands, print_bash_values);
+    printf("    esac\n"
+           "    if [[ $word == -* && -z $taken ]]; then COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+           "    else COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n"
+           "        [[ $taken == choice ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
+           "    fi\n}\ncomplete -o filenames -F _hopcast hopcast\n");
+}
+
+/* ---- zsh ---- */
+
+/* Inside single quotes, and inside the brackets of _arguments. */
+static void print_zsh_text(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            printf("'\\''");
+        else
+            printf(strchr("[]:\\", *text) ? "\\%c" : "%c", *text);
+    }
+}
+
+static void print_zsh_option(const struct tool_option *option)
+{
+    char text[200];
+    const char *argument = argument_of(option, text, sizeof text);
+    printf("            ");
+    if (is_repeatable(option))
+        printf("'*'");
+    if (option->letter)
+        printf("{-%c,--%s}", option->letter, option->name);
+    else
+        printf("--%s", option->name);
+    printf("'%s[", argument && !option->letter ? "=" : "");
+    print_zsh_text(option->help);
+    printf("]");
+    if (argument) {
+        printf(":");
+        print_zsh_text(argument);
+        printf(":{compadd -- ");
+        print_values(option);
+        printf("; _files}");
+    }
+    printf("' \\\n");
+}
+
+static void print_zsh_command(const struct tool_command *command)
+{
+    printf("    '%s')\n        _arguments -s \\\n", command->name);
+    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        if (is_shown(&option))
+            print_zsh_option(&option);
+    }
+    printf("            '*:argument:{compadd -- ");
+    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        if (!option.name && !option.letter)
+            print_values(&option);
+    }
+    printf("; _files}' ;;\n");
+}
+
+static void print_zsh(const struct tool_command *const *commands)
+{
+    printf("#compdef hopcast\n_hopcast()\n{\n    local command=$words[2]\n"
+           "    if (( CURRENT == 2 )); then compadd -- ");
+    print_names(commands);
+    printf("; return; fi\n");
+    for (const struct tool_command *const *c = commands; *c; c++) {
+        if (!(*c)->parts)
+            continue;
+        printf("    if [[ $command == %s ]]; then\n        if (( CURRENT == 3 )); then compadd -- ", (*c)->name);
+        print_names((*c)->parts);
+        printf("; return; fi\n        command+=\" $words[3]\"; shift words; (( CURRENT-- ))\n    fi\n");
+    }
+    printf("    shift words; (( CURRENT-- ))\n    case $command in\n");
+    for_each(commands, print_zsh_command);
+    printf(
+        "    esac\n}\nif [ \"$funcstack[1]\" = _hopcast ]; then _hopcast \"$@\"; else compdef _hopcast hopcast; fi\n");
+}
+
+/* ---- manual pages ---- */
+
+/* scdoc: what is not to be markup has a backslash. */
+static void print_escaped(const char *text)
+{
+    for (; *text; text++)
+        printf(strchr("_*\\#~<>", *text) ? "\\%c" : "%c", *text);
+}
+
+/* Words in capitals are placeholders, the rest stands as it is: _NAME_=_VALUE_, *hop*|*json*. */
+static void print_argument(const char *text)
+{
+    while (*text) {
+        size_t capitals = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), plain = 0;
+        while (islower((unsigned char)text[plain]) ||
+               (plain && (isdigit((unsigned char)text[plain]) || text[plain] == '-')))
+            plain++;
+        if (capitals || plain)
+            printf(capitals ? "_%.*s_" : "*%.*s*", (int)(capitals + plain), text);
+        else
+            putchar(*text);
+        text += capitals + plain ? capitals + plain : 1;
+    }
+}
+
+/* The page's own text about an option, its lines indented; NULL: it has none. */
+static const char *own_text(const char *page, const char *name, size_t *length)
+{
+    char mark[80];
+    (void)snprintf(mark, sizeof mark, "@--%s\n", name);
+    for (const char *line = page; *line && strncmp(line, "@options", 8) != 0; line += strcspn(line, "\n") + 1) {
+        if (strncmp(line, mark, strlen(mark)) == 0) {
+            line += strlen(mark);
+            const char *end = line;
+            while (*end == '\t')
+                end += strcspn(end, "\n") + 1;
+            *length = (size_t)(end - line);
+            return line;
+        }
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return NULL;
+}
+
+static void print_man_option(const struct tool_option *option, const char *page)
+{
+    char choices[200];
+    const char *argument = argument_of(option, choices, sizeof choices), *own;
+    size_t length = 0;
+    if (option->letter)
+        printf("*-%c*, ", option->letter);
+    printf("*--%s*", option->name);
+    if (argument) {
+        putchar(' ');
+        print_argument(argument);
+    }
+    printf("\n");
+    own = own_text(page, option->name, &length);
+    if (own) {
+        printf("%.*s\n", (int)length, own);
+        return;
+    }
+    printf("\t%c", toupper((unsigned char)option->help[0]));
+    print_escaped(option->help + 1);
+    printf("%s.\n\n", is_repeatable(option) ? "; may be repeated" : "");
+}
+
+/* The options of a command; rest: what follows in the page. False: a text there is about no option of it. */
+static bool print_man_options(const struct tool_command *command, const char *rest)
+{
+    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
+        struct tool_option option = tool_option_of(entry);
+        if (option.kind == OPTION_HEADING)
+            printf("## %s\n\n", option.help);
+        else if (is_shown(&option))
+            print_man_option(&option, rest);
+    }
+    for (const char *line = rest; *line && strncmp(line, "@options", 8) != 0;
+         line += strcspn(line, "\n") + (*line != '\0')) {
+        char name[80];
+        bool known = strncmp(line, "@--", 3) != 0;
+        (void)snprintf(name, sizeof name, "%.*s", (int)(strcspn(line, "\n") > 3 ? strcspn(line, "\n") - 3 : 0),
+                       line + 3);
+        for (const struct tool_option *entry = command->options; !known && !is_end(entry); entry++) {
+            struct tool_option option = tool_option_of(entry);
+            known = is_shown(&option) && strcmp(option.name, name) == 0;
+        }
+        if (!known) {
+            fprintf(stderr, "hopcast: the page speaks of --%s, which hopcast %s has not\n", name, command->name);
+            return false;
+        }
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return true;
+}
+
+static int print_page(const struct tool_command *const *commands)
+{
+    char *page = NULL;
+    size_t size = 0;
+    ssize_t length = getdelim(&page, &size, '\0', stdin);
+    bool own = false, fine = length >= 0;
+    for (char *line = page, *next; fine && line && *line; line = next) {
+        size_t end = strcspn(line, "\n");
+        next = line + end + (line[end] == '\n');
+        if (strncmp(line, "@options ", 9) == 0) {
+            line[end] = '\0';
+            const struct tool_command *command = find(commands, line + 9);
+            fine = command && print_man_options(command, next);
+        } else if (*line == '@') {
+            own = true;
+        } else if (!own || *line != '\t') {
+            own = own && !end; /* the empty line behind the text of an option */
+            if (!own)
+                printf("%.*s\n", (int)end, line);
+            own = false;
+        }
+    }
+    free(page);
+    return fine ? TOOL_OK : TOOL_BAD;
+}
+
+int tool_completion(const struct tool_command *const *commands, int argc, char **argv)
+{
+    const char *form = argc == 2 ? argv[1] : "";
+    if (strcmp(form, "man") == 0)
+        return print_page(commands);
+    if (strcmp(form, "bash") == 0)
+        print_bash(commands);
+    else if (strcmp(form, "zsh") == 0)
+        print_zsh(commands);
+    else
+        return fprintf(stderr,
+                       "hopcast completion: expected bash or zsh, as in: eval \"$(hopcast completion bash)\"\n"),
+               TOOL_BAD;
+    return TOOL_OK;
+}
