@@ -30,12 +30,24 @@ static inline double hop_max(double a, double b)
 
 /* ---- diagnostics (diag.c) ---- */
 
-/* Fills what; place and expected become empty. Returns status, so that `return hop_fail(...)` reads well. diag may be NULL. */
+/* Fills what, and behind a line feed in the format expected: "this is no LMC\na number from 0 to 7". The place becomes
+ * empty. Returns status, so that `return hop_fail(...)` reads well. diag may be NULL. */
 enum hop_status hop_fail(struct hop_diag *diag, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
+enum hop_status hop_fail_with(struct hop_diag *diag, enum hop_status status, const char *format, va_list arguments);
 /* Adds to a diagnostic just filled. */
 void hop_diag_place(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
 void hop_diag_expect(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
 enum hop_status hop_fail_memory(struct hop_diag *diag);
+
+/* A work of many steps and its first failure, which sticks: later ones are not kept, steps after it do nothing or may do
+ * anything, and who began the work asks once, at its end. */
+struct hop_failure {
+    struct hop_diag *diag;
+    enum hop_status status;
+};
+void hop_failure_set(struct hop_failure *failure, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
+/* The place of a failure just set, unless it has one. */
+void hop_failure_place(struct hop_failure *failure, const char *format, ...) HOP_PRINTF(2, 3);
 
 /* ---- arena (arena.c) ---- */
 

@@ -25,17 +25,64 @@ const char *hop_status_text(enum hop_status status)
     return "unknown status";
 }
 
+/* How long the text is that the part of a format before `end` becomes; what the rest takes stays unread. */
+static size_t part_length(const char *format, const char *end, va_list arguments)
+{
+    char part[512];
+    (void)snprintf(part, sizeof part, "%.*s", (int)(end - format), format);
+    int length = vsnprintf(NULL, 0, part, arguments);
+    return length > 0 ? (size_t)length : 0;
+}
+
+enum hop_status hop_fail_with(struct hop_diag *diag, enum hop_status status, const char *format, va_list arguments)
+{
+    char text[sizeof diag->what + sizeof diag->expected] = "";
+    const char *feed = strchr(format, '\n');
+    size_t what = sizeof text;
+    va_list again;
+    if (!diag)
+        return status;
+    va_copy(again, arguments);
+    if (feed)
+        what = part_length(format, feed, again);
+    va_end(again);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    diag->status = status;
+    diag->place[0] = diag->expected[0] = '\0';
+    (void)snprintf(diag->what, sizeof diag->what, "%.*s", (int)what, text);
+    if (what < strlen(text))
+        (void)snprintf(diag->expected, sizeof diag->expected, "%s", text + what + 1);
+    return status;
+}
+
 enum hop_status hop_fail(struct hop_diag *diag, enum hop_status status, const char *format, ...)
 {
-    if (diag) {
-        va_list arguments;
-        va_start(arguments, format);
-        diag->status = status;
-        diag->place[0] = diag->expected[0] = '\0';
-        (void)vsnprintf(diag->what, sizeof diag->what, format, arguments);
-        va_end(arguments);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)hop_fail_with(diag, status, format, arguments);
+    va_end(arguments);
     return status;
+}
+
+void hop_failure_set(struct hop_failure *failure, enum hop_status status, const char *format, ...)
+{
+    va_list arguments;
+    if (failure->status != HOP_OK)
+        return;
+    va_start(arguments, format);
+    failure->status = hop_fail_with(failure->diag, status, format, arguments);
+    va_end(arguments);
+}
+
+void hop_failure_place(struct hop_failure *failure, const char *format, ...)
+{
+    va_list arguments;
+    struct hop_diag *diag = failure->diag;
+    if (failure->status == HOP_OK || failure->status == HOP_ERR_MEMORY || !diag || diag->place[0])
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(diag->place, sizeof diag->place, format, arguments);
+    va_end(arguments);
 }
 
 void hop_diag_place(struct hop_diag *diag, const char *format, ...)

@@ -68,12 +68,10 @@ void hop_json_place(const struct hop_json *at, struct hop_diag *diag)
 enum hop_status hop_json_fail(const struct hop_json *at, struct hop_diag *diag, enum hop_status status,
                               const char *format, ...)
 {
-    char what[sizeof diag->what];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
+    (void)hop_fail_with(diag, status, format, arguments);
     va_end(arguments);
-    hop_fail(diag, status, "%s", what);
     hop_json_place(at, diag);
     return status;
 }
@@ -150,9 +148,9 @@ enum hop_status hop_json_check_format(const struct hop_json *document, const cha
         if (json_object_get(document->value, others[i].key))
             seems = others[i].what;
     }
-    hop_json_fail(document, diag, HOP_ERR_INVALID, "this seems to be %s: the key '%s' is missing", seems, format);
-    hop_diag_expect(diag, "a JSON object that says \"%s\": %d", format, version);
-    return HOP_ERR_INVALID;
+    return hop_json_fail(document, diag, HOP_ERR_INVALID,
+                         "this seems to be %s: the key '%s' is missing\na JSON object that says \"%s\": %d", seems,
+                         format, format, version);
 }
 
 /* ---- objects and arrays ---- */
@@ -233,11 +231,9 @@ enum hop_status hop_json_array(const struct hop_json *at, size_t least, size_t *
         hop_diag_expect(diag, "an array, [...]");
         return HOP_ERR_INVALID;
     }
-    if (json_array_size(at->value) < least) {
-        hop_json_fail(at, diag, HOP_ERR_INVALID, "this array has %zu elements", json_array_size(at->value));
-        hop_diag_expect(diag, "at least %zu", least);
-        return HOP_ERR_INVALID;
-    }
+    if (json_array_size(at->value) < least)
+        return hop_json_fail(at, diag, HOP_ERR_INVALID, "this array has %zu elements\nat least %zu",
+                             json_array_size(at->value), least);
     *count = json_array_size(at->value);
     return HOP_OK;
 }

@@ -108,9 +108,8 @@ static enum hop_status place_load(const struct hop_json *at, const char *path, e
 
 static enum hop_status refuse_standard_input(const struct hop_json *at, struct hop_diag *diag)
 {
-    hop_json_fail(at, diag, HOP_ERR_INVALID, "standard input cannot be a part of a cluster");
-    hop_diag_expect(diag, "a built-in name or a file");
-    return HOP_ERR_INVALID;
+    return hop_json_fail(at, diag, HOP_ERR_INVALID,
+                         "standard input cannot be a part of a cluster\na built-in name or a file");
 }
 
 static enum hop_status load(struct hop_cluster *cluster, const struct hop_json *at, struct hop_cluster_member *member,
@@ -175,9 +174,10 @@ static enum hop_status load_machine(struct hop_cluster *cluster, const struct ho
         status = load(cluster, at, member, diag);
     if (status != HOP_OK || count_kind(member->topology, HOP_NODE_NIC) > 0)
         return status;
-    hop_json_fail(at, diag, HOP_ERR_INVALID, "the machine '%.80s' has no NIC", member->what);
-    hop_diag_expect(diag, "a machine with nodes of kind nic, such as dgx-a100, or `host` for a plain host");
-    return HOP_ERR_INVALID;
+    return hop_json_fail(at, diag, HOP_ERR_INVALID,
+                         "the machine '%.80s' has no NIC\na machine with nodes of kind nic, such as dgx-a100, or "
+                         "`host` for a plain host",
+                         member->what);
 }
 
 /* ---- copies ---- */
@@ -285,10 +285,10 @@ static enum hop_status load_fabric(struct hop_cluster *cluster, const struct hop
         const struct hop_node *node = &member->topology->nodes[i];
         if (node->kind == HOP_NODE_FABRIC || node->kind == HOP_NODE_NIC)
             continue;
-        hop_json_fail(at, diag, HOP_ERR_INVALID, "'%.80s' is no fabric: it has the %s '%s'", member->what,
-                      hop_node_kind_name(node->kind), node->name);
-        hop_diag_expect(diag, "switches of kind fabric, and nodes of kind nic that stand for the slots");
-        status = HOP_ERR_INVALID;
+        status = hop_json_fail(at, diag, HOP_ERR_INVALID,
+                               "'%.80s' is no fabric: it has the %s '%s'\nswitches of kind fabric, and nodes of kind "
+                               "nic that stand for the slots",
+                               member->what, hop_node_kind_name(node->kind), node->name);
     }
     return status;
 }

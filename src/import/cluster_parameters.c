@@ -39,10 +39,10 @@ static const struct hop_parameter *value_of(const struct hop_cluster_member *mem
 static enum hop_status conflict(const struct hop_cluster_member *a, const struct hop_cluster_member *b, size_t index,
                                 const struct hop_json *document, struct hop_diag *diag)
 {
-    hop_json_fail(document, diag, HOP_ERR_INVALID, "the parameter %s is %g in %.60s and %g in %.60s",
-                  value_of(a, index)->name, value_of(a, index)->value, a->what, value_of(b, index)->value, b->what);
-    hop_diag_expect(diag, "one value for the whole cluster: set the same in both files");
-    return HOP_ERR_INVALID;
+    return hop_json_fail(
+        document, diag, HOP_ERR_INVALID,
+        "the parameter %s is %g in %.60s and %g in %.60s\none value for the whole cluster: set the same in both files",
+        value_of(a, index)->name, value_of(a, index)->value, a->what, value_of(b, index)->value, b->what);
 }
 
 /* One parameter: the value of the machines, if they agree, else the default; the fabric's own where only it has one. */

@@ -124,11 +124,11 @@ static enum hop_status read_wish(const struct hop_cluster *cluster, const struct
             return HOP_OK;
     }
     uint32_t nearest = hop_text_nearest(name, fabric_name, fabric, fabric->node_count);
-    hop_json_fail(at, diag, HOP_ERR_NOT_FOUND, "the fabric has no slot and no switch '%.63s'", name);
-    hop_diag_expect(diag, "%s%s%sa switch, a NIC in the fabric that stands for a slot, or null",
-                    nearest != UINT32_MAX ? "'" : "", nearest != UINT32_MAX ? fabric_name(fabric, nearest) : "",
-                    nearest != UINT32_MAX ? "'? " : "");
-    return HOP_ERR_NOT_FOUND;
+    return hop_json_fail(at, diag, HOP_ERR_NOT_FOUND,
+                         "the fabric has no slot and no switch '%.63s'\n%s%s%sa switch, a NIC in the fabric that "
+                         "stands for a slot, or null",
+                         name, nearest != UINT32_MAX ? "'" : "",
+                         nearest != UINT32_MAX ? fabric_name(fabric, nearest) : "", nearest != UINT32_MAX ? "'? " : "");
 }
 
 static enum hop_status no_such_nic(const struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
@@ -162,12 +162,11 @@ static enum hop_status read_port(struct hop_cluster *cluster, const struct hop_j
         found++;
         if (pattern && nic->by_name)
             continue; /* its name says more */
-        if (pattern && nic->key) {
-            hop_json_fail(at, diag, HOP_ERR_INVALID, "'%s' matches this pattern and '%.63s'", nic_name(cluster, i),
-                          nic->key);
-            hop_diag_expect(diag, "one pattern for a NIC; its own name goes before patterns");
-            return HOP_ERR_INVALID;
-        }
+        if (pattern && nic->key)
+            return hop_json_fail(
+                at, diag, HOP_ERR_INVALID,
+                "'%s' matches this pattern and '%.63s'\none pattern for a NIC; its own name goes before patterns",
+                nic_name(cluster, i), nic->key);
         nic->wish = wish;
         nic->target = target;
         nic->key = at->key;
@@ -212,10 +211,9 @@ static enum hop_status take_slot(struct hop_cluster *cluster, uint32_t index, co
         return HOP_OK;
     }
     const struct hop_json at = {ports->value, ports, nic->key, 0};
-    hop_json_fail(&at, diag, HOP_ERR_INVALID, "'%s' and '%s' are both put into the slot '%s'", nic_name(cluster, other),
-                  nic_name(cluster, index), fabric_of(cluster)->nodes[nic->target].name);
-    hop_diag_expect(diag, "one NIC in every slot");
-    return HOP_ERR_INVALID;
+    return hop_json_fail(
+        &at, diag, HOP_ERR_INVALID, "'%s' and '%s' are both put into the slot '%s'\none NIC in every slot",
+        nic_name(cluster, other), nic_name(cluster, index), fabric_of(cluster)->nodes[nic->target].name);
 }
 
 /* The first free slot at a switch. */
@@ -240,10 +238,8 @@ static enum hop_status take_at_switch(struct hop_cluster *cluster, uint32_t inde
         return HOP_OK;
     }
     const struct hop_json at = {ports->value, ports, nic->key, 0};
-    hop_json_fail(&at, diag, HOP_ERR_INVALID, "no slot is left at '%s' for '%s'", fabric->nodes[nic->target].name,
-                  nic_name(cluster, index));
-    hop_diag_expect(diag, "at most %u NICs at that switch", slots);
-    return HOP_ERR_INVALID;
+    return hop_json_fail(&at, diag, HOP_ERR_INVALID, "no slot is left at '%s' for '%s'\nat most %u NICs at that switch",
+                         fabric->nodes[nic->target].name, nic_name(cluster, index), slots);
 }
 
 static enum hop_status take_others(struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
@@ -263,12 +259,10 @@ static enum hop_status take_others(struct hop_cluster *cluster, const struct hop
             slots += hop_cluster_is_slot(fabric, n);
         for (uint32_t n = 0; n < cluster->nic_count; n++)
             wanted += cluster->nics[n].wish != HOP_WISH_NOWHERE;
-        hop_json_fail(at, diag, HOP_ERR_INVALID, "%u NICs are to be connected, and the fabric has %u slots", wanted,
-                      slots);
-        hop_diag_expect(
-            diag,
-            "a larger fabric, fewer nodes, or null in `ports` for NICs that are not connected: \"node*.nic1\": null");
-        return HOP_ERR_INVALID;
+        return hop_json_fail(at, diag, HOP_ERR_INVALID,
+                             "%u NICs are to be connected, and the fabric has %u slots\na larger fabric, fewer nodes, "
+                             "or null in `ports` for NICs that are not connected: \"node*.nic1\": null",
+                             wanted, slots);
     }
     return HOP_OK;
 }
@@ -284,10 +278,9 @@ static enum hop_status check_nodes(const struct hop_cluster *cluster, const stru
         connected = (connected && !first) || cluster->nics[i].slot != HOP_NONE;
         if (!last || connected)
             continue;
-        hop_json_fail(ports, diag, HOP_ERR_INVALID, "no NIC of '%s' is connected",
-                      cluster->nodes[cluster->nics[i].node].name);
-        hop_diag_expect(diag, "at least one NIC of every node in the fabric");
-        return HOP_ERR_INVALID;
+        return hop_json_fail(ports, diag, HOP_ERR_INVALID,
+                             "no NIC of '%s' is connected\nat least one NIC of every node in the fabric",
+                             cluster->nodes[cluster->nics[i].node].name);
     }
     return HOP_OK;
 }

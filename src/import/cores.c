@@ -81,11 +81,8 @@ static enum hop_status read_cores(hwloc_topology_t machine, struct hop_cores **c
     hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     int count = hwloc_get_nbobjs_by_type(machine, type), depth = hwloc_get_type_depth(machine, type);
     struct hop_cores *made = NULL;
-    if (count <= 0 || count > CORE_LIMIT) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the machine has %d cores", count);
-        hop_diag_expect(diag, "1 to %d", CORE_LIMIT);
-        return HOP_ERR_LIMIT;
-    }
+    if (count <= 0 || count > CORE_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "the machine has %d cores\n1 to %d", count, CORE_LIMIT);
     enum hop_status status = allocate((uint32_t)count, &made, diag);
     if (status != HOP_OK)
         return status;

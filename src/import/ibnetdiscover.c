@@ -135,8 +135,7 @@ enum hop_status hop_ib_malformed(const struct hop_ib_text *text, struct hop_diag
 {
     struct hop_ib_text copy = *text;
     hop_ib_skip_blanks(&copy);
-    hop_fail(diag, HOP_ERR_SYNTAX, "%s", what);
-    hop_diag_expect(diag, "%s", expected);
+    hop_fail(diag, HOP_ERR_SYNTAX, "%s\n%s", what, expected);
     hop_ib_place(text, text->line, (uint32_t)(copy.at - copy.start) + 1, diag);
     return HOP_ERR_SYNTAX;
 }
@@ -201,9 +200,9 @@ static enum hop_status claim_lid(struct reader *reader, uint64_t lid, uint32_t n
         return HOP_OK; /* no subnet manager has been here */
     struct hop_ib_owner *owner = &fabric->owners[lid];
     if (owner->node != HOP_NONE) {
-        hop_fail(reader->diag, HOP_ERR_INVALID, "the LID %u is that of \"%.60s\" and of \"%.60s\"", (unsigned)lid,
+        hop_fail(reader->diag, HOP_ERR_INVALID,
+                 "the LID %u is that of \"%.60s\" and of \"%.60s\"\none owner of every LID", (unsigned)lid,
                  fabric->nodes[owner->node].description, fabric->nodes[node].description);
-        hop_diag_expect(reader->diag, "one owner of every LID");
         return fail_at(reader, HOP_ERR_INVALID, reader->text.line, 1);
     }
     *owner = (struct hop_ib_owner){node, port};
@@ -238,9 +237,10 @@ static enum hop_status read_node(struct reader *reader, enum hop_ib_kind kind)
             return malformed(reader, "this is no LMC", "a number from 0 to 7");
     }
     if (hop_names_get(&fabric->ids, node.id) != UINT32_MAX) {
-        hop_fail(reader->diag, HOP_ERR_INVALID, "the node \"%.40s\" is here a second time", node.id);
-        hop_diag_expect(reader->diag, "the output of one ibnetdiscover; line %u has this node already",
-                        fabric->nodes[hop_names_get(&fabric->ids, node.id)].line);
+        hop_fail(
+            reader->diag, HOP_ERR_INVALID,
+            "the node \"%.40s\" is here a second time\nthe output of one ibnetdiscover; line %u has this node already",
+            node.id, fabric->nodes[hop_names_get(&fabric->ids, node.id)].line);
         return fail_at(reader, HOP_ERR_INVALID, text->line, 1);
     }
     if (fabric->node_count >= HOP_IB_NODES_LIMIT) {
@@ -333,9 +333,9 @@ static enum hop_status read_port(struct reader *reader)
     port.peer_lid = (uint32_t)peer_lid;
     for (uint32_t i = node->first_port; i < fabric->port_count; i++) {
         if (fabric->ports[i].number == port.number) {
-            hop_fail(reader->diag, HOP_ERR_INVALID, "port %u of \"%.60s\" is here a second time", port.number,
-                     node->description);
-            hop_diag_expect(reader->diag, "one line for every port; line %u has it already", fabric->ports[i].line);
+            hop_fail(reader->diag, HOP_ERR_INVALID,
+                     "port %u of \"%.60s\" is here a second time\none line for every port; line %u has it already",
+                     port.number, node->description, fabric->ports[i].line);
             return fail_at(reader, HOP_ERR_INVALID, text->line, 1);
         }
     }
@@ -419,9 +419,10 @@ static enum hop_status read_lines(struct reader *reader)
 static enum hop_status disagree(const struct reader *reader, const struct hop_ib_port *port, const char *what)
 {
     const struct hop_ib_fabric *fabric = reader->fabric;
-    hop_fail(reader->diag, HOP_ERR_INVALID, "port %u of \"%.60s\" and its peer, port %u of \"%.40s\", disagree: %s",
+    hop_fail(reader->diag, HOP_ERR_INVALID,
+             "port %u of \"%.60s\" and its peer, port %u of \"%.40s\", disagree: %s\nevery cable listed alike at both "
+             "of its ends",
              port->number, fabric->nodes[port->node].description, port->peer_number, port->peer_id, what);
-    hop_diag_expect(reader->diag, "every cable listed alike at both of its ends");
     return fail_at(reader, HOP_ERR_INVALID, port->line, port->column);
 }
 
@@ -430,9 +431,10 @@ static enum hop_status match_port(const struct reader *reader, struct hop_ib_por
     const struct hop_ib_fabric *fabric = reader->fabric;
     uint32_t other = hop_names_get(&fabric->ids, port->peer_id);
     if (other == UINT32_MAX) {
-        hop_fail(reader->diag, HOP_ERR_INVALID, "port %u of \"%.60s\" leads to \"%.40s\", which is nowhere in the text",
+        hop_fail(reader->diag, HOP_ERR_INVALID,
+                 "port %u of \"%.60s\" leads to \"%.40s\", which is nowhere in the text\nthe whole output of "
+                 "ibnetdiscover: has it been cut off?",
                  port->number, fabric->nodes[port->node].description, port->peer_id);
-        hop_diag_expect(reader->diag, "the whole output of ibnetdiscover: has it been cut off?");
         return fail_at(reader, HOP_ERR_INVALID, port->line, port->column);
     }
     const struct hop_ib_node *node = &fabric->nodes[other];
@@ -795,8 +797,8 @@ static enum hop_status read_fabric(struct hop_ib_fabric *fabric, const struct ho
         status = build(fabric, diag);
     if (status == HOP_OK && hop_ib_is_table(&reader.text)) {
         if (routes) {
-            hop_fail(diag, HOP_ERR_INVALID, "the fabric has forwarding tables of its own from here on");
-            hop_diag_expect(diag, "them, or those of --routes");
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "the fabric has forwarding tables of its own from here on\nthem, or those of --routes");
             return fail_at(&reader, HOP_ERR_INVALID, reader.text.line, 1);
         }
         return hop_ib_read_tables(fabric, &reader.text, diag);

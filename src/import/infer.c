@@ -85,10 +85,10 @@ static enum hop_status check_symmetry(const struct inference *in)
             if (here->relation == there->relation && here->links == there->links)
                 continue;
             char a[48], b[48];
-            hop_fail(in->diag, HOP_ERR_INVALID, "%s to %s is %s, but %s to %s is %s (line %u)", title(in, i),
+            hop_fail(in->diag, HOP_ERR_INVALID,
+                     "%s to %s is %s, but %s to %s is %s (line %u)\nthe same in both directions", title(in, i),
                      title(in, j), cell_text(in, here, a, sizeof a), title(in, j), title(in, i),
                      cell_text(in, there, b, sizeof b), there->line);
-            hop_diag_expect(in->diag, "the same in both directions");
             place(in, here);
             return HOP_ERR_INVALID;
         }

@@ -96,9 +96,9 @@ static enum hop_status open_table(struct tables *tables)
         return status;
     const struct hop_ib_node *node = &fabric->nodes[tables->at];
     if (tables->seen_at[tables->at]) {
-        hop_fail(tables->diag, HOP_ERR_INVALID, "a second table of the switch \"%.60s\"", node->description);
-        hop_diag_expect(tables->diag, "one table of each switch; line %u begins the first",
-                        tables->seen_at[tables->at]);
+        hop_fail(tables->diag, HOP_ERR_INVALID,
+                 "a second table of the switch \"%.60s\"\none table of each switch; line %u begins the first",
+                 node->description, tables->seen_at[tables->at]);
         return refuse(tables, HOP_ERR_INVALID, line, NULL);
     }
     tables->seen_at[tables->at] = tables->first_line = line;
@@ -140,9 +140,9 @@ static enum hop_status check_destination(struct tables *tables, struct hop_ib_ow
     if (guid == expected)
         return HOP_OK;
     hop_fail(tables->diag, HOP_ERR_INVALID,
-             "this LID is that of the GUID 0x%016llx here and of 0x%016llx in the fabric", (unsigned long long)guid,
-             (unsigned long long)expected);
-    hop_diag_expect(tables->diag, "tables and ibnetdiscover output of one fabric, taken together");
+             "this LID is that of the GUID 0x%016llx here and of 0x%016llx in the fabric\ntables and ibnetdiscover "
+             "output of one fabric, taken together",
+             (unsigned long long)guid, (unsigned long long)expected);
     return refuse(tables, HOP_ERR_INVALID, text->line, column);
 }
 
@@ -155,9 +155,9 @@ static enum hop_status add_row(struct tables *tables, struct hop_ib_owner owner,
     uint32_t port = tables->port_of[number];
     if (port == HOP_NONE || fabric->ports[port].link == HOP_NONE) {
         hop_fail(tables->diag, HOP_ERR_INVALID,
-                 "no cable is at port %u of \"%.60s\", over which the row leads to \"%.60s\"", number,
-                 fabric->nodes[tables->at].description, fabric->nodes[owner.node].description);
-        hop_diag_expect(tables->diag, "a port that ibnetdiscover lists");
+                 "no cable is at port %u of \"%.60s\", over which the row leads to \"%.60s\"\na port that "
+                 "ibnetdiscover lists",
+                 number, fabric->nodes[tables->at].description, fabric->nodes[owner.node].description);
         return refuse(tables, HOP_ERR_INVALID, tables->text->line, column);
     }
     enum hop_status status = hop_topology_add_route(fabric->topology, fabric->nodes[tables->at].topology_node, to,
@@ -182,15 +182,18 @@ static enum hop_status read_row(struct tables *tables)
     if (lid <= HOP_IB_LID_MAX)
         owner = owner_of(tables->fabric, (uint32_t)lid, &first);
     if (owner.node == HOP_NONE && port != HOP_IB_NO_PORT) {
-        hop_fail(tables->diag, HOP_ERR_NOT_FOUND, "nothing in the fabric has the LID 0x%x", (unsigned)lid);
-        hop_diag_expect(tables->diag, "tables and ibnetdiscover output of one fabric, taken together");
+        hop_fail(
+            tables->diag, HOP_ERR_NOT_FOUND,
+            "nothing in the fabric has the LID 0x%x\ntables and ibnetdiscover output of one fabric, taken together",
+            (unsigned)lid);
         return refuse(tables, HOP_ERR_NOT_FOUND, text->line, text->start);
     }
     if (owner.node == HOP_NONE)
         return HOP_OK;
     if (tables->row_at[lid] >= tables->first_line) {
-        hop_fail(tables->diag, HOP_ERR_INVALID, "a second row for the LID 0x%x", (unsigned)lid);
-        hop_diag_expect(tables->diag, "one row for every LID; line %u has it already", tables->row_at[lid]);
+        hop_fail(tables->diag, HOP_ERR_INVALID,
+                 "a second row for the LID 0x%x\none row for every LID; line %u has it already", (unsigned)lid,
+                 tables->row_at[lid]);
         return refuse(tables, HOP_ERR_INVALID, text->line, NULL);
     }
     tables->row_at[lid] = text->line;
@@ -224,9 +227,9 @@ static enum hop_status read_table(struct tables *tables)
         if (take_end(text, &count)) {
             if (count == tables->rows)
                 return HOP_OK;
-            hop_fail(tables->diag, HOP_ERR_SYNTAX, "the table says that it has %llu rows, and has %u",
+            hop_fail(tables->diag, HOP_ERR_SYNTAX,
+                     "the table says that it has %llu rows, and has %u\nthe whole table: are rows missing?",
                      (unsigned long long)count, tables->rows);
-            hop_diag_expect(tables->diag, "the whole table: are rows missing?");
             return refuse(tables, HOP_ERR_SYNTAX, text->line, text->start);
         }
         if (hop_ib_take(text, "0x"))
@@ -239,9 +242,10 @@ static enum hop_status read_table(struct tables *tables)
     }
     if (status != HOP_OK)
         return status;
-    hop_fail(tables->diag, HOP_ERR_SYNTAX, "the table of \"%.60s\" ends without the line that counts its rows",
-             tables->fabric->nodes[tables->at].description);
-    hop_diag_expect(tables->diag, "`%u valid lids dumped`: has the text been cut off?", tables->rows);
+    hop_fail(tables->diag, HOP_ERR_SYNTAX,
+             "the table of \"%.60s\" ends without the line that counts its rows\n`%u valid lids dumped`: has the text "
+             "been cut off?",
+             tables->fabric->nodes[tables->at].description, tables->rows);
     return refuse(tables, HOP_ERR_SYNTAX, text->line, NULL);
 }
 
@@ -283,9 +287,10 @@ static enum hop_status check_missing(const struct tables *tables)
     }
     if (missing == 0)
         return HOP_OK;
-    hop_fail(tables->diag, HOP_ERR_INVALID, "%u of the fabric's switches have no forwarding table, \"%.60s\" first",
+    hop_fail(tables->diag, HOP_ERR_INVALID,
+             "%u of the fabric's switches have no forwarding table, \"%.60s\" first\nthe table of every switch: has "
+             "the text been cut off?",
              missing, first);
-    hop_diag_expect(tables->diag, "the table of every switch: has the text been cut off?");
     return refuse(tables, HOP_ERR_INVALID, tables->text->line, NULL);
 }
 

@@ -61,11 +61,9 @@ static enum hop_status read_loss(const struct hop_json *at, double *tau, struct 
 
 static enum hop_status read_tau(const struct hop_json *at, struct hop_node *node, struct hop_diag *diag)
 {
-    if (node->kind != HOP_NODE_ROOT) {
-        hop_json_fail(at, diag, HOP_ERR_INVALID, "a %s has no tau", hop_node_kind_name(node->kind));
-        hop_diag_expect(diag, "tau on nodes of kind root only");
-        return HOP_ERR_INVALID;
-    }
+    if (node->kind != HOP_NODE_ROOT)
+        return hop_json_fail(at, diag, HOP_ERR_INVALID, "a %s has no tau\ntau on nodes of kind root only",
+                             hop_node_kind_name(node->kind));
     return read_loss(at, &node->tau, diag);
 }
 
@@ -156,11 +154,9 @@ static enum hop_status read_capacity(const struct hop_json *at, double capacity_
     }
     size_t count = 0;
     status = hop_json_array(at, 2, &count, diag);
-    if (status == HOP_OK && count != 2) {
-        hop_json_fail(at, diag, HOP_ERR_INVALID, "this array has %zu elements", count);
-        hop_diag_expect(diag, "two of them, [forward, backward]");
-        status = HOP_ERR_INVALID;
-    }
+    if (status == HOP_OK && count != 2)
+        status = hop_json_fail(at, diag, HOP_ERR_INVALID,
+                               "this array has %zu elements\ntwo of them, [forward, backward]", count);
     for (size_t d = 0; d < 2 && status == HOP_OK; d++) {
         const struct hop_json direction = hop_json_element(at, d);
         status = read_direction(&direction, &capacity_Bps[d], diag);
@@ -189,12 +185,10 @@ static enum hop_status read_small(const struct hop_json *at, unsigned high, unsi
 
 static enum hop_status read_origin(const struct hop_json *at, struct hop_link *link, struct hop_diag *diag)
 {
-    if (link->capacity_Bps[0] == 0 || link->capacity_Bps[1] == 0) {
-        hop_json_fail(at, diag, HOP_ERR_INVALID,
-                      "the link has no capacity of its own that this could be the origin of");
-        hop_diag_expect(diag, "origin only beside capacity_Bps for both directions");
-        return HOP_ERR_INVALID;
-    }
+    if (link->capacity_Bps[0] == 0 || link->capacity_Bps[1] == 0)
+        return hop_json_fail(at, diag, HOP_ERR_INVALID,
+                             "the link has no capacity of its own that this could be the origin of\norigin only beside "
+                             "capacity_Bps for both directions");
     return hop_json_string(at, &link->origin, diag);
 }
 
@@ -252,11 +246,9 @@ static enum hop_status read_crossing(struct hop_topology *topology, const struct
     enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
     if (status == HOP_OK)
         status = hop_json_array(&m[ROOTS], 2, &count, diag);
-    if (status == HOP_OK && count != 2) {
-        hop_json_fail(&m[ROOTS], diag, HOP_ERR_INVALID, "this array has %zu elements", count);
-        hop_diag_expect(diag, "the names of two root complexes");
-        status = HOP_ERR_INVALID;
-    }
+    if (status == HOP_OK && count != 2)
+        status = hop_json_fail(&m[ROOTS], diag, HOP_ERR_INVALID,
+                               "this array has %zu elements\nthe names of two root complexes", count);
     for (size_t i = 0; i < 2 && status == HOP_OK; i++) {
         const struct hop_json root = hop_json_element(&m[ROOTS], i);
         status = read_end(topology, &root, &roots[i], diag);

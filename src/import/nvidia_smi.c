@@ -124,8 +124,7 @@ static enum hop_status add_device(struct table *table, const struct hop_word *na
     uint32_t i = table->relations.count, nics = 0;
     char node[32];
     if (i == HOP_RELATIONS_LIMIT) {
-        hop_fail(table->diag, HOP_ERR_LIMIT, "the table has too many devices");
-        hop_diag_expect(table->diag, "at most %u", HOP_RELATIONS_LIMIT);
+        hop_fail(table->diag, HOP_ERR_LIMIT, "the table has too many devices\nat most %u", HOP_RELATIONS_LIMIT);
         hop_lines_place(&table->lines, name->column, table->diag);
         return HOP_ERR_LIMIT;
     }
@@ -133,8 +132,8 @@ static enum hop_status add_device(struct table *table, const struct hop_word *na
     for (uint32_t k = 0; k < i; k++) {
         nics += table->devices[k].kind == HOP_NODE_NIC;
         if (hop_word_is(name, table->devices[k].title)) {
-            hop_fail(table->diag, HOP_ERR_SYNTAX, "two columns are called %s", table->devices[k].title);
-            hop_diag_expect(table->diag, "one column for each device");
+            hop_fail(table->diag, HOP_ERR_SYNTAX, "two columns are called %s\none column for each device",
+                     table->devices[k].title);
             hop_lines_place(&table->lines, name->column, table->diag);
             return HOP_ERR_SYNTAX;
         }
@@ -183,16 +182,16 @@ static enum hop_status find_header(struct table *table)
         if (words > 0)
             return read_header(table, words);
         if (lines->count > 1 && hop_word_number(&lines->words[0], "GPU") >= 0 && is_label(&lines->words[1])) {
-            hop_fail(table->diag, HOP_ERR_SYNTAX, "a row stands before the header line of the table");
-            hop_diag_expect(table->diag,
-                            "the whole output of `nvidia-smi topo -m`, its first line with GPU0, GPU1, ... included");
+            hop_fail(table->diag, HOP_ERR_SYNTAX,
+                     "a row stands before the header line of the table\nthe whole output of `nvidia-smi topo -m`, its "
+                     "first line with GPU0, GPU1, ... included");
             hop_lines_place(lines, lines->words[0].column, table->diag);
             return HOP_ERR_SYNTAX;
         }
     }
-    hop_fail(table->diag, HOP_ERR_SYNTAX, "there is no table here");
-    hop_diag_expect(table->diag,
-                    "the output of `nvidia-smi topo -m`: a line with GPU0, GPU1, ..., then a row for each device");
+    hop_fail(table->diag, HOP_ERR_SYNTAX,
+             "there is no table here\nthe output of `nvidia-smi topo -m`: a line with GPU0, GPU1, ..., then a row for "
+             "each device");
     hop_lines_place(lines, 1, table->diag);
     return HOP_ERR_SYNTAX;
 }
@@ -205,9 +204,8 @@ static enum hop_status read_cell(struct table *table, uint32_t row, uint32_t col
     struct hop_pair *pair = &table->relations.pairs[(size_t)row * table->relations.count + column];
     bool self;
     if (!parse_label(word, pair, &self)) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "the cell of %s and %s says '%.*s'", table->devices[row].title,
-                 table->devices[column].title, (int)(word->length < 40 ? word->length : 40), word->text);
-        hop_diag_expect(table->diag, "%s", known_labels);
+        hop_fail(table->diag, HOP_ERR_SYNTAX, "the cell of %s and %s says '%.*s'\n%s", table->devices[row].title,
+                 table->devices[column].title, (int)(word->length < 40 ? word->length : 40), word->text, known_labels);
         goto refused;
     }
     if (self != (row == column)) {
@@ -218,9 +216,8 @@ static enum hop_status read_cell(struct table *table, uint32_t row, uint32_t col
         goto refused;
     }
     if (pair->links > 0 && (table->devices[row].kind != HOP_NODE_GPU || table->devices[column].kind != HOP_NODE_GPU)) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "NVLink joins %s and %s", table->devices[row].title,
-                 table->devices[column].title);
-        hop_diag_expect(table->diag, "NVLink between GPUs only");
+        hop_fail(table->diag, HOP_ERR_SYNTAX, "NVLink joins %s and %s\nNVLink between GPUs only",
+                 table->devices[row].title, table->devices[column].title);
         goto refused;
     }
     pair->line = table->lines.line;
@@ -286,8 +283,8 @@ static enum hop_status read_row(struct table *table, uint32_t row)
     const struct hop_lines *lines = &table->lines;
     uint32_t columns = table->relations.count;
     if (table->has_row[row]) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "there is a second row of %s", table->devices[row].title);
-        hop_diag_expect(table->diag, "one row for each of the %u columns", columns);
+        hop_fail(table->diag, HOP_ERR_SYNTAX, "there is a second row of %s\none row for each of the %u columns",
+                 table->devices[row].title, columns);
         hop_lines_place(lines, lines->words[0].column, table->diag);
         return HOP_ERR_SYNTAX;
     }
@@ -300,9 +297,9 @@ static enum hop_status read_row(struct table *table, uint32_t row)
     if (lines->count - 1 < columns || (lines->count - 1 > columns && is_label(&lines->words[columns + 1]) &&
                                        !hop_word_is(&lines->words[columns + 1], "N/A"))) {
         bool fewer = lines->count - 1 < columns;
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "the row of %s has %s cells than the header has columns",
-                 table->devices[row].title, fewer ? "fewer" : "more");
-        hop_diag_expect(table->diag, "%u cells, as the header names %u devices", columns, columns);
+        hop_fail(table->diag, HOP_ERR_SYNTAX,
+                 "the row of %s has %s cells than the header has columns\n%u cells, as the header names %u devices",
+                 table->devices[row].title, fewer ? "fewer" : "more", columns, columns);
         hop_lines_place(lines, fewer ? lines->length + 1 : lines->words[columns + 1].column, table->diag);
         return HOP_ERR_SYNTAX;
     }
@@ -330,9 +327,8 @@ static enum hop_status read_rows(struct table *table)
             uint32_t missing = 0;
             while (table->has_row[missing])
                 missing++;
-            hop_fail(table->diag, HOP_ERR_SYNTAX, "the row of %s is missing%s", table->devices[missing].title,
-                     more ? "" : ": the text ends here");
-            hop_diag_expect(table->diag, "%u rows, one for each column", count);
+            hop_fail(table->diag, HOP_ERR_SYNTAX, "the row of %s is missing%s\n%u rows, one for each column",
+                     table->devices[missing].title, more ? "" : ": the text ends here", count);
             hop_lines_place(lines, more ? lines->words[0].column : lines->length + 1, table->diag);
             return HOP_ERR_SYNTAX;
         }

@@ -67,8 +67,7 @@ static enum hop_status add_device(struct listing *listing, const struct hop_word
     char name[32];
     int number = hop_word_number(word, "GPU");
     if (i == HOP_RELATIONS_LIMIT) {
-        hop_fail(listing->diag, HOP_ERR_LIMIT, "the table has too many devices");
-        hop_diag_expect(listing->diag, "at most %u", HOP_RELATIONS_LIMIT);
+        hop_fail(listing->diag, HOP_ERR_LIMIT, "the table has too many devices\nat most %u", HOP_RELATIONS_LIMIT);
         return refuse(listing, word->column, HOP_ERR_LIMIT);
     }
     bool twice = false;
@@ -109,8 +108,8 @@ static enum hop_status read_header(struct listing *listing)
         same = hop_word_is(&lines->words[i], listing->devices[i].title);
     if (same)
         return HOP_OK;
-    hop_fail(listing->diag, HOP_ERR_SYNTAX, "the columns differ from those of the block before");
-    hop_diag_expect(listing->diag, "the same %u GPUs in every block", *count);
+    hop_fail(listing->diag, HOP_ERR_SYNTAX,
+             "the columns differ from those of the block before\nthe same %u GPUs in every block", *count);
     return refuse(listing, lines->words[0].column, HOP_ERR_SYNTAX);
 }
 
@@ -122,12 +121,11 @@ static enum hop_status read_cell(struct listing *listing, enum block block, uint
     bool xgmi = hop_word_is(word, "XGMI"),
          known = block == LINK_TYPE ? xgmi || hop_word_is(word, "PCIE") : number >= 0 || hop_word_is(word, "N/A");
     if (row == column ? number != 0 : !known) {
-        hop_fail(listing->diag, HOP_ERR_SYNTAX, "the cell of %s and %s says '%.*s'", listing->devices[row].title,
-                 listing->devices[column].title, (int)(word->length < 40 ? word->length : 40), word->text);
-        hop_diag_expect(listing->diag, "%s",
-                        row == column        ? "0 where a GPU meets itself"
-                        : block == LINK_TYPE ? "PCIE or XGMI"
-                                             : "a number, or N/A");
+        hop_fail(listing->diag, HOP_ERR_SYNTAX, "the cell of %s and %s says '%.*s'\n%s", listing->devices[row].title,
+                 listing->devices[column].title, (int)(word->length < 40 ? word->length : 40), word->text,
+                 row == column        ? "0 where a GPU meets itself"
+                 : block == LINK_TYPE ? "PCIE or XGMI"
+                                      : "a number, or N/A");
         return refuse(listing, word->column, HOP_ERR_SYNTAX);
     }
     if (block == WEIGHT)
@@ -146,8 +144,8 @@ static enum hop_status read_block(struct listing *listing, enum block block)
     struct hop_lines *lines = &listing->lines;
     uint32_t row = 0;
     if (listing->seen[block]) {
-        hop_fail(listing->diag, HOP_ERR_SYNTAX, "there is a second block of this kind");
-        hop_diag_expect(listing->diag, "the output of one `rocm-smi --showtopo`");
+        hop_fail(listing->diag, HOP_ERR_SYNTAX,
+                 "there is a second block of this kind\nthe output of one `rocm-smi --showtopo`");
         return refuse(listing, lines->words[0].column, HOP_ERR_SYNTAX);
     }
     listing->seen[block] = true;
@@ -164,10 +162,8 @@ static enum hop_status read_block(struct listing *listing, enum block block)
         for (; status == HOP_OK && column < listing->relations.count && column + 1 < lines->count; column++)
             status = read_cell(listing, block, row, column);
         if (status == HOP_OK && lines->count != listing->relations.count + 1) {
-            hop_fail(listing->diag, HOP_ERR_SYNTAX, "the row of %s has %u cells", listing->devices[row].title,
-                     lines->count - 1);
-            hop_diag_expect(listing->diag, "%u cells, as the header names %u GPUs", listing->relations.count,
-                            listing->relations.count);
+            hop_fail(listing->diag, HOP_ERR_SYNTAX, "the row of %s has %u cells\n%u cells, as the header names %u GPUs",
+                     listing->devices[row].title, lines->count - 1, listing->relations.count, listing->relations.count);
             return refuse(listing, column + 1 < lines->count ? lines->words[column + 1].column : lines->length + 1,
                           HOP_ERR_SYNTAX);
         }
@@ -221,8 +217,9 @@ static enum hop_status read_text(struct listing *listing)
     }
     if (listing->seen[LINK_TYPE])
         return HOP_OK;
-    hop_fail(listing->diag, HOP_ERR_SYNTAX, "the block of link types is missing");
-    hop_diag_expect(listing->diag, "the whole output of `rocm-smi --showtopo`, with 'Link Type between two GPUs'");
+    hop_fail(listing->diag, HOP_ERR_SYNTAX,
+             "the block of link types is missing\nthe whole output of `rocm-smi --showtopo`, with 'Link Type between "
+             "two GPUs'");
     return refuse(listing, lines->length + 1, HOP_ERR_SYNTAX);
 }
 

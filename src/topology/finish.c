@@ -56,58 +56,52 @@ static enum hop_status build_forest(struct hop_topology *topology, struct hop_di
         if (link->kind == HOP_LINK_SOCKET) {
             for (unsigned e = 0; e < 2; e++) {
                 enum hop_node_kind kind = topology->nodes[link->ends[e]].kind;
-                if (kind != HOP_NODE_ROOT && kind != HOP_NODE_SOCKET) {
-                    hop_fail(diag, HOP_ERR_INVALID, "the socket link %s--%s ends at a %s", child->name, parent->name,
-                             hop_node_kind_name(kind));
-                    hop_diag_expect(diag, "root complexes or sockets at both ends");
-                    return HOP_ERR_INVALID;
-                }
+                if (kind != HOP_NODE_ROOT && kind != HOP_NODE_SOCKET)
+                    return hop_fail(diag, HOP_ERR_INVALID,
+                                    "the socket link %s--%s ends at a %s\nroot complexes or sockets at both ends",
+                                    child->name, parent->name, hop_node_kind_name(kind));
             }
         }
-        if (link->kind == HOP_LINK_CHIP && (child->kind != HOP_NODE_SWITCH || parent->kind != HOP_NODE_SWITCH)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the chip link %s--%s joins a %s and a %s", child->name, parent->name,
-                     hop_node_kind_name(child->kind), hop_node_kind_name(parent->kind));
-            hop_diag_expect(diag, "two switches, the virtual switches of one chip");
-            return HOP_ERR_INVALID;
-        }
+        if (link->kind == HOP_LINK_CHIP && (child->kind != HOP_NODE_SWITCH || parent->kind != HOP_NODE_SWITCH))
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the chip link %s--%s joins a %s and a %s\ntwo switches, the virtual switches of one chip",
+                            child->name, parent->name, hop_node_kind_name(child->kind),
+                            hop_node_kind_name(parent->kind));
         if (!in_tree(link->kind))
             continue;
-        if (topology->upstream[link->ends[0]] != HOP_NONE) {
-            hop_fail(diag, HOP_ERR_INVALID, "'%s' has two upstream links, to '%s' and to '%s'", child->name,
-                     topology->nodes[topology->links[topology->upstream[link->ends[0]]].ends[1]].name, parent->name);
-            hop_diag_expect(diag, "a tree: one link towards the root for every node, the downstream end named first");
-            return HOP_ERR_INVALID;
-        }
-        if (hop_node_is_device(parent->kind)) {
-            hop_fail(diag, HOP_ERR_INVALID, "'%s' hangs below the %s '%s'", child->name,
-                     hop_node_kind_name(parent->kind), parent->name);
-            hop_diag_expect(diag, "devices as leaves: a switch or root complex as the upstream end");
-            return HOP_ERR_INVALID;
-        }
-        if (child->kind == HOP_NODE_ROOT || child->kind == HOP_NODE_SOCKET) {
-            hop_fail(diag, HOP_ERR_INVALID, "the %s '%s' has an upstream %s link", hop_node_kind_name(child->kind),
-                     child->name, hop_link_kind_name(link->kind));
-            hop_diag_expect(diag, "root complexes at the top of their trees; join them by links of kind socket");
-            return HOP_ERR_INVALID;
-        }
-        if ((link->kind == HOP_LINK_MEMORY) != (child->kind == HOP_NODE_HOST)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the %s '%s' has an upstream link of kind %s",
-                     hop_node_kind_name(child->kind), child->name, hop_link_kind_name(link->kind));
-            hop_diag_expect(diag, "kind memory for host memory, pcie for everything else");
-            return HOP_ERR_INVALID;
-        }
+        if (topology->upstream[link->ends[0]] != HOP_NONE)
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "'%s' has two upstream links, to '%s' and to '%s'\na tree: one link towards the root for "
+                            "every node, the downstream end named first",
+                            child->name,
+                            topology->nodes[topology->links[topology->upstream[link->ends[0]]].ends[1]].name,
+                            parent->name);
+        if (hop_node_is_device(parent->kind))
+            return hop_fail(
+                diag, HOP_ERR_INVALID,
+                "'%s' hangs below the %s '%s'\ndevices as leaves: a switch or root complex as the upstream end",
+                child->name, hop_node_kind_name(parent->kind), parent->name);
+        if (child->kind == HOP_NODE_ROOT || child->kind == HOP_NODE_SOCKET)
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the %s '%s' has an upstream %s link\nroot complexes at the top of their trees; join them "
+                            "by links of kind socket",
+                            hop_node_kind_name(child->kind), child->name, hop_link_kind_name(link->kind));
+        if ((link->kind == HOP_LINK_MEMORY) != (child->kind == HOP_NODE_HOST))
+            return hop_fail(
+                diag, HOP_ERR_INVALID,
+                "the %s '%s' has an upstream link of kind %s\nkind memory for host memory, pcie for everything else",
+                hop_node_kind_name(child->kind), child->name, hop_link_kind_name(link->kind));
         topology->upstream[link->ends[0]] = i;
     }
     for (uint32_t n = 0; n < topology->node_count; n++) {
         uint32_t at = n, steps = 0;
         while (topology->upstream[at] != HOP_NONE) {
             at = topology->links[topology->upstream[at]].ends[1];
-            if (++steps > 64) {
-                hop_fail(diag, HOP_ERR_INVALID, "the way up from '%s' is longer than 64 links, or a cycle",
-                         topology->nodes[n].name);
-                hop_diag_expect(diag, "a PCIe tree of at most 64 levels");
-                return HOP_ERR_INVALID;
-            }
+            if (++steps > 64)
+                return hop_fail(
+                    diag, HOP_ERR_INVALID,
+                    "the way up from '%s' is longer than 64 links, or a cycle\na PCIe tree of at most 64 levels",
+                    topology->nodes[n].name);
         }
     }
     return HOP_OK;
@@ -123,12 +117,11 @@ static enum hop_status check_chips(const struct hop_topology *topology, struct h
             continue;
         while (topology->upstream[at] != HOP_NONE && at != link->ends[!(i & 1)])
             at = topology->links[topology->upstream[at]].ends[1];
-        if (at == link->ends[!(i & 1)]) {
-            hop_fail(diag, HOP_ERR_INVALID, "the chip link %s--%s joins a switch and one above it",
-                     topology->nodes[link->ends[0]].name, topology->nodes[link->ends[1]].name);
-            hop_diag_expect(diag, "two switches, the virtual switches of one chip");
-            return HOP_ERR_INVALID;
-        }
+        if (at == link->ends[!(i & 1)])
+            return hop_fail(
+                diag, HOP_ERR_INVALID,
+                "the chip link %s--%s joins a switch and one above it\ntwo switches, the virtual switches of one chip",
+                topology->nodes[link->ends[0]].name, topology->nodes[link->ends[1]].name);
     }
     return HOP_OK;
 }
@@ -150,10 +143,9 @@ static enum hop_status check_repeats(const struct hop_topology *topology, struct
             if (seen[other].from != n + 1)
                 seen[other] = (struct seen){n + 1, 0};
             if (seen[other].kinds & bit) {
-                hop_fail(diag, HOP_ERR_INVALID, "two %s links join '%s' and '%s'", hop_link_kind_name(link->kind),
-                         topology->nodes[n].name, topology->nodes[other].name);
-                hop_diag_expect(diag, "one link, with a count if several are bonded");
-                status = HOP_ERR_INVALID;
+                status = hop_fail(diag, HOP_ERR_INVALID,
+                                  "two %s links join '%s' and '%s'\none link, with a count if several are bonded",
+                                  hop_link_kind_name(link->kind), topology->nodes[n].name, topology->nodes[other].name);
                 break;
             }
             seen[other].kinds |= bit;
@@ -253,11 +245,8 @@ done:
 
 enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_diag *diag)
 {
-    if (topology->node_count == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "the topology has no nodes");
-        hop_diag_expect(diag, "at least one device");
-        return HOP_ERR_INVALID;
-    }
+    if (topology->node_count == 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "the topology has no nodes\nat least one device");
     enum hop_status status = build_forest(topology, diag);
     if (status == HOP_OK)
         status = check_chips(topology, diag);

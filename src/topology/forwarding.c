@@ -36,22 +36,18 @@ enum hop_status hop_topology_add_route(struct hop_topology *topology, uint32_t a
         (over->ends[0] == at || over->ends[1] == at) && hop_link_is_network(over->kind))
         return keep_row(topology, (struct hop_fabric_row){at, to, link}, diag);
     (void)hop_topology_link_name(topology, 2 * link + (over->ends[1] == at), name, sizeof name);
-    if (nodes[at].kind != HOP_NODE_FABRIC) {
-        hop_fail(diag, HOP_ERR_INVALID, "the route over %s leaves '%s', a %s", name, nodes[at].name,
-                 hop_node_kind_name(nodes[at].kind));
-        hop_diag_expect(diag, "routes at nodes of kind fabric only");
-        return HOP_ERR_INVALID;
-    }
-    if (nodes[to].kind == HOP_NODE_FABRIC) {
-        hop_fail(diag, HOP_ERR_INVALID, "the route over %s leads to '%s', a switch of a fabric", name, nodes[to].name);
-        hop_diag_expect(diag, "a device at the end of a route");
-        return HOP_ERR_INVALID;
-    }
-    hop_fail(diag, HOP_ERR_INVALID, "the route from '%s' to '%s' takes the %s link %s, which is %s", nodes[at].name,
-             nodes[to].name, hop_link_kind_name(over->kind), name,
-             hop_link_is_network(over->kind) ? "not at that switch" : "no network link");
-    hop_diag_expect(diag, "a network link of '%s'", nodes[at].name);
-    return HOP_ERR_INVALID;
+    if (nodes[at].kind != HOP_NODE_FABRIC)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "the route over %s leaves '%s', a %s\nroutes at nodes of kind fabric only", name,
+                        nodes[at].name, hop_node_kind_name(nodes[at].kind));
+    if (nodes[to].kind == HOP_NODE_FABRIC)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "the route over %s leads to '%s', a switch of a fabric\na device at the end of a route", name,
+                        nodes[to].name);
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "the route from '%s' to '%s' takes the %s link %s, which is %s\na network link of '%s'",
+                    nodes[at].name, nodes[to].name, hop_link_kind_name(over->kind), name,
+                    hop_link_is_network(over->kind) ? "not at that switch" : "no network link", nodes[at].name);
 }
 
 uint32_t hop_fabric_endpoint(const struct hop_fabric *fabric, uint32_t node)
@@ -168,13 +164,11 @@ static enum hop_status make_fabrics(struct hop_topology *topology, struct hop_di
         switches += fabric->switch_count;
         endpoints += fabric->endpoint_count;
         entries += (size_t)fabric->switch_count * fabric->endpoint_count;
-        if (entries > HOP_TABLE_LIMIT) {
-            hop_fail(diag, HOP_ERR_LIMIT,
-                     "the routing tables of a fabric of %u switches and %u endpoints are too large",
-                     fabric->switch_count, fabric->endpoint_count);
-            hop_diag_expect(diag, "at most %u entries, switches times endpoints, in all", HOP_TABLE_LIMIT);
-            status = HOP_ERR_LIMIT;
-        }
+        if (entries > HOP_TABLE_LIMIT)
+            status = hop_fail(diag, HOP_ERR_LIMIT,
+                              "the routing tables of a fabric of %u switches and %u endpoints are too large\nat most "
+                              "%u entries, switches times endpoints, in all",
+                              fabric->switch_count, fabric->endpoint_count, HOP_TABLE_LIMIT);
     }
     uint32_t *lists = status == HOP_OK ? hop_arena_alloc(arena, (switches + endpoints + 1) * sizeof *lists) : NULL;
     uint32_t *tables = status == HOP_OK ? hop_arena_alloc(arena, (entries + 1) * sizeof *tables) : NULL;
@@ -202,26 +196,21 @@ static enum hop_status take_row(struct hop_topology *topology, const struct hop_
         memset(fabric->table, 0xff, (size_t)fabric->switch_count * fabric->endpoint_count * sizeof *fabric->table);
     fabric->given = true;
     uint32_t place = hop_fabric_endpoint(fabric, row->to);
-    if (place == HOP_NONE) {
-        hop_fail(diag, HOP_ERR_INVALID, "a route at switch '%s' leads to '%s', which is no endpoint of its fabric", at,
-                 to);
-        hop_diag_expect(diag, "one of the %u devices on links of this fabric", fabric->endpoint_count);
-        return HOP_ERR_INVALID;
-    }
+    if (place == HOP_NONE)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "a route at switch '%s' leads to '%s', which is no endpoint of its fabric\none of the %u "
+                        "devices on links of this fabric",
+                        at, to, fabric->endpoint_count);
     const struct hop_link *link = &topology->links[row->link];
     uint32_t directed = 2 * row->link + (link->ends[1] == row->at), next = link->ends[!(directed & 1)];
     uint32_t *entry = &fabric->table[(size_t)topology->switch_place[row->at] * fabric->endpoint_count + place];
-    if (*entry != HOP_NONE) {
-        hop_fail(diag, HOP_ERR_INVALID, "switch '%s' has two routes to '%s'", at, to);
-        hop_diag_expect(diag, "one route for each destination");
-        return HOP_ERR_INVALID;
-    }
-    if (topology->nodes[next].kind != HOP_NODE_FABRIC && next != row->to) {
-        hop_fail(diag, HOP_ERR_INVALID, "switch '%s' sends what is for '%s' to '%s'", at, to,
-                 topology->nodes[next].name);
-        hop_diag_expect(diag, "a link to '%s' itself or to another switch", to);
-        return HOP_ERR_INVALID;
-    }
+    if (*entry != HOP_NONE)
+        return hop_fail(diag, HOP_ERR_INVALID, "switch '%s' has two routes to '%s'\none route for each destination", at,
+                        to);
+    if (topology->nodes[next].kind != HOP_NODE_FABRIC && next != row->to)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "switch '%s' sends what is for '%s' to '%s'\na link to '%s' itself or to another switch", at,
+                        to, topology->nodes[next].name, to);
     *entry = directed;
     return HOP_OK;
 }
@@ -244,13 +233,12 @@ static enum hop_status check_complete(const struct hop_topology *topology, const
     }
     if (missing == 0)
         return HOP_OK;
-    hop_fail(
-        diag, HOP_ERR_INVALID,
-        "unreachable hosts: switch '%s' has no route to '%s'; %zu route%s missing in all, at %zu of %u switches",
-        topology->nodes[fabric->switches[first_switch]].name, topology->nodes[fabric->endpoints[first_endpoint]].name,
-        missing, missing == 1 ? " is" : "s are", switches, fabric->switch_count);
-    hop_diag_expect(diag, "a route from each switch of a fabric to each of its endpoints, or no routes at all");
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "unreachable hosts: switch '%s' has no route to '%s'; %zu route%s missing in all, at %zu of %u "
+                    "switches\na route from each switch of a fabric to each of its endpoints, or no routes at all",
+                    topology->nodes[fabric->switches[first_switch]].name,
+                    topology->nodes[fabric->endpoints[first_endpoint]].name, missing, missing == 1 ? " is" : "s are",
+                    switches, fabric->switch_count);
 }
 
 /* The place of the switch that a directed link leads to, HOP_NONE: it leads to an endpoint. */
@@ -272,11 +260,11 @@ static enum hop_status fail_cycle(const struct hop_topology *topology, const str
                            topology->nodes[fabric->switches[at]].name);
         at = place_after(topology, fabric->table[(size_t)at * fabric->endpoint_count + endpoint]);
     } while (at != start);
-    hop_fail(diag, HOP_ERR_INVALID, "the routes to '%s' go round in a cycle of %u switches: %s%s, back to %s",
-             topology->nodes[fabric->endpoints[endpoint]].name, length, names, length > CYCLE_NAMES ? ", ..." : "",
-             topology->nodes[fabric->switches[start]].name);
-    hop_diag_expect(diag, "routes that end at their destination");
-    return HOP_ERR_INVALID;
+    return hop_fail(
+        diag, HOP_ERR_INVALID,
+        "the routes to '%s' go round in a cycle of %u switches: %s%s, back to %s\nroutes that end at their destination",
+        topology->nodes[fabric->endpoints[endpoint]].name, length, names, length > CYCLE_NAMES ? ", ..." : "",
+        topology->nodes[fabric->switches[start]].name);
 }
 
 /* Walks towards one destination from every switch; what an earlier walk met is known to arrive. Returns a switch of a

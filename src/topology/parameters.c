@@ -229,14 +229,12 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
         }
         char origin[128], name[96];
         double capacity = derived_capacity(topology, link, origin, sizeof origin);
-        if (!(capacity > 0)) {
-            hop_fail(diag, HOP_ERR_INVALID,
-                     "the %s link %s has no capacity, and none follows from generation %u, width %u",
-                     hop_link_kind_name(link->kind), hop_topology_link_name(topology, 2 * i, name, sizeof name),
-                     link->generation, link->width);
-            hop_diag_expect(diag, "a capacity above zero, or a PCIe generation 1 to 6 and a width 1 to 32");
-            return HOP_ERR_INVALID;
-        }
+        if (!(capacity > 0))
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the %s link %s has no capacity, and none follows from generation %u, width %u\na capacity "
+                            "above zero, or a PCIe generation 1 to 6 and a width 1 to 32",
+                            hop_link_kind_name(link->kind), hop_topology_link_name(topology, 2 * i, name, sizeof name),
+                            link->generation, link->width);
         for (unsigned d = 0; d < 2; d++) {
             if (topology->derived[2 * i + d])
                 link->capacity_Bps[d] = capacity;

@@ -47,9 +47,7 @@ static enum hop_status read_tau(const char *value, double *tau, struct hop_diag 
         *tau = number;
         return HOP_OK;
     }
-    hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'", value);
-    hop_diag_expect(diag, "0 <= tau < 1");
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID, "tau cannot be '%.40s'\n0 <= tau < 1", value);
 }
 
 static enum hop_status set_node(struct hop_node *node, const char *field, const char *value, struct hop_diag *diag)
@@ -59,9 +57,8 @@ static enum hop_status set_node(struct hop_node *node, const char *field, const 
         long engines = strcmp(value, "unlimited") == 0 ? HOP_ENGINES_UNLIMITED : strtol(value, &end, 10);
         if (strcmp(value, "unlimited") != 0 &&
             (!isdigit((unsigned char)value[0]) || *end || engines < 1 || engines > 1 << 20)) {
-            hop_fail(diag, HOP_ERR_INVALID, "'%.40s' is no number of engines", value);
-            hop_diag_expect(diag, "a number from 1, or unlimited");
-            return HOP_ERR_INVALID;
+            return hop_fail(diag, HOP_ERR_INVALID, "'%.40s' is no number of engines\na number from 1, or unlimited",
+                            value);
         }
         *(strcmp(field, "engines") == 0 ? &node->engines : &node->accelerator_engines) = (int)engines;
         return HOP_OK;
@@ -78,11 +75,8 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
         enum hop_status status = hop_parse_seconds(value, strlen(value), &number, diag);
         if (status != HOP_OK)
             return status;
-        if (number > 1e9) {
-            hop_fail(diag, HOP_ERR_INVALID, "a latency cannot be %g s", number);
-            hop_diag_expect(diag, "0 to 1e9 seconds");
-            return HOP_ERR_INVALID;
-        }
+        if (number > 1e9)
+            return hop_fail(diag, HOP_ERR_INVALID, "a latency cannot be %g s\n0 to 1e9 seconds", number);
         link->latency_s = number;
         topology->default_latency[index] = false;
         return HOP_OK;
@@ -95,11 +89,9 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
     enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
     if (status != HOP_OK)
         return status;
-    if (!(number >= HOP_CAPACITY_LEAST)) {
-        hop_fail(diag, HOP_ERR_INVALID, "a capacity cannot be %g bytes/s", number);
-        hop_diag_expect(diag, "1 byte/s or more, such as 12.4GB/s");
-        return HOP_ERR_INVALID;
-    }
+    if (!(number >= HOP_CAPACITY_LEAST))
+        return hop_fail(diag, HOP_ERR_INVALID, "a capacity cannot be %g bytes/s\n1 byte/s or more, such as 12.4GB/s",
+                        number);
     bool duplex = strcmp(field, "duplex") == 0;
     for (unsigned d = 0; d < 2; d++) {
         if (directions >> d & 1) {
@@ -123,11 +115,11 @@ static enum hop_status set_crossing(struct hop_topology *topology, char *first, 
     uint32_t roots[2];
     for (unsigned i = 0; i < 2; i++) {
         roots[i] = hop_topology_find(topology, names[i]);
-        if (roots[i] == HOP_NONE || topology->nodes[roots[i]].kind != HOP_NODE_ROOT) {
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no root complex '%.80s'", names[i]);
-            hop_diag_expect(diag, "ROOT--ROOT.tau: the loss of transfers between two root complexes");
-            return HOP_ERR_NOT_FOUND;
-        }
+        if (roots[i] == HOP_NONE || topology->nodes[roots[i]].kind != HOP_NODE_ROOT)
+            return hop_fail(
+                diag, HOP_ERR_NOT_FOUND,
+                "there is no root complex '%.80s'\nROOT--ROOT.tau: the loss of transfers between two root complexes",
+                names[i]);
     }
     enum hop_status status = read_tau(value, &tau, diag);
     return status == HOP_OK ? hop_topology_add_crossing(topology, roots[0], roots[1], tau, diag) : status;
@@ -137,11 +129,11 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
 {
     char name[192];
     const char *equals = strchr(assignment, '=');
-    if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof name) {
-        hop_fail(diag, HOP_ERR_SYNTAX, "'%.80s' is no assignment", assignment);
-        hop_diag_expect(diag, "NAME=VALUE, such as tau=0.2, gpu0.engines=2 or gpu0--switch0.capacity=12GB/s");
-        return HOP_ERR_SYNTAX;
-    }
+    if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof name)
+        return hop_fail(
+            diag, HOP_ERR_SYNTAX,
+            "'%.80s' is no assignment\nNAME=VALUE, such as tau=0.2, gpu0.engines=2 or gpu0--switch0.capacity=12GB/s",
+            assignment);
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
     const char *value = equals + 1;
     if (!strchr(name, '.')) {
@@ -158,11 +150,8 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
                 return status;
         } else if (parameter) {
             number = hop_text_number(value, &end);
-            if (!*value || *end || !isfinite(number)) {
-                hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'", name, value);
-                hop_diag_expect(diag, "a number");
-                return HOP_ERR_SYNTAX;
-            }
+            if (!*value || *end || !isfinite(number))
+                return hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'\na number", name, value);
         }
         return hop_topology_set_parameter(topology, name, number, "set", NAN, diag);
     }

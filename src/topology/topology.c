@@ -101,24 +101,19 @@ static bool name_is_well_formed(const char *name)
 enum hop_status hop_topology_add_node(struct hop_topology *topology, const struct hop_node *node, uint32_t *index,
                                       struct hop_diag *diag)
 {
-    if (!node->name || !name_is_well_formed(node->name)) {
-        hop_fail(diag, HOP_ERR_INVALID, "'%.80s' is no node name", node->name ? node->name : "");
-        hop_diag_expect(
-            diag,
-            "1 to 63 letters, digits, '_', '.', '-', beginning with a letter, digit or '_'; not work, reduce or queue");
-        return HOP_ERR_INVALID;
-    }
+    if (!node->name || !name_is_well_formed(node->name))
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "'%.80s' is no node name\n1 to 63 letters, digits, '_', '.', '-', beginning with a letter, "
+                        "digit or '_'; not work, reduce or queue",
+                        node->name ? node->name : "");
     if (hop_names_get(&topology->node_names, node->name) != UINT32_MAX)
         return hop_fail(diag, HOP_ERR_INVALID, "there are two nodes named '%s'", node->name);
     if ((unsigned)node->kind >= HOP_NODE_KIND_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "node '%s' is of no known kind", node->name);
     bool engines = node->engines >= HOP_ENGINES_DEFAULT && node->accelerator_engines >= HOP_ENGINES_DEFAULT;
-    if (!engines || (!isnan(node->tau) && !(node->tau >= 0 && node->tau < 1))) {
-        hop_fail(diag, HOP_ERR_INVALID, "node '%s' has %s", node->name,
-                 engines ? "a tau out of range" : "a negative number of engines");
-        hop_diag_expect(diag, "engines >= 0 (0: unlimited), 0 <= tau < 1");
-        return HOP_ERR_INVALID;
-    }
+    if (!engines || (!isnan(node->tau) && !(node->tau >= 0 && node->tau < 1)))
+        return hop_fail(diag, HOP_ERR_INVALID, "node '%s' has %s\nengines >= 0 (0: unlimited), 0 <= tau < 1",
+                        node->name, engines ? "a tau out of range" : "a negative number of engines");
     if (topology->node_count >= HOP_NODE_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %u nodes", HOP_NODE_LIMIT);
     if (!hop_grow(&topology->nodes, &topology->node_capacity, topology->node_count + 1, sizeof *topology->nodes))
@@ -145,36 +140,29 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
         return hop_fail(diag, HOP_ERR_INVALID, "a link joins '%s' to itself", a);
     for (unsigned d = 0; d < 2; d++) {
         double capacity = link->capacity_Bps[d];
-        if (capacity != 0 && !(capacity >= HOP_CAPACITY_LEAST && capacity <= 1e18)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a capacity of %g bytes/s", a, b, capacity);
-            hop_diag_expect(diag, "1 to 1e18 bytes/s");
-            return HOP_ERR_INVALID;
-        }
+        if (capacity != 0 && !(capacity >= HOP_CAPACITY_LEAST && capacity <= 1e18))
+            return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a capacity of %g bytes/s\n1 to 1e18 bytes/s", a,
+                            b, capacity);
         double duplex = link->duplex_Bps[d];
-        if (!isnan(duplex) && !(duplex >= HOP_CAPACITY_LEAST && duplex <= 1e18)) {
-            hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s carries %g bytes/s while its other direction is full", a, b, duplex);
-            hop_diag_expect(diag, "1 to 1e18 bytes/s");
-            return HOP_ERR_INVALID;
-        }
+        if (!isnan(duplex) && !(duplex >= HOP_CAPACITY_LEAST && duplex <= 1e18))
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the link %s--%s carries %g bytes/s while its other direction is full\n1 to 1e18 bytes/s",
+                            a, b, duplex);
     }
-    if (!isnan(link->latency_s) && !(link->latency_s >= 0 && link->latency_s <= 1e9)) {
-        hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a latency of %g s", a, b, link->latency_s);
-        hop_diag_expect(diag, "0 to 1e9 seconds");
-        return HOP_ERR_INVALID;
-    }
-    if (link->count > 1024 || link->generation > 64 || link->width > 64) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the link %s--%s claims generation %u, width %u, count %u", a, b,
-                 link->generation, link->width, link->count);
-        hop_diag_expect(diag, "generation and width up to 64, count up to 1024");
-        return HOP_ERR_LIMIT;
-    }
+    if (!isnan(link->latency_s) && !(link->latency_s >= 0 && link->latency_s <= 1e9))
+        return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a latency of %g s\n0 to 1e9 seconds", a, b,
+                        link->latency_s);
+    if (link->count > 1024 || link->generation > 64 || link->width > 64)
+        return hop_fail(
+            diag, HOP_ERR_LIMIT,
+            "the link %s--%s claims generation %u, width %u, count %u\ngeneration and width up to 64, count up to 1024",
+            a, b, link->generation, link->width, link->count);
     const struct hop_parameter *parameter = link->parameter ? hop_topology_parameter(topology, link->parameter) : NULL;
-    if (link->parameter && (!parameter || strcmp(parameter->unit, "B/s") != 0)) {
-        hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s takes its capacity from '%.60s', which is no such parameter",
-                 a, b, link->parameter);
-        hop_diag_expect(diag, "a parameter in B/s: `hopcast topology --parameters` lists them");
-        return HOP_ERR_INVALID;
-    }
+    if (link->parameter && (!parameter || strcmp(parameter->unit, "B/s") != 0))
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "the link %s--%s takes its capacity from '%.60s', which is no such parameter\na parameter in "
+                        "B/s: `hopcast topology --parameters` lists them",
+                        a, b, link->parameter);
     if (topology->link_count >= HOP_LINK_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %u links", HOP_LINK_LIMIT);
     return HOP_OK;
@@ -345,23 +333,16 @@ enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_
 {
     if (root >= topology->node_count || other_root >= topology->node_count || root == other_root ||
         topology->nodes[root].kind != HOP_NODE_ROOT || topology->nodes[other_root].kind != HOP_NODE_ROOT) {
-        hop_fail(diag, HOP_ERR_INVALID, "a crossing that does not join two root complexes");
-        hop_diag_expect(diag, "two nodes of kind root");
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "a crossing that does not join two root complexes\ntwo nodes of kind root");
     }
-    if (!(tau >= 0 && tau < 1)) {
-        hop_fail(diag, HOP_ERR_INVALID, "tau between %s and %s cannot be %g", topology->nodes[root].name,
-                 topology->nodes[other_root].name, tau);
-        hop_diag_expect(diag, "0 <= tau < 1");
-        return HOP_ERR_INVALID;
-    }
+    if (!(tau >= 0 && tau < 1))
+        return hop_fail(diag, HOP_ERR_INVALID, "tau between %s and %s cannot be %g\n0 <= tau < 1",
+                        topology->nodes[root].name, topology->nodes[other_root].name, tau);
     struct hop_crossing *crossing = find_crossing(topology, root, other_root);
     if (!crossing) {
-        if (topology->crossing_count == CROSSING_LIMIT) {
-            hop_fail(diag, HOP_ERR_LIMIT, "there are too many crossings");
-            hop_diag_expect(diag, "at most %d", CROSSING_LIMIT);
-            return HOP_ERR_LIMIT;
-        }
+        if (topology->crossing_count == CROSSING_LIMIT)
+            return hop_fail(diag, HOP_ERR_LIMIT, "there are too many crossings\nat most %d", CROSSING_LIMIT);
         if (!hop_grow(&topology->crossings, &topology->crossing_capacity, topology->crossing_count + 1,
                       sizeof *topology->crossings))
             return hop_fail_memory(diag);
