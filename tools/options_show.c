@@ -127,8 +127,8 @@ static void print_values(const struct tool_option *option)
     bool machine = strcmp(argument, "TOPOLOGY") == 0 || strcmp(argument, "SOURCE") == 0;
     for (size_t i = 0; machine && hop_topology_builtin(i, &name, &summary); i++)
         printf("%s ", name);
-    for (size_t i = 0; strcmp(argument, "MODEL") == 0 && hop_model_at(i, &name, &summary); i++)
-        printf("%s ", name);
+    for (size_t i = 0; strcmp(argument, "MODEL") == 0 && hop_model_at(i); i++)
+        printf("%s ", hop_model_at(i)->name);
     for (unsigned k = 0; strstr(argument, "COLLECTIVE") && k < HOP_COLLECTIVE_COUNT; k++)
         printf("%s ", hop_collective_name((enum hop_collective_kind)k));
 }
