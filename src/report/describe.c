@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/json_write.h"
+
 /* ---- texts ---- */
 
 unsigned hop_text_columns(const char *text)
@@ -62,6 +64,26 @@ void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology)
         hop_buffer_printf(out, "%s%u %s", separator, counts[kind], hop_node_kind_name(kind));
         separator = ", ";
     }
+}
+
+const char *hop_limit_name(const struct hop_timeline *timeline, uint32_t link, char *name, size_t size)
+{
+    return link == HOP_NONE ? NULL : hop_topology_link_name(hop_timeline_topology(timeline), link, name, size);
+}
+
+const char *hop_blocker_name(const struct hop_timeline *timeline, uint32_t op)
+{
+    return op == HOP_NONE ? NULL : hop_schedule_op(hop_timeline_schedule(timeline), op)->name;
+}
+
+void hop_put_models(struct hop_buffer *out, const struct hop_network *network, enum hop_fidelity fidelity)
+{
+    const struct hop_topology *topology = network ? hop_network_topology(network) : NULL;
+    hop_json_put(out, "{");
+    for (uint32_t d = 0; topology && d < hop_topology_domain_count(topology); d++)
+        hop_json_put(out, "%s:%s", hop_topology_domain(topology, d)->name,
+                     fidelity == HOP_FIDELITY_PACKET ? "packet" : hop_network_model(network, d));
+    hop_json_put(out, "}");
 }
 
 struct hop_link_text hop_describe_link(const struct hop_link *link)

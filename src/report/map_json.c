@@ -1,118 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A mapping as JSON, docs/map.schema.json. */
-#include "report/report.h"
-
 #include <math.h>
 
+#include "base/json_write.h"
 #include "hopcast/map.h"
-
-static void put_number(struct hop_buffer *out, const char *key, double value)
-{
-    hop_buffer_printf(out, ",\n\"%s\":", key);
-    hop_buffer_json_number(out, value); /* null when there is none */
-}
-
-static void put_text(struct hop_buffer *out, const char *key, const char *value)
-{
-    hop_buffer_printf(out, ",\n\"%s\":", key);
-    hop_buffer_json_string(out, value);
-}
 
 static void put_score(struct hop_buffer *out, const char *key, const struct hop_map_score *score)
 {
-    hop_buffer_printf(out, ",\n\"%s\":{", key);
-    for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++) {
-        hop_buffer_printf(out, "%s\"%s\":", m ? "," : "", hop_map_metric_name(m));
-        hop_buffer_json_number(out, score->metric[m]);
-    }
-    hop_buffer_puts(out, "}");
+    hop_json_put(out, "\n%s:{", key);
+    for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++)
+        hop_json_put(out, "%s:%g", hop_map_metric_name(m), score->metric[m]);
+    hop_json_put(out, "}");
 }
 
 static void put_index(struct hop_buffer *out, const char *key, uint32_t value)
 {
     if (value != HOP_NONE)
-        hop_buffer_printf(out, ",\"%s\":%u", key, value);
+        hop_json_put(out, "%s:%u", key, value);
 }
 
-static void put_seats(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_map_result *result)
+static void put_seat(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_map_result *result,
+                     uint32_t rank)
 {
-    hop_buffer_puts(out, ",\n\"ranks\":[");
-    for (uint32_t r = 0; r < result->ranks; r++) {
-        const struct hop_seat *seat = &result->seats[r];
-        hop_buffer_printf(out, "%s\n{\"rank\":%u,\"node\":", r ? "," : "", r);
-        hop_buffer_json_string(out, result->nodes[seat->node].name);
-        hop_buffer_printf(out, ",\"local_rank\":%u,\"device\":", seat->local_rank);
-        hop_buffer_json_string(out, hop_topology_node(topology, seat->device)->name);
-        put_index(out, "local_device", seat->local_device);
-        put_index(out, "core", seat->core);
-        put_index(out, "package", seat->package);
-        put_index(out, "core_in_package", seat->in_package);
-        put_index(out, "processor", seat->processor);
-        hop_buffer_puts(out, ",\"before\":");
-        hop_buffer_json_string(out, hop_topology_node(topology, result->before_devices[r])->name);
-        hop_buffer_puts(out, "}");
-    }
-    hop_buffer_puts(out, "]");
-}
-
-static void put_nodes(struct hop_buffer *out, const struct hop_map_result *result)
-{
-    hop_buffer_puts(out, ",\n\"nodes\":[");
-    for (uint32_t n = 0; n < result->node_count; n++) {
-        hop_buffer_puts(out, n ? ",\n{\"name\":" : "\n{\"name\":");
-        hop_buffer_json_string(out, result->nodes[n].name);
-        hop_buffer_printf(out, ",\"devices\":%u,\"ranks\":%u}", result->nodes[n].devices, result->nodes[n].ranks);
-    }
-    hop_buffer_puts(out, "]");
+    const struct hop_seat *seat = &result->seats[rank];
+    hop_json_put(out, "\n{rank:%u,node:%s,local_rank:%u,device:%s", rank, result->nodes[seat->node].name,
+                 seat->local_rank, hop_topology_node(topology, seat->device)->name);
+    put_index(out, "local_device", seat->local_device);
+    put_index(out, "core", seat->core);
+    put_index(out, "package", seat->package);
+    put_index(out, "core_in_package", seat->in_package);
+    put_index(out, "processor", seat->processor);
+    hop_json_put(out, "before:%s}", hop_topology_node(topology, result->before_devices[rank])->name);
 }
 
 /* Links that carry something, each direction apart. */
 static void put_links(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_map_result *result)
 {
-    bool first = true;
-    hop_buffer_puts(out, ",\n\"links\":[");
     for (uint32_t l = 0; l < 2 * hop_topology_link_count(topology); l++) {
         const struct hop_link *link = hop_topology_link(topology, l / 2);
-        double before = result->before.load_s[l], after = result->after.load_s[l];
-        if (before <= 0 && after <= 0)
-            continue;
-        hop_buffer_puts(out, first ? "\n{\"from\":" : ",\n{\"from\":");
-        hop_buffer_json_string(out, hop_topology_node(topology, link->ends[l % 2])->name);
-        hop_buffer_puts(out, ",\"to\":");
-        hop_buffer_json_string(out, hop_topology_node(topology, link->ends[1 - l % 2])->name);
-        hop_buffer_printf(out, ",\"kind\":\"%s\",\"before_s\":", hop_link_kind_name(link->kind));
-        hop_buffer_json_number(out, before);
-        hop_buffer_puts(out, ",\"after_s\":");
-        hop_buffer_json_number(out, after);
-        hop_buffer_puts(out, "}");
-        first = false;
+        double before_s = result->before.load_s[l], after_s = result->after.load_s[l];
+        if (before_s > 0 || after_s > 0)
+            hop_json_put(out, "\n{from:%s,to:%s,kind:%s,before_s:%g,after_s:%g}",
+                         hop_topology_node(topology, link->ends[l % 2])->name,
+                         hop_topology_node(topology, link->ends[1 - l % 2])->name, hop_link_kind_name(link->kind),
+                         before_s, after_s);
     }
-    hop_buffer_puts(out, "]");
 }
 
 char *hop_map_result_to_json(const struct hop_topology *topology, const struct hop_traffic *traffic,
                              const struct hop_map_result *result)
 {
     struct hop_buffer out = {0};
-    hop_buffer_puts(&out, "{\"hopcast_map\":1,\n\"topology\":");
-    hop_buffer_json_string(&out, hop_topology_name(topology));
-    put_number(&out, "device_bytes", (double)hop_traffic_bytes(traffic, HOP_MEMORY_DEVICE));
-    put_number(&out, "host_bytes", (double)hop_traffic_bytes(traffic, HOP_MEMORY_HOST));
-    put_text(&out, "metric", hop_map_metric_name(result->metric));
-    put_text(&out, "solver", hop_map_solver_name(result->solver));
-    put_text(&out, "method", result->method);
+    hop_json_put(&out,
+                 "{hopcast_map:1,\ntopology:%s,\ndevice_bytes:%g,\nhost_bytes:%g,\nmetric:%s,\nsolver:%s,\nmethod:%s",
+                 hop_topology_name(topology), (double)hop_traffic_bytes(traffic, HOP_MEMORY_DEVICE),
+                 (double)hop_traffic_bytes(traffic, HOP_MEMORY_HOST), hop_map_metric_name(result->metric),
+                 hop_map_solver_name(result->solver), result->method);
     put_score(&out, "before", &result->before);
     put_score(&out, "after", &result->after);
-    put_number(&out, "gain", hop_map_gain(result));
-    put_number(&out, "bound", result->bound > 0 || result->proved ? result->bound : NAN);
-    hop_buffer_printf(&out, ",\n\"proved\":%s,\n\"complete\":%s", result->proved ? "true" : "false",
-                      result->complete ? "true" : "false");
-    put_text(&out, "note", result->note);
-    put_number(&out, "operations_simulated", (double)result->simulated);
-    put_number(&out, "elapsed_s", result->elapsed_s);
-    put_nodes(&out, result);
-    put_seats(&out, topology, result);
+    hop_json_put(&out,
+                 "\ngain:%g,\nbound:%g,\nproved:%hhu,\ncomplete:%hhu,\nnote:%s,\noperations_simulated:%g,\n"
+                 "elapsed_s:%g,\nnodes:[",
+                 hop_map_gain(result), result->bound > 0 || result->proved ? result->bound : NAN, result->proved,
+                 result->complete, result->note, (double)result->simulated, result->elapsed_s);
+    for (uint32_t n = 0; n < result->node_count; n++)
+        hop_json_put(&out, "\n{name:%s,devices:%u,ranks:%u}", result->nodes[n].name, result->nodes[n].devices,
+                     result->nodes[n].ranks);
+    hop_json_put(&out, "],\nranks:[");
+    for (uint32_t r = 0; r < result->ranks; r++)
+        put_seat(&out, topology, result, r);
+    hop_json_put(&out, "],\nlinks:[");
     put_links(&out, topology, result);
-    hop_buffer_puts(&out, "}\n");
+    hop_json_put(&out, "]}\n");
     return hop_buffer_take(&out);
 }

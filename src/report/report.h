@@ -22,6 +22,9 @@ const char *hop_op_home(const struct hop_op *op);
 const struct hop_op *hop_told_op(const struct hop_timeline *timeline, uint32_t op);
 /* How many operations from `op` on are the packets of one staged copy; 1 where it is none. */
 uint32_t hop_staged_count(const struct hop_timeline *timeline, uint32_t op);
+/* Of a directed link and of an operation as executed; NULL for HOP_NONE. */
+const char *hop_limit_name(const struct hop_timeline *timeline, uint32_t link, char *name, size_t size);
+const char *hop_blocker_name(const struct hop_timeline *timeline, uint32_t op);
 /* "8 gpu, 2 nic, 1 root": the nodes of a topology by kind. */
 void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology);
 
@@ -34,6 +37,11 @@ struct hop_link_text {
     char latency[32];         /* empty: none of its own */
 };
 struct hop_link_text hop_describe_link(const struct hop_link *link);
+
+/* ---- JSON (json_parts.c) ---- */
+
+/* An object: the model of each domain by the domain's name. NULL: empty. */
+void hop_put_models(struct hop_buffer *out, const struct hop_network *network, enum hop_fidelity fidelity);
 
 /* ---- topologies ---- */
 
