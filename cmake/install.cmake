@@ -40,9 +40,8 @@ string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC
 configure_file(cmake/hopcast.pc.in hopcast.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# What the manual pages point at.
-file(GLOB HOPCAST_DOCUMENTS CONFIGURE_DEPENDS docs/*.schema.json)
-install(FILES ${HOPCAST_DOCUMENTS} docs/models.md docs/calibrate.md docs/collectives.md docs/compare.md docs/copies.md docs/generators.md docs/launch.md docs/lint.md docs/map.md docs/measure.md docs/run.md docs/order.md docs/packet.md docs/processes.md docs/sweep.md docs/traces.md docs/traffic.md docs/tune.md docs/tune_collective.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The guides, and the schemas of what the command prints.
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.schema.json")
 
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)
@@ -61,6 +60,19 @@ if(SCDOC)
   endforeach()
 else()
   message(STATUS "scdoc not found: no manual pages (Debian: scdoc)")
+endif()
+
+# Section 3 is made of the headers: a page a header, and one that leads there for every function and structure.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND)
+  set(HOPCAST_MAN3 ${CMAKE_CURRENT_BINARY_DIR}/man3)
+  add_custom_command(OUTPUT ${HOPCAST_MAN3}.made COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/man3.py ${PROJECT_VERSION} ${HOPCAST_MAN3} ${HOPCAST_HEADERS}
+                     COMMAND ${CMAKE_COMMAND} -E touch ${HOPCAST_MAN3}.made
+                     DEPENDS ${HOPCAST_HEADERS} scripts/man3.py COMMENT "Manual pages of the headers" VERBATIM)
+  list(APPEND HOPCAST_MAN_PAGES ${HOPCAST_MAN3}.made)
+  install(DIRECTORY ${HOPCAST_MAN3}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+else()
+  message(STATUS "Python 3 not found: no manual pages of functions (Debian: python3)")
 endif()
 add_custom_target(man ALL DEPENDS ${HOPCAST_MAN_PAGES})
 

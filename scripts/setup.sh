@@ -9,7 +9,7 @@
 # names them.
 set -eu
 
-build="gcc g++ make cmake ninja-build pkg-config libxml2-dev libjansson-dev libhwloc-dev zlib1g-dev libscotch-dev scdoc"
+build="gcc g++ make cmake ninja-build pkg-config libxml2-dev libjansson-dev libhwloc-dev zlib1g-dev libscotch-dev scdoc python3"
 case "${1:-test}" in
 build) packages=$build ;;
 test) packages="$build libcmocka-dev python3-jsonschema libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;

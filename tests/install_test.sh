@@ -97,24 +97,48 @@ check "every declared function is exported" bash -c "! comm -23 '$work/declared'
 # ---- documents and manual pages ----
 
 documents=$prefix/share/doc/hopcast
-for name in "$source"/docs/*.schema.json models.md generators.md; do
-    check "$(basename "$name") is installed" test -s "$documents/$(basename "$name")"
-done
-check "the pages name installed documents only" bash -c "
-    grep -ohE 'share/doc/hopcast/[a-z_.]+' '$source'/man/*.scd | sort -u | while read -r name; do
-        test -s '$prefix'/\$name || { echo \$name; exit 1; }; done"
-while read -r name; do
-    grep -qw -- "$name" "$source"/man/*.3.scd || echo "$name"
-done <"$source/tests/exports.txt" >"$work/unmentioned"
-check "every exported symbol stands in a manual page" bash -c "! grep . '$work/unmentioned'"
-cat "$source"/man/*.3.scd | tr -d ' \t\n' >"$work/synopses"
-cat "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HOP_API/\n&/g' | grep -E '^HOP_API [^#]*;' |
-    sed -E 's/^HOP_API //; s/;.*//; s/ HOP_PRINTF.*//' | tr -d ' \t' | while read -r prototype; do
-    grep -qF -- "$prototype;" "$work/synopses" || echo "$prototype"
-done >"$work/unmentioned"
-check "the manual pages show every prototype as the headers do" bash -c "! grep . '$work/unmentioned'"
+(cd "$source/docs" && find . -name '*.md' -o -name '*.schema.json') | while read -r name; do
+    test -s "$documents/$name" || echo "$name"
+done >"$work/missing"
+check "every guide and schema is installed" bash -c "! grep . '$work/missing'"
+grep -ohE 'share/doc/hopcast/[a-z0-9_./]+[a-z]' "$source"/man/*.scd "$source"/tools/*.c "$source"/src/*/*.c | sort -u | while read -r name; do
+    test -s "$prefix/$name" || echo "$name"
+done >"$work/missing"
+grep -ohE '\bdocs/[a-z0-9_./]+\.(md|json)' "$source"/README.md "$source"/tools/*.c "$source"/src/*/*.c | sort -u | while read -r name; do
+    test -s "$documents/${name#docs/}" || echo "$name"
+done >>"$work/missing"
+check "every document that a page, the README or a message names is installed" bash -c "! grep . '$work/missing'"
 
-pages=$(find "$prefix" -path '*/man/man*' -type f)
+if [ -d "$prefix/share/man/man3" ]; then
+    while read -r name; do
+        test -s "$prefix/share/man/man3/$name.3" || echo "$name"
+    done <"$source/tests/exports.txt" >"$work/missing"
+    check "every exported function has a manual page" bash -c "! grep . '$work/missing'"
+    # what a page shows, without spaces and roff's escapes
+    cat "$prefix"/share/man/man3/hop_*.3 | sed 's/\\-/-/g; s/\\(aq/'"'"'/g; s/\\&//g' | tr -d ' \t\n' >"$work/pages"
+    cat "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HOP_API/\n&/g' | grep -E '^HOP_API [^#]*;' |
+        sed -E 's/^HOP_API //; s/;.*//' | tr -d ' \t' | while read -r prototype; do
+        grep -qF -- "$prototype;" "$work/pages" || echo "$prototype"
+    done >"$work/missing"
+    check "the manual pages show every prototype as the headers do" bash -c "! grep . '$work/missing'"
+fi
+check "the library's name holds what its package promises" bash -c "
+    readelf -d '$library/libhopcast.so' | grep -q 'SONAME.*libhopcast.so.$("$prefix/bin/hopcast" --version | grep -oE '[0-9]+\.[0-9]+' | head -1)\]'"
+cat >"$work/version.c" <<'C'
+#include <hopcast/hopcast.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    char compiled[32];
+    snprintf(compiled, sizeof compiled, "%d.%d.%d", HOP_VERSION_MAJOR, HOP_VERSION_MINOR, HOP_VERSION_PATCH);
+    return strcmp(compiled, hop_version()) != 0;
+}
+C
+check "the macros and the library tell one version" bash -c "
+    ${CC:-cc} '$work/version.c' \$(pkg-config --cflags --libs hopcast) -Wl,-rpath,'$library' -o '$work/version' && '$work/version'"
+
+pages=$(find "$prefix" -path '*/man/man*' -type f -exec grep -L '^\.so ' {} +)
 if [ -z "$pages" ] || ! command -v man >/dev/null; then
     echo "skip  manual pages: scdoc or man is missing"
 else

@@ -53,7 +53,12 @@ struct hop_diag {
 /* The short text of a code; "unknown status" for a value that is none. */
 HOP_API const char *hop_status_text(enum hop_status status);
 
-/* The version of the library, as in "0.1.0". */
+/* The version that a program was compiled with. Programs of one MAJOR.MINOR work with every library of that. */
+#define HOP_VERSION_MAJOR 0
+#define HOP_VERSION_MINOR 1
+#define HOP_VERSION_PATCH 0
+
+/* The version of the library that it runs with, as in "0.1.0". */
 HOP_API const char *hop_version(void);
 
 #ifdef __cplusplus

@@ -4,13 +4,12 @@
 
 #include <stdio.h>
 
-#ifndef HOP_VERSION
-#define HOP_VERSION "0.0.0"
-#endif
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
 const char *hop_version(void)
 {
-    return HOP_VERSION;
+    return VERSION_TEXT(HOP_VERSION_MAJOR, HOP_VERSION_MINOR, HOP_VERSION_PATCH);
 }
 
 const char *hop_status_text(enum hop_status status)
