@@ -12,7 +12,7 @@ struct request {
     enum format format;
 };
 
-static const struct tool_option options[] = {
+static const struct tool_option table[] = {
     {.kind = OPTION_CHOICE,
      .choices = "goal hop json",
      .once = true,
@@ -70,7 +70,7 @@ const struct tool_command tool_export = {
     .about = "Writes a schedule in the form named first. SCHEDULE is a .hop, JSON or GOAL file, a\n"
              "Chakra trace, or - for standard input.\n"
              "\n",
-    .options = options,
+    .options = table,
     .notes = "example: hopcast make alltoall --on t2 --bytes 1MiB | hopcast export goal - -o alltoall.goal\n",
     .run = run,
 };

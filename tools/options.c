@@ -343,6 +343,24 @@ static bool take(const struct tool_taking *t, char *text)
     }
 }
 
+bool tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text)
+{
+    char known[256] = "", list[256];
+    size_t length = strcspn(text, "="), used = 0;
+    for (const struct tool_option *o = settings; !is_end(o); o++) {
+        if (text[length] && strlen(o->argument) == length && memcmp(o->argument, text, length) == 0) {
+            char name[64];
+            struct tool_option setting = *o;
+            (void)snprintf(name, sizeof name, "--%s %s", taking->option->name, o->argument);
+            setting.argument = name;
+            return take(&(struct tool_taking){taking->command, &setting, (char *)taking->to + o->at},
+                        text + length + 1);
+        }
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s= ", o->argument);
+    }
+    return refuse(taking, text, tool_list_words(known, " or ", list, sizeof list));
+}
+
 /* ---- the command line ---- */
 
 struct reading {

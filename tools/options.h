@@ -115,6 +115,8 @@ bool tool_given(const struct tool_given *given, const char *name);
 /* Reads the command line into the request by the command's table. TOOL_OK, TOOL_HELP after --help, or TOOL_BAD, said
  * so. */
 int tool_read(const struct tool_command *command, int argc, char **argv, void *request);
+/* NAME=VALUE, by a table of settings whose names stand as arguments; to: what they are members of. */
+bool tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text);
 /* Whether all files can be written, told before long work. */
 int tool_check_outputs(const struct tool_given *given);
 /* What the entry is with what it shares. */

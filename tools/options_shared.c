@@ -39,10 +39,9 @@ const struct tool_option option_on =
            "a built-in machine, a fabric such as star:16, a file of any dialect, or live", .use = USE_INPUT);
 const struct tool_option option_set =
     OPTION("set", 's', LIST, .at = 0, "NAME=VALUE", "change the topology, as in tau=0.2 (see hopcast topology --help)");
-const struct tool_option option_model = OPTION("model", 'm', TEXT, .at = 0, "MODEL",
-                                               "pcie (the default on PCIe) or credit; fair (elsewhere); infiniband "
-                                               "or infiniband-full on network fabrics; loggp for all; "
-                                               "DOMAIN=MODEL,... by domain (pcie*: all)");
+const struct tool_option option_model =
+    OPTION("model", 'm', TEXT, .at = 0, "MODEL",
+           "{models}; of all domains that it can rule, or DOMAIN=MODEL,... by domain (pcie*: all)");
 const struct tool_option option_map = OPTION("map", 0, TEXT, .at = 0, "MAP",
                                              "where the ranks of a schedule go: packed (default), cyclic, or a file "
                                              "(hop_placement(3))",

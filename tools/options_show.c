@@ -36,6 +36,34 @@ static const char *argument_of(const struct tool_option *option, char *text, siz
     return text;
 }
 
+/* The models that there are, with what they rule unless told otherwise. */
+static size_t list_models(char *text, size_t size)
+{
+    const struct hop_model_facts *model;
+    size_t used = 0;
+    for (size_t i = 0; (model = hop_model_at(i)) && used < size; i++) {
+        const char *rules = model->by_default;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", model->name);
+        if (rules && used < size)
+            used +=
+                (size_t)snprintf(text + used, size - used, " (by default of %.*s)", (int)strcspn(rules, ":"), rules);
+    }
+    return used;
+}
+
+/* The line of help, "{models}" replaced. */
+static const char *help_of(const struct tool_option *option, char *text, size_t size)
+{
+    const char *mark = strstr(option->help, "{models}");
+    if (!mark)
+        return option->help;
+    size_t used = (size_t)snprintf(text, size, "%.*s", (int)(mark - option->help), option->help);
+    used += list_models(text + used, size - used);
+    if (used < size)
+        (void)snprintf(text + used, size - used, "%s", mark + strlen("{models}"));
+    return text;
+}
+
 static bool is_repeatable(const struct tool_option *option)
 {
     return option->kind == OPTION_LIST || option->kind == OPTION_NAMES;
@@ -61,13 +89,14 @@ static void print_wrapped(const char *text, size_t at)
 
 static void print_option(const struct tool_option *option)
 {
-    char term[128], choices[200], help[600];
+    char term[128], choices[200], help[1000], text[800];
     const char *argument = argument_of(option, choices, sizeof choices);
     int length =
         option->letter ? snprintf(term, sizeof term, "  -%c, ", option->letter) : snprintf(term, sizeof term, "      ");
     length += snprintf(term + length, sizeof term - (size_t)length, "--%s%s%s", option->name, argument ? " " : "",
                        argument ? argument : "");
-    (void)snprintf(help, sizeof help, "%s%s", option->help, is_repeatable(option) ? "; may be repeated" : "");
+    (void)snprintf(help, sizeof help, "%s%s", help_of(option, text, sizeof text),
+                   is_repeatable(option) ? "; may be repeated" : "");
     printf("%-*s%s", COLUMN, term, length >= COLUMN ? "\n" : "");
     if (length >= COLUMN)
         printf("%*s", COLUMN, "");
@@ -220,7 +249,7 @@ static void print_zsh_text(const char *text)
 
 static void print_zsh_option(const struct tool_option *option)
 {
-    char text[200];
+    char text[200], help[800];
     const char *argument = argument_of(option, text, sizeof text);
     printf("            ");
     if (is_repeatable(option))
@@ -230,7 +259,7 @@ static void print_zsh_option(const struct tool_option *option)
     else
         printf("--%s", option->name);
     printf("'%s[", argument && !option->letter ? "=" : "");
-    print_zsh_text(option->help);
+    print_zsh_text(help_of(option, help, sizeof help));
     printf("]");
     if (argument) {
         printf(":");
@@ -325,7 +354,7 @@ static const char *own_text(const char *page, const char *name, size_t *length)
 
 static void print_man_option(const struct tool_option *option, const char *page)
 {
-    char choices[200];
+    char choices[200], text[800];
     const char *argument = argument_of(option, choices, sizeof choices), *own;
     size_t length = 0;
     if (option->letter)
@@ -341,8 +370,9 @@ static void print_man_option(const struct tool_option *option, const char *page)
         printf("%.*s\n", (int)length, own);
         return;
     }
-    printf("\t%c", toupper((unsigned char)option->help[0]));
-    print_escaped(option->help + 1);
+    const char *help = help_of(option, text, sizeof text);
+    printf("\t%c", toupper((unsigned char)help[0]));
+    print_escaped(help + 1);
     printf("%s.\n\n", is_repeatable(option) ? "; may be repeated" : "");
 }
 

@@ -36,9 +36,6 @@ struct time_unit {
 };
 struct time_unit predict_unit(double longest_s);
 
-/* NAME=VALUE of --packet; false: it printed what is wrong. */
-bool predict_packet_set(struct hop_packet_options *packet, const char *assignment);
-
 int predict_show_table(struct prediction *p);
 /* predict_risks.c: what it puts at risk that no model predicts, if anything. */
 void predict_show_risks(const struct prediction *p);

@@ -121,7 +121,7 @@ struct request {
     bool list, json, parameters, route, lint;
 };
 
-static const struct tool_option options[] = {
+static const struct tool_option table[] = {
     {.kind = OPTION_LIST, .use = USE_INPUT, .argument = "SOURCE", AT(request, sources)},
     FLAG("list", 'l', AT(request, list), "the built-in machines and the generated fabrics"),
     OPTION("format", 'f', CHOICE, AT(request, format), NULL, "how it is shown (tree)", .choices = "tree json dot svg"),
@@ -236,7 +236,7 @@ const struct tool_command tool_topology = {
              "input, or a file: topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of\n"
              "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest.\n"
              "\n",
-    .options = options,
+    .options = table,
     .notes = "example: hopcast topology dgx-a100 --format svg -o dgx.svg\n"
              "         hopcast topology fabric.txt --routes fabric.lfts --route node00 node13\n"
              "         hopcast topology live --lint\n",
