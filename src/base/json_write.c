@@ -14,11 +14,12 @@ static bool ends_value(const struct hop_buffer *out)
     return end > 0 && !strchr("{[:,", out->text[end - 1]);
 }
 
-/* White space up to the next token, which begins there. */
+/* White space up to the next token, which is returned. A comma at the end of the template is for what comes next. */
 static const char *put_gap(struct hop_buffer *out, const char *format)
 {
     const char *token = format + strspn(format, ", \n");
-    if (*token && !strchr("}]:", *token) && ends_value(out))
+    bool goes_on = *token ? !strchr("}]:", *token) : *format == ',';
+    if (goes_on && ends_value(out))
         hop_buffer_puts(out, ",");
     for (; format < token; format++) {
         if (*format != ',')

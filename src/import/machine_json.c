@@ -6,6 +6,7 @@
  * from parameters. What is derived is derived again on reading, so that writing what was read gives the same bytes.
  */
 #include "base/json.h"
+#include "base/json_write.h"
 #include "topology/topology.h"
 
 #include <math.h>
@@ -505,16 +506,13 @@ const struct hop_importer hop_importer_json = {
 
 static void put_text(struct hop_buffer *out, const char *key, const char *text)
 {
-    if (text) {
-        hop_buffer_printf(out, ", \"%s\": ", key);
-        hop_buffer_json_string(out, text);
-    }
+    if (text)
+        hop_json_put(out, ", %s: %s", key, text);
 }
 
 static void put_number(struct hop_buffer *out, const char *key, double value)
 {
-    hop_buffer_printf(out, ", \"%s\": ", key);
-    hop_buffer_json_number(out, value + 0.0); /* no -0, which would come back as 0 */
+    hop_json_put(out, ", %s: %g", key, value + 0.0); /* no -0, which would come back as 0 */
 }
 
 static void put_engines(struct hop_buffer *out, const char *key, int engines)
@@ -527,9 +525,7 @@ static void put_engines(struct hop_buffer *out, const char *key, int engines)
 
 static void put_node(struct hop_buffer *out, const struct hop_node *node)
 {
-    hop_buffer_puts(out, "{\"name\": ");
-    hop_buffer_json_string(out, node->name);
-    put_text(out, "kind", hop_node_kind_name(node->kind));
+    hop_json_put(out, "\n    {name: %s, kind: %s", node->name, hop_node_kind_name(node->kind));
     put_text(out, "label", node->label);
     put_text(out, "bus_id", node->bus_id);
     if (node->numa >= 0)
@@ -538,7 +534,7 @@ static void put_node(struct hop_buffer *out, const struct hop_node *node)
     put_engines(out, "accelerator_engines", node->accelerator_engines);
     if (node->kind == HOP_NODE_ROOT && !isnan(node->tau))
         put_number(out, "tau", node->tau);
-    hop_buffer_puts(out, "}");
+    hop_json_put(out, "}");
 }
 
 /* Nothing when both directions are derived; what is derived in only one is null. */
@@ -546,25 +542,18 @@ static void put_directions(struct hop_buffer *out, const char *key, const double
 {
     if (derived[0] && derived[1])
         return;
-    if (!derived[0] && !derived[1] && rates_Bps[0] == rates_Bps[1]) {
+    if (!derived[0] && !derived[1] && rates_Bps[0] == rates_Bps[1])
         put_number(out, key, rates_Bps[0]);
-        return;
-    }
-    hop_buffer_printf(out, ", \"%s\": [", key);
-    hop_buffer_json_number(out, derived[0] ? NAN : rates_Bps[0]);
-    hop_buffer_puts(out, ", ");
-    hop_buffer_json_number(out, derived[1] ? NAN : rates_Bps[1]);
-    hop_buffer_puts(out, "]");
+    else
+        hop_json_put(out, ", %s: [%g, %g]", key, derived[0] ? NAN : rates_Bps[0], derived[1] ? NAN : rates_Bps[1]);
 }
 
 static void put_link(struct hop_buffer *out, const struct hop_topology *topology, uint32_t index)
 {
     const struct hop_link *link = &topology->links[index];
     const bool *derived = &topology->derived[2 * index];
-    hop_buffer_puts(out, "{\"from\": ");
-    hop_buffer_json_string(out, topology->nodes[link->ends[0]].name);
-    put_text(out, "to", topology->nodes[link->ends[1]].name);
-    put_text(out, "kind", hop_link_kind_name(link->kind));
+    hop_json_put(out, "\n    {from: %s, to: %s, kind: %s", topology->nodes[link->ends[0]].name,
+                 topology->nodes[link->ends[1]].name, hop_link_kind_name(link->kind));
     if (link->generation)
         put_number(out, "generation", link->generation);
     if (link->width)
@@ -578,13 +567,13 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
         put_number(out, "latency_s", link->latency_s);
     if (!derived[0] && !derived[1] && link->origin && strcmp(link->origin, "given") != 0)
         put_text(out, "origin", link->origin);
-    hop_buffer_puts(out, "}");
+    hop_json_put(out, "}");
 }
 
 /* "A->B", with the kind where another network link joins the two. */
 static void put_directed(struct hop_buffer *out, const struct hop_topology *topology, uint32_t directed)
 {
-    char name[192];
+    char name[192], shown[256];
     const struct hop_link *link = &topology->links[directed / 2];
     uint32_t from = link->ends[directed & 1], to = link->ends[!(directed & 1)], joined = 0;
     for (uint32_t i = topology->first_link_of[from]; i < topology->first_link_of[from + 1]; i++) {
@@ -592,7 +581,9 @@ static void put_directed(struct hop_buffer *out, const struct hop_topology *topo
         joined += ends[ends[0] == from] == to;
     }
     (void)hop_topology_link_name(topology, directed, name, sizeof name);
-    hop_buffer_printf(out, "\"%s%s%s\"", name, joined > 1 ? ":" : "", joined > 1 ? hop_link_kind_name(link->kind) : "");
+    (void)snprintf(shown, sizeof shown, "%s%s%s", name, joined > 1 ? ":" : "",
+                   joined > 1 ? hop_link_kind_name(link->kind) : "");
+    hop_json_put(out, "%s", shown);
 }
 
 /* The rows of one switch, those of one link together, links in the order of their first destination. `first` and `next`
@@ -609,13 +600,12 @@ static void put_switch_routes(struct hop_buffer *out, const struct hop_topology 
     for (uint32_t e = 0; e < fabric->endpoint_count; e++) {
         if (first[row[e]] != e)
             continue;
-        hop_buffer_puts(out, (*written)++ ? ",\n    {\"over\": " : ",\n  \"routes\": [\n    {\"over\": ");
+        hop_json_put(out, (*written)++ ? "\n    {over: " : "\n  routes: [\n    {over: ");
         put_directed(out, topology, row[e]);
-        for (uint32_t d = e; d != HOP_NONE; d = next[d]) {
-            hop_buffer_puts(out, d == e ? ", \"to\": [" : ", ");
-            hop_buffer_json_string(out, topology->nodes[fabric->endpoints[d]].name);
-        }
-        hop_buffer_puts(out, "]}");
+        hop_json_put(out, ", to: [");
+        for (uint32_t d = e; d != HOP_NONE; d = next[d])
+            hop_json_put(out, d == e ? "%s" : ", %s", topology->nodes[fabric->endpoints[d]].name);
+        hop_json_put(out, "]}");
     }
     for (uint32_t e = 0; e < fabric->endpoint_count; e++)
         first[row[e]] = HOP_NONE;
@@ -635,7 +625,7 @@ static void put_routes(struct hop_buffer *out, const struct hop_topology *topolo
         for (uint32_t s = 0; fabric->given && s < fabric->switch_count; s++)
             put_switch_routes(out, topology, fabric, s, first, next, &written);
     }
-    hop_buffer_puts(out, written ? "\n  ]" : "");
+    hop_json_put(out, written ? "\n  ]" : "");
     free(first);
 }
 
@@ -643,15 +633,13 @@ static void put_crossings(struct hop_buffer *out, const struct hop_topology *top
 {
     for (uint32_t i = 0; i < topology->crossing_count; i++) {
         const struct hop_crossing *crossing = &topology->crossings[i];
-        hop_buffer_puts(out, i ? ",\n    {\"roots\": [" : ",\n  \"crossings\": [\n    {\"roots\": [");
-        hop_buffer_json_string(out, topology->nodes[crossing->roots[0]].name);
-        hop_buffer_puts(out, ", ");
-        hop_buffer_json_string(out, topology->nodes[crossing->roots[1]].name);
-        hop_buffer_puts(out, "]");
+        hop_json_put(out, i ? "" : "\n  crossings: [");
+        hop_json_put(out, "\n    {roots: [%s, %s]", topology->nodes[crossing->roots[0]].name,
+                     topology->nodes[crossing->roots[1]].name);
         put_number(out, "tau", crossing->tau);
-        hop_buffer_puts(out, "}");
+        hop_json_put(out, "}");
     }
-    hop_buffer_puts(out, topology->crossing_count ? "\n  ]" : "");
+    hop_json_put(out, topology->crossing_count ? "\n  ]" : "");
 }
 
 static bool same_parameter(const struct hop_parameter *a, const struct hop_parameter *b)
@@ -670,16 +658,14 @@ static void put_parameters(struct hop_buffer *out, const struct hop_topology *to
         other = hop_topology_parameter_at(fresh, i);
         if (same_parameter(parameter, other))
             continue;
-        hop_buffer_puts(out, written++ ? ",\n    " : "  \"parameters\": {\n    ");
-        hop_buffer_json_string(out, parameter->name);
-        hop_buffer_puts(out, ": {\"value\": ");
-        hop_buffer_json_number(out, parameter->value + 0.0);
+        hop_json_put(out, written++ ? "" : "\n  parameters: {");
+        hop_json_put(out, "\n    %s: {value: %g", parameter->name, parameter->value + 0.0);
         put_text(out, "origin", parameter->origin);
         if (isfinite(parameter->uncertainty))
             put_number(out, "uncertainty", parameter->uncertainty);
-        hop_buffer_puts(out, "}");
+        hop_json_put(out, "}");
     }
-    hop_buffer_puts(out, written ? "\n  },\n" : "");
+    hop_json_put(out, written ? "\n  }" : "");
 }
 
 char *hop_topology_to_json(const struct hop_topology *topology)
@@ -688,28 +674,21 @@ char *hop_topology_to_json(const struct hop_topology *topology)
     if (!fresh)
         return NULL;
     struct hop_buffer out = {0};
-    hop_buffer_printf(&out, "{\n  \"hopcast_topology\": %d,\n  \"name\": ", VERSION);
-    hop_buffer_json_string(&out, topology->name);
-    hop_buffer_puts(&out, ",\n");
+    hop_json_put(&out, "{\n  hopcast_topology: %d,\n  name: %s", VERSION, topology->name);
     put_parameters(&out, topology, fresh);
     hop_topology_destroy(fresh);
-    hop_buffer_puts(&out, "  \"nodes\": [");
-    for (uint32_t i = 0; i < topology->node_count; i++) {
-        hop_buffer_puts(&out, i ? ",\n    " : "\n    ");
+    hop_json_put(&out, "\n  nodes: [");
+    for (uint32_t i = 0; i < topology->node_count; i++)
         put_node(&out, &topology->nodes[i]);
-    }
-    hop_buffer_puts(&out, "\n  ],\n  \"links\": [");
-    for (uint32_t i = 0; i < topology->link_count; i++) {
-        hop_buffer_puts(&out, i ? ",\n    " : "\n    ");
+    hop_json_put(&out, "\n  ],\n  links: [");
+    for (uint32_t i = 0; i < topology->link_count; i++)
         put_link(&out, topology, i);
-    }
-    hop_buffer_puts(&out, topology->link_count ? "\n  ]" : "]");
+    hop_json_put(&out, topology->link_count ? "\n  ]" : "]");
     put_crossings(&out, topology);
     put_routes(&out, topology);
-    for (uint32_t i = 0; i < topology->note_count; i++) {
-        hop_buffer_puts(&out, i ? ",\n    " : ",\n  \"notes\": [\n    ");
-        hop_buffer_json_string(&out, topology->notes[i]);
-    }
-    hop_buffer_puts(&out, topology->note_count ? "\n  ]\n}\n" : "\n}\n");
+    hop_json_put(&out, topology->note_count ? "\n  notes: [" : "");
+    for (uint32_t i = 0; i < topology->note_count; i++)
+        hop_json_put(&out, "\n    %s", topology->notes[i]);
+    hop_json_put(&out, topology->note_count ? "\n  ]\n}\n" : "\n}\n");
     return hop_buffer_take(&out);
 }

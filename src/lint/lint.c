@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "base/json_write.h"
+
 struct hop_lint_report {
     char *topology; /* its name */
     struct hop_lint_finding *findings;
@@ -184,31 +186,18 @@ bool hop_lint_complete(const struct hop_lint_report *report)
 
 /* ---- JSON, docs/lint.schema.json ---- */
 
-static void put_string(struct hop_buffer *out, const char *key, const char *text)
-{
-    hop_buffer_printf(out, ",\"%s\":", key);
-    hop_buffer_json_string(out, text);
-}
-
 char *hop_lint_report_to_json(const struct hop_lint_report *report)
 {
     struct hop_buffer out = {0};
-    hop_buffer_puts(&out, "{\"hopcast_lint\":1");
-    put_string(&out, "topology", report->topology);
-    for (int s = HOP_LINT_ERROR; s >= HOP_LINT_INFO; s--)
-        hop_buffer_printf(&out, ",\"%ss\":%u", hop_lint_severity_name((enum hop_lint_severity)s),
-                          report->by_severity[s]);
-    hop_buffer_printf(&out, ",\"complete\":%s,\n\"findings\":[", report->complete ? "true" : "false");
+    hop_json_put(&out, "{hopcast_lint:1,topology:%s,errors:%u,warnings:%u,infos:%u,complete:%hhu,\nfindings:[",
+                 report->topology, report->by_severity[HOP_LINT_ERROR], report->by_severity[HOP_LINT_WARNING],
+                 report->by_severity[HOP_LINT_INFO], report->complete);
     for (uint32_t i = 0; i < report->count; i++) {
         const struct hop_lint_finding *finding = &report->findings[i];
-        hop_buffer_printf(&out, "%s{\"rule\":\"%s\",\"severity\":\"%s\"", i ? ",\n  " : "\n  ",
-                          hop_lint_rule_name(finding->rule), hop_lint_severity_name(finding->severity));
-        put_string(&out, "subject", finding->subject);
-        put_string(&out, "evidence", finding->evidence);
-        put_string(&out, "effect", finding->effect);
-        put_string(&out, "advice", finding->advice);
-        hop_buffer_puts(&out, "}");
+        hop_json_put(&out, "\n  {rule:%s,severity:%s,subject:%s,evidence:%s,effect:%s,advice:%s}",
+                     hop_lint_rule_name(finding->rule), hop_lint_severity_name(finding->severity), finding->subject,
+                     finding->evidence, finding->effect, finding->advice);
     }
-    hop_buffer_puts(&out, "]}\n");
+    hop_json_put(&out, "]}\n");
     return hop_buffer_take(&out);
 }

@@ -2,6 +2,7 @@
 /* What was measured, written: as measurements, as samples, as JSON. Names are plain words: no field needs quotes. */
 #include <math.h>
 
+#include "base/json_write.h"
 #include "measure/measure.h"
 
 const char *hop_measure_kind_name(enum hop_measure_kind kind)
@@ -63,53 +64,29 @@ char *hop_measure_to_raw(const struct hop_measure_result *result)
     return hop_buffer_take(&out);
 }
 
-static void put_number(struct hop_buffer *out, const char *key, double value)
-{
-    hop_buffer_printf(out, ",\"%s\":", key);
-    hop_buffer_json_number(out, value);
-}
-
 static void put_row(struct hop_buffer *out, const struct hop_measure_row *row)
 {
     const struct hop_sample_summary *s = &row->time_s;
-    hop_buffer_printf(out, "{\"kind\":\"%s\",\"name\":", hop_measure_kind_name(row->kind));
-    hop_buffer_json_string(out, row->name);
-    hop_buffer_puts(out, ",\"group\":");
-    hop_buffer_json_string(out, row->group);
-    hop_buffer_puts(out, ",\"from\":");
-    hop_buffer_json_string(out, row->from);
-    hop_buffer_puts(out, ",\"to\":");
-    hop_buffer_json_string(out, row->to);
-    hop_buffer_puts(out, ",\"level\":");
-    hop_buffer_json_string(out, row->traffic_bytes ? NULL : hop_level_name(row->level));
-    hop_buffer_printf(out, ",\"bytes\":%llu,\"traffic_bytes\":%llu", (unsigned long long)row->bytes,
-                      (unsigned long long)row->traffic_bytes);
-    put_number(out, "median_s", s->median);
-    put_number(out, "mad_s", s->mad);
-    put_number(out, "low_s", s->low);
-    put_number(out, "high_s", s->high);
-    put_number(out, "confidence", s->confidence);
-    hop_buffer_printf(out, ",\"samples\":%u,\"outliers\":%u,\"drifts\":%s,\"unsteady\":%s}", s->count, s->outliers,
-                      row->drifts ? "true" : "false", row->unsteady ? "true" : "false");
+    hop_json_put(out,
+                 "\n{kind:%s,name:%s,group:%s,from:%s,to:%s,level:%s,bytes:%llu,traffic_bytes:%llu,median_s:%g,mad_s:%g,"
+                 "low_s:%g,high_s:%g,confidence:%g,samples:%u,outliers:%u,drifts:%hhu,unsteady:%hhu}",
+                 hop_measure_kind_name(row->kind), row->name, row->group, row->from, row->to,
+                 row->traffic_bytes ? NULL : hop_level_name(row->level), (unsigned long long)row->bytes,
+                 (unsigned long long)row->traffic_bytes, s->median, s->mad, s->low, s->high, s->confidence, s->count,
+                 s->outliers, row->drifts, row->unsteady);
 }
 
 char *hop_measure_to_json(const struct hop_measure_result *result)
 {
     struct hop_buffer out = {0};
-    hop_buffer_puts(&out, "{\"hopcast_measure\":1,\"machine\":");
-    hop_buffer_json_string(&out, hop_topology_name(result->topology));
-    hop_buffer_printf(&out, ",\"emulated\":%s,\"devices\":%u,\"rounds\":%u", result->emulated ? "true" : "false",
-                      result->device_count, result->rounds);
-    put_number(&out, "elapsed_s", result->elapsed_s);
-    hop_buffer_printf(&out, ",\"outliers\":%u,\"unsteady\":%u,\"too_noisy\":%s", result->outliers, result->unsteady,
-                      result->too_noisy ? "true" : "false");
-    put_number(&out, "memory_Bps", result->memory_Bps);
-    put_number(&out, "memory_spread_Bps", result->memory_spread_Bps);
-    hop_buffer_puts(&out, ",\"rows\":[");
-    for (uint32_t r = 0; r < result->row_count; r++) {
-        hop_buffer_puts(&out, r ? ",\n" : "\n");
+    hop_json_put(&out,
+                 "{hopcast_measure:1,machine:%s,emulated:%hhu,devices:%u,rounds:%u,elapsed_s:%g,outliers:%u,"
+                 "unsteady:%u,too_noisy:%hhu,memory_Bps:%g,memory_spread_Bps:%g,rows:[",
+                 hop_topology_name(result->topology), result->emulated, result->device_count, result->rounds,
+                 result->elapsed_s, result->outliers, result->unsteady, result->too_noisy, result->memory_Bps,
+                 result->memory_spread_Bps);
+    for (uint32_t r = 0; r < result->row_count; r++)
         put_row(&out, &result->rows[r]);
-    }
-    hop_buffer_puts(&out, "\n]}\n");
+    hop_json_put(&out, "\n]}\n");
     return hop_buffer_take(&out);
 }

@@ -6,6 +6,7 @@
  * names, also of operations that come later, so a first pass over the document maps names to indices.
  */
 #include "base/json.h"
+#include "base/json_write.h"
 #include "schedule/schedule.h"
 
 #include <inttypes.h>
@@ -383,48 +384,23 @@ enum hop_status hop_schedule_read_json(const struct hop_source *source, struct h
 
 /* ---- writing ---- */
 
-static void put_text(struct hop_buffer *out, const char *key, const char *text)
-{
-    hop_buffer_printf(out, ", \"%s\": ", key);
-    hop_buffer_json_string(out, text);
-}
-
-static void put_place_text(struct hop_buffer *out, const struct hop_place *place)
+static void put_place(struct hop_buffer *out, const struct hop_place *place)
 {
     struct hop_buffer text = {0};
     hop_place_print(place, &text);
-    if (text.failed)
-        out->failed = true;
-    else
-        hop_buffer_json_string(out, text.text);
+    out->failed = out->failed || text.failed;
+    hop_json_put(out, "%s", text.text);
     hop_buffer_finish(&text);
-}
-
-static void put_place(struct hop_buffer *out, const char *key, const struct hop_place *place)
-{
-    hop_buffer_printf(out, ", \"%s\": ", key);
-    put_place_text(out, place);
-}
-
-static void put_number(struct hop_buffer *out, const char *key, double value)
-{
-    hop_buffer_printf(out, ", \"%s\": ", key);
-    hop_buffer_json_number(out, value + 0.0); /* no -0, which would come back as 0 */
-}
-
-static void put_bytes(struct hop_buffer *out, const char *key, uint64_t bytes)
-{
-    hop_buffer_printf(out, ", \"%s\": %" PRIu64, key, bytes);
 }
 
 static void put_places(struct hop_buffer *out, const char *key, const struct hop_place *places, uint32_t count)
 {
-    hop_buffer_printf(out, ", \"%s\": [", key);
+    hop_json_put(out, ", %s: [", key);
     for (uint32_t i = 0; i < count; i++) {
-        hop_buffer_puts(out, i ? ", " : "");
-        put_place_text(out, &places[i]);
+        hop_json_put(out, i ? ", " : "");
+        put_place(out, &places[i]);
     }
-    hop_buffer_puts(out, "]");
+    hop_json_put(out, "]");
 }
 
 static void put_names(struct hop_buffer *out, const struct hop_schedule *schedule, const char *key,
@@ -432,74 +408,74 @@ static void put_names(struct hop_buffer *out, const struct hop_schedule *schedul
 {
     if (count == 0)
         return;
-    hop_buffer_printf(out, ", \"%s\": [", key);
-    for (uint32_t i = 0; i < count; i++) {
-        hop_buffer_puts(out, i ? ", " : "");
-        hop_buffer_json_string(out, hop_schedule_op(schedule, list[i])->name);
+    hop_json_put(out, ", %s: [", key);
+    for (uint32_t i = 0; i < count; i++)
+        hop_json_put(out, i ? ", %s" : "%s", hop_schedule_op(schedule, list[i])->name);
+    hop_json_put(out, "]");
+}
+
+static void put_whole(struct hop_buffer *out, const char *key, uint64_t value)
+{
+    hop_json_put(out, ", %s: %llu", key, (unsigned long long)value);
+}
+
+/* Where it runs and how much. */
+static void put_work(struct hop_buffer *out, const struct hop_op *op)
+{
+    if (op->kind == HOP_OP_WORK) {
+        hop_json_put(out, ", device: ");
+        put_place(out, &op->from);
+        hop_json_put(out, ", duration_s: %g", op->duration_s + 0.0); /* no -0, which would come back as 0 */
+        return;
     }
-    hop_buffer_puts(out, "]");
+    if (op->kind == HOP_OP_REDUCE) {
+        hop_json_put(out, ", operator: %s, type: %s", hop_reduce_name(op->reduce), hop_type_name(op->type));
+        put_places(out, "inputs", op->inputs, op->input_count);
+    } else {
+        hop_json_put(out, ", from: ");
+        put_place(out, &op->from);
+    }
+    hop_json_put(out, ", to: ");
+    put_place(out, &op->to);
+    if (op->kind == HOP_OP_REDUCE && op->output_count)
+        put_places(out, "outputs", op->outputs, op->output_count);
+    put_whole(out, "bytes", op->bytes);
 }
 
 static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, const struct hop_op *op)
 {
-    hop_buffer_puts(out, "{\"id\": ");
-    hop_buffer_json_string(out, op->name);
-    put_text(out, "kind", kinds[op->kind]);
-    switch (op->kind) {
-    case HOP_OP_COPY:
-    case HOP_OP_SEND:
-    case HOP_OP_RECEIVE:
-        put_place(out, "from", &op->from);
-        put_place(out, "to", &op->to);
-        put_bytes(out, "bytes", op->bytes);
-        break;
-    case HOP_OP_REDUCE:
-        put_text(out, "operator", hop_reduce_name(op->reduce));
-        put_text(out, "type", hop_type_name(op->type));
-        put_places(out, "inputs", op->inputs, op->input_count);
-        put_place(out, "to", &op->to);
-        if (op->output_count)
-            put_places(out, "outputs", op->outputs, op->output_count);
-        put_bytes(out, "bytes", op->bytes);
-        break;
-    case HOP_OP_WORK:
-        put_place(out, "device", &op->from);
-        put_number(out, "duration_s", op->duration_s);
-        break;
-    }
+    hop_json_put(out, "\n    {id: %s, kind: %s", op->name, kinds[op->kind]);
+    put_work(out, op);
     if (op->by >= 0)
-        put_bytes(out, "by", (uint64_t)op->by);
+        put_whole(out, "by", (uint64_t)op->by);
     if (op->tag)
-        put_bytes(out, "tag", op->tag);
+        put_whole(out, "tag", op->tag);
     if (op->cpu)
-        put_bytes(out, "cpu", op->cpu);
+        put_whole(out, "cpu", op->cpu);
     if (op->nic)
-        put_bytes(out, "nic", op->nic);
+        put_whole(out, "nic", op->nic);
     if (op->at_s > 0)
-        put_number(out, "at_s", op->at_s);
+        hop_json_put(out, ", at_s: %g", op->at_s);
     if (op->kind == HOP_OP_COPY && op->via != HOP_VIA_P2P) {
-        put_text(out, "via", hop_via_name(op->via));
+        hop_json_put(out, ", via: %s", hop_via_name(op->via));
         if (op->packet_bytes)
-            put_bytes(out, "packet_bytes", op->packet_bytes);
+            put_whole(out, "packet_bytes", op->packet_bytes);
     }
     put_names(out, schedule, "after", op->after, op->after_count);
     put_names(out, schedule, "after_start", op->after_start, op->after_start_count);
-    hop_buffer_puts(out, "}");
+    hop_json_put(out, "}");
 }
 
 char *hop_schedule_to_json(const struct hop_schedule *schedule)
 {
     struct hop_buffer out = {0};
     uint32_t count = hop_schedule_count(schedule);
-    hop_buffer_printf(&out, "{\n  \"hopcast_schedule\": %d,\n  \"name\": ", VERSION);
-    hop_buffer_json_string(&out, hop_schedule_name(schedule));
+    hop_json_put(&out, "{\n  hopcast_schedule: %d,\n  name: %s", VERSION, hop_schedule_name(schedule));
     if (hop_schedule_queue_ready(schedule))
-        hop_buffer_puts(&out, ",\n  \"queue\": \"ready\"");
-    hop_buffer_puts(&out, ",\n  \"operations\": [");
-    for (uint32_t i = 0; i < count; i++) {
-        hop_buffer_puts(&out, i ? ",\n    " : "\n    ");
+        hop_json_put(&out, "\n  queue: %s", "ready");
+    hop_json_put(&out, "\n  operations: [");
+    for (uint32_t i = 0; i < count; i++)
         put_op(&out, schedule, hop_schedule_op(schedule, i));
-    }
-    hop_buffer_puts(&out, count ? "\n  ]\n}\n" : "]\n}\n");
+    hop_json_put(&out, count ? "\n  ]\n}\n" : "]\n}\n");
     return hop_buffer_take(&out);
 }
