@@ -28,6 +28,41 @@ enum {
     SUBGROUPS_MAX = 1000000 /* wished for */
 };
 
+/* ---- lists of permutations ---- */
+
+struct row {
+    const uint16_t *image;
+    uint32_t n;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    for (uint32_t k = 0; k < x->n; k++) {
+        if (x->image[k] != y->image[k])
+            return x->image[k] < y->image[k] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Copies `count` permutations of n in ascending order; rows has room for them. */
+static void sort_rows(const uint16_t *from, uint32_t n, uint32_t count, struct row *rows, uint16_t *to)
+{
+    for (uint32_t k = 0; k < count; k++)
+        rows[k] = (struct row){from + (size_t)k * n, n};
+    qsort(rows, count, sizeof *rows, compare_rows);
+    for (uint32_t k = 0; k < count; k++)
+        memcpy(to + (size_t)k * n, rows[k].image, n * sizeof *to);
+}
+
+static uint64_t hash_of(const uint16_t *values, size_t count)
+{
+    uint64_t hash = count;
+    for (size_t k = 0; k < count; k++)
+        hash = hop_draw_from(hash ^ values[k]);
+    return hash;
+}
+
 /* ---- building one free subgroup ---- */
 
 struct builder {
@@ -55,7 +90,7 @@ struct builder {
     uint16_t *inverses; /* of these */
     uint16_t *choices;  /* per level: places in the orbit, shuffled as far as needed */
     uint16_t *symmetry; /* a random one */
-    struct hop_symmetry_row *rows;
+    struct row *rows;
     uint16_t *sorted;
     uint64_t *hashes; /* of what was found of this order */
 };
@@ -409,8 +444,8 @@ static bool builder_init(struct builder *b)
 static bool keep(struct builder *b, uint32_t *count, struct hop_subgroups *found)
 {
     size_t size = (size_t)b->order * b->n;
-    hop_symmetry_sort(b->elements, b->n, b->order, b->rows, b->sorted);
-    uint64_t hash = hop_symmetry_hash(b->sorted, size);
+    sort_rows(b->elements, b->n, b->order, b->rows, b->sorted);
+    uint64_t hash = hash_of(b->sorted, size);
     for (uint32_t k = 0; k < *count; k++) {
         const uint16_t *other = found->list[found->count - *count + k].elements;
         if (b->hashes[k] == hash && memcmp(other, b->sorted, size * sizeof *other) == 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Symmetries of a topology: its routes between the devices, renumbered and laid side by side; mapping them, link by
- * link, as a permutation of the devices asks; the check of one permutation that maps them all. What the search is
- * given is made in symmetry_weights.c.
+ * link, as a permutation of the devices asks. What the search is given is made in symmetry_weights.c.
  */
 #include "symmetry/symmetry_sketch.h"
 
@@ -199,69 +198,6 @@ static bool maps_needed(void *context, const uint16_t *permutation)
         fits = map_route(s, s->needed[k], permutation[i] * s->n + permutation[j]);
     }
     return fits;
-}
-
-/* ---- direct check ---- */
-
-static int compare_edges(const void *a, const void *b)
-{
-    const struct hop_symmetry_edge *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    return (x->label > y->label) - (x->label < y->label);
-}
-
-static enum hop_status maps_edges(struct hop_symmetry_sketch *s, const uint16_t *permutation, bool *holds,
-                                  struct hop_diag *diag)
-{
-    uint32_t count = s->input->edge_count;
-    struct hop_symmetry_edge *before = hop_arena_copy(&s->arena, s->input->edges, count * sizeof *before);
-    struct hop_symmetry_edge *after = hop_arena_copy(&s->arena, s->input->edges, count * sizeof *after);
-    if (s->arena.failed)
-        return hop_fail_memory(diag);
-    for (uint32_t e = 0; e < count; e++) {
-        after[e].from = permutation[after[e].from];
-        after[e].to = permutation[after[e].to];
-    }
-    qsort(before, count, sizeof *before, compare_edges);
-    qsort(after, count, sizeof *after, compare_edges);
-    *holds = true;
-    for (uint32_t e = 0; e < count && *holds; e++)
-        *holds = compare_edges(&before[e], &after[e]) == 0;
-    return HOP_OK;
-}
-
-static bool is_permutation(const uint16_t *permutation, uint32_t n)
-{
-    bool seen[HOP_SYMMETRY_DEVICES] = {false};
-    for (uint32_t i = 0; i < n; i++) {
-        if (permutation[i] >= n || seen[permutation[i]])
-            return false;
-        seen[permutation[i]] = true;
-    }
-    return true;
-}
-
-enum hop_status hop_symmetry_check(const struct hop_symmetry_input *input, const uint16_t *permutation, bool *holds,
-                                   struct hop_diag *diag)
-{
-    struct hop_symmetry_sketch s;
-    enum hop_status status = sketch_init(&s, input, diag);
-    if (status != HOP_OK)
-        return status;
-    bool fits = is_permutation(permutation, s.n) && map_devices(&s, permutation);
-    for (uint32_t pair = 0; pair < s.n * s.n && fits; pair++) {
-        uint32_t image = permutation[pair / s.n] * s.n + permutation[pair % s.n];
-        fits = map_route(&s, pair, image) && s.ceilings_Bps[pair] == s.ceilings_Bps[image];
-    }
-    if (fits && input->edge_count)
-        status = maps_edges(&s, permutation, &fits, diag);
-    if (status == HOP_OK)
-        *holds = fits;
-    sketch_finish(&s);
-    return status;
 }
 
 /* ---- symmetries ---- */

@@ -61,16 +61,12 @@ struct hop_symmetry {
     struct hop_arena arena;
 };
 
-/* ---- the group (symmetry.c, group.c) ---- */
+/* ---- the group (symmetry.c, chain.c) ---- */
 
 /* Everything in group is new; free it with hop_symmetry_finish. */
 enum hop_status hop_symmetry_find(const struct hop_symmetry_input *input, struct hop_symmetry *group,
                                   struct hop_diag *diag);
 void hop_symmetry_finish(struct hop_symmetry *group);
-
-/* Whether a permutation is a symmetry, by looking at every route and every edge. */
-enum hop_status hop_symmetry_check(const struct hop_symmetry_input *input, const uint16_t *permutation, bool *holds,
-                                   struct hop_diag *diag);
 
 double hop_symmetry_order(const struct hop_symmetry *group); /* how many; INFINITY above 1.8e308 */
 bool hop_symmetry_contains(const struct hop_symmetry *group, const uint16_t *permutation);
@@ -84,12 +80,7 @@ enum hop_status hop_symmetry_list(const struct hop_symmetry *group, uint32_t lim
 /* The next number of a sequence below `limit` (at least 1), every value equally likely. */
 uint32_t hop_symmetry_draw(uint64_t *rng, uint32_t limit);
 
-/* ---- small subgroups (closure.c, subgroup.c) ---- */
-
-/* The group that permutations of n points generate, as a list like that of hop_symmetry_list, the caller's.
- * HOP_ERR_LIMIT: more than limit elements. */
-enum hop_status hop_symmetry_close(uint32_t n, const uint16_t *generators, uint32_t count, uint32_t limit,
-                                   uint16_t **elements, uint32_t *order, struct hop_diag *diag);
+/* ---- small subgroups (subgroup.c) ---- */
 
 /* A subgroup is free on some points when only its identity fixes any of them: their orbits are then all as large as the
  * subgroup. */

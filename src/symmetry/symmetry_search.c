@@ -10,7 +10,10 @@
  * the other. On trees every way that begins well ends well, so nothing is tried in vain.
  *
  * Levels are done from the last to the first: what is found fixes all earlier bases, and an orbit under the
- * symmetries known so far spares the search for its other points.
+ * symmetries known so far spares the search for its other points. A level that is given up is the last one done: with
+ * all later ones it makes a subgroup.
+ *
+ * nauty does the same and more, but ends the process where memory cannot be had, which a library must not.
  */
 #include "symmetry/symmetry_search.h"
 
@@ -18,13 +21,7 @@ enum {
     NO_POINT = UINT16_MAX,
     STEPS_PER_PAIR = 4000, /* default of the work limit, times n^2 (n at least LEAST) */
     TRIAL_PART = 20,       /* one image of one base may take so small a part of it */
-    LEAST = 64,
-    CLOSE_STEPS_MAX = 500000000 /* to close a subgroup */
-};
-
-struct generator {
-    uint16_t *image;
-    uint32_t level; /* it fixes the bases before this */
+    LEAST = 64
 };
 
 struct search {
@@ -41,7 +38,7 @@ struct search {
     uint16_t *image;             /* a permutation being looked at */
     uint64_t limit, trial_limit; /* of refiner.work */
     bool complete;
-    struct generator *generators;
+    uint16_t **generators; /* permutations; at a level, those of all levels from it on */
     uint32_t generator_count, generator_capacity;
     uint16_t *parent;                  /* orbits under all generators, as a forest: a root is its own parent */
     bool *hopeless;                    /* per root: no symmetry carries the base of this level there */
@@ -125,12 +122,6 @@ static bool go_on(struct search *s, uint32_t at)
 
 /* ---- orbits ---- */
 
-static void multiply(uint32_t n, const uint16_t *after, const uint16_t *before, uint16_t *product)
-{
-    for (uint32_t x = 0; x < n; x++)
-        product[x] = after[before[x]];
-}
-
 static uint16_t root_of(const struct search *s, uint16_t x)
 {
     while (s->parent[x] != x)
@@ -146,20 +137,20 @@ static void join(struct search *s, uint16_t a, uint16_t b)
     s->parent[b] = a;
 }
 
-/* The orbit of a point under the generators from `level` on. */
-static uint32_t find_orbit(const struct search *s, uint32_t level, uint16_t point, uint16_t *orbit, bool *inside)
+/* The orbit of a point under the generators, in the order in which it is found. */
+static uint32_t find_orbit(const struct search *s, uint16_t point)
 {
     uint32_t count = 1;
-    memset(inside, 0, s->n * sizeof *inside);
-    orbit[0] = point;
-    inside[point] = true;
+    memset(s->inside, 0, s->n * sizeof *s->inside);
+    s->orbit[0] = point;
+    s->inside[point] = true;
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t g = 0; g < s->generator_count; g++) {
-            uint16_t image = s->generators[g].image[orbit[k]];
-            if (s->generators[g].level < level || inside[image])
+            uint16_t image = s->generators[g][s->orbit[k]];
+            if (s->inside[image])
                 continue;
-            inside[image] = true;
-            orbit[count++] = image;
+            s->inside[image] = true;
+            s->orbit[count++] = image;
         }
     }
     return count;
@@ -170,48 +161,44 @@ static bool fill_level(struct search *s, uint32_t index)
 {
     struct hop_symmetry_level *level = &s->levels[index];
     uint32_t n = s->n, count = 1;
-    uint16_t *orbit = s->orbit;
-    bool *inside = s->inside;
     level->base = s->base[index];
-    level->count = find_orbit(s, index, level->base, orbit, inside);
+    level->count = find_orbit(s, level->base);
     level->points = hop_arena_alloc(&s->kept, level->count * sizeof *level->points);
     level->where = hop_arena_alloc(&s->kept, n * sizeof *level->where);
     level->elements = hop_arena_alloc(&s->kept, (size_t)level->count * n * sizeof *level->elements);
     if (s->kept.failed)
         return false;
     for (uint32_t x = 0, at = 0; x < n; x++) {
-        level->where[x] = inside[x] ? (uint16_t)at : NO_POINT;
-        if (inside[x])
+        level->where[x] = s->inside[x] ? (uint16_t)at : NO_POINT;
+        if (s->inside[x])
             level->points[at++] = (uint16_t)x;
     }
-    memset(inside, 0, n * sizeof *inside);
-    inside[level->base] = true;
+    memset(s->inside, 0, n * sizeof *s->inside);
+    s->inside[level->base] = true;
     uint16_t *first = level->elements + (size_t)level->where[level->base] * n;
     for (uint32_t x = 0; x < n; x++)
         first[x] = (uint16_t)x;
-    for (uint32_t k = 0; count < level->count; k++) { /* in the order in which the orbit was found */
-        const uint16_t *here = level->elements + (size_t)level->where[orbit[k]] * n;
+    for (uint32_t k = 0; count < level->count; k++) {
+        const uint16_t *here = level->elements + (size_t)level->where[s->orbit[k]] * n;
         for (uint32_t g = 0; g < s->generator_count; g++) {
-            const struct generator *generator = &s->generators[g];
-            uint16_t image = generator->image[orbit[k]];
-            if (generator->level < index || inside[image])
+            uint16_t image = s->generators[g][s->orbit[k]];
+            if (s->inside[image])
                 continue;
-            inside[image] = true;
+            s->inside[image] = true;
             count++;
-            multiply(n, generator->image, here, level->elements + (size_t)level->where[image] * n);
+            for (uint32_t x = 0; x < n; x++)
+                level->elements[(size_t)level->where[image] * n + x] = s->generators[g][here[x]];
         }
     }
     return true;
 }
 
-static bool add_generator(struct search *s, uint32_t level, const uint16_t *image)
+static bool add_generator(struct search *s, const uint16_t *image)
 {
-    if (!hop_grow(&s->generators, &s->generator_capacity, s->generator_count + 1, sizeof *s->generators))
-        return false;
     uint16_t *copy = hop_arena_copy(&s->arena, image, s->n * sizeof *copy);
-    if (!copy)
+    if (!copy || !hop_grow(&s->generators, &s->generator_capacity, s->generator_count + 1, sizeof *s->generators))
         return false;
-    s->generators[s->generator_count++] = (struct generator){copy, level};
+    s->generators[s->generator_count++] = copy;
     for (uint32_t x = 0; x < s->n; x++)
         join(s, (uint16_t)x, copy[x]);
     return true;
@@ -231,89 +218,11 @@ static bool search_level(struct search *s, uint32_t level)
             continue;
         s->trial_limit = s->refiner.work + s->limit / TRIAL_PART;
         if (!spent(s) && go_with(s, level, p, j)) {
-            if (!add_generator(s, level, s->image))
+            if (!add_generator(s, s->image))
                 return false;
         } else {
             s->complete = s->complete && !spent(s);
             s->hopeless[root] = true;
-        }
-    }
-    return true;
-}
-
-/* Divides the elements of the levels from *level on out of a permutation. False: what remains moves the base of *level
- * out of its orbit. */
-static bool sift(const struct search *s, uint32_t *level, uint16_t *rest)
-{
-    uint16_t inverse[HOP_SYMMETRY_DEVICES];
-    for (; *level < s->depth; ++*level) {
-        const struct hop_symmetry_level *here = &s->levels[*level];
-        uint16_t at = here->where[rest[here->base]];
-        if (at == NO_POINT)
-            return false;
-        if (rest[here->base] == here->base)
-            continue;
-        const uint16_t *element = here->elements + (size_t)at * s->n;
-        for (uint32_t x = 0; x < s->n; x++)
-            inverse[element[x]] = (uint16_t)x;
-        for (uint32_t x = 0; x < s->n; x++)
-            rest[x] = inverse[rest[x]];
-    }
-    return true;
-}
-
-/* Looks for a product of a level's elements and generators that its later levels lack (Schreier's lemma): *at is then
- * where it belongs. */
-static bool find_missing(struct search *s, uint32_t level, uint16_t *rest, uint32_t *at)
-{
-    const struct hop_symmetry_level *here = &s->levels[level];
-    for (uint32_t k = 0; k < here->count; k++) {
-        for (uint32_t g = 0; g < s->generator_count; g++) {
-            if (s->generators[g].level < level)
-                continue;
-            multiply(s->n, s->generators[g].image, here->elements + (size_t)k * s->n, rest);
-            s->refiner.work += (uint64_t)s->n * (s->depth - level);
-            *at = level;
-            if (!sift(s, at, rest))
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Keeps the generators from `level` on alone. */
-static bool cut_off(struct search *s, uint32_t level)
-{
-    uint32_t kept = 0;
-    for (uint32_t g = 0; g < s->generator_count; g++) {
-        if (s->generators[g].level >= level)
-            s->generators[kept++] = s->generators[g];
-    }
-    s->generator_count = kept;
-    for (uint32_t i = 0; i < level; i++) {
-        if (!fill_level(s, i))
-            return false;
-    }
-    return true;
-}
-
-/* After a search that was given up, levels may lack what earlier ones generate. Adds it, or drops the levels for which
- * it would take too long. */
-static bool close_levels(struct search *s)
-{
-    s->refiner.work = 0;
-    for (uint32_t level = s->depth; level-- > 0;) {
-        uint32_t at;
-        while (find_missing(s, level, s->image, &at)) {
-            if (s->refiner.work > CLOSE_STEPS_MAX)
-                return cut_off(s, level + 1);
-            if (!add_generator(s, at, s->image))
-                return false;
-            for (uint32_t i = 0; i <= at; i++) {
-                if (!fill_level(s, i))
-                    return false;
-            }
-            level = at; /* and down again from there */
         }
     }
     return true;
@@ -343,11 +252,11 @@ static bool find_levels(struct search *s)
 {
     if (!find_bases(s))
         return false;
-    for (uint32_t level = s->depth; level-- > 0;) {
+    for (uint32_t level = s->depth; level-- > 0 && s->complete;) {
         if (!search_level(s, level) || !fill_level(s, level))
             return false;
     }
-    return s->complete || close_levels(s);
+    return true;
 }
 
 enum hop_status hop_symmetry_search(const struct hop_symmetry_problem *problem, struct hop_symmetry *group,

@@ -53,15 +53,4 @@ uint64_t hop_refiner_start(struct hop_refiner *refiner, struct hop_partition *pa
 uint64_t hop_refiner_set_apart(struct hop_refiner *refiner, const struct hop_partition *from, struct hop_partition *to,
                                uint32_t device);
 
-/* ---- lists of permutations (closure.c) ---- */
-
-struct hop_symmetry_row {
-    const uint16_t *image;
-    uint32_t n;
-};
-
-/* Copies `count` permutations of n in ascending order; rows has room for them. */
-void hop_symmetry_sort(const uint16_t *from, uint32_t n, uint32_t count, struct hop_symmetry_row *rows, uint16_t *to);
-uint64_t hop_symmetry_hash(const uint16_t *values, size_t count);
-
 #endif
