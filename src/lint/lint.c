@@ -2,18 +2,7 @@
 /* Lint: runs the rules and keeps what they find. */
 #include "lint/lint.h"
 
-#include <stdio.h>
-
 #include "base/json_write.h"
-
-struct hop_lint_report {
-    char *topology; /* its name */
-    struct hop_lint_finding *findings;
-    uint32_t count, capacity;
-    uint32_t by_severity[HOP_LINT_ERROR + 1];
-    bool complete;
-    struct hop_arena arena;
-};
 
 static const struct {
     const char *name, *text;
@@ -40,37 +29,6 @@ const char *hop_lint_severity_name(enum hop_lint_severity severity)
 }
 
 /* ---- findings ---- */
-
-/* The buffer's text in the report's arena. */
-static const char *keep(struct lint *l, struct hop_buffer *buffer)
-{
-    struct hop_arena *arena = &l->report->arena;
-    arena->failed |= buffer->failed;
-    const char *kept = hop_arena_string(arena, buffer->text ? buffer->text : "", buffer->length);
-    hop_buffer_finish(buffer);
-    return kept;
-}
-
-void lint_add(struct lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct lint_text *text)
-{
-    struct hop_lint_report *r = l->report;
-    if (l->more)
-        hop_buffer_printf(&text->subject, " (and the same in %u more server%s)", l->more, l->more == 1 ? "" : "s");
-    struct hop_lint_finding finding = {rule,
-                                       severity,
-                                       keep(l, &text->subject),
-                                       keep(l, &text->evidence),
-                                       keep(l, &text->effect),
-                                       keep(l, &text->advice)};
-    r->by_severity[severity]++;
-    if (r->count == HOP_LINT_FINDINGS_MAX)
-        return;
-    if (!hop_grow(&r->findings, &r->capacity, r->count + 1, sizeof *r->findings)) {
-        r->arena.failed = true;
-        return;
-    }
-    r->findings[r->count++] = finding;
-}
 
 /* Errors first; findings of one severity and rule stay in the order of their subjects in the topology. */
 static void sort_findings(struct hop_lint_report *r)
@@ -101,11 +59,11 @@ static bool source_lacks_speeds(const struct hop_topology *topology)
     return false;
 }
 
-static void run_rules(struct lint *l)
+static void run_rules(struct hop_lint *l)
 {
-    static void (*const of_server[])(struct lint *, uint32_t) = {lint_sockets, lint_links,   lint_sharing,
-                                                                 lint_nics,    lint_nvlinks, lint_collapse};
-    static void (*const of_all[])(struct lint *) = {lint_remarks, lint_measured, lint_assumed};
+    static void (*const of_server[])(struct hop_lint *, uint32_t) = {hop_lint_rule_sockets, hop_lint_rule_links,   hop_lint_rule_sharing,
+                                                                 hop_lint_rule_nics,    hop_lint_rule_nvlinks, hop_lint_rule_collapse};
+    static void (*const of_all[])(struct hop_lint *) = {hop_lint_rule_remarks, hop_lint_rule_measured, hop_lint_rule_assumed};
     for (uint32_t s = 0; s < l->server_count; s++) {
         l->more = l->alike[l->servers[s]] - 1;
         for (size_t i = 0; i < HOP_COUNT(of_server) && l->status == HOP_OK && !l->arena.failed; i++)
@@ -120,7 +78,7 @@ enum hop_status hop_lint_run(const struct hop_topology *topology, const struct h
                              struct hop_lint_report **report, struct hop_diag *diag)
 {
     static const struct hop_lint_options none = {0};
-    struct lint l = {.topology = topology,
+    struct hop_lint l = {.topology = topology,
                      .options = options ? options : &none,
                      .report = calloc(1, sizeof *l.report),
                      .node_count = hop_topology_node_count(topology),
@@ -136,7 +94,7 @@ enum hop_status hop_lint_run(const struct hop_topology *topology, const struct h
     l.status = hop_network_create(topology, l.options->models, &l.network, diag);
     if (l.status == HOP_OK) {
         l.router = hop_network_router(l.network);
-        if (!lint_find_machine(&l))
+        if (!hop_lint_find_machine(&l))
             l.status = hop_fail_memory(diag);
     }
     if (l.status == HOP_OK)

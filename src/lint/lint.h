@@ -12,7 +12,16 @@
 #include "base/base.h"
 #include "hopcast/lint.h"
 
-struct lint {
+struct hop_lint_report {
+    char *topology; /* its name */
+    struct hop_lint_finding *findings;
+    uint32_t count, capacity;
+    uint32_t by_severity[HOP_LINT_ERROR + 1];
+    bool complete;
+    struct hop_arena arena;
+};
+
+struct hop_lint {
     const struct hop_topology *topology;
     const struct hop_lint_options *options;
     struct hop_network *network;
@@ -31,69 +40,69 @@ struct lint {
     struct hop_diag *diag;
 };
 
-static inline uint32_t lint_least(uint32_t a, uint32_t b)
+static inline uint32_t hop_lint_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
 /* A finding in the making; {0} to begin with. */
-struct lint_text {
+struct hop_lint_text {
     struct hop_buffer subject, evidence, effect, advice;
 };
-/* Takes the text. */
-void lint_add(struct lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct lint_text *text);
+/* finding.c. Takes the text. */
+void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct hop_lint_text *text);
 
 /* ---- machine.c ---- */
 
-bool lint_find_machine(struct lint *l); /* server, island, servers, alike; false: out of memory */
+bool hop_lint_find_machine(struct hop_lint *l); /* server, island, servers, alike; false: out of memory */
 /* Nodes of a kind in a server, ascending, in the run's arena. */
-struct lint_nodes {
+struct hop_lint_nodes {
     const uint32_t *list;
     uint32_t count;
 };
-struct lint_nodes lint_nodes_of(struct lint *l, uint32_t server, enum hop_node_kind kind);
+struct hop_lint_nodes hop_lint_nodes_of(struct hop_lint *l, uint32_t server, enum hop_node_kind kind);
 /* Whether two nodes are of one model: the labels are equal, or neither has one. */
-bool lint_same_model(const struct lint *l, uint32_t a, uint32_t b);
+bool hop_lint_same_model(const struct hop_lint *l, uint32_t a, uint32_t b);
 /* The PCIe link towards the root, NULL: none. */
-const struct hop_link *lint_upstream(const struct lint *l, uint32_t node);
+const struct hop_link *hop_lint_upstream(const struct hop_lint *l, uint32_t node);
 /* The lower of its directions' capacities. */
-double lint_capacity(const struct hop_link *link);
+double hop_lint_capacity(const struct hop_link *link);
 /* The topmost switch above a node that hangs from a root complex, HOP_NONE: none. */
-uint32_t lint_top_switch(const struct lint *l, uint32_t node);
-const char *lint_name(const struct lint *l, uint32_t node);
+uint32_t hop_lint_top_switch(const struct hop_lint *l, uint32_t node);
+const char *hop_lint_name(const struct hop_lint *l, uint32_t node);
 /* "numa 0", or the name of the island's host, socket or root complex. Returns text. */
-char *lint_island_name(const struct lint *l, uint32_t island, char *text, size_t size);
+char *hop_lint_island_name(const struct hop_lint *l, uint32_t island, char *text, size_t size);
 /* "gpu0, gpu1, gpu2 and 5 more" */
-void lint_put_names(const struct lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count);
+void hop_lint_put_names(const struct hop_lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count);
 /* "gen3 x8", "28.81 GB/s (parameter pcie_link)" */
-void lint_put_link(struct hop_buffer *out, const struct hop_link *link);
+void hop_lint_put_link(struct hop_buffer *out, const struct hop_link *link);
 /* "14.4 GB/s" */
-void lint_put_rate(struct hop_buffer *out, double rate_Bps);
+void hop_lint_put_rate(struct hop_buffer *out, double rate_Bps);
 
 /* The route's index, HOP_NONE: there is none, or no more may be asked for. */
-uint32_t lint_route(struct lint *l, uint32_t from, uint32_t to);
-const struct hop_route *lint_route_at(const struct lint *l, uint32_t route);
+uint32_t hop_lint_route(struct hop_lint *l, uint32_t from, uint32_t to);
+const struct hop_route *hop_lint_route_at(const struct hop_lint *l, uint32_t route);
 /* Over PCIe and what belongs to it alone. */
-bool lint_route_is_pcie(const struct lint *l, const struct hop_route *route);
-bool lint_route_crosses_sockets(const struct lint *l, const struct hop_route *route);
+bool hop_lint_route_is_pcie(const struct hop_lint *l, const struct hop_route *route);
+bool hop_lint_route_crosses_sockets(const struct hop_lint *l, const struct hop_route *route);
 /* A root complex is passed, not only reached. */
-bool lint_route_passes_root(const struct lint *l, const struct hop_route *route);
+bool hop_lint_route_passes_root(const struct hop_lint *l, const struct hop_route *route);
 /* What the models give a route alone, and the least that they give any of several at once; NAN: they fail. */
-double lint_alone_Bps(struct lint *l, uint32_t route);
-double lint_together_Bps(struct lint *l, const uint32_t *routes, uint32_t count);
+double hop_lint_alone_Bps(struct hop_lint *l, uint32_t route);
+double hop_lint_together_Bps(struct hop_lint *l, const uint32_t *routes, uint32_t count);
 
 /* ---- rules ---- */
 
 /* Of a server, by its lowest node. */
-void lint_links(struct lint *l, uint32_t server);    /* links.c: below twin, narrow uplinks */
-void lint_nics(struct lint *l, uint32_t server);     /* nics.c: narrow, far */
-void lint_nvlinks(struct lint *l, uint32_t server);  /* nvlinks.c */
-void lint_sharing(struct lint *l, uint32_t server);  /* sharing.c: shared uplinks */
-void lint_sockets(struct lint *l, uint32_t server);  /* sockets.c: memory missing, uneven, peers across, unreachable */
-void lint_collapse(struct lint *l, uint32_t server); /* collapse.c: the wiring */
+void hop_lint_rule_links(struct hop_lint *l, uint32_t server);    /* rule_links.c: below twin, narrow uplinks */
+void hop_lint_rule_nics(struct hop_lint *l, uint32_t server);     /* rule_nics.c: narrow, far */
+void hop_lint_rule_nvlinks(struct hop_lint *l, uint32_t server);  /* rule_nvlinks.c */
+void hop_lint_rule_sharing(struct hop_lint *l, uint32_t server);  /* rule_sharing.c: shared uplinks */
+void hop_lint_rule_sockets(struct hop_lint *l, uint32_t server);  /* rule_sockets.c: memory missing, uneven, peers across, unreachable */
+void hop_lint_rule_collapse(struct hop_lint *l, uint32_t server); /* rule_collapse.c: the wiring */
 /* Of the whole topology. */
-void lint_remarks(struct lint *l);  /* remarks.c: below capability, emulated bridges */
-void lint_measured(struct lint *l); /* measured.c: redirected, slow, fast */
-void lint_assumed(struct lint *l);  /* assumed.c */
+void hop_lint_rule_remarks(struct hop_lint *l);  /* rule_remarks.c: below capability, emulated bridges */
+void hop_lint_rule_measured(struct hop_lint *l); /* rule_measured.c: redirected, slow, fast */
+void hop_lint_rule_assumed(struct hop_lint *l);  /* rule_assumed.c */
 
 #endif

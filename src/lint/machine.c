@@ -13,7 +13,7 @@ static bool is_network(const struct hop_link *link)
 }
 
 /* A link of kind socket that stays inside one is told by its parameter, or by what it joins. */
-static bool inside_socket(const struct lint *l, const struct hop_link *link)
+static bool inside_socket(const struct hop_lint *l, const struct hop_link *link)
 {
     enum hop_node_kind a = hop_topology_node(l->topology, link->ends[0])->kind,
                        b = hop_topology_node(l->topology, link->ends[1])->kind;
@@ -21,7 +21,7 @@ static bool inside_socket(const struct lint *l, const struct hop_link *link)
            (a == HOP_NODE_ROOT && b == HOP_NODE_SOCKET) || (a == HOP_NODE_SOCKET && b == HOP_NODE_ROOT);
 }
 
-static bool joins_island(const struct lint *l, const struct hop_link *link)
+static bool joins_island(const struct hop_lint *l, const struct hop_link *link)
 {
     return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY || link->kind == HOP_LINK_CHIP ||
            (link->kind == HOP_LINK_SOCKET && inside_socket(l, link));
@@ -56,7 +56,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 
 /* Servers are alike when their nodes and links, in the order of the topology, differ in nothing but what stands before
  * the last point of their names: hashes[server] says so. */
-static void hash_servers(struct lint *l, uint64_t *hashes, uint32_t *number, uint32_t *counts)
+static void hash_servers(struct hop_lint *l, uint64_t *hashes, uint32_t *number, uint32_t *counts)
 {
     for (uint32_t n = 0; n < l->node_count; n++) {
         const struct hop_node *node = hop_topology_node(l->topology, n);
@@ -85,7 +85,7 @@ static void hash_servers(struct lint *l, uint64_t *hashes, uint32_t *number, uin
 }
 
 /* Servers with two devices or more; of those that are alike the first. */
-static bool list_servers(struct lint *l)
+static bool list_servers(struct hop_lint *l)
 {
     size_t nodes = (size_t)l->node_count + 1;
     uint64_t *hashes = hop_arena_alloc(&l->arena, nodes * sizeof *hashes);
@@ -115,7 +115,7 @@ static bool list_servers(struct lint *l)
     return good;
 }
 
-bool lint_find_machine(struct lint *l)
+bool hop_lint_find_machine(struct hop_lint *l)
 {
     size_t size = ((size_t)l->node_count + 1) * sizeof *l->server;
     l->server = hop_arena_alloc(&l->arena, size);
@@ -140,44 +140,44 @@ bool lint_find_machine(struct lint *l)
     return list_servers(l);
 }
 
-struct lint_nodes lint_nodes_of(struct lint *l, uint32_t server, enum hop_node_kind kind)
+struct hop_lint_nodes hop_lint_nodes_of(struct hop_lint *l, uint32_t server, enum hop_node_kind kind)
 {
     uint32_t count = 0;
     for (uint32_t n = server; n < l->node_count; n++)
         count += l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind;
     uint32_t *list = hop_arena_alloc(&l->arena, ((size_t)count + 1) * sizeof *list);
     if (!list)
-        return (struct lint_nodes){NULL, 0};
+        return (struct hop_lint_nodes){NULL, 0};
     uint32_t at = 0;
     for (uint32_t n = server; n < l->node_count; n++) {
         if (l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind)
             list[at++] = n;
     }
-    return (struct lint_nodes){list, count};
+    return (struct hop_lint_nodes){list, count};
 }
 
-bool lint_same_model(const struct lint *l, uint32_t a, uint32_t b)
+bool hop_lint_same_model(const struct hop_lint *l, uint32_t a, uint32_t b)
 {
     const char *x = hop_topology_node(l->topology, a)->label, *y = hop_topology_node(l->topology, b)->label;
     return x && y ? strcmp(x, y) == 0 : !x && !y;
 }
 
-const struct hop_link *lint_upstream(const struct lint *l, uint32_t node)
+const struct hop_link *hop_lint_upstream(const struct hop_lint *l, uint32_t node)
 {
     uint32_t link = hop_topology_upstream(l->topology, node);
     const struct hop_link *found = link == HOP_NONE ? NULL : hop_topology_link(l->topology, link);
     return found && found->kind == HOP_LINK_PCIE ? found : NULL;
 }
 
-double lint_capacity(const struct hop_link *link)
+double hop_lint_capacity(const struct hop_link *link)
 {
     return hop_min(link->capacity_Bps[0], link->capacity_Bps[1]);
 }
 
-uint32_t lint_top_switch(const struct lint *l, uint32_t node)
+uint32_t hop_lint_top_switch(const struct hop_lint *l, uint32_t node)
 {
     const struct hop_link *link;
-    for (; (link = lint_upstream(l, node)) != NULL; node = link->ends[1]) {
+    for (; (link = hop_lint_upstream(l, node)) != NULL; node = link->ends[1]) {
         if (hop_topology_node(l->topology, link->ends[1])->kind == HOP_NODE_ROOT)
             return hop_topology_node(l->topology, node)->kind == HOP_NODE_SWITCH ? node : HOP_NONE;
     }
@@ -186,12 +186,12 @@ uint32_t lint_top_switch(const struct lint *l, uint32_t node)
 
 /* ---- texts ---- */
 
-const char *lint_name(const struct lint *l, uint32_t node)
+const char *hop_lint_name(const struct hop_lint *l, uint32_t node)
 {
     return hop_topology_node(l->topology, node)->name;
 }
 
-char *lint_island_name(const struct lint *l, uint32_t island, char *text, size_t size)
+char *hop_lint_island_name(const struct hop_lint *l, uint32_t island, char *text, size_t size)
 {
     static const enum hop_node_kind kinds[] = {HOP_NODE_SOCKET, HOP_NODE_HOST, HOP_NODE_ROOT};
     for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
@@ -206,36 +206,36 @@ char *lint_island_name(const struct lint *l, uint32_t island, char *text, size_t
             return text;
         }
     }
-    (void)snprintf(text, size, "%s", lint_name(l, island));
+    (void)snprintf(text, size, "%s", hop_lint_name(l, island));
     return text;
 }
 
-void lint_put_names(const struct lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count)
+void hop_lint_put_names(const struct hop_lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count)
 {
     enum { SHOWN = 8 };
     uint32_t shown = count <= SHOWN + 1 ? count : SHOWN;
     for (uint32_t i = 0; i < shown; i++)
-        hop_buffer_printf(out, "%s%s", i ? ", " : "", lint_name(l, nodes[i]));
+        hop_buffer_printf(out, "%s%s", i ? ", " : "", hop_lint_name(l, nodes[i]));
     if (shown < count)
         hop_buffer_printf(out, " and %u more", count - shown);
 }
 
-void lint_put_rate(struct hop_buffer *out, double rate_Bps)
+void hop_lint_put_rate(struct hop_buffer *out, double rate_Bps)
 {
     char text[32];
     hop_buffer_puts(out, hop_show_rate(rate_Bps, text, sizeof text));
 }
 
-void lint_put_link(struct hop_buffer *out, const struct hop_link *link)
+void hop_lint_put_link(struct hop_buffer *out, const struct hop_link *link)
 {
     if (link->generation && link->width)
         hop_buffer_printf(out, "gen%u x%u, ", link->generation, link->width);
-    lint_put_rate(out, lint_capacity(link));
+    hop_lint_put_rate(out, hop_lint_capacity(link));
 }
 
 /* ---- routes ---- */
 
-uint32_t lint_route(struct lint *l, uint32_t from, uint32_t to)
+uint32_t hop_lint_route(struct hop_lint *l, uint32_t from, uint32_t to)
 {
     uint32_t route;
     if (l->routes_left == 0 || l->status != HOP_OK)
@@ -249,17 +249,17 @@ uint32_t lint_route(struct lint *l, uint32_t from, uint32_t to)
     return HOP_NONE;
 }
 
-const struct hop_route *lint_route_at(const struct lint *l, uint32_t route)
+const struct hop_route *hop_lint_route_at(const struct hop_lint *l, uint32_t route)
 {
     return hop_router_route(l->router, route);
 }
 
-static const struct hop_link *link_at(const struct lint *l, const struct hop_route *route, uint32_t i)
+static const struct hop_link *link_at(const struct hop_lint *l, const struct hop_route *route, uint32_t i)
 {
     return hop_topology_link(l->topology, route->links[i] / 2);
 }
 
-bool lint_route_is_pcie(const struct lint *l, const struct hop_route *route)
+bool hop_lint_route_is_pcie(const struct hop_lint *l, const struct hop_route *route)
 {
     for (uint32_t i = 0; i < route->link_count; i++) {
         const char *family =
@@ -270,7 +270,7 @@ bool lint_route_is_pcie(const struct lint *l, const struct hop_route *route)
     return true;
 }
 
-bool lint_route_crosses_sockets(const struct lint *l, const struct hop_route *route)
+bool hop_lint_route_crosses_sockets(const struct hop_lint *l, const struct hop_route *route)
 {
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = link_at(l, route, i);
@@ -280,7 +280,7 @@ bool lint_route_crosses_sockets(const struct lint *l, const struct hop_route *ro
     return false;
 }
 
-bool lint_route_passes_root(const struct lint *l, const struct hop_route *route)
+bool hop_lint_route_passes_root(const struct hop_lint *l, const struct hop_route *route)
 {
     for (uint32_t i = 0; i + 1 < route->link_count; i++) {
         uint32_t end = link_at(l, route, i)->ends[!(route->links[i] & 1)];
@@ -290,12 +290,12 @@ bool lint_route_passes_root(const struct lint *l, const struct hop_route *route)
     return false;
 }
 
-double lint_alone_Bps(struct lint *l, uint32_t route)
+double hop_lint_alone_Bps(struct hop_lint *l, uint32_t route)
 {
-    return lint_together_Bps(l, &route, 1);
+    return hop_lint_together_Bps(l, &route, 1);
 }
 
-double lint_together_Bps(struct lint *l, const uint32_t *routes, uint32_t count)
+double hop_lint_together_Bps(struct hop_lint *l, const uint32_t *routes, uint32_t count)
 {
     double *rates = malloc(((size_t)count + 1) * sizeof *rates), least = NAN;
     if (rates && count && hop_network_rates_of(l->network, routes, count, rates, NULL) == HOP_OK) {

@@ -21,7 +21,7 @@ struct guesses {
 
 /* The parameter of a derived capacity, as it was or as the importer assumed it; NULL: it is known. Those of accelerator
  * links are data sheet values, not guesses. */
-static const struct hop_parameter *parameter_of(const struct lint *l, const struct hop_topology *defaults,
+static const struct hop_parameter *parameter_of(const struct hop_lint *l, const struct hop_topology *defaults,
                                                 const struct hop_link *link)
 {
     static const char mark[] = "parameter ";
@@ -48,12 +48,12 @@ static void count_way(struct guesses *g, const struct hop_parameter *parameter)
     g->list[at].ways++;
 }
 
-static void look_at(struct lint *l, const struct hop_topology *defaults, uint32_t from, uint32_t to, struct guesses *g)
+static void look_at(struct hop_lint *l, const struct hop_topology *defaults, uint32_t from, uint32_t to, struct guesses *g)
 {
-    uint32_t index = lint_route(l, from, to);
+    uint32_t index = hop_lint_route(l, from, to);
     if (index == HOP_NONE)
         return;
-    const struct hop_route *way = lint_route_at(l, index);
+    const struct hop_route *way = hop_lint_route_at(l, index);
     const struct hop_link *narrow = NULL;
     for (uint32_t i = 0; i < way->link_count; i++) {
         const struct hop_link *link = hop_topology_link(l->topology, way->links[i] / 2);
@@ -68,9 +68,9 @@ static void look_at(struct lint *l, const struct hop_topology *defaults, uint32_
         count_way(g, parameter);
 }
 
-static void tell(struct lint *l, struct guesses *g)
+static void tell(struct hop_lint *l, struct guesses *g)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     char value[32];
     for (uint32_t i = 0; i < g->count; i++) { /* the one that limits most comes first */
         uint32_t most = i;
@@ -95,10 +95,10 @@ static void tell(struct lint *l, struct guesses *g)
         &text.effect,
         "a prediction over such a way is as wrong as its default: a link of the next generation carries twice as much");
     hop_buffer_puts(&text.advice, "--set NAME=RATE, or measure and `hopcast calibrate`");
-    lint_add(l, HOP_LINT_ASSUMED, HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_ASSUMED, HOP_LINT_INFO, &text);
 }
 
-void lint_assumed(struct lint *l)
+void hop_lint_rule_assumed(struct hop_lint *l)
 {
     struct hop_topology *defaults = hop_topology_create("defaults");
     struct guesses guesses = {0};
@@ -107,8 +107,8 @@ void lint_assumed(struct lint *l)
         return;
     }
     for (uint32_t s = 0; s < l->server_count && l->status == HOP_OK; s++) {
-        struct lint_nodes gpus = lint_nodes_of(l, l->servers[s], HOP_NODE_GPU),
-                          hosts = lint_nodes_of(l, l->servers[s], HOP_NODE_HOST);
+        struct hop_lint_nodes gpus = hop_lint_nodes_of(l, l->servers[s], HOP_NODE_GPU),
+                          hosts = hop_lint_nodes_of(l, l->servers[s], HOP_NODE_HOST);
         for (uint32_t a = 0; a < gpus.count; a++) {
             for (uint32_t b = 0; b < gpus.count && l->routes_left; b++) {
                 if (a != b)

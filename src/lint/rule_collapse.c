@@ -285,45 +285,45 @@ enum hop_status hop_lint_collapse(const struct hop_topology *topology, const str
 /* ---- the wiring ---- */
 
 /* What two senders of a collapse get when they write to GPUs of two roots at once; NAN: no such pair was found. */
-static double fair_share(struct lint *l, const struct hop_lint_collapse_risk *c, const uint32_t *routes, uint32_t count)
+static double fair_share(struct hop_lint *l, const struct hop_lint_collapse_risk *c, const uint32_t *routes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct crossing a = crossing_of(l->topology, lint_route_at(l, routes[i]));
+        struct crossing a = crossing_of(l->topology, hop_lint_route_at(l, routes[i]));
         for (uint32_t k = i + 1; a.uplink == c->uplink && k < count; k++) {
-            struct crossing b = crossing_of(l->topology, lint_route_at(l, routes[k]));
+            struct crossing b = crossing_of(l->topology, hop_lint_route_at(l, routes[k]));
             if (b.uplink == a.uplink && b.sender != a.sender && b.root != a.root)
-                return lint_together_Bps(l, (uint32_t[]){routes[i], routes[k]}, 2);
+                return hop_lint_together_Bps(l, (uint32_t[]){routes[i], routes[k]}, 2);
         }
     }
-    return lint_together_Bps(l, NULL, 0);
+    return hop_lint_together_Bps(l, NULL, 0);
 }
 
-static void put_switches(struct lint *l, const struct hop_lint_collapse_risk *found, uint32_t count, struct lint_text *text)
+static void put_switches(struct hop_lint *l, const struct hop_lint_collapse_risk *found, uint32_t count, struct hop_lint_text *text)
 {
     char name[160];
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_lint_collapse_risk *c = &found[i];
         const struct hop_link *link = hop_topology_link(l->topology, c->uplink / 2);
-        hop_buffer_printf(&text->subject, "%s%s", i ? ", " : "", lint_name(l, link->ends[0]));
+        hop_buffer_printf(&text->subject, "%s%s", i ? ", " : "", hop_lint_name(l, link->ends[0]));
         hop_buffer_puts(&text->evidence, i ? "; " : "");
-        lint_put_names(l, &text->evidence, c->senders, lint_least(c->sender_count, HOP_LINT_NAMES_MAX));
+        hop_lint_put_names(l, &text->evidence, c->senders, hop_lint_least(c->sender_count, HOP_LINT_NAMES_MAX));
         hop_buffer_printf(&text->evidence, " reach ");
-        lint_put_names(l, &text->evidence, c->roots, lint_least(c->root_count, HOP_LINT_NAMES_MAX));
+        hop_lint_put_names(l, &text->evidence, c->roots, hop_lint_least(c->root_count, HOP_LINT_NAMES_MAX));
         hop_buffer_printf(&text->evidence, " over %s",
                           hop_topology_link_name(l->topology, c->uplink, name, sizeof name));
     }
 }
 
-void lint_collapse(struct lint *l, uint32_t server)
+void hop_lint_rule_collapse(struct hop_lint *l, uint32_t server)
 {
     enum { UPLINKS = 64 };
     struct hop_lint_collapse_risk found[UPLINKS];
-    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    struct hop_lint_nodes gpus = hop_lint_nodes_of(l, server, HOP_NODE_GPU);
     uint32_t *routes = hop_arena_alloc(&l->arena, ((size_t)gpus.count * gpus.count + 1) * sizeof *routes);
     uint32_t count = 0, collapses;
     for (uint32_t a = 0; routes && a < gpus.count; a++) {
         for (uint32_t b = 0; b < gpus.count && l->routes_left; b++) {
-            uint32_t route = a == b ? HOP_NONE : lint_route(l, gpus.list[a], gpus.list[b]);
+            uint32_t route = a == b ? HOP_NONE : hop_lint_route(l, gpus.list[a], gpus.list[b]);
             if (route != HOP_NONE)
                 routes[count++] = route;
         }
@@ -333,14 +333,14 @@ void lint_collapse(struct lint *l, uint32_t server)
     l->status = hop_lint_collapse(l->topology, l->router, routes, count, found, UPLINKS, &collapses, l->diag);
     if (l->status != HOP_OK || collapses == 0)
         return;
-    struct lint_text text = {0};
-    put_switches(l, found, lint_least(collapses, UPLINKS), &text);
+    struct hop_lint_text text = {0};
+    put_switches(l, found, hop_lint_least(collapses, UPLINKS), &text);
     if (!hop_topology_link(l->topology, found[0].uplink / 2)->generation)
         hop_buffer_puts(
             &text.evidence,
             "; the source does not say the generation of these links, the collapse was seen on generation 5");
     hop_buffer_puts(&text.effect, "two writes from one switch to two of these roots should get ");
-    lint_put_rate(&text.effect, fair_share(l, &found[0], routes, count));
+    hop_lint_put_rate(&text.effect, fair_share(l, &found[0], routes, count));
     hop_buffer_puts(
         &text.effect,
         " each; on two machines of this wiring the last such flow fell to 1.35 GB/s where 20 was fair and to 6.75 "
@@ -348,5 +348,5 @@ void lint_collapse(struct lint *l, uint32_t server)
     hop_buffer_puts(&text.advice, "measure such a pair; update switch firmware and BIOS; else let one GPU of a switch "
                                   "write at a time, send to one root "
                                   "at a time, or let receivers pull");
-    lint_add(l, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, &text);
 }

@@ -10,30 +10,30 @@
 /* ---- twins ---- */
 
 /* Says what host memory gets over two links: the effect of the slower one. */
-static void put_effect(struct lint *l, struct hop_buffer *out, uint32_t slow, uint32_t fast)
+static void put_effect(struct hop_lint *l, struct hop_buffer *out, uint32_t slow, uint32_t fast)
 {
     const uint32_t both[] = {slow, fast};
     for (unsigned i = 0; i < 2; i++) {
         uint32_t host = hop_topology_nearest_host(l->topology, both[i]);
-        uint32_t route = host == HOP_NONE ? HOP_NONE : lint_route(l, host, both[i]);
-        double rate = route == HOP_NONE ? lint_capacity(lint_upstream(l, both[i])) : lint_alone_Bps(l, route);
-        hop_buffer_printf(out, i ? ", %s gets " : "copies from host memory to %s get ", lint_name(l, both[i]));
-        lint_put_rate(out, rate);
+        uint32_t route = host == HOP_NONE ? HOP_NONE : hop_lint_route(l, host, both[i]);
+        double rate = route == HOP_NONE ? hop_lint_capacity(hop_lint_upstream(l, both[i])) : hop_lint_alone_Bps(l, route);
+        hop_buffer_printf(out, i ? ", %s gets " : "copies from host memory to %s get ", hop_lint_name(l, both[i]));
+        hop_lint_put_rate(out, rate);
     }
     hop_buffer_puts(out, "; collectives over all of them run at the pace of the slowest");
 }
 
-static void tell_slower(struct lint *l, uint32_t slow, uint32_t fast)
+static void tell_slower(struct hop_lint *l, uint32_t slow, uint32_t fast)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     const struct hop_node *node = hop_topology_node(l->topology, slow);
     hop_buffer_puts(&text.subject, node->name);
     if (node->bus_id)
         hop_buffer_printf(&text.subject, " (%s)", node->bus_id);
     hop_buffer_puts(&text.evidence, "its link is ");
-    lint_put_link(&text.evidence, lint_upstream(l, slow));
-    hop_buffer_printf(&text.evidence, "; that of %s, of the same model, is ", lint_name(l, fast));
-    lint_put_link(&text.evidence, lint_upstream(l, fast));
+    hop_lint_put_link(&text.evidence, hop_lint_upstream(l, slow));
+    hop_buffer_printf(&text.evidence, "; that of %s, of the same model, is ", hop_lint_name(l, fast));
+    hop_lint_put_link(&text.evidence, hop_lint_upstream(l, fast));
     if (l->speeds_missing)
         hop_buffer_puts(&text.evidence,
                         "; the source leaves out the speed or width of some links, so this may be a gap in it");
@@ -45,75 +45,75 @@ static void tell_slower(struct lint *l, uint32_t slow, uint32_t fast)
         &text.advice,
         "compare `lspci -vv` LnkSta with LnkCap of both under load (idle GPUs lower their speed, not their width); "
         "reseat the card or riser, try another slot");
-    lint_add(l, HOP_LINT_LINK_BELOW_TWIN, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_LINK_BELOW_TWIN, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
 }
 
 /* Switches are twins where they have labels and both hang from a root complex. */
-static bool may_be_twin(const struct lint *l, uint32_t node)
+static bool may_be_twin(const struct hop_lint *l, uint32_t node)
 {
-    const struct hop_link *link = lint_upstream(l, node);
+    const struct hop_link *link = hop_lint_upstream(l, node);
     if (!link)
         return false;
     return hop_topology_node(l->topology, node)->kind != HOP_NODE_SWITCH ||
-           (hop_topology_node(l->topology, node)->label && lint_top_switch(l, node) == node);
+           (hop_topology_node(l->topology, node)->label && hop_lint_top_switch(l, node) == node);
 }
 
-static void slower_than_twins(struct lint *l, uint32_t server, enum hop_node_kind kind)
+static void slower_than_twins(struct hop_lint *l, uint32_t server, enum hop_node_kind kind)
 {
-    struct lint_nodes nodes = lint_nodes_of(l, server, kind);
+    struct hop_lint_nodes nodes = hop_lint_nodes_of(l, server, kind);
     for (uint32_t i = 0; i < nodes.count; i++) {
         uint32_t slow = nodes.list[i], best = HOP_NONE;
         if (!may_be_twin(l, slow))
             continue;
         for (uint32_t k = 0; k < nodes.count; k++) {
             uint32_t other = nodes.list[k];
-            if (may_be_twin(l, other) && lint_same_model(l, slow, other) &&
-                (best == HOP_NONE || lint_capacity(lint_upstream(l, other)) > lint_capacity(lint_upstream(l, best))))
+            if (may_be_twin(l, other) && hop_lint_same_model(l, slow, other) &&
+                (best == HOP_NONE || hop_lint_capacity(hop_lint_upstream(l, other)) > hop_lint_capacity(hop_lint_upstream(l, best))))
                 best = other;
         }
-        if (lint_capacity(lint_upstream(l, slow)) < SLOWER * lint_capacity(lint_upstream(l, best)))
+        if (hop_lint_capacity(hop_lint_upstream(l, slow)) < SLOWER * hop_lint_capacity(hop_lint_upstream(l, best)))
             tell_slower(l, slow, best);
     }
 }
 
 /* ---- uplinks ---- */
 
-static void narrow_uplinks(struct lint *l, uint32_t server)
+static void narrow_uplinks(struct hop_lint *l, uint32_t server)
 {
-    struct lint_nodes switches = lint_nodes_of(l, server, HOP_NODE_SWITCH);
+    struct hop_lint_nodes switches = hop_lint_nodes_of(l, server, HOP_NODE_SWITCH);
     for (uint32_t i = 0; i < switches.count; i++) {
         uint32_t hub = switches.list[i], links_count, widest = HOP_NONE;
-        const struct hop_link *uplink = lint_upstream(l, hub);
+        const struct hop_link *uplink = hop_lint_upstream(l, hub);
         const uint32_t *links = hop_topology_links_of(l->topology, hub, &links_count);
         for (uint32_t k = 0; uplink && k < links_count; k++) {
             const struct hop_link *link = hop_topology_link(l->topology, links[k]);
             if (link->kind == HOP_LINK_PCIE && link->ends[1] == hub &&
-                (widest == HOP_NONE || lint_capacity(link) > lint_capacity(hop_topology_link(l->topology, widest))))
+                (widest == HOP_NONE || hop_lint_capacity(link) > hop_lint_capacity(hop_topology_link(l->topology, widest))))
                 widest = links[k];
         }
         if (!uplink || widest == HOP_NONE)
             continue;
         const struct hop_link *below = hop_topology_link(l->topology, widest);
-        if (lint_capacity(uplink) >= SLOWER * lint_capacity(below))
+        if (hop_lint_capacity(uplink) >= SLOWER * hop_lint_capacity(below))
             continue;
-        struct lint_text text = {0};
-        hop_buffer_puts(&text.subject, lint_name(l, hub));
+        struct hop_lint_text text = {0};
+        hop_buffer_puts(&text.subject, hop_lint_name(l, hub));
         hop_buffer_puts(&text.evidence, "its uplink is ");
-        lint_put_link(&text.evidence, uplink);
-        hop_buffer_printf(&text.evidence, ", the link of %s below it is ", lint_name(l, below->ends[0]));
-        lint_put_link(&text.evidence, below);
+        hop_lint_put_link(&text.evidence, uplink);
+        hop_buffer_printf(&text.evidence, ", the link of %s below it is ", hop_lint_name(l, below->ends[0]));
+        hop_lint_put_link(&text.evidence, below);
         if (l->speeds_missing)
             hop_buffer_puts(&text.evidence, "; the source leaves out the speed or width of some links");
-        hop_buffer_printf(&text.effect, "%s alone gets at most ", lint_name(l, below->ends[0]));
-        lint_put_rate(&text.effect, lint_capacity(uplink));
+        hop_buffer_printf(&text.effect, "%s alone gets at most ", hop_lint_name(l, below->ends[0]));
+        hop_lint_put_rate(&text.effect, hop_lint_capacity(uplink));
         hop_buffer_puts(&text.effect, " to and from what is not below this switch");
         hop_buffer_puts(&text.advice, "look at the uplink's cable or slot and at the BIOS's lane split; traffic inside "
                                       "the switch is not affected");
-        lint_add(l, HOP_LINT_UPLINK_NARROW, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
+        hop_lint_add(l, HOP_LINT_UPLINK_NARROW, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
     }
 }
 
-void lint_links(struct lint *l, uint32_t server)
+void hop_lint_rule_links(struct hop_lint *l, uint32_t server)
 {
     slower_than_twins(l, server, HOP_NODE_GPU);
     slower_than_twins(l, server, HOP_NODE_SWITCH);

@@ -47,11 +47,11 @@ static bool share_a_link(const struct hop_route *a, const struct hop_route *b)
 }
 
 /* Rows first and later are those of a group that can be judged at all. */
-static void find_undisturbed(const struct lint *l, struct readings *r, uint32_t first)
+static void find_undisturbed(const struct hop_lint *l, struct readings *r, uint32_t first)
 {
     for (uint32_t i = first; i < r->count; i++) {
         for (uint32_t k = i + 1; k < r->count; k++) {
-            if (share_a_link(lint_route_at(l, r->rows[i].route), lint_route_at(l, r->rows[k].route)))
+            if (share_a_link(hop_lint_route_at(l, r->rows[i].route), hop_lint_route_at(l, r->rows[k].route)))
                 return;
         }
     }
@@ -70,16 +70,16 @@ static void note_best(struct readings *r, uint32_t node, uint32_t row, double sh
         r->share[node] = hop_max(r->share[node], share);
 }
 
-static const char *a_device(const struct lint *l)
+static const char *a_device(const struct hop_lint *l)
 {
     uint32_t node = 0;
     while (node + 1 < l->node_count && !hop_node_is_device(hop_topology_node(l->topology, node)->kind))
         node++;
-    return lint_name(l, node);
+    return hop_lint_name(l, node);
 }
 
 /* false: a failure, or not one device of the rows is in the topology. */
-static bool read_rows(struct lint *l, struct readings *r)
+static bool read_rows(struct hop_lint *l, struct readings *r)
 {
     const struct hop_measurements *from = l->options->measurements;
     uint32_t total = hop_measurements_count(from), known = 0;
@@ -100,17 +100,17 @@ static bool read_rows(struct lint *l, struct readings *r)
                               hop_topology_find(l->topology, m->to), false};
             bool found = row.from != HOP_NONE && row.to != HOP_NONE && row.from != row.to;
             known += found;
-            row.route = found ? lint_route(l, row.from, row.to) : HOP_NONE;
+            row.route = found ? hop_lint_route(l, row.from, row.to) : HOP_NONE;
             if (row.route == HOP_NONE || isnan(m->rate_Bps))
                 complete = false;
-            else if (lint_route_is_pcie(l, lint_route_at(l, row.route)))
+            else if (hop_lint_route_is_pcie(l, hop_lint_route_at(l, row.route)))
                 r->rows[r->count++] = row;
         }
         if (complete)
             find_undisturbed(l, r, first);
     }
     for (uint32_t i = 0; i < r->count; i++) {
-        double share = r->rows[i].of->rate_Bps / lint_route_at(l, r->rows[i].route)->capacity_Bps;
+        double share = r->rows[i].of->rate_Bps / hop_lint_route_at(l, r->rows[i].route)->capacity_Bps;
         note_best(r, r->rows[i].from, i, share);
         note_best(r, r->rows[i].to, i, share);
     }
@@ -126,14 +126,14 @@ static bool read_rows(struct lint *l, struct readings *r)
 static void put_row(struct hop_buffer *out, const struct row *row)
 {
     hop_buffer_printf(out, "%s (line %u) %s -> %s ", row->of->transfer, row->of->line, row->of->from, row->of->to);
-    lint_put_rate(out, row->of->rate_Bps);
+    hop_lint_put_rate(out, row->of->rate_Bps);
 }
 
 /* ---- devices ---- */
 
 /* The generation up to 5 and width, from 16 down to least_width, whose payload rate fits a measured rate best from
  * above. */
-static void put_nearest_link(struct lint *l, struct hop_buffer *out, double rate_Bps, unsigned least_width)
+static void put_nearest_link(struct hop_lint *l, struct hop_buffer *out, double rate_Bps, unsigned least_width)
 {
     static const unsigned widths[] = {16, 8, 4, 2, 1};
     double payload = hop_topology_parameter(l->topology, "pcie_payload")->value,
@@ -152,12 +152,12 @@ static void put_nearest_link(struct lint *l, struct hop_buffer *out, double rate
     if (!generation)
         return;
     hop_buffer_printf(out, "; gen%u x%u carries ", generation, width);
-    lint_put_rate(out, closest);
+    hop_lint_put_rate(out, closest);
 }
 
-static void slow_devices(struct lint *l, struct readings *r)
+static void slow_devices(struct hop_lint *l, struct readings *r)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     uint32_t *slow = hop_arena_alloc(&l->arena, ((size_t)l->node_count + 1) * sizeof *slow), count = 0, fastest = 0;
     for (uint32_t n = 0; slow && n < l->node_count; n++) {
         if (hop_topology_node(l->topology, n)->kind != HOP_NODE_GPU || !(r->share[n] > 0) || r->share[n] >= HALF)
@@ -169,13 +169,13 @@ static void slow_devices(struct lint *l, struct readings *r)
     if (count == 0)
         return;
     const struct row *row = &r->rows[r->best_row[fastest]];
-    lint_put_names(l, &text.subject, slow, count);
+    hop_lint_put_names(l, &text.subject, slow, count);
     hop_buffer_puts(&text.evidence, "the fastest row is ");
     put_row(&text.evidence, row);
     hop_buffer_puts(&text.evidence, "; this way should carry ");
-    lint_put_rate(&text.evidence, lint_route_at(l, row->route)->capacity_Bps);
+    hop_lint_put_rate(&text.evidence, hop_lint_route_at(l, row->route)->capacity_Bps);
     put_nearest_link(l, &text.evidence, row->of->rate_Bps, 1);
-    const struct hop_link *link = lint_upstream(l, slow[0]);
+    const struct hop_link *link = hop_lint_upstream(l, slow[0]);
     if (link && link->parameter)
         hop_buffer_printf(&text.evidence, "; the source does not say what these links are (parameter %s)",
                           link->parameter);
@@ -185,13 +185,13 @@ static void slow_devices(struct lint *l, struct readings *r)
         &text.advice,
         "look at `lspci -vv` LnkSta under load: a riser, a bad slot or a link that trained low; say the real rate "
         "with --set LINK.capacity=RATE, or calibrate");
-    lint_add(l, HOP_LINT_MEASURED_SLOW, HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_MEASURED_SLOW, HOP_LINT_WARNING, &text);
 }
 
 /* ---- ways that carry more than the topology says ---- */
 
 /* The narrowest link of a route. */
-static uint32_t narrowest(const struct lint *l, const struct hop_route *way)
+static uint32_t narrowest(const struct hop_lint *l, const struct hop_route *way)
 {
     for (uint32_t i = 0; i < way->link_count; i++) {
         const struct hop_link *link = hop_topology_link(l->topology, way->links[i] / 2);
@@ -202,21 +202,21 @@ static uint32_t narrowest(const struct lint *l, const struct hop_route *way)
 }
 
 /* Links that one parameter sets are one case. */
-static bool same_case(const struct lint *l, uint32_t a, uint32_t b)
+static bool same_case(const struct hop_lint *l, uint32_t a, uint32_t b)
 {
     const char *x = hop_topology_link(l->topology, a)->parameter, *y = hop_topology_link(l->topology, b)->parameter;
     return a == b || (x && y && strcmp(x, y) == 0);
 }
 
-static void tell_fast(struct lint *l, const struct row *fastest, uint32_t link_index, uint32_t rows)
+static void tell_fast(struct hop_lint *l, const struct row *fastest, uint32_t link_index, uint32_t rows)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     const struct hop_link *link = hop_topology_link(l->topology, link_index);
     char name[160];
     hop_topology_link_name(l->topology, 2 * link_index, name, sizeof name);
     hop_buffer_puts(&text.subject, link->parameter ? link->parameter : name);
     hop_buffer_printf(&text.evidence, "%u row%s faster than %s should be (", rows, rows == 1 ? " is" : "s are", name);
-    lint_put_link(&text.evidence, link);
+    hop_lint_put_link(&text.evidence, link);
     hop_buffer_puts(&text.evidence, "), most of all ");
     put_row(&text.evidence, fastest);
     if (link->kind == HOP_LINK_PCIE)
@@ -228,10 +228,10 @@ static void tell_fast(struct lint *l, const struct row *fastest, uint32_t link_i
     else
         hop_buffer_printf(&text.advice,
                           "--set LINK.capacity=RATE, or calibrate a machine file with these measurements");
-    lint_add(l, HOP_LINT_MEASURED_FAST, HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_MEASURED_FAST, HOP_LINT_WARNING, &text);
 }
 
-static void fast_ways(struct lint *l, const struct readings *r)
+static void fast_ways(struct hop_lint *l, const struct readings *r)
 {
     enum { CASES = 64 };
     struct {
@@ -241,7 +241,7 @@ static void fast_ways(struct lint *l, const struct readings *r)
     uint32_t count = 0;
     for (uint32_t i = 0; i < r->count; i++) {
         const struct row *row = &r->rows[i];
-        const struct hop_route *way = lint_route_at(l, row->route);
+        const struct hop_route *way = hop_lint_route_at(l, row->route);
         if (row->of->rate_Bps <= ABOVE * way->capacity_Bps)
             continue;
         uint32_t link = narrowest(l, way), at = 0;
@@ -264,18 +264,18 @@ static void fast_ways(struct lint *l, const struct readings *r)
 
 /* ---- pairs ---- */
 
-static void redirected_pairs(struct lint *l, const struct readings *r)
+static void redirected_pairs(struct hop_lint *l, const struct readings *r)
 {
     enum { SHOWN = 6 };
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     uint32_t count = 0;
     double reached = 0;
     for (uint32_t i = 0; i < r->count; i++) {
         const struct row *row = &r->rows[i];
-        const struct hop_route *way = lint_route_at(l, row->route);
+        const struct hop_route *way = hop_lint_route_at(l, row->route);
         double could = hop_min(r->best_Bps[row->from], r->best_Bps[row->to]);
         if (!row->undisturbed || hop_topology_node(l->topology, row->from)->kind != HOP_NODE_GPU ||
-            hop_topology_node(l->topology, row->to)->kind != HOP_NODE_GPU || lint_route_passes_root(l, way) ||
+            hop_topology_node(l->topology, row->to)->kind != HOP_NODE_GPU || hop_lint_route_passes_root(l, way) ||
             row->of->rate_Bps > HALF * could)
             continue;
         if (count++ >= SHOWN)
@@ -292,7 +292,7 @@ static void redirected_pairs(struct lint *l, const struct readings *r)
         hop_buffer_printf(&text.evidence, "; %u more rows", count - SHOWN);
     }
     hop_buffer_puts(&text.evidence, "; the same GPUs reach ");
-    lint_put_rate(&text.evidence, reached);
+    hop_lint_put_rate(&text.evidence, reached);
     hop_buffer_puts(&text.evidence, " with others");
     hop_buffer_puts(
         &text.effect,
@@ -303,10 +303,10 @@ static void redirected_pairs(struct lint *l, const struct readings *r)
         "`lspci -vvv` should show ACSCtl without ReqRedir+: switch ACS off in the BIOS or with setpci (not where "
         "virtual machines share the devices), and see whether the driver allows peer-to-peer (`nvidia-smi topo -p2p "
         "w`)");
-    lint_add(l, HOP_LINT_PEERS_REDIRECTED, HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_PEERS_REDIRECTED, HOP_LINT_WARNING, &text);
 }
 
-void lint_measured(struct lint *l)
+void hop_lint_rule_measured(struct hop_lint *l)
 {
     struct readings readings = {0};
     if (!l->options->measurements || !read_rows(l, &readings))

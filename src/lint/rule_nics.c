@@ -11,7 +11,7 @@
 #define FAST_PORT_BPS 3e9 /* above 25 Gbit/s a NIC is taken as one that GPUs use */
 
 /* Bytes/s of all its ports, 0: not known. */
-static double port_rate(const struct lint *l, uint32_t nic)
+static double port_rate(const struct hop_lint *l, uint32_t nic)
 {
     uint32_t count;
     const uint32_t *links = hop_topology_links_of(l->topology, nic, &count);
@@ -20,7 +20,7 @@ static double port_rate(const struct lint *l, uint32_t nic)
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = hop_topology_link(l->topology, links[i]);
         if (link->kind == HOP_LINK_INFINIBAND || link->kind == HOP_LINK_ETHERNET)
-            sum += lint_capacity(link);
+            sum += hop_lint_capacity(link);
     }
     if (sum > 0)
         return sum;
@@ -35,37 +35,37 @@ static double port_rate(const struct lint *l, uint32_t nic)
     return sum;
 }
 
-static bool is_narrow(const struct lint *l, uint32_t nic)
+static bool is_narrow(const struct hop_lint *l, uint32_t nic)
 {
-    const struct hop_link *link = lint_upstream(l, nic);
+    const struct hop_link *link = hop_lint_upstream(l, nic);
     double port = port_rate(l, nic);
-    return link && port > 0 && lint_capacity(link) < port;
+    return link && port > 0 && hop_lint_capacity(link) < port;
 }
 
 /* NICs with ports and links alike. */
-static void tell_narrow(struct lint *l, const uint32_t *nics, uint32_t count)
+static void tell_narrow(struct hop_lint *l, const uint32_t *nics, uint32_t count)
 {
-    const struct hop_link *link = lint_upstream(l, nics[0]);
+    const struct hop_link *link = hop_lint_upstream(l, nics[0]);
     double port = port_rate(l, nics[0]);
     bool assumed = l->speeds_missing || link->parameter;
-    struct lint_text text = {0};
-    lint_put_names(l, &text.subject, nics, count);
+    struct hop_lint_text text = {0};
+    hop_lint_put_names(l, &text.subject, nics, count);
     hop_buffer_printf(&text.evidence, "%sports of %.0f Gbit/s (", count > 1 ? "each has " : "", port * 8 / 1e9);
-    lint_put_rate(&text.evidence, port);
+    hop_lint_put_rate(&text.evidence, port);
     hop_buffer_puts(&text.evidence, ") behind a PCIe link of ");
-    lint_put_link(&text.evidence, link);
+    hop_lint_put_link(&text.evidence, link);
     if (assumed)
         hop_buffer_puts(&text.evidence, "; the source leaves out the speed or width of some links, this may be one");
     hop_buffer_puts(&text.effect, "it sends and receives at most ");
-    lint_put_rate(&text.effect, lint_capacity(link));
-    hop_buffer_printf(&text.effect, ", %.0f %% of its ports", 100 * lint_capacity(link) / port);
+    hop_lint_put_rate(&text.effect, hop_lint_capacity(link));
+    hop_buffer_printf(&text.effect, ", %.0f %% of its ports", 100 * hop_lint_capacity(link) / port);
     hop_buffer_puts(&text.advice, "compare `lspci -vv` LnkSta with LnkCap; give it a slot of more lanes or a later "
                                   "generation; behind so narrow a "
                                   "slot a second port is for failure, not for rate");
-    lint_add(l, HOP_LINT_NIC_NARROW, assumed ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_NIC_NARROW, assumed ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
 }
 
-static void narrow(struct lint *l, struct lint_nodes nics)
+static void narrow(struct hop_lint *l, struct hop_lint_nodes nics)
 {
     uint32_t *alike = hop_arena_alloc(&l->arena, ((size_t)nics.count + 1) * sizeof *alike);
     bool *told = hop_arena_alloc(&l->arena, (size_t)nics.count + 1);
@@ -75,7 +75,7 @@ static void narrow(struct lint *l, struct lint_nodes nics)
             continue;
         for (uint32_t k = i; k < nics.count; k++) {
             if (!is_narrow(l, nics.list[k]) || port_rate(l, nics.list[k]) != port_rate(l, nics.list[i]) ||
-                lint_capacity(lint_upstream(l, nics.list[k])) != lint_capacity(lint_upstream(l, nics.list[i])))
+                hop_lint_capacity(hop_lint_upstream(l, nics.list[k])) != hop_lint_capacity(hop_lint_upstream(l, nics.list[i])))
                 continue;
             told[k] = true;
             alike[count++] = nics.list[k];
@@ -86,16 +86,16 @@ static void narrow(struct lint *l, struct lint_nodes nics)
 
 /* ---- far ---- */
 
-static double alone(struct lint *l, uint32_t from, uint32_t to)
+static double alone(struct hop_lint *l, uint32_t from, uint32_t to)
 {
-    uint32_t route = lint_route(l, from, to);
-    return route == HOP_NONE ? NAN : lint_alone_Bps(l, route);
+    uint32_t route = hop_lint_route(l, from, to);
+    return route == HOP_NONE ? NAN : hop_lint_alone_Bps(l, route);
 }
 
 /* GPUs without a NIC in their island. */
-static void tell_far(struct lint *l, const uint32_t *gpus, uint32_t count, struct lint_nodes nics)
+static void tell_far(struct hop_lint *l, const uint32_t *gpus, uint32_t count, struct hop_lint_nodes nics)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     char there[160];
     uint32_t near_gpu = HOP_NONE, nic = nics.list[0];
     bool fast = false;
@@ -109,32 +109,32 @@ static void tell_far(struct lint *l, const uint32_t *gpus, uint32_t count, struc
             }
         }
     }
-    lint_put_names(l, &text.subject, gpus, count);
-    lint_put_names(l, &text.evidence, nics.list, nics.count);
+    hop_lint_put_names(l, &text.subject, gpus, count);
+    hop_lint_put_names(l, &text.evidence, nics.list, nics.count);
     hop_buffer_printf(&text.evidence,
                       nics.count > 1 ? " are on other sockets or NUMA nodes than %s, such as on %s"
                                      : " is on another socket or NUMA node than %s, on %s",
-                      count > 1 ? "these GPUs" : "this GPU", lint_island_name(l, l->island[nic], there, sizeof there));
+                      count > 1 ? "these GPUs" : "this GPU", hop_lint_island_name(l, l->island[nic], there, sizeof there));
     double far = alone(l, gpus[0], nic), near = near_gpu == HOP_NONE ? NAN : alone(l, near_gpu, nic);
     if (isnan(far)) {
         hop_buffer_puts(&text.effect, "their network traffic has no direct way to a NIC and goes through the hosts");
     } else {
-        hop_buffer_printf(&text.effect, "%s to %s crosses over: ", lint_name(l, gpus[0]), lint_name(l, nic));
-        lint_put_rate(&text.effect, far);
+        hop_buffer_printf(&text.effect, "%s to %s crosses over: ", hop_lint_name(l, gpus[0]), hop_lint_name(l, nic));
+        hop_lint_put_rate(&text.effect, far);
         if (!isnan(near)) {
-            hop_buffer_printf(&text.effect, ", %s gets ", lint_name(l, near_gpu));
-            lint_put_rate(&text.effect, near);
+            hop_buffer_printf(&text.effect, ", %s gets ", hop_lint_name(l, near_gpu));
+            hop_lint_put_rate(&text.effect, near);
         }
         hop_buffer_puts(&text.effect, "; GPUDirect RDMA is often switched off for such ways and traffic staged");
     }
     hop_buffer_puts(&text.advice,
                     "spread NICs over the sockets that have GPUs; else run what talks to other servers near the NIC");
-    lint_add(l, HOP_LINT_NIC_FAR, fast ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_NIC_FAR, fast ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
 }
 
-static void far_from_gpus(struct lint *l, uint32_t server, struct lint_nodes nics)
+static void far_from_gpus(struct hop_lint *l, uint32_t server, struct hop_lint_nodes nics)
 {
-    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    struct hop_lint_nodes gpus = hop_lint_nodes_of(l, server, HOP_NODE_GPU);
     uint32_t *far = hop_arena_alloc(&l->arena, ((size_t)gpus.count + 1) * sizeof *far), count = 0;
     if (l->arena.failed || nics.count == 0)
         return;
@@ -149,9 +149,9 @@ static void far_from_gpus(struct lint *l, uint32_t server, struct lint_nodes nic
         tell_far(l, far, count, nics);
 }
 
-void lint_nics(struct lint *l, uint32_t server)
+void hop_lint_rule_nics(struct hop_lint *l, uint32_t server)
 {
-    struct lint_nodes nics = lint_nodes_of(l, server, HOP_NODE_NIC);
+    struct hop_lint_nodes nics = hop_lint_nodes_of(l, server, HOP_NODE_NIC);
     narrow(l, nics);
     far_from_gpus(l, server, nics);
 }

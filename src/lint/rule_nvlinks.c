@@ -3,7 +3,7 @@
 #include "lint/lint.h"
 
 /* Its NVLinks, those to an NVSwitch included. */
-static unsigned bonds(const struct lint *l, uint32_t gpu, double *rate_Bps)
+static unsigned bonds(const struct hop_lint *l, uint32_t gpu, double *rate_Bps)
 {
     uint32_t count;
     const uint32_t *links = hop_topology_links_of(l->topology, gpu, &count);
@@ -14,24 +14,24 @@ static unsigned bonds(const struct lint *l, uint32_t gpu, double *rate_Bps)
         if (link->kind != HOP_LINK_NVLINK)
             continue;
         sum += link->count ? link->count : 1;
-        *rate_Bps += lint_capacity(link);
+        *rate_Bps += hop_lint_capacity(link);
     }
     return sum;
 }
 
-static void tell(struct lint *l, uint32_t gpu, uint32_t other)
+static void tell(struct hop_lint *l, uint32_t gpu, uint32_t other)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     double rate, other_rate;
     unsigned own = bonds(l, gpu, &rate), most = bonds(l, other, &other_rate);
-    hop_buffer_puts(&text.subject, lint_name(l, gpu));
+    hop_buffer_puts(&text.subject, hop_lint_name(l, gpu));
     hop_buffer_printf(&text.evidence, "it has %u NVLink%s, %s of the same model has %u", own, own == 1 ? "" : "s",
-                      lint_name(l, other), most);
+                      hop_lint_name(l, other), most);
     if (own) {
         hop_buffer_puts(&text.effect, "over NVLink it sends ");
-        lint_put_rate(&text.effect, rate);
+        hop_lint_put_rate(&text.effect, rate);
         hop_buffer_puts(&text.effect, " at most, the other one ");
-        lint_put_rate(&text.effect, other_rate);
+        hop_lint_put_rate(&text.effect, other_rate);
         hop_buffer_puts(&text.effect, "; rings and trees run at the lower rate");
     } else {
         hop_buffer_puts(&text.effect, "its peer traffic goes over PCIe, and with it collectives over all GPUs");
@@ -40,17 +40,17 @@ static void tell(struct lint *l, uint32_t gpu, uint32_t other)
         &text.advice,
         "`nvidia-smi nvlink -s` lists inactive links: reseat the bridge or the GPU, look for NVLink errors in the "
         "kernel log");
-    lint_add(l, HOP_LINT_NVLINK_MISSING, own ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_NVLINK_MISSING, own ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
 }
 
-void lint_nvlinks(struct lint *l, uint32_t server)
+void hop_lint_rule_nvlinks(struct hop_lint *l, uint32_t server)
 {
-    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    struct hop_lint_nodes gpus = hop_lint_nodes_of(l, server, HOP_NODE_GPU);
     double rate;
     for (uint32_t i = 0; i < gpus.count; i++) {
         uint32_t richest = gpus.list[i];
         for (uint32_t k = 0; k < gpus.count; k++) {
-            if (lint_same_model(l, gpus.list[i], gpus.list[k]) &&
+            if (hop_lint_same_model(l, gpus.list[i], gpus.list[k]) &&
                 bonds(l, gpus.list[k], &rate) > bonds(l, richest, &rate))
                 richest = gpus.list[k];
         }

@@ -2,7 +2,7 @@
 /* Lint: what only the importers know. They say it in the topology's remarks, whose words are looked for here. */
 #include "lint/lint.h"
 
-static void links_below_capability(struct lint *l)
+static void links_below_capability(struct hop_lint *l)
 {
     const char *note;
     for (size_t i = 0; (note = hop_topology_note(l->topology, i)); i++) {
@@ -11,21 +11,21 @@ static void links_below_capability(struct lint *l)
                    *could = at ? strstr(at, tail) : NULL;
         if (!runs || !could || runs > could)
             continue;
-        struct lint_text text = {0};
+        struct hop_lint_text text = {0};
         at += sizeof head - 1;
         hop_buffer_add(&text.subject, at, (size_t)(runs - at));
         hop_buffer_puts(&text.evidence, note);
         hop_buffer_puts(&text.effect, "everything to and from it moves at no more than the slower rate");
         hop_buffer_puts(&text.advice,
                         "reseat the card or riser, look at the slot's lanes and the BIOS's link settings");
-        lint_add(l, HOP_LINT_LINK_BELOW_CAPABILITY, HOP_LINT_WARNING, &text);
+        hop_lint_add(l, HOP_LINT_LINK_BELOW_CAPABILITY, HOP_LINT_WARNING, &text);
     }
 }
 
 /* One finding for all of them: they come from the same emulation. */
-static void emulated_bridges(struct lint *l)
+static void emulated_bridges(struct hop_lint *l)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     const char *note, *first = NULL;
     uint32_t count = 0;
     for (size_t i = 0; (note = hop_topology_note(l->topology, i)); i++) {
@@ -46,10 +46,10 @@ static void emulated_bridges(struct lint *l)
         "0.2 GB/s (NCCL: 0.19) and avoids them");
     hop_buffer_puts(&text.advice,
                     "give NCCL a topology of the real machine (NCCL_TOPO_FILE), as cloud providers publish");
-    lint_add(l, HOP_LINT_BRIDGE_EMULATED, HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_BRIDGE_EMULATED, HOP_LINT_WARNING, &text);
 }
 
-void lint_remarks(struct lint *l)
+void hop_lint_rule_remarks(struct hop_lint *l)
 {
     links_below_capability(l);
     emulated_bridges(l);

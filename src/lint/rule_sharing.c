@@ -12,64 +12,64 @@ struct shared {
 };
 
 /* What GPUs read from the host memory nearest to them: alone, and all at once. */
-static void predict(struct lint *l, const uint32_t *gpus, uint32_t count, double *alone, double *together)
+static void predict(struct hop_lint *l, const uint32_t *gpus, uint32_t count, double *alone, double *together)
 {
     uint32_t *routes = malloc(((size_t)count + 1) * sizeof *routes), used = 0;
     *alone = *together = NAN;
     for (uint32_t i = 0; routes && i < count; i++) {
         uint32_t host = hop_topology_nearest_host(l->topology, gpus[i]);
-        uint32_t route = host == HOP_NONE ? HOP_NONE : lint_route(l, host, gpus[i]);
+        uint32_t route = host == HOP_NONE ? HOP_NONE : hop_lint_route(l, host, gpus[i]);
         if (route != HOP_NONE)
             routes[used++] = route;
     }
     if (used) {
-        *alone = lint_alone_Bps(l, routes[0]);
-        *together = lint_together_Bps(l, routes, used);
+        *alone = hop_lint_alone_Bps(l, routes[0]);
+        *together = hop_lint_together_Bps(l, routes, used);
     }
     free(routes);
 }
 
-static void tell(struct lint *l, const struct shared *like, struct shared *all, uint32_t count, const uint32_t *gpus)
+static void tell(struct hop_lint *l, const struct shared *like, struct shared *all, uint32_t count, const uint32_t *gpus)
 {
-    struct lint_text text = {0};
-    const struct hop_link *uplink = lint_upstream(l, like->top);
+    struct hop_lint_text text = {0};
+    const struct hop_link *uplink = hop_lint_upstream(l, like->top);
     double alone, together;
     uint32_t switches = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct hop_link *other = lint_upstream(l, all[i].top);
-        if (all[i].told || all[i].count != like->count || fabs(lint_capacity(other) / lint_capacity(uplink) - 1) > 1e-3)
+        const struct hop_link *other = hop_lint_upstream(l, all[i].top);
+        if (all[i].told || all[i].count != like->count || fabs(hop_lint_capacity(other) / hop_lint_capacity(uplink) - 1) > 1e-3)
             continue;
         all[i].told = true;
-        hop_buffer_printf(&text.subject, "%s%s", switches++ ? ", " : "", lint_name(l, all[i].top));
+        hop_buffer_printf(&text.subject, "%s%s", switches++ ? ", " : "", hop_lint_name(l, all[i].top));
     }
     hop_buffer_printf(&text.evidence, "%s%u GPUs share %s (", switches > 1 ? "each: " : "", like->count,
                       switches > 1 ? "its uplink" : "its one uplink");
-    lint_put_link(&text.evidence, uplink);
+    hop_lint_put_link(&text.evidence, uplink);
     hop_buffer_puts(&text.evidence, "), such as ");
-    lint_put_names(l, &text.evidence, gpus + like->first, like->count);
-    hop_buffer_printf(&text.evidence, " below %s", lint_name(l, like->top));
+    hop_lint_put_names(l, &text.evidence, gpus + like->first, like->count);
+    hop_buffer_printf(&text.evidence, " below %s", hop_lint_name(l, like->top));
     predict(l, gpus + like->first, like->count, &alone, &together);
     if (isnan(alone)) {
         hop_buffer_printf(&text.effect, "traffic of all of them with host memory or other switches at once gets ");
-        lint_put_rate(&text.effect, lint_capacity(uplink) / like->count);
+        hop_lint_put_rate(&text.effect, hop_lint_capacity(uplink) / like->count);
         hop_buffer_puts(&text.effect, " each");
     } else {
         hop_buffer_puts(&text.effect, "host memory to one of them: ");
-        lint_put_rate(&text.effect, alone);
+        hop_lint_put_rate(&text.effect, alone);
         hop_buffer_puts(&text.effect, ", to all of them at once: ");
-        lint_put_rate(&text.effect, together);
+        hop_lint_put_rate(&text.effect, together);
         hop_buffer_puts(&text.effect, " each");
     }
     hop_buffer_puts(&text.advice, "keep traffic between these GPUs below their switch, and load from the host in turn");
-    lint_add(l, HOP_LINT_UPLINK_SHARED, HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_UPLINK_SHARED, HOP_LINT_INFO, &text);
 }
 
 /* The GPUs of a switch stand together in gpus. */
-static uint32_t group(struct lint *l, struct lint_nodes found, uint32_t *tops, struct shared *all, uint32_t *gpus)
+static uint32_t group(struct hop_lint *l, struct hop_lint_nodes found, uint32_t *tops, struct shared *all, uint32_t *gpus)
 {
     uint32_t count = 0, used = 0;
     for (uint32_t i = 0; i < found.count; i++)
-        tops[i] = lint_top_switch(l, found.list[i]);
+        tops[i] = hop_lint_top_switch(l, found.list[i]);
     for (uint32_t i = 0; i < found.count; i++) {
         if (tops[i] == HOP_NONE)
             continue;
@@ -86,9 +86,9 @@ static uint32_t group(struct lint *l, struct lint_nodes found, uint32_t *tops, s
     return count;
 }
 
-void lint_sharing(struct lint *l, uint32_t server)
+void hop_lint_rule_sharing(struct hop_lint *l, uint32_t server)
 {
-    struct lint_nodes found = lint_nodes_of(l, server, HOP_NODE_GPU);
+    struct hop_lint_nodes found = hop_lint_nodes_of(l, server, HOP_NODE_GPU);
     uint32_t *gpus = hop_arena_alloc(&l->arena, ((size_t)found.count + 1) * sizeof *gpus);
     uint32_t *tops = hop_arena_alloc(&l->arena, ((size_t)found.count + 1) * sizeof *tops);
     struct shared *all = hop_arena_alloc(&l->arena, ((size_t)found.count + 1) * sizeof *all);

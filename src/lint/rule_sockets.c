@@ -13,7 +13,7 @@ struct islands {
     uint32_t count;
 };
 
-static struct islands islands_of(struct lint *l, uint32_t server)
+static struct islands islands_of(struct hop_lint *l, uint32_t server)
 {
     uint32_t most = 0;
     for (uint32_t n = server; n < l->node_count; n++)
@@ -38,7 +38,7 @@ static struct islands islands_of(struct lint *l, uint32_t server)
     return found;
 }
 
-static void missing_memory(struct lint *l, const struct islands *islands)
+static void missing_memory(struct hop_lint *l, const struct islands *islands)
 {
     uint32_t with = HOP_NONE;
     char name[160], other[160];
@@ -47,33 +47,33 @@ static void missing_memory(struct lint *l, const struct islands *islands)
     for (uint32_t i = 0; i < islands->count && with != HOP_NONE; i++) {
         if (islands->hosts[i]) /* so it has GPUs */
             continue;
-        struct lint_text text = {0};
-        hop_buffer_puts(&text.subject, lint_island_name(l, islands->list[i], name, sizeof name));
+        struct hop_lint_text text = {0};
+        hop_buffer_puts(&text.subject, hop_lint_island_name(l, islands->list[i], name, sizeof name));
         hop_buffer_printf(&text.evidence, "%u GPU%s and no host memory; %s has memory", islands->gpus[i],
                           islands->gpus[i] > 1 ? "s" : "",
-                          lint_island_name(l, islands->list[with], other, sizeof other));
+                          hop_lint_island_name(l, islands->list[with], other, sizeof other));
         hop_buffer_puts(&text.effect, "all host traffic of these GPUs crosses sockets");
         hop_buffer_puts(
             &text.advice,
             "populate this socket's memory channels; if they are, the source lacks a NUMA node: read the machine "
             "with `hopcast topology live`");
-        lint_add(l, HOP_LINT_MEMORY_MISSING, HOP_LINT_WARNING, &text);
+        hop_lint_add(l, HOP_LINT_MEMORY_MISSING, HOP_LINT_WARNING, &text);
     }
 }
 
-static void uneven(struct lint *l, const struct islands *islands)
+static void uneven(struct hop_lint *l, const struct islands *islands)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     char name[160];
     uint32_t most = 0, least = UINT32_MAX;
     for (uint32_t i = 0; i < islands->count; i++) {
         most = islands->gpus[i] > most ? islands->gpus[i] : most;
-        least = lint_least(least, islands->gpus[i]);
+        least = hop_lint_least(least, islands->gpus[i]);
     }
     if (islands->count < 2 || most == least)
         return;
     for (uint32_t i = 0; i < islands->count; i++) {
-        lint_island_name(l, islands->list[i], name, sizeof name);
+        hop_lint_island_name(l, islands->list[i], name, sizeof name);
         hop_buffer_printf(&text.subject, "%s%s", i ? ", " : "", name);
         hop_buffer_printf(&text.evidence, "%s%u GPU%s on %s", i ? ", " : "", islands->gpus[i],
                           islands->gpus[i] == 1 ? "" : "s", name);
@@ -81,7 +81,7 @@ static void uneven(struct lint *l, const struct islands *islands)
     hop_buffer_puts(&text.effect,
                     "processes that are spread evenly over cores or memory feed some GPUs across sockets");
     hop_buffer_puts(&text.advice, "bind each process to the cores and memory next to its GPU");
-    lint_add(l, HOP_LINT_SOCKETS_UNEVEN, HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_SOCKETS_UNEVEN, HOP_LINT_INFO, &text);
 }
 
 /* ---- pairs ---- */
@@ -94,26 +94,26 @@ struct pairs {
     uint32_t *matching, match_count; /* routes across of which none shares an end with another */
 };
 
-static struct pairs look_at_pairs(struct lint *l, struct lint_nodes gpus)
+static struct pairs look_at_pairs(struct hop_lint *l, struct hop_lint_nodes gpus)
 {
     struct pairs p = {.near = HOP_NONE, .far = HOP_NONE};
     bool *taken = hop_arena_alloc(&l->arena, (size_t)gpus.count + 1);
     p.matching = hop_arena_alloc(&l->arena, ((size_t)gpus.count + 1) * sizeof *p.matching);
     for (uint32_t a = 0; taken && p.matching && a < gpus.count; a++) {
         for (uint32_t b = a + 1; b < gpus.count && l->routes_left; b++) {
-            uint32_t route = lint_route(l, gpus.list[a], gpus.list[b]);
+            uint32_t route = hop_lint_route(l, gpus.list[a], gpus.list[b]);
             p.all++;
             if (route == HOP_NONE) {
                 if (p.lost++ == 0)
                     p.unreachable[0] = gpus.list[a], p.unreachable[1] = gpus.list[b];
                 continue;
             }
-            const struct hop_route *way = lint_route_at(l, route);
-            if (!lint_route_is_pcie(l, way)) {
+            const struct hop_route *way = hop_lint_route_at(l, route);
+            if (!hop_lint_route_is_pcie(l, way)) {
                 p.accelerator = true;
                 continue;
             }
-            if (!lint_route_crosses_sockets(l, way)) {
+            if (!hop_lint_route_crosses_sockets(l, way)) {
                 p.near = p.near == HOP_NONE ? route : p.near;
                 continue;
             }
@@ -128,17 +128,17 @@ static struct pairs look_at_pairs(struct lint *l, struct lint_nodes gpus)
     return p;
 }
 
-static void put_pair(struct lint *l, struct hop_buffer *out, uint32_t route)
+static void put_pair(struct hop_lint *l, struct hop_buffer *out, uint32_t route)
 {
-    const struct hop_route *way = lint_route_at(l, route);
-    hop_buffer_printf(out, "%s -> %s ", lint_name(l, way->from), lint_name(l, way->to));
-    lint_put_rate(out, lint_alone_Bps(l, route));
+    const struct hop_route *way = hop_lint_route_at(l, route);
+    hop_buffer_printf(out, "%s -> %s ", hop_lint_name(l, way->from), hop_lint_name(l, way->to));
+    hop_lint_put_rate(out, hop_lint_alone_Bps(l, route));
 }
 
 /* The slowest link of a route across, which is as a rule the one between the sockets. */
-static void put_slowest(struct lint *l, struct hop_buffer *out, uint32_t route)
+static void put_slowest(struct hop_lint *l, struct hop_buffer *out, uint32_t route)
 {
-    const struct hop_route *way = lint_route_at(l, route);
+    const struct hop_route *way = hop_lint_route_at(l, route);
     uint32_t slowest = way->links[0];
     char name[160];
     for (uint32_t i = 1; i < way->link_count; i++) {
@@ -148,19 +148,19 @@ static void put_slowest(struct lint *l, struct hop_buffer *out, uint32_t route)
             slowest = way->links[i];
     }
     hop_buffer_printf(out, "%s carries ", hop_topology_link_name(l->topology, slowest, name, sizeof name));
-    lint_put_rate(out, way->capacity_Bps);
+    hop_lint_put_rate(out, way->capacity_Bps);
     hop_buffer_printf(out, " (%s)", hop_topology_link(l->topology, slowest / 2)->origin);
 }
 
-static void peers_across(struct lint *l, struct lint_nodes gpus, const struct pairs *p)
+static void peers_across(struct hop_lint *l, struct hop_lint_nodes gpus, const struct pairs *p)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     if (p->across == 0)
         return;
-    double far = lint_alone_Bps(l, p->far);
-    double near = p->near != HOP_NONE ? lint_alone_Bps(l, p->near) : NAN;
-    double together = lint_together_Bps(l, p->matching, p->match_count);
-    lint_put_names(l, &text.subject, gpus.list, gpus.count);
+    double far = hop_lint_alone_Bps(l, p->far);
+    double near = p->near != HOP_NONE ? hop_lint_alone_Bps(l, p->near) : NAN;
+    double together = hop_lint_together_Bps(l, p->matching, p->match_count);
+    hop_lint_put_names(l, &text.subject, gpus.list, gpus.count);
     hop_buffer_printf(&text.evidence, "peer traffic of %u of %u GPU pairs goes over PCIe and crosses sockets; ",
                       p->across, p->all);
     put_slowest(l, &text.evidence, p->far);
@@ -174,7 +174,7 @@ static void peers_across(struct lint *l, struct lint_nodes gpus, const struct pa
     }
     if (p->match_count > 1) {
         hop_buffer_printf(&text.effect, "; %u such pairs at once ", p->match_count);
-        lint_put_rate(&text.effect, together);
+        hop_lint_put_rate(&text.effect, together);
         hop_buffer_puts(&text.effect, " or more each");
     }
     hop_buffer_puts(
@@ -182,15 +182,15 @@ static void peers_across(struct lint *l, struct lint_nodes gpus, const struct pa
         "keep neighbours of rings and halos inside a socket (`hopcast order`, rank placement); compare with copies "
         "through host memory (via staged)");
     bool slow = !isnan(near) && far < FAR_SLOW * near;
-    lint_add(l, HOP_LINT_PEERS_ACROSS_SOCKETS, slow ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_PEERS_ACROSS_SOCKETS, slow ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
 }
 
-static void unreachable(struct lint *l, const struct pairs *p)
+static void unreachable(struct hop_lint *l, const struct pairs *p)
 {
-    struct lint_text text = {0};
+    struct hop_lint_text text = {0};
     if (p->lost == 0)
         return;
-    lint_put_names(l, &text.subject, p->unreachable, 2);
+    hop_lint_put_names(l, &text.subject, p->unreachable, 2);
     hop_buffer_puts(&text.evidence, "the topology has no way between them");
     if (p->lost > 1)
         hop_buffer_printf(&text.evidence, ", nor between %u other pairs of GPUs", p->lost - 1);
@@ -200,12 +200,12 @@ static void unreachable(struct lint *l, const struct pairs *p)
         &text.advice,
         "if they are joined, the source lacks a link: read the machine with `hopcast topology live`, or add the link "
         "to the JSON");
-    lint_add(l, HOP_LINT_UNREACHABLE, HOP_LINT_ERROR, &text);
+    hop_lint_add(l, HOP_LINT_UNREACHABLE, HOP_LINT_ERROR, &text);
 }
 
-void lint_sockets(struct lint *l, uint32_t server)
+void hop_lint_rule_sockets(struct hop_lint *l, uint32_t server)
 {
-    struct lint_nodes gpus = lint_nodes_of(l, server, HOP_NODE_GPU);
+    struct hop_lint_nodes gpus = hop_lint_nodes_of(l, server, HOP_NODE_GPU);
     if (gpus.count == 0)
         return;
     struct islands islands = islands_of(l, server);
