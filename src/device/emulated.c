@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "device/emulated.h"
 #include "device/host.h"
 #include "device/reduce_host.h"
@@ -22,7 +23,7 @@ static void tell_span(double *span_s, double start_s, double end_s)
 /* Every byte is read and written. */
 static enum hop_status copy_in_memory(void *emulation, const struct hop_device_copy *copy, struct hop_diag *diag)
 {
-    double start_s = hop_host_now_s(), end_s;
+    double start_s = hop_now_s(), end_s;
     hop_copy_on_host(copy->to, copy->from, copy->bytes);
     double traffic_bytes = copy->way == HOP_MEMORY_WAY ? 2.0 * (double)copy->bytes : 0;
     enum hop_status status = hop_emulation_hold(emulation, start_s, traffic_bytes, &end_s, diag);
@@ -44,7 +45,7 @@ static enum hop_status emulated_copy(void *emulation, const struct hop_device_co
 
 static enum hop_status emulated_reduce(void *emulation, const struct hop_reduction *reduction, struct hop_diag *diag)
 {
-    double start_s = hop_host_now_s(), end_s;
+    double start_s = hop_now_s(), end_s;
     double places = reduction->input_count + (double)reduction->output_count;
     double traffic_bytes = places * (double)(reduction->count * hop_type_bytes(reduction->type));
     enum hop_status status = hop_reduce_on_host(reduction, diag);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "device/emulated_links.h"
 
 #define MAGIC UINT64_C(0x686f70656d753031)
@@ -254,7 +255,7 @@ enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_op
     e->chunk_bytes = chunk_of(options);
     e->slower = slower_of(options);
     e->memory_Bps = options->memory_Bps;
-    e->epoch_ns = hop_emulation_clock_ns();
+    e->epoch_ns = hop_now_ns();
     e->woken = HOP_EMULATED_NONE;
     struct hop_emulation_view v = hop_emulation_view(e);
     fill_links(&v, options);

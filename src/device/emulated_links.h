@@ -167,8 +167,6 @@ const char *hop_emulation_check(const struct hop_emulation_view *view);
 
 /* ---- emulated_serve.c ---- */
 
-uint64_t hop_emulation_clock_ns(void); /* monotonic */
-
 /* The parts of hop_emulation_copy. A post at a time of its own is for tests, which then advance by themselves. */
 enum hop_status hop_emulation_post(const struct hop_emulation_view *view, uint32_t way, uint64_t bytes,
                                    const uint64_t *at_ps, uint32_t *copy, struct hop_diag *diag);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/shared.h"
 #include "device/emulated_links.h"
 
@@ -29,16 +30,9 @@ enum {
 
 /* ---- clock and futex ---- */
 
-uint64_t hop_emulation_clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t now_ps(const struct hop_emulation *e)
 {
-    return (hop_emulation_clock_ns() - e->epoch_ns) * 1000;
+    return (hop_now_ns() - e->epoch_ns) * 1000;
 }
 
 /* Sleeps while *word is value, until a time of the monotonic clock at most (HOP_EMULATED_NEVER: none). */
@@ -101,7 +95,7 @@ void hop_emulation_serve(struct hop_emulation *emulation)
             end_emulation(e, HOP_EMULATION_STUCK);
         } else {
             uint64_t until_ns = due == HOP_EMULATED_NEVER ? due : e->epoch_ns + (due + 999) / 1000;
-            uint64_t least_ns = hop_emulation_clock_ns() + LEAST_NAP_NS;
+            uint64_t least_ns = hop_now_ns() + LEAST_NAP_NS;
             sleep_on(&e->posts, posts, until_ns > least_ns ? until_ns : least_ns);
         }
     }
@@ -183,7 +177,7 @@ static enum hop_status claim(const struct hop_emulation_view *v, uint64_t ticket
         sweep(v);
         if (claim_free(v, start, copy))
             return HOP_OK;
-        sleep_on(&v->e->freed, freed, hop_emulation_clock_ns() + SWEEP_NS);
+        sleep_on(&v->e->freed, freed, hop_now_ns() + SWEEP_NS);
     }
 }
 
@@ -227,7 +221,7 @@ enum hop_status hop_emulation_wait(const struct hop_emulation_view *view, uint32
         enum hop_status status = look_at_server(view->e, diag);
         if (status != HOP_OK)
             return status;
-        sleep_on(&c->bell, bell, hop_emulation_clock_ns() + LOOK_NS);
+        sleep_on(&c->bell, bell, hop_now_ns() + LOOK_NS);
     }
 }
 
@@ -236,7 +230,7 @@ enum hop_status hop_emulation_hold(struct hop_emulation *emulation, double start
 {
     double rate_Bps = emulation->memory_Bps / emulation->slower;
     double due_s = rate_Bps > 0 ? start_s + traffic_bytes / rate_Bps : start_s;
-    uint64_t now_ns = hop_emulation_clock_ns(), due_ns = (uint64_t)(due_s * 1e9);
+    uint64_t now_ns = hop_now_ns(), due_ns = (uint64_t)(due_s * 1e9);
     *end_s = hop_max((double)now_ns * 1e-9, due_s);
     while (now_ns < due_ns) {
         if (atomic_load(&emulation->ending) != HOP_EMULATION_RUNS)
@@ -244,7 +238,7 @@ enum hop_status hop_emulation_hold(struct hop_emulation *emulation, double start
         uint64_t until_ns = due_ns - now_ns < HOLD_NS ? due_ns : now_ns + HOLD_NS;
         struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-        now_ns = hop_emulation_clock_ns();
+        now_ns = hop_now_ns();
     }
     return HOP_OK;
 }

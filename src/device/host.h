@@ -27,9 +27,6 @@ struct hop_host_copier {
 enum hop_status hop_host_open(const struct hop_device_options *options, const struct hop_host_copier *copier,
                               struct hop_device **device, struct hop_diag *diag);
 
-/* CLOCK_MONOTONIC. */
-double hop_host_now_s(void);
-
 /* ---- counters (host_counter.c) ---- */
 
 /* Grows, also across 2^32; zeroed it is 0. It may lie in memory that processes share, at different addresses. */

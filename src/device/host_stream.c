@@ -11,9 +11,9 @@
 #include "device/host.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "device/reduce_host.h"
 
 enum hop_status hop_host_check(struct hop_host *host, struct hop_diag *diag)
@@ -37,22 +37,15 @@ static void fail_device(struct hop_host *host, const struct hop_diag *diag)
 
 /* ---- the worker ---- */
 
-double hop_host_now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static enum hop_status copy_now(struct hop_host *host, const struct hop_device_copy *copy, struct hop_diag *diag)
 {
     if (host->copier.copy)
         return host->copier.copy(host->copier.context, copy, diag);
-    double start_s = copy->span_s ? hop_host_now_s() : 0;
+    double start_s = copy->span_s ? hop_now_s() : 0;
     hop_copy_on_host(copy->to, copy->from, copy->bytes);
     if (copy->span_s) {
         copy->span_s[0] = start_s;
-        copy->span_s[1] = hop_host_now_s();
+        copy->span_s[1] = hop_now_s();
     }
     return HOP_OK;
 }

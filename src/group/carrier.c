@@ -12,7 +12,6 @@
 #include "group/group.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum {
     CONTROL_TAG = 32767, /* the largest that every MPI has */
@@ -175,7 +174,7 @@ static void say(struct hop_group *group, int to, const struct control_message *c
         return;
     }
     if (post(group, message)) {
-        group->peers[to].told_s = hop_group_now_s();
+        group->peers[to].told_s = hop_now_s();
         if (content->kind == BEAT)
             group->peers[to].beat = message;
     }
@@ -347,7 +346,7 @@ static void progress_arrivals(struct hop_group *group)
 /* Rank 0 and each other rank watch each other. */
 static void watch_peers(struct hop_group *group)
 {
-    double now_s = hop_group_now_s(), beat_s = hop_min(BEAT_S, group->timeout_s / 5);
+    double now_s = hop_now_s(), beat_s = hop_min(BEAT_S, group->timeout_s / 5);
     int first = group->rank == 0 ? 1 : 0, end = group->rank == 0 ? group->size : 1;
     for (int i = first; i < end; i++) {
         struct hop_peer *peer = &group->peers[i];
@@ -415,13 +414,12 @@ static bool has_finished(struct hop_group *group)
 /* The last words, sent for as long as FAREWELL_S. */
 static void part(struct hop_group *group)
 {
-    double until_s = hop_group_now_s() + FAREWELL_S;
-    const struct timespec shortly = {0, IDLE_SHORTEST_US * 1000L};
+    double until_s = hop_now_s() + FAREWELL_S;
     if (group->rank == 0)
         tell_all(group, LEAVE);
-    while (!is_flushed(group) && hop_group_now_s() < until_s) {
+    while (!is_flushed(group) && hop_now_s() < until_s) {
         progress_sends(group);
-        (void)nanosleep(&shortly, NULL);
+        hop_sleep_s(IDLE_SHORTEST_US * 1e-6);
     }
 }
 
@@ -431,8 +429,7 @@ static void rest(struct hop_group *group)
     group->idle = group->idle ? group->idle * 2 : IDLE_SHORTEST_US;
     if (group->idle > longest)
         group->idle = longest;
-    double at_s = hop_group_now_s() + group->idle * 1e-6;
-    struct timespec at = {(time_t)at_s, (long)((at_s - (double)(time_t)at_s) * 1e9)};
+    const struct timespec at = hop_clock_until(hop_now_s() + group->idle * 1e-6);
     (void)pthread_mutex_lock(&group->lock);
     if (!group->ordered)
         (void)pthread_cond_timedwait(&group->for_carrier, &group->lock, &at);

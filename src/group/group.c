@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 #define TIMEOUT_S 10.0
 #define SLICE_S 0.05  /* between two looks at stop */
@@ -73,30 +72,10 @@ void hop_queue_finish(struct hop_queue *queue)
 
 /* ---- time ---- */
 
-double hop_group_now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-bool hop_watch_expired(struct hop_watch *watch, uint64_t count, double now_s, double timeout_s)
-{
-    if (watch->count != count || watch->looked_s == 0.0) {
-        watch->count = count;
-        watch->silent_s = 0.0;
-    } else {
-        watch->silent_s += hop_min(now_s - watch->looked_s, timeout_s / 2);
-    }
-    watch->looked_s = now_s;
-    return watch->silent_s > timeout_s;
-}
-
 /* With the lock held: waits for the carrier, until_s at most. */
 static void sleep_until(struct hop_group *group, double until_s)
 {
-    double at_s = hop_min(until_s, hop_group_now_s() + SLICE_S);
-    struct timespec at = {(time_t)at_s, (long)((at_s - floor(at_s)) * 1e9)};
+    const struct timespec at = hop_clock_until(hop_min(until_s, hop_now_s() + SLICE_S));
     (void)pthread_cond_timedwait(&group->for_caller, &group->lock, &at);
 }
 
@@ -104,7 +83,7 @@ static void sleep_until(struct hop_group *group, double until_s)
 static bool is_lost(struct hop_group *group)
 {
     if (group->mpi && group->lost < 0 && group->phase == HOP_GROUP_RUNS &&
-        hop_watch_expired(&group->carrier_watch, group->ticks, hop_group_now_s(), group->timeout_s)) {
+        hop_watch_expired(&group->carrier_watch, group->ticks, hop_now_s(), group->timeout_s)) {
         group->lost = group->rank;
         (void)hop_fail(&group->loss, HOP_ERR_IO, "%s has not come back from a call for %g s", group->carrier,
                        group->timeout_s);
@@ -259,15 +238,15 @@ void hop_group_leave(struct hop_group *group)
     if (!group->mpi || group->joined || group->abandoned)
         return;
     (void)pthread_mutex_lock(&group->lock);
-    double until_s = hop_group_now_s() + group->timeout_s;
+    double until_s = hop_now_s() + group->timeout_s;
     if (group->rank != 0)
         wish(group, HOP_GROUP_LEAVE);
-    while (group->rank != 0 && !group->head_gone && group->phase == HOP_GROUP_RUNS && hop_group_now_s() < until_s &&
+    while (group->rank != 0 && !group->head_gone && group->phase == HOP_GROUP_RUNS && hop_now_s() < until_s &&
            !(is_lost(group) && group->lost == group->rank))
         sleep_until(group, until_s);
     wish(group, HOP_GROUP_STOP);
-    until_s = hop_group_now_s() + PARTING_S;
-    while (group->phase == HOP_GROUP_RUNS && hop_group_now_s() < until_s)
+    until_s = hop_now_s() + PARTING_S;
+    while (group->phase == HOP_GROUP_RUNS && hop_now_s() < until_s)
         sleep_until(group, until_s);
     group->joined = group->phase != HOP_GROUP_RUNS;
     group->abandoned = !group->joined;
@@ -358,10 +337,10 @@ enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const v
 
 bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_message *message)
 {
-    double until_s = wait_s > 0.0 ? hop_group_now_s() + wait_s : 0.0;
+    double until_s = wait_s > 0.0 ? hop_now_s() + wait_s : 0.0;
     (void)pthread_mutex_lock(&group->lock);
     struct hop_message *taken = hop_queue_take(&group->inbox);
-    while (!taken && wait_s > 0.0 && !is_interrupted(group) && hop_group_now_s() < until_s) {
+    while (!taken && wait_s > 0.0 && !is_interrupted(group) && hop_now_s() < until_s) {
         sleep_until(group, until_s);
         taken = hop_queue_take(&group->inbox);
     }

@@ -13,6 +13,7 @@
 #define HOP_GROUP_H
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "group/mpi.h"
 #include "hopcast/group.h"
 
@@ -46,15 +47,6 @@ struct hop_queue {
     size_t bytes;
     unsigned count;
 };
-
-/* How long a counter stands still. A time in which we did not run ourselves is no silence of others, so that one look
- * counts for no more than half the timeout. */
-struct hop_watch {
-    uint64_t count;
-    double looked_s, silent_s;
-};
-bool hop_watch_expired(struct hop_watch *watch, uint64_t count, double now_s, double timeout_s);
-double hop_group_now_s(void);
 
 /* ---- the group ---- */
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "group/group.h"
+#include "base/clock.h"
 
 #define SIMULATED_MOST 40000 /* operations of an exchange that is simulated only to be compared */
 
@@ -28,7 +28,7 @@ void hop_map_note(struct hop_map_work *work, const char *note)
 
 bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
 {
-    double now_s = hop_group_now_s();
+    double now_s = hop_now_s();
     if (work->stopped)
         return false;
     if (work->options->time_limit_s > 0 && now_s - work->begun_s >= work->options->time_limit_s)
@@ -261,7 +261,7 @@ enum hop_status hop_map(const struct hop_topology *topology, const struct hop_tr
                                 .options = &own,
                                 .ranks = hop_traffic_ranks(traffic),
                                 .best = INFINITY,
-                                .begun_s = hop_group_now_s()};
+                                .begun_s = hop_now_s()};
     enum hop_status status = check(&work, diag);
     if (status != HOP_OK)
         return status;

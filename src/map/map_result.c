@@ -2,7 +2,7 @@
 /* What a mapping came to: the seats of ranks, the scores of both sides, what there is to know. */
 #include "map/map.h"
 
-#include "group/group.h"
+#include "base/clock.h"
 
 static const char *const metric_names[] = {
 #define METRIC_NAME(code, name, text) name,
@@ -138,7 +138,7 @@ enum hop_status hop_map_tell(struct hop_map_work *work, struct hop_map_made *mad
     result->bound = last.bound;
     result->complete = !work->stopped;
     result->simulated = work->simulated;
-    result->elapsed_s = hop_group_now_s() - work->begun_s;
+    result->elapsed_s = hop_now_s() - work->begun_s;
     return status;
 }
 

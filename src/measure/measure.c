@@ -11,7 +11,7 @@
  * not care (their times are those of the links), and are slow: there every launch is.
  */
 #include "measure/measure.h"
-#include "group/group.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -95,7 +95,7 @@ static enum hop_status run_round(struct hop_team *team, const struct session *s,
     for (unsigned i = 0; i < (emulated ? 1 : LAUNCHES) && status == HOP_OK; i++)
         status = launch_once(team, program, s, index_of, diag);
     if (status == HOP_OK && hop_team_rank(team) == 0)
-        decide(s, hop_group_now_s() - begun_s, hop_team_stopping(team));
+        decide(s, hop_now_s() - begun_s, hop_team_stopping(team));
     if (status == HOP_OK)
         status = hop_team_barrier(team, diag);
     hop_program_destroy(program);
@@ -109,7 +109,7 @@ static int run_rank(struct hop_team *team, void *context)
     struct hop_diag diag = {0};
     uint32_t *index_of = calloc(s->m->op_count, sizeof *index_of);
     enum hop_status status = index_of ? HOP_OK : hop_fail_memory(&diag);
-    double begun_s = hop_group_now_s();
+    double begun_s = hop_now_s();
     for (uint32_t round = 0; status == HOP_OK && (round == 0 || !s->board->enough); round++)
         status = run_round(team, s, round, index_of, begun_s, &diag);
     free(index_of);

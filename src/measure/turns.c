@@ -35,10 +35,10 @@ static enum hop_status run_launches(struct hop_team *team, struct hop_program *p
 {
     struct turn own;
     enum hop_status status = hop_team_barrier(team, diag);
-    own.begun_s = hop_group_now_s();
+    own.begun_s = hop_now_s();
     for (uint32_t i = 0; i < launches && status == HOP_OK; i++)
         status = hop_program_run(program, diag);
-    own.ended_s = hop_group_now_s();
+    own.ended_s = hop_now_s();
     if (status == HOP_OK)
         status = hop_team_gather(team, &own, all, sizeof own, diag);
     if (status != HOP_OK)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "order/checkpoint.h"
 
 enum { TAG_RECORD = 1, TAG_STOP, TAG_COUNTED, TAG_FINAL, TAG_END };
@@ -30,7 +31,7 @@ struct hop_crew {
     const struct hop_order_options *options;
     uint64_t fingerprint;
     int rank, size;
-    struct timespec begun;
+    double begun_s;
     int lost;
 
     /* a job */
@@ -65,9 +66,7 @@ struct hop_crew {
 
 double hop_crew_elapsed_s(const struct hop_crew *crew)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - crew->begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - crew->begun.tv_nsec);
+    return hop_now_s() - crew->begun_s;
 }
 
 /* ---- workers ---- */
@@ -629,7 +628,7 @@ enum hop_status hop_crew_create(const struct hop_problem *problem, const struct 
     made->size = options->group ? hop_group_size(options->group) : 1;
     made->lost = -1;
     made->handed_on = INFINITY;
-    clock_gettime(CLOCK_MONOTONIC, &made->begun);
+    made->begun_s = hop_now_s();
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, NULL);
     enum hop_status status = HOP_OK;

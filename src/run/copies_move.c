@@ -38,7 +38,7 @@ void hop_copies_begin(struct hop_program *program)
     memset(c->lead.state, HOP_COPY_INIT, c->lead.count[0]);
     hop_choice_begin(&c->lead.choice);
     hop_choice_stage(&c->lead.choice, c->lead.count[0]);
-    c->lead.last_s = hop_group_now_s();
+    c->lead.last_s = hop_now_s();
     c->lead.stall_s = hop_program_wall_s(program, HOP_COPIES_STALL_S);
 }
 
@@ -73,7 +73,7 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     flight->begun = flight->packet = false;
     flight->moved = 0;
     flight->mechanism = mechanism;
-    flight->assigned_s = hop_group_now_s();
+    flight->assigned_s = hop_now_s();
 }
 
 static enum hop_status begin_peer(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
@@ -120,7 +120,7 @@ static enum hop_status advance(struct hop_program *program, struct flight *fligh
     enum hop_status status = HOP_OK;
     if (!flight->begun) {
         double delay_s = hop_program_wall_s(program, program->options.delay_s[flight->mechanism]);
-        if (hop_group_now_s() - flight->assigned_s < delay_s)
+        if (hop_now_s() - flight->assigned_s < delay_s)
             return HOP_OK;
         if (!change(program, flight->copy, assigned_state[flight->mechanism], begun_state[flight->mechanism]))
             return HOP_OK; /* sent again another way before it began */
@@ -240,7 +240,7 @@ static void hear_ranks(struct hop_program *program, bool *moved)
             hop_choice_forget(&lead->choice, i); /* a rank says so after what was overtaken has ended, too */
             lead->stall_s = hop_program_wall_s(program, HOP_COPIES_STALL_S);
         }
-        lead->last_s = hop_group_now_s();
+        lead->last_s = hop_now_s();
         *moved = true;
     }
 }
@@ -268,10 +268,10 @@ static void lead_copies(struct hop_program *program, bool *moved)
     struct hop_assignment assignment;
     while (lead->stage < 2) {
         hear_ranks(program, moved);
-        if (hop_group_now_s() - lead->last_s > lead->stall_s) {
+        if (hop_now_s() - lead->last_s > lead->stall_s) {
             hop_choice_stalled(&lead->choice);
             lead->stall_s *= 2;
-            lead->last_s = hop_group_now_s();
+            lead->last_s = hop_now_s();
         }
         while (hop_choice_next(&lead->choice, &assignment)) {
             assign(program, &assignment);

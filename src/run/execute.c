@@ -57,7 +57,7 @@ static bool is_ready(struct hop_program *program, struct hop_run_step *step)
             return false;
         step->next_wait++;
     }
-    return !(step->at_s > 0 && hop_group_now_s() - program->origin_s < step->at_s);
+    return !(step->at_s > 0 && hop_now_s() - program->origin_s < step->at_s);
 }
 
 /* ---- beginning and ending ---- */
@@ -68,7 +68,7 @@ void hop_program_step_begin(struct hop_program *program, struct hop_run_step *st
     hop_team_do(program->team, &step->name);
     hop_team_beat(program->team);
     if (program->records || step->kind == HOP_STEP_WORK)
-        step->start_s = hop_group_now_s();
+        step->start_s = hop_now_s();
     if (program->spans)
         step->span_s[1] = step->legs_s[1][1] = 0;
     if ((uint32_t)(step - program->steps) == program->fault_step)
@@ -92,7 +92,7 @@ static void take_record(struct hop_program *program, struct hop_run_step *step)
 {
     struct hop_program_record *record = &program->records[step->op];
     record->start_s = step->start_s;
-    record->end_s = step->kind == HOP_STEP_NOTHING ? step->start_s : hop_group_now_s();
+    record->end_s = step->kind == HOP_STEP_NOTHING ? step->start_s : hop_now_s();
     if (step->kind != HOP_STEP_CHOSEN)
         record->via = step->kind == HOP_STEP_STAGED;
     join_legs(step);
@@ -290,7 +290,7 @@ static enum hop_status land(struct hop_program *program, bool *moved, struct hop
 {
     for (uint32_t i = 0; i < program->flying_count;) {
         struct hop_run_step *step = &program->steps[program->flying[i]];
-        bool ended = step->kind == HOP_STEP_WORK && hop_group_now_s() - step->start_s >= step->duration_s;
+        bool ended = step->kind == HOP_STEP_WORK && hop_now_s() - step->start_s >= step->duration_s;
         if (step->event) {
             enum hop_status status = program->ops->query(program->device, step->event, &ended, diag);
             if (status != HOP_OK)
@@ -367,7 +367,7 @@ static void enter(struct hop_program *program)
     if (program->copies)
         hop_copies_begin(program);
     struct hop_attendance *seat = &program->seats[program->team->local];
-    program->origin_s = program->records || program->timed ? hop_group_now_s() : 0;
+    program->origin_s = program->records || program->timed ? hop_now_s() : 0;
     seat->entered_s = program->origin_s;
     atomic_store_explicit(&seat->entered, program->launch, memory_order_release);
 }

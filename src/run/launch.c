@@ -14,7 +14,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "run/team.h"
@@ -158,7 +157,7 @@ static void watch(struct launch *launch)
         char doing[HOP_DOING_SIZE + 32];
         double timeout_s = hop_member_timeout_s(member, launch->timeout_s);
         if (launch->children[r].pidfd < 0 || atomic_load(&member->phase) != HOP_MEMBER_PRESENT ||
-            !hop_watch_expired(&launch->children[r].watch, atomic_load(&member->beat), hop_group_now_s(), timeout_s))
+            !hop_watch_expired(&launch->children[r].watch, atomic_load(&member->beat), hop_now_s(), timeout_s))
             continue;
         hop_member_doing(member, doing, sizeof doing);
         hop_board_lose(launch->board, (int)r, "rank %u has not moved for %g s%s", r, timeout_s, doing);
@@ -188,7 +187,7 @@ static uint32_t wait_a_little(struct launch *launch, struct pollfd *polls, struc
     left = running;
     bool answered = poll(polls, running, POLL_MS) >= 0;
     if (!answered && errno != EINTR)
-        (void)nanosleep(&(struct timespec){0, POLL_MS * 1000000L}, NULL);
+        hop_sleep_s(POLL_MS * 1e-3);
     for (uint32_t i = 0; i < running; i++) {
         siginfo_t info = {0};
         bool ended = answered ? polls[i].revents != 0
@@ -210,8 +209,8 @@ static void wait_processes(struct launch *launch, struct pollfd *polls, struct c
         if (!must_end(launch))
             continue;
         if (ending_s <= 0)
-            ending_s = hop_group_now_s();
-        if (hop_group_now_s() - ending_s > hop_min(GRACE_S, launch->timeout_s)) {
+            ending_s = hop_now_s();
+        if (hop_now_s() - ending_s > hop_min(GRACE_S, launch->timeout_s)) {
             struct hop_diag stopped;
             (void)hop_fail(&stopped, HOP_ERR_STOPPED, "stopped by a signal");
             hop_board_lose_with(launch->board, 0, &stopped); /* unless there is another reason */

@@ -83,11 +83,11 @@ static enum hop_status meet(struct hop_team *team, const char *session, struct h
         hop_shared_withdraw(&team->shared);
     }
     struct hop_team_wait wait = {0};
-    double begun_s = hop_group_now_s();
+    double begun_s = hop_now_s();
     while (atomic_load(&board->joined) < board->size) {
         if (!hop_team_turn(team, &wait))
             return hop_team_fail(team, diag);
-        if (hop_group_now_s() - begun_s > JOIN_S)
+        if (hop_now_s() - begun_s > JOIN_S)
             return hop_fail(diag, HOP_ERR_IO, "only %u of %u ranks have joined after %g s", atomic_load(&board->joined),
                             board->size, JOIN_S);
     }

@@ -7,7 +7,6 @@
  */
 #include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "run/team.h"
 
@@ -202,7 +201,7 @@ void hop_team_allow(struct hop_team *team, uint64_t bytes)
 
 static void look_after(struct hop_team *team, uint32_t processes)
 {
-    double now_s = hop_group_now_s();
+    double now_s = hop_now_s();
     team->looked_s = now_s;
     look_for_processes(team, processes);
     look_at_beats(team, now_s);
@@ -227,7 +226,7 @@ bool hop_team_attend(struct hop_team *team)
         return hop_team_lost(team) < 0 && !hop_team_stopping(team);
     hop_team_breathe(team);
     team->attends = true;
-    if (hop_group_now_s() - team->looked_s > LOOK_S)
+    if (hop_now_s() - team->looked_s > LOOK_S)
         look_after(team, PROCESSES_A_LOOK);
     team->attends = false;
     return goes_on(team);
@@ -245,7 +244,7 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
         return false;
     if (wait->turns <= team->spins)
         return true;
-    double now_s = hop_group_now_s();
+    double now_s = hop_now_s();
     if (wait->begun_s <= 0)
         wait->begun_s = now_s;
     if (now_s - team->looked_s > LOOK_S)
@@ -253,8 +252,7 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
     if (now_s - wait->begun_s < YIELD_S)
         return sched_yield() == 0;
     double nap_s = hop_max(hop_min((now_s - wait->begun_s) / SLEEP_FRACTION, SLEEP_S * team->crowd), SLEEP_S);
-    const struct timespec nap = {0, (long)(nap_s * 1e9)};
-    (void)nanosleep(&nap, NULL);
+    hop_sleep_s(nap_s);
     return true;
 }
 
@@ -276,13 +274,12 @@ static bool has_reason(const struct hop_team *team, struct hop_diag *reason)
 /* Launchers stop all when a process dies: then that is the reason, and who shares a machine with the dead knows it. */
 static void ask_for_reason(struct hop_team *team)
 {
-    double until_s = hop_group_now_s() + NEWS_S;
+    double until_s = hop_now_s() + NEWS_S;
     struct hop_diag reason;
-    const struct timespec nap = {0, 1000000};
     if (team->board)
         look_for_processes(team, team->local_size);
-    while (team->group && !has_reason(team, &reason) && hop_group_now_s() < until_s)
-        (void)nanosleep(&nap, NULL);
+    while (team->group && !has_reason(team, &reason) && hop_now_s() < until_s)
+        hop_sleep_s(1e-3);
 }
 
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
