@@ -300,6 +300,7 @@ static bool take_names(const struct tool_taking *t, const char *text)
 {
     char name[256];
     for (const char *from = text;; from++) {
+        from += strspn(from, " ");
         size_t length = strcspn(from, ",");
         (void)snprintf(name, sizeof name, "%.*s", (int)length, from);
         if (length == 0 || length >= sizeof name)

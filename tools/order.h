@@ -10,17 +10,10 @@
 #include "hopcast/order.h"
 #include "tool.h"
 
-enum { ORDER_SETS_MAX = 256 };
-
 struct order_request {
-    int argc; /* the command as given */
-    char **argv;
-    const char *source; /* schedule: a file, or a text with is_text */
-    bool is_text;
-    const char *machine, *map, *collective;
-    char *sets[ORDER_SETS_MAX];
-    int set_count;
-    const char *marks; /* names, separated by commas */
+    struct tool_given given;
+    struct tool_input input;
+    struct tool_words marks;
     uint64_t chunks;
     bool all, gantt, json, ascii;
     const char *output, *svg, *histogram;

@@ -162,13 +162,6 @@ static void print_second_opinion(const struct show *show, const struct hop_sched
 
 /* ---- parts of an answer ---- */
 
-static int write_text(const char *path, char *text)
-{
-    int status = text ? tool_write(path, text) : tool_out_of_memory();
-    free(text);
-    return status;
-}
-
 static void print_models(const struct show *show)
 {
     uint32_t domains = hop_topology_domain_count(show->input->topology);
@@ -209,7 +202,7 @@ static int show_best(struct show *show, const struct hop_schedule *best)
         free(gantt);
     }
     if (status == TOOL_OK && r->svg)
-        status = write_text(r->svg, hop_timeline_to_steps_svg(timeline));
+        status = tool_write_text(r->svg, hop_timeline_to_steps_svg(timeline));
     hop_timeline_destroy(timeline);
     return status;
 }
@@ -245,10 +238,10 @@ static void print_written(const struct show *show)
         fprintf(show->out, "written: %s; look closer with\n  hopcast predict", r->output);
         print_word(show->out, r->output);
         fprintf(show->out, " --on");
-        print_word(show->out, r->machine);
-        for (int i = 0; i < r->set_count; i++) {
+        print_word(show->out, r->input.machine);
+        for (uint32_t i = 0; i < r->input.sets.count; i++) {
             fprintf(show->out, " --set");
-            print_word(show->out, r->sets[i]);
+            print_word(show->out, r->input.sets.at[i]);
         }
         if (r->options.models) {
             fprintf(show->out, " --model");
@@ -278,7 +271,7 @@ int order_write(const struct order_request *request, const struct order_input *i
         commented = hop_schedule_to_text(copy);
     hop_schedule_destroy(copy);
     free(text);
-    return write_text(request->output, commented);
+    return tool_write_text(request->output, commented);
 }
 
 static int begin(struct show *show, const struct order_request *request, const struct order_input *input)
@@ -580,7 +573,7 @@ int order_show_distribution(const struct order_request *request, const struct or
         status = order_write(request, input, best->schedule, about);
     }
     if (status == TOOL_OK && request->histogram)
-        status = write_text(request->histogram, hop_order_distribution_to_svg(d));
+        status = tool_write_text(request->histogram, hop_order_distribution_to_svg(d));
     if (status == TOOL_OK && request->json) {
         const struct hop_order_report report = report_of(&show);
         status = show_json(&show, hop_order_distribution_to_json(&report, d));
