@@ -9,6 +9,7 @@
 #ifndef HOP_TOOL_SWEEP_H
 #define HOP_TOOL_SWEEP_H
 
+#include "base/json_write.h"
 #include "tool.h"
 
 /* ---- words ---- */
@@ -77,8 +78,7 @@ struct sweep_show {
     bool json;
     int file; /* descriptor of CSV, -1: not yet */
     const char *path;
-    char *text; /* not yet written (CSV), or all rows (JSON) */
-    size_t length, capacity;
+    struct hop_buffer out; /* not yet written (CSV), or all rows (JSON) */
     bool begun, failed, created;
     double flushed_s;
     struct sweep_rank {

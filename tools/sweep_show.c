@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,106 +28,19 @@ double sweep_now_s(void)
 
 /* ---- text ---- */
 
-static void put(struct sweep_show *show, const char *text, size_t length)
-{
-    if (show->length + length + 1 > show->capacity) {
-        size_t capacity = 2 * (show->length + length + 512);
-        char *grown = realloc(show->text, capacity);
-        if (!grown) {
-            if (!show->failed)
-                (void)tool_out_of_memory();
-            show->failed = true;
-            return;
-        }
-        show->text = grown;
-        show->capacity = capacity;
-    }
-    memcpy(show->text + show->length, text, length);
-    show->length += length;
-    show->text[show->length] = '\0';
-}
-
-static void put_text(struct sweep_show *show, const char *text)
-{
-    put(show, text, strlen(text));
-}
-
-static void put_format(struct sweep_show *show, const char *format, ...) HOP_PRINTF(2, 3);
-static void put_format(struct sweep_show *show, const char *format, ...)
-{
-    char text[128];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    put_text(show, text);
-}
-
-/* The shortest that reads back the same. */
-static void put_number(struct sweep_show *show, double value)
-{
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    put_text(show, text);
-}
-
 static void put_field(struct sweep_show *show, const char *text)
 {
     if (!strpbrk(text, ",\"\n\r")) {
-        put_text(show, text);
+        hop_buffer_puts(&show->out, text);
         return;
     }
-    put_text(show, "\"");
+    hop_buffer_puts(&show->out, "\"");
     for (const char *c = text; *c; c++) {
         if (*c == '"')
-            put_text(show, "\"");
-        put(show, c, 1);
+            hop_buffer_puts(&show->out, "\"");
+        hop_buffer_add(&show->out, c, 1);
     }
-    put_text(show, "\"");
-}
-
-/* Length of a well-formed UTF-8 character, 0: it is none. */
-static size_t utf8_length(const char *text)
-{
-    unsigned char first = (unsigned char)*text;
-    size_t length = first < 0x80                    ? 1
-                    : first >= 0xc2 && first < 0xe0 ? 2
-                    : first >= 0xe0 && first < 0xf0 ? 3
-                    : first >= 0xf0 && first < 0xf5 ? 4
-                                                    : 0;
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return length;
-}
-
-static void put_json(struct sweep_show *show, const char *text)
-{
-    put_text(show, "\"");
-    while (*text) {
-        size_t length = utf8_length(text);
-        if (*text == '"' || *text == '\\')
-            put_format(show, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            put_format(show, "\\u%04x", (unsigned)*text);
-        else
-            put(show, length ? text : "\xef\xbf\xbd", length ? length : 3);
-        text += length ? length : 1;
-    }
-    put_text(show, "\"");
-}
-
-static void put_json_number(struct sweep_show *show, double value, bool known)
-{
-    if (known)
-        put_number(show, value);
-    else
-        put_text(show, "null");
+    hop_buffer_puts(&show->out, "\"");
 }
 
 /* ---- where it goes ---- */
@@ -152,8 +64,8 @@ int sweep_show_open(struct sweep_show *show, const char *path)
 static void write_all(struct sweep_show *show)
 {
     size_t done = 0;
-    while (done < show->length && !show->failed) {
-        ssize_t wrote = write(show->file, show->text + done, show->length - done);
+    while (done < show->out.length && !show->failed) {
+        ssize_t wrote = write(show->file, show->out.text + done, show->out.length - done);
         if (wrote < 0 && errno != EINTR) {
             fprintf(stderr, "hopcast: cannot write to %s: %s\n", show->path ? show->path : "standard output",
                     strerror(errno));
@@ -161,16 +73,16 @@ static void write_all(struct sweep_show *show)
         }
         done += wrote > 0 ? (size_t)wrote : 0;
     }
-    show->length = 0;
+    show->out.length = 0;
 }
 
 void sweep_show_flush(struct sweep_show *show, bool now)
 {
     double time_s = sweep_now_s();
-    if (show->json || (!now && show->length < FLUSH_BYTES && time_s - show->flushed_s < FLUSH_S))
+    if (show->json || (!now && show->out.length < FLUSH_BYTES && time_s - show->flushed_s < FLUSH_S))
         return;
     show->flushed_s = time_s;
-    if (show->length)
+    if (show->out.length)
         write_all(show);
 }
 
@@ -184,20 +96,20 @@ static void begin(struct sweep_show *show)
         return;
     show->begun = true;
     if (show->json) {
-        put_text(show, "{\n\"hopcast_sweep\": 1,\n\"cases\": [");
+        hop_json_put(&show->out, "{\nhopcast_sweep: 1,\ncases: [");
         return;
     }
     if (show->path && fstat(show->file, &info) == 0 && S_ISREG(info.st_mode) && ftruncate(show->file, 0) != 0)
         show->failed = true;
-    put_text(show, "case,schedule,topology,model");
+    hop_buffer_puts(&show->out, "case,schedule,topology,model");
     for (uint32_t i = 0; i < list->columns.count; i++) {
-        put_text(show, ",");
+        hop_buffer_puts(&show->out, ",");
         put_field(show, list->columns.at[i]);
     }
-    put_text(show, list->has_map ? ",map" : "");
-    put_text(show, list->has_bytes ? ",transfer_bytes" : "");
-    put_text(show, list->has_scale ? ",scale" : "");
-    put_text(show, ",makespan_s,bytes,rate_Bps,slowest,slowest_s,events,error\n");
+    hop_buffer_puts(&show->out, list->has_map ? ",map" : "");
+    hop_buffer_puts(&show->out, list->has_bytes ? ",transfer_bytes" : "");
+    hop_buffer_puts(&show->out, list->has_scale ? ",scale" : "");
+    hop_buffer_puts(&show->out, ",makespan_s,bytes,rate_Bps,slowest,slowest_s,events,error\n");
 }
 
 static const char *slowest_name(const struct sweep_case *one, const struct hop_sweep_result *result)
@@ -221,117 +133,82 @@ static void put_csv_row(struct sweep_show *show, uint32_t index, const struct sw
     const char *slowest = slowest_name(one, result);
     char error[sizeof result->diag->place + sizeof result->diag->what + 4];
     double number;
-    put_format(show, "%" PRIu32 ",", index + 1);
+    hop_buffer_printf(&show->out, "%" PRIu32 ",", index + 1);
     put_field(show, one->schedule);
-    put_text(show, ",");
+    hop_buffer_puts(&show->out, ",");
     put_field(show, one->machine);
-    put_text(show, ",");
+    hop_buffer_puts(&show->out, ",");
     put_field(show, one->model ? one->model : "");
     for (uint32_t i = 0; i < list->columns.count; i++) {
         const char *value = sweep_value(one, list->columns.at[i]);
-        put_text(show, ",");
+        hop_buffer_puts(&show->out, ",");
         if (value && sweep_number(value, &number))
-            put_number(show, number);
+            hop_buffer_json_number(&show->out, number);
         else
             put_field(show, value ? value : "");
     }
     if (list->has_map) {
-        put_text(show, ",");
+        hop_buffer_puts(&show->out, ",");
         put_field(show, one->map ? one->map : "");
     }
     if (list->has_bytes)
-        put_text(show, ",");
+        hop_buffer_puts(&show->out, ",");
     if (one->resize)
-        put_format(show, "%" PRIu64, one->bytes);
+        hop_buffer_printf(&show->out, "%" PRIu64, one->bytes);
     if (list->has_scale)
-        put_text(show, ",");
+        hop_buffer_puts(&show->out, ",");
     if (one->scale > 0)
-        put_number(show, one->scale);
-    put_text(show, ",");
+        hop_buffer_json_number(&show->out, one->scale);
+    hop_buffer_puts(&show->out, ",");
     if (result->status == HOP_OK) {
-        put_number(show, result->makespan_s);
-        put_format(show, ",%" PRIu64 ",", result->bytes);
+        hop_buffer_json_number(&show->out, result->makespan_s);
+        hop_buffer_printf(&show->out, ",%" PRIu64 ",", result->bytes);
         if (result->makespan_s > 0)
-            put_number(show, result->rate_Bps);
-        put_text(show, ",");
+            hop_buffer_json_number(&show->out, result->rate_Bps);
+        hop_buffer_puts(&show->out, ",");
         put_field(show, slowest ? slowest : "");
-        put_text(show, ",");
+        hop_buffer_puts(&show->out, ",");
         if (slowest)
-            put_number(show, result->slowest_s);
-        put_format(show, ",%" PRIu64, result->events);
+            hop_buffer_json_number(&show->out, result->slowest_s);
+        hop_buffer_printf(&show->out, ",%" PRIu64, result->events);
     } else {
-        put_text(show, ",,,,,");
+        hop_buffer_puts(&show->out, ",,,,,");
     }
     make_error(result, error, sizeof error);
-    put_text(show, ",");
+    hop_buffer_puts(&show->out, ",");
     put_field(show, error);
-    put_text(show, "\n");
+    hop_buffer_puts(&show->out, "\n");
 }
 
 static void put_json_row(struct sweep_show *show, uint32_t index, const struct sweep_case *one,
                          const struct hop_sweep_result *result)
 {
+    struct hop_buffer *out = &show->out;
     const char *slowest = slowest_name(one, result);
     char error[sizeof result->diag->place + sizeof result->diag->what + 4];
     bool fine = result->status == HOP_OK;
     double number;
-    put_format(show, "%s\n{\"case\": %" PRIu32 ", \"schedule\": ", show->ranked ? "," : "", index + 1);
-    put_json(show, one->schedule);
-    put_text(show, ", \"topology\": ");
-    put_json(show, one->machine);
-    put_text(show, ", \"model\": ");
-    if (one->model)
-        put_json(show, one->model);
-    else
-        put_text(show, "null");
-    put_text(show, ", \"set\": {");
+    hop_json_put(out, "\n{case: %u, schedule: %s, topology: %s, model: %s, set: {", index + 1, one->schedule, one->machine,
+                 one->model);
     for (uint32_t i = 0; i < one->assignment_count; i++) {
         const char *equals = strchr(one->assignments[i], '=');
         char name[256];
         (void)snprintf(name, sizeof name, "%.*s", (int)(equals - one->assignments[i]), one->assignments[i]);
-        put_text(show, i ? ", " : "");
-        put_json(show, name);
-        put_text(show, ": ");
+        hop_json_put(out, i ? ", %s: " : "%s: ", name);
         if (sweep_number(equals + 1, &number))
-            put_number(show, number);
+            hop_json_put(out, "%g", number);
         else
-            put_json(show, equals + 1);
+            hop_json_put(out, "%s", equals + 1);
     }
-    put_text(show, "}, \"map\": ");
-    if (one->map)
-        put_json(show, one->map);
-    else
-        put_text(show, "null");
-    put_text(show, ", \"transfer_bytes\": ");
-    put_json_number(show, (double)one->bytes, one->resize);
-    put_text(show, ", \"scale\": ");
-    put_json_number(show, one->scale > 0 ? one->scale : 1, true);
-    put_text(show, ", \"makespan_s\": ");
-    put_json_number(show, result->makespan_s, fine);
-    if (fine)
-        put_format(show, ", \"bytes\": %" PRIu64, result->bytes);
-    else
-        put_text(show, ", \"bytes\": null");
-    put_text(show, ", \"rate_Bps\": ");
-    put_json_number(show, result->rate_Bps, fine && result->makespan_s > 0);
-    put_text(show, ", \"slowest\": ");
-    if (slowest)
-        put_json(show, slowest);
-    else
-        put_text(show, "null");
-    put_text(show, ", \"slowest_s\": ");
-    put_json_number(show, result->slowest_s, slowest != NULL);
-    if (fine)
-        put_format(show, ", \"events\": %" PRIu64, result->events);
-    else
-        put_text(show, ", \"events\": null");
-    put_text(show, ", \"error\": ");
+    hop_json_put(out, "}, map: %s, transfer_bytes: %g, scale: %g, makespan_s: %g, bytes: ", one->map,
+                 one->resize ? (double)one->bytes : NAN, one->scale > 0 ? one->scale : 1,
+                 fine ? result->makespan_s : NAN);
+    hop_json_put(out, fine ? "%llu" : "null", (unsigned long long)result->bytes);
+    hop_json_put(out, ", rate_Bps: %g, slowest: %s, slowest_s: %g, events: ",
+                 fine && result->makespan_s > 0 ? result->rate_Bps : NAN, slowest, slowest ? result->slowest_s : NAN);
+    hop_json_put(out, fine ? "%llu" : "null", (unsigned long long)result->events);
     make_error(result, error, sizeof error);
-    if (fine)
-        put_text(show, "null");
-    else
-        put_json(show, error);
-    put_text(show, "}");
+    hop_json_put(out, ", error: %s}", fine ? NULL : error);
 }
 
 bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop_sweep_result *result)
@@ -342,6 +219,10 @@ bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop
         put_json_row(show, index, one, result);
     else
         put_csv_row(show, index, one, result);
+    if (show->out.failed) {
+        show->failed = true;
+        return tool_out_of_memory() == TOOL_OK;
+    }
     if (show->ranked == show->ranking_capacity) {
         uint32_t capacity = show->ranking_capacity ? 2 * show->ranking_capacity : 1024;
         struct sweep_rank *grown = realloc(show->ranking, capacity * sizeof *grown);
@@ -360,12 +241,9 @@ bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop
 
 static int end_json(struct sweep_show *show, const struct hop_sweep_summary *summary)
 {
-    put_format(show, "\n],\n\"complete\": %s,\n\"lost_rank\": ", summary->complete ? "true" : "false");
-    if (summary->lost_rank >= 0)
-        put_format(show, "%d\n}\n", summary->lost_rank);
-    else
-        put_text(show, "null\n}\n");
-    return show->failed ? TOOL_BAD : tool_write(show->path, show->text);
+    hop_json_put(&show->out, "\n],\ncomplete: %hhu,\nlost_rank: ", summary->complete);
+    hop_json_put(&show->out, summary->lost_rank >= 0 ? "%d\n}\n" : "null\n}\n", summary->lost_rank);
+    return show->failed || show->out.failed ? TOOL_BAD : tool_write(show->path, show->out.text);
 }
 
 /* fine: the sweep came to results, if not to all. */
@@ -384,8 +262,7 @@ int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *su
         if (!show->begun && show->created)
             (void)remove(show->path);
     }
-    free(show->text);
-    show->text = NULL;
+    hop_buffer_finish(&show->out);
     return show->failed ? TOOL_BAD : status;
 }
 

@@ -3,7 +3,10 @@
 #include "topology.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/json_write.h"
 
 static const char *end_name(const struct hop_topology *topology, uint32_t directed, unsigned end)
 {
@@ -36,25 +39,22 @@ static void print_text(const struct hop_topology *topology, const struct hop_rou
     }
 }
 
-/* Names of nodes need no escapes. */
 static void print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,
                        const char *to)
 {
-    printf("{\"from\": \"%s\", \"to\": \"%s\", \"capacity_Bps\": %.17g, \"latency_s\": %.17g, \"ceiling_Bps\": ", from,
-           to, route->capacity_Bps, route->latency_s);
-    if (isfinite(route->ceiling_Bps))
-        printf("%.17g", route->ceiling_Bps);
-    else
-        printf("null");
-    printf(", \"links\": [");
+    struct hop_buffer out = {0};
+    hop_json_put(&out, "{from: %s, to: %s, capacity_Bps: %.17g, latency_s: %.17g, ceiling_Bps: %.17g, links: [", from,
+                 to, route->capacity_Bps, route->latency_s, route->ceiling_Bps);
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
-        printf(
-            "%s\n  {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"%s\", \"capacity_Bps\": %.17g, \"latency_s\": %.17g}",
-            i ? "," : "", end_name(topology, route->links[i], 0), end_name(topology, route->links[i], 1),
-            hop_link_kind_name(link->kind), link->capacity_Bps[route->links[i] & 1], link->latency_s);
+        hop_json_put(&out, "\n  {from: %s, to: %s, kind: %s, capacity_Bps: %.17g, latency_s: %.17g}",
+                     end_name(topology, route->links[i], 0), end_name(topology, route->links[i], 1),
+                     hop_link_kind_name(link->kind), link->capacity_Bps[route->links[i] & 1], link->latency_s);
     }
-    printf("]}\n");
+    hop_json_put(&out, "]}\n");
+    char *text = hop_buffer_take(&out);
+    (void)fputs(text ? text : "", stdout);
+    free(text);
 }
 
 static int find(const struct hop_topology *topology, const char *name, uint32_t *node)

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 
 /* Whether what was written last ends a value, so that a comma has to come before the next one. */
 static bool ends_value(const struct hop_buffer *out)
@@ -39,16 +40,24 @@ static const char *put_word(struct hop_buffer *out, const char *word)
     return word + length;
 }
 
+static void put_number(struct hop_buffer *out, double value, bool in_full)
+{
+    if (in_full && isfinite(value))
+        hop_buffer_printf(out, "%.17g", value);
+    else
+        hop_buffer_json_number(out, value);
+}
+
 /* The value that a conversion names; returns what is behind the conversion. */
 static const char *put_value(struct hop_buffer *out, const char *conversion, va_list *arguments)
 {
-    size_t size = strspn(conversion, "hl");
+    size_t size = strspn(conversion, "hl.17");
     switch (conversion[size]) {
     case 's':
         hop_buffer_json_string(out, va_arg(*arguments, const char *));
         break;
     case 'g':
-        hop_buffer_json_number(out, va_arg(*arguments, double));
+        put_number(out, va_arg(*arguments, double), *conversion == '.');
         break;
     case 'd':
         hop_buffer_printf(out, "%d", va_arg(*arguments, int));

@@ -18,7 +18,7 @@
 /*
  * Words before a colon are names of members, other words stand as they are, white space stays where it is (behind the
  * comma). %s: a text, NULL is null; as a name where a colon follows. %g: the shortest number that reads back the same,
- * null when it is not finite. %d, %u, %lu, %llu: whole numbers. %hhu: true or false.
+ * null when it is not finite; %.17g: all its digits. %d, %u, %lu, %llu: whole numbers. %hhu: true or false.
  */
 void hop_json_put(struct hop_buffer *out, const char *format, ...) HOP_PRINTF(2, 3);
 /* A whole document as a value, which is freed; NULL: its making failed. */
