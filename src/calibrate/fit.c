@@ -55,8 +55,10 @@ static enum hop_status fit(struct hop_fitting *f, struct hop_diag *diag)
     struct hop_fit_seen *seen = hop_fit_seen_create();
     enum hop_status status = seen ? hop_knobs_begin(f, diag) : hop_fail_memory(diag);
     if (status == HOP_OK && f->knob_count == 0) {
-        status = hop_fail(diag, HOP_ERR_INVALID, "model %s has no links that these measurements use", f->model);
-        hop_diag_expect(diag, "copies between devices, and a model of links: server, credit, pcie or fair");
+        status = hop_fail(diag, HOP_ERR_INVALID,
+                          "model %s has no links that these measurements use\ncopies between devices, and a model of "
+                          "links: server, credit, pcie or fair",
+                          f->model);
     }
     for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++)
         status = hop_knob_set(f, &f->knobs[k], f->knobs[k].value, diag); /* parts that differed are one now */
@@ -222,9 +224,8 @@ static enum hop_status check_options(const struct hop_fit_options *options, stru
 {
     if (options->folds != 1 && options->folds <= HOP_FIT_FOLDS_MAX)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "%u folds", options->folds);
-    hop_diag_expect(diag, "0 (none are held out) or 2 to %d", HOP_FIT_FOLDS_MAX);
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID, "%u folds\n0 (none are held out) or 2 to %d", options->folds,
+                    HOP_FIT_FOLDS_MAX);
 }
 
 enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, const struct hop_topology *topology,

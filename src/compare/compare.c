@@ -96,9 +96,7 @@ static enum hop_status check_count(uint32_t count, struct hop_diag *diag)
 {
     if (count >= 1 && count <= HOP_COMPARE_CANDIDATES_MAX)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_LIMIT, "%u candidates", count);
-    hop_diag_expect(diag, "1 to %d", HOP_COMPARE_CANDIDATES_MAX);
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT, "%u candidates\n1 to %d", count, HOP_COMPARE_CANDIDATES_MAX);
 }
 
 /* ---- models ---- */
@@ -171,8 +169,9 @@ static enum hop_status index_names(const struct hop_measurements *of, bool group
         if (!key)
             return hop_fail_memory(diag);
         if (hop_names_get(names, key) != UINT32_MAX) {
-            hop_fail(diag, HOP_ERR_INVALID, "the name '%.60s' stands here a second time", m->transfer);
-            hop_diag_expect(diag, "names by which transfers can be set side by side");
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "the name '%.60s' stands here a second time\nnames by which transfers can be set side by side",
+                     m->transfer);
             return fail_at(of, m, 1, diag);
         }
         if (!hop_names_put(names, key, i))
@@ -195,15 +194,16 @@ static enum hop_status join(struct hop_comparing *c, uint32_t candidate, const s
             continue;
         const struct hop_measurement *there = hop_measurements_at(other, index);
         if (strcmp(there->from, row->of->from) != 0 || strcmp(there->to, row->of->to) != 0) {
-            hop_fail(diag, HOP_ERR_INVALID, "%.40s goes from %.40s to %.40s here, from %.40s to %.40s in %.60s",
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "%.40s goes from %.40s to %.40s here, from %.40s to %.40s in %.60s\ntransfers of one name to be "
+                     "the same",
                      there->transfer, there->from, there->to, row->of->from, row->of->to, c->result.reference);
-            hop_diag_expect(diag, "transfers of one name to be the same");
             return fail_at(other, there, there->from_column, diag);
         }
         if (row->of->bytes && there->bytes && row->of->bytes != there->bytes) {
-            hop_fail(diag, HOP_ERR_INVALID, "%.40s has %llu bytes here, %llu in %.60s", there->transfer,
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "%.40s has %llu bytes here, %llu in %.60s\ntransfers of one name to be the same", there->transfer,
                      (unsigned long long)there->bytes, (unsigned long long)row->of->bytes, c->result.reference);
-            hop_diag_expect(diag, "transfers of one name to be the same");
             return fail_at(other, there, there->from_column, diag);
         }
         /* Without bytes only rates can be compared, as times of the bytes that are assumed. */

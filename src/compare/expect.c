@@ -70,10 +70,9 @@ static enum hop_status find_device(const struct hop_expect *e, const struct hop_
         return HOP_OK;
     }
     const char *near = hop_topology_nearest(e->topology, *device);
-    hop_fail(diag, HOP_ERR_INVALID, "there is no device '%.60s' in topology %.60s", *device,
-             hop_topology_name(e->topology));
-    hop_diag_expect(diag, "%s%sa device of the topology, or a new name for %.40s", near ? near : "", near ? "? " : "",
-                    name);
+    hop_fail(diag, HOP_ERR_INVALID,
+             "there is no device '%.60s' in topology %.60s\n%s%sa device of the topology, or a new name for %.40s",
+             *device, hop_topology_name(e->topology), near ? near : "", near ? "? " : "", name);
     return fail_at(m, column, HOP_ERR_INVALID, diag);
 }
 

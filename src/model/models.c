@@ -86,8 +86,8 @@ static const struct hop_model *find_model(const char *name, size_t length, struc
     (void)snprintf(copy, sizeof copy, "%.*s", (int)(length < 60 ? length : 60), name);
     uint32_t near = hop_text_nearest(copy, model_name, NULL, HOP_COUNT(models));
     list_models(list, sizeof list);
-    hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no model '%s'", copy);
-    hop_diag_expect(diag, "%s%s%s", near == UINT32_MAX ? "" : models[near]->facts.name, near == UINT32_MAX ? "" : "? ", list);
+    hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no model '%s'\n%s%s%s", copy,
+             near == UINT32_MAX ? "" : models[near]->facts.name, near == UINT32_MAX ? "" : "? ", list);
     return NULL;
 }
 
@@ -107,10 +107,8 @@ static enum hop_status refuse_domain(const struct hop_topology *topology, const 
     for (uint32_t d = 0; d < hop_topology_domain_count(topology) && used < sizeof list - 40; d++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", d ? ", " : "",
                                  hop_topology_domain(topology, d)->name);
-    hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no domain '%.*s'", hop_topology_name(topology),
-             (int)(length < 60 ? length : 60), text);
-    hop_diag_expect(diag, "one of its domains: %s", list);
-    return HOP_ERR_NOT_FOUND;
+    return hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no domain '%.*s'\none of its domains: %s",
+                    hop_topology_name(topology), (int)(length < 60 ? length : 60), text, list);
 }
 
 /* NAME or DOMAIN=NAME. */
@@ -133,18 +131,15 @@ static enum hop_status choose(const struct hop_topology *topology, const char *t
             chosen[d] = meant;
             ruled++;
         } else if (equals) {
-            hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s", model->facts.name, domain);
-            hop_diag_expect(diag, "%s for %s; `fair` rules any", needs_text[model->family], model->facts.name);
-            return HOP_ERR_INVALID;
+            return hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s\n%s for %s; `fair` rules any",
+                            model->facts.name, domain, needs_text[model->family], model->facts.name);
         }
     }
     if (named == 0 && equals)
         return refuse_domain(topology, text, (size_t)(equals - text), diag);
     if (ruled == 0 && domains > 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "model %s rules no domain of topology %s", model->facts.name,
-                 hop_topology_name(topology));
-        hop_diag_expect(diag, "%s for %s; `fair` rules any", needs_text[model->family], model->facts.name);
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID, "model %s rules no domain of topology %s\n%s for %s; `fair` rules any",
+                        model->facts.name, hop_topology_name(topology), needs_text[model->family], model->facts.name);
     }
     return HOP_OK;
 }
@@ -163,12 +158,11 @@ enum hop_status hop_models_choose(const struct hop_topology *topology, const cha
         text += length + (text[length] == ',');
     }
     for (uint32_t d = 0; d < domains; d++) {
-        if (chosen[d]->needs_order && !ordered[d]) {
-            hop_fail(diag, HOP_ERR_INVALID, "model %s cannot rule the domain %s, whose sockets form a ring",
-                     chosen[d]->facts.name, hop_topology_domain(topology, d)->name);
-            hop_diag_expect(diag, "sockets in a row or joined pairwise, or model pcie or fair");
-            return HOP_ERR_INVALID;
-        }
+        if (chosen[d]->needs_order && !ordered[d])
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "model %s cannot rule the domain %s, whose sockets form a ring\nsockets in a row or joined "
+                            "pairwise, or model pcie or fair",
+                            chosen[d]->facts.name, hop_topology_domain(topology, d)->name);
     }
     return HOP_OK;
 }
