@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "hopcast/measurements.h"
+#include "hopcast/topology.h"
 
 struct hop_measurements {
     struct hop_arena arena; /* every string */
@@ -25,9 +26,13 @@ struct hop_measurements {
 
 /* Fills in what the notes say (notes.c). */
 void hop_measurement_read_notes(struct hop_measurement *m);
-/* Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
+/* rows.c. Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
 enum hop_status hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row,
                                      struct hop_diag *diag);
+/* Whether the first line names columns of a measurement CSV: notes there may say what is the mark of a benchmark. */
+bool hop_measurements_is_csv(const struct hop_source *source);
+enum hop_status hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m,
+                                          struct hop_diag *diag);
 /* The transfers of `predict --json`, as one group; their times are their ends (prediction.c). */
 enum hop_status hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m,
                                                  struct hop_diag *diag);
