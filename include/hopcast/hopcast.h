@@ -5,6 +5,7 @@
 
 #include "hopcast/calibrate.h"
 #include "hopcast/compare.h"
+#include "hopcast/element.h"
 #include "hopcast/generate.h"
 #include "hopcast/group.h"
 #include "hopcast/lint.h"

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hopcast/element.h"
 #include "hopcast/status.h"
 #include "hopcast/topology.h"
 
@@ -47,24 +48,6 @@ enum hop_op_kind {
  * (rendezvous). */
 
 enum hop_via { HOP_VIA_P2P, HOP_VIA_STAGED, HOP_VIA_AUTO };
-
-#define HOP_REDUCE_LIST(X) X(HOP_REDUCE_SUM, "sum") X(HOP_REDUCE_PROD, "prod") X(HOP_REDUCE_MIN, "min") X(HOP_REDUCE_MAX, "max")
-enum hop_reduce {
-#define HOP_REDUCE_ENUM(code, name) code,
-    HOP_REDUCE_LIST(HOP_REDUCE_ENUM)
-#undef HOP_REDUCE_ENUM
-        HOP_REDUCE_COUNT
-};
-
-#define HOP_TYPE_LIST(X)                                                                           \
-    X(HOP_TYPE_F64, "f64", 8) X(HOP_TYPE_F32, "f32", 4) X(HOP_TYPE_F16, "f16", 2) X(HOP_TYPE_BF16, "bf16", 2)  \
-        X(HOP_TYPE_I32, "i32", 4) X(HOP_TYPE_I64, "i64", 8)
-enum hop_type {
-#define HOP_TYPE_ENUM(code, name, bytes) code,
-    HOP_TYPE_LIST(HOP_TYPE_ENUM)
-#undef HOP_TYPE_ENUM
-        HOP_TYPE_COUNT
-};
 
 /* Where bytes lie: [rank@]device[:buffer[+offset]]. */
 struct hop_place {
@@ -169,9 +152,6 @@ HOP_API enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, 
                                            struct hop_schedule **lowered, struct hop_diag *diag);
 
 HOP_API const char *hop_via_name(enum hop_via via);
-HOP_API const char *hop_reduce_name(enum hop_reduce reduce);
-HOP_API const char *hop_type_name(enum hop_type type);
-HOP_API uint64_t hop_type_bytes(enum hop_type type);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hopcast/schedule.h" /* operators and element types */
+#include "hopcast/element.h"
 #include "hopcast/status.h"
 
 struct hop_device;

@@ -6,38 +6,10 @@
 #include <stdio.h>
 
 static const char *const via_names[] = {"p2p", "staged", "auto"};
-static const char *const reduce_names[] = {
-#define REDUCE_NAME(code, name) name,
-    HOP_REDUCE_LIST(REDUCE_NAME)
-#undef REDUCE_NAME
-};
-static const struct {
-    const char *name;
-    uint64_t bytes;
-} types[] = {
-#define TYPE_ROW(code, name, bytes) {name, bytes},
-    HOP_TYPE_LIST(TYPE_ROW)
-#undef TYPE_ROW
-};
 
 const char *hop_via_name(enum hop_via via)
 {
     return (unsigned)via < HOP_COUNT(via_names) ? via_names[via] : "?";
-}
-
-const char *hop_reduce_name(enum hop_reduce reduce)
-{
-    return (unsigned)reduce < HOP_REDUCE_COUNT ? reduce_names[reduce] : "?";
-}
-
-const char *hop_type_name(enum hop_type type)
-{
-    return (unsigned)type < HOP_TYPE_COUNT ? types[type].name : "?";
-}
-
-uint64_t hop_type_bytes(enum hop_type type)
-{
-    return (unsigned)type < HOP_TYPE_COUNT ? types[type].bytes : 0;
 }
 
 struct hop_schedule *hop_schedule_create(const char *name)
