@@ -54,7 +54,6 @@ enum hop_lint_rule {
         HOP_LINT_RULE_COUNT
 };
 HOP_API const char *hop_lint_rule_name(enum hop_lint_rule rule);
-HOP_API const char *hop_lint_rule_text(enum hop_lint_rule rule);
 HOP_API const char *hop_lint_severity_name(enum hop_lint_severity severity); /* "info", "warning", "error" */
 
 /* Texts are sentences without a final full stop, never NULL. */
@@ -105,12 +104,6 @@ struct hop_lint_collapse_risk {
     uint32_t sender_count, root_count;
     uint32_t senders[HOP_LINT_NAMES_MAX], roots[HOP_LINT_NAMES_MAX]; /* nodes, ascending; the first of them */
 };
-
-/* Of routes that are in use at the same time (indices of the router): what they put at risk, one entry an uplink,
- * ascending. Writes up to capacity of them to found; *count receives how many there are. */
-HOP_API enum hop_status hop_lint_collapse(const struct hop_topology *topology, const struct hop_router *router,
-                                          const uint32_t *routes, uint32_t route_count, struct hop_lint_collapse_risk *found,
-                                          uint32_t capacity, uint32_t *count, struct hop_diag *diag);
 
 /* An uplink that is at risk during a timeline; senders and roots are those of all its periods. */
 struct hop_lint_risk {

@@ -42,9 +42,6 @@ struct hop_sample_summary {
 };
 /* Sorts the samples, 1 to HOP_SAMPLES_MAX of them. */
 HOP_API void hop_samples_summarise(double *samples, uint32_t count, struct hop_sample_summary *summary);
-/* Samples in the order in which they were taken, 1 to HOP_SAMPLES_MAX: whether the medians of their two halves
- * differ by more than their intervals. Halves of fewer than 6 samples do not tell: false. */
-HOP_API bool hop_samples_drift(const double *samples, uint32_t count);
 
 /* ---- levels ---- */
 
@@ -62,7 +59,6 @@ enum hop_level {
 #undef HOP_LEVEL_ENUM
         HOP_LEVEL_COUNT
 };
-HOP_API enum hop_level hop_route_level(const struct hop_topology *topology, const struct hop_route *route);
 HOP_API const char *hop_level_name(enum hop_level level);
 
 /* ---- measuring ---- */

@@ -104,10 +104,6 @@ HOP_API enum hop_status hop_network_rates(struct hop_network *network, const str
 HOP_API enum hop_status hop_network_rates_of(struct hop_network *network, const uint32_t *routes, uint32_t count,
                                              double *rates_Bps, struct hop_diag *diag);
 
-/* What a byte on a route takes of the i-th link of that route: 1, or 1/(1 - tau) where it leaves a root complex that it crossed, under
- * the models that know such a loss. No set of transfers can deliver more than capacity_Bps of this a second over a link. */
-HOP_API enum hop_status hop_network_wire(struct hop_network *network, uint32_t route, uint32_t i, double *wire,
-                                         struct hop_diag *diag);
 /* How full the fullest link is under these shares, 1 being its limit, and which directed link that is (may be NULL). Above 1 the model
  * oversubscribes it: the answer is not clean. Only what hop_network_rates answered for the same flows. */
 HOP_API double hop_network_fullest(const struct hop_network *network, const struct hop_flow *flows, uint32_t count,

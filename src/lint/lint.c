@@ -4,22 +4,14 @@
 
 #include "base/json_write.h"
 
-static const struct {
-    const char *name, *text;
-} rules[] = {
-#define RULE_ROW(code, name, text) {name, text},
-    HOP_LINT_RULE_LIST(RULE_ROW)
-#undef RULE_ROW
-};
-
 const char *hop_lint_rule_name(enum hop_lint_rule rule)
 {
-    return rules[rule].name;
-}
-
-const char *hop_lint_rule_text(enum hop_lint_rule rule)
-{
-    return rules[rule].text;
+    static const char *const names[] = {
+#define RULE_NAME(code, name, text) name,
+        HOP_LINT_RULE_LIST(RULE_NAME)
+#undef RULE_NAME
+    };
+    return names[rule];
 }
 
 const char *hop_lint_severity_name(enum hop_lint_severity severity)

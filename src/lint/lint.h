@@ -105,4 +105,10 @@ void hop_lint_rule_remarks(struct hop_lint *l);  /* rule_remarks.c: below capabi
 void hop_lint_rule_measured(struct hop_lint *l); /* rule_measured.c: redirected, slow, fast */
 void hop_lint_rule_assumed(struct hop_lint *l);  /* rule_assumed.c */
 
+/* Of routes that are in use at the same time (indices of the router): what they put at risk, one entry an uplink,
+ * ascending. Writes up to capacity of them to found; *count receives how many there are. */
+enum hop_status hop_lint_collapse(const struct hop_topology *topology, const struct hop_router *router,
+                                  const uint32_t *routes, uint32_t route_count, struct hop_lint_collapse_risk *found,
+                                  uint32_t capacity, uint32_t *count, struct hop_diag *diag);
+
 #endif

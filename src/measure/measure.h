@@ -46,4 +46,10 @@ enum hop_status hop_measure_round(const struct hop_measuring *m, uint32_t round,
 /* measure_rows.c: from samples to rows and what they amount to; samples are there, rounds are set. */
 enum hop_status hop_measure_count(struct hop_measuring *m, struct hop_diag *diag);
 
+/* Samples in the order in which they were taken, 1 to HOP_SAMPLES_MAX: whether the medians of their two halves
+ * differ by more than their intervals. Halves of fewer than 6 samples do not tell: false. */
+bool hop_samples_drift(const double *samples, uint32_t count);
+
+enum hop_level hop_route_level(const struct hop_topology *topology, const struct hop_route *route);
+
 #endif

@@ -86,4 +86,9 @@ const struct hop_share *hop_network_recall(const struct hop_network *network, ui
 void hop_network_keep(struct hop_network *network, uint64_t hash, const struct hop_flow *flows, uint32_t count,
                       const struct hop_share *shares);
 
+/* What a byte on a route takes of the i-th link of that route: 1, or 1/(1 - tau) where it leaves a root complex that it crossed, under
+ * the models that know such a loss. No set of transfers can deliver more than capacity_Bps of this a second over a link. */
+enum hop_status hop_network_wire(struct hop_network *network, uint32_t route, uint32_t i, double *wire,
+                                 struct hop_diag *diag);
+
 #endif

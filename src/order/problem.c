@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiling an order problem: the simulation's tasks, engines and routes become operations, sources, slots and classes. */
 #include "order/problem.h"
+#include "model/network.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
  * The ways of a copy, told apart by what a model can see of them; and the score of a schedule, which the simulation
  * gives.
  */
+#include "model/network.h"
 #include "tune/tune.h"
 
 #include "hopcast/simulate.h"

@@ -7,10 +7,10 @@
  * every value known.
  */
 #include "hopcast/compare.h"
-#include "hopcast/lint.h"
 #include "hopcast/simulate.h"
-#include "test.h"
 #include "import/pci_sysfs.h"
+#include "lint/lint.h"
+#include "test.h"
 
 #include <dirent.h>
 #include <math.h>
