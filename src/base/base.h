@@ -125,6 +125,9 @@ enum hop_status hop_source_copy(const char *name, const char *text, size_t size,
 /* Without dropping a byte order mark, for inputs that are no text. */
 enum hop_status hop_source_load_bytes(const char *path, struct hop_source *source, struct hop_diag *diag);
 void hop_source_finish(struct hop_source *source);
+/* Whether a text stands in its first 64 KiB, where detecting a dialect looks. */
+bool hop_source_mentions(const struct hop_source *source, const char *text);
+const char *hop_source_title(const struct hop_source *source); /* its name without folders */
 
 /* gzip.c: what begins like a gzip file is replaced by what it holds, up to HOP_SOURCE_LIMIT. */
 bool hop_source_is_gzip(const struct hop_source *source);

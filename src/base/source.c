@@ -104,3 +104,15 @@ void hop_source_finish(struct hop_source *source)
     free(source->text);
     *source = (struct hop_source){0};
 }
+
+bool hop_source_mentions(const struct hop_source *source, const char *text)
+{
+    const size_t head = (size_t)64 << 10;
+    return memmem(source->text, source->size < head ? source->size : head, text, strlen(text)) != NULL;
+}
+
+const char *hop_source_title(const struct hop_source *source)
+{
+    const char *slash = strrchr(source->name, '/');
+    return slash && slash[1] ? slash + 1 : source->name;
+}

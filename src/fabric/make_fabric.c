@@ -2,8 +2,6 @@
 /* What generators of fabrics share: finding the one that is meant, reading options, adding nodes, links and routes. */
 #include "fabric/make_fabric.h"
 
-#include "topology/topology.h"
-
 #include <math.h>
 #include <stdio.h>
 
@@ -54,19 +52,6 @@ const char *hop_topology_nearest_generator(const char *source)
 
 /* ---- options ---- */
 
-void hop_maker_fail(struct hop_maker *maker, enum hop_status status, const char *expected, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    if (maker->status != HOP_OK)
-        return;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    maker->status = hop_fail(maker->diag, status, "%s", text);
-    hop_diag_expect(maker->diag, "%s", expected);
-}
-
 static struct hop_maker_option *find_option(const struct hop_maker *maker, const char *name)
 {
     for (uint32_t i = 0; i < maker->option_count; i++) {
@@ -105,20 +90,20 @@ static void fail_unknown(struct hop_maker *maker, const char *name)
                                  : i + 1 == maker->option_count ? " and "
                                                                 : ", ",
                                  option_name(maker, i));
-    hop_maker_fail(maker, HOP_ERR_INVALID, expected, "%s has no option '%.40s'", maker->generator->name, name);
+    hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s has no option '%.40s'\n%s", maker->generator->name, name,
+                   expected);
 }
 
 static void read_number(struct hop_maker *maker, struct hop_maker_option *option, const char *text)
 {
-    char *end, expected[96];
+    char *end;
     bool whole = option->type == HOP_MAKER_WHOLE;
     option->value = hop_text_number(text, &end);
     if (text[strspn(text, whole ? "0123456789" : "0123456789.")] == '\0' && *text && !*end &&
         option->value >= option->low && option->value <= option->high)
         return;
-    (void)snprintf(expected, sizeof expected, "a %snumber from %.10g to %.10g", whole ? "whole " : "", option->low,
-                   option->high);
-    hop_maker_fail(maker, HOP_ERR_INVALID, expected, "%s=%.40s: no such number", option->name, text);
+    hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s=%.40s: no such number\na %snumber from %.10g to %.10g",
+                   option->name, text, whole ? "whole " : "", option->low, option->high);
 }
 
 /* A torus is of torus links; everything else of one of the others. */
@@ -131,8 +116,8 @@ static void read_kind(struct hop_maker *maker, struct hop_maker_option *option, 
             strcmp(text, hop_link_kind_name((enum hop_link_kind)kind)) == 0)
             return;
     }
-    hop_maker_fail(maker, HOP_ERR_INVALID, torus ? "torus" : "infiniband or ethernet",
-                   "%s=%.40s: no such kind of link of a %s", option->name, text, maker->generator->name);
+    hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s=%.40s: no such kind of link of a %s\n%s", option->name, text,
+                   maker->generator->name, torus ? "torus" : "infiniband or ethernet");
 }
 
 static void read_value(struct hop_maker *maker, struct hop_maker_option *option, const char *text)
@@ -141,13 +126,15 @@ static void read_value(struct hop_maker *maker, struct hop_maker_option *option,
     case HOP_MAKER_RATE:
         if (hop_parse_rate(text, strlen(text), &option->value, NULL) != HOP_OK ||
             !(option->value >= HOP_CAPACITY_LEAST && option->value <= 1e18))
-            hop_maker_fail(maker, HOP_ERR_INVALID, "a rate of 1 byte/s or more with its unit, such as 12.5GB/s",
-                           "%s=%.40s: no such rate", option->name, text);
+            hop_build_fail(&maker->build, HOP_ERR_INVALID,
+                           "%s=%.40s: no such rate\na rate of 1 byte/s or more with its unit, such as 12.5GB/s",
+                           option->name, text);
         break;
     case HOP_MAKER_SECONDS:
         if (hop_parse_seconds(text, strlen(text), &option->value, NULL) != HOP_OK || !(option->value <= 1e9))
-            hop_maker_fail(maker, HOP_ERR_INVALID, "0 to 1e9 seconds with their unit, such as 1.2us",
-                           "%s=%.40s: no such time", option->name, text);
+            hop_build_fail(&maker->build, HOP_ERR_INVALID,
+                           "%s=%.40s: no such time\n0 to 1e9 seconds with their unit, such as 1.2us", option->name,
+                           text);
         break;
     case HOP_MAKER_KIND:
         read_kind(maker, option, text);
@@ -167,8 +154,8 @@ static void read_piece(struct hop_maker *maker, const char *piece, bool first)
         return;
     }
     if (!equals) {
-        hop_maker_fail(maker, HOP_ERR_SYNTAX, maker->generator->example, "'%.40s' is no option of %s", piece,
-                       maker->generator->name);
+        hop_build_fail(&maker->build, HOP_ERR_SYNTAX, "'%.40s' is no option of %s\n%s", piece, maker->generator->name,
+                       maker->generator->example);
         return;
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - piece < 47 ? equals - piece : 47), piece);
@@ -176,7 +163,7 @@ static void read_piece(struct hop_maker *maker, const char *piece, bool first)
     if (!option) {
         fail_unknown(maker, name);
     } else if (option->given) {
-        hop_maker_fail(maker, HOP_ERR_INVALID, "every option once", "the option %s is given twice", name);
+        hop_build_fail(&maker->build, HOP_ERR_INVALID, "the option %s is given twice\nevery option once", name);
     } else {
         option->given = true;
         read_value(maker, option, equals + 1);
@@ -191,12 +178,12 @@ static void read_options(struct hop_maker *maker, const char *source)
     for (uint32_t i = 0; i < HOP_COUNT(common); i++)
         maker->options[maker->option_count++] = common[i];
     const char *text = source + strlen(maker->generator->name);
-    for (bool first = true; *text && maker->status == HOP_OK; first = false) {
+    for (bool first = true; *text && hop_build_ok(&maker->build); first = false) {
         text++; /* the colon or a comma */
         size_t length = strcspn(text, ",");
         if (length == 0 || length >= sizeof piece) {
-            hop_maker_fail(maker, HOP_ERR_SYNTAX, maker->generator->example,
-                           length ? "an option is too long" : "an option is empty");
+            hop_build_fail(&maker->build, HOP_ERR_SYNTAX, "an option is %s\n%s", length ? "too long" : "empty",
+                           maker->generator->example);
             return;
         }
         (void)snprintf(piece, sizeof piece, "%.*s", (int)length, text);
@@ -211,52 +198,37 @@ static void read_options(struct hop_maker *maker, const char *source)
 
 enum hop_status hop_topology_read_generated(const char *source, struct hop_topology **topology, struct hop_diag *diag)
 {
-    struct hop_maker maker = {.generator = find_generator(source), .diag = diag};
-    maker.topology = hop_topology_create(source);
-    if (!maker.topology)
-        return hop_fail_memory(diag);
+    struct hop_maker maker = {.generator = find_generator(source)};
+    hop_build_begin(&maker.build, source, diag);
     read_options(&maker, source);
-    if (maker.status == HOP_OK)
+    if (hop_build_ok(&maker.build))
         maker.generator->build(&maker);
-    if (maker.status == HOP_OK) {
-        *topology = maker.topology;
-        return HOP_OK;
-    }
-    hop_diag_place(diag, "%.200s", source);
-    hop_topology_destroy(maker.topology);
-    return maker.status;
+    hop_failure_place(&maker.build.failure, "%.200s", source);
+    return hop_build_end(&maker.build, topology);
 }
 
 /* ---- building ---- */
 
 void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links)
 {
-    char expected[128];
     bool nodes = hosts > HOP_NODE_LIMIT || switches > HOP_NODE_LIMIT || hosts + switches > HOP_NODE_LIMIT;
-    if (!nodes && links <= HOP_LINK_LIMIT && hosts * switches <= HOP_TABLE_LIMIT)
-        return;
-    (void)snprintf(expected, sizeof expected, "at most %u nodes, %u links, and %u hosts times switches", HOP_NODE_LIMIT,
-                   HOP_LINK_LIMIT, HOP_TABLE_LIMIT);
-    hop_maker_fail(maker, HOP_ERR_LIMIT, expected, "%llu hosts, %llu switches and %llu links are too many",
-                   (unsigned long long)hosts, (unsigned long long)switches, (unsigned long long)links);
-}
-
-static uint32_t add_node(struct hop_maker *maker, enum hop_node_kind kind, const char *name)
-{
-    uint32_t index = 0;
-    struct hop_node node = hop_node_default(kind, name);
-    if (maker->status == HOP_OK)
-        maker->status = hop_topology_add_node(maker->topology, &node, &index, maker->diag);
-    return index;
+    if (nodes || links > HOP_LINK_LIMIT || hosts * switches > HOP_TABLE_LIMIT)
+        hop_build_fail(
+            &maker->build, HOP_ERR_LIMIT,
+            "%llu hosts, %llu switches and %llu links are too many\nat most %u nodes, %u links, and %u hosts "
+            "times switches",
+            (unsigned long long)hosts, (unsigned long long)switches, (unsigned long long)links, HOP_NODE_LIMIT,
+            HOP_LINK_LIMIT, HOP_TABLE_LIMIT);
 }
 
 static uint32_t add_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)
 {
-    char full[48];
-    uint32_t first = maker->topology->node_count;
-    for (uint32_t i = 0; i < count && maker->status == HOP_OK; i++) {
+    char full[48] = "";
+    uint32_t first = maker->build.topology->node_count;
+    struct hop_node node = hop_node_default(kind, full);
+    for (uint32_t i = 0; i < count && hop_build_ok(&maker->build); i++) {
         (void)snprintf(full, sizeof full, "%s%u", name, i);
-        add_node(maker, kind, full);
+        hop_build_node(&maker->build, &node);
     }
     return first;
 }
@@ -273,24 +245,16 @@ uint32_t hop_maker_switches(struct hop_maker *maker, const char *name, uint32_t 
 
 uint32_t hop_maker_switch(struct hop_maker *maker, const char *name)
 {
-    return add_node(maker, HOP_NODE_FABRIC, name);
+    struct hop_node node = hop_node_default(HOP_NODE_FABRIC, name);
+    return hop_build_node(&maker->build, &node);
 }
 
 uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link)
 {
-    uint32_t index = 0;
     struct hop_link made = *link;
     made.ends[0] = from;
     made.ends[1] = to;
-    if (maker->status == HOP_OK)
-        maker->status = hop_topology_add_link(maker->topology, &made, &index, maker->diag);
-    return index;
-}
-
-void hop_maker_route(struct hop_maker *maker, uint32_t at, uint32_t to, uint32_t link)
-{
-    if (maker->status == HOP_OK)
-        maker->status = hop_topology_add_route(maker->topology, at, to, link, maker->diag);
+    return hop_build_link(&maker->build, &made);
 }
 
 /* ---- the smallest: one switch ---- */
@@ -299,10 +263,10 @@ static void build_star(struct hop_maker *maker)
 {
     struct hop_maker_option hosts = {.name = "HOSTS", .type = HOP_MAKER_WHOLE, .low = 1, .high = HOP_NODE_LIMIT - 1};
     if (!maker->shape[0])
-        hop_maker_fail(maker, HOP_ERR_INVALID, maker->generator->example, "the number of hosts is missing");
+        hop_build_fail(&maker->build, HOP_ERR_INVALID, "the number of hosts is missing\n%s", maker->generator->example);
     else
         read_number(maker, &hosts, maker->shape);
-    if (maker->status != HOP_OK)
+    if (!hop_build_ok(&maker->build))
         return;
     uint32_t count = (uint32_t)hosts.value, first = hop_maker_hosts(maker, count);
     uint32_t middle = hop_maker_switches(maker, "switch", 1);

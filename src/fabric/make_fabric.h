@@ -6,8 +6,7 @@
 #ifndef HOP_FABRIC_MAKE_FABRIC_H
 #define HOP_FABRIC_MAKE_FABRIC_H
 
-#include "base/base.h"
-#include "hopcast/topology.h"
+#include "topology/build.h"
 
 enum hop_maker_type { HOP_MAKER_WHOLE, HOP_MAKER_FACTOR, HOP_MAKER_RATE, HOP_MAKER_SECONDS, HOP_MAKER_KIND };
 
@@ -22,10 +21,8 @@ enum { HOP_MAKER_OPTIONS = 12 }; /* of one generator, the common ones included *
 
 struct hop_maker {
     const struct hop_generator *generator;
-    struct hop_topology *topology;
-    struct hop_diag *diag;
-    enum hop_status status; /* a failure is remembered, and everything after it does nothing */
-    char shape[48];         /* what stands before the options: "4x4x4" */
+    struct hop_build build;
+    char shape[48]; /* what stands before the options: "4x4x4" */
     struct hop_maker_option options[HOP_MAKER_OPTIONS];
     uint32_t option_count;
     struct hop_link link; /* what every link is, unless the generator says otherwise */
@@ -55,8 +52,6 @@ const char *hop_topology_nearest_generator(const char *source);
 bool hop_maker_given(const struct hop_maker *maker, const char *option);
 /* Of an option that was not given: otherwise. */
 double hop_maker_value(const struct hop_maker *maker, const char *option, double otherwise);
-void hop_maker_fail(struct hop_maker *maker, enum hop_status status, const char *expected, const char *format, ...)
-    HOP_PRINTF(4, 5);
 /* Before building: refuses what would pass the limits on nodes, links and tables. */
 void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links);
 /* Nodes; the index of the first. */
@@ -65,6 +60,5 @@ uint32_t hop_maker_switches(struct hop_maker *maker, const char *name, uint32_t 
 uint32_t hop_maker_switch(struct hop_maker *maker, const char *name);
 /* A copy of `link` between two nodes; its index. */
 uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link);
-void hop_maker_route(struct hop_maker *maker, uint32_t at, uint32_t to, uint32_t link);
 
 #endif

@@ -2,60 +2,26 @@
 /*
  * Built-in machines, each as a short program in facts: what hangs below what, and the rates that its source states.
  */
-#include "topology/topology.h"
+#include "topology/build.h"
 
-#include <math.h>
-#include <stdio.h>
-
-/* What builders share: a failure is remembered and everything after it does nothing. */
-struct builder {
-    struct hop_topology *topology;
-    struct hop_diag *diag;
-    enum hop_status status;
+/* A level of a machine's tree: so many of it below each of the level before, numbered through the machine. */
+struct level {
+    enum hop_node_kind kind;
+    const char *name, *label;
+    unsigned count;
+    const char *nic; /* a NIC of this label below each of it, behind the level below; NULL: none */
 };
 
-/* One node below parent (HOP_NONE: a top), over a copy of `link`. */
-static uint32_t put(struct builder *b, enum hop_node_kind kind, const char *name, unsigned number, uint32_t parent,
-                    struct hop_link link, const char *label, int numa)
-{
-    char full[48];
-    uint32_t index = HOP_NONE;
-    if (b->status != HOP_OK)
-        return HOP_NONE;
-    (void)snprintf(full, sizeof full, "%s%u", name, number);
-    struct hop_node node = hop_node_default(kind, full);
-    node.label = label;
-    node.numa = numa;
-    link.ends[1] = parent;
-    b->status = parent == HOP_NONE ? hop_topology_add_node(b->topology, &node, &index, b->diag)
-                                   : hop_topology_add_child(b->topology, &node, &link, &index, b->diag);
-    return index;
-}
-
-static void join(struct builder *b, uint32_t from, uint32_t to, struct hop_link link)
-{
-    link.ends[0] = from;
-    link.ends[1] = to;
-    if (b->status == HOP_OK)
-        b->status = hop_topology_add_link(b->topology, &link, NULL, b->diag);
-}
-
-static void note(struct builder *b, const char *text)
-{
-    if (b->status == HOP_OK)
-        b->status = hop_topology_add_note(b->topology, "%s", text);
-}
-
-/* A link of the paper's testbeds: 300 MiB in 25.2829 ms. */
-static struct hop_link paper_link(void)
-{
-    struct hop_link link = hop_link_default(HOP_LINK_PCIE, 0, 0);
-    link.capacity_Bps[0] = link.capacity_Bps[1] = 300 * 0x1p20 / 25.2829e-3;
-    link.generation = 3;
-    link.width = 16;
-    link.origin = "300 MiB in 25.2829 ms (Martinasso et al. 2016, section VII)";
-    return link;
-}
+/* A machine: its tree, and what is in it beside. */
+struct machine {
+    struct hop_build *build;
+    const struct level *levels;
+    struct hop_link link;        /* of the tree */
+    unsigned made[4], nics;      /* of each level so far */
+    uint32_t roots[2], gpus[16]; /* nodes */
+    uint32_t plane;              /* the NVSwitch that every GPU is joined to, HOP_NONE: there is none */
+    struct hop_link nvlink;      /* between the two */
+};
 
 static struct hop_link pcie(unsigned generation, unsigned width)
 {
@@ -65,10 +31,12 @@ static struct hop_link pcie(unsigned generation, unsigned width)
     return link;
 }
 
-static struct hop_link of_kind(enum hop_link_kind kind, const char *parameter)
+/* A link of the paper's testbeds: 300 MiB in 25.2829 ms. */
+static struct hop_link paper_link(void)
 {
-    struct hop_link link = hop_link_default(kind, 0, 0);
-    link.parameter = parameter;
+    struct hop_link link = pcie(3, 16);
+    link.capacity_Bps[0] = link.capacity_Bps[1] = 300 * 0x1p20 / 25.2829e-3;
+    link.origin = "300 MiB in 25.2829 ms (Martinasso et al. 2016, section VII)";
     return link;
 }
 
@@ -80,189 +48,208 @@ static struct hop_link nvlink(unsigned generation, unsigned count)
     return link;
 }
 
-/* T1: one 5-port switch over four K80 boards; transfers between GPUs never meet a root complex. */
-static void build_t1(struct builder *b)
+/* One node below parent (HOP_NONE: a top), over a copy of `link`. */
+static uint32_t put(struct hop_build *build, enum hop_node_kind kind, const char *name, unsigned number,
+                    uint32_t parent, struct hop_link link, const char *label, int numa)
 {
-    uint32_t top = put(b, HOP_NODE_SWITCH, "switch", 0, HOP_NONE, paper_link(), "PLX 80-lane switch", -1);
-    for (unsigned board = 0; board < 4; board++) {
-        uint32_t k80 = put(b, HOP_NODE_SWITCH, "board", board, top, paper_link(), "Tesla K80", -1);
-        for (unsigned gpu = 2 * board; gpu < 2 * board + 2; gpu++)
-            put(b, HOP_NODE_GPU, "gpu", gpu, k80, paper_link(), "GK210", -1);
-    }
+    struct hop_node node = hop_node_default(kind, hop_build_text(build, "%s%u", name, number));
+    node.label = label;
+    node.numa = numa;
+    link.ends[1] = parent;
+    return parent == HOP_NONE ? hop_build_node(build, &node) : hop_build_child(build, &node, &link);
 }
 
-/* A socket of T2's shape, numbered from `socket`: root complex, two switches, two K80 boards under each, two GPUs on each. */
-static uint32_t t2_socket(struct builder *b, unsigned socket)
+static void join(struct hop_build *build, uint32_t from, uint32_t to, struct hop_link link)
 {
-    int numa = (int)socket;
-    uint32_t root = put(b, HOP_NODE_ROOT, "root", socket, HOP_NONE, paper_link(), "Haswell socket", numa);
-    put(b, HOP_NODE_HOST, "host", socket, root, of_kind(HOP_LINK_MEMORY, NULL), NULL, numa);
-    for (unsigned s = 2 * socket; s < 2 * socket + 2; s++) {
-        uint32_t plx = put(b, HOP_NODE_SWITCH, "switch", s, root, paper_link(), "PLX 48-lane switch", numa);
-        for (unsigned board = 2 * s; board < 2 * s + 2; board++) {
-            uint32_t k80 = put(b, HOP_NODE_SWITCH, "board", board, plx, paper_link(), "Tesla K80", numa);
-            for (unsigned gpu = 2 * board; gpu < 2 * board + 2; gpu++)
-                put(b, HOP_NODE_GPU, "gpu", gpu, k80, paper_link(), "GK210", numa);
+    link.ends[0] = from;
+    link.ends[1] = to;
+    hop_build_link(build, &link);
+}
+
+static void join_sockets(const struct machine *m, const char *parameter)
+{
+    struct hop_link link = hop_link_default(HOP_LINK_SOCKET, 0, 0);
+    link.parameter = parameter;
+    join(m->build, m->roots[0], m->roots[1], link);
+}
+
+/* A root complex and its memory. */
+static void put_root(struct machine *m, unsigned number, const char *label)
+{
+    int numa = (int)number;
+    m->roots[number] = put(m->build, HOP_NODE_ROOT, "root", number, HOP_NONE, m->link, label, numa);
+    put(m->build, HOP_NODE_HOST, "host", number, m->roots[number], hop_link_default(HOP_LINK_MEMORY, 0, 0), NULL, numa);
+}
+
+/* The trees of one level and all below it. */
+static void grow(struct machine *m, unsigned depth, uint32_t parent, int numa)
+{
+    const struct level *level = &m->levels[depth];
+    for (unsigned i = 0; i < level->count; i++) {
+        unsigned number = m->made[depth]++;
+        uint32_t node;
+        if (level->kind == HOP_NODE_ROOT) {
+            put_root(m, number, level->label);
+            grow(m, depth + 1, m->roots[number], (int)number);
+            continue;
         }
+        node = put(m->build, level->kind, level->name, number, parent, m->link, level->label, numa);
+        if (level->kind == HOP_NODE_GPU)
+            m->gpus[number] = node;
+        else
+            grow(m, depth + 1, node, numa);
+        if (level->nic)
+            put(m->build, HOP_NODE_NIC, "nic", m->nics++, level->kind == HOP_NODE_GPU ? parent : node, m->link,
+                level->nic, numa);
+        if (level->kind == HOP_NODE_GPU && m->plane != HOP_NONE)
+            join(m->build, node, m->plane, m->nvlink);
     }
-    return root;
 }
 
-static void build_t2(struct builder *b)
+static struct machine machine(struct hop_build *build, const struct level *levels, struct hop_link link)
 {
-    t2_socket(b, 0);
+    return (struct machine){.build = build, .levels = levels, .link = link, .plane = HOP_NONE};
 }
 
-static void build_cs_storm(struct builder *b)
+static struct machine grown(struct hop_build *build, const struct level *levels, struct hop_link link)
 {
-    uint32_t first = t2_socket(b, 0), second = t2_socket(b, 1);
+    struct machine m = machine(build, levels, link);
+    grow(&m, 0, HOP_NONE, -1);
+    return m;
+}
+
+/* Transfers between GPUs never meet a root complex. */
+static void build_t1(struct hop_build *build)
+{
+    static const struct level levels[] = {{HOP_NODE_SWITCH, "switch", "PLX 80-lane switch", 1, NULL},
+                                          {HOP_NODE_SWITCH, "board", "Tesla K80", 4, NULL},
+                                          {HOP_NODE_GPU, "gpu", "GK210", 2, NULL}};
+    grown(build, levels, paper_link());
+}
+
+static const struct level t2_levels[] = {{HOP_NODE_ROOT, "root", "Haswell socket", 1, NULL},
+                                         {HOP_NODE_SWITCH, "switch", "PLX 48-lane switch", 2, NULL},
+                                         {HOP_NODE_SWITCH, "board", "Tesla K80", 2, NULL},
+                                         {HOP_NODE_GPU, "gpu", "GK210", 2, NULL}};
+
+static void build_t2(struct hop_build *build)
+{
+    grown(build, t2_levels, paper_link());
+}
+
+static void build_cs_storm(struct hop_build *build)
+{
+    struct machine m = grown(build, t2_levels, paper_link());
     struct hop_link link = paper_link();
+    grow(&m, 0, HOP_NONE, -1);
     link.kind = HOP_LINK_SOCKET;
     link.generation = link.width = 0;
     link.origin = "assumed as wide as one PCIe link until measured";
-    join(b, first, second, link);
-    note(b, "the socket link's capacity is an assumption: --set root0--root1.capacity=... changes it");
+    join(build, m.roots[0], m.roots[1], link);
+    hop_build_note(build, "the socket link's capacity is an assumption: --set root0--root1.capacity=... changes it");
 }
 
-static void ceiling(struct builder *b, const char *parameter, double value, const char *origin)
+/* Measured between lone pairs: bandwidth within a board over that through switches, across the root complex, across
+ * sockets is 2.47, 4.22, 4.47. */
+static void build_helios(struct hop_build *build)
 {
-    if (b->status == HOP_OK)
-        b->status = hop_topology_set_parameter(b->topology, parameter, value, origin, NAN, b->diag);
-}
-
-/* Helios: two sockets, two switches below each root complex, two K80 boards below each switch. Measured between lone pairs: bandwidth
- * within a board over that through switches, across the root complex, across sockets is 2.47, 4.22, 4.47. */
-static void build_helios(struct builder *b)
-{
-    uint32_t roots[2];
-    for (unsigned socket = 0; socket < 2; socket++) {
-        int numa = (int)socket;
-        roots[socket] = put(b, HOP_NODE_ROOT, "root", socket, HOP_NONE, pcie(3, 16), "Xeon E5-2697 v2", numa);
-        put(b, HOP_NODE_HOST, "host", socket, roots[socket], of_kind(HOP_LINK_MEMORY, NULL), NULL, numa);
-        for (unsigned s = 2 * socket; s < 2 * socket + 2; s++) {
-            uint32_t plx = put(b, HOP_NODE_SWITCH, "switch", s, roots[socket], pcie(3, 16), "PCIe switch", numa);
-            for (unsigned board = 2 * s; board < 2 * s + 2; board++) {
-                uint32_t k80 = put(b, HOP_NODE_SWITCH, "board", board, plx, pcie(3, 16), "Tesla K80", numa);
-                for (unsigned gpu = 2 * board; gpu < 2 * board + 2; gpu++)
-                    put(b, HOP_NODE_GPU, "gpu", gpu, k80, pcie(3, 16), "GK210", numa);
-            }
-        }
-    }
-    join(b, roots[0], roots[1], of_kind(HOP_LINK_SOCKET, "socket_broadwell"));
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "Xeon E5-2697 v2", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 2, NULL},
+                                          {HOP_NODE_SWITCH, "board", "Tesla K80", 2, NULL},
+                                          {HOP_NODE_GPU, "gpu", "GK210", 2, NULL}};
+    struct machine m = grown(build, levels, pcie(3, 16));
+    join_sockets(&m, "socket_broadwell");
     double board = hop_pcie_rate_Bps(3, 16, 256, 24);
-    ceiling(b, "ceiling_switch", board / 2.47, "a board's rate / 2.47 (Faraji 2018, Fig. 6.3)");
-    ceiling(b, "ceiling_root", board / 4.22, "a board's rate / 4.22 (Faraji 2018, Fig. 6.3)");
-    ceiling(b, "ceiling_socket", board / 4.47, "a board's rate / 4.47 (Faraji 2018, Fig. 6.3)");
-    note(b, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers held to the "
-            "measured ratios");
+    hop_build_parameter(build, "ceiling_switch", board / 2.47, "a board's rate / 2.47 (Faraji 2018, Fig. 6.3)");
+    hop_build_parameter(build, "ceiling_root", board / 4.22, "a board's rate / 4.22 (Faraji 2018, Fig. 6.3)");
+    hop_build_parameter(build, "ceiling_socket", board / 4.47, "a board's rate / 4.47 (Faraji 2018, Fig. 6.3)");
+    hop_build_note(build, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers "
+                          "held to the measured ratios");
 }
 
-/* DGX-1 (V100): hybrid cube mesh of NVLink, two GPUs and a NIC below each PCIe switch, two switches a socket. */
-static void build_dgx_1(struct builder *b)
+/* DGX-1 (V100): hybrid cube mesh of NVLink. */
+static void build_dgx_1(struct hop_build *build)
 {
-    uint32_t roots[2], gpus[8];
-    for (unsigned socket = 0; socket < 2; socket++) {
-        int numa = (int)socket;
-        roots[socket] = put(b, HOP_NODE_ROOT, "root", socket, HOP_NONE, pcie(3, 16), "Xeon E5-2698 v4", numa);
-        put(b, HOP_NODE_HOST, "host", socket, roots[socket], of_kind(HOP_LINK_MEMORY, NULL), NULL, numa);
-        for (unsigned s = 2 * socket; s < 2 * socket + 2; s++) {
-            uint32_t plx = put(b, HOP_NODE_SWITCH, "switch", s, roots[socket], pcie(3, 16), "PCIe switch", numa);
-            for (unsigned gpu = 2 * s; gpu < 2 * s + 2; gpu++)
-                gpus[gpu] = put(b, HOP_NODE_GPU, "gpu", gpu, plx, pcie(3, 16), "Tesla V100-SXM2", numa);
-            put(b, HOP_NODE_NIC, "nic", s, plx, pcie(3, 16), "ConnectX-4 EDR", numa);
-        }
-    }
-    join(b, roots[0], roots[1], of_kind(HOP_LINK_SOCKET, "socket_broadwell"));
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "Xeon E5-2698 v4", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 2, "ConnectX-4 EDR"},
+                                          {HOP_NODE_GPU, "gpu", "Tesla V100-SXM2", 2, NULL}};
     /* pairs and how many links bond them */
     static const unsigned mesh[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1},
                                        {1, 5, 2}, {2, 3, 2}, {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
                                        {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
-    for (size_t i = 0; i < HOP_COUNT(mesh) && b->status == HOP_OK; i++)
-        join(b, gpus[mesh[i][0]], gpus[mesh[i][1]], nvlink(2, mesh[i][2]));
+    struct machine m = grown(build, levels, pcie(3, 16));
+    join_sockets(&m, "socket_broadwell");
+    for (size_t i = 0; i < HOP_COUNT(mesh); i++)
+        join(build, m.gpus[mesh[i][0]], m.gpus[mesh[i][1]], nvlink(2, mesh[i][2]));
 }
 
-/* Eight GPUs behind NVSwitch, two sockets with two PCIe switches each, GPUs and NICs in pairs below them. */
-static void nvswitch_box(struct builder *b, unsigned pcie_generation, unsigned nvlink_generation, unsigned nvlinks,
-                         const char *gpu_label, const char *cpu_label, const char *nic_label,
-                         const char *socket_parameter, unsigned gpus_per_switch)
+/* GPUs behind NVSwitch, with a NIC each beside them at their PCIe switch. */
+static void nvswitch_box(struct hop_build *build, const struct level *levels, unsigned generation,
+                         struct hop_link accelerator, const char *socket)
 {
-    uint32_t roots[2];
-    uint32_t plane = put(b, HOP_NODE_SWITCH, "nvswitch", 0, HOP_NONE, pcie(1, 1), "NVSwitch, all planes as one", -1);
-    unsigned switches = 8 / gpus_per_switch;
-    for (unsigned socket = 0; socket < 2; socket++) {
-        int numa = (int)socket;
-        roots[socket] = put(b, HOP_NODE_ROOT, "root", socket, HOP_NONE, pcie(1, 1), cpu_label, numa);
-        put(b, HOP_NODE_HOST, "host", socket, roots[socket], of_kind(HOP_LINK_MEMORY, NULL), NULL, numa);
-        for (unsigned s = socket * switches / 2; s < (socket + 1) * switches / 2; s++) {
-            uint32_t sw =
-                put(b, HOP_NODE_SWITCH, "switch", s, roots[socket], pcie(pcie_generation, 16), "PCIe switch", numa);
-            for (unsigned gpu = gpus_per_switch * s; gpu < gpus_per_switch * (s + 1); gpu++) {
-                uint32_t at = put(b, HOP_NODE_GPU, "gpu", gpu, sw, pcie(pcie_generation, 16), gpu_label, numa);
-                put(b, HOP_NODE_NIC, "nic", gpu, sw, pcie(pcie_generation, 16), nic_label, numa);
-                if (b->status == HOP_OK)
-                    join(b, at, plane, nvlink(nvlink_generation, nvlinks));
-            }
-        }
-    }
-    join(b, roots[0], roots[1], of_kind(HOP_LINK_SOCKET, socket_parameter));
+    struct machine m = machine(build, levels, pcie(generation, 16));
+    m.plane = hop_build_nvswitch(build, 0, "NVSwitch, all planes as one");
+    m.nvlink = accelerator;
+    grow(&m, 0, HOP_NONE, -1);
+    join_sockets(&m, socket);
 }
 
-static void build_dgx_a100(struct builder *b)
+static void build_dgx_a100(struct hop_build *build)
 {
-    nvswitch_box(b, 4, 3, 12, "A100-SXM4-40GB", "EPYC 7742", "ConnectX-6 HDR", "socket_amd", 2);
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "EPYC 7742", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 2, NULL},
+                                          {HOP_NODE_GPU, "gpu", "A100-SXM4-40GB", 2, "ConnectX-6 HDR"}};
+    nvswitch_box(build, levels, 4, nvlink(3, 12), "socket_amd");
 }
 
-static void build_hgx_h100(struct builder *b)
+static void build_hgx_h100(struct hop_build *build)
 {
-    nvswitch_box(b, 5, 4, 18, "H100-SXM5-80GB", "Xeon, Sapphire Rapids", "ConnectX-7 NDR", "socket_sapphire_rapids", 1);
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "Xeon, Sapphire Rapids", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 4, NULL},
+                                          {HOP_NODE_GPU, "gpu", "H100-SXM5-80GB", 1, "ConnectX-7 NDR"}};
+    nvswitch_box(build, levels, 5, nvlink(4, 18), "socket_sapphire_rapids");
 }
 
-/* Eight gen4 GPUs in two levels of switches, four below each second-level switch pair; `roots` root complexes. */
-static void pcie_box(struct builder *b, unsigned roots)
+/* Two first-level switches, below one root complex or one each. */
+static void pcie_box(struct hop_build *build, unsigned roots)
 {
-    uint32_t root[2] = {HOP_NONE, HOP_NONE};
-    for (unsigned r = 0; r < roots; r++) {
-        root[r] = put(b, HOP_NODE_ROOT, "root", r, HOP_NONE, pcie(4, 16), "root complex", (int)r);
-        put(b, HOP_NODE_HOST, "host", r, root[r], of_kind(HOP_LINK_MEMORY, NULL), NULL, (int)r);
-    }
-    for (unsigned s = 0; s < 2; s++) {
-        unsigned r = s % roots;
-        uint32_t upper = put(b, HOP_NODE_SWITCH, "switch", s, root[r], pcie(4, 16), "first-level PCIe switch", (int)r);
-        for (unsigned l = 2 * s; l < 2 * s + 2; l++) {
-            uint32_t leaf = put(b, HOP_NODE_SWITCH, "leaf", l, upper, pcie(4, 16), "second-level PCIe switch", (int)r);
-            for (unsigned gpu = 2 * l; gpu < 2 * l + 2; gpu++)
-                put(b, HOP_NODE_GPU, "gpu", gpu, leaf, pcie(4, 16), "PCIe gen4 GPU", (int)r);
-        }
-    }
+    static const struct level levels[] = {{HOP_NODE_SWITCH, "switch", "first-level PCIe switch", 1, NULL},
+                                          {HOP_NODE_SWITCH, "leaf", "second-level PCIe switch", 2, NULL},
+                                          {HOP_NODE_GPU, "gpu", "PCIe gen4 GPU", 2, NULL}};
+    struct machine m = machine(build, levels, pcie(4, 16));
+    for (unsigned r = 0; r < roots; r++)
+        put_root(&m, r, "root complex");
+    for (unsigned s = 0; s < 2; s++)
+        grow(&m, 0, m.roots[s % roots], (int)(s % roots));
     if (roots == 2)
-        join(b, root[0], root[1], of_kind(HOP_LINK_SOCKET, "socket_amd"));
+        join_sockets(&m, "socket_amd");
 }
 
-static void build_pcie_1root(struct builder *b)
+static void build_pcie_1root(struct hop_build *build)
 {
-    pcie_box(b, 1);
+    pcie_box(build, 1);
 }
 
-static void build_pcie_2root(struct builder *b)
+static void build_pcie_2root(struct hop_build *build)
 {
-    pcie_box(b, 2);
+    pcie_box(build, 2);
 }
 
-/* Nine nodes of a cluster below one InfiniBand switch, as in the contention graphs of the paper; a node is its network card. */
-static void build_ib_9node(struct builder *b)
+/* As in the contention graphs of the paper; a node is its network card. */
+static void build_ib_9node(struct hop_build *build)
 {
     struct hop_link link = hop_link_default(HOP_LINK_INFINIBAND, 0, 0);
     link.capacity_Bps[0] = link.capacity_Bps[1] = 20 * 0x1p20 / 0.010706;
     link.latency_s = 0;
     link.origin = "20 MiB in 0.010706 s (Martinasso and Mehaut 2011, section 5)";
-    uint32_t fabric = put(b, HOP_NODE_FABRIC, "switch", 0, HOP_NONE, link, "Grid Director 9024", -1);
+    uint32_t fabric = put(build, HOP_NODE_FABRIC, "switch", 0, HOP_NONE, link, "Grid Director 9024", -1);
     for (unsigned node = 0; node < 9; node++)
-        join(b, put(b, HOP_NODE_NIC, "node", node, HOP_NONE, link, "MT26418", -1), fabric, link);
+        join(build, put(build, HOP_NODE_NIC, "node", node, HOP_NONE, link, "MT26418", -1), fabric, link);
 }
 
 static const struct {
     const char *name, *summary;
-    void (*build)(struct builder *b);
+    void (*build)(struct hop_build *build);
 } machines[] = {
     {"t1", "8 GPUs (4 K80) below one switch; topology T1 of Martinasso et al. 2016", build_t1},
     {"t2", "8 GPUs (4 K80), two switches below one root complex; topology T2 of Martinasso et al. 2016", build_t2},
@@ -291,16 +278,11 @@ enum hop_status hop_topology_read_builtin(const char *name, struct hop_topology 
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {
         if (strcmp(machines[i].name, name) != 0)
             continue;
-        struct builder b = {hop_topology_create(name), diag, HOP_OK};
-        if (!b.topology)
-            return hop_fail_memory(diag);
-        machines[i].build(&b);
-        if (b.status != HOP_OK) {
-            hop_topology_destroy(b.topology);
-            return b.status;
-        }
-        *topology = b.topology;
-        return HOP_OK;
+        struct hop_build build;
+        hop_build_begin(&build, name, diag);
+        if (hop_build_ok(&build))
+            machines[i].build(&build);
+        return hop_build_end(&build, topology);
     }
     return hop_fail(diag, HOP_ERR_NOT_FOUND, "no built-in machine '%s'", name);
 }

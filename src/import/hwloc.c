@@ -39,59 +39,47 @@ static bool detect(const struct hop_source *source)
 #include "import/nvml.h"
 #include "import/pci_sysfs.h"
 
+/* Of this machine NVML knows the NVLinks better, where there is one. */
+static enum hop_status map(struct hop_hwloc *hwloc, const char *name, bool live, struct hop_topology **topology,
+                           struct hop_diag *diag)
+{
+    struct hop_build build;
+    struct hop_nvml nvml;
+    bool managed = live && hop_nvml_open(&nvml);
+    const struct hop_hwloc_source source = {hwloc->machine, live ? HOP_PCI_SYSFS : NULL, !managed};
+    hop_build_begin(&build, name, diag);
+    hop_hwloc_map(&source, &build);
+    if (managed) {
+        hop_nvml_read(&nvml, &build);
+        hop_nvml_close(&nvml);
+    }
+    hop_failure_place(&build.failure, "%.150s", name);
+    hop_hwloc_close(hwloc);
+    return hop_build_end(&build, topology);
+}
+
 static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
 {
     struct hop_hwloc hwloc;
     enum hop_status status = hop_hwloc_open_xml(source, &hwloc, diag);
-    if (status != HOP_OK)
-        return status;
-    const struct hop_hwloc_source map = {.machine = hwloc.machine, .name = source->name, .nvlinks = true};
-    status = hop_hwloc_map(&map, topology, diag);
-    if (status != HOP_OK)
-        hop_diag_place(diag, "%.150s", source->name);
-    hop_hwloc_close(&hwloc);
-    return status;
-}
-
-static enum hop_status map_live(hwloc_topology_t machine, struct hop_topology **topology, struct hop_diag *diag)
-{
-    struct hop_nvml nvml;
-    struct hop_topology *built;
-    bool managed = hop_nvml_open(&nvml);
-    const struct hop_hwloc_source map = {machine, "live", HOP_PCI_SYSFS, !managed};
-    enum hop_status status = hop_hwloc_map(&map, &built, diag);
-    if (status == HOP_OK && managed) {
-        status = hop_nvml_read(&nvml, built, diag);
-        if (status != HOP_OK)
-            hop_topology_destroy(built);
-    }
-    if (managed)
-        hop_nvml_close(&nvml);
-    if (status == HOP_OK)
-        *topology = built;
-    return status;
+    return status == HOP_OK ? map(&hwloc, source->name, false, topology, diag) : status;
 }
 
 enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
 {
     struct hop_hwloc hwloc;
     enum hop_status status = hop_hwloc_open_live(&hwloc, diag);
-    if (status != HOP_OK)
-        return status;
-    status = map_live(hwloc.machine, topology, diag);
-    if (status != HOP_OK)
-        hop_diag_place(diag, "live");
-    hop_hwloc_close(&hwloc);
-    return status;
+    return status == HOP_OK ? map(&hwloc, "live", true, topology, diag) : status;
 }
 
 #else
 
 static enum hop_status unsupported(const char *place, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_UNSUPPORTED, "this build has no hwloc, which reads hwloc XML and discovers machines");
+    hop_fail(diag, HOP_ERR_UNSUPPORTED,
+             "this build has no hwloc, which reads hwloc XML and discovers machines\na build where CMake finds hwloc 2 "
+             "(Debian: libhwloc-dev)");
     hop_diag_place(diag, "%.150s", place);
-    hop_diag_expect(diag, "a build where CMake finds hwloc 2 (Debian: libhwloc-dev)");
     return HOP_ERR_UNSUPPORTED;
 }
 

@@ -52,10 +52,7 @@ struct place {
 struct map {
     const struct hop_hwloc_source *source;
     hwloc_topology_t machine;
-    struct hop_topology *topology;
-    struct hop_diag *diag;
-    enum hop_status status; /* a failure is remembered, and everything after it does nothing */
-    struct hop_arena scratch;
+    struct hop_build *build;
     hwloc_obj_t *devices; /* in PCI order */
     uint32_t device_count, device_capacity;
     hwloc_obj_t *tops; /* topmost I/O objects with a place */
@@ -66,10 +63,9 @@ struct map {
     unsigned displays, far_memories, homeless, unknown_links, emulated, slowed; /* for the notes */
 };
 
-static void out_of_memory(struct map *m)
+static bool ok(const struct map *m)
 {
-    if (m->status == HOP_OK)
-        m->status = hop_fail_memory(m->diag);
+    return hop_build_ok(m->build);
 }
 
 /* ---- objects ---- */
@@ -217,14 +213,19 @@ static uint32_t climb(struct map *m, hwloc_obj_t object, bool idle, struct hop_p
 
 static struct place *give_place(struct map *m, hwloc_obj_t object)
 {
-    struct place *place = hop_arena_alloc(&m->scratch, sizeof *place);
-    if (!place) {
-        out_of_memory(m);
+    struct place *place = hop_build_alloc(m->build, sizeof *place);
+    if (!place)
         return NULL;
-    }
     *place = (struct place){.kind = HOP_NODE_KIND_COUNT, .node = HOP_NONE, .root = HOP_NONE};
     object->userdata = place;
     return place;
+}
+
+/* Appends an object to a list. */
+static void list_object(struct map *m, hwloc_obj_t **list, uint32_t *count, uint32_t *capacity, hwloc_obj_t object)
+{
+    if (hop_build_grow(m->build, list, capacity, *count + 1, sizeof object))
+        (*list)[(*count)++] = object;
 }
 
 /* Gives a place to everything from a device up to its topmost I/O object. */
@@ -237,10 +238,8 @@ static void mark_branch(struct map *m, hwloc_obj_t device)
         if (rate_of(own) > rate_of(place->fastest))
             place->fastest = own;
         if (!is_io(o->parent)) {
-            if (fresh && !hop_grow(&m->tops, &m->top_capacity, m->top_count + 1, sizeof(hwloc_obj_t)))
-                out_of_memory(m);
-            else if (fresh)
-                m->tops[m->top_count++] = o;
+            if (fresh)
+                list_object(m, &m->tops, &m->top_count, &m->top_capacity, o);
             return;
         }
         struct place *above = o->parent->userdata;
@@ -254,22 +253,20 @@ static void mark_branch(struct map *m, hwloc_obj_t device)
 
 static void find_devices(struct map *m)
 {
-    for (hwloc_obj_t o = NULL; m->status == HOP_OK && (o = hwloc_get_next_pcidev(m->machine, o)) != NULL;) {
+    for (hwloc_obj_t o = NULL; ok(m) && (o = hwloc_get_next_pcidev(m->machine, o)) != NULL;) {
         enum hop_node_kind kind = classify(m, o);
         if (kind == HOP_NODE_KIND_COUNT || o->userdata)
             continue;
         struct place *place = give_place(m, o);
-        if (!place || !hop_grow(&m->devices, &m->device_capacity, m->device_count + 1, sizeof(hwloc_obj_t))) {
-            out_of_memory(m);
+        if (!place)
             return;
-        }
         place->kind = kind;
         place->fastest = link_of(m, o, kind == HOP_NODE_GPU);
-        m->devices[m->device_count++] = o;
+        list_object(m, &m->devices, &m->device_count, &m->device_capacity, o);
     }
     if (m->device_count)
         qsort(m->devices, m->device_count, sizeof(hwloc_obj_t), compare_addresses);
-    for (uint32_t i = 0; i < m->device_count && m->status == HOP_OK; i++)
+    for (uint32_t i = 0; i < m->device_count && ok(m); i++)
         mark_branch(m, m->devices[i]);
 }
 
@@ -289,30 +286,16 @@ static int numa_of(hwloc_obj_t object)
 /* A new node of the next number of its kind; under a parent, over `link`, unless that is NULL. */
 static uint32_t put(struct map *m, const struct hop_node *like, const struct hop_link *link)
 {
-    char name[48];
-    uint32_t index = HOP_NONE;
-    if (m->status != HOP_OK)
-        return HOP_NONE;
-    (void)snprintf(name, sizeof name, "%s%u", hop_node_kind_name(like->kind), m->numbers[like->kind]++);
     struct hop_node node = *like;
-    node.name = name;
-    m->status = link ? hop_topology_add_child(m->topology, &node, link, &index, m->diag)
-                     : hop_topology_add_node(m->topology, &node, &index, m->diag);
-    return index;
+    node.name = hop_build_text(m->build, "%s%u", hop_node_kind_name(like->kind), m->numbers[like->kind]++);
+    return link ? hop_build_child(m->build, &node, link) : hop_build_node(m->build, &node);
 }
 
 static void join(struct map *m, uint32_t from, uint32_t to, const char *parameter)
 {
     struct hop_link link = hop_link_default(HOP_LINK_SOCKET, from, to);
     link.parameter = parameter;
-    if (m->status == HOP_OK)
-        m->status = hop_topology_add_link(m->topology, &link, NULL, m->diag);
-}
-
-static void note(struct map *m, unsigned count, const char *format)
-{
-    if (m->status == HOP_OK && count && hop_topology_add_note(m->topology, "%u %s", count, format) != HOP_OK)
-        out_of_memory(m);
+    hop_build_link(m->build, &link);
 }
 
 /* ---- hubs ---- */
@@ -345,7 +328,7 @@ static bool makes_hub(const struct map *m, hwloc_obj_t memory)
 static void add_hub(struct map *m, hwloc_obj_t memory)
 {
     if (m->hub_count == HUB_LIMIT) {
-        m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "more than %d NUMA nodes with cores of their own", HUB_LIMIT);
+        hop_build_fail(m->build, HOP_ERR_LIMIT, "more than %d NUMA nodes with cores of their own", HUB_LIMIT);
         return;
     }
     hwloc_obj_t package = NULL;
@@ -361,12 +344,10 @@ static void find_hubs(struct map *m)
 {
     int memories = hwloc_get_nbobjs_by_type(m->machine, HWLOC_OBJ_NUMANODE);
     if (memories < 1 || memories > NUMA_LIMIT) {
-        m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "%d NUMA nodes", memories);
-        hop_diag_expect(m->diag, "1 to %d", NUMA_LIMIT);
+        hop_build_fail(m->build, HOP_ERR_LIMIT, "%d NUMA nodes\n1 to %d", memories, NUMA_LIMIT);
         return;
     }
-    for (hwloc_obj_t o = NULL;
-         (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && m->status == HOP_OK;) {
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && ok(m);) {
         if (makes_hub(m, o))
             add_hub(m, o);
     }
@@ -409,8 +390,7 @@ static uint32_t put_root(struct map *m, struct hub *hub, hwloc_obj_t near)
 /* The host memories of a hub: its own, and those whose cores lie in it first. */
 static void put_memories(struct map *m, const struct hub *hub)
 {
-    for (hwloc_obj_t o = NULL;
-         (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && m->status == HOP_OK;) {
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(m->machine, HWLOC_OBJ_NUMANODE, o)) && ok(m);) {
         uint32_t h = 0;
         while (h < m->hub_count && m->hubs[h].memory != o &&
                !hwloc_bitmap_intersects(m->hubs[h].memory->cpuset, o->cpuset))
@@ -447,7 +427,7 @@ static const char *socket_parameter(const struct map *m, const struct hub *hub)
 
 static void join_hubs(struct map *m)
 {
-    for (uint32_t a = 0; a < m->hub_count && m->status == HOP_OK; a++) {
+    for (uint32_t a = 0; a < m->hub_count && ok(m); a++) {
         const char *between = socket_parameter(m, &m->hubs[a]);
         bool amd = strcmp(between, "socket_amd") == 0; /* that parameter holds within a package, too */
         for (uint32_t b = a + 1; b < m->hub_count; b++) {
@@ -481,7 +461,7 @@ static void put_hub(struct map *m, struct hub *hub)
     }
     if (hub->bare || hub->roots == 0)
         bare_root = put_root(m, hub, hub->memory);
-    for (uint32_t t = 0; t < m->top_count && m->status == HOP_OK; t++) {
+    for (uint32_t t = 0; t < m->top_count && ok(m); t++) {
         struct place *place = m->tops[t]->userdata;
         if (place->hub != hub)
             continue;
@@ -496,7 +476,7 @@ static void put_hub(struct map *m, struct hub *hub)
 static void put_hubs(struct map *m)
 {
     choose_hubs(m);
-    for (uint32_t h = 0; h < m->hub_count && m->status == HOP_OK; h++)
+    for (uint32_t h = 0; h < m->hub_count && ok(m); h++)
         put_hub(m, &m->hubs[h]);
     join_hubs(m);
 }
@@ -524,7 +504,7 @@ static struct hop_pci_link or_assumed(struct map *m, struct hop_pci_link link, s
 /* hwloc lists a bridge before those below it, so the node above always exists. */
 static void put_switches(struct map *m)
 {
-    for (hwloc_obj_t o = NULL; m->status == HOP_OK && (o = hwloc_get_next_bridge(m->machine, o)) != NULL;) {
+    for (hwloc_obj_t o = NULL; ok(m) && (o = hwloc_get_next_bridge(m->machine, o)) != NULL;) {
         struct place *place = o->userdata;
         if (!place || place->branches < 2 || place->node != HOP_NONE)
             continue;
@@ -545,9 +525,8 @@ static void put_switches(struct map *m)
 
 /* What people call a device: the model or its PCI vendor and device, and except for GPUs the names that the system
  * gave. */
-static char *label_of(hwloc_obj_t device, bool with_names)
+static void write_label(hwloc_obj_t device, bool with_names, struct hop_buffer *label)
 {
-    struct hop_buffer label = {0};
     const char *model = hwloc_obj_get_info_by_name(device, "PCIDevice");
     unsigned names = 0;
     for (hwloc_obj_t child = device->io_first_child; child; child = child->next_sibling) {
@@ -555,16 +534,15 @@ static char *label_of(hwloc_obj_t device, bool with_names)
         model = gpu ? gpu : model;
     }
     if (model)
-        hop_buffer_puts(&label, model);
+        hop_buffer_puts(label, model);
     else
-        hop_buffer_printf(&label, "PCI %04x:%04x", function_of(device)->vendor_id, function_of(device)->device_id);
+        hop_buffer_printf(label, "PCI %04x:%04x", function_of(device)->vendor_id, function_of(device)->device_id);
     for (hwloc_obj_t child = device->io_first_child; child && with_names; child = child->next_sibling) {
         if (child->type == HWLOC_OBJ_OS_DEVICE && child->name)
-            hop_buffer_printf(&label, "%s%s", names++ ? ", " : " (", child->name);
+            hop_buffer_printf(label, "%s%s", names++ ? ", " : " (", child->name);
     }
     if (names)
-        hop_buffer_puts(&label, ")");
-    return hop_buffer_take(&label);
+        hop_buffer_puts(label, ")");
 }
 
 static bool runs_slow(const struct map *m, hwloc_obj_t gpu, struct hop_pci_link taken)
@@ -580,7 +558,7 @@ static void note_below_capability(struct map *m, hwloc_obj_t device, uint32_t no
     const struct hwloc_pcidev_attr_s *port = is_io(device->parent) ? function_of(device->parent) : NULL;
     char own_id[32], port_id[32];
     struct hop_pci_link could;
-    if (!m->source->pci_folder || !port || node == HOP_NONE || m->status != HOP_OK)
+    if (!m->source->pci_folder || !port || node == HOP_NONE || !ok(m))
         return;
     format_bus_id(pci, own_id, sizeof own_id);
     format_bus_id(port, port_id, sizeof port_id);
@@ -589,17 +567,14 @@ static void note_below_capability(struct map *m, hwloc_obj_t device, uint32_t no
         return;
     if (gpu && could.generation > own.generation)
         own.generation = could.generation; /* taken so, see link_of */
-    if (hop_topology_add_note(m->topology,
-                              "the link of %s (%s) runs at generation %u x%u where both of its ends can do generation "
-                              "%u x%u",
-                              hop_topology_node(m->topology, node)->name, own_id, own.generation, own.width,
-                              could.generation, could.width) != HOP_OK)
-        out_of_memory(m);
+    hop_build_note(
+        m->build, "the link of %s (%s) runs at generation %u x%u where both of its ends can do generation %u x%u",
+        m->build->topology->nodes[node].name, own_id, own.generation, own.width, could.generation, could.width);
 }
 
 static void put_devices(struct map *m)
 {
-    for (uint32_t i = 0; i < m->device_count && m->status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < m->device_count && ok(m); i++) {
         hwloc_obj_t device = m->devices[i];
         struct place *place = device->userdata;
         struct hop_node node = hop_node_default(place->kind, NULL);
@@ -609,18 +584,17 @@ static void put_devices(struct map *m)
         struct hop_link link = pcie_link(or_assumed(m, found, place->fastest), parent);
         char bus_id[32];
         format_bus_id(function_of(device), bus_id, sizeof bus_id);
-        char *label = label_of(device, !gpu);
-        if (!label) {
-            out_of_memory(m);
-            return;
-        }
+        struct hop_buffer label = {0};
+        write_label(device, !gpu, &label);
         node.bus_id = bus_id;
-        node.label = label;
+        node.label = label.text;
         node.numa = numa_of(device);
         m->slowed += gpu && runs_slow(m, device, found);
         place->node = put(m, &node, &link);
         note_below_capability(m, device, place->node, gpu);
-        free(label);
+        if (label.failed)
+            hop_build_fail(m->build, HOP_ERR_MEMORY, "out of memory");
+        hop_buffer_finish(&label);
     }
 }
 
@@ -645,7 +619,7 @@ static void add_nvlink(struct map *m, uint32_t from, uint32_t to, uint64_t rate_
 {
     struct hop_link link = hop_link_default(HOP_LINK_NVLINK, from, to);
     uint64_t unit = rate_MBps % 25000 == 0 ? 25000 : 20000;
-    if (m->status != HOP_OK || rate_MBps == 0)
+    if (rate_MBps == 0)
         return;
     if (rate_MBps % unit == 0 && rate_MBps / unit <= 64) {
         link.generation = unit == 20000 ? 1 : 0;
@@ -654,7 +628,7 @@ static void add_nvlink(struct map *m, uint32_t from, uint32_t to, uint64_t rate_
         link.capacity_Bps[0] = link.capacity_Bps[1] = (double)rate_MBps * 1e6;
         link.origin = "NVLinkBandwidth in the hwloc topology";
     }
-    m->status = hop_topology_add_link(m->topology, &link, NULL, m->diag);
+    hop_build_link(m->build, &link);
 }
 
 static void put_nvlinks(struct map *m, const struct hwloc_distances_s *matrix)
@@ -662,11 +636,10 @@ static void put_nvlinks(struct map *m, const struct hwloc_distances_s *matrix)
     unsigned count = matrix->nbobjs, others = 0;
     uint32_t nvswitch = HOP_NONE;
     if (count > MATRIX_LIMIT) {
-        m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "an NVLink matrix of %u objects", count);
-        hop_diag_expect(m->diag, "at most %d", MATRIX_LIMIT);
+        hop_build_fail(m->build, HOP_ERR_LIMIT, "an NVLink matrix of %u objects\nat most %d", count, MATRIX_LIMIT);
         return;
     }
-    for (unsigned i = 0; i < count && m->status == HOP_OK; i++) {
+    for (unsigned i = 0; i < count && ok(m); i++) {
         uint32_t gpu = gpu_of(matrix->objs[i]);
         uint64_t switched = 0;
         bool again = false;
@@ -684,14 +657,11 @@ static void put_nvlinks(struct map *m, const struct hwloc_distances_s *matrix)
             else if (j > i && other != HOP_NONE && other != gpu)
                 add_nvlink(m, gpu, other, rate);
         }
-        if (switched && nvswitch == HOP_NONE && m->status == HOP_OK) {
-            struct hop_node node = hop_node_default(HOP_NODE_SWITCH, "nvswitch0");
-            node.label = "NVSwitch, all planes as one";
-            m->status = hop_topology_add_node(m->topology, &node, &nvswitch, m->diag);
-        }
+        if (switched && nvswitch == HOP_NONE)
+            nvswitch = hop_build_nvswitch(m->build, 0, "NVSwitch, all planes as one");
         add_nvlink(m, gpu, nvswitch, switched);
     }
-    note(m, others, "ends of NVLinks are no GPU or NVSwitch: left out");
+    hop_build_count(m->build, others, "ends of NVLinks are no GPU or NVSwitch: left out");
 }
 
 static void find_nvlinks(struct map *m)
@@ -711,54 +681,38 @@ static void put_notes(struct map *m)
     unsigned bridges = 0;
     for (hwloc_obj_t o = NULL; (o = hwloc_get_next_bridge(m->machine, o)) != NULL;)
         bridges += is_host_bridge(o) && !o->userdata;
-    note(m, bridges, "host bridges with no GPU, NIC, NVMe drive or FPGA below: left out");
-    note(m, m->displays,
-         "display controllers that are no accelerators (management, virtual or integrated graphics): left out");
-    note(m, m->far_memories, "NUMA nodes without cores: left out");
-    note(m, m->homeless, "PCI trees whose NUMA node is not known: given to the first in reach");
-    note(m, m->unknown_links, "links of unknown speed: taken as generation 3 x16");
-    note(m, m->emulated, "bridges at 2.5 GT/s x1 above faster devices: taken as emulated, their speed ignored");
+    hop_build_count(m->build, bridges, "host bridges with no GPU, NIC, NVMe drive or FPGA below: left out");
+    hop_build_count(
+        m->build, m->displays,
+        "display controllers that are no accelerators (management, virtual or integrated graphics): left out");
+    hop_build_count(m->build, m->far_memories, "NUMA nodes without cores: left out");
+    hop_build_count(m->build, m->homeless, "PCI trees whose NUMA node is not known: given to the first in reach");
+    hop_build_count(m->build, m->unknown_links, "links of unknown speed: taken as generation 3 x16");
+    hop_build_count(m->build, m->emulated,
+                    "bridges at 2.5 GT/s x1 above faster devices: taken as emulated, their speed ignored");
     if (m->source->pci_folder)
-        note(m, m->slowed,
-             "GPUs run their links below the generation that both ends can do, as idle ones do: the higher one is "
-             "taken");
+        hop_build_count(
+            m->build, m->slowed,
+            "GPUs run their links below the generation that both ends can do, as idle ones do: the higher one is "
+            "taken");
     else
-        note(m, m->slowed, "GPUs stand at 2.5 GT/s, as idle ones do; --set LINK.capacity=... corrects them");
-    if (m->numbers[HOP_NODE_GPU] == 0 && m->status == HOP_OK &&
-        hop_topology_add_note(m->topology, "no GPU found") != HOP_OK)
-        out_of_memory(m);
+        hop_build_count(m->build, m->slowed,
+                        "GPUs stand at 2.5 GT/s, as idle ones do; --set LINK.capacity=... corrects them");
+    if (m->numbers[HOP_NODE_GPU] == 0)
+        hop_build_note(m->build, "no GPU found");
 }
 
-enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_topology **topology,
-                              struct hop_diag *diag)
+void hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_build *build)
 {
-    struct map *m = calloc(1, sizeof *m);
-    struct hop_topology *built = hop_topology_create(source->name);
-    if (!m || !built) {
-        free(m);
-        hop_topology_destroy(built);
-        return hop_fail_memory(diag);
-    }
-    m->source = source;
-    m->machine = source->machine;
-    m->topology = built;
-    m->diag = diag;
     static void (*const steps[])(struct map * m) = {find_devices, find_hubs,    put_hubs, put_switches,
                                                     put_devices,  find_nvlinks, put_notes};
-    for (size_t i = 0; i < HOP_COUNT(steps) && m->status == HOP_OK; i++) {
+    struct map m = {.source = source, .machine = source->machine, .build = build};
+    for (size_t i = 0; i < HOP_COUNT(steps) && ok(&m); i++) {
         if (steps[i] != find_nvlinks || source->nvlinks)
-            steps[i](m);
+            steps[i](&m);
     }
-    enum hop_status status = m->status;
-    hop_arena_finish(&m->scratch);
-    free(m->devices);
-    free(m->tops);
-    free(m);
-    if (status == HOP_OK)
-        *topology = built;
-    else
-        hop_topology_destroy(built);
-    return status;
+    free(m.devices);
+    free(m.tops);
 }
 
 #endif

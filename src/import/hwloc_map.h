@@ -5,17 +5,15 @@
 
 #include <hwloc.h>
 
-#include "topology/topology.h"
+#include "topology/build.h"
 
 struct hop_hwloc_source {
     hwloc_topology_t machine; /* loaded, I/O objects kept, nobody else's userdata on them */
-    const char *name;         /* of the new topology */
     const char *pci_folder;   /* this machine's HOP_PCI_SYSFS, whose links are exact; NULL: hwloc's link speeds alone */
     bool nvlinks;             /* read the NVLinkBandwidth matrix, if there is one */
 };
 
-/* The result is unfinished and the caller's; nothing is left behind on failure. The diagnostic names no place. */
-enum hop_status hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_topology **topology,
-                              struct hop_diag *diag);
+/* The diagnostic of a failure names no place. */
+void hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_build *build);
 
 #endif

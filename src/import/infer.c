@@ -33,10 +33,7 @@
 
 struct inference {
     const struct hop_relations *table;
-    struct hop_topology *topology;
-    struct hop_diag *diag;
-    enum hop_status status;
-    struct hop_arena arena;
+    struct hop_build *build;
     uint8_t *guess;                    /* count x count, upper half: relation of a pair that the table hides */
     uint8_t *farthest;                 /* count x count, by group: the farthest cell between two groups, 0: none */
     uint32_t *group[HOP_RELATION_SYS]; /* per level and device: the lowest device of its group */
@@ -74,10 +71,10 @@ static const char *cell_text(const struct inference *in, const struct hop_pair *
 
 static void place(const struct inference *in, const struct hop_pair *pair)
 {
-    hop_diag_place(in->diag, "%.180s:%u:%u", in->table->file, pair->line, pair->column);
+    hop_failure_place(&in->build->failure, "%.180s:%u:%u", in->table->file, pair->line, pair->column);
 }
 
-static enum hop_status check_symmetry(const struct inference *in)
+static void check_symmetry(struct inference *in)
 {
     for (uint32_t i = 0; i < in->table->count; i++) {
         for (uint32_t j = 0; j < i; j++) {
@@ -85,15 +82,14 @@ static enum hop_status check_symmetry(const struct inference *in)
             if (here->relation == there->relation && here->links == there->links)
                 continue;
             char a[48], b[48];
-            hop_fail(in->diag, HOP_ERR_INVALID,
-                     "%s to %s is %s, but %s to %s is %s (line %u)\nthe same in both directions", title(in, i),
-                     title(in, j), cell_text(in, here, a, sizeof a), title(in, j), title(in, i),
-                     cell_text(in, there, b, sizeof b), there->line);
+            hop_build_fail(in->build, HOP_ERR_INVALID,
+                           "%s to %s is %s, but %s to %s is %s (line %u)\nthe same in both directions", title(in, i),
+                           title(in, j), cell_text(in, here, a, sizeof a), title(in, j), title(in, i),
+                           cell_text(in, there, b, sizeof b), there->line);
             place(in, here);
-            return HOP_ERR_INVALID;
+            return;
         }
     }
-    return HOP_OK;
 }
 
 /* ---- relations that the table hides ---- */
@@ -205,7 +201,7 @@ static bool find_groups(struct inference *in, bool guess, uint32_t *fault_i, uin
     return true;
 }
 
-static enum hop_status fail_transitivity(const struct inference *in, uint32_t i, uint32_t j)
+static void fail_transitivity(const struct inference *in, uint32_t i, uint32_t j)
 {
     char text[3][48];
     const struct hop_pair *far = cell(in, i, j);
@@ -217,29 +213,31 @@ static enum hop_status fail_transitivity(const struct inference *in, uint32_t i,
             between = k;
     }
     if (between == HOP_NONE)
-        hop_fail(in->diag, HOP_ERR_INVALID, "%s to %s is %s, but other cells put the two nearer to each other",
-                 title(in, i), title(in, j), text[0]);
+        hop_build_fail(
+            in->build, HOP_ERR_INVALID,
+            "%s to %s is %s, but other cells put the two nearer to each other\nrelations of a tree: of three "
+            "devices the two farthest relations are equal",
+            title(in, i), title(in, j), text[0]);
     else
-        hop_fail(in->diag, HOP_ERR_INVALID, "%s to %s is %s, but %s to %s is %s and %s to %s is %s", title(in, i),
-                 title(in, j), text[0], title(in, i), title(in, between),
-                 cell_text(in, cell(in, i, between), text[1], sizeof text[1]), title(in, between), title(in, j),
-                 cell_text(in, cell(in, between, j), text[2], sizeof text[2]));
-    hop_diag_expect(in->diag, "relations of a tree: of three devices the two farthest relations are equal");
+        hop_build_fail(in->build, HOP_ERR_INVALID,
+                       "%s to %s is %s, but %s to %s is %s and %s to %s is %s\nrelations of a tree: of three devices "
+                       "the two farthest relations are equal",
+                       title(in, i), title(in, j), text[0], title(in, i), title(in, between),
+                       cell_text(in, cell(in, i, between), text[1], sizeof text[1]), title(in, between), title(in, j),
+                       cell_text(in, cell(in, between, j), text[2], sizeof text[2]));
     place(in, far);
-    return HOP_ERR_INVALID;
 }
 
-static enum hop_status group_devices(struct inference *in)
+static void group_devices(struct inference *in)
 {
     uint32_t i, j;
     guess_hidden(in);
     /* A guess at one level can make cells of a higher one contradict; the cells count. */
-    if (find_groups(in, true, &i, &j) || find_groups(in, false, &i, &j))
-        return HOP_OK;
-    return fail_transitivity(in, i, j);
+    if (!find_groups(in, true, &i, &j) && !find_groups(in, false, &i, &j))
+        fail_transitivity(in, i, j);
 }
 
-/* ---- building; a failure is remembered and everything after it does nothing ---- */
+/* ---- building ---- */
 
 static struct hop_link plain_link(enum hop_link_kind kind, uint32_t from, uint32_t to)
 {
@@ -252,29 +250,16 @@ static struct hop_link plain_link(enum hop_link_kind kind, uint32_t from, uint32
 /* A node below parent (HOP_NONE: a top). */
 static uint32_t put(struct inference *in, const struct hop_node *node, uint32_t parent)
 {
-    uint32_t index = HOP_NONE;
-    if (in->status != HOP_OK)
-        return HOP_NONE;
     enum hop_link_kind kind = node->kind == HOP_NODE_HOST ? HOP_LINK_MEMORY : HOP_LINK_PCIE;
     struct hop_link link = plain_link(kind, 0, parent);
-    in->status = parent == HOP_NONE ? hop_topology_add_node(in->topology, node, &index, in->diag)
-                                    : hop_topology_add_child(in->topology, node, &link, &index, in->diag);
-    return index;
+    return parent == HOP_NONE ? hop_build_node(in->build, node) : hop_build_child(in->build, node, &link);
 }
 
 static uint32_t put_numbered(struct inference *in, enum hop_node_kind kind, uint32_t number, uint32_t parent, int numa)
 {
-    char name[32];
-    (void)snprintf(name, sizeof name, "%s%u", hop_node_kind_name(kind), number);
-    struct hop_node node = hop_node_default(kind, name);
+    struct hop_node node = hop_node_default(kind, hop_build_text(in->build, "%s%u", hop_node_kind_name(kind), number));
     node.numa = numa;
     return put(in, &node, parent);
-}
-
-static void put_link(struct inference *in, const struct hop_link *link)
-{
-    if (in->status == HOP_OK)
-        in->status = hop_topology_add_link(in->topology, link, NULL, in->diag);
 }
 
 static void put_device(struct inference *in, uint32_t device, uint32_t parent, int numa)
@@ -284,18 +269,6 @@ static void put_device(struct inference *in, uint32_t device, uint32_t parent, i
     node.label = related->label;
     node.numa = related->numa >= 0 ? related->numa : numa;
     in->node[device] = put(in, &node, parent);
-}
-
-static void note(struct inference *in, const char *format, ...) HOP_PRINTF(2, 3);
-static void note(struct inference *in, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (in->status == HOP_OK && hop_topology_add_note(in->topology, "%s", text) != HOP_OK)
-        in->status = hop_fail_memory(in->diag);
 }
 
 /* Remembers a switch when no cell of two GPUs shows it. */
@@ -388,7 +361,7 @@ static uint32_t put_numa_node(struct inference *in, uint32_t lowest)
         if (several) {
             struct hop_link link = plain_link(HOP_LINK_SOCKET, root, top);
             link.parameter = "on_die";
-            put_link(in, &link);
+            hop_build_link(in->build, &link);
         } else {
             top = root;
         }
@@ -413,7 +386,7 @@ static void put_tree(struct inference *in)
         for (uint32_t b = a + 1; b < in->numa_nodes; b++) {
             struct hop_link link = plain_link(HOP_LINK_SOCKET, in->tops[a], in->tops[b]);
             link.parameter = "socket";
-            put_link(in, &link);
+            hop_build_link(in->build, &link);
         }
     }
 }
@@ -467,30 +440,26 @@ static unsigned switched_links(const struct inference *in, uint32_t first, uint3
 
 static void put_nvswitch(struct inference *in, uint32_t number, const uint32_t *members, unsigned links, bool *done)
 {
-    char name[32];
-    uint32_t count = 0;
-    (void)snprintf(name, sizeof name, "nvswitch%u", number);
-    struct hop_node node = hop_node_default(HOP_NODE_SWITCH, name);
-    node.label = "NVSwitch, all planes as one";
-    uint32_t plane = put(in, &node, HOP_NONE);
+    uint32_t count = 0, plane = hop_build_nvswitch(in->build, number, "NVSwitch, all planes as one");
     for (; members[count] != HOP_NONE; count++) {
         struct hop_link link = accelerator_link(in, in->node[members[count]], plane, links);
         done[members[count]] = true;
-        put_link(in, &link);
+        hop_build_link(in->build, &link);
     }
-    note(in, "NV%u between all %u GPUs would take %u links each when wired directly: taken as NVSwitch (%s)%s", links,
-         count, (count - 1) * links, name, links == 18 ? "; NVLink generation 4 or 5 is not said, 4 assumed" : "");
+    hop_build_note(
+        in->build,
+        "NV%u between all %u GPUs would take %u links each when wired directly: taken as NVSwitch (nvswitch%u)%s",
+        links, count, (count - 1) * links, number,
+        links == 18 ? "; NVLink generation 4 or 5 is not said, 4 assumed" : "");
 }
 
 static void put_accelerator_links(struct inference *in)
 {
     uint32_t n = in->table->count, nvswitches = 0;
-    uint32_t *members = hop_arena_alloc(&in->arena, ((size_t)n + 1) * sizeof *members);
-    bool *done = hop_arena_alloc(&in->arena, n);
-    if (in->arena.failed) {
-        in->status = hop_fail_memory(in->diag);
+    uint32_t *members = hop_build_alloc(in->build, ((size_t)n + 1) * sizeof *members);
+    bool *done = hop_build_alloc(in->build, n);
+    if (!done)
         return;
-    }
     for (uint32_t i = 0; i < n; i++) {
         unsigned links = in->table->link_kind == HOP_LINK_NVLINK && !done[i] ? switched_links(in, i, members) : 0;
         if (links > 0)
@@ -499,7 +468,7 @@ static void put_accelerator_links(struct inference *in)
             if (cell(in, i, j)->links == 0)
                 continue;
             struct hop_link link = accelerator_link(in, in->node[i], in->node[j], cell(in, i, j)->links);
-            put_link(in, &link);
+            hop_build_link(in->build, &link);
         }
     }
 }
@@ -515,89 +484,77 @@ static void add_notes(struct inference *in)
             doubtful += known(in, i, j) == HOP_RELATION_SYS && mine && other && strcmp(mine, other) == 0;
         }
     }
-    note(in,
-         "inferred from a table of pairs: the smallest symmetric tree that explains it (NUMA nodes: %u, root "
-         "complexes: %u, "
-         "PCIe switches: %u); the machine may have more switches",
-         in->numa_nodes, in->roots, in->switches);
+    hop_build_note(in->build,
+                   "inferred from a table of pairs: the smallest symmetric tree that explains it (NUMA nodes: %u, root "
+                   "complexes: %u, "
+                   "PCIe switches: %u); the machine may have more switches",
+                   in->numa_nodes, in->roots, in->switches);
     if (!in->table->knows_speeds)
-        note(in,
-             "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set "
-             "pcie_link=RATE says better for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for "
-             "one",
-             in->table->pcie_generation);
+        hop_build_note(
+            in->build,
+            "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set "
+            "pcie_link=RATE says better for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for "
+            "one",
+            in->table->pcie_generation);
     if (in->numa_nodes > 1 && !in->table->knows_speeds)
-        note(in,
-             "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
+        hop_build_note(
+            in->build,
+            "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
     if (in->hidden > 0)
-        note(in,
-             "the table hides the PCIe relation of %u pairs: %u follow from other devices, %u from the affinity "
-             "columns, for "
-             "%u nothing is known%s",
-             in->hidden, in->from_devices, in->from_affinity, in->hidden - in->from_devices - in->from_affinity,
-             in->hidden == in->from_devices
-                 ? ""
-                 : "; devices of one NUMA node are then taken to have root ports of their own at "
-                   "one root complex");
+        hop_build_note(
+            in->build,
+            "the table hides the PCIe relation of %u pairs: %u follow from other devices, %u from the affinity "
+            "columns, for "
+            "%u nothing is known%s",
+            in->hidden, in->from_devices, in->from_affinity, in->hidden - in->from_devices - in->from_affinity,
+            in->hidden == in->from_devices
+                ? ""
+                : "; devices of one NUMA node are then taken to have root ports of their own at "
+                  "one root complex");
     if (in->nic_switches[0])
-        note(in, "seen only through NICs: %s; below one that holds NICs alone there may be one card with several ports",
-             in->nic_switches);
+        hop_build_note(
+            in->build,
+            "seen only through NICs: %s; below one that holds NICs alone there may be one card with several ports",
+            in->nic_switches);
     if (in->numa_nodes > 2)
-        note(in, "%u NUMA nodes are joined each to each, as NCCL assumes; the table says only that they differ",
-             in->numa_nodes);
+        hop_build_note(in->build,
+                       "%u NUMA nodes are joined each to each, as NCCL assumes; the table says only that they differ",
+                       in->numa_nodes);
     if (doubtful > 0)
-        note(in,
-             "%u pairs are in different NUMA nodes (%s) and have the same affinity: doubtful, as in a virtual machine",
-             doubtful, in->table->relation_names[HOP_RELATION_SYS]);
+        hop_build_note(
+            in->build,
+            "%u pairs are in different NUMA nodes (%s) and have the same affinity: doubtful, as in a virtual machine",
+            doubtful, in->table->relation_names[HOP_RELATION_SYS]);
 }
 
-static bool reserve(struct inference *in)
+static void reserve(struct inference *in)
 {
     uint32_t n = in->table->count;
-    in->guess = hop_arena_alloc(&in->arena, (size_t)n * n);
-    in->farthest = hop_arena_alloc(&in->arena, (size_t)n * n);
+    in->guess = hop_build_alloc(in->build, (size_t)n * n);
+    in->farthest = hop_build_alloc(in->build, (size_t)n * n);
     for (unsigned level = 0; level < HOP_RELATION_SYS; level++)
-        in->group[level] = hop_arena_alloc(&in->arena, n * sizeof **in->group);
-    in->node = hop_arena_alloc(&in->arena, n * sizeof *in->node);
-    in->tops = hop_arena_alloc(&in->arena, n * sizeof *in->tops);
-    const char *slash = strrchr(in->table->file, '/');
-    in->topology = hop_topology_create(slash && slash[1] ? slash + 1 : in->table->file);
-    return !in->arena.failed && in->topology;
+        in->group[level] = hop_build_alloc(in->build, n * sizeof **in->group);
+    in->node = hop_build_alloc(in->build, n * sizeof *in->node);
+    in->tops = hop_build_alloc(in->build, n * sizeof *in->tops);
 }
 
 /* Links of unknown speed follow the parameter pcie_link; what is assumed for it depends on the table's age. */
 static void assume_pcie(struct inference *in)
 {
-    char origin[96];
+    const struct hop_topology *topology = in->build->topology;
     unsigned generation = in->table->pcie_generation;
-    double rate = hop_pcie_rate_Bps(generation, 16, hop_parameter_value(in->topology, "pcie_payload"),
-                                    hop_parameter_value(in->topology, "pcie_header"));
-    (void)snprintf(origin, sizeof origin, "gen%u x16 by TLP arithmetic, assumed for a table without speeds",
-                   generation);
-    in->status = hop_topology_set_parameter(in->topology, "pcie_link", rate, origin, NAN, in->diag);
+    double rate = hop_pcie_rate_Bps(generation, 16, hop_parameter_value(topology, "pcie_payload"),
+                                    hop_parameter_value(topology, "pcie_header"));
+    hop_build_parameter(
+        in->build, "pcie_link", rate,
+        hop_build_text(in->build, "gen%u x16 by TLP arithmetic, assumed for a table without speeds", generation));
 }
 
-enum hop_status hop_relations_infer(const struct hop_relations *relations, struct hop_topology **topology,
-                                    struct hop_diag *diag)
+void hop_relations_infer(const struct hop_relations *relations, struct hop_build *build)
 {
-    struct inference in = {.table = relations, .diag = diag};
-    if (!reserve(&in))
-        in.status = hop_fail_memory(diag);
-    if (in.status == HOP_OK)
-        assume_pcie(&in);
-    if (in.status == HOP_OK)
-        in.status = check_symmetry(&in);
-    if (in.status == HOP_OK)
-        in.status = group_devices(&in);
-    if (in.status == HOP_OK) {
-        put_tree(&in);
-        add_notes(&in);
-        put_accelerator_links(&in);
-    }
-    hop_arena_finish(&in.arena);
-    if (in.status == HOP_OK)
-        *topology = in.topology;
-    else
-        hop_topology_destroy(in.topology);
-    return in.status;
+    static void (*const steps[])(struct inference *) = {reserve,  assume_pcie, check_symmetry,       group_devices,
+                                                        put_tree, add_notes,   put_accelerator_links};
+    struct inference in = {.table = relations, .build = build};
+    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(build); i++)
+        steps[i](&in);
 }

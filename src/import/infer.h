@@ -10,7 +10,7 @@
 #ifndef HOP_IMPORT_INFER_H
 #define HOP_IMPORT_INFER_H
 
-#include "topology/topology.h"
+#include "topology/build.h"
 
 #define HOP_RELATIONS_LIMIT 512u /* devices in one table */
 
@@ -42,7 +42,7 @@ struct hop_related {
 };
 
 struct hop_relations {
-    const char *file;                               /* for diagnostics and the topology's name */
+    const char *file;                               /* for diagnostics */
     const char *relation_names[HOP_RELATION_COUNT]; /* the dialect's words */
     uint32_t count;                                 /* devices, at most HOP_RELATIONS_LIMIT */
     struct hop_related *devices;
@@ -52,9 +52,8 @@ struct hop_relations {
     bool knows_speeds;            /* the source says something about them: no remark that it does not */
 };
 
-/* A new unfinished topology, the caller's. Refused, with the place of the offending cell: relations that are not
+/* Builds a topology. Refused, with the place of the offending cell: relations that are not
  * symmetric, or whose nearer groups do not lie inside the farther ones. */
-enum hop_status hop_relations_infer(const struct hop_relations *relations, struct hop_topology **topology,
-                                    struct hop_diag *diag);
+void hop_relations_infer(const struct hop_relations *relations, struct hop_build *build);
 
 #endif

@@ -17,12 +17,9 @@
 
 #include <stdio.h>
 
-#define DETECT_LIMIT ((size_t)64 << 10) /* bytes in which the table must begin to be detected */
-
 struct table {
     struct hop_lines lines;
-    struct hop_diag *diag;
-    struct hop_arena arena;
+    struct hop_build build;
     struct hop_relations relations;
     struct hop_related devices[HOP_RELATIONS_LIMIT];
     const char *cpu[HOP_RELATIONS_LIMIT], *numa[HOP_RELATIONS_LIMIT]; /* affinity as written, NULL: blank */
@@ -31,9 +28,6 @@ struct table {
     bool old;               /* the SOC dialect */
     uint32_t second_table;  /* line, 0: none */
 };
-
-static const char *const known_labels =
-    "X, PIX, PXB, PHB, NODE, SYS (SOC in old drivers), NV and a number of links, or N/A";
 
 /* A cell's text; false when it is none of the known ones. relation X is said by *self. */
 static bool parse_label(const struct hop_word *word, struct hop_pair *pair, bool *self)
@@ -119,47 +113,46 @@ static uint32_t header_words(const struct hop_lines *lines)
     return i > 1 || several || i < lines->count ? i : 0;
 }
 
-static enum hop_status add_device(struct table *table, const struct hop_word *name)
+static uint32_t find_device(const struct table *table, const struct hop_word *title)
 {
-    uint32_t i = table->relations.count, nics = 0;
-    char node[32];
-    if (i == HOP_RELATIONS_LIMIT) {
-        hop_fail(table->diag, HOP_ERR_LIMIT, "the table has too many devices\nat most %u", HOP_RELATIONS_LIMIT);
-        hop_lines_place(&table->lines, name->column, table->diag);
-        return HOP_ERR_LIMIT;
+    for (uint32_t i = 0; i < table->relations.count; i++) {
+        if (hop_word_is(title, table->devices[i].title))
+            return i;
     }
-    struct hop_related *device = &table->devices[i];
-    for (uint32_t k = 0; k < i; k++) {
-        nics += table->devices[k].kind == HOP_NODE_NIC;
-        if (hop_word_is(name, table->devices[k].title)) {
-            hop_fail(table->diag, HOP_ERR_SYNTAX, "two columns are called %s\none column for each device",
-                     table->devices[k].title);
-            hop_lines_place(&table->lines, name->column, table->diag);
-            return HOP_ERR_SYNTAX;
-        }
-    }
-    int gpu = hop_word_number(name, "GPU");
-    if (gpu >= 0)
-        (void)snprintf(node, sizeof node, "gpu%d", gpu);
-    else
-        (void)snprintf(node, sizeof node, "nic%u", nics);
-    *device = (struct hop_related){.kind = gpu >= 0 ? HOP_NODE_GPU : HOP_NODE_NIC, .numa = -1};
-    device->title = hop_word_copy(&table->arena, name);
-    device->name = hop_arena_string(&table->arena, node, strlen(node));
-    if (hop_word_number(name, "NIC") < 0 && gpu < 0)
-        device->label = device->title;
-    table->relations.count++;
-    return table->arena.failed ? hop_fail_memory(table->diag) : HOP_OK;
+    return HOP_NONE;
 }
 
-static enum hop_status read_header(struct table *table, uint32_t words)
+static void add_device(struct table *table, const struct hop_word *name)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < words && status == HOP_OK; i++) {
+    uint32_t i = table->relations.count, nics = 0;
+    int gpu = hop_word_number(name, "GPU");
+    if (i == HOP_RELATIONS_LIMIT) {
+        hop_lines_refuse(&table->lines, HOP_ERR_LIMIT, name->column, "the table has too many devices\nat most %u",
+                         HOP_RELATIONS_LIMIT);
+        return;
+    }
+    if (find_device(table, name) != HOP_NONE)
+        hop_lines_refuse(&table->lines, HOP_ERR_SYNTAX, name->column,
+                         "two columns are called %.*s\none column for each device", HOP_WORD_SHOWN(name));
+    for (uint32_t k = 0; k < i; k++)
+        nics += table->devices[k].kind == HOP_NODE_NIC;
+    table->devices[i] = (struct hop_related){
+        .kind = gpu >= 0 ? HOP_NODE_GPU : HOP_NODE_NIC,
+        .numa = -1,
+        .title = hop_build_text(&table->build, "%.*s", (int)(name->length < 63 ? name->length : 63), name->text),
+        .name = gpu >= 0 ? hop_build_text(&table->build, "gpu%d", gpu) : hop_build_text(&table->build, "nic%u", nics)};
+    if (hop_word_number(name, "NIC") < 0 && gpu < 0)
+        table->devices[i].label = table->devices[i].title;
+    table->relations.count++;
+}
+
+static void read_header(struct table *table, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++) {
         struct hop_word rest = table->lines.words[i];
-        while (rest.length > 0 && status == HOP_OK) {
+        while (rest.length > 0 && hop_build_ok(&table->build)) {
             struct hop_word name = first_name(&rest);
-            status = add_device(table, &name);
+            add_device(table, &name);
             rest.text += name.length;
             rest.length -= name.length;
             rest.column += name.length;
@@ -171,62 +164,58 @@ static enum hop_status read_header(struct table *table, uint32_t words)
         table->has_cpu = table->has_cpu || hop_word_is(&table->lines.words[i], "CPU");
         table->has_numa = table->has_numa || hop_word_is(&table->lines.words[i], "NUMA");
     }
-    return status;
 }
 
-static enum hop_status find_header(struct table *table)
+static bool is_row(const struct hop_lines *lines)
+{
+    return lines->count > 1 && hop_word_number(&lines->words[0], "GPU") >= 0 && is_label(&lines->words[1]);
+}
+
+static void find_header(struct table *table)
 {
     struct hop_lines *lines = &table->lines;
     while (hop_lines_next(lines)) {
         uint32_t words = header_words(lines);
-        if (words > 0)
-            return read_header(table, words);
-        if (lines->count > 1 && hop_word_number(&lines->words[0], "GPU") >= 0 && is_label(&lines->words[1])) {
-            hop_fail(table->diag, HOP_ERR_SYNTAX,
-                     "a row stands before the header line of the table\nthe whole output of `nvidia-smi topo -m`, its "
-                     "first line with GPU0, GPU1, ... included");
-            hop_lines_place(lines, lines->words[0].column, table->diag);
-            return HOP_ERR_SYNTAX;
+        if (words > 0) {
+            read_header(table, words);
+            return;
         }
+        if (is_row(lines))
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[0].column,
+                             "a row stands before the header line of the table\nthe whole output of `nvidia-smi topo "
+                             "-m`, its first line with GPU0, GPU1, ... included");
     }
-    hop_fail(table->diag, HOP_ERR_SYNTAX,
-             "there is no table here\nthe output of `nvidia-smi topo -m`: a line with GPU0, GPU1, ..., then a row for "
-             "each device");
-    hop_lines_place(lines, 1, table->diag);
-    return HOP_ERR_SYNTAX;
+    hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1,
+                     "there is no table here\nthe output of `nvidia-smi topo -m`: a line with GPU0, GPU1, ..., then a "
+                     "row for each device");
 }
 
 /* ---- rows ---- */
 
-static enum hop_status read_cell(struct table *table, uint32_t row, uint32_t column)
+static void read_cell(struct table *table, uint32_t row, uint32_t column)
 {
     const struct hop_word *word = &table->lines.words[1 + column];
+    const char *here = table->devices[row].title, *there = table->devices[column].title;
     struct hop_pair *pair = &table->relations.pairs[(size_t)row * table->relations.count + column];
-    bool self;
-    if (!parse_label(word, pair, &self)) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "the cell of %s and %s says '%.*s'\n%s", table->devices[row].title,
-                 table->devices[column].title, (int)(word->length < 40 ? word->length : 40), word->text, known_labels);
-        goto refused;
-    }
-    if (self != (row == column)) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, self ? "X stands where %s meets %s" : "no X stands where %s meets %s",
-                 table->devices[row].title, table->devices[column].title);
-        hop_diag_expect(table->diag,
-                        "X where a device meets itself and nowhere else: rows in the order of the columns");
-        goto refused;
-    }
-    if (pair->links > 0 && (table->devices[row].kind != HOP_NODE_GPU || table->devices[column].kind != HOP_NODE_GPU)) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "NVLink joins %s and %s\nNVLink between GPUs only",
-                 table->devices[row].title, table->devices[column].title);
-        goto refused;
-    }
+    bool self, known = parse_label(word, pair, &self);
+    if (!known)
+        hop_lines_refuse(
+            &table->lines, HOP_ERR_SYNTAX, word->column,
+            "the cell of %s and %s says '%.*s'\nX, PIX, PXB, PHB, NODE, SYS (SOC in old drivers), NV and a "
+            "number of links, or N/A",
+            here, there, HOP_WORD_SHOWN(word));
+    if (self != (row == column))
+        hop_lines_refuse(
+            &table->lines, HOP_ERR_SYNTAX, word->column,
+            "%s stands where %s meets %s\nX where a device meets itself and nowhere else: rows in the order "
+            "of the columns",
+            self ? "X" : "no X", here, there);
+    if (pair->links > 0 && (table->devices[row].kind != HOP_NODE_GPU || table->devices[column].kind != HOP_NODE_GPU))
+        hop_lines_refuse(&table->lines, HOP_ERR_SYNTAX, word->column,
+                         "NVLink joins %s and %s\nNVLink between GPUs only", here, there);
     pair->line = table->lines.line;
     pair->column = word->column;
     table->old = table->old || hop_word_is(word, "SOC");
-    return HOP_OK;
-refused:
-    hop_lines_place(&table->lines, word->column, table->diag);
-    return HOP_ERR_SYNTAX;
 }
 
 /* The field-th of the fields that tabs divide, without blanks around it. */
@@ -250,7 +239,7 @@ static const char *affinity_text(struct table *table, const struct hop_word *wor
 {
     if (word->length == 0 || hop_word_is(word, "N/A"))
         return NULL;
-    return hop_arena_string(&table->arena, word->text, word->length);
+    return hop_build_text(&table->build, "%.*s", (int)word->length, word->text);
 }
 
 /* What follows the cells of a row. Tabs keep blank fields apart; with spaces the order has to do. */
@@ -278,91 +267,73 @@ static void read_affinity(struct table *table, uint32_t row)
     }
 }
 
-static enum hop_status read_row(struct table *table, uint32_t row)
+static void read_row(struct table *table, uint32_t row)
 {
     const struct hop_lines *lines = &table->lines;
-    uint32_t columns = table->relations.count;
-    if (table->has_row[row]) {
-        hop_fail(table->diag, HOP_ERR_SYNTAX, "there is a second row of %s\none row for each of the %u columns",
-                 table->devices[row].title, columns);
-        hop_lines_place(lines, lines->words[0].column, table->diag);
-        return HOP_ERR_SYNTAX;
-    }
+    uint32_t columns = table->relations.count, cells = lines->count - 1;
+    const struct hop_word *extra = &lines->words[columns + 1];
+    if (table->has_row[row])
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[0].column,
+                         "there is a second row of %s\none row for each of the %u columns", table->devices[row].title,
+                         columns);
     table->has_row[row] = true;
-    for (uint32_t i = 0; i < columns && i + 1 < lines->count; i++) {
-        enum hop_status status = read_cell(table, row, i);
-        if (status != HOP_OK)
-            return status;
-    }
-    if (lines->count - 1 < columns || (lines->count - 1 > columns && is_label(&lines->words[columns + 1]) &&
-                                       !hop_word_is(&lines->words[columns + 1], "N/A"))) {
-        bool fewer = lines->count - 1 < columns;
-        hop_fail(table->diag, HOP_ERR_SYNTAX,
-                 "the row of %s has %s cells than the header has columns\n%u cells, as the header names %u devices",
-                 table->devices[row].title, fewer ? "fewer" : "more", columns, columns);
-        hop_lines_place(lines, fewer ? lines->length + 1 : lines->words[columns + 1].column, table->diag);
-        return HOP_ERR_SYNTAX;
-    }
-    read_affinity(table, row);
-    return table->arena.failed ? hop_fail_memory(table->diag) : HOP_OK;
+    for (uint32_t i = 0; i < columns && i < cells; i++)
+        read_cell(table, row, i);
+    bool more = cells > columns && is_label(extra) && !hop_word_is(extra, "N/A");
+    if (cells < columns || more)
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, more ? extra->column : lines->length + 1,
+                         "the row of %s has %s cells than the header has columns\n%u cells, as the header names %u "
+                         "devices",
+                         table->devices[row].title, more ? "more" : "fewer", columns, columns);
+    if (hop_build_ok(&table->build))
+        read_affinity(table, row);
 }
 
-static uint32_t find_device(const struct table *table, const struct hop_word *title)
-{
-    for (uint32_t i = 0; i < table->relations.count; i++) {
-        if (hop_word_is(title, table->devices[i].title))
-            return i;
-    }
-    return HOP_NONE;
-}
-
-static enum hop_status read_rows(struct table *table)
+static void read_rows(struct table *table)
 {
     struct hop_lines *lines = &table->lines;
-    uint32_t count = table->relations.count;
-    for (uint32_t rows = 0; rows < count; rows++) {
+    uint32_t count = table->relations.count, missing = 0;
+    table->relations.pairs = hop_build_alloc(&table->build, (size_t)count * count * sizeof *table->relations.pairs);
+    for (uint32_t rows = 0; rows < count && hop_build_ok(&table->build); rows++) {
         bool more = hop_lines_next(lines);
         uint32_t row = more ? find_device(table, &lines->words[0]) : HOP_NONE;
-        if (row == HOP_NONE) {
-            uint32_t missing = 0;
-            while (table->has_row[missing])
-                missing++;
-            hop_fail(table->diag, HOP_ERR_SYNTAX, "the row of %s is missing%s\n%u rows, one for each column",
-                     table->devices[missing].title, more ? "" : ": the text ends here", count);
-            hop_lines_place(lines, more ? lines->words[0].column : lines->length + 1, table->diag);
-            return HOP_ERR_SYNTAX;
+        if (row != HOP_NONE) {
+            read_row(table, row);
+            continue;
         }
-        enum hop_status status = read_row(table, row);
-        if (status != HOP_OK)
-            return status;
+        while (table->has_row[missing])
+            missing++;
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_column(lines, more),
+                         "the row of %s is missing%s\n%u rows, one for each column", table->devices[missing].title,
+                         more ? "" : ": the text ends here", count);
     }
-    return HOP_OK;
 }
 
 /* ---- what follows the table ---- */
 
-static enum hop_status read_legends(struct table *table)
+static void read_legends(struct table *table)
 {
     struct hop_lines *lines = &table->lines;
     bool nics = false;
     while (hop_lines_next(lines)) {
         struct hop_word title = lines->words[0];
+        const struct hop_word *second = &lines->words[1];
         if (lines->count < 2)
             continue;
         if (header_words(lines) > 0 && table->second_table == 0)
             table->second_table = lines->line;
         if (table->second_table)
             continue;
-        table->old = table->old || (hop_word_is(&title, "SOC") && hop_word_is(&lines->words[1], "="));
-        nics = nics || (hop_word_is(&title, "NIC") && hop_word_is(&lines->words[1], "Legend:"));
+        table->old = table->old || (hop_word_is(&title, "SOC") && hop_word_is(second, "="));
+        nics = nics || (hop_word_is(&title, "NIC") && hop_word_is(second, "Legend:"));
         if (!nics || title.text[title.length - 1] != ':')
             continue;
         title.length--;
         uint32_t device = find_device(table, &title);
         if (device != HOP_NONE && table->devices[device].kind == HOP_NODE_NIC)
-            table->devices[device].label = hop_word_copy(&table->arena, &lines->words[1]);
+            table->devices[device].label =
+                hop_build_text(&table->build, "%.*s", (int)(second->length < 63 ? second->length : 63), second->text);
     }
-    return table->arena.failed ? hop_fail_memory(table->diag) : HOP_OK;
 }
 
 /* NUMA affinity tells more than CPU affinity, but only one of them may be compared. */
@@ -375,19 +346,7 @@ static void choose_affinity(struct table *table)
         table->devices[i].affinity = numa ? table->numa[i] : table->cpu[i];
 }
 
-static enum hop_status add_notes(const struct table *table, struct hop_topology *topology)
-{
-    enum hop_status status = HOP_OK;
-    if (table->old)
-        status = hop_topology_add_note(topology,
-                                       "the labels are those of an old driver (SOC, no NODE): PHB may hide that root "
-                                       "complexes of one socket differ");
-    if (status == HOP_OK && table->second_table)
-        status = hop_topology_add_note(topology, "a second table, at line %u, was not read", table->second_table);
-    return status;
-}
-
-static enum hop_status infer(struct table *table, struct hop_topology **topology)
+static void infer(struct table *table)
 {
     struct hop_relations *relations = &table->relations;
     static const char *const names[] = {"N/A", "PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -398,61 +357,42 @@ static enum hop_status infer(struct table *table, struct hop_topology **topology
     relations->link_kind = HOP_LINK_NVLINK;
     relations->pcie_generation = table->old ? 3 : 4;
     choose_affinity(table);
-    struct hop_topology *built;
-    enum hop_status status = hop_relations_infer(relations, &built, table->diag);
-    if (status != HOP_OK)
-        return status;
-    if (add_notes(table, built) != HOP_OK) {
-        hop_topology_destroy(built);
-        return hop_fail_memory(table->diag);
-    }
-    *topology = built;
-    return HOP_OK;
-}
-
-static bool holds(const struct hop_source *source, const char *text)
-{
-    size_t size = source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT;
-    return memmem(source->text, size, text, strlen(text)) != NULL;
+    hop_relations_infer(relations, &table->build);
+    if (table->old)
+        hop_build_note(&table->build, "the labels are those of an old driver (SOC, no NODE): PHB may hide that root "
+                                      "complexes of one socket differ");
+    if (table->second_table)
+        hop_build_note(&table->build, "a second table, at line %u, was not read", table->second_table);
 }
 
 static enum hop_status read_nvidia_smi(const struct hop_source *source, struct hop_topology **topology,
                                        struct hop_diag *diag)
 {
-    enum hop_status status;
+    static void (*const steps[])(struct table *) = {find_header, read_rows, read_legends, infer};
     struct table *table = calloc(1, sizeof *table);
     if (!table)
         return hop_fail_memory(diag);
     hop_lines_init(&table->lines, source);
-    table->diag = diag;
+    hop_build_begin(&table->build, hop_source_title(source), diag);
+    table->lines.failure = &table->build.failure;
     table->relations.devices = table->devices;
-    status = find_header(table);
-    if (status != HOP_OK)
-        goto done;
-    uint32_t count = table->relations.count;
-    table->relations.pairs = hop_arena_alloc(&table->arena, (size_t)count * count * sizeof *table->relations.pairs);
-    status = table->arena.failed ? hop_fail_memory(diag) : read_rows(table);
-    if (status == HOP_OK)
-        status = read_legends(table);
-    if (status == HOP_OK)
-        status = infer(table, topology);
-done:
-    hop_arena_finish(&table->arena);
+    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(&table->build); i++)
+        steps[i](table);
+    enum hop_status status = hop_build_end(&table->build, topology);
     free(table);
     return status;
 }
 
 static bool detect_nvidia_smi(const struct hop_source *source)
 {
-    struct hop_source head = {source->name, source->text, source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT};
-    bool found = holds(source, "nvidia-smi topo");
+    struct hop_source head = {source->name, source->text, source->size < 65536 ? source->size : 65536};
+    bool found = hop_source_mentions(source, "nvidia-smi topo");
     struct hop_lines *lines = found ? NULL : malloc(sizeof *lines);
     if (!lines)
         return found;
     hop_lines_init(lines, &head);
     while (!found && hop_lines_next(lines))
-        found = header_words(lines) > 0 ||
-                (lines->count > 1 && hop_word_number(&lines->words[0], "GPU") >= 0 && is_label(&lines->words[1]));
+        found = header_words(lines) > 0 || is_row(lines);
     free(lines);
     return found;
 }

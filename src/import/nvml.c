@@ -80,29 +80,24 @@ static uint32_t find_node(const struct hop_topology *topology, const struct hop_
 }
 
 /* The GPUs that both the library and the topology know. */
-static enum hop_status find_gpus(const struct hop_nvml *nvml, struct hop_topology *topology, struct gpu *gpus,
-                                 unsigned *count, struct hop_diag *diag)
+static unsigned find_gpus(const struct hop_nvml *nvml, struct hop_topology *topology, struct gpu *gpus)
 {
-    unsigned listed = 0;
-    *count = 0;
+    unsigned listed = 0, count = 0;
     if (nvml->device_count(&listed) != 0)
-        return HOP_OK;
-    for (unsigned i = 0; i < listed && *count < GPU_LIMIT; i++) {
-        struct gpu *gpu = &gpus[*count];
+        return 0;
+    for (unsigned i = 0; i < listed && count < GPU_LIMIT; i++) {
+        struct gpu *gpu = &gpus[count];
         char name[96] = "";
         if (nvml->device_by_index(i, &gpu->device) != 0 || nvml->pci_info(gpu->device, &gpu->pci) != 0)
             continue;
         gpu->node = find_node(topology, &gpu->pci);
         if (gpu->node == HOP_NONE)
             continue;
-        (*count)++;
-        if (nvml->name(gpu->device, name, sizeof name - 1) == 0 && name[0]) {
+        count++;
+        if (nvml->name(gpu->device, name, sizeof name - 1) == 0 && name[0])
             topology->nodes[gpu->node].label = hop_arena_string(&topology->arena, name, strlen(name));
-            if (!topology->nodes[gpu->node].label)
-                return hop_fail_memory(diag);
-        }
     }
-    return HOP_OK;
+    return count;
 }
 
 static unsigned generation_of(unsigned version)
@@ -138,39 +133,30 @@ static void ask_links(const struct hop_nvml *nvml, const struct gpu *gpus, unsig
     }
 }
 
-static enum hop_status add_nvlink(struct hop_topology *topology, uint32_t from, uint32_t to, unsigned generation,
-                                  unsigned links, struct hop_diag *diag)
+static void add_nvlinks(struct hop_build *build, uint32_t from, uint32_t to, unsigned generation, unsigned links)
 {
     struct hop_link link = hop_link_default(HOP_LINK_NVLINK, from, to);
     link.generation = generation;
     link.count = links;
-    return hop_topology_add_link(topology, &link, NULL, diag);
+    if (links > 0)
+        hop_build_link(build, &link);
 }
 
-enum hop_status hop_nvml_read(const struct hop_nvml *nvml, struct hop_topology *topology, struct hop_diag *diag)
+void hop_nvml_read(const struct hop_nvml *nvml, struct hop_build *build)
 {
     struct gpu gpus[GPU_LIMIT];
-    unsigned count, processor = 0;
+    unsigned processor = 0, count = hop_build_ok(build) ? find_gpus(nvml, build->topology, gpus) : 0;
     uint32_t nvswitch = HOP_NONE;
-    enum hop_status status = find_gpus(nvml, topology, gpus, &count, diag);
-    for (unsigned i = 0; i < count && status == HOP_OK; i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct peers peers;
         ask_links(nvml, gpus, count, i, &peers);
         processor += peers.processor;
-        for (unsigned j = i + 1; j < count && status == HOP_OK; j++) { /* the other end tells the same links again */
-            if (peers.gpu[j])
-                status = add_nvlink(topology, gpus[i].node, gpus[j].node, peers.generation, peers.gpu[j], diag);
-        }
-        if (status == HOP_OK && peers.nvswitch && nvswitch == HOP_NONE) {
-            struct hop_node node = hop_node_default(HOP_NODE_SWITCH, "nvswitch0");
-            node.label = "NVSwitch, all planes as one";
-            status = hop_topology_add_node(topology, &node, &nvswitch, diag);
-        }
-        if (status == HOP_OK && peers.nvswitch)
-            status = add_nvlink(topology, gpus[i].node, nvswitch, peers.generation, peers.nvswitch, diag);
+        for (unsigned j = i + 1; j < count; j++) /* the other end tells the same links again */
+            add_nvlinks(build, gpus[i].node, gpus[j].node, peers.generation, peers.gpu[j]);
+        if (peers.nvswitch && nvswitch == HOP_NONE)
+            nvswitch = hop_build_nvswitch(build, 0, "NVSwitch, all planes as one");
+        add_nvlinks(build, gpus[i].node, nvswitch, peers.generation, peers.nvswitch);
     }
-    if (status == HOP_OK && processor &&
-        hop_topology_add_note(topology, "left out: %u NVLinks to processors", processor) != HOP_OK)
-        status = hop_fail_memory(diag);
-    return status;
+    if (processor > 0)
+        hop_build_note(build, "left out: %u NVLinks to processors", processor);
 }

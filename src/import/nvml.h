@@ -6,7 +6,7 @@
 #ifndef HOP_IMPORT_NVML_H
 #define HOP_IMPORT_NVML_H
 
-#include "topology/topology.h"
+#include "topology/build.h"
 
 struct hop_nvml_device; /* the library's own */
 
@@ -38,6 +38,6 @@ void hop_nvml_close(struct hop_nvml *nvml);
 
 /* Labels the GPUs of an unfinished topology (found by their PCI address) and adds the NVLinks among them; whatever an
  * active link leads to that is no such GPU is an NVSwitch, and all NVSwitches are one node. */
-enum hop_status hop_nvml_read(const struct hop_nvml *nvml, struct hop_topology *topology, struct hop_diag *diag);
+void hop_nvml_read(const struct hop_nvml *nvml, struct hop_build *build);
 
 #endif

@@ -49,7 +49,7 @@ struct guess {
     bool any_access;
     struct hop_relations relations;
     struct hop_related devices[HOP_P2P_LIMIT];
-    struct hop_arena arena;
+    struct hop_build build;
 };
 
 /* ---- generations ---- */
@@ -255,7 +255,7 @@ static void choose_generation(struct guess *g)
         g->generation++;
 }
 
-static bool prepare(struct guess *g, const struct hop_source *source)
+static void prepare(struct guess *g, const struct hop_source *source)
 {
     static const char *const words[] = {"N/A", "PIX", "PXB", "PHB", "NODE", "SYS"};
     memcpy(g->relations.relation_names, words, sizeof words);
@@ -265,21 +265,18 @@ static bool prepare(struct guess *g, const struct hop_source *source)
     g->relations.devices = g->devices;
     g->relations.link_kind = HOP_LINK_NVLINK;
     g->relations.knows_speeds = true;
-    g->relations.pairs = hop_arena_alloc(&g->arena, (size_t)g->n * g->n * sizeof *g->relations.pairs);
-    for (uint32_t i = 0; i < g->n; i++) {
-        char name[2][16];
-        (void)snprintf(name[0], sizeof name[0], "gpu%u", i);
-        (void)snprintf(name[1], sizeof name[1], "GPU%u", i);
-        g->devices[i] = (struct hop_related){.kind = HOP_NODE_GPU, .numa = -1, .label = g->p2p->devices[i].label};
-        g->devices[i].name = hop_arena_string(&g->arena, name[0], strlen(name[0]));
-        g->devices[i].title = hop_arena_string(&g->arena, name[1], strlen(name[1]));
-    }
+    g->relations.pairs = hop_build_alloc(&g->build, (size_t)g->n * g->n * sizeof *g->relations.pairs);
+    for (uint32_t i = 0; i < g->n; i++)
+        g->devices[i] = (struct hop_related){.kind = HOP_NODE_GPU,
+                                             .numa = -1,
+                                             .label = g->p2p->devices[i].label,
+                                             .name = hop_build_text(&g->build, "gpu%u", i),
+                                             .title = hop_build_text(&g->build, "GPU%u", i)};
     for (size_t i = 0; g->p2p->access && i < (size_t)g->n * g->n; i++)
         g->any_access = g->any_access || g->p2p->access[i] == 1;
     choose_generation(g);
     g->relations.pcie_generation = g->generation;
     sort_by_bus(g);
-    return !g->arena.failed;
 }
 
 /* ---- what the matrix says about capacities ---- */
@@ -305,8 +302,9 @@ static double best_of(const struct guess *g, uint32_t i, bool to_others, bool nv
     return best;
 }
 
-static void set_links(const struct guess *g, struct hop_topology *topology, const uint32_t *gpu_of)
+static void set_links(struct guess *g, const uint32_t *gpu_of)
 {
+    struct hop_topology *topology = g->build.topology;
     for (uint32_t l = 0; l < topology->link_count; l++) {
         const struct hop_link *link = &topology->links[l];
         uint32_t a = gpu_of[link->ends[0]], b = gpu_of[link->ends[1]];
@@ -319,7 +317,7 @@ static void set_links(const struct guess *g, struct hop_topology *topology, cons
 }
 
 /* The link between sockets carries at least what the best pair across it gets. */
-static enum hop_status set_socket(const struct guess *g, struct hop_topology *topology, struct hop_diag *diag)
+static void set_socket(struct guess *g)
 {
     double best = NAN;
     for (uint32_t i = 0; i < g->n; i++) {
@@ -328,117 +326,88 @@ static enum hop_status set_socket(const struct guess *g, struct hop_topology *to
                 best = better(best, pcie_rate(g, i, j));
         }
     }
-    if (isnan(best))
-        return HOP_OK;
-    return hop_topology_set_parameter(topology, "socket", best, "the best pair across sockets, p2pBandwidthLatencyTest",
-                                      NAN, diag);
+    if (!isnan(best))
+        hop_build_parameter(&g->build, "socket", best, "the best pair across sockets, p2pBandwidthLatencyTest");
 }
 
-static enum hop_status set_bus_ids(const struct guess *g, struct hop_topology *topology, const uint32_t *gpu_of,
-                                   struct hop_diag *diag)
+static void set_bus_ids(struct guess *g, const uint32_t *gpu_of)
 {
-    for (uint32_t node = 0; node < topology->node_count; node++) {
+    struct hop_topology *topology = g->build.topology;
+    for (uint32_t node = 0; node < topology->node_count && g->p2p->has_devices; node++) {
         char text[32];
-        if (gpu_of[node] == HOP_NONE || !g->p2p->has_devices)
+        if (gpu_of[node] == HOP_NONE)
             continue;
         const struct hop_p2p_device *device = &g->p2p->devices[gpu_of[node]];
         (void)snprintf(text, sizeof text, "%04x:%02x:%02x.0", device->domain, device->bus, device->slot);
         topology->nodes[node].bus_id = hop_arena_string(&topology->arena, text, strlen(text));
-        if (!topology->nodes[node].bus_id)
-            return hop_fail_memory(diag);
     }
-    return HOP_OK;
 }
 
 /* ---- notes ---- */
 
-static enum hop_status add_notes(const struct guess *g, struct hop_topology *topology)
+static void add_notes(struct guess *g)
 {
-    enum hop_status status = hop_topology_add_note(
-        topology,
+    hop_build_note(
+        &g->build,
         "guessed from p2pBandwidthLatencyTest, which prints no wiring; of %u neighbours in bus order %u are told "
         "apart by a drop of bandwidth or missing peer access, %u by copies that share the way to host memory, the "
         "others by their bus numbers%s; the output of `nvidia-smi topo -m` says it better",
         g->n > 0 ? g->n - 1 : 0, g->by_drop, g->by_staging,
         g->p2p->has_devices ? " (80 on: a second socket; in succession: one switch)" : ", which are not printed");
-    if (status == HOP_OK)
-        status = hop_topology_add_note(
-            topology,
-            "PCIe generation %u x16 is %s; links of GPUs behind one switch carry what "
-            "the best of their pairs got",
-            g->generation, g->known_model ? "that of the GPU's model" : "assumed, the GPU's model is not known");
-    if (status == HOP_OK && g->nvlink_pairs > 0)
-        status = hop_topology_add_note(topology,
-                                       "%u pairs are faster than PCIe generation %u x16 (%g GB/s) and are taken "
-                                       "to have NVLink, at the rates measured",
-                                       g->nvlink_pairs, g->generation, raw_GBps[g->generation]);
-    if (status == HOP_OK && g->staged_pairs > 0)
-        status = hop_topology_add_note(topology,
-                                       "%u pairs have no peer access: their copies are staged through host memory, "
-                                       "which a topology cannot say",
-                                       g->staged_pairs);
-    return status;
+    hop_build_note(
+        &g->build,
+        "PCIe generation %u x16 is %s; links of GPUs behind one switch carry what the best of their pairs got",
+        g->generation, g->known_model ? "that of the GPU's model" : "assumed, the GPU's model is not known");
+    if (g->nvlink_pairs > 0)
+        hop_build_note(&g->build,
+                       "%u pairs are faster than PCIe generation %u x16 (%g GB/s) and are taken to have NVLink, at the "
+                       "rates measured",
+                       g->nvlink_pairs, g->generation, raw_GBps[g->generation]);
+    if (g->staged_pairs > 0)
+        hop_build_note(&g->build,
+                       "%u pairs have no peer access: their copies are staged through host memory, which a topology "
+                       "cannot say",
+                       g->staged_pairs);
 }
 
 /* ---- reading ---- */
 
-static enum hop_status finish_guess(const struct guess *g, struct hop_topology *topology, struct hop_diag *diag)
+/* What the matrix says beyond the tree. */
+static void refine(struct guess *g)
 {
-    uint32_t *gpu_of = malloc(((size_t)topology->node_count + 1) * sizeof *gpu_of);
+    struct hop_topology *topology = g->build.topology;
+    uint32_t *gpu_of = hop_build_alloc(&g->build, ((size_t)topology->node_count + 1) * sizeof *gpu_of);
     if (!gpu_of)
-        return hop_fail_memory(diag);
-    for (uint32_t node = 0; node < topology->node_count; node++)
-        gpu_of[node] = HOP_NONE;
-    for (uint32_t i = 0; i < g->n; i++) {
-        uint32_t node = hop_names_get(&topology->node_names, g->devices[i].name);
-        if (node != HOP_NONE)
-            gpu_of[node] = i;
-    }
-    set_links(g, topology, gpu_of);
-    enum hop_status status = set_bus_ids(g, topology, gpu_of, diag);
-    if (status == HOP_OK)
-        status = set_socket(g, topology, diag);
-    if (status == HOP_OK && add_notes(g, topology) != HOP_OK)
-        status = hop_fail_memory(diag);
-    free(gpu_of);
-    return status;
-}
-
-static enum hop_status infer(struct guess *g, const struct hop_source *source, struct hop_topology **topology,
-                             struct hop_diag *diag)
-{
-    struct hop_topology *built;
-    if (!prepare(g, source))
-        return hop_fail_memory(diag);
-    relate(g);
-    enum hop_status status = hop_relations_infer(&g->relations, &built, diag);
-    if (status != HOP_OK)
-        return status;
-    status = finish_guess(g, built, diag);
-    if (status == HOP_OK)
-        *topology = built;
-    else
-        hop_topology_destroy(built);
-    return status;
+        return;
+    memset(gpu_of, 0xff, topology->node_count * sizeof *gpu_of); /* HOP_NONE */
+    for (uint32_t i = 0; i < g->n; i++)
+        gpu_of[hop_topology_find(topology, g->devices[i].name)] = i;
+    set_links(g, gpu_of);
+    set_bus_ids(g, gpu_of);
+    set_socket(g);
+    add_notes(g);
 }
 
 static enum hop_status read_p2p_matrix(const struct hop_source *source, struct hop_topology **topology,
                                        struct hop_diag *diag)
 {
-    struct hop_p2p *p2p = malloc(sizeof *p2p);
+    struct hop_p2p *p2p = calloc(1, sizeof *p2p);
     struct guess *g = calloc(1, sizeof *g);
-    enum hop_status status = HOP_OK;
-    if (!p2p || !g) {
-        free(p2p);
-        free(g);
-        return hop_fail_memory(diag);
+    enum hop_status status = p2p && g ? hop_p2p_read(source, p2p, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        g->p2p = p2p;
+        hop_build_begin(&g->build, hop_source_title(source), diag);
+        prepare(g, source);
+        if (hop_build_ok(&g->build))
+            relate(g);
+        if (hop_build_ok(&g->build))
+            hop_relations_infer(&g->relations, &g->build);
+        if (hop_build_ok(&g->build))
+            refine(g);
+        status = hop_build_end(&g->build, topology);
     }
-    status = hop_p2p_read(source, p2p, diag);
-    g->p2p = p2p;
-    if (status == HOP_OK)
-        status = infer(g, source, topology, diag);
-    hop_arena_finish(&g->arena);
-    hop_p2p_finish(p2p);
+    if (p2p)
+        hop_p2p_finish(p2p);
     free(g);
     free(p2p);
     return status;

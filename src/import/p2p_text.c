@@ -5,13 +5,12 @@
 
 #include <math.h>
 
-#define DETECT_LIMIT ((size_t)64 << 10)
 #define LABEL_MAX 200
 
 struct reading {
     struct hop_lines lines;
     struct hop_p2p *p2p;
-    struct hop_diag *diag;
+    struct hop_failure failure;
     bool counted; /* the number of GPUs is settled */
 };
 
@@ -19,19 +18,11 @@ bool hop_p2p_detect(const struct hop_source *source)
 {
     static const char *const marks[] = {"P2P (Peer-to-Peer) GPU Bandwidth Latency Test", "P2P=Disabled Bandwidth",
                                         "P2P=Enabled Bandwidth"};
-    size_t size = source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT;
     for (size_t i = 0; i < HOP_COUNT(marks); i++) {
-        if (memmem(source->text, size, marks[i], strlen(marks[i])))
+        if (hop_source_mentions(source, marks[i]))
             return true;
     }
     return false;
-}
-
-static enum hop_status refuse(struct reading *r, uint32_t column, const char *expected)
-{
-    hop_diag_expect(r->diag, "%s", expected);
-    hop_lines_place(&r->lines, column, r->diag);
-    return HOP_ERR_SYNTAX;
 }
 
 /* ---- devices ---- */
@@ -60,7 +51,7 @@ static bool hex_behind(const struct hop_lines *lines, const char *text, unsigned
     return digits > 0 && number <= most;
 }
 
-static enum hop_status read_device(struct reading *r)
+static void read_device(struct reading *r)
 {
     struct hop_lines *lines = &r->lines;
     struct hop_p2p *p2p = r->p2p;
@@ -68,21 +59,28 @@ static enum hop_status read_device(struct reading *r)
     if (number.text[number.length - 1] == ',')
         number.length--;
     if (r->counted || number.length == 0 || hop_word_number(&number, "") != (int)p2p->count) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX,
-                 r->counted ? "a device line behind the matrices" : "this is not the line of device %u", p2p->count);
-        return refuse(r, lines->words[1].column, "one run's output: devices 0, 1, ..., then the matrices");
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[1].column,
+                         r->counted
+                             ? "a device line behind the matrices\none run's output: devices 0, 1, ..., then the "
+                               "matrices"
+                             : "this is not the line of device %u\none run's output: devices 0, 1, ..., then the "
+                               "matrices",
+                         p2p->count);
+        return;
     }
     if (p2p->count == HOP_P2P_LIMIT) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "too many devices");
-        (void)refuse(r, 1, "at most 512");
-        return HOP_ERR_LIMIT;
+        hop_lines_refuse(lines, HOP_ERR_LIMIT, 1, "too many devices\nat most 512");
+        return;
     }
     struct hop_p2p_device *device = &p2p->devices[p2p->count];
     const char *label = number.text + number.length, *end = memmem(lines->text, lines->length, "pciBusID:", 9);
     if (!end || label >= end || !hex_behind(lines, "pciBusID:", 0xff, &device->bus) ||
         !hex_behind(lines, "pciDeviceID:", 0x1f, &device->slot)) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "device %u lacks its name or its bus number", p2p->count);
-        return refuse(r, lines->words[1].column, "Device: 0, NAME, pciBusID: 4f, pciDeviceID: 0, pciDomainID:0");
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[1].column,
+                         "device %u lacks its name or its bus number\nDevice: 0, NAME, pciBusID: 4f, pciDeviceID: 0, "
+                         "pciDomainID:0",
+                         p2p->count);
+        return;
     }
     if (!hex_behind(lines, "pciDomainID:", 0xffffffff, &device->domain))
         device->domain = 0;
@@ -97,28 +95,27 @@ static enum hop_status read_device(struct reading *r)
     device->label = kept;
     p2p->count++;
     p2p->has_devices = true;
-    return kept ? HOP_OK : hop_fail_memory(r->diag);
 }
 
 /* ---- matrices ---- */
 
-static enum hop_status settle_count(struct reading *r, uint32_t count)
+static void settle_count(struct reading *r, uint32_t count)
 {
     struct hop_p2p *p2p = r->p2p;
     if (r->counted)
-        return HOP_OK;
+        return;
     p2p->count = count;
     size_t cells = (size_t)count * count;
     p2p->access = hop_arena_alloc(&p2p->arena, cells ? cells : 1);
-    if (!p2p->access)
-        return hop_fail_memory(r->diag);
-    memset(p2p->access, -1, cells);
+    if (p2p->access)
+        memset(p2p->access, -1, cells);
+    else
+        hop_failure_set(&r->failure, HOP_ERR_MEMORY, "out of memory");
     r->counted = true;
-    return HOP_OK;
 }
 
 /* "Device=0 CAN Access Peer Device=1"; anything else like it is not for us. */
-static enum hop_status read_access(struct reading *r)
+static void read_access(struct reading *r)
 {
     const struct hop_lines *lines = &r->lines;
     struct hop_p2p *p2p = r->p2p;
@@ -127,11 +124,10 @@ static enum hop_status read_access(struct reading *r)
     bool can = hop_word_is(&lines->words[1], "CAN"), cannot = hop_word_is(&lines->words[1], "CANNOT");
     if (!p2p->has_devices || row < 0 || column < 0 || !(can || cannot) || (uint32_t)row >= p2p->count ||
         (uint32_t)column >= p2p->count)
-        return HOP_OK;
-    enum hop_status status = settle_count(r, p2p->count);
-    if (status == HOP_OK)
+        return;
+    settle_count(r, p2p->count);
+    if (p2p->access)
         p2p->access[(size_t)row * p2p->count + (size_t)column] = can;
-    return status;
 }
 
 /* The matrix whose title the line is, HOP_P2P_MATRICES: none that is kept. */
@@ -150,43 +146,40 @@ static enum hop_p2p_matrix title_of(const struct hop_lines *lines)
 }
 
 /* "D\D 0 1 2 ..." */
-static enum hop_status read_header(struct reading *r)
+static void read_header(struct reading *r)
 {
     struct hop_lines *lines = &r->lines;
     bool more = hop_lines_next(lines);
-    if (!more || !hop_word_is(&lines->words[0], "D\\D")) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "the header line of this matrix is missing");
-        return refuse(r, more ? lines->words[0].column : 1, "a line D\\D 0 1 ... behind the title");
+    if (!more || !hop_word_is(&lines->words[0], "D\\D"))
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, more ? lines->words[0].column : 1,
+                         "the header line of this matrix is missing\na line D\\D 0 1 ... behind the title");
+    uint32_t columns = lines->count - 1, devices = r->p2p->count;
+    if (columns == 0 || columns > HOP_P2P_LIMIT || (devices > 0 && columns != devices))
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[0].column,
+                         "this matrix has %u columns, %s %u\none column for each device", columns,
+                         devices > 0 ? "but the devices are" : "at most", devices > 0 ? devices : HOP_P2P_LIMIT);
+    for (uint32_t i = 0; i < columns && r->failure.status == HOP_OK; i++) {
+        const struct hop_word *word = &lines->words[i + 1];
+        if (hop_word_number(word, "") != (int)i)
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, word->column,
+                             "column %u of this matrix is called '%.*s'\ncolumns 0, 1, 2, ...", i,
+                             HOP_WORD_SHOWN(word));
     }
-    uint32_t columns = lines->count - 1;
-    if (columns == 0 || columns > HOP_P2P_LIMIT || (r->p2p->count > 0 && columns != r->p2p->count)) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "this matrix has %u columns, %s %u", columns,
-                 r->p2p->count > 0 ? "but the devices are" : "at most", r->p2p->count > 0 ? r->p2p->count : 512);
-        return refuse(r, lines->words[0].column, "one column for each device");
-    }
-    for (uint32_t i = 0; i < columns; i++) {
-        if (hop_word_number(&lines->words[i + 1], "") != (int)i) {
-            hop_fail(r->diag, HOP_ERR_SYNTAX, "column %u of this matrix is called '%.*s'", i,
-                     (int)(lines->words[i + 1].length < 40 ? lines->words[i + 1].length : 40),
-                     lines->words[i + 1].text);
-            return refuse(r, lines->words[i + 1].column, "columns 0, 1, 2, ...");
-        }
-    }
-    return settle_count(r, columns);
+    if (r->failure.status == HOP_OK)
+        settle_count(r, columns);
 }
 
-static enum hop_status read_row(struct reading *r, struct hop_p2p_cell *cells, uint32_t row)
+static void read_row(struct reading *r, struct hop_p2p_cell *cells, uint32_t row)
 {
     struct hop_lines *lines = &r->lines;
     uint32_t count = r->p2p->count;
-    bool more = hop_lines_next(lines);
-    if (!more || hop_word_number(&lines->words[0], "") != (int)row || lines->count != count + 1) {
-        bool mine = more && hop_word_number(&lines->words[0], "") == (int)row;
-        hop_fail(r->diag, HOP_ERR_SYNTAX,
-                 mine ? "row %u of this matrix has %u cells" : "row %u of this matrix is missing", row,
-                 lines->count - 1);
-        return refuse(r, more ? lines->words[0].column : lines->length + 1,
-                      "a row of as many cells as the header names");
+    bool more = hop_lines_next(lines), mine = more && hop_word_number(&lines->words[0], "") == (int)row;
+    if (!mine || lines->count != count + 1) {
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_column(lines, more),
+                         mine ? "row %u of this matrix has %u cells\na row of as many cells as the header names"
+                              : "row %u of this matrix is missing\na row of as many cells as the header names",
+                         row, lines->count - 1);
+        return;
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_word *word = &lines->words[i + 1];
@@ -194,58 +187,52 @@ static enum hop_status read_row(struct reading *r, struct hop_p2p_cell *cells, u
         *cell = (struct hop_p2p_cell){NAN, lines->line, word->column};
         double value = 0;
         if (!hop_word_decimal(word, &value) && !hop_word_is(word, "N/A") && !hop_word_is(word, "inf") &&
-            !hop_word_is(word, "nan")) {
-            hop_fail(r->diag, HOP_ERR_SYNTAX, "the cell of row %u and column %u says '%.*s'", row, i,
-                     (int)(word->length < 40 ? word->length : 40), word->text);
-            return refuse(r, word->column, "a number");
-        }
+            !hop_word_is(word, "nan"))
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, word->column,
+                             "the cell of row %u and column %u says '%.*s'\na number", row, i, HOP_WORD_SHOWN(word));
         if (row != i && value >= 1e-6 && value <= 1e6)
             cell->value = value;
     }
-    return HOP_OK;
 }
 
-static enum hop_status read_matrix(struct reading *r, enum hop_p2p_matrix matrix)
+static void read_matrix(struct reading *r, enum hop_p2p_matrix matrix)
 {
     struct hop_p2p *p2p = r->p2p;
-    if (p2p->matrix[matrix]) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "there is a second matrix of this title");
-        return refuse(r, r->lines.words[0].column, "the output of one run");
-    }
-    enum hop_status status = read_header(r);
-    if (status != HOP_OK)
-        return status;
-    struct hop_p2p_cell *cells = hop_arena_alloc(&p2p->arena, (size_t)p2p->count * p2p->count * sizeof *cells);
-    if (!cells)
-        return hop_fail_memory(r->diag);
+    if (p2p->matrix[matrix])
+        hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, r->lines.words[0].column,
+                         "there is a second matrix of this title\nthe output of one run");
+    read_header(r);
+    if (r->failure.status != HOP_OK)
+        return;
+    size_t count = (size_t)p2p->count * p2p->count;
+    struct hop_p2p_cell *cells = hop_arena_alloc(&p2p->arena, count * sizeof *cells);
     p2p->matrix[matrix] = cells;
-    for (uint32_t row = 0; row < p2p->count && status == HOP_OK; row++)
-        status = read_row(r, cells, row);
-    for (size_t i = 0; status == HOP_OK && matrix == HOP_P2P_CONNECTIVITY && i < (size_t)p2p->count * p2p->count; i++) {
+    for (uint32_t row = 0; cells && row < p2p->count && r->failure.status == HOP_OK; row++)
+        read_row(r, cells, row);
+    for (size_t i = 0; cells && matrix == HOP_P2P_CONNECTIVITY && i < count; i++) {
         if (i % (p2p->count + 1) != 0)
             p2p->access[i] = cells[i].value > 0;
     }
-    return status;
 }
 
-static enum hop_status read_lines(struct reading *r)
+static void read_lines(struct reading *r)
 {
     struct hop_lines *lines = &r->lines;
-    enum hop_status status = HOP_OK;
-    while (status == HOP_OK && hop_lines_next(lines)) {
+    while (hop_lines_next(lines)) {
         enum hop_p2p_matrix matrix = title_of(lines);
         if (matrix != HOP_P2P_MATRICES)
-            status = read_matrix(r, matrix);
+            read_matrix(r, matrix);
         else if (lines->count > 2 && hop_word_is(&lines->words[0], "Device:"))
-            status = read_device(r);
+            read_device(r);
         else if (lines->count > 2)
-            status = read_access(r);
+            read_access(r);
     }
-    if (status == HOP_OK && r->p2p->count == 0) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "there are neither devices nor matrices");
-        status = refuse(r, 1, "the whole output of p2pBandwidthLatencyTest");
-    }
-    return status == HOP_OK ? settle_count(r, r->p2p->count) : status;
+    if (r->p2p->count == 0)
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1,
+                         "there are neither devices nor matrices\nthe whole output of p2pBandwidthLatencyTest");
+    settle_count(r, r->p2p->count);
+    if (r->p2p->arena.failed)
+        hop_failure_set(&r->failure, HOP_ERR_MEMORY, "out of memory");
 }
 
 enum hop_status hop_p2p_read(const struct hop_source *source, struct hop_p2p *p2p, struct hop_diag *diag)
@@ -255,10 +242,12 @@ enum hop_status hop_p2p_read(const struct hop_source *source, struct hop_p2p *p2
     if (!r)
         return hop_fail_memory(diag);
     r->p2p = p2p;
-    r->diag = diag;
+    r->failure.diag = diag;
     hop_lines_init(&r->lines, source);
+    r->lines.failure = &r->failure;
     p2p->from_row = memmem(source->text, source->size, "(P2P Writes)", 12) != NULL;
-    enum hop_status status = read_lines(r);
+    read_lines(r);
+    enum hop_status status = r->failure.status;
     free(r);
     return status;
 }

@@ -48,7 +48,7 @@ void hop_lines_init(struct hop_lines *lines, const struct hop_source *source)
 bool hop_lines_next(struct hop_lines *lines)
 {
     const struct hop_source *source = lines->source;
-    while (lines->next < source->size) {
+    while (lines->next < source->size && (!lines->failure || lines->failure->status == HOP_OK)) {
         const char *start = source->text + lines->next;
         const char *end = memchr(start, '\n', source->size - lines->next);
         size_t length = end ? (size_t)(end - start) : source->size - lines->next;
@@ -67,6 +67,22 @@ bool hop_lines_next(struct hop_lines *lines)
 void hop_lines_place(const struct hop_lines *lines, uint32_t column, struct hop_diag *diag)
 {
     hop_diag_place(diag, "%.180s:%u:%u", lines->source->name, lines->line ? lines->line : 1, column);
+}
+
+void hop_lines_refuse(const struct hop_lines *lines, enum hop_status status, uint32_t column, const char *format, ...)
+{
+    va_list arguments;
+    if (lines->failure->status != HOP_OK)
+        return;
+    va_start(arguments, format);
+    lines->failure->status = hop_fail_with(lines->failure->diag, status, format, arguments);
+    va_end(arguments);
+    hop_lines_place(lines, column, lines->failure->diag);
+}
+
+uint32_t hop_lines_column(const struct hop_lines *lines, bool more)
+{
+    return more ? lines->words[0].column : lines->length + 1;
 }
 
 bool hop_word_is(const struct hop_word *word, const char *text)

@@ -22,6 +22,7 @@ struct hop_word {
 
 struct hop_lines {
     const struct hop_source *source;
+    struct hop_failure *failure; /* of what reads them, after which there are no more lines; NULL: they are read on */
     size_t next;      /* where the next line begins */
     uint32_t line;    /* number of the line just read, 1-based */
     const char *text; /* the line just read */
@@ -34,8 +35,15 @@ void hop_lines_init(struct hop_lines *lines, const struct hop_source *source);
 /* Reads the next line that has words; false at the end, where line is that of the end of the text. */
 bool hop_lines_next(struct hop_lines *lines);
 void hop_lines_place(const struct hop_lines *lines, uint32_t column, struct hop_diag *diag);
+/* The failure, at a column of the line just read. */
+void hop_lines_refuse(const struct hop_lines *lines, enum hop_status status, uint32_t column, const char *format, ...)
+    HOP_PRINTF(4, 5);
+/* The column of the first word, or behind the text where there is no line. */
+uint32_t hop_lines_column(const struct hop_lines *lines, bool more);
 
 bool hop_word_is(const struct hop_word *word, const char *text);
+/* Up to 40 characters of it, for diagnostics: "%.*s". */
+#define HOP_WORD_SHOWN(word) (int)((word)->length < 40 ? (word)->length : 40), (word)->text
 /* The digits that follow prefix and end the word: their value, at most 999999999; -1: the word has another form. */
 int hop_word_number(const struct hop_word *word, const char *prefix);
 /* A decimal number that is the whole word, at least 0; false: the word is none, or not finite. */

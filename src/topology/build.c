@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Building a topology with a failure that sticks. */
+#include "topology/build.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void hop_build_begin(struct hop_build *build, const char *name, struct hop_diag *diag)
+{
+    *build = (struct hop_build){.failure.diag = diag};
+    build->topology = hop_topology_create(name);
+    if (!build->topology)
+        build->failure.status = hop_fail_memory(diag);
+}
+
+enum hop_status hop_build_end(struct hop_build *build, struct hop_topology **topology)
+{
+    enum hop_status status = build->failure.status;
+    hop_arena_finish(&build->arena);
+    if (status == HOP_OK)
+        *topology = build->topology;
+    else
+        hop_topology_destroy(build->topology);
+    build->topology = NULL;
+    return status;
+}
+
+void hop_build_fail(struct hop_build *build, enum hop_status status, const char *format, ...)
+{
+    va_list arguments;
+    if (!hop_build_ok(build))
+        return;
+    va_start(arguments, format);
+    build->failure.status = hop_fail_with(build->failure.diag, status, format, arguments);
+    va_end(arguments);
+}
+
+uint32_t hop_build_node(struct hop_build *build, const struct hop_node *node)
+{
+    uint32_t index = HOP_NONE;
+    if (hop_build_ok(build))
+        build->failure.status = hop_topology_add_node(build->topology, node, &index, build->failure.diag);
+    return index;
+}
+
+uint32_t hop_build_link(struct hop_build *build, const struct hop_link *link)
+{
+    uint32_t index = HOP_NONE;
+    if (hop_build_ok(build))
+        build->failure.status = hop_topology_add_link(build->topology, link, &index, build->failure.diag);
+    return index;
+}
+
+uint32_t hop_build_child(struct hop_build *build, const struct hop_node *node, const struct hop_link *link)
+{
+    struct hop_link up = *link;
+    up.ends[0] = hop_build_node(build, node);
+    hop_build_link(build, &up);
+    return up.ends[0];
+}
+
+uint32_t hop_build_nvswitch(struct hop_build *build, unsigned number, const char *label)
+{
+    struct hop_node node = hop_node_default(HOP_NODE_SWITCH, hop_build_text(build, "nvswitch%u", number));
+    node.label = label;
+    return hop_build_node(build, &node);
+}
+
+void hop_build_route(struct hop_build *build, uint32_t at, uint32_t to, uint32_t link)
+{
+    if (hop_build_ok(build))
+        build->failure.status = hop_topology_add_route(build->topology, at, to, link, build->failure.diag);
+}
+
+void hop_build_parameter(struct hop_build *build, const char *name, double value, const char *origin)
+{
+    if (hop_build_ok(build))
+        build->failure.status =
+            hop_topology_set_parameter(build->topology, name, value, origin, NAN, build->failure.diag);
+}
+
+void hop_build_note(struct hop_build *build, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (hop_build_ok(build) && hop_topology_add_note(build->topology, "%s", text) != HOP_OK)
+        build->failure.status = hop_fail_memory(build->failure.diag);
+}
+
+void hop_build_count(struct hop_build *build, unsigned count, const char *things)
+{
+    if (count > 0)
+        hop_build_note(build, "%u %s", count, things);
+}
+
+void *hop_build_alloc(struct hop_build *build, size_t size)
+{
+    void *piece = hop_build_ok(build) ? hop_arena_alloc(&build->arena, size) : NULL;
+    if (!piece && hop_build_ok(build))
+        build->failure.status = hop_fail_memory(build->failure.diag);
+    return piece;
+}
+
+bool hop_build_grow(struct hop_build *build, void *array, uint32_t *capacity, uint32_t need, size_t size)
+{
+    if (!hop_build_ok(build))
+        return false;
+    if (!hop_grow(array, capacity, need, size))
+        build->failure.status = hop_fail_memory(build->failure.diag);
+    return hop_build_ok(build);
+}
+
+const char *hop_build_text(struct hop_build *build, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char *kept = hop_build_alloc(build, strlen(text) + 1);
+    return kept ? strcpy(kept, text) : "";
+}

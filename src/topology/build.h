@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A topology under construction, as importers, generators and built-in machines use it: the first failure sticks, what
+ * is added after it is not, and hop_build_end asks once.
+ */
+#ifndef HOP_TOPOLOGY_BUILD_H
+#define HOP_TOPOLOGY_BUILD_H
+
+#include "topology/topology.h"
+
+struct hop_build {
+    struct hop_topology *topology;
+    struct hop_failure failure;
+    struct hop_arena arena; /* for what the construction needs until its end */
+};
+
+void hop_build_begin(struct hop_build *build, const char *name, struct hop_diag *diag);
+static inline bool hop_build_ok(const struct hop_build *build)
+{
+    return build->failure.status == HOP_OK;
+}
+/* Hands the topology over, or destroys it; frees the arena. */
+enum hop_status hop_build_end(struct hop_build *build, struct hop_topology **topology);
+void hop_build_fail(struct hop_build *build, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
+
+/* Each returns the index of what was added, HOP_NONE after a failure. A child hangs below link->ends[1]. */
+uint32_t hop_build_node(struct hop_build *build, const struct hop_node *node);
+uint32_t hop_build_child(struct hop_build *build, const struct hop_node *node, const struct hop_link *link);
+uint32_t hop_build_link(struct hop_build *build, const struct hop_link *link);
+/* All NVSwitches of a machine, as one node. */
+uint32_t hop_build_nvswitch(struct hop_build *build, unsigned number, const char *label);
+void hop_build_route(struct hop_build *build, uint32_t at, uint32_t to, uint32_t link);
+void hop_build_parameter(struct hop_build *build, const char *name, double value, const char *origin);
+void hop_build_note(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
+/* "12 THINGS", unless there are none. */
+void hop_build_count(struct hop_build *build, unsigned count, const char *things);
+
+/* From the arena, zeroed. NULL: out of memory, which is a failure. */
+void *hop_build_alloc(struct hop_build *build, size_t size);
+/* As hop_grow; false: out of memory, which is a failure. */
+bool hop_build_grow(struct hop_build *build, void *array, uint32_t *capacity, uint32_t need, size_t size);
+/* Never NULL. */
+const char *hop_build_text(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
+
+#endif
