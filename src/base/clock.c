@@ -46,6 +46,11 @@ struct timespec hop_clock_until(double at_s)
     return timespec_of(test.clock ? (double)system_ns() * 1e-9 + LOOK_S : at_s);
 }
 
+int hop_clock_wait_ms(int ms)
+{
+    return test.clock ? 1 : ms;
+}
+
 void hop_sleep_s(double seconds)
 {
     const struct timespec nap = timespec_of(test.clock ? LOOK_S : seconds);

@@ -14,6 +14,7 @@ double hop_now_s(void);
 /* When a wait until then ends, for system calls that take a time of CLOCK_MONOTONIC. By a test's clock it ends a
  * millisecond from now: who waits asks the clock again. */
 struct timespec hop_clock_until(double at_s);
+int hop_clock_wait_ms(int ms);    /* the same for those that take a duration */
 void hop_sleep_s(double seconds); /* or a little less: signals, a test's clock */
 
 /* For tests, before there are other threads: from now on the time is what is returned, nanoseconds; NULL: the system's

@@ -38,7 +38,7 @@ static uint64_t now_ps(const struct hop_emulation *e)
 /* Sleeps while *word is value, until a time of the monotonic clock at most (HOP_EMULATED_NEVER: none). */
 static void sleep_on(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+    const struct timespec until = hop_clock_until((double)until_ns * 1e-9);
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, until_ns == HOP_EMULATED_NEVER ? NULL : &until, NULL,
                   FUTEX_BITSET_MATCH_ANY);
 }
@@ -236,7 +236,7 @@ enum hop_status hop_emulation_hold(struct hop_emulation *emulation, double start
         if (atomic_load(&emulation->ending) != HOP_EMULATION_RUNS)
             return look_at_server(emulation, diag);
         uint64_t until_ns = due_ns - now_ns < HOLD_NS ? due_ns : now_ns + HOLD_NS;
-        struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+        const struct timespec until = hop_clock_until((double)until_ns * 1e-9);
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         now_ns = hop_now_ns();
     }

@@ -185,7 +185,7 @@ static uint32_t wait_a_little(struct launch *launch, struct pollfd *polls, struc
         polls[running++] = (struct pollfd){launch->children[r].pidfd, POLLIN, 0};
     }
     left = running;
-    bool answered = poll(polls, running, POLL_MS) >= 0;
+    bool answered = poll(polls, running, hop_clock_wait_ms(POLL_MS)) >= 0;
     if (!answered && errno != EINTR)
         hop_sleep_s(POLL_MS * 1e-3);
     for (uint32_t i = 0; i < running; i++) {

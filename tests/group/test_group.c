@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "group/group.h"
 #include "test.h"
+#include "test_clock.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -402,5 +403,6 @@ TEST_GROUP(group)
         TEST(an_mpi_that_never_returns_keeps_nobody),
         TEST(a_set_stop_ends_every_wait),
     };
+    start_test_clock();
     return RUN_TESTS(tests, NULL, NULL);
 }

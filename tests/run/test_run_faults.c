@@ -13,6 +13,7 @@
 
 #include "run/team.h"
 #include "run_test.h"
+#include "test_clock.h"
 
 /* Who stands still is noticed by the time, which is longer than a busy machine keeps the others waiting. */
 enum { STOP_S = 2, KILL_S = 60 };
@@ -372,5 +373,6 @@ TEST_GROUP(run_faults)
         cmocka_unit_test(large_buffers_are_checked_in_pieces),
         cmocka_unit_test(what_does_not_fit_is_refused_before_it_is_taken),
     };
+    start_test_clock();
     return RUN_TESTS(tests, NULL, NULL);
 }

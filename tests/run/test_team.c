@@ -14,6 +14,7 @@
 
 #include "run/team.h"
 #include "run_test.h"
+#include "test_clock.h"
 
 /* No child process is left, and no name of this process. */
 static void assert_clean(void)
@@ -401,10 +402,9 @@ enum { SHORT_S = 2, LONG_S = 5 };
 
 static int take_long(struct hop_team *team, void *context)
 {
-    const struct timespec nap = {LONG_S, 0};
     if (hop_team_rank(team) == 1) {
         hop_team_allow(team, *(uint64_t *)context);
-        (void)nanosleep(&nap, NULL);
+        sleep_by_test_clock(LONG_S);
         hop_team_allow(team, 0);
     }
     TRY(hop_team_barrier(team, D));
@@ -555,5 +555,6 @@ TEST_GROUP(team)
         cmocka_unit_test(when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up),
         cmocka_unit_test(names_of_living_processes_are_not_swept),
     };
+    start_test_clock();
     return RUN_TESTS(tests, NULL, NULL);
 }
