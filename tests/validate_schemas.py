@@ -338,7 +338,7 @@ def main():
         checker.output("tune_collective", ["tune", "collective", *arguments, "--json"])
     for arguments in MAPS:
         checker.output("map", ["map", *arguments, "--json"])
-    for arguments in (["-n", "2"], ["-n", "1"], ["--on", "t2", "-n", "2"]):
+    for arguments in (["--devices", "2"], ["--devices", "1"], ["--on", "t2", "--devices", "2"]):
         checker.output("measure", ["measure", *arguments, "--sizes", "64B,4KiB", "--time", "0.01", "--force", "--json"])
     from_input = ["topology", "-", "--format", "json"]
     checker.judge("topology", from_input, RIGHT_TOPOLOGIES, True)

@@ -5,19 +5,16 @@
 
 #include "tool.h"
 
-enum { CALIBRATE_FILES = 64, CALIBRATE_SETS = 256, CALIBRATE_NAMES = 256, CALIBRATE_FOLDS = 5 };
+enum { CALIBRATE_FOLDS = 5 };
 
 struct calibrate_request {
+    struct tool_given given;
+    struct tool_words files, sets, renamed;
     const char *penalties, *topology, *output, *model;
-    const char *files[CALIBRATE_FILES];
-    int file_count;
-    char *sets[CALIBRATE_SETS];
-    int set_count;
-    const char *renamed[2 * CALIBRATE_NAMES];
     struct hop_compare_options compare;
-    uint64_t folds;
+    uint64_t folds; /* UINT64_MAX: not said */
     double together;
-    bool json, fill, folds_given;
+    bool json, fill;
 };
 
 /* calibrate_fit.c */

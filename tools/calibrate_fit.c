@@ -78,9 +78,7 @@ static int show(const struct calibrate_request *r, const struct hop_fit_result *
 {
     int status = TOOL_OK;
     if (r->json) {
-        char *text = hop_fit_result_to_json(result);
-        status = text ? tool_write(NULL, text) : tool_out_of_memory();
-        free(text);
+        status = tool_write_text(NULL, hop_fit_result_to_json(result));
     } else {
         print_parameters(result);
         print_chips(result->topology);
@@ -88,10 +86,7 @@ static int show(const struct calibrate_request *r, const struct hop_fit_result *
     }
     if (status != TOOL_OK || !r->output)
         return status;
-    char *text = hop_topology_to_json(result->topology);
-    status = text ? tool_write(r->output, text) : tool_out_of_memory();
-    free(text);
-    return status;
+    return tool_write_text(r->output, hop_topology_to_json(result->topology));
 }
 
 /* The default rules PCIe and two-way links; a machine that has neither, such as one that `measure` knew nothing of, is
@@ -114,12 +109,13 @@ int calibrate_fit_measurements(const struct calibrate_request *r, const struct h
     struct hop_fit_result *result = NULL;
     struct hop_diag diag;
     struct tool_progress progress;
+    bool given = r->folds != UINT64_MAX;
     struct hop_fit_options options = {.model = choose_model(r, topology),
-                                      .folds = r->folds_given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
+                                      .folds = given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
                                       .compare = r->compare,
                                       .progress = tool_progress_begin(&progress, "fits that are done"),
                                       .context = &progress};
-    if (!r->folds_given && hop_measurements_group_count(measurements) < options.folds)
+    if (!given && hop_measurements_group_count(measurements) < options.folds)
         options.folds = 0; /* too few to hold any out */
     enum hop_status done = hop_calibrate_fit(measurements, topology, &options, &result, &diag);
     tool_progress_end(&progress);
@@ -132,7 +128,7 @@ int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *
 {
     struct hop_measurements *measurements = NULL;
     struct hop_diag diag;
-    if (hop_measurements_load_all(r->files, (uint32_t)r->file_count, &measurements, &diag) != HOP_OK)
+    if (hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &diag) != HOP_OK)
         return tool_fail(&diag);
     int status = calibrate_fit_measurements(r, topology, measurements);
     hop_measurements_destroy(measurements);

@@ -3,26 +3,42 @@
  * hopcast compare: timings beside a reference. The reference is measurements or a prediction; it is set beside what
  * models predict (--on) or beside other files.
  */
-#include "tool.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SET_LIMIT = 256, NAME_LIMIT = 256, ROWS_SHOWN = 60, COLUMN = 20 };
+#include "options_shared.h"
+#include "tool.h"
+
+enum { ROWS_SHOWN = 60, COLUMN = 20 };
 
 struct request {
-    const char *files[1 + HOP_COMPARE_CANDIDATES_MAX];
-    int file_count;
-    const char *topology;
-    const char *models[HOP_COMPARE_CANDIDATES_MAX];
-    int model_count;
-    char *sets[SET_LIMIT];
-    int set_count;
-    const char *renamed[2 * NAME_LIMIT];
+    struct tool_given given;
+    struct tool_words files, models, sets, renamed;
+    const char *topology, *svg, *output;
     struct hop_compare_options options;
-    const char *svg, *output;
     bool json, ascii, all;
+};
+
+static const struct tool_option table[] = {
+    {.kind = OPTION_LIST,
+     .use = USE_INPUT,
+     .argument = "REFERENCE",
+     AT(request, files),
+     .missing = "the reference is missing (measurements, or predict --json)"},
+    SHARED(on, AT(request, topology)),
+    SHARED(model, AT(request, models), .kind = OPTION_LIST, .needs = "on"),
+    SHARED(set, AT(request, sets), .needs = "on"),
+    SHARED(name, AT(request, renamed), .needs = "on"),
+    SHARED(case_bytes, AT(request, options.bytes)),
+    SHARED(sources_unlimited, AT(request, options.sources_unlimited), .needs = "on"),
+    FLAG("all", 0, AT(request, all), "list every transfer, however many"),
+    OPTION("svg", 0, TEXT, AT(request, svg), "FILE", "also draw the distribution of the errors", .use = USE_OUTPUT),
+    SHARED(ascii, AT(request, ascii)),
+    SHARED(json, AT(request, json), .excludes = "all ascii",
+           .help = "everything, for machines (docs/comparison.schema.json)"),
+    SHARED(output, AT(request, output), .needs = "json", .help = "write --json there"),
+    END_OF_OPTIONS,
 };
 
 /* ---- showing ---- */
@@ -39,60 +55,6 @@ static void print_percent(double value)
         printf(" %*s", COLUMN, "-");
     else
         printf(" %*.2f %%", COLUMN - 2, percent(value));
-}
-
-static void print_line(const struct hop_comparison *c, const char *what,
-                       double (*value)(const struct hop_compare_summary *))
-{
-    printf("%-24s", what);
-    for (uint32_t i = 0; i < c->candidate_count; i++)
-        print_percent(c->candidates[i].count ? value(&c->candidates[i]) : NAN);
-    printf("\n");
-}
-
-static double mean_of(const struct hop_compare_summary *s)
-{
-    return s->mean_error;
-}
-
-static double size_of(const struct hop_compare_summary *s)
-{
-    return s->mean_absolute_error;
-}
-
-static double median_of(const struct hop_compare_summary *s)
-{
-    return s->median_absolute_error;
-}
-
-static double p90_of(const struct hop_compare_summary *s)
-{
-    return s->p90_absolute_error;
-}
-
-static double worst_of(const struct hop_compare_summary *s)
-{
-    return s->worst_error;
-}
-
-static double group_of(const struct hop_compare_summary *s)
-{
-    return s->worst_group_error;
-}
-
-static double within_5(const struct hop_compare_summary *s)
-{
-    return s->within[0];
-}
-
-static double within_10(const struct hop_compare_summary *s)
-{
-    return s->within[1];
-}
-
-static double within_15(const struct hop_compare_summary *s)
-{
-    return s->within[2];
 }
 
 /* The end of a long name says more than its beginning. */
@@ -133,6 +95,30 @@ static void print_effects(const struct hop_comparison *c)
     printf("\n");
 }
 
+static void print_lines(const struct hop_comparison *c)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } lines[] = {{"mean", offsetof(struct hop_compare_summary, mean_error)},
+                 {"mean absolute", offsetof(struct hop_compare_summary, mean_absolute_error)},
+                 {"median absolute", offsetof(struct hop_compare_summary, median_absolute_error)},
+                 {"90 % do not exceed", offsetof(struct hop_compare_summary, p90_absolute_error)},
+                 {"worst", offsetof(struct hop_compare_summary, worst_error)},
+                 {"worst group's mean abs.", offsetof(struct hop_compare_summary, worst_group_error)},
+                 {"share within  5 %", offsetof(struct hop_compare_summary, within[0])},
+                 {"share within 10 %", offsetof(struct hop_compare_summary, within[1])},
+                 {"share within 15 %", offsetof(struct hop_compare_summary, within[2])}};
+    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+        printf("%-24s", lines[k].name);
+        for (uint32_t i = 0; i < c->candidate_count; i++) {
+            const struct hop_compare_summary *summary = &c->candidates[i];
+            print_percent(summary->count ? *(const double *)((const char *)summary + lines[k].at) : NAN);
+        }
+        printf("\n");
+    }
+}
+
 static void print_summary(const struct hop_comparison *c)
 {
     printf("reference: %s, %u transfer%s in %u group%s", c->reference, c->row_count, c->row_count == 1 ? "" : "s",
@@ -143,15 +129,7 @@ static void print_summary(const struct hop_comparison *c)
     for (uint32_t i = 0; i < c->candidate_count; i++)
         printf(" %*s", COLUMN, tail(c->candidates[i].name, COLUMN));
     printf("\n");
-    print_line(c, "mean", mean_of);
-    print_line(c, "mean absolute", size_of);
-    print_line(c, "median absolute", median_of);
-    print_line(c, "90 % do not exceed", p90_of);
-    print_line(c, "worst", worst_of);
-    print_line(c, "worst group's mean abs.", group_of);
-    print_line(c, "share within  5 %", within_5);
-    print_line(c, "share within 10 %", within_10);
-    print_line(c, "share within 15 %", within_15);
+    print_lines(c);
     print_effects(c);
 }
 
@@ -196,19 +174,12 @@ static void print_rows(const struct hop_comparison *c)
 static int show(const struct request *r, const struct hop_comparison *c)
 {
     int status = TOOL_OK;
-    if (r->svg) {
-        char *svg = hop_comparison_to_svg(c);
-        status = svg ? tool_write(r->svg, svg) : tool_out_of_memory();
-        free(svg);
-    }
+    if (r->svg)
+        status = tool_write_text(r->svg, hop_comparison_to_svg(c));
     if (status != TOOL_OK)
         return status;
-    if (r->json) {
-        char *text = hop_comparison_to_json(c);
-        status = text ? tool_write(r->output, text) : tool_out_of_memory();
-        free(text);
-        return status;
-    }
+    if (r->json)
+        return tool_write_text(r->output, hop_comparison_to_json(c));
     struct hop_histogram_options options = {tool_columns(), r->ascii};
     char *histogram = hop_comparison_to_histogram(c, &options);
     if (!histogram)
@@ -223,141 +194,42 @@ static int show(const struct request *r, const struct hop_comparison *c)
     return TOOL_OK;
 }
 
-/* ---- comparing ---- */
+/* ---- the command ---- */
 
-static int compare_models(const struct request *r, const struct hop_measurements *reference)
+static int check(struct request *r)
+{
+    if (r->files.count > 1 + HOP_COMPARE_CANDIDATES_MAX)
+        return tool_bad_usage(&tool_compare, "more than %d files beside the reference", HOP_COMPARE_CANDIDATES_MAX);
+    if (r->models.count > HOP_COMPARE_CANDIDATES_MAX)
+        return tool_bad_usage(&tool_compare, "more than %d models", HOP_COMPARE_CANDIDATES_MAX);
+    if (r->topology && r->files.count > 1)
+        return tool_bad_usage(&tool_compare, "--on compares models with one file; leave it out to compare files");
+    if (!r->topology && r->files.count == 1)
+        return tool_bad_usage(&tool_compare, "with what? --on TOPOLOGY predicts, or name a second file");
+    r->options.renamed = (const char *const *)r->renamed.at;
+    r->options.renamed_count = r->renamed.count / 2;
+    return TOOL_OK;
+}
+
+static int compare(const struct request *r, struct hop_measurements *const *files)
 {
     struct hop_topology *topology = NULL;
     struct hop_comparison *comparison = NULL;
     struct hop_diag diag;
-    int status =
-        tool_load_topology(r->topology, &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0}, &topology);
-    if (status != TOOL_OK)
-        return status;
-    if (hop_compare_models(reference, topology, r->models, (uint32_t)r->model_count, &r->options, &comparison, &diag) !=
-        HOP_OK)
-        status = tool_fail(&diag);
+    const char *by_default = NULL;
+    enum hop_status done = HOP_OK;
+    if (r->topology && tool_load_topology(r->topology, &r->sets, &topology) != TOOL_OK)
+        return TOOL_BAD;
+    if (r->topology)
+        done = hop_compare_models(files[0], topology, r->models.count ? (const char *const *)r->models.at : &by_default,
+                                  r->models.count ? r->models.count : 1, &r->options, &comparison, &diag);
     else
-        status = show(r, comparison);
+        done = hop_compare_timings(files[0], (const struct hop_measurements *const *)files + 1, r->files.count - 1,
+                                   &r->options, &comparison, &diag);
+    int status = done == HOP_OK ? show(r, comparison) : tool_fail(&diag);
     hop_comparison_destroy(comparison);
     hop_topology_destroy(topology);
     return status;
-}
-
-static int compare_files(const struct request *r, struct hop_measurements *const *files)
-{
-    const struct hop_measurements *others[HOP_COMPARE_CANDIDATES_MAX];
-    struct hop_comparison *comparison = NULL;
-    struct hop_diag diag;
-    int status;
-    for (int i = 1; i < r->file_count; i++)
-        others[i - 1] = files[i];
-    if (hop_compare_timings(files[0], others, (uint32_t)r->file_count - 1, &r->options, &comparison, &diag) != HOP_OK)
-        status = tool_fail(&diag);
-    else
-        status = show(r, comparison);
-    hop_comparison_destroy(comparison);
-    return status;
-}
-
-/* ---- command line ---- */
-
-static int check_request(struct request *r)
-{
-    int dashes = r->topology && strcmp(r->topology, "-") == 0;
-    for (int i = 0; i < r->file_count; i++)
-        dashes += strcmp(r->files[i], "-") == 0;
-    if (dashes > 1)
-        return tool_bad_usage(&tool_compare, "standard input (-) is read once");
-    if (r->file_count == 0)
-        return tool_bad_usage(&tool_compare, "the reference is missing (measurements, or predict --json)");
-    if (r->topology && r->file_count > 1)
-        return tool_bad_usage(&tool_compare, "--on compares models with one file; leave it out to compare files");
-    if (!r->topology && r->file_count == 1)
-        return tool_bad_usage(&tool_compare, "with what? --on TOPOLOGY predicts, or name a second file");
-    if (!r->topology && (r->model_count || r->set_count || r->options.renamed_count || r->options.sources_unlimited))
-        return tool_bad_usage(&tool_compare, "--model, --set, --name and --sources-unlimited go with --on TOPOLOGY");
-    if (r->output && !r->json)
-        return tool_bad_usage(&tool_compare, "--output goes with --json");
-    if (r->json && (r->all || r->ascii))
-        return tool_bad_usage(&tool_compare, "--all and --ascii do not go with --json, which says everything");
-    if (r->model_count == 0)
-        r->models[r->model_count++] = NULL;
-    r->options.renamed = r->renamed;
-    return TOOL_OK;
-}
-
-static int read_options(struct request *r, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"on", required_argument, NULL, 't'},
-        {"model", required_argument, NULL, 'm'},
-        {"set", required_argument, NULL, 's'},
-        {"name", required_argument, NULL, 'n'},
-        {"bytes", required_argument, NULL, 'b'},
-        {"sources-unlimited", no_argument, NULL, 'u'},
-        {"svg", required_argument, NULL, 'v'},
-        {"ascii", no_argument, NULL, 'a'},
-        {"all", no_argument, NULL, 'l'},
-        {"json", no_argument, NULL, 'j'},
-        {"output", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    tool_options_begin();
-    for (int option; (option = tool_option(&tool_compare, argc, argv, ":m:s:jo:h", options)) != -1;) {
-        switch (option) {
-        case 't':
-            r->topology = optarg;
-            break;
-        case 'm':
-            if (r->model_count == HOP_COMPARE_CANDIDATES_MAX)
-                return tool_bad_usage(&tool_compare, "more than %d models", HOP_COMPARE_CANDIDATES_MAX);
-            r->models[r->model_count++] = optarg;
-            break;
-        case 's':
-            if (r->set_count == SET_LIMIT)
-                return tool_bad_usage(&tool_compare, "too many assignments");
-            r->sets[r->set_count++] = optarg;
-            break;
-        case 'n':
-            if (!tool_rename(&tool_compare, optarg, r->renamed, NAME_LIMIT, &r->options.renamed_count))
-                return TOOL_BAD;
-            break;
-        case 'b':
-            if (!tool_bytes(&tool_compare, "--bytes", optarg, &r->options.bytes))
-                return TOOL_BAD;
-            break;
-        case 'u':
-            r->options.sources_unlimited = true;
-            break;
-        case 'v':
-            r->svg = optarg;
-            break;
-        case 'a':
-            r->ascii = true;
-            break;
-        case 'l':
-            r->all = true;
-            break;
-        case 'j':
-            r->json = true;
-            break;
-        case 'o':
-            r->output = optarg;
-            break;
-        case 'h':
-            return -1;
-        default:
-            return TOOL_BAD;
-        }
-    }
-    for (; optind < argc; optind++) {
-        if (r->file_count == 1 + HOP_COMPARE_CANDIDATES_MAX)
-            return tool_bad_usage(&tool_compare, "more than %d files beside the reference", HOP_COMPARE_CANDIDATES_MAX);
-        r->files[r->file_count++] = argv[optind];
-    }
-    return check_request(r);
 }
 
 static int run(int argc, char **argv)
@@ -365,16 +237,16 @@ static int run(int argc, char **argv)
     static struct request r;
     struct hop_measurements *files[1 + HOP_COMPARE_CANDIDATES_MAX] = {NULL};
     struct hop_diag diag;
-    int status = read_options(&r, argc, argv);
-    if (status == -1)
-        return tool_help(&tool_compare);
-    for (int i = 0; i < r.file_count && status == TOOL_OK; i++) {
-        if (hop_measurements_load(r.files[i], &files[i], &diag) != HOP_OK)
+    int status = tool_read(&tool_compare, argc, argv, &r);
+    if (status == TOOL_OK)
+        status = check(&r);
+    for (uint32_t i = 0; i < r.files.count && status == TOOL_OK; i++) {
+        if (hop_measurements_load(r.files.at[i], &files[i], &diag) != HOP_OK)
             status = tool_fail(&diag);
     }
     if (status == TOOL_OK)
-        status = r.topology ? compare_models(&r, files[0]) : compare_files(&r, files);
-    for (int i = 0; i < r.file_count; i++)
+        status = compare(&r, files);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         hop_measurements_destroy(files[i]);
     return status;
 }
@@ -383,30 +255,18 @@ const struct tool_command tool_compare = {
     .name = "compare",
     .summary = "errors between predictions and measurements, and their distribution",
     .usage = "REFERENCE (--on TOPOLOGY | FILE ...) [OPTION ...]",
-    .help =
-        "REFERENCE and FILE are measurements (CSV) or predictions (predict --json), - for standard input. With --on, "
-        "models\n"
-        "predict what REFERENCE measured; else transfers of the same names are set side by side. An error is the rate "
-        "(or time,\n"
-        "where that was measured) over the reference's, less 1. CSV has the columns transfer, from, to, bytes,\n"
-        "concurrent_group, measured_GBps (or measured_s), notes in any order; rows of one concurrent_group start "
-        "together.\n"
+    .about =
+        "REFERENCE and FILE are measurements (CSV) or predictions (predict --json), - for standard input. With --on,\n"
+        "models predict what REFERENCE measured; else transfers of the same names are set side by side. An error is\n"
+        "the rate (or time, where that was measured) over the reference's, less 1. CSV has the columns transfer, "
+        "from,\n"
+        "to, bytes, concurrent_group, measured_GBps (or measured_s), notes in any order; rows of one concurrent_group\n"
+        "start together.\n"
         "What p2pBandwidthLatencyTest, nvbandwidth, nccl-tests and the OSU micro-benchmarks print is read, too\n"
         "(docs/compare.md).\n"
-        "\n"
-        "      --on TOPOLOGY       a built-in machine, a fabric such as star:16, a file of any dialect, or live\n"
-        "  -m, --model NAME        a model, or DOMAIN=NAME,... by domain; may be repeated\n"
-        "  -s, --set NAME=VALUE    change the topology (see hopcast topology --help); may be repeated\n"
-        "      --name NAME=DEVICE  what REFERENCE calls NAME is DEVICE in the topology; may be repeated\n"
-        "      --bytes SIZE        of transfers that do not state theirs (256MiB)\n"
-        "      --sources-unlimited every source starts all its transfers at once (step A off)\n"
-        "      --all               list every transfer, however many\n"
-        "      --svg FILE          also draw the distribution of the errors\n"
-        "      --ascii             keep to ASCII\n"
-        "  -j, --json              everything, for machines (docs/comparison.schema.json)\n"
-        "  -o, --output FILE       write --json there\n"
-        "\n"
-        "example: hopcast compare data/measurements/infiniband-2011.csv --on ib-9node --model infiniband --model "
-        "fair\n",
+        "\n",
+    .options = table,
+    .notes = "example: hopcast compare data/measurements/infiniband-2011.csv --on ib-9node --model infiniband --model "
+             "fair\n",
     .run = run,
 };

@@ -284,9 +284,12 @@ static bool take_choice(const struct tool_taking *t, const char *text)
     bool several = t->option->kind == OPTION_CHOICES;
     for (const char *from = text;; from++) {
         size_t length = several ? strcspn(from, ",") : strlen(from);
-        if (!tool_choice(t->option->choices, from, length, &place))
-            return refuse(t, text,
-                          tool_list_words(t->option->choices, several ? " and " : " or ", expected, sizeof expected));
+        if (!tool_choice(t->option->choices, from, length, &place)) {
+            int used = snprintf(expected, sizeof expected, "%s", several ? "one or several of " : "");
+            tool_list_words(t->option->choices, several ? " and " : " or ", expected + used,
+                            sizeof expected - (size_t)used);
+            return refuse(t, text, expected);
+        }
         chosen = several ? chosen | 1u << place : place;
         from += length;
         if (!*from)

@@ -24,7 +24,7 @@ def refused(ranks, says, *arguments):
 
 
 def ranks_of_their_own():
-    for arguments in (("measure", "-n", "2", "-o", FILE, "--time", "86400"), ("tune", "copies", "-n", "2", "-o", FILE),
+    for arguments in (("measure", "--devices", "2", "-o", FILE, "--time", "86400"), ("tune", "copies", "-n", "2", "-o", FILE),
                       ("tune", "collective", "allreduce", "--measured", "-n", "2", "-o", FILE)):
         refused(3, "mpirun started 3 of it", *arguments)
 

@@ -127,7 +127,7 @@ def ranks():
 
 def measuring():
     """What was measured until then counts, if it is enough."""
-    job = start("measure", "-n", "2", "--time", "86400", "--force", "-o", "rows.csv")
+    job = start("measure", "--devices", "2", "--time", "86400", "--force", "-o", "rows.csv")
     wait_until(lambda: len(children(job.pid)) == 2 or job.poll() is not None, "measure has started its ranks")
     time.sleep(0.3)
     job.send_signal(signal.SIGINT)
@@ -139,7 +139,7 @@ def measuring():
 def one_rank():
     """A signal that a rank gets, and neither the launcher nor rank 0, is meant for all; also while they start."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        job = start("measure", "-n", "3", "--time", "86400", "--force", "-o", "rows.csv")
+        job = start("measure", "--devices", "3", "--time", "86400", "--force", "-o", "rows.csv")
         wait_until(lambda: len(children(job.pid)) == 3 or job.poll() is not None, "measure has started its ranks")
         os.kill(int(children(job.pid)[2]), number)
         end(job, "measure", 0)
