@@ -43,6 +43,7 @@ PREDICTIONS = [
 RUNS = [
     ["-e", "a: gpu0 -> gpu1 1MiB; b: gpu1 -> gpu2 5MiB via staged 2MiB after a; w: work gpu1 1us; s: send gpu0 -> gpu2 3; r: receive gpu0 -> gpu2 3"],
     ["allreduce", "-n", "3", "--algorithm", "gsb", "--bytes", "4KiB", "--copies", "dynamic"],
+    ["allreduce", "-n", "2", "--bytes", "4KiB", "--repeat", "3"],
     ["-e", "gpu0 -> gpu2 64KiB; gpu1 -> gpu4 64KiB", "--emulate", "t2"],
 ]
 LINTS = [["t1"], ["t2"], ["dgx-1"], ["star:4"], ["data/topologies/nccl-cloud-traps.xml"], ["data/topologies/smi-two-socket-pairs.txt"],
@@ -82,7 +83,7 @@ MAPS = [
 TUNED_COLLECTIVES = [
     ["all", "--on", "t2", "--sizes", "4,1MiB"],
     ["broadcast,barrier", "--on", "data/clusters/two-dgx-a100.json", "-n", "20", "--sizes", "64KiB"],
-    ["allreduce,gather", "--measured", "-n", "2", "--threads", "--sizes", "4", "--rounds", "1", "--algorithms", "gsb,ring,direct"],
+    ["allreduce,gather", "--measured", "-n", "2", "--in-process", "--sizes", "4", "--rounds", "1", "--algorithms", "gsb,ring,direct"],
 ]
 TUNED_PATHS = [
     ["--on", "helios", "--copy-latency", "10us", "--pattern", "pairs", "--pattern", "neighbours"],

@@ -393,7 +393,8 @@ static bool note_use(const struct reading *r, const struct tool_option *o, const
     if (!owner)
         return true;
     if (*owner && reads)
-        return tool_bad_usage(r->command, "standard input (-) is read once: by %s or by %s", its_name, name) == TOOL_OK;
+        return tool_bad_usage(r->command, "standard input (-) is read once: by %s or by %s", its_name,
+                              strcmp(its_name, name) == 0 ? "another" : name) == TOOL_OK;
     if (*owner && strcmp(its_name, name) != 0)
         return tool_bad_usage(r->command, "standard output takes one of %s and %s%s", its_name, name,
                               dash ? " -" : "") == TOOL_OK;

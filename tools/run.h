@@ -6,8 +6,6 @@
 
 #include "devices.h"
 
-enum { RUN_SETS = 64 };
-
 struct run_request {
     const struct hop_schedule *schedule;
     const struct hop_topology *topology; /* of the report; NULL: none was asked for */
@@ -25,20 +23,15 @@ struct run_request {
 
 /* The command line. */
 struct run_options {
-    const char *schedule, *topology, *emulate, *map, *devices;
-    bool is_text, threads, pin, no_check;
-    char *sets[RUN_SETS];
-    int set_count;
-    uint64_t ranks, node_size, rows;
+    struct tool_given given;
+    struct tool_words schedules, sets; /* one schedule, or the name of a collective */
+    const char *topology, *emulate, *map, *devices;
+    bool threads, pin, no_check;
+    uint32_t ranks, node_size;
     double timeout_s;
-    uint64_t given[2]; /* options, by their value in the table: bit 1 << value % 64 of given[value / 64] */
     struct run_request request;
     struct hop_collective_options collective;
 };
-static inline bool run_given(const struct run_options *o, int option)
-{
-    return o->given[option / 64 % 2] >> option % 64 & 1;
-}
 
 /* What is loaded and made. */
 struct run_loaded {
@@ -64,7 +57,7 @@ struct run_result {
     struct hop_timeline *predicted; /* NULL: not asked for */
     uint64_t wrong;                 /* bytes of any rank */
     struct hop_diag first_wrong;
-    const double *times_s; /* of repeated launches, sorted; rank 0's */
+    const double *times_s; /* of repeated launches; rank 0's */
     uint64_t time_count;
 };
 

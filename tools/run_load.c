@@ -22,13 +22,13 @@ static int check_collective(const struct run_options *o)
         kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
     bool rooted = kind == HOP_COLLECTIVE_BROADCAST || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_GATHER ||
                   kind == HOP_COLLECTIVE_SCATTER;
-    if (run_given(o, 'R') && !rooted)
+    if (tool_given(&o->given, "root") && !rooted)
         return tool_bad_usage(&tool_run, "%s has no root: --root goes with broadcast, reduce, gather and scatter",
                               name);
-    if (run_given(o, 'O') && !reduces)
+    if (tool_given(&o->given, "operator") && !reduces)
         return tool_bad_usage(&tool_run,
                               "%s reduces nothing: --operator goes with allreduce, reduce and reduce-scatter", name);
-    if (kind == HOP_COLLECTIVE_BARRIER && (run_given(o, 'T') || run_given(o, 'i')))
+    if (kind == HOP_COLLECTIVE_BARRIER && (tool_given(&o->given, "type") || tool_given(&o->given, "in-place")))
         return tool_bad_usage(&tool_run, "a barrier has no data: --type and --in-place go with other collectives");
     if (o->map && o->devices)
         return tool_bad_usage(&tool_run, "--map and --devices both say where the ranks are: one at a time");
@@ -49,7 +49,7 @@ static enum hop_status take_placement(const struct hop_placement *placement, uin
 static int map_to_file(struct run_options *o, const struct hop_placement *placement, struct run_loaded *l)
 {
     struct hop_diag diag;
-    uint32_t count = hop_placement_count(placement), ranks = o->ranks ? (uint32_t)o->ranks : count;
+    uint32_t count = hop_placement_count(placement), ranks = o->ranks ? o->ranks : count;
     if (ranks > count)
         return tool_bad_usage(&tool_run, "--map %s says where %u ranks are, and there are %u", o->map, count, ranks);
     if (machine(l) && hop_placement_check(placement, machine(l), ranks, &diag) != HOP_OK)
@@ -66,7 +66,7 @@ static int map_in_order(struct run_options *o, enum hop_placement_order order, s
         return tool_bad_usage(&tool_run, "--map %s needs --on TOPOLOGY or --emulate TOPOLOGY", o->map);
     struct device_list all = {0};
     int status = devices_of(&tool_run, machine(l), &all);
-    uint32_t ranks = o->ranks ? (uint32_t)o->ranks : all.count;
+    uint32_t ranks = o->ranks ? o->ranks : all.count;
     devices_finish(&all);
     if (status != TOOL_OK)
         return status;
@@ -112,7 +112,7 @@ static int make_collective(struct run_options *o, struct run_loaded *l)
         status = find_devices(o, l);
     if (status != TOOL_OK)
         return status;
-    uint32_t count = l->devices.count, ranks = o->ranks ? (uint32_t)o->ranks : count;
+    uint32_t count = l->devices.count, ranks = o->ranks ? o->ranks : count;
     if (ranks > HOP_RANKS_MAX)
         return tool_bad_usage(&tool_run, "%u devices, and %d ranks at most: -n or --devices says which", count,
                               HOP_RANKS_MAX);
@@ -214,18 +214,18 @@ static int refuse_source(const char *source)
 
 static int load_schedule(struct run_options *o, struct run_loaded *l)
 {
-    static const int of_collectives[] = {'a', 'b', 'O', 'T', 'R', 'S', 'i', 'd'};
+    static const char *const of_collectives[] = {"algorithm", "bytes",   "operator", "type",
+                                                 "root",      "segment", "in-place", "devices"};
     for (size_t i = 0; i < sizeof of_collectives / sizeof of_collectives[0]; i++) {
-        if (run_given(o, of_collectives[i]))
-            return tool_bad_usage(&tool_run, "--algorithm, --bytes, --operator, --type, --root, --segment, --in-place "
-                                             "and --devices go with a collective, such as allreduce");
+        if (tool_given(&o->given, of_collectives[i]))
+            return tool_bad_usage(&tool_run, "--%s goes with a collective, such as allreduce", of_collectives[i]);
     }
-    int status = tool_load_schedule(o->schedule, o->is_text, NULL, &l->schedule);
+    int status = tool_read_schedule(o->schedules.at[0], NULL, &l->schedule);
     if (status == TOOL_OK)
         status = place(o, l);
     if (status == TOOL_OK && machine(l))
         status = check_places(l->placed ? l->placed : l->schedule, machine(l));
-    (void)snprintf(l->what, sizeof l->what, "%.200s", o->is_text ? "schedule" : o->schedule);
+    (void)snprintf(l->what, sizeof l->what, "%.200s", *o->schedules.at[0] == 'e' ? "schedule" : o->schedules.at[0] + 1);
     return status;
 }
 
@@ -234,15 +234,15 @@ static int load_schedule(struct run_options *o, struct run_loaded *l)
 int run_load(struct run_options *o, struct run_loaded *l)
 {
     int status = TOOL_OK;
-    bool collective = !o->is_text && tool_collective(o->schedule, strlen(o->schedule), &o->collective.kind);
-    if (!collective && !o->is_text && strcmp(o->schedule, "-") != 0 && access(o->schedule, F_OK) != 0)
-        return refuse_source(o->schedule);
+    const char *source = o->schedules.at[0] + 1;
+    bool is_text = *o->schedules.at[0] == 'e';
+    bool collective = !is_text && tool_collective(source, strlen(source), &o->collective.kind);
+    if (!collective && !is_text && strcmp(source, "-") != 0 && access(source, F_OK) != 0)
+        return refuse_source(source);
     if (o->topology)
-        status = tool_load_topology(o->topology, &(struct tool_words){(char **)o->sets, (uint32_t)o->set_count, 0},
-                                    &l->topology);
+        status = tool_load_topology(o->topology, &o->sets, &l->topology);
     if (status == TOOL_OK && o->emulate)
-        status = tool_load_topology(o->emulate, &(struct tool_words){(char **)o->sets, (uint32_t)o->set_count, 0},
-                                    &l->emulated);
+        status = tool_load_topology(o->emulate, &o->sets, &l->emulated);
     if (status == TOOL_OK)
         status = collective ? make_collective(o, l) : load_schedule(o, l);
     if (status != TOOL_OK)

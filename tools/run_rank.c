@@ -16,12 +16,6 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* What ranks find out; what is shown follows from it. */
 struct found {
     struct hop_measured_op *ops; /* rank 0's */
@@ -120,7 +114,6 @@ static int show(const struct run_request *r, const struct found *found)
     struct hop_network *network = NULL;
     struct hop_diag diag;
     enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, found->ops, &result.flat, &diag);
-    qsort(found->times_s, r->repeat, sizeof *found->times_s, by_value);
     if (status == HOP_OK)
         status = hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag);
     if (status == HOP_OK)

@@ -41,17 +41,62 @@ static void print_op(const struct run_request *r, const struct run_result *resul
     printf("\n");
 }
 
-static void print_times(const struct run_request *r, const struct run_result *result)
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What the repeated launches took. */
+struct launches {
+    uint64_t count;
+    double median_s, least_s, p90_s;
+};
+
+static struct launches sum_up(const struct run_result *result)
 {
     uint64_t n = result->time_count;
-    if (n == 0)
+    double *sorted = calloc(n + 1, sizeof *sorted);
+    struct launches launches = {.count = sorted ? n : 0};
+    if (launches.count > 0) {
+        memcpy(sorted, result->times_s, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, by_value);
+        launches = (struct launches){n, sorted[n / 2], sorted[0], sorted[n - 1 - n / 10]};
+    }
+    free(sorted);
+    return launches;
+}
+
+static void print_times(const struct run_request *r, const struct run_result *result)
+{
+    struct launches l = sum_up(result);
+    if (l.count == 0)
         return;
-    double median = result->times_s[n / 2];
-    printf("%llu launches: median %.2f us, least %.2f us, 90th percentile %.2f us", (unsigned long long)n, median * 1e6,
-           result->times_s[0] * 1e6, result->times_s[n - 1 - n / 10] * 1e6);
+    printf("%llu launches: median %.2f us, least %.2f us, 90th percentile %.2f us", (unsigned long long)l.count,
+           l.median_s * 1e6, l.least_s * 1e6, l.p90_s * 1e6);
     if (r->collective && r->collective->bytes)
-        printf(", %.3f GB/s of a rank's bytes", (double)r->collective->bytes / median * 1e-9);
+        printf(", %.3f GB/s of a rank's bytes", (double)r->collective->bytes / l.median_s * 1e-9);
     printf("\n");
+}
+
+/* The timeline, and of repeated launches what they took, as its last member. */
+static char *make_json(const struct run_result *result)
+{
+    struct launches l = sum_up(result);
+    char *timeline = hop_timeline_to_json(result->timeline), *end = timeline ? strrchr(timeline, '}') : NULL, *text;
+    size_t size;
+    FILE *out = end && l.count > 0 ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return timeline;
+    while (end > timeline && end[-1] == '\n')
+        end--;
+    fprintf(out, "%.*s,\n\"launches\": {\"median_s\": %.9g, \"least_s\": %.9g, \"p90_s\": %.9g, \"times_s\": [",
+            (int)(end - timeline), timeline, l.median_s, l.least_s, l.p90_s);
+    for (uint64_t i = 0; i < l.count; i++)
+        fprintf(out, "%s%.9g", i ? ", " : "", result->times_s[i]);
+    fprintf(out, "]}\n}\n");
+    free(timeline);
+    return fclose(out) == 0 ? text : NULL;
 }
 
 /* "4 ranks on host, emulated links"; those beyond the schedule's have nothing to do. */
@@ -97,21 +142,14 @@ static int show_table(const struct run_request *r, const struct run_result *resu
     return TOOL_OK;
 }
 
-static int write_text(const char *path, char *text)
-{
-    int status = text ? tool_write(path, text) : tool_out_of_memory();
-    free(text);
-    return status;
-}
-
 int run_show(const struct run_request *r, const struct run_result *result)
 {
-    int status = r->trace ? write_text(r->trace, hop_timeline_to_trace(result->timeline)) : TOOL_OK;
+    int status = r->trace ? tool_write_text(r->trace, hop_timeline_to_trace(result->timeline)) : TOOL_OK;
     struct hop_gantt_options gantt = {
         .width = tool_columns(), .colour = !r->output && tool_colour(stdout), .ascii = r->ascii};
     if (status == TOOL_OK && r->json)
-        return write_text(r->output, hop_timeline_to_json(result->timeline));
+        return tool_write_text(r->output, make_json(result));
     if (status == TOOL_OK && r->gantt)
-        return write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
+        return tool_write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
     return status == TOOL_OK ? show_table(r, result) : status;
 }

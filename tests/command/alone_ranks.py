@@ -40,7 +40,7 @@ def alone():
 
 def options_of_run():
     refused(3, "mpirun started 3 ranks", "run", "allreduce", "-n", "2")
-    refused(3, "not by mpirun", "run", "allreduce", "--threads")
+    refused(3, "not by mpirun", "run", "allreduce", "--in-process")
     refused(3, "not by mpirun", "run", "allreduce", "--pin")
     refused(1, "--node-size is for several ranks", "run", "allreduce", "--node-size", "1")
     refused(2, "cannot write", "run", "allreduce", "--json", "-o", os.path.join(work, "no-such-folder", "x"))

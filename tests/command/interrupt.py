@@ -112,7 +112,7 @@ def second_press():
 def ranks():
     """The launcher is told; its ranks end, and nothing of them stays."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        for more in ((), ("--threads",)):
+        for more in ((), ("--in-process",)):
             job = start("run", "allreduce", "-n", "3", "--bytes", "1MiB", "--repeat", "10000000", *more)
             if not more:
                 wait_until(lambda: len(children(job.pid)) == 3 or job.poll() is not None, "run has started its ranks")

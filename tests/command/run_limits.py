@@ -68,14 +68,14 @@ def memory():
 
 def output():
     """As with every other command: what cannot be written is said, and who does not read ends it quietly."""
-    for more in ((), ("--json",), ("--gantt",), ("--threads",)):
+    for more in ((), ("--json",), ("--gantt",), ("--in-process",)):
         with open("/dev/full", "w") as full:
             expect(2, ("cannot write to standard output: No space left",), "allreduce", "-n", "3", *more, stdout=full)
         closed = subprocess.run(["sh", "-c", 'exec "$0" run allreduce -n 3 "$@" >&-', hopcast, *more], stderr=subprocess.PIPE, text=True,
                                 timeout=PATIENCE_S)
         check(closed.returncode == 2 and "cannot write to standard output" in closed.stderr,
               "closed output, %s: %d %s" % (more, closed.returncode, closed.stderr))
-        if "--threads" in more:
+        if "--in-process" in more:
             continue
         reading, writing = os.pipe()
         os.close(reading)
@@ -89,7 +89,7 @@ def faults():
                        ("kill 0 nosuch", "no operation 'nosuch'")):
         expect(2, ("no fault '%s'" % text, what), "allreduce", "-n", "3", "--algorithm", "gsb", "--fault", text)
     for what in ("kill", "stop"):
-        expect(2, ("no fault", "threads"), "allreduce", "-n", "3", "--algorithm", "gsb", "--threads", "--fault", what + " 1 g.r1")
+        expect(2, ("no fault", "threads"), "allreduce", "-n", "3", "--algorithm", "gsb", "--in-process", "--fault", what + " 1 g.r1")
     expect(1, ("nothing has moved", "rank 1 in operation 'g.r1'"), "allreduce", "-n", "3", "--algorithm", "gsb", "--copies", "dynamic",
            "--delay", "peer=never", "--delay", "staged=never", "--timeout", "2")
 
