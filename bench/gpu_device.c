@@ -734,8 +734,8 @@ static void user(struct together *all, struct hop_device *device, unsigned *meet
     printf("| sum of own and the peer's memory, f32, 256 MiB each | %.0f GB/s |\n",
            3.0 * (double)SHARED_BYTES / seconds_of(reduce_again, &r) / 1e9);
     started = now_s();
-    CUDA->release_memory(device, again);
-    CUDA->release_memory(device, memory);
+    CUDA->free(device, again);
+    CUDA->free(device, memory);
     printf("| releasing it | %.1f us |\n", (now_s() - started) * 1e6);
     (void)fflush(stdout);
     meet(all, meeting, 2);

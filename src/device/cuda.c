@@ -8,119 +8,17 @@
  */
 #include "device/cuda.h"
 
-#include "base/base.h"
-
+#define GRAIN_BYTES ((uint64_t)2 << 20)
 enum { NOW = HOP_DEVICE_STREAMS }; /* the place of HOP_STREAM_NOW in streams */
 
-/* ---- calls and their errors ---- */
-
-enum hop_status hop_cuda_enter(struct hop_cuda_device *device, struct hop_diag *diag)
+static struct hop_cuda_event *event_of(const struct hop_event *event)
 {
-    if (device->broken.status != HOP_OK) {
-        if (diag)
-            *diag = device->broken;
-        return device->broken.status;
-    }
-    return HOP_CUDA(device, diag, cuCtxPushCurrent, device->context);
+    return (struct hop_cuda_event *)((const struct hop_cuda_held *)(const void *)event)->what;
 }
 
-enum hop_status hop_cuda_leave(struct hop_cuda_device *device, enum hop_status status)
+static struct hop_event *event_held(struct hop_cuda_held *held)
 {
-    struct hop_cuda_context *popped;
-    (void)device->cuda->cuCtxPopCurrent(&popped);
-    return status;
-}
-
-/* Errors of earlier work on the device, after which the driver does nothing more in this process. */
-static bool is_fatal(int code)
-{
-    switch (code) {
-    case 214: /* ECC_UNCORRECTABLE */
-    case 220: /* NVLINK_UNCORRECTABLE */
-    case 226: /* CONTAINED */
-    case 700: /* ILLEGAL_ADDRESS */
-    case 702: /* LAUNCH_TIMEOUT */
-    case 709: /* CONTEXT_IS_DESTROYED */
-    case 710: /* ASSERT */
-    case 714: /* HARDWARE_STACK_ERROR */
-    case 715: /* ILLEGAL_INSTRUCTION */
-    case 716: /* MISALIGNED_ADDRESS */
-    case 717: /* INVALID_ADDRESS_SPACE */
-    case 718: /* INVALID_PC */
-    case 719: /* LAUNCH_FAILED */
-    case 911: /* EXTERNAL_DEVICE */
-    case 999: /* UNKNOWN */
-        return true;
-    default:
-        return false;
-    }
-}
-
-enum hop_status hop_cuda_check(struct hop_cuda_device *device, const char *function, int code, struct hop_diag *diag)
-{
-    if (code == 0)
-        return HOP_OK;
-    enum hop_status status = hop_cuda_fail(device->cuda, function, code, diag);
-    hop_diag_place(diag, "cuda %u", device->ordinal);
-    if (is_fatal(code)) {
-        (void)hop_cuda_fail(device->cuda, function, code, &device->broken);
-        hop_diag_place(&device->broken, "cuda %u, earlier", device->ordinal);
-        hop_diag_expect(&device->broken, "a new process: this one cannot use the device any more");
-    }
-    return status;
-}
-
-/* ---- streams ---- */
-
-enum hop_status hop_cuda_stream_find(struct hop_cuda_device *device, unsigned stream, struct hop_cuda_stream **found,
-                                     struct hop_diag *diag)
-{
-    unsigned place = stream == HOP_STREAM_NOW ? NOW : stream;
-    if ((stream == HOP_STREAM_NOW || stream < HOP_DEVICE_STREAMS) && device->streams[place]) {
-        *found = device->streams[place];
-        return HOP_OK;
-    }
-    (void)hop_fail(diag, HOP_ERR_INVALID, "there is no stream %u", stream);
-    hop_diag_place(diag, "cuda %u", device->ordinal);
-    hop_diag_expect(diag, "0 to %u, %u (compute) or now", device->properties.copy_streams - 1, HOP_STREAM_COMPUTE);
-    return HOP_ERR_INVALID;
-}
-
-enum hop_status hop_cuda_queued(struct hop_cuda_device *device, unsigned stream, enum hop_status status,
-                                struct hop_diag *diag)
-{
-    if (status == HOP_OK && stream == HOP_STREAM_NOW)
-        status = HOP_CUDA(device, diag, cuStreamSynchronize, device->streams[NOW]);
-    return status;
-}
-
-static enum hop_status synchronize(struct hop_device *base, unsigned stream, struct hop_diag *diag)
-{
-    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
-    struct hop_cuda_stream *found;
-    enum hop_status status = hop_cuda_stream_find(device, stream, &found, diag);
-    if (status == HOP_OK)
-        status = hop_cuda_enter(device, diag);
-    if (status != HOP_OK)
-        return status;
-    return hop_cuda_leave(device, HOP_CUDA(device, diag, cuStreamSynchronize, found));
-}
-
-static enum hop_status copy(struct hop_device *base, unsigned stream, const struct hop_device_copy *work,
-                            struct hop_diag *diag)
-{
-    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
-    struct hop_cuda_stream *found;
-    enum hop_status status = hop_cuda_stream_find(device, stream, &found, diag);
-    if (status == HOP_OK)
-        status = hop_cuda_enter(device, diag);
-    if (status != HOP_OK)
-        return status;
-    if (work->bytes) {
-        status = HOP_CUDA(device, diag, cuMemcpyAsync, (uintptr_t)work->to, (uintptr_t)work->from, work->bytes, found);
-        status = hop_cuda_queued(device, stream, status, diag);
-    }
-    return hop_cuda_leave(device, status);
+    return (struct hop_event *)(void *)held;
 }
 
 /* ---- opening ---- */
@@ -139,74 +37,52 @@ static enum hop_status count(uint32_t *number, struct hop_diag *diag)
     return HOP_OK;
 }
 
-static enum hop_status attribute(struct hop_cuda_device *device, int which, unsigned *value, struct hop_diag *diag)
+static unsigned attribute(struct hop_cuda_call *call, int which)
 {
     int found = 0;
-    enum hop_status status = HOP_CUDA(device, diag, cuDeviceGetAttribute, &found, which, device->number);
-    *value = found > 0 ? (unsigned)found : 0;
-    return status;
+    (void)HOP_CUDA(call, cuDeviceGetAttribute, &found, which, call->device->number);
+    return found > 0 ? (unsigned)found : 0;
 }
 
-static enum hop_status read_properties(struct hop_cuda_device *device, unsigned copy_streams, struct hop_diag *diag)
+static void read_properties(struct hop_cuda_call *call, unsigned copy_streams)
 {
+    struct hop_cuda_device *device = call->device;
     struct hop_device_properties *properties = &device->properties;
-    unsigned engines = 0, unified = 0;
     size_t bytes = 0;
-    enum hop_status status =
-        HOP_CUDA(device, diag, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
-    if (status == HOP_OK)
-        status = HOP_CUDA(device, diag, cuDeviceTotalMem, &bytes, device->number);
-    if (status == HOP_OK)
-        status = attribute(device, HOP_CUDA_PROCESSORS, &device->processors, diag);
-    if (status == HOP_OK)
-        status = attribute(device, HOP_CUDA_COPY_ENGINES, &engines, diag);
-    if (status == HOP_OK)
-        status = attribute(device, HOP_CUDA_UNIFIED_ADDRESSING, &unified, diag);
-    if (status != HOP_OK)
-        return status;
-    if (!unified) {
-        (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "%s has no unified addressing", properties->name);
-        hop_diag_place(diag, "cuda %u", device->ordinal);
-        return HOP_ERR_UNSUPPORTED;
-    }
+    (void)HOP_CUDA(call, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
+    (void)HOP_CUDA(call, cuDeviceTotalMem, &bytes, device->number);
+    device->processors = attribute(call, HOP_CUDA_PROCESSORS);
     if (copy_streams == 0)
-        copy_streams = engines ? engines : 1;
-    properties->copy_streams = copy_streams < HOP_STREAM_COMPUTE ? copy_streams : HOP_STREAM_COMPUTE;
+        copy_streams = attribute(call, HOP_CUDA_COPY_ENGINES);
+    if (!attribute(call, HOP_CUDA_UNIFIED_ADDRESSING))
+        hop_cuda_refuse(call, HOP_ERR_UNSUPPORTED, "%s has no unified addressing", properties->name);
+    properties->copy_streams = copy_streams < 1                    ? 1
+                               : copy_streams < HOP_STREAM_COMPUTE ? copy_streams
+                                                                   : HOP_STREAM_COMPUTE;
     properties->memory_bytes = bytes;
-    return HOP_OK;
-}
-
-static enum hop_status create_streams(struct hop_cuda_device *device, struct hop_diag *diag)
-{
-    enum hop_status status = HOP_OK;
-    for (unsigned i = 0; i <= NOW && status == HOP_OK; i++) {
-        if (i < device->properties.copy_streams || i >= HOP_STREAM_COMPUTE)
-            status = HOP_CUDA(device, diag, cuStreamCreate, &device->streams[i], HOP_CUDA_STREAM_NON_BLOCKING);
-    }
-    return status;
 }
 
 static void close_device(struct hop_device *base)
 {
     struct hop_cuda_device *device = (struct hop_cuda_device *)base;
+    struct hop_cuda_context *popped;
     if (!base)
         return;
     /* In the order of use: work, then what it works on. After a fatal error calls fail, which leaves no more to do. */
-    if (device->context && device->cuda->cuCtxPushCurrent(device->context) == 0) {
-        for (unsigned i = 0; i <= NOW; i++) {
-            if (device->streams[i])
-                (void)device->cuda->cuStreamSynchronize(device->streams[i]);
-        }
-        hop_cuda_event_finish(device);
-        hop_cuda_memory_finish(device);
-        if (device->kernels)
-            (void)device->cuda->cuModuleUnload(device->kernels);
-        for (unsigned i = 0; i <= NOW; i++) {
-            if (device->streams[i])
-                (void)device->cuda->cuStreamDestroy(device->streams[i]);
-        }
-        (void)hop_cuda_leave(device, HOP_OK);
+    bool entered = device->context && device->cuda->cuCtxPushCurrent(device->context) == 0;
+    for (unsigned i = 0; i <= NOW && entered; i++) {
+        if (device->streams[i])
+            (void)device->cuda->cuStreamSynchronize(device->streams[i]);
     }
+    hop_cuda_drop_all(device, entered);
+    if (entered && device->kernels)
+        (void)device->cuda->cuModuleUnload(device->kernels);
+    for (unsigned i = 0; i <= NOW && entered; i++) {
+        if (device->streams[i])
+            (void)device->cuda->cuStreamDestroy(device->streams[i]);
+    }
+    if (entered)
+        (void)device->cuda->cuCtxPopCurrent(&popped);
     if (device->context)
         (void)device->cuda->cuDevicePrimaryCtxRelease(device->number);
     free(device);
@@ -215,30 +91,27 @@ static void close_device(struct hop_device *base)
 /* Every call that frees waits for the device's work. So the driver keeps all it has until the process ends. */
 static void abandon(struct hop_device *base)
 {
-    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
-    if (!base)
-        return;
-    hop_cuda_event_forget(device);
-    hop_cuda_memory_forget(device);
-    free(device);
+    if (base)
+        hop_cuda_drop_all((struct hop_cuda_device *)base, false);
+    free(base);
 }
 
 static enum hop_status start(struct hop_cuda_device *device, const struct hop_device_options *options,
                              struct hop_diag *diag)
 {
-    enum hop_status status = HOP_CUDA(device, diag, cuDeviceGet, &device->number, (int)options->index);
-    if (status == HOP_OK)
-        status = read_properties(device, options->copy_streams, diag);
-    if (status == HOP_OK)
-        status = HOP_CUDA(device, diag, cuDevicePrimaryCtxRetain, &device->context, device->number);
-    if (status == HOP_OK)
-        status = hop_cuda_enter(device, diag);
-    if (status != HOP_OK)
-        return status;
-    status = create_streams(device, diag);
-    if (status == HOP_OK)
+    struct hop_cuda_call opening = {.device = device, .diag = diag};
+    if (HOP_CUDA(&opening, cuDeviceGet, &device->number, (int)options->index))
+        read_properties(&opening, options->copy_streams);
+    if (!HOP_CUDA(&opening, cuDevicePrimaryCtxRetain, &device->context, device->number))
+        return opening.status;
+    struct hop_cuda_call call = hop_cuda_begin(&device->base, diag);
+    for (unsigned i = 0; i <= NOW; i++) {
+        if (i < device->properties.copy_streams || i >= HOP_STREAM_COMPUTE)
+            (void)HOP_CUDA(&call, cuStreamCreate, &device->streams[i], HOP_CUDA_STREAM_NON_BLOCKING);
+    }
+    if (call.status == HOP_OK)
         hop_cuda_kernels_load(device);
-    return hop_cuda_leave(device, status);
+    return hop_cuda_end(&call);
 }
 
 static enum hop_status open_device(const struct hop_device_options *options, struct hop_device **opened,
@@ -251,11 +124,10 @@ static enum hop_status open_device(const struct hop_device_options *options, str
         status = hop_cuda_load(&cuda, diag);
     if (status != HOP_OK)
         return status;
-    if (options->index >= devices) {
-        (void)hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no CUDA device %u", options->index);
-        hop_diag_expect(diag, "one of the %u that the driver sees, counted from 0", devices);
-        return HOP_ERR_NOT_FOUND;
-    }
+    if (options->index >= devices)
+        return hop_fail(diag, HOP_ERR_NOT_FOUND,
+                        "there is no CUDA device %u\none of the %u that the driver sees, counted from 0",
+                        options->index, devices);
     struct hop_cuda_device *device = calloc(1, sizeof *device);
     if (!device)
         return hop_fail_memory(diag);
@@ -275,11 +147,164 @@ static void properties(const struct hop_device *base, struct hop_device_properti
     *found = ((const struct hop_cuda_device *)base)->properties;
 }
 
+/* ---- memory ---- */
+
+/* The driver shares memory between processes in grains of 2 MiB and packs small allocations into one; an allocation is
+ * rounded up to whole grains, so that nothing is shared but what was asked for. It is zeroed on a stream of ours, since
+ * those do not wait for the default one. */
+static enum hop_status allocate(struct hop_device *base, uint64_t bytes, void **address, struct hop_diag *diag)
+{
+    hop_cuda_address found = 0;
+    if (bytes > UINT64_MAX - GRAIN_BYTES)
+        return hop_fail_memory(diag);
+    uint64_t whole = bytes ? (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES : GRAIN_BYTES;
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    (void)HOP_CUDA(&call, cuMemAlloc, &found, whole);
+    struct hop_cuda_held *held = hop_cuda_hold(&call, HOP_CUDA_ALLOCATED, (uintptr_t)found);
+    if (held) {
+        (void)HOP_CUDA(&call, cuMemsetD8Async, found, 0, whole, call.device->streams[NOW]);
+        hop_cuda_queued(&call, HOP_STREAM_NOW);
+        if (call.status == HOP_OK)
+            *address = (void *)(uintptr_t)found;
+        else
+            hop_cuda_drop(call.device, held);
+    }
+    return hop_cuda_end(&call);
+}
+
+static void free_memory(struct hop_device *base, void *address)
+{
+    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
+    hop_cuda_drop(device, hop_cuda_find(device, HOP_CUDA_MEMORY, (uintptr_t)address));
+}
+
+static enum hop_status export_memory(struct hop_device *base, void *address, struct hop_device_handle *handle,
+                                     struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    if (!hop_cuda_find(call.device, HOP_CUDA_ALLOCATED, (uintptr_t)address))
+        hop_cuda_refuse(&call, HOP_ERR_INVALID,
+                        "%p was not allocated on this device\nthe address that `allocate` returned", address);
+    hop_cuda_export(&call, HOP_CUDA_ALLOCATED, (uintptr_t)address, handle);
+    return hop_cuda_end(&call);
+}
+
+static enum hop_status import_memory(struct hop_device *base, const struct hop_device_handle *handle, void **address,
+                                     struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    const struct hop_cuda_held *held = hop_cuda_import(&call, HOP_CUDA_ALLOCATED, handle);
+    if (held)
+        *address = (void *)held->what;
+    return hop_cuda_end(&call);
+}
+
 /* Memory of a GPU has no name in the system. */
 static void withdraw(struct hop_device *device, void *address)
 {
     (void)device;
     (void)address;
+}
+
+/* Memory that another device of this process registered already is as fast here. */
+static enum hop_status register_host(struct hop_device *base, void *address, uint64_t bytes, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    int code = call.entered ? call.device->cuda->cuMemHostRegister(address, bytes, HOP_CUDA_REGISTER_PORTABLE) : HOP_OK;
+    if (code != HOP_CUDA_HOST_ALREADY_REGISTERED && hop_cuda_check(&call, "cuMemHostRegister", code))
+        (void)hop_cuda_hold(&call, HOP_CUDA_REGISTERED, (uintptr_t)address);
+    return hop_cuda_end(&call);
+}
+
+static void unregister_host(struct hop_device *base, void *address)
+{
+    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
+    hop_cuda_drop(device, hop_cuda_find(device, HOP_CUDA_REGISTERED, (uintptr_t)address));
+}
+
+/* ---- work ---- */
+
+static enum hop_status copy(struct hop_device *base, unsigned stream, const struct hop_device_copy *work,
+                            struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
+    if (work->bytes) {
+        (void)HOP_CUDA(&call, cuMemcpyAsync, (uintptr_t)work->to, (uintptr_t)work->from, work->bytes, on);
+        hop_cuda_queued(&call, stream);
+    }
+    return hop_cuda_end(&call);
+}
+
+static enum hop_status synchronize(struct hop_device *base, unsigned stream, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
+    (void)HOP_CUDA(&call, cuStreamSynchronize, on);
+    return hop_cuda_end(&call);
+}
+
+/* ---- events: the driver's, made for use between processes and without time stamps ---- */
+
+static enum hop_status create_event(struct hop_device *base, struct hop_event **event, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    struct hop_cuda_event *made = NULL;
+    (void)HOP_CUDA(&call, cuEventCreate, &made, HOP_CUDA_EVENT_DISABLE_TIMING | HOP_CUDA_EVENT_INTERPROCESS);
+    struct hop_cuda_held *held = hop_cuda_hold(&call, HOP_CUDA_EVENT, (uintptr_t)made);
+    if (held)
+        *event = event_held(held);
+    return hop_cuda_end(&call);
+}
+
+static void destroy_event(struct hop_device *base, struct hop_event *event)
+{
+    hop_cuda_drop((struct hop_cuda_device *)base, (struct hop_cuda_held *)(void *)event);
+}
+
+static enum hop_status export_event(struct hop_device *base, struct hop_event *event, struct hop_device_handle *handle,
+                                    struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    hop_cuda_export(&call, HOP_CUDA_EVENT, (uintptr_t)event_of(event), handle);
+    return hop_cuda_end(&call);
+}
+
+static enum hop_status import_event(struct hop_device *base, const struct hop_device_handle *handle,
+                                    struct hop_event **event, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    struct hop_cuda_held *held = hop_cuda_import(&call, HOP_CUDA_EVENT, handle);
+    if (held)
+        *event = event_held(held);
+    return hop_cuda_end(&call);
+}
+
+static enum hop_status record(struct hop_device *base, unsigned stream, struct hop_event *event, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
+    (void)HOP_CUDA(&call, cuEventRecord, event_of(event), on);
+    return hop_cuda_end(&call);
+}
+
+static enum hop_status query(struct hop_device *base, struct hop_event *event, bool *ended, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    int code = call.entered ? call.device->cuda->cuEventQuery(event_of(event)) : HOP_CUDA_NOT_READY;
+    *ended = code == 0;
+    if (code != HOP_CUDA_NOT_READY)
+        (void)hop_cuda_check(&call, "cuEventQuery", code);
+    return hop_cuda_end(&call);
+}
+
+static enum hop_status await(struct hop_device *base, unsigned stream, struct hop_event *event, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = hop_cuda_begin(base, diag);
+    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
+    (void)HOP_CUDA(&call, cuStreamWaitEvent, on, event_of(event), 0);
+    hop_cuda_queued(&call, stream);
+    return hop_cuda_end(&call);
 }
 
 const struct hop_device_ops hop_device_cuda = {
@@ -289,22 +314,21 @@ const struct hop_device_ops hop_device_cuda = {
     .close = close_device,
     .abandon = abandon,
     .properties = properties,
-    .allocate = hop_cuda_allocate,
-    .free = hop_cuda_free,
-    .export_memory = hop_cuda_export_memory,
-    .import_memory = hop_cuda_import_memory,
-    .release_memory = hop_cuda_release_memory,
+    .allocate = allocate,
+    .free = free_memory,
+    .export_memory = export_memory,
+    .import_memory = import_memory,
     .withdraw = withdraw,
-    .register_host = hop_cuda_register_host,
-    .unregister_host = hop_cuda_unregister_host,
+    .register_host = register_host,
+    .unregister_host = unregister_host,
     .copy = copy,
     .reduce = hop_cuda_reduce,
     .synchronize = synchronize,
-    .create_event = hop_cuda_create_event,
-    .destroy_event = hop_cuda_destroy_event,
-    .export_event = hop_cuda_export_event,
-    .import_event = hop_cuda_import_event,
-    .record = hop_cuda_record,
-    .query = hop_cuda_query,
-    .await = hop_cuda_await,
+    .create_event = create_event,
+    .destroy_event = destroy_event,
+    .export_event = export_event,
+    .import_event = import_event,
+    .record = record,
+    .query = query,
+    .await = await,
 };

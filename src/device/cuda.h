@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One CUDA device, opened by this process: what the files cuda*.c share.
+ * One CUDA device, opened by this process: what the files cuda*.c share, the lower one first.
  *
  *     cuda_driver.c    the driver's functions, its errors
- *     cuda.c           opening, streams, copies; the table
- *     cuda_memory.c    memory here, in other processes, and of the host
- *     cuda_event.c     events
+ *     cuda_call.c      calls of the table: context, failures, streams
+ *     cuda_held.c      what the device holds: memory and events, of here and of other processes
  *     cuda_reduce.c    which kernel, over which grid; cuda_reduce.cu the kernels, cuda_image.c holds them compiled
- *
- * Every slot of the table makes the device's primary context current for its own duration (enter, leave), so any thread
- * may call and the program around us keeps the context that it had.
+ *     cuda.c           the table
  */
 #ifndef HOP_DEVICE_CUDA_H
 #define HOP_DEVICE_CUDA_H
 
+#include "base/base.h"
 #include "device/cuda_driver.h"
 #include "device/device.h"
-
-struct hop_event {
-    struct hop_cuda_event *event;
-    struct hop_event *next;
-    bool borrowed; /* of another device of this process */
-};
 
 /* A kernel, looked up when it is first used. */
 struct hop_cuda_kernel {
@@ -38,76 +30,68 @@ struct hop_cuda_device {
     unsigned processors; /* multiprocessors */
     struct hop_device_properties properties;
     struct hop_cuda_stream *streams[HOP_DEVICE_STREAMS + 1]; /* the last one: HOP_STREAM_NOW; NULL: there is none */
-    struct hop_cuda_memory *memories;
-    struct hop_event *events;
+    struct hop_cuda_held *held;
     struct hop_cuda_module *kernels; /* NULL: see no_kernels */
     struct hop_diag no_kernels;
     struct hop_cuda_kernel kernel[HOP_REDUCE_COUNT][HOP_TYPE_COUNT];
     struct hop_diag broken; /* HOP_OK, or the error after which the context is of no use */
 };
 
-/* ---- cuda.c ---- */
+/* ---- cuda_call.c ---- */
 
-/* Each enter that succeeds is followed by one leave, which hands the status through. */
-enum hop_status hop_cuda_enter(struct hop_cuda_device *device, struct hop_diag *diag);
-enum hop_status hop_cuda_leave(struct hop_cuda_device *device, enum hop_status status);
-/* HOP_OK for code 0, else describes what the function returned. */
-enum hop_status hop_cuda_check(struct hop_cuda_device *device, const char *function, int code, struct hop_diag *diag);
-#define HOP_CUDA(device, diag, function, ...)                                                                          \
-    hop_cuda_check((device), #function, (device)->cuda->function(__VA_ARGS__), (diag))
-enum hop_status hop_cuda_stream_find(struct hop_cuda_device *device, unsigned stream, struct hop_cuda_stream **found,
-                                     struct hop_diag *diag);
-/* After work was queued: waits for it if the stream is HOP_STREAM_NOW. */
-enum hop_status hop_cuda_queued(struct hop_cuda_device *device, unsigned stream, enum hop_status status,
-                                struct hop_diag *diag);
-
-/* ---- cuda_memory.c ---- */
-
-/*
- * What is handed to another process, or to another device of this one, in the bytes of a struct hop_device_handle. The
- * driver refuses to open a handle in the process that made it, so that process goes by the address.
- */
-enum hop_cuda_kind { HOP_CUDA_KIND_MEMORY = 0x6d656d43, HOP_CUDA_KIND_EVENT = 0x76654543 };
-struct hop_cuda_handle {
-    uint32_t kind;
-    uint32_t ordinal; /* of the device, in the process that made it */
-    uint64_t process, started;
-    uint64_t address;
-    struct hop_cuda_ipc ipc;
+/* A call of the table. From begin to end the device's primary context is current, so any thread may call and the program
+ * around us keeps the context that it had. The first failure counts; after it no function of the driver is called. */
+struct hop_cuda_call {
+    struct hop_cuda_device *device;
+    struct hop_diag *diag;
+    enum hop_status status;
+    bool entered;
 };
-void hop_cuda_handle_write(const struct hop_cuda_device *device, enum hop_cuda_kind kind, uint64_t address,
-                           const struct hop_cuda_ipc *ipc, struct hop_device_handle *handle);
-/* *own: it was made in this process. */
-enum hop_status hop_cuda_handle_read(const struct hop_device_handle *handle, enum hop_cuda_kind kind,
-                                     struct hop_cuda_handle *read, bool *own, struct hop_diag *diag);
+struct hop_cuda_call hop_cuda_begin(struct hop_device *device, struct hop_diag *diag);
+enum hop_status hop_cuda_end(struct hop_cuda_call *call);
+void hop_cuda_refuse(struct hop_cuda_call *call, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
+/* What the function returned: whether it is success. */
+bool hop_cuda_check(struct hop_cuda_call *call, const char *function, int code);
+#define HOP_CUDA(call, function, ...)                                                                                  \
+    ((call)->status == HOP_OK && hop_cuda_check((call), #function, (call)->device->cuda->function(__VA_ARGS__)))
+/* NULL: there is none, and the call has failed. */
+struct hop_cuda_stream *hop_cuda_stream(struct hop_cuda_call *call, unsigned stream);
+/* After work was queued: waits for it if the stream is HOP_STREAM_NOW. */
+void hop_cuda_queued(struct hop_cuda_call *call, unsigned stream);
 
-enum hop_status hop_cuda_allocate(struct hop_device *device, uint64_t bytes, void **address, struct hop_diag *diag);
-void hop_cuda_free(struct hop_device *device, void *address);
-enum hop_status hop_cuda_export_memory(struct hop_device *device, void *address, struct hop_device_handle *handle,
-                                       struct hop_diag *diag);
-enum hop_status hop_cuda_import_memory(struct hop_device *device, const struct hop_device_handle *handle,
-                                       void **address, struct hop_diag *diag);
-void hop_cuda_release_memory(struct hop_device *device, void *address);
-enum hop_status hop_cuda_register_host(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag);
-void hop_cuda_unregister_host(struct hop_device *device, void *address);
-void hop_cuda_memory_finish(struct hop_cuda_device *device); /* the context being current */
-void hop_cuda_memory_forget(struct hop_cuda_device *device); /* without the driver */
+/* ---- cuda_held.c ---- */
 
-/* ---- cuda_event.c ---- */
+enum hop_cuda_kind {
+    HOP_CUDA_ALLOCATED = 1,
+    HOP_CUDA_IMPORTED = 2,   /* memory that the driver opened */
+    HOP_CUDA_BORROWED = 4,   /* memory of another device of this process */
+    HOP_CUDA_REGISTERED = 8, /* memory of the host */
+    HOP_CUDA_EVENT = 16,
+    HOP_CUDA_BORROWED_EVENT = 32,
+    HOP_CUDA_MEMORY = HOP_CUDA_ALLOCATED | HOP_CUDA_IMPORTED | HOP_CUDA_BORROWED
+};
 
-enum hop_status hop_cuda_create_event(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
-void hop_cuda_destroy_event(struct hop_device *device, struct hop_event *event);
-enum hop_status hop_cuda_export_event(struct hop_device *device, struct hop_event *event,
-                                      struct hop_device_handle *handle, struct hop_diag *diag);
-enum hop_status hop_cuda_import_event(struct hop_device *device, const struct hop_device_handle *handle,
-                                      struct hop_event **event, struct hop_diag *diag);
-enum hop_status hop_cuda_record(struct hop_device *device, unsigned stream, struct hop_event *event,
-                                struct hop_diag *diag);
-enum hop_status hop_cuda_query(struct hop_device *device, struct hop_event *event, bool *ended, struct hop_diag *diag);
-enum hop_status hop_cuda_await(struct hop_device *device, unsigned stream, struct hop_event *event,
-                               struct hop_diag *diag);
-void hop_cuda_event_finish(struct hop_cuda_device *device); /* the context being current */
-void hop_cuda_event_forget(struct hop_cuda_device *device); /* without the driver */
+/* Whatever a device holds stands in one list, so that closing can give it all back. */
+struct hop_cuda_held {
+    struct hop_cuda_held *next;
+    enum hop_cuda_kind kind;
+    uintptr_t what; /* an address, or a struct hop_cuda_event * */
+};
+
+/* Of a call that has failed, or fails now, nothing is held, and NULL is returned. */
+struct hop_cuda_held *hop_cuda_hold(struct hop_cuda_call *call, enum hop_cuda_kind kind, uintptr_t what);
+/* What was held last of these kinds (bits); NULL: nothing. */
+struct hop_cuda_held *hop_cuda_find(struct hop_cuda_device *device, unsigned kinds, uintptr_t what);
+/* Gives it back; NULL, or what this device does not hold: does nothing. */
+void hop_cuda_drop(struct hop_cuda_device *device, struct hop_cuda_held *held);
+/* Gives back all; not entered: without the driver, which keeps it. */
+void hop_cuda_drop_all(struct hop_cuda_device *device, bool entered);
+
+/* kind: HOP_CUDA_ALLOCATED or HOP_CUDA_EVENT. */
+void hop_cuda_export(struct hop_cuda_call *call, enum hop_cuda_kind kind, uintptr_t what,
+                     struct hop_device_handle *handle);
+struct hop_cuda_held *hop_cuda_import(struct hop_cuda_call *call, enum hop_cuda_kind kind,
+                                      const struct hop_device_handle *handle);
 
 /* ---- cuda_reduce.c, cuda_image.c ---- */
 

@@ -93,12 +93,11 @@ struct hop_device_ops {
 
     /* Zeroed, aligned to 256 bytes at least. */
     enum hop_status (*allocate)(struct hop_device *device, uint64_t bytes, void **address, struct hop_diag *diag);
-    void (*free)(struct hop_device *device, void *address);
+    void (*free)(struct hop_device *device, void *address); /* allocated here, or imported */
     enum hop_status (*export_memory)(struct hop_device *device, void *address, struct hop_device_handle *handle,
                                      struct hop_diag *diag);
     enum hop_status (*import_memory)(struct hop_device *device, const struct hop_device_handle *handle, void **address,
                                      struct hop_diag *diag);
-    void (*release_memory)(struct hop_device *device, void *address); /* imported */
     /* All who need it have imported it: no name of it stays in the system, whatever happens from here on. NULL: the
      * events of this device. */
     void (*withdraw)(struct hop_device *device, void *address);

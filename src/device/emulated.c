@@ -106,11 +106,6 @@ static enum hop_status emulated_import(struct hop_device *device, const struct h
     return hop_device_host.import_memory(device, handle, address, diag);
 }
 
-static void emulated_release(struct hop_device *device, void *address)
-{
-    hop_device_host.release_memory(device, address);
-}
-
 static void emulated_withdraw(struct hop_device *device, void *address)
 {
     hop_device_host.withdraw(device, address);
@@ -138,7 +133,6 @@ const struct hop_device_ops hop_device_emulated = {
     .free = emulated_free,
     .export_memory = emulated_export,
     .import_memory = emulated_import,
-    .release_memory = emulated_release,
     .withdraw = emulated_withdraw,
     .register_host = emulated_register,
     .unregister_host = emulated_unregister,

@@ -206,7 +206,6 @@ const struct hop_device_ops hop_device_host = {
     .free = host_free,
     .export_memory = host_export_memory,
     .import_memory = host_import_memory,
-    .release_memory = host_free,
     .withdraw = host_withdraw,
     .register_host = host_register,
     .unregister_host = host_unregister,

@@ -164,7 +164,7 @@ static void let_go(struct hop_program *program)
         return;
     for (uint32_t r = 0; r < program->team->size; r++) {
         if (program->bases[r] && r != program->team->rank)
-            program->ops->release_memory(program->device, program->bases[r]);
+            program->ops->free(program->device, program->bases[r]);
     }
     (void)hop_team_barrier_local(program->team, NULL);
 }

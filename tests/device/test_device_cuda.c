@@ -686,7 +686,7 @@ static void take_data(int peer)
     OK(CUDA->import_event(device, &event_handle, &written, D));
     FAILS(HOP_ERR_INVALID, "no handle of CUDA events", CUDA->import_event(device, &memory_handle, &written, D));
     FAILS(HOP_ERR_INVALID, "was not allocated", CUDA->export_memory(device, memory, &handle, D));
-    CUDA->release_memory(device, again); /* the other import stays */
+    CUDA->free(device, again); /* the other import stays */
     for (unsigned round = 0; round < ROUNDS; round++) {
         meet(peer); /* the record was made */
         OK(CUDA->await(device, 1, written, D));
@@ -707,7 +707,7 @@ static void take_data(int peer)
     put(device, memory, 4711);
     meet(peer);
     int objects = live();
-    CUDA->release_memory(device, memory);
+    CUDA->free(device, memory);
     CUDA->destroy_event(device, written);
     MUST(live() == objects - 2);
     meet(peer);
@@ -785,7 +785,7 @@ static void *rank_main(void *argument)
     MUST(holds(device, result, peer->own));
     copy(device, HOP_STREAM_NOW, result, seen, BYTES);
     MUST(holds(device, result, peer->own));
-    CUDA->release_memory(device, seen);
+    CUDA->free(device, seen);
     (void)pthread_barrier_wait(rank->barrier);
     CUDA->close(device);
     return NULL;

@@ -245,7 +245,7 @@ static void memory_is_seen_both_ways_between_processes(void **state)
     tell_done(child.socket);
     end_child(child);
     assert_int_equal(theirs[0], 99); /* it outlives who allocated it */
-    ops->release_memory(device, theirs);
+    ops->free(device, theirs);
     ops->close(device);
 }
 
@@ -292,7 +292,7 @@ static void closing_leaves_nothing_behind(void **state)
             struct hop_device_handle handle = export(device, allocate(device, 1 + 5000 * i));
             void *theirs = import(other, &handle);
             if (i % 3 == 0)
-                ops->release_memory(other, theirs);
+                ops->free(other, theirs);
         }
         for (unsigned i = 0; i < 150; i++) {
             struct hop_device_handle handle = export_event(device, create_event(device));

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls of a CUDA device's table: see cuda.h. */
+#include "device/cuda.h"
+
+struct hop_cuda_call hop_cuda_begin(struct hop_device *base, struct hop_diag *diag)
+{
+    struct hop_cuda_call call = {.device = (struct hop_cuda_device *)base, .diag = diag};
+    call.status = call.device->broken.status;
+    if (call.status != HOP_OK && diag)
+        *diag = call.device->broken;
+    call.entered = HOP_CUDA(&call, cuCtxPushCurrent, call.device->context);
+    return call;
+}
+
+enum hop_status hop_cuda_end(struct hop_cuda_call *call)
+{
+    struct hop_cuda_context *popped;
+    if (call->entered)
+        (void)call->device->cuda->cuCtxPopCurrent(&popped);
+    return call->status;
+}
+
+void hop_cuda_refuse(struct hop_cuda_call *call, enum hop_status status, const char *format, ...)
+{
+    va_list arguments;
+    if (call->status != HOP_OK)
+        return;
+    va_start(arguments, format);
+    call->status = hop_fail_with(call->diag, status, format, arguments);
+    va_end(arguments);
+    hop_diag_place(call->diag, "cuda %u", call->device->ordinal);
+}
+
+/* Errors of earlier work on the device, after which the driver does nothing more in this process: memory or links that
+ * fail (214, 220, 226), kernels that went wrong (700 to 719), devices outside (911), what is unknown (999). */
+static bool is_fatal(int code)
+{
+    static const int fatal[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 911, 999};
+    for (size_t i = 0; i < HOP_COUNT(fatal); i++) {
+        if (fatal[i] == code)
+            return true;
+    }
+    return false;
+}
+
+bool hop_cuda_check(struct hop_cuda_call *call, const char *function, int code)
+{
+    struct hop_cuda_device *device = call->device;
+    if (code == 0)
+        return true;
+    call->status = hop_cuda_fail(device->cuda, function, code, call->diag);
+    hop_diag_place(call->diag, "cuda %u", device->ordinal);
+    if (is_fatal(code)) {
+        (void)hop_cuda_fail(device->cuda, function, code, &device->broken);
+        hop_diag_place(&device->broken, "cuda %u, earlier", device->ordinal);
+        hop_diag_expect(&device->broken, "a new process: this one cannot use the device any more");
+    }
+    return false;
+}
+
+struct hop_cuda_stream *hop_cuda_stream(struct hop_cuda_call *call, unsigned stream)
+{
+    unsigned place = stream == HOP_STREAM_NOW ? HOP_DEVICE_STREAMS : stream;
+    if ((stream == HOP_STREAM_NOW || stream < HOP_DEVICE_STREAMS) && call->device->streams[place])
+        return call->device->streams[place];
+    hop_cuda_refuse(call, HOP_ERR_INVALID, "there is no stream %u\n0 to %u, %u (compute) or now", stream,
+                    call->device->properties.copy_streams - 1, HOP_STREAM_COMPUTE);
+    return NULL;
+}
+
+void hop_cuda_queued(struct hop_cuda_call *call, unsigned stream)
+{
+    if (stream == HOP_STREAM_NOW)
+        (void)HOP_CUDA(call, cuStreamSynchronize, call->device->streams[HOP_DEVICE_STREAMS]);
+}
