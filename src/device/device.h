@@ -2,8 +2,8 @@
 /*
  * Device: memory, copies and reductions behind one operations table.
  *
- *     host       its memory is POSIX shared memory, its streams are threads (host.c)
- *     emulated   the host behind rate-limited links (emulated.c)
+ *     host       its memory is POSIX shared memory, its streams are threads (host.c); its copies may go through
+ *                rate-limited links (emulated.c)
  *     cuda       the driver API, by dlopen (cuda.c)
  *
  * A device knows bytes, not topologies. Several processes open one device, each for itself; memory and events of one
@@ -76,7 +76,8 @@ struct hop_reduction {
 struct hop_device_options {
     uint32_t index;          /* which; of the host's any number may be opened */
     unsigned copy_streams;   /* host: threads that copy; 0: 1 */
-    struct hop_emulation *emulation; /* emulated: attached by this process (device/emulated.h) */
+    struct hop_emulation *emulation; /* host: its copies go through emulated links, attached by this process
+                                      * (device/emulated.h); NULL: not */
 };
 
 struct hop_device_ops {
@@ -125,7 +126,7 @@ struct hop_device_ops {
     enum hop_status (*await)(struct hop_device *device, unsigned stream, struct hop_event *event, struct hop_diag *diag);
 };
 
-extern const struct hop_device_ops hop_device_host, hop_device_emulated, hop_device_cuda;
+extern const struct hop_device_ops hop_device_host, hop_device_cuda;
 
 /* Every back end's struct begins with it. */
 struct hop_device {

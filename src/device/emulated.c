@@ -4,9 +4,6 @@
  * keeps its thread, a stream's or the caller's, until it has arrived. What reads and writes the device's own memory, a
  * reduction or a copy there, keeps it for as long as the emulated memory takes. All else is the host's.
  */
-#include <stdio.h>
-
-#include "base/base.h"
 #include "base/clock.h"
 #include "device/emulated.h"
 #include "device/host.h"
@@ -52,98 +49,7 @@ static enum hop_status emulated_reduce(void *emulation, const struct hop_reducti
     return status == HOP_OK ? hop_emulation_hold(emulation, start_s, traffic_bytes, &end_s, diag) : status;
 }
 
-static enum hop_status emulated_open(const struct hop_device_options *options, struct hop_device **device,
-                                     struct hop_diag *diag)
+struct hop_host_copier hop_emulated_copier(struct hop_emulation *emulation)
 {
-    if (!options->emulation)
-        return hop_fail(diag, HOP_ERR_INVALID, "an emulated device needs an emulation of links");
-    struct hop_host_copier copier = {.copy = emulated_copy, .reduce = emulated_reduce, .context = options->emulation};
-    enum hop_status status = hop_host_open(options, &copier, device, diag);
-    if (status == HOP_OK)
-        (*device)->ops = &hop_device_emulated;
-    return status;
+    return (struct hop_host_copier){.copy = emulated_copy, .reduce = emulated_reduce, .context = emulation};
 }
-
-static void emulated_properties(const struct hop_device *device, struct hop_device_properties *properties)
-{
-    hop_device_host.properties(device, properties);
-    (void)snprintf(properties->name, sizeof properties->name, "emulated");
-    properties->immediate = false;
-}
-
-/* ---- the host's, by its table ---- */
-
-static enum hop_status emulated_count(uint32_t *count, struct hop_diag *diag)
-{
-    return hop_device_host.count(count, diag);
-}
-
-static void emulated_close(struct hop_device *device)
-{
-    hop_device_host.close(device);
-}
-
-static enum hop_status emulated_allocate(struct hop_device *device, uint64_t bytes, void **address,
-                                         struct hop_diag *diag)
-{
-    return hop_device_host.allocate(device, bytes, address, diag);
-}
-
-static void emulated_free(struct hop_device *device, void *address)
-{
-    hop_device_host.free(device, address);
-}
-
-static enum hop_status emulated_export(struct hop_device *device, void *address, struct hop_device_handle *handle,
-                                       struct hop_diag *diag)
-{
-    return hop_device_host.export_memory(device, address, handle, diag);
-}
-
-static enum hop_status emulated_import(struct hop_device *device, const struct hop_device_handle *handle,
-                                       void **address, struct hop_diag *diag)
-{
-    return hop_device_host.import_memory(device, handle, address, diag);
-}
-
-static void emulated_withdraw(struct hop_device *device, void *address)
-{
-    hop_device_host.withdraw(device, address);
-}
-
-static enum hop_status emulated_register(struct hop_device *device, void *address, uint64_t bytes,
-                                         struct hop_diag *diag)
-{
-    return hop_device_host.register_host(device, address, bytes, diag);
-}
-
-static void emulated_unregister(struct hop_device *device, void *address)
-{
-    hop_device_host.unregister_host(device, address);
-}
-
-const struct hop_device_ops hop_device_emulated = {
-    .name = "emulated",
-    .count = emulated_count,
-    .open = emulated_open,
-    .close = emulated_close,
-    .abandon = emulated_close,
-    .properties = emulated_properties,
-    .allocate = emulated_allocate,
-    .free = emulated_free,
-    .export_memory = emulated_export,
-    .import_memory = emulated_import,
-    .withdraw = emulated_withdraw,
-    .register_host = emulated_register,
-    .unregister_host = emulated_unregister,
-    .copy = hop_host_copy,
-    .reduce = hop_host_reduce,
-    .synchronize = hop_host_synchronize,
-    .create_event = hop_host_create_event,
-    .destroy_event = hop_host_destroy_event,
-    .export_event = hop_host_export_event,
-    .import_event = hop_host_import_event,
-    .record = hop_host_record,
-    .query = hop_host_query,
-    .await = hop_host_await,
-};

@@ -17,9 +17,8 @@
  *
  *     emulated_build.c    the tables, checked
  *     emulated_links.c    chunks on links, in time that somebody else gives: a simulation
- *     emulated_check.c    whether credit and bytes add up, for tests
  *     emulated_serve.c    the clock, and the hand-over between processes that copy and the one that serves
- *     emulated.c          the device
+ *     emulated.c          a host device's copies and reductions
  *
  * Times and rates in this header are the emulated machine's; by the clock on the wall all is `slower` times as slow.
  */

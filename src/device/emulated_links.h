@@ -160,11 +160,6 @@ static inline uint32_t hop_emulated_link_of(const struct hop_emulation_view *v, 
 uint64_t hop_emulation_advance(const struct hop_emulation_view *view, uint64_t until_ps,
                                void (*rung)(struct hop_emulated_copy *copy));
 
-/* ---- emulated_check.c ---- */
-
-/* Between events. NULL: all is well, else what is not. For tests. */
-const char *hop_emulation_check(const struct hop_emulation_view *view);
-
 /* ---- emulated_serve.c ---- */
 
 /* The parts of hop_emulation_copy. A post at a time of its own is for tests, which then advance by themselves. */

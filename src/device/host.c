@@ -28,18 +28,16 @@ static enum hop_status host_count(uint32_t *count, struct hop_diag *diag)
 enum hop_status hop_host_open(const struct hop_device_options *options, const struct hop_host_copier *copier,
                               struct hop_device **device, struct hop_diag *diag)
 {
-    if (options->copy_streams >= HOP_DEVICE_STREAMS) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%u copy streams", options->copy_streams);
-        hop_diag_expect(diag, "1 to %d", HOP_DEVICE_STREAMS - 1);
-        return HOP_ERR_LIMIT;
-    }
+    if (options->copy_streams >= HOP_DEVICE_STREAMS)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u copy streams\n1 to %d", options->copy_streams, HOP_DEVICE_STREAMS - 1);
     struct hop_host *host = calloc(1, sizeof *host);
     if (!host)
         return hop_fail_memory(diag);
     host->device.ops = &hop_device_host;
     host->copy_streams = options->copy_streams ? options->copy_streams : 1;
-    if (copier)
-        host->copier = *copier;
+    host->emulated = options->emulation != NULL;
+    if (copier || options->emulation)
+        host->copier = copier ? *copier : hop_emulated_copier(options->emulation);
     for (unsigned i = 0; i < HOP_DEVICE_STREAMS; i++)
         host->streams[i].host = host;
     atomic_flag_clear(&host->failing);
@@ -61,67 +59,42 @@ static void host_close(struct hop_device *device)
     hop_host_streams_finish(host);
     hop_host_events_finish(host);
     for (uint32_t b = 0; b < host->block_count; b++)
-        hop_shared_finish(&host->blocks[b].shared);
+        hop_shared_finish(&host->blocks[b]);
     free(host->blocks);
     free(host);
 }
 
 static void host_properties(const struct hop_device *device, struct hop_device_properties *properties)
 {
+    const struct hop_host *host = (const struct hop_host *)device;
     struct statvfs info;
-    *properties = (struct hop_device_properties){.name = "host", .mapped = true, .immediate = true, .timed = true};
-    properties->copy_streams = ((const struct hop_host *)device)->copy_streams;
+    bool emulated = host->emulated;
+    *properties = (struct hop_device_properties){
+        .copy_streams = host->copy_streams, .mapped = true, .immediate = !emulated, .timed = true};
+    (void)snprintf(properties->name, sizeof properties->name, "%s", emulated ? "emulated" : "host");
     if (statvfs("/dev/shm", &info) == 0)
         properties->memory_bytes = (uint64_t)info.f_blocks * info.f_frsize;
 }
 
-/* ---- handles ---- */
-
-_Static_assert(sizeof(struct hop_host_handle) <= sizeof(struct hop_device_handle), "a handle holds it");
-
-void hop_host_handle_write(const char *kind, const struct hop_shared *shared, uint32_t slot,
-                           struct hop_device_handle *handle)
-{
-    struct hop_host_handle content = {.slot = slot};
-    (void)snprintf(content.kind, sizeof content.kind, "%s", kind);
-    (void)snprintf(content.name, sizeof content.name, "%s", shared->name);
-    *handle = (struct hop_device_handle){{0}};
-    memcpy(handle->bytes, &content, sizeof content);
-}
-
-enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, const char *kind,
-                                     struct hop_host_handle *content, struct hop_diag *diag)
-{
-    static const char prefix[] = "/hopcast-";
-    memcpy(content, handle->bytes, sizeof *content);
-    if (memcmp(content->kind, kind, sizeof content->kind) == 0 && memchr(content->name, '\0', sizeof content->name) &&
-        strncmp(content->name, prefix, sizeof prefix - 1) == 0 && !strchr(content->name + 1, '/'))
-        return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "what was to be imported is no handle of the host's");
-    hop_diag_expect(diag, "the bytes of one that a host device exported as %s",
-                    strcmp(kind, HOP_HOST_EVENT) == 0 ? "an event" : "memory");
-    return HOP_ERR_INVALID;
-}
-
 /* ---- memory ---- */
 
-static struct hop_host_block *find_block(struct hop_host *host, const void *address)
+static struct hop_shared *find_block(struct hop_host *host, const void *address)
 {
     for (uint32_t b = 0; b < host->block_count; b++) {
-        if (host->blocks[b].shared.memory == address)
+        if (host->blocks[b].memory == address)
             return &host->blocks[b];
     }
     return NULL;
 }
 
-static enum hop_status add_block(struct hop_host *host, struct hop_shared *shared, bool imported, void **address,
+static enum hop_status add_block(struct hop_host *host, struct hop_shared *shared, void **address,
                                  struct hop_diag *diag)
 {
     if (!hop_grow(&host->blocks, &host->block_capacity, host->block_count + 1, sizeof *host->blocks)) {
         hop_shared_finish(shared);
         return hop_fail_memory(diag);
     }
-    host->blocks[host->block_count++] = (struct hop_host_block){*shared, imported};
+    host->blocks[host->block_count++] = *shared;
     *address = shared->memory;
     return HOP_OK;
 }
@@ -130,29 +103,29 @@ static enum hop_status host_allocate(struct hop_device *device, uint64_t bytes, 
 {
     struct hop_shared shared;
     enum hop_status status = hop_shared_create(bytes, &shared, diag);
-    return status == HOP_OK ? add_block(host_of(device), &shared, false, address, diag) : status;
+    return status == HOP_OK ? add_block(host_of(device), &shared, address, diag) : status;
 }
 
 static void host_free(struct hop_device *device, void *address)
 {
     struct hop_host *host = host_of(device);
-    struct hop_host_block *block = address ? find_block(host, address) : NULL;
+    struct hop_shared *block = address ? find_block(host, address) : NULL;
     if (!block)
         return;
-    hop_shared_finish(&block->shared);
+    hop_shared_finish(block);
     *block = host->blocks[--host->block_count];
 }
 
 static enum hop_status host_export_memory(struct hop_device *device, void *address, struct hop_device_handle *handle,
                                           struct hop_diag *diag)
 {
-    const struct hop_host_block *block = find_block(host_of(device), address);
-    if (!block || !block->shared.named) {
-        hop_fail(diag, HOP_ERR_INVALID, "memory at %p cannot be exported", address);
-        hop_diag_expect(diag, "the beginning of an allocation of this device that was not withdrawn");
-        return HOP_ERR_INVALID;
-    }
-    hop_host_handle_write(HOP_HOST_MEMORY, &block->shared, 0, handle);
+    const struct hop_shared *block = find_block(host_of(device), address);
+    if (!block || !block->named)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "memory at %p cannot be exported\n"
+                        "the beginning of an allocation of this device that was not withdrawn",
+                        address);
+    hop_host_handle_write(HOP_HOST_MEMORY, block, 0, handle);
     return HOP_OK;
 }
 
@@ -164,20 +137,17 @@ static enum hop_status host_import_memory(struct hop_device *device, const struc
     enum hop_status status = hop_host_handle_read(handle, HOP_HOST_MEMORY, &content, diag);
     if (status == HOP_OK)
         status = hop_shared_attach(content.name, &shared, diag);
-    return status == HOP_OK ? add_block(host_of(device), &shared, true, address, diag) : status;
+    return status == HOP_OK ? add_block(host_of(device), &shared, address, diag) : status;
 }
 
 /* NULL: its events. */
 static void host_withdraw(struct hop_device *device, void *address)
 {
-    struct hop_host *host = host_of(device);
-    if (!address) {
-        hop_host_events_withdraw(host);
-        return;
-    }
-    struct hop_host_block *block = find_block(host, address);
+    struct hop_shared *block = address ? find_block(host_of(device), address) : NULL;
     if (block)
-        hop_shared_withdraw(&block->shared);
+        hop_shared_withdraw(block);
+    else if (!address)
+        hop_host_events_withdraw(host_of(device));
 }
 
 static enum hop_status host_register(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag)
@@ -195,6 +165,25 @@ static void host_unregister(struct hop_device *device, void *address)
     (void)address;
 }
 
+/* ---- work ---- */
+
+static enum hop_status host_copy(struct hop_device *device, unsigned stream, const struct hop_device_copy *copy,
+                                 struct hop_diag *diag)
+{
+    return hop_host_submit(host_of(device), stream, &(struct hop_host_work){.task = HOP_HOST_COPY, .copy = *copy},
+                           diag);
+}
+
+static enum hop_status host_reduce(struct hop_device *device, unsigned stream, const struct hop_reduction *reduction,
+                                   struct hop_diag *diag)
+{
+    struct hop_reduction none = *reduction;
+    none.count = 0;
+    enum hop_status status = hop_reduce_on_host(&none, diag); /* checks it */
+    const struct hop_host_work work = {.task = HOP_HOST_REDUCE, .reduction = *reduction};
+    return status == HOP_OK ? hop_host_submit(host_of(device), stream, &work, diag) : status;
+}
+
 const struct hop_device_ops hop_device_host = {
     .name = "host",
     .count = host_count,
@@ -209,8 +198,8 @@ const struct hop_device_ops hop_device_host = {
     .withdraw = host_withdraw,
     .register_host = host_register,
     .unregister_host = host_unregister,
-    .copy = hop_host_copy,
-    .reduce = hop_host_reduce,
+    .copy = host_copy,
+    .reduce = host_reduce,
     .synchronize = hop_host_synchronize,
     .create_event = hop_host_create_event,
     .destroy_event = hop_host_destroy_event,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host as a device, inside: what its files share, and what a back end that wraps it may change.
+ * The host as a device, inside: what its files share, the lower one first, and what a back end that wraps it may change.
  *
- *     host.c           the table; memory: one shared segment an allocation
- *     host_stream.c    streams: a thread each, started by the first work queued
- *     host_event.c     events: counters in shared pages
  *     host_counter.c   what threads and processes wait for
+ *     host_stream.c    streams: a thread each, started by the first work queued
+ *     host_event.c     events: counters in shared pages; handles
+ *     host.c           the table; memory: one shared segment an allocation
  */
 #ifndef HOP_DEVICE_HOST_H
 #define HOP_DEVICE_HOST_H
@@ -23,7 +23,8 @@ struct hop_host_copier {
     enum hop_status (*reduce)(void *context, const struct hop_reduction *reduction, struct hop_diag *diag);
     void *context;
 };
-/* copier NULL: the processor does. The table is the host's; whoever wraps it has its own. */
+struct hop_host_copier hop_emulated_copier(struct hop_emulation *emulation); /* emulated.c */
+/* copier NULL: the processor does, or emulated links where the options have them. */
 enum hop_status hop_host_open(const struct hop_device_options *options, const struct hop_host_copier *copier,
                               struct hop_device **device, struct hop_diag *diag);
 
@@ -48,9 +49,7 @@ struct hop_host_work {
     uint32_t sequence;           /* record and await: of the event */
     struct hop_counter *counter; /* the event's */
     struct hop_device_copy copy;
-    struct hop_reduction reduction;
-    const void *inputs[HOP_REDUCTION_PLACES]; /* the reduction's */
-    void *outputs[HOP_REDUCTION_PLACES];
+    struct hop_reduction reduction; /* its places are copied */
 };
 
 enum { HOP_HOST_RING = 64 };
@@ -61,48 +60,34 @@ struct hop_host_stream {
     bool started;
     struct hop_counter queued, done;
     struct hop_host_work ring[HOP_HOST_RING];
+    const void *inputs[HOP_HOST_RING][HOP_REDUCTION_PLACES];
+    void *outputs[HOP_HOST_RING][HOP_REDUCTION_PLACES];
 };
 
-/* ---- events (host_event.c) ---- */
-
-struct hop_event_record {
-    _Atomic uint32_t recorded; /* number of the last record asked for */
-    struct hop_counter ended;  /* of the last one that ended */
-    uint32_t padding[13];      /* a cache line each */
-};
-enum { HOP_EVENTS = 64 };
-struct hop_event_page {
-    struct hop_shared shared; /* HOP_EVENTS records */
-    bool imported;
-    uint64_t used; /* a bit per record */
-    struct hop_event_page *next;
-};
-struct hop_event {
-    struct hop_event_page *page;
-    struct hop_event_record *record;
-    struct hop_event *next, *previous;
-};
-
-/* ---- the device ---- */
-
-struct hop_host_block {
-    struct hop_shared shared;
-    bool imported;
-};
 struct hop_host {
     struct hop_device device;
     struct hop_host_copier copier;
     unsigned copy_streams;
-    struct hop_host_block *blocks;
+    bool emulated;
+    struct hop_shared *blocks; /* memory, allocated and imported */
     uint32_t block_count, block_capacity;
-    struct hop_event_page *pages;
-    struct hop_event *events;
+    struct hop_host_page *pages;
     atomic_bool leaving; /* waits for other devices' events end */
     atomic_bool failed;  /* all waits end, work is dropped; failure says why */
     atomic_flag failing;
     struct hop_diag failure;
     struct hop_host_stream streams[HOP_DEVICE_STREAMS];
 };
+
+/* Now, for HOP_STREAM_NOW and records on a stream that has had no work; else it is queued, and its stream starts. */
+enum hop_status hop_host_submit(struct hop_host *host, unsigned stream, const struct hop_host_work *work,
+                                struct hop_diag *diag);
+/* Whether there is such a stream, and the device has not failed. */
+enum hop_status hop_host_check(struct hop_host *host, unsigned stream, struct hop_diag *diag);
+enum hop_status hop_host_synchronize(struct hop_device *device, unsigned stream, struct hop_diag *diag);
+void hop_host_streams_finish(struct hop_host *host);
+
+/* ---- events, handles (host_event.c) ---- */
 
 /* What is put into a handle. */
 struct hop_host_handle {
@@ -117,20 +102,6 @@ void hop_host_handle_write(const char *kind, const struct hop_shared *shared, ui
 /* Whether it is one of that kind, well formed. */
 enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, const char *kind,
                                      struct hop_host_handle *content, struct hop_diag *diag);
-
-enum hop_status hop_host_copy(struct hop_device *device, unsigned stream, const struct hop_device_copy *copy,
-                              struct hop_diag *diag);
-enum hop_status hop_host_reduce(struct hop_device *device, unsigned stream, const struct hop_reduction *reduction,
-                                struct hop_diag *diag);
-enum hop_status hop_host_synchronize(struct hop_device *device, unsigned stream, struct hop_diag *diag);
-/* The work's place is filled by the caller and then queued. *work NULL: now, since the stream is HOP_STREAM_NOW, or one
- * that has had no work and does not start for this. */
-enum hop_status hop_host_prepare(struct hop_host *host, unsigned stream, bool starts, struct hop_host_work **work,
-                                 struct hop_diag *diag);
-void hop_host_queue(struct hop_host *host, unsigned stream);
-void hop_host_streams_finish(struct hop_host *host);
-/* Not HOP_OK once the device has failed. */
-enum hop_status hop_host_check(struct hop_host *host, struct hop_diag *diag);
 
 enum hop_status hop_host_create_event(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
 void hop_host_destroy_event(struct hop_device *device, struct hop_event *event);

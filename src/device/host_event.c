@@ -3,233 +3,226 @@
  * Events of the host. A record lies in a page of shared memory: the number of the last record asked for, and the
  * counter of those that have ended. Whoever maps the page may look, and sleep on the counter.
  */
-#include "device/host.h"
-
 #include <stdio.h>
 
 #include "base/base.h"
+#include "device/host.h"
 
-_Static_assert(sizeof(struct hop_event_record) == 64, "a cache line");
+/* ---- handles ---- */
 
-static struct hop_event_record *record_at(const struct hop_event_page *page, uint32_t slot)
+_Static_assert(sizeof(struct hop_host_handle) <= sizeof(struct hop_device_handle), "a handle holds it");
+
+void hop_host_handle_write(const char *kind, const struct hop_shared *shared, uint32_t slot,
+                           struct hop_device_handle *handle)
 {
-    return (struct hop_event_record *)page->shared.memory + slot;
+    struct hop_host_handle content = {.slot = slot};
+    (void)snprintf(content.kind, sizeof content.kind, "%s", kind);
+    (void)snprintf(content.name, sizeof content.name, "%s", shared->name);
+    *handle = (struct hop_device_handle){{0}};
+    memcpy(handle->bytes, &content, sizeof content);
 }
 
-static uint32_t slot_of(const struct hop_event *event)
+enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, const char *kind,
+                                     struct hop_host_handle *content, struct hop_diag *diag)
 {
-    return (uint32_t)(event->record - record_at(event->page, 0));
-}
-
-static uint32_t last_record(const struct hop_event_record *record)
-{
-    return atomic_load_explicit(&record->recorded, memory_order_acquire);
-}
-
-static bool has_ended(const struct hop_event_record *record)
-{
-    return hop_counter_reached(&record->ended, last_record(record));
+    static const char prefix[] = "/hopcast-";
+    memcpy(content, handle->bytes, sizeof *content);
+    if (memcmp(content->kind, kind, sizeof content->kind) == 0 && memchr(content->name, '\0', sizeof content->name) &&
+        strncmp(content->name, prefix, sizeof prefix - 1) == 0 && !strchr(content->name + 1, '/'))
+        return HOP_OK;
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "what was to be imported is no handle of the host's\nthe bytes of one that a host device exported "
+                    "as %s",
+                    strcmp(kind, HOP_HOST_EVENT) == 0 ? "an event" : "memory");
 }
 
 /* ---- pages ---- */
 
-static struct hop_event_page *keep_page(struct hop_host *host, const struct hop_shared *shared, bool imported)
+struct record {
+    _Atomic uint32_t recorded; /* number of the last record asked for */
+    struct hop_counter ended;  /* of the last one that ended */
+    uint32_t padding[13];      /* a cache line each */
+};
+_Static_assert(sizeof(struct record) == 64, "a cache line");
+
+enum { EVENTS = 64 };
+
+struct host_event {
+    struct hop_host_page *page;
+    struct record *record;
+};
+
+struct hop_host_page {
+    struct hop_shared shared; /* EVENTS records */
+    bool imported;
+    uint64_t used;                    /* own: a bit per event */
+    struct host_event events[EVENTS]; /* of all records */
+    struct hop_host_page *next;
+};
+
+static struct host_event *of(struct hop_event *event)
 {
-    struct hop_event_page *page = malloc(sizeof *page);
-    if (page) {
-        *page = (struct hop_event_page){.shared = *shared, .imported = imported, .next = host->pages};
-        host->pages = page;
-    }
-    return page;
+    return (struct host_event *)(void *)event;
 }
 
-/* A record that nobody uses; one that was given up before it ended is passed over. HOP_EVENTS: none. */
-static uint32_t find_free(const struct hop_event_page *page)
+static uint32_t slot_of(const struct host_event *event)
+{
+    return (uint32_t)(event - event->page->events);
+}
+
+static uint32_t last_record(const struct record *record)
+{
+    return atomic_load_explicit(&record->recorded, memory_order_acquire);
+}
+
+static bool has_ended(const struct record *record)
+{
+    return hop_counter_reached(&record->ended, last_record(record));
+}
+
+/* Takes the shared memory. */
+static enum hop_status add_page(struct hop_host *host, struct hop_shared *shared, bool imported,
+                                struct hop_host_page **page, struct hop_diag *diag)
+{
+    struct hop_host_page *made = malloc(sizeof *made);
+    if (!made) {
+        hop_shared_finish(shared);
+        return hop_fail_memory(diag);
+    }
+    *made = (struct hop_host_page){.shared = *shared, .imported = imported, .next = host->pages};
+    for (uint32_t slot = 0; slot < EVENTS; slot++)
+        made->events[slot] = (struct host_event){made, (struct record *)shared->memory + slot};
+    *page = host->pages = made;
+    return HOP_OK;
+}
+
+/* A record that nobody uses; one that was given up before it ended is passed over. EVENTS: none. */
+static uint32_t find_free(const struct hop_host_page *page)
 {
     uint32_t slot = 0;
-    while (slot < HOP_EVENTS && (page->used >> slot & 1 || !has_ended(record_at(page, slot))))
+    while (slot < EVENTS && (page->used >> slot & 1 || !has_ended(page->events[slot].record)))
         slot++;
     return slot;
 }
 
-static enum hop_status find_page(struct hop_host *host, struct hop_event_page **page, uint32_t *slot,
-                                 struct hop_diag *diag)
-{
-    for (struct hop_event_page *p = host->pages; p; p = p->next) {
-        if (p->shared.named && (*slot = find_free(p)) < HOP_EVENTS) {
-            *page = p;
-            return HOP_OK;
-        }
-    }
-    struct hop_shared shared;
-    enum hop_status status = hop_shared_create(HOP_EVENTS * sizeof(struct hop_event_record), &shared, diag);
-    if (status != HOP_OK)
-        return status;
-    *slot = 0;
-    *page = keep_page(host, &shared, false);
-    if (*page)
-        return HOP_OK;
-    hop_shared_finish(&shared);
-    return hop_fail_memory(diag);
-}
-
-static enum hop_status import_page(struct hop_host *host, const char *name, struct hop_event_page **page,
-                                   struct hop_diag *diag)
-{
-    for (*page = host->pages; *page; *page = (*page)->next) {
-        if ((*page)->imported && strcmp((*page)->shared.name, name) == 0)
-            return HOP_OK;
-    }
-    struct hop_shared shared;
-    enum hop_status status = hop_shared_attach(name, &shared, diag);
-    if (status != HOP_OK)
-        return status;
-    if (shared.size != HOP_EVENTS * sizeof(struct hop_event_record))
-        status = hop_fail(diag, HOP_ERR_INVALID, "shared memory %s holds no events", name);
-    else if (!(*page = keep_page(host, &shared, true)))
-        status = hop_fail_memory(diag);
-    if (status != HOP_OK)
-        hop_shared_finish(&shared);
-    return status;
-}
-
 void hop_host_events_withdraw(struct hop_host *host)
 {
-    for (struct hop_event_page *page = host->pages; page; page = page->next)
+    for (struct hop_host_page *page = host->pages; page; page = page->next)
         hop_shared_withdraw(&page->shared);
+}
+
+void hop_host_events_finish(struct hop_host *host)
+{
+    while (host->pages) {
+        struct hop_host_page *page = host->pages;
+        host->pages = page->next;
+        hop_shared_finish(&page->shared);
+        free(page);
+    }
 }
 
 /* ---- events ---- */
 
-static enum hop_status add_event(struct hop_host *host, struct hop_event_page *page, uint32_t slot,
-                                 struct hop_event **event, struct hop_diag *diag)
-{
-    struct hop_event *made = malloc(sizeof *made);
-    if (!made)
-        return hop_fail_memory(diag);
-    *made = (struct hop_event){.page = page, .record = record_at(page, slot), .next = host->events};
-    if (made->next)
-        made->next->previous = made;
-    host->events = made;
-    *event = made;
-    return HOP_OK;
-}
-
 enum hop_status hop_host_create_event(struct hop_device *device, struct hop_event **event, struct hop_diag *diag)
 {
     struct hop_host *host = (struct hop_host *)device;
-    struct hop_event_page *page = NULL;
-    uint32_t slot = 0;
-    enum hop_status status = find_page(host, &page, &slot, diag);
-    if (status == HOP_OK)
-        status = add_event(host, page, slot, event, diag);
-    if (status == HOP_OK)
-        page->used |= (uint64_t)1 << slot;
-    return status;
+    struct hop_host_page *page = host->pages;
+    struct hop_shared shared;
+    while (page && !(page->shared.named && find_free(page) < EVENTS))
+        page = page->next;
+    enum hop_status status = page ? HOP_OK : hop_shared_create(EVENTS * sizeof(struct record), &shared, diag);
+    if (status == HOP_OK && !page)
+        status = add_page(host, &shared, false, &page, diag);
+    if (status != HOP_OK)
+        return status;
+    uint32_t slot = find_free(page);
+    page->used |= (uint64_t)1 << slot;
+    *event = (struct hop_event *)(void *)&page->events[slot];
+    return HOP_OK;
 }
 
 void hop_host_destroy_event(struct hop_device *device, struct hop_event *event)
 {
-    struct hop_host *host = (struct hop_host *)device;
-    if (!event)
-        return;
-    if (!event->page->imported)
-        event->page->used &= ~((uint64_t)1 << slot_of(event));
-    if (event->next)
-        event->next->previous = event->previous;
-    if (event->previous)
-        event->previous->next = event->next;
-    else
-        host->events = event->next;
-    free(event);
+    (void)device;
+    if (event)
+        of(event)->page->used &= ~((uint64_t)1 << slot_of(of(event)));
 }
 
 enum hop_status hop_host_export_event(struct hop_device *device, struct hop_event *event,
                                       struct hop_device_handle *handle, struct hop_diag *diag)
 {
     (void)device;
-    if (!event->page->shared.named)
+    if (!of(event)->page->shared.named)
         return hop_fail(diag, HOP_ERR_INVALID, "an event that is not this device's, or withdrawn, cannot be exported");
-    hop_host_handle_write(HOP_HOST_EVENT, &event->page->shared, slot_of(event), handle);
+    hop_host_handle_write(HOP_HOST_EVENT, &of(event)->page->shared, slot_of(of(event)), handle);
     return HOP_OK;
+}
+
+static enum hop_status import_page(struct hop_host *host, const char *name, struct hop_host_page **page,
+                                   struct hop_diag *diag)
+{
+    struct hop_shared shared;
+    for (*page = host->pages; *page; *page = (*page)->next) {
+        if ((*page)->imported && strcmp((*page)->shared.name, name) == 0)
+            return HOP_OK;
+    }
+    enum hop_status status = hop_shared_attach(name, &shared, diag);
+    if (status == HOP_OK && shared.size == EVENTS * sizeof(struct record))
+        return add_page(host, &shared, true, page, diag);
+    if (status == HOP_OK) {
+        hop_shared_finish(&shared);
+        status = hop_fail(diag, HOP_ERR_INVALID, "shared memory %s holds no events", name);
+    }
+    return status;
 }
 
 enum hop_status hop_host_import_event(struct hop_device *device, const struct hop_device_handle *handle,
                                       struct hop_event **event, struct hop_diag *diag)
 {
-    struct hop_host *host = (struct hop_host *)device;
     struct hop_host_handle content;
-    struct hop_event_page *page = NULL;
+    struct hop_host_page *page = NULL;
     enum hop_status status = hop_host_handle_read(handle, HOP_HOST_EVENT, &content, diag);
-    if (status == HOP_OK && content.slot >= HOP_EVENTS)
-        status = hop_fail(diag, HOP_ERR_INVALID, "the handle names event %u of %d", content.slot, HOP_EVENTS);
+    if (status == HOP_OK && content.slot >= EVENTS)
+        status = hop_fail(diag, HOP_ERR_INVALID, "the handle names event %u of %d", content.slot, EVENTS);
     if (status == HOP_OK)
-        status = import_page(host, content.name, &page, diag);
-    return status == HOP_OK ? add_event(host, page, content.slot, event, diag) : status;
+        status = import_page((struct hop_host *)device, content.name, &page, diag);
+    if (status == HOP_OK)
+        *event = (struct hop_event *)(void *)&page->events[content.slot];
+    return status;
 }
 
-/* On a stream that has never worked it ends at once, as on HOP_STREAM_NOW. */
 enum hop_status hop_host_record(struct hop_device *device, unsigned stream, struct hop_event *event,
                                 struct hop_diag *diag)
 {
-    struct hop_host *host = (struct hop_host *)device;
-    struct hop_host_work *work;
-    struct hop_event_record *record = event->record;
-    if (event->page->imported)
+    struct record *record = of(event)->record;
+    if (of(event)->page->imported)
         return hop_fail(diag, HOP_ERR_INVALID, "an imported event cannot be recorded");
-    enum hop_status status = hop_host_prepare(host, stream, false, &work, diag);
+    uint32_t before = last_record(record);
+    const struct hop_host_work work = {.task = HOP_HOST_RECORD, .counter = &record->ended, .sequence = before + 1};
+    enum hop_status status = hop_host_check((struct hop_host *)device, stream, diag);
     if (status != HOP_OK)
         return status;
-    uint32_t sequence = atomic_load_explicit(&record->recorded, memory_order_relaxed) + 1;
-    atomic_store_explicit(&record->recorded, sequence, memory_order_release);
-    if (!work) {
-        hop_counter_advance(&record->ended, sequence);
-        return HOP_OK;
-    }
-    work->task = HOP_HOST_RECORD;
-    work->counter = &record->ended;
-    work->sequence = sequence;
-    hop_host_queue(host, stream);
-    return HOP_OK;
+    atomic_store_explicit(&record->recorded, before + 1, memory_order_release);
+    return hop_host_submit((struct hop_host *)device, stream, &work, diag);
 }
 
 enum hop_status hop_host_query(struct hop_device *device, struct hop_event *event, bool *ended, struct hop_diag *diag)
 {
-    enum hop_status status = hop_host_check((struct hop_host *)device, diag);
+    enum hop_status status = hop_host_check((struct hop_host *)device, HOP_STREAM_NOW, diag);
     if (status == HOP_OK)
-        *ended = has_ended(event->record);
+        *ended = has_ended(of(event)->record);
     return status;
 }
 
 enum hop_status hop_host_await(struct hop_device *device, unsigned stream, struct hop_event *event,
                                struct hop_diag *diag)
 {
-    struct hop_host *host = (struct hop_host *)device;
-    struct hop_host_work *work;
-    enum hop_status status = hop_host_prepare(host, stream, true, &work, diag);
-    if (status != HOP_OK || has_ended(event->record))
-        return status;
-    if (!work) {
-        const atomic_bool *stop = event->page->imported ? &host->leaving : &host->failed;
-        (void)hop_counter_wait(&event->record->ended, last_record(event->record), stop);
-        return hop_host_check(host, diag);
-    }
-    work->task = HOP_HOST_AWAIT;
-    work->counter = &event->record->ended;
-    work->sequence = last_record(event->record);
-    work->foreign = event->page->imported;
-    hop_host_queue(host, stream);
-    return HOP_OK;
-}
-
-void hop_host_events_finish(struct hop_host *host)
-{
-    while (host->events)
-        hop_host_destroy_event(&host->device, host->events);
-    while (host->pages) {
-        struct hop_event_page *page = host->pages;
-        host->pages = page->next;
-        hop_shared_finish(&page->shared);
-        free(page);
-    }
+    struct record *record = of(event)->record;
+    const struct hop_host_work work = {.task = HOP_HOST_AWAIT,
+                                       .foreign = of(event)->page->imported,
+                                       .counter = &record->ended,
+                                       .sequence = last_record(record)};
+    if (hop_counter_reached(&record->ended, work.sequence))
+        return hop_host_check((struct hop_host *)device, stream, diag);
+    return hop_host_submit((struct hop_host *)device, stream, &work, diag);
 }

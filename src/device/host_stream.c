@@ -8,21 +8,28 @@
  *
  * Both ends are counters that the other side waits for. A full ring makes the caller wait.
  */
-#include "device/host.h"
-
 #include <signal.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "device/host.h"
 #include "device/reduce_host.h"
 
-enum hop_status hop_host_check(struct hop_host *host, struct hop_diag *diag)
+static enum hop_status check_device(struct hop_host *host, struct hop_diag *diag)
 {
     if (!atomic_load_explicit(&host->failed, memory_order_acquire))
         return HOP_OK;
     if (diag)
         *diag = host->failure;
     return host->failure.status;
+}
+
+enum hop_status hop_host_check(struct hop_host *host, unsigned stream, struct hop_diag *diag)
+{
+    if (stream < host->copy_streams || stream == HOP_STREAM_COMPUTE || stream == HOP_STREAM_NOW)
+        return check_device(host, diag);
+    return hop_fail(diag, HOP_ERR_INVALID, "the device has no stream %u\nbelow %u, or the one that computes", stream,
+                    host->copy_streams);
 }
 
 /* The first failure counts. */
@@ -50,27 +57,24 @@ static enum hop_status copy_now(struct hop_host *host, const struct hop_device_c
     return HOP_OK;
 }
 
-static enum hop_status reduce_now(struct hop_host *host, const struct hop_reduction *reduction, struct hop_diag *diag)
-{
-    if (host->copier.reduce)
-        return host->copier.reduce(host->copier.context, reduction, diag);
-    return hop_reduce_on_host(reduction, diag);
-}
-
 static enum hop_status await_now(struct hop_host *host, const struct hop_host_work *work, struct hop_diag *diag)
 {
     if (hop_counter_wait(work->counter, work->sequence, work->foreign ? &host->leaving : &host->failed))
         return HOP_OK;
-    return hop_fail(diag, HOP_ERR_DEADLOCK, "the device was closed while a stream waited for another device's event");
+    enum hop_status status = check_device(host, diag);
+    return status != HOP_OK ? status
+                            : hop_fail(diag, HOP_ERR_DEADLOCK,
+                                       "the device was closed while a stream waited for another device's event");
 }
 
-static enum hop_status perform(struct hop_host *host, struct hop_host_work *work, struct hop_diag *diag)
+static enum hop_status perform(struct hop_host *host, const struct hop_host_work *work, struct hop_diag *diag)
 {
     switch (work->task) {
     case HOP_HOST_COPY:
         return copy_now(host, &work->copy, diag);
     case HOP_HOST_REDUCE:
-        return reduce_now(host, &work->reduction, diag);
+        return host->copier.reduce ? host->copier.reduce(host->copier.context, &work->reduction, diag)
+                                   : hop_reduce_on_host(&work->reduction, diag);
     case HOP_HOST_RECORD:
         hop_counter_advance(work->counter, work->sequence);
         return HOP_OK;
@@ -88,7 +92,7 @@ static void *work_on(void *argument)
     struct hop_host_stream *stream = argument;
     struct hop_host *host = stream->host;
     for (uint32_t number = 0;; number++) {
-        struct hop_host_work *work = &stream->ring[number % HOP_HOST_RING];
+        const struct hop_host_work *work = &stream->ring[number % HOP_HOST_RING];
         struct hop_diag diag = {0};
         (void)hop_counter_wait(&stream->queued, number + 1, NULL);
         if (work->task == HOP_HOST_STOP)
@@ -115,94 +119,51 @@ static enum hop_status start(struct hop_host_stream *stream, struct hop_diag *di
     return HOP_OK;
 }
 
-static enum hop_status check_stream(const struct hop_host *host, unsigned stream, struct hop_diag *diag)
-{
-    if (stream < host->copy_streams || stream == HOP_STREAM_COMPUTE || stream == HOP_STREAM_NOW)
-        return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "the device has no stream %u", stream);
-    hop_diag_expect(diag, "below %u, or the one that computes", host->copy_streams);
-    return HOP_ERR_INVALID;
-}
-
 static uint32_t count_queued(const struct hop_host_stream *s)
 {
     return atomic_load_explicit(&s->queued.value, memory_order_relaxed);
 }
 
-enum hop_status hop_host_prepare(struct hop_host *host, unsigned stream, bool starts, struct hop_host_work **work,
-                                 struct hop_diag *diag)
+static void queue(struct hop_host_stream *s, const struct hop_host_work *work)
 {
-    enum hop_status status = check_stream(host, stream, diag);
-    if (status == HOP_OK)
-        status = hop_host_check(host, diag);
-    *work = NULL;
-    if (status != HOP_OK || stream == HOP_STREAM_NOW)
-        return status;
-    struct hop_host_stream *s = &host->streams[stream];
-    if (!s->started && (!starts || (status = start(s, diag)) != HOP_OK))
-        return status;
-    uint32_t queued = count_queued(s);
+    uint32_t queued = count_queued(s), place = queued % HOP_HOST_RING;
     if (!hop_counter_reached(&s->done, queued + 1 - HOP_HOST_RING))
         (void)hop_counter_wait(&s->done, queued + 1 - HOP_HOST_RING, NULL);
-    *work = &s->ring[queued % HOP_HOST_RING];
-    return HOP_OK;
+    s->ring[place] = *work;
+    if (work->task == HOP_HOST_REDUCE) {
+        struct hop_reduction *r = &s->ring[place].reduction;
+        memcpy(s->inputs[place], r->inputs, r->input_count * sizeof *r->inputs);
+        memcpy(s->outputs[place], r->outputs, r->output_count * sizeof *r->outputs);
+        r->inputs = s->inputs[place];
+        r->outputs = s->outputs[place];
+    }
+    hop_counter_advance(&s->queued, queued + 1);
 }
 
-void hop_host_queue(struct hop_host *host, unsigned stream)
-{
-    struct hop_host_stream *s = &host->streams[stream];
-    hop_counter_advance(&s->queued, count_queued(s) + 1);
-}
-
-enum hop_status hop_host_copy(struct hop_device *device, unsigned stream, const struct hop_device_copy *copy,
-                              struct hop_diag *diag)
-{
-    struct hop_host *host = (struct hop_host *)device;
-    struct hop_host_work *work;
-    enum hop_status status = hop_host_prepare(host, stream, true, &work, diag);
-    if (status != HOP_OK || !work)
-        return status != HOP_OK ? status : copy_now(host, copy, diag);
-    work->task = HOP_HOST_COPY;
-    work->copy = *copy;
-    hop_host_queue(host, stream);
-    return HOP_OK;
-}
-
-enum hop_status hop_host_reduce(struct hop_device *device, unsigned stream, const struct hop_reduction *reduction,
+enum hop_status hop_host_submit(struct hop_host *host, unsigned stream, const struct hop_host_work *work,
                                 struct hop_diag *diag)
 {
-    struct hop_host *host = (struct hop_host *)device;
-    struct hop_host_work *work;
-    const struct hop_reduction none = {.reduce = reduction->reduce,
-                                       .type = reduction->type,
-                                       .input_count = reduction->input_count,
-                                       .output_count = reduction->output_count};
-    enum hop_status status = hop_reduce_on_host(&none, diag); /* checks it */
+    enum hop_status status = hop_host_check(host, stream, diag);
+    if (status != HOP_OK)
+        return status;
+    if (stream == HOP_STREAM_NOW || (!host->streams[stream].started && work->task == HOP_HOST_RECORD))
+        return perform(host, work, diag);
+    struct hop_host_stream *s = &host->streams[stream];
+    if (!s->started)
+        status = start(s, diag);
     if (status == HOP_OK)
-        status = hop_host_prepare(host, stream, true, &work, diag);
-    if (status != HOP_OK || !work)
-        return status != HOP_OK ? status : reduce_now(host, reduction, diag);
-    memcpy(work->inputs, reduction->inputs, reduction->input_count * sizeof *work->inputs);
-    memcpy(work->outputs, reduction->outputs, reduction->output_count * sizeof *work->outputs);
-    work->task = HOP_HOST_REDUCE;
-    work->reduction = *reduction;
-    work->reduction.inputs = work->inputs;
-    work->reduction.outputs = work->outputs;
-    hop_host_queue(host, stream);
-    return HOP_OK;
+        queue(s, work);
+    return status;
 }
 
 enum hop_status hop_host_synchronize(struct hop_device *device, unsigned stream, struct hop_diag *diag)
 {
     struct hop_host *host = (struct hop_host *)device;
-    enum hop_status status = check_stream(host, stream, diag);
-    if (status != HOP_OK)
-        return status;
-    if (stream != HOP_STREAM_NOW && host->streams[stream].started) {
+    if (stream < HOP_DEVICE_STREAMS && host->streams[stream].started) {
         struct hop_host_stream *s = &host->streams[stream];
         (void)hop_counter_wait(&s->done, count_queued(s), NULL);
     }
-    return hop_host_check(host, diag);
+    return hop_host_check(host, stream, diag);
 }
 
 /* What is queued is done first, unless it waits for another device. */
@@ -213,10 +174,8 @@ void hop_host_streams_finish(struct hop_host *host)
         struct hop_host_stream *s = &host->streams[i];
         if (!s->started)
             continue;
-        uint32_t queued = count_queued(s);
-        (void)hop_counter_wait(&s->done, queued, NULL);
-        s->ring[queued % HOP_HOST_RING].task = HOP_HOST_STOP;
-        hop_host_queue(host, i);
+        (void)hop_counter_wait(&s->done, count_queued(s), NULL);
+        queue(s, &(struct hop_host_work){.task = HOP_HOST_STOP});
         (void)pthread_join(s->thread, NULL);
     }
 }

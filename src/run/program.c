@@ -39,9 +39,7 @@ static enum hop_status open_device(struct hop_program *program, struct hop_diag 
     }
     if (program->options.emulate && strcmp(name, "host") != 0)
         return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", name);
-    program->ops = program->options.emulate    ? &hop_device_emulated
-                   : strcmp(name, "host") == 0 ? &hop_device_host
-                                               : &hop_device_cuda;
+    program->ops = strcmp(name, "host") == 0 ? &hop_device_host : &hop_device_cuda;
     enum hop_status status = program->ops->count(&count, diag);
     if (status == HOP_OK && count == 0)
         status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", name);
