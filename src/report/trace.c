@@ -6,19 +6,18 @@
  * moves), so each is an asynchronous span (b, e) with its phases nested in it under the same id. A counter (C) for the
  * load of each directed link with traffic. Times are microseconds.
  */
-#include "report/report.h"
-
-#include "schedule/schedule.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "base/json_write.h"
+#include "report/report.h"
+#include "schedule/schedule.h"
 
 struct trace {
     struct hop_timeline *timeline;
     const struct hop_topology *topology;
     const struct hop_schedule *schedule;
     struct hop_buffer out;
-    bool started; /* an event has been written */
     struct hop_segments segments;
 
     /* link loads: what the interval at hand adds up to, what was written last */
@@ -28,25 +27,6 @@ struct trace {
     bool *is_touched;
 };
 
-static void begin_event(struct trace *trace, char phase, uint32_t process)
-{
-    hop_buffer_printf(&trace->out, "%s{\"ph\":\"%c\",\"pid\":%u,\"tid\":0", trace->started ? ",\n" : "\n", phase,
-                      process);
-    trace->started = true;
-}
-
-static void add_number(struct trace *trace, const char *key, double value)
-{
-    hop_buffer_printf(&trace->out, ",\"%s\":", key);
-    hop_buffer_json_number(&trace->out, value);
-}
-
-static void add_string(struct trace *trace, const char *key, const char *value)
-{
-    hop_buffer_printf(&trace->out, ",\"%s\":", key);
-    hop_buffer_json_string(&trace->out, value);
-}
-
 /* Process 0 holds the counters. */
 static uint32_t process_of(const struct trace *trace, uint32_t op)
 {
@@ -55,13 +35,9 @@ static uint32_t process_of(const struct trace *trace, uint32_t op)
 
 static void name_process(struct trace *trace, uint32_t process, const char *name)
 {
-    begin_event(trace, 'M', process);
-    hop_buffer_puts(&trace->out, ",\"name\":\"process_name\",\"args\":{\"name\":");
-    hop_buffer_json_string(&trace->out, name);
-    hop_buffer_puts(&trace->out, "}}");
-    begin_event(trace, 'M', process);
-    hop_buffer_printf(&trace->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%u}}",
-                      process ? process : hop_topology_node_count(trace->topology) + 1);
+    hop_json_put(&trace->out, "\n{ph:%s,pid:%u,tid:0,name:%s,args:{name:%s}}", "M", process, "process_name", name);
+    hop_json_put(&trace->out, "\n{ph:%s,pid:%u,tid:0,name:%s,args:{sort_index:%u}}", "M", process,
+                 "process_sort_index", process ? process : hop_topology_node_count(trace->topology) + 1);
 }
 
 static void name_processes(struct trace *trace)
@@ -84,28 +60,30 @@ static void name_processes(struct trace *trace)
 
 /* ---- operations ---- */
 
-static void begin_step(struct trace *trace, char phase, uint32_t op, const char *name, double at_s)
+/* b: begins, its members may follow; e: ends. */
+static void put_step(struct trace *trace, const char *phase, uint32_t op, const char *name, double at_s)
 {
-    begin_event(trace, phase, process_of(trace, op));
-    add_string(trace, "cat", hop_op_kind_text(hop_schedule_op(trace->schedule, op)));
-    hop_buffer_printf(&trace->out, ",\"id\":\"0x%x\"", op + 1);
-    add_string(trace, "name", name);
-    add_number(trace, "ts", at_s * 1e6);
+    char id[16];
+    (void)snprintf(id, sizeof id, "0x%x", op + 1);
+    hop_json_put(&trace->out, "\n{ph:%s,pid:%u,tid:0,cat:%s,id:%s,name:%s,ts:%g", phase, process_of(trace, op),
+                 hop_op_kind_text(hop_schedule_op(trace->schedule, op)), id, name, at_s * 1e6);
 }
 
 static void end_step(struct trace *trace, uint32_t op, const char *name, double at_s)
 {
-    begin_step(trace, 'e', op, name, at_s);
-    hop_buffer_puts(&trace->out, "}");
+    put_step(trace, "e", op, name, at_s);
+    hop_json_put(&trace->out, "}");
 }
 
 static void step_name(const struct trace *trace, const struct hop_segment *segment, char *name, size_t size)
 {
     char rate[32] = "", link[160] = "", on[176] = "", behind[96] = "";
-    if (segment->link != HOP_NONE)
-        (void)snprintf(on, sizeof on, " %s", hop_topology_link_name(trace->topology, segment->link, link, sizeof link));
-    if (segment->blocker != HOP_NONE)
-        (void)snprintf(behind, sizeof behind, " behind %s", hop_schedule_op(trace->schedule, segment->blocker)->name);
+    const char *limit = hop_limit_name(trace->timeline, segment->link, link, sizeof link);
+    const char *blocker = hop_blocker_name(trace->timeline, segment->blocker);
+    if (limit)
+        (void)snprintf(on, sizeof on, " %s", limit);
+    if (blocker)
+        (void)snprintf(behind, sizeof behind, " behind %s", blocker);
     if (segment->rule == HOP_RULE_LATENCY)
         (void)snprintf(name, size, "latency");
     else if (segment->rate_Bps > 0)
@@ -119,18 +97,11 @@ static void add_segment(struct trace *trace, uint32_t op, const struct hop_segme
 {
     char name[384], link[160];
     step_name(trace, segment, name, sizeof name);
-    begin_step(trace, 'b', op, name, segment->start_s);
-    hop_buffer_puts(&trace->out, ",\"args\":{\"rate_Bps\":");
-    hop_buffer_json_number(&trace->out, segment->rate_Bps);
-    add_number(trace, "bytes", segment->rate_Bps * (segment->end_s - segment->start_s));
-    add_number(trace, "factor", segment->factor);
-    add_string(trace, "rule", hop_rule_name(segment->rule));
-    add_string(trace, "limit",
-               segment->link == HOP_NONE ? NULL
-                                         : hop_topology_link_name(trace->topology, segment->link, link, sizeof link));
-    add_string(trace, "blocker",
-               segment->blocker == HOP_NONE ? NULL : hop_schedule_op(trace->schedule, segment->blocker)->name);
-    hop_buffer_puts(&trace->out, "}}");
+    put_step(trace, "b", op, name, segment->start_s);
+    hop_json_put(&trace->out, "args:{rate_Bps:%g,bytes:%g,factor:%g,rule:%s,limit:%s,blocker:%s}}", segment->rate_Bps,
+                 segment->rate_Bps * (segment->end_s - segment->start_s), segment->factor,
+                 hop_rule_name(segment->rule), hop_limit_name(trace->timeline, segment->link, link, sizeof link),
+                 hop_blocker_name(trace->timeline, segment->blocker));
     end_step(trace, op, name, segment->end_s);
 }
 
@@ -138,8 +109,8 @@ static void add_steps(struct trace *trace, uint32_t op, const struct hop_span *s
 {
     trace->out.failed |= !hop_segments_load(&trace->segments, trace->timeline, op);
     if (trace->segments.count == 0 && span->start_s > span->ready_s) {
-        begin_step(trace, 'b', op, "waiting", span->ready_s);
-        hop_buffer_puts(&trace->out, "}");
+        put_step(trace, "b", op, "waiting", span->ready_s);
+        hop_json_put(&trace->out, "}");
         end_step(trace, op, "waiting", span->start_s);
     }
     for (uint32_t i = 0; i < trace->segments.count; i++)
@@ -156,14 +127,12 @@ static void add_op(struct trace *trace, uint32_t index)
         (void)snprintf(name, sizeof name, "%s: %s->%s", op->name, op->from.device, op->to.device);
     else
         (void)snprintf(name, sizeof name, "%s: %s", op->name, hop_op_kind_text(hop_told_op(trace->timeline, index)));
-    begin_step(trace, 'b', index, name, span.ready_s);
-    hop_buffer_printf(&trace->out, ",\"args\":{\"bytes\":%llu", (unsigned long long)op->bytes);
-    add_number(trace, "start_s", span.start_s);
-    add_number(trace, "end_s", span.end_s);
-    add_number(trace, "alone_s", alone_s);
+    put_step(trace, "b", index, name, span.ready_s);
+    hop_json_put(&trace->out, "args:{bytes:%llu,start_s:%g,end_s:%g,alone_s:%g", (unsigned long long)op->bytes,
+                 span.start_s, span.end_s, alone_s);
     if (alone_s > 0)
-        add_number(trace, "slowdown", (span.end_s - span.start_s) / alone_s);
-    hop_buffer_puts(&trace->out, "}}");
+        hop_json_put(&trace->out, "slowdown:%g", (span.end_s - span.start_s) / alone_s);
+    hop_json_put(&trace->out, "}}");
     add_steps(trace, index, &span);
     end_step(trace, index, name, span.end_s);
 }
@@ -192,12 +161,9 @@ static void add_counter(struct trace *trace, uint32_t directed, double at_s, dou
     if (fabs(load_Bps - trace->written_Bps[directed]) <= 1e-9 * load_Bps)
         return;
     trace->written_Bps[directed] = load_Bps;
-    begin_event(trace, 'C', 0);
-    add_string(trace, "name", hop_topology_link_name(trace->topology, directed, name, sizeof name));
-    add_number(trace, "ts", at_s * 1e6);
-    hop_buffer_puts(&trace->out, ",\"args\":{\"GB/s\":");
-    hop_buffer_json_number(&trace->out, load_Bps / 1e9);
-    hop_buffer_puts(&trace->out, "}}");
+    hop_json_put(&trace->out, "\n{ph:%s,pid:0,tid:0,name:%s,ts:%g,args:{%s:%g}}", "C",
+                 hop_topology_link_name(trace->topology, directed, name, sizeof name), at_s * 1e6, "GB/s",
+                 load_Bps / 1e9);
 }
 
 /* Writes what the interval at hand changes; its links with traffic become those of the last one. */
@@ -241,7 +207,7 @@ char *hop_timeline_to_trace(struct hop_timeline *timeline)
     struct trace trace = {
         .timeline = timeline, .topology = hop_timeline_topology(timeline), .schedule = hop_timeline_schedule(timeline)};
     enum hop_detail detail = hop_timeline_detail(timeline);
-    hop_buffer_puts(&trace.out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+    hop_json_put(&trace.out, "{displayTimeUnit:%s,traceEvents:[", "ms");
     if (detail != HOP_DETAIL_NONE) {
         name_processes(&trace);
         for (uint32_t op = 0; op < hop_schedule_count(trace.schedule); op++) {
@@ -251,7 +217,7 @@ char *hop_timeline_to_trace(struct hop_timeline *timeline)
     }
     if (detail == HOP_DETAIL_SEGMENTS)
         add_counters(&trace);
-    hop_buffer_puts(&trace.out, "\n]}\n");
+    hop_json_put(&trace.out, "\n]}\n");
     free(trace.segments.list);
     free(trace.load_Bps);
     free(trace.written_Bps);
