@@ -318,6 +318,7 @@ def main():
         checker.output("schedule", [*arguments, "--format", "json"])
     for text, topology, *more in PREDICTIONS:
         checker.output("prediction", ["predict", "-e", text, "--on", topology, *more, "--json"])
+        checker.output("prediction", ["predict", "-e", text, "--on", topology, *more, "--json", "--intervals"])
     for arguments in RUNS:
         checker.output("prediction", ["run", *arguments, "--json"])
     checker.rules()

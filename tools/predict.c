@@ -13,7 +13,7 @@ struct request {
     struct tool_words schedules, topologies, models, sets;
     const char *trace, *explain, *output, *map, *collective;
     uint64_t rows;
-    bool gantt, json, ascii, sources_unlimited;
+    bool gantt, json, intervals, ascii, sources_unlimited;
     enum hop_fidelity fidelity;
     struct hop_packet_options packet;
 };
@@ -57,6 +57,9 @@ static const struct tool_option table[] = {
     SHARED(gantt, AT(request, gantt), .excludes = "json explain"),
     SHARED(ascii, AT(request, ascii), .needs = "gantt", .help = "with --gantt: keep to ASCII"),
     SHARED(json, AT(request, json), .help = "everything, for machines (docs/prediction.schema.json)"),
+    OPTION("intervals", 0, FLAG, AT(request, intervals), NULL,
+           "with --json: also what moves in every interval between events (as much as the square of the transfers)",
+           .needs = "json"),
     SHARED(trace, AT(request, trace)),
     OPTION("explain", 0, TEXT, AT(request, explain), "ID", "what held that transfer back, phase by phase",
            .excludes = "json"),
@@ -142,7 +145,7 @@ static int show_one(const struct request *r, struct prediction *p)
     if (status != TOOL_OK)
         return status;
     if (r->json)
-        return tool_write_text(r->output, hop_timeline_to_json(p->timeline));
+        return tool_write_text(r->output, hop_timeline_to_json(p->timeline, r->intervals));
     if (r->explain)
         return predict_show_explanation(p, r->explain);
     if (r->gantt) {

@@ -83,7 +83,7 @@ static void print_times(const struct run_request *r, const struct run_result *re
 static char *make_json(const struct run_result *result)
 {
     struct launches l = sum_up(result);
-    char *timeline = hop_timeline_to_json(result->timeline), *end = timeline ? strrchr(timeline, '}') : NULL, *text;
+    char *timeline = hop_timeline_to_json(result->timeline, false), *end = timeline ? strrchr(timeline, '}') : NULL, *text;
     size_t size;
     FILE *out = end && l.count > 0 ? open_memstream(&text, &size) : NULL;
     if (!out)

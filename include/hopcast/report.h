@@ -29,8 +29,9 @@ HOP_API char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct 
 HOP_API char *hop_timeline_to_trace(struct hop_timeline *timeline);
 /* What held an operation back, in sentences, phase by phase, and what it takes alone. */
 HOP_API char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op);
-/* docs/prediction.schema.json */
-HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline);
+/* docs/prediction.schema.json. intervals: also every transfer that moves in each of the intervals between events, which
+ * is as much as the square of the transfers that move together. */
+HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals);
 
 /* A directed link above its limit at some time (see hop_network_fullest), and how full it was then: 1 is the limit. */
 struct hop_overload {

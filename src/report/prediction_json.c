@@ -13,6 +13,7 @@ struct writer {
     struct hop_timeline *timeline;
     const struct hop_topology *topology;
     const struct hop_schedule *schedule;
+    struct hop_segments segments;
 };
 
 /* ---- operations ---- */
@@ -47,6 +48,25 @@ static void put_losses(struct writer *w, uint32_t index)
     free(losses);
 }
 
+/* What a piece of time gave a transfer, and why. */
+static void put_segment(struct writer *w, const struct hop_segment *segment)
+{
+    char limit[160];
+    hop_json_put(&w->out, "\n    {start_s:%g,end_s:%g,rate_Bps:%g,factor:%g,limit:%s,rule:%s,blocker:%s}",
+                 segment->start_s, segment->end_s, segment->rate_Bps, segment->factor,
+                 hop_limit_name(w->timeline, segment->link, limit, sizeof limit), hop_rule_name(segment->rule),
+                 hop_blocker_name(w->timeline, segment->blocker));
+}
+
+static void put_segments(struct writer *w, uint32_t index)
+{
+    w->out.failed = !hop_segments_load(&w->segments, w->timeline, index) || w->out.failed;
+    hop_json_put(&w->out, "segments:[");
+    for (uint32_t i = 0; i < w->segments.count; i++)
+        put_segment(w, &w->segments.list[i]);
+    hop_json_put(&w->out, "]");
+}
+
 static void put_copy(struct writer *w, uint32_t index, const struct hop_op *parent)
 {
     const struct hop_measured_op *measured = hop_timeline_measured_op(w->timeline, index);
@@ -59,6 +79,7 @@ static void put_copy(struct writer *w, uint32_t index, const struct hop_op *pare
     if (measured && !parent)
         hop_json_put(&w->out, "rank:%u,resent:%hhu", measured->rank, measured->resent);
     put_losses(w, index);
+    put_segments(w, index);
     hop_json_put(&w->out, "}");
 }
 
@@ -69,7 +90,7 @@ static void put_staged(struct writer *w, const struct hop_op *op, uint32_t first
     for (uint32_t i = first; i < end; i++)
         whole.end_s = hop_max(whole.end_s, hop_timeline_span(w->timeline, i).end_s);
     put_copy_head(w, op, whole);
-    hop_json_put(&w->out, "via:%s,losses:[]}", hop_via_name(HOP_VIA_STAGED));
+    hop_json_put(&w->out, "via:%s,losses:[],segments:[]}", hop_via_name(HOP_VIA_STAGED));
 }
 
 static void put_transfers(struct writer *w)
@@ -213,7 +234,7 @@ static void put_notes(struct writer *w)
     hop_json_put(&w->out, "]");
 }
 
-char *hop_timeline_to_json(struct hop_timeline *timeline)
+char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals)
 {
     struct writer w = {.timeline = timeline,
                        .topology = hop_timeline_topology(timeline),
@@ -226,11 +247,13 @@ char *hop_timeline_to_json(struct hop_timeline *timeline)
     hop_json_put(&w.out, "\nmakespan_s:%g", hop_timeline_makespan_s(timeline));
     put_transfers(&w);
     put_others(&w);
-    put_intervals(&w);
+    if (intervals)
+        put_intervals(&w);
     put_links(&w);
     put_processes(&w);
     put_risks(&w);
     put_notes(&w);
     hop_json_put(&w.out, "}\n");
+    free(w.segments.list);
     return hop_buffer_take(&w.out);
 }

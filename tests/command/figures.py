@@ -49,7 +49,7 @@ class Figures:
         else:
             transfers = [pair.split("->") for pair in schedule.split()]
             what = ["-e", "; ".join(f"{s}to{d}: gpu{s} -> gpu{d} {SIZE}" for s, d in transfers)]
-        return json.loads(self.run("predict", *what, "--on", topology, "--json", *options))
+        return json.loads(self.run("predict", *what, "--on", topology, "--json", "--intervals", *options))
 
     def times(self, *arguments):
         """When each transfer ends, in units of one alone without congestion."""
@@ -227,7 +227,7 @@ def contention(f, graph, *options):
     pairs = [pair.split("->") for pair in graph.split()]
     nodes = {vertex: f"node{i}" for i, vertex in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
     text = "; ".join(f"{'abcdef'[i]}: {nodes[s]} -> {nodes[d]} 20MiB" for i, (s, d) in enumerate(pairs))
-    return json.loads(f.run("predict", "-e", text, "--on", "ib-9node", "--model", "infiniband", "--json", *options))
+    return json.loads(f.run("predict", "-e", text, "--on", "ib-9node", "--model", "infiniband", "--json", "--intervals", *options))
 
 
 def penalties(prediction, index=0):

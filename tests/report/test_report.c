@@ -483,6 +483,70 @@ static void explain_tells_of_waiting_and_dependencies(void **state)
     finish(&scene);
 }
 
+/* ---- JSON ---- */
+
+/* The prediction of so many transfers of different sizes that are all active at once, four a host. */
+static size_t prediction_size(unsigned transfers, bool intervals)
+{
+    struct hop_buffer text = {0};
+    char machine[32];
+    unsigned hosts = transfers / 4;
+    (void)snprintf(machine, sizeof machine, "star:%u", hosts);
+    for (unsigned i = 0; i < transfers; i++)
+        hop_buffer_printf(&text, "t%u: node%u -> node%u %uKiB\n", i, i / 4, (i / 4 + 1 + i % 4) % hosts,
+                          1024 + i % 97);
+    assert_false(text.failed);
+    struct scene scene = play(machine, NULL, text.text, HOP_DETAIL_SEGMENTS);
+    char *json = hop_timeline_to_json(scene.timeline, intervals);
+    assert_non_null(json);
+    size_t size = strlen(json);
+    free(json);
+    finish(&scene);
+    hop_buffer_finish(&text);
+    return size;
+}
+
+static void json_grows_with_the_transfers_and_intervals_with_their_square(void **state)
+{
+    (void)state;
+    size_t half = prediction_size(500, false), whole = prediction_size(1000, false);
+    assert_true((double)whole > 1.9 * (double)half && (double)whole < 2.2 * (double)half);
+    assert_true((double)prediction_size(1000, true) > 5 * (double)whole);
+}
+
+static void check_segments(const json_t *transfer, size_t count)
+{
+    const json_t *segments = json_object_get(transfer, "segments"), *segment;
+    double at_s = json_number_value(json_object_get(transfer, "ready_s")), sent = 0;
+    size_t s;
+    assert_int_equal(json_array_size(segments), count);
+    json_array_foreach(segments, s, segment)
+    {
+        double end_s = json_number_value(json_object_get(segment, "end_s"));
+        assert_true(json_number_value(json_object_get(segment, "start_s")) == at_s);
+        sent += (end_s - at_s) * json_number_value(json_object_get(segment, "rate_Bps"));
+        at_s = end_s;
+    }
+    assert_true(at_s == json_number_value(json_object_get(transfer, "end_s")));
+    assert_true(fabs(sent - 300 * 1048576.0) < 1);
+}
+
+/* c and d end when the rates of a and b change. */
+static void json_segments_are_a_transfers_pieces_of_constant_rate(void **state)
+{
+    (void)state;
+    struct scene scene = play("t2", "tau=0.2", table2, HOP_DETAIL_SEGMENTS);
+    char *text = hop_timeline_to_json(scene.timeline, true);
+    json_t *root = json_loads(text, 0, NULL);
+    const json_t *transfers = json_object_get(root, "transfers");
+    for (size_t t = 0; t < 4; t++)
+        check_segments(json_array_get(transfers, t), t < 2 ? 2 : 1);
+    assert_int_equal(json_array_size(json_object_get(root, "intervals")), 2);
+    json_decref(root);
+    free(text);
+    finish(&scene);
+}
+
 TEST_GROUP(report)
 {
     static const struct CMUnitTest tests[] = {
@@ -495,6 +559,8 @@ TEST_GROUP(report)
         cmocka_unit_test(svg_boxes_do_not_overlap),
         cmocka_unit_test(labels_cannot_break_a_drawing),
         cmocka_unit_test(every_kind_of_node_finds_a_place),
+        cmocka_unit_test(json_grows_with_the_transfers_and_intervals_with_their_square),
+        cmocka_unit_test(json_segments_are_a_transfers_pieces_of_constant_rate),
         cmocka_unit_test(gantt_of_table_2_shows_who_is_slowed),
         cmocka_unit_test(gantt_shows_waiting_latency_work_and_reductions),
         cmocka_unit_test(gantt_keeps_to_its_width),
