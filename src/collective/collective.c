@@ -166,12 +166,10 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
                                       struct hop_diag *diag)
 {
     hop_algorithm_maker *make = hop_collective_maker(collective->kind, collective->algorithm);
-    if (!make) {
-        hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by %s", hop_collective_name(collective->kind),
-                 hop_algorithm_name(collective->algorithm));
-        hop_diag_expect(diag, "such as %s", hop_algorithm_name(hop_collective_default(collective->kind)));
-        return HOP_ERR_INVALID;
-    }
+    if (!make)
+        return hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by %s\nsuch as %s",
+                        hop_collective_name(collective->kind), hop_algorithm_name(collective->algorithm),
+                        hop_algorithm_name(hop_collective_default(collective->kind)));
     if (collective->members == 0 || collective->root >= collective->members)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective of %u ranks has the root %u", collective->members,
                         collective->root);
@@ -218,13 +216,12 @@ static enum hop_status choose(const char *text, size_t length, struct hop_trace_
     const char *equals = memchr(text, '=', length);
     size_t left = equals ? (size_t)(equals - text) : length;
     uint32_t kind = find_name(collective_names, HOP_COLLECTIVE_COUNT, text, left);
-    if (!equals || kind == HOP_COLLECTIVE_COUNT) {
-        hop_fail(diag, HOP_ERR_INVALID, "'%.*s' names no collective and its algorithm",
-                 (int)(length < 60 ? length : 60), text);
-        hop_diag_expect(diag, "such as allreduce=ring,alltoall=direct; collectives are allreduce, allgather, "
-                              "reduce-scatter, alltoall, broadcast, reduce, gather, scatter, barrier");
-        return HOP_ERR_INVALID;
-    }
+    if (!equals || kind == HOP_COLLECTIVE_COUNT)
+        return hop_fail(
+            diag, HOP_ERR_INVALID,
+            "'%.*s' names no collective and its algorithm\nsuch as allreduce=ring,alltoall=direct; collectives are "
+            "allreduce, allgather, reduce-scatter, alltoall, broadcast, reduce, gather, scatter, barrier",
+            (int)(length < 60 ? length : 60), text);
     size_t right = length - left - 1;
     uint32_t algorithm = find_name(algorithm_names, HOP_ALGORITHM_COUNT, equals + 1, right);
     if (algorithm == HOP_ALGORITHM_COUNT || !hop_collective_has((enum hop_collective_kind)kind, algorithm)) {
@@ -237,10 +234,8 @@ static enum hop_status choose(const char *text, size_t length, struct hop_trace_
                 used += 2 + strlen(name);
             }
         }
-        hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'", collective_names[kind],
-                 (int)(right < 60 ? right : 60), equals + 1);
-        hop_diag_expect(diag, "%s", known);
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'\n%s", collective_names[kind],
+                        (int)(right < 60 ? right : 60), equals + 1, known);
     }
     options->algorithm[kind] = (enum hop_algorithm)algorithm;
     return HOP_OK;

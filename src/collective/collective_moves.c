@@ -293,16 +293,18 @@ static void thin_wanted(struct hop_moves *m)
 
 enum hop_status hop_moves_refuse_steps(uint32_t ranks, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_LIMIT, "a collective of %u ranks takes more than %u messages", ranks, HOP_COLLECTIVE_STEPS);
-    hop_diag_expect(diag, "fewer ranks, or an algorithm with fewer messages");
-    return HOP_ERR_LIMIT;
+    return hop_fail(
+        diag, HOP_ERR_LIMIT,
+        "a collective of %u ranks takes more than %u messages\nfewer ranks, or an algorithm with fewer messages", ranks,
+        HOP_COLLECTIVE_STEPS);
 }
 
 enum hop_status hop_moves_refuse_ops(uint32_t ranks, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_LIMIT, "a collective of %u ranks takes more than %u operations", ranks, HOP_MAKE_LIMIT);
-    hop_diag_expect(diag, "fewer ranks, larger segments, or an algorithm with fewer copies");
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT,
+                    "a collective of %u ranks takes more than %u operations\nfewer ranks, larger segments, or an "
+                    "algorithm with fewer copies",
+                    ranks, HOP_MAKE_LIMIT);
 }
 
 /* ---- into steps ---- */

@@ -127,10 +127,8 @@ static enum hop_status refuse_level(const struct hop_collective_options *options
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
                                      hop_algorithm_name((enum hop_algorithm)a));
     }
-    hop_fail(diag, HOP_ERR_INVALID, "%s cannot be %s a hierarchy for %s", hop_algorithm_name(algorithm),
-             last ? "outermost in" : "inside", hop_collective_name(kind));
-    hop_diag_expect(diag, "there one of %s", known);
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID, "%s cannot be %s a hierarchy for %s\nthere one of %s",
+                    hop_algorithm_name(algorithm), last ? "outermost in" : "inside", hop_collective_name(kind), known);
 }
 
 /* The algorithm that a text begins with, its name ended by '-' or the text's end; COUNT: none. */
@@ -172,23 +170,18 @@ static enum hop_status check_levels(const struct hop_collective_options *options
         enum hop_algorithm algorithm = levels->algorithm[l];
         const char *name = hop_algorithm_name(algorithm);
         bool last = l + 1 == levels->count;
-        if (levels->count > 1 && kind == HOP_COLLECTIVE_ALLTOALL) {
-            hop_fail(diag, HOP_ERR_INVALID, "alltoall is not made in levels");
-            hop_diag_expect(diag, "one algorithm, such as pairwise");
-            return HOP_ERR_INVALID;
-        }
+        if (levels->count > 1 && kind == HOP_COLLECTIVE_ALLTOALL)
+            return hop_fail(diag, HOP_ERR_INVALID, "alltoall is not made in levels\none algorithm, such as pairwise");
         if (levels->count == 1 && !hop_collective_has(kind, algorithm))
             return refuse_name(options, name, strlen(name), diag);
         if (levels->count > 1 && (!can_be_level(kind, algorithm) || (!last && !hop_levels_inside(kind, algorithm))))
             return refuse_level(options, algorithm, last, diag);
         cuts = cuts || hop_collective_cuts(kind, algorithm);
     }
-    if (options->segment_bytes && !cuts) {
-        hop_fail(diag, HOP_ERR_INVALID, "%s by %s does not go segment by segment", hop_collective_name(kind),
-                 hop_algorithm_name(levels->algorithm[levels->count - 1]));
-        hop_diag_expect(diag, "no size of segments, or such as broadcast by chain");
-        return HOP_ERR_INVALID;
-    }
+    if (options->segment_bytes && !cuts)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "%s by %s does not go segment by segment\nno size of segments, or such as broadcast by chain",
+                        hop_collective_name(kind), hop_algorithm_name(levels->algorithm[levels->count - 1]));
     return HOP_OK;
 }
 
@@ -200,17 +193,12 @@ static enum hop_status check_options(const struct hop_ranks *ranks, const struct
     if ((unsigned)options->kind >= HOP_COLLECTIVE_COUNT || (unsigned)options->reduce >= HOP_REDUCE_COUNT ||
         (unsigned)options->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind, operator or type");
-    if (is_rooted(options->kind) && options->root >= ranks->count) {
-        hop_fail(diag, HOP_ERR_INVALID, "the root %u is no rank", options->root);
-        hop_diag_expect(diag, "a rank from 0 to %u", ranks->count - 1);
-        return HOP_ERR_INVALID;
-    }
-    if (options->kind != HOP_COLLECTIVE_BARRIER && options->bytes % hop_type_bytes(options->type) != 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "%" PRIu64 " bytes are no whole number of %s", options->bytes,
-                 hop_type_name(options->type));
-        hop_diag_expect(diag, "a multiple of %" PRIu64, hop_type_bytes(options->type));
-        return HOP_ERR_INVALID;
-    }
+    if (is_rooted(options->kind) && options->root >= ranks->count)
+        return hop_fail(diag, HOP_ERR_INVALID, "the root %u is no rank\na rank from 0 to %u", options->root,
+                        ranks->count - 1);
+    if (options->kind != HOP_COLLECTIVE_BARRIER && options->bytes % hop_type_bytes(options->type) != 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "%" PRIu64 " bytes are no whole number of %s\na multiple of %" PRIu64,
+                        options->bytes, hop_type_name(options->type), hop_type_bytes(options->type));
     return HOP_OK;
 }
 

@@ -29,11 +29,11 @@ enum hop_status hop_make_alltoall(const struct hop_ranks *ranks, enum hop_alltoa
     uint32_t n = ranks->count;
     if ((unsigned)order >= HOP_COUNT(order_names))
         return hop_fail(diag, HOP_ERR_INVALID, "there is no order of alltoall numbered %d", (int)order);
-    if (order == HOP_ALLTOALL_XOR && (n & (n - 1)) != 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "alltoall in xor order cannot be made for %u devices", n);
-        hop_diag_expect(diag, "a power of two; the orders shift and naive take any number");
-        return HOP_ERR_INVALID;
-    }
+    if (order == HOP_ALLTOALL_XOR && (n & (n - 1)) != 0)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "alltoall in xor order cannot be made for %u devices\na power of two; the orders shift and "
+                        "naive take any number",
+                        n);
     char name[HOP_MAKE_NAME_SIZE];
     (void)snprintf(name, sizeof name, "alltoall-%s-%u", order_names[order], n);
     struct hop_schedule *made;
@@ -53,11 +53,9 @@ enum hop_status hop_make_ring(const struct hop_ranks *ranks, uint32_t rounds, ui
                               struct hop_schedule **schedule, struct hop_diag *diag)
 {
     uint32_t n = ranks->count;
-    if (n < 2 || rounds == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "a ring of %u devices cannot go %u rounds", n, rounds);
-        hop_diag_expect(diag, "at least 2 devices and 1 round");
-        return HOP_ERR_INVALID;
-    }
+    if (n < 2 || rounds == 0)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "a ring of %u devices cannot go %u rounds\nat least 2 devices and 1 round", n, rounds);
     char name[HOP_MAKE_NAME_SIZE];
     (void)snprintf(name, sizeof name, "ring-%u", n);
     struct hop_schedule *made;
@@ -85,8 +83,8 @@ static enum hop_status make_rooted(const struct hop_ranks *ranks, uint32_t root,
     if (status != HOP_OK)
         return status;
     if (root >= n) {
-        status = hop_fail(diag, HOP_ERR_INVALID, "rank %u cannot be the root among %u devices", root, n);
-        hop_diag_expect(diag, "a rank from 0 to %u", n - 1);
+        status = hop_fail(diag, HOP_ERR_INVALID, "rank %u cannot be the root among %u devices\na rank from 0 to %u",
+                          root, n, n - 1);
     }
     for (uint32_t r = 0; r < n && status == HOP_OK; r++) {
         struct hop_send send = {.from = from_root ? root : r, .to = from_root ? r : root, .bytes = bytes};

@@ -35,10 +35,9 @@ struct symmetries {
 
 static enum hop_status too_symmetric(const struct symmetries *s, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_LIMIT, "topology %s has too many symmetries among these %u devices",
-             hop_topology_name(s->topology), s->n);
-    hop_diag_expect(diag, "at most %d symmetries: fewer devices", SYMMETRIES_MAX);
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT,
+                    "topology %s has too many symmetries among these %u devices\nat most %d symmetries: fewer devices",
+                    hop_topology_name(s->topology), s->n, SYMMETRIES_MAX);
 }
 
 static enum hop_status find_symmetries(struct symmetries *s, struct hop_diag *diag)
@@ -58,11 +57,8 @@ static enum hop_status find_symmetries(struct symmetries *s, struct hop_diag *di
 
 static enum hop_status find_nodes(struct symmetries *s, const struct hop_ranks *ranks, struct hop_diag *diag)
 {
-    if (s->n > RANKS_MAX) {
-        hop_fail(diag, HOP_ERR_LIMIT, "graphs among %u devices", s->n);
-        hop_diag_expect(diag, "at most %d devices", RANKS_MAX);
-        return HOP_ERR_LIMIT;
-    }
+    if (s->n > RANKS_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "graphs among %u devices\nat most %d devices", s->n, RANKS_MAX);
     for (uint32_t r = 0; r < s->n; r++) {
         const char *name = ranks->devices[r];
         s->nodes[r] = hop_topology_find(s->topology, name);
@@ -151,11 +147,10 @@ static enum hop_status make_graph(struct walk *walk, uint32_t count, uint64_t nu
 
 static enum hop_status too_many(uint32_t size, uint64_t visited, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_LIMIT,
-             "too many graphs: %llu were found until the work was given up among those of %u transfers",
-             (unsigned long long)visited, size);
-    hop_diag_expect(diag, "fewer transfers or devices");
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT,
+                    "too many graphs: %llu were found until the work was given up among those of %u transfers\nfewer "
+                    "transfers or devices",
+                    (unsigned long long)visited, size);
 }
 
 /* Visits all representatives of `size` edges. */
@@ -200,11 +195,8 @@ enum hop_status hop_make_graphs(const struct hop_ranks *ranks, const struct hop_
     enum hop_status status = hop_make_check_ranks(ranks, diag);
     if (status != HOP_OK)
         return status;
-    if (max_transfers == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "graphs of at most 0 transfers");
-        hop_diag_expect(diag, "at least 1");
-        return HOP_ERR_INVALID;
-    }
+    if (max_transfers == 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "graphs of at most 0 transfers\nat least 1");
     struct symmetries symmetries = {.topology = topology, .n = ranks->count};
     struct walk *walk = calloc(1, sizeof *walk);
     uint64_t visited = 0;

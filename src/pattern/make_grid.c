@@ -62,18 +62,15 @@ static enum hop_status weigh(const struct hop_grid *grid, unsigned d, uint64_t b
                              struct hop_diag *diag)
 {
     double weight = grid->weight[d];
-    if (!(weight >= 0) || isinf(weight)) {
-        hop_fail(diag, HOP_ERR_INVALID, "the weight of dimension %u of the grid is %g", d + 1, weight);
-        hop_diag_expect(diag, "a positive number");
-        return HOP_ERR_INVALID;
-    }
+    if (!(weight >= 0) || isinf(weight))
+        return hop_fail(diag, HOP_ERR_INVALID, "the weight of dimension %u of the grid is %g\na positive number", d + 1,
+                        weight);
     double product = (double)bytes * weight;
-    if (bytes > HOP_BYTES_MAX || product > (double)HOP_BYTES_MAX) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%llu bytes with the weight %g of dimension %u of the grid are too many",
-                 (unsigned long long)bytes, weight, d + 1);
-        hop_diag_expect(diag, "at most 2^60 bytes (1 EiB) a transfer");
-        return HOP_ERR_LIMIT;
-    }
+    if (bytes > HOP_BYTES_MAX || product > (double)HOP_BYTES_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT,
+                        "%llu bytes with the weight %g of dimension %u of the grid are too many\nat most 2^60 bytes (1 "
+                        "EiB) a transfer",
+                        (unsigned long long)bytes, weight, d + 1);
     /* bytes itself where nothing is to be weighed: a double holds 53 bits only */
     *weighted = weight == 0 || weight == 1 ? bytes : (uint64_t)(product + 0.5);
     return HOP_OK;
@@ -82,11 +79,8 @@ static enum hop_status weigh(const struct hop_grid *grid, unsigned d, uint64_t b
 static enum hop_status check_grid(const struct hop_ranks *ranks, const struct hop_grid *grid, uint64_t bytes,
                                   struct layout *layout, struct hop_diag *diag)
 {
-    if (grid->dimensions < 1 || grid->dimensions > HOP_GRID_MAX) {
-        hop_fail(diag, HOP_ERR_INVALID, "the grid has %u dimensions", grid->dimensions);
-        hop_diag_expect(diag, "1 to %d", HOP_GRID_MAX);
-        return HOP_ERR_INVALID;
-    }
+    if (grid->dimensions < 1 || grid->dimensions > HOP_GRID_MAX)
+        return hop_fail(diag, HOP_ERR_INVALID, "the grid has %u dimensions\n1 to %d", grid->dimensions, HOP_GRID_MAX);
     *layout = (struct layout){.grid = grid};
     uint64_t product = 1;
     size_t length = 0;
@@ -99,11 +93,10 @@ static enum hop_status check_grid(const struct hop_ranks *ranks, const struct ho
         if (status != HOP_OK)
             return status;
     }
-    if (!fits || product != ranks->count || product == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "the grid %s does not hold %u devices", layout->name, ranks->count);
-        hop_diag_expect(diag, "extents whose product is the number of devices");
-        return HOP_ERR_INVALID;
-    }
+    if (!fits || product != ranks->count || product == 0)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "the grid %s does not hold %u devices\nextents whose product is the number of devices",
+                        layout->name, ranks->count);
     for (unsigned d = 0; d < grid->dimensions; d++) {
         uint64_t extent = grid->extent[d], lines = product / extent;
         layout->sends += lines * (grid->wrap && extent > 2 ? 2 * extent : 2 * (extent - 1));
@@ -218,11 +211,11 @@ enum hop_status hop_make_stencil(const struct hop_ranks *ranks, const struct hop
     enum hop_status status = check_grid(ranks, grid, bytes, &layout, diag);
     if (status != HOP_OK)
         return status;
-    if (steps == 0 || !(work_s >= 0) || isinf(work_s)) {
-        hop_fail(diag, HOP_ERR_INVALID, "a stencil cannot have %u steps with %g s of work between them", steps, work_s);
-        hop_diag_expect(diag, "at least 1 step, and a time that is finite and not negative");
-        return HOP_ERR_INVALID;
-    }
+    if (steps == 0 || !(work_s >= 0) || isinf(work_s))
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "a stencil cannot have %u steps with %g s of work between them\nat least 1 step, and a time "
+                        "that is finite and not negative",
+                        steps, work_s);
     char name[2 * HOP_MAKE_NAME_SIZE];
     (void)snprintf(name, sizeof name, "stencil-%s", layout.name);
     uint64_t operations = layout.sends * steps + (uint64_t)ranks->count * (steps - 1);

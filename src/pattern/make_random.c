@@ -77,23 +77,22 @@ static enum hop_status check(const struct hop_ranks *ranks, const struct hop_ran
     if (options->distinct_sources && n < most)
         most = n;
     if (n < 2) {
-        hop_fail(diag, HOP_ERR_INVALID, "random transfers among %u devices", ranks->count);
-        hop_diag_expect(diag, "at least 2 devices");
+        hop_fail(diag, HOP_ERR_INVALID, "random transfers among %u devices\nat least 2 devices", ranks->count);
     } else if (options->transfers == 0 || options->transfers > most) {
         enum hop_status status = options->transfers > HOP_MAKE_LIMIT ? HOP_ERR_LIMIT : HOP_ERR_INVALID;
-        hop_fail(diag, status, "%u random transfers among %u devices%s", options->transfers, ranks->count,
-                 options->distinct_sources ? " with distinct sources"
-                 : options->distinct_edges ? " with distinct edges"
-                                           : "");
-        hop_diag_expect(diag, "1 to %llu transfers", (unsigned long long)most);
-        return status;
+        return hop_fail(diag, status, "%u random transfers among %u devices%s\n1 to %llu transfers", options->transfers,
+                        ranks->count,
+                        options->distinct_sources ? " with distinct sources"
+                        : options->distinct_edges ? " with distinct edges"
+                                                  : "",
+                        (unsigned long long)most);
     } else if (options->min_bytes > options->max_bytes || options->max_bytes > HOP_BYTES_MAX) {
-        hop_fail(diag, HOP_ERR_INVALID, "random sizes from %llu to %llu bytes", (unsigned long long)options->min_bytes,
-                 (unsigned long long)options->max_bytes);
-        hop_diag_expect(diag, "a smallest size not above the largest, which is at most 2^60 bytes (1 EiB)");
+        hop_fail(diag, HOP_ERR_INVALID,
+                 "random sizes from %llu to %llu bytes\na smallest size not above the largest, which is at most 2^60 "
+                 "bytes (1 EiB)",
+                 (unsigned long long)options->min_bytes, (unsigned long long)options->max_bytes);
     } else if (!(options->depend >= 0 && options->depend <= 1)) {
-        hop_fail(diag, HOP_ERR_INVALID, "the probability of a dependency is %g", options->depend);
-        hop_diag_expect(diag, "0 to 1");
+        hop_fail(diag, HOP_ERR_INVALID, "the probability of a dependency is %g\n0 to 1", options->depend);
     } else {
         return HOP_OK;
     }

@@ -15,22 +15,22 @@ static bool is_device_name(const char *name)
 
 enum hop_status hop_make_check_ranks(const struct hop_ranks *ranks, struct hop_diag *diag)
 {
-    if (ranks->count == 0 || ranks->count > HOP_RANK_LIMIT) {
-        hop_fail(diag, ranks->count ? HOP_ERR_LIMIT : HOP_ERR_INVALID, "%u devices take part", ranks->count);
-        hop_diag_expect(diag, "1 to %u devices", HOP_RANK_LIMIT);
-        return ranks->count ? HOP_ERR_LIMIT : HOP_ERR_INVALID;
-    }
+    if (ranks->count == 0 || ranks->count > HOP_RANK_LIMIT)
+        return hop_fail(diag, ranks->count ? HOP_ERR_LIMIT : HOP_ERR_INVALID, "%u devices take part\n1 to %u devices",
+                        ranks->count, HOP_RANK_LIMIT);
     enum hop_status status = HOP_OK;
     struct hop_names seen = {0};
     for (uint32_t r = 0; r < ranks->count && status == HOP_OK; r++) {
         uint32_t first = hop_names_get(&seen, ranks->devices[r]);
         if (!is_device_name(ranks->devices[r])) {
-            status = hop_fail(diag, HOP_ERR_INVALID, "'%.80s' cannot name a device", ranks->devices[r]);
-            hop_diag_expect(diag, "up to 63 letters, digits, '_', '.' and '-', such as gpu0 or node0.gpu3");
+            status = hop_fail(
+                diag, HOP_ERR_INVALID,
+                "'%.80s' cannot name a device\nup to 63 letters, digits, '_', '.' and '-', such as gpu0 or node0.gpu3",
+                ranks->devices[r]);
         } else if (first != UINT32_MAX) {
-            status = hop_fail(diag, HOP_ERR_INVALID, "device %s takes part twice, as rank %u and as rank %u",
+            status = hop_fail(diag, HOP_ERR_INVALID,
+                              "device %s takes part twice, as rank %u and as rank %u\nevery device once",
                               ranks->devices[r], first, r);
-            hop_diag_expect(diag, "every device once");
         } else if (!hop_names_put(&seen, ranks->devices[r], r)) {
             status = hop_fail_memory(diag);
         }
@@ -45,11 +45,9 @@ enum hop_status hop_make_begin(const struct hop_ranks *ranks, uint64_t operation
     enum hop_status status = hop_make_check_ranks(ranks, diag);
     if (status != HOP_OK)
         return status;
-    if (operations > HOP_MAKE_LIMIT) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations", name, (unsigned long long)operations);
-        hop_diag_expect(diag, "at most %u", HOP_MAKE_LIMIT);
-        return HOP_ERR_LIMIT;
-    }
+    if (operations > HOP_MAKE_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations\nat most %u", name,
+                        (unsigned long long)operations, HOP_MAKE_LIMIT);
     struct hop_schedule *made = hop_schedule_create(name);
     if (!made)
         return hop_fail_memory(diag);

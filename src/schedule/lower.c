@@ -92,10 +92,10 @@ static enum hop_status host_of(struct lowering *l, uint32_t index, const char **
             *host = NULL; /* one end is that host memory: nothing to stage */
         return HOP_OK;
     }
-    hop_fail(l->diag, HOP_ERR_NO_ROUTE, "'%s' is staged, but no host memory is in reach of %s", op->name,
+    hop_fail(l->diag, HOP_ERR_NO_ROUTE,
+             "'%s' is staged, but no host memory is in reach of %s\na topology with host memory, or via p2p", op->name,
              op->from.device);
     hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
-    hop_diag_expect(l->diag, "a topology with host memory, or via p2p");
     return HOP_ERR_NO_ROUTE;
 }
 
@@ -134,9 +134,10 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
     uint64_t packets = packets_of(op), left = op->bytes;
     char place[192];
     if (packets > HOP_PACKET_LIMIT) {
-        hop_fail(l->diag, HOP_ERR_LIMIT, "'%s' would be staged in %llu packets", op->name, (unsigned long long)packets);
+        hop_fail(l->diag, HOP_ERR_LIMIT,
+                 "'%s' would be staged in %llu packets\nat most %u packets: a larger packet size", op->name,
+                 (unsigned long long)packets, HOP_PACKET_LIMIT);
         hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, 0, place, sizeof place));
-        hop_diag_expect(l->diag, "at most %u packets: a larger packet size", HOP_PACKET_LIMIT);
         return HOP_ERR_LIMIT;
     }
     uint32_t read = HOP_NONE, write = HOP_NONE;

@@ -86,11 +86,10 @@ static enum hop_status alone(const struct hop_schedule *schedule, uint32_t index
     const char *shown = places.failed ? "?" : places.text;
     if (op->tag)
         (void)snprintf(tag, sizeof tag, " tag %" PRIu32, op->tag);
-    hop_fail(diag, HOP_ERR_INVALID, "no %s matches '%s', %s from %s to %s", other, op->name,
-             op->kind == HOP_OP_SEND ? "a send" : "a receive", op->from.device, op->to.device);
+    hop_fail(diag, HOP_ERR_INVALID, "no %s matches '%s', %s from %s to %s\none '%s %s %s%s' for each such %s", other,
+             op->name, op->kind == HOP_OP_SEND ? "a send" : "a receive", op->from.device, op->to.device, other, shown,
+             hop_format_bytes(op->bytes, size, sizeof size), tag, op->kind == HOP_OP_SEND ? "send" : "receive");
     hop_diag_place(diag, "%s", hop_schedule_place(schedule, index, 0, place, sizeof place));
-    hop_diag_expect(diag, "one '%s %s %s%s' for each such %s", other, shown,
-                    hop_format_bytes(op->bytes, size, sizeof size), tag, op->kind == HOP_OP_SEND ? "send" : "receive");
     hop_buffer_finish(&places);
     return HOP_ERR_INVALID;
 }
@@ -107,11 +106,12 @@ static enum hop_status check_pairs(const struct hop_schedule *schedule, const ui
         const struct hop_op *other = &schedule->ops[partner[i]];
         if (op->kind != HOP_OP_SEND || op->bytes == other->bytes)
             continue;
-        hop_fail(diag, HOP_ERR_INVALID, "'%s' sends %s, but its receive '%s' takes %s", op->name,
-                 hop_format_bytes(op->bytes, sent, sizeof sent), other->name,
+        hop_fail(diag, HOP_ERR_INVALID,
+                 "'%s' sends %s, but its receive '%s' takes %s\nthe k-th send and the k-th receive between two places "
+                 "under a tag to have one size",
+                 op->name, hop_format_bytes(op->bytes, sent, sizeof sent), other->name,
                  hop_format_bytes(other->bytes, taken, sizeof taken));
         hop_diag_place(diag, "%s", hop_schedule_place(schedule, i, 0, place, sizeof place));
-        hop_diag_expect(diag, "the k-th send and the k-th receive between two places under a tag to have one size");
         return HOP_ERR_INVALID;
     }
     return HOP_OK;

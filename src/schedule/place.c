@@ -62,9 +62,9 @@ bool hop_device_is_host(const char *device)
 
 static enum hop_status malformed(const char *what, const char *text, size_t length, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_SYNTAX, "%s '%.*s'", what, (int)(length < 80 ? length : 80), text);
-    hop_diag_expect(diag, "[rank@]device[:buffer[+offset]], such as gpu0, 3@gpu1 or gpu0:send+4096");
-    return HOP_ERR_SYNTAX;
+    return hop_fail(diag, HOP_ERR_SYNTAX,
+                    "%s '%.*s'\n[rank@]device[:buffer[+offset]], such as gpu0, 3@gpu1 or gpu0:send+4096", what,
+                    (int)(length < 80 ? length : 80), text);
 }
 
 enum hop_status hop_place_parse(const char *text, size_t length, struct hop_place *place, struct hop_arena *arena,

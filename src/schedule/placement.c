@@ -97,8 +97,8 @@ static enum hop_status read_rank(const struct reader *r, const char *word, size_
         return HOP_OK;
     }
     enum hop_status status = digits ? HOP_ERR_LIMIT : HOP_ERR_SYNTAX;
-    hop_fail(r->diag, status, "'%.*s' is no rank", (int)(length < 40 ? length : 40), word);
-    hop_diag_expect(r->diag, "a line such as '0 node0.gpu0', the rank up to %u", PLACEMENT_RANK_LIMIT - 1);
+    hop_fail(r->diag, status, "'%.*s' is no rank\na line such as '0 node0.gpu0', the rank up to %u",
+             (int)(length < 40 ? length : 40), word, PLACEMENT_RANK_LIMIT - 1);
     return at(r, word, status);
 }
 
@@ -113,8 +113,8 @@ static enum hop_status read_line(struct reader *r)
     if (status != HOP_OK)
         return status;
     if (rank < r->placement->count && r->placement->devices[rank]) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "rank %u is placed twice", rank);
-        hop_diag_expect(r->diag, "every rank once; the first is in line %u", r->placement->lines[rank]);
+        hop_fail(r->diag, HOP_ERR_INVALID, "rank %u is placed twice\nevery rank once; the first is in line %u", rank,
+                 r->placement->lines[rank]);
         return at(r, word, HOP_ERR_INVALID);
     }
     struct hop_place place = {.rank = -1};
@@ -130,8 +130,8 @@ static enum hop_status read_line(struct reader *r)
         return at(r, device, HOP_ERR_SYNTAX);
     }
     if (next_word(r, &next, &extra, &extra_length)) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(extra_length < 60 ? extra_length : 60), extra);
-        hop_diag_expect(r->diag, "one rank and one device a line");
+        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'\none rank and one device a line",
+                 (int)(extra_length < 60 ? extra_length : 60), extra);
         return at(r, extra, HOP_ERR_SYNTAX);
     }
     return set(r->placement, rank, device, device_length, r->line) ? HOP_OK : hop_fail_memory(r->diag);
@@ -265,14 +265,13 @@ enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t
                                    struct hop_placement **placement, struct hop_diag *diag)
 {
     uint32_t gpus = count_kind(topology, HOP_NODE_GPU), count = gpus ? gpus : count_kind(topology, HOP_NODE_NIC);
-    if (ranks > count) {
-        hop_fail(diag, HOP_ERR_INVALID, "%u ranks, but %s has %u %s", ranks, hop_topology_name(topology), count,
-                 gpus    ? "GPUs"
-                 : count ? "NICs"
-                         : "GPUs or NICs");
-        hop_diag_expect(diag, "a device for every rank, or a map that gives several the same one");
-        return HOP_ERR_INVALID;
-    }
+    if (ranks > count)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "%u ranks, but %s has %u %s\na device for every rank, or a map that gives several the same one",
+                        ranks, hop_topology_name(topology), count,
+                        gpus    ? "GPUs"
+                        : count ? "NICs"
+                                : "GPUs or NICs");
     struct hop_placement *made = calloc(1, sizeof *made);
     struct spot *spots = calloc((size_t)count + 1, sizeof *spots);
     enum hop_status status = made && spots ? HOP_OK : hop_fail_memory(diag);
@@ -365,9 +364,9 @@ static enum hop_status put_place(const struct placing *p, uint32_t index, struct
     }
     int32_t rank = hop_placeholder_rank(place->device);
     if (rank >= 0 && (uint32_t)rank >= p->placement->count) {
-        hop_fail(p->diag, HOP_ERR_INVALID, "'%s' names rank %d, which has no device", p->from->ops[index].name, rank);
-        hop_diag_expect(p->diag, "a placement of every rank: this one has ranks 0 to %u",
-                        p->placement->count ? p->placement->count - 1 : 0);
+        hop_fail(p->diag, HOP_ERR_INVALID,
+                 "'%s' names rank %d, which has no device\na placement of every rank: this one has ranks 0 to %u",
+                 p->from->ops[index].name, rank, p->placement->count ? p->placement->count - 1 : 0);
         return fail_at(p, index, place->column, HOP_ERR_INVALID);
     }
     const char *old = place->device;
@@ -409,9 +408,9 @@ static enum hop_status put_op(const struct placing *p, uint32_t index)
     if (op.kind == HOP_OP_REDUCE && !hop_op_one_device(&op, &astray, p->diag))
         return fail_at(p, index, astray->column, HOP_ERR_INVALID);
     if (hop_op_goes_nowhere(&op)) {
-        hop_fail(p->diag, HOP_ERR_INVALID, "'%s' goes from %s to %s, which are both on %s", op.name, old->from.device,
-                 old->to.device, op.to.device);
-        hop_diag_expect(p->diag, "a device other than the rank's, or another rank");
+        hop_fail(p->diag, HOP_ERR_INVALID,
+                 "'%s' goes from %s to %s, which are both on %s\na device other than the rank's, or another rank",
+                 op.name, old->from.device, old->to.device, op.to.device);
         return fail_at(p, index, op.to.column, HOP_ERR_INVALID);
     }
     op.name = hop_arena_string(arena, op.name, strlen(op.name));

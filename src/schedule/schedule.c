@@ -95,12 +95,10 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
     for (size_t i = 0; fine && i < HOP_COUNT(reserved); i++)
         fine = strlen(reserved[i]) != length || memcmp(reserved[i], name, length) != 0;
     if (!fine) {
-        hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' cannot name an operation", (int)(length < 80 ? length : 80), name);
-        hop_diag_expect(diag,
-                        "up to %u characters without space, ':', ';', ',', '#', '->' or a leading '{', '[', '<', and "
-                        "none of the words at, via, after, "
-                        "after-start, work, reduce, queue",
-                        HOP_OP_NAME_LIMIT);
+        hop_fail(diag, HOP_ERR_SYNTAX,
+                 "'%.*s' cannot name an operation\nup to %u characters without space, ':', ';', ',', '#', '->' or a "
+                 "leading '{', '[', '<', and none of the words at, via, after, after-start, work, reduce, queue",
+                 (int)(length < 80 ? length : 80), name, HOP_OP_NAME_LIMIT);
     }
     return fine;
 }
@@ -141,9 +139,10 @@ bool hop_op_by_check(const struct hop_op *op, struct hop_diag *diag)
     for (uint32_t i = 0; i < op->output_count && !known; i++)
         known = is_rank(&op->outputs[i], op->by);
     if (!known) {
-        hop_fail(diag, HOP_ERR_INVALID, "%s by rank %d, of which it has no place",
-                 op->kind == HOP_OP_COPY ? "a copy" : "a reduction", op->by);
-        hop_diag_expect(diag, "the rank of one of its places, as in 0@gpu0 -> 1@gpu1 4KiB by 1");
+        hop_fail(
+            diag, HOP_ERR_INVALID,
+            "%s by rank %d, of which it has no place\nthe rank of one of its places, as in 0@gpu0 -> 1@gpu1 4KiB by 1",
+            op->kind == HOP_OP_COPY ? "a copy" : "a reduction", op->by);
     }
     return known;
 }
@@ -177,17 +176,20 @@ bool hop_op_one_device(const struct hop_op *op, const struct hop_place **astray,
         *astray = &op->inputs[i];
         if (is_beside(*astray, &op->to))
             continue;
-        hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s takes an input on %s", op->to.device, (*astray)->device);
-        hop_diag_expect(diag, "all inputs on the device of the output; copy the others there first");
+        hop_fail(diag, HOP_ERR_INVALID,
+                 "a reduction into %s takes an input on %s\nall inputs on the device of the output; copy the others "
+                 "there first",
+                 op->to.device, (*astray)->device);
         return false;
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
         *astray = &op->outputs[i];
         if (is_beside(*astray, &op->to))
             continue;
-        hop_fail(diag, HOP_ERR_INVALID, "a reduction into %s has another output on %s", op->to.device,
-                 (*astray)->device);
-        hop_diag_expect(diag, "all outputs on one device; copy to the others from there");
+        hop_fail(
+            diag, HOP_ERR_INVALID,
+            "a reduction into %s has another output on %s\nall outputs on one device; copy to the others from there",
+            op->to.device, (*astray)->device);
         return false;
     }
     return true;
@@ -211,11 +213,9 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         (unsigned)op->reduce >= HOP_REDUCE_COUNT || (unsigned)op->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation of no known kind, way, operator or type");
     bool moves = op->kind != HOP_OP_WORK;
-    if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18)) {
-        hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s", op->at_s >= 0 ? op->duration_s : op->at_s);
-        hop_diag_expect(diag, "0 to 1e18 seconds");
-        return HOP_ERR_INVALID;
-    }
+    if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18))
+        return hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s\n0 to 1e18 seconds",
+                        op->at_s >= 0 ? op->duration_s : op->at_s);
     if (op->bytes > HOP_BYTES_MAX || op->packet_bytes > HOP_BYTES_MAX) {
         hop_fail(diag, HOP_ERR_LIMIT, "an operation moves more than 2^60 bytes");
         return HOP_ERR_LIMIT;
@@ -232,38 +232,28 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
     for (uint32_t i = 0; i < op->output_count; i++)
         fine = fine && hop_place_check(&op->outputs[i]) && op->outputs[i].rank <= HOP_PLACE_RANK_LIMIT &&
                !ends_outputs(&op->outputs[i]);
-    if (!fine) {
-        hop_fail(diag, HOP_ERR_INVALID, "an operation names no well-formed place");
-        hop_diag_expect(
-            diag,
-            "devices and buffers of 1 to 63 letters, digits, '_', '.', '-'; no device named work, reduce or queue");
-        return HOP_ERR_INVALID;
-    }
-    if (op->kind == HOP_OP_COPY && hop_op_goes_nowhere(op)) {
-        hop_fail(diag, HOP_ERR_INVALID, "a transfer from %s to itself", op->from.device);
-        hop_diag_expect(diag, "two different devices, or two places of buffers on one");
-        return HOP_ERR_INVALID;
-    }
-    if (hop_op_is_message(op) && hop_op_goes_nowhere(op)) {
-        hop_fail(diag, HOP_ERR_INVALID, "a message from %s to itself", op->from.device);
-        hop_diag_expect(diag, "two different devices, or ranks");
-        return HOP_ERR_INVALID;
-    }
+    if (!fine)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "an operation names no well-formed place\ndevices and buffers of 1 to 63 letters, digits, '_', "
+                        "'.', '-'; no device named work, reduce or queue");
+    if (op->kind == HOP_OP_COPY && hop_op_goes_nowhere(op))
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "a transfer from %s to itself\ntwo different devices, or two places of buffers on one",
+                        op->from.device);
+    if (hop_op_is_message(op) && hop_op_goes_nowhere(op))
+        return hop_fail(diag, HOP_ERR_INVALID, "a message from %s to itself\ntwo different devices, or ranks",
+                        op->from.device);
     if (op->kind == HOP_OP_REDUCE) {
-        if (op->input_count == 0) {
-            hop_fail(diag, HOP_ERR_INVALID, "a reduction has no inputs");
-            hop_diag_expect(diag, "reduce OPERATOR TYPE INPUT ... -> OUTPUT SIZE");
-            return HOP_ERR_INVALID;
-        }
+        if (op->input_count == 0)
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "a reduction has no inputs\nreduce OPERATOR TYPE INPUT ... -> OUTPUT SIZE");
         const struct hop_place *astray;
         if (!hop_op_one_device(op, &astray, diag))
             return HOP_ERR_INVALID;
-        if (op->bytes % hop_type_bytes(op->type) != 0) {
-            hop_fail(diag, HOP_ERR_INVALID, "the size of a reduction is no multiple of its type %s",
-                     hop_type_name(op->type));
-            hop_diag_expect(diag, "a multiple of %llu bytes", (unsigned long long)hop_type_bytes(op->type));
-            return HOP_ERR_INVALID;
-        }
+        if (op->bytes % hop_type_bytes(op->type) != 0)
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the size of a reduction is no multiple of its type %s\na multiple of %llu bytes",
+                            hop_type_name(op->type), (unsigned long long)hop_type_bytes(op->type));
     }
     if ((op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE) && !hop_op_by_check(op, diag))
         return HOP_ERR_INVALID;
@@ -481,9 +471,8 @@ static enum hop_status check_order(const struct hop_schedule *schedule, struct h
         used += (size_t)snprintf(text + used, sizeof text - used, "%.20s waits for ", schedule->ops[cycle[i]].name);
     (void)snprintf(text + used, sizeof text - used, "%s%.20s", length > SHOWN ? "... waits for " : "",
                    schedule->ops[cycle[0]].name);
-    hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s", text);
+    hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s\ndependencies without a cycle", text);
     hop_diag_place(diag, "%s", hop_schedule_place(schedule, cycle[0], 0, place, sizeof place));
-    hop_diag_expect(diag, "dependencies without a cycle");
     free(cycle);
     return HOP_ERR_DEADLOCK;
 }

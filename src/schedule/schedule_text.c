@@ -107,8 +107,7 @@ static enum hop_status split(struct reader *r, const char *text, size_t length, 
             while (i < length && !isspace((unsigned char)text[i]) && text[i] != ',' && text[i] != '#' &&
                    !(text[i] == '-' && i + 1 < length && text[i + 1] == '>')) {
                 if (text[i] == '\0') {
-                    hop_fail(r->diag, HOP_ERR_SYNTAX, "a NUL byte");
-                    hop_diag_expect(r->diag, "text");
+                    hop_fail(r->diag, HOP_ERR_SYNTAX, "a NUL byte\ntext");
                     return at_column(r, first_column + (uint32_t)i, HOP_ERR_SYNTAX);
                 }
                 i++;
@@ -262,8 +261,7 @@ static enum hop_status read_via(struct reader *r, struct hop_op *op)
     uint32_t column = size->column;
     enum hop_status status = read_quantity(r, parse_bytes, &op->packet_bytes, "a packet size, such as 2MiB");
     if (status == HOP_OK && op->packet_bytes == 0) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "a packet of no bytes");
-        hop_diag_expect(r->diag, "a packet size above zero, or none for one packet");
+        hop_fail(r->diag, HOP_ERR_INVALID, "a packet of no bytes\na packet size above zero, or none for one packet");
         return at_column(r, column, HOP_ERR_INVALID);
     }
     return status;

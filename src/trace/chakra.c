@@ -130,9 +130,11 @@ static enum hop_status plan(struct builder *b)
         }
     }
     if (tag + b->collectives.count > UINT32_MAX) {
-        hop_fail(b->diag, HOP_ERR_LIMIT, "the traces' tags leave none for %u collectives", b->collectives.count);
+        hop_fail(
+            b->diag, HOP_ERR_LIMIT,
+            "the traces' tags leave none for %u collectives\ncomm_tag below 4294967295 less the number of collectives",
+            b->collectives.count);
         hop_diag_place(b->diag, "%.180s", b->traces[0].file);
-        hop_diag_expect(b->diag, "comm_tag below 4294967295 less the number of collectives");
         return HOP_ERR_LIMIT;
     }
     b->tag = (uint32_t)tag;

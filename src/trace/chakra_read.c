@@ -53,8 +53,8 @@ static enum hop_status expect_type(const struct reader *r, const struct hop_wire
 {
     if (field->type == type)
         return HOP_OK;
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "field %u (%s) is %s", field->number, name, hop_wire_type_name(field->type));
-    hop_diag_expect(r->diag, "%s", hop_wire_type_name(type));
+    hop_fail(r->diag, HOP_ERR_SYNTAX, "field %u (%s) is %s\n%s", field->number, name, hop_wire_type_name(field->type),
+             hop_wire_type_name(type));
     return refuse_at(r, field->at, HOP_ERR_SYNTAX);
 }
 
@@ -576,8 +576,10 @@ static enum hop_status read_metadata(struct reader *r)
         if (status == HOP_OK && field.number <= 2)
             status = expect_type(r, &field, HOP_WIRE_BYTES, field.number == 1 ? "version" : "metadata attribute");
         if (status == HOP_OK && field.number > 2) {
-            hop_fail(r->diag, HOP_ERR_SYNTAX, "the first message is no metadata: it has a field %u", field.number);
-            hop_diag_expect(r->diag, "a Chakra trace: metadata (version, attributes), then nodes");
+            hop_fail(r->diag, HOP_ERR_SYNTAX,
+                     "the first message is no metadata: it has a field %u\na Chakra trace: metadata (version, "
+                     "attributes), then nodes",
+                     field.number);
             status = refuse_at(r, field.at, HOP_ERR_SYNTAX);
         }
         if (status == HOP_OK && field.number == 1 && field.value > 0 && field.body.data[field.body.at] == 0x0a)

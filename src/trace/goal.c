@@ -173,8 +173,7 @@ static enum hop_status read_number(struct reader *r, const char *what, uint64_t 
         uint64_t digit = (uint64_t)(*r->at - '0');
         if (digit > most || number > (most - digit) / 10) {
             r->at = digits;
-            hop_fail(r->diag, HOP_ERR_LIMIT, "%s is too large", what);
-            hop_diag_expect(r->diag, "up to %" PRIu64, most);
+            hop_fail(r->diag, HOP_ERR_LIMIT, "%s is too large\nup to %" PRIu64, what, most);
             return here(r, HOP_ERR_LIMIT);
         }
         number = number * 10 + digit;
@@ -233,11 +232,10 @@ static enum hop_status look_up(struct reader *r, const struct text *label, uint3
         *op = slot->op;
         return HOP_OK;
     }
-    hop_fail(r->diag, HOP_ERR_NOT_FOUND, "rank %u has no label '%.*s'", r->rank,
-             (int)(label->length < 80 ? label->length : 80), label->start);
-    hop_diag_expect(
-        r->diag,
-        "the label of an operation of the same rank; what requires another stands above the line that says so");
+    hop_fail(r->diag, HOP_ERR_NOT_FOUND,
+             "rank %u has no label '%.*s'\nthe label of an operation of the same rank; what requires another stands "
+             "above the line that says so",
+             r->rank, (int)(label->length < 80 ? label->length : 80), label->start);
     return at(r, label->line, label->column, HOP_ERR_NOT_FOUND);
 }
 
@@ -245,8 +243,7 @@ static enum hop_status look_up(struct reader *r, const struct text *label, uint3
 static enum hop_status name_op(struct reader *r, const struct text *label, const char **name)
 {
     if (label->length > HOP_GOAL_LABEL_LIMIT) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "a label of %u bytes", label->length);
-        hop_diag_expect(r->diag, "up to %u", HOP_GOAL_LABEL_LIMIT);
+        hop_fail(r->diag, HOP_ERR_LIMIT, "a label of %u bytes\nup to %u", label->length, HOP_GOAL_LABEL_LIMIT);
         return at(r, label->line, label->column, HOP_ERR_LIMIT);
     }
     if (!reserve(r))
@@ -254,10 +251,9 @@ static enum hop_status name_op(struct reader *r, const struct text *label, const
     uint32_t hashed = hash(label->start, label->length);
     struct slot *slot = find(r, label->start, label->length, hashed);
     if (slot->stamp == r->rank + 1) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "rank %u has two operations labelled '%.*s'", r->rank, (int)label->length,
-                 label->start);
-        hop_diag_expect(r->diag, "labels used once in a rank; the first is in line %u",
-                        r->schedule->ops[slot->op].line);
+        hop_fail(r->diag, HOP_ERR_INVALID,
+                 "rank %u has two operations labelled '%.*s'\nlabels used once in a rank; the first is in line %u",
+                 r->rank, (int)label->length, label->start, r->schedule->ops[slot->op].line);
         return at(r, label->line, label->column, HOP_ERR_INVALID);
     }
     char *text = hop_arena_alloc(&r->schedule->arena, r->prefix_length + label->length + 1);
@@ -289,8 +285,7 @@ static enum hop_status no_wildcard(const struct reader *r, const char *what)
 {
     if (*r->at != '-')
         return HOP_OK;
-    hop_fail(r->diag, HOP_ERR_UNSUPPORTED, "any %s (a negative one) is not supported", what);
-    hop_diag_expect(r->diag, "a %s", what);
+    hop_fail(r->diag, HOP_ERR_UNSUPPORTED, "any %s (a negative one) is not supported\na %s", what, what);
     return here(r, HOP_ERR_UNSUPPORTED);
 }
 
@@ -416,8 +411,8 @@ static enum hop_status read_statement(struct reader *r)
         return unexpected(r, "calc, send or recv");
     if (is(&verb, "calc") || is(&verb, "send") || is(&verb, "recv"))
         return read_op(r, labelled ? &word : NULL, &verb);
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "'%.*s' is no operation", (int)(verb.length < 60 ? verb.length : 60), verb.start);
-    hop_diag_expect(r->diag, "%s", labelled ? "calc, send or recv" : expected);
+    hop_fail(r->diag, HOP_ERR_SYNTAX, "'%.*s' is no operation\n%s", (int)(verb.length < 60 ? verb.length : 60),
+             verb.start, labelled ? "calc, send or recv" : expected);
     return at(r, verb.line, verb.column, HOP_ERR_SYNTAX);
 }
 
@@ -467,8 +462,10 @@ static enum hop_status read_block(struct reader *r)
         return status;
     if (r->seen[rank]) {
         r->at = number_start;
-        hop_fail(r->diag, HOP_ERR_INVALID, "there are two blocks of rank %" PRIu64, rank);
-        hop_diag_expect(r->diag, "every rank once");
+        hop_fail(r->diag, HOP_ERR_INVALID,
+                 "there are two blocks of rank %" PRIu64 "\n"
+                 "every rank once",
+                 rank);
         return here(r, HOP_ERR_INVALID);
     }
     skip(r);
@@ -499,8 +496,9 @@ static enum hop_status check_all_seen(const struct reader *r)
         rank++;
     if (rank == r->ranks)
         return HOP_OK;
-    hop_fail(r->diag, HOP_ERR_INVALID, "there is no block of rank %u", rank);
-    hop_diag_expect(r->diag, "a block of each of the %u ranks, an empty one where a rank does nothing", r->ranks);
+    hop_fail(r->diag, HOP_ERR_INVALID,
+             "there is no block of rank %u\na block of each of the %u ranks, an empty one where a rank does nothing",
+             rank, r->ranks);
     return here(r, HOP_ERR_INVALID);
 }
 

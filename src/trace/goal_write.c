@@ -88,18 +88,21 @@ static enum hop_status check_op(const struct writer *w, uint32_t index)
 {
     const struct hop_op *op = &w->schedule->ops[index];
     if (op->at_s > 0) {
-        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' has an earliest start, which GOAL cannot say", op->name);
-        hop_diag_expect(w->diag, "operations that begin when those before them allow it");
+        hop_fail(
+            w->diag, HOP_ERR_UNSUPPORTED,
+            "'%s' has an earliest start, which GOAL cannot say\noperations that begin when those before them allow it",
+            op->name);
     } else if (op->kind == HOP_OP_COPY && op->via == HOP_VIA_STAGED) {
-        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is staged, which GOAL cannot say", op->name);
-        hop_diag_expect(w->diag, "copies from device to device");
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is staged, which GOAL cannot say\ncopies from device to device",
+                 op->name);
     } else if (is_calc(w, op) && op->kind != HOP_OP_WORK && !(w->reduce_rate_Bps > 0)) {
-        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is a %s, which in GOAL is a calc of known length", op->name,
-                 op->kind == HOP_OP_REDUCE ? "reduction" : "copy within a rank");
-        hop_diag_expect(w->diag, "a topology (--on), whose parameter reduce_rate says how long it takes");
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED,
+                 "'%s' is a %s, which in GOAL is a calc of known length\na topology (--on), whose parameter "
+                 "reduce_rate says how long it takes",
+                 op->name, op->kind == HOP_OP_REDUCE ? "reduction" : "copy within a rank");
     } else if (is_calc(w, op) && duration_of(w, op) * 1e9 > (double)HOP_GOAL_CALC_LIMIT) {
-        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' takes %g s, longer than a calc can", op->name, duration_of(w, op));
-        hop_diag_expect(w->diag, "up to 2^53 ns, 104 days");
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' takes %g s, longer than a calc can\nup to 2^53 ns, 104 days",
+                 op->name, duration_of(w, op));
     } else {
         return HOP_OK;
     }
@@ -113,9 +116,10 @@ static enum hop_status check_dependency(const struct writer *w, uint32_t index, 
     uint32_t rank = home(w, op);
     if (home(w, before) == rank || (!start && far(w, before) == rank))
         return HOP_OK;
-    hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' waits for the %s of '%s', which is on another rank", op->name,
-             start ? "start" : "end", before->name);
-    hop_diag_expect(w->diag, "dependencies between ranks to go with a message: GOAL has no others");
+    hop_fail(w->diag, HOP_ERR_UNSUPPORTED,
+             "'%s' waits for the %s of '%s', which is on another rank\ndependencies between ranks to go with a "
+             "message: GOAL has no others",
+             op->name, start ? "start" : "end", before->name);
     return fail_at(w, index, HOP_ERR_UNSUPPORTED);
 }
 
@@ -158,8 +162,7 @@ static enum hop_status number_ranks(struct writer *w)
     }
     if (w->ranks <= HOP_GOAL_RANK_LIMIT)
         return HOP_OK;
-    hop_fail(w->diag, HOP_ERR_LIMIT, "%" PRIu32 " ranks", w->ranks);
-    hop_diag_expect(w->diag, "up to %u", HOP_GOAL_RANK_LIMIT);
+    hop_fail(w->diag, HOP_ERR_LIMIT, "%" PRIu32 " ranks\nup to %u", w->ranks, HOP_GOAL_RANK_LIMIT);
     hop_diag_place(w->diag, "%s", s->file);
     return HOP_ERR_LIMIT;
 }
@@ -179,8 +182,8 @@ static enum hop_status choose_tag(struct writer *w)
     w->copy_tag = (uint32_t)tag;
     if (tag <= UINT32_MAX || copy == HOP_NONE)
         return HOP_OK;
-    hop_fail(w->diag, HOP_ERR_LIMIT, "no tag is left for the copy '%s'", s->ops[copy].name);
-    hop_diag_expect(w->diag, "messages under tags below %" PRIu32, UINT32_MAX);
+    hop_fail(w->diag, HOP_ERR_LIMIT, "no tag is left for the copy '%s'\nmessages under tags below %" PRIu32,
+             s->ops[copy].name, UINT32_MAX);
     return fail_at(w, copy, HOP_ERR_LIMIT);
 }
 

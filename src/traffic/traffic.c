@@ -29,11 +29,8 @@ struct hop_traffic {
 
 enum hop_status hop_traffic_create(uint32_t ranks, struct hop_traffic **traffic, struct hop_diag *diag)
 {
-    if (ranks == 0 || ranks > HOP_TRAFFIC_RANKS) {
-        hop_fail(diag, HOP_ERR_INVALID, "traffic of %" PRIu32 " ranks", ranks);
-        hop_diag_expect(diag, "1 to %u ranks", HOP_TRAFFIC_RANKS);
-        return HOP_ERR_INVALID;
-    }
+    if (ranks == 0 || ranks > HOP_TRAFFIC_RANKS)
+        return hop_fail(diag, HOP_ERR_INVALID, "traffic of %" PRIu32 " ranks\n1 to %u ranks", ranks, HOP_TRAFFIC_RANKS);
     struct hop_traffic *made = calloc(1, sizeof *made);
     if (!made || pthread_mutex_init(&made->lock, NULL) != 0) {
         free(made);
@@ -63,9 +60,8 @@ enum hop_status hop_traffic_check_memory(enum hop_memory memory, struct hop_diag
 {
     if ((unsigned)memory < HOP_MEMORY_COUNT)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "there is no kind of memory numbered %d", (int)memory);
-    hop_diag_expect(diag, "HOP_MEMORY_DEVICE or HOP_MEMORY_HOST");
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "there is no kind of memory numbered %d\nHOP_MEMORY_DEVICE or HOP_MEMORY_HOST", (int)memory);
 }
 
 static uint64_t key_of(const struct hop_traffic_flow *flow)
@@ -118,11 +114,10 @@ static struct hop_traffic_flow *find(const struct hop_traffic *traffic, const st
 
 static enum hop_status append(struct hop_traffic *traffic, const struct hop_traffic_flow *flow, struct hop_diag *diag)
 {
-    if (traffic->count >= HOP_TRAFFIC_FLOWS) {
-        hop_fail(diag, HOP_ERR_LIMIT, "more than %u pairs of ranks have traffic", HOP_TRAFFIC_FLOWS);
-        hop_diag_expect(diag, "fewer ranks, or traffic that is sparse");
-        return HOP_ERR_LIMIT;
-    }
+    if (traffic->count >= HOP_TRAFFIC_FLOWS)
+        return hop_fail(diag, HOP_ERR_LIMIT,
+                        "more than %u pairs of ranks have traffic\nfewer ranks, or traffic that is sparse",
+                        HOP_TRAFFIC_FLOWS);
     if (!hop_grow(&traffic->flows, &traffic->capacity, traffic->count + 1, sizeof *traffic->flows))
         return hop_fail_memory(diag);
     bool ascending = traffic->sorted == traffic->count &&
@@ -145,20 +140,19 @@ static enum hop_status check_sums(const struct hop_traffic *traffic, uint64_t by
     uint64_t all = traffic->bytes[HOP_MEMORY_DEVICE] + traffic->bytes[HOP_MEMORY_HOST]; /* up to SUM_LIMIT */
     if (bytes <= SUM_LIMIT - all && messages <= SUM_LIMIT - traffic->messages)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "the %s of all ranks add up to more than 2^63",
-             bytes > SUM_LIMIT - all ? "bytes" : "messages");
-    hop_diag_expect(diag, "less traffic, as of a part of the program's run");
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "the %s of all ranks add up to more than 2^63\nless traffic, as of a part of the program's run",
+                    bytes > SUM_LIMIT - all ? "bytes" : "messages");
 }
 
 enum hop_status hop_traffic_add(struct hop_traffic *traffic, uint32_t from, uint32_t to, enum hop_memory memory,
                                 uint64_t bytes, uint64_t messages, struct hop_diag *diag)
 {
-    if (from >= traffic->ranks || to >= traffic->ranks) {
-        hop_fail(diag, HOP_ERR_INVALID, "there is no rank %" PRIu32, from >= traffic->ranks ? from : to);
-        hop_diag_expect(diag, "ranks 0 to %" PRIu32, traffic->ranks - 1);
-        return HOP_ERR_INVALID;
-    }
+    if (from >= traffic->ranks || to >= traffic->ranks)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "there is no rank %" PRIu32 "\n"
+                        "ranks 0 to %" PRIu32,
+                        from >= traffic->ranks ? from : to, traffic->ranks - 1);
     enum hop_status status = hop_traffic_check_memory(memory, diag);
     if (status != HOP_OK || bytes == 0 || from == to)
         return status;
@@ -198,12 +192,11 @@ static uint32_t join(const struct hop_traffic *a, const struct hop_traffic *b, s
 
 enum hop_status hop_traffic_merge(struct hop_traffic *traffic, const struct hop_traffic *other, struct hop_diag *diag)
 {
-    if (other->ranks > traffic->ranks) {
-        hop_fail(diag, HOP_ERR_INVALID, "traffic of %" PRIu32 " ranks is added to that of %" PRIu32, other->ranks,
-                 traffic->ranks);
-        hop_diag_expect(diag, "at most as many ranks");
-        return HOP_ERR_INVALID;
-    }
+    if (other->ranks > traffic->ranks)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "traffic of %" PRIu32 " ranks is added to that of %" PRIu32 "\n"
+                        "at most as many ranks",
+                        other->ranks, traffic->ranks);
     enum hop_status status =
         check_sums(traffic, other->bytes[HOP_MEMORY_DEVICE] + other->bytes[HOP_MEMORY_HOST], other->messages, diag);
     if (status != HOP_OK)
@@ -215,9 +208,8 @@ enum hop_status hop_traffic_merge(struct hop_traffic *traffic, const struct hop_
     uint32_t count = join(traffic, other, joined);
     if (count > HOP_TRAFFIC_FLOWS) {
         free(joined);
-        hop_fail(diag, HOP_ERR_LIMIT, "%" PRIu32 " pairs of ranks have traffic", count);
-        hop_diag_expect(diag, "at most %u", HOP_TRAFFIC_FLOWS);
-        return HOP_ERR_LIMIT;
+        return hop_fail(diag, HOP_ERR_LIMIT, "%" PRIu32 " pairs of ranks have traffic\nat most %u", count,
+                        HOP_TRAFFIC_FLOWS);
     }
     for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++)
         traffic->bytes[m] += other->bytes[m];

@@ -90,8 +90,8 @@ static struct hop_field cut(const struct hop_cells *cells, const char **next)
 static enum hop_status push(struct hop_cells *cells, struct hop_field cell)
 {
     if (cells->count >= CELLS_MAX) {
-        hop_fail(cells->lines.diag, HOP_ERR_LIMIT, "a line of more than %d cells", CELLS_MAX);
-        hop_diag_expect(cells->lines.diag, "at most %u ranks", HOP_TRAFFIC_RANKS);
+        hop_fail(cells->lines.diag, HOP_ERR_LIMIT, "a line of more than %d cells\nat most %u ranks", CELLS_MAX,
+                 HOP_TRAFFIC_RANKS);
         return hop_fields_at(&cells->lines, cell.text, HOP_ERR_LIMIT);
     }
     if (!hop_grow(&cells->cells, &cells->capacity, cells->count + 1, sizeof *cells->cells))
@@ -208,16 +208,11 @@ static enum hop_status read_real(struct hop_field bare, uint64_t *bytes, struct 
             *bytes = (uint64_t)round(value);
             return HOP_OK;
         }
-        if (end == copy + bare.length) {
-            hop_fail(diag, HOP_ERR_LIMIT, "the size '%s' is too large", copy);
-            hop_diag_expect(diag, "at most 2^60 bytes (1 EiB)");
-            return HOP_ERR_LIMIT;
-        }
+        if (end == copy + bare.length)
+            return hop_fail(diag, HOP_ERR_LIMIT, "the size '%s' is too large\nat most 2^60 bytes (1 EiB)", copy);
     }
-    hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' is no number of bytes", (int)(bare.length < 80 ? bare.length : 80),
-             bare.text);
-    hop_diag_expect(diag, "bytes, such as 4096, 1e6 or 4KiB");
-    return HOP_ERR_SYNTAX;
+    return hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' is no number of bytes\nbytes, such as 4096, 1e6 or 4KiB",
+                    (int)(bare.length < 80 ? bare.length : 80), bare.text);
 }
 
 /* In words what is wrong with a number that could be read. */

@@ -64,8 +64,8 @@ static enum hop_status choose(struct reader *r, const char *what, const struct c
     }
     if (i == count)
         return hop_fields_refuse(&r->lines, word, what, expected);
-    hop_fail(r->diag, HOP_ERR_INVALID, "a matrix that is %s holds no numbers of bytes", hop_field_show(word, text));
-    hop_diag_expect(r->diag, "%s", expected);
+    hop_fail(r->diag, HOP_ERR_INVALID, "a matrix that is %s holds no numbers of bytes\n%s", hop_field_show(word, text),
+             expected);
     return hop_fields_at(&r->lines, word.text, HOP_ERR_INVALID);
 }
 
@@ -132,9 +132,10 @@ static enum hop_status read_size(struct reader *r)
     if (status == HOP_OK)
         status = hop_fields_count(&r->lines, "number of columns", 1, UINT32_MAX, &columns);
     if (status == HOP_OK && columns != r->ranks) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the matrix is not square: %" PRIu32 " row%s of %" PRIu32 " number%s",
+        hop_fail(r->diag, HOP_ERR_INVALID,
+                 "the matrix is not square: %" PRIu32 " row%s of %" PRIu32
+                 " number%s\nas many rows as columns, one for every rank",
                  r->ranks, r->ranks == 1 ? "" : "s", columns, columns == 1 ? "" : "s");
-        hop_diag_expect(r->diag, "as many rows as columns, one for every rank");
         return hop_fields_at(&r->lines, r->lines.start, HOP_ERR_INVALID);
     }
     if (status == HOP_OK && !r->array)
@@ -170,8 +171,10 @@ static enum hop_status read_entry(struct reader *r)
     if (status != HOP_OK)
         return status;
     if (r->symmetric && column > row) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "entry (%" PRIu32 ", %" PRIu32 ") is above the diagonal", row, column);
-        hop_diag_expect(r->diag, "the lower triangle of a symmetric matrix: the row at least the column");
+        hop_fail(r->diag, HOP_ERR_INVALID,
+                 "entry (%" PRIu32 ", %" PRIu32
+                 ") is above the diagonal\nthe lower triangle of a symmetric matrix: the row at least the column",
+                 row, column);
         return hop_fields_at(&r->lines, r->lines.start, HOP_ERR_INVALID);
     }
     if (!r->pattern)

@@ -89,8 +89,8 @@ static enum hop_status fail_at(const struct reader *r, const struct line *line, 
 
 static enum hop_status refuse_length(const struct reader *r, const struct line *line, const struct line *before)
 {
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "the row has %" PRIu32 " cell%s", line->cells, line->cells == 1 ? "" : "s");
-    hop_diag_expect(r->diag, "%" PRIu32 ", as line %" PRIu32 " has", before->cells, before->number);
+    hop_fail(r->diag, HOP_ERR_SYNTAX, "the row has %" PRIu32 " cell%s\n%" PRIu32 ", as line %" PRIu32 " has",
+             line->cells, line->cells == 1 ? "" : "s", before->cells, before->number);
     return fail_at(r, line, HOP_ERR_SYNTAX);
 }
 
@@ -138,20 +138,20 @@ static enum hop_status check_shape(struct reader *r)
     if (!r->header && r->lines > 1 && r->first.cells != r->second.cells)
         return refuse_length(r, &r->second, &r->first);
     if (r->header && r->first.cells != columns && r->first.cells != cells) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "%" PRIu32 " names stand above %" PRIu32 " columns", r->first.cells, columns);
-        hop_diag_expect(r->diag, "a name for every column");
+        hop_fail(r->diag, HOP_ERR_SYNTAX, "%" PRIu32 " names stand above %" PRIu32 " columns\na name for every column",
+                 r->first.cells, columns);
         return fail_at(r, &r->first, HOP_ERR_SYNTAX);
     }
     if (rows != columns) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the matrix is not square: %" PRIu32 " row%s of %" PRIu32 " number%s", rows,
-                 rows == 1 ? "" : "s", columns, columns == 1 ? "" : "s");
-        hop_diag_expect(r->diag, "as many rows as columns, one for every rank; a profile has a line "
-                                 "'from,to,host_bytes,device_bytes' above its rows");
+        hop_fail(r->diag, HOP_ERR_INVALID,
+                 "the matrix is not square: %" PRIu32 " row%s of %" PRIu32
+                 " number%s\nas many rows as columns, one for every rank; a profile has a line "
+                 "'from,to,host_bytes,device_bytes' above its rows",
+                 rows, rows == 1 ? "" : "s", columns, columns == 1 ? "" : "s");
         return fail_at(r, &r->last, HOP_ERR_INVALID);
     }
     if (rows > HOP_TRAFFIC_RANKS) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "the matrix has %" PRIu32 " rows", rows);
-        hop_diag_expect(r->diag, "at most %u ranks", HOP_TRAFFIC_RANKS);
+        hop_fail(r->diag, HOP_ERR_LIMIT, "the matrix has %" PRIu32 " rows\nat most %u ranks", rows, HOP_TRAFFIC_RANKS);
         return fail_at(r, &r->last, HOP_ERR_LIMIT);
     }
     r->ranks = rows;
@@ -163,8 +163,10 @@ static enum hop_status check_shape(struct reader *r)
 static enum hop_status refuse_name(const struct reader *r, struct hop_field cell, const char *expected, uint32_t rank)
 {
     char text[HOP_FIELD_SIZE];
-    hop_fail(r->diag, HOP_ERR_INVALID, "'%s' stands for rank %" PRIu32, hop_field_show(cell, text), rank);
-    hop_diag_expect(r->diag, "%s", expected);
+    hop_fail(r->diag, HOP_ERR_INVALID,
+             "'%s' stands for rank %" PRIu32 "\n"
+             "%s",
+             hop_field_show(cell, text), rank, expected);
     return hop_fields_at(&r->cells.lines, cell.text, HOP_ERR_INVALID);
 }
 

@@ -126,9 +126,8 @@ static enum hop_status refuse(const struct pattern *p, enum hop_status status, s
                               const char *problem, const char *expected)
 {
     char text[HOP_FIELD_SIZE];
-    hop_fail(p->diag, status, "'%s' %s", hop_field_show(piece, text), problem);
+    hop_fail(p->diag, status, "'%s' %s\n%s", hop_field_show(piece, text), problem, expected);
     hop_diag_place(p->diag, "%.200s", p->text);
-    hop_diag_expect(p->diag, "%s", expected);
     return status;
 }
 
@@ -298,10 +297,10 @@ static enum hop_status weigh(struct pattern *p)
     for (unsigned d = 0; d < p->dimensions; d++) {
         double product = (double)p->bytes * p->weight[d];
         if (product > (double)HOP_BYTES_MAX || product < 0.5) {
-            hop_fail(p->diag, HOP_ERR_LIMIT, "%" PRIu64 " bytes times a weight of %g are %g", p->bytes, p->weight[d],
-                     product);
+            hop_fail(p->diag, HOP_ERR_LIMIT,
+                     "%" PRIu64 " bytes times a weight of %g are %g\n1 byte to 2^60 bytes (1 EiB) a message", p->bytes,
+                     p->weight[d], product);
             hop_diag_place(p->diag, "%.200s", p->text);
-            hop_diag_expect(p->diag, "1 byte to 2^60 bytes (1 EiB) a message");
             return HOP_ERR_LIMIT;
         }
         /* bytes itself where nothing is to be weighed: a double holds 53 bits only */
@@ -325,9 +324,9 @@ static enum hop_status check_flows(const struct pattern *p)
     uint64_t flows = p->kind->flows(p);
     if (flows <= HOP_TRAFFIC_FLOWS)
         return HOP_OK;
-    hop_fail(p->diag, HOP_ERR_LIMIT, "%" PRIu64 " pairs of ranks would exchange something", flows);
+    hop_fail(p->diag, HOP_ERR_LIMIT, "%" PRIu64 " pairs of ranks would exchange something\nat most %u", flows,
+             HOP_TRAFFIC_FLOWS);
     hop_diag_place(p->diag, "%.200s", p->text);
-    hop_diag_expect(p->diag, "at most %u", HOP_TRAFFIC_FLOWS);
     return HOP_ERR_LIMIT;
 }
 

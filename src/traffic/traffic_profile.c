@@ -99,10 +99,11 @@ static enum hop_status refuse_column(const struct reader *r, struct hop_field ce
     char text[HOP_FIELD_SIZE];
     struct hop_diag *diag = r->cells.lines.diag;
     uint32_t near = hop_text_nearest(hop_field_show(cell, text), name_of, NULL, COLUMNS);
-    hop_fail(diag, HOP_ERR_SYNTAX, "a profile has no column '%s'", text);
-    hop_diag_expect(diag, "%s%s%sfrom, to, host_bytes, device_bytes, host_messages and device_messages",
-                    near == UINT32_MAX ? "" : "'", near == UINT32_MAX ? "" : names[near],
-                    near == UINT32_MAX ? "" : "'? There are ");
+    hop_fail(
+        diag, HOP_ERR_SYNTAX,
+        "a profile has no column '%s'\n%s%s%sfrom, to, host_bytes, device_bytes, host_messages and device_messages",
+        text, near == UINT32_MAX ? "" : "'", near == UINT32_MAX ? "" : names[near],
+        near == UINT32_MAX ? "" : "'? There are ");
     return hop_fields_at(&r->cells.lines, cell.text, HOP_ERR_SYNTAX);
 }
 
@@ -125,8 +126,8 @@ static enum hop_status read_header(struct reader *r)
         if (column == COLUMNS)
             return refuse_column(r, cells->cells[i]);
         if (r->place[column] != HOP_NONE) {
-            hop_fail(cells->lines.diag, HOP_ERR_SYNTAX, "the column '%s' is there twice", names[column]);
-            hop_diag_expect(cells->lines.diag, "every column once");
+            hop_fail(cells->lines.diag, HOP_ERR_SYNTAX, "the column '%s' is there twice\nevery column once",
+                     names[column]);
             return hop_fields_at(&cells->lines, cells->cells[i].text, HOP_ERR_SYNTAX);
         }
         r->place[column] = i;
@@ -182,9 +183,9 @@ static enum hop_status read_row(struct reader *r)
     const struct hop_cells *cells = &r->cells;
     uint32_t from = 0, to = 0;
     if (cells->count != r->count) {
-        hop_fail(cells->lines.diag, HOP_ERR_SYNTAX, "the row has %" PRIu32 " cell%s", cells->count,
-                 cells->count == 1 ? "" : "s");
-        hop_diag_expect(cells->lines.diag, "%" PRIu32 ", as the header in line %" PRIu32, r->count, r->header);
+        hop_fail(cells->lines.diag, HOP_ERR_SYNTAX,
+                 "the row has %" PRIu32 " cell%s\n%" PRIu32 ", as the header in line %" PRIu32, cells->count,
+                 cells->count == 1 ? "" : "s", r->count, r->header);
         return hop_fields_at(&cells->lines, cells->cells[0].text, HOP_ERR_SYNTAX);
     }
     enum hop_status status = read_rank(r, FROM, &from);
@@ -211,8 +212,8 @@ static enum hop_status read_all(struct reader *r, const struct hop_source *sourc
             status = read_row(r);
     }
     if (status == HOP_OK && r->ranks == 0) {
-        status = hop_fail(r->cells.lines.diag, HOP_ERR_INVALID, "the profile has no rows");
-        hop_diag_expect(r->cells.lines.diag, "rows, or how many ranks there are: '# ranks 16' above the header");
+        status = hop_fail(r->cells.lines.diag, HOP_ERR_INVALID,
+                          "the profile has no rows\nrows, or how many ranks there are: '# ranks 16' above the header");
         hop_diag_place(r->cells.lines.diag, "%.180s:%" PRIu32 ":1", source->name, r->header);
     }
     hop_traffic_widen(r->traffic, r->ranks);

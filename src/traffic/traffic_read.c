@@ -68,9 +68,9 @@ static enum hop_status read_form(const struct hop_source *source, enum hop_memor
     case NOTHING:
         break;
     }
-    hop_fail(diag, HOP_ERR_SYNTAX, "this is no traffic");
-    hop_diag_expect(diag, "a profile (a line 'from,to,host_bytes,device_bytes', then a row for each pair), a matrix of "
-                          "bytes, or a Matrix Market file");
+    hop_fail(diag, HOP_ERR_SYNTAX,
+             "this is no traffic\na profile (a line 'from,to,host_bytes,device_bytes', then a row for each pair), a "
+             "matrix of bytes, or a Matrix Market file");
     hop_diag_place(diag, "%.180s:1:1", source->name);
     return HOP_ERR_SYNTAX;
 }

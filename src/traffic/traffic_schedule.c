@@ -43,9 +43,9 @@ enum hop_status hop_traffic_refuse_host(const struct hop_schedule *schedule, uin
                                         const struct hop_place *place, struct hop_diag *diag)
 {
     const struct reader r = {.schedule = schedule, .diag = diag};
-    hop_fail(diag, HOP_ERR_INVALID, "'%s' moves bytes of %s, which belongs to no rank", schedule->ops[index].name,
-             place->device);
-    hop_diag_expect(diag, "a rank in every place, such as 3@%s", place->device);
+    hop_fail(diag, HOP_ERR_INVALID,
+             "'%s' moves bytes of %s, which belongs to no rank\na rank in every place, such as 3@%s",
+             schedule->ops[index].name, place->device, place->device);
     return fail_at(&r, index, place, HOP_ERR_INVALID);
 }
 
@@ -56,9 +56,9 @@ static enum hop_status count_place(struct reader *r, uint32_t index, const struc
     if (!place->device)
         return HOP_OK;
     if (r->by_rank && place->rank < 0 && moves(op)) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "'%s' names %s without a rank, while others have one", op->name,
-                 place->device);
-        hop_diag_expect(r->diag, "a rank in every place, such as 3@%s, or in none", place->device);
+        hop_fail(r->diag, HOP_ERR_INVALID,
+                 "'%s' names %s without a rank, while others have one\na rank in every place, such as 3@%s, or in none",
+                 op->name, place->device, place->device);
         return fail_at(r, index, place, HOP_ERR_INVALID);
     }
     if (!r->by_rank && hop_device_is_host(place->device) && moves(op))
@@ -71,8 +71,10 @@ static enum hop_status count_place(struct reader *r, uint32_t index, const struc
         return hop_fail_memory(r->diag);
     if (r->count <= HOP_TRAFFIC_RANKS)
         return HOP_OK;
-    hop_fail(r->diag, HOP_ERR_LIMIT, "'%s' takes part as rank %" PRIu32, place->device, r->count - 1);
-    hop_diag_expect(r->diag, "at most %u ranks", HOP_TRAFFIC_RANKS);
+    hop_fail(r->diag, HOP_ERR_LIMIT,
+             "'%s' takes part as rank %" PRIu32 "\n"
+             "at most %u ranks",
+             place->device, r->count - 1, HOP_TRAFFIC_RANKS);
     return fail_at(r, index, place, HOP_ERR_LIMIT);
 }
 
@@ -101,8 +103,8 @@ static enum hop_status count_ranks(struct reader *r)
         status = count_op(r, i);
     if (status != HOP_OK || r->count > 0)
         return status;
-    hop_fail(r->diag, HOP_ERR_INVALID, "the schedule names no device and no rank");
-    hop_diag_expect(r->diag, "copies or messages, such as 'a: gpu0 -> gpu1 1MiB'");
+    hop_fail(r->diag, HOP_ERR_INVALID,
+             "the schedule names no device and no rank\ncopies or messages, such as 'a: gpu0 -> gpu1 1MiB'");
     hop_diag_place(r->diag, "%.200s", s->file);
     return HOP_ERR_INVALID;
 }
@@ -153,12 +155,10 @@ static enum hop_status add_copy(struct hop_schedule *made, const struct hop_traf
 {
     const char *from = devices[flow->from], *to = devices[flow->to];
     bool host = memory == HOP_MEMORY_HOST;
-    if (!from || !to) {
-        hop_fail(diag, HOP_ERR_INVALID, "rank %" PRIu32 ", which has traffic, has no %s", from ? flow->to : flow->from,
-                 host ? "host memory" : "device");
-        hop_diag_expect(diag, "one for every rank that sends or receives");
-        return HOP_ERR_INVALID;
-    }
+    if (!from || !to)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "rank %" PRIu32 ", which has traffic, has no %s\none for every rank that sends or receives",
+                        from ? flow->to : flow->from, host ? "host memory" : "device");
     char name[48];
     (void)snprintf(name, sizeof name, "r%" PRIu32 ".to%" PRIu32 "%s", flow->from, flow->to, host ? ".host" : "");
     struct hop_op op = hop_op_default(HOP_OP_COPY);
