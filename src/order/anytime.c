@@ -6,7 +6,7 @@
 
 #include "order/beam.h"
 #include "order/improve.h"
-#include "order/quotient.h"
+#include "order/problem_symmetry.h"
 
 #define ENOUGH (1 + 1e-9) /* as good as the bound */
 #define BETTER (1 - 1e-9) /* a value below the best times this is better */
@@ -152,7 +152,7 @@ static enum hop_status search_quotient(struct search *s, struct candidate *candi
     options.noise = pass == PASS_BLIND ? 0 : NOISE;
     if (pass != PASS_OPEN)
         options.cut = hop_min(options.cut, s->enough * ENOUGH);
-    enum hop_status status = hop_problem_quotient(s->p, group->images, group->order, NULL, &quotient, s->diag);
+    enum hop_status status = hop_problem_quotient(s->p, group->images, group->order, &quotient, s->diag);
     if (status == HOP_OK)
         status = hop_sets_create(quotient, &sets, s->diag);
     if (status == HOP_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The walk of branch and bound. States of one path lie in a stack, one a choice. Met states are remembered in a table of fixed size, the
- * latest in its place; forgetting costs time, not correctness.
+ * What branch and bound leaves of the walk. Met states are remembered in a table of fixed size, the latest in its place; forgetting
+ * costs time, not correctness.
  */
 #include "order/branch.h"
 
@@ -20,22 +20,12 @@ struct met {
 
 struct searcher {
     const struct hop_exact *e;
-    struct hop_crew *crew;
-    struct hop_sets *sets;
+    struct hop_walk walk;
     uint64_t task;
-    uint32_t members;
     double best; /* as the crew knew it when last asked, and from which task */
     uint64_t best_task;
     uint32_t version;
-    uint64_t nodes, sets_before;
     double optima;
-    bool failed;
-    char *stack;
-    uint32_t *options; /* per level */
-    uint32_t *begun;   /* per source: sends in the sequence so far */
-    uint32_t *taken;   /* the sources that took a send, one after another */
-    uint32_t taken_count;
-    struct hop_sequence sequence;
     struct met *met;
 };
 
@@ -91,11 +81,11 @@ static bool was_met(struct searcher *s, const struct hop_state *state)
 
 static void look_at_records(struct searcher *s)
 {
-    uint32_t version = hop_crew_version(s->crew);
+    uint32_t version = hop_crew_version(s->walk.crew);
     if (version == s->version)
         return;
     s->version = version;
-    s->best = hop_crew_record(s->crew, 0, &s->best_task);
+    s->best = hop_crew_record(s->walk.crew, 0, &s->best_task);
 }
 
 static bool is_hopeless(struct searcher *s, const struct hop_state *state)
@@ -109,88 +99,26 @@ static bool is_hopeless(struct searcher *s, const struct hop_state *state)
     return isfinite(s->best) && (bound > s->best + near || (bound >= s->best - near && earlier));
 }
 
-static void found(struct searcher *s, const struct hop_state *state)
+static void ends(void *context, const struct hop_state *state, enum hop_advanced how)
 {
-    const struct hop_problem *p = s->e->problem;
-    double value = hop_state_value(p, state);
+    struct searcher *s = context;
+    if (how != HOP_ADVANCED_END)
+        return;
+    double value = hop_state_value(s->e->problem, state);
     if (isfinite(s->e->count_to)) {
         s->optima += value <= s->e->count_to * (1 + HOP_VALUE_TOLERANCE);
         return;
     }
-    hop_crew_offer(s->crew, 0, value, HOP_EXACT_TASKS + s->task, &s->sequence);
+    hop_crew_offer(s->walk.crew, 0, value, HOP_EXACT_TASKS + s->task, &s->walk.sequence);
     look_at_records(s);
 }
 
-static void take(struct searcher *s, struct hop_state *state, uint32_t op)
+static bool leaves(void *context, const struct hop_state *state, bool chooses)
 {
-    const struct hop_problem *p = s->e->problem;
-    uint32_t source = p->ops[op].source;
-    s->sequence.order[p->sources[source].first + s->begun[source]++] = op;
-    s->taken[s->taken_count++] = source;
-    hop_state_take(p, state, op);
-}
-
-static void undo(struct searcher *s, uint32_t taken)
-{
-    while (s->taken_count > taken)
-        s->begun[s->taken[--s->taken_count]]--;
-}
-
-/* Takes one of n sends after another, each in a copy of the state. */
-static void walk(struct searcher *s, uint32_t level, bool looked);
-
-static void branch(struct searcher *s, uint32_t level, const uint32_t *ops, uint32_t n)
-{
-    size_t size = s->e->problem->state_size;
-    char *state = s->stack + level * size;
-    uint32_t mark = s->taken_count;
-    for (uint32_t i = 0; i < n && !s->failed && !hop_crew_stopped(s->crew); i++) {
-        memcpy(state + size, state, size);
-        take(s, (struct hop_state *)(state + size), ops[i]);
-        walk(s, level + 1, true);
-        undo(s, mark);
-    }
-}
-
-static void count_nodes(struct searcher *s)
-{
-    uint64_t sets = hop_sets_evaluated(s->sets);
-    hop_crew_count(s->crew, s->nodes, sets - s->sets_before);
-    s->sets_before = sets;
-    s->nodes = 0;
-}
-
-/* looked: whether the state at this instant was looked up among those met. */
-static void walk(struct searcher *s, uint32_t level, bool looked)
-{
-    const struct hop_problem *p = s->e->problem;
-    struct hop_state *state = (struct hop_state *)(s->stack + level * p->state_size);
-    uint32_t *ops = s->options + (size_t)level * p->op_count;
-    bool counting = isfinite(s->e->count_to);
-    for (;;) {
-        uint32_t source = hop_state_choice(p, state);
-        uint32_t n = source == HOP_NONE ? 0 : hop_state_options(p, state, source, ops);
-        if (n > 1 && !looked && !counting && was_met(s, state))
-            return;
-        looked = true;
-        if (n > 1) {
-            branch(s, level, ops, n);
-            return;
-        }
-        if (n == 1) {
-            take(s, state, ops[0]);
-            continue;
-        }
-        if (++s->nodes == COUNT_EVERY)
-            count_nodes(s);
-        enum hop_advanced advanced = hop_state_advance(p, s->sets, state);
-        s->failed = s->failed || advanced == HOP_ADVANCED_FAILED;
-        if (advanced == HOP_ADVANCED_END)
-            found(s, state);
-        if (advanced != HOP_ADVANCED || is_hopeless(s, state))
-            return;
-        looked = false;
-    }
+    struct searcher *s = context;
+    if (chooses)
+        return !isfinite(s->e->count_to) && was_met(s, state);
+    return is_hopeless(s, state);
 }
 
 /* ---- tasks ---- */
@@ -199,23 +127,17 @@ static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *di
 {
     struct searcher *s = worker;
     const struct hop_exact *e = s->e;
-    struct hop_state *state = (struct hop_state *)s->stack;
     s->task = task;
     s->optima = 0;
-    undo(s, 0);
-    hop_state_begin(e->problem, state);
-    for (uint32_t i = 0; i < e->first.sources; i++)
-        take(s, state, e->first.ops[e->list[task] * e->first.sources + i]);
-    if (!is_hopeless(s, state))
-        walk(s, 0, true);
-    if (isfinite(e->count_to) && s->optima > 0 && !hop_crew_stopped(s->crew)) {
+    hop_walk_from(&s->walk, &e->first, e->list[task]);
+    if (isfinite(e->count_to) && s->optima > 0 && !hop_crew_stopped(s->walk.crew)) {
         double orders = s->optima * e->first.members[e->list[task]];
         struct hop_value_count count = {e->count_to, orders > UINT32_MAX ? UINT32_MAX : (uint32_t)orders, true};
-        if (!hop_crew_keep(s->crew, task, &count, 1, 0))
+        if (!hop_crew_keep(s->walk.crew, task, &count, 1, 0))
             return hop_fail_memory(diag);
     }
-    count_nodes(s);
-    return s->failed ? hop_sets_status(s->sets, diag) : HOP_OK;
+    hop_walk_count(&s->walk);
+    return s->walk.failed ? hop_sets_status(s->walk.sets, diag) : HOP_OK;
 }
 
 static void end_worker(void *worker)
@@ -223,12 +145,7 @@ static void end_worker(void *worker)
     struct searcher *s = worker;
     if (!s)
         return;
-    hop_sets_destroy(s->sets);
-    hop_sequence_finish(&s->sequence);
-    free(s->stack);
-    free(s->options);
-    free(s->begun);
-    free(s->taken);
+    hop_walk_finish(&s->walk);
     free(s->met);
     free(s);
 }
@@ -236,24 +153,20 @@ static void end_worker(void *worker)
 static enum hop_status begin_worker(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag)
 {
     const struct hop_exact *e = context;
-    const struct hop_problem *p = e->problem;
     struct searcher *s = calloc(1, sizeof *s);
     if (!s)
         return hop_fail_memory(diag);
     *worker = s;
     s->e = e;
-    s->crew = crew;
     s->best = INFINITY;
     s->version = UINT32_MAX;
-    s->stack = aligned_alloc(64, ((size_t)p->op_count + 2) * p->state_size);
-    s->options = malloc(((size_t)p->op_count + 2) * p->op_count * sizeof *s->options);
-    s->begun = calloc(p->source_count + 1, sizeof *s->begun);
-    s->taken = calloc((size_t)p->op_count + 1, sizeof *s->taken);
     s->met = calloc(MET_SLOTS, sizeof *s->met);
-    if (!s->stack || !s->options || !s->begun || !s->taken || !s->met)
-        return hop_fail_memory(diag);
-    enum hop_status status = hop_sets_create(p, &s->sets, diag);
-    return status == HOP_OK ? hop_sequence_create(p, &s->sequence, diag) : status;
+    enum hop_status status = s->met ? hop_walk_init(&s->walk, e->problem, crew, diag) : hop_fail_memory(diag);
+    s->walk.count_every = COUNT_EVERY;
+    s->walk.leaves = leaves;
+    s->walk.ends = ends;
+    s->walk.context = s;
+    return status;
 }
 
 struct hop_crew_job hop_exact_job(struct hop_exact *e)

@@ -13,8 +13,7 @@
 #ifndef HOP_ORDER_BRANCH_H
 #define HOP_ORDER_BRANCH_H
 
-#include "order/crew.h"
-#include "order/first.h"
+#include "order/walk.h"
 
 /* Records of the phases before count as found by earlier tasks: those of this job begin here. */
 #define HOP_EXACT_TASKS ((uint64_t)1 << 32)

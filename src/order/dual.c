@@ -212,7 +212,7 @@ static void solve_pool(struct master *s)
     }
 }
 
-static bool create(struct master *s, struct hop_rows *rows, const double *left, struct hop_arena *arena)
+static bool create(struct master *s, struct hop_rows *rows, struct hop_arena *arena)
 {
     const struct hop_problem *p = rows->problem;
     uint32_t m = p->op_count;
@@ -233,13 +233,13 @@ static bool create(struct master *s, struct hop_rows *rows, const double *left, 
             double alone = rows->row[((size_t)d << rows->shift[i]) * 2 * rows->width + i];
             s->digit_op[i * (HOP_ROW_SENDS + 1) + d] = op;
             s->inverse[op * m + op] = 1 / alone;
-            s->x[op] = ((left ? left[op] : 1) + PERTURBED * (op + 1) / m) / alone;
+            s->x[op] = (1 + PERTURBED * (op + 1) / m) / alone;
         }
     }
     return true;
 }
 
-enum hop_status hop_dual_solve(struct hop_rows *rows, struct hop_sets *sets, const double *left, double *y, double *sum,
+enum hop_status hop_dual_solve(struct hop_rows *rows, struct hop_sets *sets, double *y, double *sum,
                                struct hop_diag *diag)
 {
     struct hop_arena arena = {0};
@@ -252,12 +252,12 @@ enum hop_status hop_dual_solve(struct hop_rows *rows, struct hop_sets *sets, con
         if (hop_rows_state(rows, sets, row) == HOP_ROW_EMPTY)
             return hop_sets_status(sets, diag);
     }
-    bool fine = create(&s, rows, left, &arena);
+    bool fine = create(&s, rows, &arena);
     for (uint32_t round = 0, count = 1; fine && count && round < ROUNDS_MAX; round++) {
         find_y(&s);
         double worst = hop_max(1, price_all(&s, list, &count)), total = 0;
         for (uint32_t i = 0; i < s.m; i++)
-            total += (left ? left[i] : 1) * s.y[i] / worst;
+            total += s.y[i] / worst;
         if (total > best) {
             best = total;
             for (uint32_t i = 0; i < s.m; i++)

@@ -18,9 +18,8 @@
 
 /* Active sets of a simple problem. */
 double hop_dual_sets(const struct hop_problem *problem);
-/* For what is left of every operation, a share from 0 to 1 (NULL: all of it), fills y, one number an operation in seconds, and sum, that of
- * y times what is left. With problem->clean only clean sets count. */
-enum hop_status hop_dual_solve(struct hop_rows *rows, struct hop_sets *sets, const double *left, double *y, double *sum,
+/* Fills y, one number an operation in seconds, and their sum. With problem->clean only clean sets count. */
+enum hop_status hop_dual_solve(struct hop_rows *rows, struct hop_sets *sets, double *y, double *sum,
                                struct hop_diag *diag);
 
 #endif

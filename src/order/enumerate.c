@@ -10,44 +10,37 @@
 
 struct walker {
     struct hop_enumeration *e;
-    struct hop_crew *crew;
-    struct hop_sets *sets;
+    struct hop_walk walk; /* over states; rows use its sets, sequence and counts */
     uint64_t task;
     uint32_t members;
-    uint64_t nodes, sets_before;
     uint32_t stuck; /* orders walked whose dependencies wait for each other: they have no value */
     struct hop_value_count *counts;
     uint32_t count, capacity;
-    bool failed, no_memory;
+    bool no_memory;
     double below[HOP_RECORDS_MAX]; /* this worker's records so far are beaten by values below these */
-    struct hop_sequence sequence;
     /* over rows: runs that are moved on, and those that wait for a place among them */
     struct hop_kernel_run runs[HOP_RUNS_AT_ONCE];
     struct hop_kernel_run *waiting;
     uint32_t running, waiting_count, waiting_capacity;
     uint32_t placed[HOP_ROW_SOURCES]; /* while an order is given back: sends put in order */
-    /* over states */
-    bool replaying;
-    uint64_t path;
-    char *stack; /* one state a level */
-    uint32_t *options;
 };
 
 /* ---- what is found ---- */
 
-static void replay(struct walker *w, uint64_t path);
+static void replay_rows(struct walker *w, uint64_t path);
 
 static void take_record(struct walker *w, uint32_t kind, double value, uint64_t path)
 {
     w->below[kind] = value - HOP_VALUE_TOLERANCE * fabs(value);
-    replay(w, path);
-    hop_crew_offer(w->crew, kind, value, w->task, &w->sequence);
+    if (w->e->rows)
+        replay_rows(w, path);
+    hop_crew_offer(w->walk.crew, kind, value, w->task, &w->walk.sequence);
 }
 
 static void keep(struct walker *w, double value, bool clean, uint64_t path)
 {
     if (w->count == w->capacity && !hop_grow(&w->counts, &w->capacity, w->count + 1, sizeof *w->counts)) {
-        w->no_memory = w->failed = true;
+        w->no_memory = w->walk.failed = true;
         return;
     }
     w->counts[w->count++] = (struct hop_value_count){value, w->members, clean};
@@ -136,7 +129,7 @@ static bool grow_waiting(struct walker *w)
     uint32_t capacity = 2 * w->waiting_capacity + 64;
     struct hop_kernel_run *waiting = aligned_alloc(64, capacity * sizeof *waiting);
     if (!waiting) {
-        w->no_memory = w->failed = true;
+        w->no_memory = w->walk.failed = true;
         return false;
     }
     if (w->waiting)
@@ -200,7 +193,7 @@ static void branch_in_two(struct walker *w, struct hop_kernel_run *run, uint32_t
 static void choose(struct walker *w, struct hop_kernel_run *run)
 {
     const struct hop_rows *rows = w->e->rows;
-    while (run->choosing && !w->failed) {
+    while (run->choosing && !w->walk.failed) {
         const uint32_t s = chooser(rows, run);
         const uint64_t pending = run->pending & rows->sends_of[s], but_one = pending & (pending - 1);
         const uint64_t choices = w->e->alike > 1 ? drop_alike(w->e->problem, pending) : pending;
@@ -255,13 +248,13 @@ static void walk_rows(struct walker *w)
     w->waiting_count = 0;
     begin_run(w, &w->runs[0]);
     choose(w, &w->runs[0]);
-    while (w->running > 0 && !w->failed && !hop_crew_stopped(w->crew)) {
+    while (w->running > 0 && !w->walk.failed && !hop_crew_stopped(w->walk.crew)) {
         while (w->running < HOP_RUNS_AT_ONCE && take_place(w, &w->runs[w->running]))
             w->running++;
-        w->nodes += w->running;
-        uint32_t stopped = w->e->kernel.step(w->e->rows, w->sets, w->runs, w->running);
-        w->failed = w->failed || (stopped & HOP_RUNS_FAILED);
-        while (stopped && !w->failed) { /* the last one first: who takes its place has been looked at */
+        w->walk.nodes += w->running;
+        uint32_t stopped = w->e->kernel.step(w->e->rows, w->walk.sets, w->runs, w->running);
+        w->walk.failed = w->walk.failed || (stopped & HOP_RUNS_FAILED);
+        while (stopped && !w->walk.failed) { /* the last one first: who takes its place has been looked at */
             uint32_t k = 31 - (uint32_t)__builtin_clz(stopped);
             stopped &= ~(1u << k);
             go_on(w, &w->runs[k]);
@@ -276,7 +269,7 @@ static void place(struct walker *w, uint32_t digits)
     for (uint32_t s = 0; s < rows->sources; s++) {
         uint32_t digit = (digits & rows->bits[s]) >> rows->shift[s], first = w->e->problem->sources[s].first;
         if (digit)
-            w->sequence.order[first + w->placed[s]++] = w->e->problem->sends[first + digit - 1];
+            w->walk.sequence.order[first + w->placed[s]++] = w->e->problem->sends[first + digit - 1];
     }
 }
 
@@ -299,86 +292,23 @@ static void replay_rows(struct walker *w, uint64_t path)
             place(w, run.index & rows->bits[s]);
         }
         const uint32_t next = run.next;
-        w->failed = w->failed || (w->e->kernel.step(w->e->rows, w->sets, &run, 1) & HOP_RUNS_FAILED);
+        w->walk.failed = w->walk.failed || (w->e->kernel.step(w->e->rows, w->walk.sets, &run, 1) & HOP_RUNS_FAILED);
         place(w, next & ~run.next & ~run.choosing);
-    } while ((run.index || run.choosing) && !w->failed);
+    } while ((run.index || run.choosing) && !w->walk.failed);
 }
 
 /* ---- over states ---- */
 
-static void walk_states(struct walker *w, uint32_t level, uint64_t path, uint64_t scale)
+static void take_end(void *context, const struct hop_state *state, enum hop_advanced how)
 {
-    const struct hop_problem *p = w->e->problem;
-    struct hop_state *state = (struct hop_state *)(w->stack + level * p->state_size);
-    uint32_t *ops = w->options + (size_t)level * p->op_count;
-    while (!w->failed && !hop_crew_stopped(w->crew)) {
-        uint32_t source = hop_state_choice(p, state);
-        if (source != HOP_NONE) {
-            uint32_t n = hop_state_options(p, state, source, ops),
-                     taken = w->replaying ? (uint32_t)(w->path / scale % n) : n - 1;
-            for (uint32_t i = 0; i < taken && !w->replaying; i++) {
-                struct hop_state *branch = (struct hop_state *)((char *)state + p->state_size);
-                memcpy(branch, state, p->state_size);
-                hop_state_take(p, branch, ops[i]);
-                walk_states(w, level + 1, path + i * scale, scale * n);
-            }
-            if (w->replaying) {
-                const struct hop_problem_source *s = &p->sources[source];
-                uint32_t at = s->first; /* sends that have started stand before this one */
-                for (uint32_t i = s->first; i < s->first + s->count; i++)
-                    at += hop_state_started(p, state, p->sends[i]);
-                w->sequence.order[at] = ops[taken];
-            }
-            hop_state_take(p, state, ops[taken]);
-            path += taken * scale;
-            scale *= n;
-            continue;
-        }
-        w->nodes++;
-        enum hop_advanced advanced = hop_state_advance(p, w->sets, state);
-        if (advanced == HOP_ADVANCED)
-            continue;
-        if (w->replaying)
-            return;
-        if (advanced == HOP_ADVANCED_END)
-            keep(w, hop_state_value(p, state), state->clean, path);
-        else if (advanced == HOP_ADVANCED_STUCK)
-            w->stuck++;
-        else
-            w->failed = true;
-        return;
-    }
-}
-
-/* A replay happens in the middle of a walk, whose states it leaves alone: it never branches, and has the last one of the stack. */
-static void begin_states(struct walker *w)
-{
-    const uint32_t level = w->replaying ? w->e->problem->op_count + 1 : 0;
-    struct hop_state *state = (struct hop_state *)(w->stack + level * w->e->problem->state_size);
-    hop_state_begin(w->e->problem, state);
-    if (w->replaying)
-        hop_sequence_copy(w->e->problem, &(struct hop_sequence){w->e->problem->sends, w->sequence.after}, &w->sequence);
-    hop_first_take(w->e->problem, &w->e->first, w->task, state);
-    for (uint32_t s = 0; w->replaying && s < w->e->first.sources; s++)
-        w->sequence.order[w->e->problem->sources[s].first] = w->e->first.ops[w->task * w->e->first.sources + s];
-    walk_states(w, level, 0, 1);
+    struct walker *w = context;
+    if (how == HOP_ADVANCED_END)
+        keep(w, hop_state_value(w->e->problem, state), state->clean, 0);
+    else
+        w->stuck++;
 }
 
 /* ---- one task ---- */
-
-static void replay(struct walker *w, uint64_t path)
-{
-    if (w->e->rows) {
-        replay_rows(w, path);
-        return;
-    }
-    uint64_t nodes = w->nodes;
-    w->replaying = true;
-    w->path = path;
-    begin_states(w);
-    w->nodes = nodes;
-    w->replaying = false;
-}
 
 static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *diag)
 {
@@ -386,21 +316,19 @@ static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *di
     w->task = task;
     w->members = w->e->first.members[task];
     w->count = w->stuck = 0;
-    w->nodes = 0;
     if (w->e->rows)
         walk_rows(w);
     else
-        begin_states(w);
+        hop_walk_from(&w->walk, &w->e->first, task);
     if (w->no_memory)
         return hop_fail_memory(diag);
-    if (w->failed)
-        return hop_sets_status(w->sets, diag);
-    if (!hop_crew_stopped(w->crew))
-        w->no_memory = w->no_memory || !hop_crew_keep(w->crew, task, w->counts, w->count, (double)w->count + w->stuck);
-    uint64_t sets = hop_sets_evaluated(w->sets);
-    hop_crew_count(w->crew, w->nodes, sets - w->sets_before);
-    w->sets_before = sets;
-    return w->no_memory ? hop_fail_memory(diag) : HOP_OK;
+    if (w->walk.failed)
+        return hop_sets_status(w->walk.sets, diag);
+    if (!hop_crew_stopped(w->walk.crew) &&
+        !hop_crew_keep(w->walk.crew, task, w->counts, w->count, (double)w->count + w->stuck))
+        return hop_fail_memory(diag);
+    hop_walk_count(&w->walk);
+    return HOP_OK;
 }
 
 static void end_worker(void *worker)
@@ -408,36 +336,27 @@ static void end_worker(void *worker)
     struct walker *w = worker;
     if (!w)
         return;
-    hop_sets_destroy(w->sets);
-    hop_sequence_finish(&w->sequence);
+    hop_walk_finish(&w->walk);
     free(w->counts);
     free(w->waiting);
-    free(w->stack);
-    free(w->options);
     free(w);
 }
 
 static enum hop_status begin_worker(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag)
 {
     struct hop_enumeration *e = context;
-    const struct hop_problem *p = e->problem;
     struct walker *w = aligned_alloc(64, (sizeof *w + 63) & ~(size_t)63);
     if (!w)
         return hop_fail_memory(diag);
     memset(w, 0, sizeof *w);
+    *worker = w;
     w->e = e;
-    w->crew = crew;
     for (uint32_t k = 0; k < HOP_RECORDS_MAX; k++)
         w->below[k] = INFINITY;
-    *worker = w;
-    enum hop_status status = hop_sets_create(p, &w->sets, diag);
-    if (status == HOP_OK)
-        status = hop_sequence_create(p, &w->sequence, diag);
-    if (status != HOP_OK || e->rows)
-        return status;
-    w->stack = aligned_alloc(64, ((size_t)p->op_count + 2) * p->state_size);
-    w->options = malloc(((size_t)p->op_count + 2) * p->op_count * sizeof *w->options);
-    return w->stack && w->options ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = hop_walk_init(&w->walk, e->problem, crew, diag);
+    w->walk.ends = take_end;
+    w->walk.context = w;
+    return status;
 }
 
 struct hop_crew_job hop_enumeration_job(struct hop_enumeration *e)
@@ -469,13 +388,8 @@ double hop_enumeration_walks(const struct hop_enumeration *e)
 static enum hop_status create_rows(struct hop_enumeration *e, struct hop_diag *diag)
 {
     struct hop_kernel kernels[HOP_KERNELS_MAX];
-    struct hop_orbits orbits;
     uint32_t *images = NULL, count = 1;
-    enum hop_status status = hop_orbits_find(e->problem, false, &orbits, diag);
-    if (status == HOP_OK) {
-        status = hop_orbits_images(&orbits, 64, &images, &count, diag);
-        hop_orbits_finish(&orbits);
-    }
+    enum hop_status status = hop_problem_images(e->problem, false, 64, &images, &count, diag);
     if (status == HOP_OK)
         status = hop_rows_create(e->problem, images, count, &e->rows, diag);
     if (status == HOP_OK)

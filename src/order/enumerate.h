@@ -9,9 +9,8 @@
 #ifndef HOP_ORDER_ENUMERATE_H
 #define HOP_ORDER_ENUMERATE_H
 
-#include "order/crew.h"
-#include "order/first.h"
 #include "order/kernel.h"
+#include "order/walk.h"
 
 /* Records that an enumeration keeps. */
 enum { HOP_RECORD_FASTEST, HOP_RECORD_FASTEST_CLEAN, HOP_RECORD_SLOWEST /* its value negated */ };

@@ -90,15 +90,11 @@ static bool list_all(struct listing *l)
 static enum hop_status find_images(struct listing *l, double combinations, struct hop_diag *diag)
 {
     const struct hop_problem *p = l->problem;
-    struct hop_orbits orbits;
     double limit = WORK_MAX / (combinations * p->source_count);
     if (limit < 2)
         return HOP_OK;
-    enum hop_status status = hop_orbits_find(p, true, &orbits, diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_orbits_images(&orbits, limit < 4096 ? (uint32_t)limit : 4096, &l->images, &l->image_count, diag);
-    hop_orbits_finish(&orbits);
+    uint32_t most = limit < 4096 ? (uint32_t)limit : 4096;
+    enum hop_status status = hop_problem_images(p, true, most, &l->images, &l->image_count, diag);
     if (status != HOP_OK)
         return status;
     l->from = malloc(((size_t)l->image_count * p->source_count + 1) * sizeof *l->from);

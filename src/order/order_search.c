@@ -189,14 +189,9 @@ static enum hop_status count_optima(struct search *s, struct hop_exact *exact, s
 /* Weights that are alike for sends that are images of each other: as valid, the sum the same, and better further down in the search. */
 static enum hop_status even_out(const struct search *s, double *y, struct hop_diag *diag)
 {
-    struct hop_orbits orbits;
     uint32_t *images = NULL, count = 0, ops = s->p->op_count;
     double *even = calloc(ops + 1, sizeof *even);
-    enum hop_status status = even ? hop_orbits_find(s->p, true, &orbits, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        status = hop_orbits_images(&orbits, 4096, &images, &count, diag);
-        hop_orbits_finish(&orbits);
-    }
+    enum hop_status status = even ? hop_problem_images(s->p, true, 4096, &images, &count, diag) : hop_fail_memory(diag);
     for (uint32_t g = 0; status == HOP_OK && g < count; g++) {
         for (uint32_t i = 0; i < ops; i++)
             even[i] += y[images[(size_t)g * ops + i]] / count;
@@ -214,20 +209,15 @@ static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
 {
     uint32_t *images = NULL, count = 1;
     struct hop_rows *rows = NULL;
-    struct hop_orbits orbits;
     double sum = 0;
     if (s->p->clean || s->p->objective != HOP_ORDER_MAKESPAN || !hop_rows_fit(s->p) || hop_dual_sets(s->p) > DUAL_SETS)
         return HOP_OK;
     double *y = malloc(s->p->op_count * sizeof *y);
-    enum hop_status status = y ? hop_orbits_find(s->p, false, &orbits, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        status = hop_orbits_images(&orbits, 64, &images, &count, diag);
-        hop_orbits_finish(&orbits);
-    }
+    enum hop_status status = y ? hop_problem_images(s->p, false, 64, &images, &count, diag) : hop_fail_memory(diag);
     if (status == HOP_OK)
         status = hop_rows_create(s->p, images, count, &rows, diag);
     if (status == HOP_OK)
-        status = hop_dual_solve(rows, s->sets, NULL, y, &sum, diag);
+        status = hop_dual_solve(rows, s->sets, y, &sum, diag);
     if (status == HOP_OK)
         status = even_out(s, y, diag);
     if (status == HOP_OK)

@@ -332,15 +332,15 @@ void hop_problem_destroy(struct hop_problem *p)
 
 /* ---- quotients ---- */
 
-static enum hop_status quotient_ops(struct hop_problem *q, const uint32_t *images, uint32_t order, uint32_t *orbit_of,
+static enum hop_status quotient_ops(struct hop_problem *q, const uint32_t *images, uint32_t order,
                                     struct hop_diag *diag)
 {
     const struct hop_problem *whole = q->whole;
     uint32_t *source_of = hop_arena_alloc(&q->arena, ((size_t)whole->source_count + 1) * sizeof *source_of);
     q->ways = hop_arena_alloc(&q->arena, (size_t)(whole->op_count + 1) * sizeof *q->ways);
-    if (!source_of || !q->ways)
+    bool *taken = hop_arena_alloc(&q->arena, (size_t)whole->op_count + 1);
+    if (!source_of || !q->ways || !taken)
         return hop_fail_memory(diag);
-    memset(orbit_of, 0xff, whole->op_count * sizeof *orbit_of);
     memset(source_of, 0xff, whole->source_count * sizeof *source_of);
     uint32_t ways = 0;
     for (uint32_t s = 0; s < whole->source_count; s++) {
@@ -363,9 +363,9 @@ static enum hop_status quotient_ops(struct hop_problem *q, const uint32_t *image
             q->classes[q->class_count++].ways = order;
             for (uint32_t g = 0; g < order; g++) {
                 uint32_t image = images[(size_t)g * whole->op_count + op];
-                if (orbit_of[image] != HOP_NONE)
+                if (taken[image])
                     return hop_fail(diag, HOP_ERR_INVALID, "a symmetry maps a source to itself");
-                orbit_of[image] = mine;
+                taken[image] = true;
                 source_of[whole->ops[image].source] = q->source_count;
                 q->ways[ways++] = whole->ops[image].class_index;
                 q->ops[mine].marked = q->ops[mine].marked || whole->ops[image].marked;
@@ -388,7 +388,7 @@ static enum hop_status quotient_ops(struct hop_problem *q, const uint32_t *image
 }
 
 enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint32_t *images, uint32_t order,
-                                     uint32_t *orbit_of, struct hop_problem **quotient, struct hop_diag *diag)
+                                     struct hop_problem **quotient, struct hop_diag *diag)
 {
     struct hop_problem *q = calloc(1, sizeof *q);
     if (!q)
@@ -399,10 +399,9 @@ enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint
     q->source_count = whole->source_count;
     q->class_count = whole->op_count; /* at most */
     enum hop_status status = allocate(q) ? HOP_OK : hop_fail_memory(diag);
-    uint32_t *orbits = orbit_of ? orbit_of : hop_arena_alloc(&q->arena, (size_t)whole->op_count * sizeof *orbits + 1);
     q->op_count = q->source_count = q->class_count = 0;
     if (status == HOP_OK)
-        status = orbits ? quotient_ops(q, images, order, orbits, diag) : hop_fail_memory(diag);
+        status = quotient_ops(q, images, order, diag);
     if (status == HOP_OK) {
         sort_shortest(q);
         status = hop_problem_add_bounds(q, diag);

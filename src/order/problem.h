@@ -96,9 +96,9 @@ enum hop_status hop_problem_create(const struct hop_topology *topology, const st
                                    const struct hop_order_options *options, struct hop_problem **problem,
                                    struct hop_diag *diag);
 /* The quotient of a simple problem by a group: images[g * op_count + op] for `order` group elements, which fix no source but under the
- * identity. orbit_of[op] (whole's op_count of them, may be NULL) receives the quotient's operation of every operation. */
+ * identity. */
 enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint32_t *images, uint32_t order,
-                                     uint32_t *orbit_of, struct hop_problem **quotient, struct hop_diag *diag);
+                                     struct hop_problem **quotient, struct hop_diag *diag);
 void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
 
 /* The bounds that every problem has: each source's sends one after another and, where no link exceeds its limit, each link's load. */

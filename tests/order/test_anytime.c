@@ -11,7 +11,7 @@
 #include "hopcast/generate.h"
 #include "order/beam.h"
 #include "order/improve.h"
-#include "order/quotient.h"
+#include "order/problem_symmetry.h"
 #include "test.h"
 
 #define UNIT_BPS 10e9
@@ -299,7 +299,7 @@ static void what_a_quotient_plays_the_whole_plays(void **state)
         struct hop_sets *sets;
         struct hop_sequence folded, whole;
         struct hop_played played, unfolded;
-        CHECK(hop_problem_quotient(s.problem, group->images, group->order, NULL, &quotient, D));
+        CHECK(hop_problem_quotient(s.problem, group->images, group->order, &quotient, D));
         assert_int_equal(quotient->source_count, group->lanes);
         CHECK(hop_sets_create(quotient, &sets, D));
         CHECK(hop_sequence_create(quotient, &folded, D));

@@ -316,12 +316,10 @@ static void check_images(bool equal)
     const struct hop_order_options options = {.allow_unclean = true};
     struct hop_schedule *schedule = to_schedule(&pattern);
     struct hop_problem *problem = compile(topology, schedule, &options);
-    struct hop_orbits orbits;
     struct hop_rows *rows = NULL;
     struct hop_sets *sets = NULL;
     uint32_t *images = NULL, count = 0;
-    CHECK(hop_orbits_find(problem, false, &orbits, D));
-    CHECK(hop_orbits_images(&orbits, 64, &images, &count, D));
+    CHECK(hop_problem_images(problem, false, 64, &images, &count, D));
     assert_int_equal(count, 8);
     CHECK(hop_rows_create(problem, images, count, &rows, D));
     CHECK(hop_sets_create(problem, &sets, D));
@@ -334,7 +332,6 @@ static void check_images(bool equal)
     hop_rows_destroy(rows);
     hop_sets_destroy(sets);
     free(images);
-    hop_orbits_finish(&orbits);
     hop_problem_destroy(problem);
     hop_schedule_destroy(schedule);
     hop_topology_destroy(topology);

@@ -7,7 +7,6 @@
 #include "order/checkpoint.h"
 #include "order/dual.h"
 #include "order/problem_symmetry.h"
-#include "order/quotient.h"
 #include "test.h"
 
 #include <math.h>
@@ -95,17 +94,14 @@ static void check_bounds(const char *title, const struct hop_problem *p, double 
 /* The bound from all active sets: its weights by themselves, then among the problem's. */
 static void check_dual(const char *title, struct hop_problem *p, double near, uint64_t *seed, struct checked *checked)
 {
-    struct hop_orbits orbits;
     struct hop_rows *rows = NULL;
     uint32_t *images = NULL, count = 0;
     double sum = 0, *y = calloc(p->op_count + 1, sizeof *y);
     if (hop_rows_fit(p) && hop_dual_sets(p) <= 20000) {
         struct hop_sets *sets = sets_of(p);
-        CHECK(hop_orbits_find(p, false, &orbits, D));
-        CHECK(hop_orbits_images(&orbits, 64, &images, &count, D));
-        hop_orbits_finish(&orbits);
+        CHECK(hop_problem_images(p, false, 64, &images, &count, D));
         CHECK(hop_rows_create(p, images, count, &rows, D));
-        CHECK(hop_dual_solve(rows, sets, NULL, y, &sum, D));
+        CHECK(hop_dual_solve(rows, sets, y, &sum, D));
         hop_rows_destroy(rows);
         hop_sets_destroy(sets);
         free(images);
@@ -176,7 +172,7 @@ static void quotients_give_what_their_orders_give_unfolded(void **state)
         struct hop_sets *sets = sets_of(p);
         for (uint32_t g = 0; g < groups.count; g++) {
             const struct hop_quotient_group *group = &groups.list[g];
-            CHECK(hop_problem_quotient(p, group->images, group->order, NULL, &q, D));
+            CHECK(hop_problem_quotient(p, group->images, group->order, &q, D));
             assert_int_equal(q->source_count, group->lanes);
             assert_int_equal(q->op_count * group->order, p->op_count);
             check_bounds("quotient", q, 1e-9, &seed, &checked);
