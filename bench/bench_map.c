@@ -65,7 +65,7 @@ struct instance {
     struct hop_assign problem;
     struct pair *pairs; /* while it is made */
     size_t pair_count, pair_room;
-    uint32_t *first, *to, *room, *group, *number, *size;
+    uint32_t *first, *to, *room, *group, *group_first;
     double *weight, *inner, *outer;
     const double **tables;
 };
@@ -77,8 +77,7 @@ static void finish(struct instance *it)
     free(it->to);
     free(it->room);
     free(it->group);
-    free(it->number);
-    free(it->size);
+    free(it->group_first);
     free(it->weight);
     free(it->inner);
     free(it->outer);
@@ -135,33 +134,30 @@ static void make_places(struct instance *it, uint32_t groups, uint32_t size)
     uint32_t count = groups * size;
     it->room = take(malloc(count * sizeof *it->room));
     it->group = take(malloc(count * sizeof *it->group));
-    it->number = take(malloc(count * sizeof *it->number));
-    it->size = take(malloc(groups * sizeof *it->size));
+    it->group_first = take(malloc(((size_t)groups + 1) * sizeof *it->group_first));
     it->tables = take(malloc(groups * sizeof *it->tables));
     it->inner = take(calloc((size_t)size * size, sizeof *it->inner));
     it->outer = take(calloc((size_t)groups * groups, sizeof *it->outer));
     for (uint32_t p = 0; p < count; p++) {
         it->room[p] = 1;
         it->group[p] = p / size;
-        it->number[p] = p % size;
     }
-    for (uint32_t g = 0; g < groups; g++) {
-        it->size[g] = size;
+    for (uint32_t g = 0; g <= groups; g++)
+        it->group_first[g] = g * size;
+    for (uint32_t g = 0; g < groups; g++)
         it->tables[g] = it->inner;
-    }
     it->places = (struct hop_places){.count = count,
                                      .room = it->room,
                                      .groups = groups,
                                      .group = it->group,
-                                     .number = it->number,
-                                     .size = it->size,
+                                     .first = it->group_first,
                                      .inner = it->tables,
                                      .outer = it->outer};
 }
 
 static void set_inner(struct instance *it, uint32_t a, uint32_t b, double distance)
 {
-    uint32_t size = it->size[0];
+    uint32_t size = it->group_first[1];
     it->inner[a * size + b] = it->inner[b * size + a] = distance;
 }
 
@@ -294,9 +290,8 @@ static void large_instance(struct instance *it, enum pattern pattern, uint32_t r
 typedef enum hop_status solver(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                struct hop_diag *diag);
 
-enum { EXACT, SCOTCH, GREEDY, MULTILEVEL, GREEDY_EXCHANGE, MULTILEVEL_EXCHANGE, SCOTCH_EXCHANGE, SOLVERS };
-static const char *const solver_names[] = {
-    "exact", "SCOTCH", "greedy", "multilevel", "greedy + exchange", "multilevel + exchange", "SCOTCH + exchange"};
+enum { EXACT, SCOTCH, GREEDY, GREEDY_EXCHANGE, SCOTCH_EXCHANGE, SOLVERS };
+static const char *const solver_names[] = {"exact", "SCOTCH", "greedy", "greedy + exchange", "SCOTCH + exchange"};
 
 struct answer {
     double value, seconds;
@@ -337,8 +332,6 @@ static struct answer solve(unsigned which, const struct instance *it)
         one(hop_assign_scotch, it, place, &answer.value);
     if (which == GREEDY || which == GREEDY_EXCHANGE)
         one(hop_assign_greedy, it, place, &answer.value);
-    if (which == MULTILEVEL || which == MULTILEVEL_EXCHANGE)
-        one(hop_assign_multilevel, it, place, &answer.value);
     if (which >= GREEDY_EXCHANGE)
         one(hop_assign_exchange, it, place, &answer.value);
     answer.seconds = now() - start;

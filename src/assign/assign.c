@@ -33,52 +33,57 @@ double hop_assign_value(const struct hop_assign *problem, const uint32_t *place)
     return value;
 }
 
-static bool create_group_left(const struct hop_places *places, struct hop_seats *seats)
+void hop_assign_keep_better(const struct hop_assign *problem, const uint32_t *found, uint32_t *place,
+                            struct hop_assigned *result)
 {
-    if (!places->group_room)
-        return true;
-    seats->group = places->group;
-    seats->group_left = malloc(((size_t)places->groups + 1) * sizeof *seats->group_left);
-    for (uint32_t g = 0; seats->group_left && g < places->groups; g++)
-        seats->group_left[g] = (int32_t)(places->group_room[g] < INT32_MAX ? places->group_room[g] : INT32_MAX);
-    return seats->group_left;
+    double value = hop_assign_value(problem, found);
+    if (value < result->value) {
+        result->value = value;
+        memcpy(place, found, problem->graph->count * sizeof *place);
+    }
 }
 
-bool hop_seats_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats)
+bool hop_seats_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats,
+                      struct hop_arena *arena)
 {
-    uint32_t items = problem->graph->count, places = problem->places->count;
-    *seats = (struct hop_seats){.place = malloc(((size_t)items + 1) * sizeof *seats->place),
-                                .left = malloc(((size_t)places + 1) * sizeof *seats->left),
-                                .first = malloc(((size_t)places + 1) * sizeof *seats->first),
-                                .next = malloc(((size_t)items + 1) * sizeof *seats->next),
-                                .before = malloc(((size_t)items + 1) * sizeof *seats->before),
-                                .open = calloc((size_t)places / 64 + 1, sizeof *seats->open)};
-    if (!seats->place || !seats->left || !seats->first || !seats->next || !seats->before || !seats->open ||
-        !create_group_left(problem->places, seats))
+    const struct hop_places *all = problem->places;
+    size_t items = (size_t)problem->graph->count + 1, places = (size_t)all->count + 1;
+    *seats = (struct hop_seats){.place = hop_arena_alloc(arena, items * sizeof *seats->place),
+                                .left = hop_arena_alloc(arena, places * sizeof *seats->left),
+                                .first = hop_arena_alloc(arena, places * sizeof *seats->first),
+                                .next = hop_arena_alloc(arena, items * sizeof *seats->next),
+                                .before = hop_arena_alloc(arena, items * sizeof *seats->before),
+                                .open = hop_arena_alloc(arena, (places / 64 + 1) * sizeof *seats->open),
+                                .group = all->group};
+    if (all->group_room)
+        seats->group_left = hop_arena_alloc(arena, ((size_t)all->groups + 1) * sizeof *seats->group_left);
+    if (arena->failed)
         return false;
-    for (uint32_t p = 0; p < places; p++) {
+    hop_seats_reset(problem, place, seats);
+    return true;
+}
+
+static int32_t room(uint32_t items)
+{
+    return (int32_t)(items < INT32_MAX ? items : INT32_MAX);
+}
+
+void hop_seats_reset(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats)
+{
+    const struct hop_places *places = problem->places;
+    memset(seats->open, 0, (places->count / 64 + 1) * sizeof *seats->open);
+    for (uint32_t p = 0; p < places->count; p++) {
         seats->first[p] = HOP_NONE;
-        seats->left[p] = (int32_t)(problem->places->room[p] < INT32_MAX ? problem->places->room[p] : INT32_MAX);
+        seats->left[p] = room(places->room[p]);
         seats->open[p / 64] |= (uint64_t)(seats->left[p] > 0) << p % 64;
     }
-    for (uint32_t i = 0; i < items; i++) {
+    for (uint32_t g = 0; g < places->groups && seats->group_left; g++)
+        seats->group_left[g] = room(places->group_room[g]);
+    for (uint32_t i = problem->graph->count; i-- > 0;) {
         seats->place[i] = HOP_NONE;
         if (place)
             hop_seats_enter(seats, i, place[i]);
     }
-    return true;
-}
-
-void hop_seats_finish(struct hop_seats *seats)
-{
-    free(seats->place);
-    free(seats->left);
-    free(seats->first);
-    free(seats->next);
-    free(seats->before);
-    free(seats->open);
-    free(seats->group_left);
-    *seats = (struct hop_seats){0};
 }
 
 double hop_assign_most(const struct hop_assign *problem)
@@ -89,7 +94,7 @@ double hop_assign_most(const struct hop_assign *problem)
     for (uint32_t e = 0; e < graph->first[graph->count]; e++)
         weight += graph->weight[e] / 2;
     for (uint32_t g = 0; g < places->groups; g++) {
-        for (size_t i = 0; i < (size_t)places->size[g] * places->size[g]; i++)
+        for (size_t i = 0; i < (size_t)hop_group_size(places, g) * hop_group_size(places, g); i++)
             distance = hop_max(distance, places->inner[g][i]);
         for (uint32_t h = 0; h < places->groups; h++)
             distance = g != h ? hop_max(distance, places->outer[(size_t)g * places->groups + h]) : distance;

@@ -30,20 +30,24 @@ struct hop_places {
     uint32_t count;
     const uint32_t *room; /* items that a place takes, 0 or more */
     uint32_t groups;
-    const uint32_t *group;      /* of a place */
-    const uint32_t *number;     /* of a place in its group, from 0 */
-    const uint32_t *size;       /* of a group: its places */
-    const double *const *inner; /* of a group: size x size, symmetric, 0 on the diagonal; groups may share one */
+    const uint32_t *group;      /* of a place, ascending */
+    const uint32_t *first;      /* groups + 1: where a group's places begin */
+    const double *const *inner; /* of a group: its places x its places, symmetric, 0 on the diagonal; may be shared */
     const double *outer;        /* groups x groups, symmetric, the diagonal is not looked at */
     const uint32_t *group_room; /* items that a group takes; NULL: as many as its places do */
 };
+
+static inline uint32_t hop_group_size(const struct hop_places *places, uint32_t group)
+{
+    return places->first[group + 1] - places->first[group];
+}
 
 static inline double hop_place_distance(const struct hop_places *places, uint32_t a, uint32_t b)
 {
     uint32_t g = places->group[a], h = places->group[b];
     if (g != h)
         return places->outer[(size_t)g * places->groups + h];
-    return places->inner[g][(size_t)places->number[a] * places->size[g] + places->number[b]];
+    return places->inner[g][(size_t)(a - places->first[g]) * hop_group_size(places, g) + (b - places->first[g])];
 }
 
 /* Items that a place takes if it is the only one of its group. */
@@ -89,22 +93,38 @@ struct hop_assigned {
     uint64_t steps;
 };
 
+static inline bool hop_bit(const uint64_t *row, uint32_t i)
+{
+    return row[i / 64] >> i % 64 & 1;
+}
+
+static inline void hop_put_bit(uint64_t *row, uint32_t i)
+{
+    row[i / 64] |= UINT64_C(1) << i % 64;
+}
+
 static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t item, uint32_t place)
 {
-    size_t words = (problem->places->count + 63) / 64;
-    return !problem->allowed || (problem->allowed[item * words + place / 64] >> place % 64 & 1);
+    size_t words = ((size_t)problem->places->count + 63) / 64;
+    return !problem->allowed || hop_bit(problem->allowed + item * words, place);
 }
 
 /* Whether every item is at a place that it may be at, and no place and no group has more than its room. */
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place);
 double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
+/* If the found assignment has less than result->value, place becomes it and the value its own. */
+void hop_assign_keep_better(const struct hop_assign *problem, const uint32_t *found, uint32_t *place,
+                            struct hop_assigned *result);
 /* All weights at the largest distance: the size of the numbers that differences of values are rounded to. */
 double hop_assign_most(const struct hop_assign *problem);
-/* An assignment that fits, made without looking at weights: every item in turn at the first place that it may have
- * (fit.c, by augmenting paths). HOP_ERR_INVALID: there is none; blocked then has count items, the caller's to
- * free, that may be only at places with less room than that: as few as can be found easily. */
-enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, uint32_t **blocked, uint32_t *count,
-                               struct hop_diag *diag);
+/* An assignment that fits, made without looking at weights: items in turn where `place` would like them to be
+ * (HOP_NONE: anywhere), or at the first place that they may have. If not all fit, place is untouched, and blocked, with
+ * room for all items, has *count of them, ascending: *short_of more than there is room for where they may be; else
+ * *count is 0. (fitting.c) */
+enum hop_status hop_assign_seat(const struct hop_assign *problem, uint32_t *place, uint32_t *blocked, uint32_t *count,
+                                uint32_t *short_of, struct hop_diag *diag);
+/* The same, from nothing. HOP_ERR_INVALID: there is none. */
+enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, struct hop_diag *diag);
 
 /* In all solvers `place` holds an assignment that fits, and then the best one found: rooms of places and of groups,
  * and who may be where, always hold, and values are by both weights. Exact and exchange look for the least of that;
@@ -118,15 +138,9 @@ enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *pla
  * weights that hold there. Milliseconds even for thousands. (greedy.c) */
 enum hop_status hop_assign_greedy(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                   struct hop_diag *diag);
-/* The items are halved again and again with little traffic between halves, along with the places: near places for one
- * half, near ones for the other; places of a group by the weights that hold there. The best start for many items; a
- * tenth of a second for thousands with a few partners each. After hop_assign_greedy it keeps the better of both.
- * (multilevel.c) */
-enum hop_status hop_assign_multilevel(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
-                                      struct hop_diag *diag);
-/* Pairs of items change places, or an item moves to where there is room, as long as this gains; then from disturbed
- * copies of the best one again, until the limit: without one given about a millisecond for 16 items, a second for
- * thousands. (exchange.c) */
+/* Pairs of items change places, or an item moves to where there is room, as long as this gains; of many groups that are
+ * alike also all items of two; then from disturbed copies of the best one again, until the limit: without one given
+ * about a millisecond for 16 items, a second for thousands. (exchange.c) */
 enum hop_status hop_assign_exchange(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                     struct hop_diag *diag);
 /* SCOTCH's map (Pellegrini 1994), the one that the thesis used, as SCOTCH gives it, which knows one weight.

@@ -21,7 +21,6 @@ struct work {
     uint32_t *chain, *parts, *last;     /* of a member: another of its cluster; of a cluster: parts so far; its end */
     uint32_t *order;
     double *step;
-    uint32_t *block;
 };
 
 static double between(const struct work *w, uint32_t i, uint32_t j)
@@ -163,32 +162,22 @@ static void measure(const struct work *w, struct hop_linkage *linkage)
     linkage->spread = linkage->longest > 0 ? off / linkage->longest : 0;
 }
 
-static bool work_create(struct work *w)
-{
-    size_t count = w->count;
-    w->edges = malloc(count * sizeof *w->edges);
-    w->step = malloc(count * sizeof *w->step);
-    w->block = malloc((HOP_LINKAGE_LEVELS + 4) * count * sizeof *w->block);
-    if (!w->edges || !w->step || !w->block)
-        return false;
-    w->chain = w->block;
-    w->parts = w->chain + count;
-    w->last = w->parts + count;
-    w->order = w->last + count;
-    for (uint32_t l = 0; l < HOP_LINKAGE_LEVELS; l++)
-        w->head[l] = w->order + (l + 1) * count;
-    return true;
-}
-
 bool hop_linkage_create(const struct hop_places *places, const uint32_t *members, uint32_t count, uint64_t leaves_max,
                         struct hop_linkage *linkage)
 {
+    struct hop_arena arena = {0};
     struct work w = {.places = places, .members = members, .count = count};
-    *linkage = (struct hop_linkage){.leaf = malloc(count * sizeof *linkage->leaf)};
-    bool made = linkage->leaf && work_create(&w);
+    uint32_t **lists[] = {&w.chain, &w.parts, &w.last, &w.order};
+    for (size_t i = 0; i < HOP_COUNT(lists); i++)
+        *lists[i] = hop_arena_alloc(&arena, count * sizeof **lists[i]);
+    for (uint32_t l = 0; l < HOP_LINKAGE_LEVELS; l++)
+        w.head[l] = hop_arena_alloc(&arena, count * sizeof *w.head[l]);
+    w.edges = hop_arena_alloc(&arena, count * sizeof *w.edges);
+    w.step = hop_arena_alloc(&arena, count * sizeof *w.step);
+    *linkage = (struct hop_linkage){.leaf = malloc(count * sizeof *linkage->leaf), .leaves = UINT64_MAX};
+    bool made = linkage->leaf && !arena.failed;
     if (made) {
         span(&w);
-        linkage->leaves = UINT64_MAX;
         for (double same = SAME_LEVEL; linkage->leaves > leaves_max; same *= 2) {
             linkage->levels = cut(&w, same); /* in the end one, of `count` leaves */
             if (linkage->levels > 0)
@@ -196,12 +185,10 @@ bool hop_linkage_create(const struct hop_places *places, const uint32_t *members
         }
         line_up(&w);
         measure(&w, linkage);
-    }
-    free(w.edges);
-    free(w.step);
-    free(w.block);
-    if (!made)
+    } else {
         hop_linkage_finish(linkage);
+    }
+    hop_arena_finish(&arena);
     return made;
 }
 

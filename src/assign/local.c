@@ -78,8 +78,7 @@ static void shift(struct hop_local *x, uint32_t item, uint32_t to)
     x->value += sum;
     x->work += graph->first[item + 1] - graph->first[item];
     x->unrefreshed++;
-    hop_seats_leave(&x->seats, item);
-    hop_seats_enter(&x->seats, item, to);
+    hop_seats_move(&x->seats, item, to);
 }
 
 void hop_local_move(struct hop_local *x, uint32_t item, uint32_t to)
@@ -143,12 +142,12 @@ static double cost_inside(const struct hop_local *x, uint32_t item, uint32_t pla
     const struct hop_graph *graph = x->problem->graph;
     const struct hop_places *places = x->problem->places;
     uint32_t group = places->group[place], degree = graph->first[item + 1] - graph->first[item];
-    const double *row = places->inner[group] + (size_t)places->number[place] * places->size[group];
+    const double *row = places->inner[group] + (size_t)(place - places->first[group]) * hop_group_size(places, group);
     const double *weight = hop_graph_weights(graph, true) + graph->first[item];
     double cost = 0;
     for (uint32_t k = 0; k < degree; k++) {
         if (x->partner_group[k] == group)
-            cost += weight[k] * row[places->number[x->partner_place[k]]];
+            cost += weight[k] * row[x->partner_place[k] - places->first[group]];
     }
     return cost;
 }
@@ -255,9 +254,9 @@ static bool list_heavy(struct hop_local *x, size_t most)
     const struct hop_graph *graph = x->problem->graph;
     if (most <= MAIN_PARTNERS)
         return true;
-    struct row_entry *row = malloc(most * sizeof *row);
-    x->heavy = malloc((size_t)graph->count * MAIN_PARTNERS * sizeof *x->heavy);
-    for (uint32_t i = 0; i < graph->count && row && x->heavy; i++) {
+    struct row_entry *row = hop_arena_alloc(&x->arena, most * sizeof *row);
+    x->heavy = hop_arena_alloc(&x->arena, (size_t)graph->count * MAIN_PARTNERS * sizeof *x->heavy);
+    for (uint32_t i = 0; i < graph->count && !x->arena.failed; i++) {
         uint32_t degree = graph->first[i + 1] - graph->first[i];
         for (uint32_t k = 0; k < degree; k++) {
             uint32_t e = graph->first[i] + k;
@@ -268,8 +267,7 @@ static bool list_heavy(struct hop_local *x, size_t most)
         for (uint32_t k = 0; k < MAIN_PARTNERS; k++)
             x->heavy[(size_t)i * MAIN_PARTNERS + k] = k < degree ? row[k].at : 0;
     }
-    free(row);
-    return row && x->heavy;
+    return !x->arena.failed;
 }
 
 bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, double least_gain, struct hop_local *x)
@@ -280,17 +278,17 @@ bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, d
     size_t items = graph->count, most = 0;
     for (uint32_t i = 0; i < items; i++)
         most = graph->first[i + 1] - graph->first[i] > most ? graph->first[i + 1] - graph->first[i] : most;
-    x->cost = malloc(items * sizeof *x->cost);
-    x->partner_place = malloc((most + 1) * sizeof *x->partner_place);
-    x->partner_group = malloc((most + 1) * sizeof *x->partner_group);
-    x->place_seen = calloc(places->count, sizeof *x->place_seen);
-    x->group_seen = calloc(places->groups, sizeof *x->group_seen);
-    x->group_cost = malloc(places->groups * sizeof *x->group_cost);
-    x->queue = malloc(items * sizeof *x->queue);
-    x->waiting = calloc(items, sizeof *x->waiting);
-    bool made = hop_seats_create(problem, place, &x->seats) && hop_near_create(places, &x->near) && x->cost &&
-                x->partner_place && x->partner_group && x->place_seen && x->group_seen && x->group_cost && x->queue &&
-                x->waiting && list_heavy(x, most);
+    struct hop_arena *arena = &x->arena;
+    x->cost = hop_arena_alloc(arena, items * sizeof *x->cost);
+    x->partner_place = hop_arena_alloc(arena, (most + 1) * sizeof *x->partner_place);
+    x->partner_group = hop_arena_alloc(arena, (most + 1) * sizeof *x->partner_group);
+    x->place_seen = hop_arena_alloc(arena, places->count * sizeof *x->place_seen);
+    x->group_seen = hop_arena_alloc(arena, places->groups * sizeof *x->group_seen);
+    x->group_cost = hop_arena_alloc(arena, places->groups * sizeof *x->group_cost);
+    x->queue = hop_arena_alloc(arena, items * sizeof *x->queue);
+    x->waiting = hop_arena_alloc(arena, items * sizeof *x->waiting);
+    bool made = hop_seats_create(problem, place, &x->seats, arena) && hop_near_create(places, &x->near, arena) &&
+                list_heavy(x, most);
     if (made)
         hop_local_refresh(x);
     return made;
@@ -298,16 +296,6 @@ bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, d
 
 void hop_local_finish(struct hop_local *x)
 {
-    hop_seats_finish(&x->seats);
-    hop_near_finish(&x->near);
-    free(x->cost);
-    free(x->heavy);
-    free(x->partner_place);
-    free(x->partner_group);
-    free(x->place_seen);
-    free(x->group_seen);
-    free(x->group_cost);
-    free(x->queue);
-    free(x->waiting);
+    hop_arena_finish(&x->arena);
     free(x->moves);
 }

@@ -32,7 +32,8 @@ struct hop_local {
     struct hop_local_move *moves; /* since the last kick */
     uint32_t move_count, move_limit, unrefreshed;
     uint64_t steps, work; /* places tried, partners looked at */
-    bool failed;          /* out of memory */
+    struct hop_arena arena;
+    bool failed; /* out of memory */
 };
 
 /* A gain of an item by going to a place: with HOP_NONE there is room, else with whom it changes places. */

@@ -14,8 +14,7 @@ struct hop_near {
     double *flat;    /* distances between all places; NULL: there are too many of them */
 };
 
-/* false: out of memory; to be finished either way. */
-bool hop_near_create(const struct hop_places *places, struct hop_near *near);
-void hop_near_finish(struct hop_near *near);
+/* false: out of memory. */
+bool hop_near_create(const struct hop_places *places, struct hop_near *near, struct hop_arena *arena);
 
 #endif

@@ -37,7 +37,7 @@ enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *pl
 
 #else
 
-#include "assign/seating.h"
+#include "assign/fitting.h"
 #include "assign/scotch_target.h"
 
 #include <locale.h>
@@ -61,6 +61,7 @@ struct mapping {
     SCOTCH_Num *first, *to, *weight; /* the items, and then one without traffic for every room too many */
     SCOTCH_Num *part;                /* of an item: a terminal of the target */
     struct hop_target target;
+    struct hop_arena arena;
 };
 
 /* ---- places that can take something ---- */
@@ -97,9 +98,9 @@ static void lower_rooms(struct mapping *m)
 static bool list_places(struct mapping *m)
 {
     const struct hop_places *places = m->problem->places;
-    m->members = malloc(((size_t)places->count + 1) * sizeof *m->members);
-    m->room = malloc(((size_t)places->count + 1) * sizeof *m->room);
-    if (!m->members || !m->room)
+    m->members = hop_arena_alloc(&m->arena, ((size_t)places->count + 1) * sizeof *m->members);
+    m->room = hop_arena_alloc(&m->arena, ((size_t)places->count + 1) * sizeof *m->room);
+    if (m->arena.failed)
         return false;
     for (uint32_t p = 0; p < places->count; p++) {
         m->members[m->places.count] = p;
@@ -134,11 +135,11 @@ static enum hop_status list_items(struct mapping *m, struct hop_diag *diag)
     if (!choose_units(m, arcs, &weights))
         return hop_fail(diag, HOP_ERR_LIMIT, "%u pairs of items and %llu rooms are more than SCOTCH's integers hold",
                         arcs / 2, (unsigned long long)m->rooms);
-    m->first = malloc(((size_t)m->rooms + 1) * sizeof *m->first);
-    m->part = malloc((size_t)m->rooms * sizeof *m->part);
-    m->to = malloc((size_t)arcs * sizeof *m->to);
-    m->weight = malloc((size_t)arcs * sizeof *m->weight);
-    if (!m->first || !m->part || !m->to || !m->weight)
+    m->first = hop_arena_alloc(&m->arena, ((size_t)m->rooms + 1) * sizeof *m->first);
+    m->part = hop_arena_alloc(&m->arena, (size_t)m->rooms * sizeof *m->part);
+    m->to = hop_arena_alloc(&m->arena, (size_t)arcs * sizeof *m->to);
+    m->weight = hop_arena_alloc(&m->arena, (size_t)arcs * sizeof *m->weight);
+    if (m->arena.failed)
         return hop_fail_memory(diag);
     for (uint64_t i = 0; i <= m->rooms; i++)
         m->first[i] = (SCOTCH_Num)graph->first[i < graph->count ? i : graph->count];
@@ -168,12 +169,12 @@ static uint32_t only_place(const struct hop_assign *problem, uint32_t item)
 }
 
 /* Items that may be at one place only are fixed at a terminal of it, each at one of its own while there are. */
-static enum hop_status fix_items(struct mapping *m, bool *fixed, struct hop_diag *diag)
+static bool fix_items(struct mapping *m, bool *fixed)
 {
     const struct hop_target *target = &m->target;
-    SCOTCH_Num *terminal = malloc(m->problem->places->count * sizeof *terminal);
+    SCOTCH_Num *terminal = hop_arena_alloc(&m->arena, m->problem->places->count * sizeof *terminal);
     if (!terminal)
-        return hop_fail_memory(diag);
+        return false;
     for (SCOTCH_Num t = target->terminals; t-- > 0;)
         terminal[m->members[target->member[t]]] = t;
     for (uint64_t i = 0; i < m->rooms; i++) {
@@ -184,8 +185,7 @@ static enum hop_status fix_items(struct mapping *m, bool *fixed, struct hop_diag
             m->members[target->member[terminal[only] + 1]] == only)
             terminal[only]++;
     }
-    free(terminal);
-    return HOP_OK;
+    return true;
 }
 
 static bool map_graph(struct mapping *m, SCOTCH_Graph *graph, bool fixed)
@@ -206,9 +206,7 @@ static enum hop_status map_in(struct mapping *m, SCOTCH_Context *context, struct
     SCOTCH_Graph graph, bound;
     bool fixed = false, mapped = false;
     enum hop_status status = hop_target_create(&m->places, context, &m->target, diag);
-    if (status == HOP_OK)
-        status = fix_items(m, &fixed, diag);
-    if (status == HOP_OK && SCOTCH_graphInit(&graph) == 0) {
+    if (status == HOP_OK && fix_items(m, &fixed) && SCOTCH_graphInit(&graph) == 0) {
         if (SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)m->rooms, m->first, NULL, NULL, NULL,
                               (SCOTCH_Num)m->first[m->rooms], m->to, m->weight) == 0 &&
             SCOTCH_graphInit(&bound) == 0 && SCOTCH_contextBindGraph(context, &graph, &bound) == 0) {
@@ -241,38 +239,22 @@ static enum hop_status map(struct mapping *m, struct hop_diag *diag)
 
 /* ---- what SCOTCH says, made to fit ---- */
 
-static enum hop_status take(const struct mapping *m, uint32_t *place, struct hop_assigned *result,
-                            struct hop_diag *diag)
+static enum hop_status take(struct mapping *m, uint32_t *place, struct hop_assigned *result, struct hop_diag *diag)
 {
     const struct hop_assign *problem = m->problem;
     uint32_t items = problem->graph->count;
-    uint32_t *wanted = malloc(2 * (size_t)items * sizeof *wanted), *found = wanted + items;
-    if (!wanted)
+    uint32_t *wanted = hop_arena_alloc(&m->arena, items * sizeof *wanted);
+    uint32_t *found = hop_arena_copy(&m->arena, place, items * sizeof *found);
+    if (m->arena.failed)
         return hop_fail_memory(diag);
     for (uint32_t i = 0; i < items; i++) { /* SCOTCH may leave an item nowhere where too many are fixed */
         bool mapped = m->part[i] >= 0 && m->part[i] < m->target.terminals;
         wanted[i] = mapped ? m->members[m->target.member[m->part[i]]] : place[i];
     }
-    memcpy(found, place, items * sizeof *found);
     enum hop_status status = hop_fitting_repair(problem, wanted, found, diag);
-    double value = status == HOP_OK ? hop_assign_value(problem, found) : INFINITY;
-    if (value < result->value) {
-        memcpy(place, found, items * sizeof *place);
-        result->value = value;
-    }
-    free(wanted);
+    if (status == HOP_OK)
+        hop_assign_keep_better(problem, found, place, result);
     return status;
-}
-
-static void finish(struct mapping *m)
-{
-    hop_target_finish(&m->target);
-    free(m->members);
-    free(m->room);
-    free(m->first);
-    free(m->to);
-    free(m->weight);
-    free(m->part);
 }
 
 enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
@@ -281,19 +263,19 @@ enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *pl
     struct mapping m = {.problem = problem};
     struct hop_assigned answer = {.value = hop_assign_value(problem, place)};
     enum hop_status status = HOP_OK;
-    if (problem->poll && !problem->poll(problem->context, answer.value, 0))
-        answer.stopped = true;
-    else if (answer.value > 0) { /* else no pair has traffic over any distance */
-        status = list_places(&m) ? HOP_OK : hop_fail_memory(diag);
-        if (status == HOP_OK && m.places.count > 1) {
-            status = list_items(&m, diag);
-            if (status == HOP_OK)
-                status = map(&m, diag);
-            if (status == HOP_OK)
-                status = take(&m, place, &answer, diag);
-        }
+    answer.stopped = problem->poll && !problem->poll(problem->context, answer.value, 0);
+    bool maps = !answer.stopped && answer.value > 0; /* else no pair has traffic over any distance */
+    if (maps && !list_places(&m))
+        status = hop_fail_memory(diag);
+    if (maps && status == HOP_OK && m.places.count > 1) {
+        status = list_items(&m, diag);
+        if (status == HOP_OK)
+            status = map(&m, diag);
+        if (status == HOP_OK)
+            status = take(&m, place, &answer, diag);
     }
-    finish(&m);
+    hop_target_finish(&m.target);
+    hop_arena_finish(&m.arena);
     if (status == HOP_OK)
         *result = answer;
     return status;

@@ -30,9 +30,10 @@ static inline bool hop_seats_has_room(const struct hop_seats *seats, uint32_t fr
     return seats->group_left[seats->group[to]] > 0 || (from != HOP_NONE && seats->group[from] == seats->group[to]);
 }
 
-/* place: where items are, or NULL: nowhere. false: out of memory; to be finished either way. */
-bool hop_seats_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats);
-void hop_seats_finish(struct hop_seats *seats);
+/* place: where items are, or NULL: nowhere. false: out of memory. */
+bool hop_seats_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats,
+                      struct hop_arena *arena);
+void hop_seats_reset(const struct hop_assign *problem, const uint32_t *place, struct hop_seats *seats);
 
 static inline void hop_seats_leave(struct hop_seats *seats, uint32_t item)
 {
@@ -66,6 +67,12 @@ static inline void hop_seats_enter(struct hop_seats *seats, uint32_t item, uint3
         seats->group_left[seats->group[place]]--;
     if (--seats->left[place] <= 0)
         seats->open[place / 64] &= ~(UINT64_C(1) << place % 64);
+}
+
+static inline void hop_seats_move(struct hop_seats *seats, uint32_t item, uint32_t place)
+{
+    hop_seats_leave(seats, item);
+    hop_seats_enter(seats, item, place);
 }
 
 #endif

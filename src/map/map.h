@@ -42,6 +42,18 @@ enum hop_status hop_map_places_find(const struct hop_topology *topology, const s
 const char *hop_map_places_what(const struct hop_map_places *places); /* "GPUs" or "NICs" */
 void hop_map_places_finish(struct hop_map_places *places);
 
+/* Places with such rooms, and no distances between them. */
+static inline struct hop_places hop_map_frame(const struct hop_map_places *places, const uint32_t *room,
+                                              const uint32_t *node_room)
+{
+    return (struct hop_places){.count = places->count,
+                               .room = room,
+                               .groups = places->node_count,
+                               .group = places->node,
+                               .first = places->first,
+                               .group_room = node_room};
+}
+
 /* ---- restrictions ---- */
 
 /* Rows of places as in struct hop_assign, NULL where no option restricts anything. Ranks packed as far as they and the
@@ -175,8 +187,6 @@ enum hop_status hop_map_offer(struct hop_map_work *work, const uint32_t *place, 
 /* One whose value is known, not for the pool: whether it is the best so far now. */
 bool hop_map_best(struct hop_map_work *work, const uint32_t *place, double value, const char *method);
 
-/* An assignment that fits, nobody being told who is in the way. (map_solve.c) */
-enum hop_status hop_map_fit(const struct hop_assign *problem, uint32_t *place, struct hop_diag *diag);
 /* One phase's assignment by a solver. place holds an assignment that fits, and then one that is
  * no worse; of SCOTCH asked for by name, SCOTCH's own. (map_solve.c) */
 enum hop_status hop_map_solve(struct hop_map_work *work, enum hop_map_solver solver, const struct hop_assign *problem,

@@ -36,7 +36,7 @@ static void set_rooms(struct filter *f)
         f->room[i] = each;
     for (uint32_t e = 0; e < o->excluded_count; e++) {
         for (uint32_t i = 0; i < p->count && f->active[f->excluded + e]; i++)
-            f->room[i] = hop_map_bit(f->out + e * f->rules->words, i) ? 0 : f->room[i];
+            f->room[i] = hop_bit(f->out + e * f->rules->words, i) ? 0 : f->room[i];
     }
     for (uint32_t n = 0; n < p->node_count; n++)
         f->node_room[n] = f->active[f->per_node] ? o->ranks_per_node : f->rules->ranks;
@@ -57,7 +57,7 @@ static void set_rows(struct filter *f)
         bool kept = false;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t k = f->keeps[i];
-            if (!hop_map_bit(r->whose + k * r->rank_words, rank))
+            if (!hop_bit(r->whose + k * r->rank_words, rank))
                 continue;
             for (size_t w = 0; w < r->words; w++)
                 row[w] = (kept ? row[w] : UINT64_MAX) & r->sets[k * r->words + w];
@@ -74,9 +74,10 @@ static enum hop_status test(struct filter *f, bool *holds)
 {
     set_rooms(f);
     set_rows(f);
-    const struct hop_map_seating seating = {
-        .places = f->rules->places, .room = f->room, .node_room = f->node_room, .rows = f->rows, .items = f->items};
-    enum hop_status status = hop_map_seat(&seating, f->place, f->blocked, &f->blocked_count, &f->short_of, f->diag);
+    const struct hop_places places = hop_map_frame(f->rules->places, f->room, f->node_room);
+    const struct hop_graph graph = {.count = f->items};
+    const struct hop_assign problem = {.graph = &graph, .places = &places, .allowed = f->rows};
+    enum hop_status status = hop_assign_seat(&problem, f->place, f->blocked, &f->blocked_count, &f->short_of, f->diag);
     *holds = status == HOP_OK && f->blocked_count == 0;
     return status;
 }
@@ -88,7 +89,7 @@ static void prune(struct filter *f)
     for (uint32_t i = 0; i < f->excluded; i++) {
         bool touches = false;
         for (uint32_t b = 0; b < f->blocked_count && !touches; b++)
-            touches = hop_map_bit(r->whose + i * r->rank_words, f->rank[f->blocked[b]]);
+            touches = hop_bit(r->whose + i * r->rank_words, f->rank[f->blocked[b]]);
         f->active[i] = f->active[i] && touches;
     }
     for (uint32_t e = 0; e < r->options->excluded_count; e++) {

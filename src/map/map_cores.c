@@ -17,7 +17,7 @@ struct bench {
     int numas[NUMA_MAX];
     uint32_t count;   /* of places */
     double *distance; /* count x count */
-    uint32_t *zeros, *number, *room;
+    uint32_t *zeros, *room;
 };
 
 static uint32_t numa_index(const struct bench *b, int numa)
@@ -37,13 +37,11 @@ static enum hop_status set_bench(const struct hop_cores *cores, struct bench *b,
     }
     uint32_t n = b->count = cores->count + b->numa_count;
     b->distance = calloc((size_t)n * n, sizeof *b->distance);
-    b->zeros = calloc(3 * (size_t)n, sizeof *b->zeros);
+    b->zeros = calloc(2 * (size_t)n, sizeof *b->zeros);
     if (!b->distance || !b->zeros)
         return hop_fail_memory(diag);
-    b->number = b->zeros + n;
-    b->room = b->number + n;
+    b->room = b->zeros + n;
     for (uint32_t i = 0; i < n; i++) {
-        b->number[i] = i;
         for (uint32_t j = 0; j < n; j++) {
             uint32_t core = i < j ? i : j, other = i < j ? j : i;
             if (other < cores->count)
@@ -135,16 +133,16 @@ static enum hop_status solve_node(struct hop_map_work *work, struct bench *b, co
         place && rows ? make_graph(work, b, seats, ranks, count, &graph, diag) : hop_fail_memory(diag);
     if (status == HOP_OK) {
         const double outer = 0, *inner = b->distance;
+        const uint32_t first[2] = {0, b->count};
         const struct hop_places places = {.count = b->count,
                                           .room = b->room,
                                           .groups = 1,
                                           .group = b->zeros,
-                                          .number = b->number,
-                                          .size = &b->count,
+                                          .first = first,
                                           .inner = &inner,
                                           .outer = &outer};
         const struct hop_assign problem = hop_map_problem(work, &graph.graph, &places, rows);
-        status = hop_map_fit(&problem, place, diag);
+        status = hop_assign_fit(&problem, place, diag);
         if (status == HOP_OK)
             status = hop_map_solve(work, work->options->solver, &problem, place, &solved, diag);
     }

@@ -106,22 +106,17 @@ static void close_gaps(double *table, size_t count, double most)
         table[i] = isfinite(table[i]) ? table[i] : most;
 }
 
-static bool make_tables(struct meter *m, struct hop_arena *arena, uint32_t **number, uint32_t **size)
+static bool make_tables(struct meter *m, struct hop_arena *arena)
 {
     const struct hop_map_places *p = &m->work->places;
     size_t nodes = p->node_count;
-    *number = hop_arena_alloc(arena, p->count * sizeof **number);
-    *size = hop_arena_alloc(arena, nodes * sizeof **size);
     for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
         m->inner[metric] = hop_arena_alloc(arena, nodes * sizeof *m->inner[metric]);
         m->outer[metric] = hop_arena_alloc(arena, nodes * nodes * sizeof *m->outer[metric]);
-    }
-    for (uint32_t n = 0; n < nodes && !arena->failed; n++) {
-        size_t places = (*size)[n] = p->first[n + 1] - p->first[n];
-        for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++)
-            m->inner[metric][n] = hop_arena_alloc(arena, places * places * sizeof **m->inner[metric]);
-        for (uint32_t i = 0; i < places; i++)
-            (*number)[p->first[n] + i] = i;
+        for (uint32_t n = 0; n < nodes && !arena->failed; n++) {
+            size_t size = p->first[n + 1] - p->first[n];
+            m->inner[metric][n] = hop_arena_alloc(arena, size * size * sizeof **m->inner[metric]);
+        }
     }
     return !arena->failed;
 }
@@ -131,16 +126,18 @@ enum hop_status hop_map_distances_find(struct hop_map_work *work, struct hop_dia
     const struct hop_map_places *p = &work->places;
     struct hop_map_distances *distances = &work->distances;
     struct meter m = {.work = work};
-    uint32_t *number, *size, nodes = p->node_count;
+    uint32_t nodes = p->node_count;
     work->phase = "distances";
-    if (!make_tables(&m, &distances->arena, &number, &size))
+    if (!make_tables(&m, &distances->arena))
         return hop_fail_memory(diag);
     if (!fill(&m))
         return hop_map_stopped_early(diag);
     for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
         double most = FAR * (m.largest.by[metric] > 0 ? m.largest.by[metric] : 1);
-        for (uint32_t n = 0; n < nodes; n++)
-            close_gaps(m.inner[metric][n], (size_t)size[n] * size[n], most);
+        for (uint32_t n = 0; n < nodes; n++) {
+            size_t size = p->first[n + 1] - p->first[n];
+            close_gaps(m.inner[metric][n], size * size, most);
+        }
         close_gaps(m.outer[metric], (size_t)nodes * nodes, most);
         distances->none[metric] = m.largest.by[metric] <= 0;
         distances->places[metric] =
@@ -148,8 +145,7 @@ enum hop_status hop_map_distances_find(struct hop_map_work *work, struct hop_dia
                                 .room = p->room,
                                 .groups = nodes,
                                 .group = p->node,
-                                .number = number,
-                                .size = size,
+                                .first = p->first,
                                 .inner = (const double *const *)m.inner[metric],
                                 .outer = m.outer[metric],
                                 .group_room = work->options->ranks_per_node ? p->node_room : NULL};

@@ -18,11 +18,6 @@ struct keeper {
     struct hop_diag *diag;
 };
 
-static void put(uint64_t *row, uint32_t i)
-{
-    row[i / 64] |= UINT64_C(1) << i % 64;
-}
-
 /* ---- reading ---- */
 
 static enum hop_status refuse(const struct keeper *k, const char *text, size_t at, const char *what)
@@ -65,7 +60,7 @@ static enum hop_status read_ranks(const struct keeper *k, const char *text, cons
             return refuse(k, text, (size_t)(start - text), what);
         }
         for (uint32_t r = low; r <= high; r++)
-            put(ranks, r);
+            hop_put_bit(ranks, r);
     } while (*next == ',');
     *end = next;
     return *next == '=' ? HOP_OK : refuse(k, text, (size_t)(next - text), "a '=' is missing");
@@ -92,7 +87,7 @@ static enum hop_status read_places(const struct keeper *k, const char *text, con
         for (uint32_t i = 0; i < p->count && length; i++) {
             if (!hop_map_place_is(p, i, next, length))
                 continue;
-            put(set, i);
+            hop_put_bit(set, i);
             found = true;
         }
         if (!found) {
@@ -137,13 +132,13 @@ static enum hop_status make_rows(struct keeper *k)
         return hop_fail_memory(k->diag);
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->room[i])
-            put(usable, i);
+            hop_put_bit(usable, i);
     }
     for (uint32_t rank = 0; rank < r->ranks; rank++)
         memcpy(k->rows + rank * r->words, usable, r->words * sizeof *usable);
     for (uint32_t i = 0; i < r->options->keep_count; i++) {
         for (uint32_t rank = 0; rank < r->ranks; rank++) {
-            for (size_t w = 0; w < r->words && hop_map_bit(r->whose + i * r->rank_words, rank); w++)
+            for (size_t w = 0; w < r->words && hop_bit(r->whose + i * r->rank_words, rank); w++)
                 k->rows[rank * r->words + w] &= r->sets[i * r->words + w];
         }
     }
@@ -167,7 +162,7 @@ static bool is_kept(const struct hop_map_rules *rules, uint32_t rank)
 {
     bool kept = false;
     for (uint32_t i = 0; i < rules->options->keep_count && !kept; i++)
-        kept = hop_map_bit(rules->whose + i * rules->rank_words, rank);
+        kept = hop_bit(rules->whose + i * rules->rank_words, rank);
     return kept;
 }
 
@@ -190,12 +185,10 @@ static enum hop_status seat_all(const struct keeper *k, uint32_t *place)
             seats[i] = place[order[i]];
             memcpy(rows + i * r->words, k->rows + order[i] * r->words, r->words * sizeof *rows);
         }
-        const struct hop_map_seating seating = {.places = k->places,
-                                                .room = k->places->room,
-                                                .node_room = k->places->node_room,
-                                                .rows = rows,
-                                                .items = items};
-        status = hop_map_seat(&seating, seats, seats + items, &count, &short_of, k->diag);
+        const struct hop_places places = hop_map_frame(k->places, k->places->room, k->places->node_room);
+        const struct hop_graph graph = {.count = items};
+        const struct hop_assign problem = {.graph = &graph, .places = &places, .allowed = rows};
+        status = hop_assign_seat(&problem, seats, seats + items, &count, &short_of, k->diag);
     }
     if (status == HOP_OK && count > 0)
         status = hop_map_clash(r, k->diag);

@@ -33,13 +33,12 @@ static enum hop_status to_nodes(struct hop_map_work *work, enum hop_map_solver s
     const struct hop_map_places *p = &work->places;
     static const double zero = 0;
     uint32_t count = p->node_count;
-    uint32_t *self = calloc(3 * (size_t)count, sizeof *self), *number = self + count, *size = number + count;
+    uint32_t *self = calloc((size_t)count + 1, sizeof *self);
     const double **inner = calloc(count, sizeof *inner);
     uint64_t *rows = NULL;
     enum hop_status status = self && inner ? allow_nodes(work, &rows, diag) : hop_fail_memory(diag);
     for (uint32_t n = 0; n < count && status == HOP_OK; n++) {
-        self[n] = n;
-        size[n] = 1;
+        self[n + 1] = n + 1;
         inner[n] = &zero;
     }
     if (status == HOP_OK) {
@@ -47,8 +46,7 @@ static enum hop_status to_nodes(struct hop_map_work *work, enum hop_map_solver s
                                           .room = p->node_room,
                                           .groups = count,
                                           .group = self,
-                                          .number = number,
-                                          .size = size,
+                                          .first = self,
                                           .inner = inner,
                                           .outer = work->apart->outer};
         const struct hop_assign problem = hop_map_problem(work, &work->all.graph, &places, rows);
@@ -107,34 +105,28 @@ static bool stay(const struct hop_map_work *work, const struct part *part, uint3
 static enum hop_status solve_part(struct hop_map_work *work, const struct part *part, uint32_t *place,
                                   struct hop_map_solved *solved, struct hop_diag *diag)
 {
-    uint32_t *zeros = calloc((size_t)part->places + 1, sizeof *zeros),
-             *number = calloc((size_t)part->places + 1, sizeof *number);
+    uint32_t *zeros = calloc((size_t)part->places + 1, sizeof *zeros), first[2] = {0, part->places};
     const double *inner = work->apart->inner[part->node];
     const double outer = 0;
     struct hop_map_graph graph;
-    enum hop_status status = zeros && number
-                                 ? hop_map_graph_part(&work->device.graph, part->ranks, part->count, &graph, diag)
-                                 : hop_fail_memory(diag);
+    enum hop_status status =
+        zeros ? hop_map_graph_part(&work->device.graph, part->ranks, part->count, &graph, diag) : hop_fail_memory(diag);
     if (status == HOP_OK) {
-        for (uint32_t i = 0; i < part->places; i++)
-            number[i] = i;
         const struct hop_places places = {.count = part->places,
                                           .room = work->places.room + part->first,
                                           .groups = 1,
                                           .group = zeros,
-                                          .number = number,
-                                          .size = &part->places,
+                                          .first = first,
                                           .inner = &inner,
                                           .outer = &outer};
         const struct hop_assign problem = hop_map_problem(work, &graph.graph, &places, part->rows);
         if (!stay(work, part, place))
-            status = hop_map_fit(&problem, place, diag);
+            status = hop_assign_fit(&problem, place, diag);
         work->phase = "devices";
         if (status == HOP_OK && part->solve)
             status = hop_map_solve(work, part->solver, &problem, place, solved, diag);
         hop_map_graph_finish(&graph);
     }
-    free(number);
     free(zeros);
     return status;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One phase's assignment by the solver that was asked for. Automatic means: several starts, SCOTCH's answer among
- * them, each exchanged further; the best; and where the problem is small, searched to the end.
+ * One phase's assignment by the solver that was asked for. Automatic means: several starts, SCOTCH's answers to two
+ * seeds among them, each exchanged further; the best; and where the problem is small, searched to the end.
  */
 #include "map/map.h"
 
 #define AUTO_STEPS 200000 /* places tried by the exact search, when nobody asked for a proof */
-#define GREEDY 64         /* up to so many items a greedy start competes, too */
+#define GREEDY 64         /* up to so many items a greedy start competes with SCOTCH's, too */
+#define SEEDS 2           /* of SCOTCH: a second answer is often better by some percent */
 
 /* Starts that compete. */
 struct contest {
@@ -40,32 +41,27 @@ static enum hop_status exchange_best(struct hop_map_work *work, const struct hop
                                      uint32_t *place, const char **method, struct hop_diag *diag)
 {
     size_t size = problem->graph->count * sizeof *place;
-    struct contest c = {.problem = problem, .place = place, .method = "exchange from the start"};
+    struct hop_assign seeded = *problem;
+    struct contest c = {.problem = &seeded, .place = place, .method = "exchange from the start"};
     c.given = malloc(size + 1);
     c.candidate = malloc(size + 1);
     enum hop_status status = c.given && c.candidate ? HOP_OK : hop_fail_memory(diag);
+    scotch = scotch && hop_assign_has_scotch();
     if (status == HOP_OK) {
         memcpy(c.given, place, size);
         c.value = hop_assign_value(problem, place);
-        status = enter(&c, hop_assign_multilevel, "multilevel + exchange", diag);
     }
-    if (status == HOP_OK && problem->graph->count <= GREEDY && !work->stopped)
+    if (status == HOP_OK && (problem->graph->count <= GREEDY || !scotch))
         status = enter(&c, hop_assign_greedy, "greedy + exchange", diag);
-    if (status == HOP_OK && scotch && hop_assign_has_scotch() && hop_map_goes_on(work, c.value, 0))
+    for (int seed = 0; seed < SEEDS && scotch && status == HOP_OK && hop_map_goes_on(work, c.value, 0); seed++) {
+        seeded.seed = problem->seed + (uint64_t)seed;
         status = enter(&c, hop_assign_scotch, "scotch + exchange", diag);
+    }
     if (status == HOP_OK)
         (void)hop_map_goes_on(work, c.value, 0);
     *method = c.method;
     free(c.candidate);
     free(c.given);
-    return status;
-}
-
-enum hop_status hop_map_fit(const struct hop_assign *problem, uint32_t *place, struct hop_diag *diag)
-{
-    uint32_t *blocked, count;
-    enum hop_status status = hop_assign_fit(problem, place, &blocked, &count, diag);
-    free(blocked);
     return status;
 }
 

@@ -15,9 +15,8 @@ static void test_fit_takes_the_first_places(void **state)
     ((uint32_t *)places->room)[1] = 0;
     ((uint32_t *)places->room)[3] = 2;
     const struct hop_assign problem = {.graph = graph, .places = places};
-    uint32_t place[5], *blocked, count;
-    CHECK(hop_assign_fit(&problem, place, &blocked, &count, D));
-    assert_null(blocked);
+    uint32_t place[5];
+    CHECK(hop_assign_fit(&problem, place, D));
     const uint32_t expected[5] = {0, 2, 3, 3, 4};
     assert_memory_equal(place, expected, sizeof place);
     free_graph(graph);
@@ -27,12 +26,12 @@ static void test_fit_takes_the_first_places(void **state)
 static void test_fit_of_thousands(void **state)
 {
     (void)state;
-    uint32_t n = 4096, *place = malloc(n * sizeof *place), *blocked, count;
+    uint32_t n = 4096, *place = malloc(n * sizeof *place);
     struct hop_graph *graph = graph_of(n, NULL, 0);
     struct hop_places *places = places_of(512, 8, 1, cluster);
     uint64_t *allowed = calloc((size_t)n * n / 64, sizeof *allowed);
     struct hop_assign problem = {.graph = graph, .places = places};
-    CHECK(hop_assign_fit(&problem, place, &blocked, &count, D));
+    CHECK(hop_assign_fit(&problem, place, D));
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(place[i], i);
     /* Item i may be at i and i + 1; the last one only at place 0: everybody must move on. */
@@ -42,7 +41,7 @@ static void test_fit_of_thousands(void **state)
             set_allowed(allowed, places, i, i + 1);
     }
     problem.allowed = allowed;
-    CHECK(hop_assign_fit(&problem, place, &blocked, &count, D));
+    CHECK(hop_assign_fit(&problem, place, D));
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(place[i], (i + 1) % n);
     free(allowed);
@@ -51,8 +50,8 @@ static void test_fit_of_thousands(void **state)
     free_places(places);
 }
 
-/* Without any one of the blocked items the others fit; together they have too little room. */
-static void check_blocked(const struct hop_assign *problem, const uint32_t *blocked, uint32_t count)
+/* Together they have too little room, by as many as it is said. */
+static void check_blocked(const struct hop_assign *problem, const uint32_t *blocked, uint32_t count, uint32_t short_of)
 {
     uint64_t room = 0;
     for (uint32_t p = 0; p < problem->places->count; p++) {
@@ -61,19 +60,8 @@ static void check_blocked(const struct hop_assign *problem, const uint32_t *bloc
             wanted |= hop_assign_allows(problem, blocked[k], p);
         room += wanted ? problem->places->room[p] : 0;
     }
-    assert_true(room < count);
-    for (uint32_t without = 0; without < count; without++) {
-        struct hop_graph *graph = graph_of(count - 1, NULL, 0);
-        uint64_t allowed[SMALL] = {0};
-        uint32_t place[SMALL], *none, zero;
-        for (uint32_t k = 0, row = 0; k < count; k++) {
-            if (k != without)
-                allowed[row++] = problem->allowed ? problem->allowed[blocked[k]] : UINT64_MAX;
-        }
-        const struct hop_assign rest = {.graph = graph, .places = problem->places, .allowed = allowed};
-        CHECK(hop_assign_fit(&rest, place, &none, &zero, D));
-        free_graph(graph);
-    }
+    assert_true(short_of > 0);
+    assert_int_equal(room, count - short_of);
 }
 
 static void test_fit_against_brute_force(void **state)
@@ -81,7 +69,8 @@ static void test_fit_against_brute_force(void **state)
     (void)state;
     uint32_t refused = 0;
     for (int k = 0; k < 2000; k++) {
-        uint32_t items = random_below(7), count = 1 + random_below(6), place[SMALL], *blocked, blocked_count;
+        uint32_t items = random_below(7), count = 1 + random_below(6), place[SMALL], blocked[SMALL], blocked_count,
+                 short_of;
         struct hop_graph *graph = random_graph(items, 0);
         struct hop_places *places = random_places(count, 3);
         uint64_t allowed[SMALL];
@@ -92,13 +81,14 @@ static void test_fit_against_brute_force(void **state)
         const struct hop_assign problem = {.graph = graph, .places = places, .allowed = k % 5 ? allowed : NULL};
         struct hop_diag diag;
         bool possible = brute_force(&problem).found > 0;
-        enum hop_status status = hop_assign_fit(&problem, place, &blocked, &blocked_count, &diag);
+        enum hop_status status = hop_assign_fit(&problem, place, &diag);
         assert_int_equal(status, possible ? HOP_OK : HOP_ERR_INVALID);
         if (possible) {
             assert_true(hop_assign_fits(&problem, place));
         } else {
-            check_blocked(&problem, blocked, blocked_count);
-            free(blocked);
+            memset(place, 0xff, sizeof place);
+            CHECK(hop_assign_seat(&problem, place, blocked, &blocked_count, &short_of, D));
+            check_blocked(&problem, blocked, blocked_count, short_of);
             refused++;
         }
         free_graph(graph);
@@ -114,13 +104,13 @@ static void test_two_that_clash_are_named(void **state)
     struct hop_places *places = places_of(1, 8, 1, binary_tree);
     uint64_t allowed[6] = {0xff, 0x0f, 0x04, 0xff, 0x04, 0x0c};
     const struct hop_assign problem = {.graph = graph, .places = places, .allowed = allowed};
-    uint32_t place[6], *blocked, count;
-    struct hop_diag diag;
-    assert_int_equal(hop_assign_fit(&problem, place, &blocked, &count, &diag), HOP_ERR_INVALID);
+    uint32_t place[6], blocked[6], count, short_of;
+    memset(place, 0xff, sizeof place);
+    CHECK(hop_assign_seat(&problem, place, blocked, &count, &short_of, D));
+    assert_int_equal(short_of, 1);
     assert_int_equal(count, 2);
     assert_int_equal(blocked[0], 2);
     assert_int_equal(blocked[1], 4);
-    free(blocked);
     free_graph(graph);
     free_places(places);
 }
@@ -190,8 +180,7 @@ static void test_weighted_stencil_on_two_sockets(void **state)
     uint32_t place[16];
     number_places(place, 16);
     check_same(hop_assign_value(&problem, place), 24);
-    for (int s = 1; s < 3; s++)
-        check_same(solve_anew(solvers[s], &problem, place).value, 4);
+    check_same(solve_anew(hop_assign_exchange, &problem, place).value, 4);
     free_graph(graph);
     free_places(places);
 }
@@ -202,7 +191,7 @@ static void test_solvers_keep_restrictions_and_starts(void **state)
 {
     (void)state;
     for (int k = 0; k < 300; k++) {
-        uint32_t count = 2 + random_below(11), items = 1 + random_below(12), place[SMALL], *blocked, blocked_count;
+        uint32_t count = 2 + random_below(11), items = 1 + random_below(12), place[SMALL];
         struct hop_graph *graph = random_graph(items, 50);
         struct hop_places *places = random_places(count, 4);
         uint64_t allowed[SMALL];
@@ -212,14 +201,13 @@ static void test_solvers_keep_restrictions_and_starts(void **state)
             ((uint32_t *)places->room)[p] = random_below(4);
         const struct hop_assign problem = {.graph = graph, .places = places, .allowed = allowed, .max_steps = 5000};
         struct hop_diag diag;
-        if (hop_assign_fit(&problem, place, &blocked, &blocked_count, &diag) == HOP_OK) {
+        if (hop_assign_fit(&problem, place, &diag) == HOP_OK) {
             for (int s = 0; s < SOLVERS; s++) {
                 uint32_t from[SMALL];
                 memcpy(from, place, sizeof from);
                 solve(solvers[s], &problem, from);
             }
         }
-        free(blocked);
         free_graph(graph);
         free_places(places);
     }
@@ -229,7 +217,7 @@ static void test_solvers_keep_restrictions_and_starts(void **state)
 static void test_large_ones_fit_and_repeat(void **state)
 {
     (void)state;
-    uint32_t n = 1024, *order = random_order(n), *blocked, count;
+    uint32_t n = 1024, *order = random_order(n);
     struct hop_graph *graph = stencil((uint32_t[]){16, 8, 8}, 2, order);
     struct hop_places *places = places_of(144, 8, 1, cluster);
     uint64_t *allowed = calloc((size_t)n * 18, sizeof *allowed);
@@ -243,8 +231,8 @@ static void test_large_ones_fit_and_repeat(void **state)
     }
     const struct hop_assign problem = {.graph = graph, .places = places, .allowed = allowed, .max_steps = 200000};
     uint32_t *start = malloc(n * sizeof *start), *place[2] = {malloc(n * sizeof **place), malloc(n * sizeof **place)};
-    CHECK(hop_assign_fit(&problem, start, &blocked, &count, D));
-    for (int s = 0; s < 3; s++) {
+    CHECK(hop_assign_fit(&problem, start, D));
+    for (int s = 0; s < 2; s++) {
         double start_value = hop_assign_value(&problem, start);
         for (int k = 0; k < 2; k++) {
             memcpy(place[k], start, n * sizeof *start);
@@ -283,7 +271,7 @@ static void test_solvers_stop_when_told(void **state)
     uint32_t n = 512, *place = malloc(n * sizeof *place), *order = random_order(n);
     struct hop_graph *graph = stencil((uint32_t[]){8, 8, 8}, 1, order);
     struct hop_places *places = places_of(64, 8, 1, cluster);
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < 2; s++) {
         for (uint32_t limit = 1; limit <= 4; limit++) {
             struct watcher w = {.limit = limit, .best = INFINITY};
             const struct hop_assign problem = {.graph = graph, .places = places, .poll = watch, .context = &w};
@@ -301,7 +289,7 @@ static void test_solvers_stop_when_told(void **state)
 
 /* ---- the peer ---- */
 
-static void test_no_worse_than_scotch(void **state)
+static void test_not_far_from_scotch(void **state)
 {
     (void)state;
     if (!hop_assign_has_scotch()) {
@@ -319,10 +307,10 @@ static void test_no_worse_than_scotch(void **state)
         double value[2];
         for (int s = 0; s < 2; s++) {
             place[s] = malloc(n * sizeof *place[s]);
-            value[s] = solve_anew(s ? hop_assign_multilevel : hop_assign_scotch, &problem, place[s]).value;
+            value[s] = solve_anew(s ? hop_assign_greedy : hop_assign_scotch, &problem, place[s]).value;
         }
         value[1] = solve(hop_assign_exchange, &problem, place[1]).value;
-        assert_true(value[1] <= value[0] * 1.05);
+        assert_true(value[1] <= value[0] * 1.25);
         free_graph(graph);
         free_places(places);
         free(order);
@@ -346,7 +334,7 @@ TEST_GROUP(assign)
         cmocka_unit_test(test_large_ones_fit_and_repeat),
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_solvers_stop_when_told),
-        cmocka_unit_test(test_no_worse_than_scotch),
+        cmocka_unit_test(test_not_far_from_scotch),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

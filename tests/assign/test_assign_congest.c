@@ -15,7 +15,7 @@ struct scene {
     struct hop_router *router;
     struct hop_traffic *traffic;
     struct hop_congest *congest;
-    uint32_t items, devices[PLACES], hosts[PLACES], room[PLACES], group[PLACES], group_room[GROUPS];
+    uint32_t items, devices[PLACES], hosts[PLACES], room[PLACES], group[PLACES], first[GROUPS + 1], group_room[GROUPS];
     struct hop_places places;
     struct hop_assign problem;
 };
@@ -47,6 +47,7 @@ static void open_scene(struct scene *s, const char *machine, uint32_t items, boo
     s->places.room = s->room;
     s->places.groups = GROUPS;
     s->places.group = s->group;
+    s->places.first = s->first;
     s->places.group_room = s->group_room;
 }
 
@@ -110,9 +111,16 @@ static bool fit(const struct scene *s, uint32_t *place)
 /* k chooses: groups that follow the places' numbers or none at all, rooms alike or not. */
 static void make_groups(struct scene *s, uint32_t k)
 {
-    for (uint32_t p = 0; p < s->places.count; p++) {
+    uint32_t count = s->places.count;
+    memset(s->first, 0, sizeof s->first);
+    for (uint32_t p = 0; p < count; p++) {
         s->room[p] = k % 3 == 2 ? random_below(3) : 1;
-        s->group[p] = k % 2 ? random_below(GROUPS) : p * 2 / s->places.count;
+        s->first[1 + (k % 2 ? random_below(GROUPS) : p * 2 / count)]++;
+    }
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        for (uint32_t p = s->first[g]; p < s->first[g] + s->first[g + 1]; p++)
+            s->group[p] = g;
+        s->first[g + 1] += s->first[g];
     }
     for (uint32_t g = 0; g < GROUPS; g++)
         s->group_room[g] = k % 4 < 2 ? 2 : random_below(4);

@@ -13,7 +13,7 @@ struct fixture {
     uint32_t items, places;
     double *weight;   /* items x items */
     double *distance; /* places x places */
-    uint32_t *first, *to, *room, *zero, *number;
+    uint32_t *first, *to, *room, *zero, places_first[2];
     double *row;
     const double *table;
     uint64_t *allowed; /* NULL: anywhere */
@@ -32,13 +32,11 @@ static struct fixture *make(uint32_t items, uint32_t places)
     f->distance = calloc((size_t)places * places, sizeof *f->distance);
     f->room = calloc(places, sizeof *f->room);
     f->zero = calloc(places, sizeof *f->zero);
-    f->number = calloc(places, sizeof *f->number);
+    f->places_first[1] = places;
     f->first = calloc(items + 1, sizeof *f->first);
     f->place = calloc(items, sizeof *f->place);
-    for (uint32_t p = 0; p < places; p++) {
+    for (uint32_t p = 0; p < places; p++)
         f->room[p] = 1;
-        f->number[p] = p;
-    }
     return f;
 }
 
@@ -73,12 +71,10 @@ static void ready(struct fixture *f)
                                  .room = f->room,
                                  .groups = 1,
                                  .group = f->zero,
-                                 .number = f->number,
-                                 .size = &f->places,
+                                 .first = f->places_first,
                                  .inner = &f->table};
     f->problem = (struct hop_assign){.graph = &f->graph, .places = &f->all, .allowed = f->allowed, .seed = 1};
-    uint32_t *blocked, count;
-    CHECK(hop_assign_fit(&f->problem, f->place, &blocked, &count, D));
+    CHECK(hop_assign_fit(&f->problem, f->place, D));
 }
 
 static void done(struct fixture *f)
@@ -89,7 +85,6 @@ static void done(struct fixture *f)
     free(f->to);
     free(f->room);
     free(f->zero);
-    free(f->number);
     free(f->row);
     free(f->allowed);
     free(f->place);

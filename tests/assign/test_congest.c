@@ -22,7 +22,7 @@ struct scene {
     struct hop_router *router;
     struct hop_traffic *traffic;
     struct hop_congest *congest;
-    uint32_t devices[PLACES], hosts[PLACES], room[PLACES], group[PLACES], number[PLACES], size[1];
+    uint32_t devices[PLACES], hosts[PLACES], room[PLACES], group[PLACES], first[2];
     struct hop_congest_input input;
     struct hop_places places;
     struct hop_assign problem;
@@ -42,14 +42,12 @@ static void open_machine(struct scene *s, struct hop_topology *topology, uint32_
         s->devices[p] = n;
         s->hosts[p] = hop_topology_nearest_host(s->topology, n);
         s->room[p] = 1;
-        s->number[p] = p;
     }
-    s->size[0] = s->places.count;
+    s->first[1] = s->places.count;
     s->places.room = s->room;
     s->places.groups = 1;
     s->places.group = s->group;
-    s->places.number = s->number;
-    s->places.size = s->size;
+    s->places.first = s->first;
     s->problem = (struct hop_assign){.places = &s->places, .seed = 1};
     CHECK(hop_traffic_create(items, &s->traffic, D));
 }

@@ -7,7 +7,7 @@
 enum { MOST = 64 };
 
 struct square {
-    uint32_t room[MOST], group[MOST], number[MOST], size, members[MOST];
+    uint32_t room[MOST], group[MOST], first[2], size, members[MOST];
     double inner[MOST * MOST];
     const double *table;
     struct hop_places places;
@@ -15,18 +15,13 @@ struct square {
 
 static void make_square(struct square *s, uint32_t count)
 {
-    *s = (struct square){.size = count, .table = s->inner};
+    *s = (struct square){.first = {0, count}, .size = count, .table = s->inner};
     for (uint32_t p = 0; p < count; p++) {
         s->room[p] = 1;
-        s->number[p] = s->members[p] = p;
+        s->members[p] = p;
     }
-    s->places = (struct hop_places){.count = count,
-                                    .room = s->room,
-                                    .groups = 1,
-                                    .group = s->group,
-                                    .number = s->number,
-                                    .size = &s->size,
-                                    .inner = &s->table};
+    s->places = (struct hop_places){
+        .count = count, .room = s->room, .groups = 1, .group = s->group, .first = s->first, .inner = &s->table};
 }
 
 static void set(struct square *s, uint32_t a, uint32_t b, double distance)

@@ -5,12 +5,12 @@
  * A matching of items with the rooms of places. Whoever wants an item at a certain place asks for it; others step
  * aside along an augmenting path, or the wish is refused because somebody would be left without a place.
  */
-#ifndef HOP_ASSIGN_SEATING_H
-#define HOP_ASSIGN_SEATING_H
+#ifndef HOP_ASSIGN_FITTING_H
+#define HOP_ASSIGN_FITTING_H
 
 #include "assign/seats.h"
 
-struct hop_seating {
+struct hop_fitting {
     const struct hop_assign *problem;
     struct hop_seats seats;
     bool *settled;   /* items that do not step aside any more */
@@ -19,18 +19,19 @@ struct hop_seating {
     uint32_t *reached; /* of a place: the item that would come if one went from there, */
     uint32_t *via;     /* and where it would be: there, or at a place of a full group that has room itself */
     uint64_t *unseen;  /* bit of a place: not reached yet */
+    uint64_t *usable;  /* bit of a place: it has room at all, and no search in vain has reached it */
 };
 
-/* place: an assignment that fits, or NULL: nobody has a place yet. false: out of memory; to be finished either way. */
-bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seating *fitting);
-void hop_fitting_finish(struct hop_seating *fitting);
+/* place: an assignment that fits, or NULL: nobody has a place yet. false: out of memory. */
+bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting,
+                        struct hop_arena *arena);
 
 /* Gives an item without a place one, others moving where they must; false: there is none, and nobody moved. */
-bool hop_fitting_seat(struct hop_seating *fitting, uint32_t item);
+bool hop_fitting_seat(struct hop_fitting *fitting, uint32_t item);
 /* Whether a place has room itself, or somebody who is not settled. */
-bool hop_fitting_may_yield(const struct hop_seating *fitting, uint32_t place);
+bool hop_fitting_may_yield(const struct hop_fitting *fitting, uint32_t place);
 /* Settles an item, when all have places, at one that it may have; false: somebody would be without, nothing changed. */
-bool hop_fitting_settle(struct hop_seating *fitting, uint32_t item, uint32_t place);
+bool hop_fitting_settle(struct hop_fitting *fitting, uint32_t item, uint32_t place);
 
 /* An assignment that fits and follows another one, which may not, where it can: an item whose wish is refused takes
  * the nearest place that is not. place holds one that fits before and after. */

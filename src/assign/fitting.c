@@ -4,39 +4,33 @@
  * sets of places as bits.
  *
  * Where a search from an item fails, the items that it reached may be only at places that it reached, all of which are
- * full: one room too few for them (Hall 1935). Without any one of them the others would fit.
+ * full: one room too few for them (Hall 1935).
  *
  * Where groups have rooms, items come to a place of a full group that has room itself if one goes from any other place
  * of that group.
  */
-#include "assign/seating.h"
+#include "assign/fitting.h"
 
 #include <math.h>
 
-enum { BLOCKED_TRIES = 64 /* items without a place whose searches are compared */ };
-
-bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_seating *fitting)
+bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting,
+                        struct hop_arena *arena)
 {
     size_t items = (size_t)problem->graph->count + 1, places = (size_t)problem->places->count + 1;
-    *fitting = (struct hop_seating){.problem = problem,
-                                    .settled = calloc(items, sizeof *fitting->settled),
-                                    .queue = malloc(items * sizeof *fitting->queue),
-                                    .reached = malloc(places * sizeof *fitting->reached),
-                                    .via = malloc(places * sizeof *fitting->via),
-                                    .unseen = malloc((places / 64 + 1) * sizeof *fitting->unseen)};
-    return hop_seats_create(problem, place, &fitting->seats) && fitting->settled && fitting->queue &&
-           fitting->reached && fitting->via && fitting->unseen;
-}
-
-void hop_fitting_finish(struct hop_seating *fitting)
-{
-    hop_seats_finish(&fitting->seats);
-    free(fitting->settled);
-    free(fitting->queue);
-    free(fitting->reached);
-    free(fitting->via);
-    free(fitting->unseen);
-    *fitting = (struct hop_seating){0};
+    *fitting = (struct hop_fitting){
+        .problem = problem,
+        .settled = hop_arena_alloc(arena, items * sizeof *fitting->settled),
+        .queue = hop_arena_alloc(arena, items * sizeof *fitting->queue),
+        .reached = hop_arena_alloc(arena, places * sizeof *fitting->reached),
+        .via = hop_arena_alloc(arena, places * sizeof *fitting->via),
+        .unseen = hop_arena_alloc(arena, (places / 64 + 1) * sizeof *fitting->unseen),
+        .usable = hop_arena_alloc(arena, (places / 64 + 1) * sizeof *fitting->usable),
+    };
+    if (!hop_seats_create(problem, place, &fitting->seats, arena))
+        return false;
+    for (uint32_t p = 0; p < problem->places->count; p++)
+        fitting->usable[p / 64] |= (uint64_t)(problem->places->room[p] > 0) << p % 64;
+    return true;
 }
 
 /* Word w of an item's row. */
@@ -46,7 +40,7 @@ static uint64_t row(const struct hop_assign *problem, uint32_t item, size_t w)
 }
 
 /* The first place with room left that an item may have, also if another one comes to where it is; or HOP_NONE. */
-static uint32_t first_open(const struct hop_seating *f, uint32_t item)
+static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
@@ -60,7 +54,7 @@ static uint32_t first_open(const struct hop_seating *f, uint32_t item)
 }
 
 /* Items at a place join the queue. */
-static void reach_place(struct hop_seating *f, uint32_t item, uint32_t place, uint32_t via)
+static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, uint32_t via)
 {
     f->unseen[place / 64] &= ~(UINT64_C(1) << place % 64);
     f->reached[place] = item;
@@ -72,17 +66,17 @@ static void reach_place(struct hop_seating *f, uint32_t item, uint32_t place, ui
 }
 
 /* So do those at other places of its group, if it has room itself. */
-static void reach_group(struct hop_seating *f, uint32_t item, uint32_t via)
+static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
 {
     const struct hop_places *places = f->problem->places;
-    for (uint32_t p = 0; p < places->count; p++) {
-        if (places->group[p] == places->group[via] && f->unseen[p / 64] >> p % 64 & 1)
+    for (uint32_t p = places->first[places->group[via]]; p < places->first[places->group[via] + 1]; p++) {
+        if (hop_bit(f->unseen, p))
             reach_place(f, item, p, via);
     }
 }
 
 /* Items at places that this one may have and nobody reached yet join the queue. */
-static void reach(struct hop_seating *f, uint32_t item)
+static void reach(struct hop_fitting *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
@@ -98,12 +92,11 @@ static void reach(struct hop_seating *f, uint32_t item)
 }
 
 /* From the end of the path back to the one that had no place. */
-static void step_aside(struct hop_seating *f, uint32_t last, uint32_t place)
+static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
 {
     for (uint32_t item = last;;) {
         uint32_t from = f->seats.place[item];
-        hop_seats_leave(&f->seats, item);
-        hop_seats_enter(&f->seats, item, place);
+        hop_seats_move(&f->seats, item, place);
         if (from == HOP_NONE)
             return;
         place = f->via[from];
@@ -111,7 +104,7 @@ static void step_aside(struct hop_seating *f, uint32_t last, uint32_t place)
     }
 }
 
-bool hop_fitting_seat(struct hop_seating *f, uint32_t item)
+bool hop_fitting_seat(struct hop_fitting *f, uint32_t item)
 {
     uint32_t places = f->problem->places->count, open = first_open(f, item);
     f->queue[0] = item;
@@ -120,9 +113,7 @@ bool hop_fitting_seat(struct hop_seating *f, uint32_t item)
         step_aside(f, item, open);
         return true;
     }
-    memset(f->unseen, 0, ((size_t)places / 64 + 1) * sizeof *f->unseen);
-    for (uint32_t p = 0; p < places; p++)
-        f->unseen[p / 64] |= (uint64_t)(f->problem->places->room[p] > 0) << p % 64;
+    memcpy(f->unseen, f->usable, ((size_t)places / 64 + 1) * sizeof *f->unseen);
     for (uint32_t q = 0; q < f->queued; q++) {
         open = first_open(f, f->queue[q]);
         if (open != HOP_NONE) {
@@ -135,7 +126,7 @@ bool hop_fitting_seat(struct hop_seating *f, uint32_t item)
 }
 
 /* The first item of a place that is not settled, or HOP_NONE. */
-static uint32_t free_item(const struct hop_seating *f, uint32_t place)
+static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
 {
     uint32_t i = f->seats.first[place];
     while (i != HOP_NONE && f->settled[i])
@@ -143,31 +134,28 @@ static uint32_t free_item(const struct hop_seating *f, uint32_t place)
     return i;
 }
 
-bool hop_fitting_may_yield(const struct hop_seating *f, uint32_t place)
+bool hop_fitting_may_yield(const struct hop_fitting *f, uint32_t place)
 {
     return free_item(f, place) != HOP_NONE || f->seats.left[place] > 0;
 }
 
 /* Somebody who is not settled, at a place or, if it has room itself, in its full group; HOP_NONE: nobody. */
-static uint32_t who_yields(const struct hop_seating *f, uint32_t place)
+static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
 {
     const struct hop_places *places = f->problem->places;
     if (f->seats.left[place] <= 0)
         return free_item(f, place);
-    for (uint32_t p = 0; p < places->count; p++) {
-        uint32_t item = places->group[p] == places->group[place] ? free_item(f, p) : HOP_NONE;
-        if (item != HOP_NONE)
-            return item;
-    }
-    return HOP_NONE;
+    uint32_t item = HOP_NONE, group = places->group[place];
+    for (uint32_t p = places->first[group]; p < places->first[group + 1] && item == HOP_NONE; p++)
+        item = free_item(f, p);
+    return item;
 }
 
-bool hop_fitting_settle(struct hop_seating *f, uint32_t item, uint32_t place)
+bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
 {
     uint32_t from = f->seats.place[item];
     if (from != place && hop_seats_has_room(&f->seats, from, place)) {
-        hop_seats_leave(&f->seats, item);
-        hop_seats_enter(&f->seats, item, place);
+        hop_seats_move(&f->seats, item, place);
     } else if (from != place) {
         uint32_t other = who_yields(f, place), other_from;
         if (other == HOP_NONE)
@@ -192,7 +180,7 @@ bool hop_fitting_settle(struct hop_seating *f, uint32_t item, uint32_t place)
 /* ---- following wishes ---- */
 
 /* The nearest place to the one wanted that is not refused; where the item is now never is. */
-static void settle_near(struct hop_seating *f, uint32_t item, uint32_t wanted, bool *refused)
+static void settle_near(struct hop_fitting *f, uint32_t item, uint32_t wanted, bool *refused)
 {
     const struct hop_places *places = f->problem->places;
     memset(refused, 0, places->count * sizeof *refused);
@@ -217,9 +205,10 @@ enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint3
                                    struct hop_diag *diag)
 {
     uint32_t items = problem->graph->count;
-    struct hop_seating f;
-    bool *refused = malloc((size_t)problem->places->count + 1);
-    bool made = hop_fitting_create(problem, place, &f) && refused;
+    struct hop_fitting f;
+    struct hop_arena arena = {0};
+    bool *refused = hop_arena_alloc(&arena, (size_t)problem->places->count + 1);
+    bool made = hop_fitting_create(problem, place, &f, &arena);
     /* Those first who can have what they want, so that nobody else's second choice is in their way. */
     for (uint32_t i = 0; i < items && made; i++) {
         if (hop_assign_allows(problem, i, wanted[i]) && problem->places->room[wanted[i]] > 0)
@@ -231,69 +220,55 @@ enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint3
     }
     if (made)
         memcpy(place, f.seats.place, items * sizeof *place);
-    hop_fitting_finish(&f);
-    free(refused);
+    hop_arena_finish(&arena);
     return made ? HOP_OK : hop_fail_memory(diag);
 }
 
 /* ---- from nothing ---- */
 
-/* Whose search reached fewest: its items, ascending. */
-static enum hop_status list_blocked(struct hop_seating *f, uint32_t **blocked, uint32_t *count, struct hop_diag *diag)
+/* What a search without success has reached is full and leads nowhere, then and later. */
+static bool seat_or_give_up(struct hop_fitting *f, uint32_t item, uint32_t wanted)
 {
-    uint32_t items = f->problem->graph->count, fewest = UINT32_MAX, which = HOP_NONE;
-    uint32_t tries = f->problem->allowed ? BLOCKED_TRIES : 1;
-    for (uint32_t i = 0; i < items && tries > 0; i++) {
-        if (f->seats.place[i] != HOP_NONE)
-            continue;
-        tries--;
-        hop_fitting_seat(f, i);
-        if (f->queued < fewest) {
-            fewest = f->queued;
-            which = i;
-        }
+    if (wanted != HOP_NONE && hop_assign_allows(f->problem, item, wanted) &&
+        hop_seats_has_room(&f->seats, HOP_NONE, wanted)) {
+        hop_seats_enter(&f->seats, item, wanted);
+        return true;
     }
-    hop_fitting_seat(f, which);
-    bool *in = calloc(items, sizeof *in);
-    uint32_t *list = malloc(f->queued * sizeof *list);
-    if (!in || !list) {
-        free(in);
-        free(list);
-        return hop_fail_memory(diag);
-    }
-    for (uint32_t q = 0; q < f->queued; q++)
-        in[f->queue[q]] = true;
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < items; i++) {
-        if (in[i])
-            list[found++] = i;
-    }
-    free(in);
-    *blocked = list;
-    *count = found;
-    return hop_fail(diag, HOP_ERR_INVALID, "%u items may only be at places with room for %u of them", found, found - 1);
+    if (hop_fitting_seat(f, item))
+        return true;
+    memcpy(f->usable, f->unseen, ((size_t)f->problem->places->count / 64 + 1) * sizeof *f->usable);
+    return false;
 }
 
-enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, uint32_t **blocked, uint32_t *count,
-                               struct hop_diag *diag)
+enum hop_status hop_assign_seat(const struct hop_assign *problem, uint32_t *place, uint32_t *blocked, uint32_t *count,
+                                uint32_t *short_of, struct hop_diag *diag)
 {
     uint32_t items = problem->graph->count;
-    struct hop_seating f;
-    *blocked = NULL;
-    *count = 0;
-    if (!hop_fitting_create(problem, NULL, &f)) {
-        hop_fitting_finish(&f);
-        return hop_fail_memory(diag);
+    struct hop_fitting f;
+    struct hop_arena arena = {0};
+    bool made = hop_fitting_create(problem, NULL, &f, &arena);
+    *count = *short_of = 0;
+    for (uint32_t i = 0; i < items && made; i++)
+        *short_of += !seat_or_give_up(&f, i, place[i]);
+    for (uint32_t i = 0; i < items && made && *short_of > 0; i++) {
+        if (f.seats.place[i] == HOP_NONE || !hop_bit(f.usable, f.seats.place[i]))
+            blocked[(*count)++] = i;
     }
-    bool all = true;
-    for (uint32_t i = 0; i < items; i++) {
-        all &= hop_fitting_seat(&f, i);
-        if (!all && !problem->allowed)
-            break; /* more items than rooms: whoever else comes finds none either */
-    }
-    enum hop_status status = all ? HOP_OK : list_blocked(&f, blocked, count, diag);
-    if (status == HOP_OK)
+    if (made && *short_of == 0)
         memcpy(place, f.seats.place, items * sizeof *place);
-    hop_fitting_finish(&f);
+    hop_arena_finish(&arena);
+    return made ? HOP_OK : hop_fail_memory(diag);
+}
+
+enum hop_status hop_assign_fit(const struct hop_assign *problem, uint32_t *place, struct hop_diag *diag)
+{
+    uint32_t items = problem->graph->count, count = 0, short_of = 0, *blocked = malloc((items + 1) * sizeof *blocked);
+    memset(place, 0xff, items * sizeof *place); /* HOP_NONE */
+    enum hop_status status =
+        blocked ? hop_assign_seat(problem, place, blocked, &count, &short_of, diag) : hop_fail_memory(diag);
+    free(blocked);
+    if (status == HOP_OK && count > 0)
+        status = hop_fail(diag, HOP_ERR_INVALID, "%u items may only be at places with room for %u of them", count,
+                          count - short_of);
     return status;
 }
