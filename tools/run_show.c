@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_write.h"
 #include "predict.h"
 
 enum { ROWS = 40 };
@@ -83,20 +84,17 @@ static void print_times(const struct run_request *r, const struct run_result *re
 static char *make_json(const struct run_result *result)
 {
     struct launches l = sum_up(result);
-    char *timeline = hop_timeline_to_json(result->timeline, false), *end = timeline ? strrchr(timeline, '}') : NULL, *text;
-    size_t size;
-    FILE *out = end && l.count > 0 ? open_memstream(&text, &size) : NULL;
-    if (!out)
+    char *timeline = hop_timeline_to_json(result->timeline, false), *end = timeline ? strrchr(timeline, '}') : NULL;
+    struct hop_buffer out = {0};
+    if (!end || l.count == 0)
         return timeline;
-    while (end > timeline && end[-1] == '\n')
-        end--;
-    fprintf(out, "%.*s,\n\"launches\": {\"median_s\": %.9g, \"least_s\": %.9g, \"p90_s\": %.9g, \"times_s\": [",
-            (int)(end - timeline), timeline, l.median_s, l.least_s, l.p90_s);
-    for (uint64_t i = 0; i < l.count; i++)
-        fprintf(out, "%s%.9g", i ? ", " : "", result->times_s[i]);
-    fprintf(out, "]}\n}\n");
+    hop_buffer_add(&out, timeline, (size_t)(end - timeline));
     free(timeline);
-    return fclose(out) == 0 ? text : NULL;
+    hop_json_put(&out, "\nlaunches: {median_s: %g, least_s: %g, p90_s: %g, times_s: [", l.median_s, l.least_s, l.p90_s);
+    for (uint64_t i = 0; i < l.count; i++)
+        hop_json_put(&out, i ? ", %g" : "%g", result->times_s[i]);
+    hop_json_put(&out, "]}\n}\n");
+    return hop_buffer_take(&out);
 }
 
 /* "4 ranks on host, emulated links"; those beyond the schedule's have nothing to do. */
