@@ -57,27 +57,49 @@ static void put_pointer(struct cut *cut, const struct hop_json *at)
     }
 }
 
-void hop_json_place(const struct hop_json *at, struct hop_diag *diag)
+static bool ok(const struct hop_json *at)
 {
+    return at->failure->status == HOP_OK;
+}
+
+static void place(const struct hop_json *at)
+{
+    struct hop_diag *diag = at->failure->diag;
     if (diag) {
         struct cut cut = {diag->place, 0, sizeof diag->place};
         put_pointer(&cut, at);
     }
 }
 
-enum hop_status hop_json_fail(const struct hop_json *at, struct hop_diag *diag, enum hop_status status,
-                              const char *format, ...)
+void hop_json_fail(const struct hop_json *at, enum hop_status status, const char *format, ...)
 {
     va_list arguments;
+    if (!ok(at))
+        return;
     va_start(arguments, format);
-    (void)hop_fail_with(diag, status, format, arguments);
+    at->failure->status = hop_fail_with(at->failure->diag, status, format, arguments);
     va_end(arguments);
-    hop_json_place(at, diag);
-    return status;
+    place(at);
+}
+
+void hop_json_settle(const struct hop_json *at)
+{
+    struct hop_diag *diag = at->failure->diag;
+    if (!ok(at) && at->failure->status != HOP_ERR_MEMORY && diag && !diag->place[0])
+        place(at);
+}
+
+void hop_json_check(const struct hop_json *at, enum hop_status status)
+{
+    if (!ok(at) || status == HOP_OK)
+        return;
+    at->failure->status = status;
+    if (status != HOP_ERR_MEMORY)
+        place(at);
 }
 
 /* "this is a string", "this is 7.5" */
-static enum hop_status fail_value(const struct hop_json *at, struct hop_diag *diag)
+static void fail_value(const struct hop_json *at, const char *expected)
 {
     static const char *const types[] = {
         [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
@@ -85,31 +107,33 @@ static enum hop_status fail_value(const struct hop_json *at, struct hop_diag *di
     };
     switch (json_typeof(at->value)) {
     case JSON_INTEGER:
-        return hop_json_fail(at, diag, HOP_ERR_INVALID, "this is %" JSON_INTEGER_FORMAT, json_integer_value(at->value));
+        hop_json_fail(at, HOP_ERR_INVALID, "this is %" JSON_INTEGER_FORMAT "\n%s", json_integer_value(at->value),
+                      expected);
+        break;
     case JSON_REAL:
-        return hop_json_fail(at, diag, HOP_ERR_INVALID, "this is %.17g", json_real_value(at->value));
+        hop_json_fail(at, HOP_ERR_INVALID, "this is %.17g\n%s", json_real_value(at->value), expected);
+        break;
     default:
-        return hop_json_fail(at, diag, HOP_ERR_INVALID, "this is %s", types[json_typeof(at->value)]);
+        hop_json_fail(at, HOP_ERR_INVALID, "this is %s\n%s", types[json_typeof(at->value)], expected);
     }
 }
 
 /* ---- documents ---- */
 
-enum hop_status hop_json_load(const struct hop_source *source, struct hop_json *document, struct hop_diag *diag)
+void hop_json_load(const struct hop_source *source, struct hop_json *document, struct hop_failure *failure)
 {
     json_error_t error;
     json_t *value = json_loadb(source->text, source->size, JSON_REJECT_DUPLICATES, &error);
-    if (value) {
-        *document = (struct hop_json){.value = value, .key = source->name};
-        return HOP_OK;
+    *document = (struct hop_json){.value = value, .key = source->name, .failure = failure};
+    if (value)
+        return;
+    if (json_error_code(&error) == json_error_out_of_memory || !error.text[0]) { /* jansson need not say so */
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+        return;
     }
-    if (json_error_code(&error) == json_error_out_of_memory || !error.text[0]) /* jansson need not say so */
-        return hop_fail_memory(diag);
-    enum hop_status status = json_error_code(&error) == json_error_stack_overflow ? HOP_ERR_LIMIT : HOP_ERR_SYNTAX;
-    hop_fail(diag, status, "%s", error.text);
-    hop_diag_place(diag, "%s:%d:%d", source->name, error.line, error.column);
-    hop_diag_expect(diag, "JSON (RFC 8259) without duplicate keys, nested at most 2048 deep");
-    return status;
+    hop_failure_set(failure, json_error_code(&error) == json_error_stack_overflow ? HOP_ERR_LIMIT : HOP_ERR_SYNTAX,
+                    "%s\nJSON (RFC 8259) without duplicate keys, nested at most 2048 deep", error.text);
+    hop_failure_place(failure, "%s:%d:%d", source->name, error.line, error.column);
 }
 
 void hop_json_finish(struct hop_json *document)
@@ -124,8 +148,7 @@ bool hop_json_detect(const struct hop_source *source)
     return start < source->size && source->text[start] == '{';
 }
 
-enum hop_status hop_json_check_format(const struct hop_json *document, const char *format, int version,
-                                      struct hop_diag *diag)
+void hop_json_check_format(const struct hop_json *document, const char *format, int version)
 {
     static const struct {
         const char *key, *what;
@@ -135,22 +158,23 @@ enum hop_status hop_json_check_format(const struct hop_json *document, const cha
         {"hopcast_prediction", "a hopcast prediction"},
         {"traceEvents", "a Chrome trace"},
     };
-    struct hop_json found = {json_object_get(document->value, format), document, format, 0};
-    if (json_is_integer(found.value) && json_integer_value(found.value) == version)
-        return HOP_OK;
+    const struct hop_json found = hop_json_member(document, format, false);
+    if (!ok(document) || (json_is_integer(found.value) && json_integer_value(found.value) == version))
+        return;
     if (found.value) {
-        fail_value(&found, diag);
-        hop_diag_expect(diag, "%d, the version of the format that is read here", version);
-        return HOP_ERR_INVALID;
+        char expected[80];
+        (void)snprintf(expected, sizeof expected, "%d, the version of the format that is read here", version);
+        fail_value(&found, expected);
+        return;
     }
     const char *seems = json_is_object(document->value) ? "some other JSON object" : "no JSON object";
     for (size_t i = 0; i < HOP_COUNT(others); i++) {
         if (json_object_get(document->value, others[i].key))
             seems = others[i].what;
     }
-    return hop_json_fail(document, diag, HOP_ERR_INVALID,
-                         "this seems to be %s: the key '%s' is missing\na JSON object that says \"%s\": %d", seems,
-                         format, format, version);
+    hop_json_fail(document, HOP_ERR_INVALID,
+                  "this seems to be %s: the key '%s' is missing\na JSON object that says \"%s\": %d", seems, format,
+                  format, version);
 }
 
 /* ---- objects and arrays ---- */
@@ -166,13 +190,15 @@ static const char *key_name(const void *context, uint32_t index)
 }
 
 /* "'NAME'? " when one of the names is near, and all of them: "one of A, B, C". */
-static void expect_names(struct hop_diag *diag, const char *given,
+static void expect_names(const struct hop_json *at, const char *given,
                          const char *(*name)(const void *context, uint32_t index), const void *context, uint32_t count)
 {
+    struct hop_diag *diag = at->failure->diag;
     if (!diag)
         return;
     struct cut cut = {diag->expected, 0, sizeof diag->expected};
     uint32_t nearest = hop_text_nearest(given, name, context, count);
+    diag->expected[0] = '\0';
     if (nearest != UINT32_MAX) {
         put(&cut, "'");
         put(&cut, name(context, nearest));
@@ -185,7 +211,7 @@ static void expect_names(struct hop_diag *diag, const char *given,
     }
 }
 
-static enum hop_status check_keys(const struct hop_json *at, const struct keys *known, struct hop_diag *diag)
+static void check_keys(const struct hop_json *at, const struct keys *known)
 {
     const char *key;
     json_t *value;
@@ -196,99 +222,94 @@ static enum hop_status check_keys(const struct hop_json *at, const struct keys *
             i++;
         if (i < known->count)
             continue;
-        struct hop_json unknown = {value, at, key, 0};
-        hop_json_fail(&unknown, diag, HOP_ERR_INVALID, "the key '%.60s' is not known here", key);
-        expect_names(diag, key, key_name, known, known->count);
-        return HOP_ERR_INVALID;
+        const struct hop_json unknown = hop_json_member(at, key, false);
+        hop_json_fail(&unknown, HOP_ERR_INVALID, "the key '%.60s' is not known here", key);
+        expect_names(at, key, key_name, known, known->count);
+        return;
     }
-    return HOP_OK;
 }
 
-enum hop_status hop_json_object(const struct hop_json *at, const struct hop_json_key *keys, uint32_t count,
-                                struct hop_json *members, struct hop_diag *diag)
+struct hop_json hop_json_member(const struct hop_json *object, const char *key, bool required)
 {
-    if (!json_is_object(at->value)) {
-        fail_value(at, diag);
-        hop_diag_expect(diag, "an object, {...}");
-        return HOP_ERR_INVALID;
-    }
+    const json_t *value = ok(object) ? json_object_get(object->value, key) : NULL;
+    if (required && ok(object) && !json_is_object(object->value))
+        fail_value(object, "an object, {...}");
+    if (required && !value)
+        hop_json_fail(object, HOP_ERR_INVALID, "the key '%s' is missing", key);
+    return (struct hop_json){.value = value, .parent = object, .key = key, .failure = object->failure};
+}
+
+void hop_json_object(const struct hop_json *at, const struct hop_json_key *keys, uint32_t count,
+                     struct hop_json *members)
+{
     const struct keys known = {keys, count};
-    enum hop_status status = check_keys(at, &known, diag);
-    if (status != HOP_OK)
-        return status;
-    for (uint32_t i = 0; i < count; i++) {
-        members[i] = (struct hop_json){json_object_get(at->value, keys[i].name), at, keys[i].name, 0};
-        if (keys[i].required && !members[i].value)
-            return hop_json_fail(at, diag, HOP_ERR_INVALID, "the key '%s' is missing", keys[i].name);
-    }
-    return HOP_OK;
+    if (ok(at) && !json_is_object(at->value))
+        fail_value(at, "an object, {...}");
+    if (ok(at))
+        check_keys(at, &known);
+    for (uint32_t i = 0; i < count; i++)
+        members[i] = hop_json_member(at, keys[i].name, keys[i].required);
 }
 
-enum hop_status hop_json_array(const struct hop_json *at, size_t least, size_t *count, struct hop_diag *diag)
+size_t hop_json_array(const struct hop_json *at, size_t least)
 {
-    if (!json_is_array(at->value)) {
-        fail_value(at, diag);
-        hop_diag_expect(diag, "an array, [...]");
-        return HOP_ERR_INVALID;
-    }
-    if (json_array_size(at->value) < least)
-        return hop_json_fail(at, diag, HOP_ERR_INVALID, "this array has %zu elements\nat least %zu",
-                             json_array_size(at->value), least);
-    *count = json_array_size(at->value);
-    return HOP_OK;
+    if (!ok(at) || !at->value)
+        return 0;
+    if (!json_is_array(at->value))
+        fail_value(at, "an array, [...]");
+    else if (json_array_size(at->value) < least)
+        hop_json_fail(at, HOP_ERR_INVALID, "this array has %zu elements\nat least %zu", json_array_size(at->value),
+                      least);
+    return ok(at) ? json_array_size(at->value) : 0;
 }
 
 struct hop_json hop_json_element(const struct hop_json *array, size_t index)
 {
-    return (struct hop_json){json_array_get(array->value, index), array, NULL, index};
+    return (struct hop_json){
+        .value = json_array_get(array->value, index), .parent = array, .index = index, .failure = array->failure};
 }
 
 /* ---- values ---- */
 
-enum hop_status hop_json_string(const struct hop_json *at, const char **text, struct hop_diag *diag)
+const char *hop_json_string(const struct hop_json *at)
 {
-    if (!json_is_string(at->value)) {
-        fail_value(at, diag);
-        hop_diag_expect(diag, "a string");
-        return HOP_ERR_INVALID;
-    }
-    *text = json_string_value(at->value);
-    return HOP_OK;
+    if (!ok(at) || !at->value)
+        return NULL;
+    if (!json_is_string(at->value))
+        fail_value(at, "a string");
+    return json_string_value(at->value);
 }
 
-enum hop_status hop_json_name(const struct hop_json *at, const char **text, struct hop_diag *diag)
+const char *hop_json_name(const struct hop_json *at)
 {
-    const char *name = NULL;
-    enum hop_status status = hop_json_string(at, &name, diag);
-    if (status != HOP_OK)
-        return status;
-    for (const char *c = name; *c; c++) {
+    const char *name = hop_json_string(at);
+    for (const char *c = name; c && *c; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return hop_json_fail(at, diag, HOP_ERR_INVALID, "this name contains the control character 0x%02x",
-                                 (unsigned)*c);
+            hop_json_fail(at, HOP_ERR_INVALID, "this name contains the control character 0x%02x", (unsigned)*c);
     }
-    *text = name;
-    return HOP_OK;
+    return ok(at) ? name : NULL;
 }
 
-enum hop_status hop_json_number(const struct hop_json *at, double low, double high, double *value,
-                                struct hop_diag *diag)
+double hop_json_number(const struct hop_json *at, double low, double high, double otherwise, const char *expected)
 {
+    if (!ok(at) || !at->value)
+        return otherwise;
     double number = json_number_value(at->value);
-    if (!json_is_number(at->value) || !(number >= low && number <= high)) {
-        fail_value(at, diag);
-        hop_diag_expect(diag, "a number from %g to %g", low, high);
-        return HOP_ERR_INVALID;
-    }
-    *value = number;
-    return HOP_OK;
+    if (json_is_number(at->value) && number >= low && number <= high)
+        return number;
+    char range[80];
+    (void)snprintf(range, sizeof range, "a number from %g to %g", low, high);
+    fail_value(at, expected ? expected : range);
+    return otherwise;
 }
 
-enum hop_status hop_json_whole(const struct hop_json *at, uint64_t low, uint64_t high, uint64_t *value,
-                               struct hop_diag *diag)
+uint64_t hop_json_whole(const struct hop_json *at, uint64_t low, uint64_t high, uint64_t otherwise,
+                        const char *expected)
 {
     uint64_t number = 0;
     bool whole = false;
+    if (!ok(at) || !at->value)
+        return otherwise;
     if (json_is_integer(at->value)) {
         whole = json_integer_value(at->value) >= 0;
         number = whole ? (uint64_t)json_integer_value(at->value) : 0;
@@ -297,31 +318,29 @@ enum hop_status hop_json_whole(const struct hop_json *at, uint64_t low, uint64_t
         whole = real >= 0 && real <= WHOLE_MAX && floor(real) == real;
         number = whole ? (uint64_t)real : 0;
     }
-    if (!whole || number < low || number > high) {
-        fail_value(at, diag);
-        hop_diag_expect(diag, "a whole number from %llu to %llu", (unsigned long long)low, (unsigned long long)high);
-        return HOP_ERR_INVALID;
-    }
-    *value = number;
-    return HOP_OK;
+    if (whole && number >= low && number <= high)
+        return number;
+    char range[80];
+    (void)snprintf(range, sizeof range, "a whole number from %llu to %llu", (unsigned long long)low,
+                   (unsigned long long)high);
+    fail_value(at, expected ? expected : range);
+    return otherwise;
 }
 
-enum hop_status hop_json_choice(const struct hop_json *at, const char *(*name)(const void *context, uint32_t index),
-                                const void *context, uint32_t count, uint32_t *choice, struct hop_diag *diag)
+uint32_t hop_json_choice(const struct hop_json *at, const char *(*name)(const void *context, uint32_t index),
+                         const void *context, uint32_t count, uint32_t otherwise)
 {
-    const char *text = NULL;
-    enum hop_status status = hop_json_string(at, &text, diag);
-    if (status != HOP_OK) {
-        expect_names(diag, "", name, context, count);
-        return status;
+    if (!ok(at) || !at->value)
+        return otherwise;
+    const char *text = json_string_value(at->value);
+    for (uint32_t i = 0; text && i < count; i++) {
+        if (strcmp(name(context, i), text) == 0)
+            return i;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(name(context, i), text) == 0) {
-            *choice = i;
-            return HOP_OK;
-        }
-    }
-    hop_json_fail(at, diag, HOP_ERR_INVALID, "'%.60s' is not known here", text);
-    expect_names(diag, text, name, context, count);
-    return HOP_ERR_INVALID;
+    if (text)
+        hop_json_fail(at, HOP_ERR_INVALID, "'%.60s' is not known here", text);
+    else
+        fail_value(at, "");
+    expect_names(at, text ? text : "", name, context, count);
+    return otherwise;
 }

@@ -273,6 +273,27 @@ bool hop_topology_builtin(size_t index, const char **name, const char **summary)
     return true;
 }
 
+static const char *machine_name(const void *context, uint32_t index)
+{
+    (void)context;
+    return machines[index].name;
+}
+
+bool hop_topology_is_builtin(const char *name)
+{
+    for (size_t i = 0; i < HOP_COUNT(machines); i++) {
+        if (strcmp(machines[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *hop_topology_nearest_builtin(const char *name)
+{
+    uint32_t nearest = hop_text_nearest(name, machine_name, NULL, HOP_COUNT(machines));
+    return nearest == UINT32_MAX ? NULL : machines[nearest].name;
+}
+
 enum hop_status hop_topology_read_builtin(const char *name, struct hop_topology **topology, struct hop_diag *diag)
 {
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {

@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define DETECT_LIMIT ((size_t)64 << 10)
-
 static const char host_machine[] = "host"; /* the machine of that name: host memory and a NIC */
 
 /* ---- detecting ---- */
@@ -37,11 +35,11 @@ static bool is_key(const char *from, const char *to, const char *key)
 }
 
 /* Whether the document has a key "cluster", and not hopcast's own for other documents before it. */
-static bool detect_cluster(const struct hop_source *source)
+bool hop_cluster_detect(const struct hop_source *source)
 {
     if (!hop_json_detect(source))
         return false;
-    const char *at = source->text, *end = source->text + (source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT);
+    const char *at = source->text, *end = source->text + (source->size < 65536 ? source->size : 65536);
     unsigned depth = 0;
     while (at < end) {
         if (*at != '"') {
@@ -66,93 +64,80 @@ static bool detect_cluster(const struct hop_source *source)
 
 /* ---- what the file names ---- */
 
-static bool is_builtin(const char *text)
-{
-    const char *name, *summary;
-    for (size_t i = 0; hop_topology_builtin(i, &name, &summary); i++) {
-        if (strcmp(name, text) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A path beside the cluster file, where there is such a file; NULL: out of memory. */
+/* A path beside the cluster file, where there is such a file. */
 static const char *resolve(struct hop_cluster *cluster, const char *text)
 {
     const char *name = cluster->source->name, *slash = strrchr(name, '/');
-    if (!slash || text[0] == '/' || is_builtin(text) || strcmp(text, "live") == 0)
+    if (!slash || text[0] == '/' || hop_topology_is_builtin(text) || strcmp(text, "live") == 0)
         return text;
-    size_t folder = (size_t)(slash - name) + 1, length = strlen(text);
-    char *path = hop_arena_alloc(&cluster->arena, folder + length + 1);
+    size_t folder = (size_t)(slash - name) + 1;
+    char *path = hop_build_alloc(&cluster->build, folder + strlen(text) + 1);
     if (!path)
-        return NULL;
+        return text;
     memcpy(path, name, folder);
-    memcpy(path + folder, text, length);
+    memcpy(path + folder, text, strlen(text) + 1);
     return access(path, F_OK) == 0 ? path : text;
 }
 
 /* A diagnostic of another file keeps its place; one without gets that of the words that named the file. */
-static enum hop_status place_load(const struct hop_json *at, const char *path, enum hop_status status,
-                                  struct hop_diag *diag)
+static void place_load(struct hop_cluster *cluster, const struct hop_json *at, const char *path, enum hop_status status)
 {
-    if (status == HOP_OK || !diag || (diag->place[0] && strcmp(diag->place, path) != 0 && status != HOP_ERR_NOT_FOUND))
-        return status;
+    struct hop_diag *diag = cluster->build.failure.diag;
+    if (!diag || (diag->place[0] && strcmp(diag->place, path) != 0 && status != HOP_ERR_NOT_FOUND)) {
+        cluster->build.failure.status = status;
+        return;
+    }
     if (status == HOP_ERR_IO) {
         char what[sizeof diag->what];
         (void)snprintf(what, sizeof what, "'%.120s': %.200s", path, diag->what);
         memcpy(diag->what, what, sizeof what);
     }
-    hop_json_place(at, diag);
-    return status;
+    hop_json_check(at, status);
 }
 
-static enum hop_status refuse_standard_input(const struct hop_json *at, struct hop_diag *diag)
+static const char *read_source(const struct hop_json *at)
 {
-    return hop_json_fail(at, diag, HOP_ERR_INVALID,
-                         "standard input cannot be a part of a cluster\na built-in name or a file");
+    const char *text = hop_json_name(at);
+    if (text && strcmp(text, "-") == 0)
+        hop_json_fail(at, HOP_ERR_INVALID, "standard input cannot be a part of a cluster\na built-in name or a file");
+    return text;
 }
 
-static enum hop_status load(struct hop_cluster *cluster, const struct hop_json *at, struct hop_cluster_member *member,
-                            struct hop_diag *diag)
+/* A source, and its forwarding tables unless these are NULL. */
+static void load(struct hop_cluster *cluster, const struct hop_json *at, const char *source, const char *routes,
+                 struct hop_cluster_member *member)
 {
-    const char *text = NULL;
-    enum hop_status status = hop_json_name(at, &text, diag);
+    if (!hop_cluster_ok(cluster))
+        return;
+    const char *path = resolve(cluster, source);
+    member->what = source;
+    routes = routes ? resolve(cluster, routes) : NULL;
+    if (!hop_cluster_ok(cluster))
+        return;
+    enum hop_status status = cluster->load(path, routes, &member->topology, cluster->build.failure.diag);
     if (status != HOP_OK)
-        return status;
-    if (strcmp(text, "-") == 0)
-        return refuse_standard_input(at, diag);
-    const char *path = resolve(cluster, text);
-    if (!path)
-        return hop_fail_memory(diag);
-    member->what = text;
-    return place_load(at, path, hop_topology_load(path, &member->topology, diag), diag);
+        place_load(cluster, at, path, status);
 }
 
 /* ---- machines ---- */
 
 /* The machine "host": host memory and a NIC below a root complex. */
-static enum hop_status make_host(struct hop_topology **topology, struct hop_diag *diag)
+static void make_host(struct hop_cluster *cluster, struct hop_cluster_member *member)
 {
-    struct hop_topology *built = hop_topology_create(host_machine);
-    if (!built)
-        return hop_fail_memory(diag);
+    struct hop_failure *failure = &cluster->build.failure;
+    struct hop_build build;
     const struct hop_node root = hop_node_default(HOP_NODE_ROOT, "root0"),
                           host = hop_node_default(HOP_NODE_HOST, "host0"), nic = hop_node_default(HOP_NODE_NIC, "nic0");
     const struct hop_link memory = hop_link_default(HOP_LINK_MEMORY, 0, 0);
     struct hop_link pcie = hop_link_default(HOP_LINK_PCIE, 0, 0);
     pcie.parameter = "pcie_link";
-    enum hop_status status = hop_topology_add_node(built, &root, NULL, diag);
-    if (status == HOP_OK)
-        status = hop_topology_add_child(built, &host, &memory, NULL, diag);
-    if (status == HOP_OK)
-        status = hop_topology_add_child(built, &nic, &pcie, NULL, diag);
-    if (status == HOP_OK)
-        status = hop_topology_finish(built, diag);
-    if (status == HOP_OK)
-        *topology = built;
-    else
-        hop_topology_destroy(built);
-    return status;
+    hop_build_begin(&build, host_machine, failure->diag);
+    hop_build_node(&build, &root);
+    hop_build_child(&build, &host, &memory);
+    hop_build_child(&build, &nic, &pcie);
+    failure->status = hop_build_end(&build, &member->topology);
+    if (hop_cluster_ok(cluster))
+        failure->status = hop_topology_finish(member->topology, failure->diag);
 }
 
 static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_kind kind)
@@ -163,21 +148,20 @@ static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_ki
     return count;
 }
 
-static enum hop_status load_machine(struct hop_cluster *cluster, const struct hop_json *at,
-                                    struct hop_cluster_member *member, struct hop_diag *diag)
+static void load_machine(struct hop_cluster *cluster, const struct hop_json *at, struct hop_cluster_member *member)
 {
-    enum hop_status status;
+    const char *source = read_source(at);
     member->what = host_machine;
-    if (json_is_string(at->value) && strcmp(json_string_value(at->value), host_machine) == 0)
-        status = make_host(&member->topology, diag);
+    if (source && strcmp(source, host_machine) == 0)
+        make_host(cluster, member);
     else
-        status = load(cluster, at, member, diag);
-    if (status != HOP_OK || count_kind(member->topology, HOP_NODE_NIC) > 0)
-        return status;
-    return hop_json_fail(at, diag, HOP_ERR_INVALID,
-                         "the machine '%.80s' has no NIC\na machine with nodes of kind nic, such as dgx-a100, or "
-                         "`host` for a plain host",
-                         member->what);
+        load(cluster, at, source, NULL, member);
+    if (hop_cluster_ok(cluster) && count_kind(member->topology, HOP_NODE_NIC) == 0)
+        hop_json_fail(
+            at, HOP_ERR_INVALID,
+            "the machine '%.80s' has no NIC\na machine with nodes of kind nic, such as dgx-a100, or `host` for "
+            "a plain host",
+            member->what);
 }
 
 /* ---- copies ---- */
@@ -199,237 +183,185 @@ static struct hop_link unfinished(const struct hop_cluster_member *member, uint3
     return link;
 }
 
-static enum hop_status copy_node(struct hop_cluster *cluster, const struct hop_cluster_member *member, uint32_t index,
-                                 const char *prefix, uint32_t *copy, struct hop_diag *diag)
+static uint32_t copy_node(struct hop_cluster *cluster, const struct hop_cluster_member *member, uint32_t index,
+                          const char *prefix)
 {
     char name[192];
     struct hop_node node = member->topology->nodes[index];
     (void)snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] ? "." : "", node.name);
     node.name = name;
-    return hop_topology_add_node(cluster->built, &node, copy, diag);
+    return hop_build_node(&cluster->build, &node);
 }
 
 /* A node of the cluster: all of its machine. */
-static enum hop_status copy_machine(struct hop_cluster *cluster, uint32_t index, struct hop_diag *diag)
+static void copy_machine(struct hop_cluster *cluster, uint32_t index)
 {
     struct hop_cluster_node *node = &cluster->nodes[index];
     const struct hop_topology *machine = cluster->members[node->member].topology;
-    node->first_node = cluster->built->node_count;
-    for (uint32_t i = 0; i < machine->node_count; i++) {
-        uint32_t copy;
-        enum hop_status status = copy_node(cluster, &cluster->members[node->member], i, node->name, &copy, diag);
-        if (status != HOP_OK)
-            return status;
-        if (machine->nodes[i].kind != HOP_NODE_NIC)
-            continue;
-        if (!hop_grow(&cluster->nics, &cluster->nic_capacity, cluster->nic_count + 1, sizeof *cluster->nics))
-            return hop_fail_memory(diag);
-        cluster->nics[cluster->nic_count++] =
-            (struct hop_cluster_nic){.node = index, .topology_node = copy, .target = HOP_NONE, .slot = HOP_NONE};
+    node->first_node = cluster->build.topology->node_count;
+    for (uint32_t i = 0; i < machine->node_count && hop_cluster_ok(cluster); i++) {
+        uint32_t copy = copy_node(cluster, &cluster->members[node->member], i, node->name);
+        if (machine->nodes[i].kind == HOP_NODE_NIC &&
+            hop_build_grow(&cluster->build, &cluster->nics, &cluster->nic_capacity, cluster->nic_count + 1,
+                           sizeof *cluster->nics))
+            cluster->nics[cluster->nic_count++] =
+                (struct hop_cluster_nic){.node = index, .topology_node = copy, .target = HOP_NONE, .slot = HOP_NONE};
     }
-    return HOP_OK;
 }
 
 /* And, now that the parameters are known, the losses of its roots. */
-static enum hop_status copy_machine_links(struct hop_cluster *cluster, uint32_t index, struct hop_diag *diag)
+static void copy_machine_links(struct hop_cluster *cluster, uint32_t index)
 {
     const struct hop_cluster_node *node = &cluster->nodes[index];
     const struct hop_cluster_member *member = &cluster->members[node->member];
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < member->topology->node_count && member->keep_tau; i++) {
-        if (member->topology->nodes[i].kind == HOP_NODE_ROOT)
-            cluster->built->nodes[node->first_node + i].tau = hop_topology_tau(member->topology, i);
+    const struct hop_topology *machine = member->topology;
+    struct hop_build *build = &cluster->build;
+    for (uint32_t i = 0; i < machine->node_count && member->keep_tau; i++) {
+        if (machine->nodes[i].kind == HOP_NODE_ROOT)
+            build->topology->nodes[node->first_node + i].tau = hop_topology_tau(machine, i);
     }
-    for (uint32_t i = 0; i < member->topology->link_count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < machine->link_count; i++) {
         struct hop_link link = unfinished(member, i);
         link.ends[0] += node->first_node;
         link.ends[1] += node->first_node;
-        status = hop_topology_add_link(cluster->built, &link, NULL, diag);
+        hop_build_link(build, &link);
     }
-    for (uint32_t i = 0; i < member->topology->crossing_count && status == HOP_OK; i++) {
-        const struct hop_crossing *crossing = &member->topology->crossings[i];
-        status = hop_topology_add_crossing(cluster->built, crossing->roots[0] + node->first_node,
-                                           crossing->roots[1] + node->first_node, crossing->tau, diag);
+    for (uint32_t i = 0; i < machine->crossing_count && hop_build_ok(build); i++) {
+        const struct hop_crossing *crossing = &machine->crossings[i];
+        build->failure.status =
+            hop_topology_add_crossing(build->topology, crossing->roots[0] + node->first_node,
+                                      crossing->roots[1] + node->first_node, crossing->tau, build->failure.diag);
     }
-    return status;
 }
 
 /* ---- the fabric ---- */
 
-static enum hop_status load_fabric(struct hop_cluster *cluster, const struct hop_json *at,
-                                   struct hop_cluster_member *member, struct hop_diag *diag)
+static void load_fabric(struct hop_cluster *cluster, const struct hop_json *at, struct hop_cluster_member *member)
 {
     enum { SOURCE, ROUTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"source", true}, {"routes", true}};
-    enum hop_status status;
     if (!json_is_object(at->value)) {
-        status = load(cluster, at, member, diag);
+        load(cluster, at, read_source(at), NULL, member);
     } else {
         struct hop_json m[KEYS];
-        const char *text[KEYS] = {NULL, NULL};
-        status = hop_json_object(at, keys, KEYS, m, diag);
-        for (unsigned i = 0; i < KEYS && status == HOP_OK; i++) {
-            status = hop_json_name(&m[i], &text[i], diag);
-            if (status == HOP_OK && strcmp(text[i], "-") == 0)
-                status = refuse_standard_input(&m[i], diag);
-        }
-        if (status != HOP_OK)
-            return status;
-        const char *source = resolve(cluster, text[SOURCE]), *routes = resolve(cluster, text[ROUTES]);
-        if (!source || !routes)
-            return hop_fail_memory(diag);
-        member->what = text[SOURCE];
-        status = place_load(at, source, hop_topology_load_routed(source, routes, &member->topology, diag), diag);
+        hop_json_object(at, keys, KEYS, m);
+        const char *source = read_source(&m[SOURCE]), *routes = read_source(&m[ROUTES]);
+        load(cluster, at, source, routes, member);
     }
-    for (uint32_t i = 0; status == HOP_OK && i < member->topology->node_count; i++) {
+    for (uint32_t i = 0; hop_cluster_ok(cluster) && i < member->topology->node_count; i++) {
         const struct hop_node *node = &member->topology->nodes[i];
-        if (node->kind == HOP_NODE_FABRIC || node->kind == HOP_NODE_NIC)
-            continue;
-        status = hop_json_fail(at, diag, HOP_ERR_INVALID,
-                               "'%.80s' is no fabric: it has the %s '%s'\nswitches of kind fabric, and nodes of kind "
-                               "nic that stand for the slots",
-                               member->what, hop_node_kind_name(node->kind), node->name);
+        if (node->kind != HOP_NODE_FABRIC && node->kind != HOP_NODE_NIC)
+            hop_json_fail(
+                at, HOP_ERR_INVALID,
+                "'%.80s' is no fabric: it has the %s '%s'\nswitches of kind fabric, and nodes of kind nic that "
+                "stand for the slots",
+                member->what, hop_node_kind_name(node->kind), node->name);
     }
-    return status;
 }
 
 /* Where a NIC of an imported fabric stood: its label then says whose place it took. */
-static enum hop_status label_nic(struct hop_cluster *cluster, const struct hop_node *slot, uint32_t nic,
-                                 struct hop_diag *diag)
+static void label_nic(struct hop_cluster *cluster, const struct hop_node *slot, uint32_t nic)
 {
-    struct hop_node *node = &cluster->built->nodes[nic];
+    struct hop_topology *built = cluster->build.topology;
+    struct hop_node *node = &built->nodes[nic];
     char label[256];
     if (!slot->bus_id)
-        return HOP_OK;
+        return;
     (void)snprintf(label, sizeof label, "%.120s%sas %s", node->label ? node->label : "", node->label ? ", " : "",
                    slot->name);
-    node->label = hop_arena_string(&cluster->built->arena, label, strlen(label));
-    return node->label ? HOP_OK : hop_fail_memory(diag);
+    node->label = hop_arena_string(&built->arena, label, strlen(label));
 }
 
 /* Where every node of the fabric went: its copy, the NIC in the slot, or nowhere. */
-static enum hop_status copy_switches(struct hop_cluster *cluster, const struct hop_cluster_member *fabric,
-                                     uint32_t *place, struct hop_diag *diag)
+static void copy_switches(struct hop_cluster *cluster, const struct hop_cluster_member *fabric, uint32_t *place)
 {
     uint32_t empty = 0, slots = 0;
     const char *first = NULL;
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < fabric->topology->node_count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < fabric->topology->node_count; i++) {
         uint32_t nic = cluster->nic_in[i];
         place[i] = HOP_NONE;
         if (fabric->topology->nodes[i].kind == HOP_NODE_FABRIC) {
-            status = copy_node(cluster, fabric, i, "", &place[i], diag);
+            place[i] = copy_node(cluster, fabric, i, "");
         } else if (nic != HOP_NONE) {
             place[i] = cluster->nics[nic].topology_node;
-            status = label_nic(cluster, &fabric->topology->nodes[i], place[i], diag);
+            label_nic(cluster, &fabric->topology->nodes[i], place[i]);
         } else if (empty++ == 0) {
             first = fabric->topology->nodes[i].name;
         }
         slots += fabric->topology->nodes[i].kind == HOP_NODE_NIC;
     }
-    if (status == HOP_OK && empty > 0 &&
-        hop_topology_add_note(cluster->built, "%u of the fabric's %u slots are empty, '%s' first", empty, slots,
-                              first) != HOP_OK)
-        status = hop_fail_memory(diag);
-    return status;
+    if (empty > 0)
+        hop_build_note(&cluster->build, "%u of the fabric's %u slots are empty, '%s' first", empty, slots, first);
 }
 
 /* The rows of tables that were given; those that are computed are computed anew. */
-static enum hop_status copy_rows(struct hop_cluster *cluster, const struct hop_topology *from, const uint32_t *place,
-                                 const uint32_t *link_place, struct hop_diag *diag)
+static void copy_rows(struct hop_cluster *cluster, const struct hop_topology *from, const uint32_t *place,
+                      const uint32_t *link_place)
 {
     for (uint32_t f = 0; f < from->fabric_count; f++) {
         const struct hop_fabric *fabric = &from->fabrics[f];
-        for (uint32_t s = 0; fabric->given && s < fabric->switch_count; s++) {
-            for (uint32_t e = 0; e < fabric->endpoint_count; e++) {
-                uint32_t to = place[fabric->endpoints[e]],
-                         directed = fabric->table[(size_t)s * fabric->endpoint_count + e];
-                if (to == HOP_NONE || directed == HOP_NONE)
-                    continue;
-                enum hop_status status = hop_topology_add_route(cluster->built, place[fabric->switches[s]], to,
-                                                                link_place[directed / 2], diag);
-                if (status != HOP_OK)
-                    return status;
-            }
+        for (uint32_t i = 0; fabric->given && i < fabric->switch_count * fabric->endpoint_count; i++) {
+            uint32_t to = place[fabric->endpoints[i % fabric->endpoint_count]], directed = fabric->table[i];
+            if (to != HOP_NONE && directed != HOP_NONE)
+                hop_build_route(&cluster->build, place[fabric->switches[i / fabric->endpoint_count]], to,
+                                link_place[directed / 2]);
         }
     }
-    return HOP_OK;
 }
 
-static enum hop_status copy_fabric(struct hop_cluster *cluster, struct hop_diag *diag)
+static void copy_fabric(struct hop_cluster *cluster)
 {
     const struct hop_cluster_member *member = &cluster->members[cluster->member_count - 1];
     const struct hop_topology *from = member->topology;
-    uint32_t *place = hop_arena_alloc(&cluster->arena, ((size_t)from->node_count + 1) * sizeof *place);
-    uint32_t *link_place = hop_arena_alloc(&cluster->arena, ((size_t)from->link_count + 1) * sizeof *link_place);
-    if (!place || !link_place)
-        return hop_fail_memory(diag);
-    enum hop_status status = copy_switches(cluster, member, place, diag);
-    for (uint32_t i = 0; i < from->link_count && status == HOP_OK; i++) {
+    uint32_t *place = hop_build_alloc(&cluster->build, ((size_t)from->node_count + 1) * sizeof *place);
+    uint32_t *link_place = hop_build_alloc(&cluster->build, ((size_t)from->link_count + 1) * sizeof *link_place);
+    if (!hop_cluster_ok(cluster))
+        return;
+    copy_switches(cluster, member, place);
+    for (uint32_t i = 0; i < from->link_count; i++) {
         struct hop_link link = unfinished(member, i);
         link.ends[0] = place[link.ends[0]];
         link.ends[1] = place[link.ends[1]];
         link_place[i] = HOP_NONE;
         if (link.ends[0] != HOP_NONE && link.ends[1] != HOP_NONE)
-            status = hop_topology_add_link(cluster->built, &link, &link_place[i], diag);
+            link_place[i] = hop_build_link(&cluster->build, &link);
     }
-    return status == HOP_OK ? copy_rows(cluster, from, place, link_place, diag) : status;
+    copy_rows(cluster, from, place, link_place);
 }
 
 /* ---- the document ---- */
 
 /* "node0", "node1", ... over all elements without a name; "fat", or "fat0", "fat1", ... of one that has a name. */
-static enum hop_status add_node(struct hop_cluster *cluster, const char *name, uint64_t count, uint32_t number,
-                                uint32_t entry, struct hop_diag *diag)
+static void add_node(struct hop_cluster *cluster, const char *name, uint64_t count, uint32_t number, uint32_t entry)
 {
-    char text[128];
-    if (name && count == 1)
-        (void)snprintf(text, sizeof text, "%s", name);
-    else
-        (void)snprintf(text, sizeof text, "%s%u", name ? name : "node", number);
-    struct hop_cluster_node node = {
-        .name = hop_arena_string(&cluster->arena, text, strlen(text)), .member = entry, .entry = entry};
-    if (!node.name || !hop_grow(&cluster->nodes, &cluster->node_capacity, cluster->node_count + 1, sizeof node))
-        return hop_fail_memory(diag);
+    struct hop_cluster_node node = {.member = entry, .entry = entry};
+    node.name = name && count == 1 ? name : hop_build_text(&cluster->build, "%.120s%u", name ? name : "node", number);
+    if (!hop_build_grow(&cluster->build, &cluster->nodes, &cluster->node_capacity, cluster->node_count + 1,
+                        sizeof node))
+        return;
     cluster->nodes[cluster->node_count++] = node;
-    return HOP_OK;
+    copy_machine(cluster, cluster->node_count - 1);
 }
 
-static enum hop_status read_entry(struct hop_cluster *cluster, const struct hop_json *at, uint32_t entry,
-                                  uint32_t *unnamed, struct hop_diag *diag)
+static void read_entry(struct hop_cluster *cluster, const struct hop_json *at, uint32_t entry, uint32_t *unnamed)
 {
     enum { MACHINE, COUNT, NAME, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"machine", true}, {"count", false}, {"name", false}};
     struct hop_json m[KEYS];
-    uint64_t count = 1;
-    const char *name = NULL;
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
-    if (status == HOP_OK && m[COUNT].value)
-        status = hop_json_whole(&m[COUNT], 1, HOP_CLUSTER_NODES_LIMIT - cluster->node_count, &count, diag);
-    if (status == HOP_OK && m[NAME].value)
-        status = hop_json_name(&m[NAME], &name, diag);
-    if (status == HOP_OK)
-        status = load_machine(cluster, &m[MACHINE], &cluster->members[entry], diag);
-    if (status != HOP_OK)
-        return status;
-    for (uint64_t i = 0; i < count && status == HOP_OK; i++) {
-        status = add_node(cluster, name, count, name ? (uint32_t)i : (*unnamed)++, entry, diag);
-        if (status == HOP_OK)
-            status = copy_machine(cluster, cluster->node_count - 1, diag);
-        if (status == HOP_ERR_INVALID || status == HOP_ERR_LIMIT)
-            hop_json_place(name ? &m[NAME] : at, diag);
+    hop_json_object(at, keys, KEYS, m);
+    uint64_t count = hop_json_whole(&m[COUNT], 1, HOP_CLUSTER_NODES_LIMIT - cluster->node_count, 1, NULL);
+    const char *name = hop_json_name(&m[NAME]);
+    load_machine(cluster, &m[MACHINE], &cluster->members[entry]);
+    for (uint64_t i = 0; i < count && hop_cluster_ok(cluster); i++) {
+        add_node(cluster, name, count, name ? (uint32_t)i : (*unnamed)++, entry);
+        hop_json_settle(name ? &m[NAME] : at);
     }
-    return status;
 }
 
-static enum hop_status copy_notes(struct hop_cluster *cluster, const struct hop_cluster_member *member,
-                                  struct hop_diag *diag)
+static void copy_notes(struct hop_cluster *cluster, const struct hop_cluster_member *member)
 {
-    for (uint32_t i = 0; i < member->topology->note_count; i++) {
-        if (hop_topology_add_note(cluster->built, "%.80s: %s", member->what, member->topology->notes[i]) != HOP_OK)
-            return hop_fail_memory(diag);
-    }
-    return HOP_OK;
+    for (uint32_t i = 0; i < member->topology->note_count; i++)
+        hop_build_note(&cluster->build, "%.80s: %s", member->what, member->topology->notes[i]);
 }
 
 static bool named_before(const struct hop_cluster *cluster, uint32_t member)
@@ -441,107 +373,70 @@ static bool named_before(const struct hop_cluster *cluster, uint32_t member)
     return false;
 }
 
-static enum hop_status compose(struct hop_cluster *cluster, const struct hop_json *document,
-                               const struct hop_json *nodes, const struct hop_json *fabric,
-                               const struct hop_json *ports, struct hop_diag *diag)
+static void read_nodes(struct hop_cluster *cluster, const struct hop_json *nodes)
 {
-    size_t count = 0;
     uint32_t unnamed = 0;
-    enum hop_status status = hop_json_array(nodes, 1, &count, diag);
-    if (status != HOP_OK)
-        return status;
+    size_t count = hop_json_array(nodes, 1);
     if (count > HOP_CLUSTER_ENTRIES_LIMIT)
-        return hop_json_fail(nodes, diag, HOP_ERR_LIMIT, "more than %u elements", HOP_CLUSTER_ENTRIES_LIMIT);
-    cluster->member_count = (uint32_t)count + 1;
-    cluster->members = hop_arena_alloc(&cluster->arena, (count + 1) * sizeof *cluster->members);
-    if (!cluster->members)
-        return hop_fail_memory(diag);
-    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+        hop_json_fail(nodes, HOP_ERR_LIMIT, "more than %u elements", HOP_CLUSTER_ENTRIES_LIMIT);
+    cluster->members = hop_build_alloc(&cluster->build, (count + 1) * sizeof *cluster->members);
+    cluster->member_count = cluster->members ? (uint32_t)count + 1 : 0;
+    for (size_t i = 0; i < count && hop_cluster_ok(cluster); i++) {
         const struct hop_json entry = hop_json_element(nodes, i);
-        status = read_entry(cluster, &entry, (uint32_t)i, &unnamed, diag);
+        read_entry(cluster, &entry, (uint32_t)i, &unnamed);
     }
-    struct hop_cluster_member *member = &cluster->members[count];
-    if (status == HOP_OK)
-        status = load_fabric(cluster, fabric, member, diag);
-    if (status != HOP_OK)
-        return status;
-    cluster->nic_in = hop_arena_alloc(&cluster->arena, ((size_t)member->topology->node_count + 1) * sizeof(uint32_t));
-    if (!cluster->nic_in)
-        return hop_fail_memory(diag);
-    memset(cluster->nic_in, 0xff, ((size_t)member->topology->node_count + 1) * sizeof(uint32_t)); /* HOP_NONE */
-    status = hop_cluster_connect(cluster, ports, fabric, diag);
-    if (status == HOP_OK)
-        status = hop_cluster_agree(cluster, document, diag);
-    for (uint32_t i = 0; i < cluster->member_count && status == HOP_OK; i++) {
-        if (!named_before(cluster, i))
-            status = copy_notes(cluster, &cluster->members[i], diag);
-    }
-    for (uint32_t i = 0; i < cluster->node_count && status == HOP_OK; i++)
-        status = copy_machine_links(cluster, i, diag);
-    if (status == HOP_OK) {
-        status = copy_fabric(cluster, diag);
-        if (status != HOP_OK && status != HOP_ERR_MEMORY)
-            hop_json_place(fabric, diag);
-    }
-    return status;
 }
 
-static enum hop_status read_document(struct hop_cluster *cluster, const struct hop_json *document,
-                                     struct hop_diag *diag)
+/* What was read, as one topology. */
+static void compose(struct hop_cluster *cluster, const struct hop_json *document, const struct hop_json *ports,
+                    const struct hop_json *fabric)
+{
+    size_t slots = ((size_t)hop_cluster_fabric(cluster)->node_count + 1) * sizeof *cluster->nic_in;
+    cluster->nic_in = hop_build_alloc(&cluster->build, slots);
+    if (!cluster->nic_in)
+        return;
+    memset(cluster->nic_in, 0xff, slots); /* HOP_NONE */
+    hop_cluster_connect(cluster, ports, fabric);
+    if (hop_cluster_ok(cluster))
+        hop_cluster_agree(cluster, document);
+    for (uint32_t i = 0; i < cluster->member_count && hop_cluster_ok(cluster); i++) {
+        if (!named_before(cluster, i))
+            copy_notes(cluster, &cluster->members[i]);
+    }
+    for (uint32_t i = 0; i < cluster->node_count && hop_cluster_ok(cluster); i++)
+        copy_machine_links(cluster, i);
+    if (hop_cluster_ok(cluster))
+        copy_fabric(cluster);
+    hop_json_settle(fabric);
+}
+
+static void read_document(struct hop_cluster *cluster, const struct hop_json *document)
 {
     enum { CLUSTER, NODES, FABRIC, PORTS, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         {"cluster", true}, {"nodes", true}, {"fabric", true}, {"ports", false}};
     struct hop_json m[KEYS];
-    const char *name = NULL;
-    enum hop_status status = hop_json_object(document, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = hop_json_name(&m[CLUSTER], &name, diag);
-    if (status != HOP_OK)
-        return status;
-    cluster->built = hop_topology_create(name);
-    if (!cluster->built)
-        return hop_fail_memory(diag);
-    /* An absent `ports` still says where it would be. */
-    const struct hop_json ports = {m[PORTS].value, document, keys[PORTS].name, 0};
-    return compose(cluster, document, &m[NODES], &m[FABRIC], &ports, diag);
+    hop_json_object(document, keys, KEYS, m);
+    hop_build_rename(&cluster->build, hop_json_name(&m[CLUSTER]));
+    read_nodes(cluster, &m[NODES]);
+    if (hop_cluster_ok(cluster))
+        load_fabric(cluster, &m[FABRIC], &cluster->members[cluster->member_count - 1]);
+    if (hop_cluster_ok(cluster))
+        compose(cluster, document, &m[PORTS], &m[FABRIC]);
 }
 
-static _Thread_local bool reading; /* a cluster file: one inside another could be itself */
-
-static enum hop_status read_cluster(const struct hop_source *source, struct hop_topology **topology,
-                                    struct hop_diag *diag)
+enum hop_status hop_cluster_read(const struct hop_source *source, hop_cluster_loader *load_part,
+                                 struct hop_topology **topology, struct hop_diag *diag)
 {
+    struct hop_cluster cluster = {.source = source, .load = load_part};
     struct hop_json document;
-    if (reading) {
-        hop_fail(diag, HOP_ERR_INVALID, "a cluster file inside a cluster file");
-        hop_diag_place(diag, "%.200s", source->name);
-        hop_diag_expect(diag, "machines and fabrics as parts of a cluster");
-        return HOP_ERR_INVALID;
-    }
-    enum hop_status status = hop_json_load(source, &document, diag);
-    if (status != HOP_OK)
-        return status;
-    struct hop_cluster cluster = {.source = source};
-    reading = true;
-    status = read_document(&cluster, &document, diag);
-    reading = false;
-    if (status == HOP_OK)
-        *topology = cluster.built;
-    else
-        hop_topology_destroy(cluster.built);
-    for (uint32_t i = 0; cluster.members && i < cluster.member_count; i++)
+    hop_build_begin(&cluster.build, "", diag);
+    hop_json_load(source, &document, &cluster.build.failure);
+    read_document(&cluster, &document);
+    for (uint32_t i = 0; i < cluster.member_count; i++)
         hop_topology_destroy(cluster.members[i].topology);
     free(cluster.nodes);
     free(cluster.nics);
-    hop_arena_finish(&cluster.arena);
     hop_json_finish(&document);
-    return status;
+    return hop_build_end(&cluster.build, topology);
 }
-
-const struct hop_importer hop_importer_cluster = {
-    .name = "cluster",
-    .summary = "cluster file: machines and the fabric between them (docs/cluster.schema.json)",
-    .detect = detect_cluster,
-    .read = read_cluster,
-};

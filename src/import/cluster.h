@@ -4,7 +4,7 @@
 #define HOP_IMPORT_CLUSTER_H
 
 #include "base/json.h"
-#include "topology/topology.h"
+#include "topology/build.h"
 
 #define HOP_CLUSTER_NODES_LIMIT 65536u
 #define HOP_CLUSTER_ENTRIES_LIMIT 4096u /* elements of `nodes` */
@@ -36,10 +36,14 @@ struct hop_cluster_node {
     uint32_t first_node;    /* of its copy in the cluster's topology */
 };
 
+/* Loads a part: a source and, unless that is NULL, its forwarding tables. */
+typedef enum hop_status hop_cluster_loader(const char *source, const char *routes, struct hop_topology **topology,
+                                           struct hop_diag *diag);
+
 struct hop_cluster {
     const struct hop_source *source;
-    struct hop_arena arena;
-    struct hop_topology *built;
+    hop_cluster_loader *load;
+    struct hop_build build;
     struct hop_cluster_member *members; /* the machines, one for each element of `nodes`, then the fabric */
     uint32_t member_count;
     struct hop_cluster_node *nodes;
@@ -49,12 +53,25 @@ struct hop_cluster {
     uint32_t *nic_in; /* per node of the fabric: the NIC in that slot, HOP_NONE: none */
 };
 
+bool hop_cluster_detect(const struct hop_source *source);
+/* The result is unfinished. */
+enum hop_status hop_cluster_read(const struct hop_source *source, hop_cluster_loader *load,
+                                 struct hop_topology **topology, struct hop_diag *diag);
+
+static inline bool hop_cluster_ok(const struct hop_cluster *cluster)
+{
+    return hop_build_ok(&cluster->build);
+}
+static inline const struct hop_topology *hop_cluster_fabric(const struct hop_cluster *cluster)
+{
+    return cluster->members[cluster->member_count - 1].topology;
+}
+
 /* cluster_parameters.c: sets the cluster's parameters to what its members say, and marks what they must keep. */
-enum hop_status hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document, struct hop_diag *diag);
+void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document);
 
 /* cluster_ports.c: gives every NIC its slot. ports may be absent. */
-enum hop_status hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports,
-                                    const struct hop_json *fabric, struct hop_diag *diag);
+void hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports, const struct hop_json *fabric);
 /* Whether a node of the fabric stands for a port of a machine. */
 bool hop_cluster_is_slot(const struct hop_topology *fabric, uint32_t node);
 

@@ -36,62 +36,59 @@ static const struct hop_parameter *value_of(const struct hop_cluster_member *mem
     return hop_topology_parameter_at(member->topology, index);
 }
 
-static enum hop_status conflict(const struct hop_cluster_member *a, const struct hop_cluster_member *b, size_t index,
-                                const struct hop_json *document, struct hop_diag *diag)
+static void conflict(const struct hop_cluster_member *a, const struct hop_cluster_member *b, size_t index,
+                     const struct hop_json *document)
 {
-    return hop_json_fail(
-        document, diag, HOP_ERR_INVALID,
-        "the parameter %s is %g in %.60s and %g in %.60s\none value for the whole cluster: set the same in both files",
+    hop_json_fail(
+        document, HOP_ERR_INVALID,
+        "the parameter %s is %g in %.60s and %g in %.60s\none value for the whole cluster: set the same in both "
+        "files",
         value_of(a, index)->name, value_of(a, index)->value, a->what, value_of(b, index)->value, b->what);
 }
 
 /* One parameter: the value of the machines, if they agree, else the default; the fabric's own where only it has one. */
-static enum hop_status agree(struct hop_cluster *cluster, size_t index, const struct hop_parameter *normal,
-                             const struct hop_json *document, struct hop_diag *diag)
+static void agree(struct hop_cluster *cluster, size_t index, const struct hop_parameter *normal,
+                  const struct hop_json *document)
 {
     struct hop_cluster_member *members = cluster->members, *fabric = &members[cluster->member_count - 1];
-    const struct hop_parameter *chosen = value_of(&members[0], index);
+    const struct hop_parameter *chosen = value_of(&members[0], index), *own = value_of(fabric, index);
     uint32_t machines = cluster->member_count - 1, other = 1;
     while (other < machines && value_of(&members[other], index)->value == chosen->value)
         other++;
     if (other < machines)
         chosen = normal;
-    const struct hop_parameter *own = value_of(fabric, index);
     struct hop_cluster_member probe = {0};
     bool local = keep(&probe, normal);
     if (!local && other < machines)
-        return conflict(&members[0], &members[other], index, document, diag);
+        conflict(&members[0], &members[other], index, document);
     if (!local && own->value != normal->value && own->value != chosen->value) {
         if (chosen->value != normal->value)
-            return conflict(&members[0], fabric, index, document, diag);
+            conflict(&members[0], fabric, index, document);
         chosen = own;
     }
     for (uint32_t i = 0; i < cluster->member_count && local; i++) {
         if (value_of(&members[i], index)->value != chosen->value)
             (void)keep(&members[i], normal);
     }
-    if (chosen->value == normal->value && strcmp(chosen->origin, normal->origin) == 0)
-        return HOP_OK;
-    return hop_topology_set_parameter(cluster->built, chosen->name, chosen->value, chosen->origin, chosen->uncertainty,
-                                      diag);
+    if (hop_cluster_ok(cluster) && (chosen->value != normal->value || strcmp(chosen->origin, normal->origin) != 0))
+        cluster->build.failure.status =
+            hop_topology_set_parameter(cluster->build.topology, chosen->name, chosen->value, chosen->origin,
+                                       chosen->uncertainty, cluster->build.failure.diag);
 }
 
-enum hop_status hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document, struct hop_diag *diag)
+void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document)
 {
-    struct hop_topology *fresh = hop_topology_create("");
-    enum hop_status status = fresh ? HOP_OK : hop_fail_memory(diag);
+    struct hop_build fresh;
     const struct hop_parameter *normal;
-    for (size_t i = 0; status == HOP_OK && (normal = hop_topology_parameter_at(fresh, i)) != NULL; i++)
-        status = agree(cluster, i, normal, document, diag);
-    hop_topology_destroy(fresh);
-    for (uint32_t i = 0; status == HOP_OK && i < cluster->member_count; i++) {
-        const struct hop_cluster_member *member = &cluster->members[i];
-        if (member->reason &&
-            hop_topology_add_note(cluster->built,
-                                  "capacities of %.80s are kept as that file derives them: its parameter "
-                                  "%s is not the cluster's",
-                                  member->what, member->reason) != HOP_OK)
-            status = hop_fail_memory(diag);
+    hop_build_begin(&fresh, "", cluster->build.failure.diag);
+    for (size_t i = 0; hop_cluster_ok(cluster) && (normal = hop_topology_parameter_at(fresh.topology, i)) != NULL; i++)
+        agree(cluster, i, normal, document);
+    hop_topology_destroy(fresh.topology);
+    for (uint32_t i = 0; i < cluster->member_count; i++) {
+        if (cluster->members[i].reason)
+            hop_build_note(&cluster->build,
+                           "capacities of %.80s are kept as that file derives them: its parameter %s is not the "
+                           "cluster's",
+                           cluster->members[i].what, cluster->members[i].reason);
     }
-    return status;
 }

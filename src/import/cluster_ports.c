@@ -57,7 +57,7 @@ static bool matches(const char *pattern, const char *text)
     }
 }
 
-static enum hop_status check_pattern(const struct hop_json *at, struct hop_diag *diag)
+static void check_pattern(const struct hop_json *at)
 {
     unsigned stars = 0;
     bool good = true;
@@ -69,13 +69,12 @@ static enum hop_status check_pattern(const struct hop_json *at, struct hop_diag 
                high = dash ? strspn(c + 2 + low, "0123456789") : 1;
         good = low > 0 && low < 9 && high > 0 && high < 9 && c[1 + low + dash + (dash ? high : 0)] == ']';
     }
-    if (good && stars <= STARS_MAX)
-        return HOP_OK;
-    hop_json_fail(at, diag, HOP_ERR_SYNTAX,
-                  good ? "this pattern has too many *" : "this pattern has a [ without a range");
-    hop_diag_expect(diag, "a NIC such as node0.nic1, or a pattern: node*.nic1, node[0-3].nic1, at most %d *",
-                    STARS_MAX);
-    return HOP_ERR_SYNTAX;
+    if (!good || stars > STARS_MAX)
+        hop_json_fail(
+            at, HOP_ERR_SYNTAX,
+            "this pattern has %s\na NIC such as node0.nic1, or a pattern: node*.nic1, node[0-3].nic1, at most "
+            "%d *",
+            good ? "too many *" : "a [ without a range", STARS_MAX);
 }
 
 /* ---- what `ports` says ---- */
@@ -83,7 +82,7 @@ static enum hop_status check_pattern(const struct hop_json *at, struct hop_diag 
 static const char *nic_name(const void *context, uint32_t index)
 {
     const struct hop_cluster *cluster = context;
-    return cluster->built->nodes[cluster->nics[index].topology_node].name;
+    return cluster->build.topology->nodes[cluster->nics[index].topology_node].name;
 }
 
 static const char *fabric_name(const void *context, uint32_t index)
@@ -98,64 +97,53 @@ bool hop_cluster_is_slot(const struct hop_topology *fabric, uint32_t node)
     return fabric->nodes[node].kind == HOP_NODE_NIC && count > 0;
 }
 
-static const struct hop_topology *fabric_of(const struct hop_cluster *cluster)
-{
-    return cluster->members[cluster->member_count - 1].topology;
-}
-
 /* null, a slot or a switch. */
-static enum hop_status read_wish(const struct hop_cluster *cluster, const struct hop_json *at, enum hop_wish *wish,
-                                 uint32_t *target, struct hop_diag *diag)
+static enum hop_wish read_wish(const struct hop_cluster *cluster, const struct hop_json *at, uint32_t *target)
 {
-    const struct hop_topology *fabric = fabric_of(cluster);
-    const char *name = NULL;
-    *wish = HOP_WISH_NOWHERE;
+    const struct hop_topology *fabric = hop_cluster_fabric(cluster);
     *target = HOP_NONE;
     if (json_is_null(at->value))
-        return HOP_OK;
-    if (hop_json_name(at, &name, diag) != HOP_OK) {
-        hop_diag_expect(diag, "the name of a slot or of a switch of the fabric, or null: not connected");
-        return HOP_ERR_INVALID;
-    }
+        return HOP_WISH_NOWHERE;
+    bool before = hop_cluster_ok(cluster);
+    const char *name = hop_json_name(at);
+    if (before && !name)
+        hop_diag_expect(cluster->build.failure.diag,
+                        "the name of a slot or of a switch of the fabric, or null: not connected");
+    if (!name)
+        return HOP_WISH_NOWHERE;
     *target = hop_topology_find(fabric, name);
-    if (*target != HOP_NONE) {
-        *wish = fabric->nodes[*target].kind == HOP_NODE_FABRIC ? HOP_WISH_SWITCH : HOP_WISH_SLOT;
-        if (*wish == HOP_WISH_SWITCH || hop_cluster_is_slot(fabric, *target))
-            return HOP_OK;
-    }
+    if (*target != HOP_NONE && fabric->nodes[*target].kind == HOP_NODE_FABRIC)
+        return HOP_WISH_SWITCH;
+    if (*target != HOP_NONE && hop_cluster_is_slot(fabric, *target))
+        return HOP_WISH_SLOT;
     uint32_t nearest = hop_text_nearest(name, fabric_name, fabric, fabric->node_count);
-    return hop_json_fail(at, diag, HOP_ERR_NOT_FOUND,
-                         "the fabric has no slot and no switch '%.63s'\n%s%s%sa switch, a NIC in the fabric that "
-                         "stands for a slot, or null",
-                         name, nearest != UINT32_MAX ? "'" : "",
-                         nearest != UINT32_MAX ? fabric_name(fabric, nearest) : "", nearest != UINT32_MAX ? "'? " : "");
+    bool near = nearest != UINT32_MAX;
+    hop_json_fail(at, HOP_ERR_NOT_FOUND,
+                  "the fabric has no slot and no switch '%.63s'\n%s%s%sa switch, a NIC in the fabric that stands for a "
+                  "slot, or null",
+                  name, near ? "'" : "", near ? fabric_name(fabric, nearest) : "", near ? "'? " : "");
+    return HOP_WISH_NOWHERE;
 }
 
-static enum hop_status no_such_nic(const struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
+static void fail_no_nic(const struct hop_cluster *cluster, const struct hop_json *at)
 {
-    uint32_t nearest =
-        is_pattern(at->key) ? UINT32_MAX : hop_text_nearest(at->key, nic_name, cluster, cluster->nic_count);
-    hop_json_fail(at, diag, HOP_ERR_NOT_FOUND,
-                  is_pattern(at->key) ? "no NIC matches '%.63s'" : "there is no NIC '%.63s'", at->key);
+    bool pattern = is_pattern(at->key);
+    uint32_t nearest = pattern ? UINT32_MAX : hop_text_nearest(at->key, nic_name, cluster, cluster->nic_count);
     if (nearest != UINT32_MAX)
-        hop_diag_expect(diag, "'%s'? a NIC of the cluster's nodes", nic_name(cluster, nearest));
-    else
-        hop_diag_expect(diag, "a NIC of the cluster's nodes, the first is '%s'", nic_name(cluster, 0));
-    return HOP_ERR_NOT_FOUND;
+        hop_json_fail(at, HOP_ERR_NOT_FOUND, "there is no NIC '%.63s'\n'%s'? a NIC of the cluster's nodes", at->key,
+                      nic_name(cluster, nearest));
+    hop_json_fail(at, HOP_ERR_NOT_FOUND, "%s '%.63s'\na NIC of the cluster's nodes, the first is '%s'",
+                  pattern ? "no NIC matches" : "there is no NIC", at->key, nic_name(cluster, 0));
 }
 
-static enum hop_status read_port(struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
+static void read_port(struct hop_cluster *cluster, const struct hop_json *at)
 {
-    enum hop_wish wish;
     uint32_t target, found = 0;
     bool pattern = is_pattern(at->key);
-    enum hop_status status = check_pattern(at, diag);
-    if (status == HOP_OK)
-        status = read_wish(cluster, at, &wish, &target, diag);
-    if (status != HOP_OK)
-        return status;
-    uint32_t exact = pattern ? HOP_NONE : hop_topology_find(cluster->built, at->key);
-    for (uint32_t i = 0; i < cluster->nic_count; i++) {
+    check_pattern(at);
+    enum hop_wish wish = read_wish(cluster, at, &target);
+    uint32_t exact = pattern ? HOP_NONE : hop_topology_find(cluster->build.topology, at->key);
+    for (uint32_t i = 0; i < cluster->nic_count && hop_cluster_ok(cluster); i++) {
         struct hop_cluster_nic *nic = &cluster->nics[i];
         if (pattern ? !matches(at->key, nic_name(cluster, i)) : nic->topology_node != exact)
             continue;
@@ -163,34 +151,31 @@ static enum hop_status read_port(struct hop_cluster *cluster, const struct hop_j
         if (pattern && nic->by_name)
             continue; /* its name says more */
         if (pattern && nic->key)
-            return hop_json_fail(
-                at, diag, HOP_ERR_INVALID,
-                "'%s' matches this pattern and '%.63s'\none pattern for a NIC; its own name goes before patterns",
-                nic_name(cluster, i), nic->key);
+            hop_json_fail(at, HOP_ERR_INVALID,
+                          "'%s' matches this pattern and '%.63s'\none pattern for a NIC; its own name goes before "
+                          "patterns",
+                          nic_name(cluster, i), nic->key);
         nic->wish = wish;
         nic->target = target;
         nic->key = at->key;
         nic->by_name = !pattern;
-        if (!pattern)
-            break;
     }
-    return found > 0 ? HOP_OK : no_such_nic(cluster, at, diag);
+    if (found == 0)
+        fail_no_nic(cluster, at);
 }
 
-static enum hop_status read_ports(struct hop_cluster *cluster, const struct hop_json *ports, struct hop_diag *diag)
+static void read_ports(struct hop_cluster *cluster, const struct hop_json *ports)
 {
     const char *key;
     json_t *value;
     if (!json_is_object(ports->value))
-        return hop_json_object(ports, NULL, 0, NULL, diag); /* which says so */
+        hop_json_object(ports, NULL, 0, NULL); /* which says so */
     json_object_foreach((json_t *)ports->value, key, value)
     {
-        const struct hop_json port = {value, ports, key, 0};
-        enum hop_status status = read_port(cluster, &port, diag);
-        if (status != HOP_OK)
-            return status;
+        const struct hop_json port = hop_json_member(ports, key, true);
+        if (hop_cluster_ok(cluster))
+            read_port(cluster, &port);
     }
-    return HOP_OK;
 }
 
 /* ---- slots ---- */
@@ -201,27 +186,25 @@ static void occupy(struct hop_cluster *cluster, uint32_t nic, uint32_t slot)
     cluster->nic_in[slot] = nic;
 }
 
-static enum hop_status take_slot(struct hop_cluster *cluster, uint32_t index, const struct hop_json *ports,
-                                 struct hop_diag *diag)
+static void take_slot(struct hop_cluster *cluster, uint32_t index, const struct hop_json *ports)
 {
     const struct hop_cluster_nic *nic = &cluster->nics[index];
     uint32_t other = cluster->nic_in[nic->target];
-    if (other == HOP_NONE) {
+    const struct hop_json at = hop_json_member(ports, nic->key, true);
+    if (other == HOP_NONE)
         occupy(cluster, index, nic->target);
-        return HOP_OK;
-    }
-    const struct hop_json at = {ports->value, ports, nic->key, 0};
-    return hop_json_fail(
-        &at, diag, HOP_ERR_INVALID, "'%s' and '%s' are both put into the slot '%s'\none NIC in every slot",
-        nic_name(cluster, other), nic_name(cluster, index), fabric_of(cluster)->nodes[nic->target].name);
+    else
+        hop_json_fail(&at, HOP_ERR_INVALID, "'%s' and '%s' are both put into the slot '%s'\none NIC in every slot",
+                      nic_name(cluster, other), nic_name(cluster, index),
+                      hop_cluster_fabric(cluster)->nodes[nic->target].name);
 }
 
 /* The first free slot at a switch. */
-static enum hop_status take_at_switch(struct hop_cluster *cluster, uint32_t index, const struct hop_json *ports,
-                                      struct hop_diag *diag)
+static void take_at_switch(struct hop_cluster *cluster, uint32_t index, const struct hop_json *ports)
 {
     const struct hop_cluster_nic *nic = &cluster->nics[index];
-    const struct hop_topology *fabric = fabric_of(cluster);
+    const struct hop_topology *fabric = hop_cluster_fabric(cluster);
+    const struct hop_json at = hop_json_member(ports, nic->key, true);
     uint32_t count, best = HOP_NONE, slots = 0;
     const uint32_t *links = hop_topology_links_of(fabric, nic->target, &count);
     for (uint32_t i = 0; i < count; i++) {
@@ -233,71 +216,65 @@ static enum hop_status take_at_switch(struct hop_cluster *cluster, uint32_t inde
         if (cluster->nic_in[slot] == HOP_NONE && slot < best)
             best = slot;
     }
-    if (best != HOP_NONE) {
+    if (best != HOP_NONE)
         occupy(cluster, index, best);
-        return HOP_OK;
-    }
-    const struct hop_json at = {ports->value, ports, nic->key, 0};
-    return hop_json_fail(&at, diag, HOP_ERR_INVALID, "no slot is left at '%s' for '%s'\nat most %u NICs at that switch",
-                         fabric->nodes[nic->target].name, nic_name(cluster, index), slots);
+    else
+        hop_json_fail(&at, HOP_ERR_INVALID, "no slot is left at '%s' for '%s'\nat most %u NICs at that switch",
+                      fabric->nodes[nic->target].name, nic_name(cluster, index), slots);
 }
 
-static enum hop_status take_others(struct hop_cluster *cluster, const struct hop_json *at, struct hop_diag *diag)
+static void take_others(struct hop_cluster *cluster, const struct hop_json *at)
 {
-    const struct hop_topology *fabric = fabric_of(cluster);
+    const struct hop_topology *fabric = hop_cluster_fabric(cluster);
     uint32_t slot = 0, slots = 0, wanted = 0;
+    for (uint32_t n = 0; n < fabric->node_count; n++)
+        slots += hop_cluster_is_slot(fabric, n);
+    for (uint32_t n = 0; n < cluster->nic_count; n++)
+        wanted += cluster->nics[n].wish != HOP_WISH_NOWHERE;
     for (uint32_t i = 0; i < cluster->nic_count; i++) {
         if (cluster->nics[i].wish != HOP_WISH_ANY)
             continue;
         while (slot < fabric->node_count && (!hop_cluster_is_slot(fabric, slot) || cluster->nic_in[slot] != HOP_NONE))
             slot++;
-        if (slot < fabric->node_count) {
+        if (slot < fabric->node_count)
             occupy(cluster, i, slot);
-            continue;
-        }
-        for (uint32_t n = 0; n < fabric->node_count; n++)
-            slots += hop_cluster_is_slot(fabric, n);
-        for (uint32_t n = 0; n < cluster->nic_count; n++)
-            wanted += cluster->nics[n].wish != HOP_WISH_NOWHERE;
-        return hop_json_fail(at, diag, HOP_ERR_INVALID,
-                             "%u NICs are to be connected, and the fabric has %u slots\na larger fabric, fewer nodes, "
-                             "or null in `ports` for NICs that are not connected: \"node*.nic1\": null",
-                             wanted, slots);
+        else
+            hop_json_fail(at, HOP_ERR_INVALID,
+                          "%u NICs are to be connected, and the fabric has %u slots\na larger fabric, fewer nodes, or "
+                          "null in `ports` for NICs that are not connected: \"node*.nic1\": null",
+                          wanted, slots);
     }
-    return HOP_OK;
 }
 
 /* Every node must be connected. */
-static enum hop_status check_nodes(const struct hop_cluster *cluster, const struct hop_json *ports,
-                                   struct hop_diag *diag)
+static void check_nodes(const struct hop_cluster *cluster, const struct hop_json *ports)
 {
     bool connected = true;
     for (uint32_t i = 0; i < cluster->nic_count; i++) {
         bool first = i == 0 || cluster->nics[i].node != cluster->nics[i - 1].node;
         bool last = i + 1 == cluster->nic_count || cluster->nics[i].node != cluster->nics[i + 1].node;
         connected = (connected && !first) || cluster->nics[i].slot != HOP_NONE;
-        if (!last || connected)
-            continue;
-        return hop_json_fail(ports, diag, HOP_ERR_INVALID,
-                             "no NIC of '%s' is connected\nat least one NIC of every node in the fabric",
-                             cluster->nodes[cluster->nics[i].node].name);
+        if (last && !connected)
+            hop_json_fail(ports, HOP_ERR_INVALID,
+                          "no NIC of '%s' is connected\nat least one NIC of every node in the fabric",
+                          cluster->nodes[cluster->nics[i].node].name);
     }
-    return HOP_OK;
 }
 
-enum hop_status hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports,
-                                    const struct hop_json *fabric, struct hop_diag *diag)
+void hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports, const struct hop_json *fabric)
 {
-    enum hop_status status = ports->value ? read_ports(cluster, ports, diag) : HOP_OK;
-    for (uint32_t i = 0; i < cluster->nic_count && status == HOP_OK; i++) {
+    if (ports->value)
+        read_ports(cluster, ports);
+    for (uint32_t i = 0; i < cluster->nic_count && hop_cluster_ok(cluster); i++) {
         if (cluster->nics[i].wish == HOP_WISH_SLOT)
-            status = take_slot(cluster, i, ports, diag);
+            take_slot(cluster, i, ports);
     }
-    for (uint32_t i = 0; i < cluster->nic_count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < cluster->nic_count && hop_cluster_ok(cluster); i++) {
         if (cluster->nics[i].wish == HOP_WISH_SWITCH)
-            status = take_at_switch(cluster, i, ports, diag);
+            take_at_switch(cluster, i, ports);
     }
-    if (status == HOP_OK)
-        status = take_others(cluster, fabric, diag);
-    return status == HOP_OK ? check_nodes(cluster, ports, diag) : status;
+    if (hop_cluster_ok(cluster))
+        take_others(cluster, fabric);
+    if (hop_cluster_ok(cluster))
+        check_nodes(cluster, ports);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding the importer for a source: a built-in name, the live machine, or a text whose dialect is detected. */
-#include "import/ib_fabric.h"
 #include "fabric/make_fabric.h"
+#include "import/cluster.h"
+#include "import/ib_fabric.h"
 
 #include <strings.h>
 #include <unistd.h>
 
 static const struct hop_importer *const importers[] = {
-    &hop_importer_cluster,  &hop_importer_json,       &hop_importer_hwloc_xml,     &hop_importer_nccl_xml,
-    &hop_importer_rocm_smi, &hop_importer_nvidia_smi, &hop_importer_p2p_matrix,
-    &hop_importer_ibnetdiscover,
+    &hop_importer_json,       &hop_importer_hwloc_xml,  &hop_importer_nccl_xml,      &hop_importer_rocm_smi,
+    &hop_importer_nvidia_smi, &hop_importer_p2p_matrix, &hop_importer_ibnetdiscover,
 };
 
 static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
@@ -48,25 +48,40 @@ static enum hop_status check_encoding(const struct hop_source *source, struct ho
     return HOP_ERR_SYNTAX;
 }
 
-static enum hop_status read_source(const struct hop_source *source, struct hop_topology **topology,
+static hop_cluster_loader load_part;
+
+/* A part of a cluster is no cluster: one inside another could be itself. */
+static enum hop_status read_cluster(const struct hop_source *source, bool part, struct hop_topology **built,
+                                    struct hop_diag *diag)
+{
+    if (!part)
+        return hop_cluster_read(source, load_part, built, diag);
+    hop_fail(diag, HOP_ERR_INVALID, "a cluster file inside a cluster file\nmachines and fabrics as parts of a cluster");
+    hop_diag_place(diag, "%.200s", source->name);
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status read_source(const struct hop_source *source, bool part, struct hop_topology **topology,
                                    struct hop_diag *diag)
 {
+    struct hop_topology *built;
+    enum hop_status status;
+    size_t i = 0;
     if (check_encoding(source, diag) != HOP_OK)
         return HOP_ERR_SYNTAX;
-    for (size_t i = 0; i < HOP_COUNT(importers); i++) {
-        if (!importers[i]->detect(source))
-            continue;
-        struct hop_topology *built;
-        enum hop_status status = importers[i]->read(source, &built, diag);
+    bool cluster = hop_cluster_detect(source);
+    while (!cluster && i < HOP_COUNT(importers) && !importers[i]->detect(source))
+        i++;
+    if (cluster || i < HOP_COUNT(importers)) {
+        status = cluster ? read_cluster(source, part, &built, diag) : importers[i]->read(source, &built, diag);
         return status == HOP_OK ? finish(built, source->name, topology, diag) : status;
     }
-    hop_fail(diag, HOP_ERR_SYNTAX,
-             source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
+    hop_fail(
+        diag, HOP_ERR_SYNTAX,
+        "%s\ntopology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo "
+        "-m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest",
+        source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
     hop_diag_place(diag, "%s:1:1", source->name);
-    hop_diag_expect(
-        diag,
-        "topology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo -m`, "
-        "`rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest");
     return HOP_ERR_SYNTAX;
 }
 
@@ -77,81 +92,68 @@ enum hop_status hop_topology_parse(const char *name, const char *text, size_t si
     enum hop_status status = hop_source_copy(name, text, size, &source, diag);
     if (status != HOP_OK)
         return status;
-    status = read_source(&source, topology, diag);
+    status = read_source(&source, false, topology, diag);
     hop_source_finish(&source);
     return status;
 }
 
-static const char *builtin_name(const void *context, uint32_t index)
+static enum hop_status fail_unknown(const char *path, struct hop_diag *diag)
 {
-    (void)context;
-    const char *name = "", *summary;
-    (void)hop_topology_builtin(index, &name, &summary);
-    return name;
+    const char *builtin = hop_topology_nearest_builtin(path), *generator = hop_topology_nearest_generator(path);
+    if (generator)
+        return hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file\n%s", path,
+                        generator);
+    if (builtin)
+        return hop_fail(diag, HOP_ERR_NOT_FOUND,
+                        "'%.80s' is neither a built-in machine nor a file\n'%s'? `hopcast topology --list` shows all "
+                        "built-in machines",
+                        path, builtin);
+    return hop_fail(diag, HOP_ERR_NOT_FOUND,
+                    "'%.80s' is neither a built-in machine nor a file\na name that `hopcast topology --list` shows, a "
+                    "file, `live`, or - for standard input",
+                    path);
 }
 
-static uint32_t count_builtins(void)
+static enum hop_status load(const char *path, bool part, struct hop_topology **topology, struct hop_diag *diag)
 {
-    uint32_t count = 0;
-    for (const char *name, *summary; hop_topology_builtin(count, &name, &summary);)
-        count++;
-    return count;
-}
-
-static bool is_builtin(const char *path)
-{
-    const char *name, *summary;
-    for (uint32_t i = 0; hop_topology_builtin(i, &name, &summary); i++) {
-        if (strcmp(name, path) == 0)
-            return true;
+    struct hop_topology *built;
+    struct hop_source source;
+    enum hop_status status = HOP_ERR_NOT_FOUND;
+    bool builtin = hop_topology_is_builtin(path), generated = hop_topology_is_generated(path);
+    if (builtin || generated || strcmp(path, "live") == 0) {
+        status = builtin     ? hop_topology_read_builtin(path, &built, diag)
+                 : generated ? hop_topology_read_generated(path, &built, diag)
+                             : hop_topology_read_live(&built, diag);
+        return status == HOP_OK ? finish(built, path, topology, diag) : status;
     }
-    return false;
+    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/'))
+        return fail_unknown(path, diag);
+    status = hop_source_load(path, &source, diag);
+    if (status != HOP_OK)
+        return status;
+    status = read_source(&source, part, topology, diag);
+    hop_source_finish(&source);
+    return status;
 }
 
 enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
 {
-    struct hop_topology *built;
-    enum hop_status status;
-    if (is_builtin(path)) {
-        status = hop_topology_read_builtin(path, &built, diag);
-        return status == HOP_OK ? finish(built, path, topology, diag) : status;
-    }
-    if (hop_topology_is_generated(path)) {
-        status = hop_topology_read_generated(path, &built, diag);
-        return status == HOP_OK ? finish(built, path, topology, diag) : status;
-    }
-    if (strcmp(path, "live") == 0) {
-        status = hop_topology_read_live(&built, diag);
-        return status == HOP_OK ? finish(built, path, topology, diag) : status;
-    }
-    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/')) {
-        uint32_t nearest = hop_text_nearest(path, builtin_name, NULL, count_builtins());
-        const char *generator = hop_topology_nearest_generator(path);
-        hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file", path);
-        if (generator)
-            hop_diag_expect(diag, "%s", generator);
-        else if (nearest != UINT32_MAX)
-            hop_diag_expect(diag, "'%s'? `hopcast topology --list` shows all built-in machines",
-                            builtin_name(NULL, nearest));
-        else
-            hop_diag_expect(diag,
-                            "a name that `hopcast topology --list` shows, a file, `live`, or - for standard input");
-        return HOP_ERR_NOT_FOUND;
-    }
-    struct hop_source source;
-    status = hop_source_load(path, &source, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_source(&source, topology, diag);
-    hop_source_finish(&source);
-    return status;
+    return load(path, false, topology, diag);
+}
+
+static enum hop_status load_part(const char *path, const char *routes, struct hop_topology **topology,
+                                 struct hop_diag *diag)
+{
+    return routes ? hop_topology_load_routed(path, routes, topology, diag) : load(path, true, topology, diag);
 }
 
 static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
 {
-    hop_fail(diag, HOP_ERR_INVALID, "forwarding tables speak of ports and LIDs, which this source does not have");
+    hop_fail(
+        diag, HOP_ERR_INVALID,
+        "forwarding tables speak of ports and LIDs, which this source does not have\nthe output of `ibnetdiscover`, "
+        "beside forwarding tables");
     hop_diag_place(diag, "%s", place);
-    hop_diag_expect(diag, "the output of `ibnetdiscover`, beside forwarding tables");
     return HOP_ERR_INVALID;
 }
 
@@ -160,7 +162,7 @@ enum hop_status hop_topology_load_routed(const char *path, const char *routes, s
 {
     struct hop_source source, tables;
     struct hop_topology *built;
-    if (is_builtin(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
+    if (hop_topology_is_builtin(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
         return refuse_tables(path, diag);
     enum hop_status status = hop_source_load(path, &source, diag);
     if (status != HOP_OK)

@@ -7,7 +7,7 @@
  */
 #include "base/json.h"
 #include "base/json_write.h"
-#include "topology/topology.h"
+#include "topology/build.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,38 +37,21 @@ static const char *node_name(const void *context, uint32_t index)
     return ((const struct hop_topology *)context)->nodes[index].name;
 }
 
-static enum hop_status read_engines(const struct hop_json *at, int *engines, struct hop_diag *diag)
+static int read_engines(const struct hop_json *at)
 {
-    uint64_t number = 0;
-    if (json_is_string(at->value) && strcmp(json_string_value(at->value), "unlimited") == 0) {
-        *engines = HOP_ENGINES_UNLIMITED;
-        return HOP_OK;
-    }
-    enum hop_status status = hop_json_whole(at, 1, ENGINES_MAX, &number, diag);
-    if (status == HOP_OK)
-        *engines = (int)number;
-    else
-        hop_diag_expect(diag, "a whole number from 1 to %u, or \"unlimited\"", ENGINES_MAX);
-    return status;
+    char expected[64];
+    if (json_is_string(at->value) && strcmp(json_string_value(at->value), "unlimited") == 0)
+        return HOP_ENGINES_UNLIMITED;
+    (void)snprintf(expected, sizeof expected, "a whole number from 1 to %u, or \"unlimited\"", ENGINES_MAX);
+    return at->value ? (int)hop_json_whole(at, 1, ENGINES_MAX, 1, expected) : HOP_ENGINES_DEFAULT;
 }
 
-static enum hop_status read_loss(const struct hop_json *at, double *tau, struct hop_diag *diag)
+static double read_tau(const struct hop_json *at)
 {
-    enum hop_status status = hop_json_number(at, 0, nextafter(1, 0), tau, diag);
-    if (status != HOP_OK)
-        hop_diag_expect(diag, "a number, 0 <= tau < 1");
-    return status;
+    return hop_json_number(at, 0, nextafter(1, 0), NAN, "a number, 0 <= tau < 1");
 }
 
-static enum hop_status read_tau(const struct hop_json *at, struct hop_node *node, struct hop_diag *diag)
-{
-    if (node->kind != HOP_NODE_ROOT)
-        return hop_json_fail(at, diag, HOP_ERR_INVALID, "a %s has no tau\ntau on nodes of kind root only",
-                             hop_node_kind_name(node->kind));
-    return read_loss(at, &node->tau, diag);
-}
-
-static enum hop_status read_node(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_node(struct hop_build *build, const struct hop_json *at)
 {
     enum { NAME, KIND, LABEL, BUS_ID, NUMA, ENGINES, ACCELERATOR_ENGINES, TAU, KEYS };
     static const struct hop_json_key keys[KEYS] = {
@@ -76,124 +59,71 @@ static enum hop_status read_node(struct hop_topology *topology, const struct hop
         {"numa", false}, {"engines", false}, {"accelerator_engines", false}, {"tau", false},
     };
     struct hop_json m[KEYS];
-    uint32_t kind = 0;
-    uint64_t numa = 0;
-    struct hop_node node = hop_node_default(HOP_NODE_GPU, NULL);
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = hop_json_name(&m[NAME], &node.name, diag);
-    if (status == HOP_OK)
-        status = hop_json_choice(&m[KIND], node_kind, NULL, HOP_NODE_KIND_COUNT, &kind, diag);
-    node.kind = (enum hop_node_kind)kind;
-    if (status == HOP_OK && m[LABEL].value)
-        status = hop_json_string(&m[LABEL], &node.label, diag);
-    if (status == HOP_OK && m[BUS_ID].value)
-        status = hop_json_string(&m[BUS_ID], &node.bus_id, diag);
-    if (status == HOP_OK && m[NUMA].value) {
-        status = hop_json_whole(&m[NUMA], 0, NUMA_MAX, &numa, diag);
-        node.numa = (int)numa;
-    }
-    if (status == HOP_OK && m[ENGINES].value)
-        status = read_engines(&m[ENGINES], &node.engines, diag);
-    if (status == HOP_OK && m[ACCELERATOR_ENGINES].value)
-        status = read_engines(&m[ACCELERATOR_ENGINES], &node.accelerator_engines, diag);
-    if (status == HOP_OK && m[TAU].value)
-        status = read_tau(&m[TAU], &node, diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_topology_add_node(topology, &node, NULL, diag);
-    if (status != HOP_OK)
-        hop_json_place(&m[NAME], diag); /* everything else was checked above */
-    return status;
+    hop_json_object(at, keys, KEYS, m);
+    struct hop_node node = hop_node_default(HOP_NODE_GPU, hop_json_name(&m[NAME]));
+    node.kind = (enum hop_node_kind)hop_json_choice(&m[KIND], node_kind, NULL, HOP_NODE_KIND_COUNT, HOP_NODE_GPU);
+    node.label = hop_json_string(&m[LABEL]);
+    node.bus_id = hop_json_string(&m[BUS_ID]);
+    node.numa = m[NUMA].value ? (int)hop_json_whole(&m[NUMA], 0, NUMA_MAX, 0, NULL) : -1;
+    node.engines = read_engines(&m[ENGINES]);
+    node.accelerator_engines = read_engines(&m[ACCELERATOR_ENGINES]);
+    if (m[TAU].value && node.kind != HOP_NODE_ROOT)
+        hop_json_fail(&m[TAU], HOP_ERR_INVALID, "a %s has no tau\ntau on nodes of kind root only",
+                      hop_node_kind_name(node.kind));
+    node.tau = read_tau(&m[TAU]);
+    hop_build_node(build, &node);
+    hop_json_settle(&m[NAME]); /* everything else was checked above */
 }
 
-static enum hop_status read_end(const struct hop_topology *topology, const struct hop_json *at, uint32_t *end,
-                                struct hop_diag *diag)
+static uint32_t read_end(const struct hop_build *build, const struct hop_json *at)
 {
-    const char *name = NULL;
-    enum hop_status status = hop_json_name(at, &name, diag);
-    if (status != HOP_OK)
-        return status;
-    *end = hop_topology_find(topology, name);
-    if (*end != HOP_NONE)
-        return HOP_OK;
-    uint32_t nearest = hop_text_nearest(name, node_name, topology, topology->node_count);
-    hop_json_fail(at, diag, HOP_ERR_INVALID, "there is no node '%.63s'", name);
+    const char *name = hop_json_name(at);
+    uint32_t end = name ? hop_topology_find(build->topology, name) : HOP_NONE;
+    if (!name || end != HOP_NONE)
+        return end;
+    uint32_t nearest = hop_text_nearest(name, node_name, build->topology, build->topology->node_count);
     if (nearest != UINT32_MAX)
-        hop_diag_expect(diag, "'%s'? the name of one of the nodes", node_name(topology, nearest));
-    else
-        hop_diag_expect(diag, "the name of one of the nodes");
-    return HOP_ERR_INVALID;
+        hop_json_fail(at, HOP_ERR_INVALID, "there is no node '%.63s'\n'%s'? the name of one of the nodes", name,
+                      node_name(build->topology, nearest));
+    hop_json_fail(at, HOP_ERR_INVALID, "there is no node '%.63s'\nthe name of one of the nodes", name);
+    return HOP_NONE;
 }
 
-/* One direction; null in a pair says that it follows from parameters. */
-static enum hop_status read_direction(const struct hop_json *at, double *capacity_Bps, struct hop_diag *diag)
+/* One direction; null in a pair says that it follows from parameters, which is 0. */
+static double read_direction(const struct hop_json *at)
 {
-    if (json_is_null(at->value) && at->key == NULL) {
-        *capacity_Bps = 0;
-        return HOP_OK;
-    }
-    double value = 0;
-    enum hop_status status = hop_json_number(at, 0, 1e18, &value, diag);
-    if (status == HOP_OK && value == 0)
-        status = hop_json_fail(at, diag, HOP_ERR_INVALID, "this is 0");
-    if (status != HOP_OK) {
-        hop_diag_expect(diag, "a number of bytes per second above 0, at most 1e18");
-        return status;
-    }
-    *capacity_Bps = value;
-    return HOP_OK;
+    static const char expected[] = "a number of bytes per second above 0, at most 1e18";
+    if (json_is_null(at->value) && at->key == NULL)
+        return 0;
+    double value = hop_json_number(at, 0, 1e18, 0, expected);
+    if (at->value && value == 0)
+        hop_json_fail(at, HOP_ERR_INVALID, "this is 0\n%s", expected);
+    return value;
 }
 
-static enum hop_status read_capacity(const struct hop_json *at, double capacity_Bps[2], struct hop_diag *diag)
+/* An array of two. */
+static bool read_two(const struct hop_json *at, const char *what)
 {
-    enum hop_status status;
+    size_t count = hop_json_array(at, 2);
+    if (count > 2)
+        hop_json_fail(at, HOP_ERR_INVALID, "this array has %zu elements\n%s", count, what);
+    return count == 2;
+}
+
+/* The same both ways, or a pair. */
+static void read_capacity(const struct hop_json *at, double capacity_Bps[2])
+{
     if (!json_is_array(at->value)) {
-        status = read_direction(at, &capacity_Bps[0], diag);
-        capacity_Bps[1] = capacity_Bps[0];
-        return status;
+        capacity_Bps[0] = capacity_Bps[1] = read_direction(at);
+    } else if (read_two(at, "two of them, [forward, backward]")) {
+        for (size_t d = 0; d < 2; d++) {
+            const struct hop_json direction = hop_json_element(at, d);
+            capacity_Bps[d] = read_direction(&direction);
+        }
     }
-    size_t count = 0;
-    status = hop_json_array(at, 2, &count, diag);
-    if (status == HOP_OK && count != 2)
-        status = hop_json_fail(at, diag, HOP_ERR_INVALID,
-                               "this array has %zu elements\ntwo of them, [forward, backward]", count);
-    for (size_t d = 0; d < 2 && status == HOP_OK; d++) {
-        const struct hop_json direction = hop_json_element(at, d);
-        status = read_direction(&direction, &capacity_Bps[d], diag);
-    }
-    return status;
 }
 
-/* The same; what is null follows from the capacity. */
-static enum hop_status read_duplex(const struct hop_json *at, double duplex_Bps[2], struct hop_diag *diag)
-{
-    enum hop_status status = read_capacity(at, duplex_Bps, diag);
-    for (unsigned d = 0; d < 2; d++)
-        duplex_Bps[d] = duplex_Bps[d] > 0 ? duplex_Bps[d] : NAN;
-    return status;
-}
-
-/* An optional small number; 0 when it is absent. */
-static enum hop_status read_small(const struct hop_json *at, unsigned high, unsigned *value, struct hop_diag *diag)
-{
-    uint64_t number = 0;
-    enum hop_status status = at->value ? hop_json_whole(at, 1, high, &number, diag) : HOP_OK;
-    if (status == HOP_OK)
-        *value = (unsigned)number;
-    return status;
-}
-
-static enum hop_status read_origin(const struct hop_json *at, struct hop_link *link, struct hop_diag *diag)
-{
-    if (link->capacity_Bps[0] == 0 || link->capacity_Bps[1] == 0)
-        return hop_json_fail(at, diag, HOP_ERR_INVALID,
-                             "the link has no capacity of its own that this could be the origin of\norigin only beside "
-                             "capacity_Bps for both directions");
-    return hop_json_string(at, &link->origin, diag);
-}
-
-static enum hop_status read_link(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_link(struct hop_build *build, const struct hop_json *at)
 {
     enum { FROM, TO, KIND, GENERATION, WIDTH, COUNT, CAPACITY, PARAMETER, DUPLEX, LATENCY, ORIGIN, KEYS };
     static const struct hop_json_key keys[KEYS] = {
@@ -202,134 +132,95 @@ static enum hop_status read_link(struct hop_topology *topology, const struct hop
         {"duplex_Bps", false}, {"latency_s", false}, {"origin", false},
     };
     struct hop_json m[KEYS];
-    uint32_t kind = 0;
     struct hop_link link = hop_link_default(HOP_LINK_PCIE, HOP_NONE, HOP_NONE);
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = read_end(topology, &m[FROM], &link.ends[0], diag);
-    if (status == HOP_OK)
-        status = read_end(topology, &m[TO], &link.ends[1], diag);
-    if (status == HOP_OK)
-        status = hop_json_choice(&m[KIND], link_kind, NULL, HOP_LINK_KIND_COUNT, &kind, diag);
-    link.kind = (enum hop_link_kind)kind;
-    if (status == HOP_OK)
-        status = read_small(&m[GENERATION], 64, &link.generation, diag);
-    if (status == HOP_OK)
-        status = read_small(&m[WIDTH], 64, &link.width, diag);
-    if (status == HOP_OK)
-        status = read_small(&m[COUNT], 1024, &link.count, diag);
-    if (status == HOP_OK && m[CAPACITY].value)
-        status = read_capacity(&m[CAPACITY], link.capacity_Bps, diag);
-    if (status == HOP_OK && m[PARAMETER].value)
-        status = hop_json_name(&m[PARAMETER], &link.parameter, diag);
-    if (status == HOP_OK && m[DUPLEX].value)
-        status = read_duplex(&m[DUPLEX], link.duplex_Bps, diag);
-    if (status == HOP_OK && m[LATENCY].value)
-        status = hop_json_number(&m[LATENCY], 0, 1e9, &link.latency_s, diag);
-    if (status == HOP_OK && m[ORIGIN].value)
-        status = read_origin(&m[ORIGIN], &link, diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_topology_add_link(topology, &link, NULL, diag);
-    if (status != HOP_OK)
-        hop_json_place(at, diag);
-    return status;
+    hop_json_object(at, keys, KEYS, m);
+    link.ends[0] = read_end(build, &m[FROM]);
+    link.ends[1] = read_end(build, &m[TO]);
+    link.kind = (enum hop_link_kind)hop_json_choice(&m[KIND], link_kind, NULL, HOP_LINK_KIND_COUNT, HOP_LINK_PCIE);
+    link.generation = (unsigned)hop_json_whole(&m[GENERATION], 1, 64, 0, NULL);
+    link.width = (unsigned)hop_json_whole(&m[WIDTH], 1, 64, 0, NULL);
+    link.count = (unsigned)hop_json_whole(&m[COUNT], 1, 1024, 0, NULL);
+    read_capacity(&m[CAPACITY], link.capacity_Bps);
+    link.parameter = hop_json_name(&m[PARAMETER]);
+    read_capacity(&m[DUPLEX], link.duplex_Bps);
+    for (unsigned d = 0; d < 2; d++) /* what is null follows from the capacity */
+        link.duplex_Bps[d] = link.duplex_Bps[d] > 0 ? link.duplex_Bps[d] : NAN;
+    link.latency_s = hop_json_number(&m[LATENCY], 0, 1e9, NAN, NULL);
+    if (m[ORIGIN].value && (link.capacity_Bps[0] == 0 || link.capacity_Bps[1] == 0))
+        hop_json_fail(&m[ORIGIN], HOP_ERR_INVALID,
+                      "the link has no capacity of its own that this could be the origin of\norigin only beside "
+                      "capacity_Bps for both directions");
+    link.origin = hop_json_string(&m[ORIGIN]);
+    hop_build_link(build, &link);
+    hop_json_settle(at);
 }
 
-static enum hop_status read_crossing(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_crossing(struct hop_build *build, const struct hop_json *at)
 {
     enum { ROOTS, TAU, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"roots", true}, {"tau", true}};
     struct hop_json m[KEYS];
     uint32_t roots[2] = {HOP_NONE, HOP_NONE};
-    double tau = 0;
-    size_t count = 0;
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = hop_json_array(&m[ROOTS], 2, &count, diag);
-    if (status == HOP_OK && count != 2)
-        status = hop_json_fail(&m[ROOTS], diag, HOP_ERR_INVALID,
-                               "this array has %zu elements\nthe names of two root complexes", count);
-    for (size_t i = 0; i < 2 && status == HOP_OK; i++) {
+    hop_json_object(at, keys, KEYS, m);
+    bool two = read_two(&m[ROOTS], "the names of two root complexes");
+    for (size_t i = 0; two && i < 2; i++) {
         const struct hop_json root = hop_json_element(&m[ROOTS], i);
-        status = read_end(topology, &root, &roots[i], diag);
+        roots[i] = read_end(build, &root);
     }
-    if (status == HOP_OK)
-        status = read_loss(&m[TAU], &tau, diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_topology_add_crossing(topology, roots[0], roots[1], tau, diag);
-    if (status != HOP_OK)
-        hop_json_place(&m[ROOTS], diag);
-    return status;
+    double tau = read_tau(&m[TAU]);
+    if (hop_build_ok(build))
+        hop_json_check(&m[ROOTS],
+                       hop_topology_add_crossing(build->topology, roots[0], roots[1], tau, build->failure.diag));
 }
 
-static enum hop_status read_parameter(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_parameter(struct hop_build *build, const struct hop_json *at)
 {
     enum { VALUE, ORIGIN, UNCERTAINTY, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"value", true}, {"origin", false}, {"uncertainty", false}};
     struct hop_json m[KEYS];
-    double value = 0, uncertainty = NAN;
-    const char *origin = "given";
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = hop_json_number(&m[VALUE], 0, 1e18, &value, diag);
-    if (status == HOP_OK && m[ORIGIN].value)
-        status = hop_json_string(&m[ORIGIN], &origin, diag);
-    if (status == HOP_OK && m[UNCERTAINTY].value)
-        status = hop_json_number(&m[UNCERTAINTY], 0, 1e18, &uncertainty, diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_topology_set_parameter(topology, at->key, value, origin, uncertainty, diag);
-    if (status != HOP_OK)
-        hop_json_place(status == HOP_ERR_INVALID ? &m[VALUE] : at, diag);
-    return status;
+    hop_json_object(at, keys, KEYS, m);
+    double value = hop_json_number(&m[VALUE], 0, 1e18, 0, NULL);
+    const char *origin = hop_json_string(&m[ORIGIN]);
+    double uncertainty = hop_json_number(&m[UNCERTAINTY], 0, 1e18, NAN, NULL);
+    if (!hop_build_ok(build))
+        return;
+    enum hop_status status = hop_topology_set_parameter(build->topology, at->key, value, origin ? origin : "given",
+                                                        uncertainty, build->failure.diag);
+    hop_json_check(status == HOP_ERR_INVALID ? &m[VALUE] : at, status);
 }
 
-static enum hop_status read_parameters(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_parameters(struct hop_build *build, const struct hop_json *at)
 {
     const char *key;
     json_t *value;
     if (!json_is_object(at->value))
-        return hop_json_object(at, NULL, 0, NULL, diag); /* which says so */
+        hop_json_object(at, NULL, 0, NULL); /* which says so */
     json_object_foreach((json_t *)at->value, key, value)
     {
-        const struct hop_json parameter = {value, at, key, 0};
-        enum hop_status status = read_parameter(topology, &parameter, diag);
-        if (status != HOP_OK)
-            return status;
+        const struct hop_json parameter = hop_json_member(at, key, true);
+        read_parameter(build, &parameter);
     }
-    return HOP_OK;
 }
 
-static enum hop_status read_note(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_note(struct hop_build *build, const struct hop_json *at)
 {
-    const char *text = NULL;
-    enum hop_status status = hop_json_string(at, &text, diag);
-    if (status != HOP_OK)
-        return status;
-    if (at->index >= NOTE_COUNT || strlen(text) > NOTE_MAX) {
-        hop_json_fail(at, diag, HOP_ERR_LIMIT,
-                      at->index >= NOTE_COUNT ? "there are too many notes" : "the note is too long");
-        hop_diag_expect(diag, "at most %u notes of at most %d bytes", NOTE_COUNT, NOTE_MAX);
-        return HOP_ERR_LIMIT;
-    }
-    status = hop_topology_add_note(topology, "%s", text);
-    return status == HOP_OK ? HOP_OK : hop_fail_memory(diag);
+    const char *text = hop_json_string(at);
+    if (text && (at->index >= NOTE_COUNT || strlen(text) > NOTE_MAX))
+        hop_json_fail(at, HOP_ERR_LIMIT, "%s\nat most %u notes of at most %d bytes",
+                      at->index >= NOTE_COUNT ? "there are too many notes" : "the note is too long", NOTE_COUNT,
+                      NOTE_MAX);
+    if (text)
+        hop_build_note(build, "%s", text);
 }
 
-typedef enum hop_status read_element(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag);
-
-static enum hop_status read_array(struct hop_topology *topology, const struct hop_json *at, size_t least,
-                                  read_element *read, struct hop_diag *diag)
+static void read_array(struct hop_build *build, const struct hop_json *at, size_t least,
+                       void (*read)(struct hop_build *build, const struct hop_json *at))
 {
-    size_t count = 0;
-    enum hop_status status = hop_json_array(at, least, &count, diag);
-    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+    size_t count = hop_json_array(at, least);
+    for (size_t i = 0; i < count && hop_build_ok(build); i++) {
         const struct hop_json element = hop_json_element(at, i);
-        status = read(topology, &element, diag);
+        read(build, &element);
     }
-    return status;
 }
 
 /* Directed links in the order of their ends, so that names find them before finish indexes the links. */
@@ -378,75 +269,55 @@ static size_t find_directed(const struct by_ends *index, const char *name, uint3
     return found;
 }
 
-static enum hop_status read_over(const struct by_ends *index, const struct hop_json *at, uint32_t *directed,
-                                 struct hop_diag *diag)
+static uint32_t read_over(const struct by_ends *index, const struct hop_json *at)
 {
-    const char *name = NULL;
-    enum hop_status status = hop_json_name(at, &name, diag);
-    if (status != HOP_OK)
-        return status;
-    size_t found = find_directed(index, name, directed);
-    if (found == 1)
-        return HOP_OK;
-    hop_json_fail(at, diag, HOP_ERR_INVALID,
-                  found ? "several kinds of links are '%.140s'" : "there is no link '%.140s'", name);
-    hop_diag_expect(diag, found ? "the kind behind it, as in leaf0->spine1:ethernet"
-                                : "SWITCH->NODE: two joined nodes, the switch that sends first");
-    return HOP_ERR_INVALID;
+    uint32_t directed = 0;
+    const char *name = hop_json_name(at);
+    size_t found = name ? find_directed(index, name, &directed) : 1;
+    if (found == 0)
+        hop_json_fail(at, HOP_ERR_INVALID,
+                      "there is no link '%.140s'\nSWITCH->NODE: two joined nodes, the switch that sends first", name);
+    if (found > 1)
+        hop_json_fail(at, HOP_ERR_INVALID,
+                      "several kinds of links are '%.140s'\nthe kind behind it, as in leaf0->spine1:ethernet", name);
+    return directed;
 }
 
 /* What leaves a switch over one link. */
-static enum hop_status read_route(struct hop_topology *topology, const struct by_ends *index, const struct hop_json *at,
-                                  struct hop_diag *diag)
+static void read_route(struct hop_build *build, const struct by_ends *index, const struct hop_json *at)
 {
     enum { OVER, TO, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"over", true}, {"to", true}};
     struct hop_json m[KEYS];
-    uint32_t directed = 0, to = 0;
-    size_t count = 0;
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = read_over(index, &m[OVER], &directed, diag);
-    if (status == HOP_OK)
-        status = hop_json_array(&m[TO], 1, &count, diag);
-    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+    hop_json_object(at, keys, KEYS, m);
+    uint32_t directed = read_over(index, &m[OVER]);
+    size_t count = hop_json_array(&m[TO], 1);
+    for (size_t i = 0; i < count && hop_build_ok(build); i++) {
         const struct hop_json device = hop_json_element(&m[TO], i);
-        status = read_end(topology, &device, &to, diag);
-        if (status != HOP_OK)
-            return status;
-        status =
-            hop_topology_add_route(topology, topology->links[directed / 2].ends[directed & 1], to, directed / 2, diag);
-        if (status != HOP_OK)
-            hop_json_place(&device, diag);
+        uint32_t to = read_end(build, &device);
+        hop_build_route(build, build->topology->links[directed / 2].ends[directed & 1], to, directed / 2);
+        hop_json_settle(&device);
     }
-    return status;
 }
 
-static enum hop_status read_routes(struct hop_topology *topology, const struct hop_json *at, struct hop_diag *diag)
+static void read_routes(struct hop_build *build, const struct hop_json *at)
 {
-    struct by_ends index = {topology, NULL, 2 * (size_t)topology->link_count};
-    size_t count = 0;
-    enum hop_status status = hop_json_array(at, 0, &count, diag);
-    if (status != HOP_OK)
-        return status;
-    index.links = malloc((index.count + 1) * sizeof *index.links);
-    if (!index.links)
-        return hop_fail_memory(diag);
-    for (uint32_t i = 0; i < index.count; i++) {
-        const uint32_t *ends = topology->links[i / 2].ends;
+    size_t count = hop_json_array(at, 0);
+    struct by_ends index = {build->topology, NULL, 2 * (size_t)build->topology->link_count};
+    index.links = hop_build_alloc(build, (index.count + 1) * sizeof *index.links);
+    for (uint32_t i = 0; index.links && i < index.count; i++) {
+        const uint32_t *ends = build->topology->links[i / 2].ends;
         index.links[i] = (struct named_link){ends[i & 1], ends[!(i & 1)], i};
     }
-    qsort(index.links, index.count, sizeof *index.links, compare_ends);
-    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+    if (index.links)
+        qsort(index.links, index.count, sizeof *index.links, compare_ends);
+    for (size_t i = 0; i < count && hop_build_ok(build); i++) {
         const struct hop_json route = hop_json_element(at, i);
-        status = read_route(topology, &index, &route, diag);
+        read_route(build, &index, &route);
     }
-    free(index.links);
-    return status;
 }
 
-static enum hop_status read_document(const struct hop_json *document, struct hop_topology **topology,
-                                     struct hop_diag *diag)
+static void read_document(struct hop_build *build, const struct hop_json *document)
 {
     enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {
@@ -454,45 +325,28 @@ static enum hop_status read_document(const struct hop_json *document, struct hop
         {"crossings", false},       {"routes", false}, {"notes", false},
     };
     struct hop_json m[KEYS];
-    const char *name = NULL;
-    enum hop_status status = hop_json_check_format(document, keys[FORMAT].name, VERSION, diag);
-    if (status == HOP_OK)
-        status = hop_json_object(document, keys, KEYS, m, diag);
-    if (status == HOP_OK)
-        status = hop_json_name(&m[NAME], &name, diag);
-    if (status != HOP_OK)
-        return status;
-    struct hop_topology *built = hop_topology_create(name);
-    if (!built)
-        return hop_fail_memory(diag);
+    hop_json_check_format(document, keys[FORMAT].name, VERSION);
+    hop_json_object(document, keys, KEYS, m);
+    hop_build_rename(build, hop_json_name(&m[NAME]));
     if (m[PARAMETERS].value)
-        status = read_parameters(built, &m[PARAMETERS], diag);
-    if (status == HOP_OK)
-        status = read_array(built, &m[NODES], 1, read_node, diag);
-    if (status == HOP_OK)
-        status = read_array(built, &m[LINKS], 0, read_link, diag);
-    if (status == HOP_OK && m[CROSSINGS].value)
-        status = read_array(built, &m[CROSSINGS], 0, read_crossing, diag);
-    if (status == HOP_OK && m[ROUTES].value)
-        status = read_routes(built, &m[ROUTES], diag);
-    if (status == HOP_OK && m[NOTES].value)
-        status = read_array(built, &m[NOTES], 0, read_note, diag);
-    if (status == HOP_OK)
-        *topology = built;
-    else
-        hop_topology_destroy(built);
-    return status;
+        read_parameters(build, &m[PARAMETERS]);
+    read_array(build, &m[NODES], 1, read_node);
+    read_array(build, &m[LINKS], 0, read_link);
+    read_array(build, &m[CROSSINGS], 0, read_crossing);
+    if (m[ROUTES].value && hop_build_ok(build))
+        read_routes(build, &m[ROUTES]);
+    read_array(build, &m[NOTES], 0, read_note);
 }
 
 static enum hop_status read_json(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
 {
+    struct hop_build build;
     struct hop_json document;
-    enum hop_status status = hop_json_load(source, &document, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_document(&document, topology, diag);
+    hop_build_begin(&build, "", diag);
+    hop_json_load(source, &document, &build.failure);
+    read_document(&build, &document);
     hop_json_finish(&document);
-    return status;
+    return hop_build_end(&build, topology);
 }
 
 const struct hop_importer hop_importer_json = {

@@ -53,6 +53,7 @@ struct cell {
 
 struct reading {
     struct hop_lines lines;
+    struct hop_failure json; /* of a document in JSON */
     struct hop_row_builder b;
     struct test test;
     uint64_t bytes;
@@ -345,23 +346,19 @@ static void read_text(struct reading *r)
 
 /* ---- JSON ---- */
 
-static struct hop_json member(const struct hop_json *object, const char *key)
+static bool ok(const struct reading *r)
 {
-    return (struct hop_json){json_is_object(object->value) ? json_object_get(object->value, key) : NULL, object, key,
-                             0};
+    return r->b.status == HOP_OK && r->json.status == HOP_OK;
 }
 
 static void read_json_row(struct reading *r, const struct hop_json *row, uint32_t at, uint32_t number)
 {
-    size_t count = 0;
-    r->b.status = hop_json_array(row, 1, &count, r->b.diag);
-    if (r->b.status == HOP_OK && count != r->count) {
-        r->b.status =
-            hop_json_fail(row, r->b.diag, HOP_ERR_INVALID, "this row has %zu cells, the first %u", count, r->count);
-        hop_diag_expect(r->b.diag, "one cell for each GPU");
-    }
-    for (size_t i = 0; i < count && r->b.status == HOP_OK; i++) {
-        struct hop_json value = hop_json_element(row, i);
+    size_t count = hop_json_array(row, 1);
+    if (count != r->count)
+        hop_json_fail(row, HOP_ERR_INVALID, "this row has %zu cells, the first %u\none cell for each GPU", count,
+                      r->count);
+    for (size_t i = 0; i < count && ok(r); i++) {
+        const struct hop_json value = hop_json_element(row, i);
         struct cell *cell = &r->cells[(size_t)at * r->count + i];
         *cell = (struct cell){NAN, number, 1};
         const char *text = json_is_string(value.value) ? json_string_value(value.value) : NULL;
@@ -369,53 +366,44 @@ static void read_json_row(struct reading *r, const struct hop_json *row, uint32_
         if (json_is_number(value.value) && json_number_value(value.value) >= 1e-6 &&
             json_number_value(value.value) <= 1e6)
             cell->value = json_number_value(value.value);
-        else if (!json_is_number(value.value) && (!text || word.length == 0 || !read_value(&word, &cell->value))) {
-            r->b.status = hop_json_fail(&value, r->b.diag, HOP_ERR_INVALID, "this is no cell of a matrix");
-            hop_diag_expect(r->b.diag, "a number, or \"N/A\"");
-        }
+        else if (!json_is_number(value.value) && (!text || word.length == 0 || !read_value(&word, &cell->value)))
+            hop_json_fail(&value, HOP_ERR_INVALID, "this is no cell of a matrix\na number, or \"N/A\"");
     }
 }
 
 /* Two-way tests of two GPUs append three matrices: the two ways and their sum. */
 static void read_json_matrix(struct reading *r, const struct hop_json *matrix, uint32_t number)
 {
-    size_t count = 0, columns = 0;
-    r->b.status = hop_json_array(matrix, 1, &count, r->b.diag);
-    struct hop_json first = r->b.status == HOP_OK ? hop_json_element(matrix, 0) : *matrix;
-    if (r->b.status == HOP_OK)
-        r->b.status = hop_json_array(&first, 1, &columns, r->b.diag);
-    if (r->b.status == HOP_OK && columns > GPUS_MAX)
-        r->b.status = hop_json_fail(&first, r->b.diag, HOP_ERR_LIMIT, "more than 512 GPUs");
-    if (r->b.status != HOP_OK || !reserve(r, (uint32_t)columns))
+    size_t count = hop_json_array(matrix, 1);
+    const struct hop_json first = hop_json_element(matrix, 0);
+    size_t columns = hop_json_array(&first, 1);
+    if (columns > GPUS_MAX)
+        hop_json_fail(&first, HOP_ERR_LIMIT, "more than 512 GPUs");
+    if (!ok(r) || !reserve(r, (uint32_t)columns))
         return;
     uint32_t rows = rows_of(r);
     bool three = r->test.pattern == PAIR && r->test.two_way && count == 3 * (size_t)rows;
-    if (count != rows && !three) {
-        r->b.status = hop_json_fail(matrix, r->b.diag, HOP_ERR_INVALID, "%s has %zu rows", r->test.name, count);
-        hop_diag_expect(r->b.diag, "%u row%s, as there are %u columns", rows, rows == 1 ? "" : "s", r->count);
-        return;
-    }
+    if (count != rows && !three)
+        hop_json_fail(matrix, HOP_ERR_INVALID, "%s has %zu rows\n%u row%s, as there are %u columns", r->test.name,
+                      count, rows, rows == 1 ? "" : "s", r->count);
     for (uint32_t part = 0; part < (three ? 2u : 1u); part++) {
-        for (uint32_t row = 0; row < rows && r->b.status == HOP_OK; row++) {
-            struct hop_json at = hop_json_element(matrix, part * rows + row);
+        for (uint32_t row = 0; row < rows && ok(r); row++) {
+            const struct hop_json at = hop_json_element(matrix, part * rows + row);
             read_json_row(r, &at, row, number);
         }
-        if (r->b.status == HOP_OK)
+        if (ok(r))
             emit(r, three ? part + 1 : 0);
     }
 }
 
 static void read_json_test(struct reading *r, const struct hop_json *at, uint32_t number)
 {
-    const char *name = NULL;
-    struct hop_json key = member(at, "name"), matrix = member(at, "bandwidth_matrix");
-    if (!key.value) {
-        r->b.status = hop_json_fail(at, r->b.diag, HOP_ERR_INVALID, "the key 'name' is missing");
-        hop_diag_expect(r->b.diag, "a test case of nvbandwidth");
-        return;
-    }
-    r->b.status = hop_json_name(&key, &name, r->b.diag);
-    if (r->b.status != HOP_OK)
+    const struct hop_json key = hop_json_member(at, "name", false),
+                          matrix = hop_json_member(at, "bandwidth_matrix", false);
+    if (!key.value)
+        hop_json_fail(at, HOP_ERR_INVALID, "the key 'name' is missing\na test case of nvbandwidth");
+    const char *name = hop_json_name(&key);
+    if (!name)
         return;
     begin_test(r, name, strlen(name), number);
     if (r->test.pattern != NOT_A_TRANSFER && matrix.value) /* absent where it was waived */
@@ -425,22 +413,21 @@ static void read_json_test(struct reading *r, const struct hop_json *at, uint32_
 static void read_json(struct reading *r, const struct hop_source *source)
 {
     struct hop_json document;
-    r->b.status = hop_json_load(source, &document, r->b.diag);
-    if (r->b.status != HOP_OK)
-        return;
-    struct hop_json root = member(&document, "nvbandwidth"), tests = member(&root, "testcases");
-    size_t count = 0;
-    if (tests.value) {
-        r->b.status = hop_json_array(&tests, 1, &count, r->b.diag);
-    } else {
-        r->b.status = hop_json_fail(&document, r->b.diag, HOP_ERR_INVALID, "/nvbandwidth/testcases is missing");
-        hop_diag_expect(r->b.diag, "what `nvbandwidth --json` prints");
-    }
-    for (size_t i = 0; i < count && r->b.status == HOP_OK; i++) {
-        struct hop_json at = hop_json_element(&tests, i);
+    r->json.diag = r->b.diag;
+    hop_json_load(source, &document, &r->json);
+    const struct hop_json root = hop_json_member(&document, "nvbandwidth", false),
+                          tests = hop_json_member(&root, "testcases", false);
+    if (!tests.value)
+        hop_json_fail(&document, HOP_ERR_INVALID,
+                      "/nvbandwidth/testcases is missing\nwhat `nvbandwidth --json` prints");
+    size_t count = hop_json_array(&tests, 1);
+    for (size_t i = 0; i < count && ok(r); i++) {
+        const struct hop_json at = hop_json_element(&tests, i);
         read_json_test(r, &at, (uint32_t)i + 1);
     }
     hop_json_finish(&document);
+    if (r->b.status == HOP_OK)
+        r->b.status = r->json.status;
 }
 
 static enum hop_status read_nvbandwidth(const struct hop_source *source, struct hop_measurements *m,

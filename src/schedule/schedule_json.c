@@ -22,7 +22,7 @@ struct reader {
     const json_t *operations;
     struct hop_names indices; /* of all operations, by name */
     struct hop_arena scratch; /* what hop_schedule_add copies */
-    struct hop_diag *diag;
+    struct hop_failure failure;
 };
 
 static const char *const kinds[] = {[HOP_OP_COPY] = "copy",
@@ -63,73 +63,64 @@ static const char *operation_id(const void *context, uint32_t index)
     return id ? id : "";
 }
 
-static enum hop_status read_place(struct reader *r, const struct hop_json *at, struct hop_place *place)
+static bool ok(const struct reader *r)
 {
-    const char *text = NULL;
-    enum hop_status status = hop_json_name(at, &text, r->diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_place_parse(text, strlen(text), place, &r->scratch, r->diag);
-    if (status != HOP_OK)
-        hop_json_place(at, r->diag);
-    return status;
+    return r->failure.status == HOP_OK;
 }
 
-static enum hop_status read_places(struct reader *r, const struct hop_json *at, const struct hop_place **places,
-                                   uint32_t *length)
+static void *reserve(struct reader *r, size_t size)
 {
-    size_t count = 0;
-    enum hop_status status = hop_json_array(at, 1, &count, r->diag);
-    if (status != HOP_OK)
-        return status;
-    struct hop_place *list = hop_arena_alloc(&r->scratch, count * sizeof *list);
-    if (!list)
-        return hop_fail_memory(r->diag);
-    for (size_t i = 0; i < count; i++) {
+    void *piece = hop_arena_alloc(&r->scratch, size);
+    if (!piece)
+        hop_failure_set(&r->failure, HOP_ERR_MEMORY, "out of memory");
+    return piece;
+}
+
+static void read_place(struct reader *r, const struct hop_json *at, struct hop_place *place)
+{
+    const char *text = hop_json_name(at);
+    if (text)
+        hop_json_check(at, hop_place_parse(text, strlen(text), place, &r->scratch, r->failure.diag));
+}
+
+static void read_places(struct reader *r, const struct hop_json *at, const struct hop_place **places, uint32_t *length)
+{
+    size_t count = hop_json_array(at, 1);
+    struct hop_place *list = count > 0 ? reserve(r, count * sizeof *list) : NULL;
+    for (size_t i = 0; i < count && ok(r); i++) {
         const struct hop_json place = hop_json_element(at, i);
-        status = read_place(r, &place, &list[i]);
-        if (status != HOP_OK)
-            return status;
+        read_place(r, &place, &list[i]);
     }
     *places = list;
     *length = (uint32_t)count;
-    return HOP_OK;
+}
+
+static void fail_unknown(struct reader *r, const struct hop_json *at, const char *name)
+{
+    size_t all = json_array_size(r->operations);
+    uint32_t compared = all < NEAREST_MAX ? (uint32_t)all : NEAREST_MAX;
+    uint32_t nearest = hop_text_nearest(name, operation_id, r->operations, compared);
+    if (nearest != UINT32_MAX)
+        hop_json_fail(at, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'\n'%s'?", name,
+                      operation_id(r->operations, nearest));
+    hop_json_fail(at, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'\nthe id of an operation of this schedule",
+                  name);
 }
 
 /* Names of operations as indices; nothing when the key is absent. */
-static enum hop_status read_names(struct reader *r, const struct hop_json *at, const uint32_t **list, uint32_t *length)
+static void read_names(struct reader *r, const struct hop_json *at, const uint32_t **list, uint32_t *length)
 {
-    size_t count = 0;
-    if (!at->value)
-        return HOP_OK;
-    enum hop_status status = hop_json_array(at, 0, &count, r->diag);
-    if (status != HOP_OK)
-        return status;
-    uint32_t *indices = hop_arena_alloc(&r->scratch, count * sizeof *indices);
-    if (!indices)
-        return hop_fail_memory(r->diag);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = NULL;
+    size_t count = hop_json_array(at, 0);
+    uint32_t *indices = count > 0 ? reserve(r, count * sizeof *indices) : NULL;
+    for (size_t i = 0; i < count && ok(r); i++) {
         const struct hop_json element = hop_json_element(at, i);
-        status = hop_json_name(&element, &name, r->diag);
-        if (status != HOP_OK)
-            return status;
-        indices[i] = hop_names_get(&r->indices, name);
-        if (indices[i] != UINT32_MAX)
-            continue;
-        size_t all = json_array_size(r->operations);
-        uint32_t compared = all < NEAREST_MAX ? (uint32_t)all : NEAREST_MAX;
-        uint32_t nearest = hop_text_nearest(name, operation_id, r->operations, compared);
-        hop_json_fail(&element, r->diag, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'", name);
-        if (nearest != UINT32_MAX)
-            hop_diag_expect(r->diag, "'%s'?", operation_id(r->operations, nearest));
-        else
-            hop_diag_expect(r->diag, "the id of an operation of this schedule");
-        return HOP_ERR_NOT_FOUND;
+        const char *name = hop_json_name(&element);
+        indices[i] = name ? hop_names_get(&r->indices, name) : UINT32_MAX;
+        if (name && indices[i] == UINT32_MAX)
+            fail_unknown(r, &element, name);
     }
     *list = indices;
     *length = (uint32_t)count;
-    return HOP_OK;
 }
 
 /* The keys of every operation come first in each kind's table. */
@@ -140,44 +131,25 @@ enum { ID, KIND, AFTER, AFTER_START, AT, COMMON };
         "at_s", false                                                                                                  \
     }
 
-static enum hop_status read_common(struct reader *r, const struct hop_json *m, struct hop_op *op)
+static void read_common(struct reader *r, const struct hop_json *m, struct hop_op *op)
 {
-    enum hop_status status = hop_json_name(&m[ID], &op->name, r->diag);
-    if (status == HOP_OK)
-        status = read_names(r, &m[AFTER], &op->after, &op->after_count);
-    if (status == HOP_OK)
-        status = read_names(r, &m[AFTER_START], &op->after_start, &op->after_start_count);
-    if (status == HOP_OK && m[AT].value)
-        status = hop_json_number(&m[AT], 0, TIME_MAX_S, &op->at_s, r->diag);
-    return status;
-}
-
-static enum hop_status read_packet(struct reader *r, const struct hop_json *at, struct hop_op *op)
-{
-    if (op->via == HOP_VIA_P2P) {
-        hop_json_fail(at, r->diag, HOP_ERR_INVALID, "a packet size without staging");
-        hop_diag_expect(r->diag, "packet_bytes only beside \"via\": \"staged\" or \"auto\"");
-        return HOP_ERR_INVALID;
-    }
-    return hop_json_whole(at, 1, HOP_BYTES_MAX, &op->packet_bytes, r->diag);
+    op->name = hop_json_name(&m[ID]);
+    read_names(r, &m[AFTER], &op->after, &op->after_count);
+    read_names(r, &m[AFTER_START], &op->after_start, &op->after_start_count);
+    op->at_s = hop_json_number(&m[AT], 0, TIME_MAX_S, op->at_s, NULL);
 }
 
 /* After the places: it is the rank of one of them. */
-static enum hop_status read_by(struct reader *r, const struct hop_json *at, struct hop_op *op)
+static void read_by(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
-    uint64_t rank = 0;
     if (!at->value)
-        return HOP_OK;
-    enum hop_status status = hop_json_whole(at, 0, HOP_PLACE_RANK_LIMIT, &rank, r->diag);
-    op->by = (int32_t)rank;
-    if (status == HOP_OK && !hop_op_by_check(op, r->diag)) {
-        hop_json_place(at, r->diag);
-        return HOP_ERR_INVALID;
-    }
-    return status;
+        return;
+    op->by = (int32_t)hop_json_whole(at, 0, HOP_PLACE_RANK_LIMIT, 0, NULL);
+    if (ok(r) && !hop_op_by_check(op, r->failure.diag))
+        hop_json_check(at, HOP_ERR_INVALID);
 }
 
-static enum hop_status read_copy(struct reader *r, const struct hop_json *at, struct hop_op *op)
+static void read_copy(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
     enum { FROM = COMMON, TO, BYTES, BY, VIA, PACKET, KEYS };
     static const struct hop_json_key keys[KEYS] = {
@@ -185,27 +157,20 @@ static enum hop_status read_copy(struct reader *r, const struct hop_json *at, st
         {"via", false}, {"packet_bytes", false},
     };
     struct hop_json m[KEYS];
-    uint32_t choice = HOP_VIA_P2P;
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
-    if (status == HOP_OK)
-        status = read_common(r, m, op);
-    if (status == HOP_OK)
-        status = read_place(r, &m[FROM], &op->from);
-    if (status == HOP_OK)
-        status = read_place(r, &m[TO], &op->to);
-    if (status == HOP_OK)
-        status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
-    if (status == HOP_OK)
-        status = read_by(r, &m[BY], op);
-    if (status == HOP_OK && m[VIA].value)
-        status = hop_json_choice(&m[VIA], via, NULL, HOP_VIA_AUTO + 1, &choice, r->diag);
-    op->via = (enum hop_via)choice;
-    if (status == HOP_OK && m[PACKET].value)
-        status = read_packet(r, &m[PACKET], op);
-    return status;
+    hop_json_object(at, keys, KEYS, m);
+    read_common(r, m, op);
+    read_place(r, &m[FROM], &op->from);
+    read_place(r, &m[TO], &op->to);
+    op->bytes = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, 0, NULL);
+    read_by(r, &m[BY], op);
+    op->via = (enum hop_via)hop_json_choice(&m[VIA], via, NULL, HOP_VIA_AUTO + 1, HOP_VIA_P2P);
+    if (m[PACKET].value && op->via == HOP_VIA_P2P)
+        hop_json_fail(&m[PACKET], HOP_ERR_INVALID,
+                      "a packet size without staging\npacket_bytes only beside \"via\": \"staged\" or \"auto\"");
+    op->packet_bytes = hop_json_whole(&m[PACKET], 1, HOP_BYTES_MAX, op->packet_bytes, NULL);
 }
 
-static enum hop_status read_reduce(struct reader *r, const struct hop_json *at, struct hop_op *op)
+static void read_reduce(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
     enum { OPERATOR = COMMON, TYPE, INPUTS, TO, OUTPUTS, BYTES, BY, KEYS };
     static const struct hop_json_key keys[KEYS] = {
@@ -213,173 +178,116 @@ static enum hop_status read_reduce(struct reader *r, const struct hop_json *at, 
         {"to", true}, {"outputs", false}, {"bytes", true}, {"by", false},
     };
     struct hop_json m[KEYS];
-    uint32_t operator= 0, element = 0;
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
-    if (status == HOP_OK)
-        status = read_common(r, m, op);
-    if (status == HOP_OK)
-        status = hop_json_choice(&m[OPERATOR], reduce, NULL, HOP_REDUCE_COUNT, &operator, r->diag);
-    if (status == HOP_OK)
-        status = hop_json_choice(&m[TYPE], type, NULL, HOP_TYPE_COUNT, &element, r->diag);
-    op->reduce = (enum hop_reduce) operator;
-    op->type = (enum hop_type)element;
-    if (status == HOP_OK)
-        status = read_places(r, &m[INPUTS], &op->inputs, &op->input_count);
-    if (status == HOP_OK)
-        status = read_place(r, &m[TO], &op->to);
-    if (status == HOP_OK && m[OUTPUTS].value)
-        status = read_places(r, &m[OUTPUTS], &op->outputs, &op->output_count);
-    if (status == HOP_OK)
-        status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
-    return status == HOP_OK ? read_by(r, &m[BY], op) : status;
-}
-
-/* A number that may be absent. */
-static enum hop_status read_number(struct reader *r, const struct hop_json *at, uint64_t most, uint64_t *value)
-{
-    *value = 0;
-    return at->value ? hop_json_whole(at, 0, most, value, r->diag) : HOP_OK;
+    hop_json_object(at, keys, KEYS, m);
+    read_common(r, m, op);
+    op->reduce = (enum hop_reduce)hop_json_choice(&m[OPERATOR], reduce, NULL, HOP_REDUCE_COUNT, 0);
+    op->type = (enum hop_type)hop_json_choice(&m[TYPE], type, NULL, HOP_TYPE_COUNT, 0);
+    read_places(r, &m[INPUTS], &op->inputs, &op->input_count);
+    read_place(r, &m[TO], &op->to);
+    read_places(r, &m[OUTPUTS], &op->outputs, &op->output_count);
+    op->bytes = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, 0, NULL);
+    read_by(r, &m[BY], op);
 }
 
 /* send and receive. */
-static enum hop_status read_message(struct reader *r, const struct hop_json *at, struct hop_op *op)
+static void read_message(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
     enum { FROM = COMMON, TO, BYTES, TAG, CPU, NIC, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         COMMON_KEYS, {"from", true}, {"to", true}, {"bytes", true}, {"tag", false}, {"cpu", false}, {"nic", false},
     };
     struct hop_json m[KEYS];
-    uint64_t tag = 0, cpu = 0, nic = 0;
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
-    if (status == HOP_OK)
-        status = read_common(r, m, op);
-    if (status == HOP_OK)
-        status = read_place(r, &m[FROM], &op->from);
-    if (status == HOP_OK)
-        status = read_place(r, &m[TO], &op->to);
-    if (status == HOP_OK)
-        status = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, &op->bytes, r->diag);
-    if (status == HOP_OK)
-        status = read_number(r, &m[TAG], UINT32_MAX, &tag);
-    if (status == HOP_OK)
-        status = read_number(r, &m[CPU], UINT16_MAX, &cpu);
-    if (status == HOP_OK)
-        status = read_number(r, &m[NIC], UINT16_MAX, &nic);
-    op->tag = (uint32_t)tag;
-    op->cpu = (uint16_t)cpu;
-    op->nic = (uint16_t)nic;
-    return status;
+    hop_json_object(at, keys, KEYS, m);
+    read_common(r, m, op);
+    read_place(r, &m[FROM], &op->from);
+    read_place(r, &m[TO], &op->to);
+    op->bytes = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, 0, NULL);
+    op->tag = (uint32_t)hop_json_whole(&m[TAG], 0, UINT32_MAX, 0, NULL);
+    op->cpu = (uint16_t)hop_json_whole(&m[CPU], 0, UINT16_MAX, 0, NULL);
+    op->nic = (uint16_t)hop_json_whole(&m[NIC], 0, UINT16_MAX, 0, NULL);
 }
 
-static enum hop_status read_work(struct reader *r, const struct hop_json *at, struct hop_op *op)
+static void read_work(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
     enum { DEVICE = COMMON, DURATION, CPU, KEYS };
     static const struct hop_json_key keys[KEYS] = {COMMON_KEYS, {"device", true}, {"duration_s", true}, {"cpu", false}};
-    uint64_t cpu = 0;
     struct hop_json m[KEYS];
-    enum hop_status status = hop_json_object(at, keys, KEYS, m, r->diag);
-    if (status == HOP_OK)
-        status = read_common(r, m, op);
-    if (status == HOP_OK)
-        status = read_place(r, &m[DEVICE], &op->from);
-    if (status == HOP_OK)
-        status = hop_json_number(&m[DURATION], 0, TIME_MAX_S, &op->duration_s, r->diag);
-    if (status == HOP_OK)
-        status = read_number(r, &m[CPU], UINT16_MAX, &cpu);
-    op->cpu = (uint16_t)cpu;
-    return status;
+    hop_json_object(at, keys, KEYS, m);
+    read_common(r, m, op);
+    read_place(r, &m[DEVICE], &op->from);
+    op->duration_s = hop_json_number(&m[DURATION], 0, TIME_MAX_S, 0, NULL);
+    op->cpu = (uint16_t)hop_json_whole(&m[CPU], 0, UINT16_MAX, 0, NULL);
 }
 
-static enum hop_status read_operation(struct reader *r, const struct hop_json *at)
+static void read_operation(struct reader *r, const struct hop_json *at)
 {
-    static enum hop_status (*const read[])(struct reader *, const struct hop_json *,
-                                           struct hop_op *) = {[HOP_OP_COPY] = read_copy,
-                                                               [HOP_OP_REDUCE] = read_reduce,
-                                                               [HOP_OP_WORK] = read_work,
-                                                               [HOP_OP_SEND] = read_message,
-                                                               [HOP_OP_RECEIVE] = read_message};
-    uint32_t kind = HOP_OP_COPY;
-    const struct hop_json key = {json_object_get(at->value, "kind"), at, "kind", 0};
-    if (json_is_object(at->value)) { /* else read_copy says what is wrong */
-        if (!key.value)
-            return hop_json_fail(at, r->diag, HOP_ERR_INVALID, "the key 'kind' is missing");
-        enum hop_status status = hop_json_choice(&key, listed, kinds, HOP_COUNT(kinds), &kind, r->diag);
-        if (status != HOP_OK)
-            return status;
-    }
+    static void (*const read[])(struct reader *, const struct hop_json *,
+                                struct hop_op *) = {[HOP_OP_COPY] = read_copy,
+                                                    [HOP_OP_REDUCE] = read_reduce,
+                                                    [HOP_OP_WORK] = read_work,
+                                                    [HOP_OP_SEND] = read_message,
+                                                    [HOP_OP_RECEIVE] = read_message};
+    const struct hop_json key = hop_json_member(at, "kind", true);
+    uint32_t kind = hop_json_choice(&key, listed, kinds, HOP_COUNT(kinds), HOP_OP_COPY);
     struct hop_op op = hop_op_default((enum hop_op_kind)kind);
-    enum hop_status status = read[kind](r, at, &op);
-    if (status != HOP_OK)
-        return status;
-    status = hop_schedule_add(r->schedule, &op, NULL, r->diag);
-    if (status != HOP_OK)
-        hop_json_place(at, r->diag);
-    return status;
+    read[kind](r, at, &op);
+    if (ok(r))
+        hop_json_check(at, hop_schedule_add(r->schedule, &op, NULL, r->failure.diag));
 }
 
-static enum hop_status read_operations(struct reader *r, const struct hop_json *at)
+static void read_operations(struct reader *r, const struct hop_json *at)
 {
-    size_t count = 0;
-    enum hop_status status = hop_json_array(at, 0, &count, r->diag);
-    if (status != HOP_OK)
-        return status;
+    size_t count = hop_json_array(at, 0);
     r->operations = at->value;
     for (size_t i = 0; i < count; i++) {
         const char *id = operation_id(at->value, (uint32_t)i);
         if (*id && !hop_names_put(&r->indices, id, (uint32_t)i))
-            return hop_fail_memory(r->diag);
+            hop_failure_set(&r->failure, HOP_ERR_MEMORY, "out of memory");
     }
-    for (size_t i = 0; i < count && status == HOP_OK; i++) {
+    for (size_t i = 0; i < count && ok(r); i++) {
         const struct hop_json operation = hop_json_element(at, i);
-        status = read_operation(r, &operation);
+        read_operation(r, &operation);
     }
-    return status;
 }
 
-static enum hop_status read_document(struct reader *r, const struct hop_json *document)
+static void read_document(struct reader *r, const struct hop_json *document)
 {
     enum { FORMAT, NAME, QUEUE, OPERATIONS, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         {"hopcast_schedule", true}, {"name", false}, {"queue", false}, {"operations", true}};
     struct hop_json m[KEYS];
-    const char *name = document->key;
-    uint32_t queue = 0;
-    enum hop_status status = hop_json_check_format(document, keys[FORMAT].name, VERSION, r->diag);
-    if (status == HOP_OK)
-        status = hop_json_object(document, keys, KEYS, m, r->diag);
-    if (status == HOP_OK && m[NAME].value)
-        status = hop_json_name(&m[NAME], &name, r->diag);
-    if (status == HOP_OK && m[QUEUE].value)
-        status = hop_json_choice(&m[QUEUE], listed, queues, HOP_COUNT(queues), &queue, r->diag);
-    if (status != HOP_OK)
-        return status;
-    r->schedule = hop_schedule_create(name);
-    if (!r->schedule)
-        return hop_fail_memory(r->diag);
-    r->schedule->file = hop_arena_string(&r->schedule->arena, document->key, strlen(document->key));
-    if (!r->schedule->file)
-        return hop_fail_memory(r->diag);
+    hop_json_check_format(document, keys[FORMAT].name, VERSION);
+    hop_json_object(document, keys, KEYS, m);
+    const char *name = hop_json_name(&m[NAME]);
+    uint32_t queue = hop_json_choice(&m[QUEUE], listed, queues, HOP_COUNT(queues), 0);
+    if (!ok(r))
+        return;
+    r->schedule = hop_schedule_create(name ? name : document->key);
+    if (r->schedule)
+        r->schedule->file = hop_arena_string(&r->schedule->arena, document->key, strlen(document->key));
+    if (!r->schedule || !r->schedule->file) {
+        hop_failure_set(&r->failure, HOP_ERR_MEMORY, "out of memory");
+        return;
+    }
     hop_schedule_set_queue_ready(r->schedule, queue != 0);
-    return read_operations(r, &m[OPERATIONS]);
+    read_operations(r, &m[OPERATIONS]);
 }
 
 enum hop_status hop_schedule_read_json(const struct hop_source *source, struct hop_schedule **schedule,
                                        struct hop_diag *diag)
 {
     struct hop_json document;
-    enum hop_status status = hop_json_load(source, &document, diag);
-    if (status != HOP_OK)
-        return status;
-    struct reader r = {.diag = diag};
-    status = read_document(&r, &document);
-    if (status == HOP_OK)
+    struct reader r = {.failure.diag = diag};
+    hop_json_load(source, &document, &r.failure);
+    read_document(&r, &document);
+    if (ok(&r))
         *schedule = r.schedule;
     else
         hop_schedule_destroy(r.schedule);
     hop_names_finish(&r.indices);
     hop_arena_finish(&r.scratch);
     hop_json_finish(&document);
-    return status;
+    return r.failure.status;
 }
 
 /* ---- writing ---- */

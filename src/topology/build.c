@@ -13,6 +13,15 @@ void hop_build_begin(struct hop_build *build, const char *name, struct hop_diag 
         build->failure.status = hop_fail_memory(diag);
 }
 
+void hop_build_rename(struct hop_build *build, const char *name)
+{
+    if (!hop_build_ok(build))
+        return;
+    build->topology->name = hop_arena_string(&build->topology->arena, name, strlen(name));
+    if (!build->topology->name)
+        build->failure.status = hop_fail_memory(build->failure.diag);
+}
+
 enum hop_status hop_build_end(struct hop_build *build, struct hop_topology **topology)
 {
     enum hop_status status = build->failure.status;

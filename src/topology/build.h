@@ -15,6 +15,7 @@ struct hop_build {
 };
 
 void hop_build_begin(struct hop_build *build, const char *name, struct hop_diag *diag);
+void hop_build_rename(struct hop_build *build, const char *name);
 static inline bool hop_build_ok(const struct hop_build *build)
 {
     return build->failure.status == HOP_OK;

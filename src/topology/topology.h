@@ -95,11 +95,12 @@ extern const struct hop_importer hop_importer_nvidia_smi; /* nvidia_smi.c */
 extern const struct hop_importer hop_importer_rocm_smi;   /* rocm_smi.c */
 extern const struct hop_importer hop_importer_p2p_matrix; /* p2p_matrix.c: p2pBandwidthLatencyTest */
 extern const struct hop_importer hop_importer_hwloc_xml;  /* hwloc.c */
-extern const struct hop_importer hop_importer_ibnetdiscover; /* ibnetdiscover.c */
-extern const struct hop_importer hop_importer_cluster;       /* cluster.c */
+extern const struct hop_importer hop_importer_ibnetdiscover;                                   /* ibnetdiscover.c */
 enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag); /* hwloc.c */
 
 /* builtin.c */
+bool hop_topology_is_builtin(const char *name);
+const char *hop_topology_nearest_builtin(const char *name); /* NULL: none is near */
 enum hop_status hop_topology_read_builtin(const char *name, struct hop_topology **topology, struct hop_diag *diag);
 
 #endif
