@@ -32,8 +32,7 @@ test:
 	cmake --build --preset release
 	cmake --preset asan
 	cmake --build --preset asan
-	ctest --preset asan
-	ctest --preset release
+	scripts/test.sh build/asan build/release
 
 bench:
 	scripts/setup.sh bench
@@ -41,11 +40,16 @@ bench:
 	cmake --build --preset bench
 	cmake --build --preset bench --target run-bench
 
-# Simulations against each other on thousands of random graphs; minutes.
+# What is too long for every day: simulations against each other, the oracles' and campaigns' long forms, every test
+# under MPICH.
 soak:
+	scripts/setup.sh test
 	scripts/setup.sh bench
+	cmake --preset release -DHOPCAST_BUILD_TESTS=ON
+	cmake --build --preset release
 	cmake --preset bench
 	cmake --build --preset bench --target run-soak
+	scripts/test.sh --soak build/release
 
 # New inputs stay in build/fuzz/corpus, crashes in build/fuzz/crashes; a crash fails the target after all have run.
 fuzz:

@@ -28,6 +28,12 @@
 #define REPEATED(normally, sanitized) (normally)
 #endif
 
+/* The long form belongs to `make soak`. */
+static inline unsigned soaked(unsigned long_form, unsigned short_form)
+{
+    return getenv("HOPCAST_SOAK") ? long_form : short_form;
+}
+
 /*
  * A file's tests are a group, named like the file, of its room's program (main.c):
  *

@@ -19,12 +19,6 @@
 enum { STOP_S = 2, KILL_S = 60 };
 #define SILENT "has not moved"
 
-static unsigned campaign_size(void)
-{
-    const char *text = getenv("HOPCAST_FAULTS");
-    return text ? (unsigned)strtoul(text, NULL, 10) : 20;
-}
-
 struct trial {
     struct hop_schedule *schedule;
     struct hop_program_options options;
@@ -130,7 +124,7 @@ static void a_campaign_of_faults_always_ends_with_the_culprit_named(void **state
 {
     (void)state;
     struct hop_topology *t2 = load_topology("t2");
-    for (unsigned i = 0; i < campaign_size(); i++) {
+    for (unsigned i = 0; i < soaked(200, 20); i++) {
         struct trial trial;
         draw(&trial, t2);
         try_one(&trial);
