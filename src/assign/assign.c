@@ -33,6 +33,17 @@ double hop_assign_value(const struct hop_assign *problem, const uint32_t *place)
     return value;
 }
 
+bool hop_assign_same_duties(const struct hop_assign *problem, uint32_t items, uint32_t p, uint32_t q)
+{
+    const struct hop_places *places = problem->places;
+    bool same = places->room[p] == places->room[q];
+    if (places->group_room)
+        same &= places->group_room[places->group[p]] == places->group_room[places->group[q]];
+    for (uint32_t i = 0; i < items && same; i++)
+        same = hop_assign_allows(problem, i, p) == hop_assign_allows(problem, i, q);
+    return same;
+}
+
 void hop_assign_keep_better(const struct hop_assign *problem, const uint32_t *found, uint32_t *place,
                             struct hop_assigned *result)
 {

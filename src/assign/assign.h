@@ -112,6 +112,8 @@ static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t 
 /* Whether every item is at a place that it may be at, and no place and no group has more than its room. */
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place);
 double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
+/* Whether two places have the same rooms, and the same items may be there. */
+bool hop_assign_same_duties(const struct hop_assign *problem, uint32_t items, uint32_t p, uint32_t q);
 /* If the found assignment has less than result->value, place becomes it and the value its own. */
 void hop_assign_keep_better(const struct hop_assign *problem, const uint32_t *found, uint32_t *place,
                             struct hop_assigned *result);

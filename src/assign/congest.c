@@ -1,139 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion of an assignment: its flows as rows of partners, the routes between its places as they are asked for, and
- * the loads from nothing. What changes them bit by bit is in congest_change.c.
+ * Congestion of an assignment: its loads from nothing, and changes of it, tried before they are made, for which only
+ * the links on the routes that change are looked at. What a search descends on is the sum of the eighth powers of all
+ * loads, whose change those links alone tell, too; of two assignments that it arrived at, the largest load decides.
  */
-#include "assign/congest_rows.h"
 #include "assign/congest_state.h"
-#include "topology/route.h"
 
 #define EXACT 9007199254740992.0 /* 2^53: up to so many bytes in all, changes leave no error */
-
-enum { SQUARE_SPOTS = 128 }; /* with more spots than that a square table of ways is too large to fill */
-
-/* ---- partners ---- */
-
-/* How many partners all rows have; those of each item, if there is room for them. */
-static uint32_t walk_rows(struct hop_congest *c, const struct hop_congest_rows *rows, struct hop_partner *partners)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < c->items; i++) {
-        struct hop_congest_walk walk = {.rank = i};
-        struct hop_congest_pair pair;
-        for (; hop_congest_rows_next(rows, &walk, &pair); count++) {
-            if (!partners)
-                continue;
-            partners[count].item = pair.other;
-            for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
-                partners[count].out[m] = pair.out ? (double)pair.out->bytes[m] : 0;
-                partners[count].in[m] = pair.in ? (double)pair.in->bytes[m] : 0;
-                c->flows += partners[count].out[m] > 0;
-                c->total += partners[count].out[m];
-            }
-        }
-        c->first[i + 1] = count;
-    }
-    return count;
-}
-
-static bool make_partners(struct hop_congest *c, const struct hop_traffic *traffic)
-{
-    struct hop_congest_rows rows;
-    c->first = hop_arena_alloc(&c->arena, ((size_t)c->items + 1) * sizeof *c->first);
-    if (!c->first || !hop_congest_rows_make(traffic, &rows))
-        return false;
-    uint32_t count = walk_rows(c, &rows, NULL);
-    c->partners = hop_arena_alloc(&c->arena, ((size_t)count + 1) * sizeof *c->partners);
-    if (c->partners)
-        (void)walk_rows(c, &rows, c->partners);
-    hop_congest_rows_finish(&rows);
-    return c->partners;
-}
-
-/* ---- spots and ways ---- */
-
-/* Numbers the nodes of all places; spots of one node are one. */
-static bool make_spots(struct hop_congest *c)
-{
-    const struct hop_congest_input *input = &c->input;
-    uint32_t nodes = hop_topology_node_count(input->topology), places = input->place_count;
-    const uint32_t *const of[HOP_MEMORY_COUNT] = {
-        [HOP_MEMORY_DEVICE] = input->devices, [HOP_MEMORY_HOST] = input->hosts};
-    uint32_t *number = malloc(((size_t)nodes + 1) * sizeof *number);
-    c->spots.node = hop_arena_alloc(&c->arena, ((size_t)nodes + 1) * sizeof *c->spots.node);
-    for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++)
-        c->spots.of[m] = hop_arena_alloc(&c->arena, ((size_t)places + 1) * sizeof *c->spots.of[m]);
-    if (!number || c->arena.failed) {
-        free(number);
-        return false;
-    }
-    memset(number, 0xff, nodes * sizeof *number); /* HOP_NONE */
-    for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
-        for (uint32_t p = 0; p < places; p++) {
-            uint32_t node = of[m] ? of[m][p] : HOP_NONE;
-            if (node != HOP_NONE && number[node] == HOP_NONE) {
-                c->spots.node[c->spots.count] = node;
-                number[node] = c->spots.count++;
-            }
-            c->spots.of[m][p] = node == HOP_NONE ? HOP_NONE : number[node];
-        }
-    }
-    free(number);
-    return true;
-}
-
-static const struct hop_congest_step no_way = {.known = true};
-
-/* Of few spots the router's own routes are kept, which stay where they are; of many, each is looked at in passing. */
-static const struct hop_congest_step *ask_way(struct hop_congest *c, uint32_t from, uint32_t to)
-{
-    const uint32_t *node = c->spots.node;
-    struct hop_congest_step *way =
-        c->ways.square ? &c->ways.square[(size_t)from * c->spots.count + to] : &c->ways.passing;
-    if (c->ways.square) {
-        uint32_t index;
-        c->routed++;
-        c->status = hop_router_find(c->input.router, node[from], node[to], &index, &c->diag);
-        if (c->status == HOP_OK) {
-            const struct hop_route *route = hop_router_route(c->input.router, index);
-            *way = (struct hop_congest_step){route->links, route->link_count, true};
-        }
-    } else {
-        c->status = hop_router_links(c->input.router, node[from], node[to], &way->links, &way->count, &c->diag);
-    }
-    if (c->status == HOP_OK)
-        return way;
-    c->is_set = false; /* a change may be made without this way */
-    return &no_way;
-}
-
-const struct hop_congest_step *hop_congest_way(struct hop_congest *c, enum hop_memory memory, uint32_t from,
-                                               uint32_t to)
-{
-    uint32_t a = c->spots.of[memory][from], b = c->spots.of[memory][to];
-    c->looked++;
-    if (a == b || a == HOP_NONE || b == HOP_NONE || c->status != HOP_OK)
-        return &no_way;
-    if (c->ways.square) {
-        const struct hop_congest_step *way = &c->ways.square[(size_t)a * c->spots.count + b];
-        if (way->known)
-            return way;
-    }
-    return ask_way(c, a, b);
-}
-
-enum hop_status hop_congest_fail(const struct hop_congest *c, struct hop_diag *diag)
-{
-    if (diag)
-        *diag = c->diag;
-    return c->status;
-}
-
-/* ---- life ---- */
+#define LEAST_GAIN 1e-9          /* of eighth powers, the largest load being 1 */
 
 static bool make_state(struct hop_congest *c)
 {
-    size_t directed = c->directed;
+    size_t directed = c->directed = 2 * hop_topology_link_count(c->input.topology);
     for (c->leaves = 1; c->leaves < c->directed; c->leaves *= 2)
         ;
     c->place = hop_arena_alloc(&c->arena, ((size_t)c->items + 1) * sizeof *c->place);
@@ -147,22 +25,14 @@ static bool make_state(struct hop_congest *c)
         return false;
     for (uint32_t d = 0; d < c->directed; d++)
         c->s_per_byte[d] = 1 / hop_topology_link(c->input.topology, d / 2)->capacity_Bps[d & 1];
-    if (c->spots.count <= SQUARE_SPOTS)
-        c->ways.square =
-            hop_arena_alloc(&c->arena, ((size_t)c->spots.count * c->spots.count + 1) * sizeof *c->ways.square);
-    return !c->arena.failed;
+    return true;
 }
 
 enum hop_status hop_congest_create(const struct hop_congest_input *input, struct hop_congest **congest,
                                    struct hop_diag *diag)
 {
-    struct hop_congest *c = calloc(1, sizeof *c);
-    if (!c)
-        return hop_fail_memory(diag);
-    c->input = *input;
-    c->items = hop_traffic_ranks(input->traffic);
-    c->directed = 2 * hop_topology_link_count(input->topology);
-    if (!make_partners(c, input->traffic) || !make_spots(c) || !make_state(c)) {
+    struct hop_congest *c = hop_congest_begin(input);
+    if (!c || !make_state(c)) {
         hop_congest_destroy(c);
         return hop_fail_memory(diag);
     }
@@ -172,10 +42,143 @@ enum hop_status hop_congest_create(const struct hop_congest_input *input, struct
 
 void hop_congest_destroy(struct hop_congest *c)
 {
-    if (!c)
-        return;
-    hop_arena_finish(&c->arena);
+    if (c)
+        hop_arena_finish(&c->arena);
     free(c);
+}
+
+/* ---- changes ---- */
+
+static void shift_way(struct hop_congest *c, const struct hop_congest_step *way, double bytes)
+{
+    for (uint32_t k = 0; k < way->count; k++) {
+        uint32_t link = way->links[k];
+        c->touched[c->touched_count] = link;
+        c->touched_count += !c->is_touched[link];
+        c->is_touched[link] = true;
+        c->delta[link] += bytes;
+    }
+}
+
+/* Traffic with a partner, from one pair of places to another. */
+static void shift_pair(struct hop_congest *c, const struct hop_partner *partner, const uint32_t before[2],
+                       const uint32_t after[2])
+{
+    for (unsigned m = 0; m < HOP_MEMORY_COUNT; m++) {
+        if (partner->out[m] > 0) {
+            shift_way(c, hop_congest_way(c, m, before[0], before[1]), -partner->out[m]);
+            shift_way(c, hop_congest_way(c, m, after[0], after[1]), partner->out[m]);
+        }
+        if (partner->in[m] > 0) {
+            shift_way(c, hop_congest_way(c, m, before[1], before[0]), -partner->in[m]);
+            shift_way(c, hop_congest_way(c, m, after[1], after[0]), partner->in[m]);
+        }
+    }
+}
+
+void hop_congest_try(struct hop_congest *c, uint32_t item, uint32_t to, uint32_t other)
+{
+    uint32_t from = c->place[item];
+    for (uint32_t k = c->first[item]; k < c->first[item + 1]; k++) {
+        const struct hop_partner *partner = &c->partners[k];
+        uint32_t there = c->place[partner->item];
+        shift_pair(c, partner, (uint32_t[]){from, there}, (uint32_t[]){to, partner->item == other ? from : there});
+    }
+    if (other == HOP_NONE)
+        return;
+    for (uint32_t k = c->first[other]; k < c->first[other + 1]; k++) {
+        const struct hop_partner *partner = &c->partners[k];
+        uint32_t there = c->place[partner->item];
+        if (partner->item != item) /* done above */
+            shift_pair(c, partner, (uint32_t[]){to, there}, (uint32_t[]){from, there});
+    }
+}
+
+void hop_congest_try_placed(struct hop_congest *c, uint32_t item, uint32_t at, double sign)
+{
+    for (uint32_t k = c->first[item]; k < c->first[item + 1]; k++) {
+        const struct hop_partner *partner = &c->partners[k];
+        uint32_t there = c->place[partner->item];
+        for (unsigned m = 0; m < HOP_MEMORY_COUNT && there != HOP_NONE; m++) {
+            if (partner->out[m] > 0)
+                shift_way(c, hop_congest_way(c, m, at, there), sign * partner->out[m]);
+            if (partner->in[m] > 0)
+                shift_way(c, hop_congest_way(c, m, there, at), sign * partner->in[m]);
+        }
+    }
+}
+
+/* Eighth powers of loads, as shares of the largest: near enough to the largest alone to lower it, and yet a slope
+ * where several links tie, or where the way down leads over a plateau. */
+static double eighth_power(double x)
+{
+    x *= x;
+    x *= x;
+    return x * x;
+}
+
+bool hop_congest_gains(const struct hop_congest *c)
+{
+    const double *load_s = c->tree + c->leaves;
+    double scale = 1 / c->tree[1], sum = 0;
+    for (uint32_t t = 0; t < c->touched_count; t++) {
+        uint32_t link = c->touched[t];
+        double after_s = (c->bytes[link] + c->delta[link]) * c->s_per_byte[link];
+        sum += eighth_power(after_s * scale) - eighth_power(load_s[link] * scale);
+    }
+    return sum < -LEAST_GAIN;
+}
+
+double hop_congest_touched_s(const struct hop_congest *c)
+{
+    double most_s = 0;
+    for (uint32_t t = 0; t < c->touched_count; t++) {
+        uint32_t link = c->touched[t];
+        most_s = hop_max(most_s, (c->bytes[link] + c->delta[link]) * c->s_per_byte[link]);
+    }
+    return most_s;
+}
+
+void hop_congest_keep_loads(struct hop_congest *c)
+{
+    for (uint32_t t = 0; t < c->touched_count; t++) {
+        uint32_t link = c->touched[t], k = c->leaves + link;
+        c->bytes[link] += c->delta[link];
+        c->tree[k] = c->bytes[link] * c->s_per_byte[link];
+        while (k > 1) {
+            double larger = hop_max(c->tree[k], c->tree[k ^ 1]);
+            k /= 2;
+            if (c->tree[k] == larger)
+                break;
+            c->tree[k] = larger;
+        }
+    }
+    hop_congest_drop(c);
+}
+
+void hop_congest_keep(struct hop_congest *c, uint32_t item, uint32_t to, uint32_t other)
+{
+    if (other != HOP_NONE)
+        c->place[other] = c->place[item];
+    c->place[item] = to;
+    hop_congest_keep_loads(c);
+}
+
+void hop_congest_drop(struct hop_congest *c)
+{
+    for (uint32_t t = 0; t < c->touched_count; t++) {
+        c->delta[c->touched[t]] = 0;
+        c->is_touched[c->touched[t]] = false;
+    }
+    c->touched_count = 0;
+}
+
+double hop_congest_squares(const struct hop_congest *c)
+{
+    double squares = 0;
+    for (uint32_t d = 0; d < c->directed; d++)
+        squares += c->tree[c->leaves + d] * c->tree[c->leaves + d];
+    return squares;
 }
 
 /* ---- loads ---- */
@@ -207,7 +210,8 @@ enum hop_status hop_congest_set(struct hop_congest *c, const uint32_t *place, st
     }
     for (uint32_t d = 0; d < c->directed; d++)
         c->tree[c->leaves + d] = c->bytes[d] * c->s_per_byte[d];
-    hop_congest_rebuild(c);
+    for (uint32_t k = c->leaves - 1; k > 0; k--)
+        c->tree[k] = hop_max(c->tree[2 * k], c->tree[2 * k + 1]);
     if (c->status != HOP_OK) {
         enum hop_status status = hop_congest_fail(c, diag);
         c->status = HOP_OK; /* another assignment may do */

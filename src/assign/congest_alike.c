@@ -28,17 +28,6 @@ static bool has_symmetries(const struct hop_congest *c)
     return true;
 }
 
-static bool same_duties(const struct hop_assign *problem, uint32_t items, uint32_t p, uint32_t q)
-{
-    const struct hop_places *places = problem->places;
-    bool same = places->room[p] == places->room[q];
-    if (places->group_room)
-        same &= places->group_room[places->group[p]] == places->group_room[places->group[q]];
-    for (uint32_t i = 0; i < items && same; i++)
-        same = hop_assign_allows(problem, i, p) == hop_assign_allows(problem, i, q);
-    return same;
-}
-
 static bool find_group(struct hop_alike *alike, uint16_t fixed, struct hop_symmetry *group)
 {
     const struct hop_congest *c = alike->congest;
@@ -110,7 +99,7 @@ bool hop_alike_init(struct hop_alike *alike, struct hop_congest *congest, const 
     for (uint32_t p = 0; p < places; p++) {
         uint16_t label = (uint16_t)p;
         for (uint32_t q = p; q-- > 0;)
-            label = same_duties(problem, congest->items, p, q) ? alike->label[q] : label;
+            label = hop_assign_same_duties(problem, congest->items, p, q) ? alike->label[q] : label;
         alike->label[p] = label;
         alike->twin[p] = (uint8_t)p;
     }

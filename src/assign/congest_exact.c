@@ -10,6 +10,7 @@
  * The exchange is asked first: mostly its answer is the best one, and what is left is the proof.
  */
 #include "assign/congest_exact.h"
+#include "assign/seats.h"
 
 enum { POLL_STEPS = 1024, EXCHANGE_STEPS = 1500 };
 
@@ -21,7 +22,7 @@ struct search {
     struct hop_alike alike;
     uint32_t items, places;
     uint32_t order[HOP_CONGEST_ITEMS];
-    uint32_t taken[HOP_CONGEST_PLACES];
+    struct hop_seats seats;
     uint32_t *at[HOP_CONGEST_ITEMS + 1];     /* of a depth and cut: the first entry that agrees */
     uint16_t *inside[HOP_CONGEST_ITEMS + 1]; /* of a depth and cut: the items placed on its side */
     uint32_t best[HOP_CONGEST_ITEMS];
@@ -116,21 +117,12 @@ static void place_item(struct search *s, uint32_t depth, uint32_t placed, uint16
     }
     hop_congest_keep_loads(c);
     c->place[item] = place;
-    s->taken[place]++;
+    hop_seats_enter(&s->seats, item, place);
     walk(s, depth + 1, placed, used | (uint16_t)(1u << place));
-    s->taken[place]--;
+    hop_seats_leave(&s->seats, item);
     c->place[item] = HOP_NONE;
     hop_congest_try_placed(c, item, place, -1);
     hop_congest_keep_loads(c);
-}
-
-static bool has_room(const struct search *s, uint32_t place)
-{
-    const struct hop_places *places = s->problem->places;
-    uint32_t group = places->group[place], there = 0;
-    for (uint32_t p = 0; p < s->places && places->group_room; p++)
-        there += places->group[p] == group ? s->taken[p] : 0;
-    return s->taken[place] < places->room[place] && (!places->group_room || there < places->group_room[group]);
 }
 
 static void walk(struct search *s, uint32_t depth, uint32_t placed, uint16_t used)
@@ -142,7 +134,8 @@ static void walk(struct search *s, uint32_t depth, uint32_t placed, uint16_t use
     }
     hop_alike_find(&s->alike, used, first);
     for (uint32_t p = 0; p < s->places && !s->result->stopped; p++) {
-        if (first[p] == p && has_room(s, p) && hop_assign_allows(s->problem, s->order[depth], p))
+        if (first[p] == p && hop_seats_has_room(&s->seats, HOP_NONE, p) &&
+            hop_assign_allows(s->problem, s->order[depth], p))
             place_item(s, depth, placed, used, p);
     }
 }
@@ -184,7 +177,7 @@ static bool walk_init(struct search *s)
         s->at[d] = hop_arena_alloc(&s->arena, (s->cuts.count + 1) * sizeof *s->at[d]);
         s->inside[d] = hop_arena_alloc(&s->arena, (s->cuts.count + 1) * sizeof *s->inside[d]);
     }
-    if (s->arena.failed)
+    if (!hop_seats_create(s->problem, NULL, &s->seats, &s->arena))
         return false;
     hop_cuts_sort(&s->cuts);
     find_order(s);
@@ -222,7 +215,10 @@ enum hop_status hop_congest_exact(struct hop_congest *congest, const struct hop_
                                   struct hop_assigned *result, struct hop_diag *diag)
 {
     struct hop_assigned answer = {0};
-    struct search s = {.c = congest, .problem = problem, .result = &answer};
+    const struct hop_graph items = {.count = congest->items};
+    struct hop_assign own = *problem;
+    struct search s = {.c = congest, .problem = &own, .result = &answer};
+    own.graph = &items;
     bool ended = false;
     s.items = congest->items;
     s.places = congest->input.place_count;

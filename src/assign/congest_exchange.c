@@ -9,6 +9,7 @@
  * drawn at random, since routes that were never asked for cost most of the time.
  */
 #include "assign/congest_state.h"
+#include "assign/seats.h"
 #include "base/random.h"
 
 enum {
@@ -32,85 +33,25 @@ struct search {
     struct hop_assigned *result;
     uint64_t rng, max_steps, max_looked, work, routed, looked;
     uint32_t items, places;
-    uint32_t *first_at, *next_at;        /* items at a place: a list */
-    uint32_t *taken, *group_taken;       /* how many there are, at a place and in a group */
-    uint32_t *group_first, *group_place; /* places by group */
-    uint32_t *queue, head, queued;       /* a ring */
-    bool *in_queue;
+    struct hop_seats seats;
+    struct hop_queue queue;
     uint32_t *stamp, stamps; /* of a group: when it was looked at last */
     uint32_t *best;
     double best_s, best_squares;
     struct hop_arena arena;
 };
 
-/* ---- items at places ---- */
-
-static void enter(struct search *s, uint32_t item, uint32_t place)
-{
-    s->next_at[item] = s->first_at[place];
-    s->first_at[place] = item;
-    s->taken[place]++;
-    s->group_taken[s->problem->places->group[place]]++;
-}
-
-static void leave(struct search *s, uint32_t item, uint32_t place)
-{
-    uint32_t *at = &s->first_at[place];
-    while (*at != item)
-        at = &s->next_at[*at];
-    *at = s->next_at[item];
-    s->taken[place]--;
-    s->group_taken[s->problem->places->group[place]]--;
-}
-
-/* Whether an item may go from one place to another without anybody going from there. */
-static bool has_room(const struct search *s, uint32_t from, uint32_t to)
-{
-    const struct hop_places *places = s->problem->places;
-    uint32_t group = places->group[to];
-    return s->taken[to] < places->room[to] &&
-           (!places->group_room || group == places->group[from] || s->group_taken[group] < places->group_room[group]);
-}
-
-static void enter_all(struct search *s)
-{
-    memset(s->first_at, 0xff, s->places * sizeof *s->first_at); /* HOP_NONE */
-    memset(s->taken, 0, s->places * sizeof *s->taken);
-    memset(s->group_taken, 0, s->problem->places->groups * sizeof *s->group_taken);
-    for (uint32_t i = s->items; i-- > 0;)
-        enter(s, i, s->c->place[i]);
-}
-
 static void change(struct search *s, uint32_t item, uint32_t to, uint32_t other)
 {
     uint32_t from = s->c->place[item];
-    leave(s, item, from);
-    if (other != HOP_NONE) {
-        leave(s, other, to);
-        enter(s, other, from);
-    }
-    enter(s, item, to);
+    hop_seats_leave(&s->seats, item);
+    if (other != HOP_NONE)
+        hop_seats_move(&s->seats, other, from);
+    hop_seats_enter(&s->seats, item, to);
     hop_congest_keep(s->c, item, to, other);
 }
 
-/* ---- the queue ---- */
-
-static void push(struct search *s, uint32_t item)
-{
-    if (s->in_queue[item])
-        return;
-    s->in_queue[item] = true;
-    s->queue[(s->head + s->queued++) % s->items] = item;
-}
-
-static uint32_t pop(struct search *s)
-{
-    uint32_t item = s->queue[s->head];
-    s->head = (s->head + 1) % s->items;
-    s->queued--;
-    s->in_queue[item] = false;
-    return item;
-}
+/* ---- who is worth looking at ---- */
 
 static bool crosses_full(struct search *s, const struct hop_congest_step *way, double full_s)
 {
@@ -141,16 +82,16 @@ static void push_hot(struct search *s)
 {
     double full_s = hop_congest_full_s(s->c);
     for (uint32_t i = 0; i < s->items; i++) {
-        if (!s->in_queue[i] && is_hot(s, i, full_s))
-            push(s, i);
+        if (!s->queue.waits[i] && is_hot(s, i, full_s))
+            hop_queue_push(&s->queue, i);
     }
 }
 
 static void push_around(struct search *s, uint32_t item)
 {
-    push(s, item);
+    hop_queue_push(&s->queue, item);
     for (uint32_t k = s->c->first[item]; k < s->c->first[item + 1]; k++)
-        push(s, s->c->partners[k].item);
+        hop_queue_push(&s->queue, s->c->partners[k].item);
 }
 
 /* ---- trying ---- */
@@ -186,9 +127,9 @@ static bool try_change(struct search *s, uint32_t item, uint32_t to, uint32_t ot
     change(s, item, to, other);
     if (hop_congest_largest_s(s->c) < before_s * (1 - HOP_CONGEST_TIE))
         push_hot(s);
-    push(s, item);
+    hop_queue_push(&s->queue, item);
     if (other != HOP_NONE)
-        push(s, other);
+        hop_queue_push(&s->queue, other);
     return true;
 }
 
@@ -197,10 +138,10 @@ static bool try_place(struct search *s, uint32_t item, uint32_t to)
     uint32_t from = s->c->place[item];
     if (to == from || !hop_assign_allows(s->problem, item, to))
         return false;
-    if (has_room(s, from, to) && step(s) && try_change(s, item, to, HOP_NONE))
+    if (hop_seats_has_room(&s->seats, from, to) && step(s) && try_change(s, item, to, HOP_NONE))
         return true;
-    for (uint32_t other = s->first_at[to], next; other != HOP_NONE && !s->result->stopped; other = next) {
-        next = s->next_at[other];
+    for (uint32_t other = s->seats.first[to], next; other != HOP_NONE && !s->result->stopped; other = next) {
+        next = s->seats.next[other];
         if (hop_assign_allows(s->problem, other, from) && step(s) && try_change(s, item, to, other))
             return true;
     }
@@ -210,13 +151,13 @@ static bool try_place(struct search *s, uint32_t item, uint32_t to)
 /* The places of a group, starting anywhere. */
 static bool try_group(struct search *s, uint32_t item, uint32_t group)
 {
-    uint32_t first = s->group_first[group], count = s->group_first[group + 1] - first;
+    uint32_t first = s->problem->places->first[group], count = hop_group_size(s->problem->places, group);
     if (s->stamp[group] == s->stamps || count == 0)
         return false;
     s->stamp[group] = s->stamps;
     uint32_t start = count > GROUP_PLACES ? hop_draw_below(&s->rng, count) : 0;
     for (uint32_t k = 0; k < count && k < GROUP_PLACES; k++) {
-        if (try_place(s, item, s->group_place[first + (start + k) % count]))
+        if (try_place(s, item, first + (start + k) % count))
             return true;
     }
     return false;
@@ -252,8 +193,8 @@ static bool try_item(struct search *s, uint32_t item)
 /* Until no item in the queue finds anything better. */
 static void descend(struct search *s)
 {
-    while (s->queued > 0 && !s->result->stopped && s->c->status == HOP_OK)
-        (void)try_item(s, pop(s));
+    while (s->queue.count > 0 && !s->result->stopped && s->c->status == HOP_OK)
+        (void)try_item(s, hop_queue_pop(&s->queue));
 }
 
 /* ---- disturbing ---- */
@@ -263,8 +204,8 @@ static void disturb(struct search *s)
     uint32_t changes = 1 + hop_draw_below(&s->rng, DISTURBED);
     for (uint32_t k = 0, tries = 0; k < changes && tries < 8 * changes; tries++) {
         uint32_t item = hop_draw_below(&s->rng, s->items), to = hop_draw_below(&s->rng, s->places);
-        uint32_t from = s->c->place[item], other = s->first_at[to];
-        bool free = has_room(s, from, to);
+        uint32_t from = s->c->place[item], other = s->seats.first[to];
+        bool free = hop_seats_has_room(&s->seats, from, to);
         if (to == from || !hop_assign_allows(s->problem, item, to))
             continue;
         if (!free && (other == HOP_NONE || !hop_assign_allows(s->problem, other, from)))
@@ -299,46 +240,23 @@ static enum hop_status return_to_best(struct search *s, struct hop_diag *diag)
 {
     enum hop_status status = hop_congest_set(s->c, s->best, diag);
     if (status == HOP_OK)
-        enter_all(s);
+        hop_seats_reset(s->problem, s->best, &s->seats);
     return status;
 }
 
 /* ---- all of it ---- */
 
-static bool make_groups(struct search *s)
+static bool search_init(struct search *s, const uint32_t *place)
 {
-    const struct hop_places *places = s->problem->places;
-    s->group_first = hop_arena_alloc(&s->arena, ((size_t)places->groups + 2) * sizeof *s->group_first);
-    s->group_place = hop_arena_alloc(&s->arena, ((size_t)s->places + 1) * sizeof *s->group_place);
-    s->stamp = hop_arena_alloc(&s->arena, ((size_t)places->groups + 1) * sizeof *s->stamp);
-    if (s->arena.failed)
-        return false;
-    for (uint32_t p = 0; p < s->places; p++)
-        s->group_first[places->group[p] + 2]++;
-    for (uint32_t g = 0; g < places->groups; g++)
-        s->group_first[g + 2] += s->group_first[g + 1];
-    for (uint32_t p = 0; p < s->places; p++)
-        s->group_place[s->group_first[places->group[p] + 1]++] = p;
-    return true;
-}
-
-static bool search_init(struct search *s)
-{
-    size_t items = s->items, places = s->places;
-    s->first_at = hop_arena_alloc(&s->arena, (places + 1) * sizeof *s->first_at);
-    s->taken = hop_arena_alloc(&s->arena, (places + 1) * sizeof *s->taken);
-    s->group_taken = hop_arena_alloc(&s->arena, ((size_t)s->problem->places->groups + 1) * sizeof *s->group_taken);
-    s->next_at = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->next_at);
-    s->queue = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->queue);
-    s->in_queue = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->in_queue);
-    s->best = hop_arena_alloc(&s->arena, (items + 1) * sizeof *s->best);
-    return !s->arena.failed && make_groups(s);
+    s->stamp = hop_arena_alloc(&s->arena, ((size_t)s->problem->places->groups + 1) * sizeof *s->stamp);
+    s->best = hop_arena_copy(&s->arena, place, s->items * sizeof *s->best);
+    hop_queue_create(&s->queue, s->items, &s->arena);
+    return hop_seats_create(s->problem, place, &s->seats, &s->arena);
 }
 
 static enum hop_status climb(struct search *s, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
-    enter_all(s);
     s->best_s = hop_congest_largest_s(s->c);
     s->best_squares = hop_congest_squares(s->c);
     if (s->best_s == 0)
@@ -362,17 +280,18 @@ enum hop_status hop_congest_exchange(struct hop_congest *congest, const struct h
                                      struct hop_assigned *result, struct hop_diag *diag)
 {
     struct hop_assigned found = {0};
-    struct search s = {.c = congest, .problem = problem, .result = &found, .rng = problem->seed};
+    const struct hop_graph items = {.count = congest->items};
+    struct hop_assign own = *problem;
+    struct search s = {.c = congest, .problem = &own, .result = &found, .rng = problem->seed};
+    own.graph = &items;
     s.items = congest->items;
     s.places = congest->input.place_count;
     s.max_steps = s.items < STEPS_MOST / STEPS_PER_ITEM ? STEPS_PER_ITEM * s.items : STEPS_MOST;
     s.max_steps = problem->max_steps ? problem->max_steps : s.max_steps;
-    enum hop_status status = search_init(&s) ? hop_congest_set(congest, place, diag) : hop_fail_memory(diag);
+    enum hop_status status = search_init(&s, place) ? hop_congest_set(congest, place, diag) : hop_fail_memory(diag);
     s.routed = congest->routed;
     s.looked = congest->looked;
     s.max_looked = problem->max_steps ? UINT64_MAX : s.looked + (congest->ways.square ? LOOKS : LOOKS_ROUTES);
-    if (status == HOP_OK)
-        memcpy(s.best, place, s.items * sizeof *place);
     if (status == HOP_OK)
         status = climb(&s, diag);
     congest->status = HOP_OK;

@@ -71,15 +71,17 @@ struct hop_congest {
     struct hop_arena arena;
 };
 
-/* ---- congest.c ---- */
+/* ---- congest_ways.c ---- */
 
+/* What there is before any load; NULL or a failed arena: out of memory. */
+struct hop_congest *hop_congest_begin(const struct hop_congest_input *input);
 /* The route between two places for bytes of a memory; empty where both are one spot, or one is none. Valid until the
  * next one. */
 const struct hop_congest_step *hop_congest_way(struct hop_congest *congest, enum hop_memory memory, uint32_t from,
                                                uint32_t to);
 enum hop_status hop_congest_fail(const struct hop_congest *congest, struct hop_diag *diag); /* the sticky error */
 
-/* ---- congest_change.c ---- */
+/* ---- congest.c ---- */
 
 /* An item to a place; `other`, unless it is HOP_NONE, from there to the item's. */
 void hop_congest_try(struct hop_congest *congest, uint32_t item, uint32_t to, uint32_t other);
@@ -95,8 +97,6 @@ void hop_congest_try_placed(struct hop_congest *congest, uint32_t item, uint32_t
 void hop_congest_keep_loads(struct hop_congest *congest);
 
 double hop_congest_squares(const struct hop_congest *congest); /* the sum over links, from nothing */
-/* Builds the tree on its leaves. */
-void hop_congest_rebuild(struct hop_congest *congest);
 /* The load from which on a link ties for the largest. */
 static inline double hop_congest_full_s(const struct hop_congest *congest)
 {

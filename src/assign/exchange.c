@@ -55,8 +55,8 @@ static bool over(struct exchange *x)
 static bool descend(struct exchange *x)
 {
     struct hop_local *local = &x->local;
-    while (local->queued > 0 && !over(x)) {
-        uint32_t item = hop_local_next(local);
+    while (local->queue.count > 0 && !over(x)) {
+        uint32_t item = hop_queue_pop(&local->queue);
         struct hop_local_find found = hop_local_look(local, item);
         if (found.place == HOP_NONE)
             continue;
@@ -65,7 +65,7 @@ static bool descend(struct exchange *x)
         if (found.with != HOP_NONE)
             hop_local_move(local, found.with, from);
     }
-    return local->queued == 0;
+    return local->queue.count == 0;
 }
 
 /* ---- groups ---- */
@@ -238,7 +238,7 @@ static void search(struct exchange *x)
     struct hop_local *local = &x->local;
     bool groups = groups_are_alike(x->problem);
     for (uint32_t i = 0; i < x->problem->graph->count; i++)
-        hop_local_wait(local, i);
+        hop_queue_push(&local->queue, i);
     bool whole = descend(x);
     for (uint32_t round = 0; whole && local->steps < x->limit && !over(x);) {
         if (local->unrefreshed > REFRESH_MOVES)

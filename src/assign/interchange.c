@@ -37,17 +37,6 @@ static void number_distances(const struct hop_assign *problem, struct hop_place_
     }
 }
 
-static bool alike(const struct hop_assign *problem, uint32_t p, uint32_t q)
-{
-    const struct hop_places *places = problem->places;
-    bool same = places->room[p] == places->room[q];
-    if (places->group_room)
-        same &= places->group_room[places->group[p]] == places->group_room[places->group[q]];
-    for (uint32_t i = 0; i < problem->graph->count && same; i++)
-        same = hop_assign_allows(problem, i, p) == hop_assign_allows(problem, i, q);
-    return same;
-}
-
 struct hop_place_orbits *hop_place_orbits_create(const struct hop_assign *problem)
 {
     struct hop_place_orbits *orbits = calloc(1, sizeof *orbits);
@@ -57,7 +46,7 @@ struct hop_place_orbits *hop_place_orbits_create(const struct hop_assign *proble
     number_distances(problem, orbits);
     for (uint16_t p = 0; p < orbits->count; p++) {
         uint16_t like = 0;
-        while (!alike(problem, p, like))
+        while (!hop_assign_same_duties(problem, problem->graph->count, p, like))
             like++;
         orbits->kind[p][p] = like;
     }

@@ -33,24 +33,6 @@ void hop_local_refresh(struct hop_local *x)
 
 /* ---- moving ---- */
 
-void hop_local_wait(struct hop_local *x, uint32_t item)
-{
-    uint32_t items = x->problem->graph->count;
-    if (x->waiting[item])
-        return;
-    x->waiting[item] = true;
-    x->queue[(x->head + x->queued++) % items] = item;
-}
-
-uint32_t hop_local_next(struct hop_local *x)
-{
-    uint32_t item = x->queue[x->head];
-    x->head = (x->head + 1) % x->problem->graph->count;
-    x->queued--;
-    x->waiting[item] = false;
-    return item;
-}
-
 /* How much more an edge costs when one end goes somewhere else. */
 static double edge_more(const struct hop_graph *graph, const struct hop_places *places, uint32_t edge,
                         const uint32_t from_to[2], uint32_t other)
@@ -90,9 +72,9 @@ void hop_local_move(struct hop_local *x, uint32_t item, uint32_t to)
     }
     x->moves[x->move_count++] = (struct hop_local_move){item, x->seats.place[item]};
     shift(x, item, to);
-    hop_local_wait(x, item);
+    hop_queue_push(&x->queue, item);
     for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
-        hop_local_wait(x, graph->to[e]);
+        hop_queue_push(&x->queue, graph->to[e]);
 }
 
 void hop_local_take_back(struct hop_local *x)
@@ -285,8 +267,7 @@ bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, d
     x->place_seen = hop_arena_alloc(arena, places->count * sizeof *x->place_seen);
     x->group_seen = hop_arena_alloc(arena, places->groups * sizeof *x->group_seen);
     x->group_cost = hop_arena_alloc(arena, places->groups * sizeof *x->group_cost);
-    x->queue = hop_arena_alloc(arena, items * sizeof *x->queue);
-    x->waiting = hop_arena_alloc(arena, items * sizeof *x->waiting);
+    hop_queue_create(&x->queue, graph->count, arena);
     bool made = hop_seats_create(problem, place, &x->seats, arena) && hop_near_create(places, &x->near, arena) &&
                 list_heavy(x, most);
     if (made)

@@ -27,8 +27,7 @@ struct hop_local {
     uint32_t *partner_place, *partner_group;  /* of the item that is looked at */
     uint32_t stamp, *place_seen, *group_seen; /* by the item that is looked at, if they hold its stamp */
     double *group_cost;                       /* of the item that is looked at: of its partners outside the group */
-    uint32_t *queue, head, queued;            /* a ring */
-    bool *waiting;
+    struct hop_queue queue;
     struct hop_local_move *moves; /* since the last kick */
     uint32_t move_count, move_limit, unrefreshed;
     uint64_t steps, work; /* places tried, partners looked at */
@@ -56,9 +55,5 @@ struct hop_local_find hop_local_look(struct hop_local *local, uint32_t item);
 void hop_local_move(struct hop_local *local, uint32_t item, uint32_t to);
 /* Undoes all moves since move_count was 0. */
 void hop_local_take_back(struct hop_local *local);
-
-void hop_local_wait(struct hop_local *local, uint32_t item);
-/* The item that has waited longest. */
-uint32_t hop_local_next(struct hop_local *local);
 
 #endif

@@ -75,4 +75,36 @@ static inline void hop_seats_move(struct hop_seats *seats, uint32_t item, uint32
     hop_seats_enter(seats, item, place);
 }
 
+/* ---- items that wait to be looked at, each once ---- */
+
+struct hop_queue {
+    uint32_t *ring, size, head, count;
+    bool *waits; /* of an item */
+};
+
+static inline void hop_queue_create(struct hop_queue *queue, uint32_t items, struct hop_arena *arena)
+{
+    *queue = (struct hop_queue){.size = items};
+    queue->ring = hop_arena_alloc(arena, ((size_t)items + 1) * sizeof *queue->ring);
+    queue->waits = hop_arena_alloc(arena, ((size_t)items + 1) * sizeof *queue->waits);
+}
+
+static inline void hop_queue_push(struct hop_queue *queue, uint32_t item)
+{
+    if (queue->waits[item])
+        return;
+    queue->waits[item] = true;
+    queue->ring[(queue->head + queue->count++) % queue->size] = item;
+}
+
+/* The one that has waited longest. */
+static inline uint32_t hop_queue_pop(struct hop_queue *queue)
+{
+    uint32_t item = queue->ring[queue->head];
+    queue->head = (queue->head + 1) % queue->size;
+    queue->count--;
+    queue->waits[item] = false;
+    return item;
+}
+
 #endif

@@ -3,7 +3,7 @@
  * Graphs of traffic: who exchanges how much, both directions together, each pair in the rows of both. Where both kinds
  * of traffic count, host traffic does between nodes only.
  */
-#include "assign/congest_rows.h"
+#include "assign/traffic_rows.h"
 #include "map/map.h"
 
 bool hop_map_counts_messages(const struct hop_traffic *traffic)
@@ -69,49 +69,32 @@ static void tidy_rows(struct hop_map_graph *graph, uint32_t count)
     graph->first[count] = kept;
 }
 
-/* How many edges all rows have; the edges, if there is room for them. */
-static uint32_t walk_rows(const struct hop_congest_rows *rows, uint32_t count, struct hop_map_weights weights,
-                          struct hop_map_graph *graph)
-{
-    const struct hop_map_weights device = {.device = true, .messages = weights.messages};
-    uint32_t edges = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct hop_congest_walk walk = {.rank = i};
-        struct hop_congest_pair pair;
-        while (hop_congest_rows_next(rows, &walk, &pair)) {
-            double weight = weight_of(pair.out, weights) + weight_of(pair.in, weights);
-            if (weight <= 0)
-                continue;
-            if (graph) {
-                graph->to[edges] = pair.other;
-                graph->weight[edges] = weight;
-                if (graph->near)
-                    graph->near[edges] = weight_of(pair.out, device) + weight_of(pair.in, device);
-            }
-            edges++;
-        }
-        if (graph)
-            graph->first[i + 1] = edges;
-    }
-    return edges;
-}
-
 enum hop_status hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weights weights,
                                    struct hop_map_graph *graph, struct hop_diag *diag)
 {
-    uint32_t count = hop_traffic_ranks(traffic);
-    struct hop_congest_rows rows;
-    *graph = (struct hop_map_graph){0};
-    if (!hop_congest_rows_make(traffic, &rows))
-        return hop_fail_memory(diag);
-    uint32_t edges = walk_rows(&rows, count, weights, NULL);
+    uint32_t count = hop_traffic_ranks(traffic), edges = 0;
+    const struct hop_map_weights device = {.device = true, .messages = weights.messages};
     bool two_kinds = weights.device && weights.host && hop_traffic_bytes(traffic, HOP_MEMORY_HOST) > 0;
-    bool fine = make_room(graph, count, edges);
+    struct hop_traffic_rows rows;
+    struct hop_arena arena = {0};
+    *graph = (struct hop_map_graph){0};
+    bool fine = hop_traffic_rows_make(traffic, &rows, &arena) && make_room(graph, count, rows.first[count]);
     if (fine && two_kinds)
-        fine = (graph->near = calloc((size_t)edges + 1, sizeof *graph->near)) != NULL;
-    if (fine)
-        (void)walk_rows(&rows, count, weights, graph);
-    hop_congest_rows_finish(&rows);
+        fine = (graph->near = calloc((size_t)rows.first[count] + 1, sizeof *graph->near)) != NULL;
+    for (uint32_t i = 0; i < count && fine; i++) {
+        for (uint32_t k = rows.first[i]; k < rows.first[i + 1]; k++) {
+            const struct hop_traffic_pair *pair = &rows.pairs[k];
+            double weight = weight_of(pair->out, weights) + weight_of(pair->in, weights);
+            if (weight <= 0)
+                continue;
+            graph->to[edges] = pair->other;
+            if (two_kinds)
+                graph->near[edges] = weight_of(pair->out, device) + weight_of(pair->in, device);
+            graph->weight[edges++] = weight;
+        }
+        graph->first[i + 1] = edges;
+    }
+    hop_arena_finish(&arena);
     if (!fine) {
         hop_map_graph_finish(graph);
         return hop_fail_memory(diag);

@@ -423,9 +423,9 @@ static void test_local_changes_gain_what_they_say(void **state)
         CHECK(hop_assign_fit(&problem, place, D));
         assert_true(hop_local_create(&problem, place, 1e-9, &local));
         for (uint32_t i = 0; i < graph->count; i++)
-            hop_local_wait(&local, i);
-        while (local.queued > 0 && changes < 300) {
-            uint32_t item = hop_local_next(&local), from = local.seats.place[item];
+            hop_queue_push(&local.queue, i);
+        while (local.queue.count > 0 && changes < 300) {
+            uint32_t item = hop_queue_pop(&local.queue), from = local.seats.place[item];
             struct hop_local_find found = hop_local_look(&local, item);
             double before = local.value;
             if (found.place == HOP_NONE)

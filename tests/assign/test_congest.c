@@ -5,9 +5,9 @@
  * that Faraji 2018, section 6.4.2, prints for the weighted stencil.
  */
 #include "assign/congest_exact.h"
-#include "assign/congest_rows.h"
-#include "test.h"
+#include "assign/traffic_rows.h"
 #include "symmetry/symmetry.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -260,26 +260,24 @@ static void rows_hold_every_flow_twice(void **state)
     (void)state;
     for (uint32_t t = 0; t < 50; t++) {
         struct scene s;
-        struct hop_congest_rows rows;
+        struct hop_traffic_rows rows;
+        struct hop_arena arena = {0};
         uint32_t items = 1 + random_below(12), walked = 0;
         open_scene(&s, "dgx-a100", items);
         add_random(&s, random_below(5), true);
-        assert_true(hop_congest_rows_make(s.traffic, &rows));
+        assert_true(hop_traffic_rows_make(s.traffic, &rows, &arena));
         for (uint32_t i = 0; i < items; i++) {
-            struct hop_congest_walk walk = {.rank = i};
-            struct hop_congest_pair pair;
-            uint32_t last = HOP_NONE;
-            while (hop_congest_rows_next(&rows, &walk, &pair)) {
-                assert_true(last == HOP_NONE || pair.other > last);
-                assert_true(pair.out || pair.in);
-                assert_true(!pair.out || (pair.out->from == i && pair.out->to == pair.other));
-                assert_true(!pair.in || (pair.in->to == i && pair.in->from == pair.other));
-                walked += (pair.out != NULL) + (pair.in != NULL);
-                last = pair.other;
+            for (uint32_t k = rows.first[i]; k < rows.first[i + 1]; k++) {
+                const struct hop_traffic_pair *pair = &rows.pairs[k];
+                assert_true(k == rows.first[i] || pair->other > pair[-1].other);
+                assert_true(pair->out || pair->in);
+                assert_true(!pair->out || (pair->out->from == i && pair->out->to == pair->other));
+                assert_true(!pair->in || (pair->in->to == i && pair->in->from == pair->other));
+                walked += (pair->out != NULL) + (pair->in != NULL);
             }
         }
         assert_int_equal(walked, 2 * hop_traffic_count(s.traffic));
-        hop_congest_rows_finish(&rows);
+        hop_arena_finish(&arena);
         close_scene(&s);
     }
 }
