@@ -20,7 +20,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "fit", "measure", "map")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "fit", "measure", "map")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -338,6 +338,7 @@ def main():
         checker.output("tune_paths", ["tune", "paths", *arguments, "--json"])
     for arguments in TUNED_COLLECTIVES:
         checker.output("tune_collective", ["tune", "collective", *arguments, "--json"])
+    checker.output("tune_copies", ["tune", "copies", "allreduce", "-n", "2", "--sizes", "4KiB,64KiB", "--rounds", "1", "--json"])
     for arguments in MAPS:
         checker.output("map", ["map", *arguments, "--json"])
     for arguments in (["--devices", "2"], ["--devices", "1"], ["--on", "t2", "--devices", "2"]):

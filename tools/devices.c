@@ -119,6 +119,23 @@ int devices_of(const struct tool_command *command, const struct hop_topology *to
     return status;
 }
 
+int devices_find(const struct tool_command *command, const struct hop_topology *topology, const char *list,
+                 struct device_list *devices)
+{
+    if (list)
+        return devices_listed(command, list, topology, devices);
+    return topology ? devices_of(command, topology, devices) : devices_add(command, "host0", 5, devices);
+}
+
+const char **devices_spread(const struct device_list *devices, uint32_t ranks, uint32_t each)
+{
+    const char **spread = calloc((size_t)ranks + 1, sizeof *spread);
+    uint64_t used = ranks < devices->count ? ranks : devices->count;
+    for (uint32_t r = 0; spread && r < ranks; r++)
+        spread[r] = devices->names[each ? r / each : r * used / ranks];
+    return spread;
+}
+
 const char *devices_such_as(const struct hop_topology *topology, const char *name)
 {
     const char *nearest = hop_topology_nearest(topology, name);

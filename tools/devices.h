@@ -19,6 +19,12 @@ int devices_listed(const struct tool_command *command, const char *list, const s
                    struct device_list *devices);
 /* The topology's GPUs, or its NICs where it has none: a bare fabric has ports of hosts only. */
 int devices_of(const struct tool_command *command, const struct hop_topology *topology, struct device_list *devices);
+/* Those of ranks: as listed (NULL: not), else the topology's, else (NULL, too) one, "host0". */
+int devices_find(const struct tool_command *command, const struct hop_topology *topology, const char *list,
+                 struct device_list *devices);
+/* A device for each rank, in order: `each` on every one, or (0) as evenly as they can. The caller frees it; NULL: out of
+ * memory. */
+const char **devices_spread(const struct device_list *devices, uint32_t ranks, uint32_t each);
 /* Some device that the topology has, such as one whose name is near; "" where it has none. */
 const char *devices_such_as(const struct hop_topology *topology, const char *name);
 void devices_finish(struct device_list *devices);

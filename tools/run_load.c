@@ -81,11 +81,8 @@ static int map_in_order(struct run_options *o, enum hop_placement_order order, s
 static int find_devices(struct run_options *o, struct run_loaded *l)
 {
     struct tool_map map = {0};
-    if (o->devices)
-        return devices_listed(&tool_run, o->devices, machine(l), &l->devices);
     if (!o->map)
-        return machine(l) ? devices_of(&tool_run, machine(l), &l->devices)
-                          : devices_add(&tool_run, "host0", 5, &l->devices);
+        return devices_find(&tool_run, machine(l), o->devices, &l->devices);
     int status = tool_map_load(o->map, &map);
     if (status == TOOL_OK)
         status = map.file ? map_to_file(o, map.file, l) : map_in_order(o, map.order, l);
@@ -116,11 +113,9 @@ static int make_collective(struct run_options *o, struct run_loaded *l)
     if (ranks > HOP_RANKS_MAX)
         return tool_bad_usage(&tool_run, "%u devices, and %d ranks at most: -n or --devices says which", count,
                               HOP_RANKS_MAX);
-    const char **devices = calloc(ranks, sizeof *devices);
+    const char **devices = devices_spread(&l->devices, ranks, 0);
     if (!devices)
         return tool_out_of_memory();
-    for (uint32_t r = 0; r < ranks; r++)
-        devices[r] = l->devices.names[ranks <= count ? r : (uint64_t)r * count / ranks];
     const struct hop_ranks all = {devices, ranks};
     if (o->collective.kind == HOP_COLLECTIVE_BARRIER)
         o->collective.bytes = 0;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hopcast tune: picks what is to be tuned. */
+/* hopcast tune: picks what is to be tuned; collectives on the command line. */
 #include "tune.h"
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    const struct tool_command *command;
-} subjects[] = {{"paths", &tool_tune_paths}, {"collective", &tool_tune_collective}, {"copies", &tool_tune_copies}};
+static const struct tool_command *const parts[] = {&tool_tune_paths, &tool_tune_collective, &tool_tune_copies, NULL};
 
 static int run(int argc, char **argv)
 {
@@ -15,9 +12,9 @@ static int run(int argc, char **argv)
         return tool_bad_usage(&tool_tune, "what to tune is missing: paths, collective or copies");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return tool_help(&tool_tune);
-    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
-        if (strcmp(argv[1], subjects[i].name) == 0)
-            return subjects[i].command->run(argc - 1, argv + 1);
+    for (size_t i = 0; parts[i]; i++) {
+        if (strcmp(argv[1], strchr(parts[i]->name, ' ') + 1) == 0)
+            return parts[i]->run(argc - 1, argv + 1);
     }
     return tool_bad_usage(&tool_tune, "there is nothing called '%s' to tune; there are paths, collective and copies",
                           argv[1]);
@@ -27,13 +24,53 @@ const struct tool_command tool_tune = {
     .name = "tune",
     .summary = "which way copies go, which algorithm a collective takes",
     .usage = "paths|collective|copies [OPTION ...]",
-    .help = "  paths         direct peer copies, staging through host memory, or a mix; predicted\n"
-            "  collective    which algorithm at which size; predicted, or measured on this machine\n"
-            "  copies        how many of a collective's copies to stage; measured on this machine\n"
-            "\n"
-            "hopcast tune paths --help shows the options, and so on.\n"
-            "\n"
-            "example: hopcast tune paths --on helios\n"
-            "         hopcast tune collective allreduce --on dgx-1\n",
+    .about = "  paths         direct peer copies, staging through host memory, or a mix; predicted\n"
+             "  collective    which algorithm at which size; predicted, or measured on this machine\n"
+             "  copies        how many of a collective's copies to stage; measured on this machine\n"
+             "\n"
+             "hopcast tune paths --help shows the options, and so on.\n"
+             "\n",
+    .notes = "example: hopcast tune paths --on helios\n"
+             "         hopcast tune collective allreduce --on dgx-1\n",
+    .parts = parts,
     .run = run,
 };
+
+/* ---- collectives ---- */
+
+static bool add(const struct tool_taking *t, const char *name, size_t length)
+{
+    struct tune_kinds *kinds = t->to;
+    enum hop_collective_kind kind;
+    if (!tool_collective(name, length, &kind))
+        return tool_bad_usage(t->command,
+                              "'%.*s' is no collective: allreduce, reduce, broadcast, allgather, reduce-scatter, "
+                              "alltoall, gather, scatter and barrier are",
+                              (int)(length < 60 ? length : 60), name) == TOOL_OK;
+    for (uint32_t i = 0; i < kinds->count; i++) {
+        if (kinds->at[i] == kind)
+            return tool_bad_usage(t->command, "%s is named twice", hop_collective_name(kind)) == TOOL_OK;
+    }
+    kinds->at[kinds->count++] = kind;
+    return true;
+}
+
+static bool take_kinds(const struct tool_taking *t, char *text)
+{
+    struct tune_kinds *kinds = t->to;
+    bool all = strcmp(text, "all") == 0;
+    for (unsigned k = 0; all && k < HOP_COLLECTIVE_COUNT; k++)
+        kinds->at[kinds->count++] = (enum hop_collective_kind)k;
+    for (const char *at = text; !all; at++) {
+        size_t length = strcspn(at, ",");
+        if (!add(t, at, length))
+            return false;
+        at += length;
+        if (!*at)
+            break;
+    }
+    return true;
+}
+
+const struct tool_option option_kinds = {
+    .kind = OPTION_CALL, .once = true, .argument = "COLLECTIVE,...", .take = take_kinds};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c and tune_copies.c
- * read the options of each and run it, *_show.c print; tune_sizes.c and tune_ranks.c are for several.
+ * read the options of each and run it, *_show.c print.
  */
 #ifndef HOP_TOOL_TUNE_H
 #define HOP_TOOL_TUNE_H
@@ -11,27 +11,12 @@
 
 extern const struct tool_command tool_tune_paths, tool_tune_collective, tool_tune_copies;
 
-/* A size of at least 1 byte; sizes in ascending order and ranges LOW:HIGH*FACTOR, HOP_TUNE_SIZES at most. */
-bool tune_read_bytes(const struct tool_command *command, const char *option, const char *text, size_t length,
-                     uint64_t *bytes);
-bool tune_read_sizes(const struct tool_command *command, const char *option, const char *text, uint64_t *list,
-                     uint32_t *count);
-
 /* Collectives by name, separated by commas, or all. */
-bool tune_read_collectives(const struct tool_command *command, const char *text,
-                           enum hop_collective_kind kinds[HOP_COLLECTIVE_COUNT], uint32_t *count);
-
-/* Ranks on devices: those listed, else the topology's GPUs, or NICs where it has none, else "host0". They fill the
- * devices in order, as evenly as they can. */
-struct tune_ranks {
-    struct device_list names;
-    const char **devices; /* of each rank */
-    struct hop_ranks ranks;
+struct tune_kinds {
+    enum hop_collective_kind at[HOP_COLLECTIVE_COUNT];
+    uint32_t count;
 };
-/* topology and list may be NULL; ranks 0: one for each device. */
-int tune_find_ranks(const struct tool_command *command, const struct hop_topology *topology, const char *list,
-                    uint32_t ranks, struct tune_ranks *found);
-void tune_ranks_finish(struct tune_ranks *found);
+extern const struct tool_option option_kinds; /* into struct tune_kinds */
 
 /* A schedule and its mix. */
 struct tune_case {

@@ -3,44 +3,78 @@
  * hopcast tune collective: every algorithm over sizes, predicted or measured; who wins where, as a table for
  * `--algorithm auto`.
  */
-#include "tune.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "alone.h"
+#include "options_shared.h"
+#include "tune.h"
 
-enum { SET_LIMIT = 64, ALGORITHM_LIMIT = 64, ROUNDS_MAX = 1000 };
+enum { ALGORITHM_LIMIT = 64, ROUNDS_MAX = 1000 };
 
 /* To measure by default: a rank's vectors and scratch of larger ones may not fit. */
 static const uint64_t measured_sizes[] = {4,        16,       64,        256,     1 << 10, 4 << 10,
                                           16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
 
 struct request {
-    enum hop_collective_kind kinds[HOP_COLLECTIVE_COUNT];
-    uint32_t kind_count;
+    struct tool_given given;
+    struct tune_kinds kinds;
     const char *topology, *model, *devices, *output;
-    char *sets[SET_LIMIT];
-    int set_count;
-    uint64_t ranks, root, rounds;
-    uint64_t sizes[HOP_TUNE_SIZES], segments[HOP_TUNE_SIZES];
-    uint32_t size_count, segment_count;
-    char *algorithms[ALGORITHM_LIMIT];
-    uint32_t algorithm_count;
+    struct tool_words sets, algorithms;
+    uint64_t rounds;
+    uint32_t ranks;
+    struct tool_sizes sizes, segments;
     struct hop_collective_options collective;
     struct hop_program_options program;
     struct hop_launch_options launch;
     bool measured, json;
-    const char *only_measured; /* an option that needs --measured, NULL: none was given */
+};
+
+static const struct tool_option table[] = {
+    SHARED(kinds, AT(request, kinds), .missing = "a collective is missing: allreduce, a list with commas, or all"),
+    SHARED(on, AT(request, topology),
+           .help = "a built-in machine, a file of any dialect, or live; ranks are on its GPUs"),
+    SHARED(model, AT(request, model)),
+    SHARED(set, AT(request, sets)),
+    SHARED(ranks, AT(request, ranks)),
+    SHARED(devices, AT(request, devices), .help = "these devices instead, such as gpu0,gpu4 or gpu0-7"),
+    OPTION("sizes", 0, SIZES, AT(request, sizes), "LIST",
+           "of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4:256MiB*4; measured: to 16MiB)"),
+    OPTION(
+        "algorithms", 'a', NAMES, AT(request, algorithms), "LIST",
+        "these alone, such as ring,gsb-btb (`hopcast make allreduce --list`); by default all, and hierarchies of gsb "
+        "and btb where ranks share devices or there are several nodes"),
+    OPTION("segments", 0, SIZES, AT(request, segments), "LIST", "of pipelines, beside not cutting (64KiB:4MiB*4)"),
+    SHARED(operator, AT(request, collective.reduce)),
+    SHARED(type, AT(request, collective.type)),
+    SHARED(root, AT(request, collective.root)),
+    SHARED(in_place, AT(request, collective.in_place)),
+    SHARED(json, AT(request, json), .help = "everything, for machines (docs/tune_collective.schema.json)"),
+    SHARED(output, AT(request, output), .use = USE_FILE,
+           .help = "the table, to be edited and used: hopcast run allreduce --algorithm auto=FILE"),
+    HEADING("Measured:"),
+    FLAG("measured", 0, AT(request, measured),
+         "run them, in turns, and take the medians; without --on all ranks share one device"),
+    OPTION("rounds", 0, WHOLE, AT(request, rounds), "N", "of turns (7)", .low = 1, .high = ROUNDS_MAX,
+           .needs = "measured"),
+    SHARED(device, AT(request, program.device), .needs = "measured"),
+    SHARED(engines, AT(request, program.engines), .needs = "measured"),
+    SHARED(in_process, AT(request, launch.threads), .needs = "measured"),
+    SHARED(was_threads, .at = 0),
+    SHARED(pin, AT(request, launch.pin), .needs = "measured"),
+    SHARED(timeout, AT(request, launch.timeout_s), .needs = "measured"),
+    END_OF_OPTIONS,
 };
 
 struct work {
     const struct request *request;
     struct hop_topology *topology;
     struct hop_network *network;
-    struct tune_ranks ranks;
+    struct device_list devices;
+    const char **device_of;
+    struct hop_ranks ranks;
     struct tune_collective_head head;
     struct hop_tuned_collective *tuned[HOP_COLLECTIVE_COUNT];
     uint32_t count;
@@ -61,7 +95,7 @@ static enum hop_status measure(const struct hop_schedule *const *schedules, uint
         (void)snprintf(diag->what, sizeof diag->what, "out of memory");
         return HOP_ERR_MEMORY;
     }
-    options.launch.ranks = w->ranks.ranks.count;
+    options.launch.ranks = w->ranks.count;
     for (uint32_t i = 0; i < count; i++) {
         ways[i].schedule = schedules[i];
         ways[i].program = r->program;
@@ -79,12 +113,12 @@ static enum hop_status measure(const struct hop_schedule *const *schedules, uint
 static uint32_t find_listed(struct work *w, const struct hop_collective_options *collective, const char **names)
 {
     uint32_t count = 0;
-    for (uint32_t a = 0; a < w->request->algorithm_count; a++) {
+    for (uint32_t a = 0; a < w->request->algorithms.count; a++) {
         struct hop_collective_options options = *collective;
         struct hop_schedule *schedule;
-        options.algorithm = w->request->algorithms[a];
+        options.algorithm = w->request->algorithms.at[a];
         options.bytes = options.segment_bytes = 0;
-        if (hop_make_collective(&w->ranks.ranks, &options, &schedule, &w->why[a]) != HOP_OK)
+        if (hop_make_collective(&w->ranks, &options, &schedule, &w->why[a]) != HOP_OK)
             continue;
         hop_schedule_destroy(schedule);
         w->used[a] = true;
@@ -99,14 +133,14 @@ static enum hop_status compare(struct work *w, enum hop_collective_kind kind,
     const char *names[ALGORITHM_LIMIT];
     struct hop_collective_options collective = w->request->collective;
     collective.kind = kind;
-    if (w->request->algorithm_count > 0) {
+    if (w->request->algorithms.count > 0) {
         options->algorithms = names;
         options->algorithm_count = find_listed(w, &collective, names);
         if (options->algorithm_count == 0)
             return HOP_OK;
     }
     enum hop_status status =
-        hop_tune_collective(w->network, &w->ranks.ranks, &collective, options, &w->tuned[w->count], diag);
+        hop_tune_collective(w->network, &w->ranks, &collective, options, &w->tuned[w->count], diag);
     w->count += status == HOP_OK;
     return status;
 }
@@ -115,10 +149,10 @@ static int compare_all(struct work *w)
 {
     const struct request *r = w->request;
     struct tool_progress progress;
-    struct hop_tune_collective_options options = {.sizes = r->size_count ? r->sizes : NULL,
-                                                  .size_count = r->size_count,
-                                                  .segments = r->segment_count ? r->segments : NULL,
-                                                  .segment_count = r->segment_count,
+    struct hop_tune_collective_options options = {.sizes = r->sizes.count ? r->sizes.at : NULL,
+                                                  .size_count = r->sizes.count,
+                                                  .segments = r->segments.count ? r->segments.at : NULL,
+                                                  .segment_count = r->segments.count,
                                                   .progress = tool_progress_begin(&progress, "algorithms"),
                                                   .context = &progress};
     struct hop_diag diag = {0};
@@ -127,21 +161,21 @@ static int compare_all(struct work *w)
         options.measure = measure;
         options.measure_context = w;
     }
-    if (r->measured && !r->size_count) {
+    if (r->measured && !r->sizes.count) {
         options.sizes = measured_sizes;
         options.size_count = sizeof measured_sizes / sizeof *measured_sizes;
     }
-    for (uint32_t k = 0; k < r->kind_count && status == HOP_OK; k++) {
-        progress.what = hop_collective_name(r->kinds[k]);
-        status = compare(w, r->kinds[k], &options, &diag);
+    for (uint32_t k = 0; k < r->kinds.count && status == HOP_OK; k++) {
+        progress.what = hop_collective_name(r->kinds.at[k]);
+        status = compare(w, r->kinds.at[k], &options, &diag);
     }
     tool_progress_end(&progress);
     if (status != HOP_OK && status != HOP_ERR_INVALID && !diag.place[0] && r->topology)
         (void)snprintf(diag.place, sizeof diag.place, "--on %.180s", r->topology);
-    for (uint32_t a = 0; a < r->algorithm_count && status == HOP_OK; a++) {
+    for (uint32_t a = 0; a < r->algorithms.count && status == HOP_OK; a++) {
         if (w->used[a])
             continue;
-        (void)snprintf(w->why[a].place, sizeof w->why[a].place, "--algorithms %.60s", r->algorithms[a]);
+        (void)snprintf(w->why[a].place, sizeof w->why[a].place, "--algorithms %.60s", r->algorithms.at[a]);
         return tool_fail(&w->why[a]);
     }
     return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
@@ -183,12 +217,12 @@ static int describe(struct work *w)
     return TOOL_OK;
 }
 
-static int note_sets(const struct request *r, struct hop_algorithm_table *table, struct hop_diag *diag)
+static int note_sets(const struct request *r, struct hop_algorithm_table *rows, struct hop_diag *diag)
 {
-    for (int i = 0; i < r->set_count; i++) {
+    for (uint32_t i = 0; i < r->sets.count; i++) {
         char note[300];
-        (void)snprintf(note, sizeof note, "--set %.280s", r->sets[i]);
-        if (hop_algorithm_table_note(table, note, diag) != HOP_OK)
+        (void)snprintf(note, sizeof note, "--set %.280s", r->sets.at[i]);
+        if (hop_algorithm_table_note(rows, note, diag) != HOP_OK)
             return tool_fail(diag);
     }
     return TOOL_OK;
@@ -196,25 +230,25 @@ static int note_sets(const struct request *r, struct hop_algorithm_table *table,
 
 static int write_table(const struct work *w)
 {
-    struct hop_algorithm_table *table = hop_algorithm_table_create();
+    struct hop_algorithm_table *rows = hop_algorithm_table_create();
     struct hop_diag diag;
     char *text = NULL;
-    if (!table)
+    if (!rows)
         return tool_out_of_memory();
-    enum hop_status status = hop_algorithm_table_note(table, w->head.machine, &diag);
+    enum hop_status status = hop_algorithm_table_note(rows, w->head.machine, &diag);
     if (status == HOP_OK)
-        status = hop_algorithm_table_note(table, w->head.data, &diag);
-    int answer = status == HOP_OK ? note_sets(w->request, table, &diag) : TOOL_OK;
+        status = hop_algorithm_table_note(rows, w->head.data, &diag);
+    int answer = status == HOP_OK ? note_sets(w->request, rows, &diag) : TOOL_OK;
     for (uint32_t i = 0; i < w->count && status == HOP_OK; i++)
-        status = hop_algorithm_table_add_tuned(table, w->tuned[i], &diag);
+        status = hop_algorithm_table_add_tuned(rows, w->tuned[i], &diag);
     if (status != HOP_OK)
         answer = tool_fail(&diag);
-    else if (answer == TOOL_OK && !(text = hop_algorithm_table_to_text(table)))
+    else if (answer == TOOL_OK && !(text = hop_algorithm_table_to_text(rows)))
         answer = tool_out_of_memory();
     if (text)
         answer = tool_write(w->request->output, text);
     free(text);
-    hop_algorithm_table_destroy(table);
+    hop_algorithm_table_destroy(rows);
     return answer;
 }
 
@@ -225,204 +259,56 @@ static int show(const struct work *w)
         tune_collective_print(w->network, &w->head, tuned, w->count);
         return TOOL_OK;
     }
-    char *text = hop_tuned_collectives_to_json(w->network, tuned, w->count);
-    int status = text ? tool_write(NULL, text) : tool_out_of_memory();
-    free(text);
-    return status;
+    return tool_write_text(NULL, hop_tuned_collectives_to_json(w->network, tuned, w->count));
 }
 
-/* ---- command line ---- */
+/* ---- the command ---- */
 
-/* Cuts text at its commas. */
-static bool read_algorithms(struct request *r, char *text)
+static int check(const struct request *r)
 {
-    r->algorithm_count = 0;
-    for (char *at = text; at;) {
-        char *comma = strchr(at, ',');
-        if (comma)
-            *comma = '\0';
-        if (!*at || r->algorithm_count == ALGORITHM_LIMIT) {
-            tool_bad_usage(&tool_tune_collective, "--algorithms: expected 1 to %d names with commas between",
-                           ALGORITHM_LIMIT);
-            return false;
-        }
-        r->algorithms[r->algorithm_count++] = at;
-        at = comma ? comma + 1 : NULL;
-    }
-    return true;
-}
-
-static const struct option long_options[] = {{"on", required_argument, NULL, 't'},
-                                             {"model", required_argument, NULL, 'm'},
-                                             {"set", required_argument, NULL, 's'},
-                                             {"ranks", required_argument, NULL, 'n'},
-                                             {"devices", required_argument, NULL, 'd'},
-                                             {"sizes", required_argument, NULL, 'z'},
-                                             {"segments", required_argument, NULL, 'S'},
-                                             {"algorithms", required_argument, NULL, 'a'},
-                                             {"operator", required_argument, NULL, 'O'},
-                                             {"type", required_argument, NULL, 'T'},
-                                             {"root", required_argument, NULL, 'R'},
-                                             {"in-place", no_argument, NULL, 'i'},
-                                             {"measured", no_argument, NULL, 'M'},
-                                             {"device", required_argument, NULL, 'D'},
-                                             {"engines", required_argument, NULL, 'E'},
-                                             {"rounds", required_argument, NULL, 'r'},
-                                             {"threads", no_argument, NULL, 'H'},
-                                             {"pin", no_argument, NULL, 'P'},
-                                             {"timeout", required_argument, NULL, 'w'},
-                                             {"json", no_argument, NULL, 'j'},
-                                             {"output", required_argument, NULL, 'o'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
-
-/* Those that are for --measured alone. */
-static bool take_measured(struct request *r, int code)
-{
-    uint64_t whole;
-    switch (code) {
-    case 'D':
-        r->only_measured = "--device";
-        r->program.device = optarg;
-        return true;
-    case 'E':
-        r->only_measured = "--engines";
-        if (!tool_whole(&tool_tune_collective, "--engines", optarg, 0, 6, &whole))
-            return false;
-        r->program.engines = (unsigned)whole;
-        return true;
-    case 'r':
-        r->only_measured = "--rounds";
-        return tool_whole(&tool_tune_collective, "--rounds", optarg, 1, ROUNDS_MAX, &r->rounds);
-    case 'H':
-        r->only_measured = "--threads";
-        return r->launch.threads = true;
-    case 'P':
-        r->only_measured = "--pin";
-        return r->launch.pin = true;
-    case 'w':
-        r->only_measured = "--timeout";
-        return tool_number(&tool_tune_collective, "--timeout", optarg, 0.1, 1e6, &r->launch.timeout_s);
-    default:
-        return false;
-    }
-}
-
-static bool take_option(struct request *r, int code)
-{
-    switch (code) {
-    case 't':
-        r->topology = optarg;
-        return true;
-    case 'm':
-        r->model = optarg;
-        return true;
-    case 's':
-        if (r->set_count == SET_LIMIT)
-            return tool_bad_usage(&tool_tune_collective, "too many assignments") == TOOL_OK;
-        r->sets[r->set_count++] = optarg;
-        return true;
-    case 'n':
-        return tool_whole(&tool_tune_collective, "--ranks", optarg, 1, HOP_RANKS_MAX, &r->ranks);
-    case 'd':
-        r->devices = optarg;
-        return true;
-    case 'z':
-        return tune_read_sizes(&tool_tune_collective, "--sizes", optarg, r->sizes, &r->size_count);
-    case 'S':
-        return tune_read_sizes(&tool_tune_collective, "--segments", optarg, r->segments, &r->segment_count);
-    case 'a':
-        return read_algorithms(r, optarg);
-    case 'O':
-        return tool_operator(&tool_tune_collective, optarg, &r->collective.reduce);
-    case 'T':
-        return tool_type(&tool_tune_collective, optarg, &r->collective.type);
-    case 'R':
-        return tool_whole(&tool_tune_collective, "--root", optarg, 0, HOP_RANKS_MAX - 1, &r->root);
-    case 'i':
-        return r->collective.in_place = true;
-    case 'M':
-        return r->measured = true;
-    case 'j':
-        return r->json = true;
-    case 'o':
-        r->output = optarg;
-        return true;
-    default:
-        return take_measured(r, code);
-    }
-}
-
-static int check(struct request *r)
-{
-    if (r->kind_count == 0)
-        return tool_bad_usage(&tool_tune_collective, "a collective is missing: allreduce, a list with commas, or all");
+    const struct tool_command *me = &tool_tune_collective;
+    bool host = !r->program.device || strcmp(r->program.device, "host") == 0;
     if (!r->topology && !r->measured)
-        return tool_bad_usage(&tool_tune_collective,
-                              "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in "
-                              "ones); without it only --measured");
-    if (r->only_measured && !r->measured)
-        return tool_bad_usage(&tool_tune_collective, "%s goes with --measured", r->only_measured);
+        return tool_bad_usage(me,
+                              "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones); without it "
+                              "only --measured");
     if (r->measured && !r->topology && !r->devices && r->ranks == 0)
-        return tool_bad_usage(&tool_tune_collective, "-n RANKS is missing: how many to measure with");
-    if (r->program.engines && r->program.device && strcmp(r->program.device, "host") != 0)
-        return tool_bad_usage(&tool_tune_collective, "--engines goes with the device host");
-    if (r->launch.threads && r->program.device && strcmp(r->program.device, "host") != 0)
-        return tool_bad_usage(&tool_tune_collective, "--threads goes with the device host");
-    if (r->output && strcmp(r->output, "-") == 0)
-        return tool_bad_usage(&tool_tune_collective, "--output needs a file: standard output shows the times");
+        return tool_bad_usage(me, "-n RANKS is missing: how many to measure with");
+    if ((r->launch.threads || r->program.engines) && !host)
+        return tool_bad_usage(me, "%s goes with the device host", r->launch.threads ? "--in-process" : "--engines");
+    if (r->algorithms.count > ALGORITHM_LIMIT)
+        return tool_bad_usage(me, "--algorithms: more than %d names", ALGORITHM_LIMIT);
     return TOOL_OK;
-}
-
-/* -1: help was asked for. */
-static int read_options(struct request *r, int argc, char **argv)
-{
-    *r = (struct request){.rounds = 7};
-    r->collective = (struct hop_collective_options){.reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
-    r->program.pipelined = true;
-    tool_options_begin();
-    for (int option; (option = tool_option(&tool_tune_collective, argc, argv, ":n:m:s:a:jo:h", long_options)) != -1;) {
-        if (option == 'h')
-            return -1;
-        if (option == '?' || !take_option(r, option))
-            return TOOL_BAD;
-    }
-    r->collective.root = (uint32_t)r->root;
-    if (optind < argc && !tune_read_collectives(&tool_tune_collective, argv[optind++], r->kinds, &r->kind_count))
-        return TOOL_BAD;
-    if (optind < argc)
-        return tool_bad_usage(&tool_tune_collective, "'%s' is too much: several collectives have commas between",
-                              argv[optind]);
-    return check(r);
 }
 
 static int load(const struct request *r, struct work *w)
 {
     struct hop_diag diag;
-    int status =
-        r->topology ? tool_load_topology(r->topology, &(struct tool_words){(char **)r->sets, (uint32_t)r->set_count, 0},
-                                         &w->topology)
-                    : TOOL_OK;
+    int status = r->topology ? tool_load_topology(r->topology, &r->sets, &w->topology) : TOOL_OK;
     if (status == TOOL_OK && !r->measured && hop_network_create(w->topology, r->model, &w->network, &diag) != HOP_OK)
         status = tool_fail(&diag);
     if (status == TOOL_OK)
-        status = tune_find_ranks(&tool_tune_collective, w->topology, r->devices, (uint32_t)r->ranks, &w->ranks);
-    if (status == TOOL_OK)
-        status = describe(w);
-    return status;
+        status = devices_find(&tool_tune_collective, w->topology, r->devices, &w->devices);
+    if (status != TOOL_OK)
+        return status;
+    uint32_t ranks = r->ranks ? r->ranks : w->devices.count;
+    w->device_of = devices_spread(&w->devices, ranks, 0);
+    w->ranks = (struct hop_ranks){w->device_of, ranks};
+    return w->device_of ? describe(w) : tool_out_of_memory();
 }
 
 static int run(int argc, char **argv)
 {
-    static struct request r;
+    static struct request r = {
+        .rounds = 7, .collective = {.reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32}, .program = {.pipelined = true}};
     struct work w = {.request = &r};
-    int status = read_options(&r, argc, argv);
-    if (status == -1)
-        return tool_help(&tool_tune_collective);
+    int status = tool_read(&tool_tune_collective, argc, argv, &r);
+    if (status == TOOL_OK)
+        status = check(&r);
     if (status == TOOL_OK && r.measured)
         status = alone_check(&tool_tune_collective);
     if (status == TOOL_OK)
-        status = tool_check_output(r.output);
+        status = tool_check_outputs(&r.given);
     if (status == TOOL_OK)
         status = load(&r, &w);
     if (status == TOOL_OK)
@@ -433,7 +319,8 @@ static int run(int argc, char **argv)
         status = write_table(&w);
     for (uint32_t i = 0; i < w.count; i++)
         hop_tuned_collective_destroy(w.tuned[i]);
-    tune_ranks_finish(&w.ranks);
+    free(w.device_of);
+    devices_finish(&w.devices);
     hop_network_destroy(w.network);
     hop_topology_destroy(w.topology);
     return status;
@@ -443,31 +330,11 @@ const struct tool_command tool_tune_collective = {
     .name = "tune collective",
     .summary = "which algorithm, at which size",
     .usage = "COLLECTIVE[,...]|all --on TOPOLOGY [-n RANKS] [OPTION ...]",
-    .help =
-        "Every algorithm that a collective can be made by, over sizes: what each takes, who wins from which size on, "
-        "and\n"
-        "what holds the winner up. Predicted on a topology, or, with --measured, run on this machine.\n"
-        "\n"
-        "      --on TOPOLOGY       a built-in machine, a file of any dialect, or live; ranks are on its GPUs\n"
-        "  -m, --model NAME        see hopcast predict --help\n"
-        "  -s, --set NAME=VALUE    change the topology (see hopcast topology --help); may be repeated\n"
-        "  -n, --ranks N           that fill the devices in order (one a device)\n"
-        "      --devices LIST      these devices instead, such as gpu0,gpu4 or gpu0-7\n"
-        "      --sizes LIST        of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4:256MiB*4; measured: to "
-        "16MiB)\n"
-        "  -a, --algorithms LIST   these alone, such as ring,gsb-btb (`hopcast make allreduce --list`); by default "
-        "all, and\n"
-        "                          hierarchies of gsb and btb where ranks share devices or there are several nodes\n"
-        "      --segments LIST     of pipelines, beside not cutting (64KiB:4MiB*4)\n"
-        "      --operator OP       sum, prod, min or max; --type f64, f32, f16, bf16, i32 or i64; --root R; "
-        "--in-place\n"
-        "      --measured          run them, in turns, and take the medians; without --on all ranks share one device, "
-        "and\n"
-        "                          --device, --engines, --threads, --pin, --timeout are as for hopcast run\n"
-        "      --rounds N          of turns (7)\n"
-        "  -j, --json              everything, for machines (docs/tune_collective.schema.json)\n"
-        "  -o, --output FILE       the table, to be edited and used: hopcast run allreduce --algorithm auto=FILE\n"
-        "\n"
-        "example: hopcast tune collective allreduce,broadcast --on dgx-1 -o dgx-1.algorithms\n",
+    .about =
+        "Every algorithm that a collective can be made by, over sizes: what each takes, who wins from which size on,\n"
+        "and what holds the winner up. Predicted on a topology, or, with --measured, run on this machine.\n"
+        "\n",
+    .options = table,
+    .notes = "example: hopcast tune collective allreduce,broadcast --on dgx-1 -o dgx-1.algorithms\n",
     .run = run,
 };

@@ -1,165 +1,173 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hopcast tune copies: how many of a collective's copies to stage, measured; the table of `run --copies static=FILE`.
- * */
-#include "tune.h"
-
+/* hopcast tune copies: how many of a collective's copies to stage, measured; the table of `run --copies static=FILE`. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "alone.h"
+#include "base/json_write.h"
+#include "options_shared.h"
+#include "tune.h"
 
 enum { ROUNDS_MAX = 1000 };
 
 struct request {
-    enum hop_collective_kind kinds[HOP_COLLECTIVE_COUNT];
-    uint32_t kind_count;
+    struct tool_given given;
+    struct tune_kinds kinds;
     const char *devices, *output;
-    uint64_t ranks, rounds;
-    uint64_t sizes[HOP_TUNE_SIZES], packets[HOP_TUNE_SIZES];
-    uint32_t size_count, packet_count;
+    uint64_t rounds;
+    uint32_t ranks;
+    struct tool_sizes sizes, packets;
     struct hop_program_options program;
     struct hop_launch_options launch;
+    bool json;
 };
 
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},   {"collective", required_argument, NULL, 'c'},
-    {"devices", required_argument, NULL, 'd'}, {"device", required_argument, NULL, 'D'},
-    {"engines", required_argument, NULL, 'E'}, {"sizes", required_argument, NULL, 'z'},
-    {"packets", required_argument, NULL, 'k'}, {"rounds", required_argument, NULL, 'r'},
-    {"threads", no_argument, NULL, 'H'},       {"pin", no_argument, NULL, 'P'},
-    {"timeout", required_argument, NULL, 'w'}, {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+static const struct tool_option table[] = {
+    SHARED(kinds, AT(request, kinds)),
+    GONE("collective", "a word, as in `hopcast tune copies allgather,allreduce -n 4`"),
+    SHARED(ranks, AT(request, ranks), .low = 2, .missing = "-n RANKS is missing", .help = "how many ranks"),
+    OPTION("sizes", 0, SIZES, AT(request, sizes), "LIST",
+           "of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4KiB:16MiB*4)"),
+    OPTION("packets", 0, SIZES, AT(request, packets), "LIST", "of a staged copy (128KiB:2MiB*4)"),
+    SHARED(device, AT(request, program.device)),
+    SHARED(devices, AT(request, devices), .help = "that the ranks share (one), such as gpu0-3"),
+    OPTION("rounds", 0, WHOLE, AT(request, rounds), "N", "of turns (7)", .low = 1, .high = ROUNDS_MAX),
+    SHARED(engines, AT(request, program.engines)),
+    SHARED(in_process, AT(request, launch.threads)),
+    SHARED(was_threads, .at = 0),
+    SHARED(pin, AT(request, launch.pin)),
+    SHARED(timeout, AT(request, launch.timeout_s)),
+    SHARED(json, AT(request, json), .use = USE_PRINT, .help = "the rows, for machines (docs/tune_copies.schema.json)"),
+    SHARED(output, AT(request, output), .help = "where to write the table (standard output)"),
+    END_OF_OPTIONS,
+};
 
-static bool take_option(struct request *r, int code)
+/* ---- the answer ---- */
+
+/* A row of the table, "allgather 16 16KiB 10 15 512KiB # remark"; a line of its head, "# remark". */
+static void add_line(struct hop_buffer *notes, struct hop_buffer *rows, char *line)
 {
-    uint64_t whole;
-    switch (code) {
-    case 'n':
-        return tool_whole(&tool_tune_copies, "--ranks", optarg, 2, HOP_RANKS_MAX, &r->ranks);
-    case 'c':
-        return tune_read_collectives(&tool_tune_copies, optarg, r->kinds, &r->kind_count);
-    case 'd':
-        r->devices = optarg;
-        return true;
-    case 'D':
-        r->program.device = optarg;
-        return true;
-    case 'E':
-        if (!tool_whole(&tool_tune_copies, "--engines", optarg, 0, 6, &whole))
-            return false;
-        r->program.engines = (unsigned)whole;
-        return true;
-    case 'z':
-        return tune_read_sizes(&tool_tune_copies, "--sizes", optarg, r->sizes, &r->size_count);
-    case 'k':
-        return tune_read_sizes(&tool_tune_copies, "--packets", optarg, r->packets, &r->packet_count);
-    case 'r':
-        return tool_whole(&tool_tune_copies, "--rounds", optarg, 1, ROUNDS_MAX, &r->rounds);
-    case 'H':
-        return r->launch.threads = true;
-    case 'P':
-        return r->launch.pin = true;
-    case 'w':
-        return tool_number(&tool_tune_copies, "--timeout", optarg, 0.1, 1e6, &r->launch.timeout_s);
-    case 'o':
-        r->output = optarg;
-        return true;
-    default:
-        return false;
+    char collective[32], from[32], packet[32], *remark = strchr(line, '#');
+    unsigned ranks, staged, of;
+    uint64_t from_bytes = 0, packet_bytes = 0;
+    if (remark)
+        *remark++ = '\0';
+    remark = remark ? remark + strspn(remark, " ") : NULL;
+    if (sscanf(line, "%31s %u %31s %u %u %31s", collective, &ranks, from, &staged, &of, packet) == 6) {
+        (void)hop_parse_bytes(from, strlen(from), &from_bytes, NULL);
+        (void)hop_parse_bytes(packet, strlen(packet), &packet_bytes, NULL);
+        hop_json_put(rows, "\n  {collective:%s,ranks:%u,from_bytes:%llu,staged:%u,of:%u", collective, ranks,
+                     (unsigned long long)from_bytes, staged, of);
+        if (staged)
+            hop_json_put(rows, "packet_bytes:%llu", (unsigned long long)packet_bytes);
+        if (remark)
+            hop_json_put(rows, "remark:%s", remark);
+        hop_json_put(rows, "}");
+    } else if (remark && strncmp(remark, "collective ", 11) != 0) { /* the names of the columns */
+        hop_json_put(notes, "\n  %s", remark);
     }
 }
 
-/* -1: help was asked for. */
-static int read_options(struct request *r, int argc, char **argv)
+static char *make_json(const char *text)
 {
-    *r = (struct request){.rounds = 7};
-    tool_options_begin();
-    for (int option; (option = tool_option(&tool_tune_copies, argc, argv, ":n:o:h", long_options)) != -1;) {
-        if (option == 'h')
-            return -1;
-        if (option == '?' || !take_option(r, option))
-            return TOOL_BAD;
+    struct hop_buffer notes = {0}, rows = {0};
+    char *copy = strdup(text), *next;
+    hop_json_put(&notes, "{\nhopcast_tune_copies:1,\nnotes:[");
+    hop_json_put(&rows, "],\nrows:[");
+    for (char *line = copy; line && *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = '\0';
+        add_line(&notes, &rows, line);
     }
-    if (optind < argc)
-        return tool_bad_usage(&tool_tune_copies, "'%s' is too much: collectives follow --collective", argv[optind]);
-    if (r->ranks == 0)
-        return tool_bad_usage(&tool_tune_copies, "-n RANKS is missing");
-    if (r->launch.threads && r->program.device && strcmp(r->program.device, "host") != 0)
-        return tool_bad_usage(&tool_tune_copies, "--threads goes with the device host");
-    if (r->program.engines && r->program.device && strcmp(r->program.device, "host") != 0)
-        return tool_bad_usage(&tool_tune_copies, "--engines goes with the device host");
-    return TOOL_OK;
+    hop_json_put(&rows, "]\n}\n");
+    notes.failed = notes.failed || rows.failed || !copy;
+    if (!notes.failed)
+        hop_buffer_puts(&notes, rows.text);
+    free(copy);
+    hop_buffer_finish(&rows);
+    return hop_buffer_take(&notes);
 }
 
-static int tune(const struct request *r, const struct tune_ranks *ranks)
+static int answer(const struct request *r, char *text)
+{
+    int status = r->json ? tool_write_text(NULL, make_json(text)) : TOOL_OK;
+    if (status == TOOL_OK && (r->output || !r->json))
+        return tool_write_text(r->output, text);
+    free(text);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static int tune(const struct request *r, const char *const *devices, uint32_t ranks)
 {
     struct tool_progress progress;
     struct hop_copies_tune_options options = {.ways = {.launch = r->launch, .rounds = (uint32_t)r->rounds},
                                               .program = r->program,
-                                              .devices = ranks->devices,
-                                              .collectives = r->kind_count ? r->kinds : NULL,
-                                              .collective_count = r->kind_count,
-                                              .sizes = r->size_count ? r->sizes : NULL,
-                                              .size_count = r->size_count,
-                                              .packets = r->packet_count ? r->packets : NULL,
-                                              .packet_count = r->packet_count,
+                                              .devices = devices,
+                                              .collectives = r->kinds.count ? r->kinds.at : NULL,
+                                              .collective_count = r->kinds.count,
+                                              .sizes = r->sizes.count ? r->sizes.at : NULL,
+                                              .size_count = r->sizes.count,
+                                              .packets = r->packets.count ? r->packets.at : NULL,
+                                              .packet_count = r->packets.count,
                                               .progress = tool_progress_begin(&progress, "sizes"),
                                               .context = &progress};
     struct hop_diag diag;
     char note[160], *text;
-    options.ways.launch.ranks = ranks->ranks.count;
+    options.ways.launch.ranks = ranks;
     (void)snprintf(note, sizeof note, "device %.40s, %u ranks on %ld processors, medians of %llu round%s",
-                   r->program.device ? r->program.device : "host", ranks->ranks.count, sysconf(_SC_NPROCESSORS_ONLN),
+                   r->program.device ? r->program.device : "host", ranks, sysconf(_SC_NPROCESSORS_ONLN),
                    (unsigned long long)r->rounds, r->rounds == 1 ? "" : "s");
     enum hop_status status = hop_copies_tune(&options, note, &text, &diag);
     tool_progress_end(&progress);
-    if (status != HOP_OK)
-        return tool_fail(&diag);
-    int answer = tool_write(r->output, text);
-    free(text);
-    return answer;
+    return status == HOP_OK ? answer(r, text) : tool_fail(&diag);
+}
+
+static int check(const struct request *r)
+{
+    bool host = !r->program.device || strcmp(r->program.device, "host") == 0;
+    if ((r->launch.threads || r->program.engines) && !host)
+        return tool_bad_usage(&tool_tune_copies, "%s goes with the device host",
+                              r->launch.threads ? "--in-process" : "--engines");
+    return TOOL_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    static struct request r;
-    struct tune_ranks ranks = {0};
-    int status = read_options(&r, argc, argv);
-    if (status == -1)
-        return tool_help(&tool_tune_copies);
+    static struct request r = {.rounds = 7};
+    struct device_list list = {0};
+    const char **devices = NULL;
+    int status = tool_read(&tool_tune_copies, argc, argv, &r);
+    if (status == TOOL_OK)
+        status = check(&r);
     if (status == TOOL_OK)
         status = alone_check(&tool_tune_copies);
     if (status == TOOL_OK)
-        status = tool_check_output(r.output);
+        status = tool_check_outputs(&r.given);
     if (status == TOOL_OK)
-        status = tune_find_ranks(&tool_tune_copies, NULL, r.devices, (uint32_t)r.ranks, &ranks);
+        status = devices_find(&tool_tune_copies, NULL, r.devices, &list);
+    if (status == TOOL_OK && !(devices = devices_spread(&list, r.ranks, 0)))
+        status = tool_out_of_memory();
     if (status == TOOL_OK)
-        status = tune(&r, &ranks);
-    tune_ranks_finish(&ranks);
+        status = tune(&r, devices, r.ranks);
+    free(devices);
+    devices_finish(&list);
     return status;
 }
 
 const struct tool_command tool_tune_copies = {
     .name = "tune copies",
     .summary = "how many of a collective's copies to stage, and in which packets",
-    .usage = "-n RANKS [OPTION ...]",
-    .help =
-        "Runs collectives by gsb on this machine with none, some and all of their copies staged, in packets of "
-        "several\n"
-        "sizes, in turns, and writes what was fastest as a table for `hopcast run --copies static=FILE`. What the "
-        "first\n"
-        "collective likes best also stands there for those that were not measured, and for schedules.\n"
-        "\n"
-        "  -n, --ranks N           how many ranks\n"
-        "      --collective LIST   with commas between, or all (allgather,allreduce)\n"
-        "      --sizes LIST        of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4KiB:16MiB*4)\n"
-        "      --packets LIST      of a staged copy (128KiB:2MiB*4)\n"
-        "      --device NAME       host (default) or cuda; --devices LIST: that the ranks share (one), such as gpu0-3\n"
-        "      --rounds N          of turns (7)\n"
-        "      --engines (to 6), --threads, --pin, --timeout are as for hopcast run\n"
-        "  -o, --output FILE       where to write the table (standard output)\n"
-        "\n"
-        "example: hopcast tune copies -n 4 -o copies.txt\n",
+    .usage = "[COLLECTIVE[,...]|all] -n RANKS [OPTION ...]",
+    .about = "Runs collectives (allgather,allreduce) by gsb on this machine with none, some and all of their copies\n"
+             "staged, in packets of several sizes, in turns, and writes what was fastest as a table for `hopcast run\n"
+             "--copies static=FILE`. What the first collective likes best also stands there for those that were not\n"
+             "measured, and for schedules.\n"
+             "\n",
+    .options = table,
+    .notes = "example: hopcast tune copies -n 4 -o copies.txt\n",
     .run = run,
 };

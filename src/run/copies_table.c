@@ -98,8 +98,8 @@ enum hop_status hop_copies_find(const struct hop_table *table, const char *colle
     hop_fail(diag, HOP_ERR_NOT_FOUND, "the copies table says nothing of %.80s",
              collective ? collective : "schedules that are no collective");
     if (collective)
-        hop_diag_expect(diag, "rows for %.40s, or for any; `hopcast tune copies --collective %.40s` writes them",
-                        collective, collective);
+        hop_diag_expect(diag, "rows for %.40s, or for any; `hopcast tune copies %.40s` writes them", collective,
+                        collective);
     else
         hop_diag_expect(diag, "rows for any; `hopcast tune copies` writes them");
     if (table->name)

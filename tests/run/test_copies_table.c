@@ -292,7 +292,7 @@ static void the_nearest_ranks_and_the_largest_size_not_above_count(void **state)
     assert_int_equal(hop_copies_find(&table, "reduce", 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
     assert_string_equal(diag.place, "t");
     assert_non_null(strstr(diag.what, "reduce"));
-    assert_non_null(strstr(diag.expected, "--collective reduce"));
+    assert_non_null(strstr(diag.expected, "tune copies reduce"));
     assert_int_equal(hop_copies_find(&table, NULL, 4, 1, &row, &diag), HOP_ERR_NOT_FOUND);
     assert_non_null(strstr(diag.what, "no collective"));
     assert_null(row);
