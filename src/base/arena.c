@@ -67,13 +67,22 @@ void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size)
     return copy;
 }
 
+static void free_blocks(struct hop_arena *arena)
+{
+    for (struct hop_arena_block *block = arena->first, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    arena->first = NULL;
+}
+
 void hop_arena_reset(struct hop_arena *arena)
 {
     struct hop_arena_block *kept = arena->first;
     if (!kept)
         return;
     arena->first = kept->next;
-    hop_arena_finish(arena);
+    free_blocks(arena);
     memset(kept->bytes, 0, kept->used);
     kept->used = 0;
     kept->next = NULL;
@@ -82,11 +91,42 @@ void hop_arena_reset(struct hop_arena *arena)
 
 void hop_arena_finish(struct hop_arena *arena)
 {
-    for (struct hop_arena_block *block = arena->first, *next; block; block = next) {
-        next = block->next;
-        free(block);
+    free_blocks(arena);
+    for (struct hop_arena_array *array = arena->arrays, *next; array; array = next) {
+        next = array->next;
+        free(array);
     }
     *arena = (struct hop_arena){0};
+}
+
+bool hop_arena_grow(struct hop_arena *arena, void *array, size_t need, size_t size)
+{
+    void *items;
+    memcpy(&items, array, sizeof items);
+    struct hop_arena_array *old = items ? (struct hop_arena_array *)items - 1 : NULL;
+    size_t had = old ? old->capacity : 0, room = had ? had : 8;
+    if (need <= had)
+        return true;
+    while (room < need && room <= SIZE_MAX / 4)
+        room *= 2;
+    bool fits = room >= need && room <= (SIZE_MAX / 4 - sizeof *old) / size;
+    struct hop_arena_array *grown = fits && !arena->failed ? realloc(old, sizeof *old + room * size) : NULL;
+    if (!grown) {
+        arena->failed = true;
+        return false;
+    }
+    if (!old) {
+        grown->next = arena->arrays;
+        grown->link = &arena->arrays;
+    }
+    *grown->link = grown;
+    if (grown->next)
+        grown->next->link = &grown->next;
+    grown->capacity = room;
+    items = grown + 1;
+    memset((unsigned char *)items + had * size, 0, (room - had) * size);
+    memcpy(array, &items, sizeof items);
+    return true;
 }
 
 bool hop_grow(void *array, uint32_t *capacity, uint32_t need, size_t size)

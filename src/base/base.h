@@ -60,13 +60,30 @@ void hop_failure_place(struct hop_failure *failure, const char *format, ...) HOP
  */
 struct hop_arena {
     struct hop_arena_block *first;
+    struct hop_arena_array *arrays;
     bool failed;
 };
 void *hop_arena_alloc(struct hop_arena *arena, size_t size); /* zeroed, aligned for any type; NULL: out of memory */
 char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length);
 void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size);
-void hop_arena_reset(struct hop_arena *arena); /* empties it, keeping one block for what comes next */
+void hop_arena_reset(struct hop_arena *arena); /* empties it, keeping one block for what comes next, and arrays */
 void hop_arena_finish(struct hop_arena *arena);
+
+/* An array of the arena's that grows: at least `need` items behind a pointer that is NULL at first. Items that come are zero.
+ * The arena knows how many there are, and frees them with all the rest. */
+struct hop_arena_array {
+    struct hop_arena_array *next, **link;
+    size_t capacity, size;
+    max_align_t items[];
+};
+bool hop_arena_grow(struct hop_arena *arena, void *array, size_t need, size_t size); /* false: failed */
+static inline bool hop_arena_has(const void *items, size_t need)
+{
+    return items && ((const struct hop_arena_array *)items)[-1].capacity >= need;
+}
+/* HOP_GROW(&arena, p, 10): p[0 .. 10) are there. */
+#define HOP_GROW(arena, array, need)                                                                                   \
+    (hop_arena_has((array), (need)) || hop_arena_grow((arena), &(array), (need), sizeof *(array)))
 
 /* ---- growing arrays ---- */
 

@@ -178,7 +178,7 @@ static enum hop_status ask_models(struct work *w)
 {
     struct hop_edge edges[HOP_PENALTY_TRANSFERS_MAX];
     double floor_penalty[HOP_PENALTY_TRANSFERS_MAX], full_penalty[HOP_PENALTY_TRANSFERS_MAX];
-    w->model = hop_penalties_create(w->vertex_count);
+    w->model = hop_penalties_create(w->vertex_count, &w->arena);
     if (!w->model)
         return hop_fail_memory(w->diag);
     for (uint32_t g = 0; g < hop_measurements_group_count(w->measurements); g++) {
@@ -465,7 +465,6 @@ static enum hop_status solve_all(struct work *w)
 static void finish_work(struct work *w)
 {
     hop_router_destroy(w->router);
-    hop_penalties_destroy(w->model);
     hop_names_finish(&w->names);
     free(w->pieces);
     free(w->classes);

@@ -25,23 +25,23 @@ struct travelled {
 
 struct list {
     struct entry *entries;
-    uint32_t count, capacity, seen;
+    uint32_t count, seen;
 };
 
 struct hop_active {
+    struct hop_arena arena;
     struct hop_network *network;
     struct hop_router *router;
     struct hop_maxmin *maxmin; /* NULL: components */
     struct travelled *routes;
-    uint32_t route_count, route_capacity;
+    uint32_t route_count;
     struct list *lists; /* per directed link */
-    uint32_t *places, place_count, place_capacity;
-    uint32_t *pending, pending_count, pending_capacity;
+    uint32_t *places, place_count;
+    uint32_t *pending, pending_count;
     struct hop_maxmin_change *changes;
-    uint32_t change_count, change_capacity;
-    uint32_t *found, found_capacity; /* routes of a component */
+    uint32_t change_count;
+    uint32_t *found; /* routes of a component */
     struct hop_flow *flows;
-    uint32_t flow_capacity;
     uint32_t link_count, walk;
 };
 
@@ -64,9 +64,9 @@ enum hop_status hop_active_create(struct hop_network *network, struct hop_active
     made->link_count = 2 * hop_topology_link_count(network->topology);
     bool fair = all_fair(network);
     if (fair)
-        made->maxmin = hop_network_make_maxmin(network);
+        made->maxmin = hop_network_make_maxmin(network, &made->arena);
     else
-        made->lists = calloc((size_t)made->link_count + 1, sizeof *made->lists);
+        made->lists = hop_arena_alloc(&made->arena, ((size_t)made->link_count + 1) * sizeof *made->lists);
     if (fair ? !made->maxmin : !made->lists) {
         hop_active_destroy(made);
         return hop_fail_memory(diag);
@@ -77,18 +77,8 @@ enum hop_status hop_active_create(struct hop_network *network, struct hop_active
 
 void hop_active_destroy(struct hop_active *active)
 {
-    if (!active)
-        return;
-    for (uint32_t l = 0; active->lists && l < active->link_count; l++)
-        free(active->lists[l].entries);
-    hop_maxmin_destroy(active->maxmin);
-    free(active->routes);
-    free(active->lists);
-    free(active->places);
-    free(active->pending);
-    free(active->changes);
-    free(active->found);
-    free(active->flows);
+    if (active)
+        hop_arena_finish(&active->arena);
     free(active);
 }
 
@@ -96,9 +86,8 @@ static bool reserve(struct hop_active *a, uint32_t route)
 {
     if (route < a->route_count)
         return true;
-    if (!hop_grow(&a->routes, &a->route_capacity, route + 1, sizeof *a->routes))
+    if (!HOP_GROW(&a->arena, a->routes, route + 1))
         return false;
-    memset(a->routes + a->route_count, 0, (route + 1 - a->route_count) * sizeof *a->routes);
     a->route_count = route + 1;
     return true;
 }
@@ -109,7 +98,7 @@ static bool join_links(struct hop_active *a, uint32_t route)
     const struct hop_route *way = hop_router_route(a->router, route);
     struct travelled *t = &a->routes[route];
     if (!t->known) {
-        if (!hop_grow(&a->places, &a->place_capacity, a->place_count + way->link_count, sizeof *a->places))
+        if (!HOP_GROW(&a->arena, a->places, a->place_count + way->link_count))
             return false;
         t->first_way = a->place_count;
         a->place_count += way->link_count;
@@ -117,7 +106,7 @@ static bool join_links(struct hop_active *a, uint32_t route)
     }
     for (uint32_t i = 0; i < way->link_count; i++) {
         struct list *list = &a->lists[way->links[i]];
-        if (!hop_grow(&list->entries, &list->capacity, list->count + 1, sizeof *list->entries))
+        if (!HOP_GROW(&a->arena, list->entries, list->count + 1))
             return false;
         a->places[t->first_way + i] = list->count;
         list->entries[list->count++] = (struct entry){route, t->first_way + i};
@@ -145,7 +134,7 @@ enum hop_status hop_active_set(struct hop_active *a, uint32_t route, uint32_t co
                    ? HOP_OK
                    : hop_fail_memory(diag);
     }
-    if (!reserve(a, route) || !hop_grow(&a->pending, &a->pending_capacity, a->pending_count + 1, sizeof *a->pending))
+    if (!reserve(a, route) || !HOP_GROW(&a->arena, a->pending, a->pending_count + 1))
         return hop_fail_memory(diag);
     struct travelled *t = &a->routes[route];
     if (t->count == count)
@@ -176,7 +165,7 @@ static bool meet(struct hop_active *a, uint32_t link, uint32_t *count)
     if (list->seen == a->walk)
         return true;
     list->seen = a->walk;
-    if (!hop_grow(&a->found, &a->found_capacity, *count + list->count, sizeof *a->found))
+    if (!HOP_GROW(&a->arena, a->found, *count + list->count))
         return false;
     for (uint32_t i = 0; i < list->count; i++) {
         struct travelled *t = &a->routes[list->entries[i].route];
@@ -207,8 +196,7 @@ static bool walk_from(struct hop_active *a, uint32_t link, uint32_t *count)
 static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop_diag *diag)
 {
     const struct hop_share *shares;
-    if (!hop_grow(&a->flows, &a->flow_capacity, count, sizeof *a->flows) ||
-        !hop_grow(&a->changes, &a->change_capacity, a->change_count + count, sizeof *a->changes))
+    if (!HOP_GROW(&a->arena, a->flows, count) || !HOP_GROW(&a->arena, a->changes, a->change_count + count))
         return hop_fail_memory(diag);
     qsort(a->found, count, sizeof *a->found, ascending);
     for (uint32_t i = 0; i < count; i++)

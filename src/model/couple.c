@@ -186,11 +186,9 @@ static bool reserve(struct hop_network *network, uint32_t parts)
             &network->arena, (2 * (size_t)hop_topology_link_count(network->topology) + 1) * sizeof *network->lowest);
         network->seen = hop_arena_alloc(&network->arena, (network->domain_count + 1) * sizeof *network->seen);
     }
-    return network->lowest && network->seen &&
-           hop_grow(&network->parts, &network->part_capacity, parts, sizeof *network->parts) &&
-           hop_grow(&network->legs, &network->leg_capacity, parts, sizeof *network->legs) &&
-           hop_grow(&network->granted, &network->granted_capacity, parts, sizeof *network->granted) &&
-           hop_grow(&network->by_domain, &network->by_domain_capacity, parts, sizeof *network->by_domain);
+    return network->lowest && network->seen && HOP_GROW(&network->arena, network->parts, parts) &&
+           HOP_GROW(&network->arena, network->legs, parts) && HOP_GROW(&network->arena, network->granted, parts) &&
+           HOP_GROW(&network->arena, network->by_domain, parts);
 }
 
 /* by_domain: the parts, those of one domain together, domains in order of appearance. */
@@ -228,10 +226,10 @@ static bool all_fair(const struct hop_network *network, const struct hop_flow *f
     return true;
 }
 
-struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network)
+struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network, struct hop_arena *arena)
 {
     uint32_t links = 2 * hop_topology_link_count(network->topology);
-    double *capacity_Bps = malloc(((size_t)links + 1) * sizeof *capacity_Bps);
+    double *capacity_Bps = hop_arena_alloc(arena, ((size_t)links + 1) * sizeof *capacity_Bps);
     if (!capacity_Bps)
         return NULL;
     for (uint32_t d = 0; d < network->domain_count; d++) {
@@ -239,10 +237,8 @@ struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network)
         for (uint32_t i = 0; i < domain->count; i++)
             capacity_Bps[domain->directed[i]] = domain->capacity_Bps[i];
     }
-    struct hop_maxmin *maxmin = hop_maxmin_create(
-        links, capacity_Bps, hop_topology_parameter(network->topology, "fair_slack")->value);
-    free(capacity_Bps);
-    return maxmin;
+    return hop_maxmin_create(links, capacity_Bps, hop_topology_parameter(network->topology, "fair_slack")->value,
+                             arena);
 }
 
 static bool fill(struct hop_network *network, const struct hop_flow *flows, uint32_t count, struct hop_share *shares)
@@ -250,7 +246,7 @@ static bool fill(struct hop_network *network, const struct hop_flow *flows, uint
     const struct hop_maxmin_change *changes;
     uint32_t change_count;
     if (!network->joint)
-        network->joint = hop_network_make_maxmin(network);
+        network->joint = hop_network_make_maxmin(network, &network->arena);
     if (!network->joint)
         return false;
     for (uint32_t f = 0; f < count; f++) {

@@ -69,68 +69,40 @@ struct active {
 };
 
 struct state {
+    struct hop_arena *arena;
     const struct hop_links *links;
     bool duplex, pull; /* model server: two-way capacities; host_pull is 1 */
     double host_duplex;
     double packets_after; /* k after crossing */
     double unit_Bps;      /* capacity of the widest link in use */
     struct class *classes;
-    uint32_t class_count, class_capacity;
+    uint32_t class_count;
     struct member *members;
-    uint32_t member_capacity;
     struct active *active;
-    uint32_t active_count, active_capacity;
-    uint32_t *outputs; /* class indices grouped by the link they come from */
-    uint32_t output_capacity;
-    uint32_t *order; /* scratch: classes by packets */
-    uint32_t order_capacity;
+    uint32_t active_count;
+    uint32_t *outputs;       /* class indices grouped by the link they come from */
+    uint32_t *order;         /* scratch: classes by packets */
     uint32_t *active_of;     /* per link */
     double *rate, *previous; /* per flow: leaving the link in hand; final of the last round */
     double *at_source;
     double *cap;  /* per flow: what it asks for at most, in units of the widest link */
     bool *pulled; /* per flow: it is read from host memory, which waits for nobody */
     bool *hosted; /* per flow: it comes from or goes to host memory */
-    uint32_t rate_capacity, previous_capacity, source_capacity, cap_capacity, pulled_capacity, hosted_capacity;
     struct sortable {
         uint32_t link, from, flow, position;
     } * pairs;
-    uint32_t pair_capacity;
 };
 
-static void destroy(void *opaque)
+static void *create(const struct hop_links *links, struct hop_arena *arena)
 {
-    struct state *s = opaque;
-    if (!s)
-        return;
-    free(s->classes);
-    free(s->members);
-    free(s->active);
-    free(s->outputs);
-    free(s->order);
-    free(s->active_of);
-    free(s->rate);
-    free(s->previous);
-    free(s->at_source);
-    free(s->cap);
-    free(s->pulled);
-    free(s->hosted);
-    free(s->pairs);
-    free(s);
-}
-
-static void *create(const struct hop_links *links)
-{
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = hop_arena_alloc(arena, sizeof *s);
     if (!s)
         return NULL;
+    s->arena = arena;
     s->links = links;
     s->packets_after = hop_topology_parameter(links->topology, "crossing_packets")->value;
-    s->active_of = calloc(links->count, sizeof *s->active_of);
-    if (!s->active_of) {
-        destroy(s);
-        return NULL;
-    }
-    return s;
+    s->active_of = hop_arena_alloc(arena, links->count * sizeof *s->active_of);
+    return arena->failed ? NULL : s;
 }
 
 static int by_link(const void *a, const void *b)
@@ -162,18 +134,12 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
     uint32_t total = 0;
     for (uint32_t f = 0; f < count; f++)
         total += legs[f].link_count;
-    if (!hop_grow(&s->pairs, &s->pair_capacity, total, sizeof *s->pairs) ||
-        !hop_grow(&s->members, &s->member_capacity, total, sizeof *s->members) ||
-        !hop_grow(&s->classes, &s->class_capacity, total, sizeof *s->classes) ||
-        !hop_grow(&s->active, &s->active_capacity, total, sizeof *s->active) ||
-        !hop_grow(&s->outputs, &s->output_capacity, total, sizeof *s->outputs) ||
-        !hop_grow(&s->order, &s->order_capacity, total, sizeof *s->order) ||
-        !hop_grow(&s->rate, &s->rate_capacity, count, sizeof *s->rate) ||
-        !hop_grow(&s->previous, &s->previous_capacity, count, sizeof *s->previous) ||
-        !hop_grow(&s->at_source, &s->source_capacity, count, sizeof *s->at_source) ||
-        !hop_grow(&s->cap, &s->cap_capacity, count, sizeof *s->cap) ||
-        !hop_grow(&s->hosted, &s->hosted_capacity, count, sizeof *s->hosted) ||
-        !hop_grow(&s->pulled, &s->pulled_capacity, count, sizeof *s->pulled))
+    if (!HOP_GROW(s->arena, s->pairs, total) || !HOP_GROW(s->arena, s->members, total) ||
+        !HOP_GROW(s->arena, s->classes, total) || !HOP_GROW(s->arena, s->active, total) ||
+        !HOP_GROW(s->arena, s->outputs, total) || !HOP_GROW(s->arena, s->order, total) ||
+        !HOP_GROW(s->arena, s->rate, count) || !HOP_GROW(s->arena, s->previous, count) ||
+        !HOP_GROW(s->arena, s->at_source, count) || !HOP_GROW(s->arena, s->cap, count) ||
+        !HOP_GROW(s->arena, s->hosted, count) || !HOP_GROW(s->arena, s->pulled, count))
         return false;
     uint32_t pair = 0;
     const struct hop_topology *topology = s->links->topology;
@@ -519,9 +485,9 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     return true;
 }
 
-static void *create_server(const struct hop_links *links)
+static void *create_server(const struct hop_links *links, struct hop_arena *arena)
 {
-    struct state *s = create(links);
+    struct state *s = create(links, arena);
     if (s) {
         s->duplex = true;
         s->pull = hop_topology_parameter(links->topology, "host_pull")->value > 0;
@@ -576,7 +542,6 @@ const struct hop_model hop_model_server = {
     .elsewhere = &hop_model_two_way,
     .asks_for = speaks_of_server,
     .create = create_server,
-    .destroy = destroy,
     .rates = rates,
 };
 
@@ -589,6 +554,5 @@ const struct hop_model hop_model_credit = {
     .needs_order = true,
     .loses_crossing = true,
     .create = create,
-    .destroy = destroy,
     .rates = rates,
 };

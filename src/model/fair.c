@@ -8,6 +8,7 @@
 #include <math.h>
 
 struct state {
+    struct hop_arena *arena;
     const struct hop_links *links;
     double *left;     /* per link: capacity not yet given to stopped transfers */
     uint32_t *rising; /* per link: transfers that still rise, 0: link not in use */
@@ -15,41 +16,21 @@ struct state {
     uint32_t used_count;
     uint32_t *head, *next; /* per link: entries; entry -> next entry */
     uint32_t *flow_of;     /* entry -> flow */
-    uint32_t entry_capacity, flow_of_capacity;
     bool *stopped;
-    uint32_t stopped_capacity;
 };
 
-static void destroy(void *opaque)
+static void *create(const struct hop_links *links, struct hop_arena *arena)
 {
-    struct state *s = opaque;
-    if (!s)
-        return;
-    free(s->left);
-    free(s->rising);
-    free(s->used);
-    free(s->head);
-    free(s->next);
-    free(s->flow_of);
-    free(s->stopped);
-    free(s);
-}
-
-static void *create(const struct hop_links *links)
-{
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = hop_arena_alloc(arena, sizeof *s);
     if (!s)
         return NULL;
+    s->arena = arena;
     s->links = links;
-    s->left = malloc(links->count * sizeof *s->left);
-    s->rising = calloc(links->count, sizeof *s->rising);
-    s->used = malloc(links->count * sizeof *s->used);
-    s->head = malloc(links->count * sizeof *s->head);
-    if (!s->left || !s->rising || !s->used || !s->head) {
-        destroy(s);
-        return NULL;
-    }
-    return s;
+    s->left = hop_arena_alloc(arena, links->count * sizeof *s->left);
+    s->rising = hop_arena_alloc(arena, links->count * sizeof *s->rising);
+    s->used = hop_arena_alloc(arena, links->count * sizeof *s->used);
+    s->head = hop_arena_alloc(arena, links->count * sizeof *s->head);
+    return arena->failed ? NULL : s;
 }
 
 static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
@@ -57,9 +38,8 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
     uint32_t total = 0;
     for (uint32_t f = 0; f < count; f++)
         total += legs[f].link_count;
-    if (!hop_grow(&s->next, &s->entry_capacity, total, sizeof *s->next) ||
-        !hop_grow(&s->flow_of, &s->flow_of_capacity, total, sizeof *s->flow_of) ||
-        !hop_grow(&s->stopped, &s->stopped_capacity, count, sizeof *s->stopped))
+    if (!HOP_GROW(s->arena, s->next, total) || !HOP_GROW(s->arena, s->flow_of, total) ||
+        !HOP_GROW(s->arena, s->stopped, count))
         return false;
     s->used_count = 0;
     uint32_t entry = 0;
@@ -159,6 +139,5 @@ const struct hop_model hop_model_fair = {
               .cost = 1},
     .asks_for = asks_for,
     .create = create,
-    .destroy = destroy,
     .rates = rates,
 };

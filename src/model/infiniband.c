@@ -11,6 +11,7 @@
 #include "model/penalty.h"
 
 struct state {
+    struct hop_arena *arena;
     const struct hop_links *links;
     enum hop_penalty_reading reading;
     struct hop_penalties *penalties;
@@ -18,27 +19,8 @@ struct state {
     struct hop_edge *edges;
     struct hop_leg *capped; /* legs under their penalty ceilings */
     double *penalty;
-    uint32_t edge_capacity, capped_capacity, penalty_capacity;
     uint32_t *first_out, *last_out, *first_in, *last_in; /* per node: legs by their vertices */
 };
-
-static void destroy(void *opaque)
-{
-    struct state *s = opaque;
-    if (!s)
-        return;
-    hop_penalties_destroy(s->penalties);
-    if (s->fair)
-        hop_model_fair.destroy(s->fair);
-    free(s->edges);
-    free(s->capped);
-    free(s->penalty);
-    free(s->first_out);
-    free(s->last_out);
-    free(s->first_in);
-    free(s->last_in);
-    free(s);
-}
 
 static uint32_t tail_of(const struct hop_links *links, uint32_t local)
 {
@@ -67,36 +49,33 @@ static bool has_one_switch(const struct hop_links *links)
     return found != HOP_NONE;
 }
 
-static void *create(const struct hop_links *links, enum hop_penalty_reading reading)
+static void *create(const struct hop_links *links, struct hop_arena *arena, enum hop_penalty_reading reading)
 {
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = hop_arena_alloc(arena, sizeof *s);
     if (!s)
         return NULL;
     uint32_t nodes = hop_topology_node_count(links->topology);
     bool one_switch = has_one_switch(links);
+    s->arena = arena;
     s->links = links;
     s->reading = reading;
-    s->penalties = hop_penalties_create(nodes);
-    s->fair = one_switch ? NULL : hop_model_fair.create(links);
-    s->first_out = malloc(nodes * sizeof *s->first_out);
-    s->last_out = malloc(nodes * sizeof *s->last_out);
-    s->first_in = malloc(nodes * sizeof *s->first_in);
-    s->last_in = malloc(nodes * sizeof *s->last_in);
-    if (!s->penalties || (!one_switch && !s->fair) || !s->first_out || !s->last_out || !s->first_in || !s->last_in) {
-        destroy(s);
-        return NULL;
-    }
-    return s;
+    s->penalties = hop_penalties_create(nodes, arena);
+    s->fair = one_switch ? NULL : hop_model_fair.create(links, arena);
+    s->first_out = hop_arena_alloc(arena, nodes * sizeof *s->first_out);
+    s->last_out = hop_arena_alloc(arena, nodes * sizeof *s->last_out);
+    s->first_in = hop_arena_alloc(arena, nodes * sizeof *s->first_in);
+    s->last_in = hop_arena_alloc(arena, nodes * sizeof *s->last_in);
+    return arena->failed ? NULL : s;
 }
 
-static void *create_floor(const struct hop_links *links)
+static void *create_floor(const struct hop_links *links, struct hop_arena *arena)
 {
-    return create(links, HOP_PENALTY_FLOOR);
+    return create(links, arena, HOP_PENALTY_FLOOR);
 }
 
-static void *create_full(const struct hop_links *links)
+static void *create_full(const struct hop_links *links, struct hop_arena *arena)
 {
-    return create(links, HOP_PENALTY_FULL);
+    return create(links, arena, HOP_PENALTY_FULL);
 }
 
 static double narrowest(const struct state *s, const struct hop_leg *leg)
@@ -109,9 +88,8 @@ static double narrowest(const struct state *s, const struct hop_leg *leg)
 
 static bool make_graph(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
-    if (!hop_grow(&s->edges, &s->edge_capacity, count, sizeof *s->edges) ||
-        !hop_grow(&s->capped, &s->capped_capacity, count, sizeof *s->capped) ||
-        !hop_grow(&s->penalty, &s->penalty_capacity, count, sizeof *s->penalty))
+    if (!HOP_GROW(s->arena, s->edges, count) || !HOP_GROW(s->arena, s->capped, count) ||
+        !HOP_GROW(s->arena, s->penalty, count))
         return false;
     for (uint32_t f = 0; f < count; f++)
         s->edges[f] = (struct hop_edge){tail_of(s->links, legs[f].links[0]),
@@ -169,11 +147,11 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
 
 const struct hop_model hop_model_infiniband = {
     .facts = {.name = "infiniband",
-              .summary = "penalties at host ports of a network fabric (Martinasso and Mehaut 2011), as their figures need it",
+              .summary =
+                  "penalties at host ports of a network fabric (Martinasso and Mehaut 2011), as their figures need it",
               .cost = 1},
     .family = HOP_RULES_FABRIC,
     .create = create_floor,
-    .destroy = destroy,
     .rates = rates,
 };
 
@@ -183,6 +161,5 @@ const struct hop_model hop_model_infiniband_full = {
               .cost = 1},
     .family = HOP_RULES_FABRIC,
     .create = create_full,
-    .destroy = destroy,
     .rates = rates,
 };

@@ -5,9 +5,9 @@
  */
 #include "model/model.h"
 
-static void *create(const struct hop_links *links)
+static void *create(const struct hop_links *links, struct hop_arena *arena)
 {
-    double *rate_Bps = malloc(sizeof *rate_Bps);
+    double *rate_Bps = hop_arena_alloc(arena, sizeof *rate_Bps);
     double gap_s = hop_topology_parameter(links->topology, "loggp_G")->value;
     if (rate_Bps)
         *rate_Bps = gap_s > 1e-18 ? 1 / gap_s : 1e18;
@@ -44,6 +44,5 @@ const struct hop_model hop_model_loggp = {
               .is_serial = true,
               .cost = 1},
     .create = create,
-    .destroy = free,
     .rates = rates,
 };

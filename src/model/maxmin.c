@@ -71,68 +71,52 @@ struct link {
 /* The flows on a link. */
 struct list {
     struct entry *entries; /* [0 .. held): the flows that it holds */
-    uint32_t held, count, capacity;
+    uint32_t held, count;
     double was_Bps; /* level when the sweep began that changed it */
 };
 
 _Static_assert(sizeof(struct link) == LINE, "a cache line");
 
 struct hop_maxmin {
+    struct hop_arena *arena;
     double slack;
     struct link *links;
     struct list *lists; /* per link */
     uint32_t link_count;
     struct flow *flows;
-    uint32_t flow_count, flow_capacity;
+    uint32_t flow_count;
     uint32_t *ways;   /* links of all flows */
     uint32_t *places; /* where the flow stands in the list of that link */
-    uint32_t way_count, way_capacity, place_capacity;
+    uint32_t way_count;
     uint32_t *queue; /* links, a binary heap by key */
     uint32_t queue_length;
-    uint32_t *pending, pending_count, pending_capacity;
-    uint32_t *noted, noted_count;     /* flows that were opened; room for flow_capacity of them */
+    uint32_t *pending, pending_count;
+    uint32_t *noted, noted_count;       /* flows that were opened; room for all */
     uint32_t *levelled, levelled_count; /* links whose level changed */
-    struct hop_maxmin_change *changes;  /* room for flow_capacity of them */
+    struct hop_maxmin_change *changes;  /* room for all */
     uint32_t sweep;
 };
 
-struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps, double slack)
+struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps, double slack,
+                                     struct hop_arena *arena)
 {
-    struct hop_maxmin *m = calloc(1, sizeof *m);
-    if (!m)
+    struct hop_maxmin *m = hop_arena_alloc(arena, sizeof *m);
+    size_t count = (size_t)link_count + 1;
+    unsigned char *room = hop_arena_alloc(arena, count * sizeof *m->links + LINE);
+    if (!m || !room)
         return NULL;
+    m->arena = arena;
     m->link_count = link_count;
     m->slack = slack;
-    m->links = aligned_alloc(LINE, ((size_t)link_count + 1) * sizeof *m->links);
-    m->queue = malloc(((size_t)link_count + 1) * sizeof *m->queue);
-    m->levelled = malloc(((size_t)link_count + 1) * sizeof *m->levelled);
-    m->lists = calloc((size_t)link_count + 1, sizeof *m->lists);
-    if (!m->links || !m->lists || !m->queue || !m->levelled) {
-        hop_maxmin_destroy(m);
+    m->links = (struct link *)(room + LINE - (uintptr_t)room % LINE);
+    m->queue = hop_arena_alloc(arena, count * sizeof *m->queue);
+    m->levelled = hop_arena_alloc(arena, count * sizeof *m->levelled);
+    m->lists = hop_arena_alloc(arena, count * sizeof *m->lists);
+    if (arena->failed)
         return NULL;
-    }
     for (uint32_t l = 0; l < link_count; l++)
         m->links[l] = (struct link){.capacity_Bps = capacity_Bps[l]};
     return m;
-}
-
-void hop_maxmin_destroy(struct hop_maxmin *m)
-{
-    if (!m)
-        return;
-    for (uint32_t l = 0; m->lists && l < m->link_count; l++)
-        free(m->lists[l].entries);
-    free(m->links);
-    free(m->lists);
-    free(m->flows);
-    free(m->ways);
-    free(m->places);
-    free(m->queue);
-    free(m->pending);
-    free(m->noted);
-    free(m->levelled);
-    free(m->changes);
-    free(m);
 }
 
 static inline double rate_of(const struct hop_maxmin *m, const struct flow *flow)
@@ -484,21 +468,11 @@ static void sweep(struct hop_maxmin *m)
 
 /* ---- changes ---- */
 
-static bool grow_flows(struct hop_maxmin *m, uint32_t need)
-{
-    if (need <= m->flow_capacity)
-        return true;
-    uint32_t noted = m->flow_capacity, changes = m->flow_capacity;
-    return hop_grow(&m->noted, &noted, need, sizeof *m->noted) &&
-           hop_grow(&m->changes, &changes, need, sizeof *m->changes) &&
-           hop_grow(&m->flows, &m->flow_capacity, need, sizeof *m->flows);
-}
-
 static bool define(struct hop_maxmin *m, uint32_t index, const uint32_t *links, uint32_t count, double ceiling_Bps)
 {
-    if (!grow_flows(m, index + 1) ||
-        !hop_grow(&m->ways, &m->way_capacity, m->way_count + count, sizeof *m->ways) ||
-        !hop_grow(&m->places, &m->place_capacity, m->way_count + count, sizeof *m->places))
+    if (!HOP_GROW(m->arena, m->flows, index + 1) || !HOP_GROW(m->arena, m->noted, index + 1) ||
+        !HOP_GROW(m->arena, m->changes, index + 1) || !HOP_GROW(m->arena, m->ways, m->way_count + count) ||
+        !HOP_GROW(m->arena, m->places, m->way_count + count))
         return false;
     for (; m->flow_count <= index; m->flow_count++)
         m->flows[m->flow_count] = (struct flow){.bottleneck = HOP_NONE};
@@ -518,7 +492,7 @@ static bool join_links(struct hop_maxmin *m, uint32_t index)
     const struct flow *flow = &m->flows[index];
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         struct list *list = &m->lists[m->ways[e]];
-        if (!hop_grow(&list->entries, &list->capacity, list->count + 1, sizeof *list->entries))
+        if (!HOP_GROW(m->arena, list->entries, list->count + 1))
             return false;
         m->places[e] = list->count;
         struct entry *entry = &list->entries[list->count++];
@@ -555,7 +529,7 @@ bool hop_maxmin_set(struct hop_maxmin *m, uint32_t index, uint32_t count, const 
     flow->wanted = count;
     if (flow->pending)
         return true;
-    if (!hop_grow(&m->pending, &m->pending_capacity, m->pending_count + 1, sizeof *m->pending))
+    if (!HOP_GROW(m->arena, m->pending, m->pending_count + 1))
         return false;
     flow->pending = true;
     m->pending[m->pending_count++] = index;

@@ -13,10 +13,10 @@
 
 struct hop_maxmin;
 
-/* slack: a link whose level would move by less, relatively, keeps it; loads are exact all the same, so this never adds up. NULL: out of
- * memory. */
-struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps, double slack);
-void hop_maxmin_destroy(struct hop_maxmin *maxmin);
+/* In the arena. slack: a link whose level would move by less, relatively, keeps it; loads are exact all the same, so this
+ * never adds up. NULL: out of memory. */
+struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity_Bps, double slack,
+                                     struct hop_arena *arena);
 
 /* How many alike flows there are of this kind from now on: the flow crosses links[0 .. link_count), all different, and
  * each gets at most ceiling_Bps (INFINITY: no ceiling). Flows are known by small numbers of the caller's; links and

@@ -58,9 +58,8 @@ struct hop_model {
     const struct hop_model *elsewhere; /* what its name means for a domain outside its family that asks for it; NULL: nothing */
     /* Whether a domain is for this model unless the caller says otherwise; NULL: never. */
     bool (*asks_for)(const struct hop_topology *topology, uint32_t domain);
-    /* State for one domain; links stays valid as long as the state. NULL: out of memory. */
-    void *(*create)(const struct hop_links *links);
-    void (*destroy)(void *state);
+    /* State for one domain, in the arena; links stays valid as long as that. NULL: out of memory. */
+    void *(*create)(const struct hop_links *links, struct hop_arena *arena);
     /* Fills one share a leg; blocker is an index into legs. false: out of memory. */
     bool (*rates)(void *state, const struct hop_leg *legs, uint32_t count, struct hop_share *shares);
 };

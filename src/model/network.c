@@ -24,7 +24,7 @@ static enum hop_status rule_domains(struct hop_network *network, const char *tex
         struct hop_ruled *domain = &network->domains[d];
         domain->model = models[d];
         domain->load = hop_arena_alloc(&network->arena, (domain->links.count + 1) * sizeof *domain->load);
-        domain->state = models[d]->create(&domain->links);
+        domain->state = models[d]->create(&domain->links, &network->arena);
         if (!domain->load || !domain->state)
             status = hop_fail_memory(diag);
     }
@@ -59,20 +59,7 @@ void hop_network_destroy(struct hop_network *network)
 {
     if (!network)
         return;
-    for (uint32_t d = 0; network->domains && d < network->domain_count; d++) {
-        if (network->domains[d].state)
-            network->domains[d].model->destroy(network->domains[d].state);
-    }
     hop_router_destroy(network->router);
-    hop_maxmin_destroy(network->joint);
-    free(network->routes);
-    free(network->cuts);
-    free(network->shares);
-    free(network->legs);
-    free(network->granted);
-    free(network->by_domain);
-    free(network->parts);
-    free(network->slots);
     hop_arena_finish(&network->memory);
     hop_arena_finish(&network->arena);
     free(network);
@@ -128,7 +115,7 @@ static bool cut_route(struct hop_network *network, uint32_t index)
         const struct hop_links *links = &network->domains[domain].links;
         for (; i < route->link_count && hop_topology_link_domain(network->topology, route->links[i] / 2) == domain; i++)
             local[i] = links->local[route->links[i]];
-        if (!hop_grow(&network->cuts, &network->cut_capacity, network->cut_count + 1, sizeof *network->cuts))
+        if (!HOP_GROW(&network->arena, network->cuts, network->cut_count + 1))
             return false;
         struct hop_cut *cut = &network->cuts[network->cut_count++];
         *cut = (struct hop_cut){
@@ -145,7 +132,7 @@ bool hop_network_cut(struct hop_network *network)
 {
     uint32_t count = hop_router_count(network->router);
     while (network->route_count < count) {
-        if (!hop_grow(&network->routes, &network->route_capacity, network->route_count + 1, sizeof *network->routes) ||
+        if (!HOP_GROW(&network->arena, network->routes, network->route_count + 1) ||
             !cut_route(network, network->route_count))
             return false;
         network->route_count++;
@@ -209,8 +196,7 @@ enum hop_status hop_network_rates(struct hop_network *network, const struct hop_
     *shares = network->remember_limit ? hop_network_recall(network, hash, flows, count) : NULL;
     if (*shares)
         return HOP_OK;
-    if (!hop_network_cut(network) ||
-        !hop_grow(&network->shares, &network->share_capacity, count, sizeof *network->shares) ||
+    if (!hop_network_cut(network) || !HOP_GROW(&network->arena, network->shares, count) ||
         !hop_network_evaluate(network, flows, count, network->shares))
         return hop_fail_memory(diag);
     for (uint32_t f = 0; f < count; f++) { /* models know a cap, not where it comes from */

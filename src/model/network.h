@@ -48,19 +48,17 @@ struct hop_network {
     uint32_t *local; /* directed link -> its number in its domain */
     uint32_t domain_count;
     struct hop_cuts *routes;
-    uint32_t route_count, route_capacity;
+    uint32_t route_count;
     struct hop_cut *cuts;
-    uint32_t cut_count, cut_capacity;
+    uint32_t cut_count;
 
     struct hop_maxmin *joint; /* couple.c: over all links; NULL: not needed yet */
     struct hop_share *shares; /* the answer when it is not remembered */
-    uint32_t share_capacity;
     struct hop_part *parts; /* grouped by flow */
     struct hop_leg *legs;   /* of one domain */
     struct hop_share *granted;
     uint32_t *by_domain, *seen;
     double *lowest; /* per directed link */
-    uint32_t part_capacity, leg_capacity, granted_capacity, by_domain_capacity;
 
     struct hop_arena memory;
     struct hop_remembered *slots;
@@ -74,8 +72,8 @@ bool hop_network_cut(struct hop_network *network);
 bool hop_network_evaluate(struct hop_network *network, const struct hop_flow *flows, uint32_t count,
                           struct hop_share *shares);
 
-/* A solver without flows over all directed links. NULL: out of memory. */
-struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network);
+/* A solver without flows over all directed links, in the arena. NULL: out of memory. */
+struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network, struct hop_arena *arena);
 
 /* remember.c */
 uint64_t hop_flows_hash(const struct hop_flow *flows, uint32_t count);

@@ -47,6 +47,7 @@ struct flow {
 };
 
 struct state {
+    struct hop_arena *arena;
     const struct hop_links *links;
     uint32_t words;
     bool uniform;                   /* all links have one capacity */
@@ -55,9 +56,7 @@ struct state {
     uint32_t *head;                 /* per link: first entry, HOP_NONE: none */
     uint32_t *group; /* per link that flows come from, and last for the source: its group on the link in hand */
     struct entry *entries;
-    uint32_t entry_capacity;
     struct flow *flows;
-    uint32_t flow_capacity;
     struct group {
         uint32_t from;
         double sum; /* R */
@@ -66,37 +65,21 @@ struct state {
         double scale; /* R' / R */
         enum hop_rule rule;
     } * groups;
-    uint32_t group_capacity;
 };
 
-static void destroy(void *opaque)
+static void *create(const struct hop_links *links, struct hop_arena *arena)
 {
-    struct state *s = opaque;
-    if (!s)
-        return;
-    free(s->leaving); /* one block for all sets */
-    free(s->head);
-    free(s->group);
-    free(s->entries);
-    free(s->flows);
-    free(s->groups);
-    free(s);
-}
-
-static void *create(const struct hop_links *links)
-{
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = hop_arena_alloc(arena, sizeof *s);
     if (!s)
         return NULL;
+    s->arena = arena;
     s->links = links;
     s->words = (links->count + WORD - 1) / WORD;
-    s->leaving = calloc(s->words, 4 * sizeof *s->leaving);
-    s->head = malloc(links->count * sizeof *s->head);
-    s->group = malloc((links->count + 1) * sizeof *s->group);
-    if (!s->leaving || !s->head || !s->group) {
-        destroy(s);
+    s->leaving = hop_arena_alloc(arena, s->words * 4 * sizeof *s->leaving);
+    s->head = hop_arena_alloc(arena, links->count * sizeof *s->head);
+    s->group = hop_arena_alloc(arena, (links->count + 1) * sizeof *s->group);
+    if (arena->failed)
         return NULL;
-    }
     s->used = s->leaving + s->words;
     s->shared = s->used + s->words;
     s->busy = s->shared + s->words;
@@ -116,12 +99,6 @@ static void *create(const struct hop_links *links)
             for (uint32_t link = word_ * WORD + (uint32_t)__builtin_ctzll(bits_), once_ = 1; once_; once_ = 0)
 
 #define FOR_EACH_ENTRY(s, link, e) for (uint32_t e = (s)->head[link]; e != HOP_NONE; e = (s)->entries[e].next)
-
-/* hop_grow is a call, and there seldom is anything to grow. */
-static inline bool reserve(void *array, uint32_t *capacity, uint32_t need, size_t size)
-{
-    return need <= *capacity || hop_grow(array, capacity, need, size);
-}
 
 /* Which links are used, shared and busy, and what every flow starts with; returns how many entries that can make at most. */
 static uint32_t mark_links(struct state *s, const struct hop_leg *legs, uint32_t count)
@@ -158,11 +135,10 @@ static uint32_t mark_links(struct state *s, const struct hop_leg *legs, uint32_t
 
 static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
-    if (!reserve(&s->flows, &s->flow_capacity, count, sizeof *s->flows) ||
-        !reserve(&s->groups, &s->group_capacity, count, sizeof *s->groups))
+    if (!HOP_GROW(s->arena, s->flows, count) || !HOP_GROW(s->arena, s->groups, count))
         return false;
     uint32_t entry = mark_links(s, legs, count), *head = s->head;
-    if (!reserve(&s->entries, &s->entry_capacity, entry, sizeof *s->entries))
+    if (!HOP_GROW(s->arena, s->entries, entry))
         return false;
     FOR_EACH_LINK(s, busy, link)
     head[link] = HOP_NONE;
@@ -451,6 +427,5 @@ const struct hop_model hop_model_pcie = {
     .loses_crossing = true,
     .asks_for = asks_for,
     .create = create,
-    .destroy = destroy,
     .rates = rates,
 };

@@ -35,33 +35,21 @@ struct vertex {
 };
 
 struct hop_penalties {
+    struct hop_arena *arena;
     struct vertex *vertices;
     struct merged {
         uint32_t from, to, count;
     } * merged;
-    uint32_t merged_capacity;
 };
 
-struct hop_penalties *hop_penalties_create(uint32_t vertices)
+struct hop_penalties *hop_penalties_create(uint32_t vertices, struct hop_arena *arena)
 {
-    struct hop_penalties *made = calloc(1, sizeof *made);
+    struct hop_penalties *made = hop_arena_alloc(arena, sizeof *made);
     if (!made)
         return NULL;
-    made->vertices = calloc((size_t)vertices + 1, sizeof *made->vertices);
-    if (!made->vertices) {
-        free(made);
-        return NULL;
-    }
-    return made;
-}
-
-void hop_penalties_destroy(struct hop_penalties *penalties)
-{
-    if (!penalties)
-        return;
-    free(penalties->vertices);
-    free(penalties->merged);
-    free(penalties);
+    made->arena = arena;
+    made->vertices = hop_arena_alloc(arena, ((size_t)vertices + 1) * sizeof *made->vertices);
+    return made->vertices ? made : NULL;
 }
 
 /* ---- fractions ---- */
@@ -183,7 +171,7 @@ bool hop_penalties_of(struct hop_penalties *penalties, const struct hop_edge *ed
                       enum hop_penalty_reading reading, double *penalty)
 {
     struct vertex *v = penalties->vertices;
-    if (!hop_grow(&penalties->merged, &penalties->merged_capacity, count, sizeof *penalties->merged))
+    if (!HOP_GROW(penalties->arena, penalties->merged, count))
         return false;
     uint32_t distinct = merge(penalties->merged, edges, count);
     count_degrees(v, penalties->merged, distinct);

@@ -24,8 +24,8 @@ enum hop_penalty_reading {
 };
 
 struct hop_penalties;
-struct hop_penalties *hop_penalties_create(uint32_t vertices); /* NULL: out of memory */
-void hop_penalties_destroy(struct hop_penalties *penalties);   /* NULL is allowed */
+/* In the arena, where its answers are worked out, too. NULL: out of memory. */
+struct hop_penalties *hop_penalties_create(uint32_t vertices, struct hop_arena *arena);
 /* One penalty an entry. false: out of memory. */
 bool hop_penalties_of(struct hop_penalties *penalties, const struct hop_edge *edges, uint32_t count,
                       enum hop_penalty_reading reading, double *penalty);

@@ -10,7 +10,6 @@
 void hop_network_remember(struct hop_network *network, size_t limit_bytes)
 {
     hop_arena_finish(&network->memory);
-    free(network->slots);
     network->slots = NULL;
     network->slot_count = network->remembered_count = 0;
     network->remembered_bytes = 0;
@@ -43,7 +42,7 @@ static struct hop_remembered *slot_of(const struct hop_network *network, uint64_
 static bool grow_slots(struct hop_network *network)
 {
     uint32_t count = network->slot_count ? network->slot_count * 2 : 256;
-    struct hop_remembered *old = network->slots, *fresh = calloc(count, sizeof *fresh);
+    struct hop_remembered *old = network->slots, *fresh = hop_arena_alloc(&network->memory, count * sizeof *fresh);
     uint32_t old_count = network->slot_count;
     if (!fresh)
         return false;
@@ -53,7 +52,6 @@ static bool grow_slots(struct hop_network *network)
         if (old[i].flows)
             *slot_of(network, old[i].hash, old[i].flows, old[i].count) = old[i];
     }
-    free(old);
     return true;
 }
 

@@ -17,6 +17,7 @@ enum { ROUND_LIMIT = 100 };
 #define NEAR 1e-6    /* in explanations only */
 
 struct state {
+    struct hop_arena *arena;
     const struct hop_links *links;
     struct hop_links present; /* the same with the capacities in hand */
     void *fair;
@@ -24,33 +25,20 @@ struct state {
     uint32_t *used, used_count; /* links with a load */
 };
 
-static void destroy(void *opaque)
+static void *create(const struct hop_links *links, struct hop_arena *arena)
 {
-    struct state *s = opaque;
-    if (!s)
-        return;
-    hop_model_fair.destroy(s->fair);
-    free(s->present.capacity_Bps);
-    free(s->load);
-    free(s->used);
-    free(s);
-}
-
-static void *create(const struct hop_links *links)
-{
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = hop_arena_alloc(arena, sizeof *s);
     if (!s)
         return NULL;
+    s->arena = arena;
     s->links = links;
     s->present = *links;
-    s->present.capacity_Bps = malloc(links->count * sizeof(double));
-    s->load = calloc(links->count, sizeof *s->load);
-    s->used = malloc(links->count * sizeof *s->used);
-    s->fair = s->present.capacity_Bps ? hop_model_fair.create(&s->present) : NULL;
-    if (!s->fair || !s->load || !s->used) {
-        destroy(s);
+    s->present.capacity_Bps = hop_arena_alloc(arena, links->count * sizeof(double));
+    s->load = hop_arena_alloc(arena, links->count * sizeof *s->load);
+    s->used = hop_arena_alloc(arena, links->count * sizeof *s->used);
+    s->fair = hop_model_fair.create(&s->present, arena);
+    if (arena->failed)
         return NULL;
-    }
     memcpy(s->present.capacity_Bps, links->capacity_Bps, links->count * sizeof(double));
     return s;
 }
@@ -138,6 +126,5 @@ const struct hop_model hop_model_two_way = {
               .cost = 8},
     .asks_for = hop_domain_is_two_way,
     .create = create,
-    .destroy = destroy,
     .rates = rates,
 };

@@ -6,6 +6,8 @@
 
 #include "model/maxmin.h"
 
+static struct hop_arena memory; /* of the solvers of a test */
+
 enum { LINKS = 64, FLOWS = 160, WAY = 5 };
 
 struct world {
@@ -44,7 +46,7 @@ static void build(struct world *w, uint64_t *seed)
                 w->way[f][w->length[f]++] = link;
         }
     }
-    w->maxmin = hop_maxmin_create(w->links, w->capacity, 1e-9);
+    w->maxmin = hop_maxmin_create(w->links, w->capacity, 1e-9, &memory);
     assert_non_null(w->maxmin);
 }
 
@@ -149,7 +151,7 @@ static void rates_are_those_of_filling_from_scratch_after_every_change(void **st
             fill(&w);
             check(&w);
         }
-        hop_maxmin_destroy(w.maxmin);
+        hop_arena_finish(&memory);
     }
 }
 
@@ -173,7 +175,7 @@ static void build_tree(struct world *w, uint64_t *seed)
         }
         w->way[f][w->length[f]++] = ALL + to;
     }
-    w->maxmin = hop_maxmin_create(w->links, w->capacity, 1e-9);
+    w->maxmin = hop_maxmin_create(w->links, w->capacity, 1e-9, &memory);
     assert_non_null(w->maxmin);
 }
 
@@ -199,7 +201,7 @@ static void flows_of_a_fat_tree_are_followed_as_they_leave(void **state)
             w.count[f] = 0;
             assert_true(hop_maxmin_set(w.maxmin, f, 0, w.way[f], w.length[f], w.ceiling[f]));
         }
-        hop_maxmin_destroy(w.maxmin);
+        hop_arena_finish(&memory);
     }
 }
 
@@ -217,7 +219,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
     (void)state;
     for (uint32_t l = 0; l < TREE_LINKS; l++)
         capacity[l] = 12.5e9;
-    struct hop_maxmin *maxmin = hop_maxmin_create(TREE_LINKS, capacity, 1e-9);
+    struct hop_maxmin *maxmin = hop_maxmin_create(TREE_LINKS, capacity, 1e-9, &memory);
     uint64_t seed = 8 * 0x9e3779b97f4a7c15u;
     for (unsigned i = 0; i < 9; i++)
         (void)draw(&seed);
@@ -238,7 +240,8 @@ static void rates_do_not_depend_on_what_came_before(void **state)
     for (uint32_t gone = 0; gone < MANY; gone++) {
         assert_true(hop_maxmin_settle(maxmin, &changed, &count));
         if (gone % 4 == 0) {
-            struct hop_maxmin *fresh = hop_maxmin_create(TREE_LINKS, capacity, 1e-9);
+            struct hop_arena another = {0};
+            struct hop_maxmin *fresh = hop_maxmin_create(TREE_LINKS, capacity, 1e-9, &another);
             for (uint32_t f = 0; f < MANY; f++) {
                 if (here[f])
                     assert_true(hop_maxmin_set(fresh, f, 1, way[f], length[f], INFINITY));
@@ -248,7 +251,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
                 if (here[f])
                     assert_float_equal(hop_maxmin_rate(maxmin, f), hop_maxmin_rate(fresh, f), 1e-7 * 12.5e9);
             }
-            hop_maxmin_destroy(fresh);
+            hop_arena_finish(&another);
         }
         uint32_t next = MANY;
         for (uint32_t f = 0; f < MANY; f++) {
@@ -261,7 +264,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
         here[next] = false;
         assert_true(hop_maxmin_set(maxmin, next, 0, way[next], length[next], INFINITY));
     }
-    hop_maxmin_destroy(maxmin);
+    hop_arena_finish(&memory);
 }
 
 static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **state)
@@ -271,7 +274,7 @@ static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **sta
     const uint32_t way[] = {0, 1};
     const struct hop_maxmin_change *changed;
     uint32_t count;
-    struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9);
+    struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9, &memory);
     assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
     assert_true(hop_maxmin_set(m, 1, 1, way, 1, INFINITY));
     assert_true(hop_maxmin_settle(m, &changed, &count));
@@ -282,7 +285,7 @@ static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **sta
     assert_int_equal(count, 0);
     assert_float_equal(hop_maxmin_rate(m, 0), 5, 0);
     assert_int_equal(hop_maxmin_share(m, 0).blocker, 1);
-    hop_maxmin_destroy(m);
+    hop_arena_finish(&memory);
 }
 
 static void far_away_changes_nothing(void **state)
@@ -292,7 +295,7 @@ static void far_away_changes_nothing(void **state)
     const uint32_t way[] = {0, 1};
     const struct hop_maxmin_change *changed;
     uint32_t count;
-    struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9);
+    struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9, &memory);
     assert_true(hop_maxmin_set(m, 0, 2, &way[0], 1, INFINITY));
     assert_true(hop_maxmin_set(m, 1, 3, &way[1], 1, INFINITY));
     assert_true(hop_maxmin_settle(m, &changed, &count));
@@ -300,7 +303,7 @@ static void far_away_changes_nothing(void **state)
     assert_true(hop_maxmin_settle(m, &changed, &count));
     assert_int_equal(count, 1);
     assert_int_equal(changed[0].flow, 1);
-    hop_maxmin_destroy(m);
+    hop_arena_finish(&memory);
 }
 
 TEST_GROUP(maxmin)
