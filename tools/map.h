@@ -9,19 +9,16 @@
 
 #include "tool.h"
 
-enum { MAP_SETS_MAX = 256, MAP_NAMES_MAX = 1024 };
-
 struct map_request {
+    struct tool_given given;
     const char *source, *host; /* traffic: of devices, of host memory */
     enum hop_memory memory;    /* what a source's bytes are that does not say so */
     const char *machine, *start;
-    char *sets[MAP_SETS_MAX];
-    int set_count;
-    const char *excluded[MAP_NAMES_MAX], *keep[MAP_NAMES_MAX], *hosts[MAP_NAMES_MAX];
-    uint32_t host_count;
+    struct tool_words sets, excluded, keep, hosts;
     struct hop_map_options options;
     bool json, ascii, quiet, draw;
-    const char *output, *placed, *svg, *launch, *directory, *program;
+    enum hop_launch_format launch; /* if it is given */
+    const char *output, *placed, *svg, *directory, *program;
 };
 
 /* What the request names. */

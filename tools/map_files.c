@@ -62,10 +62,8 @@ static int write_svg(const struct map_request *request, const struct map_input *
     const struct hop_loads_options options = {.note = map_note, .note_of = note_of, .context = &notes};
     struct hop_link_load *loads = map_loads(input, result);
     char *text = loads ? hop_topology_to_loads_svg(input->topology, loads, &options) : NULL;
-    int status = text ? tool_write(request->svg, text) : tool_out_of_memory();
-    free(text);
     free(loads);
-    return status;
+    return tool_write_text(request->svg, text);
 }
 
 /* ---- the placement ---- */
@@ -95,9 +93,7 @@ static int write_placement(const struct map_request *request, const struct hop_m
         clean(request->machine, machine, sizeof machine), hop_map_metric_name(result->metric), value);
     for (uint32_t r = 0; r < result->ranks; r++)
         used += (size_t)snprintf(text + used, size - used, "%u %.64s\n", r, hop_placement_device(result->placement, r));
-    int status = tool_write(request->output, text);
-    free(text);
-    return status;
+    return tool_write_text(request->output, text);
 }
 
 /* The host memory of a rank, "rank3.host", becomes the one nearest to its device. */
@@ -148,42 +144,27 @@ static int write_placed(const struct map_request *request, const struct map_inpu
     if (done != HOP_OK)
         return done == HOP_ERR_MEMORY ? tool_out_of_memory() : tool_fail(&diag);
     char *text = hop_schedule_to_text(placed);
-    int status = text ? tool_write(request->placed, text) : tool_out_of_memory();
-    free(text);
     hop_schedule_destroy(placed);
-    return status;
+    return tool_write_text(request->placed, text);
 }
 
 /* ---- launchers ---- */
 
-static int launch_text(const struct map_request *request, const struct hop_map_result *result,
-                       enum hop_launch_format format, char **text)
+static int write_launch(const struct map_request *request, const struct hop_map_result *result,
+                        enum hop_launch_format format, const char *path)
 {
     struct hop_diag diag;
-    const struct hop_launch_names names = {.hosts = request->host_count ? request->hosts : NULL,
-                                           .program = request->program,
-                                           .directory = request->directory};
-    if (request->host_count && request->host_count != result->node_count)
-        return tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->host_count,
+    char *text;
+    const struct hop_launch_names names = {
+        .hosts = (const char *const *)request->hosts.at, .program = request->program, .directory = request->directory};
+    if (request->hosts.count && request->hosts.count != result->node_count)
+        return tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->hosts.count,
                               request->machine, result->node_count, result->node_count == 1 ? "" : "s");
-    if (hop_map_launch(result, format, &names, text, &diag) == HOP_OK)
-        return TOOL_OK;
+    if (hop_map_launch(result, format, &names, &text, &diag) == HOP_OK)
+        return tool_write_text(path, text);
     if (!diag.place[0])
         (void)snprintf(diag.place, sizeof diag.place, "--launch %s", hop_launch_format_name(format));
     return tool_fail(&diag);
-}
-
-static int print_launch(const struct map_request *request, const struct hop_map_result *result)
-{
-    char *text = NULL;
-    unsigned form = 0;
-    while (form + 1 < HOP_LAUNCH_FORMAT_COUNT && strcmp(request->launch, hop_launch_format_name(form)) != 0)
-        form++;
-    int status = launch_text(request, result, form, &text);
-    if (status == TOOL_OK)
-        status = tool_write(NULL, text);
-    free(text);
-    return status;
 }
 
 /* Every form that can say this mapping, a file each. */
@@ -197,15 +178,11 @@ static int write_launch_files(const struct map_request *request, const struct ho
         return TOOL_BAD;
     }
     for (unsigned f = 0; f < HOP_LAUNCH_FORMAT_COUNT && status == TOOL_OK; f++) {
-        char *text = NULL;
         if (f == HOP_LAUNCH_RANKFILE && result->seats[0].core == HOP_NONE)
             continue; /* which names cores */
         if (snprintf(path, sizeof path, "%s/%s", request->directory, hop_launch_file_name(f)) >= (int)sizeof path)
             return tool_bad_usage(&tool_map_command, "--launch-dir: the path is too long");
-        status = launch_text(request, result, f, &text);
-        if (status == TOOL_OK)
-            status = tool_write(path, text);
-        free(text);
+        status = write_launch(request, result, f, path);
     }
     return status;
 }
@@ -220,7 +197,7 @@ int map_write_files(const struct map_request *request, const struct map_input *i
         status = write_svg(request, input, result);
     if (status == TOOL_OK && request->directory)
         status = write_launch_files(request, result);
-    if (status == TOOL_OK && request->launch)
-        status = print_launch(request, result);
+    if (status == TOOL_OK && tool_given(&request->given, "launch"))
+        status = write_launch(request, result, request->launch, NULL);
     return status;
 }

@@ -125,10 +125,7 @@ static int print_drawing(FILE *out, const struct map_request *request, const str
 
 static int print_json(const struct map_input *input, const struct hop_map_result *result)
 {
-    char *text = hop_map_result_to_json(input->topology, input->traffic, result);
-    int status = text ? tool_write(NULL, text) : tool_out_of_memory();
-    free(text);
-    return status;
+    return tool_write_text(NULL, hop_map_result_to_json(input->topology, input->traffic, result));
 }
 
 static bool is_dash(const char *path)
@@ -141,7 +138,7 @@ int map_show(const struct map_request *request, const struct map_input *input, c
     FILE *out = is_dash(request->output) || is_dash(request->placed) || is_dash(request->svg) ? stderr : stdout;
     if (request->json)
         return print_json(input, result);
-    if (request->launch)
+    if (tool_given(&request->given, "launch"))
         return TOOL_OK; /* what is pasted stands alone */
     print_answer(out, request, input, result);
     return request->draw ? print_drawing(out, request, input, result) : TOOL_OK;
