@@ -10,11 +10,11 @@
  *
  * As a drawing, the same upright, one panel below the other on one axis, the band from -15 to 15 % behind them.
  */
-#include "hopcast/compare.h"
-#include "report/report.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "hopcast/compare.h"
+#include "report/draw.h"
 
 enum { BINS_MAX = 200, TEXT_BINS = 24, DRAWN_BINS = 100 };
 #define WIDTH_LEAST 0.05 /* of a bin, for the terminal */
@@ -57,23 +57,27 @@ static void fill(const struct hop_comparison *c, uint32_t candidate, struct bins
 
 /* ---- terminal ---- */
 
+static double most_of(const struct bins *b)
+{
+    double most = 1;
+    for (unsigned i = 0; i < b->count; i++)
+        most = fmax(most, b->transfers[i]);
+    return most;
+}
+
 static void add_panel(struct hop_buffer *out, const struct hop_comparison *c, uint32_t candidate, struct bins *b,
                       unsigned room, bool ascii)
 {
-    double most = 1;
-    char count[32];
     fill(c, candidate, b);
+    double most = most_of(b);
     hop_buffer_printf(out, "%s: %s transfers by error\n", c->candidates[candidate].name,
-                      hop_count_text(c->candidates[candidate].count, count, sizeof count));
-    for (unsigned i = 0; i < b->count; i++)
-        most = fmax(most, b->transfers[i]);
+                      COUNT(c->candidates[candidate].count));
     for (unsigned i = 0; i < b->count; i++) {
         double low = round(100 * (b->from + i * b->width)) + 0.0; /* no -0 */
         unsigned columns = b->transfers[i] > 0 ? (unsigned)fmax(1, round(b->transfers[i] / most * room)) : 0;
-        hop_buffer_printf(out, "  %4.0f to %4.0f %% %9s%s", low, low + 100 * b->width,
-                          hop_count_text(b->transfers[i], count, sizeof count), columns ? "  " : "");
-        for (unsigned k = 0; k < columns; k++)
-            hop_buffer_puts(out, ascii ? "#" : "█");
+        hop_buffer_printf(out, "  %4.0f to %4.0f %% %9s%s", low, low + 100 * b->width, COUNT(b->transfers[i]),
+                          columns ? "  " : "");
+        hop_add_run(out, ascii ? "#" : "█", columns);
         hop_buffer_puts(out, "\n");
     }
 }
@@ -95,82 +99,61 @@ char *hop_comparison_to_histogram(const struct hop_comparison *comparison, const
 /* ---- drawing ---- */
 
 #define WIDTH 860.0
-#define LEFT 60.0
-#define PLOT 770.0
 #define TOP 60.0
 #define PANEL 190.0 /* from one panel to the next */
 #define BARS 120.0  /* height of the bars in it */
 #define BAND 0.15
 
-static double place_x(const struct bins *b, double error)
+static char *percent_text(double value, char *text, size_t size)
 {
-    return LEFT + fmin(fmax((error - b->from) / (b->width * b->count), 0), 1) * PLOT;
-}
-
-static void draw_axis(struct hop_buffer *out, const struct bins *b, double bottom)
-{
-    double range = b->width * b->count, step = hop_tick_step(range, 12);
-    hop_buffer_printf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#334155\"/>\n", LEFT, bottom, LEFT + PLOT);
-    for (double at = ceil(b->from / step - 1e-9); at * step <= b->from + range + 1e-9; at++) {
-        char text[32];
-        double x = place_x(b, at * step);
-        (void)snprintf(text, sizeof text, "%.0f %%", round(100 * at * step) + 0.0);
-        hop_buffer_printf(out, "<path d=\"M%.1f %.1fv5\" stroke=\"#334155\"/>\n", x, bottom);
-        hop_draw_text(out, x, bottom + 17, "middle", 10, text);
-    }
+    (void)snprintf(text, size, "%.0f %%", round(100 * value) + 0.0);
+    return text;
 }
 
 static void draw_panel(struct hop_buffer *out, const struct hop_comparison *c, uint32_t candidate, struct bins *b)
 {
     const struct hop_compare_summary *s = &c->candidates[candidate];
-    double top = TOP + PANEL * candidate + 30, bottom = top + BARS, most = 1;
-    char text[400], count[32];
+    const struct hop_axis axis = {
+        .left = 60, .width = 770, .low = b->from, .high = b->from + b->width * b->count, .ticks = 12};
+    double top = TOP + PANEL * candidate + 30, bottom = top + BARS, band = hop_axis_x(&axis, -BAND);
+    char text[400];
     fill(c, candidate, b);
-    for (unsigned i = 0; i < b->count; i++)
-        most = fmax(most, b->transfers[i]);
+    double most = most_of(b);
     (void)snprintf(
         text, sizeof text,
         "%.120s: %s transfers, mean absolute error %.1f %%, median %.1f %%, 90 %% within %.1f %%, worst %.1f %%",
-        s->name, hop_count_text(s->count, count, sizeof count), 100 * s->mean_absolute_error,
-        100 * s->median_absolute_error, 100 * s->p90_absolute_error, 100 * s->worst_error);
-    hop_draw_text(out, LEFT, top - 12, "start", 11, text);
-    hop_buffer_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#eef6e8\"/>\n",
-                      place_x(b, -BAND), top, place_x(b, BAND) - place_x(b, -BAND), BARS);
+        s->name, COUNT(s->count), 100 * s->mean_absolute_error, 100 * s->median_absolute_error,
+        100 * s->p90_absolute_error, 100 * s->worst_error);
+    hop_svg_text(out, axis.left, top - 12, "start", 11, text);
+    hop_svg(out, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='#eef6e8'/>\n", band, top,
+            hop_axis_x(&axis, BAND) - band, BARS);
     for (unsigned i = 0; i < b->count; i++) {
-        double low = b->from + i * b->width, height = fmax(b->transfers[i] / most * BARS, 0.7);
+        double low = b->from + i * b->width;
         if (b->transfers[i] == 0)
             continue;
-        hop_buffer_printf(out,
-                          "<g><title>%.0f to %.0f %%: %s transfers</title><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
-                          "height=\"%.2f\" fill=\"#1f6fb2\"/></g>\n",
-                          round(100 * low) + 0.0, round(100 * (low + b->width)) + 0.0,
-                          hop_count_text(b->transfers[i], count, sizeof count), place_x(b, low), bottom - height,
-                          hop_max(PLOT / b->count - 1, 0.5), height);
+        hop_svg(out, "<g><title>%.0f to %.0f %%: %s transfers</title>", round(100 * low) + 0.0,
+                round(100 * (low + b->width)) + 0.0, COUNT(b->transfers[i]));
+        hop_svg_bar(out, hop_axis_x(&axis, low), bottom, hop_max(axis.width / b->count - 1, 0.5),
+                    fmax(b->transfers[i] / most * BARS, 0.7), "#1f6fb2");
+        hop_buffer_puts(out, "</g>\n");
     }
-    hop_buffer_printf(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#be123c\" stroke-dasharray=\"3 3\"/>\n", place_x(b, 0),
-                      top, bottom);
-    hop_draw_text(out, LEFT - 6, top + 10, "end", 10, hop_count_text(most, count, sizeof count));
-    draw_axis(out, b, bottom);
+    hop_svg(out, "<path d='M%.1f %.1fV%.1f' stroke='" INK_MARK "' stroke-dasharray='3 3'/>\n", hop_axis_x(&axis, 0), top,
+            bottom);
+    hop_svg_text(out, axis.left - 6, top + 10, "end", 10, COUNT(most));
+    hop_axis_draw(out, &axis, bottom, bottom + 17, percent_text);
 }
 
 char *hop_comparison_to_svg(const struct hop_comparison *comparison)
 {
     struct hop_buffer out = {0};
     struct bins b;
-    double height = TOP + PANEL * comparison->candidate_count + 10;
-    char count[32];
     lay_out(comparison, DRAWN_LEAST, DRAWN_BINS, &b);
-    hop_buffer_printf(&out,
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
-                      "%.0f\" font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" "
-                      "fill=\"#ffffff\"/>\n<text x=\"24\" y=\"28\" font-size=\"17\" font-weight=\"bold\" "
-                      "fill=\"#0f172a\">Errors against ",
-                      WIDTH, height, WIDTH, height);
-    hop_buffer_xml(&out, comparison->reference);
-    hop_buffer_printf(&out,
-                      "</text>\n<text x=\"24\" y=\"46\" font-size=\"11\" fill=\"#64748b\">%s transfers; time over "
-                      "reference time - 1; green: within 15 %%</text>\n",
-                      hop_count_text(comparison->row_count, count, sizeof count));
+    hop_svg_begin(&out, WIDTH, TOP + PANEL * comparison->candidate_count + 10);
+    hop_svg(&out,
+            "<text x='24' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>Errors against %s</text>\n"
+            "<text x='24' y='46' font-size='11' fill='" INK_PALE "'>%s transfers; time over reference time - 1; green: "
+            "within 15 %%</text>\n",
+            comparison->reference, COUNT(comparison->row_count));
     for (uint32_t i = 0; i < comparison->candidate_count; i++)
         draw_panel(&out, comparison, i, &b);
     hop_buffer_puts(&out, "</svg>\n");

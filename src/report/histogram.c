@@ -8,10 +8,10 @@
  *
  * As a drawing, the same upright, and below it the values of all orders, sorted: its slope says how rare good orders are.
  */
-#include "report/report.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "report/draw.h"
 
 enum { ROWS = 20, BINS = 80, BINS_MAX = BINS };
 
@@ -81,12 +81,6 @@ static unsigned find_marks(const struct hop_order_distribution *d, struct mark *
 
 /* ---- terminal ---- */
 
-static void add_times(struct hop_buffer *out, const char *piece, unsigned times)
-{
-    for (unsigned i = 0; i < times; i++)
-        hop_buffer_puts(out, piece);
-}
-
 /* A bar of whole columns; what is there at all has one. */
 static void add_bar(struct hop_buffer *out, const struct bin *bin, double most, unsigned room, bool ascii)
 {
@@ -94,8 +88,16 @@ static void add_bar(struct hop_buffer *out, const struct bin *bin, double most, 
     unsigned clean = bin->clean > 0 ? (unsigned)fmax(1, round(bin->clean / most * room)) : 0;
     if (clean == all && bin->clean < bin->orders && all > 1)
         clean--;
-    add_times(out, ascii ? "#" : "█", clean);
-    add_times(out, ascii ? "-" : "▒", all > clean ? all - clean : 0);
+    hop_add_run(out, ascii ? "#" : "█", clean);
+    hop_add_run(out, ascii ? "-" : "▒", all > clean ? all - clean : 0);
+}
+
+static double most_of(const struct bins *b)
+{
+    double most = 0;
+    for (unsigned i = 0; i < b->count; i++)
+        most = fmax(most, b->list[i].orders);
+    return most;
 }
 
 static bool has_unclean(const struct bins *b)
@@ -117,17 +119,13 @@ char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d
     struct hop_buffer out = {0};
     struct bins b;
     struct mark marks[MARKS];
-    double most = 0;
-    char value[32], count[32];
     fill_bins(d, ROWS, &b);
     unsigned mark_count = find_marks(d, marks);
-    for (unsigned i = 0; i < b.count; i++)
-        most = fmax(most, b.list[i].orders);
+    double most = most_of(&b);
     hop_buffer_printf(&out, "%12s %15s\n", b.width_s > 0 ? "from" : "value", "orders");
     for (unsigned i = 0; i < b.count; i++) {
         const char *before = "  <- ";
-        hop_buffer_printf(&out, "%12s %15s  ", hop_show_seconds(b.list[i].low_s, value, sizeof value),
-                          hop_count_text(b.list[i].orders, count, sizeof count));
+        hop_buffer_printf(&out, "%12s %15s  ", SECONDS(b.list[i].low_s), COUNT(b.list[i].orders));
         add_bar(&out, &b.list[i], most, room, o->ascii);
         for (unsigned m = 0; m < mark_count; m++) {
             if (bin_of(&b, marks[m].value_s) != i)
@@ -135,9 +133,7 @@ char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d
             hop_buffer_printf(&out, "%s%s", before, marks[m].name);
             before = ", ";
         }
-        while (out.length && out.text[out.length - 1] == ' ')
-            out.text[--out.length] = '\0';
-        hop_buffer_puts(&out, "\n");
+        hop_end_line(&out);
     }
     if (has_unclean(&b))
         hop_buffer_printf(&out, "%30s%s clean  %s a link is above its limit\n", "", o->ascii ? "#" : "█",
@@ -148,107 +144,74 @@ char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d
 /* ---- drawing ---- */
 
 #define WIDTH 860.0
+#define HEIGHT 620.0
 #define LEFT 70.0
 #define PLOT 760.0
 #define BARS_TOP 96.0
 #define BARS_HEIGHT 220.0
+#define BARS_BOTTOM (BARS_TOP + BARS_HEIGHT)
 #define CURVE_TOP 390.0
 #define CURVE_HEIGHT 170.0
-#define HEIGHT 620.0
+#define CURVE_BOTTOM (CURVE_TOP + CURVE_HEIGHT)
 enum { CURVE_POINTS = 400 };
 
-struct axis {
-    double low_s, high_s; /* of the values */
-};
-
-static double place_x(const struct axis *axis, double value_s)
+static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct hop_axis *axis)
 {
-    return LEFT + fmin(fmax((value_s - axis->low_s) / (axis->high_s - axis->low_s), 0), 1) * PLOT;
-}
-
-static double place_curve_y(const struct axis *axis, double value_s)
-{
-    return CURVE_TOP + CURVE_HEIGHT * (1 - (value_s - axis->low_s) / (axis->high_s - axis->low_s));
-}
-
-static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct axis *axis)
-{
-    double most = 0;
-    for (unsigned i = 0; i < b->count; i++)
-        most = fmax(most, b->list[i].orders);
+    double most = most_of(b), width = b->width_s > 0 ? PLOT / b->count - 1 : 6;
+    char text[64];
     for (unsigned i = 0; i < b->count; i++) {
         const struct bin *bin = &b->list[i];
-        double left = place_x(axis, bin->low_s), width = b->width_s > 0 ? PLOT / b->count - 1 : 6;
+        double x = hop_axis_x(axis, bin->low_s) - (b->width_s > 0 ? 0 : width / 2);
         double clean = bin->clean / most * BARS_HEIGHT, all = bin->orders / most * BARS_HEIGHT;
-        double x = b->width_s > 0 ? left : left - width / 2, bottom = BARS_TOP + BARS_HEIGHT;
-        char value[32], count[32], of[32];
         if (bin->orders == 0)
             continue;
-        all = fmax(all, 0.7); /* what is there is seen */
-        hop_buffer_printf(out, "<g><title>from %s: %s orders, %s clean</title>",
-                          hop_show_seconds(bin->low_s, value, sizeof value),
-                          hop_count_text(bin->orders, count, sizeof count), hop_count_text(bin->clean, of, sizeof of));
-        hop_buffer_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#cbd5e1\"/>", x,
-                          bottom - all, width, all);
+        hop_svg(out, "<g><title>from %s: %s orders, %s clean</title>", SECONDS(bin->low_s), COUNT(bin->orders),
+                COUNT(bin->clean));
+        hop_svg_bar(out, x, BARS_BOTTOM, width, fmax(all, 0.7), "#cbd5e1"); /* what is there is seen */
         if (clean > 0)
-            hop_buffer_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#4b8b1e\"/>", x,
-                              bottom - fmax(clean, 0.7), width, fmax(clean, 0.7));
+            hop_svg_bar(out, x, BARS_BOTTOM, width, fmax(clean, 0.7), "#4b8b1e");
         hop_buffer_puts(out, "</g>\n");
     }
-    char text[64], count[32];
-    (void)snprintf(text, sizeof text, "%s orders", hop_count_text(most, count, sizeof count));
-    hop_draw_text(out, LEFT - 6, BARS_TOP + 16, "end", 10, text);
-}
-
-static void draw_axis(struct hop_buffer *out, const struct axis *axis)
-{
-    double range = axis->high_s - axis->low_s, step = hop_tick_step(range, 10);
-    hop_buffer_printf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#334155\"/>\n", LEFT, BARS_TOP + BARS_HEIGHT,
-                      LEFT + PLOT);
-    for (double at = ceil(axis->low_s / step); at * step <= axis->high_s; at++) {
-        char text[32];
-        double x = place_x(axis, at * step);
-        hop_buffer_printf(out, "<path d=\"M%.1f %.1fv5\" stroke=\"#334155\"/>\n", x, BARS_TOP + BARS_HEIGHT);
-        hop_draw_text(out, x, BARS_TOP + BARS_HEIGHT + 18, "middle", 10, hop_show_seconds(at * step, text, sizeof text));
-    }
+    (void)snprintf(text, sizeof text, "%s orders", COUNT(most));
+    hop_svg_text(out, LEFT - 6, BARS_TOP + 16, "end", 10, text);
 }
 
 /* Vertical lines over the bars; names that would meet stand in different lines. */
-static void draw_marks(struct hop_buffer *out, const struct mark *marks, unsigned count, const struct axis *axis)
+static void draw_marks(struct hop_buffer *out, struct mark *marks, unsigned count, const struct hop_axis *axis)
 {
     double taken[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (unsigned done = 0; done < count; done++) { /* from left to right */
-        unsigned next = count;
-        for (unsigned m = 0; m < count; m++) {
-            unsigned before = 0;
-            for (unsigned k = 0; k < count; k++)
-                before += marks[k].value_s < marks[m].value_s || (marks[k].value_s == marks[m].value_s && k < m);
-            next = before == done ? m : next;
+    for (unsigned m = 0; m < count; m++) {
+        for (unsigned k = m; k-- > 0 && marks[k].value_s > marks[k + 1].value_s;) { /* from left to right */
+            struct mark swap = marks[k];
+            marks[k] = marks[k + 1];
+            marks[k + 1] = swap;
         }
-        char value[32], text[80];
-        (void)snprintf(text, sizeof text, "%s %s", marks[next].name,
-                       hop_show_seconds(marks[next].value_s, value, sizeof value));
-        double x = place_x(axis, marks[next].value_s), half = 3.2 * (double)strlen(text);
+    }
+    for (unsigned m = 0; m < count; m++) {
+        char text[80];
+        (void)snprintf(text, sizeof text, "%s %s", marks[m].name, SECONDS(marks[m].value_s));
+        double x = hop_axis_x(axis, marks[m].value_s), half = 3.2 * (double)strlen(text);
         double middle = fmin(fmax(x, half + 8), WIDTH - half - 8);
         unsigned line = 0;
         while (line < 2 && taken[line] > middle - half)
             line++;
         taken[line] = middle + half + 8;
-        hop_buffer_printf(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#be123c\" stroke-dasharray=\"3 3\"/>\n", x,
-                          BARS_TOP - 4 - 13.0 * line, BARS_TOP + BARS_HEIGHT);
-        hop_draw_text(out, middle, BARS_TOP - 8 - 13.0 * line, "middle", 11, text);
+        hop_svg(out, "<path d='M%.1f %.1fV%.1f' stroke='" INK_MARK "' stroke-dasharray='3 3'/>\n", x,
+                BARS_TOP - 4 - 13.0 * line, BARS_BOTTOM);
+        hop_svg_text(out, middle, BARS_TOP - 8 - 13.0 * line, "middle", 11, text);
     }
 }
 
-static void draw_curve(struct hop_buffer *out, const struct hop_order_distribution *d, const struct axis *axis)
+static void draw_curve(struct hop_buffer *out, const struct hop_order_distribution *d, const struct hop_axis *axis)
 {
     double below = 0, drawn = -1;
-    hop_buffer_printf(out,
-                      "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#334155\"/>\n<path fill=\"none\" "
-                      "stroke=\"#1f6fb2\" stroke-width=\"1.6\" d=\"M",
-                      LEFT, CURVE_TOP, CURVE_TOP + CURVE_HEIGHT, LEFT + PLOT);
+    hop_svg(out,
+            "<path d='M%.1f %.1fV%.1fH%.1f' fill='none' stroke='" INK "'/>\n<path fill='none' stroke='#1f6fb2' "
+            "stroke-width='1.6' d='M",
+            LEFT, CURVE_TOP, CURVE_BOTTOM, LEFT + PLOT);
     for (size_t i = 0; i < d->count; i++) {
-        double from = LEFT + below / d->orders * PLOT, y = place_curve_y(axis, d->counts[i].value_s);
+        double from = LEFT + below / d->orders * PLOT;
+        double y = CURVE_TOP + CURVE_HEIGHT * (1 - (d->counts[i].value_s - axis->low) / (axis->high - axis->low));
         below += d->counts[i].orders;
         double to = LEFT + below / d->orders * PLOT;
         if (to - drawn < PLOT / CURVE_POINTS && i + 1 < d->count && i > 0)
@@ -256,16 +219,15 @@ static void draw_curve(struct hop_buffer *out, const struct hop_order_distributi
         hop_buffer_printf(out, "%s%.1f %.1fH%.1f", drawn < 0 ? "" : "L", from, y, to);
         drawn = to;
     }
-    hop_buffer_puts(out, "\"/>\n");
+    hop_svg(out, "'/>\n");
     for (unsigned i = 0; i <= 10; i += 2) {
         char text[32];
         (void)snprintf(text, sizeof text, "%u %%", 10 * i);
-        hop_draw_text(out, LEFT + i / 10.0 * PLOT, CURVE_TOP + CURVE_HEIGHT + 16, "middle", 10, text);
+        hop_svg_text(out, LEFT + i / 10.0 * PLOT, CURVE_BOTTOM + 16, "middle", 10, text);
     }
-    char low[32], high[32];
-    hop_draw_text(out, LEFT - 6, CURVE_TOP + CURVE_HEIGHT, "end", 10, hop_show_seconds(axis->low_s, low, sizeof low));
-    hop_draw_text(out, LEFT - 6, CURVE_TOP + 8, "end", 10, hop_show_seconds(axis->high_s, high, sizeof high));
-    hop_draw_text(out, LEFT, CURVE_TOP - 10, "start", 11, "what that share of the orders does not exceed");
+    hop_svg_text(out, LEFT - 6, CURVE_BOTTOM, "end", 10, SECONDS(axis->low));
+    hop_svg_text(out, LEFT - 6, CURVE_TOP + 8, "end", 10, SECONDS(axis->high));
+    hop_svg_text(out, LEFT, CURVE_TOP - 10, "start", 11, "what that share of the orders does not exceed");
 }
 
 char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
@@ -273,24 +235,25 @@ char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
     struct hop_buffer out = {0};
     struct bins b;
     struct mark marks[MARKS];
-    char orders[32], clean[32];
     fill_bins(d, BINS, &b);
-    hop_buffer_printf(&out,
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
-                      "%.0f\" font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" "
-                      "fill=\"#ffffff\"/>\n<text x=\"24\" y=\"28\" font-size=\"17\" font-weight=\"bold\" "
-                      "fill=\"#0f172a\">%s orders</text>\n<text x=\"24\" y=\"46\" font-size=\"11\" "
-                      "fill=\"#64748b\">%s clean (green); in the others (grey) a link is above its limit%s</text>\n",
-                      WIDTH, HEIGHT, WIDTH, HEIGHT, hop_count_text(d->orders, orders, sizeof orders),
-                      hop_count_text(d->clean, clean, sizeof clean), d->complete ? "" : "; not all orders were tried");
+    hop_svg_begin(&out, WIDTH, HEIGHT);
+    hop_svg(&out,
+            "<text x='24' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>%s orders</text>\n"
+            "<text x='24' y='46' font-size='11' fill='" INK_PALE "'>%s clean (green); in the others (grey) a link is above "
+            "its limit%s</text>\n",
+            COUNT(d->orders), COUNT(d->clean), d->complete ? "" : "; not all orders were tried");
     if (d->count > 0) {
-        struct axis axis = {d->counts[0].value_s, d->counts[d->count - 1].value_s};
-        if (!(axis.high_s > axis.low_s)) { /* all orders are one */
-            axis.high_s = fmax(axis.high_s * 1.1, 1e-9);
-            axis.low_s *= 0.9;
+        struct hop_axis axis = {.left = LEFT,
+                                .width = PLOT,
+                                .low = d->counts[0].value_s,
+                                .high = d->counts[d->count - 1].value_s,
+                                .ticks = 10};
+        if (!(axis.high > axis.low)) { /* all orders are one */
+            axis.high = fmax(axis.high * 1.1, 1e-9);
+            axis.low *= 0.9;
         }
         draw_bars(&out, &b, &axis);
-        draw_axis(&out, &axis);
+        hop_axis_draw(&out, &axis, BARS_BOTTOM, BARS_BOTTOM + 18, hop_show_seconds);
         draw_marks(&out, marks, find_marks(d, marks), &axis);
         draw_curve(&out, d, &axis);
     }

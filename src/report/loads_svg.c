@@ -4,11 +4,11 @@
  * beside each other, or below each other where that is too wide for a page. The more a link has to carry, the darker
  * and wider it is; on paper without colours, too.
  */
-#include "report/loads.h"
-#include "report/picture.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "report/loads.h"
+#include "report/picture.h"
 
 #define PAGE_WIDTH 2400.0 /* two machines side by side, at most */
 #define NODES_DRAWN 100
@@ -101,33 +101,22 @@ static bool show_switches(struct drawing *d)
 
 /* ---- one of the two ---- */
 
-static void draw_title_of_link(struct drawing *d, uint32_t index)
-{
-    char forth[32], back[32];
-    const struct hop_link *link = hop_topology_link(d->view.topology, index);
-    const struct hop_link_load *a = &d->loads[2 * index], *b = &d->loads[2 * index + 1];
-    hop_buffer_puts(&d->out, "<title>");
-    hop_draw_cut_text(&d->out, hop_topology_node(d->view.topology, link->ends[0])->name, UINT32_MAX);
-    hop_buffer_puts(&d->out, " -- ");
-    hop_draw_cut_text(&d->out, hop_topology_node(d->view.topology, link->ends[1])->name, UINT32_MAX);
-    struct hop_link_text words = hop_describe_link(link);
-    hop_buffer_printf(&d->out, ": %s %s, %s %s</title>",
-                      hop_show_seconds(d->after ? a->after_s : a->before_s, forth, sizeof forth), words.direction[0],
-                      hop_show_seconds(d->after ? b->after_s : b->before_s, back, sizeof back), words.direction[1]);
-}
-
 static void draw_link(struct drawing *d, uint32_t index)
 {
+    const struct hop_topology *topology = d->view.topology;
+    const struct hop_link *link = hop_topology_link(topology, index);
+    const struct hop_link_load *a = &d->loads[2 * index], *b = &d->loads[2 * index + 1];
+    struct hop_link_text words = hop_describe_link(link);
     double load_s = load_of(d, index);
-    hop_buffer_puts(&d->out, "<path d=\"");
+    hop_svg(&d->out, "<path d='");
     hop_picture_draw_path(&d->picture, &d->out, index);
     if (load_s > 0)
-        hop_buffer_printf(&d->out, "\" stroke=\"%s\" stroke-width=\"%.1f\">", shades[shade_of(d, load_s)],
-                          stroke_of(d, load_s));
+        hop_svg(&d->out, "' stroke='%s' stroke-width='%.1f'>", shades[shade_of(d, load_s)], stroke_of(d, load_s));
     else
-        hop_buffer_printf(&d->out, "\" stroke=\"%s\" stroke-width=\"1\" stroke-dasharray=\"3 3\">", idle_shade);
-    draw_title_of_link(d, index);
-    hop_buffer_puts(&d->out, "</path>\n");
+        hop_svg(&d->out, "' stroke='%s' stroke-width='1' stroke-dasharray='3 3'>", idle_shade);
+    hop_svg(&d->out, "<title>%s -- %s: %s %s, %s %s</title></path>\n", hop_topology_node(topology, link->ends[0])->name,
+            hop_topology_node(topology, link->ends[1])->name, SECONDS(d->after ? a->after_s : a->before_s),
+            words.direction[0], SECONDS(d->after ? b->after_s : b->before_s), words.direction[1]);
 }
 
 /* Where a link's number stands: beside the line, where nothing else is. */
@@ -178,7 +167,7 @@ static void draw_number(struct drawing *d, uint32_t index)
     (void)hop_show_seconds(load_s, text, sizeof text - 1);
     if (hop_load_is_most(load_s, d->after ? d->view.most.after_s : d->view.most.before_s))
         (void)strcat(text, "*");
-    hop_draw_label(&d->out, spot.x, spot.y, spot.anchor, text);
+    hop_svg_label(&d->out, spot.x, spot.y, spot.anchor, text);
 }
 
 static int compare_falling(const void *a, const void *b)
@@ -205,18 +194,16 @@ static bool find_arc_least(struct drawing *d)
 
 static void draw_head(struct drawing *d)
 {
-    char most[32];
-    hop_buffer_printf(
-        &d->out, "<text x=\"%.1f\" y=\"56\" font-size=\"14\" font-weight=\"bold\" fill=\"#0f172a\">%s: %s</text>\n",
-        HOP_PICTURE_MARGIN, d->after ? "after" : "before",
-        hop_show_seconds(d->after ? d->view.most.after_s : d->view.most.before_s, most, sizeof most));
+    hop_svg(&d->out, "<text x='%.1f' y='56' font-size='14' font-weight='bold' fill='" INK_TITLE "'>%s: %s</text>\n",
+            HOP_PICTURE_MARGIN, d->after ? "after" : "before",
+            SECONDS(d->after ? d->view.most.after_s : d->view.most.before_s));
 }
 
 /* Links from light to dark, so that the fullest are never hidden by others. */
 static void draw_links(struct drawing *d)
 {
     uint32_t links = hop_topology_link_count(d->view.topology);
-    hop_buffer_puts(&d->out, "<g fill=\"none\">\n");
+    hop_svg(&d->out, "<g fill='none'>\n");
     for (unsigned shade = 0; shade <= SHADES; shade++) {
         for (uint32_t l = 0; l < links; l++) {
             double load_s = load_of(d, l);
@@ -234,7 +221,7 @@ static void draw_side(struct drawing *d, bool after)
     d->after = after;
     d->out.failed = d->out.failed || !find_arc_least(d);
     bool beside = 2 * d->picture.width <= PAGE_WIDTH;
-    hop_buffer_printf(&d->out, "<g transform=\"translate(%.1f %.1f)\">\n", after && beside ? d->picture.width : 0,
+    hop_svg(&d->out, "<g transform='translate(%.1f %.1f)'>\n", after && beside ? d->picture.width : 0,
                       after && !beside ? d->picture.height : 0);
     draw_head(d);
     hop_picture_draw_panels(&d->picture, &d->out);
@@ -255,48 +242,52 @@ static void draw_side(struct drawing *d, bool after)
 static void draw_legend(struct drawing *d, double y)
 {
     double x = HOP_PICTURE_MARGIN;
-    char text[32];
-    hop_buffer_printf(&d->out, "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-dasharray=\"3 3\"/>", x, y - 4,
-                      idle_shade);
-    hop_draw_text(&d->out, x + 34, y, "start", 11, "nothing");
+    hop_svg(&d->out, "<path d='M%.1f %.1fh28' stroke='%s' stroke-dasharray='3 3'/>", x, y - 4, idle_shade);
+    hop_svg_text(&d->out, x + 34, y, "start", 11, "nothing");
     x += 96;
     for (unsigned shade = 0; shade < SHADES; shade++) {
         double up_to_s = d->most_s * (shade + 1) / SHADES;
-        hop_buffer_printf(&d->out, "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-width=\"%.1f\"/>", x, y - 4,
-                          shades[shade], stroke_of(d, up_to_s));
-        hop_draw_text(&d->out, x + 34, y, "start", 11, hop_show_seconds(up_to_s, text, sizeof text));
+        hop_svg(&d->out, "<path d='M%.1f %.1fh28' stroke='%s' stroke-width='%.1f'/>", x, y - 4, shades[shade],
+                stroke_of(d, up_to_s));
+        hop_svg_text(&d->out, x + 34, y, "start", 11, SECONDS(up_to_s));
         x += 100;
     }
 }
 
+static const char *plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void draw_foot(struct drawing *d, double y)
 {
-    char before[32], after[32], text[200];
+    struct hop_buffer hidden = {0}, left = {0};
     struct hop_link_load most = {0, 0};
-    uint32_t left_out = 0, hidden = d->view.nodes_hidden, trees = d->view.left_out, nodes = d->view.nodes_left_out;
-    int used;
+    uint32_t links = 0, trees = d->view.left_out;
     for (uint32_t l = 0; l < hop_topology_link_count(d->view.topology); l++) {
         if (hop_picture_has_link(&d->picture, l) || hop_load_larger_s(d->view.links[l]) == 0)
             continue;
-        left_out++;
+        links++;
         most = hop_load_most(most, d->view.links[l]);
     }
     if (d->most_s > 0)
         draw_legend(d, y + 8);
-    used = snprintf(text, sizeof text, "at a link: what its fuller direction needs; * the fullest");
-    if (hidden > 0)
-        (void)snprintf(text + used, sizeof text - (size_t)used, "; %u node%s without load %s not drawn", hidden,
-                       hidden == 1 ? "" : "s", hidden == 1 ? "is" : "are");
-    hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 28, "start", 11, text);
-    used = trees > 0 ? snprintf(text, sizeof text, "%u more tree%s (%u node%s) and ", trees, trees == 1 ? "" : "s",
-                                nodes, nodes == 1 ? "" : "s")
-                     : 0;
-    (void)snprintf(text + used, sizeof text - (size_t)used,
-                   "%u link%s with load %s not drawn: at most %s before, %s after", left_out, left_out == 1 ? "" : "s",
-                   left_out == 1 && trees == 0 ? "is" : "are", hop_show_seconds(most.before_s, before, sizeof before),
-                   hop_show_seconds(most.after_s, after, sizeof after));
-    if (left_out > 0 || trees > 0)
-        hop_draw_text(&d->out, HOP_PICTURE_MARGIN, y + 46, "start", 11, text);
+    hop_buffer_puts(&hidden, "at a link: what its fuller direction needs; * the fullest");
+    if (d->view.nodes_hidden > 0)
+        hop_buffer_printf(&hidden, "; %u node%s without load %s not drawn", d->view.nodes_hidden,
+                          plural(d->view.nodes_hidden), d->view.nodes_hidden == 1 ? "is" : "are");
+    if (trees > 0)
+        hop_buffer_printf(&left, "%u more tree%s (%u node%s) and ", trees, plural(trees), d->view.nodes_left_out,
+                          plural(d->view.nodes_left_out));
+    if (links > 0 || trees > 0)
+        hop_buffer_printf(&left, "%u link%s with load %s not drawn: at most %s before, %s after", links, plural(links),
+                          links == 1 && trees == 0 ? "is" : "are", SECONDS(most.before_s), SECONDS(most.after_s));
+    d->out.failed = d->out.failed || hidden.failed || left.failed;
+    hop_svg_text(&d->out, HOP_PICTURE_MARGIN, y + 28, "start", 11, hidden.text ? hidden.text : "");
+    if (left.text)
+        hop_svg_text(&d->out, HOP_PICTURE_MARGIN, y + 46, "start", 11, left.text);
+    hop_buffer_finish(&hidden);
+    hop_buffer_finish(&left);
 }
 
 /* Both drawings have boxes of one width: as the longer of the two wants it. */
@@ -319,17 +310,14 @@ static void draw_page(struct drawing *d, struct hop_buffer *whole)
     bool beside = 2 * d->picture.width <= PAGE_WIDTH;
     double width = beside ? 2 * d->picture.width : d->picture.width;
     double height = beside ? d->picture.height : 2 * d->picture.height;
-    hop_draw_frame(whole, width, height + FOOT);
-    hop_buffer_printf(&d->out, "<text x=\"%.1f\" y=\"30\" font-size=\"18\" font-weight=\"bold\" fill=\"#0f172a\">",
-                      HOP_PICTURE_MARGIN);
-    hop_draw_cut_text(&d->out, hop_topology_name(d->view.topology), 60);
-    hop_buffer_puts(&d->out, ": what the links have to carry</text>\n");
+    hop_svg_begin(whole, width, height + FOOT);
+    hop_svg(whole, "<text x='%.1f' y='30' font-size='18' font-weight='bold' fill='" INK_TITLE "'>", HOP_PICTURE_MARGIN);
+    hop_svg_cut(whole, hop_topology_name(d->view.topology), 60);
+    hop_buffer_puts(whole, ": what the links have to carry</text>\n");
     draw_side(d, false);
     draw_side(d, true);
     draw_foot(d, height + 20);
-    whole->failed = whole->failed || d->out.failed;
-    if (d->out.text)
-        hop_buffer_add(whole, d->out.text, d->out.length);
+    hop_svg_append(whole, &d->out);
     hop_buffer_puts(whole, "</svg>\n");
 }
 
@@ -351,7 +339,6 @@ char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struc
     }
     if (!whole.failed)
         draw_page(&d, &whole);
-    hop_buffer_finish(&d.out);
     hop_picture_finish(&d.picture);
     hop_loads_view_finish(&d.view);
     return hop_buffer_take(&whole);

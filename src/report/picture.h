@@ -13,7 +13,7 @@
 #ifndef HOP_REPORT_PICTURE_H
 #define HOP_REPORT_PICTURE_H
 
-#include "report/report.h"
+#include "report/draw.h"
 
 #define HOP_PICTURE_MARGIN 28.0
 #define HOP_PICTURE_ROW_GAP 66.0
@@ -81,14 +81,7 @@ void hop_picture_draw_panels(const struct hop_picture *picture, struct hop_buffe
 /* The data of a link's path. */
 void hop_picture_draw_path(const struct hop_picture *picture, struct hop_buffer *out, uint32_t link);
 void hop_picture_draw_box(const struct hop_picture *picture, struct hop_buffer *out, uint32_t node);
-/* Escaped and cut to so many characters; what XML or UTF-8 does not allow becomes '?'. */
-void hop_draw_cut_text(struct hop_buffer *out, const char *text, unsigned limit);
-/* Readable over lines. */
-void hop_draw_label(struct hop_buffer *out, double x, double y, const char *anchor, const char *text);
 /* The colours of a kind of node. */
 const char *hop_node_fill(enum hop_node_kind kind);
 const char *hop_node_stroke(enum hop_node_kind kind);
-/* The beginning of a drawing. */
-void hop_draw_frame(struct hop_buffer *out, double width, double height);
-
 #endif

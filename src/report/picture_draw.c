@@ -27,38 +27,19 @@ const char *hop_node_stroke(enum hop_node_kind kind)
     return node_colours[kind].stroke;
 }
 
-/* Escaped and cut to so many characters; what XML or UTF-8 does not allow becomes '?'. */
-void hop_draw_cut_text(struct hop_buffer *out, const char *text, unsigned limit)
-{
-    unsigned count = 0;
-    for (const char *c = text; *c;) {
-        unsigned length = hop_text_utf8(c);
-        char piece[5] = "?";
-        if (length > 1 || (length == 1 && (unsigned char)*c >= 0x20 && *c != 0x7f))
-            memcpy(piece, c, length);
-        c += length ? length : 1;
-        if (++count == limit && *c) {
-            hop_buffer_puts(out, "…");
-            return;
-        }
-        hop_buffer_xml(out, piece);
-    }
-}
-
 void hop_picture_draw_panels(const struct hop_picture *d, struct hop_buffer *out)
 {
     for (uint32_t n = 0; n < hop_topology_node_count(d->topology); n++) {
         const struct hop_box *box = &d->boxes[n];
         if (box->place != HOP_PLACE_TREE || box->row != 0 || (d->hidden && d->hidden[n]))
             continue;
-        hop_buffer_printf(out,
-                          "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" fill=\"#f8fafc\" "
-                          "stroke=\"#e2e8f0\"/>\n",
-                          box->left - 12, d->first_y - 12, box->right - box->left + 24,
-                          d->device_y + BOX_HEIGHT - d->first_y + 24);
+        hop_svg(out,
+                "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='10' fill='#f8fafc' stroke='#e2e8f0'/>\n",
+                box->left - 12, d->first_y - 12, box->right - box->left + 24,
+                d->device_y + BOX_HEIGHT - d->first_y + 24);
         if (hop_topology_node(d->topology, n)->numa >= 0 && box->x - box->width / 2 - box->left > 50)
-            hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"#94a3b8\">numa %d</text>\n",
-                              box->left, d->first_y + 4, hop_topology_node(d->topology, n)->numa);
+            hop_svg(out, "<text x='%.1f' y='%.1f' font-size='10' fill='#94a3b8'>numa %d</text>\n", box->left,
+                    d->first_y + 4, hop_topology_node(d->topology, n)->numa);
     }
 }
 
@@ -70,14 +51,20 @@ static double parent_port(const struct hop_picture *d, const struct hop_link *li
     return reach > 0 && room > 0 ? parent->x + (child->x - parent->x) / reach * room : parent->x;
 }
 
+/* From a point to another, leaving and arriving at right angles at so far a height. */
+static void add_curve(struct hop_buffer *out, double x, double y, double first, double second, double to_x, double to_y)
+{
+    hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x, y, x, first, to_x, second, to_x, to_y);
+}
+
 static void draw_tree_link(const struct hop_picture *d, struct hop_buffer *out, const struct hop_link *link)
 {
     const struct hop_box *child = &d->boxes[link->ends[0]], *parent = &d->boxes[link->ends[1]];
-    double from = parent->y + parent->height, band = from + HOP_PICTURE_ROW_GAP, x = parent_port(d, link);
+    double from = parent->y + parent->height, band = from + HOP_PICTURE_ROW_GAP;
     /* Curved down to the next row, then straight: its column is its own. */
-    hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1fV%.1f", x, from, x,
-                      from + HOP_PICTURE_ROW_GAP * 0.55, child->x, band - HOP_PICTURE_ROW_GAP * 0.65, child->x,
-                      band - 8, child->y);
+    add_curve(out, parent_port(d, link), from, from + HOP_PICTURE_ROW_GAP * 0.55, band - HOP_PICTURE_ROW_GAP * 0.65,
+              child->x, band - 8);
+    hop_buffer_printf(out, "V%.1f", child->y);
 }
 
 bool hop_picture_straight(const struct hop_picture *d, uint32_t index, double *x)
@@ -102,8 +89,7 @@ static void draw_other(const struct hop_picture *d, struct hop_buffer *out, uint
     if (hop_picture_straight(d, index, &x))
         hop_buffer_printf(out, "M%.1f %.1fV%.1f", x, from, to);
     else
-        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", high->x, from, high->x, (from + to) / 2,
-                          low->x, (from + to) / 2, low->x, to);
+        add_curve(out, high->x, from, (from + to) / 2, (from + to) / 2, low->x, to);
 }
 
 void hop_picture_draw_path(const struct hop_picture *d, struct hop_buffer *out, uint32_t index)
@@ -113,6 +99,7 @@ void hop_picture_draw_path(const struct hop_picture *d, struct hop_buffer *out, 
     const struct hop_box *a = &d->boxes[link->ends[0]], *b = &d->boxes[link->ends[1]];
     const struct hop_box *left = a->x < b->x ? a : b, *right = a->x < b->x ? b : a;
     double depth = hop_picture_arc_depth(a->x - b->x, way), from = d->ports[2 * index], to = d->ports[2 * index + 1];
+    double under_a = a->y + a->height, under_b = b->y + b->height;
     switch (way) {
     case HOP_LINK_IN_TREE:
         draw_tree_link(d, out, link);
@@ -122,17 +109,14 @@ void hop_picture_draw_path(const struct hop_picture *d, struct hop_buffer *out, 
                           right->x - right->width / 2);
         break;
     case HOP_LINK_IN_CHIP: /* below the switches, in the band that leads to the next row */
-        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", a->x, a->y + a->height, a->x,
-                          a->y + a->height + HOP_PICTURE_ROW_GAP / 3, b->x, b->y + b->height + HOP_PICTURE_ROW_GAP / 3,
-                          b->x, b->y + b->height);
+        add_curve(out, a->x, under_a, under_a + HOP_PICTURE_ROW_GAP / 3, under_b + HOP_PICTURE_ROW_GAP / 3, b->x,
+                  under_b);
         break;
     case HOP_LINK_ARC_ABOVE:
-        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", from, a->y, from, a->y - depth, to,
-                          b->y - depth, to, b->y);
+        add_curve(out, from, a->y, a->y - depth, b->y - depth, to, b->y);
         break;
     case HOP_LINK_ARC_BELOW:
-        hop_buffer_printf(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", from, a->y + a->height, from,
-                          a->y + a->height + depth, to, b->y + b->height + depth, to, b->y + b->height);
+        add_curve(out, from, under_a, under_a + depth, under_b + depth, to, under_b);
         break;
     case HOP_LINK_TO_BAR_ABOVE:
     case HOP_LINK_TO_BAR_BELOW: {
@@ -150,62 +134,26 @@ void hop_picture_draw_box(const struct hop_picture *d, struct hop_buffer *out, u
 {
     const struct hop_node *node = hop_topology_node(d->topology, n);
     const struct hop_box *box = &d->boxes[n];
-    const struct colours *colours = &node_colours[node->kind];
     const char *caption = d->caption ? d->caption(n, d->context) : node->label;
-    bool label = caption && caption[0] && !hop_box_is_bar(box);
-    double room = box->width - 8;
-    hop_buffer_printf(out, "<g><title>%s: %s", node->name, hop_node_kind_name(node->kind));
-    if (node->label) {
-        hop_buffer_puts(out, ", ");
-        hop_draw_cut_text(out, node->label, UINT32_MAX);
-    }
-    if (node->bus_id) {
-        hop_buffer_puts(out, ", ");
-        hop_draw_cut_text(out, node->bus_id, UINT32_MAX);
-    }
-    hop_buffer_printf(out,
-                      "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"5\" fill=\"%s\" "
-                      "stroke=\"%s\" stroke-width=\"1.2\"/>",
-                      box->x - box->width / 2, box->y, box->width, box->height, colours->fill, colours->stroke);
-    hop_buffer_printf(out,
-                      "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"12\" font-weight=\"bold\" "
-                      "fill=\"#1e293b\">",
-                      box->x, box->y + (label ? 16 : box->height / 2 + 4));
-    hop_draw_cut_text(out, node->name, (unsigned)fmax(room / HOP_NAME_ADVANCE, 3));
+    bool bar = hop_box_is_bar(box), label = caption && caption[0] && !bar;
+    double room = box->width - 8, need = hop_text_columns(node->name) * HOP_NAME_ADVANCE;
+    hop_svg(out,
+            "<g><title>%s: %s%s%s%s%s</title><rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='5' fill='%s' "
+            "stroke='%s' stroke-width='1.2'/><text x='%.1f' y='%.1f' text-anchor='middle' font-size='12' "
+            "font-weight='bold' fill='#1e293b'>",
+            node->name, hop_node_kind_name(node->kind), node->label ? ", " : "", node->label ? node->label : "",
+            node->bus_id ? ", " : "", node->bus_id ? node->bus_id : "", box->x - box->width / 2, box->y, box->width,
+            box->height, hop_node_fill(node->kind), hop_node_stroke(node->kind), box->x,
+            box->y + (label ? 16 : box->height / 2 + 4));
+    hop_svg_cut(out, node->name, (unsigned)fmax(room / HOP_NAME_ADVANCE, 3));
     hop_buffer_puts(out, "</text>");
     if (label) {
-        hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"10\" fill=\"#475569\">",
-                          box->x, box->y + 30);
-        hop_draw_cut_text(out, caption, (unsigned)fmax(room / HOP_SMALL_ADVANCE, 3));
-        hop_buffer_puts(out, "</text>");
-    } else if (hop_box_is_bar(box) && caption) {
-        hop_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"#475569\">",
-                          box->x + hop_text_columns(node->name) * HOP_NAME_ADVANCE / 2 + 8,
-                          box->y + box->height / 2 + 4);
-        hop_draw_cut_text(
-            out, caption,
-            (unsigned)fmax((room - hop_text_columns(node->name) * HOP_NAME_ADVANCE - 16) / 2 / HOP_SMALL_ADVANCE, 3));
-        hop_buffer_puts(out, "</text>");
+        hop_svg(out, "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='10' fill='#475569'>", box->x, box->y + 30);
+        hop_svg_cut(out, caption, (unsigned)fmax(room / HOP_SMALL_ADVANCE, 3));
+    } else if (bar && caption) {
+        hop_svg(out, "<text x='%.1f' y='%.1f' font-size='10' fill='#475569'>", box->x + need / 2 + 8,
+                box->y + box->height / 2 + 4);
+        hop_svg_cut(out, caption, (unsigned)fmax((room - need - 16) / 2 / HOP_SMALL_ADVANCE, 3));
     }
-    hop_buffer_puts(out, "</g>\n");
-}
-
-void hop_draw_label(struct hop_buffer *out, double x, double y, const char *anchor, const char *text)
-{
-    hop_buffer_printf(
-        out,
-        "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"9.5\" fill=\"#334155\" stroke=\"#ffffff\" "
-        "stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\">",
-        x, y, anchor);
-    hop_draw_cut_text(out, text, UINT32_MAX);
-    hop_buffer_puts(out, "</text>\n");
-}
-
-void hop_draw_frame(struct hop_buffer *out, double width, double height)
-{
-    hop_buffer_printf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-        "font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-        width, height, width, height);
+    hop_buffer_puts(out, label || (bar && caption) ? "</text></g>\n" : "</g>\n");
 }

@@ -79,15 +79,6 @@ int hop_compare_looks(const struct hop_link *a, const struct hop_link *b);
 /* The width of a link's line: 1 to 5, by capacity. */
 double hop_link_stroke(const struct hop_link *link);
 
-/* ---- histograms ---- */
-
-/* "1,679,616", "4.702e+45" */
-const char *hop_count_text(double count, char *text, size_t size);
-/* The smallest 1, 2 or 5 times a power of ten that makes at most `most` steps. */
-double hop_tick_step(double range, unsigned most);
-/* anchor: start, middle or end. */
-void hop_draw_text(struct hop_buffer *out, double x, double y, const char *anchor, double size, const char *text);
-
 /* ---- timelines ---- */
 
 /* The segments of one operation; one array serves many operations. */

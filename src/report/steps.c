@@ -12,10 +12,10 @@
  *
  * Lengths in drawings are in pixels.
  */
-#include "report/report.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "report/draw.h"
 
 enum { SOURCES_SHOWN = 64, WAITS_SHOWN = 8, STEPS_DRAWN = 48 };
 
@@ -109,18 +109,9 @@ static const char *ordinal_ending(uint32_t n)
     return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* A line; spaces at its end are left out. */
-static void end_line(struct hop_buffer *out)
-{
-    while (out->length > 0 && out->text[out->length - 1] == ' ')
-        out->text[--out->length] = '\0';
-    hop_buffer_puts(out, "\n");
-}
-
 static void add_cell(struct hop_buffer *out, const char *text, unsigned width)
 {
-    unsigned columns = hop_text_columns(text);
-    hop_buffer_printf(out, "%s%*s", text, columns < width ? (int)(width - columns) : 0, "");
+    hop_add_cell(out, text, width, (struct hop_cell_style){0});
 }
 
 /* Steps first .. end - 1 of all sources. */
@@ -133,7 +124,7 @@ static void add_block(struct hop_buffer *out, const struct steps *s, unsigned na
         (void)snprintf(text, sizeof text, "%u%s", k + 1, ordinal_ending(k + 1));
         add_cell(out, text, cell);
     }
-    end_line(out);
+    hop_end_line(out);
     uint32_t shown = 0;
     for (uint32_t i = 0, next; i < s->count; i = next) {
         for (next = i + 1; next < s->count && s->sends[next].source == s->sends[i].source; next++)
@@ -145,7 +136,7 @@ static void add_block(struct hop_buffer *out, const struct steps *s, unsigned na
             cell_text(s, &s->sends[i + k], text, sizeof text);
             add_cell(out, text, cell);
         }
-        end_line(out);
+        hop_end_line(out);
     }
     if (shown > SOURCES_SHOWN)
         hop_buffer_printf(out, "... and %u more sources\n", shown - SOURCES_SHOWN);
@@ -346,18 +337,17 @@ static void draw_tree_link(struct picture *p, uint32_t index)
     bool left = child->x < parent->x;
     if (!hop_in_tree(link) || !child->placed || !parent->placed)
         return;
-    hop_buffer_printf(&p->out,
-                      "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"%.1f\"><title>%s: %u up, %u "
-                      "down</title></path>",
-                      child->x, child->y, parent->x, parent->y + BOX_HEIGHT, most ? "#64748b" : "#dbe2ea",
-                      fmin(1.2 + (most ? 1.1 * (most - 1) : 0), 9),
-                      hop_topology_node(p->s->topology, link->ends[0])->name, up, down);
+    hop_svg(&p->out,
+            "<path d='M%.1f %.1fL%.1f %.1f' stroke='%s' stroke-width='%.1f'><title>%s: %u up, %u down</title></path>",
+            child->x, child->y, parent->x, parent->y + BOX_HEIGHT, most ? INK_PALE : "#dbe2ea",
+            fmin(1.2 + (most ? 1.1 * (most - 1) : 0), 9), hop_topology_node(p->s->topology, link->ends[0])->name, up,
+            down);
     if (most > 1)
-        hop_buffer_printf(&p->out,
-                          "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"9\" fill=\"#334155\" "
-                          "stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">%u&#8593; %u&#8595;</text>",
-                          (child->x + parent->x) / 2 + (left ? -7 : 7), (child->y + parent->y + BOX_HEIGHT) / 2 - 3,
-                          left ? "end" : "start", up, down);
+        hop_svg(&p->out,
+                "<text x='%.1f' y='%.1f' text-anchor='%s' font-size='9' fill='" INK "' stroke='#ffffff' "
+                "stroke-width='3' paint-order='stroke'>%u&#8593; %u&#8595;</text>",
+                (child->x + parent->x) / 2 + (left ? -7 : 7), (child->y + parent->y + BOX_HEIGHT) / 2 - 3,
+                left ? "end" : "start", up, down);
 }
 
 static void draw_node(struct picture *p, uint32_t n)
@@ -366,13 +356,11 @@ static void draw_node(struct picture *p, uint32_t n)
     const char *name = hop_topology_node(p->s->topology, n)->name;
     bool device = is_device(p, n);
     double room = BOX_WIDTH - 6, need = hop_text_columns(name) * 6.2;
-    hop_buffer_printf(&p->out,
-                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"%s\" stroke=\"%s\"/>"
-                      "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"%.1f\" fill=\"#1e293b\">",
-                      spot->x - BOX_WIDTH / 2, spot->y, BOX_WIDTH, BOX_HEIGHT, device ? "#eef6e9" : "#f1f5f9",
-                      device ? "#4b8b1e" : "#94a3b8", spot->x, spot->y + 14, fmin(11, fmax(5, 11 * room / need)));
-    hop_buffer_xml(&p->out, name);
-    hop_buffer_puts(&p->out, "</text>\n");
+    hop_svg(&p->out,
+            "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='4' fill='%s' stroke='%s'/>"
+            "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='%.1f' fill='#1e293b'>%s</text>\n",
+            spot->x - BOX_WIDTH / 2, spot->y, BOX_WIDTH, BOX_HEIGHT, device ? "#eef6e9" : "#f1f5f9",
+            device ? "#4b8b1e" : "#94a3b8", spot->x, spot->y + 14, fmin(11, fmax(5, 11 * room / need)), name);
 }
 
 /* From the middle of a device's lower edge to the near side of the other's; arrows that arrive on one side stand apart. */
@@ -387,18 +375,16 @@ static void draw_arrow(struct picture *p, const struct send *send)
     double x = to->x + (right ? -apart : apart), y = from->y + BOX_HEIGHT;
     double depth = arc_depth(to->x - from->x) * (right ? 1 : LEFT_DEEPER); /* a pair's arrows do not hide each other */
     enum level level = level_of(p, route);
-    char size[32], start[32], end[32];
+    char size[32];
     p->levels[level] = true;
-    hop_buffer_printf(&p->out,
-                      "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" "
-                      "stroke-width=\"1.8\"%s marker-end=\"url(#arrow%d)\"><title>",
-                      from->x, y, from->x, y + depth, x, y + depth, x, y + 5, levels[level].colour,
-                      waits(op) ? " stroke-dasharray=\"6 3\"" : "", (int)level);
-    hop_buffer_xml(&p->out, op->name);
-    hop_buffer_printf(&p->out, ": %s to %s, %s, from %s to %s%s</title></path>\n", op->from.device, op->to.device,
-                      hop_format_bytes(op->bytes, size, sizeof size),
-                      hop_show_seconds(span.start_s, start, sizeof start),
-                      hop_show_seconds(span.end_s, end, sizeof end), waits(op) ? ", after others" : "");
+    hop_svg(&p->out,
+            "<path d='M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f' fill='none' stroke='%s' stroke-width='1.8'", from->x, y,
+            from->x, y + depth, x, y + depth, x, y + 5, levels[level].colour);
+    if (waits(op))
+        hop_svg(&p->out, " stroke-dasharray='6 3'");
+    hop_svg(&p->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n", (int)level,
+            op->name, op->from.device, op->to.device, hop_format_bytes(op->bytes, size, sizeof size),
+            SECONDS(span.start_s), SECONDS(span.end_s), waits(op) ? ", after others" : "");
 }
 
 static void draw_panel(struct picture *p, uint32_t step, double x, double y)
@@ -418,17 +404,14 @@ static void draw_panel(struct picture *p, uint32_t step, double x, double y)
         last_s = fmax(last_s, s->sends[i].start_s);
         end_s = fmax(end_s, hop_timeline_span(s->timeline, s->sends[i].op).end_s);
     }
-    char first[32], last[32], end[32];
-    hop_buffer_printf(&p->out,
-                      "<g transform=\"translate(%.1f %.1f)\">\n<rect width=\"%.1f\" height=\"%.1f\" rx=\"8\" "
-                      "fill=\"none\" stroke=\"#e2e8f0\"/>\n<text x=\"10\" y=\"16\" font-size=\"12\" "
-                      "font-weight=\"bold\" fill=\"#0f172a\">step %u</text>\n",
-                      x, y, p->width, p->height, step + 1);
-    hop_buffer_printf(&p->out, "<text x=\"64\" y=\"16\" font-size=\"10\" fill=\"#64748b\">");
+    hop_svg(&p->out,
+            "<g transform='translate(%.1f %.1f)'>\n<rect width='%.1f' height='%.1f' rx='8' fill='none' "
+            "stroke='#e2e8f0'/>\n<text x='10' y='16' font-size='12' font-weight='bold' fill='" INK_TITLE
+            "'>step %u</text>\n<text x='64' y='16' font-size='10' fill='" INK_PALE "'>",
+            x, y, p->width, p->height, step + 1);
     if (last_s > first_s)
-        hop_buffer_printf(&p->out, "starts %s to %s, ", hop_show_seconds(first_s, first, sizeof first),
-                          hop_show_seconds(last_s, last, sizeof last));
-    hop_buffer_printf(&p->out, "ends by %s</text>\n", hop_show_seconds(end_s, end, sizeof end));
+        hop_buffer_printf(&p->out, "starts %s to %s, ", SECONDS(first_s), SECONDS(last_s));
+    hop_buffer_printf(&p->out, "ends by %s</text>\n", SECONDS(end_s));
     for (uint32_t l = 0; l < links; l++)
         draw_tree_link(p, l);
     for (uint32_t n = 0; n < nodes; n++) {
@@ -457,11 +440,10 @@ static void draw_legend(struct picture *p, double y)
     for (unsigned level = 0; level < LEVEL_COUNT; level++) {
         if (!p->levels[level])
             continue;
-        hop_buffer_printf(&p->out,
-                          "<path d=\"M%.1f %.1fh26\" stroke=\"%s\" stroke-width=\"1.8\" "
-                          "marker-end=\"url(#arrow%u)\"/><text x=\"%.1f\" y=\"%.1f\" font-size=\"11\" "
-                          "fill=\"#334155\">%s</text>\n",
-                          x, y - 4, levels[level].colour, level, x + 38, y, levels[level].text);
+        hop_svg(&p->out,
+                "<path d='M%.1f %.1fh26' stroke='%s' stroke-width='1.8' marker-end='url(#arrow%u)'/>"
+                "<text x='%.1f' y='%.1f' font-size='11' fill='" INK "'>%s</text>\n",
+                x, y - 4, levels[level].colour, level, x + 38, y, levels[level].text);
         x += 60 + 6.2 * (double)strlen(levels[level].text);
     }
 }
@@ -475,32 +457,25 @@ static void draw_page(struct picture *p, struct hop_buffer *whole)
     uint32_t down = steps ? (steps + across - 1) / across : 0;
     double width = fmax(2 * MARGIN + across * (p->width + PANEL_GAP) - PANEL_GAP, 640);
     double legend_y = TITLE_HEIGHT + down * (p->height + PANEL_GAP) + 16;
-    char makespan[32];
     for (uint32_t k = 0; k < steps; k++)
         draw_panel(p, k, MARGIN + k % across * (p->width + PANEL_GAP),
                    TITLE_HEIGHT + k / across * (p->height + PANEL_GAP)); /* integers */
     draw_legend(p, legend_y);
-    hop_buffer_printf(whole,
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
-                      "%.0f\" font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" "
-                      "fill=\"#ffffff\"/>\n<defs>\n",
-                      width, legend_y + 20, width, legend_y + 20);
+    hop_svg_begin(whole, width, legend_y + 20);
+    hop_buffer_puts(whole, "<defs>\n");
     for (unsigned level = 0; level < LEVEL_COUNT; level++)
-        hop_buffer_printf(whole,
-                          "<marker id=\"arrow%u\" viewBox=\"0 0 8 8\" refX=\"6\" refY=\"4\" markerWidth=\"5\" "
-                          "markerHeight=\"5\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>\n",
-                          level, levels[level].colour);
-    hop_buffer_printf(
-        whole, "</defs>\n<text x=\"%.1f\" y=\"26\" font-size=\"17\" font-weight=\"bold\" fill=\"#0f172a\">", MARGIN);
+        hop_svg(whole,
+                "<marker id='arrow%u' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='5' markerHeight='5' "
+                "orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/></marker>\n",
+                level, levels[level].colour);
+    hop_svg(whole, "</defs>\n<text x='%.1f' y='26' font-size='17' font-weight='bold' fill='" INK_TITLE "'>", MARGIN);
     add_name(whole, hop_schedule_name(s->schedule));
     hop_buffer_puts(whole, " on ");
     add_name(whole, hop_topology_name(s->topology));
-    hop_buffer_printf(whole, ", %s</text>\n<text x=\"%.1f\" y=\"44\" font-size=\"11\" fill=\"#64748b\">",
-                      hop_show_seconds(hop_timeline_makespan_s(s->timeline), makespan, sizeof makespan), MARGIN);
-    hop_buffer_printf(whole,
-                      "step k: the k-th sends of %u sources; lines as thick as the sends of the step are many; "
-                      "dashed: waits for others",
-                      s->sources);
+    hop_svg(whole,
+            ", %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE "'>step k: the k-th sends of %u sources; "
+            "lines as thick as the sends of the step are many; dashed: waits for others",
+            SECONDS(hop_timeline_makespan_s(s->timeline)), MARGIN, s->sources);
     if (steps < s->steps)
         hop_buffer_printf(whole, "; %u of %u steps are drawn", steps, s->steps);
     hop_buffer_puts(whole, "</text>\n");
@@ -520,12 +495,9 @@ char *hop_timeline_to_steps_svg(struct hop_timeline *timeline)
     if (!whole.failed) {
         find_height(&p);
         draw_page(&p, &whole);
-        whole.failed = whole.failed || p.out.failed;
-        if (p.out.text)
-            hop_buffer_add(&whole, p.out.text, p.out.length);
+        hop_svg_append(&whole, &p.out);
         hop_buffer_puts(&whole, "</svg>\n");
     }
-    hop_buffer_finish(&p.out);
     free(p.spots);
     free(p.load);
     free(p.arrivals);

@@ -3,7 +3,7 @@
  * A topology for Graphviz: roots on top, devices in one rank, links off the tree without influence on the ranks except
  * those to switches that have no PCIe (NVSwitch, network fabrics), which go below the devices.
  */
-#include "report/report.h"
+#include "report/draw.h"
 
 static const char *const fills[HOP_NODE_KIND_COUNT] = {
     [HOP_NODE_GPU] = "#cfe8c6",  [HOP_NODE_HOST] = "#fdebc1",   [HOP_NODE_NIC] = "#cde3f6",

@@ -134,12 +134,13 @@ static void draw_link(struct drawing *d, uint32_t index)
     struct hop_link_text words = hop_describe_link(link);
     char rate[128];
     rate_text(&words, rate, sizeof rate);
-    hop_buffer_puts(&d->out, "<path d=\"");
+    hop_svg(&d->out, "<path d='");
     hop_picture_draw_path(&d->picture, &d->out, index);
-    hop_buffer_printf(&d->out, "\" stroke=\"%s\" stroke-width=\"%.1f\"%s><title>%s -- %s: %s, %s</title></path>\n",
-                      look_colour(look), hop_link_stroke(look->link),
-                      hop_picture_way(&d->picture, index) == HOP_LINK_ARC_BELOW ? " stroke-opacity=\"0.8\"" : "",
-                      node_at(d, link->ends[0])->name, node_at(d, link->ends[1])->name, words.what, rate);
+    hop_svg(&d->out, "' stroke='%s' stroke-width='%.1f'", look_colour(look), hop_link_stroke(look->link));
+    if (hop_picture_way(&d->picture, index) == HOP_LINK_ARC_BELOW)
+        hop_svg(&d->out, " stroke-opacity='0.8'");
+    hop_svg(&d->out, "><title>%s -- %s: %s, %s</title></path>\n", node_at(d, link->ends[0])->name,
+            node_at(d, link->ends[1])->name, words.what, rate);
 }
 
 /* Labels of links with a rare look: in the tree above the child, between neighbours over and under the line. */
@@ -157,16 +158,16 @@ static void draw_link_label(struct drawing *d, uint32_t index)
     double middle = (a->x + b->x + (a->x < b->x ? a->width - b->width : b->width - a->width) / 2) / 2;
     enum hop_link_way way = hop_picture_way(&d->picture, index);
     if (way == HOP_LINK_IN_TREE && need < a->width + HOP_PICTURE_COLUMN_GAP) {
-        hop_draw_label(&d->out, a->x + 6, a->y - 19, "start", words.what);
-        hop_draw_label(&d->out, a->x + 6, a->y - 8, "start", rate);
+        hop_svg_label(&d->out, a->x + 6, a->y - 19, "start", words.what);
+        hop_svg_label(&d->out, a->x + 6, a->y - 8, "start", rate);
     } else if (way == HOP_LINK_BESIDE && need < room) {
-        hop_draw_label(&d->out, middle, a->y + a->height / 2 - 6, "middle", words.what);
-        hop_draw_label(&d->out, middle, a->y + a->height / 2 + 13, "middle", rate);
+        hop_svg_label(&d->out, middle, a->y + a->height / 2 - 6, "middle", words.what);
+        hop_svg_label(&d->out, middle, a->y + a->height / 2 + 13, "middle", rate);
     } else if (way == HOP_LINK_IN_CHIP) {
-        hop_draw_label(&d->out, middle, a->y + a->height + HOP_PICTURE_ROW_GAP / 4 + 11, "middle", rate);
+        hop_svg_label(&d->out, middle, a->y + a->height + HOP_PICTURE_ROW_GAP / 4 + 11, "middle", rate);
     } else if (way == HOP_LINK_ARC_ABOVE || way == HOP_LINK_ARC_BELOW) {
         double depth = 0.75 * hop_picture_arc_depth(a->x - b->x, way);
-        hop_draw_label(&d->out, middle, way == HOP_LINK_ARC_ABOVE ? a->y - depth - 5 : a->y + a->height + depth + 11,
+        hop_svg_label(&d->out, middle, way == HOP_LINK_ARC_ABOVE ? a->y - depth - 5 : a->y + a->height + depth + 11,
                        "middle", rate);
     }
 }
@@ -175,11 +176,10 @@ static void draw_link_label(struct drawing *d, uint32_t index)
 
 static void draw_title(struct drawing *d)
 {
-    hop_buffer_printf(&d->out, "<text x=\"%.1f\" y=\"32\" font-size=\"18\" font-weight=\"bold\" fill=\"#0f172a\">",
-                      HOP_PICTURE_MARGIN);
-    hop_draw_cut_text(&d->out, hop_topology_name(d->topology), 120);
-    hop_buffer_printf(&d->out, "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"11\" fill=\"#64748b\">",
-                      HOP_PICTURE_MARGIN);
+    hop_svg(&d->out, "<text x='%.1f' y='32' font-size='18' font-weight='bold' fill='" INK_TITLE "'>",
+            HOP_PICTURE_MARGIN);
+    hop_svg_cut(&d->out, hop_topology_name(d->topology), 120);
+    hop_svg(&d->out, "</text>\n<text x='%.1f' y='50' font-size='11' fill='" INK_PALE "'>", HOP_PICTURE_MARGIN);
     hop_add_kinds(&d->out, d->topology);
     hop_buffer_printf(&d->out, "; %u links</text>\n", hop_topology_link_count(d->topology));
 }
@@ -205,10 +205,10 @@ static void draw_node_legend(struct drawing *d)
         if (!used[kind])
             continue;
         legend_advance(d, &x, need);
-        hop_buffer_printf(&d->out,
-                          "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"12\" rx=\"3\" fill=\"%s\" stroke=\"%s\"/>"
-                          "<text x=\"%.1f\" y=\"%.1f\" font-size=\"11\" fill=\"#334155\">%s</text>\n",
-                          x, d->height - 10, hop_node_fill(kind), hop_node_stroke(kind), x + 20, d->height, name);
+        hop_svg(&d->out,
+                "<rect x='%.1f' y='%.1f' width='14' height='12' rx='3' fill='%s' stroke='%s'/>"
+                "<text x='%.1f' y='%.1f' font-size='11' fill='" INK "'>%s</text>\n",
+                x, d->height - 10, hop_node_fill(kind), hop_node_stroke(kind), x + 20, d->height, name);
         x += need;
     }
 }
@@ -225,19 +225,16 @@ static void draw_link_legend(struct drawing *d)
                        look->links == 1 ? "link" : "links");
         double need = 64 + hop_text_columns(text) * 6.2;
         legend_advance(d, &x, need);
-        hop_buffer_printf(&d->out,
-                          "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-width=\"%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
-                          "font-size=\"11\" fill=\"#334155\">%s</text>\n",
-                          x, d->height - 4, look_colour(look), hop_link_stroke(look->link), x + 36, d->height, text);
+        hop_svg(&d->out,
+                "<path d='M%.1f %.1fh28' stroke='%s' stroke-width='%.1f'/><text x='%.1f' y='%.1f' font-size='11' "
+                "fill='" INK "'>%s</text>\n",
+                x, d->height - 4, look_colour(look), hop_link_stroke(look->link), x + 36, d->height, text);
         x += need;
     }
     if (d->look_count > LEGEND_LOOKS) {
         legend_advance(d, &x, 330);
-        hop_buffer_printf(
-            &d->out,
-            "<text x=\"%.1f\" y=\"%.1f\" font-size=\"11\" fill=\"#334155\">and %u more: each link's tooltip "
-            "says what it is</text>\n",
-            x, d->height, d->look_count - LEGEND_LOOKS);
+        hop_svg(&d->out, "<text x='%.1f' y='%.1f' font-size='11' fill='" INK "'>and %u more: %s</text>\n", x, d->height,
+                d->look_count - LEGEND_LOOKS, "each link's tooltip says what it is");
     }
 }
 
@@ -245,7 +242,7 @@ static void draw(struct drawing *d)
 {
     uint32_t links = hop_topology_link_count(d->topology);
     hop_picture_draw_panels(&d->picture, &d->out);
-    hop_buffer_puts(&d->out, "<g fill=\"none\">\n");
+    hop_svg(&d->out, "<g fill='none'>\n");
     for (uint32_t i = 0; i < links; i++)
         draw_link(d, i);
     hop_buffer_puts(&d->out, "</g>\n");
@@ -272,13 +269,10 @@ char *hop_topology_to_svg(const struct hop_topology *topology)
     if (!whole.failed) {
         d.height = d.picture.height;
         draw(&d); /* before its frame: the legend decides how high the drawing is */
-        hop_draw_frame(&whole, d.picture.width, d.height);
-        whole.failed |= d.out.failed;
-        if (d.out.text)
-            hop_buffer_add(&whole, d.out.text, d.out.length);
+        hop_svg_begin(&whole, d.picture.width, d.height);
+        hop_svg_append(&whole, &d.out);
         hop_buffer_puts(&whole, "</svg>\n");
     }
-    hop_buffer_finish(&d.out);
     hop_picture_finish(&d.picture);
     free(d.looks);
     free(d.look_of);
