@@ -55,7 +55,7 @@ static bool list_graph(const struct hop_schedule *graph, void *context)
 /* The text of a graph's file, the command at its head; NULL: out of memory. */
 static char *graph_text(const struct request *r, const struct hop_schedule *graph)
 {
-    if (r->json)
+    if (r->format == MAKE_JSON)
         return hop_schedule_to_json(graph);
     char command[480], *text = hop_schedule_to_text(graph);
     size_t size = text ? strlen(text) + sizeof command + 8 : 0;
@@ -80,7 +80,7 @@ static bool file_graph(const struct hop_schedule *graph, void *context)
     char *text = graph_text(g->request, graph);
     if (path && text) {
         (void)snprintf(path, size, "%s/graph-%05" PRIu64 ".%s", g->request->output_dir, g->number,
-                       g->request->json ? "json" : "hop");
+                       g->request->format == MAKE_JSON ? "json" : "hop");
         g->status = tool_write(path, text);
     } else {
         g->status = tool_out_of_memory();
@@ -103,7 +103,7 @@ int make_run_graphs(struct request *r)
     if (each == count_graph)
         printf("transfers        graphs\n");
     enum hop_status status =
-        hop_make_graphs(&r->ranks, r->topology, (uint32_t)r->max_transfers, r->bytes, each, &g, &count, &diag);
+        hop_make_graphs(&r->ranks, r->topology, r->max_transfers, r->bytes, each, &g, &count, &diag);
     if (g.status == TOOL_OK && status != HOP_OK)
         return tool_fail(&diag);
     if (g.status == TOOL_OK && each == count_graph) {

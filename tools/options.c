@@ -139,6 +139,17 @@ bool tool_given(const struct tool_given *given, const char *name)
     return false;
 }
 
+const char *tool_given_beyond(const struct tool_given *given, const char *names)
+{
+    const struct tool_option *table = given->command->options;
+    for (size_t i = 0; !is_end(&table[i]); i++) {
+        struct tool_option option = tool_option_of(&table[i]);
+        if (option.name && is_set(given, i) && !tool_has_word(names, option.name))
+            return option.name;
+    }
+    return NULL;
+}
+
 /* As messages name it: --json, -n, SCHEDULE. */
 static const char *name_of(const struct tool_option *option, char *text, size_t size)
 {
@@ -153,13 +164,13 @@ static const char *name_of(const struct tool_option *option, char *text, size_t 
 
 /* ---- values ---- */
 
-bool tool_seconds(const char *text, double *seconds)
+bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag)
 {
     char *end;
     *seconds = strtod(text, &end);
     if (*text && !*end && isdigit((unsigned char)text[strspn(text, ".")]) && isfinite(*seconds))
         return true;
-    return hop_parse_seconds(text, strlen(text), seconds, NULL) == HOP_OK;
+    return hop_parse_seconds(text, strlen(text), seconds, diag) == HOP_OK;
 }
 
 bool tool_whole(const struct tool_command *command, const char *what, const char *text, uint64_t low, uint64_t high,
@@ -183,6 +194,14 @@ static bool refuse(const struct tool_taking *t, const char *text, const char *ex
     char name[64];
     tool_bad_usage(t->command, "%s cannot be '%.80s': %s is expected", name_of(t->option, name, sizeof name), text,
                    expected);
+    return false;
+}
+
+static bool refuse_diag(const struct tool_taking *t, const struct hop_diag *diag)
+{
+    char name[64];
+    tool_bad_usage(t->command, "%s: %s; %s is expected", name_of(t->option, name, sizeof name), diag->what,
+                   diag->expected);
     return false;
 }
 
@@ -217,14 +236,17 @@ static bool take_number(const struct tool_taking *t, const char *text)
 
 static bool take_time(const struct tool_taking *t, const char *text)
 {
-    char expected[120] = "a time such as 10s or 0.5 (seconds)", low[32], high[32];
+    char expected[120], low[32], high[32];
     double least = t->option->least, most = t->option->most ? t->option->most : INFINITY, seconds;
-    if (least > 0 && isfinite(most))
-        (void)snprintf(expected, sizeof expected, "a time such as 10s or 0.5 (seconds), from %s to %s",
-                       hop_show_seconds(least, low, sizeof low), hop_show_seconds(most, high, sizeof high));
-    else if (least > 0)
-        (void)snprintf(expected, sizeof expected, "a time above 0, such as 10s or 0.5 (seconds),");
-    if (!tool_seconds(text, &seconds) || !(seconds >= least && seconds <= most))
+    struct hop_diag diag;
+    if (!tool_seconds(text, &seconds, &diag))
+        return refuse_diag(t, &diag);
+    if (isfinite(most))
+        (void)snprintf(expected, sizeof expected, "a time from %s to %s", hop_show_seconds(least, low, sizeof low),
+                       hop_show_seconds(most, high, sizeof high));
+    else
+        (void)snprintf(expected, sizeof expected, "a time %s, such as 10s,", least > 0 ? "above 0" : "of 0 or more");
+    if (!(seconds >= least && seconds <= most))
         return refuse(t, text, expected);
     *(double *)t->to = seconds;
     return true;
@@ -233,7 +255,10 @@ static bool take_time(const struct tool_taking *t, const char *text)
 static bool take_size(const struct tool_taking *t, const char *text)
 {
     uint64_t bytes;
-    if (hop_parse_bytes(text, strlen(text), &bytes, NULL) != HOP_OK || bytes < t->option->low)
+    struct hop_diag diag;
+    if (hop_parse_bytes(text, strlen(text), &bytes, &diag) != HOP_OK)
+        return refuse_diag(t, &diag);
+    if (bytes < t->option->low)
         return refuse(t, text, "a size such as 64MiB");
     *(uint64_t *)t->to = bytes;
     return true;

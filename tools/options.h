@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hopcast/status.h"
+
 struct tool_command;
 
 enum { TOOL_SIZES = 64 };
@@ -112,6 +114,8 @@ struct tool_given {
     char input_name[32], printer_name[32];
 };
 bool tool_given(const struct tool_given *given, const char *name);
+/* The first option given that is not among the names (with spaces between); NULL: all are. */
+const char *tool_given_beyond(const struct tool_given *given, const char *names);
 /* Reads the command line into the request by the command's table. TOOL_OK, TOOL_HELP after --help, or TOOL_BAD, said
  * so. */
 int tool_read(const struct tool_command *command, int argc, char **argv, void *request);
@@ -126,7 +130,7 @@ bool tool_has_word(const char *words, const char *word); /* words: with spaces b
 /* Numbers elsewhere than in options; `what` is said in messages. */
 bool tool_whole(const struct tool_command *command, const char *what, const char *text, uint64_t low, uint64_t high,
                 uint64_t *value);
-bool tool_seconds(const char *text, double *seconds); /* with a unit, or without one */
+bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag); /* with a unit, or plain seconds */
 bool tool_choice(const char *choices, const char *text, size_t length, unsigned *place);
 /* "a, b or c" */
 const char *tool_list_words(const char *words, const char *last, char *text, size_t size);

@@ -39,7 +39,7 @@ static bool take_delay(const struct tool_taking *t, char *text)
     const char *time = strchr(text, '=');
     unsigned way;
     if (!time || !tool_choice("peer staged", text, (size_t)(time - text), &way) ||
-        !(strcmp(time + 1, "never") == 0 || tool_seconds(time + 1, &delay_s[way])))
+        !(strcmp(time + 1, "never") == 0 || tool_seconds(time + 1, &delay_s[way], NULL)))
         return tool_bad_usage(t->command,
                               "--delay cannot be '%.60s': peer=TIME or staged=TIME is expected, TIME may be never",
                               text) == TOOL_OK;
