@@ -123,6 +123,8 @@ uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void 
 /* strtod with a decimal point, whatever the locale of the program around us. */
 double hop_text_number(const char *text, char **end);
 
+unsigned hop_text_digit(char c); /* hexadecimal, 16: it is none */
+
 /* The bytes of the UTF-8 character at text, 0: none is well formed there. */
 unsigned hop_text_utf8(const char *text);
 

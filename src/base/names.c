@@ -117,6 +117,14 @@ uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void 
     return nearest;
 }
 
+unsigned hop_text_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+           : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+                                  : 16;
+}
+
 unsigned hop_text_utf8(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;

@@ -21,7 +21,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define DETECT_LIMIT ((size_t)64 << 10)
 #define NAME_PART 40      /* characters of a description that become a name */
 #define UNKNOWN_LINES 20u /* lines of an unknown kind that are noted one by one */
 
@@ -42,425 +41,315 @@ static const struct speed {
     {"XDR", 200e9, "200 Gbit/s after 64b/66b and error correction"},
 };
 
-/* ---- lines ---- */
-
-void hop_ib_text_init(struct hop_ib_text *text, const struct hop_source *source)
-{
-    *text = (struct hop_ib_text){.source = source, .start = source->text, .end = source->text, .at = source->text};
-}
-
-bool hop_ib_next_line(struct hop_ib_text *text)
-{
-    const struct hop_source *source = text->source;
-    if (text->next >= source->size)
-        return false;
-    text->start = text->at = source->text + text->next;
-    const char *end = memchr(text->start, '\n', source->size - text->next);
-    text->end = end ? end : source->text + source->size;
-    text->next = (size_t)(text->end - source->text) + (end ? 1 : 0);
-    if (text->end > text->start && text->end[-1] == '\r')
-        text->end--;
-    text->line++;
-    return true;
-}
-
-void hop_ib_skip_blanks(struct hop_ib_text *text)
-{
-    while (text->at < text->end && (*text->at == ' ' || *text->at == '\t'))
-        text->at++;
-}
-
-bool hop_ib_take(struct hop_ib_text *text, const char *word)
-{
-    const char *before = text->at;
-    size_t length = strlen(word);
-    hop_ib_skip_blanks(text);
-    if ((size_t)(text->end - text->at) >= length && memcmp(text->at, word, length) == 0) {
-        text->at += length;
-        return true;
-    }
-    text->at = before;
-    return false;
-}
-
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : 16;
-}
-
-bool hop_ib_take_number(struct hop_ib_text *text, unsigned base, uint64_t high, uint64_t *value)
-{
-    const char *before = text->at;
-    uint64_t sum = 0;
-    hop_ib_skip_blanks(text);
-    const char *first = text->at;
-    for (; text->at < text->end && digit_of(*text->at) < (int)base; text->at++) {
-        uint64_t digit = (uint64_t)digit_of(*text->at);
-        if (sum > (high - digit) / base || digit > high) {
-            text->at = before;
-            return false;
-        }
-        sum = sum * base + digit;
-    }
-    if (text->at == first) {
-        text->at = before;
-        return false;
-    }
-    *value = sum;
-    return true;
-}
-
-bool hop_ib_skip_to(struct hop_ib_text *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = text->at; (size_t)(text->end - at) >= length; at++) {
-        if (memcmp(at, word, length) == 0) {
-            text->at = at + length;
-            return true;
-        }
-    }
-    return false;
-}
-
-void hop_ib_place(const struct hop_ib_text *text, uint32_t line, uint32_t column, struct hop_diag *diag)
-{
-    hop_diag_place(diag, "%.180s:%u:%u", text->source->name, line ? line : 1, column);
-}
-
-enum hop_status hop_ib_malformed(const struct hop_ib_text *text, struct hop_diag *diag, const char *what,
-                                 const char *expected)
-{
-    struct hop_ib_text copy = *text;
-    hop_ib_skip_blanks(&copy);
-    hop_fail(diag, HOP_ERR_SYNTAX, "%s\n%s", what, expected);
-    hop_ib_place(text, text->line, (uint32_t)(copy.at - copy.start) + 1, diag);
-    return HOP_ERR_SYNTAX;
-}
-
-/* What stands between two quotation marks. */
-static bool take_quoted(struct hop_ib_text *text, const char **start, size_t *length)
-{
-    struct hop_ib_text copy = *text;
-    if (!hop_ib_take(&copy, "\""))
-        return false;
-    *start = copy.at;
-    if (!hop_ib_skip_to(&copy, "\""))
-        return false;
-    *length = (size_t)(copy.at - *start) - 1;
-    text->at = copy.at;
-    return true;
-}
-
 /* ---- reading ---- */
 
-struct reader {
-    struct hop_ib_fabric *fabric;
-    struct hop_ib_text text;
-    struct hop_diag *diag;
-    uint32_t unknown; /* lines of an unknown kind */
-    bool in_node;     /* port lines may follow */
-};
-
-static enum hop_status malformed(const struct reader *reader, const char *what, const char *expected)
+static bool ok(const struct hop_ib_fabric *fabric)
 {
-    return hop_ib_malformed(&reader->text, reader->diag, what, expected);
+    return hop_build_ok(&fabric->build);
 }
 
-static enum hop_status fail_at(const struct reader *reader, enum hop_status status, uint32_t line, uint32_t column)
+/* What is next in the line, "what is missing\nwhat was expected" where it is not there. */
+static void need(struct hop_ib_fabric *fabric, const char *word, const char *message)
 {
-    hop_ib_place(&reader->text, line, column, reader->diag);
-    return status;
+    if (ok(fabric) && !hop_lines_take(&fabric->lines, word))
+        hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
+}
+
+static uint64_t need_number(struct hop_ib_fabric *fabric, unsigned base, uint64_t high, const char *message)
+{
+    uint64_t value = 0;
+    if (ok(fabric) && !hop_lines_number(&fabric->lines, base, high, &value))
+        hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
+    return value;
+}
+
+static const char *need_description(struct hop_ib_fabric *fabric, const char *message)
+{
+    const char *start = "";
+    size_t length = 0;
+    if (ok(fabric) && !hop_lines_quoted(&fabric->lines, &start, &length))
+        hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
+    return hop_build_text(&fabric->build, "%.*s", (int)length, start);
 }
 
 /* "S-0002c90200404148": the letter says the kind. */
-static bool take_id(struct hop_ib_text *text, struct hop_arena *arena, const char **id, enum hop_ib_kind *kind,
-                    uint64_t *guid)
+static const char *need_id(struct hop_ib_fabric *fabric, const char *letters, const char *message, uint64_t *guid)
 {
-    struct hop_ib_text copy = *text;
-    const char *start;
-    size_t length;
-    if (!take_quoted(&copy, &start, &length) || length < 3 || start[1] != '-' || !strchr("SHR", start[0]))
-        return false;
-    struct hop_ib_text inside = {.start = start, .end = start + length, .at = start + 2};
-    if (!hop_ib_take_number(&inside, 16, UINT64_MAX, guid) || inside.at != inside.end)
-        return false;
-    *kind = start[0] == 'S' ? HOP_IB_SWITCH : start[0] == 'H' ? HOP_IB_CA : HOP_IB_ROUTER;
-    *id = hop_arena_string(arena, start, length);
-    text->at = copy.at;
-    return *id != NULL;
+    struct hop_lines *lines = &fabric->lines;
+    const char *start = "", *before = lines->at;
+    size_t length = 0;
+    if (!ok(fabric))
+        return "";
+    if (hop_lines_quoted(lines, &start, &length) && length > 2 && start[1] == '-' && strchr(letters, start[0])) {
+        const char *after = lines->at;
+        lines->at = start + 2;
+        bool whole = hop_lines_number(lines, 16, UINT64_MAX, guid) && lines->at == start + length;
+        lines->at = after;
+        if (whole)
+            return hop_build_text(&fabric->build, "%.*s", (int)length, start);
+    }
+    lines->at = before;
+    hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_here(lines), message, "");
+    return "";
 }
 
-static enum hop_status claim_lid(struct reader *reader, uint64_t lid, uint32_t node, uint32_t port)
+static void claim_lid(struct hop_ib_fabric *fabric, uint64_t lid, uint32_t node, uint32_t port)
 {
-    struct hop_ib_fabric *fabric = reader->fabric;
-    if (lid == 0)
-        return HOP_OK; /* no subnet manager has been here */
     struct hop_ib_owner *owner = &fabric->owners[lid];
-    if (owner->node != HOP_NONE) {
-        hop_fail(reader->diag, HOP_ERR_INVALID,
-                 "the LID %u is that of \"%.60s\" and of \"%.60s\"\none owner of every LID", (unsigned)lid,
-                 fabric->nodes[owner->node].description, fabric->nodes[node].description);
-        return fail_at(reader, HOP_ERR_INVALID, reader->text.line, 1);
-    }
+    if (lid == 0) /* no subnet manager has been here */
+        return;
+    if (owner->node != HOP_NONE)
+        hop_lines_refuse(&fabric->lines, HOP_ERR_INVALID, 1,
+                         "the LID %u is that of \"%.60s\" and of \"%.60s\"\none owner of every LID", (unsigned)lid,
+                         fabric->nodes[owner->node].description, fabric->nodes[node].description);
     *owner = (struct hop_ib_owner){node, port};
-    return HOP_OK;
 }
 
 /* Ca 1 "H-..." # "description"; Switch 36 "S-..." # "description" enhanced port 0 lid 1 lmc 0 */
-static enum hop_status read_node(struct reader *reader, enum hop_ib_kind kind)
+static void read_node(struct hop_ib_fabric *fabric, enum hop_ib_kind kind)
 {
-    struct hop_ib_text *text = &reader->text;
-    struct hop_ib_fabric *fabric = reader->fabric;
-    struct hop_ib_node node = {.kind = kind, .first_port = fabric->port_count, .topology_node = HOP_NONE};
-    enum hop_ib_kind said;
-    uint64_t ports, lid = 0, lmc = 0;
-    const char *description;
-    size_t length;
-    if (!hop_ib_take_number(text, 10, HOP_IB_PORT_MAX, &ports))
-        return malformed(reader, "the number of ports is missing",
-                         "1 to 254 ports, then \"S-GUID\", \"H-GUID\" or \"R-GUID\"");
-    if (!take_id(text, &fabric->arena, &node.id, &said, &node.guid) || said != kind)
-        return malformed(reader, "the node's GUID is missing",
-                         kind == HOP_IB_SWITCH ? "\"S-GUID\" in quotation marks"
-                         : kind == HOP_IB_CA   ? "\"H-GUID\" in quotation marks"
-                                               : "\"R-GUID\" in quotation marks");
-    if (!hop_ib_take(text, "#") || !take_quoted(text, &description, &length))
-        return malformed(reader, "the node's description is missing", "# and the description in quotation marks");
-    node.description = hop_arena_string(&fabric->arena, description, length);
-    if (kind == HOP_IB_SWITCH) {
-        if (!hop_ib_skip_to(text, " lid ") || !hop_ib_take_number(text, 10, HOP_IB_LID_MAX, &lid))
-            return malformed(reader, "the switch's LID is missing", "`base port 0 lid 3 lmc 0`, the LID at most 49151");
-        if (hop_ib_take(text, "lmc") && !hop_ib_take_number(text, 10, 7, &lmc))
-            return malformed(reader, "this is no LMC", "a number from 0 to 7");
+    static const char *const letters[] = {"S", "H", "R"};
+    static const char *const no_guid[] = {"the node's GUID is missing\n\"S-GUID\" in quotation marks",
+                                          "the node's GUID is missing\n\"H-GUID\" in quotation marks",
+                                          "the node's GUID is missing\n\"R-GUID\" in quotation marks"};
+    struct hop_lines *lines = &fabric->lines;
+    struct hop_ib_node node = {
+        .kind = kind, .first_port = fabric->port_count, .topology_node = HOP_NONE, .line = lines->line};
+    node.port_limit = (unsigned)need_number(fabric, 10, HOP_IB_PORT_MAX,
+                                            "the number of ports is missing\n1 to 254 ports, then \"S-GUID\", "
+                                            "\"H-GUID\" or \"R-GUID\"");
+    node.id = need_id(fabric, letters[kind], no_guid[kind], &node.guid);
+    need(fabric, "#", "the node's description is missing\n# and the description in quotation marks");
+    node.description =
+        need_description(fabric, "the node's description is missing\n# and the description in quotation marks");
+    if (kind == HOP_IB_SWITCH && ok(fabric)) {
+        (void)hop_lines_skip_to(lines, " lid ");
+        node.lid =
+            (uint32_t)need_number(fabric, 10, HOP_IB_LID_MAX,
+                                  "the switch's LID is missing\n`base port 0 lid 3 lmc 0`, the LID at most 49151");
+        if (hop_lines_take(lines, "lmc"))
+            node.lmc = (unsigned)need_number(fabric, 10, 7, "this is no LMC\na number from 0 to 7");
     }
-    if (hop_names_get(&fabric->ids, node.id) != UINT32_MAX) {
-        hop_fail(
-            reader->diag, HOP_ERR_INVALID,
-            "the node \"%.40s\" is here a second time\nthe output of one ibnetdiscover; line %u has this node already",
-            node.id, fabric->nodes[hop_names_get(&fabric->ids, node.id)].line);
-        return fail_at(reader, HOP_ERR_INVALID, text->line, 1);
-    }
-    if (fabric->node_count >= HOP_IB_NODES_LIMIT) {
-        hop_fail(reader->diag, HOP_ERR_LIMIT, "more than %u nodes", HOP_IB_NODES_LIMIT);
-        return fail_at(reader, HOP_ERR_LIMIT, text->line, 1);
-    }
-    node.lid = (uint32_t)lid;
-    node.lmc = (unsigned)lmc;
-    node.line = text->line;
-    node.port_limit = (unsigned)ports;
-    if (!node.description || !hop_grow(&fabric->nodes, &fabric->node_capacity, fabric->node_count + 1, sizeof node) ||
-        !hop_names_put(&fabric->ids, node.id, fabric->node_count))
-        return hop_fail_memory(reader->diag);
+    if (!ok(fabric))
+        return;
+    uint32_t other = hop_names_get(&fabric->ids, node.id);
+    if (other != UINT32_MAX)
+        hop_lines_refuse(lines, HOP_ERR_INVALID, 1,
+                         "the node \"%.40s\" is here a second time\nthe output of one ibnetdiscover; line %u has this "
+                         "node already",
+                         node.id, fabric->nodes[other].line);
+    if (fabric->node_count >= HOP_IB_NODES_LIMIT)
+        hop_lines_refuse(lines, HOP_ERR_LIMIT, 1, "more than %u nodes", HOP_IB_NODES_LIMIT);
+    if (!hop_build_grow(&fabric->build, &fabric->nodes, &fabric->node_capacity, fabric->node_count + 1, sizeof node))
+        return;
+    if (!hop_names_put(&fabric->ids, node.id, fabric->node_count))
+        hop_failure_set(&fabric->build.failure, HOP_ERR_MEMORY, "out of memory");
     fabric->nodes[fabric->node_count++] = node;
-    reader->in_node = true;
-    return claim_lid(reader, lid, fabric->node_count - 1, HOP_NONE);
+    claim_lid(fabric, node.lid, fabric->node_count - 1, HOP_NONE);
 }
 
 /* "[ext 3]" behind a port number, of a chassis: where the cable is plugged in. */
-static void skip_external(struct hop_ib_text *text)
+static void skip_external(struct hop_lines *lines)
 {
-    if (hop_ib_take(text, "[ext"))
-        (void)hop_ib_skip_to(text, "]");
+    if (hop_lines_take(lines, "[ext"))
+        (void)hop_lines_skip_to(lines, "]");
 }
 
 /* "4xEDR"; what has another form is unknown, the topology then has a named default. */
-static void read_rate(struct hop_ib_text *text, struct hop_ib_port *port)
+static void read_rate(struct hop_lines *lines, struct hop_ib_port *port)
 {
     uint64_t width;
     port->speed = -1;
-    if (!hop_ib_take_number(text, 10, 64, &width) || text->at == text->end || *text->at != 'x')
+    if (!hop_lines_number(lines, 10, 64, &width) || lines->at == lines->end || *lines->at != 'x')
         return;
-    text->at++;
+    lines->at++;
     for (size_t i = 0; i < HOP_COUNT(speeds) && port->speed < 0; i++) {
-        if (hop_ib_take(text, speeds[i].name))
+        if (hop_lines_take(lines, speeds[i].name))
             port->speed = (int)i;
     }
     if (port->speed >= 0)
         port->width = (unsigned)width;
 }
 
+static void add_port(struct hop_ib_fabric *fabric, const struct hop_ib_port *port)
+{
+    struct hop_ib_node *node = &fabric->nodes[port->node];
+    for (uint32_t i = node->first_port; i < fabric->port_count; i++) {
+        if (fabric->ports[i].number == port->number)
+            hop_lines_refuse(&fabric->lines, HOP_ERR_INVALID, 1,
+                             "port %u of \"%.60s\" is here a second time\none line for every port; line %u has it "
+                             "already",
+                             port->number, node->description, fabric->ports[i].line);
+    }
+    if (fabric->port_count >= HOP_IB_PORTS_LIMIT)
+        hop_lines_refuse(&fabric->lines, HOP_ERR_LIMIT, 1, "more than %u ports", HOP_IB_PORTS_LIMIT);
+    if (!hop_build_grow(&fabric->build, &fabric->ports, &fabric->port_capacity, fabric->port_count + 1, sizeof *port))
+        return;
+    fabric->ports[fabric->port_count++] = *port;
+    node->port_count++;
+    if (node->kind != HOP_IB_SWITCH)
+        claim_lid(fabric, port->lid, port->node, fabric->port_count - 1);
+}
+
 /* Of a switch: [1] "H-..."[1](guid) # "description" lid 7 4xEDR
  * of a CA:     [1](guid) "S-..."[2] # lid 7 lmc 0 "description" lid 6 4xEDR */
-static enum hop_status read_port(struct reader *reader)
+static void read_port(struct hop_ib_fabric *fabric)
 {
-    struct hop_ib_text *text = &reader->text;
-    struct hop_ib_fabric *fabric = reader->fabric;
-    uint32_t index = fabric->node_count - 1;
-    struct hop_ib_node *node = &fabric->nodes[index];
-    struct hop_ib_port port = {.node = index, .line = text->line, .topology_node = HOP_NONE, .link = HOP_NONE};
-    uint64_t number, peer_number, guid, lid = 0, lmc = 0, peer_lid;
-    const char *description;
-    size_t length;
-    enum hop_ib_kind kind;
+    static const char no_port[] = "this is no port of the node\na number from 1 to that of its ports, in brackets",
+                      no_guid[] = "the port's GUID is missing\n(GUID) behind the port number",
+                      no_peer[] = "the peer's port is missing\na port number in brackets",
+                      no_lid[] = "the port's LID is missing\n`lid 7 lmc 0`, the LID at most 49151",
+                      no_peer_lid[] = "the peer's LID is missing\n`lid 7`, at most 49151";
+    struct hop_lines *lines = &fabric->lines;
+    const struct hop_ib_node *node = &fabric->nodes[fabric->node_count - 1];
+    struct hop_ib_port port = {
+        .node = fabric->node_count - 1, .line = lines->line, .topology_node = HOP_NONE, .link = HOP_NONE};
+    uint64_t guid;
     bool is_switch = node->kind == HOP_IB_SWITCH;
-    if (!hop_ib_take_number(text, 10, node->port_limit, &number) || number == 0 || !hop_ib_take(text, "]"))
-        return malformed(reader, "this is no port of the node", "a number from 1 to that of its ports, in brackets");
-    skip_external(text);
-    if (!is_switch &&
-        (!hop_ib_take(text, "(") || !hop_ib_take_number(text, 16, UINT64_MAX, &port.guid) || !hop_ib_take(text, ")")))
-        return malformed(reader, "the port's GUID is missing", "(GUID) behind the port number");
-    hop_ib_skip_blanks(text);
-    port.column = (uint32_t)(text->at - text->start) + 1;
-    if (!take_id(text, &fabric->arena, &port.peer_id, &kind, &guid))
-        return malformed(reader, "the peer's GUID is missing",
-                         "\"S-GUID\", \"H-GUID\" or \"R-GUID\" in quotation marks");
-    if (!hop_ib_take(text, "[") || !hop_ib_take_number(text, 10, HOP_IB_PORT_MAX, &peer_number) ||
-        !hop_ib_take(text, "]"))
-        return malformed(reader, "the peer's port is missing", "a port number in brackets");
-    skip_external(text);
-    if (hop_ib_take(text, "("))
-        (void)hop_ib_skip_to(text, ")");
-    if (!hop_ib_take(text, "#"))
-        return malformed(reader, "the port's LIDs and rate are missing", "# \"description\" lid 7 4xEDR");
-    if (!is_switch && (!hop_ib_take(text, "lid") || !hop_ib_take_number(text, 10, HOP_IB_LID_MAX, &lid) ||
-                       !hop_ib_take(text, "lmc") || !hop_ib_take_number(text, 10, 7, &lmc)))
-        return malformed(reader, "the port's LID is missing", "`lid 7 lmc 0`, the LID at most 49151");
-    if (!take_quoted(text, &description, &length))
-        return malformed(reader, "the peer's description is missing", "the description in quotation marks");
-    if (!hop_ib_take(text, "lid") || !hop_ib_take_number(text, 10, HOP_IB_LID_MAX, &peer_lid))
-        return malformed(reader, "the peer's LID is missing", "`lid 7`, at most 49151");
-    hop_ib_skip_blanks(text);
-    if (text->at == text->end)
-        return malformed(reader, "the rate is missing", "the lanes and their rate, such as 4xEDR");
-    read_rate(text, &port);
-    port.number = (unsigned)number;
-    port.peer_number = (unsigned)peer_number;
-    port.lid = (uint32_t)lid;
-    port.lmc = (unsigned)lmc;
-    port.peer_lid = (uint32_t)peer_lid;
-    for (uint32_t i = node->first_port; i < fabric->port_count; i++) {
-        if (fabric->ports[i].number == port.number) {
-            hop_fail(reader->diag, HOP_ERR_INVALID,
-                     "port %u of \"%.60s\" is here a second time\none line for every port; line %u has it already",
-                     port.number, node->description, fabric->ports[i].line);
-            return fail_at(reader, HOP_ERR_INVALID, text->line, 1);
-        }
+    port.number = (unsigned)need_number(fabric, 10, node->port_limit, no_port);
+    need(fabric, port.number > 0 ? "]" : "a number above 0", no_port);
+    skip_external(lines);
+    if (!is_switch) {
+        need(fabric, "(", no_guid);
+        port.guid = need_number(fabric, 16, UINT64_MAX, no_guid);
+        need(fabric, ")", no_guid);
     }
-    if (fabric->port_count >= HOP_IB_PORTS_LIMIT) {
-        hop_fail(reader->diag, HOP_ERR_LIMIT, "more than %u ports", HOP_IB_PORTS_LIMIT);
-        return fail_at(reader, HOP_ERR_LIMIT, text->line, 1);
+    port.column = hop_lines_here(lines);
+    port.peer_id = need_id(
+        fabric, "SHR", "the peer's GUID is missing\n\"S-GUID\", \"H-GUID\" or \"R-GUID\" in quotation marks", &guid);
+    need(fabric, "[", no_peer);
+    port.peer_number = (unsigned)need_number(fabric, 10, HOP_IB_PORT_MAX, no_peer);
+    need(fabric, "]", no_peer);
+    skip_external(lines);
+    if (hop_lines_take(lines, "("))
+        (void)hop_lines_skip_to(lines, ")");
+    need(fabric, "#", "the port's LIDs and rate are missing\n# \"description\" lid 7 4xEDR");
+    if (!is_switch) {
+        need(fabric, "lid", no_lid);
+        port.lid = (uint32_t)need_number(fabric, 10, HOP_IB_LID_MAX, no_lid);
+        need(fabric, "lmc", no_lid);
+        port.lmc = (unsigned)need_number(fabric, 10, 7, no_lid);
     }
-    if (!hop_grow(&fabric->ports, &fabric->port_capacity, fabric->port_count + 1, sizeof port))
-        return hop_fail_memory(reader->diag);
-    fabric->ports[fabric->port_count++] = port;
-    node->port_count++;
-    return is_switch ? HOP_OK : claim_lid(reader, lid, index, fabric->port_count - 1);
+    (void)need_description(fabric, "the peer's description is missing\nthe description in quotation marks");
+    need(fabric, "lid", no_peer_lid);
+    port.peer_lid = (uint32_t)need_number(fabric, 10, HOP_IB_LID_MAX, no_peer_lid);
+    if (hop_lines_here(lines) > lines->length)
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_here(lines),
+                         "the rate is missing\nthe lanes and their rate, such as 4xEDR");
+    read_rate(lines, &port);
+    if (ok(fabric))
+        add_port(fabric, &port);
 }
 
 /* "vendid=0x2c9" and its like, of the node below: nothing that a topology needs. */
-static bool is_assignment(const struct hop_ib_text *text)
+static bool is_assignment(const struct hop_word *word)
 {
-    const char *at = text->at;
-    while (at < text->end && (isalnum((unsigned char)*at) || *at == '_'))
-        at++;
-    return at > text->at && at < text->end && *at == '=';
+    uint32_t i = 0;
+    while (i < word->length && (isalnum((unsigned char)word->text[i]) || word->text[i] == '_'))
+        i++;
+    return i > 0 && i < word->length && word->text[i] == '=';
 }
 
-static enum hop_status note_unknown(struct reader *reader)
+/* in_node: port lines may follow. */
+static void read_line(struct hop_ib_fabric *fabric, bool *in_node, uint32_t *unknown)
 {
-    size_t length = (size_t)(reader->text.end - reader->text.start);
-    if (reader->unknown++ >= UNKNOWN_LINES)
-        return HOP_OK;
-    enum hop_status status = hop_topology_add_note(
-        reader->fabric->topology, "%.180s:%u: passed over, a line of an unknown kind: %.*s", reader->text.source->name,
-        reader->text.line, (int)(length < 80 ? length : 80), reader->text.start);
-    return status == HOP_OK ? HOP_OK : hop_fail_memory(reader->diag);
-}
-
-static enum hop_status read_line(struct reader *reader)
-{
-    static const struct {
-        const char *word;
-        enum hop_ib_kind kind;
-    } nodes[] = {{"Switch", HOP_IB_SWITCH}, {"Ca", HOP_IB_CA}, {"Rt", HOP_IB_ROUTER}};
-    struct hop_ib_text *text = &reader->text;
-    hop_ib_skip_blanks(text);
-    if (text->at == text->end || *text->at == '#')
-        return HOP_OK;
-    for (size_t i = 0; i < HOP_COUNT(nodes); i++) {
-        size_t length = strlen(nodes[i].word);
-        if ((size_t)(text->end - text->at) > length && memcmp(text->at, nodes[i].word, length) == 0 &&
-            (text->at[length] == ' ' || text->at[length] == '\t')) {
-            text->at += length;
-            return read_node(reader, nodes[i].kind);
+    static const char *const nodes[] = {"Switch", "Ca", "Rt"}; /* by kind */
+    struct hop_lines *lines = &fabric->lines;
+    const struct hop_word *first = &lines->words[0];
+    if (*first->text == '#')
+        return;
+    for (unsigned kind = 0; kind < HOP_COUNT(nodes); kind++) {
+        if (hop_word_is(first, nodes[kind]) && lines->length > first->column - 1 + first->length) {
+            (void)hop_lines_take(lines, nodes[kind]);
+            read_node(fabric, (enum hop_ib_kind)kind);
+            *in_node = true;
+            return;
         }
     }
-    if (*text->at == '[') {
-        if (!reader->in_node)
-            return malformed(reader, "a port without a node", "a line `Switch`, `Ca` or `Rt` above it");
-        text->at++;
-        return read_port(reader);
+    if (*first->text == '[') {
+        if (!*in_node)
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, first->column,
+                             "a port without a node\na line `Switch`, `Ca` or `Rt` above it");
+        (void)hop_lines_take(lines, "[");
+        if (ok(fabric))
+            read_port(fabric);
+        return;
     }
-    reader->in_node = false;
-    if (is_assignment(text) || hop_ib_take(text, "Chassis") || hop_ib_take(text, "Non-Chassis Nodes"))
-        return HOP_OK;
-    return note_unknown(reader);
+    *in_node = false;
+    if (is_assignment(first) || hop_lines_take(lines, "Chassis") || hop_lines_take(lines, "Non-Chassis Nodes"))
+        return;
+    if ((*unknown)++ < UNKNOWN_LINES)
+        hop_build_note(&fabric->build, "%.180s:%u: passed over, a line of an unknown kind: %.*s", lines->source->name,
+                       lines->line, (int)(lines->length < 80 ? lines->length : 80), lines->text);
 }
 
-static enum hop_status read_lines(struct reader *reader)
+/* To the first table, or the end. */
+static void read_lines(struct hop_ib_fabric *fabric)
 {
-    while (hop_ib_next_line(&reader->text)) {
-        if (hop_ib_is_table(&reader->text))
-            return HOP_OK;
-        enum hop_status status = read_line(reader);
-        if (status != HOP_OK)
-            return status;
-    }
-    reader->text.start = reader->text.at = reader->text.end = reader->text.source->text + reader->text.source->size;
-    reader->text.line++;
-    return HOP_OK;
+    struct hop_lines *lines = &fabric->lines;
+    bool in_node = false, more;
+    uint32_t unknown = 0;
+    while ((more = hop_lines_next(lines)) && !hop_ib_is_table(lines))
+        read_line(fabric, &in_node, &unknown);
+    if (!more && ok(fabric))
+        lines->line++; /* behind the last */
+    if (fabric->node_count == 0)
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1,
+                         "there is no switch and no channel adapter before this line\nthe output of ibnetdiscover, "
+                         "forwarding tables behind it or with --routes");
+    if (fabric->port_count == 0)
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1,
+                         "there is no cable before this line\nlines `[port] \"peer\"[port] # ...` below the nodes: has "
+                         "the text been cut off?");
 }
 
 /* ---- cables ---- */
 
-static enum hop_status disagree(const struct reader *reader, const struct hop_ib_port *port, const char *what)
+static void fail_cable(struct hop_ib_fabric *fabric, const struct hop_ib_port *port, const char *what)
 {
-    const struct hop_ib_fabric *fabric = reader->fabric;
-    hop_fail(reader->diag, HOP_ERR_INVALID,
-             "port %u of \"%.60s\" and its peer, port %u of \"%.40s\", disagree: %s\nevery cable listed alike at both "
-             "of its ends",
-             port->number, fabric->nodes[port->node].description, port->peer_number, port->peer_id, what);
-    return fail_at(reader, HOP_ERR_INVALID, port->line, port->column);
+    hop_build_fail(&fabric->build, HOP_ERR_INVALID,
+                   "port %u of \"%.60s\" and its peer, port %u of \"%.40s\", disagree: %s\nevery cable listed alike at "
+                   "both of its ends",
+                   port->number, fabric->nodes[port->node].description, port->peer_number, port->peer_id, what);
 }
 
-static enum hop_status match_port(const struct reader *reader, struct hop_ib_port *port)
+/* What is wrong between the two ends of a cable, NULL: nothing. */
+static const char *compare_ends(const struct hop_ib_fabric *fabric, const struct hop_ib_port *port)
 {
-    const struct hop_ib_fabric *fabric = reader->fabric;
+    const struct hop_ib_port *peer = &fabric->ports[port->peer];
+    const struct hop_ib_node *node = &fabric->nodes[peer->node];
+    if (peer->peer_number != port->number || strcmp(peer->peer_id, fabric->nodes[port->node].id) != 0)
+        return "the peer lists another cable there";
+    if (peer->width != port->width || peer->speed != port->speed)
+        return "their rates differ";
+    return port->peer_lid != (node->kind == HOP_IB_SWITCH ? node->lid : peer->lid) ? "the peer has another LID" : NULL;
+}
+
+static void match_port(struct hop_ib_fabric *fabric, struct hop_ib_port *port)
+{
     uint32_t other = hop_names_get(&fabric->ids, port->peer_id);
-    if (other == UINT32_MAX) {
-        hop_fail(reader->diag, HOP_ERR_INVALID,
-                 "port %u of \"%.60s\" leads to \"%.40s\", which is nowhere in the text\nthe whole output of "
-                 "ibnetdiscover: has it been cut off?",
-                 port->number, fabric->nodes[port->node].description, port->peer_id);
-        return fail_at(reader, HOP_ERR_INVALID, port->line, port->column);
-    }
-    const struct hop_ib_node *node = &fabric->nodes[other];
+    const struct hop_ib_node *node = &fabric->nodes[other == UINT32_MAX ? 0 : other];
+    if (other == UINT32_MAX)
+        hop_build_fail(&fabric->build, HOP_ERR_INVALID,
+                       "port %u of \"%.60s\" leads to \"%.40s\", which is nowhere in the text\nthe whole output of "
+                       "ibnetdiscover: has it been cut off?",
+                       port->number, fabric->nodes[port->node].description, port->peer_id);
     port->peer = HOP_NONE;
     for (uint32_t i = node->first_port; i < node->first_port + node->port_count; i++) {
         if (fabric->ports[i].number == port->peer_number)
             port->peer = i;
     }
-    if (port->peer == HOP_NONE)
-        return disagree(reader, port, "the peer does not list this port; has the text been cut off?");
-    const struct hop_ib_port *peer = &fabric->ports[port->peer];
-    if (peer->peer_number != port->number || strcmp(peer->peer_id, fabric->nodes[port->node].id) != 0)
-        return disagree(reader, port, "the peer lists another cable there");
-    if (peer->width != port->width || peer->speed != port->speed)
-        return disagree(reader, port, "their rates differ");
-    if (port->peer_lid != (node->kind == HOP_IB_SWITCH ? node->lid : peer->lid))
-        return disagree(reader, port, "the peer has another LID");
-    return HOP_OK;
+    const char *wrong = port->peer == HOP_NONE ? "the peer does not list this port; has the text been cut off?"
+                                               : compare_ends(fabric, port);
+    if (wrong)
+        fail_cable(fabric, port, wrong);
+    hop_failure_place(&fabric->build.failure, "%.180s:%u:%u", fabric->lines.source->name, port->line, port->column);
 }
 
-static enum hop_status match_ports(const struct reader *reader)
+static void match_ports(struct hop_ib_fabric *fabric)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < reader->fabric->port_count && status == HOP_OK; i++)
-        status = match_port(reader, &reader->fabric->ports[i]);
-    return status;
+    for (uint32_t i = 0; i < fabric->port_count && ok(fabric); i++)
+        match_port(fabric, &fabric->ports[i]);
 }
 
 /* ---- names ---- */
@@ -476,7 +365,7 @@ struct place {
 };
 
 /* Characters that a name may have, others as '_'; "" when nothing is left. */
-static const char *clean(struct hop_arena *arena, const char *text, size_t length)
+static const char *clean(struct hop_build *build, const char *text, size_t length)
 {
     char name[NAME_PART + 1];
     size_t used = 0;
@@ -488,11 +377,11 @@ static const char *clean(struct hop_arena *arena, const char *text, size_t lengt
     }
     while (used > 0 && strchr("-._", name[used - 1]))
         used--;
-    return hop_arena_string(arena, name, used);
+    return hop_build_text(build, "%.*s", (int)used, name);
 }
 
 /* "node07 HCA-1": node07, HCA-1. "MF0;sw1:IS5030/U1": sw1. "MF0;dir:SX6536/L01/U1": dir, L01.U1. */
-static void split_description(struct hop_arena *arena, struct place *place)
+static void split_description(struct hop_build *build, struct place *place)
 {
     const char *text = place->node->description;
     while (*text == ' ' || *text == '\'')
@@ -507,8 +396,8 @@ static void split_description(struct hop_arena *arena, struct place *place)
     } else {
         after = host;
     }
-    place->stem = clean(arena, text, host);
-    place->rest = clean(arena, text + after, strlen(text + after));
+    place->stem = clean(build, text, host);
+    place->rest = clean(build, text + after, strlen(text + after));
 }
 
 /* Numbers in names count as numbers: node2 before node10. */
@@ -542,17 +431,11 @@ static int compare_places(const void *left, const void *right)
     return order ? order : strcmp(a->name, b->name);
 }
 
-static bool count_up(struct hop_names *counts, const char *key)
+static void count_up(struct hop_build *build, struct hop_names *counts, const char *key)
 {
     uint32_t before = hop_names_get(counts, key);
-    return hop_names_put(counts, key, before == UINT32_MAX ? 1 : before + 1);
-}
-
-static const char *compose(struct hop_arena *arena, const char *format, const char *a, const char *b)
-{
-    char text[2 * NAME_PART + 2];
-    (void)snprintf(text, sizeof text, format, a, b);
-    return hop_arena_string(arena, text, strnlen(text, 63));
+    if (!hop_names_put(counts, key, before == UINT32_MAX ? 1 : before + 1))
+        hop_failure_set(&build->failure, HOP_ERR_MEMORY, "out of memory");
 }
 
 static bool is_reserved(const char *name)
@@ -561,43 +444,45 @@ static bool is_reserved(const char *name)
 }
 
 /* The stem where it is unique, else stem.rest where that is, else with the GUID; ports of one adapter behind it. */
-static bool name_places(struct hop_arena *arena, struct place *places, uint32_t count)
+static const char *name_of(struct hop_build *build, const struct place *place, const struct hop_names *stems,
+                           const struct hop_names *longer, const struct hop_names *taken)
+{
+    char guid[24];
+    const char *name = place->name;
+    bool stem = place->stem[0] && !is_reserved(place->stem);
+    (void)snprintf(guid, sizeof guid, "%llx", (unsigned long long)place->node->guid);
+    if (stem && hop_names_get(stems, place->stem) == 1)
+        name = place->stem;
+    else if (!stem || !place->rest[0] || hop_names_get(longer, name) != 1)
+        name = place->port == NULL ? hop_build_text(build, "switch-%s", guid)
+               : stem              ? hop_build_text(build, "%.40s.%s", place->stem, guid)
+                                   : hop_build_text(build, "ca-%s", guid);
+    if (strlen(name) > 55)
+        name = hop_build_text(build, "%.30s.%s", name, guid);
+    if (place->cables > 1)
+        name = hop_build_text(build, "%.59s.p%u", name, place->port->number);
+    return hop_names_get(taken, name) == UINT32_MAX ? name : hop_build_text(build, "%.40s.%s", name, guid);
+}
+
+static void name_places(struct hop_build *build, struct place *places, uint32_t count)
 {
     struct hop_names stems = {0}, longer = {0}, taken = {0};
-    bool done = true;
-    for (uint32_t i = 0; i < count && done; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct place *place = &places[i];
-        split_description(arena, place);
-        done = place->stem && place->rest && (place->name = compose(arena, "%s.%s", place->stem, place->rest)) != NULL;
-        if (done && (i == 0 || places[i - 1].node != place->node)) /* once for all ports of an adapter */
-            done = count_up(&stems, place->stem) && count_up(&longer, place->name);
+        split_description(build, place);
+        place->name = hop_build_text(build, "%.63s", hop_build_text(build, "%s.%s", place->stem, place->rest));
+        if (i > 0 && places[i - 1].node == place->node)
+            continue; /* once for all ports of an adapter */
+        count_up(build, &stems, place->stem);
+        count_up(build, &longer, place->name);
     }
-    for (uint32_t i = 0; i < count && done; i++) {
-        struct place *place = &places[i];
-        char guid[24];
-        (void)snprintf(guid, sizeof guid, "%llx", (unsigned long long)place->node->guid);
-        bool stem = place->stem[0] && !is_reserved(place->stem);
-        if (stem && hop_names_get(&stems, place->stem) == 1)
-            place->name = place->stem;
-        else if (!stem || !place->rest[0] || hop_names_get(&longer, place->name) != 1)
-            place->name = place->port == NULL ? compose(arena, "%s-%s", "switch", guid)
-                          : stem              ? compose(arena, "%s.%s", place->stem, guid)
-                                              : compose(arena, "%s-%s", "ca", guid);
-        if (place->name && strlen(place->name) > 55)
-            place->name = compose(arena, "%.30s.%s", place->name, guid);
-        if (place->name && place->cables > 1) {
-            char port[8];
-            (void)snprintf(port, sizeof port, "%u", place->port->number);
-            place->name = compose(arena, "%s.p%s", place->name, port);
-        }
-        if (place->name && hop_names_get(&taken, place->name) != UINT32_MAX)
-            place->name = compose(arena, "%.40s.%s", place->name, guid);
-        done = place->name && hop_names_put(&taken, place->name, 1);
+    for (uint32_t i = 0; i < count && hop_build_ok(build); i++) {
+        places[i].name = name_of(build, &places[i], &stems, &longer, &taken);
+        count_up(build, &taken, places[i].name);
     }
     hop_names_finish(&stems);
     hop_names_finish(&longer);
     hop_names_finish(&taken);
-    return done;
 }
 
 /* ---- the topology ---- */
@@ -608,7 +493,7 @@ static bool is_host(const struct hop_ib_node *node)
     return node->kind == HOP_IB_CA && !strstr(node->description, "Aggregation Node");
 }
 
-static enum hop_status note_left_out(struct hop_ib_fabric *fabric)
+static void note_left_out(struct hop_ib_fabric *fabric)
 {
     uint32_t routers = 0, aggregation = 0, lone = 0;
     bool lmc = false;
@@ -622,18 +507,14 @@ static enum hop_status note_left_out(struct hop_ib_fabric *fabric)
     }
     for (uint32_t i = 0; i < fabric->port_count; i++)
         lmc = lmc || fabric->ports[i].lmc > 0;
-    enum hop_status status = HOP_OK;
     if (routers > 0)
-        status = hop_topology_add_note(fabric->topology, "left out: routers to other subnets (%u)", routers);
-    if (status == HOP_OK && aggregation > 0)
-        status =
-            hop_topology_add_note(fabric->topology, "left out: aggregation nodes inside switches (%u)", aggregation);
-    if (status == HOP_OK && lone > 0)
-        status = hop_topology_add_note(fabric->topology, "left out: channel adapters without a cable (%u)", lone);
-    if (status == HOP_OK && lmc)
-        status = hop_topology_add_note(fabric->topology,
-                                       "ports have several LIDs (LMC): ways are those to the first of each");
-    return status;
+        hop_build_note(&fabric->build, "left out: routers to other subnets (%u)", routers);
+    if (aggregation > 0)
+        hop_build_note(&fabric->build, "left out: aggregation nodes inside switches (%u)", aggregation);
+    if (lone > 0)
+        hop_build_note(&fabric->build, "left out: channel adapters without a cable (%u)", lone);
+    if (lmc)
+        hop_build_note(&fabric->build, "ports have several LIDs (LMC): ways are those to the first of each");
 }
 
 static uint32_t list_places(struct hop_ib_fabric *fabric, struct place *places, uint32_t *adapters)
@@ -653,26 +534,19 @@ static uint32_t list_places(struct hop_ib_fabric *fabric, struct place *places, 
     return count;
 }
 
-static enum hop_status add_nodes(struct hop_ib_fabric *fabric, const struct place *places, uint32_t count,
-                                 struct hop_diag *diag)
+static void add_nodes(struct hop_ib_fabric *fabric, const struct place *places, uint32_t count)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct place *place = &places[i];
         char guid[24];
-        uint32_t index = HOP_NONE;
         struct hop_node node = hop_node_default(place->port ? HOP_NODE_NIC : HOP_NODE_FABRIC, place->name);
         (void)snprintf(guid, sizeof guid, "0x%016llx",
                        (unsigned long long)(place->port ? place->port->guid : place->node->guid));
         node.bus_id = guid;
         node.label = strcmp(place->node->description, place->name) == 0 ? NULL : place->node->description;
-        status = hop_topology_add_node(fabric->topology, &node, &index, diag);
-        if (place->port)
-            place->port->topology_node = index;
-        else
-            fabric->nodes[place->node - fabric->nodes].topology_node = index;
+        *(place->port ? &place->port->topology_node : &fabric->nodes[place->node - fabric->nodes].topology_node) =
+            hop_build_node(&fabric->build, &node);
     }
-    return status;
 }
 
 static uint32_t node_of(const struct hop_ib_fabric *fabric, const struct hop_ib_port *port)
@@ -681,16 +555,19 @@ static uint32_t node_of(const struct hop_ib_fabric *fabric, const struct hop_ib_
     return node->kind == HOP_IB_SWITCH ? node->topology_node : port->topology_node;
 }
 
+/* What was met among the cables, for the notes. */
+struct cables {
+    bool pooled, unknown, loops;
+};
+
 /* All cables of a port's node to the node behind that port, as one link. */
-static enum hop_status add_link(struct hop_ib_fabric *fabric, uint32_t first, bool *pooled, bool *unknown,
-                                struct hop_diag *diag)
+static void add_link(struct hop_ib_fabric *fabric, uint32_t first, struct cables *cables)
 {
-    struct hop_ib_port *port = &fabric->ports[first];
+    const struct hop_ib_port *port = &fabric->ports[first];
     const struct hop_ib_node *node = &fabric->nodes[port->node];
     uint32_t from = node_of(fabric, port), to = node_of(fabric, &fabric->ports[port->peer]);
     bool nic_first = fabric->nodes[fabric->ports[port->peer].node].kind != HOP_IB_SWITCH;
     struct hop_link link = hop_link_default(HOP_LINK_INFINIBAND, nic_first ? to : from, nic_first ? from : to);
-    char origin[160];
     double capacity = 0;
     bool known = true, alike = true;
     for (uint32_t i = first; i < node->first_port + node->port_count; i++) {
@@ -701,155 +578,124 @@ static enum hop_status add_link(struct hop_ib_fabric *fabric, uint32_t first, bo
         known = known && other->speed >= 0;
         alike = alike && other->speed == port->speed && other->width == port->width;
         capacity += other->speed >= 0 ? other->width * speeds[other->speed].lane_bps / 8 : 0;
-        other->link = fabric->ports[other->peer].link = fabric->topology->link_count;
+        other->link = fabric->ports[other->peer].link = fabric->build.topology->link_count;
     }
-    *pooled = *pooled || link.count > 1;
-    *unknown = *unknown || !known;
+    cables->pooled = cables->pooled || link.count > 1;
+    cables->unknown = cables->unknown || !known;
     if (known) {
         link.capacity_Bps[0] = link.capacity_Bps[1] = capacity;
         link.width = alike ? port->width : 0;
-        if (alike)
-            (void)snprintf(origin, sizeof origin, "%ux%s: a lane %s; headers of packets not deducted", port->width,
-                           speeds[port->speed].name, speeds[port->speed].how);
-        else
-            (void)snprintf(origin, sizeof origin, "cables of several rates; headers of packets not deducted");
-        link.origin = origin;
+        link.origin = alike ? hop_build_text(&fabric->build, "%ux%s: a lane %s; headers of packets not deducted",
+                                             port->width, speeds[port->speed].name, speeds[port->speed].how)
+                            : "cables of several rates; headers of packets not deducted";
     }
-    return hop_topology_add_link(fabric->topology, &link, NULL, diag);
+    hop_build_link(&fabric->build, &link);
 }
 
-/* The links of a switch to NICs, and to switches behind it in the order of names. */
-static enum hop_status add_links_of(struct hop_ib_fabric *fabric, const struct hop_ib_node *node, bool *pooled,
-                                    bool *unknown, bool *loops, struct hop_diag *diag)
+/* The links of every switch to NICs, and to switches behind it in the order of names. */
+static void add_links(struct hop_ib_fabric *fabric, const struct place *places, uint32_t count)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = node->first_port; i < node->first_port + node->port_count && status == HOP_OK; i++) {
-        const struct hop_ib_port *port = &fabric->ports[i];
-        uint32_t from = node_of(fabric, port), to = node_of(fabric, &fabric->ports[port->peer]);
-        *loops = *loops || from == to;
-        if (port->link == HOP_NONE && from != to && to != HOP_NONE)
-            status = add_link(fabric, i, pooled, unknown, diag);
+    struct cables cables = {0};
+    for (uint32_t p = 0; p < count; p++) {
+        const struct hop_ib_node *node = places[p].node;
+        for (uint32_t i = node->first_port; !places[p].port && i < node->first_port + node->port_count; i++) {
+            const struct hop_ib_port *port = &fabric->ports[i];
+            uint32_t from = node_of(fabric, port), to = node_of(fabric, &fabric->ports[port->peer]);
+            cables.loops = cables.loops || from == to;
+            if (port->link == HOP_NONE && from != to && to != HOP_NONE)
+                add_link(fabric, i, &cables);
+        }
     }
-    return status;
+    if (cables.pooled)
+        hop_build_note(&fabric->build, "several cables between two nodes are one link with the capacity of all");
+    if (cables.unknown)
+        hop_build_note(&fabric->build, "cables of unknown width or speed have the default capacity `network`");
+    if (cables.loops)
+        hop_build_note(&fabric->build, "left out: cables from a switch to itself");
 }
 
-static enum hop_status add_links(struct hop_ib_fabric *fabric, const struct place *places, uint32_t count,
-                                 struct hop_diag *diag)
-{
-    bool pooled = false, unknown = false, loops = false;
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
-        if (!places[i].port)
-            status = add_links_of(fabric, places[i].node, &pooled, &unknown, &loops, diag);
-    }
-    if (status != HOP_OK)
-        return status;
-    if (pooled)
-        status = hop_topology_add_note(fabric->topology,
-                                       "several cables between two nodes are one link with the capacity of all");
-    if (status == HOP_OK && unknown)
-        status = hop_topology_add_note(fabric->topology,
-                                       "cables of unknown width or speed have the default capacity `network`");
-    if (status == HOP_OK && loops)
-        status = hop_topology_add_note(fabric->topology, "left out: cables from a switch to itself");
-    return status == HOP_OK ? HOP_OK : hop_fail_memory(diag);
-}
-
-static enum hop_status build(struct hop_ib_fabric *fabric, struct hop_diag *diag)
+static void build(struct hop_ib_fabric *fabric)
 {
     uint32_t adapters, count;
-    struct place *places = calloc((size_t)fabric->node_count + fabric->port_count + 1, sizeof *places);
-    if (!places || note_left_out(fabric) != HOP_OK) {
-        free(places);
-        return hop_fail_memory(diag);
-    }
+    struct place *places =
+        hop_build_alloc(&fabric->build, ((size_t)fabric->node_count + fabric->port_count + 1) * sizeof *places);
+    if (!places)
+        return;
+    note_left_out(fabric);
     count = list_places(fabric, places, &adapters);
-    enum hop_status status = name_places(&fabric->arena, places, count) ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        qsort(places, count, sizeof *places, compare_places);
-    if (status == HOP_OK)
-        status = add_nodes(fabric, places, count, diag);
-    if (status == HOP_OK)
-        status = add_links(fabric, places, count, diag);
-    free(places);
-    if (status == HOP_OK && adapters > 0 &&
-        hop_topology_add_note(fabric->topology, "%u channel adapters have cables at several ports: each port is a NIC",
-                              adapters) != HOP_OK)
-        status = hop_fail_memory(diag);
-    return status;
+    name_places(&fabric->build, places, count);
+    if (!ok(fabric))
+        return;
+    qsort(places, count, sizeof *places, compare_places);
+    add_nodes(fabric, places, count);
+    if (ok(fabric))
+        add_links(fabric, places, count);
+    if (adapters > 0)
+        hop_build_note(&fabric->build, "%u channel adapters have cables at several ports: each port is a NIC",
+                       adapters);
 }
 
-static enum hop_status read_fabric(struct hop_ib_fabric *fabric, const struct hop_source *source,
-                                   const struct hop_source *routes, struct hop_diag *diag)
+/* The tables behind the fabric, or those of another text. */
+static void read_tables(struct hop_ib_fabric *fabric, const struct hop_source *routes)
 {
-    struct reader reader = {.fabric = fabric, .diag = diag};
-    hop_ib_text_init(&reader.text, source);
-    enum hop_status status = read_lines(&reader);
-    if (status == HOP_OK && fabric->node_count == 0)
-        return malformed(&reader, "there is no switch and no channel adapter before this line",
-                         "the output of ibnetdiscover, forwarding tables behind it or with --routes");
-    if (status == HOP_OK && fabric->port_count == 0)
-        return malformed(&reader, "there is no cable before this line",
-                         "lines `[port] \"peer\"[port] # ...` below the nodes: has the text been cut off?");
-    if (status == HOP_OK)
-        status = match_ports(&reader);
-    if (status == HOP_OK)
-        status = build(fabric, diag);
-    if (status == HOP_OK && hop_ib_is_table(&reader.text)) {
-        if (routes) {
-            hop_fail(diag, HOP_ERR_INVALID,
-                     "the fabric has forwarding tables of its own from here on\nthem, or those of --routes");
-            return fail_at(&reader, HOP_ERR_INVALID, reader.text.line, 1);
-        }
-        return hop_ib_read_tables(fabric, &reader.text, diag);
+    struct hop_lines *lines = &fabric->lines;
+    bool own = hop_ib_is_table(lines);
+    if (own && routes)
+        hop_lines_refuse(lines, HOP_ERR_INVALID, 1,
+                         "the fabric has forwarding tables of its own from here on\nthem, or those of --routes");
+    if (!own && !routes)
+        return;
+    if (!own) {
+        hop_lines_init(lines, routes);
+        lines->failure = &fabric->build.failure;
+        if (!hop_lines_next(lines))
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1, "the input is empty\nforwarding tables");
     }
-    if (status == HOP_OK && routes) {
-        struct hop_ib_text text;
-        hop_ib_text_init(&text, routes);
-        return hop_ib_next_line(&text) ? hop_ib_read_tables(fabric, &text, diag)
-                                       : hop_ib_malformed(&text, diag, "the input is empty", "forwarding tables");
-    }
-    return status;
+    if (ok(fabric))
+        hop_ib_read_tables(fabric);
 }
 
 enum hop_status hop_ib_read(const struct hop_source *source, const struct hop_source *routes,
                             struct hop_topology **topology, struct hop_diag *diag)
 {
-    const char *slash = strrchr(source->name, '/');
-    struct hop_ib_fabric fabric = {.topology = hop_topology_create(slash && slash[1] ? slash + 1 : source->name)};
-    fabric.owners = hop_arena_alloc(&fabric.arena, (HOP_IB_LID_MAX + 1) * sizeof *fabric.owners);
-    enum hop_status status = fabric.topology && fabric.owners ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t i = 0; status == HOP_OK && i <= HOP_IB_LID_MAX; i++)
-        fabric.owners[i] = (struct hop_ib_owner){HOP_NONE, HOP_NONE};
-    if (status == HOP_OK)
-        status = read_fabric(&fabric, source, routes, diag);
-    if (status == HOP_OK)
-        *topology = fabric.topology;
-    else
-        hop_topology_destroy(fabric.topology);
-    free(fabric.nodes);
-    free(fabric.ports);
-    hop_names_finish(&fabric.ids);
-    hop_arena_finish(&fabric.arena);
+    static void (*const steps[])(struct hop_ib_fabric *) = {read_lines, match_ports, build};
+    struct hop_ib_fabric *fabric = calloc(1, sizeof *fabric);
+    if (!fabric)
+        return hop_fail_memory(diag);
+    hop_build_begin(&fabric->build, hop_source_title(source), diag);
+    hop_lines_init(&fabric->lines, source);
+    fabric->lines.failure = &fabric->build.failure;
+    fabric->owners = hop_build_alloc(&fabric->build, (HOP_IB_LID_MAX + 1) * sizeof *fabric->owners);
+    if (fabric->owners)
+        memset(fabric->owners, 0xff, (HOP_IB_LID_MAX + 1) * sizeof *fabric->owners); /* HOP_NONE */
+    for (size_t i = 0; i < HOP_COUNT(steps) && ok(fabric); i++)
+        steps[i](fabric);
+    if (ok(fabric))
+        read_tables(fabric, routes);
+    enum hop_status status = hop_build_end(&fabric->build, topology);
+    free(fabric->nodes);
+    free(fabric->ports);
+    hop_names_finish(&fabric->ids);
+    free(fabric);
     return status;
 }
 
 /* ---- the importer ---- */
 
-static bool opens_node(const struct hop_ib_text *line)
+static bool opens_node(struct hop_lines *lines)
 {
-    struct hop_ib_text text = *line;
     uint64_t ports;
-    return (hop_ib_take(&text, "Switch") || hop_ib_take(&text, "Ca") || hop_ib_take(&text, "Rt")) &&
-           hop_ib_take_number(&text, 10, UINT32_MAX, &ports) && hop_ib_take(&text, "\"");
+    return (hop_lines_take(lines, "Switch") || hop_lines_take(lines, "Ca") || hop_lines_take(lines, "Rt")) &&
+           hop_lines_number(lines, 10, UINT32_MAX, &ports) && hop_lines_take(lines, "\"");
 }
 
 bool hop_ib_is_fabric(const struct hop_source *source)
 {
-    struct hop_ib_text text;
-    hop_ib_text_init(&text, source);
-    while (text.next < DETECT_LIMIT && hop_ib_next_line(&text)) {
-        if (opens_node(&text) || hop_ib_is_table(&text))
+    const struct hop_source head = {source->name, source->text, source->size < 65536 ? source->size : 65536};
+    struct hop_lines lines;
+    hop_lines_init(&lines, &head);
+    while (hop_lines_next(&lines)) {
+        if (hop_ib_is_table(&lines) || opens_node(&lines))
             return true;
     }
     return false;

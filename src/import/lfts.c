@@ -17,10 +17,11 @@
 
 #define PORTS (HOP_IB_NO_PORT + 1)
 
+#define OF_ONE_FABRIC "\ntables and ibnetdiscover output of one fabric, taken together"
+
 struct tables {
     struct hop_ib_fabric *fabric;
-    struct hop_ib_text *text;
-    struct hop_diag *diag;
+    struct hop_lines *lines;
     uint32_t *seen_at;       /* per node: the line of its table, 0: none */
     uint32_t *row_at;        /* per LID: the line of its row in this table */
     uint32_t at;             /* the switch of this table */
@@ -29,92 +30,90 @@ struct tables {
     uint32_t rows;
 };
 
-static enum hop_status malformed(const struct tables *tables, const char *what, const char *expected)
+static bool ok(const struct tables *tables)
 {
-    return hop_ib_malformed(tables->text, tables->diag, what, expected);
+    return hop_build_ok(&tables->fabric->build);
 }
 
-static enum hop_status refuse(const struct tables *tables, enum hop_status status, uint32_t line, const char *column)
+bool hop_ib_is_table(const struct hop_lines *lines)
 {
-    hop_ib_place(tables->text, line, column ? (uint32_t)(column - tables->text->start) + 1 : 1, tables->diag);
-    return status;
+    return lines->count > 1 && hop_word_is(&lines->words[0], "Unicast") && hop_word_is(&lines->words[1], "lids");
 }
 
-bool hop_ib_is_table(const struct hop_ib_text *line)
+/* What is wrong where reading stands. */
+static void malformed(const struct tables *tables, const char *message)
 {
-    struct hop_ib_text text = *line;
-    text.at = text.start;
-    return hop_ib_take(&text, "Unicast lids");
+    hop_lines_refuse(tables->lines, HOP_ERR_SYNTAX, hop_lines_here(tables->lines), message, "");
+}
+
+static uint64_t need_number(struct tables *tables, unsigned base, uint64_t high, const char *message)
+{
+    uint64_t value = 0;
+    if (ok(tables) && !hop_lines_number(tables->lines, base, high, &value))
+        malformed(tables, message);
+    return value;
 }
 
 /* The switch by its GUID, or where that is not said by its LID. */
-static enum hop_status find_switch(struct tables *tables, uint32_t *found)
+static uint32_t find_switch(struct tables *tables)
 {
-    struct hop_ib_text *text = tables->text;
+    struct hop_lines *lines = tables->lines;
     const struct hop_ib_fabric *fabric = tables->fabric;
     uint64_t lid = 0, guid = 0;
-    *found = HOP_NONE;
-    if (!hop_ib_skip_to(text, "of switch"))
-        return malformed(tables, "this does not say of which switch the table is",
-                         "`of switch Lid 6 guid 0x... (description):`");
-    hop_ib_skip_blanks(text);
-    const char *column = text->at;
-    bool by_lid = hop_ib_take(text, "Lid") && hop_ib_take_number(text, 10, HOP_IB_LID_MAX, &lid);
-    if (hop_ib_skip_to(text, "guid 0x")) {
-        column = text->at - 2;
-        if (!hop_ib_take_number(text, 16, UINT64_MAX, &guid))
-            return malformed(tables, "this is no GUID", "hexadecimal digits");
-        for (uint32_t i = 0; i < fabric->node_count && *found == HOP_NONE; i++) {
+    uint32_t found = HOP_NONE;
+    if (!hop_lines_skip_to(lines, "of switch"))
+        malformed(tables,
+                  "this does not say of which switch the table is\n`of switch Lid 6 guid 0x... (description):`");
+    uint32_t column = hop_lines_here(lines);
+    bool by_lid = hop_lines_take(lines, "Lid") && hop_lines_number(lines, 10, HOP_IB_LID_MAX, &lid);
+    if (hop_lines_skip_to(lines, "guid 0x")) {
+        column = (uint32_t)(lines->at - lines->text) - 1;
+        guid = need_number(tables, 16, UINT64_MAX, "this is no GUID\nhexadecimal digits");
+        for (uint32_t i = 0; i < fabric->node_count && found == HOP_NONE; i++) {
             if (fabric->nodes[i].guid == guid && fabric->nodes[i].kind == HOP_IB_SWITCH)
-                *found = i;
+                found = i;
         }
     } else if (!by_lid) {
-        return malformed(tables, "this does not say of which switch the table is", "`Lid 6`, or `guid 0x...`, or both");
+        malformed(tables, "this does not say of which switch the table is\n`Lid 6`, or `guid 0x...`, or both");
     } else if (fabric->owners[lid].port == HOP_NONE) {
-        *found = fabric->owners[lid].node;
+        found = fabric->owners[lid].node;
     }
-    if (*found != HOP_NONE && (!by_lid || fabric->nodes[*found].lid == lid))
-        return HOP_OK;
-    if (*found != HOP_NONE)
-        hop_fail(tables->diag, HOP_ERR_INVALID, "this switch has the LID %u here and %u in the fabric", (unsigned)lid,
-                 fabric->nodes[*found].lid);
-    else if (guid)
-        hop_fail(tables->diag, HOP_ERR_NOT_FOUND, "the fabric has no switch of the GUID 0x%016llx",
-                 (unsigned long long)guid);
-    else
-        hop_fail(tables->diag, HOP_ERR_NOT_FOUND, "the fabric has no switch of the LID %u", (unsigned)lid);
-    hop_diag_expect(tables->diag, "tables and ibnetdiscover output of one fabric, taken together");
-    return refuse(tables, *found != HOP_NONE ? HOP_ERR_INVALID : HOP_ERR_NOT_FOUND, text->line, column);
+    if (found == HOP_NONE && guid)
+        hop_lines_refuse(lines, HOP_ERR_NOT_FOUND, column,
+                         "the fabric has no switch of the GUID 0x%016llx" OF_ONE_FABRIC, (unsigned long long)guid);
+    else if (found == HOP_NONE)
+        hop_lines_refuse(lines, HOP_ERR_NOT_FOUND, column, "the fabric has no switch of the LID %u" OF_ONE_FABRIC,
+                         (unsigned)lid);
+    else if (by_lid && fabric->nodes[found].lid != lid)
+        hop_lines_refuse(lines, HOP_ERR_INVALID, column,
+                         "this switch has the LID %u here and %u in the fabric" OF_ONE_FABRIC, (unsigned)lid,
+                         fabric->nodes[found].lid);
+    return found;
 }
 
-static enum hop_status open_table(struct tables *tables)
+static void open_table(struct tables *tables)
 {
-    struct hop_ib_fabric *fabric = tables->fabric;
-    uint32_t line = tables->text->line;
-    enum hop_status status = find_switch(tables, &tables->at);
-    if (status != HOP_OK)
-        return status;
+    const struct hop_ib_fabric *fabric = tables->fabric;
+    tables->at = find_switch(tables);
+    if (!ok(tables))
+        return;
     const struct hop_ib_node *node = &fabric->nodes[tables->at];
-    if (tables->seen_at[tables->at]) {
-        hop_fail(tables->diag, HOP_ERR_INVALID,
-                 "a second table of the switch \"%.60s\"\none table of each switch; line %u begins the first",
-                 node->description, tables->seen_at[tables->at]);
-        return refuse(tables, HOP_ERR_INVALID, line, NULL);
-    }
-    tables->seen_at[tables->at] = tables->first_line = line;
+    if (tables->seen_at[tables->at])
+        hop_lines_refuse(tables->lines, HOP_ERR_INVALID, 1,
+                         "a second table of the switch \"%.60s\"\none table of each switch; line %u begins the first",
+                         node->description, tables->seen_at[tables->at]);
+    tables->seen_at[tables->at] = tables->first_line = tables->lines->line;
     tables->rows = 0;
-    for (uint32_t i = 0; i < PORTS; i++)
-        tables->port_of[i] = HOP_NONE;
+    memset(tables->port_of, 0xff, sizeof tables->port_of); /* HOP_NONE */
     for (uint32_t i = node->first_port; i < node->first_port + node->port_count; i++)
         tables->port_of[fabric->ports[i].number] = i;
-    return HOP_OK;
 }
 
 /* The owner of a LID, among them those that a port has beside its first (LMC): first is false then. */
-static struct hop_ib_owner owner_of(const struct hop_ib_fabric *fabric, uint32_t lid, bool *first)
+static struct hop_ib_owner owner_of(const struct hop_ib_fabric *fabric, uint64_t lid, bool *first)
 {
     const struct hop_ib_owner nobody = {HOP_NONE, HOP_NONE};
-    for (uint32_t back = 0; back < 128 && back <= lid; back++) {
+    for (uint32_t back = 0; lid <= HOP_IB_LID_MAX && back < 128 && back <= lid; back++) {
         struct hop_ib_owner owner = fabric->owners[lid - back];
         if (owner.node == HOP_NONE)
             continue;
@@ -126,157 +125,134 @@ static struct hop_ib_owner owner_of(const struct hop_ib_fabric *fabric, uint32_t
 }
 
 /* (Channel Adapter portguid 0x...: 'description'): the destination as the switch's tool saw it. */
-static enum hop_status check_destination(struct tables *tables, struct hop_ib_owner owner)
+static void check_destination(struct tables *tables, struct hop_ib_owner owner)
 {
-    struct hop_ib_text *text = tables->text;
-    uint64_t guid;
-    if (!hop_ib_skip_to(text, "portguid 0x"))
-        return HOP_OK;
-    const char *column = text->at - 2;
-    if (!hop_ib_take_number(text, 16, UINT64_MAX, &guid))
-        return malformed(tables, "this is no GUID", "hexadecimal digits");
+    struct hop_lines *lines = tables->lines;
     const struct hop_ib_fabric *fabric = tables->fabric;
+    if (!hop_lines_skip_to(lines, "portguid 0x"))
+        return;
+    uint32_t column = (uint32_t)(lines->at - lines->text) - 1;
+    uint64_t guid = need_number(tables, 16, UINT64_MAX, "this is no GUID\nhexadecimal digits");
     uint64_t expected = owner.port == HOP_NONE ? fabric->nodes[owner.node].guid : fabric->ports[owner.port].guid;
-    if (guid == expected)
-        return HOP_OK;
-    hop_fail(tables->diag, HOP_ERR_INVALID,
-             "this LID is that of the GUID 0x%016llx here and of 0x%016llx in the fabric\ntables and ibnetdiscover "
-             "output of one fabric, taken together",
-             (unsigned long long)guid, (unsigned long long)expected);
-    return refuse(tables, HOP_ERR_INVALID, text->line, column);
+    if (guid != expected)
+        hop_lines_refuse(lines, HOP_ERR_INVALID, column,
+                         "this LID is that of the GUID 0x%016llx here and of 0x%016llx in the fabric" OF_ONE_FABRIC,
+                         (unsigned long long)guid, (unsigned long long)expected);
 }
 
-static enum hop_status add_row(struct tables *tables, struct hop_ib_owner owner, uint32_t number, const char *column)
+/* Rows to a switch, to what was left out, or nowhere, are passed over. */
+static void add_row(struct tables *tables, struct hop_ib_owner owner, uint32_t number, uint32_t column)
 {
     struct hop_ib_fabric *fabric = tables->fabric;
     uint32_t to = owner.port == HOP_NONE ? HOP_NONE : fabric->ports[owner.port].topology_node;
     if (to == HOP_NONE || number == HOP_IB_NO_PORT)
-        return HOP_OK; /* to a switch, to what was left out, or nowhere */
+        return;
     uint32_t port = tables->port_of[number];
     if (port == HOP_NONE || fabric->ports[port].link == HOP_NONE) {
-        hop_fail(tables->diag, HOP_ERR_INVALID,
-                 "no cable is at port %u of \"%.60s\", over which the row leads to \"%.60s\"\na port that "
-                 "ibnetdiscover lists",
-                 number, fabric->nodes[tables->at].description, fabric->nodes[owner.node].description);
-        return refuse(tables, HOP_ERR_INVALID, tables->text->line, column);
+        hop_lines_refuse(tables->lines, HOP_ERR_INVALID, column,
+                         "no cable is at port %u of \"%.60s\", over which the row leads to \"%.60s\"\na port that "
+                         "ibnetdiscover lists",
+                         number, fabric->nodes[tables->at].description, fabric->nodes[owner.node].description);
+        return;
     }
-    enum hop_status status = hop_topology_add_route(fabric->topology, fabric->nodes[tables->at].topology_node, to,
-                                                    fabric->ports[port].link, tables->diag);
-    return status == HOP_OK ? HOP_OK : refuse(tables, status, tables->text->line, NULL);
+    hop_build_route(&fabric->build, fabric->nodes[tables->at].topology_node, to, fabric->ports[port].link);
+    hop_failure_place(&fabric->build.failure, "%.180s:%u:1", tables->lines->source->name, tables->lines->line);
 }
 
 /* 0x0002 003 : (...) */
-static enum hop_status read_row(struct tables *tables)
+static void read_row(struct tables *tables)
 {
-    struct hop_ib_text *text = tables->text;
-    uint64_t lid, port;
+    struct hop_lines *lines = tables->lines;
     bool first = false;
-    if (!hop_ib_take_number(text, 16, 0xffff, &lid))
-        return malformed(tables, "this is no LID", "hexadecimal digits, at most 0xffff");
-    hop_ib_skip_blanks(text);
-    const char *column = text->at;
-    if (!hop_ib_take_number(text, 10, HOP_IB_NO_PORT, &port))
-        return malformed(tables, "this is no port", "a number from 0 to 255");
+    uint64_t lid = need_number(tables, 16, 0xffff, "this is no LID\nhexadecimal digits, at most 0xffff");
+    uint32_t column = hop_lines_here(lines);
+    uint64_t port = need_number(tables, 10, HOP_IB_NO_PORT, "this is no port\na number from 0 to 255");
+    if (!ok(tables))
+        return;
     tables->rows++;
-    struct hop_ib_owner owner = {HOP_NONE, HOP_NONE};
-    if (lid <= HOP_IB_LID_MAX)
-        owner = owner_of(tables->fabric, (uint32_t)lid, &first);
-    if (owner.node == HOP_NONE && port != HOP_IB_NO_PORT) {
-        hop_fail(
-            tables->diag, HOP_ERR_NOT_FOUND,
-            "nothing in the fabric has the LID 0x%x\ntables and ibnetdiscover output of one fabric, taken together",
-            (unsigned)lid);
-        return refuse(tables, HOP_ERR_NOT_FOUND, text->line, text->start);
-    }
+    struct hop_ib_owner owner = owner_of(tables->fabric, lid, &first);
+    if (owner.node == HOP_NONE && port != HOP_IB_NO_PORT)
+        hop_lines_refuse(lines, HOP_ERR_NOT_FOUND, 1, "nothing in the fabric has the LID 0x%x" OF_ONE_FABRIC,
+                         (unsigned)lid);
     if (owner.node == HOP_NONE)
-        return HOP_OK;
-    if (tables->row_at[lid] >= tables->first_line) {
-        hop_fail(tables->diag, HOP_ERR_INVALID,
-                 "a second row for the LID 0x%x\none row for every LID; line %u has it already", (unsigned)lid,
-                 tables->row_at[lid]);
-        return refuse(tables, HOP_ERR_INVALID, text->line, NULL);
-    }
-    tables->row_at[lid] = text->line;
-    enum hop_status status = check_destination(tables, owner);
-    return status == HOP_OK && first ? add_row(tables, owner, (uint32_t)port, column) : status;
-}
-
-static bool is_blank(struct hop_ib_text text)
-{
-    hop_ib_skip_blanks(&text);
-    return text.at == text.end || *text.at == '#';
+        return;
+    if (tables->row_at[lid] >= tables->first_line)
+        hop_lines_refuse(lines, HOP_ERR_INVALID, 1,
+                         "a second row for the LID 0x%x\none row for every LID; line %u has it already", (unsigned)lid,
+                         tables->row_at[lid]);
+    tables->row_at[lid] = lines->line;
+    check_destination(tables, owner);
+    if (first && ok(tables))
+        add_row(tables, owner, (uint32_t)port, column);
 }
 
 /* The line "8 valid lids dumped" or "8 lids dumped". */
-static bool take_end(struct hop_ib_text *text, uint64_t *count)
+static bool take_end(struct hop_lines *lines, uint64_t *count)
 {
-    struct hop_ib_text copy = *text;
-    if (!hop_ib_take_number(&copy, 10, UINT32_MAX, count))
-        return false;
-    (void)hop_ib_take(&copy, "valid");
-    return hop_ib_take(&copy, "lids dumped");
+    const char *before = lines->at;
+    if (hop_lines_number(lines, 10, UINT32_MAX, count)) {
+        (void)hop_lines_take(lines, "valid");
+        if (hop_lines_take(lines, "lids dumped"))
+            return true;
+    }
+    lines->at = before;
+    return false;
 }
 
 /* From the line that names the switch to the one that counts. */
-static enum hop_status read_table(struct tables *tables)
+static void read_table(struct tables *tables)
 {
-    struct hop_ib_text *text = tables->text;
+    struct hop_lines *lines = tables->lines;
     uint64_t count;
-    enum hop_status status = open_table(tables);
-    while (status == HOP_OK && hop_ib_next_line(text)) {
-        if (take_end(text, &count)) {
-            if (count == tables->rows)
-                return HOP_OK;
-            hop_fail(tables->diag, HOP_ERR_SYNTAX,
-                     "the table says that it has %llu rows, and has %u\nthe whole table: are rows missing?",
-                     (unsigned long long)count, tables->rows);
-            return refuse(tables, HOP_ERR_SYNTAX, text->line, text->start);
+    open_table(tables);
+    while (hop_lines_next(lines) && !hop_ib_is_table(lines)) {
+        if (take_end(lines, &count)) {
+            if (count != tables->rows)
+                hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1,
+                                 "the table says that it has %llu rows, and has %u\nthe whole table: are rows missing?",
+                                 (unsigned long long)count, tables->rows);
+            return;
         }
-        if (hop_ib_take(text, "0x"))
-            status = read_row(tables);
-        else if (hop_ib_is_table(text))
-            break;
-        else if (!is_blank(*text) && !hop_ib_take(text, "Lid") && !hop_ib_take(text, "Port"))
-            return malformed(tables, "this is no row of a forwarding table",
-                             "0x0002 003 : (description), or the line `8 valid lids dumped`");
+        if (hop_lines_take(lines, "0x"))
+            read_row(tables);
+        else if (*lines->words[0].text != '#' && !hop_lines_take(lines, "Lid") && !hop_lines_take(lines, "Port"))
+            malformed(tables,
+                      "this is no row of a forwarding table\n0x0002 003 : (description), or the line `8 valid lids "
+                      "dumped`");
     }
-    if (status != HOP_OK)
-        return status;
-    hop_fail(tables->diag, HOP_ERR_SYNTAX,
-             "the table of \"%.60s\" ends without the line that counts its rows\n`%u valid lids dumped`: has the text "
-             "been cut off?",
-             tables->fabric->nodes[tables->at].description, tables->rows);
-    return refuse(tables, HOP_ERR_SYNTAX, text->line, NULL);
+    if (ok(tables))
+        hop_lines_refuse(
+            lines, HOP_ERR_SYNTAX, 1,
+            "the table of \"%.60s\" ends without the line that counts its rows\n`%u valid lids dumped`: has "
+            "the text been cut off?",
+            tables->fabric->nodes[tables->at].description, tables->rows);
 }
 
 /* Multicast tables and remarks between two tables are passed over; rows are not. */
-static enum hop_status read_all(struct tables *tables)
+static void read_all(struct tables *tables)
 {
-    bool more = true, multicast = false;
-    uint32_t count = 0;
+    struct hop_lines *lines = tables->lines;
+    bool more = true, multicast = false, any = false;
     while (more) {
-        struct hop_ib_text *text = tables->text;
-        if (hop_ib_is_table(text)) {
-            enum hop_status status = read_table(tables);
-            if (status != HOP_OK)
-                return status;
+        if (hop_ib_is_table(lines)) {
+            read_table(tables);
             multicast = false;
-            count++;
-        } else if (hop_ib_take(text, "Multicast mlids")) {
+            any = true;
+        } else if (hop_lines_take(lines, "Multicast mlids")) {
             multicast = true;
-        } else if (!multicast && hop_ib_take(text, "0x")) {
-            return malformed(tables, "a row without a table", "a line `Unicast lids [0x0-0x8] of switch ...` above it");
+        } else if (!multicast && hop_lines_take(lines, "0x")) {
+            malformed(tables, "a row without a table\na line `Unicast lids [0x0-0x8] of switch ...` above it");
         }
-        more = hop_ib_next_line(text);
+        more = hop_lines_next(lines);
     }
-    if (count == 0)
-        return malformed(tables, "there is no forwarding table",
-                         "a line `Unicast lids [0x0-0x8] of switch ...`, as dump_lfts and ibroute print it");
-    return HOP_OK;
+    if (!any)
+        malformed(tables,
+                  "there is no forwarding table\na line `Unicast lids [0x0-0x8] of switch ...`, as dump_lfts and "
+                  "ibroute print it");
 }
 
 /* Every switch needs a table. */
-static enum hop_status check_missing(const struct tables *tables)
+static void check_missing(const struct tables *tables)
 {
     const struct hop_ib_fabric *fabric = tables->fabric;
     const char *first = NULL;
@@ -285,26 +261,20 @@ static enum hop_status check_missing(const struct tables *tables)
         if (fabric->nodes[i].kind == HOP_IB_SWITCH && !tables->seen_at[i] && missing++ == 0)
             first = fabric->nodes[i].description;
     }
-    if (missing == 0)
-        return HOP_OK;
-    hop_fail(tables->diag, HOP_ERR_INVALID,
-             "%u of the fabric's switches have no forwarding table, \"%.60s\" first\nthe table of every switch: has "
-             "the text been cut off?",
-             missing, first);
-    return refuse(tables, HOP_ERR_INVALID, tables->text->line, NULL);
+    if (missing > 0)
+        hop_lines_refuse(tables->lines, HOP_ERR_INVALID, 1,
+                         "%u of the fabric's switches have no forwarding table, \"%.60s\" first\nthe table of every "
+                         "switch: has the text been cut off?",
+                         missing, first);
 }
 
-enum hop_status hop_ib_read_tables(struct hop_ib_fabric *fabric, struct hop_ib_text *text, struct hop_diag *diag)
+void hop_ib_read_tables(struct hop_ib_fabric *fabric)
 {
-    struct tables tables = {.fabric = fabric, .text = text, .diag = diag};
-    tables.seen_at = calloc((size_t)fabric->node_count + 1, sizeof *tables.seen_at);
-    tables.row_at = calloc((size_t)HOP_IB_LID_MAX + 1, sizeof *tables.row_at);
-    enum hop_status status = tables.seen_at && tables.row_at ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        status = read_all(&tables);
-    if (status == HOP_OK)
-        status = check_missing(&tables);
-    free(tables.seen_at);
-    free(tables.row_at);
-    return status;
+    struct tables tables = {.fabric = fabric, .lines = &fabric->lines};
+    tables.seen_at = hop_build_alloc(&fabric->build, ((size_t)fabric->node_count + 1) * sizeof *tables.seen_at);
+    tables.row_at = hop_build_alloc(&fabric->build, ((size_t)HOP_IB_LID_MAX + 1) * sizeof *tables.row_at);
+    if (!ok(&tables))
+        return;
+    read_all(&tables);
+    check_missing(&tables);
 }

@@ -38,14 +38,9 @@ static bool hex_behind(const struct hop_lines *lines, const char *text, unsigned
         at++;
     unsigned number = 0, digits = 0;
     for (; at < end && digits < 8; at++, digits++) {
-        char c = *at;
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                                : 16;
-        if (digit == 16)
+        if (hop_text_digit(*at) == 16)
             break;
-        number = number * 16 + digit;
+        number = number * 16 + hop_text_digit(*at);
     }
     *value = number;
     return digits > 0 && number <= most;

@@ -42,7 +42,7 @@ void hop_lines_init(struct hop_lines *lines, const struct hop_source *source)
 {
     memset(lines, 0, sizeof *lines);
     lines->source = source;
-    lines->text = source->text;
+    lines->text = lines->at = lines->end = source->text;
 }
 
 bool hop_lines_next(struct hop_lines *lines)
@@ -54,7 +54,9 @@ bool hop_lines_next(struct hop_lines *lines)
         size_t length = end ? (size_t)(end - start) : source->size - lines->next;
         lines->next += length + (end ? 1 : 0);
         lines->line++;
-        lines->text = start;
+        length -= length > 0 && start[length - 1] == '\r';
+        lines->text = lines->at = start;
+        lines->end = start + length;
         lines->length = (uint32_t)length;
         split(lines);
         if (lines->count > 0)
@@ -128,4 +130,68 @@ bool hop_lines_hold(const struct hop_lines *lines, const char *text)
 char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word)
 {
     return hop_arena_string(arena, word->text, word->length < HOP_WORD_MAX ? word->length : HOP_WORD_MAX);
+}
+
+/* ---- from left to right ---- */
+
+static const char *skip_blanks(const struct hop_lines *lines)
+{
+    const char *at = lines->at;
+    while (at < lines->end && (*at == ' ' || *at == '\t'))
+        at++;
+    return at;
+}
+
+uint32_t hop_lines_here(const struct hop_lines *lines)
+{
+    return (uint32_t)(skip_blanks(lines) - lines->text) + 1;
+}
+
+bool hop_lines_take(struct hop_lines *lines, const char *word)
+{
+    const char *at = skip_blanks(lines);
+    size_t length = strlen(word);
+    if ((size_t)(lines->end - at) < length || memcmp(at, word, length) != 0)
+        return false;
+    lines->at = at + length;
+    return true;
+}
+
+bool hop_lines_number(struct hop_lines *lines, unsigned base, uint64_t high, uint64_t *value)
+{
+    const char *first = skip_blanks(lines), *at = first;
+    uint64_t sum = 0;
+    for (; at < lines->end && hop_text_digit(*at) < base; at++) {
+        uint64_t digit = hop_text_digit(*at);
+        if (digit > high || sum > (high - digit) / base)
+            return false;
+        sum = sum * base + digit;
+    }
+    if (at == first)
+        return false;
+    lines->at = at;
+    *value = sum;
+    return true;
+}
+
+bool hop_lines_skip_to(struct hop_lines *lines, const char *word)
+{
+    const char *found = memmem(lines->at, (size_t)(lines->end - lines->at), word, strlen(word));
+    if (found)
+        lines->at = found + strlen(word);
+    return found;
+}
+
+bool hop_lines_quoted(struct hop_lines *lines, const char **start, size_t *length)
+{
+    const char *before = lines->at;
+    if (hop_lines_take(lines, "\"")) {
+        *start = lines->at;
+        if (hop_lines_skip_to(lines, "\"")) {
+            *length = (size_t)(lines->at - *start) - 1;
+            return true;
+        }
+    }
+    lines->at = before;
+    return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines and words of tables in terminal output: what the readers of nvidia-smi and rocm-smi text and of what benchmarks
- * print share.
+ * Lines and words of terminal output: what the readers of nvidia-smi, rocm-smi and ibnetdiscover text and of what
+ * benchmarks print share.
  *
  * Everything that is not printable ASCII separates words, and so do colour codes, also those that lost their escape
  * byte on the way through a clipboard ("[4mGPU0").
@@ -29,6 +29,7 @@ struct hop_lines {
     uint32_t length;
     struct hop_word words[HOP_WORDS_LIMIT];
     uint32_t count;
+    const char *at, *end; /* what of the line was taken so far, and its end */
 };
 
 void hop_lines_init(struct hop_lines *lines, const struct hop_source *source);
@@ -51,5 +52,16 @@ bool hop_word_decimal(const struct hop_word *word, double *value);
 /* Whether the line just read contains a text. */
 bool hop_lines_hold(const struct hop_lines *lines, const char *text);
 char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word);
+
+/* ---- from left to right ---- */
+
+/* What stands next, blanks before it apart; nothing is taken where something else does. */
+bool hop_lines_take(struct hop_lines *lines, const char *word);
+bool hop_lines_number(struct hop_lines *lines, unsigned base, uint64_t high, uint64_t *value);
+bool hop_lines_quoted(struct hop_lines *lines, const char **start, size_t *length); /* between quotation marks */
+/* Skips to just behind the first `word` that follows; false: there is none. */
+bool hop_lines_skip_to(struct hop_lines *lines, const char *word);
+/* The column where the next thing stands. */
+uint32_t hop_lines_here(const struct hop_lines *lines);
 
 #endif
