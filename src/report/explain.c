@@ -6,13 +6,12 @@
  * What a phase lost is its length less the time that the bytes moved in it take alone; so alone + losses = the whole
  * time.
  */
-#include "report/report.h"
-
-#include "schedule/schedule.h"
-
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+
+#include "report/draw.h"
+#include "schedule/schedule.h"
 
 #define PHASES_MAX 40 /* told one by one */
 #define CAUSES_MAX 8  /* named in the summary */
@@ -31,29 +30,17 @@ struct story {
 
 /* ---- pieces of sentences ---- */
 
-static void add_seconds(struct story *story, double seconds)
-{
-    char text[32];
-    hop_buffer_puts(&story->out, hop_show_seconds(seconds, text, sizeof text));
-}
-
-static void add_rate(struct story *story, double rate_Bps)
-{
-    char text[32];
-    hop_buffer_puts(&story->out, hop_show_rate(rate_Bps, text, sizeof text));
-}
-
 /* Four digits, powers of 1024: moved bytes are seldom whole. */
-static void add_bytes(struct story *story, double bytes)
+static const char *bytes_text(double bytes, char *text, size_t size)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     unsigned unit = 0;
-    while (unit + 1 < HOP_COUNT(units) && bytes >= 1023.95) {
+    for (; unit + 1 < HOP_COUNT(units) && bytes >= 1023.95; unit++)
         bytes /= 1024;
-        unit++;
-    }
-    hop_buffer_printf(&story->out, "%.4g %s", bytes, units[unit]);
+    (void)snprintf(text, size, "%.4g %s", bytes, units[unit]);
+    return text;
 }
+#define SIZE(bytes) bytes_text(bytes, (char[32]){0}, 32)
 
 /* "b (gpu1->gpu4)" */
 static void add_op(struct story *story, uint32_t index)
@@ -67,12 +54,6 @@ static void add_op(struct story *story, uint32_t index)
                           : op->kind == HOP_OP_COPY ? "a copy"
                                                     : hop_op_kind_text(hop_told_op(story->timeline, index)),
                           hop_op_home(op));
-}
-
-static void add_link(struct story *story, uint32_t directed)
-{
-    char text[160];
-    hop_buffer_puts(&story->out, hop_topology_link_name(story->topology, directed, text, sizeof text));
 }
 
 /* Under fluid models and fidelity packet: a memory serves what is local, model loggp's CPU does. */
@@ -97,10 +78,9 @@ static void add_cause(struct story *story, enum hop_rule rule, uint32_t link, ui
         hop_buffer_puts(&story->out, "waiting for the other side of its message");
     else
         hop_buffer_puts(&story->out, hop_rule_text(rule));
-    if (link != HOP_NONE) {
-        hop_buffer_puts(&story->out, shares ? ", " : " at ");
-        add_link(story, link);
-    }
+    if (link != HOP_NONE)
+        hop_buffer_printf(&story->out, "%s%s", shares ? ", " : " at ",
+                          hop_limit_name(story->timeline, link, (char[160]){0}, 160));
     if (blocker != HOP_NONE) {
         hop_buffer_puts(&story->out, behind                     ? " behind "
                                      : shares                   ? ", with "
@@ -124,59 +104,49 @@ static uint32_t far_end(const struct story *story, uint32_t directed)
     return hop_topology_link(story->topology, directed / 2)->ends[!(directed & 1)];
 }
 
+/* What it is, where nothing moves from a device to another. */
+static void tell_what(struct story *story, const struct hop_op *told)
+{
+    const struct hop_op *op = story->op;
+    struct hop_buffer *out = &story->out;
+    if (told->kind == HOP_OP_RECEIVE) {
+        hop_buffer_printf(out, "%s takes a message of %s from %s on %s.\n", op->name, SIZE((double)told->bytes),
+                          told->from.device, told->to.device);
+    } else if (op->kind == HOP_OP_WORK) {
+        hop_buffer_printf(out, "%s is computation on %s for %s.\n", op->name, op->from.device, SECONDS(story->alone_s));
+    } else if (op->kind == HOP_OP_REDUCE) {
+        hop_buffer_printf(out, "%s combines %u input%s into ", op->name, op->input_count,
+                          op->input_count == 1 ? "" : "s");
+        if (op->output_count)
+            hop_buffer_printf(out, "%u outputs of ", op->output_count + 1);
+        hop_buffer_printf(out, "%s on %s, which takes %s.\n", SIZE((double)op->bytes), op->to.device,
+                          SECONDS(story->alone_s));
+    } else {
+        hop_buffer_printf(out, "%s copies %s within %s, read and written once, which takes %s.\n", op->name,
+                          SIZE((double)op->bytes), op->to.device, SECONDS(story->alone_s));
+    }
+}
+
 static void tell_alone(struct story *story)
 {
     const struct hop_route *route = hop_timeline_route(story->timeline, story->index);
-    const struct hop_op *op = story->op;
-    const struct hop_op *told = hop_told_op(story->timeline, story->index);
-    if (told->kind == HOP_OP_RECEIVE) {
-        hop_buffer_printf(&story->out, "%s takes a message of ", op->name);
-        add_bytes(story, (double)told->bytes);
-        hop_buffer_printf(&story->out, " from %s on %s.\n", told->from.device, told->to.device);
+    const struct hop_op *op = story->op, *told = hop_told_op(story->timeline, story->index);
+    struct hop_buffer *out = &story->out;
+    if (told->kind == HOP_OP_RECEIVE || op->kind == HOP_OP_WORK || op->kind == HOP_OP_REDUCE || is_in_memory(story)) {
+        tell_what(story, told);
         return;
     }
-    if (op->kind == HOP_OP_WORK) {
-        hop_buffer_printf(&story->out, "%s is computation on %s for ", op->name, op->from.device);
-        add_seconds(story, story->alone_s);
-        hop_buffer_puts(&story->out, ".\n");
-        return;
-    }
-    if (op->kind == HOP_OP_REDUCE) {
-        hop_buffer_printf(&story->out, "%s combines %u input%s into ", op->name, op->input_count,
-                          op->input_count == 1 ? "" : "s");
-        if (op->output_count)
-            hop_buffer_printf(&story->out, "%u outputs of ", op->output_count + 1);
-        add_bytes(story, (double)op->bytes);
-        hop_buffer_printf(&story->out, " on %s, which takes ", op->to.device);
-        add_seconds(story, story->alone_s);
-        hop_buffer_puts(&story->out, ".\n");
-        return;
-    }
-    if (is_in_memory(story)) {
-        hop_buffer_printf(&story->out, "%s copies ", op->name);
-        add_bytes(story, (double)op->bytes);
-        hop_buffer_printf(&story->out, " within %s, read and written once, which takes ", op->to.device);
-        add_seconds(story, story->alone_s);
-        hop_buffer_puts(&story->out, ".\n");
-        return;
-    }
-    hop_buffer_printf(&story->out, "%s moves ", op->name);
-    add_bytes(story, (double)op->bytes);
-    hop_buffer_printf(&story->out, " from %s to %s", op->from.device, op->to.device);
+    hop_buffer_printf(out, "%s moves %s from %s to %s", op->name, SIZE((double)op->bytes), op->from.device,
+                      op->to.device);
     for (uint32_t i = 0; route && i + 1 < route->link_count; i++)
-        hop_buffer_printf(&story->out, "%s%s", i ? joint(i, route->link_count - 1) : " by way of ",
+        hop_buffer_printf(out, "%s%s", i ? joint(i, route->link_count - 1) : " by way of ",
                           hop_topology_node(story->topology, far_end(story, route->links[i]))->name);
-    hop_buffer_puts(&story->out, ".\nAlone it would take ");
-    add_seconds(story, story->alone_s);
-    if (story->alone_Bps > 0) {
-        hop_buffer_puts(&story->out, ", moving at ");
-        add_rate(story, story->alone_Bps);
-    }
-    if (route && route->latency_s > 0) {
-        hop_buffer_puts(&story->out, " after a latency of ");
-        add_seconds(story, route->latency_s);
-    }
-    hop_buffer_puts(&story->out, ".\n");
+    hop_buffer_printf(out, ".\nAlone it would take %s", SECONDS(story->alone_s));
+    if (story->alone_Bps > 0)
+        hop_buffer_printf(out, ", moving at %s", RATE(story->alone_Bps));
+    if (route && route->latency_s > 0)
+        hop_buffer_printf(out, " after a latency of %s", SECONDS(route->latency_s));
+    hop_buffer_puts(out, ".\n");
 }
 
 /* ---- the start ---- */
@@ -185,41 +155,39 @@ static void tell_alone(struct story *story)
 static void tell_ready(struct story *story)
 {
     const struct hop_op *op = story->op;
+    struct hop_buffer *out = &story->out;
+    const struct hop_segments *segments = &story->segments;
     double tolerance = 1e-9 * fmax(story->span.ready_s, 1e-9);
-    hop_buffer_puts(&story->out, "It was ready at ");
-    add_seconds(story, story->span.ready_s);
+    hop_buffer_printf(out, "It was ready at %s", SECONDS(story->span.ready_s));
     for (uint32_t i = 0; i < op->after_count + op->after_start_count; i++) {
         bool starts = i >= op->after_count;
         uint32_t other = starts ? op->after_start[i - op->after_count] : op->after[i];
         struct hop_span span = hop_timeline_span(story->timeline, other);
         if (fabs((starts ? span.start_s : span.end_s) - story->span.ready_s) > tolerance)
             continue;
-        hop_buffer_puts(&story->out, ", when ");
+        hop_buffer_puts(out, ", when ");
         add_op(story, other);
-        hop_buffer_puts(&story->out, starts ? " started" : " ended");
+        hop_buffer_puts(out, starts ? " started" : " ended");
         break;
     }
     double waited_s = story->span.start_s - story->span.ready_s;
     if (!(waited_s > tolerance)) {
-        hop_buffer_puts(&story->out, ", and started at once.\n");
+        hop_buffer_puts(out, ", and started at once.\n");
         return;
     }
-    hop_buffer_printf(&story->out, ", waited ");
-    add_seconds(story, waited_s);
+    hop_buffer_printf(out, ", waited %s", SECONDS(waited_s));
     if (hop_timeline_process_count(story->timeline) > 0)
-        hop_buffer_puts(&story->out, " for its CPU or NIC");
+        hop_buffer_puts(out, " for its CPU or NIC");
     else if (is_in_memory(story))
-        hop_buffer_printf(&story->out, " for the memory of %s", op->to.device);
+        hop_buffer_printf(out, " for the memory of %s", op->to.device);
     else
-        hop_buffer_printf(&story->out, " in the queue of %s", hop_op_engine_place(op)->device);
-    if (story->segments.count > 0 && story->segments.list[0].rule == HOP_RULE_SOURCE_BUSY &&
-        story->segments.list[0].blocker != HOP_NONE) {
-        hop_buffer_puts(&story->out, " behind ");
-        add_op(story, story->segments.list[0].blocker);
+        hop_buffer_printf(out, " in the queue of %s", hop_op_engine_place(op)->device);
+    if (segments->count > 0 && segments->list[0].rule == HOP_RULE_SOURCE_BUSY &&
+        segments->list[0].blocker != HOP_NONE) {
+        hop_buffer_puts(out, " behind ");
+        add_op(story, segments->list[0].blocker);
     }
-    hop_buffer_puts(&story->out, ", and started at ");
-    add_seconds(story, story->span.start_s);
-    hop_buffer_puts(&story->out, ".\n");
+    hop_buffer_printf(out, ", and started at %s.\n", SECONDS(story->span.start_s));
 }
 
 /* ---- phases ---- */
@@ -233,8 +201,7 @@ static void tell_blocker(struct story *story, uint32_t blocker, double at_s)
     while (i < others->count && others->list[i].end_s <= at_s)
         i++;
     if (i < others->count && others->list[i].rate_Bps > 0) {
-        hop_buffer_puts(&story->out, ", which itself moved at ");
-        add_rate(story, others->list[i].rate_Bps);
+        hop_buffer_printf(&story->out, ", which itself moved at %s", RATE(others->list[i].rate_Bps));
         if (others->list[i].rule != HOP_RULE_FULL)
             hop_buffer_printf(&story->out, " (%s)", hop_rule_name(others->list[i].rule));
     }
@@ -278,45 +245,34 @@ static bool matters(const struct story *story, double seconds)
 
 static void tell_phase(struct story *story, const struct hop_segment *segment)
 {
+    struct hop_buffer *out = &story->out;
     double length_s = segment->end_s - segment->start_s, cost_s = lost(story, segment);
-    hop_buffer_puts(&story->out, "From ");
-    add_seconds(story, segment->start_s);
-    hop_buffer_puts(&story->out, " to ");
-    add_seconds(story, segment->end_s);
+    uint32_t others = 0;
+    hop_buffer_printf(out, "From %s to %s", SECONDS(segment->start_s), SECONDS(segment->end_s));
     if (segment->rule == HOP_RULE_LATENCY) {
-        hop_buffer_puts(&story->out, " its first byte was on the way: the latency of its route.\n");
+        hop_buffer_puts(out, " its first byte was on the way: the latency of its route.\n");
         return;
     }
-    if (segment->rate_Bps > 0) {
-        hop_buffer_puts(&story->out, " it moved ");
-        add_bytes(story, length_s * segment->rate_Bps);
-        hop_buffer_puts(&story->out, " at ");
-        add_rate(story, segment->rate_Bps);
-        hop_buffer_printf(&story->out, ", %.3g %% of what the narrowest link of its route carries",
-                          100 * segment->factor);
-    } else {
-        hop_buffer_puts(&story->out, " it did not move");
-    }
+    if (segment->rate_Bps > 0)
+        hop_buffer_printf(out, " it moved %s at %s, %.3g %% of what the narrowest link of its route carries",
+                          SIZE(length_s * segment->rate_Bps), RATE(segment->rate_Bps), 100 * segment->factor);
+    else
+        hop_buffer_puts(out, " it did not move");
     if (matters(story, cost_s) && cost_s < 0) {
-        hop_buffer_printf(&story->out, ", %s; that gained ", hop_rule_text(HOP_RULE_GAIN));
-        add_seconds(story, -cost_s);
-        hop_buffer_puts(&story->out, ".\n");
+        hop_buffer_printf(out, ", %s; that gained %s.\n", hop_rule_text(HOP_RULE_GAIN), SECONDS(-cost_s));
         return;
     }
-    hop_buffer_puts(&story->out, ", limited by ");
+    hop_buffer_puts(out, ", limited by ");
     add_cause(story, segment->rule, segment->link, segment->blocker);
     if (segment->blocker != HOP_NONE)
         tell_blocker(story, segment->blocker, segment->start_s);
-    uint32_t others = 0;
     if (segment->blocker != HOP_NONE && segment->link != HOP_NONE && is_sharing(segment->rule))
         others = others_on(story, segment->link, segment->blocker, (segment->start_s + segment->end_s) / 2);
     if (others)
-        hop_buffer_printf(&story->out, ", and %u other%s", others, others > 1 ? "s" : "");
-    if (matters(story, cost_s)) {
-        hop_buffer_puts(&story->out, "; that cost ");
-        add_seconds(story, cost_s);
-    }
-    hop_buffer_puts(&story->out, ".\n");
+        hop_buffer_printf(out, ", and %u other%s", others, others > 1 ? "s" : "");
+    if (matters(story, cost_s))
+        hop_buffer_printf(out, "; that cost %s", SECONDS(cost_s));
+    hop_buffer_puts(out, ".\n");
 }
 
 static void tell_phases(struct story *story)
@@ -341,42 +297,31 @@ static void tell_phases(struct story *story)
 
 static void tell_loss(struct story *story, const struct hop_loss *loss)
 {
-    hop_buffer_puts(&story->out, "; ");
-    add_seconds(story, fabs(loss->lost_s));
-    if (loss->rule == HOP_RULE_GAIN) {
-        hop_buffer_puts(&story->out, " was gained from what held-back transfers left (step D')");
-        return;
-    }
-    hop_buffer_puts(&story->out, " was lost to ");
-    add_cause(story, loss->rule, loss->link, loss->blocker);
+    bool gain = loss->rule == HOP_RULE_GAIN;
+    hop_buffer_printf(&story->out, "; %s was %s", SECONDS(fabs(loss->lost_s)),
+                      gain ? "gained from what held-back transfers left (step D')" : "lost to ");
+    if (!gain)
+        add_cause(story, loss->rule, loss->link, loss->blocker);
 }
 
 static void tell_summary(struct story *story)
 {
     struct hop_loss losses[CAUSES_MAX];
     uint32_t all = hop_timeline_losses(story->timeline, story->index, losses, CAUSES_MAX), told = 0;
-    double rest_s = story->span.end_s - story->span.ready_s - story->alone_s;
-    hop_buffer_puts(&story->out, "It ended at ");
-    add_seconds(story, story->span.end_s);
-    hop_buffer_puts(&story->out, ".\n");
+    double whole_s = story->span.end_s - story->span.ready_s, rest_s = whole_s - story->alone_s;
+    hop_buffer_printf(&story->out, "It ended at %s.\n", SECONDS(story->span.end_s));
     if (!matters(story, rest_s)) {
         hop_buffer_puts(&story->out, "That is what it takes alone.\n");
         return;
     }
-    hop_buffer_puts(&story->out, "Of ");
-    add_seconds(story, story->span.end_s - story->span.ready_s);
-    hop_buffer_puts(&story->out, ", ");
-    add_seconds(story, story->alone_s);
-    hop_buffer_puts(&story->out, " is what it takes alone");
+    hop_buffer_printf(&story->out, "Of %s, %s is what it takes alone", SECONDS(whole_s), SECONDS(story->alone_s));
     for (; told < all && told < CAUSES_MAX && matters(story, losses[told].lost_s); told++) {
         tell_loss(story, &losses[told]);
         rest_s -= losses[told].lost_s;
     }
-    if (matters(story, rest_s)) {
-        hop_buffer_puts(&story->out, "; ");
-        add_seconds(story, fabs(rest_s));
-        hop_buffer_printf(&story->out, " was %s to other causes", rest_s > 0 ? "lost" : "gained due");
-    }
+    if (matters(story, rest_s))
+        hop_buffer_printf(&story->out, "; %s was %s to other causes", SECONDS(fabs(rest_s)),
+                          rest_s > 0 ? "lost" : "gained due");
     hop_buffer_puts(&story->out, ".\n");
 }
 
@@ -403,9 +348,8 @@ char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
         if (hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS) {
             tell_summary(&story);
         } else {
-            hop_buffer_puts(&story.out, "It ended at ");
-            add_seconds(&story, story.span.end_s);
-            hop_buffer_puts(&story.out, ". This timeline holds no phases (detail ends).\n");
+            hop_buffer_printf(&story.out, "It ended at %s. This timeline holds no phases (detail ends).\n",
+                              SECONDS(story.span.end_s));
         }
     }
     free(story.segments.list);

@@ -8,12 +8,11 @@
  *
  * How dark a transfer is, is its rate over what it gets alone.
  */
-#include "report/report.h"
-
-#include "schedule/schedule.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "report/draw.h"
+#include "schedule/schedule.h"
 
 #define ROWS_MAX 2000
 #define PACKETS_MAX 8 /* of a staged copy that get rows of their own */
@@ -84,18 +83,6 @@ static void row_label(const struct chart *chart, const struct row *row, unsigned
                        hop_op_kind_text(hop_told_op(chart->timeline, row->op)), hop_op_home(op));
 }
 
-/* Cut or filled to so many columns. */
-static void add_padded(struct hop_buffer *out, const char *text, unsigned width)
-{
-    unsigned count = 0;
-    for (; *text; text++) {
-        if (((unsigned char)*text & 0xc0) != 0x80 && ++count > width)
-            break;
-        hop_buffer_add(out, (unsigned char)*text < 0x20 ? "?" : text, 1);
-    }
-    hop_buffer_printf(out, "%*s", count < width ? (int)(width - count) : 0, "");
-}
-
 /* ---- the axis ---- */
 
 static const struct {
@@ -111,22 +98,10 @@ static unsigned axis_unit(double makespan_s)
     return unit;
 }
 
-/* The smallest 1, 2 or 5 times a power of ten that leaves a tick ten columns. */
-static double tick_step(double per_column)
-{
-    double least = 10 * per_column, power = pow(10, floor(log10(least)));
-    static const double steps[] = {1, 2, 5};
-    for (unsigned i = 0; i < HOP_COUNT(steps); i++) {
-        if (steps[i] * power >= least)
-            return steps[i] * power;
-    }
-    return 10 * power;
-}
-
 static void draw_axis(struct chart *chart)
 {
     unsigned unit = axis_unit(chart->makespan_s), at = 0;
-    double per_column = chart->makespan_s / chart->columns / units[unit].seconds, step = tick_step(per_column);
+    double per_column = chart->makespan_s / chart->columns / units[unit].seconds, step = hop_tick_step(10 * per_column, 1);
     bool ascii = chart->options->ascii;
     hop_buffer_printf(&chart->out, "%*s", (int)chart->label + 2, "");
     for (unsigned tick = 0; tick * step / per_column < chart->columns; tick++) {
@@ -280,19 +255,19 @@ static void paint_op(struct chart *chart, uint32_t op)
 static void draw_row(struct chart *chart, const struct row *row, unsigned name_width)
 {
     struct hop_span span = hop_timeline_span(chart->timeline, row->op);
-    char label[LABEL_MAX], start[32], end[32];
+    char label[LABEL_MAX];
     memset(chart->cells, 0, chart->columns * sizeof *chart->cells);
     for (uint32_t op = row->op; op < row->end; op++) {
         paint_op(chart, op);
         span.end_s = fmax(span.end_s, hop_timeline_span(chart->timeline, op).end_s);
     }
     row_label(chart, row, name_width, label, sizeof label);
-    add_padded(&chart->out, label, chart->label);
+    hop_add_cell(&chart->out, label, chart->label, (struct hop_cell_style){0});
     hop_buffer_puts(&chart->out, "  ");
     draw_cells(chart);
     if (!chart->narrow)
-        hop_buffer_printf(&chart->out, "  %9s", hop_show_seconds(span.start_s, start, sizeof start));
-    hop_buffer_printf(&chart->out, "  %9s", hop_show_seconds(span.end_s, end, sizeof end));
+        hop_buffer_printf(&chart->out, "  %9s", SECONDS(span.start_s));
+    hop_buffer_printf(&chart->out, "  %9s", SECONDS(span.end_s));
     double alone_s = hop_timeline_alone_s(chart->timeline, row->op);
     if (row->end > row->op + 1)
         hop_buffer_printf(&chart->out, "  %u packets", (row->end - row->op) / 2);
@@ -386,10 +361,9 @@ char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gant
     struct chart chart = {.timeline = timeline,
                           .options = options ? options : &defaults,
                           .makespan_s = hop_timeline_makespan_s(timeline)};
-    char makespan[32];
     hop_buffer_printf(&chart.out, "%u %s on %s: %s\n", count, count == 1 ? "operation" : "operations",
                       hop_topology_name(hop_timeline_topology(timeline)),
-                      hop_show_seconds(chart.makespan_s, makespan, sizeof makespan));
+                      SECONDS(chart.makespan_s));
     if (hop_timeline_detail(timeline) != HOP_DETAIL_NONE && count > 0) {
         struct row *rows = malloc(count * sizeof *rows);
         if (rows)

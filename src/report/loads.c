@@ -11,10 +11,11 @@
  *     socket links:
  *       root0 -- root1             4.000 ms*->  666.7 us*  █████▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
  */
-#include "report/loads.h"
-
 #include <math.h>
 #include <stdio.h>
+
+#include "report/draw.h"
+#include "report/loads.h"
 
 enum {
     WIDTH_DEFAULT = 100,
@@ -38,50 +39,28 @@ struct printer {
 
 /* ---- columns ---- */
 
-/* Cut or filled to so many columns; control characters become blanks, and others that are not ASCII '?' on request. */
 static void add_cell(struct printer *p, const char *text, unsigned width)
 {
-    unsigned count = 0, columns = hop_text_columns(text);
-    for (; *text; text++) {
-        bool goes_on = ((unsigned char)*text & 0xc0) == 0x80;
-        if (!goes_on && columns > width && count + 1 == width) {
-            hop_buffer_puts(&p->out, p->ascii ? "~" : "…");
-            count++;
-            break;
-        }
-        if (!goes_on && ++count > width)
-            break;
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            hop_buffer_puts(&p->out, " ");
-        else if (!p->ascii || (unsigned char)*text < 0x80)
-            hop_buffer_add(&p->out, text, 1);
-        else if (!goes_on)
-            hop_buffer_puts(&p->out, "?");
-    }
-    hop_buffer_printf(&p->out, "%*s", count < width ? (int)(width - count) : 0, "");
+    hop_add_cell(&p->out, text, width, (struct hop_cell_style){p->ascii, p->ascii ? "~" : "…"});
 }
 
-/* A line; blanks at its end are left out. */
-static void end_line(struct printer *p)
+static void add_line(struct printer *p, const char *format, ...) HOP_PRINTF(2, 3);
+static void add_line(struct printer *p, const char *format, ...)
 {
-    struct hop_buffer *out = &p->out;
-    while (out->length > 0 && out->text[out->length - 1] == ' ')
-        out->text[--out->length] = '\0';
-    hop_buffer_puts(out, "\n");
-}
-
-static void add_line(struct printer *p, const char *text)
-{
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     add_cell(p, text, p->width);
-    end_line(p);
+    hop_end_line(&p->out);
 }
 
 /* ---- loads ---- */
 
 static void add_number(struct printer *p, double load_s, double most_s)
 {
-    char text[32];
-    hop_buffer_printf(&p->out, "%*s%s", NUMBER_WIDTH, load_s > 0 ? hop_show_seconds(load_s, text, sizeof text) : "-",
+    hop_buffer_printf(&p->out, "%*s%s", NUMBER_WIDTH, load_s > 0 ? SECONDS(load_s) : "-",
                       hop_load_is_most(load_s, most_s) ? "*" : " ");
 }
 
@@ -91,8 +70,7 @@ static void add_run(struct printer *p, unsigned columns, const char *piece, cons
         return;
     if (p->colour)
         hop_buffer_printf(&p->out, "\033[%sm", colour);
-    for (unsigned c = 0; c < columns; c++)
-        hop_buffer_puts(&p->out, p->ascii ? ascii : piece);
+    hop_add_run(&p->out, p->ascii ? ascii : piece, columns);
     if (p->colour)
         hop_buffer_puts(&p->out, "\033[0m");
 }
@@ -122,7 +100,7 @@ static void add_load(struct printer *p, struct hop_link_load load)
         hop_buffer_puts(&p->out, " ");
         add_bar(p, load);
     }
-    end_line(p);
+    hop_end_line(&p->out);
 }
 
 /* Of the note, with what stands before it. */
@@ -155,7 +133,8 @@ static void print_row(struct printer *p, const struct hop_tree_row *row)
     row_label(p, row, &label);
     p->out.failed = p->out.failed || label.failed;
     if (!label.failed && row->node == HOP_NONE) {
-        add_line(p, label.text);
+        add_cell(p, label.text, p->width);
+        hop_end_line(&p->out);
     } else if (!label.failed) {
         uint32_t up = hop_topology_upstream(p->view.topology, row->node);
         add_cell(p, label.text, p->label);
@@ -164,7 +143,7 @@ static void print_row(struct printer *p, const struct hop_tree_row *row)
         if (up != HOP_NONE)
             add_load(p, p->view.links[up]);
         else
-            end_line(p);
+            hop_end_line(&p->out);
     }
     hop_buffer_finish(&label);
 }
@@ -172,18 +151,13 @@ static void print_row(struct printer *p, const struct hop_tree_row *row)
 static void print_left_out(struct printer *p)
 {
     const struct hop_loads_view *view = &p->view;
-    char before[32], after[32], text[160];
-    (void)snprintf(text, sizeof text, "and %u more %s (%u %s): at most %s -> %s", view->left_out,
-                   view->left_out == 1 ? "tree" : "trees", view->nodes_left_out,
-                   view->nodes_left_out == 1 ? "node" : "nodes",
-                   hop_show_seconds(view->most_left_out.before_s, before, sizeof before),
-                   hop_show_seconds(view->most_left_out.after_s, after, sizeof after));
     if (view->left_out > 0)
-        add_line(p, text);
-    (void)snprintf(text, sizeof text, "and %u %s without load (%u %s)", view->idle, view->idle == 1 ? "tree" : "trees",
-                   view->nodes_idle, view->nodes_idle == 1 ? "node" : "nodes");
+        add_line(p, "and %u more %s (%u %s): at most %s -> %s", view->left_out, view->left_out == 1 ? "tree" : "trees",
+                 view->nodes_left_out, view->nodes_left_out == 1 ? "node" : "nodes",
+                 SECONDS(view->most_left_out.before_s), SECONDS(view->most_left_out.after_s));
     if (view->idle > 0)
-        add_line(p, text);
+        add_line(p, "and %u %s without load (%u %s)", view->idle, view->idle == 1 ? "tree" : "trees", view->nodes_idle,
+                 view->nodes_idle == 1 ? "node" : "nodes");
 }
 
 /* ---- links off the tree ---- */
@@ -212,17 +186,12 @@ static void off_label(const struct printer *p, uint32_t index, char *label, size
 static void print_rest(struct printer *p, const struct off_link *links, uint32_t count)
 {
     struct hop_link_load most = {0, 0};
-    char before[32], after[32], text[160];
     for (uint32_t i = 0; i < count; i++)
         most = hop_load_most(most, p->view.links[links[i].index]);
     if (count > 0 && hop_load_larger_s(most) > 0)
-        (void)snprintf(text, sizeof text, "  and %u more: at most %s -> %s", count,
-                       hop_show_seconds(most.before_s, before, sizeof before),
-                       hop_show_seconds(most.after_s, after, sizeof after));
-    else
-        (void)snprintf(text, sizeof text, "  and %u more without load", count);
-    if (count > 0)
-        add_line(p, text);
+        add_line(p, "  and %u more: at most %s -> %s", count, SECONDS(most.before_s), SECONDS(most.after_s));
+    else if (count > 0)
+        add_line(p, "  and %u more without load", count);
 }
 
 /* How many of a kind's links, sorted, have a line of their own. */
@@ -338,29 +307,21 @@ static void find_widths(struct printer *p, const struct content *content)
 
 static void print_header(struct printer *p)
 {
-    const struct hop_link_load most = p->view.most;
-    char before[32], after[32], text[400];
-    (void)snprintf(text, sizeof text, "%s: fullest link %s before, %s after", hop_topology_name(p->view.topology),
-                   hop_show_seconds(most.before_s, before, sizeof before),
-                   hop_show_seconds(most.after_s, after, sizeof after));
-    add_line(p, text);
-    hop_buffer_puts(&p->out, "\n");
-    hop_buffer_printf(&p->out, "%*s%*s    %*s\n", (int)(p->label + note_columns(p) + 1), "", NUMBER_WIDTH, "before",
+    add_line(p, "%s: fullest link %s before, %s after", hop_topology_name(p->view.topology),
+             SECONDS(p->view.most.before_s), SECONDS(p->view.most.after_s));
+    hop_buffer_printf(&p->out, "\n%*s%*s    %*s\n", (int)(p->label + note_columns(p) + 1), "", NUMBER_WIDTH, "before",
                       NUMBER_WIDTH, "after");
 }
 
 static void print_legend(struct printer *p)
 {
-    char most[32], text[160];
     double most_s = hop_load_larger_s(p->view.most);
     if (most_s == 0)
         return;
-    (void)snprintf(text, sizeof text, "%s before and after  %s before only  %s after only  * fullest",
-                   p->ascii ? "#" : "█", p->ascii ? "-" : "▒", p->ascii ? "+" : "▓");
     hop_buffer_puts(&p->out, "\n");
-    add_line(p, text);
-    (void)snprintf(text, sizeof text, "a bar of %u columns is %s", p->bar, hop_show_seconds(most_s, most, sizeof most));
-    add_line(p, text);
+    add_line(p, "%s before and after  %s before only  %s after only  * fullest", p->ascii ? "#" : "█",
+             p->ascii ? "-" : "▒", p->ascii ? "+" : "▓");
+    add_line(p, "a bar of %u columns is %s", p->bar, SECONDS(most_s));
 }
 
 static void print_all(struct printer *p, const struct content *content)
