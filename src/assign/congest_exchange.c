@@ -20,7 +20,7 @@ enum {
     POLL_WORK = 256,      /* a poll's share, in places tried */
     ROUTE_WORK = 16,      /* what a new route costs, in places tried */
     WAYS_WORK = 32,       /* so many known ways cost as much as a place tried */
-    STEPS_PER_ITEM = 100, /* where the caller sets no limit, */
+    STEPS_PER_ITEM = 150, /* where the caller sets no limit, */
     STEPS_MOST = 40000,   /* and so many at most, */
     LOOKS = 1 << 26,      /* and so many ways looked at; where routes are many, and most of them new, */
     LOOKS_ROUTES = 1 << 22,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One phase's assignment by the solver that was asked for. Automatic means: several starts, SCOTCH's answers to two
+ * One phase's assignment by the solver that was asked for. Automatic means: several starts, SCOTCH's answers to some
  * seeds among them, each exchanged further; the best; and where the problem is small, searched to the end.
  */
 #include "map/map.h"
 
 #define AUTO_STEPS 200000 /* places tried by the exact search, when nobody asked for a proof */
 #define GREEDY 64         /* up to so many items a greedy start competes with SCOTCH's, too */
-#define SEEDS 2           /* of SCOTCH: a second answer is often better by some percent */
+#define SEEDS 4           /* of SCOTCH, whose answers differ by some percent, */
+#define SEEDS_MANY 2      /* and of more items than this: */
+#define MANY 1024
 
 /* Starts that compete. */
 struct contest {
@@ -53,7 +55,8 @@ static enum hop_status exchange_best(struct hop_map_work *work, const struct hop
     }
     if (status == HOP_OK && (problem->graph->count <= GREEDY || !scotch))
         status = enter(&c, hop_assign_greedy, "greedy + exchange", diag);
-    for (int seed = 0; seed < SEEDS && scotch && status == HOP_OK && hop_map_goes_on(work, c.value, 0); seed++) {
+    int seeds = problem->graph->count <= MANY ? SEEDS : SEEDS_MANY;
+    for (int seed = 0; seed < seeds && scotch && status == HOP_OK && hop_map_goes_on(work, c.value, 0); seed++) {
         seeded.seed = problem->seed + (uint64_t)seed;
         status = enter(&c, hop_assign_scotch, "scotch + exchange", diag);
     }
