@@ -2,16 +2,16 @@
 /*
  * Mapping, inside: what a call of hop_map works on.
  *
- *     places     devices that ranks can get, node by node (map_places.c)
- *     allowed    which rank may have which of them (map_keep.c)
+ *     places     devices that ranks can get, node by node (map_places.c), and which rank may have which (map_keep.c)
+ *     start      where ranks are to begin with (map_start.c)
  *     distances  between places, by metric (map_distance.c)
  *     graphs     who exchanges how much (map_graph.c)
  *     play       the exchange as a schedule that any assignment can be put into, and simulated (map_play.c)
- *
  *     pool       assignments that compete (map_pool.c)
  *
  * An assignment is an array of places, by rank. Phases (map_phases.c), the refinement (map_refine.c) and the search by
- * simulation (map_search.c) take some of the pool, make them better, and offer what they have come to.
+ * simulation (map_search.c) take some of the pool, make them better, and offer what they have come to. The first
+ * failure sticks: what returns false has left it in the work.
  */
 #ifndef HOP_MAP_H
 #define HOP_MAP_H
@@ -32,16 +32,19 @@ struct hop_map_places {
     uint32_t *local;    /* its number among all devices of its node, as their bus ids or the topology order them, */
     uint32_t *room;     /* and how many ranks it takes; 0: excluded */
     const struct hop_topology *topology;
-    uint32_t *node_room;    /* of a node: how many ranks it takes */
-    const uint32_t *packed; /* by rank: what hop_map_allow came to */
-    bool gpus;              /* else NICs */
+    uint32_t *node_room; /* of a node: how many ranks it takes */
+    bool gpus;           /* else NICs */
+    /* Who may be where: rooms, those of nodes, too, and restrictions; without traffic and distances. */
+    struct hop_graph ranks;
+    struct hop_places frame;
+    struct hop_assign who;
     struct hop_arena arena;
 };
 enum hop_status hop_map_places_find(const struct hop_topology *topology, const struct hop_map_options *options,
                                     uint32_t ranks, struct hop_map_places *places, struct hop_diag *diag);
 const char *hop_map_places_what(const struct hop_map_places *places); /* "GPUs" or "NICs" */
-void hop_map_places_finish(struct hop_map_places *places);
-
+/* Whether a name is a place's own or its node's. */
+bool hop_map_place_is(const struct hop_map_places *places, uint32_t place, const char *name, size_t length);
 /* Places with such rooms, and no distances between them. */
 static inline struct hop_places hop_map_frame(const struct hop_map_places *places, const uint32_t *room,
                                               const uint32_t *node_room)
@@ -53,59 +56,6 @@ static inline struct hop_places hop_map_frame(const struct hop_map_places *place
                                .first = places->first,
                                .group_room = node_room};
 }
-
-/* ---- restrictions ---- */
-
-/* Rows of places as in struct hop_assign, NULL where no option restricts anything. Ranks packed as far as they and the
- * rooms allow are put into `place` and places->packed, or what clashes is named. The arena is the places'. */
-enum hop_status hop_map_allow(struct hop_map_places *places, const struct hop_map_options *options, uint32_t ranks,
-                              uint64_t **allowed, uint32_t *place, struct hop_diag *diag);
-/* Whether the rows, which may be NULL, let a rank have a place. */
-static inline bool hop_map_allows(const struct hop_map_places *places, const uint64_t *allowed, uint32_t rank,
-                                  uint32_t place)
-{
-    size_t words = ((size_t)places->count + 63) / 64;
-    return !allowed || (allowed[rank * words + place / 64] >> place % 64 & 1);
-}
-/* Whether an assignment holds rooms, those of nodes, too, and restrictions. */
-bool hop_map_fits(const struct hop_map_places *places, const uint64_t *allowed, uint32_t ranks, const uint32_t *place);
-/* A placement (NULL: places->packed) as an assignment; HOP_ERR_INVALID: too few ranks or a device that no rank can
- * have. */
-enum hop_status hop_map_take(const struct hop_map_places *places, const struct hop_placement *placement, uint32_t ranks,
-                             uint32_t *place, struct hop_diag *diag);
-
-/* ---- what is between places, and between ranks ---- */
-
-enum { HOP_MAP_SUMS = HOP_MAP_DISTANCE + 1 };
-
-/* Distances of places by the three metrics that are sums: latency, bandwidth (seconds a byte), distance (links);
- * groups are nodes. none: all are 0, the topology does not say. A pair without a route is far away. */
-struct hop_map_distances {
-    struct hop_places places[HOP_MAP_SUMS];
-    bool none[HOP_MAP_SUMS];
-    struct hop_arena arena;
-};
-struct hop_map_work;
-enum hop_status hop_map_distances_find(struct hop_map_work *work, struct hop_diag *diag);
-void hop_map_distances_finish(struct hop_map_distances *distances);
-
-/* Whether the traffic says the number of messages of all its flows; else bytes stand for them. */
-bool hop_map_counts_messages(const struct hop_traffic *traffic);
-/* Bytes (messages: their numbers, which must be known) of device traffic, host traffic, or both. */
-struct hop_map_graph {
-    struct hop_graph graph;
-    uint32_t *first, *to;
-    double *weight, *near; /* near: of device traffic; NULL: all is of one kind */
-};
-struct hop_map_weights {
-    bool device, host, messages;
-};
-enum hop_status hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weights weights,
-                                   struct hop_map_graph *graph, struct hop_diag *diag);
-/* The part of a graph between the listed items, which are numbered by their places in the list. */
-enum hop_status hop_map_graph_part(const struct hop_graph *graph, const uint32_t *items, uint32_t count,
-                                   struct hop_map_graph *part, struct hop_diag *diag);
-void hop_map_graph_finish(struct hop_map_graph *graph);
 
 /* ---- the exchange, simulated ---- */
 
@@ -125,6 +75,8 @@ const struct hop_model_facts *hop_map_play_model(const struct hop_map_play *play
 
 /* ---- the work ---- */
 
+enum { HOP_MAP_SUMS = HOP_MAP_DISTANCE + 1, HOP_MAP_POOL = 8, HOP_MAP_NOTES = 5 };
+
 /* What a phase came to. */
 struct hop_map_solved {
     const char *method; /* in words */
@@ -132,29 +84,31 @@ struct hop_map_solved {
     double bound;       /* of this value; 0: nothing is known */
 };
 
-enum { HOP_MAP_POOL = 8 };
-
 struct hop_map_pool {
     uint32_t *place; /* HOP_MAP_POOL x ranks */
     double value[HOP_MAP_POOL];
     uint32_t count;
 };
 
-#define HOP_MAP_NOTES 5
-
 struct hop_map_work {
     const struct hop_topology *topology;
     const struct hop_traffic *traffic;
-    const struct hop_map_options *options;
+    struct hop_map_options *options; /* the work's own */
     uint32_t ranks;
+    size_t size; /* of an assignment, bytes */
+    struct hop_arena arena;
+    struct hop_diag *diag;
+    enum hop_status status; /* the first failure, sticky */
     struct hop_map_places places;
-    uint64_t *allowed;
     struct hop_router *router;
-    struct hop_map_distances distances;
+    /* By the metrics that are sums: latency, bandwidth (seconds a byte), distance (links); groups are nodes. none: all
+     * are 0, the topology does not say. A pair without a route is far away. */
+    struct hop_places distances[HOP_MAP_SUMS];
+    bool none[HOP_MAP_SUMS];
     const struct hop_places *apart; /* by the sum's metric */
     bool messages;                  /* the sum counts them, not bytes */
     enum hop_map_metric sum;        /* the metric of the sum: that asked for, or bandwidth under the others */
-    struct hop_map_graph device, all;
+    struct hop_graph device, all;
     struct hop_congest *congest;
     struct hop_map_play *play; /* NULL: nothing is simulated */
     uint32_t *before, *place;  /* the assignment compared with, and the best so far */
@@ -169,46 +123,73 @@ struct hop_map_work {
     struct hop_map_solved last;       /* what the phase that decides came to */
     const char *notes[HOP_MAP_NOTES]; /* NULL behind the last */
 };
-/* Something to know about the answer. */
+
+/* Whether all went well until here. */
+static inline bool hop_map_did(struct hop_map_work *work, enum hop_status status)
+{
+    if (work->status == HOP_OK)
+        work->status = status;
+    return work->status == HOP_OK;
+}
+static inline bool hop_map_got(struct hop_map_work *work, const struct hop_arena *arena)
+{
+    return !arena->failed || hop_map_did(work, hop_fail_memory(work->diag));
+}
+
+/* Something to know about the answer. (map_work.c) */
 void hop_map_note(struct hop_map_work *work, const char *note);
-/* Whether to go on: false once the caller said stop, or the time is over. */
+/* Whether to go on: false once the caller said stop, or the time is over, or something failed. */
 bool hop_map_goes_on(struct hop_map_work *work, double value, double bound);
-/* HOP_ERR_STOPPED: before anything could be known. */
-enum hop_status hop_map_stopped_early(struct hop_diag *diag);
-/* A poll for solvers, its context a struct hop_map_work. */
-bool hop_map_poll(void *context, double best, double bound);
+/* What is wrong, and what was expected instead. Returns false. */
+bool hop_map_refuse(struct hop_map_work *work, const char *what, const char *expected);
+/* Who goes where, with a poll. */
 struct hop_assign hop_map_problem(struct hop_map_work *work, const struct hop_graph *graph,
                                   const struct hop_places *places, const uint64_t *allowed);
 
+/* Where ranks are to begin with. (map_start.c) */
+bool hop_map_start(struct hop_map_work *work);
+bool hop_map_distances_find(struct hop_map_work *work);
+
+/* Whether the traffic says the number of messages of all its flows; else bytes stand for them. (map_graph.c) */
+bool hop_map_counts_messages(const struct hop_traffic *traffic);
+/* Bytes (messages: their numbers, which must be known) of device traffic, host traffic, or both. */
+struct hop_map_weights {
+    bool device, host, messages;
+};
+/* false: out of memory, as the arena knows. */
+bool hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weights weights, struct hop_graph *graph,
+                        struct hop_arena *arena);
+/* The part of a graph between the listed items, ascending, which are numbered by their places in the list. */
+bool hop_map_graph_part(const struct hop_graph *graph, const uint32_t *items, uint32_t count, struct hop_graph *part,
+                        struct hop_arena *arena);
+
 /* Takes an assignment into the pool if it fits and is not there yet; it becomes the best so far if it is better.
  * (map_pool.c) */
-enum hop_status hop_map_offer(struct hop_map_work *work, const uint32_t *place, const char *method,
-                              struct hop_diag *diag);
+bool hop_map_offer(struct hop_map_work *work, const uint32_t *place, const char *method);
 /* One whose value is known, not for the pool: whether it is the best so far now. */
 bool hop_map_best(struct hop_map_work *work, const uint32_t *place, double value, const char *method);
+/* Device traffic by the devices' distances, host traffic between nodes. */
+double hop_map_sum(const struct hop_map_work *work, const uint32_t *place);
+bool hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
+                   struct hop_map_score *score);
 
 /* One phase's assignment by a solver. place holds an assignment that fits, and then one that is
  * no worse; of SCOTCH asked for by name, SCOTCH's own. (map_solve.c) */
-enum hop_status hop_map_solve(struct hop_map_work *work, enum hop_map_solver solver, const struct hop_assign *problem,
-                              uint32_t *place, struct hop_map_solved *solved, struct hop_diag *diag);
+bool hop_map_solve(struct hop_map_work *work, enum hop_map_solver solver, const struct hop_assign *problem,
+                   uint32_t *place, struct hop_map_solved *solved);
 /* Ranks to nodes and devices by the sum, each of the phases. place holds what to begin with, and then what is no worse
  * by the sum (SCOTCH's own, as above). (map_phases.c) */
 struct hop_map_way {
     enum hop_map_solver solver;
     unsigned phases;
 };
-enum hop_status hop_map_phases(struct hop_map_work *work, struct hop_map_way way, uint32_t *place,
-                               struct hop_map_solved *solved, struct hop_diag *diag);
+bool hop_map_phases(struct hop_map_work *work, struct hop_map_way way, uint32_t *place, struct hop_map_solved *solved);
 /* All at once, by the sum or the congestion, from what is in the pool. (map_refine.c) */
-enum hop_status hop_map_refine(struct hop_map_work *work, struct hop_diag *diag);
+bool hop_map_refine(struct hop_map_work *work);
 /* By simulation. (map_search.c) */
-enum hop_status hop_map_search(struct hop_map_work *work, struct hop_diag *diag);
+bool hop_map_search(struct hop_map_work *work);
 /* The cores of the seats. (map_cores.c) */
-enum hop_status hop_map_cores(struct hop_map_work *work, struct hop_seat *seats, struct hop_diag *diag);
-/* Device traffic by the devices' distances, host traffic between nodes. (map_score.c) */
-double hop_map_sum(const struct hop_map_work *work, const uint32_t *place);
-enum hop_status hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
-                              struct hop_map_score *score, struct hop_diag *diag);
+bool hop_map_cores(struct hop_map_work *work, struct hop_seat *seats);
 
 /* What is given to the caller, who frees it with hop_map_result_destroy. */
 struct hop_map_made {
@@ -216,6 +197,6 @@ struct hop_map_made {
     struct hop_arena arena;
 };
 /* Fills it in. (map_result.c) */
-enum hop_status hop_map_tell(struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag);
+bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made);
 
 #endif

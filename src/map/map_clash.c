@@ -14,7 +14,6 @@ struct filter {
     const struct hop_map_rules *rules;
     uint32_t count, excluded, per_device, per_node; /* all; where the others begin */
     bool *active;
-    uint32_t *keeps; /* the active ones of `keep` */
     uint64_t *out;   /* of each exclusion: its places */
     uint32_t *room, *node_room;
     uint32_t *rank, *place; /* of the items of a seating */
@@ -45,27 +44,11 @@ static void set_rooms(struct filter *f)
 /* The ranks that are kept, and where all that keeps them lets them be. */
 static void set_rows(struct filter *f)
 {
-    const struct hop_map_rules *r = f->rules;
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < r->options->keep_count; k++) {
-        if (f->active[k])
-            f->keeps[count++] = k;
-    }
     f->items = 0;
-    for (uint32_t rank = 0; rank < r->ranks; rank++) {
-        uint64_t *row = f->rows + f->items * r->words;
-        bool kept = false;
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t k = f->keeps[i];
-            if (!hop_bit(r->whose + k * r->rank_words, rank))
-                continue;
-            for (size_t w = 0; w < r->words; w++)
-                row[w] = (kept ? row[w] : UINT64_MAX) & r->sets[k * r->words + w];
-            kept = true;
-        }
+    for (uint32_t rank = 0; rank < f->rules->ranks; rank++) {
         f->place[f->items] = HOP_NONE;
         f->rank[f->items] = rank;
-        f->items += kept;
+        f->items += hop_map_rules_row(f->rules, f->active, rank, f->rows + f->items * f->rules->words);
     }
 }
 
@@ -209,7 +192,6 @@ static bool make(struct filter *f)
     f->per_node = f->per_device + 1;
     f->count = f->per_node + 1;
     f->active = hop_arena_alloc(&f->arena, f->count * sizeof *f->active);
-    f->keeps = hop_arena_alloc(&f->arena, (o->keep_count + (size_t)1) * sizeof *f->keeps);
     f->out = hop_arena_alloc(&f->arena, (o->excluded_count * r->words + 1) * sizeof *f->out);
     f->room = hop_arena_alloc(&f->arena, p->count * sizeof *f->room);
     f->node_room = hop_arena_alloc(&f->arena, p->node_count * sizeof *f->node_room);

@@ -121,17 +121,16 @@ static bool make_tables(struct meter *m, struct hop_arena *arena)
     return !arena->failed;
 }
 
-enum hop_status hop_map_distances_find(struct hop_map_work *work, struct hop_diag *diag)
+bool hop_map_distances_find(struct hop_map_work *work)
 {
     const struct hop_map_places *p = &work->places;
-    struct hop_map_distances *distances = &work->distances;
     struct meter m = {.work = work};
     uint32_t nodes = p->node_count;
     work->phase = "distances";
-    if (!make_tables(&m, &distances->arena))
-        return hop_fail_memory(diag);
+    if (!hop_map_got(work, &work->arena) || !make_tables(&m, &work->arena))
+        return hop_map_did(work, hop_fail_memory(work->diag));
     if (!fill(&m))
-        return hop_map_stopped_early(diag);
+        return hop_map_did(work, hop_fail(work->diag, HOP_ERR_STOPPED, "stopped before there was an answer"));
     for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
         double most = FAR * (m.largest.by[metric] > 0 ? m.largest.by[metric] : 1);
         for (uint32_t n = 0; n < nodes; n++) {
@@ -139,22 +138,10 @@ enum hop_status hop_map_distances_find(struct hop_map_work *work, struct hop_dia
             close_gaps(m.inner[metric][n], size * size, most);
         }
         close_gaps(m.outer[metric], (size_t)nodes * nodes, most);
-        distances->none[metric] = m.largest.by[metric] <= 0;
-        distances->places[metric] =
-            (struct hop_places){.count = p->count,
-                                .room = p->room,
-                                .groups = nodes,
-                                .group = p->node,
-                                .first = p->first,
-                                .inner = (const double *const *)m.inner[metric],
-                                .outer = m.outer[metric],
-                                .group_room = work->options->ranks_per_node ? p->node_room : NULL};
+        work->none[metric] = m.largest.by[metric] <= 0;
+        work->distances[metric] = hop_map_frame(p, p->room, work->options->ranks_per_node ? p->node_room : NULL);
+        work->distances[metric].inner = (const double *const *)m.inner[metric];
+        work->distances[metric].outer = m.outer[metric];
     }
-    return HOP_OK;
-}
-
-void hop_map_distances_finish(struct hop_map_distances *distances)
-{
-    hop_arena_finish(&distances->arena);
-    *distances = (struct hop_map_distances){0};
+    return true;
 }

@@ -5,6 +5,7 @@
  * Ranks get their places one after the other. The symmetries that leave the places given so far where they are carry
  * the next rank's place to others that are as good: of these only the lowest is tried.
  */
+#include "assign/seats.h"
 #include "map/map_search.h"
 #include "symmetry/symmetry.h"
 
@@ -18,44 +19,35 @@
 static bool symmetric(const struct hop_map_work *work)
 {
     const struct hop_map_places *p = &work->places;
-    bool alike = !work->allowed && hop_traffic_bytes(work->traffic, HOP_MEMORY_HOST) == 0 &&
+    bool alike = !work->places.who.allowed && hop_traffic_bytes(work->traffic, HOP_MEMORY_HOST) == 0 &&
                  !hop_map_play_has_fixed(work->play) && p->count <= HOP_SYMMETRY_DEVICES;
     for (uint32_t i = 1; i < p->count; i++)
         alike = alike && p->room[i] == p->room[0];
     return alike && !work->options->ranks_per_node;
 }
 
-enum hop_status hop_map_classes_find(const struct hop_map_work *work, struct hop_map_classes *classes,
-                                     struct hop_diag *diag)
+bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *classes)
 {
     const struct hop_map_places *p = &work->places;
     const struct hop_symmetry_input input = {
         .topology = work->topology, .router = work->router, .nodes = p->device, .n = p->count};
+    struct hop_symmetry group;
     *classes = (struct hop_map_classes){.placements = 1};
     uint32_t room = 0;
     for (uint32_t i = 0; i < p->count; i++)
         room += p->room[i];
     for (uint32_t r = 0; r < work->ranks; r++)
         classes->placements *= work->options->ranks_per_device > 1 ? p->count : room - r;
-    if (!symmetric(work))
-        return HOP_OK;
-    struct hop_symmetry group;
-    if (hop_symmetry_find(&input, &group, diag) != HOP_OK)
-        return HOP_OK; /* pairs without routes: no symmetries are used */
+    if (!symmetric(work) || hop_symmetry_find(&input, &group, NULL) != HOP_OK)
+        return true; /* where pairs have no routes, no symmetries are used */
     enum hop_status status =
         hop_symmetry_order(&group) > SYMMETRIES
             ? HOP_ERR_LIMIT
-            : hop_symmetry_list(&group, SYMMETRIES, &classes->symmetries, &classes->symmetry_count, diag);
+            : hop_symmetry_list(&group, SYMMETRIES, &classes->symmetries, &classes->symmetry_count, work->diag);
     hop_symmetry_finish(&group);
     if (status == HOP_OK)
         classes->placements /= classes->symmetry_count;
-    return status == HOP_ERR_LIMIT ? HOP_OK : status;
-}
-
-void hop_map_classes_finish(struct hop_map_classes *classes)
-{
-    free(classes->symmetries);
-    *classes = (struct hop_map_classes){0};
+    return hop_map_did(work, status == HOP_ERR_LIMIT ? HOP_OK : status);
 }
 
 /* ---- walking ---- */
@@ -63,10 +55,8 @@ void hop_map_classes_finish(struct hop_map_classes *classes)
 struct walk {
     struct hop_map_search *search;
     const struct hop_map_classes *classes;
-    uint32_t *place;
-    uint32_t *load, *node_load;
+    struct hop_seats seats;
     uint32_t *still; /* per depth: symmetries that leave everything before it where it is, symmetry_count each */
-    struct hop_diag *diag;
 };
 
 /* Whether a symmetry left over carries the place to a lower one. */
@@ -80,52 +70,43 @@ static bool is_image(const struct walk *w, const uint32_t *still, uint32_t count
     return false;
 }
 
-static enum hop_status place_rank(struct walk *w, uint32_t rank, uint32_t count)
+static bool place_rank(struct walk *w, uint32_t rank, uint32_t count)
 {
     const struct hop_map_work *work = w->search->work;
-    const struct hop_map_places *p = &work->places;
+    uint32_t places = work->places.count;
     double guide_s;
     if (rank == work->ranks)
-        return hop_map_try(w->search, w->place, work->best, &guide_s, w->diag);
+        return hop_map_try(w->search, w->seats.place, work->best, &guide_s);
     const uint32_t *still = w->still + (size_t)rank * w->classes->symmetry_count;
     uint32_t *next = w->still + (size_t)(rank + 1) * w->classes->symmetry_count;
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < p->count && status == HOP_OK && !w->search->stop; i++) {
-        if (w->load[i] >= p->room[i] || w->node_load[p->node[i]] >= p->node_room[p->node[i]] ||
-            !hop_map_allows(p, work->allowed, rank, i) || is_image(w, still, count, i))
+    bool fine = true;
+    for (uint32_t i = 0; i < places && fine && !w->search->stop; i++) {
+        if (!hop_seats_has_room(&w->seats, HOP_NONE, i) || !hop_assign_allows(&work->places.who, rank, i) ||
+            is_image(w, still, count, i))
             continue;
         uint32_t left = 0;
         for (uint32_t k = 0; k < count; k++) {
-            if (w->classes->symmetries[(size_t)still[k] * p->count + i] == i)
+            if (w->classes->symmetries[(size_t)still[k] * places + i] == i)
                 next[left++] = still[k];
         }
-        w->place[rank] = i;
-        w->load[i]++;
-        w->node_load[p->node[i]]++;
-        status = place_rank(w, rank + 1, left);
-        w->load[i]--;
-        w->node_load[p->node[i]]--;
+        hop_seats_enter(&w->seats, rank, i);
+        fine = place_rank(w, rank + 1, left);
+        hop_seats_leave(&w->seats, rank);
     }
-    return status;
+    return fine;
 }
 
-enum hop_status hop_map_enumerate(struct hop_map_search *search, const struct hop_map_classes *classes,
-                                  struct hop_diag *diag)
+bool hop_map_enumerate(struct hop_map_search *search, const struct hop_map_classes *classes)
 {
-    const struct hop_map_work *work = search->work;
-    struct walk w = {.search = search, .classes = classes, .diag = diag};
-    w.place = calloc(work->ranks, sizeof *w.place);
-    w.load = calloc((size_t)work->places.count + work->places.node_count, sizeof *w.load);
-    w.still = calloc((size_t)(work->ranks + 1) * classes->symmetry_count + 1, sizeof *w.still);
-    enum hop_status status = w.place && w.load && w.still ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        w.node_load = w.load + work->places.count;
-        for (uint32_t i = 0; i < classes->symmetry_count; i++)
-            w.still[i] = i;
-        status = place_rank(&w, 0, classes->symmetry_count);
-    }
-    free(w.still);
-    free(w.load);
-    free(w.place);
-    return status;
+    struct hop_map_work *work = search->work;
+    struct hop_arena arena = {0};
+    struct walk w = {.search = search, .classes = classes};
+    w.still = hop_arena_alloc(&arena, (size_t)(work->ranks + 1) * classes->symmetry_count * sizeof *w.still);
+    (void)hop_seats_create(&work->places.who, NULL, &w.seats, &arena);
+    bool fine = hop_map_got(work, &arena);
+    for (uint32_t i = 0; i < classes->symmetry_count && fine; i++)
+        w.still[i] = i;
+    fine = fine && place_rank(&w, 0, classes->symmetry_count);
+    hop_arena_finish(&arena);
+    return fine;
 }

@@ -29,118 +29,71 @@ static double weight_of(const struct hop_traffic_flow *flow, struct hop_map_weig
     return weight;
 }
 
-static bool make_room(struct hop_map_graph *graph, uint32_t count, size_t edges)
+/* Arrays of a graph that is being made. */
+struct making {
+    uint32_t *first, *to;
+    double *weight, *near;
+};
+
+static struct making make_room(uint32_t count, size_t edges, bool near, struct hop_arena *arena)
 {
-    graph->first = calloc((size_t)count + 1, sizeof *graph->first);
-    graph->to = calloc(edges + 1, sizeof *graph->to);
-    graph->weight = calloc(edges + 1, sizeof *graph->weight);
-    return graph->first && graph->to && graph->weight;
+    return (struct making){.first = hop_arena_alloc(arena, ((size_t)count + 1) * sizeof(uint32_t)),
+                           .to = hop_arena_alloc(arena, (edges + 1) * sizeof(uint32_t)),
+                           .weight = hop_arena_alloc(arena, (edges + 1) * sizeof(double)),
+                           .near = near ? hop_arena_alloc(arena, (edges + 1) * sizeof(double)) : NULL};
 }
 
-static void close_graph(struct hop_map_graph *graph, uint32_t count)
+static bool close_graph(struct hop_graph *graph, uint32_t count, const struct making *made, struct hop_arena *arena)
 {
-    graph->graph = (struct hop_graph){
-        .count = count, .first = graph->first, .to = graph->to, .weight = graph->weight, .near = graph->near};
+    *graph = (struct hop_graph){count, made->first, made->to, made->weight, made->near};
+    return !arena->failed;
 }
 
-/* Rows sorted and what stands in them twice added up. A row is short, or already nearly sorted. */
-static void tidy_rows(struct hop_map_graph *graph, uint32_t count)
+bool hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weights weights, struct hop_graph *graph,
+                        struct hop_arena *arena)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t first = graph->first[i], end = graph->first[i + 1], start = kept;
-        graph->first[i] = kept;
-        for (uint32_t e = first; e < end; e++) {
-            uint32_t to = graph->to[e], at = kept;
-            double weight = graph->weight[e];
-            while (at > start && graph->to[at - 1] > to)
-                at--;
-            if (at > start && graph->to[at - 1] == to) {
-                graph->weight[at - 1] += weight;
-                continue;
-            }
-            memmove(graph->to + at + 1, graph->to + at, (kept - at) * sizeof *graph->to);
-            memmove(graph->weight + at + 1, graph->weight + at, (kept - at) * sizeof *graph->weight);
-            graph->to[at] = to;
-            graph->weight[at] = weight;
-            kept++;
-        }
-    }
-    graph->first[count] = kept;
-}
-
-enum hop_status hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weights weights,
-                                   struct hop_map_graph *graph, struct hop_diag *diag)
-{
-    uint32_t count = hop_traffic_ranks(traffic), edges = 0;
     const struct hop_map_weights device = {.device = true, .messages = weights.messages};
     bool two_kinds = weights.device && weights.host && hop_traffic_bytes(traffic, HOP_MEMORY_HOST) > 0;
+    uint32_t count = hop_traffic_ranks(traffic), edges = 0;
     struct hop_traffic_rows rows;
-    struct hop_arena arena = {0};
-    *graph = (struct hop_map_graph){0};
-    bool fine = hop_traffic_rows_make(traffic, &rows, &arena) && make_room(graph, count, rows.first[count]);
-    if (fine && two_kinds)
-        fine = (graph->near = calloc((size_t)rows.first[count] + 1, sizeof *graph->near)) != NULL;
-    for (uint32_t i = 0; i < count && fine; i++) {
+    struct hop_arena work = {0};
+    arena->failed |= !hop_traffic_rows_make(traffic, &rows, &work);
+    struct making made = make_room(count, arena->failed ? 0 : rows.first[count], two_kinds, arena);
+    for (uint32_t i = 0; i < count && !arena->failed; i++) {
         for (uint32_t k = rows.first[i]; k < rows.first[i + 1]; k++) {
             const struct hop_traffic_pair *pair = &rows.pairs[k];
             double weight = weight_of(pair->out, weights) + weight_of(pair->in, weights);
             if (weight <= 0)
                 continue;
-            graph->to[edges] = pair->other;
+            made.to[edges] = pair->other;
             if (two_kinds)
-                graph->near[edges] = weight_of(pair->out, device) + weight_of(pair->in, device);
-            graph->weight[edges++] = weight;
+                made.near[edges] = weight_of(pair->out, device) + weight_of(pair->in, device);
+            made.weight[edges++] = weight;
         }
-        graph->first[i + 1] = edges;
+        made.first[i + 1] = edges;
     }
-    hop_arena_finish(&arena);
-    if (!fine) {
-        hop_map_graph_finish(graph);
-        return hop_fail_memory(diag);
-    }
-    close_graph(graph, count);
-    return HOP_OK;
+    hop_arena_finish(&work);
+    return close_graph(graph, count, &made, arena);
 }
 
-enum hop_status hop_map_graph_part(const struct hop_graph *graph, const uint32_t *items, uint32_t count,
-                                   struct hop_map_graph *part, struct hop_diag *diag)
+bool hop_map_graph_part(const struct hop_graph *graph, const uint32_t *items, uint32_t count, struct hop_graph *part,
+                        struct hop_arena *arena)
 {
     size_t edges = 0;
-    for (uint32_t i = 0; i < count; i++)
+    uint32_t *number = hop_arena_alloc(arena, graph->count * sizeof *number), kept = 0;
+    for (uint32_t i = 0; i < count && number; i++) {
         edges += graph->first[items[i] + 1] - graph->first[items[i]];
-    uint32_t *number = malloc((size_t)graph->count * sizeof *number + 1);
-    *part = (struct hop_map_graph){0};
-    if (!number || !make_room(part, count, edges)) {
-        free(number);
-        hop_map_graph_finish(part);
-        return hop_fail_memory(diag);
+        number[items[i]] = i + 1;
     }
-    memset(number, 0xff, (size_t)graph->count * sizeof *number);
-    for (uint32_t i = 0; i < count; i++)
-        number[items[i]] = i;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        part->first[i] = kept;
+    struct making made = make_room(count, edges, false, arena);
+    for (uint32_t i = 0; i < count && !arena->failed; i++) {
         for (uint32_t e = graph->first[items[i]]; e < graph->first[items[i] + 1]; e++) {
-            if (number[graph->to[e]] == UINT32_MAX)
+            if (number[graph->to[e]] == 0)
                 continue;
-            part->to[kept] = number[graph->to[e]];
-            part->weight[kept++] = graph->weight[e];
+            made.to[kept] = number[graph->to[e]] - 1;
+            made.weight[kept++] = graph->weight[e];
         }
+        made.first[i + 1] = kept;
     }
-    part->first[count] = kept;
-    tidy_rows(part, count);
-    close_graph(part, count);
-    free(number);
-    return HOP_OK;
-}
-
-void hop_map_graph_finish(struct hop_map_graph *graph)
-{
-    free(graph->first);
-    free(graph->to);
-    free(graph->weight);
-    free(graph->near);
-    *graph = (struct hop_map_graph){0};
+    return close_graph(part, count, &made, arena);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Restrictions, inside: what was asked for as sets of bits, whether it can hold, and what of it clashes.
+ * Restrictions, inside: what was asked for as sets of bits, and what of it clashes.
  *
  *     "0-3=node1"    whose {0 1 2 3}    sets {places of node1}
  */
@@ -18,13 +18,15 @@ struct hop_map_rules {
     uint64_t *whose;          /* and its ranks */
 };
 
-/* Whether a name is a place's own or its node's. */
-bool hop_map_place_is(const struct hop_map_places *places, uint32_t place, const char *name, size_t length);
-
-/* ---- what clashes (map_clash.c) ---- */
+/* Into the places' arena. (map_keep.c) */
+enum hop_status hop_map_rules_read(struct hop_map_places *places, const struct hop_map_options *options,
+                                   struct hop_map_rules *rules, struct hop_diag *diag);
+/* Whether any of the options `keep` (active NULL: all) keeps a rank; then row has the places that all of these let it
+ * have. */
+bool hop_map_rules_row(const struct hop_map_rules *rules, const bool *active, uint32_t rank, uint64_t *row);
 
 /* The rules cannot all hold: *diag names some that cannot, without any of which the others can. HOP_ERR_INVALID, or
- * out of memory. */
+ * out of memory. (map_clash.c) */
 enum hop_status hop_map_clash(const struct hop_map_rules *rules, struct hop_diag *diag);
 
 #endif

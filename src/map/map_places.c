@@ -17,6 +17,17 @@ const char *hop_map_places_what(const struct hop_map_places *places)
     return places->gpus ? "GPUs" : "NICs";
 }
 
+static bool is_name(const char *name, const char *text, size_t length)
+{
+    return strncmp(name, text, length) == 0 && name[length] == '\0';
+}
+
+bool hop_map_place_is(const struct hop_map_places *places, uint32_t place, const char *name, size_t length)
+{
+    return is_name(hop_topology_node(places->topology, places->device[place])->name, name, length) ||
+           is_name(places->names[places->node[place]], name, length);
+}
+
 static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_kind kind)
 {
     uint32_t count = 0;
@@ -107,8 +118,7 @@ static enum hop_status exclude(struct finder *f, const char *name)
     struct hop_map_places *p = f->places;
     bool found = false;
     for (uint32_t i = 0; i < p->count; i++) {
-        if (strcmp(hop_topology_node(f->topology, p->device[i])->name, name) != 0 &&
-            strcmp(p->names[p->node[i]], name) != 0)
+        if (!hop_map_place_is(p, i, name, strlen(name)))
             continue;
         p->room[i] = 0;
         found = true;
@@ -205,13 +215,8 @@ enum hop_status hop_map_places_find(const struct hop_topology *topology, const s
     *places = (struct hop_map_places){.topology = topology};
     enum hop_status status = find(&f, ranks);
     hop_names_finish(&f.nodes);
-    if (status != HOP_OK)
-        hop_map_places_finish(places);
+    places->ranks = (struct hop_graph){.count = ranks};
+    places->frame = hop_map_frame(places, places->room, places->node_room);
+    places->who = (struct hop_assign){.graph = &places->ranks, .places = &places->frame};
     return status;
-}
-
-void hop_map_places_finish(struct hop_map_places *places)
-{
-    hop_arena_finish(&places->arena);
-    *places = (struct hop_map_places){0};
 }

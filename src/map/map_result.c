@@ -34,30 +34,29 @@ double hop_map_gain(const struct hop_map_result *result)
 
 /* ---- telling ---- */
 
-static enum hop_status name_placement(const struct hop_map_work *work, struct hop_map_result *result,
-                                      struct hop_diag *diag)
+static bool name_placement(struct hop_map_work *work, struct hop_map_result *result)
 {
     struct hop_buffer text = {0};
-    struct hop_placement *placement;
+    struct hop_placement *placement = NULL;
     for (uint32_t r = 0; r < work->ranks; r++)
         hop_buffer_printf(&text, "%u %s\n", r,
                           hop_topology_node(work->topology, work->places.device[work->place[r]])->name);
-    enum hop_status status =
-        text.failed ? hop_fail_memory(diag) : hop_placement_parse("map", text.text, text.length, &placement, diag);
+    bool fine =
+        hop_map_did(work, text.failed ? hop_fail_memory(work->diag)
+                                      : hop_placement_parse("map", text.text, text.length, &placement, work->diag));
     hop_buffer_finish(&text);
-    if (status == HOP_OK)
-        result->placement = placement;
-    return status;
+    result->placement = placement;
+    return fine;
 }
 
-static enum hop_status seat_ranks(struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag)
+static bool seat_ranks(struct hop_map_work *work, struct hop_map_made *made)
 {
     const struct hop_map_places *p = &work->places;
     struct hop_seat *seats = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *seats);
     struct hop_map_node *nodes = hop_arena_alloc(&made->arena, (size_t)p->node_count * sizeof *nodes);
-    uint32_t *devices = hop_arena_alloc(&made->arena, (size_t)work->ranks * sizeof *devices);
-    if (made->arena.failed)
-        return hop_fail_memory(diag);
+    uint32_t *devices = hop_arena_alloc(&made->arena, work->size);
+    if (!hop_map_got(work, &made->arena))
+        return false;
     for (uint32_t n = 0; n < p->node_count; n++) {
         nodes[n].name = hop_arena_string(&made->arena, p->names[n], strlen(p->names[n]));
         for (uint32_t i = p->first[n]; i < p->first[n + 1]; i++)
@@ -74,62 +73,53 @@ static enum hop_status seat_ranks(struct hop_map_work *work, struct hop_map_made
                                      .package = HOP_NONE,
                                      .in_package = HOP_NONE,
                                      .processor = HOP_NONE};
-    }
-    for (uint32_t r = 0; r < work->ranks; r++)
         devices[r] = p->device[work->before[r]];
+    }
     made->result.before_devices = devices;
     made->result.seats = seats;
     made->result.nodes = nodes;
     made->result.node_count = p->node_count;
-    if (made->arena.failed)
-        return hop_fail_memory(diag);
-    return work->options->cores && (work->options->phases & HOP_MAP_CORES) ? hop_map_cores(work, seats, diag) : HOP_OK;
+    return hop_map_got(work, &made->arena) &&
+           (!work->options->cores || !(work->options->phases & HOP_MAP_CORES) || hop_map_cores(work, seats));
 }
 
 /* A GPU that several ranks share costs nothing in any metric, so nothing spreads them. */
 static void note_idle(struct hop_map_work *work)
 {
     const struct hop_map_places *p = &work->places;
-    uint32_t *load = calloc(p->count, sizeof *load), idle = 0, shared = 0;
+    uint32_t *load = hop_arena_alloc(&work->arena, p->count * sizeof *load), idle = 0, shared = 0;
     for (uint32_t r = 0; load && r < work->ranks; r++)
         load[work->place[r]]++;
     for (uint32_t i = 0; load && i < p->count; i++) {
         idle += p->room[i] && load[i] == 0;
         shared += load[i] > 1;
     }
-    free(load);
     if (idle && shared)
         hop_map_note(work,
                      "some devices have several ranks and others none: sharing one costs nothing in these metrics; "
                      "what is kept can spread ranks");
 }
 
-static enum hop_status join_notes(const struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag)
+static void join_notes(const struct hop_map_work *work, struct hop_map_made *made)
 {
     struct hop_buffer text = {0};
     for (unsigned i = 0; work->notes[i]; i++)
         hop_buffer_printf(&text, "%s%s", i ? "; " : "", work->notes[i]);
     if (work->notes[0] && !text.failed)
         made->result.note = hop_arena_string(&made->arena, text.text, text.length);
-    bool fine = !text.failed && !made->arena.failed;
+    made->arena.failed |= text.failed;
     hop_buffer_finish(&text);
-    return fine ? HOP_OK : hop_fail_memory(diag);
 }
 
-enum hop_status hop_map_tell(struct hop_map_work *work, struct hop_map_made *made, struct hop_diag *diag)
+bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made)
 {
     struct hop_map_result *result = &made->result;
     struct hop_map_solved last = work->last;
-    enum hop_status status = hop_map_score(work, work->place, &made->arena, &result->after, diag);
-    if (status == HOP_OK)
-        status = hop_map_score(work, work->before, &made->arena, &result->before, diag);
-    if (status == HOP_OK)
-        status = seat_ranks(work, made, diag);
-    if (status == HOP_OK)
-        status = name_placement(work, result, diag);
+    bool fine = hop_map_score(work, work->place, &made->arena, &result->after) &&
+                hop_map_score(work, work->before, &made->arena, &result->before) && seat_ranks(work, made) &&
+                name_placement(work, result);
     note_idle(work);
-    if (status == HOP_OK)
-        status = join_notes(work, made, diag);
+    join_notes(work, made);
     result->metric = work->options->metric;
     result->solver = work->options->solver;
     result->method = last.method;
@@ -139,7 +129,7 @@ enum hop_status hop_map_tell(struct hop_map_work *work, struct hop_map_made *mad
     result->complete = !work->stopped;
     result->simulated = work->simulated;
     result->elapsed_s = hop_now_s() - work->begun_s;
-    return status;
+    return fine && hop_map_got(work, &made->arena);
 }
 
 void hop_map_result_destroy(struct hop_map_result *result)

@@ -8,7 +8,8 @@
  * links' limits, a placement whose fullest link alone takes too long is not simulated.
  */
 #include "map/map_search.h"
-#include "symmetry/symmetry.h"
+#include "assign/seats.h"
+#include "base/random.h"
 
 #include <math.h>
 
@@ -17,10 +18,8 @@
 #define OPERATIONS_MOST 1e6  /* at most: some seconds */
 #define OPERATIONS_EXACT 2e8 /* simulated for a proof, at most */
 #define ENUMERATED 2         /* times our own budget for trying all placements: then it is proved */
-#define PRUNED_SHARE 16      /* a placement that is not simulated counts as such a part of one that is */
 #define CROWD 32             /* operations that make one twice as slow */
 #define LONE 30              /* placements that a search should be able to try; else it is not worth beginning */
-#define MEAN_SHARE 0.1       /* of the mean end in what guides the search */
 #define HISTORY 50           /* changes that late acceptance looks back */
 #define DRAWN_SHARE 0.1      /* of the budget, for starts that are drawn, */
 #define DRAWN_LEAST 15       /* or what so many simulations need */
@@ -42,47 +41,14 @@ static double budget(const struct hop_map_work *work)
     return asked ? (double)asked : hop_max(OPERATIONS, hop_min(SIMULATIONS * effort(work), OPERATIONS_MOST));
 }
 
-/* ---- a placement's value ---- */
-
-enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
-                            struct hop_diag *diag)
-{
-    struct hop_map_work *work = search->work;
-    *guide_s = INFINITY;
-    if (search->budget < search->effort || !hop_map_goes_on(work, work->best, work->last.bound)) {
-        work->stopped = work->stopped || search->budget >= search->effort;
-        search->stop = true;
-        return HOP_OK;
-    }
-    if (search->bounded) {
-        enum hop_status status = hop_congest_set(work->congest, place, diag);
-        if (status != HOP_OK)
-            return status;
-        if (hop_congest_largest_s(work->congest) >= limit_s * (1 - SLACK)) {
-            search->budget -= search->effort / PRUNED_SHARE;
-            return HOP_OK;
-        }
-    }
-    search->budget -= search->effort;
-    work->simulated += hop_map_play_operations(work->play);
-    double value_s, mean_s;
-    enum hop_status status = hop_map_play_run(work->play, place, &value_s, &mean_s, diag);
-    if (status != HOP_OK)
-        return status;
-    *guide_s = value_s + MEAN_SHARE * mean_s;
-    (void)hop_map_best(work, place, value_s, search->method);
-    return HOP_OK;
-}
-
 /* ---- changes ---- */
 
 /* A placement that is being changed. */
 struct state {
     struct hop_map_search *search;
-    const struct hop_map_places *places;
-    uint32_t ranks;
-    uint32_t *place;
-    uint32_t *load, *node_load; /* ranks on each place, on each node */
+    const struct hop_assign *who;
+    uint32_t ranks, places;
+    struct hop_seats seats;
     uint64_t rng;
 };
 
@@ -93,52 +59,38 @@ struct change {
 
 static bool draw_change(struct state *s, struct change *change)
 {
-    const struct hop_map_work *work = s->search->work;
-    const struct hop_map_places *p = s->places;
-    uint32_t a = hop_symmetry_draw(&s->rng, s->ranks), other = hop_symmetry_draw(&s->rng, s->ranks + p->count);
-    *change = (struct change){a, other < s->ranks ? other : HOP_NONE, 0, s->place[a]};
-    if (other < s->ranks) {
-        change->to = s->place[other];
-        return change->to != change->from && hop_map_allows(p, work->allowed, a, change->to) &&
-               hop_map_allows(p, work->allowed, other, change->from);
-    }
-    change->to = other - s->ranks;
-    uint32_t here = p->node[change->from], there = p->node[change->to];
-    return change->to != change->from && s->load[change->to] < p->room[change->to] &&
-           hop_map_allows(p, work->allowed, a, change->to) &&
-           (here == there || s->node_load[there] < p->node_room[there]);
+    uint32_t a = hop_draw_below(&s->rng, s->ranks), other = hop_draw_below(&s->rng, s->ranks + s->places);
+    bool swaps = other < s->ranks;
+    *change = (struct change){a, swaps ? other : HOP_NONE, swaps ? s->seats.place[other] : other - s->ranks,
+                              s->seats.place[a]};
+    return change->to != change->from && hop_assign_allows(s->who, a, change->to) &&
+           (swaps ? hop_assign_allows(s->who, other, change->from)
+                  : hop_seats_has_room(&s->seats, change->from, change->to));
 }
 
 static void make_change(struct state *s, const struct change *change, bool back)
 {
-    uint32_t to = back ? change->from : change->to, from = back ? change->to : change->from;
-    s->place[change->a] = to;
-    if (change->b != HOP_NONE) {
-        s->place[change->b] = from;
-        return;
-    }
-    s->load[from]--;
-    s->load[to]++;
-    s->node_load[s->places->node[from]]--;
-    s->node_load[s->places->node[to]]++;
+    hop_seats_move(&s->seats, change->a, back ? change->from : change->to);
+    if (change->b != HOP_NONE)
+        hop_seats_move(&s->seats, change->b, back ? change->to : change->from);
 }
 
-static void take(struct state *s, const uint32_t *place)
+/* Changes at random, some of which may not be possible. */
+static void disturb(struct state *s, uint32_t changes)
 {
-    memcpy(s->place, place, s->ranks * sizeof *place);
-    memset(s->load, 0, ((size_t)s->places->count + s->places->node_count) * sizeof *s->load);
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        s->load[place[r]]++;
-        s->node_load[s->places->node[place[r]]]++;
+    struct change change;
+    for (; changes > 0; changes--) {
+        if (draw_change(s, &change))
+            make_change(s, &change, false);
     }
 }
 
 /* Late acceptance (Burke and Bykov 2017): a change is kept if it is no worse than what was there, or than what was
  * there HISTORY changes ago. Ends after as many changes in vain as the patience says. */
-static enum hop_status wander(struct state *s, double guide_s, struct hop_diag *diag)
+static bool wander(struct state *s, double guide_s)
 {
     double history[HISTORY], best_s = guide_s;
-    uint64_t patience = (uint64_t)s->ranks * (s->ranks + s->places->count), tries = 0;
+    uint64_t patience = (uint64_t)s->ranks * (s->ranks + s->places), tries = 0;
     for (uint32_t h = 0; h < HISTORY; h++)
         history[h] = guide_s;
     for (uint64_t vain = 0; vain < patience && !s->search->stop; vain++) {
@@ -147,9 +99,8 @@ static enum hop_status wander(struct state *s, double guide_s, struct hop_diag *
         if (!draw_change(s, &change))
             continue;
         make_change(s, &change, false);
-        enum hop_status status = hop_map_try(s->search, s->place, limit_s, &changed_s, diag);
-        if (status != HOP_OK)
-            return status;
+        if (!hop_map_try(s->search, s->seats.place, limit_s, &changed_s))
+            return false;
         if (changed_s <= limit_s)
             guide_s = changed_s;
         else
@@ -160,7 +111,7 @@ static enum hop_status wander(struct state *s, double guide_s, struct hop_diag *
         }
         history[tries++ % HISTORY] = guide_s;
     }
-    return HOP_OK;
+    return true;
 }
 
 /* ---- starts ---- */
@@ -192,67 +143,57 @@ static void keep_start(struct starts *starts, const uint32_t *place, uint32_t ra
 
 /* Placements that are good by the sum or by congestion, from random ones: many are equal by these and differ when
  * simulated. */
-static enum hop_status draw_starts(struct state *s, struct starts *starts, struct hop_diag *diag)
+static bool draw_starts(struct state *s, struct starts *starts, uint32_t *place)
 {
-    struct hop_map_work *work = s->search->work;
-    struct hop_graph all = work->all.graph;
-    struct hop_assign problem = hop_map_problem(work, &all, work->apart, work->allowed);
-    double until = s->search->budget - hop_max(s->search->budget * DRAWN_SHARE, DRAWN_LEAST * s->search->effort);
-    enum hop_status status = HOP_OK;
+    struct hop_map_search *search = s->search;
+    struct hop_map_work *work = search->work;
+    struct hop_graph all = work->all;
+    struct hop_assign problem = hop_map_problem(work, &all, work->apart, work->places.who.allowed);
+    double until = search->budget - hop_max(search->budget * DRAWN_SHARE, DRAWN_LEAST * search->effort);
     problem.max_steps = (uint64_t)DRAWN_STEPS * s->ranks;
-    for (uint32_t k = 0; status == HOP_OK && s->search->budget > until && !s->search->stop; k++) {
+    for (uint32_t k = 0; search->budget > until && !search->stop; k++) {
         struct hop_assigned found;
         double guide_s;
-        take(s, work->place);
-        for (uint32_t c = 0; k > 0 && c < 4 * s->ranks; c++) {
-            struct change change;
-            if (draw_change(s, &change))
-                make_change(s, &change, false);
-        }
+        hop_seats_reset(s->who, work->place, &s->seats);
+        disturb(s, k > 0 ? 4 * s->ranks : 0);
+        memcpy(place, s->seats.place, work->size);
         problem.seed = work->options->seed + k;
-        all.near = k % 4 == 1 ? work->all.graph.near : NULL; /* inside a node host traffic fills links, too */
-        if (k > 0)
-            status = k % 2 ? hop_assign_exchange(&problem, s->place, &found, diag)
-                           : hop_congest_exchange(work->congest, &problem, s->place, &found, diag);
-        if (status == HOP_OK)
-            status = hop_map_try(s->search, s->place, INFINITY, &guide_s, diag);
-        if (status == HOP_OK && isfinite(guide_s))
-            keep_start(starts, s->place, s->ranks, guide_s);
+        all.near = k % 4 == 1 ? work->all.near : NULL; /* inside a node host traffic fills links, too */
+        if (k > 0 &&
+            !hop_map_did(work, k % 2 ? hop_assign_exchange(&problem, place, &found, work->diag)
+                                     : hop_congest_exchange(work->congest, &problem, place, &found, work->diag)))
+            return false;
+        if (!hop_map_try(search, place, INFINITY, &guide_s))
+            return false;
+        if (isfinite(guide_s))
+            keep_start(starts, place, s->ranks, guide_s);
     }
-    return status;
+    return true;
 }
 
-static enum hop_status exchange(struct hop_map_search *search, struct hop_diag *diag)
+static bool exchange(struct hop_map_search *search)
 {
     struct hop_map_work *work = search->work;
-    struct state s = {.search = search, .places = &work->places, .ranks = work->ranks};
-    struct starts starts = {.place = malloc(STARTS * (size_t)work->ranks * sizeof *starts.place)};
+    struct hop_arena arena = {0};
+    struct state s = {.search = search, .who = &work->places.who, .ranks = work->ranks, .places = work->places.count};
+    struct starts starts = {.place = hop_arena_alloc(&arena, STARTS * work->size)};
+    uint32_t *place = hop_arena_alloc(&arena, work->size);
     s.rng = work->options->seed + 1;
-    s.place = malloc((size_t)work->ranks * sizeof *s.place);
-    s.load = malloc(((size_t)s.places->count + s.places->node_count) * sizeof *s.load);
-    enum hop_status status = s.place && s.load && starts.place ? HOP_OK : hop_fail_memory(diag);
-    s.node_load = s.load + s.places->count;
-    if (status == HOP_OK)
-        status = draw_starts(&s, &starts, diag);
-    for (uint32_t round = 0; status == HOP_OK && !search->stop; round++) {
+    (void)hop_seats_create(s.who, work->place, &s.seats, &arena);
+    bool fine = hop_map_got(work, &arena) && draw_starts(&s, &starts, place);
+    for (uint32_t round = 0; fine && !search->stop; round++) {
         bool given = round < starts.count;
         double guide_s;
-        take(&s, given ? starts.place + (size_t)round * work->ranks : work->place);
-        for (uint32_t k = 0; !given && k < 2 + round % 5; k++) {
-            struct change change;
-            if (draw_change(&s, &change))
-                make_change(&s, &change, false);
-        }
-        status = hop_map_try(search, s.place, INFINITY, &guide_s, diag);
-        if (status == HOP_OK && isfinite(guide_s))
-            status = wander(&s, guide_s, diag);
+        hop_seats_reset(s.who, given ? starts.place + (size_t)round * work->ranks : work->place, &s.seats);
+        disturb(&s, given ? 0 : 2 + round % 5);
+        fine = hop_map_try(search, s.seats.place, INFINITY, &guide_s);
+        if (fine && isfinite(guide_s))
+            fine = wander(&s, guide_s);
         if (work->best <= work->last.bound * (1 + SLACK))
             break;
     }
-    free(starts.place);
-    free(s.load);
-    free(s.place);
-    return status;
+    hop_arena_finish(&arena);
+    return fine;
 }
 
 /* ---- bounds ---- */
@@ -307,17 +248,17 @@ static bool holds_limits(const struct hop_map_work *work)
 
 /* ---- the whole ---- */
 
-static enum hop_status refuse_exact(const struct hop_map_work *work, double placements, struct hop_diag *diag)
+static bool refuse_exact(struct hop_map_work *work, double placements)
 {
-    hop_fail(diag, HOP_ERR_LIMIT, "%.3g placements of %u ranks, %u operations each, are too many to try them all",
+    hop_fail(work->diag, HOP_ERR_LIMIT, "%.3g placements of %u ranks, %u operations each, are too many to try them all",
              placements, work->ranks, hop_map_play_operations(work->play));
-    hop_diag_expect(diag, "solver auto or exchange, or metric congestion, whose proof needs no simulation");
-    return HOP_ERR_LIMIT;
+    hop_diag_expect(work->diag, "solver auto or exchange, or metric congestion, whose proof needs no simulation");
+    return hop_map_did(work, HOP_ERR_LIMIT);
 }
 
-enum hop_status hop_map_search(struct hop_map_work *work, struct hop_diag *diag)
+bool hop_map_search(struct hop_map_work *work)
 {
-    bool exact = work->options->solver == HOP_MAP_EXACT;
+    bool exact = work->options->solver == HOP_MAP_EXACT, fine = true;
     struct hop_map_search search = {
         .work = work,
         .method = "exchange by simulation",
@@ -326,30 +267,29 @@ enum hop_status hop_map_search(struct hop_map_work *work, struct hop_diag *diag)
         .bounded = holds_limits(work),
     };
     struct hop_map_classes classes = {0};
-    enum hop_status status = HOP_OK;
     work->phase = "simulate";
     work->last.proved = false;
     work->last.bound = search.bounded ? least_s(work) : 0;
     if (work->ranks < 2 || search.effort <= 0)
-        return HOP_OK;
+        return true;
     bool few = work->ranks <= HOP_ASSIGN_EXACT && work->options->solver != HOP_MAP_EXCHANGE;
     if (few || exact)
-        status = hop_map_classes_find(work, &classes, diag);
+        fine = hop_map_classes_find(work, &classes);
     double most = exact ? OPERATIONS_EXACT : work->options->max_operations ? search.budget : ENUMERATED * search.budget;
-    few = few && status == HOP_OK && classes.placements * search.effort <= most;
-    if (status == HOP_OK && exact && !few)
-        status = refuse_exact(work, classes.placements, diag);
-    if (status == HOP_OK && few) {
+    few = few && fine && classes.placements * search.effort <= most;
+    if (fine && exact && !few)
+        fine = refuse_exact(work, classes.placements);
+    if (fine && few) {
         search.budget = INFINITY;
         search.method = "enumeration";
-        status = hop_map_enumerate(&search, &classes, diag);
+        fine = hop_map_enumerate(&search, &classes);
         work->last.proved = !search.stop;
         work->last.method = search.stop ? work->last.method : "exact";
-    } else if (status == HOP_OK && search.budget >= LONE * search.effort) {
-        status = exchange(&search, diag);
+    } else if (fine && search.budget >= LONE * search.effort) {
+        fine = exchange(&search);
     }
     if (work->last.proved)
         work->last.bound = work->best;
-    hop_map_classes_finish(&classes);
-    return status;
+    free(classes.symmetries);
+    return fine;
 }

@@ -16,22 +16,17 @@ struct hop_map_search {
 
 /* Simulates an assignment, unless its fullest link alone needs `limit_s`, or the search is to stop: *guide_s is
  * INFINITY then. A makespan below the best is kept. The guide is the makespan and a share of the mean of all ends,
- * which tells placements of equal makespan apart. */
-enum hop_status hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s,
-                            struct hop_diag *diag);
+ * which tells placements of equal makespan apart. (map_try.c) */
+bool hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s);
 
-/* How many placements differ by more than a symmetry of the machine; INFINITY: too many symmetries to know. Free with
- * finish. (map_enumerate.c) */
+/* How many placements differ by more than a symmetry of the machine. (map_enumerate.c) */
 struct hop_map_classes {
-    uint16_t *symmetries; /* of the places, one row each, the identity the first */
+    uint16_t *symmetries; /* of the places, one row each, the identity the first; to be freed */
     uint32_t symmetry_count;
     double placements;
 };
-enum hop_status hop_map_classes_find(const struct hop_map_work *work, struct hop_map_classes *classes,
-                                     struct hop_diag *diag);
-void hop_map_classes_finish(struct hop_map_classes *classes);
+bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *classes);
 /* Tries one of each class. */
-enum hop_status hop_map_enumerate(struct hop_map_search *search, const struct hop_map_classes *classes,
-                                  struct hop_diag *diag);
+bool hop_map_enumerate(struct hop_map_search *search, const struct hop_map_classes *classes);
 
 #endif

@@ -23,82 +23,63 @@ struct contest {
 typedef enum hop_status solve(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                               struct hop_diag *diag);
 
-static enum hop_status enter(struct contest *c, solve *by, const char *method, struct hop_diag *diag)
+static bool enter(struct hop_map_work *work, struct contest *c, solve *by, const char *method)
 {
     size_t size = c->problem->graph->count * sizeof *c->place;
     struct hop_assigned found = {0};
     memcpy(c->candidate, c->given, size);
-    enum hop_status status = by(c->problem, c->candidate, &found, diag);
-    if (status == HOP_OK)
-        status = hop_assign_exchange(c->problem, c->candidate, &found, diag);
-    if (status == HOP_OK && found.value < c->value * (1 - 1e-12)) {
+    if (!hop_map_did(work, by(c->problem, c->candidate, &found, work->diag)) ||
+        !hop_map_did(work, hop_assign_exchange(c->problem, c->candidate, &found, work->diag)))
+        return false;
+    if (found.value < c->value * (1 - 1e-12)) {
         memcpy(c->place, c->candidate, size);
         c->value = found.value;
         c->method = method;
     }
-    return status;
+    return true;
 }
 
-static enum hop_status exchange_best(struct hop_map_work *work, const struct hop_assign *problem, bool scotch,
-                                     uint32_t *place, const char **method, struct hop_diag *diag)
+static const char *exchange_best(struct hop_map_work *work, const struct hop_assign *problem, bool scotch,
+                                 uint32_t *place)
 {
-    size_t size = problem->graph->count * sizeof *place;
+    uint32_t items = problem->graph->count;
     struct hop_assign seeded = *problem;
+    struct hop_arena arena = {0};
     struct contest c = {.problem = &seeded, .place = place, .method = "exchange from the start"};
-    c.given = malloc(size + 1);
-    c.candidate = malloc(size + 1);
-    enum hop_status status = c.given && c.candidate ? HOP_OK : hop_fail_memory(diag);
-    scotch = scotch && hop_assign_has_scotch();
-    if (status == HOP_OK) {
-        memcpy(c.given, place, size);
+    c.given = hop_arena_copy(&arena, place, items * sizeof *place);
+    c.candidate = hop_arena_alloc(&arena, items * sizeof *place + 1);
+    if (hop_map_got(work, &arena)) {
         c.value = hop_assign_value(problem, place);
-    }
-    if (status == HOP_OK && (problem->graph->count <= GREEDY || !scotch))
-        status = enter(&c, hop_assign_greedy, "greedy + exchange", diag);
-    int seeds = problem->graph->count <= MANY ? SEEDS : SEEDS_MANY;
-    for (int seed = 0; seed < seeds && scotch && status == HOP_OK && hop_map_goes_on(work, c.value, 0); seed++) {
-        seeded.seed = problem->seed + (uint64_t)seed;
-        status = enter(&c, hop_assign_scotch, "scotch + exchange", diag);
-    }
-    if (status == HOP_OK)
+        if (items <= GREEDY || !scotch)
+            (void)enter(work, &c, hop_assign_greedy, "greedy + exchange");
+        uint64_t seeds = items <= MANY ? SEEDS : SEEDS_MANY;
+        for (uint64_t k = 0; k < seeds && scotch && hop_map_goes_on(work, c.value, 0); k++) {
+            seeded.seed = problem->seed + k;
+            (void)enter(work, &c, hop_assign_scotch, "scotch + exchange");
+        }
         (void)hop_map_goes_on(work, c.value, 0);
-    *method = c.method;
-    free(c.candidate);
-    free(c.given);
-    return status;
-}
-
-static bool is_small(const struct hop_assign *problem)
-{
-    return problem->graph->count <= HOP_ASSIGN_EXACT && problem->places->count <= HOP_ASSIGN_EXACT;
-}
-
-static enum hop_status search_all(const struct hop_assign *problem, uint64_t steps, uint32_t *place,
-                                  struct hop_map_solved *solved, struct hop_diag *diag)
-{
-    struct hop_assign limited = *problem;
-    struct hop_assigned found = {0};
-    limited.max_steps = steps;
-    enum hop_status status = hop_assign_exact(&limited, place, &found, diag);
-    if (status == HOP_OK) {
-        solved->proved = found.proved;
-        solved->bound = found.bound;
-        solved->method = found.proved ? "exact" : solved->method;
     }
-    return status;
+    hop_arena_finish(&arena);
+    return c.method;
 }
 
-enum hop_status hop_map_solve(struct hop_map_work *work, enum hop_map_solver solver, const struct hop_assign *problem,
-                              uint32_t *place, struct hop_map_solved *solved, struct hop_diag *diag)
+bool hop_map_solve(struct hop_map_work *work, enum hop_map_solver solver, const struct hop_assign *problem,
+                   uint32_t *place, struct hop_map_solved *solved)
 {
-    struct hop_assigned found;
+    bool small = problem->graph->count <= HOP_ASSIGN_EXACT && problem->places->count <= HOP_ASSIGN_EXACT;
+    struct hop_assigned found = {0};
+    struct hop_assign limited = *problem;
     *solved = (struct hop_map_solved){.method = "scotch"};
     if (solver == HOP_MAP_SCOTCH)
-        return hop_assign_scotch(problem, place, &found, diag);
-    bool small = is_small(problem);
-    enum hop_status status =
-        exchange_best(work, problem, solver == HOP_MAP_AUTO && !small, place, &solved->method, diag);
-    if (status == HOP_OK && small && (solver == HOP_MAP_AUTO || solver == HOP_MAP_EXACT))
-        status = search_all(problem, solver == HOP_MAP_EXACT ? 0 : AUTO_STEPS, place, solved, diag);
-    return status;
+        return hop_map_did(work, hop_assign_scotch(problem, place, &found, work->diag));
+    solved->method = exchange_best(work, problem, solver == HOP_MAP_AUTO && !small && hop_assign_has_scotch(), place);
+    if (work->status != HOP_OK || !small || solver == HOP_MAP_EXCHANGE)
+        return work->status == HOP_OK;
+    limited.max_steps = solver == HOP_MAP_EXACT ? 0 : AUTO_STEPS;
+    if (!hop_map_did(work, hop_assign_exact(&limited, place, &found, work->diag)))
+        return false;
+    solved->proved = found.proved;
+    solved->bound = found.bound;
+    solved->method = found.proved ? "exact" : solved->method;
+    return true;
 }
