@@ -7,12 +7,6 @@ enum { PLACES = HOP_ASSIGN_EXACT };
 
 /* ---- kinds ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Places of one group stay together where that matters. */
 static void number_distances(const struct hop_assign *problem, struct hop_place_orbits *orbits)
 {
@@ -23,7 +17,7 @@ static void number_distances(const struct hop_assign *problem, struct hop_place_
         for (uint32_t q = 0; q < p; q++)
             all[count++] = hop_place_distance(places, p, q);
     }
-    qsort(all, count, sizeof *all, ascending);
+    qsort(all, count, sizeof *all, hop_ascending_double);
     bool groups = problem->graph->near || places->group_room;
     for (uint32_t p = 0; p < places->count; p++) {
         for (uint32_t q = 0; q < p; q++) {

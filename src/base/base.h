@@ -85,6 +85,15 @@ static inline bool hop_arena_has(const void *items, size_t need)
 #define HOP_GROW(arena, array, need)                                                                                   \
     (hop_arena_has((array), (need)) || hop_arena_grow((arena), &(array), (need), sizeof *(array)))
 
+/* ---- order ---- */
+
+/* -1, 0, 1 */
+#define HOP_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+/* For qsort and bsearch: numbers of a type, the least first (ascending.c). */
+int hop_ascending_u32(const void *a, const void *b);
+int hop_ascending_u64(const void *a, const void *b);
+int hop_ascending_double(const void *a, const void *b);
+
 /* ---- growing arrays ---- */
 
 /* Makes room for `need` elements of `size` bytes in *array, doubling; false: out of memory or more than 2^31 of them. */

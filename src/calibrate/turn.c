@@ -19,12 +19,6 @@ double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, con
     return sum;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Values to try, ascending. */
 static enum hop_status list_values(struct hop_fitting *f, const struct hop_knob *knob, double values[VALUES_MAX],
                                    uint32_t *count, struct hop_diag *diag)
@@ -45,7 +39,7 @@ static enum hop_status list_values(struct hop_fitting *f, const struct hop_knob 
         if (!list)
             return hop_fail_memory(diag);
         enum hop_status status = hop_fit_residuals(f, knob, list, RESIDUALS_MAX, &residuals, diag);
-        qsort(list, residuals, sizeof *list, ascending);
+        qsort(list, residuals, sizeof *list, hop_ascending_double);
         for (size_t i = 0; residuals > 0 && i < HOP_COUNT(shares); i++)
             values[n++] =
                 hop_min(high, hop_max(low, knob->value * exp(-list[(uint32_t)(shares[i] * (residuals - 1) + 0.5)])));
@@ -59,7 +53,7 @@ static enum hop_status list_values(struct hop_fitting *f, const struct hop_knob 
         for (size_t i = 0; i < HOP_COUNT(GBps); i++)
             values[n++] = hop_min(high, GBps[i]);
     }
-    qsort(values, n, sizeof *values, ascending);
+    qsort(values, n, sizeof *values, hop_ascending_double);
     *count = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (*count == 0 || values[i] > values[*count - 1] * (1 + 1e-9))

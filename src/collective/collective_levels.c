@@ -78,12 +78,6 @@ static bool find_groups(struct hop_job *job, const uint32_t *group, struct group
 
 /* ---- jobs within groups and among leaders ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* What those members own, ascending. */
 static uint32_t list_parts(const struct hop_job *job, const uint32_t *members, uint32_t count, uint32_t *parts)
 {
@@ -93,7 +87,7 @@ static uint32_t list_parts(const struct hop_job *job, const uint32_t *members, u
         for (uint32_t p = job->owned ? job->owned_first[i] : i; p < (job->owned ? job->owned_first[i + 1] : i + 1); p++)
             parts[used++] = job->owned ? job->owned[p] : p;
     }
-    qsort(parts, used, sizeof *parts, ascending);
+    qsort(parts, used, sizeof *parts, hop_ascending_u32);
     return used;
 }
 

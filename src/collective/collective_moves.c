@@ -243,18 +243,12 @@ static void mark_write(struct hop_moves *m, const struct hop_at *at, uint64_t co
     all[first].readers = NONE;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void sort_wanted(struct hop_moves *m)
 {
     struct hop_moves_inside *in = m->inside;
     uint32_t kept = 0;
     if (in->wanted_count > 1)
-        qsort(in->wanted, in->wanted_count, sizeof *in->wanted, ascending);
+        qsort(in->wanted, in->wanted_count, sizeof *in->wanted, hop_ascending_u32);
     for (uint32_t i = 0; i < in->wanted_count; i++) {
         if (kept == 0 || in->wanted[i] != in->wanted[kept - 1])
             in->wanted[kept++] = in->wanted[i];

@@ -17,12 +17,6 @@ double hop_compare_error(const struct hop_compare_row *row, uint32_t candidate)
            1;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double quantile(const double *sorted, uint32_t count, double share)
 {
     double at = ceil(share * count - BOUND_TOLERANCE);
@@ -35,7 +29,7 @@ static struct hop_compare_errors distribution(double *sizes, uint32_t count)
     struct hop_compare_errors d = {count, NAN, NAN, NAN, {NAN, NAN, NAN}};
     if (count == 0)
         return d;
-    qsort(sizes, count, sizeof *sizes, ascending);
+    qsort(sizes, count, sizeof *sizes, hop_ascending_double);
     d.median = quantile(sizes, count, 0.5);
     d.p90 = quantile(sizes, count, 0.9);
     d.worst = sizes[count - 1];
@@ -126,7 +120,7 @@ static void count_errors(const struct hop_comparing *c, uint32_t candidate, stru
     summary->mean_absolute_error /= count;
     for (unsigned b = 0; b < HOP_COUNT(bounds); b++)
         summary->within[b] /= count;
-    qsort(sizes, summary->count, sizeof *sizes, ascending);
+    qsort(sizes, summary->count, sizeof *sizes, hop_ascending_double);
     summary->median_absolute_error = summary->count ? quantile(sizes, summary->count, 0.5) : NAN;
     summary->p90_absolute_error = summary->count ? quantile(sizes, summary->count, 0.9) : NAN;
 }

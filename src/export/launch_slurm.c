@@ -71,12 +71,6 @@ static bool any_alone(const struct hop_map_result *result)
     return false;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return (first > second) - (first < second);
-}
-
 /* Whether two ranks have the same core, which srun refuses unless it is told. */
 static bool share_cores(struct hop_launch_plan *launch)
 {
@@ -86,7 +80,7 @@ static bool share_cores(struct hop_launch_plan *launch)
     for (uint32_t r = 0; places && r < result->ranks; r++)
         places[r] = (uint64_t)result->seats[r].node << 32 | result->seats[r].processor;
     if (places)
-        qsort(places, result->ranks, sizeof *places, by_number);
+        qsort(places, result->ranks, sizeof *places, hop_ascending_u64);
     for (uint32_t r = 1; places && launch->cores && r < result->ranks; r++)
         shared |= places[r] == places[r - 1];
     return shared;

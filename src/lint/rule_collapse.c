@@ -86,17 +86,11 @@ static void members_note(struct members *m, uint32_t node)
     m->listed[node] = true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Hands over those noted, ascending, and forgets them. */
 static uint32_t members_take(struct members *m, uint32_t named[HOP_LINT_NAMES_MAX])
 {
     uint32_t count = m->ever;
-    qsort(m->list, count, sizeof *m->list, by_number);
+    qsort(m->list, count, sizeof *m->list, hop_ascending_u32);
     for (uint32_t i = 0; i < count; i++) {
         m->listed[m->list[i]] = false;
         if (i < HOP_LINT_NAMES_MAX)

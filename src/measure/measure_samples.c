@@ -12,12 +12,6 @@
 
 enum { TELLING = 6 }; /* samples of which the least and the largest hold the median with HOP_CONFIDENCE */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double median_of(const double *sorted, uint32_t count)
 {
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
@@ -66,7 +60,7 @@ void hop_samples_summarise(double *samples, uint32_t count, struct hop_sample_su
 {
     assert(count >= 1 && count <= HOP_SAMPLES_MAX);
     struct hop_sample_summary s = {.count = count};
-    qsort(samples, count, sizeof *samples, ascending);
+    qsort(samples, count, sizeof *samples, hop_ascending_double);
     s.median = median_of(samples, count);
     s.mad = mad_of(samples, count, s.median);
     uint32_t k = interval_rank(count, &s.confidence);

@@ -115,12 +115,6 @@ static int measure(struct hop_team *team, void *context)
     return status == HOP_OK ? 0 : 1;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The median and the quartiles of the turns it took. */
 static void sum_up(const struct measuring *m, uint32_t way, struct hop_run_way *result)
 {
@@ -130,7 +124,7 @@ static void sum_up(const struct measuring *m, uint32_t way, struct hop_run_way *
         taken++;
     if (taken == 0)
         return;
-    qsort(times_s, taken, sizeof *times_s, by_value);
+    qsort(times_s, taken, sizeof *times_s, hop_ascending_double);
     result->median_s = (times_s[(taken - 1) / 2] + times_s[taken / 2]) / 2;
     result->low_s = times_s[taken / 4];
     result->high_s = times_s[taken - 1 - taken / 4];

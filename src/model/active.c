@@ -152,12 +152,6 @@ enum hop_status hop_active_set(struct hop_active *a, uint32_t route, uint32_t co
 
 /* ---- components ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Appends the routes on a link that this walk has not met. */
 static bool meet(struct hop_active *a, uint32_t link, uint32_t *count)
 {
@@ -198,7 +192,7 @@ static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop
     const struct hop_share *shares;
     if (!HOP_GROW(&a->arena, a->flows, count) || !HOP_GROW(&a->arena, a->changes, a->change_count + count))
         return hop_fail_memory(diag);
-    qsort(a->found, count, sizeof *a->found, ascending);
+    qsort(a->found, count, sizeof *a->found, hop_ascending_u32);
     for (uint32_t i = 0; i < count; i++)
         a->flows[i] = (struct hop_flow){a->found[i], a->routes[a->found[i]].count};
     enum hop_status status = hop_network_rates(a->network, a->flows, count, &shares, diag);

@@ -211,12 +211,6 @@ enum hop_status hop_network_rates(struct hop_network *network, const struct hop_
     return HOP_OK;
 }
 
-static int by_route(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 enum hop_status hop_network_rates_of(struct hop_network *network, const uint32_t *routes, uint32_t count,
                                      double *rates_Bps, struct hop_diag *diag)
 {
@@ -228,7 +222,7 @@ enum hop_status hop_network_rates_of(struct hop_network *network, const uint32_t
     if (status == HOP_OK) {
         for (uint32_t i = 0; i < count; i++)
             order[i] = (uint64_t)routes[i] << 32 | i;
-        qsort(order, count, sizeof *order, by_route);
+        qsort(order, count, sizeof *order, hop_ascending_u64);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t route = (uint32_t)(order[i] >> 32);
             if (distinct && flows[distinct - 1].route == route)

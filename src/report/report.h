@@ -6,9 +6,6 @@
 #include "base/base.h"
 #include "hopcast/report.h"
 
-/* -1, 0 or 1, for comparisons that qsort calls. */
-#define HOP_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
 /* ---- texts ---- */
 
 /* Columns that a UTF-8 text takes, a code point being one. */

@@ -351,11 +351,6 @@ static uint32_t matrix_index(struct matrix *matrix, uint32_t node)
     return i;
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-    return HOP_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
-}
-
 /* A mesh: not too few links nor too many nodes, all of one kind, and the number of bonded links says everything else.
  */
 static bool fill_matrix(struct matrix *matrix, const struct hop_topology *topology, const struct spoke *spokes,
@@ -369,7 +364,7 @@ static bool fill_matrix(struct matrix *matrix, const struct hop_topology *topolo
     }
     if (matrix->count < 4 || count < matrix->count)
         return false;
-    qsort(matrix->nodes, matrix->count, sizeof matrix->nodes[0], compare_nodes);
+    qsort(matrix->nodes, matrix->count, sizeof matrix->nodes[0], hop_ascending_u32);
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = spokes[i].link, **known = &matrix->of_count[link->count];
         if (link->capacity_Bps[0] != link->capacity_Bps[1] || (*known && hop_compare_looks(*known, link) != 0))

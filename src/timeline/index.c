@@ -19,12 +19,6 @@ void hop_timeline_forget(struct hop_timeline *timeline)
     timeline->use = NULL;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 struct start {
     double flow_s;
     uint32_t op;
@@ -63,7 +57,7 @@ static bool index_records(struct hop_timeline *t)
             t->bounds[all++] = t->times[i].span.end_s;
         }
     }
-    qsort(t->bounds, all, sizeof *t->bounds, by_value);
+    qsort(t->bounds, all, sizeof *t->bounds, hop_ascending_double);
     t->bound_count = 0;
     for (size_t i = 0; i < all; i++) {
         if (t->bound_count == 0 || t->bounds[i] > t->bounds[t->bound_count - 1])

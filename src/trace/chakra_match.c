@@ -42,12 +42,6 @@ static enum hop_status add_group(struct matcher *m, struct hop_names *keys, cons
     return HOP_OK;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* A list of ranks in a trace's metadata; the node that uses it has the blame for a wrong one. */
 static enum hop_status listed_group(struct matcher *m, const struct hop_chakra_group *listed, uint32_t rank,
                                     const struct hop_chakra_node *node, uint32_t *index)
@@ -58,7 +52,7 @@ static enum hop_status listed_group(struct matcher *m, const struct hop_chakra_g
     group.ranks = hop_arena_copy(&m->out->arena, listed->ranks, listed->count * sizeof *listed->ranks);
     if (!group.ranks)
         return hop_fail_memory(m->diag);
-    qsort(group.ranks, group.count, sizeof *group.ranks, compare_ranks);
+    qsort(group.ranks, group.count, sizeof *group.ranks, hop_ascending_u32);
     hop_buffer_printf(&key, "%s ", listed->name);
     for (uint32_t i = 0; i < group.count; i++) {
         member = member || group.ranks[i] == rank;

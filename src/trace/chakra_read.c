@@ -504,12 +504,6 @@ static uint32_t find_node(const struct place_of_id *index, uint32_t count, uint6
     return low < count && index[low].id == id ? index[low].node : HOP_NONE;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* The ids of its dependencies, first to end - 1 of all, become nodes, each once, in file order. */
 static enum hop_status resolve_node(const struct reader *r, struct hop_chakra_node *node, uint32_t first, uint32_t end,
                                     const struct place_of_id *index)
@@ -529,7 +523,7 @@ static enum hop_status resolve_node(const struct reader *r, struct hop_chakra_no
         }
         node->after[kept++] = found;
     }
-    qsort(node->after, kept, sizeof *node->after, compare_numbers);
+    qsort(node->after, kept, sizeof *node->after, hop_ascending_u32);
     for (uint32_t i = 0; i < kept; i++) {
         if (i == 0 || node->after[i] != node->after[i - 1])
             node->after[node->after_count++] = node->after[i];
