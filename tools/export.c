@@ -19,7 +19,7 @@ static const struct tool_option table[] = {
      .argument = "FORMAT",
      AT(request, format),
      .missing = "a format is missing: goal, hop or json"},
-    SHARED(schedule, AT(request, input.schedules), .high = 1),
+    SHARED(schedule, AT(request, input.schedules), .high = 1, .missing = SCHEDULE_IS_MISSING),
     SHARED(expression, AT(request, input.schedules), .high = 1),
     SHARED(on, AT(request, input.machine),
            .help = "put the schedule's ranks on this machine; for goal, what reductions take there"),

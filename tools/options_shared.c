@@ -29,7 +29,6 @@ static bool take_source(const struct tool_taking *t, char *text)
 const struct tool_option option_schedule = {.kind = OPTION_CALL,
                                             .use = USE_INPUT,
                                             .argument = "SCHEDULE",
-                                            .missing = SCHEDULE_IS_MISSING,
                                             .take = take_source},
                          option_expression =
                              OPTION("expression", 'e', CALL, .at = 0, "TEXT",

@@ -94,7 +94,7 @@ static bool take_gap(const struct tool_taking *t, char *text)
 }
 
 static const struct tool_option table[] = {
-    SHARED(schedule, AT(order_request, input.schedules), .high = 1),
+    SHARED(schedule, AT(order_request, input.schedules), .high = 1, .missing = SCHEDULE_IS_MISSING),
     SHARED(expression, AT(order_request, input.schedules), .high = 1),
     SHARED(on, AT(order_request, input.machine), .once = true, .missing = ON_IS_MISSING),
     SHARED(model, AT(order_request, options.models), .once = true),

@@ -37,7 +37,7 @@ static bool take_packet(const struct tool_taking *t, char *text)
 }
 
 static const struct tool_option table[] = {
-    SHARED(schedule, AT(request, schedules)),
+    SHARED(schedule, AT(request, schedules), .missing = SCHEDULE_IS_MISSING),
     SHARED(expression, AT(request, schedules),
            .help = "a schedule as text, operations separated by ';'; may be repeated"),
     SHARED(on, AT(request, topologies), .kind = OPTION_LIST, .missing = ON_IS_MISSING),

@@ -9,25 +9,24 @@
 #ifndef HOP_TOOL_SWEEP_H
 #define HOP_TOOL_SWEEP_H
 
+#include "base/base.h"
 #include "base/json_write.h"
 #include "tool.h"
 
-/* ---- words ---- */
-
-struct sweep_words {
-    char **at;
-    uint32_t count, capacity;
+/* What is crossed with what, as it was written. A schedule is "f" and a file, or "e" and a text. */
+enum sweep_axis {
+    SWEEP_SCHEDULES,
+    SWEEP_MACHINES,
+    SWEEP_MODELS,
+    SWEEP_SETS,
+    SWEEP_MAPS,
+    SWEEP_SIZES,
+    SWEEP_SCALES,
+    SWEEP_AXES
 };
-bool sweep_add_word(struct sweep_words *words, const char *text); /* copies; false: out of memory, said so */
-bool sweep_add_list(struct sweep_words *words, const char *list); /* a,b,...; false: an empty one, or as above */
-void sweep_free_words(struct sweep_words *words);
-
-/* What is crossed with what, as it was written. */
 struct sweep_product {
-    struct sweep_words schedules; /* "f" and a file, or "e" and a text */
-    struct sweep_words machines, models, sets, maps, sizes, scales;
+    struct tool_words of[SWEEP_AXES];
 };
-void sweep_free_product(struct sweep_product *product);
 
 /* ---- the list of cases ---- */
 
@@ -42,30 +41,35 @@ struct sweep_case {
     const struct hop_diag *refusal; /* why its ranks have no place there, NULL: they have */
 };
 
+/* What has a name and is read once. */
+struct sweep_nouns {
+    struct hop_names names;
+    struct sweep_noun {
+        const char *name;
+        void *it;       /* a schedule, topology, map */
+        uint32_t index; /* in the sweep; HOP_NONE: not there, its ranks have no place yet */
+    } * at;
+    uint32_t count;
+};
+
 struct sweep_list {
+    struct hop_arena arena;
     struct sweep_case *cases;
-    uint32_t count, capacity;
-    struct sweep_words columns; /* names that are assigned to, in the order in which they first appear */
+    uint32_t count;
+    struct tool_words columns; /* names that are assigned to, in the order in which they first appear */
     bool has_map, has_bytes, has_scale;
     /* how it is read; collective: the value of --collective, or NULL */
     const char *collective;
     bool keep_going;
     /* what is behind it: placed has schedules that name ranks, on their devices */
-    struct sweep_nouns {
-        char **names;
-        void **nouns;      /* schedules, topologies, maps */
-        uint32_t *indices; /* in the sweep; HOP_NONE: not there, its ranks have no place yet */
-        uint32_t count, capacity, *slots, slot_count;
-    } schedules, machines, maps, placed;
-    void **blocks; /* freed with the list */
-    uint32_t block_count, block_capacity;
+    struct sweep_nouns schedules, machines, maps, placed;
 };
 
 /* Adds the cross product to the list and the sweep, loading what is new. */
 int sweep_add_product(struct sweep_list *list, struct hop_sweep *sweep, const struct sweep_product *product);
 void sweep_free_list(struct sweep_list *list);
 /* The words of a line, as a shell cuts them: spaces, quotes, '#' starts a comment. */
-int sweep_cut_line(const char *line, struct sweep_words *words);
+int sweep_cut_line(const char *line, struct tool_words *words);
 /* The value of an assignment in SI units; false: it is no number. */
 bool sweep_number(const char *text, double *value);
 /* The value that a case gives to a name, NULL: none. */
@@ -94,6 +98,5 @@ int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *su
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count);
 /* "s.hop on t2, credit, tau=0.2" */
 char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer, size_t size);
-double sweep_now_s(void);
 
 #endif

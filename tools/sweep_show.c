@@ -13,18 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { FLUSH_BYTES = 1 << 16 };
 #define FLUSH_S 0.2
-
-double sweep_now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ---- text ---- */
 
@@ -50,7 +44,7 @@ int sweep_show_open(struct sweep_show *show, const char *path)
 {
     show->file = STDOUT_FILENO;
     show->path = path && strcmp(path, "-") != 0 ? path : NULL;
-    show->flushed_s = sweep_now_s();
+    show->flushed_s = hop_now_s();
     if (!show->path || show->json)
         return TOOL_OK;
     show->created = access(path, F_OK) != 0;
@@ -78,7 +72,7 @@ static void write_all(struct sweep_show *show)
 
 void sweep_show_flush(struct sweep_show *show, bool now)
 {
-    double time_s = sweep_now_s();
+    double time_s = hop_now_s();
     if (show->json || (!now && show->out.length < FLUSH_BYTES && time_s - show->flushed_s < FLUSH_S))
         return;
     show->flushed_s = time_s;
@@ -188,8 +182,8 @@ static void put_json_row(struct sweep_show *show, uint32_t index, const struct s
     char error[sizeof result->diag->place + sizeof result->diag->what + 4];
     bool fine = result->status == HOP_OK;
     double number;
-    hop_json_put(out, "\n{case: %u, schedule: %s, topology: %s, model: %s, set: {", index + 1, one->schedule, one->machine,
-                 one->model);
+    hop_json_put(out, "\n{case: %u, schedule: %s, topology: %s, model: %s, set: {", index + 1, one->schedule,
+                 one->machine, one->model);
     for (uint32_t i = 0; i < one->assignment_count; i++) {
         const char *equals = strchr(one->assignments[i], '=');
         char name[256];
