@@ -107,7 +107,7 @@ static void random_schedules_do_what_they_say(void **state)
 {
     (void)state;
     const char *devices[] = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4"};
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < REPEATED(60, 20); i++) {
         struct hop_ranks ranks = {devices, 2 + random_below(4)};
         struct hop_random options = {.transfers = 1 + random_below(60), .seed = i, .min_bytes = 1, .max_bytes = 20000, .depend = 0.5};
         struct job job = {.launches = 3};

@@ -110,11 +110,7 @@ static void run_all(uint32_t n, bool threads, bool every_type, unsigned engines)
 static void every_algorithm_gives_what_the_collective_is_defined_to(void **state)
 {
     (void)state;
-#ifdef __SANITIZE_ADDRESS__ /* several times as slow: every type for few ranks, draws for the others */
-    const uint32_t every_type = 3;
-#else
-    const uint32_t every_type = 9;
-#endif
+    const uint32_t every_type = soaked(9, REPEATED(4, 2)); /* draws for more ranks */
     for (uint32_t n = 1; n <= 9; n++)
         run_all(n, true, n <= every_type, 0);
 }
@@ -150,7 +146,9 @@ static void dawdle(void)
 
 static void run_pipelines(uint32_t n, bool threads, enum hop_copies copies, unsigned engines, uint32_t launches)
 {
-    struct many many = {.cases = calloc(MOST_CASES, sizeof *many.cases), .launches = launches, .between = dawdle};
+    struct many many = {.cases = calloc(MOST_CASES, sizeof *many.cases),
+                        .launches = soaked(launches, launches / REPEATED(2, 5)),
+                        .between = dawdle};
     char algorithm[64];
     for (unsigned kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
         for (size_t a = 0; algorithm_at((enum hop_collective_kind)kind, a, algorithm); a++) {
