@@ -99,11 +99,10 @@ static struct hop_schedule *to_schedule(const struct hop_topology *topology, con
     struct hop_diag diag;
     struct hop_schedule *schedule = hop_schedule_create("halo");
     for (uint32_t i = 0; i < SENDS; i++) {
-        must(hop_schedule_copy(schedule, hop_topology_node(topology, sends[i].from)->name,
-                               hop_topology_node(topology, sends[i].to)->name, sends[i].bytes, NULL, 0, NULL, &diag),
-             &diag);
+        (void)hop_schedule_copy(schedule, hop_topology_node(topology, sends[i].from)->name,
+                                hop_topology_node(topology, sends[i].to)->name, sends[i].bytes, NULL, 0);
     }
-    must(hop_schedule_finish(schedule, &diag), &diag);
+    must(hop_schedule_finish(schedule, &schedule, &diag), &diag);
     return schedule;
 }
 

@@ -94,10 +94,9 @@ static struct hop_schedule *uneven(struct hop_schedule *from, uint64_t seed)
         struct hop_op op = *hop_schedule_op(from, i);
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         op.bytes = (uint64_t)((double)op.bytes * (0.5 + (double)(seed >> 11) * 0x1p-53));
-        if (hop_schedule_add(to, &op, NULL, NULL) != HOP_OK)
-            die("no operation");
+        (void)hop_schedule_add(to, &op);
     }
-    if (hop_schedule_finish(to, NULL) != HOP_OK)
+    if (hop_schedule_finish(to, &to, NULL) != HOP_OK)
         die("no schedule");
     hop_schedule_destroy(from);
     return to;

@@ -275,9 +275,8 @@ static int run_pattern(struct request *r)
         return tool_fail(&diag);
     char command[480];
     make_show_command(r, command, sizeof command);
-    char *text = NULL;
-    if (hop_schedule_add_comment(schedule, "%s", command) == HOP_OK)
-        text = r->format == MAKE_JSON ? hop_schedule_to_json(schedule) : hop_schedule_to_text(schedule);
+    hop_schedule_add_comment(schedule, "%s", command);
+    char *text = r->format == MAKE_JSON ? hop_schedule_to_json(schedule) : hop_schedule_to_text(schedule);
     hop_schedule_destroy(schedule);
     return tool_write_text(r->output, text);
 }

@@ -113,22 +113,14 @@ static enum hop_status place_hosts(const struct hop_schedule *from, const struct
                                    struct hop_diag *diag)
 {
     struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
-    enum hop_status status = made ? HOP_OK : HOP_ERR_MEMORY;
-    if (made)
-        hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
-    for (uint32_t i = 0; i < hop_schedule_count(from) && status == HOP_OK; i++) {
+    hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
+    for (uint32_t i = 0; i < hop_schedule_count(from); i++) {
         struct hop_op op = *hop_schedule_op(from, i);
         place_host(&op.from, input, result);
         place_host(&op.to, input, result);
-        status = hop_schedule_add(made, &op, NULL, diag);
+        (void)hop_schedule_add(made, &op);
     }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, diag);
-    if (status == HOP_OK)
-        *placed = made;
-    else
-        hop_schedule_destroy(made);
-    return status;
+    return hop_schedule_finish(made, placed, diag);
 }
 
 /* The schedule on its new devices. */

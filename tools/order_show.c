@@ -266,8 +266,8 @@ int order_write(const struct order_request *request, const struct order_input *i
         free(text);
         return tool_fail(&diag);
     }
-    if (copy &&
-        hop_schedule_add_comment(copy, "hopcast order %s%s%s", input->title, about[0] ? ": " : "", about) == HOP_OK)
+    hop_schedule_add_comment(copy, "hopcast order %s%s%s", input->title, about[0] ? ": " : "", about);
+    if (copy)
         commented = hop_schedule_to_text(copy);
     hop_schedule_destroy(copy);
     free(text);

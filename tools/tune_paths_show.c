@@ -182,17 +182,15 @@ void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths 
 
 /* ---- writing ---- */
 
-static enum hop_status remark(struct hop_schedule *schedule, const struct hop_network *network,
-                              const struct tune_case *of, const char *settings)
+static void remark(struct hop_schedule *schedule, const struct hop_network *network, const struct tune_case *of,
+                   const char *settings)
 {
     char time[32];
-    enum hop_status status =
-        hop_schedule_add_comment(schedule, "hopcast tune paths: %s on %s, %u of %u copies staged, %s", of->name,
-                                 hop_topology_name(hop_network_topology(network)), of->mix->staged_count,
-                                 of->mix->transfers, hop_show_seconds(of->mix->mix_s, time, sizeof time));
-    if (status == HOP_OK && settings[0])
-        status = hop_schedule_add_comment(schedule, "found with %s", settings);
-    return status;
+    hop_schedule_add_comment(schedule, "hopcast tune paths: %s on %s, %u of %u copies staged, %s", of->name,
+                             hop_topology_name(hop_network_topology(network)), of->mix->staged_count,
+                             of->mix->transfers, hop_show_seconds(of->mix->mix_s, time, sizeof time));
+    if (settings[0])
+        hop_schedule_add_comment(schedule, "found with %s", settings);
 }
 
 int tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
@@ -205,7 +203,8 @@ int tune_paths_write(const char *path, const struct hop_network *network, const 
         free(text);
         return tool_fail(&diag);
     }
-    if (copy && remark(copy, network, of, settings) == HOP_OK)
+    remark(copy, network, of, settings);
+    if (copy)
         remarked = hop_schedule_to_text(copy);
     int status = remarked ? tool_write(path, remarked) : tool_out_of_memory();
     hop_schedule_destroy(copy);

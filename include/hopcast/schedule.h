@@ -110,26 +110,30 @@ HOP_API enum hop_status hop_schedule_to_goal(const struct hop_schedule *schedule
 
 /* ---- building ---- */
 
-HOP_API struct hop_schedule *hop_schedule_create(const char *name); /* NULL: out of memory */
-HOP_API void hop_schedule_destroy(struct hop_schedule *schedule);   /* NULL is allowed */
+/* A schedule under construction keeps its first failure: later additions do nothing, and hop_schedule_finish reports it.
+ * So neither hop_schedule_create (NULL: out of memory) nor what is called before hop_schedule_finish needs a look. */
+HOP_API struct hop_schedule *hop_schedule_create(const char *name);
+HOP_API void hop_schedule_destroy(struct hop_schedule *schedule); /* NULL is allowed */
 
 /* An operation of that kind with every field at its default. */
 HOP_API struct hop_op hop_op_default(enum hop_op_kind kind);
-/* Appends; everything is copied; index (may be NULL) receives the new index. Dependencies may name operations that
+/* Appends; everything is copied; returns its index, HOP_NONE after a failure. Dependencies may name operations that
  * are yet to come: hop_schedule_finish checks them. */
-HOP_API enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op, uint32_t *index,
-                                         struct hop_diag *diag);
+HOP_API uint32_t hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op);
 /* The short form for generators: a copy of bytes after the operations listed. */
-HOP_API enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
-                                          const uint32_t *after, uint32_t after_count, uint32_t *index,
-                                          struct hop_diag *diag);
+HOP_API uint32_t hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
+                                   const uint32_t *after, uint32_t after_count);
 /* ready true: every source engine takes the transfer that became ready first (ties: schedule order), not the first of the schedule
  * (imported traces). */
 HOP_API void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready);
 /* A comment line for the head of the text form. */
-HOP_API enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...) HOP_PRINTF(2, 3);
-/* Checks names and dependencies; a cycle is named in the diagnostic. Call it after the last addition. */
-HOP_API enum hop_status hop_schedule_finish(struct hop_schedule *schedule, struct hop_diag *diag);
+HOP_API void hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...) HOP_PRINTF(2, 3);
+/* The first failure so far, HOP_OK: there is none. */
+HOP_API enum hop_status hop_schedule_failure(const struct hop_schedule *made, struct hop_diag *diag);
+/* After the last addition: the first failure, or checks names and dependencies; a cycle is named in the diagnostic. The
+ * schedule that was made is handed over as *schedule (which may be &made), on failure destroyed. */
+HOP_API enum hop_status hop_schedule_finish(struct hop_schedule *made, struct hop_schedule **schedule,
+                                            struct hop_diag *diag);
 
 /* ---- looking ---- */
 

@@ -4,118 +4,117 @@
 
 #define FIELD_LIMIT ((1u << 29) - 1) /* the highest number that the format allows */
 
-/* Fails at a byte of the file. */
-static enum hop_status refuse(const struct hop_protobuf_wire *wire, size_t at, struct hop_diag *diag)
+/* Places a failure just set at a byte of the file. */
+static bool refuse(const struct hop_protobuf_wire *wire, size_t at)
 {
-    hop_diag_place(diag, "%s: byte 0x%zx", wire->file, at);
-    return HOP_ERR_SYNTAX;
+    hop_failure_place(wire->failure, "%.180s: byte 0x%zx", wire->file, at);
+    return false;
 }
 
-enum hop_status hop_wire_varint(struct hop_protobuf_wire *wire, uint64_t *value, struct hop_diag *diag)
+bool hop_wire_varint(struct hop_protobuf_wire *wire, uint64_t *value)
 {
     enum { BYTES = 10 }; /* of 64 bits, 7 a byte */
-    uint64_t read = 0;
-    for (unsigned i = 0; i < BYTES; i++) {
-        if (wire->at + i >= wire->end) {
-            hop_fail(diag, HOP_ERR_SYNTAX, "the input ends within a number");
-            hop_diag_expect(diag, "a whole message; is the file cut short?");
-            return refuse(wire, wire->at, diag);
-        }
-        uint8_t byte = wire->data[wire->at + i];
-        if (i == BYTES - 1 && byte > 1)
-            break;
-        read |= (uint64_t)(byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
+    const uint8_t *bytes = wire->data + wire->at;
+    size_t left = wire->end - wire->at;
+    if (wire->failure->status != HOP_OK || left == 0)
+        return false;
+    *value = 0;
+    for (unsigned i = 0; i < BYTES && i < left && !(i == BYTES - 1 && bytes[i] > 1); i++) {
+        *value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+        if (bytes[i] < 0x80) {
             wire->at += i + 1;
-            *value = read;
-            return HOP_OK;
+            return true;
         }
     }
-    hop_fail(diag, HOP_ERR_SYNTAX, "a number has more than 64 bits");
-    hop_diag_expect(diag, "a varint of at most %u bytes", (unsigned)BYTES);
-    return refuse(wire, wire->at, diag);
+    if (left < BYTES)
+        hop_failure_set(wire->failure, HOP_ERR_SYNTAX,
+                        "the input ends within a number\na whole message; is the file cut short?");
+    hop_failure_set(wire->failure, HOP_ERR_SYNTAX, "a number has more than 64 bits\na varint of at most %u bytes",
+                    (unsigned)BYTES);
+    return refuse(wire, wire->at);
+}
+
+/* A number that must be there. */
+static bool read_number(struct hop_protobuf_wire *wire, uint64_t *value)
+{
+    if (wire->at == wire->end)
+        hop_failure_set(wire->failure, HOP_ERR_SYNTAX,
+                        "the input ends within a number\na whole message; is the file cut short?");
+    return hop_wire_varint(wire, value) || refuse(wire, wire->at);
 }
 
 /* Takes so many bytes. */
-static enum hop_status take(struct hop_protobuf_wire *wire, uint64_t size, size_t start, struct hop_protobuf_wire *body,
-                            struct hop_diag *diag)
+static bool take(struct hop_protobuf_wire *wire, uint64_t size, size_t start, struct hop_protobuf_wire *body)
 {
     if (size > wire->end - wire->at) {
-        hop_fail(diag, HOP_ERR_SYNTAX, "%llu bytes are announced, %zu are left", (unsigned long long)size,
-                 wire->end - wire->at);
-        hop_diag_expect(diag, "a whole message; is the file cut short?");
-        return refuse(wire, start, diag);
+        hop_failure_set(wire->failure, HOP_ERR_SYNTAX,
+                        "%llu bytes are announced, %zu are left\na whole message; is the file cut short?",
+                        (unsigned long long)size, wire->end - wire->at);
+        return refuse(wire, start);
     }
-    *body = (struct hop_protobuf_wire){wire->file, wire->data, wire->at, wire->at + (size_t)size};
+    *body = *wire;
     wire->at += (size_t)size;
-    return HOP_OK;
+    body->end = wire->at;
+    return true;
 }
 
-enum hop_status hop_wire_message(struct hop_protobuf_wire *wire, struct hop_protobuf_wire *message,
-                                 struct hop_diag *diag)
+bool hop_wire_message(struct hop_protobuf_wire *wire, struct hop_protobuf_wire *message)
 {
     size_t start = wire->at;
     uint64_t size;
-    enum hop_status status = hop_wire_varint(wire, &size, diag);
-    return status == HOP_OK ? take(wire, size, start, message, diag) : status;
+    return hop_wire_varint(wire, &size) && take(wire, size, start, message);
 }
 
-static enum hop_status read_fixed(struct hop_protobuf_wire *wire, struct hop_wire_field *field, unsigned size,
-                                  struct hop_diag *diag)
+static bool read_fixed(struct hop_protobuf_wire *wire, struct hop_wire_field *field, unsigned size)
 {
-    struct hop_protobuf_wire body;
-    enum hop_status status = take(wire, size, field->at, &body, diag);
-    if (status != HOP_OK)
-        return status;
-    field->value = 0;
+    if (!take(wire, size, field->at, &field->body))
+        return false;
     for (unsigned i = 0; i < size; i++)
-        field->value |= (uint64_t)body.data[body.at + i] << (8 * i);
-    return HOP_OK;
+        field->value |= (uint64_t)field->body.data[field->body.at + i] << (8 * i);
+    return true;
 }
 
-enum hop_status hop_wire_next(struct hop_protobuf_wire *wire, struct hop_wire_field *field, struct hop_diag *diag)
+bool hop_wire_next(struct hop_protobuf_wire *wire, struct hop_wire_field *field)
 {
     uint64_t key;
     *field = (struct hop_wire_field){.at = wire->at};
-    enum hop_status status = hop_wire_varint(wire, &key, diag);
-    if (status != HOP_OK)
-        return status;
+    if (!hop_wire_varint(wire, &key))
+        return false;
+    field->type = (enum hop_wire_type)(key & 7);
     if (key >> 3 == 0 || key >> 3 > FIELD_LIMIT) {
-        hop_fail(diag, HOP_ERR_SYNTAX, "a field has the number %llu", (unsigned long long)(key >> 3));
-        hop_diag_expect(diag, "1 to %u", FIELD_LIMIT);
-        return refuse(wire, field->at, diag);
+        hop_failure_set(wire->failure, HOP_ERR_SYNTAX, "a field has the number %llu\n1 to %u",
+                        (unsigned long long)(key >> 3), FIELD_LIMIT);
+        return refuse(wire, field->at);
     }
     field->number = (uint32_t)(key >> 3);
-    field->type = (enum hop_wire_type)(key & 7);
     switch (field->type) {
     case HOP_WIRE_VARINT:
-        return hop_wire_varint(wire, &field->value, diag);
+        return read_number(wire, &field->value);
     case HOP_WIRE_FIXED64:
-        return read_fixed(wire, field, 8, diag);
+        return read_fixed(wire, field, 8);
     case HOP_WIRE_FIXED32:
-        return read_fixed(wire, field, 4, diag);
+        return read_fixed(wire, field, 4);
     case HOP_WIRE_BYTES:
-        status = hop_wire_varint(wire, &field->value, diag);
-        return status == HOP_OK ? take(wire, field->value, field->at, &field->body, diag) : status;
+        return read_number(wire, &field->value) && take(wire, field->value, field->at, &field->body);
     }
-    hop_fail(diag, HOP_ERR_SYNTAX, "field %u has the wire type %u", field->number, (unsigned)(key & 7));
-    hop_diag_expect(diag, "0 (varint), 1 (8 bytes), 2 (bytes) or 5 (4 bytes)");
-    return refuse(wire, field->at, diag);
+    hop_failure_set(wire->failure, HOP_ERR_SYNTAX,
+                    "field %u has the wire type %u\n0 (varint), 1 (8 bytes), 2 (bytes) or 5 (4 bytes)", field->number,
+                    (unsigned)field->type);
+    return refuse(wire, field->at);
 }
 
-const char *hop_wire_type_name(enum hop_wire_type type)
+bool hop_wire_expect(const struct hop_protobuf_wire *wire, const struct hop_wire_field *field, enum hop_wire_type type,
+                     const char *name)
 {
-    switch (type) {
-    case HOP_WIRE_VARINT:
-        return "a varint";
-    case HOP_WIRE_FIXED64:
-        return "8 bytes";
-    case HOP_WIRE_BYTES:
-        return "bytes with a length";
-    case HOP_WIRE_FIXED32:
-        return "4 bytes";
-    }
-    return "?";
+    static const char *const names[] = {[HOP_WIRE_VARINT] = "a varint",
+                                        [HOP_WIRE_FIXED64] = "8 bytes",
+                                        [HOP_WIRE_BYTES] = "bytes with a length",
+                                        [HOP_WIRE_FIXED32] = "4 bytes"};
+    if (field->type == type)
+        return true;
+    hop_failure_set(wire->failure, HOP_ERR_SYNTAX, "field %u (%s) is %s\n%s", field->number, name, names[field->type],
+                    names[type]);
+    return refuse(wire, field->at);
 }
 
 int64_t hop_wire_zigzag(uint64_t value)

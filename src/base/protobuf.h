@@ -18,9 +18,10 @@ enum hop_wire_type { HOP_WIRE_VARINT = 0, HOP_WIRE_FIXED64 = 1, HOP_WIRE_BYTES =
 
 /* What is left of a message, or of a file. */
 struct hop_protobuf_wire {
-    const char *file;    /* for diagnostics */
-    const uint8_t *data; /* the whole file */
-    size_t at, end;      /* of the rest, in data */
+    const char *file;            /* for diagnostics */
+    const uint8_t *data;         /* the whole file */
+    size_t at, end;              /* of the rest, in data */
+    struct hop_failure *failure; /* after it there is nothing more to read */
 };
 
 struct hop_wire_field {
@@ -31,16 +32,17 @@ struct hop_wire_field {
     struct hop_protobuf_wire body; /* bytes: them, also as a message */
 };
 
-/* A number at the front, which is taken away. Refused: an end within it, more than 64 bits. */
-enum hop_status hop_wire_varint(struct hop_protobuf_wire *wire, uint64_t *value, struct hop_diag *diag);
+/* Each takes what it reads from the front; false: nothing is left, or that failed. */
+/* A number. Refused: an end within it, more than 64 bits. */
+bool hop_wire_varint(struct hop_protobuf_wire *wire, uint64_t *value);
 /* A message with its length in front (what stands in a file one after the other). */
-enum hop_status hop_wire_message(struct hop_protobuf_wire *wire, struct hop_protobuf_wire *message,
-                                 struct hop_diag *diag);
-/* The next field; only to be called while wire->at < wire->end. Refused: ends within it, groups, unknown types. */
-enum hop_status hop_wire_next(struct hop_protobuf_wire *wire, struct hop_wire_field *field, struct hop_diag *diag);
+bool hop_wire_message(struct hop_protobuf_wire *wire, struct hop_protobuf_wire *message);
+/* The next field. Refused: ends within it, groups, unknown types. */
+bool hop_wire_next(struct hop_protobuf_wire *wire, struct hop_wire_field *field);
 
-/* The type's name, as in "bytes". */
-const char *hop_wire_type_name(enum hop_wire_type type);
+/* Whether a field called `name` has that type, which is a failure otherwise. */
+bool hop_wire_expect(const struct hop_protobuf_wire *wire, const struct hop_wire_field *field, enum hop_wire_type type,
+                     const char *name);
 /* The bits as what a schema says they are. */
 int64_t hop_wire_zigzag(uint64_t value);
 double hop_wire_double(uint64_t bits);

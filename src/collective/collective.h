@@ -52,4 +52,10 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
                                       struct hop_diag *diag);
 void hop_steps_finish(struct hop_steps *steps);
 
+/* Whether it combines vectors. */
+static inline bool hop_collective_reduces(enum hop_collective_kind kind)
+{
+    return kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
+}
+
 #endif

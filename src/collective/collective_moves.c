@@ -423,8 +423,8 @@ static uint32_t add_op(struct hop_moves *m, struct hop_op *op, const struct hop_
     op->name = name;
     op->after = in->wanted;
     op->after_count = in->wanted_count;
-    uint32_t index = NONE;
-    m->status = hop_schedule_add(in->schedule, op, &index, m->diag);
+    uint32_t index = hop_schedule_add(in->schedule, op);
+    m->status = hop_schedule_failure(in->schedule, m->diag);
     return m->status == HOP_OK ? new_link(m, index, NONE) : NONE;
 }
 

@@ -211,16 +211,18 @@ static void name_levels(const struct hop_levels *levels, char *name, size_t size
             (size_t)snprintf(name + used, size - used, "%s%s", l ? "-" : "", hop_algorithm_name(levels->algorithm[l]));
 }
 
-static enum hop_status describe(struct hop_schedule *schedule, const struct hop_ranks *ranks,
-                                const struct hop_collective_options *options, const char *name)
+static void describe(struct hop_schedule *schedule, const struct hop_ranks *ranks,
+                     const struct hop_collective_options *options, const char *name)
 {
     char bytes[32], extra[160] = "", segment[32];
     const char *plural = ranks->count == 1 ? "" : "s";
     enum hop_collective_kind kind = options->kind;
     size_t used = 0;
-    if (kind == HOP_COLLECTIVE_BARRIER)
-        return hop_schedule_add_comment(schedule, "barrier by %s: %u rank%s", name, ranks->count, plural);
-    if (kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER)
+    if (kind == HOP_COLLECTIVE_BARRIER) {
+        hop_schedule_add_comment(schedule, "barrier by %s: %u rank%s", name, ranks->count, plural);
+        return;
+    }
+    if (hop_collective_reduces(kind))
         used += (size_t)snprintf(extra, sizeof extra, ", %s", hop_reduce_name(options->reduce));
     used += (size_t)snprintf(extra + used, sizeof extra - used, " of %s", hop_type_name(options->type));
     if (is_rooted(kind))
@@ -230,8 +232,8 @@ static enum hop_status describe(struct hop_schedule *schedule, const struct hop_
     if (options->segment_bytes)
         (void)snprintf(extra + used, sizeof extra - used, ", segments of %s",
                        hop_format_bytes(options->segment_bytes, segment, sizeof segment));
-    return hop_schedule_add_comment(schedule, "%s by %s: %u rank%s, %s%s", hop_collective_name(kind), name,
-                                    ranks->count, plural, hop_format_bytes(options->bytes, bytes, sizeof bytes), extra);
+    hop_schedule_add_comment(schedule, "%s by %s: %u rank%s, %s%s", hop_collective_name(kind), name, ranks->count,
+                             plural, hop_format_bytes(options->bytes, bytes, sizeof bytes), extra);
 }
 
 static void make(struct hop_moves *moves, const struct hop_collective_options *options, const struct hop_levels *levels)
@@ -310,14 +312,13 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
                                HOP_MAKE_LIMIT))
         status = hop_moves_refuse_ops(ranks->count, diag);
     name_levels(&levels, algorithm, sizeof algorithm);
-    if (status == HOP_OK && describe(made, ranks, options, algorithm) != HOP_OK)
-        status = hop_fail_memory(diag);
+    describe(made, ranks, options, algorithm);
     if (status == HOP_OK)
         make(&moves, options, &levels);
     if (status == HOP_OK)
         status = moves.status;
     (void)hop_moves_end(&moves);
-    status = hop_make_end(made, status, schedule, diag);
+    status = hop_schedule_end(made, status, schedule, diag);
     if (status == HOP_OK && by)
         memcpy(by, algorithm, sizeof algorithm);
     return status;

@@ -16,6 +16,7 @@
 #include "compare/expect.h"
 
 #include "compare/compare.h"
+#include "schedule/schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,14 +97,12 @@ static bool is_staged(const struct hop_expect *e, const struct hop_measurement *
            (m->way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(e->topology, op->from.device, op->to.device));
 }
 
-/* Adds an operation of a row; HOP_OK leaves its index in *op_of. */
-static enum hop_status add_op(struct hop_expect_group *group, const struct hop_op *op, uint32_t row, uint32_t *op_of,
-                              struct hop_diag *diag)
+/* Adds an operation of a row; leaves its index in *op_of. */
+static void add_op(struct hop_expect_group *group, const struct hop_op *op, uint32_t row, uint32_t *op_of)
 {
-    enum hop_status status = hop_schedule_add(group->schedule, op, op_of, diag);
-    if (status == HOP_OK)
+    *op_of = hop_schedule_add(group->schedule, op);
+    if (*op_of != HOP_NONE)
         group->row_of[*op_of] = row;
-    return status;
 }
 
 static uint32_t hosts_of(const struct hop_topology *topology)
@@ -115,20 +114,17 @@ static uint32_t hosts_of(const struct hop_topology *topology)
 }
 
 /* A copy from or to memory whose pages lie on all NUMA nodes in turn: an equal part from or to each. */
-static enum hop_status add_interleaved(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
-                                       const struct hop_measurement *m, struct hop_op op, uint32_t *op_of,
-                                       struct hop_diag *diag)
+static void add_interleaved(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
+                            const struct hop_measurement *m, struct hop_op op, uint32_t *op_of)
 {
     bool out = strcmp(m->from, "host-interleaved") == 0;
-    enum hop_status status = HOP_OK;
     op.bytes = op.bytes / hosts_of(e->topology) + 1;
-    for (uint32_t n = 0; n < hop_topology_node_count(e->topology) && status == HOP_OK; n++) {
+    for (uint32_t n = 0; n < hop_topology_node_count(e->topology); n++) {
         if (hop_topology_node(e->topology, n)->kind != HOP_NODE_HOST)
             continue;
         *(out ? &op.from.device : &op.to.device) = hop_topology_node(e->topology, n)->name;
-        status = add_op(group, &op, row, op_of, diag);
+        add_op(group, &op, row, op_of);
     }
-    return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
 }
 
 static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
@@ -145,20 +141,22 @@ static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_gr
     op.at_s = start_s;
     op.after = after;
     op.after_count = after != NULL;
-    if (strcmp(m->from, "host-interleaved") == 0 || strcmp(m->to, "host-interleaved") == 0)
-        return add_interleaved(e, group, row, m, op, op_of, diag);
     const char *to = op.to.device;
-    uint32_t memory = is_staged(e, m, &op)
+    bool interleaved = strcmp(m->from, "host-interleaved") == 0 || strcmp(m->to, "host-interleaved") == 0;
+    uint32_t memory = !interleaved && is_staged(e, m, &op)
                           ? hop_topology_nearest_host(e->topology, hop_topology_find(e->topology, op.from.device))
                           : HOP_NONE;
     if (memory != HOP_NONE) {
         op.to.device = hop_topology_node(e->topology, memory)->name;
-        status = add_op(group, &op, row, op_of, diag);
+        add_op(group, &op, row, op_of);
         op.from.device = op.to.device;
         op.to.device = to;
     }
-    if (status == HOP_OK)
-        status = add_op(group, &op, row, op_of, diag);
+    if (interleaved)
+        add_interleaved(e, group, row, m, op, op_of);
+    else
+        add_op(group, &op, row, op_of);
+    status = hop_schedule_failure(group->schedule, diag);
     return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
 }
 
@@ -205,8 +203,6 @@ static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct h
     bool in_turn = false, pulled = false;
     double first_s = INFINITY;
     *group = (struct hop_expect_group){.schedule = hop_schedule_create(rows.name), .trace = true};
-    if (!group->schedule)
-        return hop_fail_memory(diag);
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[i]);
         group->trace = group->trace && !isnan(m->start_s);
@@ -227,7 +223,9 @@ static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct h
                           waits ? before(e->measurements, rows, c, op_of) : NULL, &op_of[c], diag);
     }
     free(op_of);
-    return status == HOP_OK ? hop_schedule_finish(group->schedule, diag) : status;
+    struct hop_schedule *made = group->schedule;
+    group->schedule = NULL;
+    return hop_schedule_end(made, status, &group->schedule, diag);
 }
 
 enum hop_status hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,

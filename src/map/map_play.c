@@ -107,18 +107,10 @@ static enum hop_status find_parts(struct hop_map_play *play, uint32_t ranks, str
 static enum hop_status copy_schedule(const struct hop_schedule *from, struct hop_schedule **copy, struct hop_diag *diag)
 {
     struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
-    enum hop_status status = made ? HOP_OK : hop_fail_memory(diag);
-    if (made)
-        hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
-    for (uint32_t i = 0; i < hop_schedule_count(from) && status == HOP_OK; i++)
-        status = hop_schedule_add(made, hop_schedule_op(from, i), NULL, diag);
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, diag);
-    if (status == HOP_OK)
-        *copy = made;
-    else
-        hop_schedule_destroy(made);
-    return status;
+    hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
+    for (uint32_t i = 0; i < hop_schedule_count(from); i++)
+        (void)hop_schedule_add(made, hop_schedule_op(from, i));
+    return hop_schedule_finish(made, copy, diag);
 }
 
 /* ---- the interface ---- */

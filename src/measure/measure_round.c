@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "measure/measure.h"
+#include "schedule/schedule.h"
 
 static void shuffle(uint32_t *order, uint32_t count, uint64_t seed)
 {
@@ -28,9 +29,8 @@ static struct hop_place place_of(const struct hop_measuring *m, uint32_t device,
     return (struct hop_place){m->devices[device], buffer, offset, (int32_t)device, 0};
 }
 
-static enum hop_status add_op(const struct hop_measuring *m, struct hop_schedule *schedule,
-                              const struct hop_measure_op *op, uint32_t row, const uint32_t *join, uint32_t *index,
-                              struct hop_diag *diag)
+static uint32_t add_op(const struct hop_measuring *m, struct hop_schedule *schedule, const struct hop_measure_op *op,
+                       uint32_t row, const uint32_t *join)
 {
     bool reduces = op->row->kind == HOP_MEASURE_REDUCE, within = reduces || op->row->kind == HOP_MEASURE_MEMORY;
     struct hop_op added = hop_op_default(reduces ? HOP_OP_REDUCE : HOP_OP_COPY);
@@ -51,17 +51,17 @@ static enum hop_status add_op(const struct hop_measuring *m, struct hop_schedule
         added.reduce = op->reduce;
         added.type = op->type;
     }
-    return hop_schedule_add(schedule, &added, index, diag);
+    return hop_schedule_add(schedule, &added);
 }
 
-static enum hop_status add_join(const struct hop_measuring *m, struct hop_schedule *schedule, const uint32_t *after,
-                                uint32_t count, uint32_t *join, struct hop_diag *diag)
+static uint32_t add_join(const struct hop_measuring *m, struct hop_schedule *schedule, const uint32_t *after,
+                         uint32_t count)
 {
     struct hop_op op = hop_op_default(HOP_OP_WORK);
     op.from = op.to = place_of(m, 0, NULL, 0);
     op.after = after;
     op.after_count = count;
-    return hop_schedule_add(schedule, &op, join, diag);
+    return hop_schedule_add(schedule, &op);
 }
 
 enum hop_status hop_measure_round(const struct hop_measuring *m, uint32_t round, struct hop_schedule **schedule,
@@ -70,26 +70,18 @@ enum hop_status hop_measure_round(const struct hop_measuring *m, uint32_t round,
     struct hop_schedule *made = hop_schedule_create("round");
     uint32_t *order = calloc(m->case_count, sizeof *order), *after = calloc(m->op_count, sizeof *after),
              join = HOP_NONE;
-    enum hop_status status = made && order && after ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = order && after ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK)
         shuffle(order, m->case_count, m->options->seed + round);
     for (uint32_t c = 0; c < m->case_count && status == HOP_OK; c++) {
         const struct hop_measure_case *its = &m->cases[order[c]];
-        for (uint32_t i = 0; i < its->count && status == HOP_OK; i++) {
+        for (uint32_t i = 0; i < its->count; i++) {
             uint32_t row = its->first + i;
-            status = add_op(m, made, &m->ops[row], row, join == HOP_NONE ? NULL : &join, &index_of[row], diag);
-            after[i] = index_of[row];
+            after[i] = index_of[row] = add_op(m, made, &m->ops[row], row, join == HOP_NONE ? NULL : &join);
         }
-        if (status == HOP_OK)
-            status = add_join(m, made, after, its->count, &join, diag);
+        join = add_join(m, made, after, its->count);
     }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, diag);
     free(order);
     free(after);
-    if (status == HOP_OK)
-        *schedule = made;
-    else
-        hop_schedule_destroy(made);
-    return status;
+    return hop_schedule_end(made, status, schedule, diag);
 }

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "hopcast/order.h"
+#include "schedule/schedule.h"
 
 enum { CHUNKS_MAX = 4096, OPS_MAX = 10000000, NAME_SIZE = 256 };
 
@@ -41,7 +42,7 @@ static uint32_t count_spread(const struct cut *c, const uint32_t *list, uint32_t
     return n;
 }
 
-static enum hop_status add_pieces(struct cut *c, uint32_t index, struct hop_diag *diag)
+static void add_pieces(struct cut *c, uint32_t index)
 {
     const struct hop_op *whole = hop_schedule_op(c->from, index);
     uint32_t pieces = c->first[index + 1] - c->first[index];
@@ -54,8 +55,7 @@ static enum hop_status add_pieces(struct cut *c, uint32_t index, struct hop_diag
     op.after_start_count = spread(c, whole->after_start, whole->after_start_count, c->list + op.after_count);
     op.line = 0;
     op.parent = HOP_NONE;
-    enum hop_status status = HOP_OK;
-    for (uint32_t k = 0; k < pieces && status == HOP_OK; k++) {
+    for (uint32_t k = 0; k < pieces; k++) {
         if (pieces > 1) {
             uint64_t end = whole->bytes / pieces * (k + 1) + whole->bytes % pieces * (k + 1) / pieces;
             (void)snprintf(name, sizeof name, "%.200s.%u", whole->name, k + 1);
@@ -65,9 +65,8 @@ static enum hop_status add_pieces(struct cut *c, uint32_t index, struct hop_diag
             op.to.offset_bytes = whole->to.offset_bytes + (whole->to.buffer ? done : 0);
             done = end;
         }
-        status = hop_schedule_add(c->to, &op, NULL, diag);
+        (void)hop_schedule_add(c->to, &op);
     }
-    return status;
 }
 
 enum hop_status hop_order_chunk(const struct hop_schedule *schedule, uint32_t chunks, struct hop_schedule **chunked,
@@ -98,18 +97,12 @@ enum hop_status hop_order_chunk(const struct hop_schedule *schedule, uint32_t ch
     if (status == HOP_OK) {
         c.to = hop_schedule_create(hop_schedule_name(schedule));
         c.list = malloc(((size_t)most + 1) * sizeof *c.list);
-        status = c.to && c.list ? HOP_OK : hop_fail_memory(diag);
-    }
-    if (status == HOP_OK)
         hop_schedule_set_queue_ready(c.to, hop_schedule_queue_ready(schedule));
+        status = c.list ? HOP_OK : hop_fail_memory(diag);
+    }
     for (uint32_t i = 0; status == HOP_OK && i < count; i++)
-        status = add_pieces(&c, i, diag);
-    if (status == HOP_OK)
-        status = hop_schedule_finish(c.to, diag);
-    if (status == HOP_OK)
-        *chunked = c.to;
-    else
-        hop_schedule_destroy(c.to);
+        add_pieces(&c, i);
+    status = hop_schedule_end(c.to, status, chunked, diag);
     free(c.first);
     free(c.list);
     return status;

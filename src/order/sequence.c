@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sequences: playing one on the state machine, unfolding a quotient's, writing one out as a schedule. */
 #include "order/sequence.h"
+#include "schedule/schedule.h"
 
 #include <math.h>
 
@@ -150,8 +151,8 @@ enum hop_status hop_sequence_unfold(const struct hop_problem *q, const uint32_t 
 /* ---- writing out ---- */
 
 /* Appends an operation with its dependencies at their new places; `list` has room for all of them and one more. */
-static enum hop_status add_op(const struct hop_schedule *old, uint32_t index, uint32_t wait, const uint32_t *place,
-                              uint32_t *list, struct hop_schedule *made, struct hop_diag *diag)
+static void add_op(const struct hop_schedule *old, uint32_t index, uint32_t wait, const uint32_t *place, uint32_t *list,
+                   struct hop_schedule *made)
 {
     struct hop_op op = *hop_schedule_op(old, index);
     uint32_t *after = list, *after_start = list + op.after_count + 1;
@@ -167,7 +168,7 @@ static enum hop_status add_op(const struct hop_schedule *old, uint32_t index, ui
     op.after = after;
     op.after_start = after_start;
     op.line = 0; /* it stands somewhere else now */
-    return hop_schedule_add(made, &op, NULL, diag);
+    (void)hop_schedule_add(made, &op);
 }
 
 enum hop_status hop_sequence_schedule(const struct hop_problem *p, const struct hop_sequence *sequence,
@@ -183,7 +184,7 @@ enum hop_status hop_sequence_schedule(const struct hop_problem *p, const struct 
     uint32_t *at = malloc(((size_t)p->op_count + 1) * sizeof *at); /* which operation stands at each place */
     uint32_t *place = malloc(((size_t)p->op_count + 1) * sizeof *place);
     uint32_t *list = malloc((size_t)most * sizeof *list);
-    enum hop_status status = made && at && place && list ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = at && place && list ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
         at[i] = i;
     for (uint32_t s = 0; status == HOP_OK && s < p->source_count; s++) {
@@ -194,13 +195,8 @@ enum hop_status hop_sequence_schedule(const struct hop_problem *p, const struct 
     for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
         place[at[i]] = i;
     for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
-        status = add_op(old, at[i], sequence->after[at[i]], place, list, made, diag);
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, diag);
-    if (status == HOP_OK)
-        *schedule = made;
-    else
-        hop_schedule_destroy(made);
+        add_op(old, at[i], sequence->after[at[i]], place, list, made);
+    status = hop_schedule_end(made, status, schedule, diag);
     free(at);
     free(place);
     free(list);

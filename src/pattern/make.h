@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "hopcast/generate.h"
+#include "schedule/schedule.h"
 
 #define HOP_MAKE_LIMIT 10000000u  /* operations of a generated schedule */
 #define HOP_RANK_LIMIT (1u << 20) /* ranks of a generator */
@@ -23,10 +24,7 @@ struct hop_send {
     uint32_t after_count;
 };
 /* Appends a copy; the name is printed from the format. */
-enum hop_status hop_make_send(struct hop_schedule *schedule, const struct hop_ranks *ranks, const struct hop_send *send,
-                              struct hop_diag *diag, const char *name, ...) HOP_PRINTF(5, 6);
-/* Finishes `made` and hands it over; with a status that is not HOP_OK (and is returned) destroys it instead. */
-enum hop_status hop_make_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
-                             struct hop_diag *diag);
+void hop_make_send(struct hop_schedule *schedule, const struct hop_ranks *ranks, const struct hop_send *send,
+                   const char *name, ...) HOP_PRINTF(4, 5);
 
 #endif

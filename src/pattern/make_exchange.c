@@ -41,12 +41,12 @@ enum hop_status hop_make_alltoall(const struct hop_ranks *ranks, enum hop_alltoa
     if (status != HOP_OK)
         return status;
     for (uint32_t r = 0; r < n; r++) {
-        for (uint32_t i = 0; i + 1 < n && status == HOP_OK; i++) {
+        for (uint32_t i = 0; i + 1 < n; i++) {
             struct hop_send send = {.from = r, .to = alltoall_target(order, n, r, i), .bytes = bytes};
-            status = hop_make_send(made, ranks, &send, diag, "r%u.to%u", r, send.to);
+            hop_make_send(made, ranks, &send, "r%u.to%u", r, send.to);
         }
     }
-    return hop_make_end(made, status, schedule, diag);
+    return hop_schedule_finish(made, schedule, diag);
 }
 
 enum hop_status hop_make_ring(const struct hop_ranks *ranks, uint32_t rounds, uint64_t bytes,
@@ -63,13 +63,13 @@ enum hop_status hop_make_ring(const struct hop_ranks *ranks, uint32_t rounds, ui
     if (status != HOP_OK)
         return status;
     for (uint32_t k = 0; k < rounds; k++) {
-        for (uint32_t r = 0; r < n && status == HOP_OK; r++) {
+        for (uint32_t r = 0; r < n; r++) {
             uint32_t received = k ? (k - 1) * n + (r + n - 1) % n : 0;
             struct hop_send send = {r, (r + 1) % n, bytes, &received, k > 0};
-            status = hop_make_send(made, ranks, &send, diag, "k%u.r%u", k, r);
+            hop_make_send(made, ranks, &send, "k%u.r%u", k, r);
         }
     }
-    return hop_make_end(made, status, schedule, diag);
+    return hop_schedule_finish(made, schedule, diag);
 }
 
 static enum hop_status make_rooted(const struct hop_ranks *ranks, uint32_t root, uint64_t bytes, bool from_root,
@@ -89,9 +89,9 @@ static enum hop_status make_rooted(const struct hop_ranks *ranks, uint32_t root,
     for (uint32_t r = 0; r < n && status == HOP_OK; r++) {
         struct hop_send send = {.from = from_root ? root : r, .to = from_root ? r : root, .bytes = bytes};
         if (r != root)
-            status = hop_make_send(made, ranks, &send, diag, from_root ? "to%u" : "from%u", r);
+            hop_make_send(made, ranks, &send, from_root ? "to%u" : "from%u", r);
     }
-    return hop_make_end(made, status, schedule, diag);
+    return hop_schedule_end(made, status, schedule, diag);
 }
 
 enum hop_status hop_make_scatter(const struct hop_ranks *ranks, uint32_t root, uint64_t bytes,

@@ -135,14 +135,11 @@ static enum hop_status make_graph(struct walk *walk, uint32_t count, uint64_t nu
     char name[HOP_MAKE_NAME_SIZE];
     (void)snprintf(name, sizeof name, "graph-%05llu", (unsigned long long)number);
     struct hop_schedule *made = hop_schedule_create(name);
-    if (!made)
-        return hop_fail_memory(diag);
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct hop_send send = {.from = walk->list[i] >> 8, .to = walk->list[i] & 255, .bytes = walk->bytes};
-        status = hop_make_send(made, walk->ranks, &send, diag, "r%u.to%u", send.from, send.to);
+        hop_make_send(made, walk->ranks, &send, "r%u.to%u", send.from, send.to);
     }
-    return hop_make_end(made, status, graph, diag);
+    return hop_schedule_finish(made, graph, diag);
 }
 
 static enum hop_status too_many(uint32_t size, uint64_t visited, struct hop_diag *diag)

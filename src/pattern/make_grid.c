@@ -105,18 +105,15 @@ static enum hop_status check_grid(const struct hop_ranks *ranks, const struct ho
 }
 
 /* The sends of one rank. step 0 of a halo alone has no number in its names. */
-static enum hop_status add_sends(struct hop_schedule *made, const struct hop_ranks *ranks, const struct layout *layout,
-                                 uint32_t rank, const char *prefix, const uint32_t *work, struct hop_diag *diag)
+static void add_sends(struct hop_schedule *made, const struct hop_ranks *ranks, const struct layout *layout,
+                      uint32_t rank, const char *prefix, const uint32_t *work)
 {
     struct neighbour list[NEIGHBOURS_MAX];
     unsigned count = neighbours_of(layout->grid, rank, list);
-    enum hop_status status = HOP_OK;
-    for (unsigned i = 0; i < count && status == HOP_OK; i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct hop_send send = {rank, list[i].rank, layout->bytes[list[i].dimension], work, work != NULL};
-        status =
-            hop_make_send(made, ranks, &send, diag, "%sr%u.%c%c", prefix, rank, "xyz"[list[i].dimension], list[i].sign);
+        hop_make_send(made, ranks, &send, "%sr%u.%c%c", prefix, rank, "xyz"[list[i].dimension], list[i].sign);
     }
-    return status;
 }
 
 enum hop_status hop_make_halo(const struct hop_ranks *ranks, const struct hop_grid *grid, uint64_t bytes,
@@ -132,9 +129,9 @@ enum hop_status hop_make_halo(const struct hop_ranks *ranks, const struct hop_gr
     status = hop_make_begin(ranks, layout.sends, name, &made, diag);
     if (status != HOP_OK)
         return status;
-    for (uint32_t r = 0; r < ranks->count && status == HOP_OK; r++)
-        status = add_sends(made, ranks, &layout, r, "", NULL, diag);
-    return hop_make_end(made, status, schedule, diag);
+    for (uint32_t r = 0; r < ranks->count; r++)
+        add_sends(made, ranks, &layout, r, "", NULL);
+    return hop_schedule_finish(made, schedule, diag);
 }
 
 /* Indices of a stencil's operations; first_send[r] is where rank r's sends begin in step 0. */
@@ -154,9 +151,8 @@ static uint32_t send_place(const struct places *places, uint32_t step, uint32_t 
 }
 
 /* The work before a rank's sends of `step`: after what it received in the step before and after its previous work. */
-static enum hop_status add_work(struct hop_schedule *made, const char *device, const struct layout *layout,
-                                const struct places *places, uint32_t step, uint32_t rank, double work_s,
-                                struct hop_diag *diag)
+static void add_work(struct hop_schedule *made, const char *device, const struct layout *layout,
+                     const struct places *places, uint32_t step, uint32_t rank, double work_s)
 {
     struct neighbour list[NEIGHBOURS_MAX];
     unsigned count = neighbours_of(layout->grid, rank, list);
@@ -175,7 +171,7 @@ static enum hop_status add_work(struct hop_schedule *made, const char *device, c
     op.duration_s = work_s;
     op.after = after;
     op.after_count = after_count;
-    return hop_schedule_add(made, &op, NULL, diag);
+    (void)hop_schedule_add(made, &op);
 }
 
 static enum hop_status add_steps(struct hop_schedule *made, const struct hop_ranks *ranks, const struct layout *layout,
@@ -188,20 +184,18 @@ static enum hop_status add_steps(struct hop_schedule *made, const struct hop_ran
     for (uint32_t r = 1; r < n; r++)
         first_send[r] = first_send[r - 1] + neighbours_of(layout->grid, r - 1, list);
     struct places places = {first_send, (uint32_t)layout->sends, n};
-    enum hop_status status = HOP_OK;
-    for (uint32_t k = 0; k < steps && status == HOP_OK; k++) {
+    for (uint32_t k = 0; k < steps; k++) {
         char prefix[16];
         (void)snprintf(prefix, sizeof prefix, "s%u.", k);
-        for (uint32_t r = 0; r < n && status == HOP_OK; r++) {
+        for (uint32_t r = 0; r < n; r++) {
             uint32_t work = k ? work_place(&places, k, r) : 0;
             if (k)
-                status = add_work(made, ranks->devices[r], layout, &places, k, r, work_s, diag);
-            if (status == HOP_OK)
-                status = add_sends(made, ranks, layout, r, prefix, k ? &work : NULL, diag);
+                add_work(made, ranks->devices[r], layout, &places, k, r, work_s);
+            add_sends(made, ranks, layout, r, prefix, k ? &work : NULL);
         }
     }
     free(first_send);
-    return status;
+    return HOP_OK;
 }
 
 enum hop_status hop_make_stencil(const struct hop_ranks *ranks, const struct hop_grid *grid, uint64_t bytes,
@@ -223,5 +217,5 @@ enum hop_status hop_make_stencil(const struct hop_ranks *ranks, const struct hop
     status = hop_make_begin(ranks, operations, name, &made, diag);
     if (status != HOP_OK)
         return status;
-    return hop_make_end(made, add_steps(made, ranks, &layout, steps, work_s, diag), schedule, diag);
+    return hop_schedule_end(made, add_steps(made, ranks, &layout, steps, work_s, diag), schedule, diag);
 }

@@ -143,8 +143,8 @@ enum hop_status hop_make_random(const struct hop_ranks *ranks, const struct hop_
             send.after = &earlier;
             send.after_count = 1;
         }
-        status = hop_make_send(made, ranks, &send, diag, "t%u", i);
+        hop_make_send(made, ranks, &send, "t%u", i);
     }
     free(edges);
-    return hop_make_end(made, status, schedule, diag);
+    return hop_schedule_end(made, status, schedule, diag);
 }

@@ -48,15 +48,12 @@ enum hop_status hop_make_begin(const struct hop_ranks *ranks, uint64_t operation
     if (operations > HOP_MAKE_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations\nat most %u", name,
                         (unsigned long long)operations, HOP_MAKE_LIMIT);
-    struct hop_schedule *made = hop_schedule_create(name);
-    if (!made)
-        return hop_fail_memory(diag);
-    *schedule = made;
+    *schedule = hop_schedule_create(name);
     return HOP_OK;
 }
 
-enum hop_status hop_make_send(struct hop_schedule *schedule, const struct hop_ranks *ranks, const struct hop_send *send,
-                              struct hop_diag *diag, const char *name, ...)
+void hop_make_send(struct hop_schedule *schedule, const struct hop_ranks *ranks, const struct hop_send *send,
+                   const char *name, ...)
 {
     char text[HOP_MAKE_NAME_SIZE];
     va_list arguments;
@@ -72,18 +69,5 @@ enum hop_status hop_make_send(struct hop_schedule *schedule, const struct hop_ra
     op.bytes = send->bytes;
     op.after = send->after;
     op.after_count = send->after_count;
-    return hop_schedule_add(schedule, &op, NULL, diag);
-}
-
-enum hop_status hop_make_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
-                             struct hop_diag *diag)
-{
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, diag);
-    if (status != HOP_OK) {
-        hop_schedule_destroy(made);
-        return status;
-    }
-    *schedule = made;
-    return HOP_OK;
+    (void)hop_schedule_add(schedule, &op);
 }

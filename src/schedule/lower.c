@@ -116,8 +116,7 @@ static void child_name(const struct lowering *l, uint32_t index, char kind, uint
     }
 }
 
-static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, uint64_t packet,
-                                 const struct hop_op *child, uint32_t *at)
+static uint32_t add_child(struct lowering *l, uint32_t index, char kind, uint64_t packet, const struct hop_op *child)
 {
     char name[HOP_OP_NAME_LIMIT + 1];
     struct hop_op op = *child;
@@ -125,7 +124,7 @@ static enum hop_status add_child(struct lowering *l, uint32_t index, char kind, 
     op.name = name;
     op.parent = index;
     op.line = hop_schedule_op(l->original, index)->line;
-    return hop_schedule_add(l->lowered, &op, at, l->diag);
+    return hop_schedule_add(l->lowered, &op);
 }
 
 static enum hop_status stage(struct lowering *l, uint32_t index, const char *host)
@@ -155,9 +154,7 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
             child.after = &last_read;
             child.after_count = 1;
         }
-        enum hop_status status = add_child(l, index, 'r', p, &child, &read);
-        if (status != HOP_OK)
-            return status;
+        read = add_child(l, index, 'r', p, &child);
         child = hop_op_default(HOP_OP_COPY);
         child.from = (struct hop_place){.device = host, .rank = op->from.rank};
         child.to = op->to;
@@ -170,9 +167,7 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
         child.after_count = p > 0 ? 2 : 1;
         if (p == 0)
             l->images[index].first = read;
-        status = add_child(l, index, 'w', p, &child, &write);
-        if (status != HOP_OK)
-            return status;
+        write = add_child(l, index, 'w', p, &child);
         left -= bytes;
     }
     l->images[index].last = write;
@@ -213,18 +208,17 @@ static enum hop_status match(struct lowering *l)
     return status;
 }
 
-static enum hop_status lower_message(struct lowering *l, uint32_t index)
+static void lower_message(struct lowering *l, uint32_t index)
 {
     const struct hop_op *op = hop_schedule_op(l->original, index);
     struct image *image = &l->images[index];
     bool send = op->kind == HOP_OP_SEND, marked = image->start_awaited || (!send && is_rendezvous(l, op) && waits(op));
-    enum hop_status status = HOP_OK;
     struct hop_op child = hop_op_default(HOP_OP_WORK);
     child.from = send ? op->from : op->to;
     child.from.buffer = NULL;
     child.at_s = op->at_s;
-    if (status == HOP_OK && marked)
-        status = add_child(l, index, 'p', 0, &child, &image->first);
+    if (marked)
+        image->first = add_child(l, index, 'p', 0, &child);
     if (send && !is_to_itself(op)) {
         child = *op;
         child.kind = HOP_OP_COPY;
@@ -234,11 +228,9 @@ static enum hop_status lower_message(struct lowering *l, uint32_t index)
     child.at_s = marked ? 0 : op->at_s;
     child.line = op->line;
     child.parent = index;
-    if (status == HOP_OK)
-        status = hop_schedule_add(l->lowered, &child, &image->last, l->diag);
+    image->last = hop_schedule_add(l->lowered, &child);
     if (!marked)
         image->first = image->last;
-    return status;
 }
 
 /* ---- dependencies ---- */
@@ -300,6 +292,8 @@ static enum hop_status link_images(struct lowering *l)
     }
     uint32_t *list = malloc(((size_t)longest + 1) * sizeof *list);
     enum hop_status status = list ? HOP_OK : hop_fail_memory(l->diag);
+    if (status == HOP_OK)
+        status = hop_schedule_failure(l->lowered, l->diag);
     for (uint32_t i = 0; i < hop_schedule_count(l->original) && status == HOP_OK; i++)
         status = link_image(l, i, list);
     free(list);
@@ -316,7 +310,7 @@ static enum hop_status lower_all(struct lowering *l)
         const char *host = NULL;
         enum hop_status status = is_staged(l, op) ? host_of(l, i, &host) : HOP_OK;
         if (status == HOP_OK && hop_op_is_message(op)) {
-            status = lower_message(l, i);
+            lower_message(l, i);
         } else if (status == HOP_OK && host) {
             status = stage(l, i, host);
         } else if (status == HOP_OK) {
@@ -324,10 +318,8 @@ static enum hop_status lower_all(struct lowering *l)
             same.after_count = same.after_start_count = 0;
             same.via = HOP_VIA_P2P;
             same.packet_bytes = 0;
-            status = hop_schedule_add(l->lowered, &same, &l->images[i].first, l->diag);
-            l->images[i].last = l->images[i].first;
-            if (status == HOP_OK)
-                l->lowered->ops[l->images[i].first].parent = i;
+            same.parent = i;
+            l->images[i].first = l->images[i].last = hop_schedule_add(l->lowered, &same);
         }
         if (status != HOP_OK)
             return status;
@@ -341,7 +333,7 @@ enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const st
     struct lowering l = {schedule,
                          topology,
                          hop_router_create(topology),
-                         hop_schedule_create(hop_schedule_name(schedule)),
+                         hop_schedule_create_like(schedule),
                          calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)),
                          hop_topology_parameter(topology, "loggp_S")->value,
                          malloc(((size_t)hop_topology_node_count(topology) + 1) * sizeof(uint32_t)),
@@ -350,16 +342,9 @@ enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const st
     if (status == HOP_OK) {
         for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
             l.hosts[n] = NOT_ASKED;
-        l.lowered->file = hop_arena_string(&l.lowered->arena, schedule->file, strlen(schedule->file));
-        hop_schedule_set_queue_ready(l.lowered, hop_schedule_queue_ready(schedule));
-        status = l.lowered->file ? lower_all(&l) : hop_fail_memory(diag);
+        status = lower_all(&l);
     }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(l.lowered, diag);
-    if (status == HOP_OK)
-        *lowered = l.lowered;
-    else
-        hop_schedule_destroy(l.lowered);
+    status = hop_schedule_end(l.lowered, status, lowered, diag);
     hop_router_destroy(l.router);
     free(l.images);
     free(l.hosts);

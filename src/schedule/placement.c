@@ -416,7 +416,8 @@ static enum hop_status put_op(const struct placing *p, uint32_t index)
     op.name = hop_arena_string(arena, op.name, strlen(op.name));
     op.after = hop_arena_copy(arena, op.after, op.after_count * sizeof *op.after);
     op.after_start = hop_arena_copy(arena, op.after_start, op.after_start_count * sizeof *op.after_start);
-    return hop_schedule_append(p->placed, &op, p->diag);
+    (void)hop_schedule_append(p->placed, &op);
+    return HOP_OK;
 }
 
 enum hop_status hop_placement_apply(const struct hop_placement *placement, const struct hop_schedule *schedule,
@@ -424,26 +425,16 @@ enum hop_status hop_placement_apply(const struct hop_placement *placement, const
 {
     struct placing p = {.placement = placement,
                         .from = schedule,
-                        .placed = hop_schedule_create(schedule->name),
+                        .placed = hop_schedule_create_like(schedule),
                         .diag = diag,
                         .renamed = calloc((size_t)placement->count + 1, sizeof *p.renamed)};
     enum hop_status status = p.placed && p.renamed ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK) {
-        p.placed->file = hop_arena_string(&p.placed->arena, schedule->file, strlen(schedule->file));
-        hop_schedule_set_queue_ready(p.placed, schedule->queue_ready);
         bool room = hop_grow(&p.placed->ops, &p.placed->capacity, schedule->count, sizeof *p.placed->ops);
-        status = p.placed->file && room ? HOP_OK : hop_fail_memory(diag);
+        status = room ? HOP_OK : hop_fail_memory(diag);
     }
-    for (uint32_t i = 0; status == HOP_OK && i < schedule->comment_count; i++)
-        status = hop_schedule_add_comment(p.placed, "%s", schedule->comments[i]);
     for (uint32_t i = 0; status == HOP_OK && i < schedule->count; i++)
         status = put_op(&p, i);
-    if (status == HOP_OK)
-        status = hop_schedule_finish(p.placed, diag);
     free(p.renamed);
-    if (status == HOP_OK)
-        *placed = p.placed;
-    else
-        hop_schedule_destroy(p.placed);
-    return status;
+    return hop_schedule_end(p.placed, status, placed, diag);
 }

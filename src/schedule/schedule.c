@@ -17,6 +17,7 @@ struct hop_schedule *hop_schedule_create(const char *name)
     struct hop_schedule *schedule = calloc(1, sizeof *schedule);
     if (!schedule)
         return NULL;
+    schedule->failure.diag = &schedule->diag;
     schedule->file = schedule->name = hop_arena_string(&schedule->arena, name, strlen(name));
     schedule->index = calloc(1, sizeof *schedule->index);
     if (schedule->index && pthread_mutex_init(&schedule->index->lock, NULL) != 0) {
@@ -28,6 +29,18 @@ struct hop_schedule *hop_schedule_create(const char *name)
         return NULL;
     }
     return schedule;
+}
+
+struct hop_schedule *hop_schedule_create_like(const struct hop_schedule *other)
+{
+    struct hop_schedule *made = hop_schedule_create(other->name);
+    if (!made)
+        return NULL;
+    made->file = hop_arena_string(&made->arena, other->file, strlen(other->file));
+    made->queue_ready = other->queue_ready;
+    for (uint32_t i = 0; i < other->comment_count; i++)
+        hop_schedule_add_comment(made, "%s", other->comments[i]);
+    return made;
 }
 
 void hop_schedule_destroy(struct hop_schedule *schedule)
@@ -260,15 +273,22 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
     return op->name && !hop_op_name_check(op->name, strlen(op->name), diag) ? HOP_ERR_SYNTAX : HOP_OK;
 }
 
-enum hop_status hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op, struct hop_diag *diag)
+static bool fails_for_memory(struct hop_schedule *schedule, bool fine)
+{
+    if (!fine || schedule->arena.failed)
+        hop_failure_set(&schedule->failure, HOP_ERR_MEMORY, "out of memory");
+    return schedule->failure.status != HOP_OK;
+}
+
+uint32_t hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op)
 {
     if (schedule->count >= HOP_OP_LIMIT)
-        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u operations", HOP_OP_LIMIT);
-    if (schedule->arena.failed ||
-        !hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops))
-        return hop_fail_memory(diag);
-    schedule->ops[schedule->count++] = *op;
-    return HOP_OK;
+        hop_failure_set(&schedule->failure, HOP_ERR_LIMIT, "more than %u operations", HOP_OP_LIMIT);
+    bool room = hop_grow(&schedule->ops, &schedule->capacity, schedule->count + 1, sizeof *schedule->ops);
+    if (fails_for_memory(schedule, room))
+        return HOP_NONE;
+    schedule->ops[schedule->count] = *op;
+    return schedule->count++;
 }
 
 static const struct hop_place *keep_places(struct hop_schedule *schedule, const struct hop_place *places,
@@ -280,56 +300,66 @@ static const struct hop_place *keep_places(struct hop_schedule *schedule, const 
     return kept;
 }
 
-enum hop_status hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op, uint32_t *index,
-                                 struct hop_diag *diag)
+static enum hop_status check_name(const struct hop_schedule *schedule, const char *name, struct hop_diag *diag)
 {
-    enum hop_status status = check_op(op, diag);
-    if (status != HOP_OK)
-        return status;
-    uint32_t same = op->name ? hop_schedule_find(schedule, op->name) : HOP_NONE;
-    if (same != HOP_NONE) {
-        const struct hop_op *first = &schedule->ops[same];
-        hop_fail(diag, HOP_ERR_INVALID, "there are two operations named '%s'", op->name);
-        hop_diag_expect(diag, first->line ? "names used once; the first is in line %u" : "names used once",
-                        first->line);
-        return HOP_ERR_INVALID;
-    }
+    uint32_t same = name ? hop_schedule_find(schedule, name) : HOP_NONE;
+    if (same == HOP_NONE)
+        return HOP_OK;
+    uint32_t line = schedule->ops[same].line;
+    hop_fail(diag, HOP_ERR_INVALID, "there are two operations named '%s'", name);
+    hop_diag_expect(diag, line ? "names used once; the first is in line %u" : "names used once", line);
+    return HOP_ERR_INVALID;
+}
+
+/* Without what its kind has no use for. */
+static struct hop_op tidy(const struct hop_op *op)
+{
     struct hop_op kept = *op;
-    if (kept.name)
-        kept.name = hop_arena_string(&schedule->arena, op->name, strlen(op->name));
-    if (kept.kind != HOP_OP_COPY)
+    bool engine = op->kind == HOP_OP_COPY || op->kind == HOP_OP_REDUCE;
+    if (op->kind != HOP_OP_COPY)
         kept.via = HOP_VIA_P2P;
     if (kept.via == HOP_VIA_P2P)
         kept.packet_bytes = 0;
     if (!hop_op_is_message(op))
         kept.tag = kept.nic = 0;
-    if (kept.kind == HOP_OP_COPY || kept.kind == HOP_OP_REDUCE)
+    if (engine)
         kept.cpu = 0;
-    else
+    if (!engine || kept.by < 0)
         kept.by = -1;
-    if (kept.by < 0)
-        kept.by = -1;
-    if (kept.kind == HOP_OP_REDUCE)
+    if (op->kind == HOP_OP_REDUCE)
         kept.from = kept.to;
-    if (kept.kind == HOP_OP_WORK)
-        kept.to = kept.from;
-    intern_place(schedule, &kept.from);
-    intern_place(schedule, &kept.to);
-    kept.after = hop_arena_copy(&schedule->arena, op->after, op->after_count * sizeof *op->after);
-    kept.after_start =
-        hop_arena_copy(&schedule->arena, op->after_start, op->after_start_count * sizeof *op->after_start);
-    if (kept.kind != HOP_OP_REDUCE)
+    else
         kept.input_count = kept.output_count = 0;
-    kept.inputs = keep_places(schedule, op->inputs, kept.input_count);
-    kept.outputs = keep_places(schedule, op->outputs, kept.output_count);
-    status = hop_schedule_append(schedule, &kept, diag);
-    if (status == HOP_OK && index)
-        *index = schedule->count - 1;
-    return status;
+    if (op->kind == HOP_OP_WORK)
+        kept.to = kept.from;
+    return kept;
 }
 
-enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
-                                  const uint32_t *after, uint32_t after_count, uint32_t *index, struct hop_diag *diag)
+uint32_t hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op)
+{
+    if (!schedule || schedule->failure.status != HOP_OK)
+        return HOP_NONE;
+    enum hop_status status = check_op(op, &schedule->diag);
+    if (status == HOP_OK)
+        status = check_name(schedule, op->name, &schedule->diag);
+    schedule->failure.status = status;
+    if (status != HOP_OK)
+        return HOP_NONE;
+    struct hop_op kept = tidy(op);
+    struct hop_arena *arena = &schedule->arena;
+    if (kept.name)
+        kept.name = hop_arena_string(arena, op->name, strlen(op->name));
+    intern_place(schedule, &kept.from);
+    intern_place(schedule, &kept.to);
+    kept.after = hop_arena_copy(arena, op->after, op->after_count * sizeof *op->after);
+    kept.after_start = hop_arena_copy(arena, op->after_start, op->after_start_count * sizeof *op->after_start);
+    kept.inputs = keep_places(schedule, op->inputs, kept.input_count);
+    kept.outputs = keep_places(schedule, op->outputs, kept.output_count);
+    return hop_schedule_append(schedule, &kept);
+}
+
+uint32_t hop_schedule_copy(struct hop_schedule *schedule, const char *from, const char *to, uint64_t bytes,
+                           const uint32_t *after, uint32_t after_count)
 {
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     op.from.device = from;
@@ -337,17 +367,20 @@ enum hop_status hop_schedule_copy(struct hop_schedule *schedule, const char *fro
     op.bytes = bytes;
     op.after = after;
     op.after_count = after_count;
-    return hop_schedule_add(schedule, &op, index, diag);
+    return hop_schedule_add(schedule, &op);
 }
 
 void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready)
 {
-    schedule->queue_ready = ready;
+    if (schedule)
+        schedule->queue_ready = ready;
 }
 
-enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...)
+void hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...)
 {
     char text[512];
+    if (!schedule)
+        return;
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
@@ -357,11 +390,10 @@ enum hop_status hop_schedule_add_comment(struct hop_schedule *schedule, const ch
             *c = ' ';
     }
     char *kept = hop_arena_string(&schedule->arena, text, strlen(text));
-    if (!kept || !hop_grow(&schedule->comments, &schedule->comment_capacity, schedule->comment_count + 1,
-                           sizeof *schedule->comments))
-        return HOP_ERR_MEMORY;
-    schedule->comments[schedule->comment_count++] = kept;
-    return HOP_OK;
+    bool room = hop_grow(&schedule->comments, &schedule->comment_capacity, schedule->comment_count + 1,
+                         sizeof *schedule->comments);
+    if (!fails_for_memory(schedule, kept && room))
+        schedule->comments[schedule->comment_count++] = kept;
 }
 
 /* ---- names ---- */
@@ -477,7 +509,7 @@ static enum hop_status check_order(const struct hop_schedule *schedule, struct h
     return HOP_ERR_DEADLOCK;
 }
 
-enum hop_status hop_schedule_finish(struct hop_schedule *schedule, struct hop_diag *diag)
+static enum hop_status check_dependencies(const struct hop_schedule *schedule, struct hop_diag *diag)
 {
     for (uint32_t i = 0; i < schedule->count; i++) {
         const struct hop_op *op = &schedule->ops[i];
@@ -487,11 +519,39 @@ enum hop_status hop_schedule_finish(struct hop_schedule *schedule, struct hop_di
                                 dependency(op, d));
         }
     }
-    enum hop_status status = choose_names(schedule, diag);
+    return HOP_OK;
+}
+
+enum hop_status hop_schedule_failure(const struct hop_schedule *made, struct hop_diag *diag)
+{
+    if (!made)
+        return hop_fail_memory(diag);
+    if (made->failure.status != HOP_OK && diag)
+        *diag = made->diag;
+    return made->failure.status;
+}
+
+enum hop_status hop_schedule_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
+                                 struct hop_diag *diag)
+{
     if (status == HOP_OK)
-        status = check_order(schedule, diag);
-    schedule->finished = status == HOP_OK;
+        status = hop_schedule_failure(made, diag);
+    if (status == HOP_OK)
+        status = check_dependencies(made, diag);
+    if (status == HOP_OK)
+        status = choose_names(made, diag);
+    if (status == HOP_OK)
+        status = check_order(made, diag);
+    if (status == HOP_OK)
+        *schedule = made;
+    else
+        hop_schedule_destroy(made);
     return status;
+}
+
+enum hop_status hop_schedule_finish(struct hop_schedule *made, struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    return hop_schedule_end(made, HOP_OK, schedule, diag);
 }
 
 const char *hop_schedule_name(const struct hop_schedule *schedule)

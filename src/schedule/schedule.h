@@ -28,7 +28,9 @@ struct hop_schedule {
     struct hop_arena arena;
     const char *name;
     const char *file; /* for diagnostics: the input that it was read from, else the name */
-    bool queue_ready, finished;
+    struct hop_failure failure; /* the first one of what was added */
+    struct hop_diag diag;       /* of it */
+    bool queue_ready;
     struct hop_op *ops;
     uint32_t count, capacity;
     struct hop_schedule_index *index;
@@ -75,9 +77,13 @@ double hop_op_traffic_bytes(const struct hop_op *op);
 bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag);
 
 /* For readers of millions of operations: appends what is well formed already; its strings and lists stay as they are,
- * in the schedule's
- * arena, device and buffer names being interned. A name must be new. */
-enum hop_status hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op, struct hop_diag *diag);
+ * in the schedule's arena, device and buffer names being interned. A name must be new. */
+uint32_t hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op);
+/* Without operations: the other's name, file, comments and queue. NULL: out of memory. */
+struct hop_schedule *hop_schedule_create_like(const struct hop_schedule *other);
+/* hop_schedule_finish, or, where the status is that of a failure elsewhere, which it returns, the schedule's end. */
+enum hop_status hop_schedule_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
+                                 struct hop_diag *diag);
 /* The one copy of a device's or buffer's name; NULL (and the arena failed): out of memory, or for NULL. */
 const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text);
 

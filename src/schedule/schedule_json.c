@@ -231,8 +231,10 @@ static void read_operation(struct reader *r, const struct hop_json *at)
     uint32_t kind = hop_json_choice(&key, listed, kinds, HOP_COUNT(kinds), HOP_OP_COPY);
     struct hop_op op = hop_op_default((enum hop_op_kind)kind);
     read[kind](r, at, &op);
-    if (ok(r))
-        hop_json_check(at, hop_schedule_add(r->schedule, &op, NULL, r->failure.diag));
+    if (!ok(r))
+        return;
+    (void)hop_schedule_add(r->schedule, &op);
+    hop_json_check(at, hop_schedule_failure(r->schedule, r->failure.diag));
 }
 
 static void read_operations(struct reader *r, const struct hop_json *at)

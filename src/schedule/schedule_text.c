@@ -428,7 +428,8 @@ static enum hop_status read_line(struct reader *r)
         return status;
     if (r->by_column && !hop_op_by_check(&op, r->diag))
         return at_column(r, r->by_column, HOP_ERR_INVALID);
-    status = hop_schedule_add(r->schedule, &op, NULL, r->diag);
+    (void)hop_schedule_add(r->schedule, &op);
+    status = hop_schedule_failure(r->schedule, r->diag);
     return status == HOP_OK ? HOP_OK : at_column(r, column, status);
 }
 

@@ -3,6 +3,7 @@
  * Schedules with other sizes. A case says: all of so many bytes, or all times a factor. What was made is kept, up to
  * KEPT_OPS operations, because the next network wants the same schedules again.
  */
+#include "schedule/schedule.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -49,23 +50,15 @@ static enum hop_status make(const struct hop_schedule *given, const struct hop_s
                             struct hop_schedule **made, struct hop_diag *diag)
 {
     struct hop_schedule *schedule = hop_schedule_create(hop_schedule_name(given));
-    enum hop_status status = schedule ? HOP_OK : hop_fail_memory(diag);
-    if (schedule)
-        hop_schedule_set_queue_ready(schedule, hop_schedule_queue_ready(given));
+    enum hop_status status = HOP_OK;
+    hop_schedule_set_queue_ready(schedule, hop_schedule_queue_ready(given));
     for (uint32_t i = 0; i < hop_schedule_count(given) && status == HOP_OK; i++) {
         struct hop_op op = *hop_schedule_op(given, i);
         if (op.kind != HOP_OP_WORK)
             status = size_of(entry, hop_schedule_op(given, i), &op.bytes, diag);
-        if (status == HOP_OK)
-            status = hop_schedule_add(schedule, &op, NULL, diag);
+        (void)hop_schedule_add(schedule, &op);
     }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(schedule, diag);
-    if (status == HOP_OK)
-        *made = schedule;
-    else
-        hop_schedule_destroy(schedule);
-    return status;
+    return hop_schedule_end(schedule, status, made, diag);
 }
 
 enum hop_status hop_sweep_sized(struct hop_sweep *sweep, const struct hop_sweep_entry *entry,

@@ -75,12 +75,13 @@ struct hop_chakra_trace {
     uint32_t calls;    /* communications that are host functions, taken as computation */
 };
 
-/* chakra_read.c. control: control dependencies count too. */
-enum hop_status hop_chakra_read(const struct hop_source *source, bool control, struct hop_chakra_trace *trace,
-                                struct hop_diag *diag);
+/* chakra_read.c. The trace is zeroed before, and finished also after a failure. control: control dependencies count too. */
+void hop_chakra_read(const struct hop_source *source, bool control, struct hop_chakra_trace *trace,
+                     struct hop_failure *failure);
 void hop_chakra_finish(struct hop_chakra_trace *trace);
-/* Sets the place of a diagnostic just filled. */
-void hop_chakra_place(const struct hop_chakra_trace *trace, const struct hop_chakra_node *node, struct hop_diag *diag);
+/* The place of a failure just set, unless it has one. */
+void hop_chakra_place(const struct hop_chakra_trace *trace, const struct hop_chakra_node *node,
+                      struct hop_failure *failure);
 
 /* The k-th collective of a group, its node at every member, and its messages. */
 struct hop_chakra_collective {
@@ -99,10 +100,10 @@ struct hop_chakra_collectives {
     uint32_t count, capacity;
 };
 
-/* chakra_match.c: puts the nodes of all ranks together, without messages yet. */
-enum hop_status hop_chakra_match(const struct hop_chakra_trace *traces, uint32_t ranks,
-                                 const struct hop_trace_options *options, struct hop_chakra_collectives *collectives,
-                                 struct hop_diag *diag);
+/* chakra_match.c: puts the nodes of all ranks together, without messages yet. The collectives are zeroed before, and
+ * finished also after a failure. */
+void hop_chakra_match(const struct hop_chakra_trace *traces, uint32_t ranks, const struct hop_trace_options *options,
+                      struct hop_chakra_collectives *collectives, struct hop_failure *failure);
 void hop_chakra_collectives_finish(struct hop_chakra_collectives *collectives);
 
 /* chakra.c: sources in the order of ranks. */

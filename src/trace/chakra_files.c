@@ -194,8 +194,9 @@ bool hop_chakra_is(const char *path, const struct hop_source *source)
         unsigned char c = (unsigned char)source->text[i];
         text = text && (c >= ' ' || isspace(c));
     }
-    struct hop_protobuf_wire wire = {"", (const uint8_t *)source->text, 0, source->size}, message;
-    bool begins = hop_wire_message(&wire, &message, NULL) == HOP_OK && message.at < message.end &&
+    struct hop_failure failure = {0};
+    struct hop_protobuf_wire wire = {"", (const uint8_t *)source->text, 0, source->size, &failure}, message;
+    bool begins = hop_wire_message(&wire, &message) && message.at < message.end &&
                   (message.data[message.at] == 0x0a || message.data[message.at] == 0x12); /* version, or an attribute */
     return (!text && begins) || hop_source_is_gzip(source);
 }

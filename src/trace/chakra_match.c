@@ -7,8 +7,6 @@
  */
 #include "trace/chakra.h"
 
-#include <stdio.h>
-
 struct group {
     const char *key; /* its name, and its ranks where they were listed */
     const char *name;
@@ -24,7 +22,7 @@ struct matcher {
     uint32_t ranks;
     const struct hop_trace_options *options;
     struct hop_chakra_collectives *out;
-    struct hop_diag *diag;
+    struct hop_failure *failure;
     struct group *groups;
     uint32_t count, capacity;
     struct hop_names listed, unlisted; /* by key */
@@ -32,26 +30,33 @@ struct matcher {
 
 /* ---- groups ---- */
 
-static enum hop_status add_group(struct matcher *m, struct hop_names *keys, const struct group *group, uint32_t *index)
+static bool has_room(const struct matcher *m, bool room)
 {
-    if (!hop_grow(&m->groups, &m->capacity, m->count + 1, sizeof *m->groups) ||
-        !hop_names_put(keys, group->key, m->count))
-        return hop_fail_memory(m->diag);
-    *index = m->count;
-    m->groups[m->count++] = *group;
-    return HOP_OK;
+    if (!room)
+        hop_failure_set(m->failure, HOP_ERR_MEMORY, "out of memory");
+    return m->failure->status == HOP_OK;
+}
+
+/* The group of that key, a new one if there is none yet. */
+static uint32_t keep_group(struct matcher *m, struct hop_names *keys, const struct group *group)
+{
+    uint32_t index = hop_names_get(keys, group->key);
+    if (index != UINT32_MAX || !has_room(m, hop_grow(&m->groups, &m->capacity, m->count + 1, sizeof *m->groups) &&
+                                                hop_names_put(keys, group->key, m->count)))
+        return index;
+    m->groups[m->count] = *group;
+    return m->count++;
 }
 
 /* A list of ranks in a trace's metadata; the node that uses it has the blame for a wrong one. */
-static enum hop_status listed_group(struct matcher *m, const struct hop_chakra_group *listed, uint32_t rank,
-                                    const struct hop_chakra_node *node, uint32_t *index)
+static uint32_t listed_group(struct matcher *m, const struct hop_chakra_group *listed, uint32_t rank)
 {
     struct hop_buffer key = {0};
     struct group group = {.name = listed->name, .count = listed->count};
     bool member = false, fine = true;
     group.ranks = hop_arena_copy(&m->out->arena, listed->ranks, listed->count * sizeof *listed->ranks);
-    if (!group.ranks)
-        return hop_fail_memory(m->diag);
+    if (!has_room(m, group.ranks))
+        return HOP_NONE;
     qsort(group.ranks, group.count, sizeof *group.ranks, hop_ascending_u32);
     hop_buffer_printf(&key, "%s ", listed->name);
     for (uint32_t i = 0; i < group.count; i++) {
@@ -61,55 +66,44 @@ static enum hop_status listed_group(struct matcher *m, const struct hop_chakra_g
     }
     group.key = key.failed ? NULL : hop_arena_string(&m->out->arena, key.text, key.length);
     hop_buffer_finish(&key);
-    if (!group.key)
-        return hop_fail_memory(m->diag);
-    if (!fine || !member) {
-        hop_fail(m->diag, HOP_ERR_INVALID, "process group '%.60s' is listed with %s", listed->name,
-                 fine ? "ranks among which this one is not" : "a rank twice, or one that has no trace");
-        hop_chakra_place(&m->traces[rank], node, m->diag);
-        hop_diag_expect(m->diag, "different ranks from 0 to %u, this one (%u) among them", m->ranks - 1, rank);
-        return HOP_ERR_INVALID;
-    }
-    *index = hop_names_get(&m->listed, group.key);
-    return *index == UINT32_MAX ? add_group(m, &m->listed, &group, index) : HOP_OK;
+    if (!fine || !member)
+        hop_failure_set(
+            m->failure, HOP_ERR_INVALID,
+            "process group '%.60s' is listed with %s\ndifferent ranks from 0 to %u, this one (%u) among them",
+            listed->name, fine ? "ranks among which this one is not" : "a rank twice, or one that has no trace",
+            m->ranks - 1, rank);
+    return has_room(m, group.key) ? keep_group(m, &m->listed, &group) : HOP_NONE;
 }
 
 /* All ranks, or the ranks whose nodes name it, this being one. */
-static enum hop_status unlisted_group(struct matcher *m, const char *name, uint32_t rank, uint32_t *index)
+static uint32_t unlisted_group(struct matcher *m, const char *name, uint32_t rank)
 {
     bool all = strcmp(name, "") == 0 || strcmp(name, "0") == 0;
-    const char *key = all ? "" : name;
-    enum hop_status status = HOP_OK;
-    *index = hop_names_get(&m->unlisted, key);
-    if (*index == UINT32_MAX) {
-        struct group group = {.key = key, .name = name};
-        status = add_group(m, &m->unlisted, &group, index);
-    }
-    struct group *group = status == HOP_OK ? &m->groups[*index] : NULL;
+    const struct group made = {.key = all ? "" : name, .name = name};
+    uint32_t index = keep_group(m, &m->unlisted, &made);
     uint32_t first = all ? 0 : rank, last = all ? m->ranks - 1 : rank; /* inclusive */
-    if (!group || (group->count && group->ranks[group->count - 1] >= last))
-        return status;
-    uint32_t capacity = group->capacity, *ranks = group->ranks;
-    if (!hop_grow(&ranks, &capacity, group->count + (last - first) + 1, sizeof *ranks))
-        return hop_fail_memory(m->diag);
-    group->ranks = ranks;
-    group->capacity = capacity;
+    if (index == HOP_NONE)
+        return index;
+    struct group *group = &m->groups[index];
+    if (group->count && group->ranks[group->count - 1] >= last)
+        return index;
+    if (!has_room(m,
+                  hop_grow(&group->ranks, &group->capacity, group->count + (last - first) + 1, sizeof *group->ranks)))
+        return index;
     for (uint32_t r = first; r <= last; r++)
         group->ranks[group->count++] = r;
-    return HOP_OK;
+    return index;
 }
 
-static enum hop_status find_group(struct matcher *m, uint32_t rank, const struct hop_chakra_node *node, uint32_t *index)
+static uint32_t find_group(struct matcher *m, uint32_t rank, const struct hop_chakra_node *node)
 {
     const struct hop_chakra_trace *trace = &m->traces[rank];
     const char *name = node->group ? node->group : "";
     for (uint32_t i = 0; i < trace->group_count; i++) {
-        if (strcmp(trace->groups[i].name, name) == 0 && trace->groups[i].count > 0)
-            return listed_group(m, &trace->groups[i], rank, node, index);
         if (strcmp(trace->groups[i].name, name) == 0)
-            return unlisted_group(m, "", rank, index);
+            return trace->groups[i].count > 0 ? listed_group(m, &trace->groups[i], rank) : unlisted_group(m, "", rank);
     }
-    return unlisted_group(m, name, rank, index);
+    return unlisted_group(m, name, rank);
 }
 
 /* ---- collectives ---- */
@@ -132,179 +126,165 @@ static enum hop_collective_kind kind_of(const struct hop_chakra_trace *trace, in
     return trace->old ? old[type] : now[type];
 }
 
-static enum hop_status refuse(const struct matcher *m, uint32_t rank, const struct hop_chakra_node *node,
-                              const char *expected)
-{
-    hop_chakra_place(&m->traces[rank], node, m->diag);
-    hop_diag_expect(m->diag, "%s", expected);
-    return HOP_ERR_INVALID;
-}
-
 /* What one node says. */
-static enum hop_status describe(const struct matcher *m, uint32_t rank, const struct hop_chakra_node *node,
-                                const uint32_t *ranks, uint32_t count, struct hop_collective *what)
+static struct hop_collective describe(const struct matcher *m, uint32_t rank, const struct hop_chakra_node *node,
+                                      const struct group *group)
 {
     int64_t type = node->numbers[HOP_CHAKRA_COMM_TYPE], size = node->numbers[HOP_CHAKRA_COMM_SIZE];
     int64_t root = node->numbers[HOP_CHAKRA_ROOT];
-    *what = (struct hop_collective){.kind = kind_of(&m->traces[rank], type), .members = count};
-    if (what->kind == HOP_COLLECTIVE_COUNT) {
-        if (type < 0)
-            hop_fail(m->diag, HOP_ERR_INVALID, "a collective says nothing of its comm_type");
-        else
-            hop_fail(m->diag, HOP_ERR_INVALID, "a collective has the unknown comm_type %lld", (long long)type);
-        return refuse(m, rank, node, m->traces[rank].old ? "0 to 4" : "0 (allreduce) to 9 (barrier)");
+    struct hop_collective what = {.kind = kind_of(&m->traces[rank], type), .members = group->count};
+    const char *known = m->traces[rank].old ? "0 to 4" : "0 (allreduce) to 9 (barrier)";
+    if (type < 0)
+        hop_failure_set(m->failure, HOP_ERR_INVALID, "a collective says nothing of its comm_type\n%s", known);
+    if (what.kind == HOP_COLLECTIVE_COUNT) {
+        hop_failure_set(m->failure, HOP_ERR_INVALID, "a collective has the unknown comm_type %lld\n%s", (long long)type,
+                        known);
+        return what;
     }
-    if (size < 0 && what->kind != HOP_COLLECTIVE_BARRIER) {
-        hop_fail(m->diag, HOP_ERR_INVALID, "a collective says nothing of its comm_size");
-        return refuse(m, rank, node, "an attribute comm_size, in bytes");
-    }
-    what->algorithm = m->options ? m->options->algorithm[what->kind] : HOP_ALGORITHM_DEFAULT;
-    if (what->algorithm == HOP_ALGORITHM_DEFAULT)
-        what->algorithm = hop_collective_default(what->kind);
-    what->bytes = what->kind == HOP_COLLECTIVE_BARRIER ? 0 : (uint64_t)size;
-    while (root >= 0 && what->root < count && ranks[what->root] != (uint32_t)root)
-        what->root++;
-    if (what->root == count) {
-        hop_fail(m->diag, HOP_ERR_INVALID, "the root of a collective, rank %lld, is not in its process group",
-                 (long long)root);
-        return refuse(m, rank, node, "a rank of the group");
-    }
-    return HOP_OK;
+    if (size < 0 && what.kind != HOP_COLLECTIVE_BARRIER)
+        hop_failure_set(m->failure, HOP_ERR_INVALID,
+                        "a collective says nothing of its comm_size\nan attribute comm_size, in bytes");
+    what.algorithm = m->options ? m->options->algorithm[what.kind] : HOP_ALGORITHM_DEFAULT;
+    if (what.algorithm == HOP_ALGORITHM_DEFAULT)
+        what.algorithm = hop_collective_default(what.kind);
+    what.bytes = what.kind == HOP_COLLECTIVE_BARRIER ? 0 : (uint64_t)size;
+    while (root >= 0 && what.root < group->count && group->ranks[what.root] != (uint32_t)root)
+        what.root++;
+    if (what.root == group->count)
+        hop_failure_set(m->failure, HOP_ERR_INVALID,
+                        "the root of a collective, rank %lld, is not in its process group\na rank of the group",
+                        (long long)root);
+    return what;
+}
+
+static uint32_t first_member(const struct hop_chakra_collective *collective)
+{
+    uint32_t member = 0;
+    while (collective->nodes[member] == HOP_NONE)
+        member++;
+    return member;
+}
+
+/* The k-th collective of a group, a new one if nobody has come to it yet; NULL: out of memory. */
+static struct hop_chakra_collective *kth(struct matcher *m, struct group *group, uint32_t k,
+                                         const struct hop_collective *what)
+{
+    struct hop_chakra_collectives *out = m->out;
+    if (k < group->ordered_count)
+        return &out->list[group->ordered[k]];
+    struct hop_chakra_collective made = {.what = *what, .ranks = group->ranks};
+    made.nodes = hop_arena_alloc(&out->arena, group->count * sizeof *made.nodes);
+    if (!has_room(m, made.nodes && hop_grow(&out->list, &out->capacity, out->count + 1, sizeof *out->list) &&
+                         hop_grow(&group->ordered, &group->ordered_capacity, k + 1, sizeof *group->ordered)))
+        return NULL;
+    memset(made.nodes, 0xff, group->count * sizeof *made.nodes); /* HOP_NONE */
+    group->ordered[group->ordered_count++] = out->count;
+    out->list[out->count] = made;
+    return &out->list[out->count++];
 }
 
 /* The node becomes its rank's part of the group's next collective. */
-static enum hop_status put(struct matcher *m, struct group *group, uint32_t rank, uint32_t index)
+static void put(struct matcher *m, struct group *group, uint32_t rank, uint32_t index)
 {
     struct hop_chakra_node *node = &m->traces[rank].nodes[index];
-    uint32_t member = 0, low = 0, high = group->count;
-    while (low < high) {
-        member = low + (high - low) / 2;
-        if (group->ranks[member] < rank)
-            low = member + 1;
-        else
-            high = member;
-    }
-    member = low;
-    struct hop_collective what;
-    enum hop_status status = describe(m, rank, node, group->ranks, group->count, &what);
-    if (status != HOP_OK)
-        return status;
-    uint32_t k = group->taken[member]++;
-    struct hop_chakra_collectives *out = m->out;
-    if (k == group->ordered_count) {
-        struct hop_chakra_collective made = {.what = what, .ranks = group->ranks};
-        made.nodes = hop_arena_alloc(&out->arena, group->count * sizeof *made.nodes);
-        if (!made.nodes || !hop_grow(&out->list, &out->capacity, out->count + 1, sizeof *out->list) ||
-            !hop_grow(&group->ordered, &group->ordered_capacity, k + 1, sizeof *group->ordered))
-            return hop_fail_memory(m->diag);
-        memset(made.nodes, 0xff, group->count * sizeof *made.nodes); /* HOP_NONE */
-        group->ordered[group->ordered_count++] = out->count;
-        out->list[out->count++] = made;
-    }
-    struct hop_chakra_collective *collective = &out->list[group->ordered[k]];
+    const uint32_t *found = bsearch(&rank, group->ranks, group->count, sizeof rank, hop_ascending_u32);
+    uint32_t member = (uint32_t)(found - group->ranks), k = group->taken[member]++;
+    struct hop_collective what = describe(m, rank, node, group);
+    struct hop_chakra_collective *collective = kth(m, group, k, &what);
+    if (!collective)
+        return;
     const struct hop_collective *first = &collective->what;
     if (first->kind != what.kind || first->bytes != what.bytes || first->root != what.root) {
-        uint32_t other = 0;
-        while (collective->nodes[other] == HOP_NONE)
-            other++;
-        uint32_t other_rank = group->ranks[other];
-        const struct hop_chakra_node *theirs = &m->traces[other_rank].nodes[collective->nodes[other]];
-        hop_fail(
-            m->diag, HOP_ERR_INVALID,
+        uint32_t other = first_member(collective), other_rank = group->ranks[other];
+        hop_failure_set(
+            m->failure, HOP_ERR_INVALID,
             "collective %u of group '%.40s' is %s of %llu bytes (root: member %u) at rank %u, but %s of %llu bytes "
-            "(root: member %u) at rank %u, node %llu",
+            "(root: member %u) at rank %u, node %llu\n"
+            "the collectives of a group in the same order at each of its ranks",
             k, group->name, hop_collective_name(what.kind), (unsigned long long)what.bytes, what.root, rank,
             hop_collective_name(first->kind), (unsigned long long)first->bytes, first->root, other_rank,
-            (unsigned long long)theirs->id);
-        return refuse(m, rank, node, "the collectives of a group in the same order at each of its ranks");
+            (unsigned long long)m->traces[other_rank].nodes[collective->nodes[other]].id);
     }
     collective->nodes[member] = index;
     node->collective = group->ordered[k];
     node->member = member;
-    return HOP_OK;
 }
 
 /* Every member has had as many. */
-static enum hop_status check_complete(const struct matcher *m, const struct group *group)
+static void check_complete(const struct matcher *m, const struct group *group)
 {
     for (uint32_t member = 0; member < group->count; member++) {
         uint32_t k = group->taken[member];
         if (k == group->ordered_count)
             continue;
         const struct hop_chakra_collective *collective = &m->out->list[group->ordered[k]];
-        uint32_t other = 0;
-        while (collective->nodes[other] == HOP_NONE)
-            other++;
-        hop_fail(m->diag, HOP_ERR_INVALID, "rank %u lacks its part of this collective, number %u of group '%.40s'",
-                 group->ranks[member], k, group->name);
-        return refuse(m, group->ranks[other], &m->traces[group->ranks[other]].nodes[collective->nodes[other]],
-                      "the collectives of a group at each of its ranks; is a file cut short?");
+        uint32_t other = first_member(collective);
+        const struct hop_chakra_trace *trace = &m->traces[group->ranks[other]];
+        hop_failure_set(m->failure, HOP_ERR_INVALID,
+                        "rank %u lacks its part of this collective, number %u of group '%.40s'\n"
+                        "the collectives of a group at each of its ranks; is a file cut short?",
+                        group->ranks[member], k, group->name);
+        hop_chakra_place(trace, &trace->nodes[collective->nodes[other]], m->failure);
     }
-    return HOP_OK;
 }
 
 /* The group of every collective node; twice, since groups may grow in the first round. */
-static enum hop_status walk(struct matcher *m, uint32_t *group_of, bool assign)
+static void walk(struct matcher *m, uint32_t *group_of, bool assign)
 {
-    enum hop_status status = HOP_OK;
     size_t at = 0;
     for (uint32_t rank = 0; rank < m->ranks; rank++) {
-        for (uint32_t i = 0; i < m->traces[rank].count && status == HOP_OK; i++) {
+        for (uint32_t i = 0; i < m->traces[rank].count && m->failure->status == HOP_OK; i++) {
             const struct hop_chakra_node *node = &m->traces[rank].nodes[i];
             if (node->type != HOP_CHAKRA_COLLECTIVE)
                 continue;
             if (assign)
-                status = put(m, &m->groups[group_of[at]], rank, i);
+                put(m, &m->groups[group_of[at]], rank, i);
             else
-                status = find_group(m, rank, node, &group_of[at]);
+                group_of[at] = find_group(m, rank, node);
+            hop_chakra_place(&m->traces[rank], node, m->failure);
             at++;
         }
     }
-    return status;
 }
 
-enum hop_status hop_chakra_match(const struct hop_chakra_trace *traces, uint32_t ranks,
-                                 const struct hop_trace_options *options, struct hop_chakra_collectives *collectives,
-                                 struct hop_diag *diag)
+/* Its ranks are known. */
+static void settle(struct matcher *m, struct group *group)
 {
-    struct hop_chakra_collectives out = {0};
-    struct matcher m = {.traces = traces, .ranks = ranks, .options = options, .out = &out, .diag = diag};
+    struct hop_arena *arena = &m->out->arena;
+    group->taken = hop_arena_alloc(arena, group->count * sizeof *group->taken);
+    uint32_t *kept = hop_arena_copy(arena, group->ranks, group->count * sizeof *kept);
+    if (group->capacity > 0)
+        free(group->ranks);
+    group->capacity = 0;
+    group->ranks = kept;
+    (void)has_room(m, kept && group->taken);
+}
+
+void hop_chakra_match(const struct hop_chakra_trace *traces, uint32_t ranks, const struct hop_trace_options *options,
+                      struct hop_chakra_collectives *collectives, struct hop_failure *failure)
+{
+    struct matcher m = {.traces = traces, .ranks = ranks, .options = options, .out = collectives, .failure = failure};
     size_t nodes = 1;
     for (uint32_t rank = 0; rank < ranks; rank++) {
         for (uint32_t i = 0; i < traces[rank].count; i++)
             nodes += traces[rank].nodes[i].type == HOP_CHAKRA_COLLECTIVE;
     }
     uint32_t *group_of = malloc(nodes * sizeof *group_of);
-    enum hop_status status = group_of ? walk(&m, group_of, false) : hop_fail_memory(diag);
-    for (uint32_t g = 0; g < m.count && status == HOP_OK; g++) {
-        struct group *group = &m.groups[g];
-        group->taken = hop_arena_alloc(&out.arena, group->count * sizeof *group->taken);
-        uint32_t *kept = hop_arena_copy(&out.arena, group->ranks, group->count * sizeof *kept);
-        if (group->capacity > 0)
-            free(group->ranks);
-        group->capacity = 0;
-        group->ranks = kept;
-        if (!kept || !group->taken)
-            status = hop_fail_memory(diag);
-    }
-    if (status == HOP_OK)
-        status = walk(&m, group_of, true);
+    if (has_room(&m, group_of))
+        walk(&m, group_of, false);
+    for (uint32_t g = 0; g < m.count; g++)
+        settle(&m, &m.groups[g]);
+    if (group_of)
+        walk(&m, group_of, true);
     for (uint32_t g = 0; g < m.count; g++) {
-        if (status == HOP_OK)
-            status = check_complete(&m, &m.groups[g]);
-        if (m.groups[g].capacity > 0)
-            free(m.groups[g].ranks);
+        if (failure->status == HOP_OK)
+            check_complete(&m, &m.groups[g]);
         free(m.groups[g].ordered);
     }
     free(m.groups);
     free(group_of);
     hop_names_finish(&m.listed);
     hop_names_finish(&m.unlisted);
-    if (status == HOP_OK)
-        *collectives = out;
-    else
-        hop_chakra_collectives_finish(&out);
-    return status;
 }
 
 void hop_chakra_collectives_finish(struct hop_chakra_collectives *collectives)

@@ -375,7 +375,9 @@ static enum hop_status read_op(struct reader *r, const struct text *label, const
     }
     if (status == HOP_OK)
         status = read_options(r, &op);
-    return status == HOP_OK ? hop_schedule_append(r->schedule, &op, r->diag) : status;
+    if (status == HOP_OK)
+        (void)hop_schedule_append(r->schedule, &op);
+    return status == HOP_OK ? hop_schedule_failure(r->schedule, r->diag) : status;
 }
 
 static enum hop_status read_dependency(struct reader *r, const struct text *label)

@@ -31,13 +31,7 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_s
         status = hop_schedule_read_text(source, &read, diag);
     if (status != HOP_OK)
         return status;
-    status = hop_schedule_finish(read, diag);
-    if (status != HOP_OK) {
-        hop_schedule_destroy(read);
-        return status;
-    }
-    *schedule = read;
-    return HOP_OK;
+    return hop_schedule_finish(read, schedule, diag);
 }
 
 enum hop_status hop_schedule_parse(const char *name, const char *text, size_t size, struct hop_schedule **schedule,

@@ -114,20 +114,15 @@ static enum hop_status rename_place(struct lift *lift, struct hop_place *place)
  * so that diagnostics still name them. */
 static enum hop_status write_ranked(struct lift *lift)
 {
-    struct hop_schedule *made = lift->ranked = hop_schedule_create(hop_schedule_name(lift->from));
-    enum hop_status status = made ? HOP_OK : hop_fail_memory(lift->diag);
-    if (made) {
-        hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(lift->from));
-        made->file = hop_arena_string(&made->arena, lift->from->file, strlen(lift->from->file));
-        status = made->file ? HOP_OK : hop_fail_memory(lift->diag);
-    }
-    for (uint32_t i = 0; i < lift->from->comment_count && status == HOP_OK; i++)
-        status = hop_schedule_add_comment(made, "%s", lift->from->comments[i]);
-    for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++)
-        status = hop_schedule_add(made, &lift->from->ops[i], NULL, lift->diag);
+    struct hop_schedule *made = hop_schedule_create_like(lift->from);
+    for (uint32_t i = 0; i < lift->from->count; i++)
+        (void)hop_schedule_add(made, &lift->from->ops[i]);
+    enum hop_status status = hop_schedule_failure(made, lift->diag);
+    lift->ranked = made;
     for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++)
         status = visit(lift, &made->ops[i], rename_place);
-    return status == HOP_OK ? hop_schedule_finish(made, lift->diag) : status;
+    lift->ranked = NULL;
+    return hop_schedule_end(made, status, &lift->ranked, lift->diag);
 }
 
 /* NULL where a rank's device is not known. */

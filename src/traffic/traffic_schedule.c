@@ -168,7 +168,8 @@ static enum hop_status add_copy(struct hop_schedule *made, const struct hop_traf
     op.to.device = to;
     op.to.rank = (int32_t)flow->to;
     op.bytes = flow->bytes[memory];
-    return hop_schedule_add(made, &op, NULL, diag);
+    (void)hop_schedule_add(made, &op);
+    return HOP_OK;
 }
 
 /* The flows of one rank that are in one memory. */
@@ -189,7 +190,7 @@ enum hop_status hop_traffic_to_schedule(const struct hop_traffic *traffic, const
     char name[32];
     (void)snprintf(name, sizeof name, "traffic-%" PRIu32, hop_traffic_ranks(traffic));
     struct hop_schedule *made = hop_schedule_create(name);
-    enum hop_status status = made ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = HOP_OK;
     uint32_t count = hop_traffic_count(traffic);
     const struct hop_traffic_flow *flows = hop_traffic_flows(traffic);
     for (uint32_t first = 0, end; first < count && status == HOP_OK; first = end) {
@@ -199,11 +200,5 @@ enum hop_status hop_traffic_to_schedule(const struct hop_traffic *traffic, const
         if (status == HOP_OK && hosts)
             status = add_row(made, flows + first, end - first, HOP_MEMORY_HOST, hosts, diag);
     }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, diag);
-    if (status == HOP_OK)
-        *schedule = made;
-    else
-        hop_schedule_destroy(made);
-    return status;
+    return hop_schedule_end(made, status, schedule, diag);
 }

@@ -53,29 +53,16 @@ struct search {
 
 static enum hop_status build(const struct search *s, const struct choice *choice, struct hop_schedule **built)
 {
-    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(s->schedule));
-    enum hop_status status = made ? HOP_OK : hop_fail_memory(s->diag);
-    if (!made)
-        return status;
-    made->file = hop_arena_string(&made->arena, s->schedule->file, strlen(s->schedule->file)); /* for diagnostics */
-    if (!made->file)
-        status = hop_fail_memory(s->diag);
-    hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(s->schedule));
-    for (uint32_t i = 0; i < hop_schedule_count(s->schedule) && status == HOP_OK; i++) {
+    struct hop_schedule *made = hop_schedule_create_like(s->schedule);
+    for (uint32_t i = 0; i < hop_schedule_count(s->schedule); i++) {
         struct hop_op op = *hop_schedule_op(s->schedule, i);
         if (op.kind == HOP_OP_COPY) {
             op.via = choice->staged[i] ? HOP_VIA_STAGED : HOP_VIA_P2P;
             op.packet_bytes = choice->staged[i] ? choice->packet_bytes : 0;
         }
-        status = hop_schedule_add(made, &op, NULL, s->diag);
+        (void)hop_schedule_add(made, &op);
     }
-    if (status == HOP_OK)
-        status = hop_schedule_finish(made, s->diag);
-    if (status == HOP_OK)
-        *built = made;
-    else
-        hop_schedule_destroy(made);
-    return status;
+    return hop_schedule_finish(made, built, s->diag);
 }
 
 /* After staging, as the simulation sees them. */

@@ -49,19 +49,17 @@ static enum hop_status time_of(struct tuning *t, const uint32_t *pair, uint64_t 
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     struct hop_schedule *schedule = hop_schedule_create("pair");
     struct hop_tune_score score;
-    if (!schedule)
-        return hop_fail_memory(t->diag);
     op.name = "a";
     op.from.device = hop_topology_node(topology, pair[0])->name;
     op.to.device = hop_topology_node(topology, pair[1])->name;
     op.bytes = bytes;
     op.via = via;
     op.packet_bytes = packet_bytes;
-    enum hop_status status = hop_schedule_add(schedule, &op, NULL, t->diag);
-    if (status == HOP_OK)
-        status = hop_schedule_finish(schedule, t->diag);
-    if (status == HOP_OK)
-        status = hop_tune_simulate(t->network, schedule, &score, t->diag);
+    (void)hop_schedule_add(schedule, &op);
+    enum hop_status status = hop_schedule_finish(schedule, &schedule, t->diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_tune_simulate(t->network, schedule, &score, t->diag);
     if (status == HOP_OK)
         *time_s = score.makespan_s;
     hop_schedule_destroy(schedule);

@@ -13,16 +13,15 @@ static enum hop_status make_exchange(const struct hop_ranks *ranks, const char *
     enum hop_status status = hop_make_begin(ranks, ranks->count, name, &made, diag);
     if (status != HOP_OK)
         return status;
-    for (uint32_t i = 0; i + distance < ranks->count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i + distance < ranks->count; i++) {
         struct hop_send there = {.from = i, .to = i + distance, .bytes = bytes},
                         back = {.from = i + distance, .to = i, .bytes = bytes};
         if (i / distance % 2)
             continue;
-        status = hop_make_send(made, ranks, &there, diag, "r%u.to%u", there.from, there.to);
-        if (status == HOP_OK)
-            status = hop_make_send(made, ranks, &back, diag, "r%u.to%u", back.from, back.to);
+        hop_make_send(made, ranks, &there, "r%u.to%u", there.from, there.to);
+        hop_make_send(made, ranks, &back, "r%u.to%u", back.from, back.to);
     }
-    return hop_make_end(made, status, schedule, diag);
+    return hop_schedule_finish(made, schedule, diag);
 }
 
 static enum hop_status make_neighbours(const struct hop_ranks *ranks, uint64_t bytes, struct hop_schedule **schedule,

@@ -158,10 +158,10 @@ static void add_graph(struct family *f, const struct edge *edges, unsigned count
         char from[16], to[16];
         (void)snprintf(from, sizeof from, "node%u", edges[e].from);
         (void)snprintf(to, sizeof to, "node%u", edges[e].to);
-        CHECK(hop_schedule_copy(schedule, from, to, 1 << 20, NULL, 0, NULL, D));
+        (void)hop_schedule_copy(schedule, from, to, 1 << 20, NULL, 0);
         rows[e] = e;
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     CHECK(hop_simulate(f->network, schedule, NULL, &timeline, D));
     for (unsigned n = 0; n < 9; n++)
         names[n] = n;

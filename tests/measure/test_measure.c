@@ -291,8 +291,8 @@ static void couples_stand_for_all_sets_of_two_copies(void **unused)
             const struct hop_measure_op *op = &c.m.ops[c.m.cases[k].first];
             struct hop_schedule *s = hop_schedule_create("couple");
             for (int e = 0; e < 2; e++)
-                CHECK(hop_schedule_copy(s, op[e].row->from, op[e].row->to, MIB, NULL, 0, NULL, D));
-            CHECK(hop_schedule_finish(s, D));
+                (void)hop_schedule_copy(s, op[e].row->from, op[e].row->to, MIB, NULL, 0);
+            CHECK(hop_schedule_finish(s, &s, D));
             assert_true(o.count < KNOWN_MAX);
             ends_of(&o, s, o.ends_s[o.count++]);
             hop_schedule_destroy(s);

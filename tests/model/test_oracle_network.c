@@ -850,9 +850,9 @@ static struct hop_schedule *schedule_of(const struct cluster *c, const struct pr
         op.after_count = (uint32_t)job->after_count;
         op.after_start = after_start;
         op.after_start_count = (uint32_t)job->after_start_count;
-        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+        (void)hop_schedule_add(schedule, &op);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 

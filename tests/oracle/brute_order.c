@@ -480,10 +480,9 @@ static struct hop_schedule *permute(const struct hop_schedule *schedule, const u
         op.after = after;
         op.after_start = after_start;
         op.line = 0;
-        enum hop_status status = hop_schedule_add(made, &op, NULL, NULL);
-        assert(status == HOP_OK);
+        (void)hop_schedule_add(made, &op);
     }
-    enum hop_status status = hop_schedule_finish(made, NULL);
+    enum hop_status status = hop_schedule_finish(made, &made, NULL);
     assert(status == HOP_OK);
     return made;
 }

@@ -454,10 +454,10 @@ static void uneven_sizes_come_near_the_bound(void **state)
     struct hop_schedule *even = alltoall(16), *uneven = hop_schedule_create("uneven");
     for (uint32_t i = 0; i < hop_schedule_count(even); i++) {
         const struct hop_op *op = hop_schedule_op(even, i);
-        CHECK(hop_schedule_copy(uneven, op->from.device, op->to.device, UNIT_BYTES / 2 + random_below(UNIT_BYTES), NULL,
-                                0, NULL, D));
+        (void)hop_schedule_copy(uneven, op->from.device, op->to.device, UNIT_BYTES / 2 + random_below(UNIT_BYTES), NULL,
+                                0);
     }
-    CHECK(hop_schedule_finish(uneven, D));
+    CHECK(hop_schedule_finish(uneven, &uneven, D));
     hop_schedule_destroy(even);
     struct stage s = set_stage(machine(2, 2, 1), uneven, NULL);
     const struct hop_anytime_options options = {.seed = 1, .gap = 0.1, .max_nodes = 3000000};

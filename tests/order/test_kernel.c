@@ -32,9 +32,9 @@ static struct hop_schedule *to_schedule(const struct pattern *pattern)
         char from[16], to[16];
         (void)snprintf(from, sizeof from, "gpu%u", pattern->sends[i].from);
         (void)snprintf(to, sizeof to, "gpu%u", pattern->sends[i].to);
-        CHECK(hop_schedule_copy(schedule, from, to, pattern->sends[i].bytes, NULL, 0, NULL, D));
+        (void)hop_schedule_copy(schedule, from, to, pattern->sends[i].bytes, NULL, 0);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 

@@ -222,10 +222,10 @@ static struct hop_schedule *exchange(bool (*neighbours)(int i, int j))
             (void)snprintf(from, sizeof from, "gpu%d", i);
             (void)snprintf(to, sizeof to, "gpu%d", j);
             if (i != j && neighbours(i, j))
-                CHECK(hop_schedule_copy(schedule, from, to, 300 << 20, NULL, 0, NULL, D));
+                (void)hop_schedule_copy(schedule, from, to, 300 << 20, NULL, 0);
         }
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 
@@ -327,9 +327,9 @@ static void an_all_to_all_that_overloads_links_is_faster_and_says_so(void **stat
         char from[16], to[16];
         (void)snprintf(from, sizeof from, "gpu%d", i / 7);
         (void)snprintf(to, sizeof to, "gpu%c", order[i / 7][i % 7]);
-        CHECK(hop_schedule_copy(schedule, from, to, 300 << 20, NULL, 0, NULL, D));
+        (void)hop_schedule_copy(schedule, from, to, 300 << 20, NULL, 0);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     for (int unclean = 0; unclean < 2; unclean++) {
         struct hop_order_result *r = NULL;
         const struct hop_order_options options = {.allow_unclean = unclean, .max_nodes = 2000};
@@ -362,11 +362,10 @@ static struct hop_schedule *random_pattern(const struct hop_topology *topology, 
             char a[16], b[16];
             (void)snprintf(a, sizeof a, "gpu%u", from);
             (void)snprintf(b, sizeof b, "gpu%u", (from + 1 + order_pick(&state, gpus - 1)) % gpus);
-            CHECK(hop_schedule_copy(schedule, a, b, equal ? 100000000 : 1 + order_pick(&state, 300000000), NULL, 0, NULL,
-                                    D));
+            (void)hop_schedule_copy(schedule, a, b, equal ? 100000000 : 1 + order_pick(&state, 300000000), NULL, 0);
         }
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 

@@ -146,9 +146,9 @@ static struct hop_schedule *all_to_all(uint32_t gpus, uint64_t bytes)
         uint32_t r = i / (gpus - 1);
         (void)snprintf(from, sizeof from, "gpu%u", r);
         (void)snprintf(to, sizeof to, "gpu%u", (r + 1 + i % (gpus - 1)) % gpus);
-        CHECK(hop_schedule_copy(schedule, from, to, bytes, NULL, 0, NULL, D));
+        (void)hop_schedule_copy(schedule, from, to, bytes, NULL, 0);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 
@@ -274,9 +274,9 @@ static struct task halo(void)
         char from[16], to[16];
         (void)snprintf(from, sizeof from, "gpu%d", i / 3);
         (void)snprintf(to, sizeof to, "gpu%d", i / 3 ^ 1 << i % 3);
-        CHECK(hop_schedule_copy(t.schedule, from, to, 300 << 20, NULL, 0, NULL, D));
+        (void)hop_schedule_copy(t.schedule, from, to, 300 << 20, NULL, 0);
     }
-    CHECK(hop_schedule_finish(t.schedule, D));
+    CHECK(hop_schedule_finish(t.schedule, &t.schedule, D));
     return t;
 }
 
@@ -290,9 +290,9 @@ static struct task uneven(uint32_t sources, uint32_t sends)
         char from[16], to[16];
         (void)snprintf(from, sizeof from, "gpu%u", i / sends);
         (void)snprintf(to, sizeof to, "gpu%u", (i / sends + 1 + (i % sends * 3 + i / sends) % 7) % 8);
-        CHECK(hop_schedule_copy(t.schedule, from, to, 100000000 + order_pick(&seed, 200000000), NULL, 0, NULL, D));
+        (void)hop_schedule_copy(t.schedule, from, to, 100000000 + order_pick(&seed, 200000000), NULL, 0);
     }
-    CHECK(hop_schedule_finish(t.schedule, D));
+    CHECK(hop_schedule_finish(t.schedule, &t.schedule, D));
     return t;
 }
 

@@ -144,9 +144,9 @@ static struct hop_schedule *random_performers(uint32_t ranks, uint32_t copies)
         op.after_count = i ? 2 : 0;
         if (after[0] == after[1])
             op.after_count = op.after_count ? 1 : 0;
-        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+        (void)hop_schedule_add(schedule, &op);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 

@@ -319,12 +319,14 @@ static void outputs_that_could_not_be_read_back_are_refused(void **state)
         op.inputs = &input;
         op.outputs = &output;
         op.input_count = op.output_count = 1;
-        assert_int_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_ERR_INVALID);
+        (void)hop_schedule_add(s, &op);
+        assert_int_equal(hop_schedule_finish(s, &s, &diag), HOP_ERR_INVALID);
+        s = hop_schedule_create("s");
         output.buffer = "x";
-        CHECK(hop_schedule_add(s, &op, NULL, D));
+        (void)hop_schedule_add(s, &op);
         output = (struct hop_place){.device = devices[i], .rank = 3};
-        CHECK(hop_schedule_add(s, &op, NULL, D));
-        CHECK(hop_schedule_finish(s, D));
+        (void)hop_schedule_add(s, &op);
+        CHECK(hop_schedule_finish(s, &s, D));
         char *text = hop_schedule_to_text(s), *again;
         struct hop_schedule *read;
         CHECK(hop_schedule_parse("again", text, strlen(text), &read, D));
@@ -422,6 +424,41 @@ static void cycles_are_named_in_full(void **state)
 
 /* ---- building ---- */
 
+/* What comes of a schedule of that operation, alone. */
+static enum hop_status built(const struct hop_op *op)
+{
+    struct hop_schedule *s = hop_schedule_create("built");
+    struct hop_diag diag;
+    (void)hop_schedule_add(s, op);
+    enum hop_status status = hop_schedule_finish(s, &s, &diag);
+    if (status == HOP_OK)
+        hop_schedule_destroy(s);
+    else
+        assert_true(diag.status == status && diag.what[0]);
+    return status;
+}
+
+static void the_first_failure_sticks(void **state)
+{
+    (void)state;
+    struct hop_schedule *s = hop_schedule_create("built");
+    struct hop_op bad = hop_op_default(HOP_OP_COPY), worse = bad;
+    struct hop_diag diag;
+    bad.from.device = bad.to.device = "gpu0";
+    assert_int_equal(hop_schedule_copy(s, "gpu0", "gpu1", 1, NULL, 0), 0);
+    assert_int_equal(hop_schedule_failure(s, &diag), HOP_OK);
+    assert_int_equal(hop_schedule_add(s, &bad), HOP_NONE);
+    assert_int_equal(hop_schedule_add(s, &worse), HOP_NONE);
+    assert_int_equal(hop_schedule_copy(s, "gpu0", "gpu1", 1, NULL, 0), HOP_NONE);
+    hop_schedule_add_comment(s, "nothing of it");
+    assert_int_equal(hop_schedule_failure(s, &diag), HOP_ERR_INVALID);
+    assert_string_equal(diag.what, "a transfer from gpu0 to itself");
+    assert_int_equal(hop_schedule_finish(s, &s, &diag), HOP_ERR_INVALID);
+    assert_string_equal(diag.what, "a transfer from gpu0 to itself");
+    assert_int_equal(hop_schedule_add(NULL, &bad), HOP_NONE);
+    assert_int_equal(hop_schedule_finish(NULL, &s, &diag), HOP_ERR_MEMORY);
+}
+
 static void building_refuses_what_the_text_could_not_say(void **state)
 {
     (void)state;
@@ -434,18 +471,18 @@ static void building_refuses_what_the_text_could_not_say(void **state)
     static const char *const names[] = {"", "a b", "a:", "a#", "a;", "a,b", "a->b", "after", "at", "\xc3", "a\n"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         op.name = names[i];
-        assert_int_not_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_OK);
+        assert_int_not_equal(built(&op), HOP_OK);
     }
     static const char *const devices[] = {"",     "gpu 0",  "gpu0:x", "gpu0#",    "gpu0;",
                                           "a->b", "1@gpu0", "g,h",    "\xc3\xa9", "a\n"};
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         op = good;
         op.from.device = devices[i];
-        if (hop_schedule_add(s, &op, NULL, &diag) == HOP_OK)
+        if (built(&op) == HOP_OK)
             fail_msg("a device named '%s' is accepted", devices[i]);
         op = good;
         op.to.buffer = devices[i];
-        if (hop_schedule_add(s, &op, NULL, &diag) == HOP_OK)
+        if (built(&op) == HOP_OK)
             fail_msg("a buffer named '%s' is accepted", devices[i]);
     }
     static const char *const keywords[] = {"work", "reduce", "queue", "at",
@@ -454,36 +491,34 @@ static void building_refuses_what_the_text_could_not_say(void **state)
         struct hop_schedule *odd = hop_schedule_create("odd"), *again;
         op = good;
         op.from.device = keywords[i];
-        if (hop_schedule_add(odd, &op, NULL, &diag) == HOP_OK) {
-            CHECK(hop_schedule_finish(odd, D));
+        (void)hop_schedule_add(odd, &op);
+        if (hop_schedule_finish(odd, &odd, NULL) == HOP_OK) {
             char *text = hop_schedule_to_text(odd);
             CHECK(hop_schedule_parse("again", text, strlen(text), &again, D));
             assert_string_equal(hop_schedule_op(again, 0)->from.device, keywords[i]);
             free(text);
             hop_schedule_destroy(again);
+            hop_schedule_destroy(odd);
         }
-        hop_schedule_destroy(odd);
     }
     op = good;
     op.at_s = -1;
-    assert_int_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_ERR_INVALID);
+    assert_int_equal(built(&op), HOP_ERR_INVALID);
     op = good;
     op.bytes = HOP_BYTES_MAX + 1;
-    assert_int_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_ERR_LIMIT);
+    assert_int_equal(built(&op), HOP_ERR_LIMIT);
     op = good;
     op.from.device = NULL;
-    assert_int_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_ERR_INVALID);
+    assert_int_equal(built(&op), HOP_ERR_INVALID);
     op = good;
     op.from.rank = 1000000000;
-    assert_int_not_equal(hop_schedule_add(s, &op, NULL, &diag), HOP_OK);
-    assert_int_equal(hop_schedule_count(s), 0);
+    assert_int_not_equal(built(&op), HOP_OK);
     uint32_t beyond = 5;
     op = good;
     op.after = &beyond;
     op.after_count = 1;
-    CHECK(hop_schedule_add(s, &op, NULL, D));
-    assert_int_equal(hop_schedule_finish(s, &diag), HOP_ERR_INVALID);
-    hop_schedule_destroy(s);
+    (void)hop_schedule_add(s, &op);
+    assert_int_equal(hop_schedule_finish(s, &s, &diag), HOP_ERR_INVALID);
 }
 
 static void chosen_names_avoid_given_ones(void **state)
@@ -522,7 +557,7 @@ static struct hop_schedule *random_schedule(uint32_t count)
     struct hop_schedule *s = hop_schedule_create("random");
     hop_schedule_set_queue_ready(s, below(2));
     if (below(2))
-        CHECK(hop_schedule_add_comment(s, "made of %u operations; # \"quoted\"\nand more", count));
+        hop_schedule_add_comment(s, "made of %u operations; # \"quoted\"\nand more", count);
     uint32_t rank[64]; /* dependencies only from higher to lower rank: no cycle, but backward and forward */
     for (uint32_t i = 0; i < count; i++)
         rank[i] = below(1000);
@@ -581,9 +616,9 @@ static struct hop_schedule *random_schedule(uint32_t count)
         }
         op.after = after;
         op.after_start = after_start;
-        CHECK(hop_schedule_add(s, &op, NULL, D));
+        (void)hop_schedule_add(s, &op);
     }
-    CHECK(hop_schedule_finish(s, D));
+    CHECK(hop_schedule_finish(s, &s, D));
     return s;
 }
 
@@ -664,15 +699,16 @@ static void what_an_operation_has_no_use_for_does_not_break_the_round_trip(void 
     copy.to.device = "gpu1";
     copy.to.offset_bytes = 7; /* of no buffer */
     copy.packet_bytes = 9;    /* of a copy that is not staged */
-    if (hop_schedule_add(s, &work, NULL, NULL) == HOP_OK && hop_schedule_add(s, &copy, NULL, NULL) == HOP_OK) {
-        CHECK(hop_schedule_finish(s, D));
+    (void)hop_schedule_add(s, &work);
+    (void)hop_schedule_add(s, &copy);
+    if (hop_schedule_finish(s, &s, NULL) == HOP_OK) {
         char *text = hop_schedule_to_text(s);
         CHECK(hop_schedule_parse("again", text, strlen(text), &again, D));
         same_schedule(s, again);
         free(text);
         hop_schedule_destroy(again);
+        hop_schedule_destroy(s);
     }
-    hop_schedule_destroy(s);
 }
 
 /* ---- lowering ---- */
@@ -765,8 +801,8 @@ static void packets_divide_a_copy_exactly(void **state)
         op.via = HOP_VIA_STAGED;
         op.bytes = rows[i].bytes;
         op.packet_bytes = rows[i].packet;
-        CHECK(hop_schedule_add(s, &op, NULL, D));
-        CHECK(hop_schedule_finish(s, D));
+        (void)hop_schedule_add(s, &op);
+        CHECK(hop_schedule_finish(s, &s, D));
         if (rows[i].packets == 1 << 20) { /* the limit itself is slow to check; beyond it is refused */
             hop_schedule_destroy(s);
             continue;
@@ -973,10 +1009,10 @@ static void messages_match_in_order_by_places_and_tag(void **state)
             op.to.device = b;
             op.tag = tag;
             op.bytes = 100;
-            CHECK(hop_schedule_add(s, &op, NULL, D));
+            (void)hop_schedule_add(s, &op);
             left--;
         }
-        CHECK(hop_schedule_finish(s, D));
+        CHECK(hop_schedule_finish(s, &s, D));
         struct hop_schedule *l = lower(s, t);
         unsigned seen = 0;
         for (uint32_t i = 0; i < hop_schedule_count(l); i++) {
@@ -1053,13 +1089,13 @@ static void names_are_found_at_any_time(void **state)
             op.name = names[i];
             op.from.device = "gpu0";
             op.to.device = "gpu1";
-            CHECK(hop_schedule_add(s, &op, NULL, D));
+            (void)hop_schedule_add(s, &op);
             for (uint32_t k = 0; k < COUNT && i + 1 >= first; k++) {
                 if (names[k])
                     assert_int_equal(hop_schedule_find(s, names[k]), k <= i ? k : HOP_NONE);
             }
         }
-        CHECK(hop_schedule_finish(s, D));
+        CHECK(hop_schedule_finish(s, &s, D));
         for (uint32_t i = 0; i < COUNT; i++) {
             const char *name = hop_schedule_op(s, i)->name;
             assert_int_equal(hop_schedule_find(s, name), i);
@@ -1091,6 +1127,7 @@ TEST_GROUP(schedule)
         cmocka_unit_test(operations_that_make_no_sense_are_refused),
         cmocka_unit_test(unknown_dependencies_are_named_with_the_nearest),
         cmocka_unit_test(cycles_are_named_in_full),
+        cmocka_unit_test(the_first_failure_sticks),
         cmocka_unit_test(building_refuses_what_the_text_could_not_say),
         cmocka_unit_test(chosen_names_avoid_given_ones),
         cmocka_unit_test(printing_and_parsing_again_gives_the_same_schedule),

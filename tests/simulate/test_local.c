@@ -337,9 +337,9 @@ static struct hop_schedule *random_local(unsigned count, bool with_sends)
             after[op.after_count++] = random_below(i);
         op.after = after;
         op.at_s = random_below(4) ? 0 : 1e-3 * random_below(9);
-        CHECK(hop_schedule_add(s, &op, NULL, D));
+        (void)hop_schedule_add(s, &op);
     }
-    CHECK(hop_schedule_finish(s, D));
+    CHECK(hop_schedule_finish(s, &s, D));
     return s;
 }
 

@@ -470,9 +470,9 @@ static struct hop_schedule *to_schedule(const struct world *w)
         op.after_count = thing->afters;
         op.after_start = thing->after_start;
         op.after_start_count = thing->after_starts;
-        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+        (void)hop_schedule_add(schedule, &op);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 

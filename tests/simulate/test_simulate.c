@@ -388,7 +388,7 @@ static void a_schedule_without_operations_takes_no_time(void **state)
 {
     (void)state;
     struct stage s = {.topology = star(), .schedule = hop_schedule_create("empty")};
-    CHECK(hop_schedule_finish(s.schedule, D));
+    CHECK(hop_schedule_finish(s.schedule, &s.schedule, D));
     CHECK(hop_network_create(s.topology, "fair", &s.network, D));
     struct hop_diag diag = {0};
     if (hop_simulate(s.network, s.schedule, NULL, &s.timeline, &diag) == HOP_OK)
@@ -694,9 +694,9 @@ static uint32_t invent(struct plain *ops, struct hop_schedule *schedule, bool qu
         op.after_count = p->after_count;
         op.after_start = p->after_start;
         op.after_start_count = p->after_start_count;
-        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+        (void)hop_schedule_add(schedule, &op);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return count;
 }
 
@@ -751,9 +751,9 @@ static struct hop_schedule *chain(uint32_t count, bool starts)
         op.bytes = starts ? 0 : 1000;
         op.after = op.after_start = &previous;
         *(starts ? &op.after_start_count : &op.after_count) = i > 0;
-        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+        (void)hop_schedule_add(schedule, &op);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     return schedule;
 }
 
@@ -839,9 +839,9 @@ static void hundreds_of_routes_in_use_at_once_are_kept_apart(void **state)
         op.to.device = to;
         op.bytes = 1 + random_below(2000000000);
         op.at_s = random_below(2) ? 1e-9 * random_below(2000000000) : 0;
-        CHECK(hop_schedule_add(schedule, &op, NULL, D));
+        (void)hop_schedule_add(schedule, &op);
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS, .sources_unlimited = true};
     CHECK(hop_simulate(network, schedule, &options, &t, D));
     check_timeline(t);
@@ -877,11 +877,11 @@ static void thousands_of_transfers_at_once_conserve_bytes_and_report_progress(vo
         uint64_t bytes = 1 + random_below(1000000);
         (void)snprintf(from, sizeof from, "gpu%u", a);
         (void)snprintf(to, sizeof to, "gpu%u", b);
-        CHECK(hop_schedule_copy(schedule, from, to, bytes, NULL, 0, NULL, D));
+        (void)hop_schedule_copy(schedule, from, to, bytes, NULL, 0);
         out[a] += (double)bytes / GB;
         in[b] += (double)bytes / GB;
     }
-    CHECK(hop_schedule_finish(schedule, D));
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
     CHECK(hop_network_create(topology, "fair", &network, D));
     last_progress = 0;
     progress_calls = 0;
