@@ -152,25 +152,23 @@ static enum hop_status run_session(struct hop_measuring *m, struct hop_diag *dia
     return status;
 }
 
-static enum hop_status find_devices(struct hop_measuring *m, struct hop_diag *diag)
+static void find_devices(struct hop_measuring *m)
 {
     const struct hop_topology *t = m->options->topology;
     uint32_t wanted = m->options->devices, most = wanted ? wanted : HOP_MEASURE_DEVICES_MAX;
-    m->devices = hop_arena_alloc(&m->arena, HOP_MEASURE_DEVICES_MAX * sizeof *m->devices);
-    if (!m->devices)
-        return hop_fail_memory(diag);
     for (uint32_t n = 0; n < hop_topology_node_count(t) && m->public.device_count < most; n++) {
         if (hop_topology_node(t, n)->kind == HOP_NODE_GPU)
             m->devices[m->public.device_count++] = hop_topology_node(t, n)->name;
     }
-    if (m->public.device_count > 0 && m->public.device_count >= wanted)
-        return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "topology %s has %u GPUs", hop_topology_name(t), m->public.device_count);
-    hop_diag_expect(diag, wanted ? "%u of them" : "at least one", wanted);
-    return HOP_ERR_INVALID;
+    char expected[32] = "at least one";
+    if (wanted)
+        (void)snprintf(expected, sizeof expected, "%u of them", wanted);
+    if (m->public.device_count == 0 || m->public.device_count < wanted)
+        hop_failure_set(&m->failure, HOP_ERR_INVALID, "topology %s has %u GPUs\n%s", hop_topology_name(t),
+                        m->public.device_count, expected);
 }
 
-static enum hop_status find_sizes(struct hop_measuring *m, struct hop_diag *diag)
+static void find_sizes(struct hop_measuring *m)
 {
     static const uint64_t host[] = {64, 4 << 10, 64 << 10, 1 << 20, 8 << 20},
                           cuda[] = {64, 64 << 10, 1 << 20, 16 << 20, 64 << 20},
@@ -186,39 +184,37 @@ static enum hop_status find_sizes(struct hop_measuring *m, struct hop_diag *diag
         m->sizes[s] = sizes[s];
         good = sizes[s] > (s ? sizes[s - 1] : 0);
     }
-    if (good)
-        return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "the sizes to measure cannot be used");
-    hop_diag_expect(diag, "1 to %d sizes above 0 that ascend", HOP_MEASURE_SIZES_MAX);
-    return HOP_ERR_INVALID;
+    if (!good)
+        hop_failure_set(&m->failure, HOP_ERR_INVALID,
+                        "the sizes to measure cannot be used\n1 to %d sizes above 0 that ascend",
+                        HOP_MEASURE_SIZES_MAX);
 }
 
 enum hop_status hop_measure(const struct hop_measure_options *options, struct hop_measure_result **result,
                             struct hop_diag *diag)
 {
-    struct hop_diag own;
-    diag = diag ? diag : &own;
-    if (options->devices > HOP_MEASURE_DEVICES_MAX) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%u devices are too many to measure", options->devices);
-        hop_diag_expect(diag, "at most %d", HOP_MEASURE_DEVICES_MAX);
-        return HOP_ERR_LIMIT;
-    }
+    if (options->devices > HOP_MEASURE_DEVICES_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u devices are too many to measure\nat most %d", options->devices,
+                        HOP_MEASURE_DEVICES_MAX);
     struct hop_measuring *m = calloc(1, sizeof *m);
     if (!m)
         return hop_fail_memory(diag);
     m->options = options;
+    m->failure.diag = diag;
     m->public.topology = options->topology;
     m->public.emulated = options->program.emulate != NULL;
     m->router = hop_router_create(options->topology);
-    enum hop_status status = m->router ? find_devices(m, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        status = find_sizes(m, diag);
-    if (status == HOP_OK)
-        status = hop_measure_choose(m, diag);
-    if (status == HOP_OK)
-        status = run_session(m, diag);
-    if (status == HOP_OK)
-        status = hop_measure_count(m, diag);
+    if (!m->router)
+        m->failure.status = hop_fail_memory(diag);
+    find_devices(m);
+    find_sizes(m);
+    if (m->failure.status == HOP_OK)
+        hop_measure_choose(m);
+    if (m->failure.status == HOP_OK)
+        m->failure.status = run_session(m, diag);
+    if (m->failure.status == HOP_OK)
+        m->failure.status = hop_measure_count(m, diag);
+    enum hop_status status = m->failure.status;
     if (status != HOP_OK)
         hop_measure_result_destroy(&m->public);
     else

@@ -24,7 +24,8 @@ struct hop_measuring {
     struct hop_measure_result public; /* first: what the caller sees */
     struct hop_arena arena;
     const struct hop_measure_options *options;
-    const char **devices;
+    struct hop_failure failure;
+    const char *devices[HOP_MEASURE_DEVICES_MAX];
     struct hop_measure_op *ops; /* one a row */
     uint32_t op_count, op_capacity;
     struct hop_measure_case *cases;
@@ -37,8 +38,8 @@ struct hop_measuring {
 
 /* measure_samples.c: beside a summary of which median, MAD and count are set. */
 bool hop_sample_is_outlier(const struct hop_sample_summary *of, double sample);
-/* measure_cases.c: fills ops and cases. */
-enum hop_status hop_measure_choose(struct hop_measuring *m, struct hop_diag *diag);
+/* measure_cases.c: fills ops and cases, or fails. */
+void hop_measure_choose(struct hop_measuring *m);
 /* measure_round.c: all cases, one after the other, in the order of that round. The operation of row r has index
  * index_of[r]. */
 enum hop_status hop_measure_round(const struct hop_measuring *m, uint32_t round, struct hop_schedule **schedule,

@@ -32,58 +32,55 @@ static uint64_t largest(const struct hop_measuring *m)
 
 /* ---- adding ---- */
 
-static enum hop_status begin_case(struct hop_measuring *m, struct hop_diag *diag)
-{
-    if (!hop_grow(&m->cases, &m->case_capacity, m->case_count + 1, sizeof *m->cases))
-        return hop_fail_memory(diag);
-    m->cases[m->case_count++] = (struct hop_measure_case){m->op_count, 0};
-    return HOP_OK;
-}
-
-/* An operation of the case begun last. */
-static enum hop_status add(struct hop_measuring *m, struct hop_measure_op op, struct hop_measure_row row,
-                           struct hop_diag *diag)
-{
-    struct hop_measure_case *its = &m->cases[m->case_count - 1];
-    op.row = hop_arena_copy(&m->arena, &row, sizeof row);
-    if (!op.row || !row.name || !hop_grow(&m->ops, &m->op_capacity, m->op_count + 1, sizeof *m->ops))
-        return hop_fail_memory(diag);
-    m->ops[m->op_count++] = op;
-    its->count++;
-    return HOP_OK;
-}
-
 static const char *keep(struct hop_measuring *m, const char *text)
 {
     return hop_arena_string(&m->arena, text, strlen(text));
 }
 
-static enum hop_status find_route(const struct hop_measuring *m, uint32_t from, uint32_t to,
-                                  const struct hop_route **route, struct hop_diag *diag)
+static void begin_case(struct hop_measuring *m)
+{
+    if (hop_grow(&m->cases, &m->case_capacity, m->case_count + 1, sizeof *m->cases))
+        m->cases[m->case_count++] = (struct hop_measure_case){m->op_count, 0};
+    else
+        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
+}
+
+/* An operation of the case begun last. */
+static void add(struct hop_measuring *m, struct hop_measure_op op, const struct hop_measure_row *row)
+{
+    op.row = hop_arena_copy(&m->arena, row, sizeof *row);
+    if (!op.row || !row->name || !hop_grow(&m->ops, &m->op_capacity, m->op_count + 1, sizeof *m->ops))
+        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
+    if (m->failure.status != HOP_OK)
+        return;
+    m->ops[m->op_count++] = op;
+    m->cases[m->case_count - 1].count++;
+}
+
+/* NULL: there is none, and that is a failure. */
+static const struct hop_route *route_of(struct hop_measuring *m, uint32_t from, uint32_t to)
 {
     const struct hop_topology *t = m->public.topology;
     uint32_t index;
-    enum hop_status status = hop_router_find(m->router, hop_topology_find(t, m->devices[from]),
-                                             hop_topology_find(t, m->devices[to]), &index, diag);
-    if (status == HOP_OK)
-        *route = hop_router_route(m->router, index);
-    return status;
+    if (m->failure.status == HOP_OK)
+        m->failure.status = hop_router_find(m->router, hop_topology_find(t, m->devices[from]),
+                                            hop_topology_find(t, m->devices[to]), &index, m->failure.diag);
+    return m->failure.status == HOP_OK ? hop_router_route(m->router, index) : NULL;
 }
 
-static enum hop_status add_copy(struct hop_measuring *m, enum hop_measure_kind kind, const char *group, uint32_t from,
-                                uint32_t to, uint64_t bytes, struct hop_diag *diag)
+static void add_copy(struct hop_measuring *m, enum hop_measure_kind kind, const char *group, uint32_t from, uint32_t to,
+                     uint64_t bytes)
 {
-    const struct hop_measure_case *its = &m->cases[m->case_count - 1];
-    const struct hop_route *route;
+    const struct hop_route *route = route_of(m, from, to);
     struct hop_measure_op op = {.from = from, .to = to, .by_receiver = kind == HOP_MEASURE_READS};
     struct hop_measure_row row = {
         .kind = kind, .group = group, .from = m->devices[from], .to = m->devices[to], .bytes = bytes};
     char size[32], name[256];
+    if (!route)
+        return;
+    const struct hop_measure_case *its = &m->cases[m->case_count - 1];
     for (uint32_t i = its->first; i < its->first + its->count; i++)
         op.slot += m->ops[i].to == to;
-    enum hop_status status = find_route(m, from, to, &route, diag);
-    if (status != HOP_OK)
-        return status;
     row.level = hop_route_level(m->public.topology, route);
     if (group)
         (void)snprintf(name, sizeof name, "%.120s.%u", group, its->count);
@@ -91,55 +88,45 @@ static enum hop_status add_copy(struct hop_measuring *m, enum hop_measure_kind k
         (void)snprintf(name, sizeof name, "%.80s-%.80s-%s%s", row.from, row.to,
                        hop_format_bytes(bytes, size, sizeof size), op.by_receiver ? "-read" : "");
     row.name = keep(m, name);
-    return add(m, op, row, diag);
+    add(m, op, &row);
 }
 
-static const char *begin_group(struct hop_measuring *m, struct hop_diag *diag, const char *format, ...)
-    HOP_PRINTF(3, 4);
-static const char *begin_group(struct hop_measuring *m, struct hop_diag *diag, const char *format, ...)
+/* A case of several copies, and its name. */
+static const char *begin_group(struct hop_measuring *m, const char *format, ...) HOP_PRINTF(2, 3);
+static const char *begin_group(struct hop_measuring *m, const char *format, ...)
 {
     char text[128];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const char *kept = keep(m, text);
-    if (!kept)
-        (void)hop_fail_memory(diag);
-    return kept && begin_case(m, diag) == HOP_OK ? kept : NULL;
+    begin_case(m);
+    return keep(m, text);
 }
 
 /* ---- pairs ---- */
 
 /* Of many pairs of a level, those that stand at even distances in their order. */
-static enum hop_status add_pairs(struct hop_measuring *m, enum hop_measure_kind kind, struct hop_diag *diag)
+static void add_pairs(struct hop_measuring *m, enum hop_measure_kind kind)
 {
     uint32_t n = m->public.device_count, of_level[HOP_LEVEL_COUNT] = {0}, seen[HOP_LEVEL_COUNT] = {0};
-    enum hop_status status = HOP_OK;
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t p = 0; p < n * n && status == HOP_OK; p++) {
-            uint32_t from = p / n, to = p % n;
-            const struct hop_route *route;
-            if (from == to)
-                continue;
-            status = find_route(m, from, to, &route, diag);
-            if (status != HOP_OK)
-                break;
-            enum hop_level level = hop_route_level(m->public.topology, route);
-            if (pass == 0) {
-                of_level[level]++;
-                continue;
-            }
-            uint32_t stride = (of_level[level] + PAIRS_A_LEVEL - 1) / PAIRS_A_LEVEL;
-            bool taken = seen[level]++ % stride == 0;
-            for (uint32_t s = 0; taken && s < m->size_count && status == HOP_OK; s++) {
-                status = begin_case(m, diag);
-                if (status == HOP_OK)
-                    status = add_copy(m, kind, NULL, from, to, m->sizes[s], diag);
-            }
+    for (uint32_t p = 0; p < 2 * n * n && m->failure.status == HOP_OK; p++) {
+        uint32_t from = p / n % n, to = p % n;
+        const struct hop_route *route = from == to ? NULL : route_of(m, from, to);
+        if (!route)
+            continue;
+        enum hop_level level = hop_route_level(m->public.topology, route);
+        if (p < n * n) { /* first they are counted */
+            of_level[level]++;
+            continue;
+        }
+        uint32_t stride = (of_level[level] + PAIRS_A_LEVEL - 1) / PAIRS_A_LEVEL;
+        bool taken = seen[level]++ % stride == 0;
+        for (uint32_t s = 0; taken && s < m->size_count; s++) {
+            begin_case(m);
+            add_copy(m, kind, NULL, from, to, m->sizes[s]);
         }
     }
-    return status;
 }
 
 /* ---- couples ---- */
@@ -165,168 +152,125 @@ static void put_manner(const struct hop_measuring *m, const struct hop_route *a,
     }
 }
 
-static enum hop_status put_couple_manner(const struct hop_measuring *m, const struct couple *c, char *manner,
-                                         struct hop_diag *diag)
+/* false: there is no way. */
+static bool put_couple_manner(struct hop_measuring *m, const struct couple *c, char *manner)
 {
-    const struct hop_route *a = NULL, *b = NULL;
+    const struct hop_route *a = route_of(m, c->ends[0], c->ends[1]), *b = route_of(m, c->ends[2], c->ends[3]);
     char other[MANNER_SIZE];
-    enum hop_status status = find_route(m, c->ends[0], c->ends[1], &a, diag);
-    if (status == HOP_OK)
-        status = find_route(m, c->ends[2], c->ends[3], &b, diag);
-    if (status != HOP_OK)
-        return status;
+    if (!a || !b)
+        return false;
     put_manner(m, a, b, manner, MANNER_SIZE);
     put_manner(m, b, a, other, sizeof other);
     if (strcmp(other, manner) < 0)
         memcpy(manner, other, sizeof other);
-    return HOP_OK;
+    return true;
 }
 
 /* One of each manner, as likely as any other (the i-th of its kind replaces the one kept with probability 1 / i). */
-static enum hop_status find_couples(struct hop_measuring *m, struct couple *couples, uint32_t *count,
-                                    struct hop_diag *diag)
+static uint32_t find_couples(struct hop_measuring *m, struct couple *couples)
 {
-    uint32_t n = m->public.device_count, seen[COUPLES_MAX] = {0};
+    uint32_t n = m->public.device_count, seen[COUPLES_MAX] = {0}, count = 0;
     uint64_t rng = m->options->seed;
     struct hop_names manners = {0};
-    enum hop_status status = HOP_OK;
-    *count = 0;
-    for (uint32_t p = 0; p < n * n && status == HOP_OK; p++) {
-        for (uint32_t q = p + 1; q < n * n && status == HOP_OK; q++) {
+    for (uint32_t p = 0; p < n * n; p++) {
+        for (uint32_t q = p + 1; q < n * n; q++) {
             struct couple c = {{p / n, p % n, q / n, q % n}};
             char manner[MANNER_SIZE];
-            if (c.ends[0] == c.ends[1] || c.ends[2] == c.ends[3])
+            if (c.ends[0] == c.ends[1] || c.ends[2] == c.ends[3] || !put_couple_manner(m, &c, manner))
                 continue;
-            status = put_couple_manner(m, &c, manner, diag);
-            if (status != HOP_OK)
-                break;
             uint32_t at = hop_names_get(&manners, manner);
-            if (at == UINT32_MAX && *count < COUPLES_MAX) {
+            if (at == UINT32_MAX && count < COUPLES_MAX) {
                 const char *kept = keep(m, manner);
-                if (!kept || !hop_names_put(&manners, kept, at = (*count)++))
-                    status = hop_fail_memory(diag);
+                if (!kept || !hop_names_put(&manners, kept, at = count++))
+                    hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
             }
             if (at != UINT32_MAX && hop_draw(&rng) % ++seen[at] == 0)
                 couples[at] = c;
         }
     }
     hop_names_finish(&manners);
-    return status;
+    return count;
 }
 
-static enum hop_status add_couples(struct hop_measuring *m, struct hop_diag *diag)
+static void add_couples(struct hop_measuring *m)
 {
     struct couple couples[COUPLES_MAX];
-    uint32_t count;
-    enum hop_status status = find_couples(m, couples, &count, diag);
-    for (uint32_t c = 0; c < count && status == HOP_OK; c++) {
-        const char *group = begin_group(m, diag, "couple%u", c);
-        status = group ? HOP_OK : HOP_ERR_MEMORY;
-        for (int e = 0; e < 4 && status == HOP_OK; e += 2)
-            status =
-                add_copy(m, HOP_MEASURE_TOGETHER, group, couples[c].ends[e], couples[c].ends[e + 1], largest(m), diag);
+    uint32_t count = find_couples(m, couples);
+    for (uint32_t c = 0; c < count; c++) {
+        const char *group = begin_group(m, "couple%u", c);
+        for (int e = 0; e < 4; e += 2)
+            add_copy(m, HOP_MEASURE_TOGETHER, group, couples[c].ends[e], couples[c].ends[e + 1], largest(m));
     }
-    return status;
 }
 
 /* ---- more than two ---- */
 
-static enum hop_status add_into(struct hop_measuring *m, struct hop_diag *diag)
+/* All into one, which is the first device and then the last; all to the one k places on. */
+static void add_all(struct hop_measuring *m)
 {
     uint32_t n = m->public.device_count;
-    enum hop_status status = HOP_OK;
-    for (uint32_t d = 0; d < n && n > 2 && status == HOP_OK; d += n - 1) { /* the first and the last */
-        const char *group = begin_group(m, diag, "into-%.60s", m->devices[d]);
-        status = group ? HOP_OK : HOP_ERR_MEMORY;
-        for (uint32_t s = 0; s < n && status == HOP_OK; s++) {
+    for (uint32_t d = 0; d < n && n > 2; d += n - 1) {
+        const char *group = begin_group(m, "into-%.60s", m->devices[d]);
+        for (uint32_t s = 0; s < n; s++) {
             if (s != d)
-                status = add_copy(m, HOP_MEASURE_TOGETHER, group, s, d, largest(m), diag);
+                add_copy(m, HOP_MEASURE_TOGETHER, group, s, d, largest(m));
         }
     }
-    return status;
-}
-
-static enum hop_status add_shifts(struct hop_measuring *m, struct hop_diag *diag)
-{
-    uint32_t n = m->public.device_count;
-    enum hop_status status = HOP_OK;
-    for (uint32_t k = 1; k < n && n > 2 && status == HOP_OK; k++) {
-        const char *group = begin_group(m, diag, "shift%u", k);
-        status = group ? HOP_OK : HOP_ERR_MEMORY;
-        for (uint32_t r = 0; r < n && status == HOP_OK; r++)
-            status = add_copy(m, HOP_MEASURE_TOGETHER, group, r, (r + k) % n, largest(m), diag);
+    for (uint32_t k = 1; k < n && n > 2; k++) {
+        const char *group = begin_group(m, "shift%u", k);
+        for (uint32_t r = 0; r < n; r++)
+            add_copy(m, HOP_MEASURE_TOGETHER, group, r, (r + k) % n, largest(m));
     }
-    return status;
 }
 
 /* k copies out of the first device, to k others. */
-static enum hop_status add_engines(struct hop_measuring *m, struct hop_diag *diag)
+static void add_engines(struct hop_measuring *m)
 {
-    uint32_t n = m->public.device_count;
-    enum hop_status status = HOP_OK;
-    for (uint32_t k = 2; k < n && k <= ENGINES_MOST && status == HOP_OK; k++) {
-        const char *group = begin_group(m, diag, "engines%u", k);
-        status = group ? HOP_OK : HOP_ERR_MEMORY;
-        for (uint32_t i = 0; i < k && status == HOP_OK; i++)
-            status = add_copy(m, HOP_MEASURE_ENGINES, group, 0, i + 1, largest(m), diag);
+    for (uint32_t k = 2; k < m->public.device_count && k <= ENGINES_MOST; k++) {
+        const char *group = begin_group(m, "engines%u", k);
+        for (uint32_t i = 0; i < k; i++)
+            add_copy(m, HOP_MEASURE_ENGINES, group, 0, i + 1, largest(m));
     }
-    return status;
 }
 
 /* ---- within the first device ---- */
 
-static enum hop_status add_within(struct hop_measuring *m, enum hop_measure_kind kind, enum hop_reduce reduce,
-                                  enum hop_type type, struct hop_diag *diag)
+static void add_within(struct hop_measuring *m, enum hop_measure_kind kind, enum hop_reduce reduce, enum hop_type type)
 {
     uint64_t bytes = largest(m) < REDUCE_BYTES ? REDUCE_BYTES : largest(m) / 8 * 8;
     struct hop_measure_op op = {.reduce = reduce, .type = type};
     struct hop_measure_row row = {.kind = kind,
+                                  .name = "copy",
                                   .from = m->devices[0],
                                   .to = m->devices[0],
                                   .bytes = bytes,
                                   .traffic_bytes = kind == HOP_MEASURE_REDUCE ? 3 * bytes : 2 * bytes};
     char name[64];
+    (void)snprintf(name, sizeof name, "%s-%s", hop_reduce_name(reduce), hop_type_name(type));
     if (kind == HOP_MEASURE_REDUCE)
-        (void)snprintf(name, sizeof name, "%s-%s", hop_reduce_name(reduce), hop_type_name(type));
-    row.name = kind == HOP_MEASURE_REDUCE ? keep(m, name) : "copy";
-    enum hop_status status = begin_case(m, diag);
-    return status == HOP_OK ? add(m, op, row, diag) : status;
+        row.name = keep(m, name);
+    begin_case(m);
+    add(m, op, &row);
 }
 
-static enum hop_status add_reductions(struct hop_measuring *m, struct hop_diag *diag)
+void hop_measure_choose(struct hop_measuring *m)
 {
-    enum hop_status status = HOP_OK;
-    for (unsigned r = 0; r < HOP_REDUCE_COUNT; r++) {
-        for (unsigned t = 0; t < HOP_TYPE_COUNT && status == HOP_OK; t++)
-            status = add_within(m, HOP_MEASURE_REDUCE, (enum hop_reduce)r, (enum hop_type)t, diag);
-    }
-    return status;
-}
-
-enum hop_status hop_measure_choose(struct hop_measuring *m, struct hop_diag *diag)
-{
-    enum hop_status status = HOP_OK;
     if (wants(m, HOP_MEASURE_PAIRS))
-        status = add_pairs(m, HOP_MEASURE_PAIRS, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_READS))
-        status = add_pairs(m, HOP_MEASURE_READS, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_TOGETHER))
-        status = add_couples(m, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_TOGETHER))
-        status = add_into(m, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_TOGETHER))
-        status = add_shifts(m, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_ENGINES))
-        status = add_engines(m, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_REDUCE))
-        status = add_reductions(m, diag);
-    if (status == HOP_OK && wants(m, HOP_MEASURE_MEMORY))
-        status = add_within(m, HOP_MEASURE_MEMORY, HOP_REDUCE_SUM, HOP_TYPE_F32, diag);
-    if (status == HOP_OK && m->case_count == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "there is nothing to measure");
-        hop_diag_expect(diag, m->public.emulated ? "pairs, together or engines between at least two devices"
-                                                 : "at least two devices, or reductions or memory of one");
-        status = HOP_ERR_INVALID;
+        add_pairs(m, HOP_MEASURE_PAIRS);
+    if (wants(m, HOP_MEASURE_READS))
+        add_pairs(m, HOP_MEASURE_READS);
+    if (wants(m, HOP_MEASURE_TOGETHER)) {
+        add_couples(m);
+        add_all(m);
     }
-    return status;
+    if (wants(m, HOP_MEASURE_ENGINES))
+        add_engines(m);
+    for (unsigned i = 0; i < HOP_REDUCE_COUNT * HOP_TYPE_COUNT && wants(m, HOP_MEASURE_REDUCE); i++)
+        add_within(m, HOP_MEASURE_REDUCE, (enum hop_reduce)(i / HOP_TYPE_COUNT), (enum hop_type)(i % HOP_TYPE_COUNT));
+    if (wants(m, HOP_MEASURE_MEMORY))
+        add_within(m, HOP_MEASURE_MEMORY, HOP_REDUCE_SUM, HOP_TYPE_F32);
+    if (m->case_count == 0)
+        hop_failure_set(&m->failure, HOP_ERR_INVALID, "there is nothing to measure\n%s",
+                        m->public.emulated ? "pairs, together or engines between at least two devices"
+                                           : "at least two devices, or reductions or memory of one");
 }

@@ -9,11 +9,8 @@
 
 enum hop_status hop_measure_flat(uint32_t devices, struct hop_topology **topology, struct hop_diag *diag)
 {
-    if (devices == 0 || devices > HOP_MEASURE_DEVICES_MAX) {
-        hop_fail(diag, HOP_ERR_INVALID, "a machine of %u devices", devices);
-        hop_diag_expect(diag, "1 to %d", HOP_MEASURE_DEVICES_MAX);
-        return HOP_ERR_INVALID;
-    }
+    if (devices == 0 || devices > HOP_MEASURE_DEVICES_MAX)
+        return hop_fail(diag, HOP_ERR_INVALID, "a machine of %u devices\n1 to %d", devices, HOP_MEASURE_DEVICES_MAX);
     struct hop_topology *made = hop_topology_create("flat");
     struct hop_node centre = hop_node_default(HOP_NODE_SWITCH, "memory");
     uint32_t middle, device;
