@@ -247,11 +247,11 @@ enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_op
     enum hop_status status = check(options, diag);
     if (status != HOP_OK)
         return status;
-    if (lay_out(options, e) == 0) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the emulated machine's buffers or ways are too many");
-        hop_diag_expect(diag, "at most %d chunks in all, those that travel during latencies among them", MOST_SLOTS);
-        return HOP_ERR_LIMIT;
-    }
+    if (lay_out(options, e) == 0)
+        return hop_fail(diag, HOP_ERR_LIMIT,
+                        "the emulated machine's buffers or ways are too many\n"
+                        "at most %d chunks in all, those that travel during latencies among them",
+                        MOST_SLOTS);
     e->chunk_bytes = chunk_of(options);
     e->slower = slower_of(options);
     e->memory_Bps = options->memory_Bps;

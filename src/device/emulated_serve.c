@@ -123,9 +123,9 @@ static enum hop_status look_at_server(struct hop_emulation *e, struct hop_diag *
     case HOP_EMULATION_STOPPED:
         return hop_fail(diag, HOP_ERR_IO, "the emulation of links was stopped");
     case HOP_EMULATION_STUCK:
-        hop_fail(diag, HOP_ERR_DEADLOCK, "the buffers of emulated links wait for each other in a circle");
-        hop_diag_expect(diag, "ways that form no circle of links");
-        return HOP_ERR_DEADLOCK;
+        return hop_fail(diag, HOP_ERR_DEADLOCK,
+                        "the buffers of emulated links wait for each other in a circle\n"
+                        "ways that form no circle of links");
     case HOP_EMULATION_RUNS:
         break;
     }

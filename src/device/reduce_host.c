@@ -70,11 +70,9 @@ static void copy_to_all(const struct hop_reduction *r, uint64_t bytes)
 enum hop_status hop_reduce_on_host(const struct hop_reduction *r, struct hop_diag *diag)
 {
     assert(r->reduce < HOP_REDUCE_COUNT && r->type < HOP_TYPE_COUNT);
-    if (r->input_count - 1u >= HOP_REDUCTION_PLACES || r->output_count - 1u >= HOP_REDUCTION_PLACES) {
-        hop_fail(diag, HOP_ERR_LIMIT, "a reduction of %u inputs to %u outputs", r->input_count, r->output_count);
-        hop_diag_expect(diag, "1 to %d of each", HOP_REDUCTION_PLACES);
-        return HOP_ERR_LIMIT;
-    }
+    if (r->input_count - 1u >= HOP_REDUCTION_PLACES || r->output_count - 1u >= HOP_REDUCTION_PLACES)
+        return hop_fail(diag, HOP_ERR_LIMIT, "a reduction of %u inputs to %u outputs\n1 to %d of each", r->input_count,
+                        r->output_count, HOP_REDUCTION_PLACES);
     if (r->count == 0)
         return HOP_OK;
     uint64_t bytes = r->count * hop_type_bytes(r->type);

@@ -10,66 +10,6 @@
 #define SLICE_S 0.05  /* between two looks at stop */
 #define PARTING_S 0.5 /* that the carrier has to come back from MPI */
 
-/* ---- messages and queues ---- */
-
-struct hop_message *hop_message_create(int peer, int tag, const void *bytes, size_t size_bytes)
-{
-    struct hop_message *message = calloc(1, sizeof *message);
-    if (!message)
-        return NULL;
-    *message =
-        (struct hop_message){.peer = peer, .tag = tag, .size_bytes = size_bytes, .bytes = malloc(size_bytes + 1)};
-    if (!message->bytes) {
-        free(message);
-        return NULL;
-    }
-    if (bytes && size_bytes)
-        memcpy(message->bytes, bytes, size_bytes);
-    message->bytes[size_bytes] = '\0';
-    return message;
-}
-
-void hop_message_destroy(struct hop_message *message)
-{
-    if (message)
-        free(message->bytes);
-    free(message);
-}
-
-void hop_queue_init(struct hop_queue *queue)
-{
-    *queue = (struct hop_queue){.end = &queue->first};
-}
-
-void hop_queue_put(struct hop_queue *queue, struct hop_message *message)
-{
-    message->next = NULL;
-    *queue->end = message;
-    queue->end = &message->next;
-    queue->bytes += message->size_bytes;
-    queue->count++;
-}
-
-struct hop_message *hop_queue_take(struct hop_queue *queue)
-{
-    struct hop_message *message = queue->first;
-    if (!message)
-        return NULL;
-    queue->first = message->next;
-    if (!queue->first)
-        queue->end = &queue->first;
-    queue->bytes -= message->size_bytes;
-    queue->count--;
-    return message;
-}
-
-void hop_queue_finish(struct hop_queue *queue)
-{
-    struct hop_message *message;
-    while ((message = hop_queue_take(queue)) != NULL)
-        hop_message_destroy(message);
-}
-
 /* ---- time ---- */
 
 /* With the lock held: waits for the carrier, until_s at most. */
@@ -193,10 +133,9 @@ enum hop_status hop_group_create(const struct hop_group_options *options, struct
         if (status == HOP_OK && launch.size && launch.size != created->size) {
             if (created->size == 1)
                 (void)hop_group_finish(created, NULL);
-            (void)hop_fail(diag, HOP_ERR_INVALID, "the launcher started %d ranks, but %s sees %d", launch.size,
-                           created->carrier, created->size);
-            hop_diag_expect(diag, "the mpirun of the same MPI");
-            status = HOP_ERR_INVALID;
+            status = hop_fail(diag, HOP_ERR_INVALID,
+                              "the launcher started %d ranks, but %s sees %d\nthe mpirun of the same MPI", launch.size,
+                              created->carrier, created->size);
         }
     }
     if (status != HOP_OK)

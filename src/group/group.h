@@ -31,7 +31,7 @@ enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_di
 enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_mpi **mpi, const char **carrier,
                                 struct hop_diag *diag);
 
-/* ---- messages on their way ---- */
+/* ---- messages on their way (message.c) ---- */
 
 struct hop_message {
     struct hop_message *next;

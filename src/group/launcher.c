@@ -65,11 +65,9 @@ enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_di
             if (strcmp(forced, known[i].carrier) == 0)
                 found.carriers[0] = known[i].carrier;
         }
-        if (!found.carriers[0]) {
-            (void)hop_fail(diag, HOP_ERR_INVALID, "HOPCAST_MPI is '%s' in the environment", forced);
-            hop_diag_expect(diag, "openmpi, mpich or none");
-            return HOP_ERR_INVALID;
-        }
+        if (!found.carriers[0])
+            return hop_fail(diag, HOP_ERR_INVALID, "HOPCAST_MPI is '%s' in the environment\nopenmpi, mpich or none",
+                            forced);
     }
     *launch = found;
     return HOP_OK;
@@ -125,19 +123,16 @@ static enum hop_status load(const char *path, const struct hop_mpi **mpi, struct
 {
     /* Open MPI's own plug-ins look for its symbols among the global ones. Never closed: MPI leaves handlers behind. */
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (!library) {
-        (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "%s does not load: %s", path, dlerror());
-        hop_diag_expect(diag, "the MPI that it was built with");
-        return HOP_ERR_UNSUPPORTED;
-    }
+    if (!library)
+        return hop_fail(diag, HOP_ERR_UNSUPPORTED, "%s does not load: %s\nthe MPI that it was built with", path,
+                        dlerror());
     const struct hop_mpi *(*table)(void) = NULL;
     void *symbol = dlsym(library, HOP_MPI_SYMBOL);
     memcpy(&table, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
-    if (!table || table()->version != HOP_MPI_VERSION) {
-        (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "%s belongs to another version of hopcast", path);
-        hop_diag_expect(diag, "the one that was installed with this hopcast %s", hop_version());
-        return HOP_ERR_UNSUPPORTED;
-    }
+    if (!table || table()->version != HOP_MPI_VERSION)
+        return hop_fail(diag, HOP_ERR_UNSUPPORTED,
+                        "%s belongs to another version of hopcast\nthe one that was installed with this hopcast %s",
+                        path, hop_version());
     *mpi = table();
     return HOP_OK;
 }
