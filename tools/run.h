@@ -13,6 +13,8 @@ struct run_request {
     const char *models;
     uint32_t ranks;
     struct hop_program_options plan;
+    double delay_s[2]; /* hooks of tests: run/hooks.h */
+    const char *fault;
     uint64_t repeat, warmup, seed;
     uint64_t rows;
     bool check, json, predict, gantt, ascii;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/hooks.h"
+
 static double now_s(void)
 {
     struct timespec now;
@@ -47,9 +49,10 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
                                     struct hop_diag *diag)
 {
     struct hop_program_options options = r->plan;
+    struct hop_run_hooks hooks = {{r->delay_s[0], r->delay_s[1]}, r->fault};
     struct hop_program *plan;
     options.record = true;
-    enum hop_status status = hop_program_create(team, r->schedule, &options, &plan, diag);
+    enum hop_status status = hop_program_create_hooked(team, r->schedule, &options, &hooks, &plan, diag);
     if (status != HOP_OK)
         return status;
     status = hop_program_fill(plan, r->seed, diag);
@@ -73,9 +76,10 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
                                 struct hop_diag *diag)
 {
     struct hop_program_options options = r->plan;
+    struct hop_run_hooks hooks = {{r->delay_s[0], r->delay_s[1]}, r->fault};
     struct hop_program *plan;
     options.record = false;
-    enum hop_status status = hop_program_create(team, r->schedule, &options, &plan, diag);
+    enum hop_status status = hop_program_create_hooked(team, r->schedule, &options, &hooks, &plan, diag);
     if (status != HOP_OK)
         return status;
     status = hop_program_fill(plan, r->seed, diag);

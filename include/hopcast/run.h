@@ -120,10 +120,6 @@ struct hop_program_options {
     uint64_t packet_bytes;       /* staged; 0: the schedule's, else 512 KiB; emulated: else one packet */
     bool pipelined;              /* launches follow each other without waiting for all; see above */
     bool record;                 /* times of operations, for hop_program_timeline */
-    double delay_s[2];           /* for tests: before each peer, each staged copy; INFINITY: it never happens. Emulated:
-                                  * of the emulated machine */
-    const char *fault;           /* for tests: "kill RANK OPERATION" or "stop RANK OPERATION", a signal before that; of
-                                  * a rank that performs it and is a process of its own */
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be

@@ -22,8 +22,7 @@ static enum hop_type element_type(const struct hop_schedule *schedule, bool *typ
     return HOP_TYPE_I32;
 }
 
-/* 1 to 4, so that products of a few dozen ranks stay finite and sums exact. 1.0 to 4.0 in f16 and bf16 by their bits.
- * */
+/* 1 to 4, so that products of a few dozen ranks stay finite and sums exact. 1.0 to 4.0 in f16 and bf16 by their bits. */
 static void put_element(enum hop_type type, uint64_t random, char *at)
 {
     static const uint16_t half[] = {0x3c00, 0x4000, 0x4200, 0x4400}, brain[] = {0x3f80, 0x4000, 0x4040, 0x4080};
@@ -31,27 +30,13 @@ static void put_element(enum hop_type type, uint64_t random, char *at)
     double f64 = (double)value;
     float f32 = (float)value;
     int32_t i32 = (int32_t)value;
-    int64_t i64 = (int64_t)value;
-    switch (type) {
-    case HOP_TYPE_F64:
-        memcpy(at, &f64, sizeof f64);
-        break;
-    case HOP_TYPE_F32:
-        memcpy(at, &f32, sizeof f32);
-        break;
-    case HOP_TYPE_F16:
-        memcpy(at, &half[value - 1], 2);
-        break;
-    case HOP_TYPE_BF16:
-        memcpy(at, &brain[value - 1], 2);
-        break;
-    case HOP_TYPE_I32:
-        memcpy(at, &i32, sizeof i32);
-        break;
-    default:
-        memcpy(at, &i64, sizeof i64);
-        break;
-    }
+    const void *bytes[] = {[HOP_TYPE_F64] = &f64,
+                           [HOP_TYPE_F32] = &f32,
+                           [HOP_TYPE_F16] = &half[value - 1],
+                           [HOP_TYPE_BF16] = &brain[value - 1],
+                           [HOP_TYPE_I32] = &i32,
+                           [HOP_TYPE_I64] = &value};
+    memcpy(at, bytes[type], hop_type_bytes(type));
 }
 
 #define PIECE_BYTES (UINT64_C(1) << 20) /* between two beats; a multiple of every element */
@@ -199,25 +184,15 @@ static enum hop_status make_reference(struct hop_program *program, uint64_t seed
         start[b] = bytes;
         bytes += (layout->buffers[b].bytes + 63) / 64 * 64;
     }
-    char name[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof name);
-    enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK && team->local == 0) {
+    enum hop_status status = HOP_OK;
+    if (team->local == 0) {
         status = create_reference(team, bytes, shared, diag);
         for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++)
             fill_reference(program, seed, b, (char *)shared->memory + start[b]);
         if (status == HOP_OK)
             status = interpret(program, start, shared->memory, diag);
-        memcpy(name, shared->name, sizeof name);
     }
-    if (status == HOP_OK)
-        status = hop_team_exchange(team, name, all, sizeof name, diag);
-    if (status == HOP_OK && team->local != 0)
-        status = hop_shared_attach(all, shared, diag);
-    if (status == HOP_OK)
-        status = hop_team_barrier_local(team, diag);
-    hop_shared_withdraw(shared);
-    free(all);
-    return status;
+    return status == HOP_OK ? hop_team_share(team, shared, diag) : status;
 }
 
 /* ---- comparing ---- */

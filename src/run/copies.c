@@ -37,14 +37,13 @@ size_t hop_copies_shared_size(const struct hop_program *program)
 static bool is_between(const struct hop_program *program, uint32_t op)
 {
     const struct hop_run_op *run = &program->layout.ops[op];
-    return hop_schedule_op(program->schedule, op)->kind == HOP_OP_COPY && run->owner != run->leader &&
-           !hop_program_crosses(program, op);
+    return hop_schedule_op(program->schedule, op)->kind == HOP_OP_COPY && run->owner != run->leader && !run->crosses;
 }
 
 static bool is_out(const struct hop_program *program, uint32_t op)
 {
-    const struct hop_layout *layout = &program->layout;
-    return layout->buffers[layout->places[layout->ops[op].first].buffer].rank == layout->ops[op].leader;
+    const struct hop_run_op *run = &program->layout.ops[op];
+    return hop_layout_rank(&program->layout, run, 0) == run->leader;
 }
 
 /*
@@ -72,40 +71,34 @@ static bool is_mixed(const struct hop_program *program, bool *after_out, bool *b
     return false;
 }
 
-static enum hop_status number_copies(struct hop_program *program, struct hop_diag *diag)
+/* Each leader's copies, counted by stage. */
+static void number_copies(struct hop_program *program)
 {
     struct hop_copies_state *c = program->copies;
     uint32_t ops = program->layout.op_count, ranks = program->layout.ranks;
-    uint32_t *counts = calloc(2 * (size_t)ranks + 1, sizeof *counts);
-    bool *after_out = calloc((size_t)ops + 1, 1), *behind_out = calloc((size_t)ranks * HOP_QUEUES + 1, 1),
-         mixed = false;
-    enum hop_status status = counts && after_out && behind_out ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t i = 0; i < ops && status == HOP_OK; i++) {
-        c->number[i] = HOP_NONE;
-        if (!is_between(program, i))
-            continue;
+    uint32_t *counts = hop_program_alloc(program, 2 * (size_t)ranks, sizeof *counts);
+    bool *after_out = hop_program_alloc(program, ops, 1);
+    bool *behind_out = hop_program_alloc(program, (size_t)ranks * HOP_QUEUES, 1);
+    if (!hop_program_is_fine(program))
+        return;
+    for (uint32_t i = 0; i < ops; i++) {
         uint32_t *led = &counts[2 * program->layout.ops[i].leader];
-        if (*led >= HOP_CHOICE_RANKS) /* more than a choice can tell apart: these go straight */
+        c->number[i] = HOP_NONE;
+        if (!is_between(program, i) ||
+            *led >= HOP_CHOICE_RANKS) /* more than a choice can tell apart: these go straight */
             continue;
         ++*led;
         c->ops[c->count] = i;
         c->number[i] = c->count++;
     }
-    if (status == HOP_OK) {
-        memset(counts, 0, 2 * (size_t)ranks * sizeof *counts);
-        mixed = is_mixed(program, after_out, behind_out);
-    }
-    for (uint32_t i = 0; i < c->count && status == HOP_OK; i++) {
-        uint32_t leader = program->layout.ops[c->ops[i]].leader;
+    memset(counts, 0, 2 * (size_t)ranks * sizeof *counts);
+    bool mixed = is_mixed(program, after_out, behind_out);
+    for (uint32_t i = 0; i < c->count; i++) {
         c->second[i] = !mixed && is_out(program, c->ops[i]);
-        c->index[i] = counts[2 * leader + c->second[i]]++;
+        c->index[i] = counts[2 * program->layout.ops[c->ops[i]].leader + c->second[i]]++;
     }
-    for (uint32_t i = 0; i < c->count && status == HOP_OK; i++)
+    for (uint32_t i = 0; i < c->count; i++)
         c->of[i] = counts[2 * program->layout.ops[c->ops[i]].leader + c->second[i]];
-    free(counts);
-    free(after_out);
-    free(behind_out);
-    return status;
 }
 
 /* Those that this rank leads, first stage first. */
@@ -122,86 +115,72 @@ static void find_led(struct hop_program *program)
     }
 }
 
-static enum hop_status take_mix(struct hop_program *program, const struct hop_copies_mix *mix, struct hop_diag *diag)
+/* ---- static: the row ---- */
+
+static void take_mix(struct hop_program *program, const struct hop_copies_mix *mix)
 {
     struct hop_copies_state *c = program->copies;
     if (mix->of == 0 || mix->staged > mix->of)
-        return hop_fail(diag, HOP_ERR_INVALID, "%u of %u copies are to go staged", mix->staged, mix->of);
+        (void)HOP_TRY(program, hop_fail(&program->failure, HOP_ERR_INVALID, "%u of %u copies are to go staged",
+                                        mix->staged, mix->of));
     c->mix = (struct hop_copies_row){.staged = mix->staged, .of = mix->of, .packet_bytes = mix->packet_bytes};
     c->row = &c->mix;
-    return HOP_OK;
 }
 
 /* By the largest of the copies. */
-static enum hop_status ask_table(struct hop_program *program, struct hop_diag *diag)
+static void ask_table(struct hop_program *program)
 {
     struct hop_copies_state *c = program->copies;
+    const struct hop_program_options *o = &program->options;
     uint64_t bytes = 0;
-    if (!program->options.table)
-        return hop_fail(diag, HOP_ERR_INVALID, "copies by a table, and no table is said");
     for (uint32_t i = 0; i < c->count; i++) {
         uint64_t own = hop_schedule_op(program->schedule, c->ops[i])->bytes;
         bytes = own > bytes ? own : bytes;
     }
     c->table.kind = &hop_copies_kind;
-    enum hop_status status = hop_table_load(&c->table, program->options.table, diag);
-    if (status == HOP_OK)
-        status = hop_copies_find(&c->table, program->options.collective, program->layout.ranks, bytes, &c->row, diag);
-    return status;
+    (void)HOP_TRY(program,
+                  o->table ? hop_table_load(&c->table, o->table, &program->failure)
+                           : hop_fail(&program->failure, HOP_ERR_INVALID, "copies by a table, and no table is said"));
+    (void)HOP_TRY(program,
+                  hop_copies_find(&c->table, o->collective, program->layout.ranks, bytes, &c->row, &program->failure));
 }
 
-static enum hop_status find_row(struct hop_program *program, struct hop_diag *diag)
-{
-    struct hop_copies_state *c = program->copies;
-    enum hop_status status =
-        program->options.mix ? take_mix(program, program->options.mix, diag) : ask_table(program, diag);
-    if (status == HOP_OK && program->options.packet_bytes == 0 && c->row->packet_bytes > 0)
-        program->packet_bytes = c->row->packet_bytes;
-    return status;
-}
-
-enum hop_status hop_copies_create(struct hop_program *program, struct hop_diag *diag)
+void hop_copies_create(struct hop_program *program)
 {
     bool fixed = program->options.copies == HOP_COPIES_STATIC;
     if (!fixed && program->options.copies != HOP_COPIES_DYNAMIC)
-        return HOP_OK;
-    size_t ops = (size_t)program->layout.op_count + 1;
-    struct hop_copies_state *c = calloc(1, sizeof *c);
+        return;
+    size_t ops = program->layout.op_count;
+    struct hop_copies_state *c = program->copies = hop_program_alloc(program, 1, sizeof *c);
     if (!c)
-        return hop_fail_memory(diag);
-    program->copies = c;
-    c->number = malloc(ops * sizeof *c->number);
-    c->ops = malloc(ops * sizeof *c->ops);
-    c->second = calloc(ops, sizeof *c->second);
-    c->index = calloc(ops, sizeof *c->index);
-    c->of = calloc(ops, sizeof *c->of);
-    c->flights = calloc(ops, sizeof *c->flights);
-    c->lead.copies = calloc(ops, sizeof *c->lead.copies);
-    c->lead.state = calloc(ops, sizeof *c->lead.state);
-    if (!c->number || !c->ops || !c->second || !c->index || !c->of || !c->flights || !c->lead.copies || !c->lead.state)
-        return hop_fail_memory(diag);
-    enum hop_status status = number_copies(program, diag);
-    if (status == HOP_OK && fixed)
-        status = find_row(program, diag);
-    if (status == HOP_OK)
-        find_led(program);
-    return status;
+        return;
+    c->number = hop_program_alloc(program, ops, sizeof *c->number);
+    c->ops = hop_program_alloc(program, ops, sizeof *c->ops);
+    c->second = hop_program_alloc(program, ops, sizeof *c->second);
+    c->index = hop_program_alloc(program, ops, sizeof *c->index);
+    c->of = hop_program_alloc(program, ops, sizeof *c->of);
+    c->flights = hop_program_alloc(program, ops, sizeof *c->flights);
+    c->lead.copies = hop_program_alloc(program, ops, sizeof *c->lead.copies);
+    c->lead.state = hop_program_alloc(program, ops, sizeof *c->lead.state);
+    number_copies(program);
+    if (fixed && program->options.mix)
+        take_mix(program, program->options.mix);
+    else if (fixed)
+        ask_table(program);
+    if (!hop_program_is_fine(program))
+        return;
+    if (fixed && program->options.packet_bytes == 0 && c->row->packet_bytes > 0)
+        program->packet_bytes = c->row->packet_bytes;
+    find_led(program);
 }
 
 void hop_copies_destroy(struct hop_program *program)
 {
-    struct hop_copies_state *c = program->copies;
-    if (!c)
-        return;
-    free(c->number);
-    free(c->ops);
-    free(c->second);
-    free(c->index);
-    free(c->of);
-    free(c->flights);
-    free(c->lead.copies);
-    free(c->lead.state);
-    hop_table_finish(&c->table);
-    free(c);
-    program->copies = NULL;
+    if (program->copies)
+        hop_table_finish(&program->copies->table);
+}
+
+void hop_copies_attach(struct hop_program *program, void *shared)
+{
+    program->copies->words = shared;
 }

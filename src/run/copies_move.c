@@ -3,8 +3,8 @@
  * A launch of copies whose mechanism is chosen while they run: the rank that copies asks by its word, does as it is
  * told, and says what has come of it; the leader hears, and assigns.
  */
+#include "base/clock.h"
 #include "run/copies_state.h"
-#include "run/emulate.h"
 
 /* ---- a launch ---- */
 
@@ -42,10 +42,10 @@ void hop_copies_begin(struct hop_program *program)
     c->lead.stall_s = hop_program_wall_s(program, HOP_COPIES_STALL_S);
 }
 
-void hop_copies_request(struct hop_program *program, uint32_t step)
+void hop_copies_request(struct hop_program *program, struct hop_run_step *step)
 {
     struct hop_copies_state *c = program->copies;
-    uint32_t copy = c->number[program->steps[step].op];
+    uint32_t copy = c->number[step->op];
     c->flights[c->flight_count++] = (struct flight){.step = step, .copy = copy};
     atomic_store_explicit(&c->words[copy], word_of(program, HOP_COPY_RTS), memory_order_release);
 }
@@ -76,146 +76,97 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     flight->assigned_s = hop_now_s();
 }
 
-static enum hop_status begin_peer(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
+/* Queued: whether what an event stands behind has ended; immediate: it has. */
+static bool has_ended(struct hop_program *program, struct hop_event *event)
 {
-    void **places = step->places[program->launch & 1];
-    struct hop_device_copy copy = {places[1], places[0], step->bytes, step->ways[HOP_LEG_PEER],
-                                   program->spans ? step->span_s : NULL};
-    if (program->immediate)
-        return step->bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
-    enum hop_status status = step->bytes ? program->ops->copy(program->device, step->stream, &copy, diag) : HOP_OK;
-    return status == HOP_OK ? program->ops->record(program->device, step->stream, step->event, diag) : status;
+    bool ended = program->immediate;
+    return ended || (HOP_DEVICE(program, query, event, &ended) && ended);
 }
 
-/* The next packet of a staged copy; queued: on the stream for reductions, so that a stalled peer copy is not in its
- * way. */
-static enum hop_status next_packet(struct hop_program *program, struct flight *flight, struct hop_diag *diag)
+static bool staging_is_through(struct hop_program *program)
 {
-    struct hop_run_step *step = &program->steps[flight->step];
-    void **places = step->places[program->launch & 1];
-    uint64_t left = step->bytes - flight->moved, bytes = left < program->packet_bytes ? left : program->packet_bytes;
-    unsigned stream = program->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
-    struct hop_device_copy read = {program->staging, (const char *)places[0] + flight->moved, bytes,
-                                   step->ways[HOP_LEG_IN], NULL};
-    struct hop_device_copy write = {(char *)places[1] + flight->moved, program->staging, bytes, step->ways[HOP_LEG_OUT],
-                                    NULL};
-    if (program->spans) { /* of the packets' ways out the last one's stays */
-        read.span_s = flight->moved == 0 ? step->legs_s[0] : NULL;
-        write.span_s = step->legs_s[1];
-    }
-    enum hop_status status = bytes ? program->ops->copy(program->device, stream, &read, diag) : HOP_OK;
-    if (status == HOP_OK && bytes)
-        status = program->ops->copy(program->device, stream, &write, diag);
-    if (status == HOP_OK && !program->immediate)
-        status = program->ops->record(program->device, stream, program->staging_events[0], diag);
-    flight->moved += bytes;
-    flight->packet = !program->immediate;
-    return status;
+    return has_ended(program, program->staging_events[2]);
 }
 
-/* *ended: its data is there. */
-static enum hop_status advance(struct hop_program *program, struct flight *flight, bool *ended, struct hop_diag *diag)
+/* Whether its data is there. Packets are queued on the stream for reductions, so that a stalled peer copy is not in
+ * their way. */
+static bool advance(struct hop_program *program, struct flight *flight)
 {
-    struct hop_run_step *step = &program->steps[flight->step];
-    enum hop_status status = HOP_OK;
+    struct hop_run_step *step = flight->step;
     if (!flight->begun) {
-        double delay_s = hop_program_wall_s(program, program->options.delay_s[flight->mechanism]);
+        double delay_s = hop_program_wall_s(program, program->hooks.delay_s[flight->mechanism]);
         if (hop_now_s() - flight->assigned_s < delay_s)
-            return HOP_OK;
+            return false;
         if (!change(program, flight->copy, assigned_state[flight->mechanism], begun_state[flight->mechanism]))
-            return HOP_OK; /* sent again another way before it began */
+            return false; /* sent again another way before it began */
         flight->begun = true;
-        if (flight->mechanism == HOP_PEER)
-            status = begin_peer(program, step, diag);
-    }
-    if (status == HOP_OK && flight->mechanism == HOP_STAGED) {
-        bool through = true;
-        if (flight->packet)
-            status = program->ops->query(program->device, program->staging_events[0], &through, diag);
-        if (status == HOP_OK && through) {
-            flight->packet = false;
-            *ended = flight->moved == step->bytes;
-            if (!*ended)
-                status = next_packet(program, flight, diag);
+        if (flight->mechanism == HOP_PEER) {
+            hop_step_copy(program, step);
+            if (!program->immediate)
+                (void)HOP_DEVICE(program, record, step->stream, step->event);
         }
-    } else if (status == HOP_OK) {
-        *ended = true;
-        if (!program->immediate)
-            status = program->ops->query(program->device, step->event, ended, diag);
     }
-    return status;
+    if (flight->mechanism == HOP_PEER)
+        return has_ended(program, step->event) && hop_program_is_fine(program);
+    if (flight->packet && !staging_is_through(program))
+        return false;
+    flight->packet = false;
+    if (flight->moved == step->bytes)
+        return true;
+    unsigned stream = program->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
+    flight->moved += hop_step_packet(program, step, flight->moved, 0, stream, stream);
+    flight->packet = !program->immediate;
+    return false;
 }
 
 /* What was overtaken has begun, and must end before the launch does: by either mechanism, if it was sent again twice. */
-static enum hop_status await_late(struct hop_program *program, const struct flight *flight, bool *ended,
-                                  struct hop_diag *diag)
+static bool late_ended(struct hop_program *program, const struct flight *flight)
 {
-    enum hop_status status = HOP_OK;
-    *ended = true;
-    if (flight->late[HOP_PEER])
-        status = program->ops->query(program->device, program->steps[flight->step].event, ended, diag);
-    if (status == HOP_OK && *ended && flight->late[HOP_STAGED])
-        status = program->ops->query(program->device, program->staging_events[0], ended, diag);
-    return status;
-}
-
-/* Whether a peer copy that was overtaken has brought the data before the staged one in its place has: then the rest of
- * that is dropped. */
-static enum hop_status look_for_overtaken(struct hop_program *program, const struct flight *flight, bool *came,
-                                          struct hop_diag *diag)
-{
-    *came = flight->overtaken && flight->mechanism == HOP_STAGED && !flight->packet;
-    return *came && !program->immediate
-               ? program->ops->query(program->device, program->steps[flight->step].event, came, diag)
-               : HOP_OK;
+    return (!flight->late[HOP_PEER] || has_ended(program, flight->step->event)) &&
+           (!flight->late[HOP_STAGED] || staging_is_through(program));
 }
 
 static void take_way(struct hop_program *program, const struct flight *flight, enum hop_mechanism by)
 {
-    struct hop_program_record *record = &program->records[program->steps[flight->step].op];
+    struct hop_program_record *record = &program->records[flight->step->op];
     record->via = by == HOP_STAGED;
     record->resent = flight->again && by == flight->mechanism;
 }
 
-static enum hop_status fly(struct hop_program *program, bool *moved, struct hop_diag *diag)
+/* Whether it has ended. *staging_used: one staged copy at a time, there is one packet's room. A peer copy that was
+ * overtaken may have brought the data before the staged one in its place has: then the rest of that is dropped. */
+static bool move_flight(struct hop_program *program, struct flight *flight, bool *staging_used)
+{
+    hear_leader(program, flight);
+    bool staged = flight->mechanism == HOP_STAGED;
+    bool ended = flight->overtaken && staged && !flight->packet && has_ended(program, flight->step->event);
+    enum hop_mechanism by = ended ? HOP_PEER : flight->mechanism;
+    if (!ended && flight->assigned && !(staged && *staging_used))
+        ended = advance(program, flight);
+    *staging_used = *staging_used || (staged && flight->packet);
+    if (!ended || !late_ended(program, flight) || !hop_program_is_fine(program))
+        return false;
+    unsigned from = flight->begun ? begun_state[flight->mechanism] : assigned_state[flight->mechanism];
+    if (!change(program, flight->copy, from, completed_state[by]))
+        return false; /* told to send again at the very end: it does */
+    if (program->records)
+        take_way(program, flight, by);
+    hop_step_end(program, flight->step);
+    return true;
+}
+
+static void fly(struct hop_program *program, bool *moved)
 {
     struct hop_copies_state *c = program->copies;
-    bool staging_used = false; /* one staged copy at a time: there is one packet's room */
-    for (uint32_t i = 0; i < c->flight_count;) {
-        struct flight *flight = &c->flights[i];
-        struct hop_run_step *step = &program->steps[flight->step];
-        bool ended = false, late_ended = false;
-        hear_leader(program, flight);
-        enum hop_status status = look_for_overtaken(program, flight, &ended, diag);
-        enum hop_mechanism by = ended ? HOP_PEER : flight->mechanism;
-        if (status == HOP_OK && !ended && flight->assigned && !(flight->mechanism == HOP_STAGED && staging_used))
-            status = advance(program, flight, &ended, diag);
-        staging_used = staging_used || (flight->mechanism == HOP_STAGED && flight->packet);
-        if (status == HOP_OK && ended)
-            status = await_late(program, flight, &late_ended, diag);
-        if (status != HOP_OK)
-            return status;
-        if (!ended || !late_ended) {
+    bool staging_used = false;
+    for (uint32_t i = 0; i < c->flight_count && hop_program_is_fine(program);) {
+        if (move_flight(program, &c->flights[i], &staging_used)) {
+            c->flights[i] = c->flights[--c->flight_count];
+            *moved = true;
+        } else {
             i++;
-            continue;
-        }
-        unsigned from = flight->begun ? begun_state[flight->mechanism] : assigned_state[flight->mechanism];
-        if (!change(program, flight->copy, from, completed_state[by])) {
-            i++; /* told to send again at the very end: it does */
-            continue;
-        }
-        if (program->records)
-            take_way(program, flight, by);
-        hop_program_step_end(program, step);
-        c->flights[i] = c->flights[--c->flight_count];
-        *moved = true;
-        if (program->remote) {
-            status = hop_remote_tell(program, step->op, diag);
-            if (status != HOP_OK)
-                return status;
         }
     }
-    return HOP_OK;
 }
 
 /* ---- the leader ---- */
@@ -286,22 +237,16 @@ static void lead_copies(struct hop_program *program, bool *moved)
     }
 }
 
-enum hop_status hop_copies_progress(struct hop_program *program, bool *moved, struct hop_diag *diag)
+void hop_copies_progress(struct hop_program *program, bool *moved)
 {
     struct hop_copies_state *c = program->copies;
-    if (c->row)
-        return HOP_OK;
-    if (c->lead.stage < 2)
+    if (!c->row && c->lead.stage < 2)
         lead_copies(program, moved);
-    return c->flight_count ? fly(program, moved, diag) : HOP_OK;
+    if (!c->row && c->flight_count)
+        fly(program, moved);
 }
 
 bool hop_copies_done(const struct hop_program *program)
 {
     return program->copies->row || (program->copies->lead.stage == 2 && program->copies->flight_count == 0);
-}
-
-void hop_copies_attach(struct hop_program *program, void *shared)
-{
-    program->copies->words = shared;
 }

@@ -11,7 +11,8 @@ typedef atomic_uint_fast64_t word;
 
 /* A copy of this rank that waits for its assignment or is under way. */
 struct flight {
-    uint32_t step, copy;
+    struct hop_run_step *step;
+    uint32_t copy;
     enum hop_mechanism mechanism;
     bool assigned, begun, again;
     bool packet;                    /* queued: one packet is under way */

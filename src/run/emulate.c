@@ -85,13 +85,13 @@ static enum hop_status fail_device(const struct hop_emulator *e, const struct ho
 {
     char where[192];
     const char *near = hop_topology_nearest(e->topology, place->device);
-    hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(e->topology), place->device);
-    hop_diag_place(diag, "%s", hop_schedule_place(program->schedule, op, place->column, where, sizeof where));
     for (uint32_t n = 0; !near && n < hop_topology_node_count(e->topology); n++) {
         if (hop_node_is_device(hop_topology_node(e->topology, n)->kind))
             near = hop_topology_node(e->topology, n)->name;
     }
-    hop_diag_expect(diag, "a device of the emulated topology, such as %s", near ? near : "none: it has no device");
+    hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'\na device of the emulated topology, such as %s",
+             hop_topology_name(e->topology), place->device, near ? near : "none: it has no device");
+    hop_diag_place(diag, "%s", hop_schedule_place(program->schedule, op, place->column, where, sizeof where));
     return HOP_ERR_NOT_FOUND;
 }
 
@@ -285,36 +285,14 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_program *p
     return HOP_OK;
 }
 
-static enum hop_status share(struct hop_emulator *e, struct hop_program *program, struct hop_diag *diag)
-{
-    struct hop_team *team = program->team;
-    char name[HOP_SHARED_NAME_SIZE] = "", *all = calloc(team->local_size, sizeof name);
-    enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK && team->local == 0)
-        status = found(e, program, diag);
-    if (status == HOP_OK) {
-        memcpy(name, e->shared.name, sizeof name);
-        status = hop_team_exchange(team, name, all, sizeof name, diag);
-    }
-    if (status == HOP_OK && team->local != 0) {
-        status = hop_shared_attach(all, &e->shared, diag);
-        e->emulation = status == HOP_OK ? hop_emulation_attach(e->shared.memory) : NULL;
-    }
-    free(all);
-    if (status == HOP_OK)
-        status = hop_team_barrier_local(team, diag);
-    hop_shared_withdraw(&e->shared);
-    return status;
-}
-
 enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emulator **emulator,
                                     struct hop_emulation **emulation, struct hop_diag *diag)
 {
-    if (program->team->nodes > 1) {
-        hop_fail(diag, HOP_ERR_INVALID, "ranks on %u machines cannot share emulated links", program->team->nodes);
-        hop_diag_expect(diag, "ranks of one machine, or a run without emulated links");
-        return HOP_ERR_INVALID;
-    }
+    if (program->team->nodes > 1)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "ranks on %u machines cannot share emulated links\n"
+                        "ranks of one machine, or a run without emulated links",
+                        program->team->nodes);
     struct hop_emulator *e = calloc(1, sizeof *e);
     if (!e)
         return hop_fail_memory(diag);
@@ -324,23 +302,24 @@ enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emul
     for (uint32_t n = 0; e->hosts && n < hop_topology_node_count(e->topology); n++)
         e->hosts[n] = NOT_ASKED;
     enum hop_status status = e->router && e->hosts ? find_pairs(e, program, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK && e->pair_count == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "no operation of the schedule copies between devices of %s",
-                 hop_topology_name(e->topology));
-        hop_diag_expect(diag, "a copy such as gpu0 -> gpu1, or a run without emulated links");
-        status = HOP_ERR_INVALID;
-    }
+    if (status == HOP_OK && e->pair_count == 0)
+        status = hop_fail(diag, HOP_ERR_INVALID,
+                          "no operation of the schedule copies between devices of %s\n"
+                          "a copy such as gpu0 -> gpu1, or a run without emulated links",
+                          hop_topology_name(e->topology));
     if (status == HOP_OK && !(lay_links(e, program) && lay_ways(e)))
         status = hop_fail_memory(diag);
+    if (status == HOP_OK && program->team->local == 0)
+        status = found(e, program, diag);
     if (status == HOP_OK)
-        status = share(e, program, diag);
-    if (status != HOP_OK) {
+        status = hop_team_share(program->team, &e->shared, diag);
+    if (status == HOP_OK) {
+        *emulation = e->emulation = hop_emulation_attach(e->shared.memory);
+        *emulator = e;
+    } else {
         hop_emulator_destroy(e);
-        return status;
     }
-    *emulator = e;
-    *emulation = e->emulation;
-    return HOP_OK;
+    return status;
 }
 
 void hop_emulator_destroy(struct hop_emulator *e)

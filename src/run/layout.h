@@ -28,6 +28,9 @@ struct hop_run_op {
     uint32_t owner;   /* the rank that performs it */
     uint32_t leader;  /* copies: the other rank that takes part, or owner */
     uint32_t partner; /* a receive's send, a send's receive; else HOP_NONE */
+    uint32_t before;  /* the operation before it in its owner's queue, where that has an order; else HOP_NONE */
+    uint32_t begins_at, ends_at; /* ranks: the owner; of a copy between machines who has the bytes, and who gets them */
+    bool crosses;                /* from one machine to another; hop_layout_place says it */
     uint32_t first;   /* into places: what it reads, then what it writes */
     uint32_t reads, writes;
     uint32_t after_first, after_count; /* into after: operations that must have ended, messages resolved */
@@ -53,6 +56,13 @@ struct hop_layout {
 enum hop_status hop_layout_create(const struct hop_schedule *schedule, bool pipelined, struct hop_layout *layout,
                                   struct hop_diag *diag);
 void hop_layout_finish(struct hop_layout *layout);
+/* Which machine each rank is on. Refused: what reaches for the memory of another machine and is no copy. */
+enum hop_status hop_layout_place(struct hop_layout *layout, const uint32_t *node_of, struct hop_diag *diag);
+/* The rank in whose memory the p-th place of an operation lies. */
+static inline uint32_t hop_layout_rank(const struct hop_layout *layout, const struct hop_run_op *run, uint32_t p)
+{
+    return layout->buffers[layout->places[run->first + p].buffer].rank;
+}
 /* Whether two operations of one rank stand in one queue: its copies do, and its reductions. */
 enum hop_run_queue { HOP_QUEUE_COPY, HOP_QUEUE_REDUCE, HOP_QUEUES, HOP_QUEUE_NONE = HOP_QUEUES };
 enum hop_run_queue hop_layout_queue(const struct hop_layout *layout, uint32_t op);

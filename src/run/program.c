@@ -27,35 +27,37 @@ static uint32_t device_number(const struct hop_program *program)
     return program->team->local;
 }
 
-static enum hop_status open_device(struct hop_program *program, struct hop_diag *diag)
+static enum hop_status find_device(struct hop_program *program, uint32_t *count, struct hop_diag *diag)
 {
     const char *name = program->options.device ? program->options.device : "host";
-    struct hop_device_options options = {.index = device_number(program), .copy_streams = program->options.engines};
-    uint32_t count = 0;
-    if (strcmp(name, "host") != 0 && strcmp(name, "cuda") != 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "there is no device back end '%s'", name);
-        hop_diag_expect(diag, "host or cuda");
-        return HOP_ERR_INVALID;
-    }
-    if (program->options.emulate && strcmp(name, "host") != 0)
+    bool host = strcmp(name, "host") == 0;
+    if (!host && strcmp(name, "cuda") != 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "there is no device back end '%s'\nhost or cuda", name);
+    if (program->options.emulate && !host)
         return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", name);
-    program->ops = strcmp(name, "host") == 0 ? &hop_device_host : &hop_device_cuda;
-    enum hop_status status = program->ops->count(&count, diag);
-    if (status == HOP_OK && count == 0)
+    program->ops = host ? &hop_device_host : &hop_device_cuda;
+    enum hop_status status = program->ops->count(count, diag);
+    if (status == HOP_OK && *count == 0)
         status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", name);
-    if (status == HOP_OK && program->options.emulate)
-        status = hop_emulator_create(program, &program->emulator, &options.emulation, diag);
-    if (status != HOP_OK)
-        return status;
-    options.index %= count;
-    status = program->ops->open(&options, &program->device, diag);
-    if (status != HOP_OK)
-        return status;
+    return status;
+}
+
+static void open_device(struct hop_program *program)
+{
+    struct hop_device_options options = {.copy_streams = program->options.engines};
     struct hop_device_properties properties;
+    uint32_t count = 1;
+    (void)HOP_TRY(program, find_device(program, &count, &program->failure));
+    if (program->options.emulate)
+        (void)HOP_TRY(program, hop_emulator_create(program, &program->emulator, &options.emulation, &program->failure));
+    options.index = device_number(program) % count;
+    if (!HOP_TRY(program, program->ops->open(&options, &program->device, &program->failure)))
+        return;
     program->ops->properties(program->device, &properties);
     program->immediate = properties.immediate && program->options.engines == 0;
+    program->mapped = properties.mapped;
     program->copy_streams = properties.copy_streams;
-    return HOP_OK;
+    program->spans = properties.timed && !program->immediate && program->options.record;
 }
 
 /* ---- all together ---- */
@@ -70,53 +72,47 @@ static double longest_pause_s(const struct hop_program *program)
         pause_s = hop_max(pause_s, hop_max(op->at_s, op->duration_s));
         bytes += (double)op->bytes * (op->kind == HOP_OP_REDUCE ? program->layout.ops[i].reads : 1);
     }
-    for (size_t way = 0; way < HOP_COUNT(program->options.delay_s); way++)
-        pause_s += isfinite(program->options.delay_s[way]) ? program->options.delay_s[way] : 0;
+    for (size_t way = 0; way < HOP_COUNT(program->hooks.delay_s); way++)
+        pause_s += isfinite(program->hooks.delay_s[way]) ? program->hooks.delay_s[way] : 0;
     if (program->options.copies == HOP_COPIES_DYNAMIC)
         pause_s += 4 * HOP_COPIES_STALL_S; /* either mechanism is given up, tried again, and given up */
     return (pause_s + bytes / SLOWEST) * slower;
 }
 
-static enum hop_status build(struct hop_program *program, struct hop_diag *diag)
+static void build(struct hop_program *program)
 {
     struct hop_team *team = program->team;
-    struct hop_fault fault;
-    enum hop_status status = hop_layout_create(program->schedule, program->options.pipelined, &program->layout, diag);
-    if (status == HOP_OK && program->layout.ranks > team->size) {
-        hop_fail(diag, HOP_ERR_INVALID, "the schedule has %u ranks, the team %u", program->layout.ranks, team->size);
-        hop_diag_expect(diag, "at least as many processes as ranks");
-        status = HOP_ERR_INVALID;
-    }
-    if (status == HOP_OK)
-        status = open_device(program, diag);
-    if (status == HOP_OK)
-        status = hop_copies_create(program, diag);
-    if (status == HOP_OK)
-        status = hop_fault_read(program, &fault, diag);
-    if (status == HOP_OK)
-        status = hop_program_compile(program, diag);
-    if (status == HOP_OK) {
-        program->fault_step = fault.op != HOP_NONE && fault.rank == team->rank ? program->step_of[fault.op] : HOP_NONE;
-        program->fault_signal = fault.signal;
-        hop_team_expect(team, longest_pause_s(program));
-    }
-    if (status == HOP_OK)
-        status = hop_tiny_find(program, diag);
-    if (status == HOP_OK)
-        status = hop_program_share(program, diag);
-    if (status == HOP_OK && team->nodes > 1)
-        status = hop_remote_create(program, diag);
-    return status == HOP_OK ? hop_team_barrier(team, diag) : status;
+    struct hop_diag *diag = &program->failure;
+    (void)HOP_TRY(program, hop_layout_create(program->schedule, program->options.pipelined, &program->layout, diag));
+    if (program->layout.ranks > team->size)
+        (void)HOP_TRY(program, hop_fail(diag, HOP_ERR_INVALID,
+                                        "the schedule has %u ranks, the team %u\nat least as many processes as ranks",
+                                        program->layout.ranks, team->size));
+    (void)HOP_TRY(program, hop_layout_place(&program->layout, team->node_of, diag));
+    open_device(program);
+    hop_copies_create(program);
+    hop_program_find_fault(program);
+    hop_program_compile(program);
+    hop_team_expect(team, longest_pause_s(program));
+    hop_tiny_find(program);
+    hop_program_share(program);
+    if (team->nodes > 1)
+        hop_remote_create(program);
+    (void)HOP_TRY(program, hop_team_barrier(team, diag));
 }
 
 enum hop_status hop_program_create(struct hop_team *team, const struct hop_schedule *schedule,
                                    const struct hop_program_options *options, struct hop_program **program,
                                    struct hop_diag *diag)
 {
-    struct hop_diag own;
+    return hop_program_create_hooked(team, schedule, options, NULL, program, diag);
+}
+
+enum hop_status hop_program_create_hooked(struct hop_team *team, const struct hop_schedule *schedule,
+                                          const struct hop_program_options *options, const struct hop_run_hooks *hooks,
+                                          struct hop_program **program, struct hop_diag *diag)
+{
     struct hop_program *made = calloc(1, sizeof *made);
-    if (!diag)
-        diag = &own;
     if (!made)
         return hop_fail_memory(diag);
     made->team = team;
@@ -124,19 +120,24 @@ enum hop_status hop_program_create(struct hop_team *team, const struct hop_sched
     made->schedule = schedule;
     if (options)
         made->options = *options;
+    if (hooks)
+        made->hooks = *hooks;
     made->packet_bytes = made->options.packet_bytes ? made->options.packet_bytes : PACKET_BYTES;
     if (!(made->options.slower >= 1))
         made->options.slower = SLOWER;
     const struct hop_doing preparing = hop_doing_named("(preparing)");
     hop_team_do(team, &preparing);
-    enum hop_status status = build(made, diag);
+    build(made);
     hop_team_do(team, NULL);
+    enum hop_status status = made->failure.status;
     if (status == HOP_OK) {
         *program = made;
         return HOP_OK;
     }
     if (hop_team_lost(team) < 0)
-        hop_team_abort(team, diag); /* the others would wait for us */
+        hop_team_abort(team, &made->failure); /* the others would wait for us */
+    if (diag)
+        *diag = made->failure;
     hop_program_destroy(made);
     return status;
 }
@@ -156,35 +157,13 @@ static void await_others(struct hop_program *program)
 /* Memory of a GPU must not be freed while others have it open. */
 static void let_go(struct hop_program *program)
 {
-    struct hop_device_properties properties;
-    program->ops->properties(program->device, &properties);
-    if (properties.mapped || !program->bases)
+    if (program->mapped || !program->bases)
         return;
     for (uint32_t r = 0; r < program->team->size; r++) {
         if (program->bases[r] && r != program->team->rank)
             program->ops->free(program->device, program->bases[r]);
     }
     (void)hop_team_barrier_local(program->team, NULL);
-}
-
-static void close_device(struct hop_program *program)
-{
-    let_go(program);
-    for (uint32_t w = 0; w < program->wait_count; w++) {
-        if (program->waits[w].kind == HOP_WAIT_FLAG && program->waits[w].event)
-            program->ops->destroy_event(program->device, program->waits[w].event);
-    }
-    for (uint32_t s = 0; s < program->step_count; s++) {
-        if (program->steps[s].event)
-            program->ops->destroy_event(program->device, program->steps[s].event);
-    }
-    for (size_t e = 0; e < HOP_COUNT(program->staging_events); e++) {
-        if (program->staging_events[e])
-            program->ops->destroy_event(program->device, program->staging_events[e]);
-    }
-    if (program->staging)
-        program->ops->unregister_host(program->device, program->staging);
-    program->ops->close(program->device);
 }
 
 /* After a loss the streams may wait for events of a rank that is gone. */
@@ -200,8 +179,11 @@ void hop_program_destroy(struct hop_program *program)
     if (program->device && program->team->failed && program->ops->abandon != program->ops->close) {
         program->ops->abandon(program->device);
         program->staging = NULL; /* a copy may be under way there */
-    } else if (program->device) {
-        close_device(program);
+    } else if (program->device) { /* its events go with it */
+        let_go(program);
+        if (program->staging)
+            program->ops->unregister_host(program->device, program->staging);
+        program->ops->close(program->device);
     }
     hop_copies_destroy(program);
     hop_emulator_destroy(program->emulator);
@@ -211,7 +193,6 @@ void hop_program_destroy(struct hop_program *program)
     hop_arena_finish(&program->arena);
     free(program->staging);
     free(program->waits);
-    free(program->times);
     free(program);
 }
 
@@ -240,9 +221,7 @@ bool hop_program_buffer(const struct hop_program *program, uint32_t index, const
 void *hop_program_address(const struct hop_program *program, uint32_t index)
 {
     const struct hop_run_buffer *buffer = find_buffer(program, index);
-    struct hop_device_properties properties;
-    program->ops->properties(program->device, &properties);
-    return buffer && properties.mapped ? (char *)program->memory + buffer->offset : NULL;
+    return buffer && program->mapped ? (char *)program->memory + buffer->offset : NULL;
 }
 
 static enum hop_status move(struct hop_program *program, uint32_t index, uint64_t offset, void *to, const void *from,

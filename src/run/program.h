@@ -16,7 +16,7 @@
  *
  * Memory that ranks share is used again launch after launch. Before a rank touches another one's:
  *
- *     in, out, data   the owner has entered this launch (`ENTERED`; implied where an operation of the owner's comes before)
+ *     in, out, data   the owner has entered this launch (`ENTERED`)
  *     scratch         the owner has left the launch before last, of which this set of the two was (`LEFT`)
  *
  * and a rank leaves once everything that touches its memory has ended.
@@ -25,6 +25,7 @@
 #define HOP_RUN_PROGRAM_H
 
 #include "device/device.h"
+#include "run/hooks.h"
 #include "run/layout.h"
 #include "run/team.h"
 
@@ -58,7 +59,7 @@ struct hop_run_wait {
     uint8_t kind;
     bool queued;             /* STEP, FLAG: it is enough that it was queued, its event is awaited */
     uint32_t index;          /* step, flag or rank */
-    uint32_t owner;          /* FLAG: of the operation */
+    uint32_t owner;          /* FLAG: the rank that raises it */
     struct hop_event *event; /* queued: to await; NULL: same stream */
 };
 
@@ -88,7 +89,7 @@ struct hop_run_step {
     uint32_t reads, writes;
     struct hop_event *event; /* queued */
     /* of the running launch */
-    uint64_t begun, ended; /* launches */
+    uint64_t begun, arrived, ended; /* launches */
     uint32_t next_wait;
     double start_s;
     double span_s[2];    /* start and end by who does it, a stream or the emulated links; end 0: not known */
@@ -101,18 +102,20 @@ struct hop_program {
     const struct hop_schedule *schedule;
     struct hop_layout layout;
     struct hop_arena arena;
+    struct hop_diag failure; /* the first */
     uint32_t number; /* of the team's programs */
 
     const struct hop_device_ops *ops;
     struct hop_device *device;
     bool immediate;
+    bool mapped; /* the processor reaches the device's memory */
     bool spans; /* records are of what streams say, not of when the rank looks */
     unsigned copy_streams;
     struct hop_emulator *emulator; /* NULL: none */
     void *memory;                  /* this rank's */
     void **bases;                  /* per rank; NULL: not reached */
     void *staging;                 /* host memory, two packets */
-    struct hop_event *staging_events[4];
+    struct hop_event *staging_events[4]; /* a packet is in slot 0, in slot 1; it has left slot 0, slot 1 */
     uint64_t packet_bytes; /* that there is room for */
 
     struct hop_shared shared; /* of the program, on this machine */
@@ -133,7 +136,9 @@ struct hop_program {
     uint32_t first_leave, leave_count; /* waits before leaving */
     uint32_t *flying;                  /* steps begun, not ended */
     uint32_t flying_count;
-    uint64_t *known_left; /* per rank: a launch that it has left for sure */
+    struct {
+        uint64_t entered, left;
+    } * known; /* per rank: launches that it has entered and left for sure */
     uint64_t launch;
     uint32_t ended_count;
     double origin_s; /* of this launch; 0: nobody needs it */
@@ -144,26 +149,32 @@ struct hop_program {
     struct hop_copies_state *copies; /* copies whose mechanism a leader assigns; NULL: none */
     struct hop_remote *remote;       /* other machines; NULL: none */
     struct hop_measured_op *times;
-    uint32_t fault_step; /* HOP_NONE */
+    struct hop_run_hooks hooks;
+    uint32_t fault_op; /* of this rank; HOP_NONE */
     int fault_signal;
 };
 
-/* compile.c: steps, waits and flags. */
-enum hop_status hop_program_compile(struct hop_program *program, struct hop_diag *diag);
-/* The rank at which an operation ends: its owner, of a copy between machines the one that receives. */
-uint32_t hop_program_ends_at(const struct hop_program *program, uint32_t op);
-/* And where it begins: a copy between machines at the one that has the bytes. */
-uint32_t hop_program_begins_at(const struct hop_program *program, uint32_t op);
-bool hop_program_crosses(const struct hop_program *program, uint32_t op);
-/* Whether it runs on a device's streams, so that its flag may come before its end. */
-bool hop_program_is_queued(const struct hop_program *program, uint32_t op);
+/* ---- its first failure, which it keeps ---- */
 
-/* fault.c: what options.fault says; op HOP_NONE: nothing. Refused where nothing would come of it. */
-struct hop_fault {
-    uint32_t rank, op;
-    int signal;
-};
-enum hop_status hop_fault_read(const struct hop_program *program, struct hop_fault *fault, struct hop_diag *diag);
+static inline bool hop_program_is_fine(const struct hop_program *program)
+{
+    return program->failure.status == HOP_OK;
+}
+/* Calls what returns a status and describes its failure in `failure`, unless the program has failed before. Whether all is
+ * well. */
+#define HOP_TRY(program, call) ((program)->failure.status == HOP_OK && ((program)->failure.status = (call)) == HOP_OK)
+/* A slot of the device's table: HOP_DEVICE(program, copy, stream, &copy). */
+#define HOP_DEVICE(program, slot, ...)                                                                                 \
+    HOP_TRY(program, (program)->ops->slot((program)->device, __VA_ARGS__, &(program)->failure))
+#define HOP_TEAM(program, call, ...) HOP_TRY(program, call((program)->team, __VA_ARGS__, &(program)->failure))
+/* Memory of the program's arena, zeroed; NULL: it has failed. */
+static inline void *hop_program_alloc(struct hop_program *program, size_t count, size_t size)
+{
+    void *memory = hop_program_is_fine(program) ? hop_arena_alloc(&program->arena, (count + 1) * size) : NULL;
+    if (!memory && hop_program_is_fine(program))
+        (void)hop_fail_memory(&program->failure);
+    return memory;
+}
 
 /* Seconds of the machine that the schedule is for, by the clock on the wall: emulated links are slow. */
 static inline double hop_program_wall_s(const struct hop_program *program, double seconds)
@@ -171,9 +182,6 @@ static inline double hop_program_wall_s(const struct hop_program *program, doubl
     return program->emulator ? seconds * program->options.slower : seconds;
 }
 
-/* execute.c */
-void hop_program_step_begin(struct hop_program *program, struct hop_run_step *step);
-void hop_program_step_end(struct hop_program *program, struct hop_run_step *step);
 static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
 {
     uint64_t old = atomic_load_explicit(&flag->value, memory_order_relaxed);
@@ -182,18 +190,64 @@ static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
         ;
 }
 
-/* share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
-enum hop_status hop_program_share(struct hop_program *program, struct hop_diag *diag);
-/* Bytes of buffers of all ranks on this machine. */
-uint64_t hop_program_bytes(const struct hop_program *program);
+/* ---- what its files do for each other, the lower one first ---- */
+
+/* hooks.c: what hooks.fault says is to happen. Refused where nothing would come of it. */
+void hop_program_find_fault(struct hop_program *program);
+
+/* copies.c: which copies have a mechanism that is not the schedule's. */
+/* Without any completion: hop_choice_stalled; twice as long after each that follows another. */
+#define HOP_COPIES_STALL_S 0.05
+void hop_copies_create(struct hop_program *program);
+void hop_copies_destroy(struct hop_program *program);
+size_t hop_copies_shared_size(const struct hop_program *program);
+void hop_copies_attach(struct hop_program *program, void *shared);
+bool hop_copies_is_chosen(const struct hop_program *program, uint32_t op); /* while it runs */
+bool hop_copies_is_staged(const struct hop_program *program, uint32_t op); /* by the table */
+
+/* compile.c: steps, waits and flags. */
+void hop_program_compile(struct hop_program *program);
+/* Whether it runs on a device's streams, so that its flag may come before its end. */
+bool hop_program_is_queued(const struct hop_program *program, uint32_t op);
+
 /* tiny.c: finds tiny copies, once flags are numbered. Where bytes lie beside a flag; NULL: they do not. */
-enum hop_status hop_tiny_find(struct hop_program *program, struct hop_diag *diag);
+void hop_tiny_find(struct hop_program *program);
 void *hop_tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes,
                        int parity);
 
-/* staged.c: a step's copy through the host buffer, in packets. Immediate: done on return. Queued: its event is recorded
- * behind the last one. */
-enum hop_status hop_program_copy_staged(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag);
+/* program_share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
+void hop_program_share(struct hop_program *program);
+/* Bytes of buffers of all ranks on this machine. */
+uint64_t hop_program_bytes(const struct hop_program *program);
+
+/* remote.c: other machines. What arrives for a step is in its place once arrived is the launch. */
+void hop_remote_create(struct hop_program *program);
+void hop_remote_destroy(struct hop_program *program);
+void hop_remote_send(struct hop_program *program, const struct hop_run_step *step);
+/* Tells the ranks of other machines that wait for its end, or its start. */
+void hop_remote_tell(struct hop_program *program, uint32_t op, bool begun);
+void hop_remote_progress(struct hop_program *program, bool *moved);
+
+/* step.c: a step begins, ends, and is said to have. */
+void hop_step_begin(struct hop_program *program, struct hop_run_step *step);
+void hop_step_end(struct hop_program *program, struct hop_run_step *step);
+/* Performs what has bytes at once, on this thread; or queues it, its event recorded behind it. */
+void hop_step_perform(struct hop_program *program, struct hop_run_step *step);
+void hop_step_queue(struct hop_program *program, struct hop_run_step *step);
+/* A copy straight, whole. */
+void hop_step_copy(struct hop_program *program, struct hop_run_step *step);
+/* The packet of a staged copy that begins at byte `at`, through slot 0 or 1 of the host buffer; the stream `out` brings it
+ * there, and records that in staging_events[2 + slot] unless it is HOP_STREAM_NOW. Its bytes. */
+uint64_t hop_step_packet(struct hop_program *program, struct hop_run_step *step, uint64_t at, unsigned slot,
+                         unsigned in, unsigned out);
+
+/* copies_move.c: copies whose mechanism is chosen while they run. */
+void hop_copies_begin(struct hop_program *program); /* a launch */
+/* A step that is ready asks its leader. */
+void hop_copies_request(struct hop_program *program, struct hop_run_step *step);
+/* Moves this rank's copies and those that it leads; *moved: something happened. */
+void hop_copies_progress(struct hop_program *program, bool *moved);
+bool hop_copies_done(const struct hop_program *program); /* all that this rank leads are */
 
 /* times.c: when an operation of measured times was ready, and so when it can have started; see there. */
 struct hop_times_rules {
@@ -201,30 +255,5 @@ struct hop_times_rules {
     bool crosses;       /* between machines: start is the sender's, end the receiver's, by their own clocks */
 };
 void hop_times_settle(struct hop_measured_op *times, double ready_s, struct hop_times_rules rules);
-
-/* copies.c: assigned mechanisms. */
-/* Without any completion: hop_choice_stalled; twice as long after each that follows another. */
-#define HOP_COPIES_STALL_S 0.05
-enum hop_status hop_copies_create(struct hop_program *program, struct hop_diag *diag);
-void hop_copies_destroy(struct hop_program *program);
-size_t hop_copies_shared_size(const struct hop_program *program);
-void hop_copies_begin(struct hop_program *program); /* a launch */
-/* Moves this rank's copies and those that it leads; *moved: something happened. */
-enum hop_status hop_copies_progress(struct hop_program *program, bool *moved, struct hop_diag *diag);
-bool hop_copies_done(const struct hop_program *program);                   /* all that this rank leads are */
-bool hop_copies_is_chosen(const struct hop_program *program, uint32_t op); /* while it runs */
-bool hop_copies_is_staged(const struct hop_program *program, uint32_t op); /* by the table */
-void hop_copies_attach(struct hop_program *program, void *shared);
-/* A step that is ready asks its leader. */
-void hop_copies_request(struct hop_program *program, uint32_t step);
-
-/* remote.c: other machines. */
-enum hop_status hop_remote_create(struct hop_program *program, struct hop_diag *diag);
-void hop_remote_destroy(struct hop_program *program);
-enum hop_status hop_remote_send(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag);
-/* Tells the ranks of other machines that wait for its end, or its start. */
-enum hop_status hop_remote_tell(struct hop_program *program, uint32_t op, struct hop_diag *diag);
-enum hop_status hop_remote_tell_begun(struct hop_program *program, uint32_t op, struct hop_diag *diag);
-enum hop_status hop_remote_progress(struct hop_program *program, bool *moved, struct hop_diag *diag);
 
 #endif

@@ -26,22 +26,15 @@ static int by_place(const void *a, const void *b)
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* before[op] has a bit for each operation that op waits for. A rank's queue orders, too, unless it says `ready`. */
-static void find_before(const struct hop_layout *layout, uint64_t *before, uint32_t words, uint32_t *last)
+/* before[op] has a bit for each operation that op waits for, those before it in its rank's queue among them. */
+static void find_before(const struct hop_layout *layout, uint64_t *before, uint32_t words)
 {
-    bool strict = !hop_schedule_queue_ready(layout->schedule);
-    for (uint32_t i = 0; i < layout->ranks * HOP_QUEUES; i++)
-        last[i] = HOP_NONE;
     for (uint32_t i = 0; i < layout->op_count; i++) {
         uint32_t op = layout->order[i];
         const struct hop_run_op *run = &layout->ops[op];
         uint64_t *own = before + (size_t)op * words;
-        enum hop_run_queue queue = hop_layout_queue(layout, op);
-        uint32_t *previous = queue == HOP_QUEUE_NONE ? NULL : &last[run->owner * HOP_QUEUES + (uint32_t)queue];
         for (uint32_t a = 0; a <= run->after_count; a++) {
-            uint32_t other = a < run->after_count ? layout->after[run->after_first + a]
-                             : previous && strict ? *previous
-                                                  : HOP_NONE;
+            uint32_t other = a < run->after_count ? layout->after[run->after_first + a] : run->before;
             if (other == HOP_NONE)
                 continue;
             const uint64_t *theirs = before + (size_t)other * words;
@@ -49,8 +42,6 @@ static void find_before(const struct hop_layout *layout, uint64_t *before, uint3
                 own[w] |= theirs[w];
             own[other / 64] |= UINT64_C(1) << other % 64;
         }
-        if (previous)
-            *previous = op;
     }
 }
 
@@ -122,10 +113,9 @@ enum hop_status hop_schedule_find_race(const struct hop_schedule *schedule, bool
     uint32_t words = layout.op_count / 64 + 1;
     uint64_t *before = calloc((size_t)layout.op_count * words + 1, sizeof *before);
     struct touch *touches = malloc(((size_t)layout.place_count + 1) * sizeof *touches);
-    uint32_t *last = malloc(((size_t)layout.ranks * HOP_QUEUES + 1) * sizeof *last);
     const struct touch *found[2];
-    if (before && touches && last) {
-        find_before(&layout, before, words, last);
+    if (before && touches) {
+        find_before(&layout, before, words);
         *race = look(touches, list_touches(&layout, touches), before, words, found);
         if (*race)
             describe(&layout, found, diag ? diag : &own);
@@ -134,7 +124,6 @@ enum hop_status hop_schedule_find_race(const struct hop_schedule *schedule, bool
     }
     free(before);
     free(touches);
-    free(last);
     hop_layout_finish(&layout);
     return status;
 }

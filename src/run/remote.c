@@ -32,102 +32,85 @@ struct hop_remote {
 /* ---- who is told ---- */
 
 /* A rank for each pair of an operation that ends (begins) here and one that waits for that elsewhere; several times
- * the same rank does no harm but is left out where it repeats at once. */
+ * the same rank does no harm but is left out where it repeats at once. told NULL: only counts them, by operation; else
+ * count says where each goes. */
 static void list_told(const struct hop_program *program, bool begun, uint32_t *count, uint32_t *told)
 {
     const struct hop_layout *layout = &program->layout;
     uint32_t here = program->team->node_of[program->team->rank];
     for (uint32_t i = 0; i < layout->op_count; i++) {
         const struct hop_op *waiting = hop_schedule_op(program->schedule, i);
-        const uint32_t *after = begun ? waiting->after_start : layout->after + layout->ops[i].after_first;
-        uint32_t waiter = hop_program_begins_at(program, i),
-                 after_count = begun ? waiting->after_start_count : layout->ops[i].after_count;
-        for (uint32_t a = 0; a < after_count; a++) {
-            uint32_t op = after[a],
-                     where = begun ? hop_program_begins_at(program, op) : hop_program_ends_at(program, op);
-            if (where != program->team->rank || program->team->node_of[waiter] == here)
+        const struct hop_run_op *run = &layout->ops[i];
+        const uint32_t *after = begun ? waiting->after_start : layout->after + run->after_first;
+        uint32_t after_count = begun ? waiting->after_start_count : run->after_count;
+        for (uint32_t a = 0; a < after_count && program->team->node_of[run->begins_at] != here; a++) {
+            const struct hop_run_op *awaited = &layout->ops[after[a]];
+            if ((begun ? awaited->begins_at : awaited->ends_at) != program->team->rank)
                 continue;
             if (told)
-                told[count[op]] = waiter;
-            count[op]++;
+                told[count[after[a]]] = run->begins_at;
+            count[after[a]]++;
         }
     }
 }
 
-static bool make_told(const struct hop_program *program, bool begun, struct told *told)
+static void make_told(struct hop_program *program, bool begun, struct told *told)
 {
-    uint32_t ops = program->layout.op_count;
-    uint32_t *count = calloc((size_t)ops + 1, sizeof *count);
-    told->first = calloc((size_t)ops + 2, sizeof *told->first);
-    if (count && told->first) {
-        list_told(program, begun, count, NULL);
-        for (uint32_t i = 0; i < ops; i++) {
-            told->first[i + 1] = told->first[i] + count[i];
-            count[i] = told->first[i];
-        }
-        told->ranks = calloc((size_t)told->first[ops] + 1, sizeof *told->ranks);
-        if (told->ranks)
-            list_told(program, begun, count, told->ranks);
+    uint32_t ops = program->layout.op_count, *count = hop_program_alloc(program, ops, sizeof *count);
+    told->first = hop_program_alloc(program, (size_t)ops + 1, sizeof *told->first);
+    if (!hop_program_is_fine(program))
+        return;
+    list_told(program, begun, count, NULL);
+    for (uint32_t i = 0; i < ops; i++) {
+        told->first[i + 1] = told->first[i] + count[i];
+        count[i] = told->first[i];
     }
-    free(count);
-    return told->ranks != NULL;
+    told->ranks = hop_program_alloc(program, told->first[ops], sizeof *told->ranks);
+    if (told->ranks)
+        list_told(program, begun, count, told->ranks);
 }
 
-enum hop_status hop_remote_create(struct hop_program *program, struct hop_diag *diag)
+void hop_remote_create(struct hop_program *program)
 {
-    struct hop_remote *remote = calloc(1, sizeof *remote);
+    struct hop_remote *remote = hop_program_alloc(program, 1, sizeof *remote);
     program->remote = remote;
     if (!remote)
-        return hop_fail_memory(diag);
+        return;
+    make_told(program, false, &remote->ended);
+    make_told(program, true, &remote->begun);
     remote->letter = malloc(sizeof(struct heading) + PIECE_BYTES);
-    bool fine = remote->letter && make_told(program, false, &remote->ended) && make_told(program, true, &remote->begun);
-    return fine ? HOP_OK : hop_fail_memory(diag);
+    if (!remote->letter && hop_program_is_fine(program))
+        (void)hop_fail_memory(&program->failure);
 }
 
 void hop_remote_destroy(struct hop_program *program)
 {
-    if (!program->remote)
-        return;
-    free(program->remote->letter);
-    free(program->remote->ended.ranks);
-    free(program->remote->ended.first);
-    free(program->remote->begun.ranks);
-    free(program->remote->begun.first);
-    free(program->remote);
+    if (program->remote)
+        free(program->remote->letter);
 }
 
-static enum hop_status tell(struct hop_program *program, const struct told *told, enum letter_kind kind, uint32_t op,
-                            struct hop_diag *diag)
+/* ---- words and bytes ---- */
+
+static void send(struct hop_program *program, uint32_t to, const void *letter, size_t size)
 {
-    struct heading heading = {program->number, kind, op, 0, program->launch, 0};
-    enum hop_status status = HOP_OK;
-    for (uint32_t t = told->first[op]; t < told->first[op + 1] && status == HOP_OK; t++) {
-        if (t > told->first[op] && told->ranks[t] == told->ranks[t - 1])
-            continue;
-        status =
-            hop_group_send(program->team->group, (int)told->ranks[t], HOP_TAG_PLAN, &heading, sizeof heading, diag);
+    (void)HOP_TRY(program,
+                  hop_group_send(program->team->group, (int)to, HOP_TAG_PLAN, letter, size, &program->failure));
+}
+
+void hop_remote_tell(struct hop_program *program, uint32_t op, bool begun)
+{
+    const struct told *told = begun ? &program->remote->begun : &program->remote->ended;
+    const struct heading heading = {program->number, begun ? LETTER_BEGUN : LETTER_ENDED, op, 0, program->launch, 0};
+    for (uint32_t t = told->first[op]; t < told->first[op + 1]; t++) {
+        if (t == told->first[op] || told->ranks[t] != told->ranks[t - 1])
+            send(program, told->ranks[t], &heading, sizeof heading);
     }
-    return status;
 }
 
-enum hop_status hop_remote_tell(struct hop_program *program, uint32_t op, struct hop_diag *diag)
-{
-    return tell(program, &program->remote->ended, LETTER_ENDED, op, diag);
-}
-
-enum hop_status hop_remote_tell_begun(struct hop_program *program, uint32_t op, struct hop_diag *diag)
-{
-    return tell(program, &program->remote->begun, LETTER_BEGUN, op, diag);
-}
-
-/* ---- bytes ---- */
-
-enum hop_status hop_remote_send(struct hop_program *program, struct hop_run_step *step, struct hop_diag *diag)
+void hop_remote_send(struct hop_program *program, const struct hop_run_step *step)
 {
     char *letter = program->remote->letter;
     const char *from = step->places[program->launch & 1][0];
-    uint32_t to = hop_program_ends_at(program, step->op);
-    enum hop_status status = HOP_OK;
     uint64_t at = 0;
     do {
         uint64_t bytes = step->bytes - at < PIECE_BYTES ? step->bytes - at : PIECE_BYTES;
@@ -135,30 +118,29 @@ enum hop_status hop_remote_send(struct hop_program *program, struct hop_run_step
         struct hop_device_copy copy = {letter + sizeof heading, from + at, bytes, HOP_NO_WAY, NULL};
         memcpy(letter, &heading, sizeof heading);
         if (bytes)
-            status = program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag);
-        if (status == HOP_OK)
-            status = hop_group_send(program->team->group, (int)to, HOP_TAG_PLAN, letter, sizeof heading + bytes, diag);
+            (void)HOP_DEVICE(program, copy, HOP_STREAM_NOW, &copy);
+        send(program, program->layout.ops[step->op].ends_at, letter, sizeof heading + bytes);
         hop_team_beat(program->team);
         at += bytes;
-    } while (at < step->bytes && status == HOP_OK);
-    return status;
+    } while (at < step->bytes && hop_program_is_fine(program));
 }
 
-static enum hop_status take(struct hop_program *program, const struct heading *heading, const char *piece,
-                            uint64_t bytes, struct hop_diag *diag)
+static void take(struct hop_program *program, const struct heading *heading, const char *piece, uint64_t bytes)
 {
-    struct hop_run_step *step = heading->op < program->layout.op_count && program->step_of[heading->op] != HOP_NONE
-                                    ? &program->steps[program->step_of[heading->op]]
-                                    : NULL;
-    if (!step || step->kind != HOP_STEP_TAKE || heading->offset > step->bytes || bytes > step->bytes - heading->offset)
-        return hop_fail(diag, HOP_ERR_INVALID, "rank %u got bytes that it does not wait for", program->team->rank);
+    uint32_t index = program->step_of[heading->op];
+    struct hop_run_step *step = index == HOP_NONE ? NULL : &program->steps[index];
+    if (!step || step->kind != HOP_STEP_TAKE || heading->offset > step->bytes ||
+        bytes > step->bytes - heading->offset) {
+        (void)hop_fail(&program->failure, HOP_ERR_INVALID, "rank %u got bytes that it does not wait for",
+                       program->team->rank);
+        return;
+    }
     struct hop_device_copy copy = {(char *)step->places[program->launch & 1][1] + heading->offset, piece, bytes,
                                    HOP_NO_WAY, NULL};
-    enum hop_status status = bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
-    if (status != HOP_OK || heading->offset + bytes < step->bytes)
-        return status;
-    hop_program_step_end(program, step);
-    return hop_remote_tell(program, step->op, diag);
+    if (bytes)
+        (void)HOP_DEVICE(program, copy, HOP_STREAM_NOW, &copy);
+    if (hop_program_is_fine(program) && heading->offset + bytes == step->bytes)
+        step->arrived = program->launch;
 }
 
 /* Not those of other programs, or of a launch to come. */
@@ -172,23 +154,22 @@ static bool is_of_now(const struct hop_group_message *message, const void *conte
     return heading.program == program->number && heading.launch <= program->launch;
 }
 
-enum hop_status hop_remote_progress(struct hop_program *program, bool *moved, struct hop_diag *diag)
+void hop_remote_progress(struct hop_program *program, bool *moved)
 {
     struct hop_group_message message;
-    enum hop_status status = HOP_OK;
-    while (status == HOP_OK && hop_team_receive(program->team, HOP_TAG_PLAN, is_of_now, program, 0, &message)) {
+    while (hop_program_is_fine(program) &&
+           hop_team_receive(program->team, HOP_TAG_PLAN, is_of_now, program, 0, &message)) {
         struct heading heading = {.op = HOP_NONE};
         if (message.size_bytes >= sizeof heading)
             memcpy(&heading, message.bytes, sizeof heading);
         bool now = heading.op < program->layout.op_count &&
                    heading.launch == program->launch; /* a word told twice may be late */
-        if (now && heading.kind != LETTER_DATA && program->flag_of[heading.op] != HOP_NONE)
+        if (now && heading.kind == LETTER_DATA)
+            take(program, &heading, message.bytes + sizeof heading, message.size_bytes - sizeof heading);
+        else if (now && program->flag_of[heading.op] != HOP_NONE)
             hop_flag_raise(&program->flags[program->flag_of[heading.op]],
                            2 * heading.launch + (heading.kind == LETTER_ENDED));
-        else if (now && heading.kind == LETTER_DATA)
-            status = take(program, &heading, message.bytes + sizeof heading, message.size_bytes - sizeof heading, diag);
         free(message.bytes);
         *moved = true;
     }
-    return status;
 }

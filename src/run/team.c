@@ -53,10 +53,10 @@ enum hop_status hop_team_room(uint64_t bytes, const char *what, struct hop_diag 
     struct statvfs info;
     if (statvfs("/dev/shm", &info) != 0 || bytes <= (uint64_t)info.f_bavail * info.f_frsize)
         return HOP_OK; /* what is not known shows when it is taken */
-    hop_fail(diag, HOP_ERR_MEMORY, "no %" PRIu64 " bytes of shared memory for %s: %" PRIu64 " are free", bytes, what,
-             (uint64_t)info.f_bavail * info.f_frsize);
-    hop_diag_expect(diag, "smaller buffers, fewer ranks, or a larger /dev/shm");
-    return HOP_ERR_MEMORY;
+    return hop_fail(diag, HOP_ERR_MEMORY,
+                    "no %" PRIu64 " bytes of shared memory for %s: %" PRIu64 " are free\n"
+                    "smaller buffers, fewer ranks, or a larger /dev/shm",
+                    bytes, what, (uint64_t)info.f_bavail * info.f_frsize);
 }
 
 /* Attaches to the board and waits until all have. */

@@ -130,6 +130,8 @@ enum hop_status hop_team_exchange(struct hop_team *team, const void *mine, void 
                                   struct hop_diag *diag);
 /* The same among all ranks, by their numbers. */
 enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *all, size_t size, struct hop_diag *diag);
+/* The first rank of a machine has made shared memory; the others, where it is zeroed, attach to it, and its name goes. */
+enum hop_status hop_team_share(struct hop_team *team, struct hop_shared *shared, struct hop_diag *diag);
 /* Of the ranks on this machine only. */
 enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *diag);
 

@@ -17,15 +17,10 @@ static double origin_of(const struct hop_program *program)
     return origin_s;
 }
 
-/* The machines that know when an operation began and ended. */
-static uint32_t begin_node(const struct hop_program *program, uint32_t op)
+/* Whether a rank is of that machine. */
+static bool is_on(const struct hop_program *program, uint32_t rank, uint32_t node)
 {
-    return program->team->node_of[hop_program_begins_at(program, op)];
-}
-
-static uint32_t end_node(const struct hop_program *program, uint32_t op)
-{
-    return program->team->node_of[hop_program_ends_at(program, op)];
+    return program->team->node_of[rank] == node;
 }
 
 static void take_own(struct hop_program *program)
@@ -37,9 +32,9 @@ static void take_own(struct hop_program *program)
         program->times[i] = (struct hop_measured_op){NAN, NAN, NAN, program->layout.ops[i].owner, HOP_VIA_P2P, false};
         if (record->end_s <= 0)
             continue;
-        if (begin_node(program, i) == node)
+        if (is_on(program, program->layout.ops[i].begins_at, node))
             program->times[i].start_s = hop_max(record->start_s - origin_s, 0) / slower;
-        if (end_node(program, i) != node)
+        if (!is_on(program, program->layout.ops[i].ends_at, node))
             continue;
         program->times[i].end_s = hop_max(record->end_s - origin_s, 0) / slower;
         program->times[i].via = record->via ? HOP_VIA_STAGED : HOP_VIA_P2P;
@@ -50,8 +45,9 @@ static void take_own(struct hop_program *program)
 static void take_other(struct hop_program *program, uint32_t node, const struct hop_measured_op *times)
 {
     for (uint32_t i = 0; i < program->layout.op_count; i++) {
-        double start_s = begin_node(program, i) == node ? times[i].start_s : program->times[i].start_s;
-        if (end_node(program, i) == node)
+        const struct hop_run_op *run = &program->layout.ops[i];
+        double start_s = is_on(program, run->begins_at, node) ? times[i].start_s : program->times[i].start_s;
+        if (is_on(program, run->ends_at, node))
             program->times[i] = times[i];
         program->times[i].start_s = start_s;
     }
@@ -108,8 +104,7 @@ static void find_ready(struct hop_program *program)
             ready_s = end_s > ready_s ? end_s : ready_s;
         }
         bool queued_before = !program->immediate && !program->spans;
-        hop_times_settle(&program->times[i], ready_s,
-                         (struct hop_times_rules){queued_before, hop_program_crosses(program, i)});
+        hop_times_settle(&program->times[i], ready_s, (struct hop_times_rules){queued_before, run->crosses});
     }
 }
 
@@ -119,7 +114,8 @@ enum hop_status hop_program_times(struct hop_program *program, const struct hop_
     if (!program->options.record)
         return hop_fail(diag, HOP_ERR_INVALID, "the program records no times");
     if (!program->times)
-        program->times = calloc((size_t)program->layout.op_count + 1, sizeof *program->times);
+        program->times =
+            hop_arena_alloc(&program->arena, ((size_t)program->layout.op_count + 1) * sizeof *program->times);
     if (!program->times)
         return hop_fail_memory(diag);
     enum hop_status status = hop_team_barrier(program->team, diag);

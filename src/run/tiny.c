@@ -56,19 +56,16 @@ static bool is_tiny(const struct hop_program *program, uint32_t op)
     return fine;
 }
 
-enum hop_status hop_tiny_find(struct hop_program *program, struct hop_diag *diag)
+void hop_tiny_find(struct hop_program *program)
 {
     uint32_t count = program->layout.op_count;
     if (!program->immediate || program->emulator || program->copies || program->team->nodes > 1 || count > OPS_MAX)
-        return HOP_OK;
-    program->tiny = hop_arena_alloc(&program->arena, ((size_t)count + 1) * sizeof *program->tiny);
-    if (!program->tiny)
-        return hop_fail_memory(diag);
-    for (uint32_t i = 0; i < count; i++) {
+        return;
+    program->tiny = hop_program_alloc(program, count, sizeof *program->tiny);
+    for (uint32_t i = 0; i < count && program->tiny; i++) {
         if (is_tiny(program, i))
             program->tiny[program->tiny_count++] = i;
     }
-    return HOP_OK;
 }
 
 void *hop_tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes, int parity)

@@ -368,3 +368,17 @@ enum hop_status hop_team_exchange(struct hop_team *team, const void *mine, void 
         memcpy((char *)all + l * size, hop_board_slot(team->board, l), size);
     return status == HOP_OK ? hop_team_barrier_local(team, diag) : status;
 }
+
+enum hop_status hop_team_share(struct hop_team *team, struct hop_shared *shared, struct hop_diag *diag)
+{
+    char *names = calloc(team->local_size, sizeof shared->name);
+    enum hop_status status =
+        names ? hop_team_exchange(team, shared->name, names, sizeof shared->name, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK && team->local != 0)
+        status = hop_shared_attach(names, shared, diag);
+    free(names);
+    if (status == HOP_OK)
+        status = hop_team_barrier_local(team, diag);
+    hop_shared_withdraw(shared);
+    return status;
+}

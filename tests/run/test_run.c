@@ -8,6 +8,7 @@
 #include "hopcast/measurements.h"
 #include "hopcast/report.h"
 #include "hopcast/simulate.h"
+#include "run/hooks.h"
 #include "run_test.h"
 
 /* One schedule, run a few times on its ranks and checked by hop_program_check; `look` sees the program after that. */
@@ -169,6 +170,7 @@ static void whoever_performs_copies_their_choice_never_stands_still(void **state
 struct refusal {
     struct hop_schedule *schedule;
     struct hop_program_options options;
+    struct hop_run_hooks hooks;
     struct hop_diag *diag;
 };
 
@@ -177,17 +179,19 @@ static int be_refused(struct hop_team *team, void *context)
     struct refusal *refusal = context;
     struct hop_program *program = NULL;
     struct hop_diag diag = {0};
-    enum hop_status status = hop_program_create(team, refusal->schedule, &refusal->options, &program, &diag);
+    enum hop_status status =
+        hop_program_create_hooked(team, refusal->schedule, &refusal->options, &refusal->hooks, &program, &diag);
     if (hop_team_rank(team) == 0)
         *refusal->diag = diag;
     hop_program_destroy(program);
     return status == HOP_OK ? 1 : 0;
 }
 
-static void assert_refused(const char *text, uint32_t ranks, struct hop_program_options options, const char *what)
+static void assert_hooked_refused(const char *text, uint32_t ranks, struct hop_program_options options,
+                                  const char *fault, const char *what)
 {
     struct hop_diag diag = {0}, ended = {0};
-    struct refusal refusal = {parse(text), options, &diag};
+    struct refusal refusal = {parse(text), options, {.fault = fault}, &diag};
     struct hop_launch_options how = {.ranks = ranks, .threads = true, .timeout_s = 10};
     int result = 0;
     assert_int_not_equal(hop_launch(&how, be_refused, &refusal, &result, &ended), HOP_OK); /* who fails gives up */
@@ -197,6 +201,11 @@ static void assert_refused(const char *text, uint32_t ranks, struct hop_program_
     assert_true(strstr(ended.what, what) != NULL); /* and the launcher hears why */
     assert_int_equal(count_names(getpid()), 0);
     hop_schedule_destroy(refusal.schedule);
+}
+
+static void assert_refused(const char *text, uint32_t ranks, struct hop_program_options options, const char *what)
+{
+    assert_hooked_refused(text, ranks, options, NULL, what);
 }
 
 static void what_cannot_run_is_refused_with_its_reason(void **state)
@@ -214,9 +223,8 @@ static void what_cannot_run_is_refused_with_its_reason(void **state)
     assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.copies = HOP_COPIES_STATIC}, "no table");
     assert_refused("a: gpu0 -> gpu1 1KiB", 2,
                    (struct hop_program_options){.copies = HOP_COPIES_STATIC, .table = "/nowhere.csv"}, "cannot open");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.fault = "tickle 0 a"},
-                   "no fault 'tickle 0 a'");
-    assert_refused("a: gpu0 -> gpu1 1KiB", 2, (struct hop_program_options){.fault = "kill 0 z"}, "no fault 'kill 0 z'");
+    assert_hooked_refused("a: gpu0 -> gpu1 1KiB", 2, none, "tickle 0 a", "no fault 'tickle 0 a'");
+    assert_hooked_refused("a: gpu0 -> gpu1 1KiB", 2, none, "kill 0 z", "no fault 'kill 0 z'");
     struct hop_topology *t2 = load_topology("t2");
     assert_refused("a: gpu0 -> gpu77 1KiB", 2, (struct hop_program_options){.emulate = t2}, "no device 'gpu77'");
     assert_refused("a: work gpu0 1us", 1, (struct hop_program_options){.emulate = t2},
@@ -233,7 +241,9 @@ static void a_schedule_that_can_never_end_is_refused_with_its_circle(void **stat
     struct hop_diag diag = {0}, ended = {0};
     struct refusal refusal = {parse("a: gpu0 -> gpu1 1KiB after d; b: gpu0 -> gpu1 1KiB; c: gpu1 -> gpu0 1KiB after b; "
                                     "d: gpu1 -> gpu0 1KiB after c"),
-                              none, &diag};
+                              none,
+                              {{0}, NULL},
+                              &diag};
     struct hop_launch_options how = {.ranks = 2, .threads = true};
     int result;
     assert_int_not_equal(hop_launch(&how, be_refused, &refusal, &result, &ended), HOP_OK);

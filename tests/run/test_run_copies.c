@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "run/hooks.h"
 #include "run_test.h"
 
 enum { RANKS = 6, OTHER_WAYS = 2 };
@@ -14,6 +15,7 @@ struct job {
     const char *algorithm;
     struct hop_schedule *schedule;
     struct hop_program_options options;
+    struct hop_run_hooks hooks;
     uint32_t least[2], most[2]; /* of copies by each way in the last launch */
     bool resent;                /* some copy must have been sent again, in this launch or another one */
 };
@@ -24,7 +26,7 @@ static int count_ways(struct hop_team *team, void *context)
     struct hop_program *program;
     const struct hop_measured_op *times;
     uint32_t by[2] = {0, 0}, resent = 0;
-    TRY(hop_program_create(team, job->schedule, &job->options, &program, D));
+    TRY(hop_program_create_hooked(team, job->schedule, &job->options, &job->hooks, &program, D));
     int wrong = 0;
     /* All ranks see the same times. One that a busy machine keeps waiting hears of the second way only. */
     for (uint64_t launch = 0; launch < 4 || (job->resent && resent == 0); launch++) {
@@ -122,7 +124,7 @@ static void what_is_chosen_comes_through_even_when_one_way_never_does(void **sta
     (void)state;
     for (int stuck = 0; stuck < 2; stuck++) {
         struct job job = gather_by("direct", (struct hop_program_options){.copies = HOP_COPIES_DYNAMIC});
-        job.options.delay_s[stuck] = INFINITY;
+        job.hooks.delay_s[stuck] = INFINITY;
         job.most[stuck] = 0; /* none came that way */
         job.least[!stuck] = RANKS - 1;
         job.resent = true; /* who knows nothing yet tries both */
@@ -137,7 +139,7 @@ static void take_less(struct job *job, int slow, bool threads)
     int result = OTHER_WAYS;
     for (double delay_s = 0.3; delay_s < 100 && result == OTHER_WAYS; delay_s *= 8) {
         struct hop_launch_options options = {.ranks = RANKS, .threads = threads, .timeout_s = 60};
-        job->options.delay_s[slow] = delay_s;
+        job->hooks.delay_s[slow] = delay_s;
         CHECK(hop_launch(&options, count_ways, job, &result, D));
     }
     assert_int_equal(result, 0);
@@ -167,7 +169,7 @@ static void every_collective_survives_a_way_that_is_stuck(void **state)
                               .algorithm = algorithm,
                               .most = {UINT32_MAX, UINT32_MAX},
                               .options = {.copies = HOP_COPIES_DYNAMIC, .record = true, .pipelined = a % 4 == 0}};
-            job.options.delay_s[(a / 2 + kind) % 2] = INFINITY;
+            job.hooks.delay_s[(a / 2 + kind) % 2] = INFINITY;
             CHECK(make_collective(&job.wanted, algorithm, 0, 2, &job.schedule, D));
             launch(RANKS, a % 4 != 0, count_ways, &job);
             hop_schedule_destroy(job.schedule);

@@ -6,6 +6,7 @@
  *
  * Ranks are processes here, each with a driver of its own.
  */
+#include "run/hooks.h"
 #include "run_test.h"
 
 #include <dlfcn.h>
@@ -64,6 +65,7 @@ struct one {
     char what[256];
     struct hop_schedule *schedule;
     struct hop_program_options options;
+    struct hop_run_hooks hooks;
 };
 
 struct many {
@@ -102,7 +104,7 @@ static int run_cases(struct hop_team *team, void *context)
         const struct one *one = &many->cases[c];
         uint64_t differ = 0;
         struct hop_program *program;
-        TRY(hop_program_create(team, one->schedule, &one->options, &program, D));
+        TRY(hop_program_create_hooked(team, one->schedule, &one->options, &one->hooks, &program, D));
         for (uint32_t launch = 0; launch < many->launches; launch++)
             wrong |= launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between);
         TRY(hop_program_fill(program, c, D));
@@ -220,8 +222,8 @@ static void copies_end_when_one_mechanism_lags_or_stalls_altogether(void **state
         for (size_t d = 0; d < sizeof delays / sizeof delays[0]; d++) {
             struct wanted w = {HOP_COLLECTIVE_ALLREDUCE, 4, 0, 300, HOP_TYPE_F32, HOP_REDUCE_SUM, false};
             struct hop_program_options options = ways(HOP_COPIES_DYNAMIC, d % 2);
-            memcpy(options.delay_s, delays[d], sizeof options.delay_s);
             add(many, w, seed % 2 ? "gsb" : "btb", 0, (uint32_t)d % 3, options);
+            memcpy(many->cases[many->count - 1].hooks.delay_s, delays[d], sizeof delays[d]);
         }
         run_and_finish(many, 4);
     }
@@ -235,6 +237,7 @@ enum { TIMEOUT_S = 60, ATTEMPTS = 3, NOTICED = 4 };
 struct trial {
     struct hop_schedule *schedule;
     struct hop_program_options options;
+    struct hop_run_hooks hooks;
     const char *fault; /* of the driver of rank 1; NULL: none */
 };
 
@@ -246,7 +249,7 @@ static int run_until_it_fails(struct hop_team *team, void *context)
     seed_delays(team, 7);
     if (trial->fault && hop_team_rank(team) == 1)
         (void)setenv("HOPCAST_FAKE_CUDA_FAIL", trial->fault, 1);
-    if (hop_program_create(team, trial->schedule, &trial->options, &program, NULL) != HOP_OK)
+    if (hop_program_create_hooked(team, trial->schedule, &trial->options, &trial->hooks, &program, NULL) != HOP_OK)
         return NOTICED;
     enum hop_status status = hop_program_fill(program, 1, NULL);
     for (unsigned i = 0; i < 12 && status == HOP_OK; i++)
@@ -379,7 +382,7 @@ static void a_rank_that_is_killed_ends_the_others(void **state)
         (void)snprintf(fault, sizeof fault, "kill %d %s", rank, op->name);
         (void)snprintf(named, sizeof named, "rank %d ", rank);
         trial.options.device = "cuda";
-        trial.options.fault = fault;
+        trial.hooks.fault = fault;
         assert_int_not_equal(hop_launch(&options, run_until_it_fails, &trial, &result, &diag), HOP_OK);
         if (strncmp(diag.what, named, strlen(named)) != 0 || strstr(diag.what, "has not moved"))
             fail_msg("%s: another rank is blamed, or another reason given: %s", fault, diag.what);

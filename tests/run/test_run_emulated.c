@@ -8,6 +8,7 @@
 
 #include "group/group.h"
 #include "run/emulate.h"
+#include "run/hooks.h"
 #include "run_test.h"
 #include "schedule/schedule.h"
 
@@ -16,6 +17,7 @@
 struct job {
     struct hop_schedule *schedule;
     struct hop_program_options options;
+    struct hop_run_hooks hooks;
     bool staged;      /* all copies between ranks must go so */
     bool peer_alone;  /* all must go peer to peer, none sent again */
     bool instant;     /* operation 1 takes no time at all */
@@ -135,7 +137,7 @@ static int run_job(struct hop_team *team, void *context)
     uint64_t wrong = 0;
     int bad = 0;
     options.record = true;
-    TRY(hop_program_create(team, job->schedule, &options, &program, D));
+    TRY(hop_program_create_hooked(team, job->schedule, &options, &job->hooks, &program, D));
     TRY(hop_program_fill(program, 7, D));
     for (uint32_t r = 0; r < (job->repeats ? job->repeats : 2); r++) { /* all ranks as often, whatever one finds */
         TRY(hop_program_run(program, D));
@@ -291,7 +293,8 @@ static void a_copy_that_was_given_up_may_still_arrive(void **state)
     (void)state;
     struct hop_topology *t = load_topology("t2");
     CHECK(hop_topology_set(t, "gpu1--board0.capacity=1MB/s", D));
-    struct job job = {.options = {.emulate = t, .slower = 1, .copies = HOP_COPIES_DYNAMIC, .delay_s = {0, INFINITY}},
+    struct job job = {.options = {.emulate = t, .slower = 1, .copies = HOP_COPIES_DYNAMIC},
+                      .hooks = {.delay_s = {0, INFINITY}},
                       .peer_alone = true,
                       .repeats = 1};
     run("a: gpu0 -> gpu1 1MB", job);

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "run/hooks.h"
 #include "run/team.h"
 #include "run_test.h"
 #include "test_clock.h"
@@ -22,6 +23,7 @@ enum { STOP_S = 2, KILL_S = 60 };
 struct trial {
     struct hop_schedule *schedule;
     struct hop_program_options options;
+    struct hop_run_hooks hooks;
     char what[400], fault[128], operation[64];
     uint32_t ranks, victim;
     unsigned launches;
@@ -39,7 +41,7 @@ static int run_some(struct hop_team *team, void *context)
     const struct trial *trial = context;
     struct hop_program *program;
     struct hop_diag diag;
-    if (hop_program_create(team, trial->schedule, &trial->options, &program, &diag) != HOP_OK)
+    if (hop_program_create_hooked(team, trial->schedule, &trial->options, &trial->hooks, &program, &diag) != HOP_OK)
         return 3;
     enum hop_status status = hop_program_fill(program, 1, &diag);
     for (unsigned i = 0; i < trial->launches && status == HOP_OK; i++)
@@ -82,7 +84,7 @@ static void draw(struct trial *trial, const struct hop_topology *t2)
     trial->kill = random_below(6) != 0;
     (void)snprintf(trial->fault, sizeof trial->fault, "%s %u %s", trial->kill ? "kill" : "stop", trial->victim,
                    op->name);
-    o->fault = trial->fault;
+    trial->hooks.fault = trial->fault;
     (void)snprintf(trial->what, sizeof trial->what, "%s by %s, %u ranks, fault '%s', copies %d, engines %u%s%s%s",
                    hop_collective_name(w.kind), algorithm, w.n, trial->fault, (int)o->copies, o->engines,
                    o->pipelined ? ", pipelined" : "", o->record ? ", recorded" : "", o->emulate ? ", emulated" : "");
@@ -115,7 +117,7 @@ static void try_one(struct trial *trial)
     if (trial->kill == (strstr(diag.what, SILENT) != NULL))
         fail_msg("%s: the reason is another one: %s", trial->what, diag.what);
     assert_clean(trial->what);
-    trial->options.fault = NULL; /* and the next one works */
+    trial->hooks.fault = NULL; /* and the next one works */
     trial->launches = 1;
     launch(trial->ranks, false, run_some, trial);
 }
@@ -206,14 +208,14 @@ static void a_rank_may_die_at_any_other_moment_too(void **state)
 
 struct refusal {
     const struct hop_schedule *schedule;
-    struct hop_program_options options;
+    struct hop_run_hooks hooks;
 };
 
 static int be_refused(struct hop_team *team, void *context)
 {
     const struct refusal *refusal = context;
     struct hop_program *program;
-    if (hop_program_create(team, refusal->schedule, &refusal->options, &program, NULL) != HOP_OK)
+    if (hop_program_create_hooked(team, refusal->schedule, NULL, &refusal->hooks, &program, NULL) != HOP_OK)
         return 0;
     hop_program_destroy(program);
     return 1;
@@ -258,8 +260,10 @@ static void a_fault_that_cannot_happen_is_refused(void **state)
 static void who_waits_for_ever_is_named_and_who_waits_as_told_is_not(void **state)
 {
     (void)state;
-    struct trial trial = {
-        .ranks = 3, .launches = 1, .options = {.copies = HOP_COPIES_DYNAMIC, .delay_s = {INFINITY, INFINITY}}};
+    struct trial trial = {.ranks = 3,
+                          .launches = 1,
+                          .options = {.copies = HOP_COPIES_DYNAMIC},
+                          .hooks = {.delay_s = {INFINITY, INFINITY}}};
     struct wanted w = {HOP_COLLECTIVE_ALLREDUCE, 3, 0, 1000, HOP_TYPE_I32, HOP_REDUCE_SUM, false};
     struct hop_launch_options options = {.ranks = 3, .timeout_s = STOP_S};
     struct hop_diag diag = {0};
@@ -278,6 +282,7 @@ static void who_waits_for_ever_is_named_and_who_waits_as_told_is_not(void **stat
         "a: work 0@gpu0 5s; b: 0@gpu0:x -> 1@gpu1:x 1KiB after a; c: 1@gpu1:x -> 2@gpu2:x 1KiB at 7s after b";
     CHECK(hop_schedule_parse("test.hop", text, strlen(text), &trial.schedule, D));
     trial.options = (struct hop_program_options){0};
+    trial.hooks = (struct hop_run_hooks){0};
     assert_int_equal(hop_launch(&options, run_some, &trial, &result, &diag), HOP_OK);
     assert_int_equal(result, 0);
     hop_schedule_destroy(trial.schedule);
