@@ -137,7 +137,10 @@ static int read_schedule(const char *source, const char *text, size_t size, stru
     struct hop_schedule *schedule;
     struct hop_diag diag;
     if (strcmp(source, "-") != 0) {
-        int status = tool_load_schedule(source, false, NULL, &schedule);
+        char *file;
+        int status =
+            asprintf(&file, "f%s", source) < 0 ? tool_out_of_memory() : tool_read_schedule(file, NULL, &schedule);
+        free(file);
         return status == TOOL_OK ? take_schedule(schedule, input) : status;
     }
     if (hop_schedule_parse(source, text, size, &schedule, &diag) != HOP_OK)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "tool.h"
 
 static const struct tool_option help_option = {.name = "help", .letter = 'h', .kind = OPTION_FLAG};
@@ -82,12 +83,14 @@ const char *tool_list_words(const char *words, const char *last, char *text, siz
 const char *tool_nearest_word(const char *words, const char *word, char *text, size_t size)
 {
     const char *known;
-    size_t length, least = 3;
+    size_t length;
+    unsigned least = 3;
     bool found = false;
     while ((length = next_word(&words, &known))) {
         char name[32];
         (void)snprintf(name, sizeof name, "%.*s", (int)length, known);
-        size_t far = strlen(word) > 1 && strncmp(word, name, strlen(word)) == 0 ? 1 : tool_distance(word, name);
+        unsigned far =
+            strlen(word) > 1 && strncmp(word, name, strlen(word)) == 0 ? 1 : hop_text_distance(word, name, 3);
         if (far >= least)
             continue;
         least = far;

@@ -106,10 +106,6 @@ static void print_option(const struct tool_option *option)
 
 int tool_help(const struct tool_command *command)
 {
-    if (command->help) {
-        printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->help);
-        return TOOL_HELP;
-    }
     printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->about);
     for (const struct tool_option *entry = command->options; entry && !is_end(entry); entry++) {
         struct tool_option option = tool_option_of(entry);

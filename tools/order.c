@@ -6,6 +6,7 @@
  * the best so far.
  */
 #include "order.h"
+#include "base/base.h"
 #include "options_shared.h"
 #include "ranks.h"
 
@@ -179,22 +180,19 @@ static int load_input(const struct order_request *r, struct order_input *input)
 
 /* ---- marks ---- */
 
+static const char *name_at(const void *schedule, uint32_t i)
+{
+    return hop_schedule_op(schedule, i)->name;
+}
+
 static int unknown_mark(const struct hop_schedule *schedule, const char *name)
 {
-    const char *nearest = NULL;
-    size_t least = 3;
-    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
-        size_t far = tool_distance(name, hop_schedule_op(schedule, i)->name);
-        if (far < least) {
-            least = far;
-            nearest = hop_schedule_op(schedule, i)->name;
-        }
-    }
+    uint32_t nearest = hop_text_nearest(name, name_at, schedule, hop_schedule_count(schedule));
     fprintf(stderr, "hopcast: --mark: there is no operation '%s'\n  expected: ", name);
-    if (nearest)
-        fprintf(stderr, "'%s'?\n", nearest);
+    if (nearest != UINT32_MAX)
+        fprintf(stderr, "'%s'?\n", name_at(schedule, nearest));
     else
-        fprintf(stderr, "the name of one, such as %s\n", hop_schedule_op(schedule, 0)->name);
+        fprintf(stderr, "the name of one, such as %s\n", name_at(schedule, 0));
     return TOOL_BAD;
 }
 

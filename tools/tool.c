@@ -51,30 +51,6 @@ int tool_out_of_memory(void)
     return TOOL_BAD;
 }
 
-void tool_options_begin(void)
-{
-    optind = 0; /* glibc: start over, also its internal state */
-    opterr = 0;
-}
-
-int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters,
-                const struct option *options)
-{
-    int value = getopt_long(argc, argv, letters, options, NULL);
-    if (value != '?' && value != ':')
-        return value;
-    const char *given = argv[optind - 1];
-    if (value == ':')
-        tool_bad_usage(command, "option %s needs a value", given);
-    else if (optopt && !strncmp(given, "--", 2))
-        tool_bad_usage(command, "option %s takes no value", given);
-    else if (optopt)
-        tool_bad_usage(command, "there is no option -%c", optopt);
-    else
-        tool_bad_usage(command, "there is no option %s, or it is ambiguous", given);
-    return '?';
-}
-
 static enum hop_status load(const char *source, const char *routes, struct hop_topology **topology,
                             struct hop_diag *diag)
 {
@@ -106,16 +82,18 @@ int tool_load_topology(const char *source, const struct tool_words *sets, struct
     return tool_load_routed(source, NULL, sets, topology);
 }
 
-int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule)
+int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule)
 {
     struct hop_diag diag;
     struct hop_trace_options trace = {0};
     struct hop_schedule *loaded;
+    bool is_text = *source == 'e';
+    const char *name = is_text ? "(-e)" : ++source;
     if (collective && hop_trace_options_parse(collective, &trace, &diag) != HOP_OK) {
         (void)snprintf(diag.place, sizeof diag.place, "--collective");
         return tool_fail(&diag);
     }
-    enum hop_status status = is_text ? hop_schedule_parse("(-e)", source, strlen(source), &loaded, &diag)
+    enum hop_status status = is_text ? hop_schedule_parse(name, source + 1, strlen(source + 1), &loaded, &diag)
                                      : hop_schedule_load_with(source, &trace, &loaded, &diag);
     if (status != HOP_OK)
         return tool_fail(&diag);
@@ -123,17 +101,12 @@ int tool_load_schedule(const char *source, bool is_text, const char *collective,
         fprintf(
             stderr,
             "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
-            is_text ? "(-e)" : source);
+            name);
         hop_schedule_destroy(loaded);
         return TOOL_BAD;
     }
     *schedule = loaded;
     return TOOL_OK;
-}
-
-int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule)
-{
-    return tool_load_schedule(source + 1, *source == 'e', collective, schedule);
 }
 
 const char *tool_source_name(const char *source)
@@ -272,109 +245,6 @@ char *tool_credit_instead(const struct hop_topology *topology, const struct hop_
         return NULL;
     }
     return text;
-}
-
-static int cannot_write(const char *path)
-{
-    fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
-    return TOOL_BAD;
-}
-
-static bool write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-    bool written = file && fputs(text, file) >= 0;
-    if (file)
-        written = fclose(file) == 0 && written;
-    return written;
-}
-
-int tool_write(const char *path, const char *text)
-{
-    if (!path || strcmp(path, "-") == 0) {
-        if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
-            fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
-            return TOOL_BAD;
-        }
-        return TOOL_OK;
-    }
-    struct stat there;
-    bool exists = stat(path, &there) == 0;
-    if (exists && !S_ISREG(there.st_mode)) /* a device or a pipe is written to, never replaced */
-        return write_file(path, text) ? TOOL_OK : cannot_write(path);
-    char *target = exists ? realpath(path, NULL) : NULL; /* a link stays, the file behind it is replaced */
-    size_t length = strlen(target ? target : path) + 32;
-    char *temporary = malloc(length);
-    if (!temporary) {
-        free(target);
-        return tool_out_of_memory();
-    }
-    (void)snprintf(temporary, length, "%s.%ld.tmp", target ? target : path, (long)getpid());
-    int status = TOOL_OK;
-    if (!write_file(temporary, text) || (exists && chmod(temporary, there.st_mode & 0777) != 0) ||
-        rename(temporary, target ? target : path) != 0) {
-        status = cannot_write(path);
-        (void)remove(temporary);
-    }
-    free(temporary);
-    free(target);
-    return status;
-}
-
-int tool_write_text(const char *path, char *text)
-{
-    int status = text ? tool_write(path, text) : tool_out_of_memory();
-    free(text);
-    return status;
-}
-
-int tool_finish(int status)
-{
-    status = status == TOOL_HELP ? TOOL_OK : status;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK) {
-        fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
-        status = TOOL_BAD;
-    }
-    return status;
-}
-
-bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,
-                 double *value)
-{
-    char *end;
-    double number = strtod(text, &end);
-    if (!*text || *end || !(number >= low && number <= high)) {
-        tool_bad_usage(command, "%s cannot be '%s': a number from %g to %g is expected", option, text, low, high);
-        return false;
-    }
-    *value = number;
-    return true;
-}
-
-bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value)
-{
-    struct hop_diag diag;
-    if (hop_parse_bytes(text, strlen(text), value, &diag) == HOP_OK && *value > 0)
-        return true;
-    (void)tool_bad_usage(command, "%s cannot be '%s': a size such as 64MiB is expected", option, text);
-    return false;
-}
-
-bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count)
-{
-    char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1]) {
-        (void)tool_bad_usage(command, "--name cannot be '%s': NAME=DEVICE is expected", text);
-        return false;
-    }
-    if (*count == most) {
-        (void)tool_bad_usage(command, "too many names");
-        return false;
-    }
-    *equals = '\0';
-    pairs[2 * (size_t)*count] = text;
-    pairs[2 * (size_t)(*count)++ + 1] = equals + 1;
-    return true;
 }
 
 static void show_progress(double done, void *context)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the subcommands share. The command uses the public headers only.
+ * What the subcommands share. The command uses the public headers, and what is in base.
  *
  * Exit status: 0 done, 1 a negative answer, 2 bad usage or input.
  */
 #ifndef HOP_TOOL_H
 #define HOP_TOOL_H
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
@@ -26,7 +25,6 @@ struct tool_command {
     const struct tool_option *options;
     const struct tool_command *const *parts; /* commands of its own, NULL behind the last; or NULL */
     int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; TOOL_HELP: help was shown */
-    const char *help;
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
     tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command;
@@ -37,21 +35,14 @@ int tool_bad_usage(const struct tool_command *command, const char *format, ...) 
 int tool_fail(const struct hop_diag *diag);
 /* Says so; TOOL_BAD. */
 int tool_out_of_memory(void);
-/* getopt_long with messages of our own: returns the option's value, -1 at the end, or '?' after having printed what
- * is wrong. Call tool_options_begin first. */
-void tool_options_begin(void);
-int tool_option(const struct tool_command *command, int argc, char **argv, const char *letters,
-                const struct option *options);
 
 /* Reads SOURCE and applies the assignments (--set). */
 int tool_load_topology(const char *source, const struct tool_words *sets, struct hop_topology **topology);
 /* The same with a fabric's forwarding tables in a second file (NULL: none). */
 int tool_load_routed(const char *source, const char *routes, const struct tool_words *sets,
                      struct hop_topology **topology);
-/* Reads a schedule in any form, a text if is_text; collective: the value of --collective, or NULL. One without
- * operations is refused. */
-int tool_load_schedule(const char *source, bool is_text, const char *collective, struct hop_schedule **schedule);
-/* The same of a source as `option_schedule` and `option_expression` keep it: 'f' and a file, or 'e' and a text. */
+/* Reads a schedule in any form, which must hold operations, from a source as option_schedule and option_expression keep
+ * it: 'f' and a file, or 'e' and a text. */
 int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule);
 const char *tool_source_name(const char *source); /* "-e", or the file */
 /* What a command names that works on one schedule. */
@@ -90,8 +81,8 @@ struct tool_choice {
     char name[HOP_ALGORITHM_NAME_SIZE];
     const char *table; /* NULL: nothing was to be chosen */
 };
-enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks, struct tool_choice *choice,
-                                      struct hop_diag *diag);
+enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks,
+                                      struct tool_choice *choice, struct hop_diag *diag);
 /* The same for a text that is made here and given away; NULL: out of memory. */
 int tool_write_text(const char *path, char *text);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
@@ -100,20 +91,11 @@ int tool_write(const char *path, const char *text);
 int tool_check_output(const char *path);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
 int tool_finish(int status);
-/* Parses a number option; a message names the option. */
-bool tool_number(const struct tool_command *command, const char *option, const char *text, double low, double high,
-                 double *value);
-bool tool_bytes(const struct tool_command *command, const char *option, const char *text, uint64_t *value); /* above 0 */
+#define TOOL_COLLECTIVES "allreduce reduce broadcast bcast allgather reduce-scatter alltoall gather scatter barrier"
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);
 /* The collective whose name is nearest to a word that is none; NULL: none is near. */
 const char *tool_nearest_collective(const char *word);
-/* Edit distance of two short words; 32: one is longer. */
-size_t tool_distance(const char *a, const char *b);
-bool tool_operator(const struct tool_command *command, const char *text, enum hop_reduce *reduce);
-bool tool_type(const struct tool_command *command, const char *text, enum hop_type *type);
-/* NAME=DEVICE into pairs; cuts text in two. */
-bool tool_rename(const struct tool_command *command, char *text, const char **pairs, uint32_t most, uint32_t *count);
 /* Progress on a terminal, once a second has passed. Begin, pass tool_progress_show (NULL without a terminal: what
  * begin returns) with the struct as its context, end. */
 struct tool_progress {

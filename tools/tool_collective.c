@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives, operators and element types on the command line. */
+/* Collectives on the command line, and what a table of algorithms says of one. */
 #include <string.h>
 
 #include "tool.h"
@@ -20,62 +20,39 @@ bool tool_collective(const char *name, size_t length, enum hop_collective_kind *
     return false;
 }
 
-size_t tool_distance(const char *a, const char *b)
-{
-    size_t row[32], n = strlen(a), m = strlen(b);
-    if (n >= 32 || m >= 32)
-        return 32;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0]++;
-        for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            best = best < row[j] + 1 ? best : row[j] + 1;
-            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-        }
-    }
-    return row[m];
-}
-
 const char *tool_nearest_collective(const char *word)
 {
-    const char *nearest = NULL;
-    size_t least = 3;
-    for (unsigned k = 0; k < HOP_COLLECTIVE_COUNT; k++) {
-        const char *name = hop_collective_name((enum hop_collective_kind)k);
-        size_t far = tool_distance(word, name);
-        if (strlen(word) > 2 && strncmp(word, name, strlen(word)) == 0)
-            far = 1; /* cut short */
-        if (far < least) {
-            least = far;
-            nearest = name;
-        }
-    }
-    return tool_distance(word, "bcast") < least ? "bcast" : nearest;
+    static char nearest[32];
+    return tool_nearest_word(TOOL_COLLECTIVES, word, nearest, sizeof nearest);
 }
 
-bool tool_operator(const struct tool_command *command, const char *text, enum hop_reduce *reduce)
+enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks,
+                                      struct tool_choice *choice, struct hop_diag *diag)
 {
-    for (unsigned i = 0; i < HOP_REDUCE_COUNT; i++) {
-        if (strcmp(text, hop_reduce_name((enum hop_reduce)i)) == 0) {
-            *reduce = (enum hop_reduce)i;
-            return true;
-        }
+    struct hop_algorithm_table *table;
+    const struct hop_algorithm_row *row;
+    *choice = (struct tool_choice){.table = NULL};
+    if (!options->algorithm || strncmp(options->algorithm, "auto", 4) != 0)
+        return HOP_OK;
+    if (options->algorithm[4] != '=' || !options->algorithm[5]) {
+        *diag = (struct hop_diag){.place = "--algorithm",
+                                  .what = "auto needs a table",
+                                  .expected = "auto=FILE, a table that `hopcast tune collective -o FILE` wrote"};
+        return HOP_ERR_INVALID;
     }
-    tool_bad_usage(command, "--operator cannot be '%.60s': sum, prod, min or max is expected", text);
-    return false;
-}
-
-bool tool_type(const struct tool_command *command, const char *text, enum hop_type *type)
-{
-    for (unsigned i = 0; i < HOP_TYPE_COUNT; i++) {
-        if (strcmp(text, hop_type_name((enum hop_type)i)) == 0) {
-            *type = (enum hop_type)i;
-            return true;
-        }
+    choice->table = options->algorithm + 5;
+    enum hop_status status = hop_algorithm_table_load(choice->table, &table, diag);
+    if (status != HOP_OK)
+        return status;
+    status = hop_algorithm_table_find(table, options->kind, ranks, options->bytes, &row, diag);
+    if (status == HOP_OK) {
+        (void)snprintf(choice->name, sizeof choice->name, "%s", row->algorithm);
+        options->algorithm = choice->name;
+        if (options->segment_bytes == 0)
+            options->segment_bytes = row->segment_bytes;
+    } else {
+        (void)snprintf(diag->place, sizeof diag->place, "%.180s", choice->table);
     }
-    tool_bad_usage(command, "--type cannot be '%.60s': f64, f32, f16, bf16, i32 or i64 is expected", text);
-    return false;
+    hop_algorithm_table_destroy(table);
+    return status;
 }
