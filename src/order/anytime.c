@@ -134,8 +134,9 @@ static int by_merit(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* What a pass over the groups does. */
-enum pass { PASS_BLIND, PASS_EXACT, PASS_OPEN, PASSES };
+/* What a pass over the groups does: looks for orders that lose no time at all, where a group that cannot have one is
+ * found out at once, by choices drawn blindly, which costs least; or for any, by good ones. */
+enum pass { PASS_BLIND, PASS_OPEN, PASSES };
 
 /* Searches one quotient. */
 static enum hop_status search_quotient(struct search *s, struct candidate *candidate, uint32_t round, enum pass pass)
@@ -150,7 +151,7 @@ static enum hop_status search_quotient(struct search *s, struct candidate *candi
                      mix(s->options->seed, candidate->index * 64 + round * PASSES + pass));
     options.press = QUOTIENT_PRESS;
     options.noise = pass == PASS_BLIND ? 0 : NOISE;
-    if (pass != PASS_OPEN)
+    if (pass == PASS_BLIND)
         options.cut = hop_min(options.cut, s->enough * ENOUGH);
     enum hop_status status = hop_problem_quotient(s->p, group->images, group->order, &quotient, s->diag);
     if (status == HOP_OK)
@@ -172,26 +173,8 @@ static enum hop_status search_quotient(struct search *s, struct candidate *candi
     return status;
 }
 
-/* One round: orders that lose no time at all, where a group that cannot have one is found out at once, with choices
- * drawn blindly, which
- * costs least, then with good ones, groups of few lanes first; then any orders. */
-static enum hop_status search_round(struct search *s, struct candidate *list, uint32_t count, uint32_t round)
-{
-    enum hop_status status = HOP_OK;
-    for (uint32_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && list[end].group->lanes == list[first].group->lanes;)
-            end++;
-        for (enum pass pass = PASS_BLIND; pass < PASS_OPEN; pass++) {
-            for (uint32_t i = first; i < end && status == HOP_OK && !s->over; i++)
-                status = search_quotient(s, &list[i], round, pass);
-        }
-    }
-    for (uint32_t i = 0; i < count && status == HOP_OK && !s->over; i++)
-        status = search_quotient(s, &list[i], round, PASS_OPEN);
-    return status;
-}
-
-/* Successive halving: all groups with narrow beams, the better half with wider ones, and so on. */
+/* Successive halving: all groups with narrow beams, the better half with wider ones, and so on, groups of few lanes
+ * first. */
 static enum hop_status search_quotients(struct search *s)
 {
     struct hop_quotient_groups groups;
@@ -207,7 +190,10 @@ static enum hop_status search_quotients(struct search *s)
     }
     status = list ? HOP_OK : hop_fail_memory(s->diag);
     for (uint32_t round = 0; round < ROUNDS && alive && status == HOP_OK && !s->over; round++) {
-        status = search_round(s, list, alive, round);
+        for (enum pass pass = PASS_BLIND; pass < PASSES; pass++) {
+            for (uint32_t i = 0; i < alive && status == HOP_OK && !s->over; i++)
+                status = search_quotient(s, &list[i], round, pass);
+        }
         qsort(list, alive, sizeof *list, by_merit);
         alive = (alive + 1) / 2;
     }

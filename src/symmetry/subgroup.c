@@ -5,16 +5,14 @@
  * A free subgroup is built by doubling. Given a free subgroup H, a symmetry t is sought that
  *
  *     carries every orbit of H on the points to another one,       so that no t h fixes a point
- *     passes through H by a rule: t h = a(h) t,                    a: each h itself, or its inverse
- *     has its square in H: t t = q,
+ *     commutes with H and is its own inverse,
  *
- * and then H and t H together are a free subgroup of twice the order. Every group whose order is a power of two is a
- * chain of such steps, though not always with these two rules. One image t(x) = y fixes those of two orbits of H, since
- * t(h x) = a(h) y and t(a(h) y) = q h x; t is completed base by base down the chain of stabilizers, by a random image
+ * and then H and t H together are a free subgroup of twice the order. One image t(x) = y fixes those of two orbits of H,
+ * since t(h x) = h y and t(h y) = h x; t is completed base by base down the chain of stabilizers, by a random image
  * where none is fixed yet.
  *
  * The start is the identity or a cyclic group, the powers of a random symmetry raised to the power that leaves the
- * right order: an odd part must come from there, and squares would seldom be met otherwise.
+ * right order: an odd part must come from there, and other squares would seldom be met.
  */
 #include "symmetry/symmetry_search.h"
 
@@ -77,11 +75,8 @@ struct builder {
     uint32_t order;
     uint16_t *elements; /* n each; the identity is the first */
     uint16_t *orbit_of; /* per device: the lowest of its orbit */
-    uint16_t *index_of; /* by the image of the first point, which tells all elements apart */
 
     /* t */
-    uint16_t *rule;  /* a(h), as numbers of elements */
-    uint32_t square; /* q, as the number of an element */
     uint16_t *image; /* of those devices that have one yet, UINT16_MAX: none */
     bool *taken;     /* as an image */
     uint16_t *trail; /* the devices that have one, in the order in which they got it */
@@ -100,12 +95,6 @@ static const uint16_t *element(const struct builder *b, uint32_t number)
     return b->elements + (size_t)number * b->n;
 }
 
-/* The number of a b. */
-static uint32_t times(const struct builder *b, uint32_t x, uint32_t y)
-{
-    return b->index_of[element(b, x)[element(b, y)[b->wish->points[0]]]];
-}
-
 static void look_at_orbits(struct builder *b)
 {
     for (uint32_t x = 0; x < b->n; x++) {
@@ -115,8 +104,6 @@ static void look_at_orbits(struct builder *b)
                 b->orbit_of[x] = element(b, h)[x];
         }
     }
-    for (uint32_t h = 0; h < b->order; h++)
-        b->index_of[element(b, h)[b->wish->points[0]]] = (uint16_t)h;
 }
 
 static void start_over(struct builder *b)
@@ -152,8 +139,8 @@ static bool set_orbits(struct builder *b, uint16_t x, uint16_t y)
     if (b->is_point[x] && b->orbit_of[x] == b->orbit_of[y])
         return false;
     for (uint32_t h = 0; h < b->order; h++) {
-        uint16_t from = element(b, h)[x], to = element(b, b->rule[h])[y];
-        if (!set_image(b, from, to) || !set_image(b, to, element(b, b->square)[from]))
+        uint16_t from = element(b, h)[x], to = element(b, h)[y];
+        if (!set_image(b, from, to) || !set_image(b, to, from))
             return false;
     }
     return true;
@@ -164,10 +151,10 @@ static bool doubles(const struct builder *b)
 {
     const uint16_t *t = b->products + (size_t)b->group->level_count * b->n;
     for (uint32_t x = 0; x < b->n; x++) {
-        if (t[t[x]] != element(b, b->square)[x] || (b->is_point[x] && b->orbit_of[x] == b->orbit_of[t[x]]))
+        if (t[t[x]] != x || (b->is_point[x] && b->orbit_of[x] == b->orbit_of[t[x]]))
             return false;
         for (uint32_t h = 0; h < b->order; h++) {
-            if (t[element(b, h)[x]] != element(b, b->rule[h])[t[x]])
+            if (t[element(b, h)[x]] != element(b, h)[t[x]])
                 return false;
         }
     }
@@ -216,7 +203,7 @@ static bool complete_from(struct builder *b, uint32_t index)
     return false;
 }
 
-/* Doubles H by some t with the images, rule and square that are set. */
+/* Doubles H by some t. */
 static bool double_order(struct builder *b)
 {
     b->steps = STEPS_PER_LEVEL * b->group->level_count + STEPS_MORE;
@@ -235,57 +222,6 @@ static bool double_order(struct builder *b)
     b->order *= 2;
     look_at_orbits(b);
     return true;
-}
-
-static bool is_abelian(const struct builder *b)
-{
-    for (uint32_t x = 1; x < b->order; x++) {
-        for (uint32_t y = 1; y < x; y++) {
-            if (times(b, x, y) != times(b, y, x))
-                return false;
-        }
-    }
-    return true;
-}
-
-static void use_each_itself(struct builder *b)
-{
-    for (uint32_t h = 0; h < b->order; h++)
-        b->rule[h] = (uint16_t)h;
-}
-
-static void use_inverses(struct builder *b)
-{
-    for (uint32_t h = 0; h < b->order; h++) {
-        uint16_t x = 0;
-        while (element(b, h)[x] != b->wish->points[0])
-            x++;
-        b->rule[h] = b->index_of[x];
-    }
-}
-
-/* Whether an element may be t t: t commutes with its square, and with both rules the square commutes with H. */
-static bool may_be_square(const struct builder *b, uint32_t square)
-{
-    if (b->rule[square] != square)
-        return false;
-    for (uint32_t h = 0; h < b->order; h++) {
-        if (times(b, h, square) != times(b, square, h))
-            return false;
-    }
-    return true;
-}
-
-/* Any rule, and any square that goes with it. */
-static void draw_rule(struct builder *b)
-{
-    if (b->order > 2 && hop_symmetry_draw(&b->rng, 2) && is_abelian(b))
-        use_inverses(b);
-    else
-        use_each_itself(b);
-    do
-        b->square = hop_symmetry_draw(&b->rng, b->order);
-    while (!may_be_square(b, b->square)); /* the identity may */
 }
 
 /* ---- starts ---- */
@@ -354,7 +290,7 @@ static bool start_cyclic(struct builder *b, uint32_t order)
     return false;
 }
 
-static bool build_random(struct builder *b, uint32_t order)
+static bool build(struct builder *b, uint32_t order)
 {
     start_over(b);
     uint32_t cyclic = odd_part(order), doublings = (uint32_t)__builtin_ctz(order);
@@ -362,48 +298,7 @@ static bool build_random(struct builder *b, uint32_t order)
     if (cyclic > 1 && !start_cyclic(b, cyclic) && odd_part(order) > 1)
         return false;
     while (b->order < order) {
-        draw_rule(b);
-        if (double_order(b))
-            continue;
-        use_each_itself(b); /* the rule that fits most often */
-        b->square = 0;
         if (!double_order(b))
-            return false;
-    }
-    return true;
-}
-
-/* Doubles H by t that carries each point to one that the numbering tells: exclusive-or with a bit, or a shift. */
-static bool double_by(struct builder *b, uint32_t exclusive, uint32_t shift)
-{
-    const uint16_t *points = b->wish->points;
-    use_each_itself(b);
-    bool fits = true;
-    for (uint32_t i = 0; i < b->wish->point_count && fits; i++)
-        fits = set_image(b, points[i], points[((i ^ exclusive) + shift) % b->wish->point_count]);
-    if (fits)
-        return double_order(b);
-    undo(b, 0);
-    return false;
-}
-
-static bool build_rotation(struct builder *b, uint32_t order)
-{
-    start_over(b);
-    while (b->order < order) {
-        b->square = b->order / 2; /* the first power of the last t, or the identity */
-        if (!double_by(b, 0, b->wish->point_count / (2 * b->order)))
-            return false;
-    }
-    return true;
-}
-
-static bool build_exclusive(struct builder *b, uint32_t bits)
-{
-    start_over(b);
-    for (; bits; bits &= bits - 1) {
-        b->square = 0;
-        if (!double_by(b, bits & -bits, 0))
             return false;
     }
     return true;
@@ -422,9 +317,7 @@ static bool builder_init(struct builder *b)
     b->elements = hop_arena_alloc(&b->arena, most * n * sizeof *b->elements);
     b->sorted = hop_arena_alloc(&b->arena, most * n * sizeof *b->sorted);
     b->rows = hop_arena_alloc(&b->arena, most * sizeof *b->rows);
-    b->rule = hop_arena_alloc(&b->arena, most * sizeof *b->rule);
     b->orbit_of = hop_arena_alloc(&b->arena, n * sizeof *b->orbit_of);
-    b->index_of = hop_arena_alloc(&b->arena, n * sizeof *b->index_of);
     b->image = hop_arena_alloc(&b->arena, n * sizeof *b->image);
     b->trail = hop_arena_alloc(&b->arena, n * sizeof *b->trail);
     b->symmetry = hop_arena_alloc(&b->arena, n * sizeof *b->symmetry);
@@ -457,37 +350,14 @@ static bool keep(struct builder *b, uint32_t *count, struct hop_subgroups *found
     return true;
 }
 
-/* How many of the lowest bits of a place may be turned over without leaving `count` places. */
-static unsigned free_bits(uint32_t count)
-{
-    unsigned bits = 0;
-    while (bits < 31 && count % (2u << bits) == 0)
-        bits++;
-    return bits;
-}
-
-static void sample_obvious(struct builder *b, uint32_t order, uint32_t *count, struct hop_subgroups *found)
-{
-    uint32_t most = (b->wish->per_order + 1) / 2;
-    if (odd_part(order) != 1)
-        return;
-    if (build_rotation(b, order))
-        (void)keep(b, count, found);
-    for (uint32_t bits = 1; bits >> free_bits(b->wish->point_count) == 0 && *count < most; bits++) {
-        if (1u << __builtin_popcount(bits) == order && build_exclusive(b, bits))
-            (void)keep(b, count, found);
-    }
-}
-
 static void sample_order(struct builder *b, uint32_t order, struct hop_subgroups *found)
 {
     uint32_t count = 0, most_tries = b->wish->tries ? b->wish->tries : TRIES;
     if (b->wish->per_order == 0 || b->wish->point_count % order ||
         (isfinite(hop_symmetry_order(b->group)) && fmod(hop_symmetry_order(b->group), order) != 0))
         return;
-    sample_obvious(b, order, &count, found);
     for (uint32_t tries = 0; tries < most_tries && count < b->wish->per_order; tries++) {
-        if (build_random(b, order) && keep(b, &count, found))
+        if (build(b, order) && keep(b, &count, found))
             tries = UINT32_MAX; /* 0 next */
     }
 }

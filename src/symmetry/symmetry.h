@@ -106,9 +106,7 @@ struct hop_subgroup_wish {
 };
 enum { HOP_SUBGROUP_ORDER = 1024 };
 
-/* A sample of the free subgroups, the same for the same wish. First those that numbering suggests: rotations of the
- * points and exclusive-or with a fixed set of bits of their place among the points (at most half of per_order); then
- * random ones. */
+/* A sample of the free subgroups, random ones, the same for the same wish. */
 enum hop_status hop_symmetry_free_subgroups(const struct hop_symmetry *group, const struct hop_subgroup_wish *wish,
                                             struct hop_subgroups *found, struct hop_diag *diag);
 void hop_subgroups_finish(struct hop_subgroups *found);
