@@ -88,8 +88,9 @@ static int check_devices(const struct tool_command *command, const struct hop_to
     return TOOL_OK;
 }
 
-int devices_listed(const struct tool_command *command, const char *list, const struct hop_topology *topology,
-                   struct device_list *devices)
+/* Those listed; where there is a topology (else NULL), each must be one of its devices. */
+static int devices_listed(const struct tool_command *command, const char *list, const struct hop_topology *topology,
+                          struct device_list *devices)
 {
     int status = TOOL_OK;
     const char *at = list;

@@ -14,9 +14,6 @@ struct device_list {
 };
 
 int devices_add(const struct tool_command *command, const char *name, size_t length, struct device_list *devices);
-/* Those listed; where there is a topology (else NULL), each must be one of its devices. */
-int devices_listed(const struct tool_command *command, const char *list, const struct hop_topology *topology,
-                   struct device_list *devices);
 /* The topology's GPUs, or its NICs where it has none: a bare fabric has ports of hosts only. */
 int devices_of(const struct tool_command *command, const struct hop_topology *topology, struct device_list *devices);
 /* Those of ranks: as listed (NULL: not), else the topology's, else (NULL, too) one, "host0". */

@@ -93,7 +93,6 @@ struct sweep_show {
 };
 int sweep_show_open(struct sweep_show *show, const char *path);
 bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop_sweep_result *result);
-void sweep_show_flush(struct sweep_show *show, bool now);
 int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine);
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count);
 /* "s.hop on t2, credit, tau=0.2" */

@@ -70,7 +70,7 @@ static void write_all(struct sweep_show *show)
     show->out.length = 0;
 }
 
-void sweep_show_flush(struct sweep_show *show, bool now)
+static void flush(struct sweep_show *show, bool now)
 {
     double time_s = hop_now_s();
     if (show->json || (!now && show->out.length < FLUSH_BYTES && time_s - show->flushed_s < FLUSH_S))
@@ -229,7 +229,7 @@ bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop
     }
     show->ranking[show->ranked++] =
         (struct sweep_rank){result->status == HOP_OK ? result->makespan_s : INFINITY, result->rate_Bps, index};
-    sweep_show_flush(show, false);
+    flush(show, false);
     return !show->failed;
 }
 
@@ -249,7 +249,7 @@ int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *su
     if (show->begun && show->json)
         status = fine ? end_json(show, summary) : TOOL_OK;
     else if (show->begun)
-        sweep_show_flush(show, true);
+        flush(show, true);
     if (show->path && !show->json) {
         if (close(show->file) != 0)
             show->failed = true;

@@ -104,7 +104,8 @@ static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
     }
 }
 
-bool hop_fitting_seat(struct hop_fitting *f, uint32_t item)
+/* Gives an item without a place one, others moving where they must; false: there is none, and nobody moved. */
+static bool seat_item(struct hop_fitting *f, uint32_t item)
 {
     uint32_t places = f->problem->places->count, open = first_open(f, item);
     f->queue[0] = item;
@@ -165,7 +166,7 @@ bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
         hop_seats_leave(&f->seats, other);
         hop_seats_enter(&f->seats, item, place);
         f->settled[item] = true;
-        if (!hop_fitting_seat(f, other)) {
+        if (!seat_item(f, other)) {
             f->settled[item] = false;
             hop_seats_leave(&f->seats, item);
             hop_seats_enter(&f->seats, other, other_from);
@@ -234,7 +235,7 @@ static bool seat_or_give_up(struct hop_fitting *f, uint32_t item, uint32_t wante
         hop_seats_enter(&f->seats, item, wanted);
         return true;
     }
-    if (hop_fitting_seat(f, item))
+    if (seat_item(f, item))
         return true;
     memcpy(f->usable, f->unseen, ((size_t)f->problem->places->count / 64 + 1) * sizeof *f->usable);
     return false;

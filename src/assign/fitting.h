@@ -26,8 +26,6 @@ struct hop_fitting {
 bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting,
                         struct hop_arena *arena);
 
-/* Gives an item without a place one, others moving where they must; false: there is none, and nobody moved. */
-bool hop_fitting_seat(struct hop_fitting *fitting, uint32_t item);
 /* Whether a place has room itself, or somebody who is not settled. */
 bool hop_fitting_may_yield(const struct hop_fitting *fitting, uint32_t place);
 /* Settles an item, when all have places, at one that it may have; false: somebody would be without, nothing changed. */

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
+static const struct hop_generator star; /* below */
 static const struct hop_generator *const generators[] = {
-    &hop_generator_star,
+    &star,
     &hop_generator_fat_tree,
     &hop_generator_dragonfly,
     &hop_generator_torus,
@@ -274,7 +275,7 @@ static void build_star(struct hop_maker *maker)
         hop_maker_join(maker, first + i, middle, &maker->link);
 }
 
-const struct hop_generator hop_generator_star = {
+static const struct hop_generator star = {
     .name = "star",
     .example = "star:HOSTS, such as star:16 or star:16,link=12.5GB/s",
     .has_shape = true,

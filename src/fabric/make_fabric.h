@@ -36,7 +36,6 @@ struct hop_generator {
     struct hop_maker_option options[HOP_MAKER_OPTIONS];
     void (*build)(struct hop_maker *maker);
 };
-extern const struct hop_generator hop_generator_star;      /* make_fabric.c */
 extern const struct hop_generator hop_generator_fat_tree;  /* make_fat_tree.c */
 extern const struct hop_generator hop_generator_dragonfly; /* make_dragonfly.c */
 extern const struct hop_generator hop_generator_torus;     /* make_torus.c */

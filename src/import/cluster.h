@@ -72,7 +72,5 @@ void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *docum
 
 /* cluster_ports.c: gives every NIC its slot. ports may be absent. */
 void hop_cluster_connect(struct hop_cluster *cluster, const struct hop_json *ports, const struct hop_json *fabric);
-/* Whether a node of the fabric stands for a port of a machine. */
-bool hop_cluster_is_slot(const struct hop_topology *fabric, uint32_t node);
 
 #endif

@@ -90,7 +90,8 @@ static const char *fabric_name(const void *context, uint32_t index)
     return ((const struct hop_topology *)context)->nodes[index].name;
 }
 
-bool hop_cluster_is_slot(const struct hop_topology *fabric, uint32_t node)
+/* Whether a node of the fabric stands for a port of a machine. */
+static bool is_slot(const struct hop_topology *fabric, uint32_t node)
 {
     uint32_t count;
     (void)hop_topology_links_of(fabric, node, &count);
@@ -114,7 +115,7 @@ static enum hop_wish read_wish(const struct hop_cluster *cluster, const struct h
     *target = hop_topology_find(fabric, name);
     if (*target != HOP_NONE && fabric->nodes[*target].kind == HOP_NODE_FABRIC)
         return HOP_WISH_SWITCH;
-    if (*target != HOP_NONE && hop_cluster_is_slot(fabric, *target))
+    if (*target != HOP_NONE && is_slot(fabric, *target))
         return HOP_WISH_SLOT;
     uint32_t nearest = hop_text_nearest(name, fabric_name, fabric, fabric->node_count);
     bool near = nearest != UINT32_MAX;
@@ -228,13 +229,13 @@ static void take_others(struct hop_cluster *cluster, const struct hop_json *at)
     const struct hop_topology *fabric = hop_cluster_fabric(cluster);
     uint32_t slot = 0, slots = 0, wanted = 0;
     for (uint32_t n = 0; n < fabric->node_count; n++)
-        slots += hop_cluster_is_slot(fabric, n);
+        slots += is_slot(fabric, n);
     for (uint32_t n = 0; n < cluster->nic_count; n++)
         wanted += cluster->nics[n].wish != HOP_WISH_NOWHERE;
     for (uint32_t i = 0; i < cluster->nic_count; i++) {
         if (cluster->nics[i].wish != HOP_WISH_ANY)
             continue;
-        while (slot < fabric->node_count && (!hop_cluster_is_slot(fabric, slot) || cluster->nic_in[slot] != HOP_NONE))
+        while (slot < fabric->node_count && (!is_slot(fabric, slot) || cluster->nic_in[slot] != HOP_NONE))
             slot++;
         if (slot < fabric->node_count)
             occupy(cluster, i, slot);

@@ -127,11 +127,6 @@ bool hop_lines_hold(const struct hop_lines *lines, const char *text)
     return memmem(lines->text, lines->length, text, strlen(text)) != NULL;
 }
 
-char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word)
-{
-    return hop_arena_string(arena, word->text, word->length < HOP_WORD_MAX ? word->length : HOP_WORD_MAX);
-}
-
 /* ---- from left to right ---- */
 
 static const char *skip_blanks(const struct hop_lines *lines)

@@ -51,7 +51,6 @@ int hop_word_number(const struct hop_word *word, const char *prefix);
 bool hop_word_decimal(const struct hop_word *word, double *value);
 /* Whether the line just read contains a text. */
 bool hop_lines_hold(const struct hop_lines *lines, const char *text);
-char *hop_word_copy(struct hop_arena *arena, const struct hop_word *word);
 
 /* ---- from left to right ---- */
 

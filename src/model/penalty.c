@@ -190,8 +190,3 @@ uint32_t hop_penalties_out_degree(const struct hop_penalties *penalties, uint32_
 {
     return penalties->vertices[vertex].out;
 }
-
-uint32_t hop_penalties_in_degree(const struct hop_penalties *penalties, uint32_t vertex)
-{
-    return penalties->vertices[vertex].in;
-}

@@ -29,8 +29,7 @@ struct hop_penalties *hop_penalties_create(uint32_t vertices, struct hop_arena *
 /* One penalty an entry. false: out of memory. */
 bool hop_penalties_of(struct hop_penalties *penalties, const struct hop_edge *edges, uint32_t count,
                       enum hop_penalty_reading reading, double *penalty);
-/* After hop_penalties_of: the transfers that leave a vertex, and those that come in. */
+/* After hop_penalties_of: the transfers that leave a vertex. */
 uint32_t hop_penalties_out_degree(const struct hop_penalties *penalties, uint32_t vertex);
-uint32_t hop_penalties_in_degree(const struct hop_penalties *penalties, uint32_t vertex);
 
 #endif

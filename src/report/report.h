@@ -69,8 +69,6 @@ struct hop_tree_rows {
 void hop_collect_rows(struct hop_tree_rows *rows, const struct hop_topology *topology);
 /* "│  ├─ ": what stands before a node of a tree, three columns a level. */
 void hop_add_branches(struct hop_buffer *out, unsigned depth, uint64_t open, bool ascii);
-/* Texts of other people's files: control characters must not reach a terminal. */
-void hop_add_shown(struct hop_buffer *out, const char *text);
 /* 0: links that look alike, that is in everything but their ends. */
 int hop_compare_looks(const struct hop_link *a, const struct hop_link *b);
 /* The width of a link's line: 1 to 5, by capacity. */

@@ -33,7 +33,8 @@ static const char *kind_text(enum hop_node_kind kind)
     return texts[kind];
 }
 
-void hop_add_shown(struct hop_buffer *out, const char *text)
+/* Texts of other people's files: control characters must not reach a terminal. */
+static void add_shown(struct hop_buffer *out, const char *text)
 {
     for (; *text; text++)
         hop_buffer_add(out, (unsigned char)*text < 0x20 || *text == 0x7f ? " " : text, 1);
@@ -65,7 +66,7 @@ static void link_text(const struct hop_link *link, char *text, size_t size)
 
 static void print_header(struct hop_buffer *out, const struct hop_topology *topology)
 {
-    hop_add_shown(out, hop_topology_name(topology));
+    add_shown(out, hop_topology_name(topology));
     hop_buffer_puts(out, hop_topology_node_count(topology) ? ": " : "");
     hop_add_kinds(out, topology);
     uint32_t domains = hop_topology_domain_count(topology);
@@ -233,7 +234,7 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
     name_text(topology, row, name, sizeof name);
     hop_buffer_puts(out, name);
     pad(out, 3 * row->depth + hop_text_columns(name), widths[0] + 2);
-    hop_add_shown(out, description(node));
+    add_shown(out, description(node));
     upstream_text(topology, row->node, link, sizeof link);
     if (link[0] || node->numa >= 0 || node->bus_id)
         pad(out, hop_text_columns(description(node)), widths[1] + 2);
@@ -243,7 +244,7 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
     if (node->numa >= 0)
         hop_buffer_printf(out, "numa %d%s", node->numa, node->bus_id ? "  " : "");
     if (node->bus_id)
-        hop_add_shown(out, node->bus_id);
+        add_shown(out, node->bus_id);
     hop_buffer_puts(out, "\n");
 }
 
@@ -447,7 +448,7 @@ char *hop_topology_to_tree(const struct hop_topology *topology)
     print_links(&out, topology);
     for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {
         hop_buffer_puts(&out, i ? "  " : "\nnotes:\n  ");
-        hop_add_shown(&out, note);
+        add_shown(&out, note);
         hop_buffer_puts(&out, "\n");
     }
     return hop_buffer_take(&out);

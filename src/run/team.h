@@ -85,7 +85,6 @@ bool hop_team_receive(struct hop_team *team, int tag, hop_letter_wanted *wanted,
 enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN = 2, HOP_TAG_TIMES = 3 };
 
 size_t hop_board_size(uint32_t size);
-char *hop_board_slot(struct hop_board *board, uint32_t local);
 /* The first loss is the one that all hear of. */
 void hop_board_lose(struct hop_board *board, int rank, const char *format, ...) HOP_PRINTF(3, 4);
 void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_diag *loss);

@@ -30,7 +30,7 @@ size_t hop_board_size(uint32_t size)
     return sizeof(struct hop_board) + size * (sizeof(struct hop_team_member) + HOP_SLOT_BYTES);
 }
 
-char *hop_board_slot(struct hop_board *board, uint32_t local)
+static char *board_slot(struct hop_board *board, uint32_t local)
 {
     return (char *)(board->members + board->size) + (size_t)local * HOP_SLOT_BYTES;
 }
@@ -362,10 +362,10 @@ enum hop_status hop_team_barrier(struct hop_team *team, struct hop_diag *diag)
 enum hop_status hop_team_exchange(struct hop_team *team, const void *mine, void *all, size_t size,
                                   struct hop_diag *diag)
 {
-    memcpy(hop_board_slot(team->board, team->local), mine, size);
+    memcpy(board_slot(team->board, team->local), mine, size);
     enum hop_status status = hop_team_barrier_local(team, diag);
     for (uint32_t l = 0; status == HOP_OK && l < team->local_size; l++)
-        memcpy((char *)all + l * size, hop_board_slot(team->board, l), size);
+        memcpy((char *)all + l * size, board_slot(team->board, l), size);
     return status == HOP_OK ? hop_team_barrier_local(team, diag) : status;
 }
 
