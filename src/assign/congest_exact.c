@@ -5,12 +5,13 @@
  *
  *     a link is as full as the fullest one of the best assignment already: loads only grow;
  *     a cut of the machine lets no set of items on its side, that agrees with those placed, need less (congest_cuts.c);
- *     a symmetry of the machine that keeps what is placed leads to a branch that was looked at (congest_alike.c).
+ *     swapping two free places leads to a branch that was looked at (congest_twins.c).
  *
  * The exchange is asked first: mostly its answer is the best one, and what is left is the proof.
  */
 #include "assign/congest_exact.h"
 #include "assign/seats.h"
+#include "assign/twins.h"
 
 enum { POLL_STEPS = 1024, EXCHANGE_STEPS = 1500 };
 
@@ -19,7 +20,7 @@ struct search {
     const struct hop_assign *problem;
     struct hop_assigned *result;
     struct hop_machine_cuts cuts;
-    struct hop_alike alike;
+    uint8_t twin[HOP_CONGEST_PLACES];
     uint32_t items, places;
     uint32_t order[HOP_CONGEST_ITEMS];
     struct hop_seats seats;
@@ -132,7 +133,7 @@ static void walk(struct search *s, uint32_t depth, uint32_t placed, uint16_t use
         found(s);
         return;
     }
-    hop_alike_find(&s->alike, used, first);
+    hop_twins_first(s->twin, s->places, used, first);
     for (uint32_t p = 0; p < s->places && !s->result->stopped; p++) {
         if (first[p] == p && hop_seats_has_room(&s->seats, HOP_NONE, p) &&
             hop_assign_allows(s->problem, s->order[depth], p))
@@ -171,8 +172,7 @@ static enum hop_status exchange_first(struct search *s, bool *ended, struct hop_
 static bool walk_init(struct search *s)
 {
     struct hop_congest *c = s->c;
-    if (!hop_alike_init(&s->alike, c, s->problem))
-        return false;
+    hop_congest_twins(c, s->problem, s->twin);
     for (uint32_t d = 0; d <= s->items; d++) {
         s->at[d] = hop_arena_alloc(&s->arena, (s->cuts.count + 1) * sizeof *s->at[d]);
         s->inside[d] = hop_arena_alloc(&s->arena, (s->cuts.count + 1) * sizeof *s->inside[d]);
@@ -234,7 +234,6 @@ enum hop_status hop_congest_exact(struct hop_congest *congest, const struct hop_
         status = prove(&s, diag);
     congest->status = HOP_OK;
     hop_cuts_finish(&s.cuts);
-    hop_alike_finish(&s.alike);
     hop_arena_finish(&s.arena);
     if (status == HOP_OK)
         status = hop_congest_set(congest, s.best, diag);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the exact search for the least congestion is made of: cuts of the machine, and places that are alike. */
+/* What the exact search for the least congestion is made of: cuts of the machine, and twins. */
 #ifndef HOP_ASSIGN_CONGEST_EXACT_H
 #define HOP_ASSIGN_CONGEST_EXACT_H
 
@@ -44,25 +44,7 @@ bool hop_cuts_make(struct hop_congest *congest, const struct hop_assign *problem
 void hop_cuts_sort(struct hop_machine_cuts *cuts);
 void hop_cuts_finish(struct hop_machine_cuts *cuts);
 
-/* ---- places that are alike (congest_alike.c) ---- */
-
-/* Symmetries of the machine that keep rooms and who may be where, and fix a set of places. */
-struct hop_alike {
-    struct hop_congest *congest;
-    const struct hop_assign *problem;
-    bool none;                          /* no symmetries are known */
-    uint32_t searches;                  /* so far */
-    uint16_t label[HOP_CONGEST_PLACES]; /* places with the same one may stand for each other */
-    uint8_t twin[HOP_CONGEST_PLACES];   /* the first place that a place may just be swapped with */
-    uint16_t *known;                    /* of a set of places: 1 + its row in rows; 0: not known */
-    uint8_t (*rows)[HOP_CONGEST_PLACES];
-    uint32_t row_count, row_capacity;
-};
-
-/* false: out of memory. */
-bool hop_alike_init(struct hop_alike *alike, struct hop_congest *congest, const struct hop_assign *problem);
-/* Of each place, the first one that a symmetry which fixes all places in `fixed` carries there. */
-void hop_alike_find(struct hop_alike *alike, uint16_t fixed, uint8_t first[HOP_CONGEST_PLACES]);
-void hop_alike_finish(struct hop_alike *alike);
+/* The first twin of each place (assign/twins.h), as symmetries of the machine say it. (congest_twins.c) */
+void hop_congest_twins(const struct hop_congest *congest, const struct hop_assign *problem, uint8_t *twin);
 
 #endif

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "assign/bound.h"
-#include "assign/interchange.h"
+#include "assign/twins.h"
 
 enum { N = HOP_ASSIGN_EXACT, POLL_NODES = 512, FIRST_STEPS = 10000 /* of the exchange */ };
 #define TINY 1e-9    /* of the value: less is equal */
@@ -24,7 +24,7 @@ struct child {
 struct exact {
     const struct hop_assign *problem;
     struct hop_small small;
-    struct hop_place_orbits *orbits;
+    uint8_t twin[N];
     uint32_t best_place[N];
     double best, grain; /* costs are multiples of the grain; 0: unknown */
     double open[N + 1]; /* by depth: the least bound of nodes put off */
@@ -109,14 +109,15 @@ static void keep(struct exact *x, const struct hop_partial *partial, const uint8
     }
 }
 
-/* Places of an item that may lead to something better, one of each orbit, by their bounds. */
+/* Places of an item that may lead to something better, the first of twins, by their bounds. */
 static uint32_t list_children(struct exact *x, const struct hop_partial *partial, const struct hop_partial_bound *bound,
                               uint32_t item, struct child *children)
 {
-    const uint8_t *lowest = hop_place_orbits_of(x->orbits, partial->taken);
+    uint8_t lowest[N];
     double at_least[N] = {0};
     uint32_t count = 0;
-    /* What holds for one place of an orbit holds for all. */
+    /* What holds for one twin holds for all. */
+    hop_twins_first(x->twin, x->small.places, partial->taken, lowest);
     for (uint32_t p = 0; p < x->small.places; p++)
         at_least[lowest[p]] = hop_max(at_least[lowest[p]], bound->value + bound->more[item][p]);
     for (uint32_t p = 0; p < x->small.places; p++) {
@@ -216,9 +217,7 @@ enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *pla
     status = hop_assign_exchange(&first, x.best_place, &found, diag);
     if (status != HOP_OK)
         return status;
-    x.orbits = hop_place_orbits_create(problem);
-    if (!x.orbits)
-        return hop_fail_memory(diag);
+    hop_twins_find(problem, x.twin);
     hop_small_make(problem, &x.small);
     struct hop_partial partial;
     hop_partial_start(&x.small, &partial);
@@ -232,6 +231,5 @@ enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *pla
     found.bound = x.stopped ? hop_min(x.open[0], found.value) : found.value;
     memcpy(place, x.best_place, problem->graph->count * sizeof *place);
     *result = found;
-    free(x.orbits);
     return HOP_OK;
 }
