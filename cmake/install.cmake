@@ -43,6 +43,18 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL
 # The guides, and the schemas of what the command prints.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.schema.json")
 
+# Completions for shells.
+set(HOPCAST_COMPLETIONS)
+foreach(shell bash zsh)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/completions/${shell})
+  add_custom_command(OUTPUT ${output} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/completions
+                     COMMAND hopcast completion ${shell} > ${output} DEPENDS hopcast COMMENT "Completions for ${shell}" VERBATIM)
+  list(APPEND HOPCAST_COMPLETIONS ${output})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${HOPCAST_COMPLETIONS})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/completions/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME hopcast)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/completions/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _hopcast)
+
 # Manual pages: man/NAME.SECTION.scd.
 find_program(SCDOC scdoc)
 set(HOPCAST_MAN_PAGES)
@@ -53,8 +65,10 @@ if(SCDOC)
     cmake_path(GET page EXTENSION LAST_ONLY section)
     string(SUBSTRING ${section} 1 -1 section)
     set(output ${CMAKE_CURRENT_BINARY_DIR}/man/${page})
+    # The options of a command are those of its table.
     add_custom_command(OUTPUT ${output} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/man
-                       COMMAND ${SCDOC} < ${source} > ${output} DEPENDS ${source} COMMENT "Manual page ${page}" VERBATIM)
+                       COMMAND hopcast completion man < ${source} > ${output}.scd
+                       COMMAND ${SCDOC} < ${output}.scd > ${output} DEPENDS ${source} hopcast COMMENT "Manual page ${page}" VERBATIM)
     list(APPEND HOPCAST_MAN_PAGES ${output})
     install(FILES ${output} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   endforeach()
@@ -78,4 +92,4 @@ add_custom_target(man ALL DEPENDS ${HOPCAST_MAN_PAGES})
 
 # Everything that is installed, and nothing else.
 add_custom_target(product)
-add_dependencies(product hopcast hopcast_shared hopcast_static man ${HOPCAST_SHIMS})
+add_dependencies(product hopcast hopcast_shared hopcast_static man completions ${HOPCAST_SHIMS})

@@ -87,10 +87,9 @@ const struct tool_option option_devices =
 
 const struct tool_option option_device =
     OPTION("device", 0, TEXT, .at = 0, "NAME", "host (default: shared memory of this machine) or cuda");
-const struct tool_option option_engines = OPTION("engines", 0, COUNT, .at = 0, "N",
-                                                 "host: N threads, 6 at most, copy for each rank; 0 (default): the "
-                                                 "rank itself does",
-                                                 .high = 6);
+const struct tool_option option_engines = OPTION(
+    "engines", 0, COUNT, .at = 0, "N",
+    "host: N threads of each rank, 6 at most, copy, and one reduces; 0 (default): the rank itself does", .high = 6);
 const struct tool_option option_emulate = OPTION("emulate", 0, TEXT, .at = 0, "TOPOLOGY",
                                                  "copies go through its links, in real time, slowed down "
                                                  "(docs/emulated.md)",

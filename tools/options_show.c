@@ -367,9 +367,20 @@ static void print_man_option(const struct tool_option *option, const char *page)
         return;
     }
     const char *help = help_of(option, text, sizeof text);
-    printf("\t%c", toupper((unsigned char)help[0]));
+    printf("\t%c", help == text ? help[0] : toupper((unsigned char)help[0])); /* a model's name stays as it is */
     print_escaped(help + 1);
     printf("%s.\n\n", is_repeatable(option) ? "; may be repeated" : "");
+}
+
+static void print_paragraph(const char *text)
+{
+    for (; *text; text += strcspn(text, "\n") + (strchr(text, '\n') != NULL)) {
+        char line[200];
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+        print_escaped(line);
+        putchar('\n');
+    }
+    putchar('\n');
 }
 
 /* The options of a command; rest: what follows in the page. False: a text there is about no option of it. */
@@ -378,7 +389,7 @@ static bool print_man_options(const struct tool_command *command, const char *re
     for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
         struct tool_option option = tool_option_of(entry);
         if (option.kind == OPTION_HEADING)
-            printf("## %s\n\n", option.help);
+            print_paragraph(option.help);
         else if (is_shown(&option))
             print_man_option(&option, rest);
     }

@@ -1,37 +1,115 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every option that a subcommand accepts stands in its help, and every option in its help is accepted.
+"""Help, manual pages and completions name the same options of every command, and the forms that options come in are read.
 
     options.py HOPCAST SOURCE_FOLDER
 
-Accepted options are read from the getopt tables of tools/COMMAND.c. Exit 0: so it is; 1: not.
+Exit 0: so it is; 1: not.
 """
 import os
 import re
 import subprocess
 import sys
 
+FORMER = [  # refused, with the name that they have now
+    (["predict", "a.hop", "--on", "t2", "--packet", "payload=128B"], "--packet-set"),
+    (["run", "allreduce", "--threads"], "--in-process"),
+    (["measure", "-n", "2"], "--devices"),
+    (["tune", "copies", "-n", "2", "--collective", "allreduce"], "a word"),
+    (["tune", "collective", "allreduce", "--measured", "--threads"], "--in-process"),
+]
+A, B = ["predict", "-e", "a: gpu0 -> gpu1 1MiB", "--on", "t2"], ["export", "json", "-e", "a: gpu0 -> gpu1 1MiB"]
+SAME = [  # lines that mean the same
+    [A + ["--rows", "1"], A + ["--rows=1"], A + ["--ro", "1"], ["predict", "--on=t2", "-ea: gpu0 -> gpu1 1MiB", "--rows", "1"]],
+    [A + ["--gantt", "--ascii"], A + ["-g", "--asc"], ["predict", "-g", "--ascii", "--on", "t2", "-e", "a: gpu0 -> gpu1 1MiB"]],
+    [A + ["-j"], A + ["--json"], A + ["--js"]],
+    [A + ["--set", "tau=0.2"], A + ["-stau=0.2"], A + ["-s", "tau=0.2"], A + ["--set=tau=0.2"]],
+    [["topology", "t2", "-p"], ["topology", "-p", "t2"], ["topology", "-p", "--", "t2"]],
+    [["topology", "t2", "-fjson"], ["topology", "-f", "json", "t2"], ["topology", "t2", "-j"]],
+    [B, ["export", "-e", "a: gpu0 -> gpu1 1MiB", "json"], ["export", "--expr", "a: gpu0 -> gpu1 1MiB", "--", "json"]],
+    [["make", "stencil", "--on", "t2", "--steps", "1", "--work", time, "-j"] for time in ("0.0005", "500us", "0.5ms")],
+]
+REFUSED = [
+    (A + ["--o", "x"], "ambiguous: --on or --output"),
+    (A + ["--json=1"], "--json takes no value"),
+    (A + ["--rows"], "--rows needs a value"),
+    (A + ["--gant", "-gx"], "no option -x"),
+    (A + ["--exlpain", "a"], "is --explain meant?"),
+    (A + ["--ascii"], "--ascii goes with --gantt"),
+    (["predict", "-", "--on", "-"], "read once"),
+    (["order", *A[1:], "--json", "-o", "-"], "standard output takes one of"),
+    (["run", "allreduce", "-n", "2", "--timeout", "5 s."], "--timeout"),
+]
+SHELL = """{completion}
+COMP_WORDS=({words}) COMP_CWORD={index}
+_hopcast
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+class Checker:
+    def __init__(self, command, source):
+        self.command, self.source, self.wrong = os.path.abspath(command), source, []
+
+    def run(self, arguments, given=""):
+        return subprocess.run([self.command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=given, text=True, check=False)
+
+    def expect(self, fine, what):
+        if not fine:
+            self.wrong.append(what)
+
+    def names(self, completion):
+        """The options of every command, as the completion for bash has them."""
+        return {name: set(options.split()) for name, options in re.findall(r"^    '([a-z ]+)'\) options='([^']*)'", completion, re.M)}
+
+    def check_texts(self, completion):
+        for name, options in self.names(completion).items():
+            shown = self.run([*name.split(), "--help"])
+            lines = re.findall(r"^  (?:-.|  )[, ] (--[a-z-]+)", shown.stdout, re.M)
+            self.expect(set(lines) == options - {"--help"}, f"{name} --help: {set(lines) ^ (options - {'--help'})}")
+            path = os.path.join(self.source, "man", f"hopcast-{name.split(maxsplit=1)[0]}.1.scd")
+            with open(path, encoding="utf-8") as file:
+                page = self.run(["completion", "man"], file.read())
+            terms = set(re.findall(r"^(?:\*-.\*, )?\*(--[a-z-]+)\*", page.stdout, re.M))
+            self.expect(page.returncode == 0 and options - {"--help"} <= terms, f"{path} lacks {options - {'--help'} - terms}")
+            print(f"{name}: {len(options)} options")
+
+    def complete(self, completion, words):
+        text = SHELL.format(completion=completion, words=" ".join(f"'{word}'" for word in words), index=len(words) - 1)
+        return subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+    def check_bash(self, completion):
+        for words, expected in ((["hopcast", "pre"], ["predict"]), (["hopcast", "tune", "pa"], ["paths"]),
+                                (["hopcast", "predict", "--on", "dgx"], ["dgx-1", "dgx-a100"]), (["hopcast", "predict", "--gan"], ["--gantt"]),
+                                (["hopcast", "predict", "--fidelity", "=", "pa"], ["packet"]), (["hopcast", "run", "allr"], ["allreduce"]),
+                                (["hopcast", "predict", "-m", "infiniband-"], ["infiniband-full"])):
+            got = self.complete(completion, words)
+            self.expect(got == expected, f"completing {words}: {got}, expected {expected}")
+
+    def check_forms(self):
+        for former, new in FORMER:
+            done = self.run(former)
+            self.expect(done.returncode == 2 and " is now " in done.stdout and new in done.stdout, f"{former}: {done.stdout}")
+        for lines in SAME:
+            outputs = [self.run(line) for line in lines]
+            for line, done in zip(lines, outputs):
+                same = done.returncode == 0 and re.sub(r"hopcast make [^\n]*", "", done.stdout) == re.sub(r"hopcast make [^\n]*", "", outputs[0].stdout)
+                self.expect(same, f"{line} is not as {lines[0]}: {done.stdout[:300]}")
+        for line, message in REFUSED:
+            done = self.run(line)
+            self.expect(done.returncode == 2 and message in done.stdout, f"{line}: {done.stdout}")
+
 
 def main():
     if len(sys.argv) != 3:
         sys.exit("usage: options.py HOPCAST SOURCE_FOLDER")
-    command, tools = os.path.abspath(sys.argv[1]), os.path.join(sys.argv[2], "tools")
-    wrong = []
-    for name in sorted(os.listdir(tools)):
-        with open(os.path.join(tools, name), encoding="utf-8") as file:
-            accepted = set(re.findall(r'\{"([a-z-]+)",\s*(?:no|required)_argument', file.read()))
-        if not accepted:
-            continue
-        subcommand = name[:-2].replace("_", " ")  # tune_paths.c: hopcast tune paths
-        done = subprocess.run([command, *subcommand.split(), "--help"], stdout=subprocess.PIPE, text=True, check=True)
-        text = re.sub(r"`[^`]*`", "", done.stdout)  # other commands
-        text = re.sub(r"hopcast (?!" + subcommand + r"\b)[a-z]+ [^\n;|)]*", "", text)
-        shown = set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text))
-        wrong += [f"hopcast {subcommand} --help does not show --{option}" for option in sorted(accepted - shown - {"help"})]
-        wrong += [f"hopcast {subcommand} does not accept --{option}, which its help shows" for option in sorted(shown - accepted)]
-        print(f"{subcommand}: {len(accepted)} options")
-    print("\n".join(wrong), end="\n" if wrong else "")
-    return 1 if wrong else 0
+    checker = Checker(sys.argv[1], sys.argv[2])
+    completion = checker.run(["completion", "bash"]).stdout
+    checker.check_texts(completion)
+    checker.check_bash(completion)
+    checker.check_forms()
+    print("\n".join(checker.wrong), end="\n" if checker.wrong else "")
+    return 1 if checker.wrong else 0
 
 
 if __name__ == "__main__":
