@@ -118,22 +118,20 @@ bool hop_in_tree(const struct hop_link *link)
 bool hop_is_top(const struct hop_topology *topology, uint32_t node)
 {
     return hop_topology_upstream(topology, node) == HOP_NONE &&
-           (hop_topology_node(topology, node)->kind == HOP_NODE_ROOT || hop_children(topology, node, NULL) > 0);
+           (hop_topology_node(topology, node)->kind == HOP_NODE_ROOT ||
+            hop_next_child(topology, node, &(uint32_t){0}) != HOP_NONE);
 }
 
-uint32_t hop_children(const struct hop_topology *topology, uint32_t node, uint32_t *children)
+uint32_t hop_next_child(const struct hop_topology *topology, uint32_t node, uint32_t *at)
 {
-    uint32_t links, count = 0;
+    uint32_t links;
     const uint32_t *list = hop_topology_links_of(topology, node, &links);
-    for (uint32_t i = 0; i < links; i++) {
-        const struct hop_link *link = hop_topology_link(topology, list[i]);
-        if (!hop_in_tree(link) || link->ends[1] != node)
-            continue;
-        if (children)
-            children[count] = link->ends[0];
-        count++;
+    while (*at < links) {
+        const struct hop_link *link = hop_topology_link(topology, list[(*at)++]);
+        if (hop_in_tree(link) && link->ends[1] == node)
+            return link->ends[0];
     }
-    return count;
+    return HOP_NONE;
 }
 
 int hop_compare_looks(const struct hop_link *a, const struct hop_link *b)

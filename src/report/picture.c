@@ -27,17 +27,6 @@ bool hop_picture_has_link(const struct hop_picture *d, uint32_t link)
     return !is_hidden(d, ends[0]) && !is_hidden(d, ends[1]);
 }
 
-/* The nodes right below one that are drawn. */
-static uint32_t drawn_children(const struct hop_picture *d, uint32_t node, uint32_t *children)
-{
-    uint32_t count = hop_children(d->topology, node, children), kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!is_hidden(d, children[i]))
-            children[kept++] = children[i];
-    }
-    return kept;
-}
-
 static double preferred_width(const struct hop_picture *d, uint32_t n, double lowest, double highest)
 {
     const struct hop_node *node = node_at(d, n);
@@ -62,37 +51,34 @@ static void place_column(struct hop_picture *d, uint32_t node)
 }
 
 /* A tree, children from left to right; it has at most 64 levels. */
-static bool place_tree(struct hop_picture *d, uint32_t node, uint32_t depth)
+static void place_tree(struct hop_picture *d, uint32_t node, uint32_t depth)
 {
     struct hop_box *box = &d->boxes[node];
-    uint32_t count = hop_children(d->topology, node, NULL);
-    uint32_t *children = malloc(((size_t)count + 1) * sizeof *children);
-    if (!children)
-        return false;
-    count = drawn_children(d, node, children);
+    uint32_t first = HOP_NONE, last = HOP_NONE, child;
     box->place = HOP_PLACE_TREE;
     box->row = depth;
     if (!hop_node_is_device(node_at(d, node)->kind) && depth + 1 > d->rows)
         d->rows = depth + 1;
-    if (count == 0) {
-        place_column(d, node);
-        free(children);
-        return true;
+    for (uint32_t at = 0; (child = hop_next_child(d->topology, node, &at)) != HOP_NONE;) {
+        if (is_hidden(d, child))
+            continue;
+        place_tree(d, child, depth + 1);
+        first = first == HOP_NONE ? child : first;
+        last = child;
     }
-    bool placed = true;
-    for (uint32_t i = 0; i < count && placed; i++)
-        placed = place_tree(d, children[i], depth + 1);
-    box->left = d->boxes[children[0]].left;
-    box->right = d->boxes[children[count - 1]].right;
+    if (first == HOP_NONE) {
+        place_column(d, node);
+        return;
+    }
+    box->left = d->boxes[first].left;
+    box->right = d->boxes[last].right;
     box->x = (box->left + box->right) / 2;
     box->width = fmin(preferred_width(d, node, 70, 150), box->right - box->left);
     d->cursor += HOP_PICTURE_COLUMN_GAP / 2;
-    free(children);
-    return placed;
 }
 
 /* Trees first, then devices that are in none; what is left are bars, or nothing joins them to anything. */
-static bool place_forest(struct hop_picture *d)
+static void place_forest(struct hop_picture *d)
 {
     uint32_t nodes = hop_topology_node_count(d->topology);
     d->cursor = HOP_PICTURE_MARGIN + 12;
@@ -103,8 +89,7 @@ static bool place_forest(struct hop_picture *d)
     for (uint32_t n = 0; n < nodes; n++) {
         if (!hop_is_top(d->topology, n) || is_hidden(d, n))
             continue;
-        if (!place_tree(d, n, 0))
-            return false;
+        place_tree(d, n, 0);
         d->cursor += TOP_GAP - 1.5 * HOP_PICTURE_COLUMN_GAP;
     }
     for (uint32_t n = 0; n < nodes; n++) {
@@ -116,7 +101,6 @@ static bool place_forest(struct hop_picture *d)
         else
             d->boxes[n].place = node->kind == HOP_NODE_SOCKET ? HOP_PLACE_ABOVE : HOP_PLACE_BELOW;
     }
-    return true;
 }
 
 bool hop_box_is_bar(const struct hop_box *box)
@@ -328,7 +312,10 @@ bool hop_picture_make(struct hop_picture *d)
     size_t nodes = hop_topology_node_count(d->topology), links = hop_topology_link_count(d->topology);
     d->boxes = calloc(nodes + 1, sizeof *d->boxes);
     d->ports = calloc(2 * links + 1, sizeof *d->ports);
-    if (!d->boxes || !d->ports || !place_forest(d) || !place_bars(d) || !place_ports(d))
+    if (!d->boxes || !d->ports)
+        return false;
+    place_forest(d);
+    if (!place_bars(d) || !place_ports(d))
         return false;
     place_rows(d);
     return true;

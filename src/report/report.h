@@ -46,8 +46,8 @@ void hop_put_models(struct hop_buffer *out, const struct hop_network *network, e
 bool hop_in_tree(const struct hop_link *link);
 /* A node that a tree hangs from. */
 bool hop_is_top(const struct hop_topology *topology, uint32_t node);
-/* The number of nodes right below a node in its tree; they are written to children when it is not NULL. */
-uint32_t hop_children(const struct hop_topology *topology, uint32_t node, uint32_t *children);
+/* The nodes right below a node in its tree, one after another, HOP_NONE after the last; *at begins as 0. */
+uint32_t hop_next_child(const struct hop_topology *topology, uint32_t node, uint32_t *at);
 /* The nodes of a branch, the one on top included. */
 uint32_t hop_count_below(const struct hop_topology *topology, uint32_t node);
 /* A line of the tree. */

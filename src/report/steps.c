@@ -251,22 +251,17 @@ static void find_used(struct picture *p)
     }
 }
 
-static bool place_tree(struct picture *p, uint32_t node, uint32_t depth)
+static void place_tree(struct picture *p, uint32_t node, uint32_t depth)
 {
-    uint32_t count = hop_children(p->s->topology, node, NULL), placed = 0;
-    uint32_t *children = malloc(((size_t)count + 1) * sizeof *children);
+    uint32_t placed = 0, child;
     double left = 0, right = 0;
-    bool fine = children != NULL;
-    if (fine)
-        hop_children(p->s->topology, node, children);
-    for (uint32_t i = 0; fine && i < count; i++) {
-        if (!p->spots[children[i]].used)
+    for (uint32_t at = 0; (child = hop_next_child(p->s->topology, node, &at)) != HOP_NONE;) {
+        if (!p->spots[child].used)
             continue;
-        fine = place_tree(p, children[i], depth + 1);
-        left = placed++ ? left : p->spots[children[i]].x;
-        right = p->spots[children[i]].x;
+        place_tree(p, child, depth + 1);
+        left = placed++ ? left : p->spots[child].x;
+        right = p->spots[child].x;
     }
-    free(children);
     if (placed == 0) {
         left = right = p->cursor + COLUMN / 2;
         p->cursor += COLUMN;
@@ -274,19 +269,17 @@ static bool place_tree(struct picture *p, uint32_t node, uint32_t depth)
         p->rows = depth + 1;
     }
     p->spots[node] = (struct spot){(left + right) / 2, depth * ROW, true, true};
-    return fine;
 }
 
-static bool place(struct picture *p)
+static void place(struct picture *p)
 {
     uint32_t nodes = hop_topology_node_count(p->s->topology);
-    bool fine = true;
     p->cursor = 8;
     find_used(p);
-    for (uint32_t n = 0; n < nodes && fine; n++) {
+    for (uint32_t n = 0; n < nodes; n++) {
         if (!p->spots[n].used || hop_topology_upstream(p->s->topology, n) != HOP_NONE)
             continue;
-        fine = place_tree(p, n, 0);
+        place_tree(p, n, 0);
         p->cursor += hop_is_top(p->s->topology, n) ? 14 : 0;
     }
     for (uint32_t n = 0; n < nodes; n++) { /* devices stand in one row */
@@ -294,7 +287,6 @@ static bool place(struct picture *p)
             p->spots[n].y = PANEL_TITLE + (is_device(p, n) ? p->rows * ROW : p->spots[n].y);
     }
     p->width = fmax(p->cursor + 8, 190);
-    return fine;
 }
 
 static double arc_depth(double distance)
@@ -491,8 +483,9 @@ char *hop_timeline_to_steps_svg(struct hop_timeline *timeline)
     p.spots = calloc((size_t)nodes + 1, sizeof *p.spots);
     p.load = calloc(2 * (size_t)links + 1, sizeof *p.load);
     p.arrivals = calloc(2 * (size_t)nodes + 1, sizeof *p.arrivals);
-    whole.failed = whole.failed || !p.spots || !p.load || !p.arrivals || !place(&p);
+    whole.failed = whole.failed || !p.spots || !p.load || !p.arrivals;
     if (!whole.failed) {
+        place(&p);
         find_height(&p);
         draw_page(&p, &whole);
         hop_svg_append(&whole, &p.out);

@@ -110,58 +110,46 @@ static bool add_row(struct hop_tree_rows *rows, struct hop_tree_row row)
     return !rows->failed;
 }
 
+static bool is_hidden(const struct hop_tree_rows *rows, uint32_t node)
+{
+    return rows->hidden && rows->hidden[node];
+}
+
 /* A node and all below it; finish has checked that trees have at most 64 levels. */
 static void add_rows(struct hop_tree_rows *rows, const struct hop_topology *topology, uint32_t node, unsigned depth,
                      uint64_t open)
 {
+    uint32_t shown = 0, left_out = 0, child;
     if (!add_row(rows, (struct hop_tree_row){node, depth, open, node}))
         return;
-    uint32_t count = hop_children(topology, node, NULL), shown = 0, left_out = 0;
-    if (count == 0)
-        return;
-    uint32_t *children = malloc(count * sizeof *children);
-    if (!children) {
-        rows->failed = true;
-        return;
+    for (uint32_t at = 0; (child = hop_next_child(topology, node, &at)) != HOP_NONE;) {
+        shown += !is_hidden(rows, child);
+        left_out += is_hidden(rows, child) ? hop_count_below(topology, child) : 0;
     }
-    hop_children(topology, node, children);
-    for (uint32_t i = 0; i < count; i++) {
-        if (rows->hidden && rows->hidden[children[i]])
-            left_out += hop_count_below(topology, children[i]);
-        else
-            children[shown++] = children[i];
+    for (uint32_t at = 0; (child = hop_next_child(topology, node, &at)) != HOP_NONE;) {
+        if (!is_hidden(rows, child))
+            add_rows(rows, topology, child, depth + 1,
+                     --shown > 0 || left_out > 0 ? open | (uint64_t)1 << depth : open);
     }
-    for (uint32_t i = 0; i < shown; i++)
-        add_rows(rows, topology, children[i], depth + 1,
-                 i + 1 < shown || left_out > 0 ? open | (uint64_t)1 << depth : open);
     if (left_out > 0)
         add_row(rows, (struct hop_tree_row){HOP_NONE, depth + 1, open, left_out});
-    free(children);
 }
 
 uint32_t hop_count_below(const struct hop_topology *topology, uint32_t node)
 {
-    uint32_t links, count = 1;
-    const uint32_t *list = hop_topology_links_of(topology, node, &links);
-    for (uint32_t i = 0; i < links; i++) {
-        const struct hop_link *link = hop_topology_link(topology, list[i]);
-        if (hop_in_tree(link) && link->ends[1] == node)
-            count += hop_count_below(topology, link->ends[0]);
-    }
+    uint32_t count = 1, child;
+    for (uint32_t at = 0; (child = hop_next_child(topology, node, &at)) != HOP_NONE;)
+        count += hop_count_below(topology, child);
     return count;
 }
 
 void hop_collect_rows(struct hop_tree_rows *rows, const struct hop_topology *topology)
 {
-    uint32_t nodes = hop_topology_node_count(topology);
-    for (uint32_t n = 0; n < nodes; n++) {
-        if (hop_is_top(topology, n) && !(rows->hidden && rows->hidden[n]))
-            add_rows(rows, topology, n, 0, 0);
-    }
-    for (uint32_t n = 0; n < nodes; n++) {
-        if (hop_topology_upstream(topology, n) == HOP_NONE && !hop_is_top(topology, n) &&
-            !(rows->hidden && rows->hidden[n]))
-            add_rows(rows, topology, n, 0, 0);
+    for (unsigned top = 2; top-- > 0;) { /* first what has trees below it */
+        for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
+            if (hop_topology_upstream(topology, n) == HOP_NONE && hop_is_top(topology, n) == top && !is_hidden(rows, n))
+                add_rows(rows, topology, n, 0, 0);
+        }
     }
 }
 
