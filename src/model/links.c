@@ -162,26 +162,22 @@ enum hop_status hop_links_init(struct hop_links *links, const struct hop_topolog
     return HOP_OK;
 }
 
-void hop_leg_crossing(const struct hop_links *links, struct hop_leg *leg)
+uint32_t hop_crossing_find(const struct hop_topology *topology, const uint32_t *directed, uint32_t count, double *tau)
 {
-    const struct hop_topology *topology = links->topology;
     bool by_port = false; /* entered the root complex in hand through a port */
-    uint32_t first = HOP_NONE, last = HOP_NONE; /* root complexes on the way */
-    leg->crossed = leg->link_count;
-    leg->tau = 0;
-    for (uint32_t i = 0; i < leg->link_count; i++) {
-        uint32_t directed = links->directed[leg->links[i]];
-        const struct hop_link *link = hop_topology_link(topology, directed / 2);
-        uint32_t from = link->ends[directed & 1];
+    uint32_t first = HOP_NONE, last = HOP_NONE, crossed = count; /* first, last: root complexes on the way */
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_link *link = hop_topology_link(topology, directed[i] / 2);
+        uint32_t from = link->ends[directed[i] & 1];
         if (hop_topology_node(topology, from)->kind == HOP_NODE_ROOT) {
             first = first == HOP_NONE ? from : first;
             last = from;
         }
-        if (links->role[leg->links[i]] == HOP_ROLE_ROOT_OUT && by_port && leg->crossed == leg->link_count)
-            leg->crossed = i;
+        if (role_of(topology, directed[i]) == HOP_ROLE_ROOT_OUT && by_port && crossed == count)
+            crossed = i;
         if (!is_inside(topology, link))
             by_port = is_port(topology, link);
     }
-    if (leg->crossed < leg->link_count && first != HOP_NONE)
-        leg->tau = hop_topology_tau_between(topology, first, last);
+    *tau = crossed < count && first != HOP_NONE ? hop_topology_tau_between(topology, first, last) : 0;
+    return crossed;
 }

@@ -85,7 +85,8 @@ bool hop_network_is_serial(const struct hop_network *network);
 /* local has room for all directed links; the domain's are filled in. */
 enum hop_status hop_links_init(struct hop_links *links, const struct hop_topology *topology, uint32_t domain,
                                uint32_t *local, struct hop_arena *arena, struct hop_diag *diag);
-/* Where a leg (local links) crosses a root complex: it enters and leaves one, its socket's fabric included, through two ports. */
-void hop_leg_crossing(const struct hop_links *links, struct hop_leg *leg);
+/* Where a way (directed links) crosses a root complex: it enters and leaves one, its socket's fabric included, through two
+ * ports. The position of the link by which it leaves, count: never; *tau: the loss of that, 0 without one. */
+uint32_t hop_crossing_find(const struct hop_topology *topology, const uint32_t *directed, uint32_t count, double *tau);
 
 #endif

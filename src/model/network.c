@@ -120,7 +120,7 @@ static bool cut_route(struct hop_network *network, uint32_t index)
         struct hop_cut *cut = &network->cuts[network->cut_count++];
         *cut = (struct hop_cut){
             domain, {.links = local + first, .link_count = i - first, .cap_Bps = route->ceiling_Bps}, wire + first};
-        hop_leg_crossing(links, &cut->leg);
+        cut->leg.crossed = hop_crossing_find(links->topology, route->links + first, i - first, &cut->leg.tau);
         for (uint32_t l = 0; l < cut->leg.link_count; l++)
             cut->wire[l] = wire_of(&network->domains[domain], &cut->leg, l);
         network->routes[index].count++;

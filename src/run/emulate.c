@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 
+#include "model/model.h"
 #include "schedule/schedule.h"
+#include "topology/topology.h"
 
 enum { BUFFER_CHUNKS = 32 };
 
@@ -159,55 +161,13 @@ static enum hop_status find_pairs(struct hop_emulator *e, const struct hop_progr
 
 /* ---- the flat table ---- */
 
-static enum hop_node_kind kind_at(const struct hop_topology *topology, const struct hop_link *link, unsigned end)
-{
-    return hop_topology_node(topology, link->ends[end])->kind;
-}
-
-/* Between a root complex and the fabric of its own socket. */
-static bool is_inside(const struct hop_topology *topology, const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_SOCKET && kind_at(topology, link, 0) != kind_at(topology, link, 1);
-}
-
-/* From the link on by which it leaves a root complex, or its socket, that it entered from a device or another socket,
- * chunks take longer. What comes from memory there or goes to it does not cross. */
-static void find_crossing(const struct hop_topology *topology, const struct hop_route *route,
-                          struct hop_emulated_way *way)
-{
-    uint32_t first = HOP_NONE, last = HOP_NONE; /* root complexes */
-    bool entered = false;
-    way->crossing = way->link_count = route->link_count;
-    for (uint32_t l = 0; l < route->link_count; l++) {
-        unsigned tail = route->links[l] & 1;
-        const struct hop_link *link = hop_topology_link(topology, route->links[l] / 2);
-        enum hop_node_kind from = kind_at(topology, link, tail);
-        bool port = link->kind != HOP_LINK_MEMORY && !is_inside(topology, link);
-        if (from == HOP_NODE_ROOT) {
-            first = first == HOP_NONE ? link->ends[tail] : first;
-            last = link->ends[tail];
-        }
-        if ((from == HOP_NODE_ROOT || from == HOP_NODE_SOCKET) && port && entered && way->crossing == way->link_count)
-            way->crossing = l;
-        if (!is_inside(topology, link))
-            entered = port;
-    }
-    if (way->crossing < way->link_count && first != HOP_NONE)
-        way->tau = hop_topology_tau_between(topology, first, last);
-}
-
-/* The device whose copy engine the way holds, HOP_NONE: none, as many as like move at once. Links between accelerators
- * have engines of their own, as many as there are links unless the topology says otherwise. */
+/* The device whose copy engine the way holds, HOP_NONE: none, as many as like move at once. */
 static uint32_t engine_of(const struct hop_topology *topology, const struct pair *pair, const struct hop_route *route)
 {
     uint32_t device = pair->pulled ? pair->to : pair->from;
     uint32_t link = route->links[pair->pulled ? route->link_count - 1 : 0];
-    const struct hop_node *node = hop_topology_node(topology, device);
-    if (hop_topology_link(topology, link / 2)->kind != HOP_LINK_PCIE)
-        return node->accelerator_engines == 1 ? device : HOP_NONE;
-    if (node->engines != HOP_ENGINES_DEFAULT)
-        return node->engines == 1 ? device : HOP_NONE;
-    return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA ? device : HOP_NONE;
+    bool pcie = hop_topology_link(topology, link / 2)->kind == HOP_LINK_PCIE;
+    return hop_node_engine_limit(hop_topology_node(topology, device), pcie) == 1 ? device : HOP_NONE;
 }
 
 static bool lay_links(struct hop_emulator *e, const struct hop_program *program)
@@ -245,10 +205,12 @@ static bool lay_ways(struct hop_emulator *e)
     for (uint32_t w = 0; w < e->pair_count; w++) {
         const struct hop_route *route = route_of(e, w);
         memcpy(e->positions + count, route->links, route->link_count * sizeof *route->links);
-        e->ways[w] = (struct hop_emulated_way){.links = e->positions + count,
-                                               .source = engine_of(e->topology, &e->pairs[w], route)};
-        find_crossing(e->topology, route, &e->ways[w]);
-        e->ways[w].pieces = hop_topology_parameter(e->topology, "crossing_packets")->value;
+        struct hop_emulated_way *way = &e->ways[w];
+        *way = (struct hop_emulated_way){.links = e->positions + count,
+                                         .link_count = route->link_count,
+                                         .source = engine_of(e->topology, &e->pairs[w], route),
+                                         .pieces = hop_topology_parameter(e->topology, "crossing_packets")->value};
+        way->crossing = hop_crossing_find(e->topology, route->links, route->link_count, &way->tau);
         count += route->link_count;
     }
     return true;

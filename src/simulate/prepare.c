@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "schedule/schedule.h"
+#include "topology/topology.h"
 
 static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column,
                                 struct hop_diag *diag, enum hop_status status)
@@ -45,19 +46,6 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
 static bool is_pcie(const struct hop_simulation *s, uint32_t directed)
 {
     return hop_topology_link(s->timeline->topology, directed / 2)->kind == HOP_LINK_PCIE;
-}
-
-/* How many transfers a device's copy engine moves at once over links of that family; 0: no limit. */
-static uint32_t engine_limit(const struct hop_simulation *s, uint32_t device, bool pcie)
-{
-    const struct hop_node *node = hop_topology_node(s->timeline->topology, device);
-    if (s->options.sources_unlimited)
-        return 0;
-    if (!pcie)
-        return node->accelerator_engines == HOP_ENGINES_DEFAULT ? 0 : (uint32_t)node->accelerator_engines;
-    if (node->engines != HOP_ENGINES_DEFAULT)
-        return (uint32_t)node->engines;
-    return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA;
 }
 
 /* Finds each copy's route; class_of holds the router's index until make_classes numbers the ones in use. */
@@ -161,7 +149,7 @@ static void join_copy_engine(struct hop_simulation *s, uint32_t *engine_of, uint
     bool pulled = hop_op_engine_place(copy) == &copy->to;
     uint32_t device = pulled ? way->to : way->from;
     bool pcie = is_pcie(s, way->links[pulled ? way->link_count - 1 : 0]);
-    uint32_t limit = engine_limit(s, device, pcie);
+    uint32_t limit = s->options.sources_unlimited ? 0 : hop_node_engine_limit(hop_topology_node(s->timeline->topology, device), pcie);
     if (limit > 0)
         join_engine(s, engine_of, op, device, pcie ? ENGINE_PCIE : ENGINE_OTHER_LINKS,
                     (struct hop_engine){.limit = limit, .by_ready = s->queue_ready});

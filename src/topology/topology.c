@@ -31,6 +31,15 @@ bool hop_node_is_device(enum hop_node_kind kind)
     return kind <= HOP_NODE_FPGA;
 }
 
+uint32_t hop_node_engine_limit(const struct hop_node *node, bool pcie)
+{
+    if (!pcie)
+        return node->accelerator_engines == HOP_ENGINES_DEFAULT ? 0 : (uint32_t)node->accelerator_engines;
+    if (node->engines != HOP_ENGINES_DEFAULT)
+        return (uint32_t)node->engines;
+    return node->kind == HOP_NODE_GPU || node->kind == HOP_NODE_NVME || node->kind == HOP_NODE_FPGA;
+}
+
 struct hop_topology *hop_topology_create(const char *name)
 {
     struct hop_topology *topology = calloc(1, sizeof *topology);

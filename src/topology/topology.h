@@ -74,6 +74,10 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
 /* finish.c */
 const char *hop_link_family(enum hop_link_kind kind);
 
+/* How many transfers a device's copy engine moves at once, over PCIe or over links between accelerators (which have engines
+ * of their own, as many as there are links unless the topology says otherwise); 0: no limit. */
+uint32_t hop_node_engine_limit(const struct hop_node *node, bool pcie);
+
 /* Appends a node and a link in one go, for importers: a child below its parent. */
 enum hop_status hop_topology_add_child(struct hop_topology *topology, const struct hop_node *node,
                                        const struct hop_link *link_to_parent, uint32_t *index, struct hop_diag *diag);
