@@ -156,7 +156,7 @@ static bool post(struct hop_group *group, struct hop_message *message)
     if (!group->peers[peer].gone) {
         error = group->mpi->send(peer, message->tag, message->bytes, message->size_bytes, &message->request);
         if (!error) {
-            hop_queue_put(&group->sending, message);
+            hop_messages_put(&group->sending, message);
             return true;
         }
     }
@@ -195,18 +195,18 @@ static void tell_all(struct hop_group *group, enum control kind)
 /* Posts what the caller sent; the wish as it stands now. */
 static enum hop_group_wish take_orders(struct hop_group *group, unsigned *entered)
 {
-    struct hop_queue taken;
-    hop_queue_init(&taken);
+    struct hop_messages taken;
+    hop_messages_init(&taken);
     (void)pthread_mutex_lock(&group->lock);
     enum hop_group_wish wish = group->wish;
     *entered = group->barriers_entered;
     group->ticks++;
     group->ordered = false;
     while (group->outbox.first && group->sending.count + taken.count < MOVING_LIMIT)
-        hop_queue_put(&taken, hop_queue_take(&group->outbox));
+        hop_messages_put(&taken, hop_messages_take(&group->outbox));
     (void)pthread_mutex_unlock(&group->lock);
     struct hop_message *message;
-    while ((message = hop_queue_take(&taken)) != NULL) {
+    while ((message = hop_messages_take(&taken)) != NULL) {
         group->idle = 0;
         (void)post(group, message);
     }
@@ -215,16 +215,16 @@ static enum hop_group_wish take_orders(struct hop_group *group, unsigned *entere
 
 static void progress_sends(struct hop_group *group)
 {
-    struct hop_queue still;
+    struct hop_messages still;
     struct hop_message *message;
-    hop_queue_init(&still);
+    hop_messages_init(&still);
     for (unsigned n = group->sending.count; n > 0; n--) { /* those that a loss adds come next time */
-        message = hop_queue_take(&group->sending);
+        message = hop_messages_take(&group->sending);
         struct hop_peer *peer = &group->peers[message->peer];
         bool done = false;
         int error = group->mpi->test(&message->request, &done);
         if (!done && !error) {
-            hop_queue_put(&still, message);
+            hop_messages_put(&still, message);
             continue;
         }
         if (peer->beat == message)
@@ -232,15 +232,15 @@ static void progress_sends(struct hop_group *group)
         if (done)
             hop_message_destroy(message);
         else
-            hop_queue_put(&group->broken, message); /* MPI may still read it */
+            hop_messages_put(&group->broken, message); /* MPI may still read it */
         if (error)
             lose(group, (int)(peer - group->peers), "the connection to rank %d broke", (int)(peer - group->peers));
         group->idle = 0;
     }
-    while ((message = hop_queue_take(&group->sending)) != NULL)
-        hop_queue_put(&still, message);
-    while ((message = hop_queue_take(&still)) != NULL)
-        hop_queue_put(&group->sending, message);
+    while ((message = hop_messages_take(&group->sending)) != NULL)
+        hop_messages_put(&still, message);
+    while ((message = hop_messages_take(&still)) != NULL)
+        hop_messages_put(&group->sending, message);
 }
 
 /* ---- receiving ---- */
@@ -284,7 +284,7 @@ static bool accept_one(struct hop_group *group, int tag)
             return false;
         }
         error = group->mpi->receive(&arrival, message->bytes, &message->request);
-        hop_queue_put(error ? &group->broken : &group->arriving, message);
+        hop_messages_put(error ? &group->broken : &group->arriving, message);
         group->peers[arrival.from].heard++;
         group->idle = 0;
     }
@@ -310,15 +310,15 @@ static void accept_arrivals(struct hop_group *group)
 /* Hands over what is complete, each sender's messages in their order. */
 static void progress_arrivals(struct hop_group *group)
 {
-    struct hop_queue still;
+    struct hop_messages still;
     struct hop_message *message;
-    hop_queue_init(&still);
-    while ((message = hop_queue_take(&group->arriving)) != NULL) {
+    hop_messages_init(&still);
+    while ((message = hop_messages_take(&group->arriving)) != NULL) {
         struct hop_peer *peer = &group->peers[message->peer];
         bool control = message->tag == CONTROL_TAG;
         int error = message->done ? 0 : group->mpi->test(&message->request, &message->done);
         if (error) {
-            hop_queue_put(&group->broken, message);
+            hop_messages_put(&group->broken, message);
             lose(group, message->peer, "the connection to rank %d broke", message->peer);
         } else if (message->done && control) {
             struct control_message said = {.kind = BEAT};
@@ -328,17 +328,17 @@ static void progress_arrivals(struct hop_group *group)
             hop_message_destroy(message);
         } else if (message->done && peer->blocked != group->round) {
             (void)pthread_mutex_lock(&group->lock);
-            hop_queue_put(&group->inbox, message);
+            hop_messages_put(&group->inbox, message);
             (void)pthread_cond_signal(&group->for_caller);
             (void)pthread_mutex_unlock(&group->lock);
         } else {
             if (!control)
                 peer->blocked = group->round;
-            hop_queue_put(&still, message);
+            hop_messages_put(&still, message);
         }
     }
-    while ((message = hop_queue_take(&still)) != NULL)
-        hop_queue_put(&group->arriving, message);
+    while ((message = hop_messages_take(&still)) != NULL)
+        hop_messages_put(&group->arriving, message);
 }
 
 /* ---- living and dying ---- */

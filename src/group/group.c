@@ -51,11 +51,11 @@ static enum hop_status fail_interrupted(const struct hop_group *group, struct ho
 
 static void release(struct hop_group *group)
 {
-    hop_queue_finish(&group->inbox);
-    hop_queue_finish(&group->outbox);
-    hop_queue_finish(&group->sending);
-    hop_queue_finish(&group->arriving);
-    hop_queue_finish(&group->broken);
+    hop_messages_finish(&group->inbox);
+    hop_messages_finish(&group->outbox);
+    hop_messages_finish(&group->sending);
+    hop_messages_finish(&group->arriving);
+    hop_messages_finish(&group->broken);
     (void)pthread_mutex_destroy(&group->lock);
     (void)pthread_cond_destroy(&group->for_caller);
     (void)pthread_cond_destroy(&group->for_carrier);
@@ -76,11 +76,11 @@ static struct hop_group *allocate(void)
     (void)pthread_cond_init(&group->for_caller, &monotonic);
     (void)pthread_cond_init(&group->for_carrier, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    hop_queue_init(&group->outbox);
-    hop_queue_init(&group->inbox);
-    hop_queue_init(&group->sending);
-    hop_queue_init(&group->arriving);
-    hop_queue_init(&group->broken);
+    hop_messages_init(&group->outbox);
+    hop_messages_init(&group->inbox);
+    hop_messages_init(&group->sending);
+    hop_messages_init(&group->arriving);
+    hop_messages_init(&group->broken);
     group->size = 1;
     group->carrier = "none";
     group->lost = group->given = -1;
@@ -259,10 +259,10 @@ enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const v
     if (!message)
         return hop_fail_memory(diag);
     (void)pthread_mutex_lock(&group->lock);
-    struct hop_queue *queue = to == group->rank ? &group->inbox : &group->outbox;
+    struct hop_messages *queue = to == group->rank ? &group->inbox : &group->outbox;
     bool full = queue->bytes && queue->bytes + size_bytes > HOP_GROUP_WAITING_BYTES_MAX;
     if (!full) {
-        hop_queue_put(queue, message);
+        hop_messages_put(queue, message);
         group->ordered = true;
         (void)pthread_cond_signal(&group->for_carrier);
     }
@@ -278,10 +278,10 @@ bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_
 {
     double until_s = wait_s > 0.0 ? hop_now_s() + wait_s : 0.0;
     (void)pthread_mutex_lock(&group->lock);
-    struct hop_message *taken = hop_queue_take(&group->inbox);
+    struct hop_message *taken = hop_messages_take(&group->inbox);
     while (!taken && wait_s > 0.0 && !is_interrupted(group) && hop_now_s() < until_s) {
         sleep_until(group, until_s);
-        taken = hop_queue_take(&group->inbox);
+        taken = hop_messages_take(&group->inbox);
     }
     (void)pthread_mutex_unlock(&group->lock);
     if (!taken)

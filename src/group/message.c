@@ -26,12 +26,12 @@ void hop_message_destroy(struct hop_message *message)
     free(message);
 }
 
-void hop_queue_init(struct hop_queue *queue)
+void hop_messages_init(struct hop_messages *queue)
 {
-    *queue = (struct hop_queue){.end = &queue->first};
+    *queue = (struct hop_messages){.end = &queue->first};
 }
 
-void hop_queue_put(struct hop_queue *queue, struct hop_message *message)
+void hop_messages_put(struct hop_messages *queue, struct hop_message *message)
 {
     message->next = NULL;
     *queue->end = message;
@@ -40,7 +40,7 @@ void hop_queue_put(struct hop_queue *queue, struct hop_message *message)
     queue->count++;
 }
 
-struct hop_message *hop_queue_take(struct hop_queue *queue)
+struct hop_message *hop_messages_take(struct hop_messages *queue)
 {
     struct hop_message *message = queue->first;
     if (!message)
@@ -53,9 +53,9 @@ struct hop_message *hop_queue_take(struct hop_queue *queue)
     return message;
 }
 
-void hop_queue_finish(struct hop_queue *queue)
+void hop_messages_finish(struct hop_messages *queue)
 {
     struct hop_message *message;
-    while ((message = hop_queue_take(queue)) != NULL)
+    while ((message = hop_messages_take(queue)) != NULL)
         hop_message_destroy(message);
 }
