@@ -92,11 +92,6 @@ bool hop_choice_stage_ended(const struct hop_choice *c)
     return c->completed == c->copies;
 }
 
-bool hop_choice_quiet(const struct hop_choice *c)
-{
-    return hop_choice_stage_ended(c) && c->pending[HOP_PEER] == 0 && c->pending[HOP_STAGED] == 0;
-}
-
 /* ---- events ---- */
 
 void hop_choice_arrived(struct hop_choice *c, uint32_t rank)
@@ -246,21 +241,4 @@ static bool next_again(struct hop_choice *c, struct hop_assignment *assignment)
 bool hop_choice_next(struct hop_choice *c, struct hop_assignment *assignment)
 {
     return next_arrived(c, assignment) || next_again(c, assignment);
-}
-
-/* ---- names ---- */
-
-const char *hop_mechanism_name(enum hop_mechanism mechanism)
-{
-    return mechanism == HOP_PEER ? "peer" : "staged";
-}
-
-const char *hop_copy_state_name(enum hop_choice_state state)
-{
-    static const char *const names[] = {
-#define HOP_COPY_STATE_NAME(code, name) name,
-        HOP_COPY_STATE_LIST(HOP_COPY_STATE_NAME)
-#undef HOP_COPY_STATE_NAME
-    };
-    return (unsigned)state < HOP_COPY_STATE_COUNT ? names[state] : "?";
 }

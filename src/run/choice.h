@@ -25,21 +25,16 @@
 
 enum hop_mechanism { HOP_PEER, HOP_STAGED, HOP_MECHANISM_COUNT };
 
-/* As the thesis names them: IPC is peer, HS staged. X(enumerator, name) */
-#define HOP_COPY_STATE_LIST(X)                                                                                         \
-    X(HOP_COPY_INIT, "INIT")          /* not here yet */                                                              \
-    X(HOP_COPY_RTS, "RTS")            /* the rank has arrived: ready to send */                                       \
-    X(HOP_COPY_IPC_ASGN, "IPC_ASGN")  /* the leader has assigned it */                                                \
-    X(HOP_COPY_HS_ASGN, "HS_ASGN")                                                                                    \
-    X(HOP_COPY_IPC_INIT, "IPC_INIT")  /* the rank has begun it */                                                     \
-    X(HOP_COPY_HS_INIT, "HS_INIT")                                                                                    \
-    X(HOP_COPY_IPC_CMP, "IPC_CMP")    /* its data is there */                                                         \
-    X(HOP_COPY_HS_CMP, "HS_CMP")
+/* As the thesis names them: IPC is peer, HS staged. */
 enum hop_choice_state {
-#define HOP_COPY_STATE_ENUM(code, name) code,
-    HOP_COPY_STATE_LIST(HOP_COPY_STATE_ENUM)
-#undef HOP_COPY_STATE_ENUM
-        HOP_COPY_STATE_COUNT
+    HOP_COPY_INIT,     /* not here yet */
+    HOP_COPY_RTS,      /* the rank has arrived: ready to send */
+    HOP_COPY_IPC_ASGN, /* the leader has assigned it */
+    HOP_COPY_HS_ASGN,
+    HOP_COPY_IPC_INIT, /* the rank has begun it */
+    HOP_COPY_HS_INIT,
+    HOP_COPY_IPC_CMP, /* its data is there */
+    HOP_COPY_HS_CMP
 };
 
 enum { HOP_CHOICE_RANKS = 1024 };
@@ -88,10 +83,5 @@ bool hop_choice_next(struct hop_choice *choice, struct hop_assignment *assignmen
 
 /* All data of the stage is there; which way each came, its state says. */
 bool hop_choice_stage_ended(const struct hop_choice *choice);
-/* And no late copy is under way: memory that it reads or writes may be used otherwise. */
-bool hop_choice_quiet(const struct hop_choice *choice);
-
-const char *hop_mechanism_name(enum hop_mechanism mechanism); /* "peer", "staged" */
-const char *hop_copy_state_name(enum hop_choice_state state); /* "RTS"; "?" for what is none */
 
 #endif
