@@ -38,10 +38,17 @@ static inline bool hop_tune_can_stage(const struct hop_tune_ways *ways)
     return ways->in != HOP_NONE && ways->out != HOP_NONE;
 }
 
-/* Appends a text that is equal for copies that no model can tell apart: of all three routes, link by link, what a model
- * knows of it, and which links are one and the same. */
-enum hop_status hop_tune_describe(struct hop_network *network, const struct hop_tune_ways *ways,
-                                  struct hop_buffer *text, struct hop_diag *diag);
+/* Classes of copies that no model can tell apart: of all three routes, link by link, what a model knows of it, and which
+ * links are one and the same, and the same size. */
+struct hop_tune_classes {
+    struct hop_network *network;
+    struct hop_arena *arena;
+    struct hop_names names;
+    uint32_t count;
+};
+/* The class of a copy, its number a new one if it is the first. */
+enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct hop_tune_ways *ways, uint64_t bytes,
+                                  uint32_t *class, struct hop_diag *diag);
 
 enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
                                   struct hop_tune_score *score, struct hop_diag *diag);

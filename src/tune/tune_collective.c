@@ -32,8 +32,16 @@ struct tuning {
     struct whole *whole;
     uint64_t element;
     uint32_t done, total;
+    enum hop_status status; /* the first failure, sticky */
     struct hop_diag *diag;
 };
+
+static bool failed(struct tuning *t, enum hop_status status)
+{
+    if (t->status == HOP_OK)
+        t->status = status;
+    return t->status != HOP_OK;
+}
 
 /* ---- what is compared ---- */
 
@@ -56,120 +64,113 @@ static enum hop_status check_ascending(const uint64_t *list, uint32_t count, con
     return HOP_ERR_LIMIT;
 }
 
-static enum hop_status add_candidate(struct tuning *t, const char *algorithm, uint64_t segment_bytes)
+static void add_candidate(struct tuning *t, const char *algorithm, uint64_t segment_bytes)
 {
     struct whole *w = t->whole;
     if (w->tuned.candidate_count == HOP_TUNE_CANDIDATES) {
-        hop_fail(t->diag, HOP_ERR_LIMIT, "more than %d algorithms and sizes of segments", HOP_TUNE_CANDIDATES);
+        (void)failed(
+            t, hop_fail(t->diag, HOP_ERR_LIMIT, "more than %d algorithms and sizes of segments", HOP_TUNE_CANDIDATES));
         hop_diag_expect(t->diag, "a shorter list of algorithms");
-        return HOP_ERR_LIMIT;
+    } else if (!hop_grow(&w->candidates, &w->capacity, w->tuned.candidate_count + 1, sizeof *w->candidates)) {
+        (void)failed(t, hop_fail_memory(t->diag));
+    } else {
+        w->candidates[w->tuned.candidate_count++] = (struct hop_tune_candidate){algorithm, segment_bytes, NULL};
     }
-    if (!hop_grow(&w->candidates, &w->capacity, w->tuned.candidate_count + 1, sizeof *w->candidates))
-        return hop_fail_memory(t->diag);
-    w->candidates[w->tuned.candidate_count++] = (struct hop_tune_candidate){algorithm, segment_bytes, NULL};
-    return HOP_OK;
 }
 
-static enum hop_status add_algorithm(struct tuning *t, const char *name)
+static void add_algorithm(struct tuning *t, const char *name)
 {
     bool given = t->options && t->options->segments;
     const uint64_t *segments = given ? t->options->segments : default_segments;
     uint32_t count = given ? t->options->segment_count : HOP_COUNT(default_segments);
-    enum hop_status status = add_candidate(t, name, 0);
-    for (uint32_t s = 0; s < count && status == HOP_OK; s++) {
+    if (!name)
+        (void)failed(t, hop_fail_memory(t->diag));
+    if (t->status == HOP_OK)
+        add_candidate(t, name, 0);
+    for (uint32_t s = 0; s < count && t->status == HOP_OK; s++) {
         if (hop_tune_check_algorithm(t->collective.kind, name, segments[s], NULL) == HOP_OK)
-            status = add_candidate(t, name, segments[s]);
+            add_candidate(t, name, segments[s]);
     }
-    return status;
 }
 
-static enum hop_status find_candidates(struct tuning *t)
+static void find_candidates(struct tuning *t)
 {
     struct hop_tune_names names = {.arena = &t->whole->arena};
-    enum hop_status status = HOP_OK;
-    if (t->options && t->options->algorithms) {
-        for (uint32_t i = 0; i < t->options->algorithm_count && status == HOP_OK; i++) {
-            const char *text = t->options->algorithms[i];
-            char *name = hop_arena_string(names.arena, text, strlen(text));
-            status = name ? add_algorithm(t, name) : hop_fail_memory(t->diag);
-        }
-        return status;
-    }
-    status = hop_tune_list_algorithms(t->ranks, &t->collective, &names, t->diag);
-    for (uint32_t i = 0; i < names.count && status == HOP_OK; i++)
-        status = add_algorithm(t, names.names[i]);
+    bool given = t->options && t->options->algorithms;
+    for (uint32_t i = 0; given && i < t->options->algorithm_count; i++)
+        add_algorithm(t, hop_arena_string(names.arena, t->options->algorithms[i], strlen(t->options->algorithms[i])));
+    if (!given)
+        (void)failed(t, hop_tune_list_algorithms(t->ranks, &t->collective, &names, t->diag));
+    for (uint32_t i = 0; i < names.count; i++)
+        add_algorithm(t, names.names[i]);
     free(names.names);
-    return status;
 }
 
-static enum hop_status add_size(struct tuning *t, uint64_t bytes)
+static void add_size(struct tuning *t, uint64_t bytes)
 {
     struct whole *w = t->whole;
     struct hop_tune_size *size = &w->sizes[w->tuned.size_count];
     bytes = (bytes + t->element - 1) / t->element * t->element;
-    if (w->tuned.size_count > 0 && bytes <= size[-1].bytes) /* rounded up to the same */
-        return HOP_OK;
+    if (w->arena.failed || (w->tuned.size_count > 0 && bytes <= size[-1].bytes)) /* rounded up to the same */
+        return;
     struct hop_tune_time *times = hop_arena_alloc(&w->arena, (w->tuned.candidate_count + 1) * sizeof *times);
-    if (!times)
-        return hop_fail_memory(t->diag);
-    for (uint32_t c = 0; c < w->tuned.candidate_count; c++)
+    for (uint32_t c = 0; times && c < w->tuned.candidate_count; c++)
         times[c] = (struct hop_tune_time){NAN, NAN, NAN};
     *size = (struct hop_tune_size){bytes, times, HOP_NONE, HOP_NONE, HOP_NONE, 0, HOP_RULE_FULL};
-    w->tuned.size_count++;
-    return HOP_OK;
+    w->tuned.size_count += times != NULL;
 }
 
-static enum hop_status find_sizes(struct tuning *t)
+static void find_sizes(struct tuning *t)
 {
     struct whole *w = t->whole;
-    enum hop_status status = HOP_OK;
+    bool given = t->options && t->options->sizes, barrier = t->collective.kind == HOP_COLLECTIVE_BARRIER;
     w->sizes = hop_arena_alloc(&w->arena, HOP_TUNE_SIZES * sizeof *w->sizes);
     w->spans = hop_arena_alloc(&w->arena, HOP_TUNE_SIZES * sizeof *w->spans);
-    if (!w->sizes || !w->spans)
-        return hop_fail_memory(t->diag);
-    if (t->collective.kind == HOP_COLLECTIVE_BARRIER)
-        return add_size(t, 0);
-    if (t->options && t->options->sizes) {
-        for (uint32_t i = 0; i < t->options->size_count && status == HOP_OK; i++)
-            status = add_size(t, t->options->sizes[i]);
-        return status;
-    }
-    for (uint64_t size = first_size; size <= last_size && status == HOP_OK; size *= 4)
-        status = add_size(t, size);
-    return status;
+    if (barrier)
+        add_size(t, 0);
+    for (uint32_t i = 0; given && !barrier && i < t->options->size_count; i++)
+        add_size(t, t->options->sizes[i]);
+    for (uint64_t size = first_size; !given && !barrier && size <= last_size; size *= 4)
+        add_size(t, size);
+    if (w->arena.failed)
+        (void)failed(t, hop_fail_memory(t->diag));
 }
 
 /* ---- what it takes ---- */
 
-/* Without its schedule: it cannot be made on so many ranks. */
-static enum hop_status make(struct tuning *t, uint32_t candidate, uint64_t bytes, struct hop_schedule **schedule)
+/* NULL: it cannot be made on so many ranks, or something failed. The caller destroys it. */
+static struct hop_schedule *make(struct tuning *t, uint32_t candidate, uint64_t bytes)
 {
     struct hop_tune_candidate *c = &t->whole->candidates[candidate];
     struct hop_diag why = {0};
+    struct hop_schedule *schedule = NULL;
     t->collective.algorithm = c->algorithm;
     t->collective.bytes = bytes;
     t->collective.segment_bytes = c->segment_bytes;
-    *schedule = NULL;
-    enum hop_status status = hop_make_collective(t->ranks, &t->collective, schedule, &why);
+    enum hop_status status =
+        t->status == HOP_OK ? hop_make_collective(t->ranks, &t->collective, &schedule, &why) : HOP_OK;
     if (status == HOP_ERR_INVALID || status == HOP_ERR_LIMIT) {
         c->refused = hop_arena_string(&t->whole->arena, why.what, strlen(why.what));
-        return c->refused ? HOP_OK : hop_fail_memory(t->diag);
-    }
-    if (status != HOP_OK && t->diag)
+        status = c->refused ? HOP_OK : hop_fail_memory(t->diag);
+    } else if (status != HOP_OK && t->diag) {
         *t->diag = why;
-    return status;
+    }
+    (void)failed(t, status);
+    return schedule;
 }
 
-static enum hop_status predict(struct tuning *t, const struct hop_schedule *schedule, double *time_s)
+/* Destroys the schedule; without one the time is what `otherwise` says. */
+static double predict(struct tuning *t, struct hop_schedule *schedule, double otherwise)
 {
     const struct hop_simulate_options options = {.detail = HOP_DETAIL_NONE};
     struct hop_timeline *timeline;
-    enum hop_status status = hop_simulate(t->network, schedule, &options, &timeline, t->diag);
-    if (status != HOP_OK)
-        return status;
-    *time_s = hop_timeline_makespan_s(timeline);
-    hop_timeline_destroy(timeline);
-    return HOP_OK;
+    double time_s = otherwise;
+    if (schedule && !failed(t, hop_simulate(t->network, schedule, &options, &timeline, t->diag))) {
+        time_s = hop_timeline_makespan_s(timeline);
+        hop_timeline_destroy(timeline);
+    }
+    hop_schedule_destroy(schedule);
+    return time_s;
 }
 
 /* A size in few, small enough segments; those of the others are left out. */
@@ -186,52 +187,41 @@ static void step(struct tuning *t)
         t->options->progress((double)t->done / t->total, t->options->context);
 }
 
-static enum hop_status predict_size(struct tuning *t, uint64_t bytes, struct hop_tune_time *times)
+static void predict_size(struct tuning *t, uint64_t bytes, struct hop_tune_time *times)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t c = 0; c < t->whole->tuned.candidate_count && status == HOP_OK; c++) {
-        struct hop_schedule *schedule = NULL;
-        double time_s = NAN;
-        if (fits(&t->whole->candidates[c], bytes))
-            status = make(t, c, bytes, &schedule);
-        if (status == HOP_OK && schedule)
-            status = predict(t, schedule, &time_s);
+    for (uint32_t c = 0; c < t->whole->tuned.candidate_count && t->status == HOP_OK; c++) {
+        bool made = fits(&t->whole->candidates[c], bytes);
+        double time_s = predict(t, made ? make(t, c, bytes) : NULL, NAN);
         times[c] = (struct hop_tune_time){time_s, time_s, time_s};
-        hop_schedule_destroy(schedule);
         step(t);
     }
-    return status;
 }
 
 /* All at once, so that whoever measures can take turns. */
-static enum hop_status measure_size(struct tuning *t, uint64_t bytes, struct hop_tune_time *times)
+static void measure_size(struct tuning *t, uint64_t bytes, struct hop_tune_time *times)
 {
     uint32_t count = t->whole->tuned.candidate_count, made = 0;
-    struct hop_schedule **schedules = calloc(count, sizeof *schedules);
-    uint32_t *candidate = calloc(count, sizeof *candidate);
-    struct hop_tune_time *measured = calloc(count, sizeof *measured);
-    enum hop_status status = schedules && candidate && measured ? HOP_OK : hop_fail_memory(t->diag);
-    for (uint32_t c = 0; c < count && status == HOP_OK; c++) {
-        if (!fits(&t->whole->candidates[c], bytes))
-            continue;
-        status = make(t, c, bytes, &schedules[made]);
-        if (status == HOP_OK && schedules[made])
+    struct hop_arena arena = {0};
+    struct hop_schedule **schedules = hop_arena_alloc(&arena, count * sizeof *schedules);
+    uint32_t *candidate = hop_arena_alloc(&arena, count * sizeof *candidate);
+    struct hop_tune_time *measured = hop_arena_alloc(&arena, count * sizeof *measured);
+    if (arena.failed)
+        (void)failed(t, hop_fail_memory(t->diag));
+    for (uint32_t c = 0; c < count && t->status == HOP_OK; c++) {
+        if (fits(&t->whole->candidates[c], bytes) && (schedules[made] = make(t, c, bytes)))
             candidate[made++] = c;
     }
-    if (status == HOP_OK && made > 0)
-        status = t->options->measure((const struct hop_schedule *const *)schedules, made, measured,
-                                     t->options->measure_context, t->diag);
+    if (made > 0 && t->status == HOP_OK)
+        (void)failed(t, t->options->measure((const struct hop_schedule *const *)schedules, made, measured,
+                                            t->options->measure_context, t->diag));
     for (uint32_t i = 0; i < made; i++) {
-        if (status == HOP_OK)
+        if (t->status == HOP_OK)
             times[candidate[i]] = measured[i];
         hop_schedule_destroy(schedules[i]);
     }
     for (uint32_t c = 0; c < count; c++)
         step(t);
-    free(schedules);
-    free(candidate);
-    free(measured);
-    return status;
+    hop_arena_finish(&arena);
 }
 
 /* ---- who wins ---- */
@@ -286,35 +276,19 @@ static void find_largest_loss(const struct hop_timeline *timeline, struct hop_tu
 }
 
 /* Why the winner is not faster still. */
-static enum hop_status explain(struct tuning *t, struct hop_tune_size *size)
+static void explain(struct tuning *t, struct hop_tune_size *size)
 {
-    struct hop_schedule *schedule;
+    struct hop_schedule *schedule = make(t, size->winner, size->bytes);
     struct hop_timeline *timeline;
-    enum hop_status status = make(t, size->winner, size->bytes, &schedule);
-    if (status != HOP_OK || !schedule)
-        return status;
-    status = hop_simulate(t->network, schedule, NULL, &timeline, t->diag);
-    if (status == HOP_OK) {
+    if (schedule && !failed(t, hop_simulate(t->network, schedule, NULL, &timeline, t->diag))) {
         find_busiest_link(timeline, size);
         find_largest_loss(timeline, size);
         hop_timeline_destroy(timeline);
     }
     hop_schedule_destroy(schedule);
-    return status;
 }
 
 /* ---- where another one begins to win ---- */
-
-static enum hop_status predict_candidate(struct tuning *t, uint32_t candidate, uint64_t bytes, double *time_s)
-{
-    struct hop_schedule *schedule;
-    enum hop_status status = make(t, candidate, bytes, &schedule);
-    *time_s = INFINITY;
-    if (status == HOP_OK && schedule)
-        status = predict(t, schedule, time_s);
-    hop_schedule_destroy(schedule);
-    return status;
-}
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -331,42 +305,29 @@ static uint64_t round_up(uint64_t bytes)
 }
 
 /* The size near which the later winner overtakes the earlier one. */
-static enum hop_status find_crossover(struct tuning *t, const struct hop_tune_size *earlier,
-                                      const struct hop_tune_size *later, uint64_t *from_bytes)
+static uint64_t find_crossover(struct tuning *t, const struct hop_tune_size *earlier, const struct hop_tune_size *later)
 {
     uint64_t low = earlier->bytes / t->element, high = later->bytes / t->element; /* in elements */
-    enum hop_status status = HOP_OK;
-    while (high - low > 1 && (double)high > CROSSOVER_NEAR * (double)low && status == HOP_OK) {
+    while (high - low > 1 && (double)high > CROSSOVER_NEAR * (double)low && t->status == HOP_OK) {
         uint64_t middle = (uint64_t)sqrt((double)low * (double)high);
-        double earlier_s, later_s;
-        if (middle <= low)
-            middle = low + 1;
-        status = predict_candidate(t, earlier->winner, middle * t->element, &earlier_s);
-        if (status == HOP_OK)
-            status = predict_candidate(t, later->winner, middle * t->element, &later_s);
-        if (status == HOP_OK && hop_tune_less(later_s, earlier_s))
-            high = middle;
-        else
-            low = middle;
+        middle = middle <= low ? low + 1 : middle;
+        double earlier_s = predict(t, make(t, earlier->winner, middle * t->element), INFINITY);
+        double later_s = predict(t, make(t, later->winner, middle * t->element), INFINITY);
+        *(hop_tune_less(later_s, earlier_s) ? &high : &low) = middle;
     }
-    *from_bytes = smaller(round_up(high * t->element), later->bytes);
-    return status;
+    return smaller(round_up(high * t->element), later->bytes);
 }
 
-static enum hop_status find_spans(struct tuning *t)
+static void find_spans(struct tuning *t)
 {
     struct whole *w = t->whole;
-    enum hop_status status = HOP_OK;
-    for (uint32_t s = 0; s < w->tuned.size_count && status == HOP_OK; s++) {
+    for (uint32_t s = 0; s < w->tuned.size_count && t->status == HOP_OK; s++) {
         const struct hop_tune_size *size = &w->sizes[s];
-        uint64_t from_bytes = s > 0 ? size->bytes : 0;
         if (w->tuned.span_count > 0 && w->spans[w->tuned.span_count - 1].candidate == size->winner)
             continue;
-        if (s > 0 && !w->tuned.measured)
-            status = find_crossover(t, size - 1, size, &from_bytes);
+        uint64_t from_bytes = s == 0 ? 0 : w->tuned.measured ? size->bytes : find_crossover(t, size - 1, size);
         w->spans[w->tuned.span_count++] = (struct hop_tune_span){from_bytes, size->winner, s};
     }
-    return status;
 }
 
 /* ---- all together ---- */
@@ -396,15 +357,15 @@ static enum hop_status check(const struct tuning *t)
 }
 
 /* A reason in the words of who refused it. */
-static enum hop_status refuse_all(struct tuning *t, uint64_t bytes)
+static void refuse_all(struct tuning *t, uint64_t bytes)
 {
     struct hop_schedule *schedule = NULL;
     t->collective.algorithm = t->whole->candidates[0].algorithm;
     t->collective.segment_bytes = 0;
     t->collective.bytes = bytes;
-    enum hop_status status = hop_make_collective(t->ranks, &t->collective, &schedule, t->diag);
+    if (!failed(t, hop_make_collective(t->ranks, &t->collective, &schedule, t->diag)))
+        (void)failed(t, hop_fail(t->diag, HOP_ERR_INVALID, "no algorithm was timed"));
     hop_schedule_destroy(schedule);
-    return status != HOP_OK ? status : hop_fail(t->diag, HOP_ERR_INVALID, "no algorithm was timed");
 }
 
 /* What could be made at some size is not refused. */
@@ -418,27 +379,24 @@ static void forgive(struct whole *w)
     }
 }
 
-static enum hop_status compare_sizes(struct tuning *t)
+static void compare_sizes(struct tuning *t)
 {
     struct whole *w = t->whole;
-    enum hop_status status = HOP_OK;
     t->total = w->tuned.size_count * w->tuned.candidate_count;
-    for (uint32_t s = 0; s < w->tuned.size_count && status == HOP_OK; s++) {
+    for (uint32_t s = 0; s < w->tuned.size_count && t->status == HOP_OK; s++) {
         struct hop_tune_size *size = &w->sizes[s];
         struct hop_tune_time *times = (struct hop_tune_time *)size->times; /* ours until it is handed out */
-        status = w->tuned.measured ? measure_size(t, size->bytes, times) : predict_size(t, size->bytes, times);
-        if (status != HOP_OK)
-            return status;
+        (w->tuned.measured ? measure_size : predict_size)(t, size->bytes, times);
+        if (t->status != HOP_OK)
+            return;
         find_winner(w, size);
         if (size->winner == HOP_NONE)
-            return refuse_all(t, size->bytes);
-        if (!w->tuned.measured)
-            status = explain(t, size);
+            refuse_all(t, size->bytes);
+        else if (!w->tuned.measured)
+            explain(t, size);
     }
-    if (status == HOP_OK)
-        status = find_spans(t);
+    find_spans(t);
     forgive(w);
-    return status;
 }
 
 enum hop_status hop_tune_collective(struct hop_network *network, const struct hop_ranks *ranks,
@@ -459,19 +417,19 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
     w->tuned.kind = collective->kind;
     w->tuned.ranks = ranks->count;
     w->tuned.measured = options && options->measure;
-    status = find_candidates(&t);
-    if (status == HOP_OK)
-        status = find_sizes(&t);
-    if (status == HOP_OK)
-        status = compare_sizes(&t);
+    find_candidates(&t);
+    if (t.status == HOP_OK)
+        find_sizes(&t);
+    if (t.status == HOP_OK)
+        compare_sizes(&t);
     w->tuned.candidates = w->candidates;
     w->tuned.sizes = w->sizes;
     w->tuned.spans = w->spans;
-    if (status == HOP_OK)
+    if (t.status == HOP_OK)
         *tuned = &w->tuned;
     else
         hop_tuned_collective_destroy(&w->tuned);
-    return status;
+    return t.status;
 }
 
 void hop_tuned_collective_destroy(struct hop_tuned_collective *tuned)

@@ -46,6 +46,7 @@ struct search {
     uint32_t evaluations, limit;
     double work, work_limit; /* operations simulated */
     struct choice best, trial;
+    enum hop_status status; /* the first failure, sticky */
     struct hop_diag *diag;
 };
 
@@ -76,20 +77,20 @@ static double count_operations(const struct search *s, const struct choice *choi
     return count;
 }
 
-static enum hop_status evaluate(struct search *s, struct choice *choice)
+static void evaluate(struct search *s, struct choice *choice)
 {
-    struct hop_schedule *candidate;
-    enum hop_status status = build(s, choice, &candidate);
-    if (status != HOP_OK)
-        return status;
-    status = hop_tune_simulate(s->network, candidate, &choice->score, s->diag);
+    struct hop_schedule *candidate = NULL;
+    if (s->status == HOP_OK)
+        s->status = build(s, choice, &candidate);
+    if (s->status != HOP_OK)
+        return;
+    s->status = hop_tune_simulate(s->network, candidate, &choice->score, s->diag);
     hop_schedule_destroy(candidate);
     s->evaluations++;
     s->work += count_operations(s, choice);
-    if (status == HOP_OK && s->options && s->options->progress)
+    if (s->status == HOP_OK && s->options && s->options->progress)
         s->options->progress(hop_min(1, hop_max((double)s->evaluations / s->limit, s->work / s->work_limit)),
                              s->options->context);
-    return status;
 }
 
 static void copy_choice(const struct search *s, struct choice *to, const struct choice *from)
@@ -115,66 +116,45 @@ static void set_all(const struct search *s, struct choice *choice, bool staged)
 
 /* ---- what there is to choose ---- */
 
-/* Classes of free copies: the same three routes by their looks, and the same size. */
-static enum hop_status classify(struct search *s, struct hop_names *classes, const struct hop_tune_ways *ways,
-                                uint64_t bytes, uint32_t *class)
-{
-    struct hop_buffer text = {0};
-    hop_buffer_printf(&text, "%llu ", (unsigned long long)bytes);
-    enum hop_status status = hop_tune_describe(s->network, ways, &text, s->diag);
-    if (status == HOP_OK)
-        *class = hop_names_get(classes, text.text);
-    if (status == HOP_OK && *class == UINT32_MAX) {
-        const char *key = hop_arena_string(s->arena, text.text, text.length);
-        *class = s->class_count++;
-        if (!key || !hop_names_put(classes, key, *class))
-            status = hop_fail_memory(s->diag);
-    }
-    hop_buffer_finish(&text);
-    return status;
-}
-
-static enum hop_status look_at(struct search *s, uint32_t index, struct hop_names *classes)
+static void look_at(struct search *s, uint32_t index, struct hop_tune_classes *classes)
 {
     const struct hop_op *op = hop_schedule_op(s->schedule, index);
     const struct hop_topology *topology = hop_network_topology(s->network);
     struct hop_tune_ways ways;
     if (op->kind != HOP_OP_COPY)
-        return HOP_OK;
+        return;
     uint32_t from = hop_topology_find(topology, op->from.device), to = hop_topology_find(topology, op->to.device);
     if (from == HOP_NONE || to == HOP_NONE || from == to)
-        return HOP_OK; /* the simulation says what is wrong, if it is */
-    enum hop_status status = hop_tune_find_ways(s->network, from, to, &ways, s->diag);
-    if (status != HOP_OK || !hop_tune_can_stage(&ways))
-        return status;
+        return; /* the simulation says what is wrong, if it is */
+    s->status = hop_tune_find_ways(s->network, from, to, &ways, s->diag);
+    if (s->status != HOP_OK || !hop_tune_can_stage(&ways))
+        return;
     s->longest = op->bytes > s->longest ? op->bytes : s->longest;
     if (ways.direct == HOP_NONE) {
         s->forced[index] = true;
         s->forced_count++;
-        return HOP_OK;
+        return;
     }
     s->list[s->free_count] = index;
-    return classify(s, classes, &ways, op->bytes, &s->class_of[s->free_count++]);
+    s->status = hop_tune_classify(classes, &ways, op->bytes, &s->class_of[s->free_count++], s->diag);
 }
 
-static enum hop_status prepare(struct search *s)
+static void prepare(struct search *s)
 {
     size_t count = (size_t)hop_schedule_count(s->schedule) + 1;
-    struct hop_names classes = {0};
+    struct hop_tune_classes classes = {.network = s->network, .arena = s->arena};
     s->list = hop_arena_alloc(s->arena, count * sizeof *s->list);
     s->class_of = hop_arena_alloc(s->arena, count * sizeof *s->class_of);
     s->forced = hop_arena_alloc(s->arena, count * sizeof *s->forced);
-    s->best.staged = hop_arena_alloc(s->arena, count * sizeof *s->best.staged);
-    s->trial.staged = hop_arena_alloc(s->arena, count * sizeof *s->trial.staged);
-    enum hop_status status = s->arena->failed ? hop_fail_memory(s->diag) : HOP_OK;
-    for (uint32_t i = 0; i < hop_schedule_count(s->schedule) && status == HOP_OK; i++)
-        status = look_at(s, i, &classes);
-    hop_names_finish(&classes);
-    if (status == HOP_OK) {
-        memcpy(s->best.staged, s->forced, count * sizeof *s->forced);
-        memcpy(s->trial.staged, s->forced, count * sizeof *s->forced);
-    }
-    return status;
+    s->status = s->arena->failed ? hop_fail_memory(s->diag) : HOP_OK;
+    for (uint32_t i = 0; i < hop_schedule_count(s->schedule) && s->status == HOP_OK; i++)
+        look_at(s, i, &classes);
+    hop_names_finish(&classes.names);
+    s->class_count = classes.count;
+    s->best.staged = hop_arena_copy(s->arena, s->forced, count * sizeof *s->forced);
+    s->trial.staged = hop_arena_copy(s->arena, s->forced, count * sizeof *s->forced);
+    if (s->status == HOP_OK && s->arena->failed)
+        s->status = hop_fail_memory(s->diag);
 }
 
 /* ---- all of them one way ---- */
@@ -188,66 +168,56 @@ static bool is_tried(const struct search *s, uint32_t i)
 }
 
 /* The trial at the best of the packet sizes. */
-static enum hop_status try_packets(struct search *s)
+static void try_packets(struct search *s)
 {
-    struct hop_tune_score best;
-    uint64_t best_packet = 0;
-    s->trial.packet_bytes = 0;
-    enum hop_status status = evaluate(s, &s->trial);
-    best = s->trial.score;
-    for (uint32_t i = s->lists.packet_count; i-- > 0 && status == HOP_OK;) {
+    uint64_t best_packet = s->trial.packet_bytes = 0;
+    evaluate(s, &s->trial);
+    struct hop_tune_score best = s->trial.score;
+    for (uint32_t i = s->lists.packet_count; i-- > 0 && s->status == HOP_OK;) {
         if (!is_tried(s, i))
             continue;
         s->trial.packet_bytes = s->lists.packets[i];
-        status = evaluate(s, &s->trial);
-        if (status == HOP_OK && hop_tune_less(s->trial.score.makespan_s, best.makespan_s)) {
+        evaluate(s, &s->trial);
+        if (s->status == HOP_OK && hop_tune_less(s->trial.score.makespan_s, best.makespan_s)) {
             best = s->trial.score;
             best_packet = s->trial.packet_bytes;
         }
     }
     s->trial.packet_bytes = best_packet;
     s->trial.score = best;
-    return status;
 }
 
-static enum hop_status try_extremes(struct search *s, struct hop_tuned_mix *mix)
+static void try_extremes(struct search *s, struct hop_tuned_mix *mix)
 {
-    enum hop_status status = HOP_OK;
     s->best.score = (struct hop_tune_score){INFINITY, INFINITY};
     mix->direct_s = mix->staged_s = NAN;
     if (s->forced_count == 0) {
-        status = evaluate(s, &s->best);
+        evaluate(s, &s->best);
         mix->direct_s = s->best.score.makespan_s;
     }
-    if (status != HOP_OK || s->forced_count + s->free_count == 0)
-        return status;
+    if (s->forced_count + s->free_count == 0)
+        return;
     set_all(s, &s->trial, true);
-    status = try_packets(s);
-    if (status != HOP_OK)
-        return status;
+    try_packets(s);
     mix->staged_s = s->trial.score.makespan_s;
     mix->staged_packet_bytes = s->trial.packet_bytes;
     if (hop_tune_less(mix->staged_s, s->best.score.makespan_s))
         copy_choice(s, &s->best, &s->trial);
     s->best.packet_bytes = s->trial.packet_bytes; /* the search goes on with it */
-    return HOP_OK;
 }
 
 /* ---- every choice ---- */
 
-static enum hop_status try_every_choice(struct search *s)
+static void try_every_choice(struct search *s)
 {
-    enum hop_status status = HOP_OK;
     uint32_t choices = 1u << s->free_count, fewest = count_staged(s, &s->best);
     s->trial.packet_bytes = s->best.packet_bytes;
-    for (uint32_t mask = 0; mask + 1 < choices && status == HOP_OK; mask++) {
-        if (mask == 0 && s->forced_count == 0)
-            continue; /* all direct is known, as is all staged */
+    for (uint32_t mask = s->forced_count == 0; mask + 1 < choices; mask++) { /* all direct is known, as is all staged */
         for (uint32_t i = 0; i < s->free_count; i++)
             s->trial.staged[s->list[i]] = mask >> i & 1;
-        status = evaluate(s, &s->trial);
-        if (status != HOP_OK)
-            break;
+        evaluate(s, &s->trial);
+        if (s->status != HOP_OK)
+            return;
         uint32_t staged = count_staged(s, &s->trial);
         bool less = hop_tune_less(s->trial.score.makespan_s, s->best.score.makespan_s);
         bool same = !less && !hop_tune_less(s->best.score.makespan_s, s->trial.score.makespan_s);
@@ -256,7 +226,6 @@ static enum hop_status try_every_choice(struct search *s)
             fewest = staged;
         }
     }
-    return status;
 }
 
 /* ---- local search ---- */
@@ -270,24 +239,23 @@ static bool is_better(const struct hop_tune_score *a, const struct hop_tune_scor
 
 static bool goes_on(const struct search *s)
 {
-    return s->evaluations < s->limit && s->work < s->work_limit;
+    return s->status == HOP_OK && s->evaluations < s->limit && s->work < s->work_limit;
 }
 
 /* Evaluates the trial, keeps it if it is better. */
-static enum hop_status offer(struct search *s, bool *better)
+static bool offer(struct search *s)
 {
-    enum hop_status status = evaluate(s, &s->trial);
-    if (status == HOP_OK && is_better(&s->trial.score, &s->best.score)) {
+    evaluate(s, &s->trial);
+    bool better = s->status == HOP_OK && is_better(&s->trial.score, &s->best.score);
+    if (better)
         copy_choice(s, &s->best, &s->trial);
-        *better = true;
-    }
-    return status;
+    return better;
 }
 
-static enum hop_status flip_classes(struct search *s, bool *better)
+static bool flip_classes(struct search *s)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t c = 0; c < 2 * s->class_count && status == HOP_OK && goes_on(s); c++) {
+    bool better = false;
+    for (uint32_t c = 0; c < 2 * s->class_count && goes_on(s); c++) {
         bool changed = false;
         copy_choice(s, &s->trial, &s->best);
         for (uint32_t i = 0; i < s->free_count; i++) {
@@ -296,67 +264,50 @@ static enum hop_status flip_classes(struct search *s, bool *better)
             changed = changed || s->trial.staged[s->list[i]] != (c & 1);
             s->trial.staged[s->list[i]] = c & 1;
         }
-        if (changed)
-            status = offer(s, better);
+        better |= changed && offer(s);
     }
-    return status;
+    return better;
 }
 
-static enum hop_status flip_copies(struct search *s, bool *better)
+/* One copy, or two at once. */
+static bool flip(struct search *s, uint32_t i, uint32_t j)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < s->free_count && status == HOP_OK && goes_on(s); i++) {
-        copy_choice(s, &s->trial, &s->best);
-        s->trial.staged[s->list[i]] = !s->trial.staged[s->list[i]];
-        status = offer(s, better);
-    }
-    return status;
+    copy_choice(s, &s->trial, &s->best);
+    s->trial.staged[s->list[i]] = !s->trial.staged[s->list[i]];
+    if (j != i)
+        s->trial.staged[s->list[j]] = !s->trial.staged[s->list[j]];
+    return offer(s);
 }
 
-/* Two at once, up to the first pair that makes something better. */
-static enum hop_status flip_pairs(struct search *s, bool *better)
+/* Up to the first pair that makes something better. */
+static bool flip_pairs(struct search *s)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < s->free_count && status == HOP_OK && !*better; i++) {
-        for (uint32_t j = i + 1; j < s->free_count && status == HOP_OK && !*better && goes_on(s); j++) {
-            copy_choice(s, &s->trial, &s->best);
-            s->trial.staged[s->list[i]] = !s->trial.staged[s->list[i]];
-            s->trial.staged[s->list[j]] = !s->trial.staged[s->list[j]];
-            status = offer(s, better);
-        }
+    bool better = false;
+    for (uint32_t i = 0; i < s->free_count && !better; i++) {
+        for (uint32_t j = i + 1; j < s->free_count && !better && goes_on(s); j++)
+            better = flip(s, i, j);
     }
-    return status;
+    return better;
 }
 
-/* Copies whose staging gained nothing go direct again. */
-static enum hop_status tidy(struct search *s)
+static void search_locally(struct search *s)
 {
-    enum hop_status status = HOP_OK;
-    double best_s = s->best.score.makespan_s;
-    for (uint32_t i = 0; i < s->free_count && status == HOP_OK && goes_on(s); i++) {
+    for (bool better = true; better && goes_on(s);) {
+        better = flip_classes(s);
+        for (uint32_t i = 0; i < s->free_count && goes_on(s); i++)
+            better |= flip(s, i, i);
+        better = better || flip_pairs(s);
+    }
+    double best_s = s->best.score.makespan_s; /* copies whose staging gained nothing go direct again */
+    for (uint32_t i = 0; i < s->free_count && goes_on(s); i++) {
         if (!s->best.staged[s->list[i]])
             continue;
         copy_choice(s, &s->trial, &s->best);
         s->trial.staged[s->list[i]] = false;
-        status = evaluate(s, &s->trial);
-        if (status == HOP_OK && !hop_tune_less(best_s, s->trial.score.makespan_s))
+        evaluate(s, &s->trial);
+        if (s->status == HOP_OK && !hop_tune_less(best_s, s->trial.score.makespan_s))
             copy_choice(s, &s->best, &s->trial);
     }
-    return status;
-}
-
-static enum hop_status search_locally(struct search *s)
-{
-    enum hop_status status = HOP_OK;
-    for (bool better = true; better && status == HOP_OK && goes_on(s);) {
-        better = false;
-        status = flip_classes(s, &better);
-        if (status == HOP_OK)
-            status = flip_copies(s, &better);
-        if (status == HOP_OK && !better)
-            status = flip_pairs(s, &better);
-    }
-    return status == HOP_OK ? tidy(s) : status;
 }
 
 /* ---- all ---- */
@@ -374,44 +325,20 @@ static void settle(struct search *s, const struct hop_tuned_mix *mix)
     }
 }
 
-static enum hop_status choose(struct search *s, struct hop_tuned_mix *mix)
+static void choose(struct search *s, struct hop_tuned_mix *mix)
 {
-    enum hop_status status = try_extremes(s, mix);
-    if (status != HOP_OK)
-        return status;
+    try_extremes(s, mix);
     uint64_t choices = s->free_count <= HOP_TUNE_EXACT ? (uint64_t)1 << s->free_count : UINT64_MAX;
     mix->exact = choices <= s->limit;
-    if (s->free_count > 0)
-        status = mix->exact ? try_every_choice(s) : search_locally(s);
-    if (status == HOP_OK && count_staged(s, &s->best) + s->forced_count > 0) {
+    if (s->status == HOP_OK && s->free_count > 0)
+        (mix->exact ? try_every_choice : search_locally)(s);
+    if (s->status == HOP_OK && count_staged(s, &s->best) + s->forced_count > 0) {
         copy_choice(s, &s->trial, &s->best);
-        status = try_packets(s);
-        if (status == HOP_OK && hop_tune_less(s->trial.score.makespan_s, s->best.score.makespan_s))
+        try_packets(s);
+        if (s->status == HOP_OK && hop_tune_less(s->trial.score.makespan_s, s->best.score.makespan_s))
             copy_choice(s, &s->best, &s->trial);
     }
-    if (status == HOP_OK)
-        settle(s, mix);
-    return status;
-}
-
-static enum hop_status run(struct search *s, struct hop_tune_chosen *chosen)
-{
-    struct hop_tuned_mix *mix = &chosen->mix;
-    enum hop_status status = prepare(s);
-    if (status == HOP_OK)
-        status = choose(s, mix);
-    if (status == HOP_OK)
-        status = build(s, &s->best, &chosen->best);
-    if (status != HOP_OK)
-        return status;
-    mix->transfers = s->free_count;
-    mix->mix_s = s->best.score.makespan_s;
-    mix->staged_count = count_staged(s, &s->best);
-    mix->mix_packet_bytes = mix->staged_count + s->forced_count > 0 ? s->best.packet_bytes : 0;
-    mix->staged = s->best.staged;
-    mix->evaluations = s->evaluations;
-    mix->best = chosen->best;
-    return HOP_OK;
+    settle(s, mix);
 }
 
 enum hop_status hop_tune_mix(struct hop_network *network, const struct hop_schedule *schedule,
@@ -427,12 +354,23 @@ enum hop_status hop_tune_mix(struct hop_network *network, const struct hop_sched
     if (!chosen)
         return hop_fail_memory(diag);
     s.arena = &chosen->arena;
-    status = run(&s, chosen);
-    if (status == HOP_OK)
+    prepare(&s);
+    if (s.status == HOP_OK)
+        choose(&s, &chosen->mix);
+    if (s.status == HOP_OK)
+        s.status = build(&s, &s.best, &chosen->best);
+    chosen->mix.transfers = s.free_count;
+    chosen->mix.mix_s = s.best.score.makespan_s;
+    chosen->mix.staged_count = s.status == HOP_OK ? count_staged(&s, &s.best) : 0;
+    chosen->mix.mix_packet_bytes = chosen->mix.staged_count + s.forced_count > 0 ? s.best.packet_bytes : 0;
+    chosen->mix.staged = s.best.staged;
+    chosen->mix.evaluations = s.evaluations;
+    chosen->mix.best = chosen->best;
+    if (s.status == HOP_OK)
         *mix = &chosen->mix;
     else
         hop_tune_mix_destroy(&chosen->mix);
-    return status;
+    return s.status;
 }
 
 void hop_tune_mix_destroy(struct hop_tuned_mix *mix)

@@ -144,30 +144,22 @@ static enum hop_status find_gpus(struct tuning *t)
 /* Every pair's class, numbered in the order of first pairs. */
 static enum hop_status classify(struct tuning *t)
 {
-    struct hop_names classes = {0};
+    struct hop_tune_classes classes = {.network = t->network, .arena = &t->whole->arena};
     enum hop_status status = HOP_OK;
     for (uint32_t p = 0; p < t->gpu_count * t->gpu_count && status == HOP_OK; p++) {
-        uint32_t from = t->gpus[p / t->gpu_count], to = t->gpus[p % t->gpu_count];
+        uint32_t from = t->gpus[p / t->gpu_count], to = t->gpus[p % t->gpu_count], known = classes.count;
         struct hop_tune_ways ways;
-        struct hop_buffer text = {0};
         t->class_of[p] = HOP_NONE;
         if (from == to)
             continue;
         status = hop_tune_find_ways(t->network, from, to, &ways, t->diag);
         if (status == HOP_OK)
-            status = hop_tune_describe(t->network, &ways, &text, t->diag);
-        if (status == HOP_OK)
-            t->class_of[p] = hop_names_get(&classes, text.text);
-        if (status == HOP_OK && t->class_of[p] == HOP_NONE) {
-            const char *key = hop_arena_string(&t->whole->arena, text.text, text.length);
-            if (!key || !hop_names_put(&classes, key, t->class_count))
-                status = hop_fail_memory(t->diag);
-            t->ways[t->class_count] = ways;
-            t->class_of[p] = t->class_count++;
-        }
-        hop_buffer_finish(&text);
+            status = hop_tune_classify(&classes, &ways, 0, &t->class_of[p], t->diag);
+        if (status == HOP_OK && t->class_of[p] == known)
+            t->ways[known] = ways;
     }
-    hop_names_finish(&classes);
+    t->class_count = classes.count;
+    hop_names_finish(&classes.names);
     return status;
 }
 

@@ -87,7 +87,7 @@ enum { LINKS_KNOWN = 192 }; /* of three routes; those beyond count as different 
 
 struct writer {
     struct hop_network *network;
-    struct hop_buffer *text;
+    struct hop_buffer text;
     uint32_t links[LINKS_KNOWN], link_count; /* undirected, in the order of their first use */
     struct hop_diag *diag;
 };
@@ -110,44 +110,48 @@ static enum hop_status put_link(struct writer *w, uint32_t route, uint32_t i)
     uint32_t directed = hop_router_route(hop_network_router(w->network), route)->links[i];
     const struct hop_link *link = hop_topology_link(topology, directed / 2);
     bool up_and_down = link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY;
-    double wire;
+    double wire = 0;
     enum hop_status status = hop_network_wire(w->network, route, i, &wire, w->diag);
-    if (status != HOP_OK)
-        return status;
-    hop_buffer_printf(w->text, "%u%s:%d:%a:%a:%a:%a:%d ", number_of(w, directed / 2),
+    hop_buffer_printf(&w->text, "%u%s:%d:%a:%a:%a:%a:%d ", number_of(w, directed / 2),
                       up_and_down && (directed & 1) ? "v" : "", (int)link->kind, link->capacity_Bps[directed & 1],
                       link->duplex_Bps[directed & 1], link->latency_s, wire,
                       (int)hop_topology_node(topology, link->ends[!(directed & 1)])->kind);
-    return HOP_OK;
+    return status;
 }
 
 static enum hop_status put_route(struct writer *w, uint32_t route)
 {
     enum hop_status status = HOP_OK;
-    if (route == HOP_NONE) {
-        hop_buffer_puts(w->text, "none;");
-        return HOP_OK;
+    if (route != HOP_NONE) {
+        const struct hop_route *way = hop_router_route(hop_network_router(w->network), route);
+        const struct hop_node *source = hop_topology_node(hop_network_topology(w->network), way->from);
+        hop_buffer_printf(&w->text, "%d %d %d %a ", (int)source->kind, source->engines, source->accelerator_engines,
+                          way->ceiling_Bps);
+        for (uint32_t i = 0; i < way->link_count && status == HOP_OK; i++)
+            status = put_link(w, route, i);
     }
-    const struct hop_route *way = hop_router_route(hop_network_router(w->network), route);
-    const struct hop_node *source = hop_topology_node(hop_network_topology(w->network), way->from);
-    hop_buffer_printf(w->text, "%d %d %d %a ", (int)source->kind, source->engines, source->accelerator_engines,
-                      way->ceiling_Bps);
-    for (uint32_t i = 0; i < way->link_count && status == HOP_OK; i++)
-        status = put_link(w, route, i);
-    hop_buffer_puts(w->text, ";");
+    hop_buffer_puts(&w->text, route == HOP_NONE ? "none;" : ";");
     return status;
 }
 
-enum hop_status hop_tune_describe(struct hop_network *network, const struct hop_tune_ways *ways,
-                                  struct hop_buffer *text, struct hop_diag *diag)
+enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct hop_tune_ways *ways, uint64_t bytes,
+                                  uint32_t *class, struct hop_diag *diag)
 {
-    struct writer w = {.network = network, .text = text, .diag = diag};
-    enum hop_status status = put_route(&w, ways->direct);
-    if (status == HOP_OK)
-        status = put_route(&w, ways->in);
-    if (status == HOP_OK)
-        status = put_route(&w, ways->out);
-    return status == HOP_OK && text->failed ? hop_fail_memory(diag) : status;
+    struct writer w = {.network = classes->network, .diag = diag};
+    const uint32_t routes[] = {ways->direct, ways->in, ways->out};
+    enum hop_status status = HOP_OK;
+    hop_buffer_printf(&w.text, "%llu ", (unsigned long long)bytes);
+    for (size_t i = 0; i < HOP_COUNT(routes) && status == HOP_OK; i++)
+        status = put_route(&w, routes[i]);
+    *class = w.text.failed ? UINT32_MAX : hop_names_get(&classes->names, w.text.text);
+    if (status == HOP_OK && *class == UINT32_MAX) {
+        const char *key = w.text.failed ? NULL : hop_arena_string(classes->arena, w.text.text, w.text.length);
+        *class = classes->count;
+        if (!key || !hop_names_put(&classes->names, key, classes->count++))
+            status = hop_fail_memory(diag);
+    }
+    hop_buffer_finish(&w.text);
+    return status;
 }
 
 /* ---- scores ---- */
