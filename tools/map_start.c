@@ -19,41 +19,22 @@ struct slot {
 
 struct slots {
     struct slot *slot;
-    uint32_t count, node_count;
+    uint32_t count;
     uint32_t *load; /* of a node: its slots, and then the ranks that were put there */
 };
 
 /* ---- slots ---- */
 
-static size_t node_length(const char *device)
+static bool is_excluded(const struct hop_map_options *options, const struct hop_topology *topology, uint32_t device)
 {
-    const char *dot = strchr(device, '.');
-    return dot ? (size_t)(dot - device) : 0;
-}
-
-static bool is_excluded(const struct hop_map_options *options, const char *device)
-{
-    size_t length = node_length(device);
+    const char *server = hop_topology_server_name(topology, hop_topology_server_of(topology, device));
     for (uint32_t i = 0; i < options->excluded_count; i++) {
         const char *name = options->excluded[i];
-        bool node =
-            length ? strncmp(name, device, length) == 0 && name[length] == '\0' : strcmp(name, "localhost") == 0;
-        if (node || strcmp(name, device) == 0)
+        if (strcmp(name, *server ? server : "localhost") == 0 ||
+            strcmp(name, hop_topology_node(topology, device)->name) == 0)
             return true;
     }
     return false;
-}
-
-/* In the order of appearance; a node's devices mostly follow each other. */
-static uint32_t node_of(const struct slots *slots, const char *device)
-{
-    size_t length = node_length(device);
-    for (uint32_t i = slots->count; i-- > 0;) {
-        const char *other = slots->slot[i].device;
-        if (node_length(other) == length && strncmp(other, device, length) == 0)
-            return slots->slot[i].node;
-    }
-    return slots->node_count;
 }
 
 static bool find_slots(const struct map_request *request, const struct map_input *input, struct slots *slots)
@@ -72,10 +53,9 @@ static bool find_slots(const struct map_request *request, const struct map_input
         return false;
     for (uint32_t n = 0; n < nodes; n++) {
         const char *device = hop_topology_node(t, n)->name;
-        if (hop_topology_node(t, n)->kind != kind || is_excluded(o, device))
+        if (hop_topology_node(t, n)->kind != kind || is_excluded(o, t, n))
             continue;
-        uint32_t node = node_of(slots, device);
-        slots->node_count += node == slots->node_count;
+        uint32_t node = hop_topology_server_of(t, n);
         for (uint32_t k = 0; k < each; k++)
             slots->slot[slots->count++] = (struct slot){device, node, slots->load[node]++};
     }

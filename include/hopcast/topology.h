@@ -217,6 +217,15 @@ HOP_API bool hop_topology_crossing(const struct hop_topology *topology, uint32_t
 HOP_API double hop_topology_tau_between(const struct hop_topology *topology, uint32_t first_root, uint32_t last_root);
 /* The host memory nearest to a device (fewest links, then lowest index), HOP_NONE when there is none in reach. */
 HOP_API uint32_t hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device);
+/* Servers are numbered in the order of their first device. A device's server is called what the names of all devices that
+ * PCIe joins have in common, up to a point: "node3" of node3.gpu0 and node3.nic0. Where that is nothing it is what stands
+ * before the first point of its own name, and "" where there is none or it only says what the device is, as in gpu.0. */
+HOP_API uint32_t hop_topology_server_count(const struct hop_topology *topology);
+/* The server that a node is in; HOP_NONE: in none, as switches of a fabric are. */
+HOP_API uint32_t hop_topology_server_of(const struct hop_topology *topology, uint32_t node);
+HOP_API const char *hop_topology_server_name(const struct hop_topology *topology, uint32_t server);
+/* A node's name without that of its server: "gpu0" of node3.gpu0. */
+HOP_API const char *hop_topology_name_in_server(const struct hop_topology *topology, uint32_t node);
 /* "A->B", for a directed link. Returns buffer. */
 HOP_API char *hop_topology_link_name(const struct hop_topology *topology, uint32_t directed, char *buffer, size_t size);
 

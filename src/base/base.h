@@ -99,6 +99,22 @@ int hop_ascending_double(const void *a, const void *b);
 /* Makes room for `need` elements of `size` bytes in *array, doubling; false: out of memory or more than 2^31 of them. */
 bool hop_grow(void *array, uint32_t *capacity, uint32_t need, size_t size);
 
+/* ---- disjoint sets ---- */
+
+/* set[i] leads to the lowest member of i's set, itself at first. */
+static inline uint32_t hop_set_find(uint32_t *set, uint32_t i)
+{
+    while (set[i] != i)
+        i = set[i] = set[set[i]];
+    return i;
+}
+
+static inline void hop_set_join(uint32_t *set, uint32_t i, uint32_t j)
+{
+    uint32_t a = hop_set_find(set, i), b = hop_set_find(set, j);
+    set[a > b ? a : b] = a > b ? b : a;
+}
+
 /* ---- cycles (cycle.c) ---- */
 
 /* The i-th node that a node waits for, UINT32_MAX past the last. */

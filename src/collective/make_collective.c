@@ -10,6 +10,7 @@
 
 #include "collective/collective_levels.h"
 #include "pattern/make.h"
+#include "topology/servers.h"
 
 enum { SMALL_BYTES = 64 << 10 }; /* below it rounds count more than bytes: doubling and bruck, else ring */
 
@@ -29,11 +30,10 @@ static enum hop_status number_nodes(const struct hop_ranks *ranks, const uint32_
     bool fine = true;
     for (uint32_t r = 0; r < ranks->count && fine; r++) {
         char text[80];
-        const char *dot = strchr(ranks->devices[r], '.');
         if (nodes)
             (void)snprintf(text, sizeof text, "%" PRIu32, nodes[r]);
         else
-            (void)snprintf(text, sizeof text, "%.*s", dot ? (int)(dot - ranks->devices[r]) : 0, ranks->devices[r]);
+            (void)snprintf(text, sizeof text, "%.*s", (int)hop_server_length(ranks->devices[r]), ranks->devices[r]);
         const char *name = hop_arena_string(arena, text, strlen(text));
         uint32_t first = name ? hop_names_get(&seen, name) : 0;
         number[r] = first != UINT32_MAX ? first : r;

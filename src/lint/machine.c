@@ -54,18 +54,17 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return mix(hash, text ? text : "", (text ? strlen(text) : 0) + 1);
 }
 
-/* Servers are alike when their nodes and links, in the order of the topology, differ in nothing but what stands before
- * the last point of their names: hashes[server] says so. */
+/* Servers are alike when their nodes and links, in the order of the topology, differ in nothing but the
+ * server's name: hashes[server] says so. */
 static void hash_servers(struct hop_lint *l, uint64_t *hashes, uint32_t *number, uint32_t *counts)
 {
     for (uint32_t n = 0; n < l->node_count; n++) {
         const struct hop_node *node = hop_topology_node(l->topology, n);
-        const char *point = strrchr(node->name, '.');
         uint64_t *hash = &hashes[l->server[n]];
         number[n] = counts[l->server[n]]++;
         *hash = mix(*hash, &node->kind, sizeof node->kind);
         *hash = mix(*hash, &node->numa, sizeof node->numa);
-        *hash = mix_text(mix_text(*hash, point ? point + 1 : node->name), node->label);
+        *hash = mix_text(mix_text(*hash, hop_topology_name_in_server(l->topology, n)), node->label);
     }
     for (uint32_t i = 0; i < l->link_count; i++) {
         const struct hop_link *link = hop_topology_link(l->topology, i);

@@ -6,7 +6,7 @@ struct finder {
     const struct hop_topology *topology;
     const struct hop_map_options *options;
     struct hop_map_places *places;
-    struct hop_names nodes; /* by name */
+    uint32_t *node_of; /* by server, HOP_NONE: not met */
     struct hop_diag *diag;
 };
 
@@ -50,18 +50,16 @@ static bool make_room(struct hop_map_places *p, uint32_t count)
     return !p->arena.failed;
 }
 
-/* The node that a device is on, new ones in the order of appearance; HOP_NONE: out of memory. */
-static uint32_t node_of(struct finder *f, const char *device)
+/* The node that a device is on, new ones in the order of appearance. */
+static uint32_t node_of(struct finder *f, uint32_t device)
 {
-    const char *dot = strchr(device, '.');
-    const char *name = dot ? hop_arena_string(&f->places->arena, device, (size_t)(dot - device)) : lone;
-    uint32_t node = name ? hop_names_get(&f->nodes, name) : HOP_NONE;
-    if (!name || node != UINT32_MAX)
-        return node;
-    if (!hop_names_put(&f->nodes, name, f->places->node_count))
-        return HOP_NONE;
-    f->places->names[f->places->node_count] = name;
-    return f->places->node_count++;
+    uint32_t server = hop_topology_server_of(f->topology, device), *node = &f->node_of[server];
+    if (*node == HOP_NONE) {
+        const char *name = hop_topology_server_name(f->topology, server);
+        *node = f->places->node_count++;
+        f->places->names[*node] = *name ? name : lone;
+    }
+    return *node;
 }
 
 /* Node by node, in the order of the topology within each. */
@@ -176,15 +174,16 @@ static enum hop_status find(struct finder *f, uint32_t ranks)
         hop_diag_expect(f->diag, "a topology with devices that ranks can have");
         return HOP_ERR_INVALID;
     }
+    f->node_of = hop_arena_alloc(&p->arena, ((size_t)hop_topology_server_count(t) + 1) * sizeof *f->node_of);
     if (!make_room(p, total))
         return hop_fail_memory(f->diag);
+    memset(f->node_of, 0xff, hop_topology_server_count(t) * sizeof *f->node_of); /* HOP_NONE */
     for (uint32_t n = 0; n < hop_topology_node_count(t); n++) {
         const struct hop_node *node = hop_topology_node(t, n);
         if (node->kind != kind)
             continue;
         p->device[p->count] = n;
-        if ((p->node[p->count++] = node_of(f, node->name)) == HOP_NONE)
-            return hop_fail_memory(f->diag);
+        p->node[p->count++] = node_of(f, n);
     }
     if (!sort_by_node(p))
         return hop_fail_memory(f->diag);
@@ -214,7 +213,6 @@ enum hop_status hop_map_places_find(const struct hop_topology *topology, const s
     struct finder f = {.topology = topology, .options = options, .places = places, .diag = diag};
     *places = (struct hop_map_places){.topology = topology};
     enum hop_status status = find(&f, ranks);
-    hop_names_finish(&f.nodes);
     places->ranks = (struct hop_graph){.count = ranks};
     places->frame = hop_map_frame(places, places->room, places->node_room);
     places->who = (struct hop_assign){.graph = &places->ranks, .places = &places->frame};

@@ -114,8 +114,8 @@ static unsigned note_columns(const struct printer *p)
 /* "gpu0" of "node0.gpu0", where space is short and the top of the tree says the rest. */
 static const char *row_name(const struct printer *p, const struct hop_tree_row *row)
 {
-    const char *name = hop_topology_node(p->view.topology, row->node)->name, *dot = strrchr(name, '.');
-    return p->brief && row->depth > 0 && dot ? dot + 1 : name;
+    return p->brief && row->depth > 0 ? hop_topology_name_in_server(p->view.topology, row->node)
+                                      : hop_topology_node(p->view.topology, row->node)->name;
 }
 
 static void row_label(const struct printer *p, const struct hop_tree_row *row, struct hop_buffer *label)

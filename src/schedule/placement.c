@@ -236,29 +236,17 @@ static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_ki
 static enum hop_status find_spots(const struct hop_topology *topology, enum hop_node_kind kind, struct spot *spots,
                                   struct hop_diag *diag)
 {
-    struct hop_names nodes = {0};
-    struct hop_arena names = {0};
-    uint32_t *sizes = calloc((size_t)hop_topology_node_count(topology) + 1, sizeof *sizes), count = 0, node_count = 0;
-    bool fine = sizes != NULL;
-    for (uint32_t n = 0; fine && n < hop_topology_node_count(topology); n++) {
+    uint32_t *sizes = calloc((size_t)hop_topology_server_count(topology) + 1, sizeof *sizes), count = 0;
+    if (!sizes)
+        return hop_fail_memory(diag);
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
         const struct hop_node *device = hop_topology_node(topology, n);
-        if (device->kind != kind)
-            continue;
-        const char *dot = strchr(device->name, '.');
-        const char *name = hop_arena_string(&names, device->name, dot ? (size_t)(dot - device->name) : 0);
-        fine = name != NULL;
-        uint32_t node = fine ? hop_names_get(&nodes, name) : 0;
-        if (fine && node == UINT32_MAX) {
-            node = node_count++;
-            fine = hop_names_put(&nodes, name, node);
-        }
-        if (fine)
-            spots[count++] = (struct spot){device->name, node, sizes[node]++};
+        uint32_t server = hop_topology_server_of(topology, n);
+        if (device->kind == kind)
+            spots[count++] = (struct spot){device->name, server, sizes[server]++};
     }
     free(sizes);
-    hop_names_finish(&nodes);
-    hop_arena_finish(&names);
-    return fine ? HOP_OK : hop_fail_memory(diag);
+    return HOP_OK;
 }
 
 enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t ranks, enum hop_placement_order order,

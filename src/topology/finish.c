@@ -2,6 +2,7 @@
 /*
  * Finishing a topology: the invariants, adjacency, the PCIe forest and the domains.
  */
+#include "topology/servers.h"
 #include "topology/topology.h"
 
 #include <stdio.h>
@@ -155,13 +156,6 @@ static enum hop_status check_repeats(const struct hop_topology *topology, struct
     return status;
 }
 
-static uint32_t find_set(uint32_t *set, uint32_t i)
-{
-    while (set[i] != i)
-        i = set[i] = set[set[i]];
-    return i;
-}
-
 /* Links of one family that share a node are one domain; domains are numbered by their lowest link. */
 static enum hop_status build_domains(struct hop_topology *topology, struct hop_diag *diag)
 {
@@ -186,17 +180,15 @@ static enum hop_status build_domains(struct hop_topology *topology, struct hop_d
                 continue;
             for (unsigned e = 0; e < 2; e++) {
                 uint32_t n = topology->links[i].ends[e];
-                if (last[n] != HOP_NONE) {
-                    uint32_t a = find_set(set, i), b = find_set(set, last[n]);
-                    set[a > b ? a : b] = a > b ? b : a;
-                }
+                if (last[n] != HOP_NONE)
+                    hop_set_join(set, i, last[n]);
                 last[n] = i;
             }
         }
     }
     uint32_t count = 0;
     for (uint32_t i = 0; i < links; i++)
-        count += find_set(set, i) == i;
+        count += hop_set_find(set, i) == i;
     topology->domains = hop_arena_alloc(&topology->arena, ((size_t)count + 1) * sizeof *topology->domains);
     uint32_t *members = hop_arena_alloc(&topology->arena, ((size_t)links + 1) * sizeof *members);
     if (topology->arena.failed) {
@@ -204,7 +196,7 @@ static enum hop_status build_domains(struct hop_topology *topology, struct hop_d
         goto done;
     }
     for (uint32_t i = 0; i < links; i++) {
-        uint32_t top = find_set(set, i);
+        uint32_t top = hop_set_find(set, i);
         if (top == i)
             topology->domain_of[i] = topology->domain_count++;
         else
@@ -256,6 +248,8 @@ enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_di
         status = check_repeats(topology, diag);
     if (status == HOP_OK)
         status = build_domains(topology, diag);
+    if (status == HOP_OK)
+        status = hop_servers_build(topology, diag);
     if (status == HOP_OK)
         status = hop_fabrics_build(topology, diag);
     if (status == HOP_OK)

@@ -73,13 +73,6 @@ uint32_t hop_fabric_next(const struct hop_topology *topology, const struct hop_f
 
 /* ---- finding ---- */
 
-static uint32_t find_set(uint32_t *set, uint32_t i)
-{
-    while (set[i] != i)
-        i = set[i] = set[set[i]];
-    return i;
-}
-
 /* fabric_of: numbers the fabrics by their lowest link; links of a fabric switch are of one fabric. */
 static enum hop_status label_links(struct hop_topology *topology, struct hop_diag *diag)
 {
@@ -98,15 +91,13 @@ static enum hop_status label_links(struct hop_topology *topology, struct hop_dia
             uint32_t link = topology->links_of[i];
             if (topology->nodes[n].kind != HOP_NODE_FABRIC || !hop_link_is_network(topology->links[link].kind))
                 continue;
-            if (last != HOP_NONE) {
-                uint32_t a = find_set(set, link), b = find_set(set, last);
-                set[a > b ? a : b] = a > b ? b : a;
-            }
+            if (last != HOP_NONE)
+                hop_set_join(set, link, last);
             last = link;
         }
     }
     for (uint32_t i = 0; i < links; i++) {
-        uint32_t lowest = find_set(set, i);
+        uint32_t lowest = hop_set_find(set, i);
         topology->fabric_of[i] = !hop_link_is_network(topology->links[i].kind) ? HOP_NONE
                                  : lowest == i                                 ? topology->fabric_count++
                                                                                : topology->fabric_of[lowest];

@@ -43,6 +43,9 @@ struct hop_topology {
     uint32_t *first_link_of, *links_of; /* links of node n: links_of[first_link_of[n] .. first_link_of[n + 1]) */
     struct hop_domain *domains;
     uint32_t domain_count;
+    uint32_t *server_of;  /* per node, HOP_NONE: in none */
+    const char **servers; /* names */
+    uint32_t server_count;
     uint32_t *domain_of; /* per link */
     struct hop_fabric *fabrics;
     uint32_t fabric_count;

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "topology/servers.h"
 #include "tune/tune_collective.h"
 
 static const char *const inside[] = {"gsb", "btb"};
@@ -19,10 +20,8 @@ static bool same_node(const struct hop_ranks *ranks, const uint32_t *nodes, uint
 {
     if (nodes)
         return nodes[a] == nodes[b];
-    const char *x = ranks->devices[a], *y = ranks->devices[b], *dot = strchr(x, '.');
-    size_t length = dot ? (size_t)(dot - x) : 0;
-    const char *other = strchr(y, '.');
-    return (size_t)(other ? other - y : 0) == length && strncmp(x, y, length) == 0;
+    size_t length = hop_server_length(ranks->devices[a]);
+    return hop_server_length(ranks->devices[b]) == length && strncmp(ranks->devices[a], ranks->devices[b], length) == 0;
 }
 
 /* Each rank beside the first of its device, each device's first beside the first of its node. */

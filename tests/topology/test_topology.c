@@ -1200,6 +1200,52 @@ static void models_are_chosen_by_domain(void **state)
     hop_topology_destroy(t);
 }
 
+/* Two devices below one switch: what their servers are called, and the first in its own. */
+static void check_servers(const char *a, const char *b, const char *server_a, const char *server_b, const char *rest)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text,
+                   "{\"hopcast_topology\": 1, \"name\": \"t\", \"nodes\": [{\"name\": \"%s\", \"kind\": \"gpu\"}, "
+                   "{\"name\": \"%s\", \"kind\": \"gpu\"}, {\"name\": \"sw\", \"kind\": \"switch\"}], \"links\": "
+                   "[{\"from\": \"%s\", \"to\": \"sw\", \"kind\": \"pcie\", \"generation\": 4, \"width\": 16}, "
+                   "{\"from\": \"%s\", \"to\": \"sw\", \"kind\": \"pcie\", \"generation\": 4, \"width\": 16}]}",
+                   a, b, a, b);
+    struct hop_topology *t = parse_topology("t.json", text);
+    assert_int_equal(hop_topology_server_count(t), strcmp(server_a, server_b) == 0 ? 1 : 2);
+    assert_string_equal(hop_topology_server_name(t, hop_topology_server_of(t, 0)), server_a);
+    assert_string_equal(hop_topology_server_name(t, hop_topology_server_of(t, 1)), server_b);
+    assert_string_equal(hop_topology_name_in_server(t, 0), rest);
+    hop_topology_destroy(t);
+}
+
+static void servers_are_what_the_names_in_a_box_have_in_common(void **state)
+{
+    (void)state;
+    check_servers("gpu0", "gpu1", "", "", "gpu0");
+    check_servers("node0.gpu0", "node0.gpu1", "node0", "node0", "gpu0");
+    check_servers("rack1.node0.gpu0", "rack1.node0.gpu1", "rack1.node0", "rack1.node0", "gpu0");
+    check_servers("node0.a.gpu0", "node0.b.gpu1", "node0", "node0", "a.gpu0");
+    check_servers("gpu.0", "gpu.1", "", "", "gpu.0"); /* the points say nothing of a server */
+    check_servers("left.gpu0", "right.gpu0", "left", "right", "gpu0");
+    check_servers("node0.gpu0", "gpu1", "node0", "", "gpu0");
+}
+
+static void servers_of_a_cluster_are_its_nodes(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"cluster\": \"c\", \"nodes\": [{\"machine\": \"dgx-1\", \"count\": 2, \"name\": "
+                               "\"rack.n\"}, {\"machine\": \"host\"}], \"fabric\": \"star:9\"}";
+    struct hop_topology *t = parse_topology("c.json", text);
+    static const char *const names[] = {"rack.n0", "rack.n1", "node0"};
+    assert_int_equal(hop_topology_server_count(t), 3);
+    for (uint32_t s = 0; s < 3; s++)
+        assert_string_equal(hop_topology_server_name(t, s), names[s]);
+    assert_int_equal(hop_topology_server_of(t, hop_topology_find(t, "rack.n1.gpu3")), 1);
+    assert_int_equal(hop_topology_server_of(t, hop_topology_find(t, "rack.n1.switch0")), 1);
+    assert_int_equal(hop_topology_server_of(t, hop_topology_find(t, "switch0")), HOP_NONE);
+    hop_topology_destroy(t);
+}
+
 TEST_GROUP(topology)
 {
     const struct CMUnitTest tests[] = {
@@ -1233,6 +1279,8 @@ TEST_GROUP(topology)
         cmocka_unit_test(the_share_says_which_domain_limits),
         cmocka_unit_test(coupled_domains_conserve_bandwidth),
         cmocka_unit_test(models_are_chosen_by_domain),
+        cmocka_unit_test(servers_are_what_the_names_in_a_box_have_in_common),
+        cmocka_unit_test(servers_of_a_cluster_are_its_nodes),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
