@@ -6,8 +6,8 @@
 #
 #   bench/gpu.sh [FOLDER]      default build/gpu; what it prints is in FOLDER/report.md too, to go into docs/gpu.md
 #
-# It needs a C compiler, nvcc and the driver, no other library: devices, runs, collectives and what they stand on are
-# compiled from the list below. Each step has a limit of seconds, and all have one together; one that fails does not
+# It needs a C compiler, nvcc and the driver, no other library: of the rooms that devices, runs and collectives stand on,
+# the files that need none are compiled. Each step has a limit of seconds, and all have one together; one that fails does not
 # stop the next. Exit status: how many failed. FOLDER/link has the copies between host and device as measurements and
 # schedules, for `hopcast compare` and `hopcast calibrate` on a machine that has those.
 #
@@ -67,10 +67,8 @@ build_kernels() {
 
 # Functions that nothing here calls are dropped, and with them what they would need.
 sources() {
-    ls src/device/*.c src/run/*.c src/group/*.c src/schedule/collective*.c
-    printf 'src/base/%s.c\n' arena buffer cycle diag fields names shared source units
-    printf 'src/schedule/%s.c\n' make_collective make_ranks match place placement schedule text
-    printf 'src/topology/%s.c\n' closure fabric finish group parameters route topology
+    grep -LE '<(jansson|libxml|hwloc|zlib|scotch)|base/json\.h' \
+        src/{base,topology,schedule,pattern,collective,model,group,device,run}/*.c
     printf 'bench/%s.c\n' gpu_device gpu_allreduce
 }
 
