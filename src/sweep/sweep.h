@@ -45,17 +45,13 @@ struct hop_sweep_block {
 };
 
 struct hop_sweep {
-    struct hop_arena arena; /* texts of keys */
+    struct hop_arena arena; /* the arrays, texts of keys */
     struct hop_sweep_schedule *schedules;
-    uint32_t schedule_count, schedule_capacity;
     struct hop_sweep_topology *topologies;
-    uint32_t topology_count, topology_capacity;
     struct hop_sweep_key *keys;
-    uint32_t key_count, key_capacity;
     struct hop_sweep_entry *entries;
-    uint32_t entry_count, entry_capacity;
     struct hop_sweep_block *blocks;
-    uint32_t block_count, block_capacity;
+    uint32_t schedule_count, topology_count, key_count, entry_count, block_count;
     uint64_t kept_ops; /* in resized schedules */
 };
 
@@ -83,8 +79,8 @@ struct hop_sweep_evaluator {
     bool sources_unlimited;
     struct hop_network *network;
     uint32_t networks;
+    struct hop_arena arena;
     struct hop_span *spans; /* by operation of the given schedule */
-    uint32_t span_capacity;
 };
 
 /* The network of a block. An error is one of every case in it. */

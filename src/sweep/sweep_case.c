@@ -96,9 +96,8 @@ enum hop_status hop_sweep_begin(struct hop_sweep_evaluator *e, const struct hop_
 void hop_sweep_end(struct hop_sweep_evaluator *e)
 {
     drop_network(e);
-    free(e->spans);
+    hop_arena_finish(&e->arena);
     e->spans = NULL;
-    e->span_capacity = 0;
 }
 
 static bool moves_bytes(enum hop_op_kind kind)
@@ -149,7 +148,7 @@ enum hop_status hop_sweep_evaluate(struct hop_sweep_evaluator *e, const struct h
     struct hop_timeline *timeline = NULL;
     *outcome = (struct hop_sweep_outcome){.slowest = HOP_NONE};
     enum hop_status status = hop_sweep_sized(e->sweep, entry, &schedule, diag);
-    if (status == HOP_OK && !hop_grow(&e->spans, &e->span_capacity, hop_schedule_count(schedule) + 1, sizeof *e->spans))
+    if (status == HOP_OK && !HOP_GROW(&e->arena, e->spans, (size_t)hop_schedule_count(schedule) + 1))
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
         status = hop_simulate(e->network, schedule, &options, &timeline, diag);
@@ -166,27 +165,20 @@ enum hop_status hop_sweep_evaluate(struct hop_sweep_evaluator *e, const struct h
 
 /* ---- what is found early ---- */
 
-/* Models that were tried on a topology already. */
-struct tried {
-    uint32_t topology;
-    const char *models;
-};
-
-static enum hop_status check_key(struct hop_sweep_evaluator *e, const struct hop_sweep_key *key, struct tried **tried,
-                                 uint32_t *count, uint32_t *capacity, struct hop_diag *diag)
+/* Models that were tried on a topology already need no network again. */
+static enum hop_status check_key(struct hop_sweep_evaluator *e, const struct hop_sweep_key *key,
+                                 struct hop_names *tried, struct hop_arena *arena, struct hop_diag *diag)
 {
-    for (uint32_t i = 0; i < *count; i++) {
-        const struct tried *t = &(*tried)[i];
-        if (t->topology == key->topology &&
-            (t->models && key->models ? strcmp(t->models, key->models) == 0 : t->models == key->models)) {
-            drop_network(e);
-            return apply(e->sweep, key, diag);
-        }
-    }
-    if (!hop_grow(tried, capacity, *count + 1, sizeof **tried))
+    struct hop_buffer text = {0};
+    hop_buffer_printf(&text, "%u%s%s", key->topology, key->models ? " " : "", key->models ? key->models : "");
+    char *name = text.failed ? NULL : hop_arena_string(arena, text.text, text.length);
+    hop_buffer_finish(&text);
+    if (!name)
         return hop_fail_memory(diag);
-    (*tried)[(*count)++] = (struct tried){key->topology, key->models};
-    return hop_sweep_begin(e, key, diag);
+    if (hop_names_get(tried, name) == UINT32_MAX)
+        return hop_names_put(tried, name, 0) ? hop_sweep_begin(e, key, diag) : hop_fail_memory(diag);
+    drop_network(e);
+    return apply(e->sweep, key, diag);
 }
 
 static bool has_device(const struct hop_topology *topology, const char *name)
@@ -216,10 +208,9 @@ static enum hop_status check_devices(struct hop_sweep_evaluator *e, const struct
 enum hop_status hop_sweep_check(struct hop_sweep_evaluator *e, uint32_t *culprit, struct hop_diag *diag)
 {
     struct hop_sweep *sweep = e->sweep;
-    struct tried *tried = NULL;
-    uint32_t count = 0, capacity = 0;
-    size_t pairs = (size_t)sweep->schedule_count * sweep->topology_count;
-    uint8_t *seen = calloc(pairs / 8 + 1, 1);
+    struct hop_names tried = {0};
+    struct hop_arena arena = {0};
+    uint8_t *seen = hop_arena_alloc(&arena, (size_t)sweep->schedule_count * sweep->topology_count / 8 + 1);
     enum hop_status status = seen ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t i = 0; i < sweep->entry_count && status == HOP_OK; i++) {
         const struct hop_sweep_entry *entry = &sweep->entries[i];
@@ -227,13 +218,13 @@ enum hop_status hop_sweep_check(struct hop_sweep_evaluator *e, uint32_t *culprit
         size_t pair = (size_t)entry->schedule * sweep->topology_count + key->topology;
         *culprit = i;
         if (i == 0 || entry->key != entry[-1].key)
-            status = check_key(e, key, &tried, &count, &capacity, diag);
+            status = check_key(e, key, &tried, &arena, diag);
         if (status == HOP_OK && !(seen[pair / 8] >> pair % 8 & 1)) {
             seen[pair / 8] |= (uint8_t)(1 << pair % 8);
             status = check_devices(e, entry, diag);
         }
     }
-    free(seen);
-    free(tried);
+    hop_names_finish(&tried);
+    hop_arena_finish(&arena);
     return status;
 }

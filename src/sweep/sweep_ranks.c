@@ -14,28 +14,21 @@ struct block_head {
     uint32_t block, count, topology, flags;
 };
 
-static enum hop_status send_text(struct hop_group *group, int to, int tag, uint32_t index, const char *text,
-                                 struct hop_diag *diag)
+static enum hop_status send(struct hop_group *group, int to, int tag, struct hop_buffer *message, struct hop_diag *diag)
 {
-    size_t length = strlen(text);
-    char *message = malloc(sizeof index + length);
-    if (!message)
-        return hop_fail_memory(diag);
-    memcpy(message, &index, sizeof index);
-    memcpy(message + sizeof index, text, length);
-    enum hop_status status = hop_group_send(group, to, tag, message, sizeof index + length, diag);
-    free(message);
+    enum hop_status status =
+        message->failed ? hop_fail_memory(diag) : hop_group_send(group, to, tag, message->text, message->length, diag);
+    hop_buffer_finish(message);
     return status;
 }
 
-static enum hop_status send_schedule(struct hop_sweep *sweep, struct hop_group *group, int to, uint32_t index,
-                                     struct hop_diag *diag)
+static enum hop_status send_text(struct hop_group *group, int to, int tag, uint32_t index, const char *text,
+                                 struct hop_diag *diag)
 {
-    struct hop_sweep_schedule *schedule = &sweep->schedules[index];
-    if (!schedule->text)
-        schedule->text = hop_schedule_to_text(schedule->given);
-    return schedule->text ? send_text(group, to, HOP_SWEEP_TAG_SCHEDULE, index, schedule->text, diag)
-                          : hop_fail_memory(diag);
+    struct hop_buffer message = {.failed = !text};
+    hop_buffer_add(&message, (const char *)&index, sizeof index);
+    hop_buffer_puts(&message, text ? text : "");
+    return send(group, to, tag, &message, diag);
 }
 
 static enum hop_status send_nouns(struct hop_sweep *sweep, struct hop_group *group, int to,
@@ -47,10 +40,14 @@ static enum hop_status send_nouns(struct hop_sweep *sweep, struct hop_group *gro
         status = send_text(group, to, HOP_SWEEP_TAG_TOPOLOGY, topology, sweep->topologies[topology].json, diag);
     known[sweep->schedule_count + topology] = 1;
     for (uint32_t i = 0; i < block->count && status == HOP_OK; i++) {
-        uint32_t schedule = sweep->entries[block->first + i].schedule;
-        if (!known[schedule])
-            status = send_schedule(sweep, group, to, schedule, diag);
-        known[schedule] = 1;
+        uint32_t index = sweep->entries[block->first + i].schedule;
+        struct hop_sweep_schedule *schedule = &sweep->schedules[index];
+        if (known[index])
+            continue;
+        if (!schedule->text)
+            schedule->text = hop_schedule_to_text(schedule->given);
+        status = send_text(group, to, HOP_SWEEP_TAG_SCHEDULE, index, schedule->text, diag);
+        known[index] = 1;
     }
     return status;
 }
@@ -64,31 +61,24 @@ enum hop_status hop_sweep_send_block(struct hop_sweep *sweep, const struct hop_s
                                     (key->models ? HAS_MODELS : 0u) |
                                         (options->sources_unlimited ? SOURCES_UNLIMITED : 0u)};
     const char *models = key->models ? key->models : "";
-    size_t entries = block->count * sizeof *sweep->entries, settings = strlen(key->settings) + 1;
-    size_t size = sizeof head + entries + settings + strlen(models) + 1;
+    struct hop_buffer message = {0};
     enum hop_status status = send_nouns(sweep, options->group, to, block, known, diag);
-    char *message = status == HOP_OK ? malloc(size) : NULL;
-    if (status == HOP_OK && !message)
-        return hop_fail_memory(diag);
     if (status != HOP_OK)
         return status;
-    memcpy(message, &head, sizeof head);
-    memcpy(message + sizeof head, &sweep->entries[block->first], entries);
-    memcpy(message + sizeof head + entries, key->settings, settings);
-    memcpy(message + sizeof head + entries + settings, models, strlen(models) + 1);
-    status = hop_group_send(options->group, to, HOP_SWEEP_TAG_BLOCK, message, size, diag);
-    free(message);
-    return status;
+    hop_buffer_add(&message, (const char *)&head, sizeof head);
+    hop_buffer_add(&message, (const char *)&sweep->entries[block->first], block->count * sizeof *sweep->entries);
+    hop_buffer_add(&message, key->settings, strlen(key->settings) + 1);
+    hop_buffer_add(&message, models, strlen(models) + 1);
+    return send(options->group, to, HOP_SWEEP_TAG_BLOCK, &message, diag);
 }
 
 /* ---- on the other side ---- */
 
 static bool take_topology(struct hop_sweep *sweep, uint32_t index, const char *text)
 {
-    if (!hop_grow(&sweep->topologies, &sweep->topology_capacity, index + 1, sizeof *sweep->topologies))
+    if (!HOP_GROW(&sweep->arena, sweep->topologies, (size_t)index + 1))
         return false;
-    while (sweep->topology_count <= index)
-        sweep->topologies[sweep->topology_count++] = (struct hop_sweep_topology){0};
+    sweep->topology_count = sweep->topology_count > index ? sweep->topology_count : index + 1;
     free(sweep->topologies[index].json);
     sweep->topologies[index].json = strdup(text);
     return sweep->topologies[index].json != NULL;
@@ -96,10 +86,9 @@ static bool take_topology(struct hop_sweep *sweep, uint32_t index, const char *t
 
 static bool take_schedule(struct hop_sweep *sweep, uint32_t index, const char *text)
 {
-    if (!hop_grow(&sweep->schedules, &sweep->schedule_capacity, index + 1, sizeof *sweep->schedules))
+    if (!HOP_GROW(&sweep->arena, sweep->schedules, (size_t)index + 1))
         return false;
-    while (sweep->schedule_count <= index)
-        sweep->schedules[sweep->schedule_count++] = (struct hop_sweep_schedule){0};
+    sweep->schedule_count = sweep->schedule_count > index ? sweep->schedule_count : index + 1;
     struct hop_sweep_schedule *schedule = &sweep->schedules[index];
     if (schedule->own || hop_schedule_parse("schedule", text, strlen(text), &schedule->own, NULL) != HOP_OK)
         return false;

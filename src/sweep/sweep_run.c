@@ -42,6 +42,7 @@ struct run {
     bool refused; /* the caller takes no more results */
     int lost;
     struct hop_sweep_summary *summary;
+    struct hop_arena arena;
 };
 
 static bool is_stopped(struct run *run)
@@ -317,24 +318,12 @@ static enum hop_status prepare(struct run *run, struct hop_diag *diag)
 {
     struct hop_sweep *sweep = run->sweep;
     size_t nouns = (size_t)sweep->schedule_count + sweep->topology_count;
-    run->outcomes = malloc((sweep->entry_count + (size_t)1) * sizeof *run->outcomes);
-    run->done = calloc((size_t)sweep->entry_count + 1, 1);
-    run->ranks = calloc((size_t)run->size, sizeof *run->ranks);
-    bool fine = run->outcomes && run->done && run->ranks;
-    for (int r = 1; r < run->size && fine; r++) {
-        run->ranks[r].known = calloc(nouns + 1, 1);
-        fine = run->ranks[r].known != NULL;
-    }
-    return fine ? hop_sweep_cut(sweep, diag) : hop_fail_memory(diag);
-}
-
-static void release(struct run *run)
-{
+    run->outcomes = hop_arena_alloc(&run->arena, sweep->entry_count * sizeof *run->outcomes);
+    run->done = hop_arena_alloc(&run->arena, sweep->entry_count);
+    run->ranks = hop_arena_alloc(&run->arena, (size_t)run->size * sizeof *run->ranks);
     for (int r = 1; r < run->size && run->ranks; r++)
-        free(run->ranks[r].known);
-    free(run->ranks);
-    free(run->outcomes);
-    free(run->done);
+        run->ranks[r].known = hop_arena_alloc(&run->arena, nouns);
+    return run->arena.failed ? hop_fail_memory(diag) : hop_sweep_cut(sweep, diag);
 }
 
 /* ---- the others ---- */
@@ -342,23 +331,21 @@ static void release(struct run *run)
 static bool work_on(struct run *run, const struct hop_group_message *message)
 {
     struct hop_sweep_parcel parcel;
+    struct hop_buffer answer = {0};
     if (!hop_sweep_read_parcel(message, &parcel))
         return false;
-    size_t size = sizeof parcel.block + parcel.count * sizeof(struct hop_sweep_outcome);
-    char *answer = malloc(size);
-    if (!answer)
-        return false;
-    memcpy(answer, &parcel.block, sizeof parcel.block);
+    hop_buffer_add(&answer, (const char *)&parcel.block, sizeof parcel.block);
     run->evaluator.sources_unlimited = parcel.sources_unlimited;
     enum hop_status begun = hop_sweep_begin(&run->evaluator, &parcel.key, NULL);
     for (uint32_t i = 0; i < parcel.count && !is_stopped(run); i++) {
         struct hop_sweep_outcome outcome = {.slowest = HOP_NONE, .status = begun};
         if (begun == HOP_OK)
             (void)hop_sweep_evaluate(&run->evaluator, &parcel.entries[i], &outcome, NULL);
-        memcpy(answer + sizeof parcel.block + i * sizeof outcome, &outcome, sizeof outcome);
+        hop_buffer_add(&answer, (const char *)&outcome, sizeof outcome);
     }
-    bool fine = run->stopped || hop_group_send(run->group, 0, HOP_SWEEP_TAG_DONE, answer, size, NULL) == HOP_OK;
-    free(answer);
+    bool fine = !answer.failed && (run->stopped || hop_group_send(run->group, 0, HOP_SWEEP_TAG_DONE, answer.text,
+                                                                  answer.length, NULL) == HOP_OK);
+    hop_buffer_finish(&answer);
     return fine;
 }
 
@@ -404,6 +391,6 @@ enum hop_status hop_sweep_run(struct hop_sweep *sweep, const struct hop_sweep_op
     enum hop_status status = prepare(&run, diag);
     if (status == HOP_OK)
         status = lead(&run, diag);
-    release(&run);
+    hop_arena_finish(&run.arena);
     return status;
 }
