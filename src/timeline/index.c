@@ -2,21 +2,18 @@
 /* What is derived from a run's records: by class, the bounds of intervals, copies by the time at which they begin to move. */
 #include "timeline/timeline.h"
 
-void hop_timeline_forget(struct hop_timeline *timeline)
+void hop_timeline_forget(struct hop_timeline *t)
 {
-    timeline->log_count = 0;
-    timeline->bound_count = 0;
-    free(timeline->first_record);
-    free(timeline->records);
-    free(timeline->bounds);
-    free(timeline->by_flow);
-    free(timeline->use);
-    free(timeline->cursor.active);
-    free(timeline->cursor.record);
-    timeline->first_record = timeline->records = timeline->by_flow = timeline->cursor.active = timeline->cursor.record =
-        NULL;
-    timeline->bounds = NULL;
-    timeline->use = NULL;
+    t->log_count = t->bound_count = 0;
+    t->first_record = t->records = t->by_flow = t->cursor.active = t->cursor.record = NULL;
+    t->bounds = NULL;
+    t->use = NULL;
+    hop_arena_finish(&t->derived);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return HOP_ORDER(*(const double *)a, *(const double *)b);
 }
 
 struct start {
@@ -27,73 +24,78 @@ struct start {
 static int by_start(const void *a, const void *b)
 {
     const struct start *x = a, *y = b;
-    if (x->flow_s != y->flow_s)
-        return x->flow_s < y->flow_s ? -1 : 1;
-    return x->op < y->op ? -1 : x->op > y->op;
+    int order = HOP_ORDER(x->flow_s, y->flow_s);
+    return order ? order : HOP_ORDER(x->op, y->op);
 }
 
-static bool index_records(struct hop_timeline *t)
+static bool moves(const struct hop_timeline *t, uint32_t op)
 {
-    t->first_record = calloc((size_t)t->class_count + 2, sizeof *t->first_record);
-    t->records = malloc(((size_t)t->log_count + 1) * sizeof *t->records);
-    uint32_t count = hop_schedule_count(t->schedule);
-    t->bounds = malloc((2 * (size_t)t->log_count + 2 * (size_t)count + 1) * sizeof *t->bounds);
-    if (!t->first_record || !t->records || !t->bounds)
-        return false;
-    for (uint32_t i = 0; i < t->log_count; i++) {
+    return t->class_of[op] != HOP_NONE && t->times[op].span.end_s > t->times[op].flow_s;
+}
+
+static void index_records(struct hop_timeline *t)
+{
+    for (uint32_t i = 0; i < t->log_count; i++)
         t->first_record[t->log[i].class_index + 2]++;
-        t->bounds[2 * i] = t->log[i].start_s;
-        t->bounds[2 * i + 1] = t->log[i].end_s;
-    }
     for (uint32_t c = 1; c < t->class_count + 2; c++)
         t->first_record[c] += t->first_record[c - 1];
     for (uint32_t i = 0; i < t->log_count; i++) /* the log is in order of time */
         t->records[t->first_record[t->log[i].class_index + 1]++] = i;
-    /* A transfer that takes another's place on its route leaves the route's record as it was, but is a change. */
-    size_t all = 2 * (size_t)t->log_count;
-    for (uint32_t i = 0; i < count; i++) {
-        if (t->class_of[i] != HOP_NONE && t->times[i].span.end_s > t->times[i].flow_s) {
-            t->bounds[all++] = t->times[i].flow_s;
-            t->bounds[all++] = t->times[i].span.end_s;
-        }
+}
+
+/* A transfer that takes another's place on its route leaves the route's record as it was, but is a change. */
+static void index_bounds(struct hop_timeline *t)
+{
+    size_t all = 0;
+    for (uint32_t i = 0; i < t->log_count; i++) {
+        t->bounds[all++] = t->log[i].start_s;
+        t->bounds[all++] = t->log[i].end_s;
     }
-    qsort(t->bounds, all, sizeof *t->bounds, hop_ascending_double);
-    t->bound_count = 0;
+    for (uint32_t c = 0; c < t->copies; c++) {
+        t->bounds[all++] = t->times[t->by_flow[c]].flow_s;
+        t->bounds[all++] = t->times[t->by_flow[c]].span.end_s;
+    }
+    qsort(t->bounds, all, sizeof *t->bounds, by_value);
     for (size_t i = 0; i < all; i++) {
         if (t->bound_count == 0 || t->bounds[i] > t->bounds[t->bound_count - 1])
             t->bounds[t->bound_count++] = t->bounds[i];
     }
-    return true;
 }
 
-static bool index_starts(struct hop_timeline *t)
+static void index_starts(struct hop_timeline *t, struct start *starts)
 {
-    uint32_t count = hop_schedule_count(t->schedule);
-    struct start *starts = malloc(((size_t)count + 1) * sizeof *starts);
-    t->by_flow = malloc(((size_t)count + 1) * sizeof *t->by_flow);
-    t->cursor.active = malloc(((size_t)count + 1) * sizeof *t->cursor.active);
-    t->cursor.record = malloc(((size_t)t->class_count + 1) * sizeof *t->cursor.record);
-    bool fine = starts && t->by_flow && t->cursor.active && t->cursor.record;
     t->copies = 0;
-    for (uint32_t i = 0; fine && i < count; i++) {
-        if (t->class_of[i] != HOP_NONE && t->times[i].span.end_s > t->times[i].flow_s)
+    for (uint32_t i = 0; i < hop_schedule_count(t->schedule); i++) {
+        if (moves(t, i))
             starts[t->copies++] = (struct start){t->times[i].flow_s, i};
     }
-    if (fine) {
-        qsort(starts, t->copies, sizeof *starts, by_start);
-        for (uint32_t i = 0; i < t->copies; i++)
-            t->by_flow[i] = starts[i].op;
-    }
-    free(starts);
-    return fine;
+    qsort(starts, t->copies, sizeof *starts, by_start);
+    for (uint32_t i = 0; i < t->copies; i++)
+        t->by_flow[i] = starts[i].op;
 }
 
 enum hop_status hop_timeline_index(struct hop_timeline *t, struct hop_diag *diag)
 {
-    if (!index_records(t) || !index_starts(t) || !hop_timeline_measure_use(t)) {
-        hop_timeline_forget(t);
-        return hop_fail_memory(diag);
-    }
+    struct hop_arena *arena = &t->derived;
+    size_t count = hop_schedule_count(t->schedule), classes = (size_t)t->class_count + 2;
+    struct start *starts = malloc((count + 1) * sizeof *starts);
+    t->first_record = hop_arena_alloc(arena, classes * sizeof *t->first_record);
+    t->records = hop_arena_alloc(arena, (size_t)t->log_count * sizeof *t->records);
+    t->bounds = hop_arena_alloc(arena, 2 * (t->log_count + count) * sizeof *t->bounds);
+    t->by_flow = hop_arena_alloc(arena, count * sizeof *t->by_flow);
+    t->cursor.active = hop_arena_alloc(arena, count * sizeof *t->cursor.active);
+    t->cursor.record = hop_arena_alloc(arena, classes * sizeof *t->cursor.record);
     t->cursor.interval = HOP_NONE;
-    return HOP_OK;
+    t->bound_count = 0;
+    bool fine = starts && !arena->failed;
+    if (fine) {
+        index_records(t);
+        index_starts(t, starts);
+        index_bounds(t);
+        fine = hop_timeline_measure_use(t);
+    }
+    free(starts);
+    if (!fine)
+        hop_timeline_forget(t);
+    return fine ? HOP_OK : hop_fail_memory(diag);
 }

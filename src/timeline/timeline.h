@@ -81,6 +81,7 @@ struct hop_timeline {
     struct hop_serial serial;
 
     /* derived by hop_timeline_index */
+    struct hop_arena derived;
     uint32_t *first_record; /* per class, into records; class_count + 1 of them */
     uint32_t *records;      /* indices into log, ascending in time */
     double *bounds;         /* ends of intervals: bounds[i] .. bounds[i + 1] */
