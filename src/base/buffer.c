@@ -46,9 +46,11 @@ void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    size_t room = reserve(buffer, 64) ? buffer->capacity - buffer->length : 0;
+    int length = room ? vsnprintf(buffer->text + buffer->length, room, format, arguments) : -1;
     if (length >= 0 && reserve(buffer, (size_t)length)) {
-        (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, again);
+        if ((size_t)length >= room)
+            (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, again);
         buffer->length += (size_t)length;
     }
     va_end(again);
