@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alone.h"
 #include "calibrate.h"
 #include "measure.h"
 #include "options_shared.h"
 #include "ranks.h"
-
-enum { CHUNK_BYTES = 4096 };
 
 struct request {
     struct tool_given given;
@@ -60,19 +57,13 @@ static const struct tool_option table[] = {
 
 static int check(const struct request *r)
 {
-    const struct hop_program_options *plan = &r->measure.program;
-    bool host = !plan->device || strcmp(plan->device, "host") == 0;
+    const struct hop_program_options *program = &r->measure.program;
     if (!r->on && !r->emulate && r->measure.devices == 0)
         return tool_bad_usage(&tool_measure,
                               "how many devices is missing: --devices N, --on TOPOLOGY or --emulate TOPOLOGY");
-    if (plan->buffer_bytes && plan->buffer_bytes < (plan->chunk_bytes ? plan->chunk_bytes : CHUNK_BYTES))
-        return tool_bad_usage(&tool_measure,
-                              "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least");
-    if (!host && strcmp(plan->device, "cuda") != 0)
-        return tool_bad_usage(&tool_measure, "--device %.60s: expected host or cuda", plan->device);
-    if (!host && (r->emulate || r->measure.launch.threads))
-        return tool_bad_usage(&tool_measure, "--emulate and --in-process go with the device host");
-    return TOOL_OK;
+    if (program->device && strcmp(program->device, "host") != 0 && strcmp(program->device, "cuda") != 0)
+        return tool_bad_usage(&tool_measure, "--device %.60s: expected host or cuda", program->device);
+    return tool_check_program(&tool_measure, program, r->measure.launch.threads, r->emulate);
 }
 
 /* ---- what becomes of the rows ---- */
@@ -205,7 +196,7 @@ static int run(int argc, char **argv)
     if (status == TOOL_OK)
         status = check(&r);
     if (status == TOOL_OK)
-        status = alone_check(&tool_measure);
+        status = ranks_alone(&tool_measure);
     if (status == TOOL_OK)
         status = tool_check_outputs(&r.given);
     if (status == TOOL_OK)

@@ -164,14 +164,8 @@ static void print_second_opinion(const struct show *show, const struct hop_sched
 
 static void print_models(const struct show *show)
 {
-    uint32_t domains = hop_topology_domain_count(show->input->topology);
-    bool *all = malloc(((size_t)domains + 1) * sizeof *all);
     fprintf(show->out, "%s", hop_topology_name(show->input->topology));
-    for (uint32_t d = 0; all && d < domains; d++)
-        all[d] = true;
-    if (all)
-        tool_print_models(show->out, show->input->topology, show->network, all);
-    free(all);
+    tool_print_models(show->out, show->input->topology, show->network, NULL);
     fprintf(show->out, "\n");
 }
 
@@ -255,23 +249,12 @@ static void print_written(const struct show *show)
         fprintf(show->out, "written: %s, the distribution\n", r->histogram);
 }
 
-/* A copy with a remark on where it comes from. */
 int order_write(const struct order_request *request, const struct order_input *input,
                 const struct hop_schedule *schedule, const char *about)
 {
-    struct hop_diag diag;
-    struct hop_schedule *copy = NULL;
-    char *text = hop_schedule_to_text(schedule), *commented = NULL;
-    if (text && hop_schedule_parse(hop_schedule_name(schedule), text, strlen(text), &copy, &diag) != HOP_OK) {
-        free(text);
-        return tool_fail(&diag);
-    }
-    hop_schedule_add_comment(copy, "hopcast order %s%s%s", input->title, about[0] ? ": " : "", about);
-    if (copy)
-        commented = hop_schedule_to_text(copy);
-    hop_schedule_destroy(copy);
-    free(text);
-    return tool_write_text(request->output, commented);
+    char remark[600];
+    (void)snprintf(remark, sizeof remark, "hopcast order %.400s%s%s", input->title, about[0] ? ": " : "", about);
+    return tool_write_remarked(request->output, schedule, remark, NULL);
 }
 
 static int begin(struct show *show, const struct order_request *request, const struct order_input *input)

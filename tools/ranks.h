@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "hopcast/group.h"
+#include "tool.h"
 
 /* Set by SIGINT and SIGTERM. */
 extern volatile sig_atomic_t ranks_stop;
@@ -19,5 +20,9 @@ int ranks_join(struct hop_group **group);
 int ranks_join_within(double timeout_s, struct hop_group **group);
 /* Leaves the group; does not return where MPI cannot end well. */
 int ranks_end(struct hop_group *group, int status);
+
+/* For subcommands that start ranks of their own, of which each process of mpirun would start some: TOOL_OK in a process
+ * that works by itself; else refuses, rank 0 with a message. */
+int ranks_alone(const struct tool_command *command);
 
 #endif

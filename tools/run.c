@@ -10,7 +10,7 @@
 #include "ranks.h"
 #include "run.h"
 
-enum { REPEAT_MAX = 10000000, CHUNK_BYTES = 4096 };
+enum { REPEAT_MAX = 10000000 };
 
 /* ---- options ---- */
 
@@ -109,29 +109,14 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-/* What the table cannot say. */
 static int check_options(const struct run_options *o)
 {
     const struct hop_program_options *plan = &o->request.plan;
-    bool host = !plan->device || strcmp(plan->device, "host") == 0;
-    const struct {
-        bool wrong;
-        const char *why;
-    } rules[] = {
-        {tool_given(&o->given, "buffer") && plan->buffer_bytes < (plan->chunk_bytes ? plan->chunk_bytes : CHUNK_BYTES),
-         "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least"},
-        {o->emulate && !host, "--emulate goes with the device host"},
-        {o->threads && !host, "--in-process goes with the device host"},
-        {tool_given(&o->given, "engines") && !host, "--engines goes with the device host"},
-        {tool_given(&o->given, "delay") && plan->copies != HOP_COPIES_DYNAMIC, "--delay goes with --copies dynamic"},
-        {tool_given(&o->given, "packet") && plan->copies == HOP_COPIES_PEER,
-         "--packet is of staged copies: --copies peer has none"},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (rules[i].wrong)
-            return tool_bad_usage(&tool_run, "%s", rules[i].why);
-    }
-    return TOOL_OK;
+    if (tool_given(&o->given, "delay") && plan->copies != HOP_COPIES_DYNAMIC)
+        return tool_bad_usage(&tool_run, "--delay goes with --copies dynamic");
+    if (plan->packet_bytes && plan->copies == HOP_COPIES_PEER)
+        return tool_bad_usage(&tool_run, "--packet is of staged copies: --copies peer has none");
+    return tool_check_program(&tool_run, plan, o->threads, o->emulate);
 }
 
 /* Under mpirun its ranks run; some options are about ranks that are started here, one about the others. */

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
+
 int tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
     va_list arguments;
@@ -194,22 +196,24 @@ int tool_map_apply(const struct tool_map *map, const struct hop_topology *topolo
     return tool_map_place(map, topology, schedule, placed, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 
-void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network, bool *used)
+void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network,
+                       const bool *used)
 {
     enum { LISTED = 8 };
     uint32_t domains = hop_topology_domain_count(topology), count = 0;
-    for (uint32_t d = 0; d < domains; d++)
-        count += used[d];
-    for (uint32_t d = 0; d < domains; d++) {
+    bool *left = calloc((size_t)domains + 1, sizeof *left);
+    for (uint32_t d = 0; left && d < domains; d++)
+        count += left[d] = !used || used[d];
+    for (uint32_t d = 0; left && d < domains; d++) {
         const struct hop_domain *domain = hop_topology_domain(topology, d);
         const char *model = hop_network_model(network, d);
         uint32_t alike = 1;
-        if (!used[d])
+        if (!left[d])
             continue;
         for (uint32_t e = d + 1; count > LISTED && e < domains; e++) {
-            if (used[e] && strcmp(hop_topology_domain(topology, e)->family, domain->family) == 0 &&
+            if (left[e] && strcmp(hop_topology_domain(topology, e)->family, domain->family) == 0 &&
                 strcmp(hop_network_model(network, e), model) == 0) {
-                used[e] = false;
+                left[e] = false;
                 alike++;
             }
         }
@@ -218,33 +222,24 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
         else
             fprintf(out, ", %s: model %s", domain->name, model);
     }
+    free(left);
 }
-
-#define MODEL_NAME_MOST 64 /* with ",=" */
 
 char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models)
 {
-    size_t used = models ? strlen(models) : 0, size = used + 1;
+    struct hop_buffer text = {0};
     bool published = false;
-    for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++)
-        size += strlen(hop_topology_domain(topology, d)->name) + MODEL_NAME_MOST;
-    char *text = malloc(size);
-    if (!text)
-        return NULL;
-    memcpy(text, models ? models : "", used + 1);
+    hop_buffer_puts(&text, models ? models : "");
     for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++) {
         const char *beside = hop_network_model_facts(network, d)->beside;
-        if (!beside)
-            continue;
-        published = true;
-        used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? "," : "",
-                                 hop_topology_domain(topology, d)->name, beside);
+        if (beside)
+            hop_buffer_printf(&text, "%s%s=%s", text.length ? "," : "", hop_topology_domain(topology, d)->name, beside);
+        published = published || beside;
     }
-    if (!published) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    if (published)
+        return hop_buffer_take(&text);
+    hop_buffer_finish(&text);
+    return NULL;
 }
 
 static void show_progress(double done, void *context)
@@ -284,4 +279,50 @@ unsigned tool_columns(void)
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
         return size.ws_col;
     return 100;
+}
+
+char *tool_show_bytes(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t u = 0;
+    for (; value >= 1024 && u + 1 < HOP_COUNT(units); u++)
+        value /= 1024;
+    (void)snprintf(text, size, "%.4g%s", value, units[u]);
+    return text;
+}
+
+int tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second)
+{
+    struct hop_diag diag;
+    struct hop_schedule *copy = NULL;
+    char *text = hop_schedule_to_text(schedule), *remarked = NULL;
+    enum hop_status status =
+        text ? hop_schedule_parse(hop_schedule_name(schedule), text, strlen(text), &copy, &diag) : HOP_ERR_MEMORY;
+    free(text);
+    if (status != HOP_OK)
+        return status == HOP_ERR_MEMORY ? tool_out_of_memory() : tool_fail(&diag);
+    hop_schedule_add_comment(copy, "%s", remark);
+    if (second)
+        hop_schedule_add_comment(copy, "%s", second);
+    remarked = hop_schedule_to_text(copy);
+    hop_schedule_destroy(copy);
+    return tool_write_text(path, remarked);
+}
+
+int tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
+                       bool emulated)
+{
+    enum { CHUNK_BYTES = 4096 };
+    bool host = !program->device || strcmp(program->device, "host") == 0;
+    uint64_t chunk_bytes = program->chunk_bytes ? program->chunk_bytes : CHUNK_BYTES;
+    if (program->buffer_bytes && program->buffer_bytes < chunk_bytes)
+        return tool_bad_usage(command,
+                              "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least");
+    if (!host && (emulated || threads || program->engines))
+        return tool_bad_usage(command, "--%s goes with the device host",
+                              emulated  ? "emulate"
+                              : threads ? "in-process"
+                                        : "engines");
+    return TOOL_OK;
 }

@@ -69,9 +69,10 @@ enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topo
                                const struct hop_schedule *schedule, struct hop_schedule **placed,
                                struct hop_diag *diag);
 void tool_map_finish(struct tool_map *map);
-/* ", NAME: model MODEL" for each domain that is used; where these are many, those of one family and model in one.
- * Changes used. */
-void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network, bool *used);
+/* ", NAME: model MODEL" for each domain that is used (NULL: all); where these are many, those of one family and model in
+ * one. */
+void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network,
+                       const bool *used);
 /* The choice of models, but credit in every domain that pcie rules: a new text; NULL: pcie rules none, or out of
  * memory. */
 char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models);
@@ -87,10 +88,17 @@ enum hop_status tool_choose_algorithm(struct hop_collective_options *options, ui
 int tool_write_text(const char *path, char *text);
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
 int tool_write(const char *path, const char *text);
+/* Writes a copy of the schedule with a remark or two (NULL: one) more at its head. */
+int tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second);
 /* Whether tool_write could write there, told before long work; tool_write's message if not. NULL and "-": yes. */
 int tool_check_output(const char *path);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
 int tool_finish(int status);
+/* "64KiB", "1.5MiB": four digits. Returns text. */
+char *tool_show_bytes(uint64_t bytes, char *text, size_t size);
+/* Of processes that move real bytes: refuses what does not go together. */
+int tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
+                       bool emulated);
 #define TOOL_COLLECTIVES "allreduce reduce broadcast bcast allgather reduce-scatter alltoall gather scatter barrier"
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alone.h"
 #include "options_shared.h"
+#include "ranks.h"
 #include "tune.h"
 
 enum { ALGORITHM_LIMIT = 64, ROUNDS_MAX = 1000 };
@@ -189,13 +189,11 @@ static int describe(struct work *w)
     struct tune_collective_head *head = &w->head;
     char *models = NULL;
     size_t size = 0;
-    bool used[64];
     FILE *out = open_memstream(&models, &size);
     if (!out)
         return tool_out_of_memory();
-    memset(used, true, sizeof used);
-    if (w->network && hop_topology_domain_count(w->topology) <= sizeof used / sizeof used[0])
-        tool_print_models(out, w->topology, w->network, used);
+    if (w->network)
+        tool_print_models(out, w->topology, w->network, NULL);
     if (fclose(out) != 0)
         return tool_out_of_memory();
     int length = snprintf(head->machine, sizeof head->machine, "%.60s%.120s",
@@ -267,18 +265,15 @@ static int show(const struct work *w)
 static int check(const struct request *r)
 {
     const struct tool_command *me = &tool_tune_collective;
-    bool host = !r->program.device || strcmp(r->program.device, "host") == 0;
     if (!r->topology && !r->measured)
         return tool_bad_usage(me,
                               "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones); without it "
                               "only --measured");
     if (r->measured && !r->topology && !r->devices && r->ranks == 0)
         return tool_bad_usage(me, "-n RANKS is missing: how many to measure with");
-    if ((r->launch.threads || r->program.engines) && !host)
-        return tool_bad_usage(me, "%s goes with the device host", r->launch.threads ? "--in-process" : "--engines");
     if (r->algorithms.count > ALGORITHM_LIMIT)
         return tool_bad_usage(me, "--algorithms: more than %d names", ALGORITHM_LIMIT);
-    return TOOL_OK;
+    return tool_check_program(me, &r->program, r->launch.threads, false);
 }
 
 static int load(const struct request *r, struct work *w)
@@ -306,7 +301,7 @@ static int run(int argc, char **argv)
     if (status == TOOL_OK)
         status = check(&r);
     if (status == TOOL_OK && r.measured)
-        status = alone_check(&tool_tune_collective);
+        status = ranks_alone(&tool_tune_collective);
     if (status == TOOL_OK)
         status = tool_check_outputs(&r.given);
     if (status == TOOL_OK)

@@ -18,21 +18,11 @@ struct column {
     bool shown;
 };
 
-static void show_bytes(uint64_t bytes, char *text, size_t size)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes;
-    size_t u = 0;
-    for (; value >= 1024 && u + 1 < sizeof units / sizeof units[0]; u++)
-        value /= 1024;
-    (void)snprintf(text, size, "%.4g%s", value, units[u]);
-}
-
 /* "chain/64KiB" */
 static char *show_candidate(const struct hop_tune_candidate *candidate, char *text, size_t size)
 {
     char segment[32];
-    show_bytes(candidate->segment_bytes, segment, sizeof segment);
+    tool_show_bytes(candidate->segment_bytes, segment, sizeof segment);
     (void)snprintf(text, size, "%.60s%s%s", candidate->algorithm, candidate->segment_bytes ? "/" : "",
                    candidate->segment_bytes ? segment : "");
     return text;
@@ -121,7 +111,7 @@ static void print_size(const struct hop_tuned_collective *tuned, const struct ho
     char bytes[32] = "-", time[32], name[NAME_SIZE];
     const struct hop_tune_time *best = &size->times[size->winner];
     if (tuned->kind != HOP_COLLECTIVE_BARRIER)
-        show_bytes(size->bytes, bytes, sizeof bytes);
+        tool_show_bytes(size->bytes, bytes, sizeof bytes);
     printf("%8s %10s  %-*s", bytes, hop_show_seconds(best->time_s, time, sizeof time), by_width(tuned),
            show_candidate(&tuned->candidates[size->winner], name, sizeof name));
     for (uint32_t i = 0; i < count; i++) {
@@ -160,7 +150,7 @@ static void print_left_out(const struct hop_tuned_collective *tuned, const struc
 static void print_why(const struct hop_network *network, const struct hop_tune_size *size)
 {
     char link[160], bytes[32];
-    show_bytes(size->bytes, bytes, sizeof bytes);
+    tool_show_bytes(size->bytes, bytes, sizeof bytes);
     printf("  %s%s%s", size->bytes ? "at " : "", size->bytes ? bytes : "", size->bytes ? ": " : "");
     if (size->link != HOP_NONE)
         printf("%s is in use longest, %.0f %% of the time",
@@ -178,7 +168,7 @@ static void print_spans(const struct hop_network *network, const struct hop_tune
     for (uint32_t s = 0; s < tuned->span_count; s++) {
         const struct hop_tune_span *span = &tuned->spans[s];
         char bytes[32], name[NAME_SIZE];
-        show_bytes(span->from_bytes, bytes, sizeof bytes);
+        tool_show_bytes(span->from_bytes, bytes, sizeof bytes);
         printf("%8s  %-*s", bytes, network ? by_width(tuned) : 1,
                show_candidate(&tuned->candidates[span->candidate], name, sizeof name));
         if (network)

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alone.h"
 #include "base/json_write.h"
 #include "options_shared.h"
+#include "ranks.h"
 #include "tune.h"
 
 enum { ROUNDS_MAX = 1000 };
@@ -126,15 +126,6 @@ static int tune(const struct request *r, const char *const *devices, uint32_t ra
     return status == HOP_OK ? answer(r, text) : tool_fail(&diag);
 }
 
-static int check(const struct request *r)
-{
-    bool host = !r->program.device || strcmp(r->program.device, "host") == 0;
-    if ((r->launch.threads || r->program.engines) && !host)
-        return tool_bad_usage(&tool_tune_copies, "%s goes with the device host",
-                              r->launch.threads ? "--in-process" : "--engines");
-    return TOOL_OK;
-}
-
 static int run(int argc, char **argv)
 {
     static struct request r = {.rounds = 7};
@@ -142,9 +133,9 @@ static int run(int argc, char **argv)
     const char **devices = NULL;
     int status = tool_read(&tool_tune_copies, argc, argv, &r);
     if (status == TOOL_OK)
-        status = check(&r);
+        status = tool_check_program(&tool_tune_copies, &r.program, r.launch.threads, false);
     if (status == TOOL_OK)
-        status = alone_check(&tool_tune_copies);
+        status = ranks_alone(&tool_tune_copies);
     if (status == TOOL_OK)
         status = tool_check_outputs(&r.given);
     if (status == TOOL_OK)

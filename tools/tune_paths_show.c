@@ -15,22 +15,12 @@ static const char *name_of(const struct hop_topology *topology, uint32_t node)
 
 /* ---- pairs ---- */
 
-static void show_bytes(uint64_t bytes, char *text, size_t size)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes;
-    size_t u = 0;
-    for (; value >= 1024 && u + 1 < sizeof units / sizeof units[0]; u++)
-        value /= 1024;
-    (void)snprintf(text, size, "%.4g%s", value, units[u]);
-}
-
 static void show_packet(uint64_t bytes, bool is_there, char *text, size_t size)
 {
     if (!is_there || bytes == 0)
         (void)snprintf(text, size, "%s", is_there ? "whole" : "-");
     else
-        show_bytes(bytes, text, size);
+        tool_show_bytes(bytes, text, size);
 }
 
 static void print_cell(const struct hop_tune_point *point)
@@ -65,7 +55,7 @@ static void print_pairs(const struct hop_topology *topology, const struct hop_tu
     }
     printf("\n%-*s %-13s %5s", width, "pair alone", "over", "pairs");
     for (uint32_t s = 0; s < paths->size_count; s++) {
-        show_bytes(paths->sizes[s], text, sizeof text);
+        tool_show_bytes(paths->sizes[s], text, sizeof text);
         printf(" %*s", CELL, text);
     }
     printf(" %9s %7s\n", "crossover", "packet");
@@ -76,12 +66,12 @@ static void print_pairs(const struct hop_topology *topology, const struct hop_tu
         for (uint32_t s = 0; s < paths->size_count; s++)
             print_cell(&class->points[s]);
         if (class->crossover_bytes)
-            show_bytes(class->crossover_bytes, text, sizeof text);
+            tool_show_bytes(class->crossover_bytes, text, sizeof text);
         printf(" %9s", class->crossover_bytes ? text : "-");
         show_packet(class->points[last].packet_bytes, !isnan(class->points[last].staged_s), text, sizeof text);
         printf(" %7s\n", text);
     }
-    show_bytes(paths->sizes[last], text, sizeof text);
+    tool_show_bytes(paths->sizes[last], text, sizeof text);
     printf("D direct, S staged: the faster one, and how many times as fast as the other; crossover: from that size on "
            "the\n"
            "other one wins; packet: the best one for staging %s; pairs: that many are alike\n",
@@ -165,14 +155,8 @@ void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths 
                       int case_count)
 {
     const struct hop_topology *topology = hop_network_topology(network);
-    bool used[64] = {false};
-    uint32_t domains = hop_topology_domain_count(topology);
     printf("%s, %u GPUs", hop_topology_name(topology), paths->gpu_count);
-    if (domains <= sizeof used / sizeof used[0]) {
-        for (uint32_t d = 0; d < domains; d++)
-            used[d] = true;
-        tool_print_models(stdout, topology, network, used);
-    }
+    tool_print_models(stdout, topology, network, NULL);
     printf("\n");
     print_pairs(topology, paths);
     print_doubt(topology);
@@ -182,33 +166,13 @@ void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths 
 
 /* ---- writing ---- */
 
-static void remark(struct hop_schedule *schedule, const struct hop_network *network, const struct tune_case *of,
-                   const char *settings)
-{
-    char time[32];
-    hop_schedule_add_comment(schedule, "hopcast tune paths: %s on %s, %u of %u copies staged, %s", of->name,
-                             hop_topology_name(hop_network_topology(network)), of->mix->staged_count,
-                             of->mix->transfers, hop_show_seconds(of->mix->mix_s, time, sizeof time));
-    if (settings[0])
-        hop_schedule_add_comment(schedule, "found with %s", settings);
-}
-
 int tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
                      const char *settings)
 {
-    struct hop_diag diag;
-    struct hop_schedule *copy = NULL;
-    char *text = hop_schedule_to_text(of->mix->best), *remarked = NULL;
-    if (text && hop_schedule_parse(hop_schedule_name(of->mix->best), text, strlen(text), &copy, &diag) != HOP_OK) {
-        free(text);
-        return tool_fail(&diag);
-    }
-    remark(copy, network, of, settings);
-    if (copy)
-        remarked = hop_schedule_to_text(copy);
-    int status = remarked ? tool_write(path, remarked) : tool_out_of_memory();
-    hop_schedule_destroy(copy);
-    free(text);
-    free(remarked);
-    return status;
+    char remark[512], found[1100], time[32];
+    (void)snprintf(remark, sizeof remark, "hopcast tune paths: %.200s on %.100s, %u of %u copies staged, %s", of->name,
+                   hop_topology_name(hop_network_topology(network)), of->mix->staged_count, of->mix->transfers,
+                   hop_show_seconds(of->mix->mix_s, time, sizeof time));
+    (void)snprintf(found, sizeof found, "found with %s", settings);
+    return tool_write_remarked(path, of->mix->best, remark, settings[0] ? found : NULL);
 }
