@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Named defaults, each with its origin, and the capacities that follow from them. Nothing that a source leaves out is a
+ * Named defaults, each with its origin. Nothing that a source leaves out is a
  * hidden constant: it is one of these, shown by `hopcast topology --parameters` and changed by --set or a machine file.
  */
 #include "topology/topology.h"
@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 
 #define PARAMETER_MOST 128
 
@@ -115,29 +114,26 @@ static const char *parameter_name(const void *context, uint32_t index)
     return ((const struct hop_topology *)context)->parameters[index].name;
 }
 
-enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const char *name, double value,
-                                           const char *origin, double uncertainty, struct hop_diag *diag)
+enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *name, double value, const char *origin,
+                                     double uncertainty, struct hop_diag *diag)
 {
     struct hop_parameter *parameter = find(topology, name);
     if (!parameter) {
         uint32_t nearest = hop_text_nearest(name, parameter_name, topology, topology->parameter_count);
-        hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no parameter '%.80s'", name);
         if (nearest != UINT32_MAX)
-            hop_diag_expect(diag, "'%s'? `hopcast topology --parameters` lists them",
+            return hop_fail(diag, HOP_ERR_NOT_FOUND,
+                            "there is no parameter '%.80s'\n'%s'? `hopcast topology --parameters` lists them", name,
                             parameter_name(topology, nearest));
-        else
-            hop_diag_expect(diag, "one of those that `hopcast topology --parameters` lists");
-        return HOP_ERR_NOT_FOUND;
+        return hop_fail(diag, HOP_ERR_NOT_FOUND,
+                        "there is no parameter '%.80s'\none of those that `hopcast topology --parameters` lists", name);
     }
     const struct hop_parameter_rule *rule = topology->parameter_rules[parameter - topology->parameters];
     bool bounded = rule->low != 0 || rule->high != 0;
     double least = strcmp(rule->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN;
     if (!(value >= (bounded ? rule->low : least) && value <= (bounded ? rule->high : 1e18)) ||
-        (rule->is_whole && value != floor(value))) {
-        hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g", name, value);
-        hop_diag_expect(diag, "%s", rule->expected ? rule->expected : "a positive, finite value");
-        return HOP_ERR_INVALID;
-    }
+        (rule->is_whole && value != floor(value)))
+        return hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g\n%s", name, value,
+                        rule->expected ? rule->expected : "a positive, finite value");
     if (!isnan(uncertainty) && !(uncertainty >= 0 && uncertainty <= 1e18))
         return hop_fail(diag, HOP_ERR_INVALID, "the uncertainty of parameter %s cannot be %g", name, uncertainty);
     char *kept = hop_arena_string(&topology->arena, origin, strlen(origin));
@@ -146,107 +142,5 @@ enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const 
     parameter->value = value;
     parameter->origin = kept;
     parameter->uncertainty = uncertainty;
-    return topology->finished ? hop_topology_derive(topology, diag) : HOP_OK;
-}
-
-double hop_pcie_rate_Bps(unsigned generation, unsigned width, double payload_bytes, double header_bytes)
-{
-    /* GT/s of a lane and the share of it that carries packets: 8b/10b, 128b/130b, and for generation 6 236 of a flit's 256 bytes. */
-    static const struct {
-        double transfers, code;
-    } generations[] = {{0, 0},
-                       {2.5e9, 0.8},
-                       {5e9, 0.8},
-                       {8e9, 128.0 / 130},
-                       {16e9, 128.0 / 130},
-                       {32e9, 128.0 / 130},
-                       {64e9, 236.0 / 256}};
-    if (generation == 0 || generation >= HOP_COUNT(generations))
-        return 0;
-    return width * generations[generation].transfers * generations[generation].code / 8 * payload_bytes /
-           (payload_bytes + header_bytes);
-}
-
-static const char *default_parameter(const struct hop_link *link)
-{
-    static const char *const nvlinks[] = {"nvlink", "nvlink1", "nvlink2", "nvlink3", "nvlink4", "nvlink5"};
-    switch (link->kind) {
-    case HOP_LINK_MEMORY:
-        return "host_memory";
-    case HOP_LINK_SOCKET:
-        return "socket";
-    case HOP_LINK_CHIP:
-        return "chip";
-    case HOP_LINK_NVLINK:
-        return nvlinks[link->generation < HOP_COUNT(nvlinks) ? link->generation : 0];
-    case HOP_LINK_XGMI:
-        return "xgmi_gfx90a";
-    case HOP_LINK_C2C:
-        return "c2c";
-    default:
-        return "network";
-    }
-}
-
-static double derived_capacity(const struct hop_topology *topology, const struct hop_link *link, char *origin,
-                               size_t size)
-{
-    unsigned count = link->count ? link->count : 1;
-    if (link->kind == HOP_LINK_PCIE && !link->parameter) {
-        double payload = hop_parameter_value(topology, "pcie_payload"),
-               header = hop_parameter_value(topology, "pcie_header");
-        (void)snprintf(origin, size, "TLP arithmetic: gen%u x%u, payload %g B, overhead %g B", link->generation,
-                       link->width, payload, header);
-        return count * hop_pcie_rate_Bps(link->generation, link->width, payload, header);
-    }
-    const char *name = link->parameter ? link->parameter : default_parameter(link);
-    double efficiency = link->kind == HOP_LINK_NVLINK ? hop_parameter_value(topology, "nvlink_efficiency") : 1;
-    (void)snprintf(origin, size, "%u x parameter %s%s", count, name,
-                   link->kind == HOP_LINK_NVLINK ? " x nvlink_efficiency" : "");
-    return count * efficiency * hop_parameter_value(topology, name);
-}
-
-static void derive_duplex(struct hop_topology *topology, uint32_t index)
-{
-    struct hop_link *link = &topology->links[index];
-    double share = link->kind == HOP_LINK_PCIE ? hop_parameter_value(topology, "pcie_duplex") : 1;
-    for (unsigned d = 0; d < 2; d++) {
-        if (topology->default_duplex[2 * index + d])
-            link->duplex_Bps[d] = share * link->capacity_Bps[d];
-    }
-}
-
-enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)
-{
-    double latency = hop_parameter_value(topology, "link_latency");
-    for (uint32_t i = 0; i < topology->link_count; i++) {
-        struct hop_link *link = &topology->links[i];
-        if (topology->default_latency[i])
-            link->latency_s = latency;
-        if (!topology->derived[2 * i] && !topology->derived[2 * i + 1]) {
-            derive_duplex(topology, i);
-            continue;
-        }
-        char origin[128], name[96];
-        double capacity = derived_capacity(topology, link, origin, sizeof origin);
-        if (!(capacity > 0))
-            return hop_fail(diag, HOP_ERR_INVALID,
-                            "the %s link %s has no capacity, and none follows from generation %u, width %u\na capacity "
-                            "above zero, or a PCIe generation 1 to 6 and a width 1 to 32",
-                            hop_link_kind_name(link->kind), hop_topology_link_name(topology, 2 * i, name, sizeof name),
-                            link->generation, link->width);
-        for (unsigned d = 0; d < 2; d++) {
-            if (topology->derived[2 * i + d])
-                link->capacity_Bps[d] = capacity;
-        }
-        derive_duplex(topology, i);
-        if (!topology->derived[2 * i] || !topology->derived[2 * i + 1])
-            continue; /* the origin is that of the direction that was given */
-        if (!link->origin || strcmp(link->origin, origin) != 0) {
-            link->origin = hop_arena_string(&topology->arena, origin, strlen(origin));
-            if (!link->origin)
-                return hop_fail_memory(diag);
-        }
-    }
     return HOP_OK;
 }
