@@ -13,7 +13,6 @@
 enum { LANES_MOST = 8, GROUPS_EACH = 32, ROUNDS = 5, FIRST_WIDTH = 4, FIRST_SAMPLES = 24 };
 enum { WIDTH_MOST = 1 << 14, WIDENINGS = 16, WHOLE_SAMPLES = 6, IMPROVE_LEAST = 100000 };
 #define POWER 32 /* of the beam's score */
-#define REST 0.1
 #define JITTER 1e-4
 #define NOISE 0.5
 #define QUOTIENT_PRESS 16
@@ -111,7 +110,7 @@ static struct hop_beam_options beam_options(struct search *s, uint32_t width, ui
                                      .cut = cut * BETTER,
                                      .spread = POWER,
                                      .jitter = JITTER,
-                                     .rest = s->options->no_waits ? 0 : REST,
+                                     .rests = !s->options->no_waits,
                                      .max_nodes = nodes_left(s),
                                      .poll = report,
                                      .context = s};

@@ -372,8 +372,8 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
     for (uint32_t c = 0; c < b->choice_count; c++) {
         struct choice *choice = &b->choice[c];
         uint32_t slot = p->sources[choice->source].slot;
-        double best = b->options->rest > 0 ? 0 : -INFINITY, most = now;
-        choice->drawn = b->options->rest > 0 ? choice->count : 0;
+        double best = b->options->rests ? 0 : -INFINITY, most = now;
+        choice->drawn = b->options->rests ? choice->count : 0;
         for (uint32_t i = 0; i < choice->count; i++) {
             uint32_t op = b->offer[choice->first + i], class = p->ops[op].class_index;
             if (class == HOP_NONE || flow[slot]) {
@@ -428,7 +428,7 @@ static enum hop_status expand(struct beam *b, struct item *item, uint32_t level)
     }
     list_choices(b, from);
     double product = 1;
-    bool rests = b->options->rest > 0;
+    bool rests = b->options->rests;
     for (uint32_t c = 0; c < b->choice_count; c++)
         product *= b->choice[c].count + rests;
     enum hop_status status = HOP_OK;
@@ -446,8 +446,6 @@ static enum hop_status expand(struct beam *b, struct item *item, uint32_t level)
             uint32_t n = choice->count + rests;
             if (all)
                 choice->drawn = rest % n;
-            else if (rests && hop_draw_unit(&b->rng) < b->options->rest)
-                choice->drawn = choice->count;
             else
                 choice->drawn = hop_draw_below(&b->rng, choice->count);
             rest /= n;

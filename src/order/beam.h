@@ -28,7 +28,7 @@ struct hop_beam_options {
      * press, with so much noise. */
     double noise;
     double jitter; /* share of the score that chance adds */
-    double rest;   /* how likely a free source rests where all of its choices are drawn */
+    bool rests; /* a free source may also rest */
     uint64_t max_nodes;
     bool (*poll)(void *context, uint64_t nodes); /* now and then, with the nodes since; false: stop. May be NULL */
     void *context;

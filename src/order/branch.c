@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What branch and bound leaves of the walk. Met states are remembered in a table of fixed size, the latest in its place; forgetting
- * costs time, not correctness.
- */
+/* What branch and bound leaves of the walk. */
 #include "order/branch.h"
 
 #include <math.h>
 
-#include "base/random.h"
-
-enum { MET_SLOTS = 1 << 16, COUNT_EVERY = 1024 };
-#define COUNT_SLACK 1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
-#define MET_STEP 1e-10 /* of a transfer's bytes: what is left is the same if it rounds to the same number of these */
-
-struct met {
-    uint64_t key, check;
-    double now_s, reached;
-};
+enum { COUNT_EVERY = 1024 };
+#define COUNT_SLACK                                                                                                    \
+    1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
 
 struct searcher {
     const struct hop_exact *e;
@@ -26,56 +16,7 @@ struct searcher {
     uint64_t best_task;
     uint32_t version;
     double optima;
-    struct met *met;
 };
-
-/* ---- states met before ---- */
-
-/* Two hashes of what decides the rest of a run; times of their own (latencies, computations) are relative to now. */
-static void hash_state(const struct hop_problem *p, const struct hop_state *state, uint64_t *key, uint64_t *check)
-{
-    const double *left = hop_state_left(p, state);
-    const uint32_t *op = hop_state_op(p, state);
-    const uint8_t *phase = hop_state_phase(p, state);
-    const uint64_t *bits = (const uint64_t *)((const char *)state + p->started_at);
-    uint64_t a = 1, b = 2;
-    for (uint32_t i = 0; i < 2 * p->word_count; i++) { /* started, ended */
-        a = hop_mix(a ^ bits[i]);
-        b = hop_mix(b + bits[i] * HOP_MIX_STEP);
-    }
-    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
-        if (phase[slot] == HOP_PHASE_IDLE)
-            continue;
-        double share = phase[slot] == HOP_PHASE_FLOW    ? left[slot] / p->ops[op[slot]].bytes
-                       : phase[slot] == HOP_PHASE_TIMED ? (left[slot] - state->now_s) / p->ops[op[slot]].latency_s
-                       : phase[slot] == HOP_PHASE_QUEUED && state->now_s > 0 ? left[slot] / state->now_s
-                                                                             : 0;
-        uint64_t x = (uint64_t)llround(share / MET_STEP) * 8 + phase[slot];
-        a = hop_mix(a ^ hop_mix(x + slot * HOP_MIX_STEP + op[slot]));
-        b = hop_mix(b + hop_mix(x ^ ((uint64_t)op[slot] << 40)));
-    }
-    *key = a;
-    *check = b;
-}
-
-/* Whether a state as good as this one was met; else this one is remembered. With earliest starts the time of day decides, too: then
- * nothing is merged. */
-static bool was_met(struct searcher *s, const struct hop_state *state)
-{
-    const struct hop_problem *p = s->e->problem;
-    uint64_t key, check;
-    if (p->at_count > 0)
-        return false;
-    hash_state(p, state, &key, &check);
-    struct met *met = &s->met[key & (MET_SLOTS - 1)];
-    bool same = met->key == key && met->check == check;
-    /* What was reached so far only adds up in the mean; then both must be no worse. */
-    bool no_worse = same && met->now_s <= state->now_s * (1 + 1e-12) && met->reached <= state->reached * (1 + 1e-12);
-    if (no_worse)
-        return true;
-    *met = (struct met){key, check, state->now_s, state->reached};
-    return false;
-}
 
 /* ---- the walk ---- */
 
@@ -88,8 +29,9 @@ static void look_at_records(struct searcher *s)
     s->best = hop_crew_record(s->walk.crew, 0, &s->best_task);
 }
 
-static bool is_hopeless(struct searcher *s, const struct hop_state *state)
+static bool is_hopeless(void *context, const struct hop_state *state)
 {
+    struct searcher *s = context;
     double bound = hop_state_bound(s->e->problem, state);
     if (isfinite(s->e->count_to))
         return bound > s->e->count_to * (1 + COUNT_SLACK);
@@ -111,14 +53,6 @@ static void ends(void *context, const struct hop_state *state, enum hop_advanced
     }
     hop_crew_offer(s->walk.crew, 0, value, HOP_EXACT_TASKS + s->task, &s->walk.sequence);
     look_at_records(s);
-}
-
-static bool leaves(void *context, const struct hop_state *state, bool chooses)
-{
-    struct searcher *s = context;
-    if (chooses)
-        return !isfinite(s->e->count_to) && was_met(s, state);
-    return is_hopeless(s, state);
 }
 
 /* ---- tasks ---- */
@@ -146,7 +80,6 @@ static void end_worker(void *worker)
     if (!s)
         return;
     hop_walk_finish(&s->walk);
-    free(s->met);
     free(s);
 }
 
@@ -160,10 +93,9 @@ static enum hop_status begin_worker(void *context, struct hop_crew *crew, void *
     s->e = e;
     s->best = INFINITY;
     s->version = UINT32_MAX;
-    s->met = calloc(MET_SLOTS, sizeof *s->met);
-    enum hop_status status = s->met ? hop_walk_init(&s->walk, e->problem, crew, diag) : hop_fail_memory(diag);
+    enum hop_status status = hop_walk_init(&s->walk, e->problem, crew, diag);
     s->walk.count_every = COUNT_EVERY;
-    s->walk.leaves = leaves;
+    s->walk.leaves = is_hopeless;
     s->walk.ends = ends;
     s->walk.context = s;
     return status;

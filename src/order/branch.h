@@ -3,9 +3,7 @@
  * Branch and bound: the best order with a proof, as a job for a crew.
  *
  * A task is one class of first sends (order/first.h), the most promising first. From there the tree of choices is walked depth first; a
- * state is left when its lower bound is no better than the best value known, or when the very same state (same sends under way with the
- * same bytes left, same sends waiting) was met before and no later. States are only merged when they are the same: the published model
- * is not monotone, so "further on" is not "better".
+ * state is left when its lower bound is no better than the best value known.
  *
  * Ties: a state whose bound equals the best value is left only if that value came from this task or an earlier one. So the order that is
  * left in the end is the first optimum of the first task that has one, however the tasks were spread.

@@ -8,7 +8,6 @@
 
 enum { POLL_NODES = 256, NEAR = 4 /* a wait is for one of so many next ends */ };
 #define MEMORY_LIMIT ((size_t)256 << 20) /* of the states */
-#define SECOND 0.02                      /* weight of the mean end of the sources beside the value */
 
 struct change { /* of one source: its sends from `first` on, and one wait */
     uint32_t source, first, count;
@@ -20,7 +19,7 @@ struct improve {
     struct hop_sets *sets;
     const struct hop_improve_options *options;
     struct hop_sequence in_hand, best;
-    double value, cost, best_value;
+    double value, best_value;
     char *states; /* at every event of the order in hand, each with the places of all sources behind it */
     size_t state_room;
     uint32_t event_count, event_limit;
@@ -57,15 +56,8 @@ static void choose(struct improve *m, bool record, uint32_t event)
     }
 }
 
-/* Ends since the last event, from who is no longer under way. */
-static double sum_ends(struct improve *m, uint32_t ended_before, double sum)
-{
-    return sum + (m->play->ended - ended_before) * m->play->now_s;
-}
-
-/* Plays on from the state in hand; INFINITY when the cost would not be below the limit. The second part of the cost is
- * the mean of all ends. */
-static double play_on(struct improve *m, uint32_t event, bool record, double limit, double sum, double *value)
+/* Plays on from the state in hand; INFINITY when the value would not be below the limit. */
+static double play_on(struct improve *m, uint32_t event, bool record, double limit)
 {
     const struct hop_problem *p = m->p;
     for (enum hop_advanced advanced = HOP_ADVANCED; advanced == HOP_ADVANCED;) {
@@ -74,18 +66,14 @@ static double play_on(struct improve *m, uint32_t event, bool record, double lim
                 m->status = HOP_ERR_LIMIT;
                 return INFINITY;
             }
-            char *kept = m->states + event * m->state_room;
-            memcpy(kept, m->play, m->state_room);
-            memcpy(kept + m->state_room - sizeof sum, &sum, sizeof sum);
+            memcpy(m->states + event * m->state_room, m->play, m->state_room);
             m->event_count = event + 1;
         }
         choose(m, record, event++);
-        uint32_t before = m->play->ended;
-        if (!record && hop_state_bound(p, m->play) * (1 + SECOND * 0.5) >= limit)
+        if (!record && hop_state_bound(p, m->play) >= limit)
             return INFINITY;
         advanced = hop_state_advance(p, m->sets, m->play);
         m->nodes++;
-        sum = sum_ends(m, before, sum);
         for (uint32_t slot = 0; record && slot < p->slot_count; slot++) {
             uint32_t op = hop_state_op(p, m->play)[slot];
             if (op != HOP_NONE && hop_state_ended(p, m->play, op) && isinf(m->end_s[op])) {
@@ -95,21 +83,10 @@ static double play_on(struct improve *m, uint32_t event, bool record, double lim
         }
         if (advanced == HOP_ADVANCED_FAILED)
             m->status = HOP_ERR_UNSUPPORTED;
-        if (advanced == HOP_ADVANCED_END) {
-            *value = hop_state_value(p, m->play);
-            return *value + SECOND * sum / p->op_count;
-        }
+        if (advanced == HOP_ADVANCED_END)
+            return hop_state_value(p, m->play);
     }
     return INFINITY;
-}
-
-static double load(struct improve *m, uint32_t event)
-{
-    double sum;
-    const char *kept = m->states + event * m->state_room;
-    memcpy(m->play, kept, m->state_room);
-    memcpy(&sum, kept + m->state_room - sizeof sum, sizeof sum);
-    return sum;
 }
 
 /* Plays the order in hand and records everything. */
@@ -122,8 +99,8 @@ static bool record(struct improve *m)
     m->ended = 0;
     hop_state_begin(p, m->play);
     memset(m->next, 0, p->source_count * sizeof *m->next);
-    m->cost = play_on(m, 0, true, INFINITY, 0, &m->value);
-    return m->cost < INFINITY;
+    m->value = play_on(m, 0, true, INFINITY);
+    return m->value < INFINITY;
 }
 
 /* ---- changes ---- */
@@ -199,7 +176,7 @@ static void take_back(struct improve *m, const struct change *change)
 static void try_change(struct improve *m, double temperature)
 {
     struct change change;
-    double value, limit = m->cost - temperature * m->value * log(1 - hop_draw_unit(&m->rng));
+    double limit = m->value * (1 - temperature * log(1 - hop_draw_unit(&m->rng)));
     m->changes++;
     m->nodes++; /* so that changes of nothing come to an end, too */
     if (!make_change(m, &change))
@@ -209,8 +186,8 @@ static void try_change(struct improve *m, double temperature)
         take_back(m, &change);
         return;
     }
-    double sum = load(m, event), cost = play_on(m, event, false, limit, sum, &value);
-    if (!(cost < limit) || m->status != HOP_OK || !record(m)) {
+    memcpy(m->play, m->states + event * m->state_room, m->state_room);
+    if (!(play_on(m, event, false, limit) < limit) || m->status != HOP_OK || !record(m)) {
         take_back(m, &change);
         return;
     }
@@ -227,7 +204,7 @@ static enum hop_status create(struct improve *m, struct hop_diag *diag)
 {
     const struct hop_problem *p = m->p;
     size_t ops = (size_t)p->op_count + 1;
-    m->state_room = (p->state_size + p->source_count * sizeof *m->next + sizeof(double) + 63) & ~(size_t)63;
+    m->state_room = (p->state_size + p->source_count * sizeof *m->next + 63) & ~(size_t)63;
     m->event_limit = 3 * p->op_count + p->at_count + 2;
     if (m->event_limit * m->state_room > MEMORY_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "too many operations for changes to an order");

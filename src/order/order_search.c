@@ -186,23 +186,6 @@ static enum hop_status count_optima(struct search *s, struct hop_exact *exact, s
     return HOP_OK;
 }
 
-/* Weights that are alike for sends that are images of each other: as valid, the sum the same, and better further down in the search. */
-static enum hop_status even_out(const struct search *s, double *y, struct hop_diag *diag)
-{
-    uint32_t *images = NULL, count = 0, ops = s->p->op_count;
-    double *even = calloc(ops + 1, sizeof *even);
-    enum hop_status status = even ? hop_problem_images(s->p, true, 4096, &images, &count, diag) : hop_fail_memory(diag);
-    for (uint32_t g = 0; status == HOP_OK && g < count; g++) {
-        for (uint32_t i = 0; i < ops; i++)
-            even[i] += y[images[(size_t)g * ops + i]] / count;
-    }
-    if (status == HOP_OK)
-        memcpy(y, even, ops * sizeof *y);
-    free(images);
-    free(even);
-    return status;
-}
-
 /* The bound from all active sets together, where they can be looked through. Where only clean orders count, the links' loads bound nearly
  * as well and cost nothing. */
 static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
@@ -218,8 +201,6 @@ static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
         status = hop_rows_create(s->p, images, count, &rows, diag);
     if (status == HOP_OK)
         status = hop_dual_solve(rows, s->sets, y, &sum, diag);
-    if (status == HOP_OK)
-        status = even_out(s, y, diag);
     if (status == HOP_OK)
         status = hop_problem_add_bound(s->p, y, diag);
     if (status == HOP_OK) { /* what was remembered knows nothing of the new bound */

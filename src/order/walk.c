@@ -54,8 +54,7 @@ static bool is_over(const struct hop_walk *w)
     return w->failed || hop_crew_stopped(w->crew);
 }
 
-/* looked: the caller was asked about the state at this instant. */
-static void walk(struct hop_walk *w, uint32_t level, bool looked)
+static void walk(struct hop_walk *w, uint32_t level)
 {
     const struct hop_problem *p = w->problem;
     struct hop_state *state = (struct hop_state *)(w->stack + level * p->state_size);
@@ -65,14 +64,11 @@ static void walk(struct hop_walk *w, uint32_t level, bool looked)
         uint32_t source = hop_state_choice(p, state);
         if (source != HOP_NONE) {
             uint32_t n = hop_state_options(p, state, source, ops);
-            if (n > 1 && !looked && w->leaves && w->leaves(w->context, state, true))
-                return;
-            looked = true;
             uint32_t mark = w->taken_count;
             for (uint32_t i = 0; i + 1 < n && !is_over(w); i++) {
                 memcpy(copy, state, p->state_size);
                 take(w, copy, ops[i]);
-                walk(w, level + 1, true);
+                walk(w, level + 1);
                 undo(w, mark);
             }
             if (n > 1 && is_over(w))
@@ -87,9 +83,8 @@ static void walk(struct hop_walk *w, uint32_t level, bool looked)
             w->failed = true;
         else if (advanced != HOP_ADVANCED)
             w->ends(w->context, state, advanced);
-        if (advanced != HOP_ADVANCED || (w->leaves && w->leaves(w->context, state, false)))
+        if (advanced != HOP_ADVANCED || (w->leaves && w->leaves(w->context, state)))
             return;
-        looked = false;
     }
 }
 
@@ -100,6 +95,6 @@ void hop_walk_from(struct hop_walk *w, const struct hop_first *first, uint64_t i
     hop_state_begin(w->problem, state);
     for (uint32_t s = 0; s < first->sources; s++)
         take(w, state, first->ops[index * first->sources + s]);
-    if (!w->leaves || !w->leaves(w->context, state, false))
-        walk(w, 0, true);
+    if (!w->leaves || !w->leaves(w->context, state))
+        walk(w, 0);
 }

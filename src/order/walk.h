@@ -17,9 +17,8 @@ struct hop_walk {
     uint64_t nodes, count_every; /* nodes since the last count; so many are counted at once, 0: only when asked */
     uint64_t sets_before;
     bool failed; /* hop_sets_status says why */
-    /* The caller's: whether a state is left, one that has choices (which must be looked up only once an instant) or one that has just
-     * moved; and an end, which may be a deadlock. leaves may be NULL. */
-    bool (*leaves)(void *context, const struct hop_state *state, bool chooses);
+    /* The caller's: whether a state that has just moved is left, NULL: none is; and an end, which may be a deadlock. */
+    bool (*leaves)(void *context, const struct hop_state *state);
     void (*ends)(void *context, const struct hop_state *state, enum hop_advanced how);
     void *context;
 
