@@ -4,29 +4,17 @@
 
 #include <math.h>
 
-bool hop_ends_init(struct hop_ends *ends, uint32_t count)
+void hop_ends_init(struct hop_ends *ends, uint32_t count, struct hop_arena *arena)
 {
     *ends = (struct hop_ends){0};
-    for (uint32_t left = count ? count : 1;; left = (left + HOP_ENDS_WIDTH - 1) / HOP_ENDS_WIDTH) {
-        uint32_t blocks = (left + HOP_ENDS_WIDTH - 1) / HOP_ENDS_WIDTH, level = ends->levels++;
-        ends->level[level] = malloc((size_t)blocks * HOP_ENDS_WIDTH * sizeof(double));
-        ends->marked[level] = malloc(blocks * sizeof(uint32_t));
-        ends->mark[level] = calloc(blocks, sizeof(bool));
-        if (!ends->level[level] || !ends->marked[level] || !ends->mark[level])
-            return false;
-        for (size_t i = 0; i < (size_t)blocks * HOP_ENDS_WIDTH; i++)
+    for (uint32_t left = count ? count : 1, blocks = 2; blocks > 1; left = blocks) {
+        blocks = (left + HOP_ENDS_WIDTH - 1) / HOP_ENDS_WIDTH;
+        uint32_t level = ends->levels++;
+        ends->level[level] = hop_arena_alloc(arena, (size_t)blocks * HOP_ENDS_WIDTH * sizeof(double));
+        ends->marked[level] = hop_arena_alloc(arena, blocks * sizeof(uint32_t));
+        ends->mark[level] = hop_arena_alloc(arena, blocks * sizeof(bool));
+        for (size_t i = 0; !arena->failed && i < (size_t)blocks * HOP_ENDS_WIDTH; i++)
             ends->level[level][i] = INFINITY;
-        if (blocks == 1)
-            return true;
-    }
-}
-
-void hop_ends_finish(struct hop_ends *ends)
-{
-    for (uint32_t l = 0; l < ends->levels; l++) {
-        free(ends->level[l]);
-        free(ends->marked[l]);
-        free(ends->mark[l]);
     }
 }
 

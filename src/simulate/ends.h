@@ -23,9 +23,8 @@ struct hop_ends {
     uint32_t levels;
 };
 
-/* All infinite. false: out of memory; finish it all the same. */
-bool hop_ends_init(struct hop_ends *ends, uint32_t count);
-void hop_ends_finish(struct hop_ends *ends);
+/* All infinite, in the arena, which may fail. */
+void hop_ends_init(struct hop_ends *ends, uint32_t count, struct hop_arena *arena);
 
 static inline void hop_ends_mark(struct hop_ends *ends, uint32_t level, uint32_t index)
 {

@@ -20,8 +20,7 @@ HOP_HEAP(heap, 4, struct hop_messages *, struct hop_due, BEFORE, HOP_HEAP_PUT);
 
 static void push_heap(struct hop_messages *m, struct hop_due due)
 {
-    if (m->heap_count == m->heap_capacity &&
-        !hop_grow(&m->heap, &m->heap_capacity, m->heap_count + 1, sizeof *m->heap)) {
+    if (!HOP_GROW(&m->arena, m->heap, (size_t)m->heap_count + 1)) {
         m->failed = true;
         return;
     }
@@ -152,12 +151,6 @@ static inline void release_op(struct hop_messages *m, uint32_t op)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* By class, and there in the order in which they were freed. */
 static void sort_freed(struct hop_messages *m)
 {
@@ -168,7 +161,7 @@ static void sort_freed(struct hop_messages *m)
         return;
     for (i = 0; i < count; i++)
         m->order[i] = (uint64_t)hop_action_class(&m->actions[m->freed[i]]) << 32 | i;
-    qsort(m->order, count, sizeof *m->order, by_value);
+    qsort(m->order, count, sizeof *m->order, hop_ascending_u64);
     for (i = 0; i < count; i++)
         m->order[i] = m->freed[(uint32_t)m->order[i]];
     for (i = 0; i < count; i++)
@@ -535,26 +528,8 @@ void hop_messages_destroy(struct hop_messages *m)
 {
     if (!m)
         return;
-    free(m->actions);
-    free(m->users);
-    free(m->start_users);
-    free(m->costs);
-    free(m->lines);
-    free(m->channels);
-    free(m->processes);
-    free(m->clock_process);
-    free(m->initially_blocked);
-    free(m->initially_not_before);
-    free(m->initial);
-    free(m->states);
-    free(m->clocks);
-    free(m->clock_by);
-    free(m->not_before);
-    free(m->notes);
-    free(m->heap);
     free(m->posts.ring);
     free(m->arrivals.ring);
-    free(m->freed);
-    free(m->order);
+    hop_arena_finish(&m->arena);
     free(m);
 }

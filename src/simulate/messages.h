@@ -119,6 +119,7 @@ struct hop_messages {
     struct hop_simulate_options options;
     struct hop_timeline *timeline;
     const struct hop_schedule *schedule;
+    struct hop_arena arena; /* of most of what follows */
 
     /* compiled */
     uint32_t count;
@@ -130,7 +131,6 @@ struct hop_messages {
     struct hop_party *processes;
     uint32_t *clock_process; /* per clock: the process whose CPU it is, else HOP_NONE */
     uint32_t cost_count, line_count, channel_count, process_count, clock_count;
-    uint32_t cost_capacity, line_capacity, channel_capacity, process_capacity, clock_capacity;
     uint64_t delay;    /* from a send's start to the arrival of its message: o + L */
     uint64_t overhead; /* o */
     uint32_t *initially_blocked;
@@ -144,7 +144,7 @@ struct hop_messages {
     uint64_t *not_before;   /* earliest starts, and ends of dependencies at other processes */
     struct hop_note *notes; /* NULL: nothing is noted */
     struct hop_due *heap;
-    uint32_t heap_count, heap_capacity;
+    uint32_t heap_count;
     struct hop_message_run posts, arrivals;
     uint32_t *freed, freed_count; /* operations that wait for nothing more, before they are released */
     uint64_t *order;              /* to sort them */

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "schedule/schedule.h"
+#include "simulate/users.h"
 
 /* ISO C has no such type; both compilers that we build with do. */
 __extension__ typedef unsigned __int128 wide;
@@ -192,7 +193,7 @@ static uint32_t process_of(struct compiler *c, const struct hop_place *place, ui
                                ranked ? (uint64_t)place->rank : (uintptr_t)place->device, 0, m->process_count);
     if (found != m->process_count || found == HOP_NONE)
         return found;
-    if (!hop_grow(&m->processes, &m->process_capacity, found + 1, sizeof *m->processes))
+    if (!HOP_GROW(&m->arena, m->processes, (size_t)found + 1))
         return HOP_NONE;
     m->processes[m->process_count++] = (struct hop_party){ranked ? place->rank : -1, place->device, op, found};
     return found;
@@ -292,7 +293,7 @@ static uint32_t clock_of(struct compiler *c, enum key_kind kind, uint32_t proces
     uint32_t found = number_of(c, kind, process, number, m->clock_count);
     if (found != m->clock_count || found == HOP_NONE)
         return found;
-    if (!hop_grow(&m->clock_process, &m->clock_capacity, found + 1, sizeof *m->clock_process))
+    if (!HOP_GROW(&m->arena, m->clock_process, (size_t)found + 1))
         return HOP_NONE;
     m->clock_process[m->clock_count++] = kind == KEY_CPU ? process : HOP_NONE;
     return found;
@@ -304,7 +305,7 @@ static uint32_t line_of(struct compiler *c, enum key_kind kind, uint32_t process
     uint32_t found = number_of(c, kind, process, (uint64_t)cpu << 32 | nic, m->line_count);
     if (found != m->line_count || found == HOP_NONE)
         return found;
-    if (!hop_grow(&m->lines, &m->line_capacity, found + 1, sizeof *m->lines))
+    if (!HOP_GROW(&m->arena, m->lines, (size_t)found + 1))
         return HOP_NONE;
     struct hop_line line = {clock_of(c, KEY_CPU, process, cpu), 0, HOP_NONE, HOP_NONE};
     if (kind != KEY_WORKS)
@@ -338,7 +339,7 @@ static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct 
     *found = number_of(c, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, 0, m->cost_count);
     if (*found != m->cost_count && *found != HOP_NONE)
         return HOP_OK;
-    if (*found == HOP_NONE || !hop_grow(&m->costs, &m->cost_capacity, *found + 1, sizeof *m->costs))
+    if (*found == HOP_NONE || !HOP_GROW(&m->arena, m->costs, (size_t)*found + 1))
         return hop_fail_memory(c->diag);
     if (moves && !message_cost(c, op->bytes, &cost))
         return too_long(c, index);
@@ -373,41 +374,6 @@ static enum hop_status compile_op(struct compiler *c, uint32_t index)
 
 /* ---- dependencies ---- */
 
-/* Who waits for whose end and whose start, as lists per operation, in the order of the schedule. */
-static enum hop_status make_users(struct compiler *c)
-{
-    struct hop_messages *m = c->m;
-    uint64_t ends = 0, starts = 0;
-    for (uint32_t i = 0; i < m->count; i++) {
-        const struct hop_op *op = hop_schedule_op(m->schedule, i);
-        ends += op->after_count;
-        starts += op->after_start_count;
-        for (uint32_t d = 0; d < op->after_count; d++)
-            m->actions[op->after[d]].first_user++;
-        for (uint32_t d = 0; d < op->after_start_count; d++)
-            m->actions[op->after_start[d]].first_start_user++;
-    }
-    if (ends > UINT32_MAX / 2 || starts > UINT32_MAX / 2)
-        return hop_fail(c->diag, HOP_ERR_LIMIT, "more than 2^31 dependencies");
-    m->users = malloc((ends + 1) * sizeof *m->users);
-    m->start_users = malloc((starts + 1) * sizeof *m->start_users);
-    if (!m->users || !m->start_users)
-        return hop_fail_memory(c->diag);
-    uint32_t end = 0, start = 0;
-    for (uint32_t i = 0; i <= m->count; i++) { /* counts become ends of lists; filling moves them to their starts */
-        m->actions[i].first_user = end += m->actions[i].first_user;
-        m->actions[i].first_start_user = start += m->actions[i].first_start_user;
-    }
-    for (uint32_t i = m->count; i-- > 0;) {
-        const struct hop_op *op = hop_schedule_op(m->schedule, i);
-        for (uint32_t d = op->after_count; d-- > 0;)
-            m->users[--m->actions[op->after[d]].first_user] = i;
-        for (uint32_t d = op->after_start_count; d-- > 0;)
-            m->start_users[--m->actions[op->after_start[d]].first_start_user] = i;
-    }
-    return HOP_OK;
-}
-
 /* Where an operation ends: a put, at its receiver. */
 static uint32_t end_process(const struct hop_messages *m, uint32_t op)
 {
@@ -428,7 +394,7 @@ static enum hop_status mark_timed(struct compiler *c)
             timed = m->actions[op->after_start[d]].process != m->actions[i].process;
         m->actions[i].timed = timed;
         if (timed && !m->initially_not_before)
-            m->initially_not_before = calloc(m->count, sizeof *m->initially_not_before);
+            m->initially_not_before = hop_arena_alloc(&m->arena, m->count * sizeof *m->initially_not_before);
         if (timed && !m->initially_not_before)
             return hop_fail_memory(c->diag);
         if (timed && !to_ps(op->at_s, &m->initially_not_before[i]))
@@ -467,31 +433,29 @@ static bool allocate(struct hop_messages *m)
 {
     size_t count = (size_t)m->count + 1;
     bool shown = m->options.detail != HOP_DETAIL_NONE, noted = shown || m->initially_not_before;
-    m->channels = malloc(((size_t)m->channel_count + 1) * sizeof *m->channels);
-    m->states = malloc(count * sizeof *m->states);
-    m->clocks = malloc(((size_t)m->clock_count + 1) * sizeof *m->clocks);
-    m->freed = malloc(count * sizeof *m->freed);
-    m->order = malloc(count * sizeof *m->order);
+    m->channels = hop_arena_alloc(&m->arena, ((size_t)m->channel_count + 1) * sizeof *m->channels);
+    m->states = hop_arena_alloc(&m->arena, count * sizeof *m->states);
+    m->clocks = hop_arena_alloc(&m->arena, ((size_t)m->clock_count + 1) * sizeof *m->clocks);
+    m->freed = hop_arena_alloc(&m->arena, count * sizeof *m->freed);
+    m->order = hop_arena_alloc(&m->arena, count * sizeof *m->order);
     if (m->initially_not_before)
-        m->not_before = malloc(count * sizeof *m->not_before);
+        m->not_before = hop_arena_alloc(&m->arena, count * sizeof *m->not_before);
     if (noted) {
-        m->notes = malloc(count * sizeof *m->notes);
-        m->clock_by = malloc(((size_t)m->clock_count + 1) * sizeof *m->clock_by);
+        m->notes = hop_arena_alloc(&m->arena, count * sizeof *m->notes);
+        m->clock_by = hop_arena_alloc(&m->arena, ((size_t)m->clock_count + 1) * sizeof *m->clock_by);
     }
     if (shown)
         m->timeline->times = calloc(count, sizeof *m->timeline->times);
-    return m->channels && m->states && m->clocks && m->freed && m->order &&
-           (!m->initially_not_before || m->not_before) && (!noted || (m->notes && m->clock_by)) &&
-           (!shown || m->timeline->times);
+    return !m->arena.failed && (!shown || m->timeline->times);
 }
 
 static enum hop_status compile(struct compiler *c)
 {
     struct hop_messages *m = c->m;
-    m->actions = calloc((size_t)m->count + 1, sizeof *m->actions);
-    m->initial = malloc(((size_t)m->count + 1) * sizeof *m->initial);
-    m->initially_blocked = malloc(((size_t)m->count + 1) * sizeof *m->initially_blocked);
-    if (!m->actions || !m->initial || !m->initially_blocked || clock_of(c, KEY_NIC_IN, HOP_NONE, 0) != 0)
+    m->actions = hop_arena_alloc(&m->arena, ((size_t)m->count + 1) * sizeof *m->actions);
+    m->initial = hop_arena_alloc(&m->arena, ((size_t)m->count + 1) * sizeof *m->initial);
+    m->initially_blocked = hop_arena_alloc(&m->arena, ((size_t)m->count + 1) * sizeof *m->initially_blocked);
+    if (m->arena.failed || clock_of(c, KEY_NIC_IN, HOP_NONE, 0) != 0)
         return hop_fail_memory(c->diag);
     for (uint32_t i = 0; i < m->count; i++)
         m->actions[i].kind = (uint8_t)acts_as(hop_schedule_op(m->schedule, i));
@@ -503,7 +467,11 @@ static enum hop_status compile(struct compiler *c)
     for (uint32_t i = 0; i < m->count && status == HOP_OK; i++)
         status = compile_op(c, i);
     if (status == HOP_OK)
-        status = make_users(c);
+        status = hop_users_make(m->schedule, false, &m->actions->first_user, sizeof *m->actions, &m->arena, &m->users,
+                                c->diag);
+    if (status == HOP_OK)
+        status = hop_users_make(m->schedule, true, &m->actions->first_start_user, sizeof *m->actions, &m->arena,
+                                &m->start_users, c->diag);
     if (status == HOP_OK)
         status = mark_timed(c);
     if (status == HOP_OK)

@@ -26,8 +26,7 @@ static uint32_t take_packet(struct hop_packets *p)
         p->free_packet = p->packets[taken].next;
         return taken;
     }
-    if (p->packet_count == p->packet_capacity &&
-        !hop_grow(&p->packets, &p->packet_capacity, p->packet_count + 1, sizeof *p->packets)) {
+    if (!HOP_GROW(&p->arena, p->packets, (size_t)p->packet_count + 1)) {
         p->failed = true;
         return HOP_NONE;
     }

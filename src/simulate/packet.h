@@ -121,6 +121,7 @@ struct hop_instant {
 
 struct hop_packets {
     struct hop_simulation *simulation;
+    struct hop_arena arena;
     enum hop_packet_queues queues;
     double payload, header, cut_mean, startup_s, read_bytes;
     uint64_t delay; /* of credits */
@@ -140,7 +141,7 @@ struct hop_packets {
     uint64_t clock, hops;
     uint32_t *credits; /* per pool */
     struct hop_packet *packets;
-    uint32_t packet_capacity, packet_count, free_packet;
+    uint32_t packet_count, free_packet;
     struct hop_instant *heap;
     uint32_t heap_count;
     uint32_t *touched, touched_count;

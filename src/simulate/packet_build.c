@@ -150,10 +150,10 @@ static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *dia
     if (status != HOP_OK)
         return status;
     struct hop_class *classes = calloc((size_t)s->count + 1, sizeof *classes);
-    p->steps = calloc(steps + 1, sizeof *p->steps);
-    p->transfers = calloc((size_t)s->count + 1, sizeof *p->transfers);
-    p->transfer_of = malloc(((size_t)s->count + 1) * sizeof *p->transfer_of);
-    if (!classes || !p->steps || !p->transfers || !p->transfer_of || !hop_network_cut(s->network)) {
+    p->steps = hop_arena_alloc(&p->arena, (steps + 1) * sizeof *p->steps);
+    p->transfers = hop_arena_alloc(&p->arena, ((size_t)s->count + 1) * sizeof *p->transfers);
+    p->transfer_of = hop_arena_alloc(&p->arena, ((size_t)s->count + 1) * sizeof *p->transfer_of);
+    if (!classes || p->arena.failed || !hop_network_cut(s->network)) {
         free(classes);
         return hop_fail_memory(diag);
     }
@@ -188,7 +188,7 @@ static bool number_links(struct hop_packets *p)
     const struct hop_topology *topology = p->simulation->timeline->topology;
     uint32_t links = 2 * hop_topology_link_count(topology);
     uint32_t *number = malloc(((size_t)links + 1) * sizeof *number);
-    p->wires = calloc((size_t)links + 1, sizeof *p->wires);
+    p->wires = hop_arena_alloc(&p->arena, ((size_t)links + 1) * sizeof *p->wires);
     if (!number || !p->wires) {
         free(number);
         return false;
@@ -215,12 +215,6 @@ static uint64_t feed_key(const struct hop_packets *p, uint32_t i)
     return (uint64_t)p->steps[i].link << 32 | (source ? HOP_NONE : p->steps[i - 1].link);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static bool find_feeds(struct hop_packets *p)
 {
     uint64_t *keys = malloc(((size_t)p->step_count + 1) * sizeof *keys);
@@ -229,12 +223,12 @@ static bool find_feeds(struct hop_packets *p)
         return false;
     for (uint32_t i = 0; i < p->step_count; i++)
         keys[i] = feed_key(p, i);
-    qsort(keys, p->step_count, sizeof *keys, by_key);
+    qsort(keys, p->step_count, sizeof *keys, hop_ascending_u64);
     for (uint32_t i = 0; i < p->step_count; i++) {
         if (i == 0 || keys[i] != keys[count - 1])
             keys[count++] = keys[i];
     }
-    p->feeds = calloc((size_t)count + 1, sizeof *p->feeds);
+    p->feeds = hop_arena_alloc(&p->arena, ((size_t)count + 1) * sizeof *p->feeds);
     for (uint32_t f = 0; p->feeds && f < count; f++) {
         struct hop_wire *wire = &p->wires[keys[f] >> 32];
         uint32_t from = (uint32_t)keys[f];
@@ -245,7 +239,7 @@ static bool find_feeds(struct hop_packets *p)
                                                                                      : f;
     }
     for (uint32_t i = 0; p->feeds && i < p->step_count; i++) {
-        uint64_t key = feed_key(p, i), *found = bsearch(&key, keys, count, sizeof *keys, by_key);
+        uint64_t key = feed_key(p, i), *found = bsearch(&key, keys, count, sizeof *keys, hop_ascending_u64);
         uint32_t feed = (uint32_t)(found - keys);
         p->steps[i].feed = feed;
         if ((uint32_t)key != HOP_NONE)
@@ -262,7 +256,7 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
     bool own = p->queues == HOP_PACKET_PER_TRANSFER;
     p->pool_count = own ? p->step_count : p->wire_count;
     p->fifo_count = own ? p->step_count : p->queues == HOP_PACKET_FIFO ? p->wire_count : p->feed_count;
-    p->pool_size = calloc((size_t)p->pool_count + 1, sizeof *p->pool_size);
+    p->pool_size = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->pool_size);
     if (!p->pool_size)
         return hop_fail_memory(diag);
     for (uint32_t i = 0; i < p->step_count; i++) {
@@ -285,22 +279,17 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
 static bool allocate_run(struct hop_packets *p)
 {
     size_t streams = (size_t)p->wire_count * HOP_PACKET_KINDS + p->transfer_count + 1;
-    p->credits = malloc(((size_t)p->pool_count + 1) * sizeof *p->credits);
-    p->fifos = malloc(((size_t)p->fifo_count + 1) * sizeof *p->fifos);
-    p->heap = malloc(streams * sizeof *p->heap);
-    p->touched = malloc(((size_t)p->wire_count + 1) * sizeof *p->touched);
-    p->ended = malloc(((size_t)p->transfer_count + 1) * sizeof *p->ended);
+    p->credits = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->credits);
+    p->fifos = hop_arena_alloc(&p->arena, ((size_t)p->fifo_count + 1) * sizeof *p->fifos);
+    p->heap = hop_arena_alloc(&p->arena, streams * sizeof *p->heap);
+    p->touched = hop_arena_alloc(&p->arena, ((size_t)p->wire_count + 1) * sizeof *p->touched);
+    p->ended = hop_arena_alloc(&p->arena, ((size_t)p->transfer_count + 1) * sizeof *p->ended);
 #ifndef NDEBUG
-    p->order = malloc(((size_t)p->step_count + 1) * sizeof *p->order);
-    if (!p->order)
-        return false;
+    p->order = hop_arena_alloc(&p->arena, ((size_t)p->step_count + 1) * sizeof *p->order);
 #endif
-    if (p->simulation->options.detail == HOP_DETAIL_SEGMENTS) {
-        p->waits = malloc(((size_t)p->step_count + 1) * sizeof *p->waits);
-        if (!p->waits)
-            return false;
-    }
-    return p->credits && p->fifos && p->heap && p->touched && p->ended;
+    if (p->simulation->options.detail == HOP_DETAIL_SEGMENTS)
+        p->waits = hop_arena_alloc(&p->arena, ((size_t)p->step_count + 1) * sizeof *p->waits);
+    return !p->arena.failed;
 }
 
 enum hop_status hop_packets_create(struct hop_simulation *simulation, struct hop_packets **packets,
@@ -333,20 +322,7 @@ void hop_packets_destroy(struct hop_packets *p)
 {
     if (!p)
         return;
-    free(p->steps);
-    free(p->transfers);
-    free(p->transfer_of);
-    free(p->feeds);
-    free(p->wires);
-    free(p->fifos);
-    free(p->pool_size);
-    free(p->credits);
-    free(p->packets);
-    free(p->heap);
-    free(p->touched);
-    free(p->ended);
-    free(p->order);
-    free(p->waits);
+    hop_arena_finish(&p->arena);
     free(p);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "schedule/schedule.h"
+#include "simulate/users.h"
 #include "topology/topology.h"
 
 static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column,
@@ -76,12 +77,6 @@ static enum hop_status find_routes(struct hop_simulation *s, struct hop_diag *di
     return HOP_OK;
 }
 
-static int by_route(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Numbers the routes in use, ascending, and asks what a transfer gets alone on each. */
 static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *diag)
 {
@@ -94,7 +89,7 @@ static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *d
             used[copies++] = t->class_of[i];
     }
     if (used)
-        qsort(used, copies, sizeof *used, by_route);
+        qsort(used, copies, sizeof *used, hop_ascending_u32);
     for (uint32_t i = 0; used && i < copies; i++) {
         if (i == 0 || used[i] != used[distinct - 1])
             used[distinct++] = used[i];
@@ -162,9 +157,9 @@ static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *d
     struct hop_timeline *t = s->timeline;
     size_t most = ENGINES_A_DEVICE * (size_t)hop_topology_node_count(t->topology) + 1;
     uint32_t *engine_of = malloc(most * sizeof *engine_of);
-    s->engines = calloc(most, sizeof *s->engines);
-    s->queue = malloc(((size_t)s->count + 1) * sizeof *s->queue);
-    if (!engine_of || !s->engines || !s->queue) {
+    s->engines = hop_arena_alloc(&s->arena, most * sizeof *s->engines);
+    s->queue = hop_arena_alloc(&s->arena, ((size_t)s->count + 1) * sizeof *s->queue);
+    if (!engine_of || s->arena.failed) {
         free(engine_of);
         return hop_fail_memory(diag);
     }
@@ -191,45 +186,6 @@ static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *d
             s->queue[s->engines[s->tasks[i].engine].first + s->tasks[i].position] = i;
     }
     free(engine_of);
-    return HOP_OK;
-}
-
-/* Who waits for whose end and whose start, as lists per operation. */
-static enum hop_status make_users(struct hop_simulation *s, struct hop_diag *diag)
-{
-    const struct hop_schedule *schedule = s->timeline->schedule;
-    uint64_t ends = 0, starts = 0;
-    for (uint32_t i = 0; i < s->count; i++) {
-        ends += hop_schedule_op(schedule, i)->after_count;
-        starts += hop_schedule_op(schedule, i)->after_start_count;
-    }
-    if (ends > UINT32_MAX / 2 || starts > UINT32_MAX / 2)
-        return hop_fail(diag, HOP_ERR_LIMIT, "more than 2^31 dependencies");
-    s->users = malloc((ends + 1) * sizeof *s->users);
-    s->start_users = malloc((starts + 1) * sizeof *s->start_users);
-    if (!s->users || !s->start_users)
-        return hop_fail_memory(diag);
-    for (uint32_t i = 0; i < s->count; i++) {
-        const struct hop_op *op = hop_schedule_op(schedule, i);
-        for (uint32_t d = 0; d < op->after_count; d++)
-            s->tasks[op->after[d]].first_user++;
-        for (uint32_t d = 0; d < op->after_start_count; d++)
-            s->tasks[op->after_start[d]].first_start_user++;
-    }
-    uint32_t end = 0, start = 0;
-    for (uint32_t i = 0; i <= s->count; i++) { /* counts become ends of lists; filling moves them to their starts */
-        end += s->tasks[i].first_user;
-        start += s->tasks[i].first_start_user;
-        s->tasks[i].first_user = end;
-        s->tasks[i].first_start_user = start;
-    }
-    for (uint32_t i = s->count; i-- > 0;) {
-        const struct hop_op *op = hop_schedule_op(schedule, i);
-        for (uint32_t d = 0; d < op->after_count; d++)
-            s->users[--s->tasks[op->after[d]].first_user] = i;
-        for (uint32_t d = 0; d < op->after_start_count; d++)
-            s->start_users[--s->tasks[op->after_start[d]].first_start_user] = i;
-    }
     return HOP_OK;
 }
 
@@ -338,21 +294,21 @@ static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule
 static bool allocate_run(struct hop_simulation *s)
 {
     size_t count = (size_t)s->count + 1, classes = (size_t)s->timeline->class_count + 1;
-    s->blocked = malloc(count * sizeof *s->blocked);
-    s->met = malloc(count * sizeof *s->met);
-    s->done = malloc(count * sizeof *s->done);
-    s->timers = malloc(2 * count * sizeof *s->timers);
-    s->heap = malloc(count * sizeof *s->heap);
-    s->ready = malloc(count * sizeof *s->ready);
-    s->touched = malloc(((size_t)s->engine_count + 1) * sizeof *s->touched);
+    s->blocked = hop_arena_alloc(&s->arena, count * sizeof *s->blocked);
+    s->met = hop_arena_alloc(&s->arena, count * sizeof *s->met);
+    s->done = hop_arena_alloc(&s->arena, count * sizeof *s->done);
+    s->timers = hop_arena_alloc(&s->arena, 2 * count * sizeof *s->timers);
+    s->heap = hop_arena_alloc(&s->arena, count * sizeof *s->heap);
+    s->ready = hop_arena_alloc(&s->arena, count * sizeof *s->ready);
+    s->touched = hop_arena_alloc(&s->arena, ((size_t)s->engine_count + 1) * sizeof *s->touched);
     s->lanes = aligned_alloc(HOP_LANE_ALIGNMENT, classes * sizeof *s->lanes);
-    s->flows = malloc(classes * sizeof *s->flows);
-    s->active = malloc(classes * sizeof *s->active);
-    s->moved = malloc(classes * sizeof *s->moved);
-    s->due = malloc(classes * sizeof *s->due);
+    s->flows = hop_arena_alloc(&s->arena, classes * sizeof *s->flows);
+    s->active = hop_arena_alloc(&s->arena, classes * sizeof *s->active);
+    s->moved = hop_arena_alloc(&s->arena, classes * sizeof *s->moved);
+    s->due = hop_arena_alloc(&s->arena, classes * sizeof *s->due);
     s->times = s->timeline->times;
-    if (!s->blocked || !s->met || !s->done || !s->timers || !s->heap || !s->ready || !s->touched || !s->lanes ||
-        !s->flows || !s->active || !s->moved || !s->due || !hop_ends_init(&s->ends, s->timeline->class_count))
+    hop_ends_init(&s->ends, s->timeline->class_count, &s->arena);
+    if (!s->lanes || s->arena.failed)
         return false;
     memset(s->lanes, 0, classes * sizeof *s->lanes);
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
@@ -377,7 +333,8 @@ static enum hop_status follow(struct hop_simulation *s, struct hop_diag *diag)
     const struct hop_timeline *t = s->timeline;
     if (t->class_count <= FEW)
         return HOP_OK;
-    s->class_of_route = malloc(((size_t)hop_router_count(hop_network_router(s->network)) + 1) * sizeof(uint32_t));
+    s->class_of_route =
+        hop_arena_alloc(&s->arena, ((size_t)hop_router_count(hop_network_router(s->network)) + 1) * sizeof(uint32_t));
     if (!s->class_of_route)
         return hop_fail_memory(diag);
     for (uint32_t c = 0; c < t->class_count; c++)
@@ -398,12 +355,12 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
         return status;
     s->count = hop_schedule_count(t->schedule);
     s->queue_ready = hop_schedule_queue_ready(t->schedule);
-    s->tasks = calloc((size_t)s->count + 2, sizeof *s->tasks);
+    s->tasks = hop_arena_alloc(&s->arena, ((size_t)s->count + 2) * sizeof *s->tasks);
     t->class_of = malloc(((size_t)s->count + 1) * sizeof *t->class_of);
     t->times = calloc((size_t)s->count + 1, sizeof *t->times);
-    s->initially_blocked = malloc(((size_t)s->count + 1) * sizeof *s->initially_blocked);
-    s->initial = malloc(((size_t)s->count + 1) * sizeof *s->initial);
-    if (!s->tasks || !t->class_of || !t->times || !s->initially_blocked || !s->initial)
+    s->initially_blocked = hop_arena_alloc(&s->arena, ((size_t)s->count + 1) * sizeof *s->initially_blocked);
+    s->initial = hop_arena_alloc(&s->arena, ((size_t)s->count + 1) * sizeof *s->initial);
+    if (s->arena.failed || !t->class_of || !t->times)
         return hop_fail_memory(diag);
     status = find_routes(s, diag);
     if (status == HOP_OK)
@@ -411,7 +368,11 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     if (status == HOP_OK)
         status = make_engines(s, diag);
     if (status == HOP_OK)
-        status = make_users(s, diag);
+        status =
+            hop_users_make(t->schedule, false, &s->tasks->first_user, sizeof *s->tasks, &s->arena, &s->users, diag);
+    if (status == HOP_OK)
+        status = hop_users_make(t->schedule, true, &s->tasks->first_start_user, sizeof *s->tasks, &s->arena,
+                                &s->start_users, diag);
     if (status != HOP_OK)
         return status;
     make_tasks(s);

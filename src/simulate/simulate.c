@@ -530,27 +530,8 @@ void hop_simulation_destroy(struct hop_simulation *s)
     hop_messages_destroy(s->messages);
     hop_packets_destroy(s->packets);
     hop_timeline_destroy(s->timeline);
-    free(s->tasks);
-    free(s->users);
-    free(s->start_users);
-    free(s->engines);
-    free(s->queue);
-    free(s->initial);
-    free(s->initially_blocked);
-    free(s->blocked);
-    free(s->met);
-    free(s->done);
-    free(s->timers);
-    free(s->heap);
-    free(s->ready);
-    free(s->touched);
     free(s->lanes);
-    free(s->flows);
-    free(s->active);
-    free(s->moved);
-    free(s->due);
-    free(s->class_of_route);
-    hop_ends_finish(&s->ends);
+    hop_arena_finish(&s->arena);
     hop_active_destroy(s->following);
     free(s);
 }

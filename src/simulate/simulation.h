@@ -68,6 +68,7 @@ struct hop_simulation {
     struct hop_simulate_options options;
     struct hop_timeline *timeline;
     struct hop_messages *messages; /* model loggp: nothing below is used; NULL: any other */
+    struct hop_arena arena;        /* of most of what follows */
     struct hop_packets *packets;   /* fidelity packet: it moves the bytes, and lanes and rates are not used; NULL: fluid */
 
     /* compiled */
