@@ -180,7 +180,7 @@ static int show(const struct request *r, const struct hop_comparison *c)
         return status;
     if (r->json)
         return tool_write_text(r->output, hop_comparison_to_json(c));
-    struct hop_histogram_options options = {tool_columns(), r->ascii};
+    struct hop_histogram_options options = {.width = tool_columns(), .ascii = r->ascii};
     char *histogram = hop_comparison_to_histogram(c, &options);
     if (!histogram)
         return tool_out_of_memory();

@@ -187,7 +187,8 @@ static int show_best(struct show *show, const struct hop_schedule *best)
         free(steps);
     }
     if (status == TOOL_OK && r->gantt) {
-        const struct hop_gantt_options options = {columns, tool_colour(show->out), r->ascii};
+        const struct hop_gantt_options options = {
+            .width = columns, .colour = tool_colour(show->out), .ascii = r->ascii};
         char *gantt = hop_timeline_to_gantt(timeline, &options);
         if (!gantt)
             status = tool_out_of_memory();
@@ -508,7 +509,7 @@ static void print_played(struct show *show, const char *name, const struct hop_p
 static void print_distribution(struct show *show, const struct hop_order_distribution *d)
 {
     char orders[32], clean[32], share[32], text[32];
-    const struct hop_histogram_options options = {tool_columns(), show->request->ascii};
+    const struct hop_histogram_options options = {.width = tool_columns(), .ascii = show->request->ascii};
     double fastest_s = d->count ? d->counts[0].value_s : 0;
     print_models(show);
     fprintf(show->out, "%s of %s orders%s; %s of them are clean (%s)\n", objective_words(d->objective),

@@ -149,7 +149,7 @@ static int show_one(const struct request *r, struct prediction *p)
     if (r->explain)
         return predict_show_explanation(p, r->explain);
     if (r->gantt) {
-        struct hop_gantt_options options = {tool_columns(), tool_colour(stdout), r->ascii};
+        struct hop_gantt_options options = {.width = tool_columns(), .colour = tool_colour(stdout), .ascii = r->ascii};
         return tool_write_text(r->output, hop_timeline_to_gantt(p->timeline, &options));
     }
     return predict_show_table(p);

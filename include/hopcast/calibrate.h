@@ -28,6 +28,7 @@ extern "C" {
 #define HOP_PENALTY_TOGETHER 0.01
 
 struct hop_penalty_options {
+    size_t size; /* see hop_version */
     /* Vertices are the ports at which transfers enter and leave a network fabric of this topology; NULL: the names in
      * the measurements. */
     const struct hop_topology *topology;
@@ -68,6 +69,7 @@ HOP_API char *hop_penalty_result_to_json(const struct hop_penalty_result *result
 #define HOP_FIT_FOLDS_MAX 20
 
 struct hop_fit_options {
+    size_t size;       /* see hop_version */
     const char *model; /* NULL: server */
     uint32_t folds;    /* hold every group (of a trace, every copy) out once, in so many parts; 0: none */
     struct hop_compare_options compare; /* what names mean, assumed bytes */

@@ -23,6 +23,7 @@ extern "C" {
 #define HOP_COMPARE_BYTES ((uint64_t)256 << 20)
 
 struct hop_compare_options {
+    size_t size;                /* see hop_version */
     const char *const *renamed; /* pairs: a name in the measurements, the device of the topology; NULL: none */
     uint32_t renamed_count;     /* pairs */
     uint64_t bytes;             /* of transfers that do not state theirs; 0: HOP_COMPARE_BYTES */

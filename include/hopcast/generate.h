@@ -75,6 +75,7 @@ HOP_API enum hop_status hop_make_random(const struct hop_ranks *ranks, const str
  * reduction's inputs depends on the algorithm and the number of ranks alone (of a hierarchy also on who sits together),
  * so results repeat bit by bit, and all ranks of an allreduce get the same ones. */
 struct hop_collective_options {
+    size_t size; /* see hop_version */
     enum hop_collective_kind kind;
     const char *algorithm;      /* a name, or a hierarchy's from inside to outside, "gsb-btb" (device, node) or
                                  * "gsb-btb-ring" (and across nodes); NULL, "default": what suits the devices */

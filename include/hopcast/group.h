@@ -37,6 +37,7 @@ extern "C" {
 struct hop_group;
 
 struct hop_group_options {
+    size_t size;      /* see hop_version */
     double timeout_s; /* a rank that is not heard of for so long is lost; 0: 10 s */
     /* Waiting calls return early once this is set, by a signal handler say; may be NULL. */
     const volatile sig_atomic_t *stop;

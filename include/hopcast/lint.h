@@ -67,6 +67,7 @@ struct hop_lint_finding {
 };
 
 struct hop_lint_options {
+    size_t size;                                 /* see hop_version */
     const struct hop_measurements *measurements; /* NULL: none; rules that need them say nothing */
     const char *models;                          /* that predict effects, see hop_network_create */
 };

@@ -61,6 +61,7 @@ struct hop_map_progress {
 };
 
 struct hop_map_options {
+    size_t size; /* see hop_version */
     enum hop_map_metric metric;
     enum hop_map_solver solver;
     unsigned phases;            /* 0: all that apply */

@@ -77,6 +77,7 @@ enum hop_measure_kind {
 HOP_API const char *hop_measure_kind_name(enum hop_measure_kind kind); /* "pairs", ... */
 
 struct hop_measure_options {
+    size_t size;                         /* see hop_version */
     const struct hop_topology *topology; /* its first `devices` GPUs are measured; must outlive the result */
     uint32_t devices;                    /* 0: all, at most HOP_MEASURE_DEVICES_MAX */
     uint32_t kinds;                      /* bits 1 << enum hop_measure_kind; 0: all that make sense */

@@ -35,6 +35,7 @@ struct hop_order_progress {
 };
 
 struct hop_order_options {
+    size_t size;        /* see hop_version */
     const char *models; /* as for hop_network_create */
     enum hop_order_objective objective;
     const uint32_t *marked; /* operations of the schedule, for HOP_ORDER_MARKED */

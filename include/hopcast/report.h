@@ -20,6 +20,7 @@ HOP_API char *hop_topology_to_svg(const struct hop_topology *topology);
 
 /* A Gantt chart for the terminal. */
 struct hop_gantt_options {
+    size_t size;    /* see hop_version */
     unsigned width; /* columns, at least 40; 0: 100 */
     bool colour;    /* ANSI colours */
     bool ascii;     /* no characters outside ASCII */
@@ -50,6 +51,7 @@ struct hop_link_load {
     double before_s, after_s;
 };
 struct hop_loads_options {
+    size_t size;    /* see hop_version */
     unsigned width; /* columns, at least 60; 0: 100 */
     bool colour;    /* ANSI colours */
     bool ascii;     /* no characters outside ASCII */
@@ -79,6 +81,7 @@ HOP_API char *hop_timeline_to_steps_svg(struct hop_timeline *timeline);
 
 /* How many orders take how long, for the terminal. */
 struct hop_histogram_options {
+    size_t size;    /* see hop_version */
     unsigned width; /* columns, at least 60; 0: 100 */
     bool ascii;     /* no characters outside ASCII */
 };

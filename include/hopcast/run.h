@@ -44,6 +44,7 @@ extern "C" {
 struct hop_team;
 
 struct hop_team_options {
+    size_t size;                       /* see hop_version */
     double timeout_s;                  /* a rank that does not move for so long is lost; 0: 10 s */
     const volatile sig_atomic_t *stop; /* waiting ends with HOP_ERR_STOPPED once this is set; may be NULL */
     bool gently;                       /* waiting goes on; ranks ask hop_team_stopping and end by themselves */
@@ -82,6 +83,7 @@ HOP_API bool hop_team_why(const struct hop_team *team, struct hop_diag *reason);
  * ended. Processes are forked: the caller has no other threads. threads: ranks are threads of this process. When one
  * rank fails, the others get timeout_s to end, then they are killed. */
 struct hop_launch_options {
+    size_t size; /* see hop_version */
     uint32_t ranks;
     bool threads;
     bool pin;         /* rank r runs on the r-th processor that this process may use, modulo their number */
@@ -108,6 +110,7 @@ struct hop_copies_mix {
 };
 
 struct hop_program_options {
+    size_t size;                 /* see hop_version */
     const char *device;          /* "host" or "cuda"; NULL: host */
     unsigned engines;            /* host: threads that copy, of each rank; 0: the rank copies itself */
     const struct hop_topology *emulate; /* copies between its devices go through its links, slowed down; NULL: none */
@@ -190,6 +193,7 @@ struct hop_run_way {
 };
 
 struct hop_ways_options {
+    size_t size; /* see hop_version */
     struct hop_launch_options launch;
     uint32_t rounds; /* in each all ways take their turn; 0: 7 */
     double round_s;  /* launches of a way in a round take about so long; 0: 3 ms */
@@ -203,6 +207,7 @@ HOP_API enum hop_status hop_measure_ways(struct hop_run_way *ways, uint32_t coun
 /* ---- which copies go staged ---- */
 
 struct hop_copies_tune_options {
+    size_t size; /* see hop_version */
     struct hop_ways_options ways;
     struct hop_program_options program; /* device, engines and so on; copies, table, mix, collective: not looked at */
     const char *const *devices;   /* of each rank */

@@ -25,6 +25,7 @@ enum hop_packet_queues {
 
 /* Of fidelity packet; all zero is the default. */
 struct hop_packet_options {
+    size_t size;            /* see hop_version */
     uint64_t payload_bytes; /* of a packet, 16 to 65536; 0: the topology's pcie_payload */
     uint64_t buffer_bytes;  /* of an input buffer, beyond what its link sends during its latency and the credits' delay;
                              * from two payloads; 0: 32 payloads */
@@ -37,6 +38,7 @@ struct hop_packet_options {
 };
 
 struct hop_simulate_options {
+    size_t size; /* see hop_version */
     enum hop_detail detail;
     bool sources_unlimited; /* step A off: a source starts every ready transfer at once */
     /* Called now and then with the share of operations that ended; may be NULL. */

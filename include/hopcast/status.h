@@ -58,7 +58,13 @@ HOP_API const char *hop_status_text(enum hop_status status);
 #define HOP_VERSION_MINOR 1
 #define HOP_VERSION_PATCH 0
 
-/* The version of the library that it runs with, as in "0.1.0". */
+/* The version of the library that it runs with, as in "0.1.0".
+ *
+ * Structures of options begin with their size, so that programs and libraries of different versions understand each other:
+ * `struct hop_order_options o = {.size = sizeof o, ...}`. Fields may come at the end in later versions, all zero being
+ * what was before. Size 0 stands for the fields of version 0.1. A library refuses (HOP_ERR_UNSUPPORTED) fields that it
+ * does not know and that are not zero. Structures of options that stand inside others keep their length while MAJOR.MINOR
+ * stays the same. */
 HOP_API const char *hop_version(void);
 
 #ifdef __cplusplus

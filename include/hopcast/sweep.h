@@ -66,6 +66,7 @@ struct hop_sweep_result {
 };
 
 struct hop_sweep_options {
+    size_t size;             /* see hop_version */
     struct hop_group *group; /* NULL: this process alone */
     bool keep_going;         /* a case that fails is a result like others; else it ends the sweep */
     bool sources_unlimited;  /* as for hop_simulate */

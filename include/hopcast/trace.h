@@ -63,6 +63,7 @@ enum hop_trace_control {
 };
 
 struct hop_trace_options {
+    size_t size;                                        /* see hop_version */
     enum hop_algorithm algorithm[HOP_COLLECTIVE_COUNT]; /* of each collective; 0: default */
     enum hop_trace_control control;
 };

@@ -31,6 +31,7 @@ extern "C" {
 #define HOP_TUNE_EXACT 12      /* of so many free transfers every choice is tried, if max_evaluations allows it */
 
 struct hop_tune_options {
+    size_t size;              /* see hop_version */
     const uint64_t *sizes;    /* bytes of a copy, ascending; NULL: 64 KiB to 256 MiB, each 4 times the last */
     uint32_t size_count;
     const uint64_t *packets;  /* bytes of a packet, ascending; NULL: 128 KiB to 8 MiB, each twice the last.
@@ -157,6 +158,7 @@ typedef enum hop_status hop_tune_measure(const struct hop_schedule *const *sched
                                          struct hop_tune_time *times, void *context, struct hop_diag *diag);
 
 struct hop_tune_collective_options {
+    size_t size;                   /* see hop_version */
     const char *const *algorithms; /* NULL: every one, and hierarchies where ranks share devices or there are several
                                     * nodes. One that cannot be made is no error as long as another can */
     uint32_t algorithm_count;

@@ -39,6 +39,18 @@ void hop_diag_place(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2
 void hop_diag_expect(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
 enum hop_status hop_fail_memory(struct hop_diag *diag);
 
+/* Leaves the function with the status of a call that fails. */
+#define HOP_CHECK(call)                                                                                                \
+    do {                                                                                                               \
+        enum hop_status status_ = (call);                                                                              \
+        if (status_ != HOP_OK)                                                                                         \
+            return status_;                                                                                            \
+    } while (0)
+
+/* The caller's options, which begin with their size, as this library knows them: `own` of `size` bytes. NULL and what an
+ * older program does not have leave own as it is; what only a newer library knows must be zero. */
+enum hop_status hop_options_take(void *own, size_t size, const void *given, struct hop_diag *diag);
+
 /* A work of many steps and its first failure, which sticks: later ones are not kept, steps after it do nothing or may do
  * anything, and who began the work asks once, at its end. */
 struct hop_failure {

@@ -232,8 +232,8 @@ enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, c
                                   const struct hop_fit_options *options, struct hop_fit_result **result,
                                   struct hop_diag *diag)
 {
-    static const struct hop_fit_options defaults;
-    struct hop_fit_options chosen = options ? *options : defaults;
+    struct hop_fit_options chosen = {0};
+    HOP_CHECK(hop_options_take(&chosen, sizeof chosen, options, diag));
     struct hop_fitting *f = NULL;
     chosen.model = chosen.model ? chosen.model : "server";
     enum hop_status status = check_options(&chosen, diag);

@@ -475,19 +475,22 @@ enum hop_status hop_calibrate_penalties(const struct hop_measurements *measureme
                                         const struct hop_penalty_options *options, struct hop_penalty_result **result,
                                         struct hop_diag *diag)
 {
+    struct hop_penalty_options own = {.together = -1};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct owned_result *made = calloc(1, sizeof *made);
     if (!made)
         return hop_fail_memory(diag);
     uint32_t rows = hop_measurements_count(measurements), groups = hop_measurements_group_count(measurements);
     struct work w = {
         .measurements = measurements,
-        .topology = options ? options->topology : NULL,
+        .topology = options->topology,
         .result = &made->result,
         .penalties = hop_arena_alloc(&made->arena, (rows + 1) * sizeof *w.penalties),
         .missing = hop_arena_alloc(&made->arena, (groups + 1) * sizeof(char *)),
-        .alpha_s = options ? options->alpha_s : 0,
-        .together = options && options->together >= 0 ? options->together : HOP_PENALTY_TOGETHER,
-        .fill = options && options->fill,
+        .alpha_s = options->alpha_s,
+        .together = options->together >= 0 ? options->together : HOP_PENALTY_TOGETHER,
+        .fill = options->fill,
         .diag = diag,
     };
     enum hop_status status = made->arena.failed ? hop_fail_memory(diag) : number_vertices(&w);

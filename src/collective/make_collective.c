@@ -278,6 +278,9 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
                                        char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
                                        struct hop_diag *diag)
 {
+    struct hop_collective_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     enum hop_status status = check_devices(ranks, diag);
     if (status == HOP_OK)
         status = check_options(ranks, options, diag);

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static const struct hop_compare_options no_options;
-
 double hop_measured_time_s(const struct hop_measurement *m, uint64_t bytes)
 {
     return isnan(m->time_s) ? (double)bytes / m->rate_Bps : m->time_s;
@@ -119,16 +117,18 @@ enum hop_status hop_compare_models(const struct hop_measurements *reference, con
                                    const char *const *models, uint32_t count, const struct hop_compare_options *options,
                                    struct hop_comparison **comparison, struct hop_diag *diag)
 {
+    struct hop_compare_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct hop_comparing *c = NULL;
     struct hop_expect *expect = NULL;
-    const struct hop_compare_options *o = options ? options : &no_options;
     enum hop_status status = check_count(count, diag);
     if (status == HOP_OK)
-        status = hop_comparing_begin(reference, count, o, &c, diag);
+        status = hop_comparing_begin(reference, count, options, &c, diag);
     if (status != HOP_OK)
         return status;
     double *times_s = malloc((hop_measurements_count(reference) + 1) * sizeof *times_s);
-    status = times_s ? hop_expect_create(reference, topology, o, &expect, diag) : hop_fail_memory(diag);
+    status = times_s ? hop_expect_create(reference, topology, options, &expect, diag) : hop_fail_memory(diag);
     for (uint32_t m = 0; m < count && status == HOP_OK; m++) {
         struct hop_network *network = NULL;
         const char *name = models[m] ? models[m] : "default";
@@ -224,10 +224,13 @@ enum hop_status hop_compare_timings(const struct hop_measurements *reference,
                                     const struct hop_compare_options *options, struct hop_comparison **comparison,
                                     struct hop_diag *diag)
 {
+    struct hop_compare_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct hop_comparing *c = NULL;
     enum hop_status status = check_count(count, diag);
     if (status == HOP_OK)
-        status = hop_comparing_begin(reference, count, options ? options : &no_options, &c, diag);
+        status = hop_comparing_begin(reference, count, options, &c, diag);
     if (status != HOP_OK)
         return status;
     for (uint32_t i = 0; i < count && status == HOP_OK; i++) {

@@ -113,8 +113,11 @@ static enum hop_status start_carrier(struct hop_group *group, struct hop_diag *d
 enum hop_status hop_group_create(const struct hop_group_options *options, struct hop_group **group,
                                  struct hop_diag *diag)
 {
+    struct hop_group_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct hop_group_launch launch;
-    double timeout_s = options && options->timeout_s != 0.0 ? options->timeout_s : TIMEOUT_S;
+    double timeout_s = options->timeout_s != 0.0 ? options->timeout_s : TIMEOUT_S;
     if (!(timeout_s > 0.0 && isfinite(timeout_s)))
         return hop_fail(diag, HOP_ERR_INVALID, "the timeout of a group is %g s", timeout_s);
     enum hop_status status = hop_launch_detect(&launch, diag);
@@ -124,7 +127,7 @@ enum hop_status hop_group_create(const struct hop_group_options *options, struct
     if (!created)
         return hop_fail_memory(diag);
     created->timeout_s = timeout_s;
-    created->stop = options ? options->stop : NULL;
+    created->stop = options->stop;
     if (launch.carriers[0] && launch.size != 1) {
         status = hop_launch_load(&launch, &created->mpi, &created->carrier, diag);
         if (status == HOP_OK)

@@ -69,15 +69,17 @@ static void run_rules(struct hop_lint *l)
 enum hop_status hop_lint_run(const struct hop_topology *topology, const struct hop_lint_options *options,
                              struct hop_lint_report **report, struct hop_diag *diag)
 {
-    static const struct hop_lint_options none = {0};
+    struct hop_lint_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct hop_lint l = {.topology = topology,
-                     .options = options ? options : &none,
-                     .report = calloc(1, sizeof *l.report),
-                     .node_count = hop_topology_node_count(topology),
-                     .link_count = hop_topology_link_count(topology),
-                     .routes_left = HOP_LINT_ROUTES_MAX,
-                     .speeds_missing = source_lacks_speeds(topology),
-                     .diag = diag};
+                         .options = options,
+                         .report = calloc(1, sizeof *l.report),
+                         .node_count = hop_topology_node_count(topology),
+                         .link_count = hop_topology_link_count(topology),
+                         .routes_left = HOP_LINT_ROUTES_MAX,
+                         .speeds_missing = source_lacks_speeds(topology),
+                         .diag = diag};
     if (!l.report)
         return hop_fail_memory(diag);
     l.report->complete = true;

@@ -158,7 +158,8 @@ static bool work_through(struct hop_map_work *work)
 enum hop_status hop_map(const struct hop_topology *topology, const struct hop_traffic *traffic,
                         const struct hop_map_options *options, struct hop_map_result **result, struct hop_diag *diag)
 {
-    struct hop_map_options own = options ? *options : (struct hop_map_options){.metric = HOP_MAP_SIMULATED};
+    struct hop_map_options own = {.metric = HOP_MAP_SIMULATED};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     struct hop_map_work work = {.topology = topology,
                                 .traffic = traffic,
                                 .options = &own,

@@ -193,6 +193,9 @@ static void find_sizes(struct hop_measuring *m)
 enum hop_status hop_measure(const struct hop_measure_options *options, struct hop_measure_result **result,
                             struct hop_diag *diag)
 {
+    struct hop_measure_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     if (options->devices > HOP_MEASURE_DEVICES_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "%u devices are too many to measure\nat most %d", options->devices,
                         HOP_MEASURE_DEVICES_MAX);

@@ -218,6 +218,9 @@ static enum hop_status check(const struct hop_copies_tune_options *o, struct hop
 enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, const char *note, char **text,
                                 struct hop_diag *diag)
 {
+    struct hop_copies_tune_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct tuning t = {.options = options,
                        .packets = options->packets ? options->packets : default_packets,
                        .packet_count = options->packets ? options->packet_count : HOP_COUNT(default_packets),

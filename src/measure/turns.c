@@ -133,6 +133,9 @@ static void sum_up(const struct measuring *m, uint32_t way, struct hop_run_way *
 enum hop_status hop_measure_ways(struct hop_run_way *ways, uint32_t count, const struct hop_ways_options *options,
                                  struct hop_diag *diag)
 {
+    struct hop_ways_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct measuring m = {.ways = ways,
                           .count = count,
                           .rounds = options->rounds ? options->rounds : ROUNDS,

@@ -113,7 +113,8 @@ enum hop_status hop_order_enumerate(const struct hop_topology *topology, const s
                                     const struct hop_order_options *options,
                                     struct hop_order_distribution **distribution, struct hop_diag *diag)
 {
-    struct hop_order_options all = options ? *options : (struct hop_order_options){0};
+    struct hop_order_options all = {0};
+    HOP_CHECK(hop_options_take(&all, sizeof all, options, diag));
     struct hop_problem *p = NULL;
     struct hop_enumeration *e = NULL;
     all.allow_unclean = true; /* unclean orders are counted, too */

@@ -391,8 +391,10 @@ enum hop_status hop_order_search(const struct hop_topology *topology, const stru
                                  const struct hop_order_options *options, struct hop_order_result **result,
                                  struct hop_diag *diag)
 {
-    const struct hop_order_options none = {0};
-    struct search s = {.options = options ? options : &none};
+    struct hop_order_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
+    struct search s = {.options = options};
     struct hop_problem *p = NULL;
     enum hop_status status = hop_order_check(s.options, diag);
     if (status == HOP_OK)

@@ -84,14 +84,18 @@ static void add_panel(struct hop_buffer *out, const struct hop_comparison *c, ui
 
 char *hop_comparison_to_histogram(const struct hop_comparison *comparison, const struct hop_histogram_options *options)
 {
+    struct hop_histogram_options own = {0};
+    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
+        return NULL;
+    options = &own;
     enum { FRONT = 32 }; /* columns before the bars */
-    unsigned width = options && options->width ? options->width : 100;
+    unsigned width = options->width ? options->width : 100;
     struct hop_buffer out = {0};
     struct bins b;
     lay_out(comparison, WIDTH_LEAST, TEXT_BINS, &b);
     for (uint32_t i = 0; i < comparison->candidate_count; i++) {
         hop_buffer_puts(&out, i ? "\n" : "");
-        add_panel(&out, comparison, i, &b, width > FRONT + 20 ? width - FRONT : 20, options && options->ascii);
+        add_panel(&out, comparison, i, &b, width > FRONT + 20 ? width - FRONT : 20, options->ascii);
     }
     return hop_buffer_take(&out);
 }

@@ -355,12 +355,13 @@ static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
 
 char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gantt_options *options)
 {
-    static const struct hop_gantt_options defaults = {0};
+    struct hop_gantt_options own = {0};
+    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
+        return NULL;
+    options = &own;
     const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
     uint32_t count = hop_schedule_count(schedule);
-    struct chart chart = {.timeline = timeline,
-                          .options = options ? options : &defaults,
-                          .makespan_s = hop_timeline_makespan_s(timeline)};
+    struct chart chart = {.timeline = timeline, .options = options, .makespan_s = hop_timeline_makespan_s(timeline)};
     hop_buffer_printf(&chart.out, "%u %s on %s: %s\n", count, count == 1 ? "operation" : "operations",
                       hop_topology_name(hop_timeline_topology(timeline)),
                       SECONDS(chart.makespan_s));

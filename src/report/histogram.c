@@ -112,8 +112,11 @@ static bool has_unclean(const struct bins *b)
 char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d,
                                           const struct hop_histogram_options *options)
 {
-    static const struct hop_histogram_options none = {0};
-    const struct hop_histogram_options *o = options ? options : &none;
+    struct hop_histogram_options own = {0};
+    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
+        return NULL;
+    options = &own;
+    const struct hop_histogram_options *o = options;
     enum { FRONT = 30, BACK = 30 }; /* columns before the bars, and for the marks behind them */
     unsigned width = o->width ? o->width : 100, room = width > FRONT + BACK + 20 ? width - FRONT - BACK : 20;
     struct hop_buffer out = {0};

@@ -341,8 +341,11 @@ static void print_all(struct printer *p, const struct content *content)
 char *hop_topology_to_loads(const struct hop_topology *topology, const struct hop_link_load *loads,
                             const struct hop_loads_options *options)
 {
-    struct hop_loads_options none = {0};
-    struct printer p = {.view = {.topology = topology, .options = options ? options : &none}};
+    struct hop_loads_options own = {0};
+    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
+        return NULL;
+    options = &own;
+    struct printer p = {.view = {.topology = topology, .options = options}};
     struct content content = {0};
     p.ascii = p.view.options->ascii;
     p.colour = p.view.options->colour;

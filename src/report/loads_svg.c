@@ -324,9 +324,12 @@ static void draw_page(struct drawing *d, struct hop_buffer *whole)
 char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struct hop_link_load *loads,
                                 const struct hop_loads_options *options)
 {
-    struct hop_loads_options none = {0};
+    struct hop_loads_options own = {0};
+    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
+        return NULL;
+    options = &own;
     struct hop_buffer whole = {0};
-    struct drawing d = {.view = {.topology = topology, .options = options ? options : &none}, .loads = loads};
+    struct drawing d = {.view = {.topology = topology, .options = options}, .loads = loads};
     whole.failed = !hop_loads_view_make(&d.view, loads, NODES_DRAWN);
     if (!whole.failed) {
         whole.failed = !show_switches(&d);

@@ -261,6 +261,9 @@ static enum hop_status launch_threads(struct launch *launch, struct hop_diag *di
 enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context, int *result,
                            struct hop_diag *diag)
 {
+    struct hop_launch_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct launch launch = {.options = options, .body = body, .context = context};
     launch.timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
     enum hop_status status = hop_session_create(options->ranks, launch.session, diag);

@@ -118,8 +118,7 @@ enum hop_status hop_program_create_hooked(struct hop_team *team, const struct ho
     made->team = team;
     made->number = team->programs++;
     made->schedule = schedule;
-    if (options)
-        made->options = *options;
+    (void)HOP_TRY(made, hop_options_take(&made->options, sizeof made->options, options, &made->failure));
     if (hooks)
         made->hooks = *hooks;
     made->packet_bytes = made->options.packet_bytes ? made->options.packet_bytes : PACKET_BYTES;

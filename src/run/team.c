@@ -36,9 +36,9 @@ enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE]
 static void configure(struct hop_team *team, const struct hop_team_options *options)
 {
     cpu_set_t cpus;
-    team->timeout_s = options && options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
-    team->stop = options ? options->stop : NULL;
-    team->gently = options && options->gently;
+    team->timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
+    team->stop = options->stop;
+    team->gently = options->gently;
     /* A pinned rank sees one processor, and each of the others has its own. */
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)
@@ -123,6 +123,9 @@ static enum hop_status hand_over(struct hop_team *team, enum hop_status status, 
 enum hop_status hop_team_join(const char *session, uint32_t rank, const struct hop_team_options *options,
                               struct hop_team **team, struct hop_diag *diag)
 {
+    struct hop_team_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct hop_shared shared;
     enum hop_status status = hop_shared_attach(session, &shared, diag);
     if (status != HOP_OK)
@@ -198,6 +201,9 @@ static void number_nodes(struct hop_team *team, const char *places, uint32_t nod
 enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size, const struct hop_team_options *options,
                                     struct hop_team **team, struct hop_diag *diag)
 {
+    struct hop_team_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     int ranks = hop_group_size(group);
     if (ranks > (int)HOP_RANKS_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "%d ranks; a team has at most %u", ranks, HOP_RANKS_MAX);

@@ -30,9 +30,9 @@ static enum hop_status refuse(struct hop_diag *diag, const char *what, double va
 
 static enum hop_status take_options(struct hop_packets *p, double *buffer, struct hop_diag *diag)
 {
-    static const struct hop_packet_options none = {0};
+    struct hop_packet_options own = {0}, *const o = &own;
+    HOP_CHECK(hop_options_take(&own, sizeof own, p->simulation->options.packet, diag));
     const struct hop_topology *topology = p->simulation->timeline->topology;
-    const struct hop_packet_options *o = p->simulation->options.packet ? p->simulation->options.packet : &none;
     p->queues = o->queues;
     p->payload = o->payload_bytes ? (double)o->payload_bytes : hop_topology_parameter(topology, "pcie_payload")->value;
     p->payload = floor(p->payload);

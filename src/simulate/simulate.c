@@ -507,11 +507,13 @@ enum hop_status hop_simulation_create(struct hop_network *network, const struct 
                                       const struct hop_simulate_options *options, struct hop_simulation **simulation,
                                       struct hop_diag *diag)
 {
+    struct hop_simulate_options own = {.detail = HOP_DETAIL_SEGMENTS};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     struct hop_simulation *made = calloc(1, sizeof *made);
     if (!made)
         return hop_fail_memory(diag);
     made->network = network;
-    made->options = options ? *options : (struct hop_simulate_options){.detail = HOP_DETAIL_SEGMENTS};
+    made->options = own;
     made->timeline = calloc(1, sizeof *made->timeline);
     enum hop_status status = made->timeline ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK)

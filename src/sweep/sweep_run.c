@@ -378,6 +378,9 @@ static enum hop_status follow(struct run *run, struct hop_diag *diag)
 enum hop_status hop_sweep_run(struct hop_sweep *sweep, const struct hop_sweep_options *options,
                               struct hop_sweep_summary *summary, struct hop_diag *diag)
 {
+    struct hop_sweep_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct run run = {.sweep = sweep,
                       .options = options,
                       .group = options->group,

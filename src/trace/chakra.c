@@ -408,7 +408,10 @@ enum hop_status hop_chakra_schedule(const char *name, const struct hop_source *s
                                     const struct hop_trace_options *options, struct hop_schedule **schedule,
                                     struct hop_diag *diag)
 {
-    enum hop_trace_control control = options ? options->control : HOP_TRACE_CONTROL_AUTO;
+    struct hop_trace_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
+    enum hop_trace_control control = options->control;
     if (control != HOP_TRACE_CONTROL_DROP) {
         enum hop_status status = make_schedule(name, sources, ranks, options, true, schedule, diag);
         if (status == HOP_OK || status == HOP_ERR_MEMORY || control == HOP_TRACE_CONTROL_KEEP)

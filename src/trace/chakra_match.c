@@ -144,7 +144,7 @@ static struct hop_collective describe(const struct matcher *m, uint32_t rank, co
     if (size < 0 && what.kind != HOP_COLLECTIVE_BARRIER)
         hop_failure_set(m->failure, HOP_ERR_INVALID,
                         "a collective says nothing of its comm_size\nan attribute comm_size, in bytes");
-    what.algorithm = m->options ? m->options->algorithm[what.kind] : HOP_ALGORITHM_DEFAULT;
+    what.algorithm = m->options->algorithm[what.kind];
     if (what.algorithm == HOP_ALGORITHM_DEFAULT)
         what.algorithm = hop_collective_default(what.kind);
     what.bytes = what.kind == HOP_COLLECTIVE_BARRIER ? 0 : (uint64_t)size;

@@ -80,7 +80,7 @@ static void add_candidate(struct tuning *t, const char *algorithm, uint64_t segm
 
 static void add_algorithm(struct tuning *t, const char *name)
 {
-    bool given = t->options && t->options->segments;
+    bool given = t->options->segments;
     const uint64_t *segments = given ? t->options->segments : default_segments;
     uint32_t count = given ? t->options->segment_count : HOP_COUNT(default_segments);
     if (!name)
@@ -96,7 +96,7 @@ static void add_algorithm(struct tuning *t, const char *name)
 static void find_candidates(struct tuning *t)
 {
     struct hop_tune_names names = {.arena = &t->whole->arena};
-    bool given = t->options && t->options->algorithms;
+    bool given = t->options->algorithms;
     for (uint32_t i = 0; given && i < t->options->algorithm_count; i++)
         add_algorithm(t, hop_arena_string(names.arena, t->options->algorithms[i], strlen(t->options->algorithms[i])));
     if (!given)
@@ -123,7 +123,7 @@ static void add_size(struct tuning *t, uint64_t bytes)
 static void find_sizes(struct tuning *t)
 {
     struct whole *w = t->whole;
-    bool given = t->options && t->options->sizes, barrier = t->collective.kind == HOP_COLLECTIVE_BARRIER;
+    bool given = t->options->sizes, barrier = t->collective.kind == HOP_COLLECTIVE_BARRIER;
     w->sizes = hop_arena_alloc(&w->arena, HOP_TUNE_SIZES * sizeof *w->sizes);
     w->spans = hop_arena_alloc(&w->arena, HOP_TUNE_SIZES * sizeof *w->spans);
     if (barrier)
@@ -183,7 +183,7 @@ static bool fits(const struct hop_tune_candidate *c, uint64_t bytes)
 static void step(struct tuning *t)
 {
     t->done++;
-    if (t->options && t->options->progress)
+    if (t->options->progress)
         t->options->progress((double)t->done / t->total, t->options->context);
 }
 
@@ -404,6 +404,9 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
                                     const struct hop_tune_collective_options *options,
                                     struct hop_tuned_collective **tuned, struct hop_diag *diag)
 {
+    struct hop_tune_collective_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct tuning t = {.network = network, .ranks = ranks, .collective = *collective, .options = options, .diag = diag};
     if ((unsigned)collective->kind >= HOP_COLLECTIVE_COUNT || (unsigned)collective->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind or type");
@@ -416,7 +419,7 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
     t.element = hop_type_bytes(collective->type);
     w->tuned.kind = collective->kind;
     w->tuned.ranks = ranks->count;
-    w->tuned.measured = options && options->measure;
+    w->tuned.measured = options->measure;
     find_candidates(&t);
     if (t.status == HOP_OK)
         find_sizes(&t);

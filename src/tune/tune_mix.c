@@ -88,7 +88,7 @@ static void evaluate(struct search *s, struct choice *choice)
     hop_schedule_destroy(candidate);
     s->evaluations++;
     s->work += count_operations(s, choice);
-    if (s->status == HOP_OK && s->options && s->options->progress)
+    if (s->status == HOP_OK && s->options->progress)
         s->options->progress(hop_min(1, hop_max((double)s->evaluations / s->limit, s->work / s->work_limit)),
                              s->options->context);
 }
@@ -344,12 +344,15 @@ static void choose(struct search *s, struct hop_tuned_mix *mix)
 enum hop_status hop_tune_mix(struct hop_network *network, const struct hop_schedule *schedule,
                              const struct hop_tune_options *options, struct hop_tuned_mix **mix, struct hop_diag *diag)
 {
+    struct hop_tune_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct search s = {.network = network, .schedule = schedule, .options = options, .diag = diag};
     enum hop_status status = hop_tune_check(network, options, &s.lists, diag);
     if (status != HOP_OK)
         return status;
-    s.limit = options && options->max_evaluations ? options->max_evaluations : EVALUATIONS;
-    s.work_limit = options && options->max_evaluations ? INFINITY : WORK;
+    s.limit = options->max_evaluations ? options->max_evaluations : EVALUATIONS;
+    s.work_limit = options->max_evaluations ? INFINITY : WORK;
     struct hop_tune_chosen *chosen = calloc(1, sizeof *chosen);
     if (!chosen)
         return hop_fail_memory(diag);

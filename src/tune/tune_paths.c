@@ -230,7 +230,7 @@ static enum hop_status measure(struct tuning *t)
             status = find_point(t, c, t->lists.sizes[s], &points[s]);
         if (status == HOP_OK)
             status = find_crossover(t, c);
-        if (status == HOP_OK && t->options && t->options->progress)
+        if (status == HOP_OK && t->options->progress)
             t->options->progress((c + 1.0) / t->class_count, t->options->context);
     }
     return status;
@@ -259,6 +259,9 @@ static enum hop_status run(struct tuning *t)
 enum hop_status hop_tune_paths(struct hop_network *network, const struct hop_tune_options *options,
                                struct hop_tuned_paths **paths, struct hop_diag *diag)
 {
+    struct hop_tune_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    options = &own;
     struct tuning t = {.network = network, .options = options, .diag = diag};
     enum hop_status status = hop_tune_check(network, options, &t.lists, diag);
     if (status != HOP_OK)

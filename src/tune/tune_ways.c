@@ -34,11 +34,11 @@ enum hop_status hop_tune_check(const struct hop_network *network, const struct h
     static const uint64_t sizes[] = {1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28};
     static const uint64_t packets[] = {1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23};
     *lists = (struct hop_tune_lists){sizes, packets, HOP_COUNT(sizes), HOP_COUNT(packets)};
-    if (options && options->sizes) {
+    if (options->sizes) {
         lists->sizes = options->sizes;
         lists->size_count = options->size_count;
     }
-    if (options && options->packets) {
+    if (options->packets) {
         lists->packets = options->packets;
         lists->packet_count = options->packet_count;
     }
