@@ -126,7 +126,8 @@ enum hop_status hop_program_create_hooked(struct hop_team *team, const struct ho
         made->options.slower = SLOWER;
     const struct hop_doing preparing = hop_doing_named("(preparing)");
     hop_team_do(team, &preparing);
-    build(made);
+    if (made->failure.status == HOP_OK)
+        build(made);
     hop_team_do(team, NULL);
     enum hop_status status = made->failure.status;
     if (status == HOP_OK) {
