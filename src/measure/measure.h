@@ -44,7 +44,7 @@ void hop_measure_choose(struct hop_measuring *m);
  * index_of[r]. */
 enum hop_status hop_measure_round(const struct hop_measuring *m, uint32_t round, struct hop_schedule **schedule,
                                   uint32_t *index_of, struct hop_diag *diag);
-/* measure_rows.c: from samples to rows and what they amount to; samples are there, rounds are set. */
+/* measure.c: from samples to rows and what they amount to; samples are there, rounds are set. */
 enum hop_status hop_measure_count(struct hop_measuring *m, struct hop_diag *diag);
 
 /* Samples in the order in which they were taken, 1 to HOP_SAMPLES_MAX: whether the medians of their two halves

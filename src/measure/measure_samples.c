@@ -14,7 +14,7 @@ enum { TELLING = 6 }; /* samples of which the least and the largest hold the med
 
 static double median_of(const double *sorted, uint32_t count)
 {
-    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
 /* The distances from the median fall towards it from both ends: merging them from the inside sorts them. */
