@@ -11,8 +11,6 @@
 #include "base/base.h"
 #include "tool.h"
 
-static const struct tool_option help_option = {.name = "help", .letter = 'h', .kind = OPTION_FLAG};
-
 /* ---- words ---- */
 
 bool tool_words_add(struct tool_words *words, const char *text)
@@ -66,17 +64,17 @@ bool tool_has_word(const char *words, const char *word)
     return words && tool_choice(words, word, strlen(word), &place);
 }
 
-const char *tool_list_words(const char *words, const char *last, char *text, size_t size)
+const char *tool_list_words(const char *words, const char *prefix, const char *last, char *text, size_t size)
 {
     const char *word;
     size_t length, used = 0;
     text[0] = '\0';
     for (bool first = true; (length = next_word(&words, &word)) && used < size; first = false)
-        used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+        used += (size_t)snprintf(text + used, size - used, "%s%s%.*s",
                                  first                       ? ""
                                  : words[strspn(words, " ")] ? ", "
                                                              : last,
-                                 (int)length, word);
+                                 prefix, (int)length, word);
     return text;
 }
 
@@ -102,7 +100,8 @@ const char *tool_nearest_word(const char *words, const char *word, char *text, s
 
 /* ---- the table ---- */
 
-struct tool_option tool_option_of(const struct tool_option *entry)
+/* The entry with what it shares. */
+static struct tool_option resolve(const struct tool_option *entry)
 {
     if (!entry->shared)
         return *entry;
@@ -121,9 +120,19 @@ struct tool_option tool_option_of(const struct tool_option *entry)
     return option;
 }
 
-static bool is_end(const struct tool_option *entry)
+const struct tool_option *tool_table(const struct tool_command *command)
 {
-    return entry->kind == OPTION_END && !entry->shared;
+    static const struct tool_command *of;
+    static struct tool_option table[TOOL_OPTIONS + 2];
+    if (of == command)
+        return table;
+    of = command;
+    size_t count = 0;
+    for (const struct tool_option *entry = command->options; entry && (entry->kind || entry->shared); entry++)
+        table[count++] = resolve(entry);
+    table[count] = (struct tool_option){.name = "help", .letter = 'h', .kind = OPTION_HELP};
+    table[count + 1] = (struct tool_option){.kind = OPTION_END};
+    return table;
 }
 
 static bool is_set(const struct tool_given *given, size_t index)
@@ -133,10 +142,9 @@ static bool is_set(const struct tool_given *given, size_t index)
 
 bool tool_given(const struct tool_given *given, const char *name)
 {
-    const struct tool_option *table = given->command->options;
-    for (size_t i = 0; !is_end(&table[i]); i++) {
-        struct tool_option option = tool_option_of(&table[i]);
-        if (option.name && strcmp(option.name, name) == 0)
+    const struct tool_option *table = tool_table(given->command);
+    for (size_t i = 0; table[i].kind; i++) {
+        if (table[i].name && strcmp(table[i].name, name) == 0)
             return is_set(given, i);
     }
     return false;
@@ -144,11 +152,10 @@ bool tool_given(const struct tool_given *given, const char *name)
 
 const char *tool_given_beyond(const struct tool_given *given, const char *names)
 {
-    const struct tool_option *table = given->command->options;
-    for (size_t i = 0; !is_end(&table[i]); i++) {
-        struct tool_option option = tool_option_of(&table[i]);
-        if (option.name && is_set(given, i) && !tool_has_word(names, option.name))
-            return option.name;
+    const struct tool_option *table = tool_table(given->command);
+    for (size_t i = 0; table[i].kind; i++) {
+        if (table[i].name && is_set(given, i) && !tool_has_word(names, table[i].name))
+            return table[i].name;
     }
     return NULL;
 }
@@ -314,7 +321,7 @@ static bool take_choice(const struct tool_taking *t, const char *text)
         size_t length = several ? strcspn(from, ",") : strlen(from);
         if (!tool_choice(t->option->choices, from, length, &place)) {
             int used = snprintf(expected, sizeof expected, "%s", several ? "one or several of " : "");
-            tool_list_words(t->option->choices, several ? " and " : " or ", expected + used,
+            tool_list_words(t->option->choices, "", several ? " and " : " or ", expected + used,
                             sizeof expected - (size_t)used);
             return refuse(t, text, expected);
         }
@@ -379,7 +386,7 @@ bool tool_assign(const struct tool_taking *taking, const struct tool_option *set
 {
     char known[256] = "", list[256];
     size_t length = strcspn(text, "="), used = 0;
-    for (const struct tool_option *o = settings; !is_end(o); o++) {
+    for (const struct tool_option *o = settings; o->kind; o++) {
         if (text[length] && strlen(o->argument) == length && memcmp(o->argument, text, length) == 0) {
             char name[64];
             struct tool_option setting = *o;
@@ -390,13 +397,14 @@ bool tool_assign(const struct tool_taking *taking, const struct tool_option *set
         }
         used += (size_t)snprintf(known + used, sizeof known - used, "%s= ", o->argument);
     }
-    return refuse(taking, text, tool_list_words(known, " or ", list, sizeof list));
+    return refuse(taking, text, tool_list_words(known, "", " or ", list, sizeof list));
 }
 
 /* ---- the command line ---- */
 
 struct reading {
     const struct tool_command *command;
+    const struct tool_option *table;
     int argc, next;
     char **argv;
     char *request;
@@ -431,133 +439,115 @@ static bool note_use(const struct reading *r, const struct tool_option *o, const
     return true;
 }
 
-/* Takes an option, its index in the table, with its value. */
-static int apply(struct reading *r, size_t index, char *text)
+/* Takes an option with its value. */
+static int apply(struct reading *r, const struct tool_option *o, char *text)
 {
-    struct tool_option option = tool_option_of(&r->command->options[index]);
-    const struct tool_taking taking = {r->command, &option, r->request + option.at};
-    char name[64];
-    if (option.once && is_set(r->given, index))
-        return option.name
-                   ? tool_bad_usage(r->command, "%s is given twice", name_of(&option, name, sizeof name))
-                   : tool_bad_usage(r->command, "'%.80s' is too much: one %s is expected", text, option.argument);
-    if (!note_use(r, &option, text) || !take(&taking, text))
+    const struct tool_taking taking = {r->command, o, r->request + o->at};
+    size_t index = (size_t)(o - r->table);
+    if (o->once && is_set(r->given, index))
+        return o->name ? tool_bad_usage(r->command, "--%s is given twice", o->name)
+                       : tool_bad_usage(r->command, "'%.80s' is too much: one %s is expected", text, o->argument);
+    if (!note_use(r, o, text) || !take(&taking, text))
         return TOOL_BAD;
     r->given->bits[index / 64] |= UINT64_C(1) << index % 64;
     return TOOL_OK;
 }
 
-static bool has_value(const struct tool_option *option)
+static bool has_value(const struct tool_option *o)
 {
-    return option->kind != OPTION_FLAG && option->kind != OPTION_GONE &&
-           !(option->kind == OPTION_CALL && !option->argument);
+    return o->kind != OPTION_FLAG && o->kind != OPTION_GONE && o->kind != OPTION_HELP;
 }
 
 /* Takes an option that was found; name: as it was given; value: behind it in the same word, or NULL. */
-static int found(struct reading *r, const struct tool_option *entry, const char *name, char *value)
+static int found(struct reading *r, const struct tool_option *o, const char *name, char *value)
 {
-    if (entry == &help_option)
+    if (o->kind == OPTION_HELP)
         return tool_help(r->command);
-    struct tool_option option = tool_option_of(entry);
-    if (option.kind == OPTION_GONE)
-        return tool_bad_usage(r->command, "option %s is now %s", name, option.help);
-    if (value && !has_value(&option))
+    if (o->kind == OPTION_GONE)
+        return tool_bad_usage(r->command, "option %s is now %s", name, o->help);
+    if (value && !has_value(o))
         return tool_bad_usage(r->command, "option %s takes no value", name);
-    if (!value && has_value(&option)) {
+    if (!value && has_value(o)) {
         if (r->next == r->argc)
             return tool_bad_usage(r->command, "option %s needs a value", name);
         value = r->argv[r->next++];
     }
-    return apply(r, (size_t)(entry - r->command->options), value);
+    return apply(r, o, value);
 }
 
-static int unknown_long(const struct reading *r, const char *name, const char *candidates)
+/* The names of the options that begin so, with spaces between, and the first of them; NULL: none does. */
+static const struct tool_option *find_long(const struct reading *r, const char *start, char *names, size_t size)
 {
-    char known[2048] = "", text[300], nearest[64];
-    size_t used = 0;
-    if (candidates[0])
-        return tool_bad_usage(r->command, "option --%s is ambiguous: %s", name,
-                              tool_list_words(candidates, " or ", text, sizeof text));
-    for (const struct tool_option *entry = r->command->options; !is_end(entry) && used < sizeof known; entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (option.name && option.kind != OPTION_GONE)
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s ", option.name);
+    const struct tool_option *hit = NULL;
+    size_t length = strlen(start), used = 0;
+    names[0] = '\0';
+    for (const struct tool_option *o = r->table; o->kind && used < size; o++) {
+        if (!o->name || o->kind == OPTION_GONE || strncmp(o->name, start, length) != 0)
+            continue;
+        hit = hit ? hit : o;
+        used += (size_t)snprintf(names + used, size - used, "%s%s", used ? " " : "", o->name);
     }
-    bool near = tool_nearest_word(known, name, nearest, sizeof nearest);
-    return tool_bad_usage(r->command, "there is no option --%s%s%s%s", name, near ? " (is --" : "", near ? nearest : "",
-                          near ? " meant?)" : "");
+    return hit;
 }
 
 /* word: behind "--". A name may be cut short as long as it is one option's. */
 static int read_long(struct reading *r, char *word)
 {
-    char *equals = strchr(word, '='), name[64], shown[66], candidates[256] = "";
-    size_t length = equals ? (size_t)(equals - word) : strlen(word), used = 0;
-    const struct tool_option *hit = NULL;
-    unsigned hits = 0;
-    (void)snprintf(name, sizeof name, "%.*s", (int)length, word);
+    char *equals = strchr(word, '='), name[64], shown[66], names[2048], text[2048], nearest[64];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     (void)snprintf(shown, sizeof shown, "--%s", name);
-    for (const struct tool_option *entry = r->command->options;; entry++) {
-        const struct tool_option *one = is_end(entry) ? &help_option : entry;
-        struct tool_option option = tool_option_of(one);
-        if (option.name && strcmp(option.name, name) == 0)
-            return found(r, one, shown, equals ? equals + 1 : NULL);
-        if (option.name && option.kind != OPTION_GONE && length && strncmp(option.name, name, length) == 0) {
-            hit = one;
-            hits++;
-            used += used < sizeof candidates
-                        ? (size_t)snprintf(candidates + used, sizeof candidates - used, "--%s ", option.name)
-                        : 0;
-        }
-        if (one == &help_option)
-            break;
+    for (const struct tool_option *o = r->table; o->kind; o++) {
+        if (o->name && strcmp(o->name, name) == 0)
+            return found(r, o, shown, equals ? equals + 1 : NULL);
     }
-    return hits == 1 ? found(r, hit, shown, equals ? equals + 1 : NULL) : unknown_long(r, name, hits ? candidates : "");
+    const struct tool_option *hit = name[0] ? find_long(r, name, names, sizeof names) : NULL;
+    if (hit && !strchr(names, ' '))
+        return found(r, hit, shown, equals ? equals + 1 : NULL);
+    if (hit)
+        return tool_bad_usage(r->command, "option %s is ambiguous: %s", shown,
+                              tool_list_words(names, "--", " or ", text, sizeof text));
+    (void)find_long(r, "", names, sizeof names);
+    bool near = tool_nearest_word(names, name, nearest, sizeof nearest);
+    return tool_bad_usage(r->command, "there is no option %s%s%s%s", shown, near ? " (is --" : "", near ? nearest : "",
+                          near ? " meant?)" : "");
 }
 
 /* word: behind "-", several flags and at the end one with a value perhaps. */
 static int read_letters(struct reading *r, char *word)
 {
     int status = TOOL_OK;
-    while (*word && status == TOOL_OK) {
+    for (bool more = true; more && *word && status == TOOL_OK;) {
         char name[3] = {'-', *word++, '\0'};
-        const struct tool_option *entry = r->command->options;
-        while (!is_end(entry) && tool_option_of(entry).letter != name[1])
-            entry++;
-        entry = is_end(entry) && name[1] == 'h' ? &help_option : entry;
-        if (is_end(entry))
+        const struct tool_option *o = r->table;
+        while (o->kind && o->letter != name[1])
+            o++;
+        if (!o->kind)
             return tool_bad_usage(r->command, "there is no option %s", name);
-        struct tool_option option = tool_option_of(entry);
-        bool rest = *word && has_value(&option);
-        status = found(r, entry, name, rest ? word : NULL);
-        if (rest)
-            break;
+        more = !has_value(o);
+        status = found(r, o, name, *word && !more ? word : NULL);
     }
     return status;
 }
 
-/* The next entry that takes words that are no options; NULL: there is none. */
-static const struct tool_option *next_place(const struct tool_option *entry)
+/* Takes words that are no options. */
+static bool is_place(const struct tool_option *o)
 {
-    for (; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (!option.name && !option.letter && option.kind != OPTION_HEADING)
-            return entry;
-    }
-    return NULL;
+    return !o->name && !o->letter && o->kind != OPTION_HEADING;
 }
 
 /* Words that are no options go where the table says, in their order. */
 static int take_words(struct reading *r)
 {
     const struct tool_words *words = &r->given->words;
-    const struct tool_option *place = next_place(r->command->options);
+    const struct tool_option *place = NULL;
     int status = TOOL_OK;
     for (uint32_t i = 0; i < words->count && status == TOOL_OK; i++) {
-        bool full = place && is_set(r->given, (size_t)(place - r->command->options)) && tool_option_of(place).once;
-        const struct tool_option *next = full ? next_place(place + 1) : NULL;
-        place = next ? next : place;
-        status = place ? apply(r, (size_t)(place - r->command->options), words->at[i])
+        const struct tool_option *next = place ? place + 1 : r->table;
+        while (next->kind && !is_place(next))
+            next++;
+        if (next->kind && (!place || place->once))
+            place = next;
+        status = place ? apply(r, place, words->at[i])
                        : tool_bad_usage(r->command, "'%.80s' is one argument too many", words->at[i]);
     }
     return status;
@@ -567,8 +557,8 @@ static int take_words(struct reading *r)
 static bool is_there(const struct reading *r, size_t at)
 {
     bool there = false;
-    for (size_t i = 0; !is_end(&r->command->options[i]); i++)
-        there = there || (is_set(r->given, i) && tool_option_of(&r->command->options[i]).at == at);
+    for (size_t i = 0; r->table[i].kind; i++)
+        there = there || (is_set(r->given, i) && r->table[i].at == at);
     return there;
 }
 
@@ -587,24 +577,16 @@ static bool any_given(const struct tool_given *given, const char *names, char *f
 /* What must go with others, must not, or is missing. */
 static int check(const struct reading *r)
 {
-    char name[64], other[64], dashed[200], text[240];
-    for (size_t i = 0; !is_end(&r->command->options[i]); i++) {
-        struct tool_option o = tool_option_of(&r->command->options[i]);
-        if (!is_set(r->given, i)) {
-            if (o.missing && !is_there(r, o.at))
-                return tool_bad_usage(r->command, "%s", o.missing);
-            continue;
-        }
-        name_of(&o, name, sizeof name);
-        if (o.needs && !any_given(r->given, o.needs, other, sizeof other)) {
-            size_t used = 0, length;
-            const char *words = o.needs, *word;
-            while ((length = next_word(&words, &word)) && used < sizeof dashed)
-                used += (size_t)snprintf(dashed + used, sizeof dashed - used, "--%.*s ", (int)length, word);
+    char name[64], other[64], text[240];
+    for (const struct tool_option *o = r->table; o->kind; o++) {
+        bool given = is_set(r->given, (size_t)(o - r->table));
+        name_of(o, name, sizeof name);
+        if (!given && o->missing && !is_there(r, o->at))
+            return tool_bad_usage(r->command, "%s", o->missing);
+        if (given && o->needs && !any_given(r->given, o->needs, other, sizeof other))
             return tool_bad_usage(r->command, "%s goes with %s", name,
-                                  tool_list_words(dashed, " or ", text, sizeof text));
-        }
-        if (o.excludes && any_given(r->given, o.excludes, other, sizeof other))
+                                  tool_list_words(o->needs, "--", " or ", text, sizeof text));
+        if (given && o->excludes && any_given(r->given, o->excludes, other, sizeof other))
             return tool_bad_usage(r->command, "%s and --%s do not go together", name, other);
     }
     return TOOL_OK;
@@ -612,8 +594,7 @@ static int check(const struct reading *r)
 
 int tool_read(const struct tool_command *command, int argc, char **argv, void *request)
 {
-    struct reading r = {
-        .command = command, .argc = argc, .next = 1, .argv = argv, .request = request, .given = request};
+    struct reading r = {command, tool_table(command), argc, 1, argv, request, request};
     bool options = true;
     int status = TOOL_OK;
     r.given->command = command;

@@ -14,7 +14,7 @@
 
 struct tool_command;
 
-enum { TOOL_SIZES = 64 };
+enum { TOOL_SIZES = 64, TOOL_OPTIONS = 126 };
 
 /* What a value is, and what it is stored as. */
 enum tool_option_kind {
@@ -33,6 +33,7 @@ enum tool_option_kind {
     OPTION_CHOICE,  /* one of the choices; an enumeration, by its place among them */
     OPTION_CHOICES, /* choices with commas between; unsigned, a bit each */
     OPTION_CALL,    /* what `take` makes of it */
+    OPTION_HELP,    /* --help, which every table has */
     OPTION_GONE     /* a former spelling: refused, `help` says what it is called now */
 };
 
@@ -123,8 +124,8 @@ int tool_read(const struct tool_command *command, int argc, char **argv, void *r
 bool tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text);
 /* Whether all files can be written, told before long work. */
 int tool_check_outputs(const struct tool_given *given);
-/* What the entry is with what it shares. */
-struct tool_option tool_option_of(const struct tool_option *entry);
+/* The command's entries with what they share, --help, and OPTION_END; until it is asked for another command's. */
+const struct tool_option *tool_table(const struct tool_command *command);
 bool tool_has_word(const char *words, const char *word); /* words: with spaces between, may be NULL */
 
 /* Numbers elsewhere than in options; `what` is said in messages. */
@@ -132,8 +133,8 @@ bool tool_whole(const struct tool_command *command, const char *what, const char
                 uint64_t *value);
 bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag); /* with a unit, or plain seconds */
 bool tool_choice(const char *choices, const char *text, size_t length, unsigned *place);
-/* "a, b or c" */
-const char *tool_list_words(const char *words, const char *last, char *text, size_t size);
+/* "a, b or c", each behind a prefix */
+const char *tool_list_words(const char *words, const char *prefix, const char *last, char *text, size_t size);
 /* The word that is nearest to one that is none; NULL: none is near. */
 const char *tool_nearest_word(const char *words, const char *word, char *text, size_t size);
 

@@ -14,15 +14,10 @@
 
 enum { COLUMN = 26, WIDTH = 110 };
 
-static bool is_end(const struct tool_option *entry)
-{
-    return entry->kind == OPTION_END && !entry->shared;
-}
-
 /* Has a line of its own in help. */
 static bool is_shown(const struct tool_option *option)
 {
-    return option->name && option->kind != OPTION_GONE;
+    return option->name && option->kind != OPTION_GONE && option->kind != OPTION_HELP;
 }
 
 /* "TEXT", "hop|json"; NULL: it has no value. */
@@ -107,12 +102,11 @@ static void print_option(const struct tool_option *option)
 int tool_help(const struct tool_command *command)
 {
     printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->about);
-    for (const struct tool_option *entry = command->options; entry && !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (option.kind == OPTION_HEADING)
-            printf("\n%s\n", option.help);
-        else if (is_shown(&option))
-            print_option(&option);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (option->kind == OPTION_HEADING)
+            printf("\n%s\n", option->help);
+        else if (is_shown(option))
+            print_option(option);
     }
     printf("%s%s", command->options ? "\n" : "", command->notes);
     return TOOL_HELP;
@@ -163,33 +157,30 @@ static void print_values(const struct tool_option *option)
 static void print_bash_options(const struct tool_command *command)
 {
     printf("    '%s') options='", command->name);
-    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (is_shown(&option))
-            printf("--%s ", option.name);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (is_shown(option))
+            printf("--%s ", option->name);
     }
     printf("--help' values='");
-    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (!option.name && !option.letter)
-            print_values(&option);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (!option->name && !option->letter)
+            print_values(option);
     }
     printf("' ;;\n");
 }
 
 static void print_bash_values(const struct tool_command *command)
 {
-    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
         char text[200];
-        if (!is_shown(&option) || !argument_of(&option, text, sizeof text))
+        if (!is_shown(option) || !argument_of(option, text, sizeof text))
             continue;
-        printf("    '%s --%s'", command->name, option.name);
-        if (option.letter)
-            printf("|'%s -%c'", command->name, option.letter);
+        printf("    '%s --%s'", command->name, option->name);
+        if (option->letter)
+            printf("|'%s -%c'", command->name, option->letter);
         printf(") values='");
-        print_values(&option);
-        printf("' taken=%s ;;\n", option.choices ? "choice" : "value");
+        print_values(option);
+        printf("' taken=%s ;;\n", option->choices ? "choice" : "value");
     }
 }
 
@@ -270,16 +261,14 @@ static void print_zsh_option(const struct tool_option *option)
 static void print_zsh_command(const struct tool_command *command)
 {
     printf("    '%s')\n        _arguments -s \\\n", command->name);
-    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (is_shown(&option))
-            print_zsh_option(&option);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (is_shown(option))
+            print_zsh_option(option);
     }
     printf("            '*:argument:{compadd -- ");
-    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (!option.name && !option.letter)
-            print_values(&option);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (!option->name && !option->letter)
+            print_values(option);
     }
     printf("; _files}' ;;\n");
 }
@@ -386,12 +375,11 @@ static void print_paragraph(const char *text)
 /* The options of a command; rest: what follows in the page. False: a text there is about no option of it. */
 static bool print_man_options(const struct tool_command *command, const char *rest)
 {
-    for (const struct tool_option *entry = command->options; !is_end(entry); entry++) {
-        struct tool_option option = tool_option_of(entry);
-        if (option.kind == OPTION_HEADING)
-            print_paragraph(option.help);
-        else if (is_shown(&option))
-            print_man_option(&option, rest);
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (option->kind == OPTION_HEADING)
+            print_paragraph(option->help);
+        else if (is_shown(option))
+            print_man_option(option, rest);
     }
     for (const char *line = rest; *line && strncmp(line, "@options", 8) != 0;
          line += strcspn(line, "\n") + (*line != '\0')) {
@@ -399,9 +387,8 @@ static bool print_man_options(const struct tool_command *command, const char *re
         bool known = strncmp(line, "@--", 3) != 0;
         (void)snprintf(name, sizeof name, "%.*s", (int)(strcspn(line, "\n") > 3 ? strcspn(line, "\n") - 3 : 0),
                        line + 3);
-        for (const struct tool_option *entry = command->options; !known && !is_end(entry); entry++) {
-            struct tool_option option = tool_option_of(entry);
-            known = is_shown(&option) && strcmp(option.name, name) == 0;
+        for (const struct tool_option *option = tool_table(command); !known && option->kind; option++) {
+            known = is_shown(option) && strcmp(option->name, name) == 0;
         }
         if (!known) {
             fprintf(stderr, "hopcast: the page speaks of --%s, which hopcast %s has not\n", name, command->name);
