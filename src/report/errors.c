@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many transfers a candidate gets how wrong. For the terminal, a panel for each candidate, a row for each range of
- * errors:
- *
- *     pcie: 24 transfers
- *       -10 to  -5 %        3  ████
- *        -5 to   0 %       12  ████████████████
- *         0 to   5 %        9  ████████████
- *
- * As a drawing, the same upright, one panel below the other on one axis, the band from -15 to 15 % behind them.
+ * How many transfers a candidate gets how wrong: for the terminal a panel for each candidate, a row for each range of
+ * errors; as a drawing the same upright, one panel below the other on one axis, the band from -15 to 15 % behind them.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One operation in sentences: what it takes alone, when it could start, each phase with what held it back, and how much
- * of its time each cause took.
- *
- * What a phase lost is its length less the time that the bytes moved in it take alone; so alone + losses = the whole
- * time.
+ * of its time each cause took. What a phase lost is its length less the time that its bytes take alone; so alone +
+ * losses = the whole time.
  */
 #include <assert.h>
 #include <math.h>

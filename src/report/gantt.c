@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A timeline as a Gantt chart for the terminal: a row for each operation, grouped by source device, then by start.
- *
- *                    0 ms             20               40               60
- *                    ├────────────────┬────────────────┬────────────────┬───
- *     a  gpu0->gpu2  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒        0 s   65.01 ms  x2.57
- *
- * How dark a transfer is, is its rate over what it gets alone.
+ * A timeline as a Gantt chart for the terminal: a row for each operation, grouped by source device, then by start. How
+ * dark a transfer is, is its rate over what it gets alone.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many orders take how long. For the terminal, a row for each range of values (or each value, where they are few):
- *
- *     126.4 ms         8  █                            <- fastest
- *     136.3 ms     1,204  ██▒▒▒▒
- *     146.2 ms    52,988  ████████▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  <- median, given      █ clean  ▒ a link is above its limit
- *
- * As a drawing, the same upright, and below it the values of all orders, sorted: its slope says how rare good orders are.
+ * How many orders take how long: for the terminal a row for each range of values (or each value, where they are few);
+ * as a drawing the same upright, and below it the values of all orders, sorted: its slope says how rare good orders
+ * are.
  */
 #include <math.h>
 #include <stdio.h>

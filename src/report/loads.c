@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loads of links under two placements, as a text tree: beside each node, what the link above it has to carry.
- *
- *                                    before        after
- *     root0
- *     ├─ switch0                   2.000 ms ->  1.000 ms   ████████▒▒▒▒▒▒▒▒
- *     │  └─ gpu0     rank 0 -> 5   1.000 ms ->  1.000 ms   ████████
- *     └─ 3 more nodes without load
- *
- *     socket links:
- *       root0 -- root1             4.000 ms*->  666.7 us*  █████▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+ * Loads of links under two placements, as a text tree: beside each node, what the link above it has to carry before and
+ * after.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links above their limits. In an interval a link carries the sum of its transfers' rates, each as wide as hop_network_wire says; a link's
- * load is the largest of these sums over its capacity.
+ * Links above their limits. In an interval a link carries the sum of its transfers' rates, each as wide as
+ * hop_network_wire says; a link's load is the largest of these sums over its capacity.
  */
 #include "model/network.h"
 #include "report/report.h"

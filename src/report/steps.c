@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Steps: the first sends of all sources, their second sends, and so on, by the times at which they start. As a table for the terminal,
- * and as a drawing in which a step's sends are arrows below the trees of the machine:
- *
- *     source  1st   2nd                step 1     root0
- *     gpu0    gpu1  gpu4                         /     \
- *     gpu1    gpu0  gpu5 *                  switch0   switch1          lines: as thick as the step's sends over them are many
- *     * r1.y+ waits for r0.x+                /   \     /   \
- *                                         gpu0 gpu1  gpu4 gpu5
- *                                           ╰--->╯                     arrows: coloured by the highest thing that they pass
- *
- * Lengths in drawings are in pixels.
+ * Steps: the first sends of all sources, their second sends, and so on, by the times at which they start. As a table
+ * for the terminal, and as a drawing in which a step's sends are arrows below the trees of the machine, coloured by the
+ * highest thing that they pass; lines are as thick as the step's sends over them are many. Lengths in drawings are in
+ * pixels.
  */
 #include <math.h>
 #include <stdio.h>
@@ -355,7 +348,9 @@ static void draw_node(struct picture *p, uint32_t n)
             device ? "#4b8b1e" : "#94a3b8", spot->x, spot->y + 14, fmin(11, fmax(5, 11 * room / need)), name);
 }
 
-/* From the middle of a device's lower edge to the near side of the other's; arrows that arrive on one side stand apart. */
+/*
+ * From the middle of a device's lower edge to the near side of the other's; arrows that arrive on one side stand apart.
+ */
 static void draw_arrow(struct picture *p, const struct send *send)
 {
     const struct hop_route *route = hop_timeline_route(p->s->timeline, send->op);

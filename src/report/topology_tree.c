@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A topology as a text tree, the way lstopo users know it:
- *
- *     root0          Haswell socket                         numa 0
- *     ├─ host0       host memory     memory 204.8 GB/s      numa 0
- *     └─ switch0     PLX switch      gen3 x16 12.44 GB/s    numa 0
- *
- * The PCIe forest is walked once into rows, so that columns can be aligned; what lies off the forest follows, then the
- * links off the tree: links of one kind to one hub share a line, a mesh becomes a matrix.
+ * A topology as a text tree, the way lstopo users know it. The PCIe forest is walked once into rows, so that columns
+ * can be aligned; what lies off the forest follows, then the links off the tree: links of one kind to one hub share a
+ * line, a mesh becomes a matrix.
  */
 #include "report/report.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is derived from a run's records: by class, the bounds of intervals, copies by the time at which they begin to move. */
+/*
+ * What is derived from a run's records: by class, the bounds of intervals, copies by the time at which they begin to
+ * move.
+ */
 #include "timeline/timeline.h"
 
 void hop_timeline_forget(struct hop_timeline *t)
