@@ -10,8 +10,7 @@ static void put_within(struct hop_buffer *out, const double within[3])
 
 static void put_errors(struct hop_buffer *out, const struct hop_compare_errors *errors)
 {
-    hop_json_put(out, "{count:%u,median:%g,p90:%g,worst:%g", errors->count, errors->median, errors->p90,
-                 errors->worst);
+    hop_json_put(out, "{count:%u,median:%g,p90:%g,worst:%g", errors->count, errors->median, errors->p90, errors->worst);
     put_within(out, errors->within);
     hop_json_put(out, "}");
 }

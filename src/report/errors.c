@@ -134,8 +134,8 @@ static void draw_panel(struct hop_buffer *out, const struct hop_comparison *c, u
                     fmax(b->transfers[i] / most * BARS, 0.7), "#1f6fb2");
         hop_buffer_puts(out, "</g>\n");
     }
-    hop_svg(out, "<path d='M%.1f %.1fV%.1f' stroke='" INK_MARK "' stroke-dasharray='3 3'/>\n", hop_axis_x(&axis, 0), top,
-            bottom);
+    hop_svg(out, "<path d='M%.1f %.1fV%.1f' stroke='" INK_MARK "' stroke-dasharray='3 3'/>\n", hop_axis_x(&axis, 0),
+            top, bottom);
     hop_svg_text(out, axis.left - 6, top + 10, "end", 10, COUNT(most));
     hop_axis_draw(out, &axis, bottom, bottom + 17, percent_text);
 }

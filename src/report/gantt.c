@@ -96,7 +96,8 @@ static unsigned axis_unit(double makespan_s)
 static void draw_axis(struct chart *chart)
 {
     unsigned unit = axis_unit(chart->makespan_s), at = 0;
-    double per_column = chart->makespan_s / chart->columns / units[unit].seconds, step = hop_tick_step(10 * per_column, 1);
+    double per_column = chart->makespan_s / chart->columns / units[unit].seconds,
+           step = hop_tick_step(10 * per_column, 1);
     bool ascii = chart->options->ascii;
     hop_buffer_printf(&chart->out, "%*s", (int)chart->label + 2, "");
     for (unsigned tick = 0; tick * step / per_column < chart->columns; tick++) {
@@ -358,8 +359,7 @@ char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gant
     uint32_t count = hop_schedule_count(schedule);
     struct chart chart = {.timeline = timeline, .options = options, .makespan_s = hop_timeline_makespan_s(timeline)};
     hop_buffer_printf(&chart.out, "%u %s on %s: %s\n", count, count == 1 ? "operation" : "operations",
-                      hop_topology_name(hop_timeline_topology(timeline)),
-                      SECONDS(chart.makespan_s));
+                      hop_topology_name(hop_timeline_topology(timeline)), SECONDS(chart.makespan_s));
     if (hop_timeline_detail(timeline) != HOP_DETAIL_NONE && count > 0) {
         struct row *rows = malloc(count * sizeof *rows);
         if (rows)

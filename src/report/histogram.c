@@ -238,7 +238,8 @@ char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
     hop_svg_begin(&out, WIDTH, HEIGHT);
     hop_svg(&out,
             "<text x='24' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>%s orders</text>\n"
-            "<text x='24' y='46' font-size='11' fill='" INK_PALE "'>%s clean (green); in the others (grey) a link is above "
+            "<text x='24' y='46' font-size='11' fill='" INK_PALE
+            "'>%s clean (green); in the others (grey) a link is above "
             "its limit%s</text>\n",
             COUNT(d->orders), COUNT(d->clean), d->complete ? "" : "; not all orders were tried");
     if (d->count > 0) {

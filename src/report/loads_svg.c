@@ -222,7 +222,7 @@ static void draw_side(struct drawing *d, bool after)
     d->out.failed = d->out.failed || !find_arc_least(d);
     bool beside = 2 * d->picture.width <= PAGE_WIDTH;
     hop_svg(&d->out, "<g transform='translate(%.1f %.1f)'>\n", after && beside ? d->picture.width : 0,
-                      after && !beside ? d->picture.height : 0);
+            after && !beside ? d->picture.height : 0);
     draw_head(d);
     hop_picture_draw_panels(&d->picture, &d->out);
     draw_links(d);

@@ -33,8 +33,7 @@ void hop_picture_draw_panels(const struct hop_picture *d, struct hop_buffer *out
         const struct hop_box *box = &d->boxes[n];
         if (box->place != HOP_PLACE_TREE || box->row != 0 || (d->hidden && d->hidden[n]))
             continue;
-        hop_svg(out,
-                "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='10' fill='#f8fafc' stroke='#e2e8f0'/>\n",
+        hop_svg(out, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='10' fill='#f8fafc' stroke='#e2e8f0'/>\n",
                 box->left - 12, d->first_y - 12, box->right - box->left + 24,
                 d->device_y + BOX_HEIGHT - d->first_y + 24);
         if (hop_topology_node(d->topology, n)->numa >= 0 && box->x - box->width / 2 - box->left > 50)
@@ -148,7 +147,8 @@ void hop_picture_draw_box(const struct hop_picture *d, struct hop_buffer *out, u
     hop_svg_cut(out, node->name, (unsigned)fmax(room / HOP_NAME_ADVANCE, 3));
     hop_buffer_puts(out, "</text>");
     if (label) {
-        hop_svg(out, "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='10' fill='#475569'>", box->x, box->y + 30);
+        hop_svg(out, "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='10' fill='#475569'>", box->x,
+                box->y + 30);
         hop_svg_cut(out, caption, (unsigned)fmax(room / HOP_SMALL_ADVANCE, 3));
     } else if (bar && caption) {
         hop_svg(out, "<text x='%.1f' y='%.1f' font-size='10' fill='#475569'>", box->x + need / 2 + 8,

@@ -236,9 +236,8 @@ static void put_notes(struct writer *w)
 
 char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals)
 {
-    struct writer w = {.timeline = timeline,
-                       .topology = hop_timeline_topology(timeline),
-                       .schedule = hop_timeline_schedule(timeline)};
+    struct writer w = {
+        .timeline = timeline, .topology = hop_timeline_topology(timeline), .schedule = hop_timeline_schedule(timeline)};
     hop_json_put(&w.out, "{hopcast_prediction:1");
     if (hop_timeline_is_measured(timeline))
         hop_json_put(&w.out, "\nmeasured:true");

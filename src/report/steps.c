@@ -364,13 +364,12 @@ static void draw_arrow(struct picture *p, const struct send *send)
     enum level level = level_of(p, route);
     char size[32];
     p->levels[level] = true;
-    hop_svg(&p->out,
-            "<path d='M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f' fill='none' stroke='%s' stroke-width='1.8'", from->x, y,
-            from->x, y + depth, x, y + depth, x, y + 5, levels[level].colour);
+    hop_svg(&p->out, "<path d='M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f' fill='none' stroke='%s' stroke-width='1.8'",
+            from->x, y, from->x, y + depth, x, y + depth, x, y + 5, levels[level].colour);
     if (waits(op))
         hop_svg(&p->out, " stroke-dasharray='6 3'");
-    hop_svg(&p->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n", (int)level,
-            op->name, op->from.device, op->to.device, hop_format_bytes(op->bytes, size, sizeof size),
+    hop_svg(&p->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n",
+            (int)level, op->name, op->from.device, op->to.device, hop_format_bytes(op->bytes, size, sizeof size),
             SECONDS(span.start_s), SECONDS(span.end_s), waits(op) ? ", after others" : "");
 }
 
@@ -460,7 +459,8 @@ static void draw_page(struct picture *p, struct hop_buffer *whole)
     hop_buffer_puts(whole, " on ");
     add_name(whole, hop_topology_name(s->topology));
     hop_svg(whole,
-            ", %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE "'>step k: the k-th sends of %u sources; "
+            ", %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE
+            "'>step k: the k-th sends of %u sources; "
             "lines as thick as the sends of the step are many; dashed: waits for others",
             SECONDS(hop_timeline_makespan_s(s->timeline)), MARGIN, s->sources);
     if (steps < s->steps)

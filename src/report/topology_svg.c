@@ -168,7 +168,7 @@ static void draw_link_label(struct drawing *d, uint32_t index)
     } else if (way == HOP_LINK_ARC_ABOVE || way == HOP_LINK_ARC_BELOW) {
         double depth = 0.75 * hop_picture_arc_depth(a->x - b->x, way);
         hop_svg_label(&d->out, middle, way == HOP_LINK_ARC_ABOVE ? a->y - depth - 5 : a->y + a->height + depth + 11,
-                       "middle", rate);
+                      "middle", rate);
     }
 }
 

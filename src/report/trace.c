@@ -36,8 +36,8 @@ static uint32_t process_of(const struct trace *trace, uint32_t op)
 static void name_process(struct trace *trace, uint32_t process, const char *name)
 {
     hop_json_put(&trace->out, "\n{ph:%s,pid:%u,tid:0,name:%s,args:{name:%s}}", "M", process, "process_name", name);
-    hop_json_put(&trace->out, "\n{ph:%s,pid:%u,tid:0,name:%s,args:{sort_index:%u}}", "M", process,
-                 "process_sort_index", process ? process : hop_topology_node_count(trace->topology) + 1);
+    hop_json_put(&trace->out, "\n{ph:%s,pid:%u,tid:0,name:%s,args:{sort_index:%u}}", "M", process, "process_sort_index",
+                 process ? process : hop_topology_node_count(trace->topology) + 1);
 }
 
 static void name_processes(struct trace *trace)
@@ -99,8 +99,8 @@ static void add_segment(struct trace *trace, uint32_t op, const struct hop_segme
     step_name(trace, segment, name, sizeof name);
     put_step(trace, "b", op, name, segment->start_s);
     hop_json_put(&trace->out, "args:{rate_Bps:%g,bytes:%g,factor:%g,rule:%s,limit:%s,blocker:%s}}", segment->rate_Bps,
-                 segment->rate_Bps * (segment->end_s - segment->start_s), segment->factor,
-                 hop_rule_name(segment->rule), hop_limit_name(trace->timeline, segment->link, link, sizeof link),
+                 segment->rate_Bps * (segment->end_s - segment->start_s), segment->factor, hop_rule_name(segment->rule),
+                 hop_limit_name(trace->timeline, segment->link, link, sizeof link),
                  hop_blocker_name(trace->timeline, segment->blocker));
     end_step(trace, op, name, segment->end_s);
 }
