@@ -137,42 +137,6 @@ static void paint(struct chart *chart, double start_s, double end_s, int shade, 
     }
 }
 
-static void paint_wait(struct chart *chart, const struct hop_span *span)
-{
-    if (span->start_s > span->ready_s)
-        paint(chart, span->ready_s, span->start_s, SHADE_WAIT, HOP_RULE_SOURCE_BUSY);
-}
-
-static int shade_of(double ratio)
-{
-    return ratio > 0.995 ? SHADE_FULL : SHADE_MOVE + (int)fmin(fmax(ratio * 10, 0), 9);
-}
-
-static void paint_copy(struct chart *chart, uint32_t op)
-{
-    struct hop_timeline *timeline = chart->timeline;
-    struct hop_span span = hop_timeline_span(timeline, op);
-    double alone_s = hop_timeline_alone_s(timeline, op), rate = hop_alone_Bps(timeline, op);
-    if (hop_timeline_detail(timeline) != HOP_DETAIL_SEGMENTS) {
-        double ratio = span.end_s > span.start_s ? alone_s / (span.end_s - span.start_s) : 1;
-        paint_wait(chart, &span);
-        paint(chart, span.start_s, span.end_s, shade_of(ratio), HOP_RULE_FULL);
-        return;
-    }
-    chart->out.failed |= !hop_segments_load(&chart->segments, timeline, op);
-    for (uint32_t i = 0; i < chart->segments.count; i++) {
-        const struct hop_segment *segment = &chart->segments.list[i];
-        int shade = segment->rule == HOP_RULE_LATENCY       ? SHADE_LATENCY
-                    : segment->rate_Bps > 0                 ? shade_of(rate > 0 ? segment->rate_Bps / rate : 1)
-                    : segment->rule == HOP_RULE_SOURCE_BUSY ? SHADE_WAIT
-                                                            : SHADE_MOVE;
-        chart->used[segment->rule] = true;
-        paint(chart, segment->start_s, segment->end_s, shade, segment->rule);
-    }
-    if (chart->segments.count == 0)
-        paint(chart, span.start_s, span.end_s, SHADE_FULL, HOP_RULE_FULL);
-}
-
 static const char *glyph(int shade, bool ascii)
 {
     static const char *const digits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
@@ -220,32 +184,49 @@ static void draw_cells(struct chart *chart)
         hop_buffer_puts(&chart->out, "\x1b[0m");
 }
 
-/* Model loggp: nothing has a rate; each operation works, is under way, or waits. */
-static void paint_pieces(struct chart *chart, uint32_t op)
+static int shade_of(double ratio)
 {
+    return ratio > 0.995 ? SHADE_FULL : SHADE_MOVE + (int)fmin(fmax(ratio * 10, 0), 9);
+}
+
+/* serial: under model loggp, where nothing has a rate; each operation works, is under way, or waits. */
+static void paint_segments(struct chart *chart, uint32_t op, bool serial)
+{
+    double alone_Bps = hop_alone_Bps(chart->timeline, op);
     chart->out.failed |= !hop_segments_load(&chart->segments, chart->timeline, op);
     for (uint32_t i = 0; i < chart->segments.count; i++) {
         const struct hop_segment *segment = &chart->segments.list[i];
-        int shade = segment->rule == HOP_RULE_FULL      ? SHADE_WORK
-                    : segment->rule == HOP_RULE_LATENCY ? SHADE_LATENCY
-                                                        : SHADE_WAIT;
+        bool waits = segment->rule == HOP_RULE_SOURCE_BUSY || serial;
+        int shade = segment->rule == HOP_RULE_LATENCY ? SHADE_LATENCY
+                    : segment->rate_Bps > 0           ? shade_of(alone_Bps > 0 ? segment->rate_Bps / alone_Bps : 1)
+                    : serial && segment->rule == HOP_RULE_FULL ? SHADE_WORK
+                    : waits                                    ? SHADE_WAIT
+                                                               : SHADE_MOVE;
+        chart->used[segment->rule] |= !serial;
         paint(chart, segment->start_s, segment->end_s, shade, segment->rule);
     }
 }
 
 static void paint_op(struct chart *chart, uint32_t op)
 {
-    struct hop_span span = hop_timeline_span(chart->timeline, op);
     const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(chart->timeline), op);
-    if (hop_timeline_process_count(chart->timeline) > 0 && hop_timeline_detail(chart->timeline) == HOP_DETAIL_SEGMENTS)
-        paint_pieces(chart, op);
-    else if (what->kind == HOP_OP_COPY && !hop_op_is_local(what)) {
-        paint_copy(chart, op);
-    } else {
-        chart->used[HOP_RULE_SOURCE_BUSY] |= span.start_s > span.ready_s;
-        paint_wait(chart, &span);
-        paint(chart, span.start_s, span.end_s, SHADE_WORK, HOP_RULE_FULL);
+    struct hop_span span = hop_timeline_span(chart->timeline, op);
+    double length_s = span.end_s - span.start_s;
+    bool copy = what->kind == HOP_OP_COPY && !hop_op_is_local(what);
+    bool serial = hop_timeline_process_count(chart->timeline) > 0;
+    if (hop_timeline_detail(chart->timeline) == HOP_DETAIL_SEGMENTS && (copy || serial)) {
+        paint_segments(chart, op, serial);
+        if (!serial && chart->segments.count == 0)
+            paint(chart, span.start_s, span.end_s, SHADE_FULL, HOP_RULE_FULL);
+        return;
     }
+    if (span.start_s > span.ready_s) {
+        chart->used[HOP_RULE_SOURCE_BUSY] |= !copy;
+        paint(chart, span.ready_s, span.start_s, SHADE_WAIT, HOP_RULE_SOURCE_BUSY);
+    }
+    paint(chart, span.start_s, span.end_s,
+          !copy ? SHADE_WORK : shade_of(length_s > 0 ? hop_timeline_alone_s(chart->timeline, op) / length_s : 1),
+          HOP_RULE_FULL);
 }
 
 static void draw_row(struct chart *chart, const struct row *row, unsigned name_width)

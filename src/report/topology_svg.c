@@ -15,8 +15,8 @@
 
 struct look {
     const struct hop_link *link; /* one of them */
-    uint32_t links;
-    unsigned ordinal; /* among the looks of its kind, commonest first */
+    uint32_t links, first;       /* how many; the first of them in the order of looks */
+    unsigned ordinal;            /* among the looks of its kind, commonest first */
 };
 
 struct drawing {
@@ -56,66 +56,45 @@ static void rate_text(const struct hop_link_text *words, char *text, size_t size
 
 /* ---- looks ---- */
 
-struct indexed_link {
-    const struct hop_link *link;
-    uint32_t index, look;
-};
-
 static int compare_links(const void *a, const void *b)
 {
-    const struct indexed_link *x = a, *y = b;
-    int order = hop_compare_looks(x->link, y->link);
-    return order ? order : HOP_ORDER(x->index, y->index);
+    const struct hop_link *x = *(const struct hop_link *const *)a, *y = *(const struct hop_link *const *)b;
+    int order = hop_compare_looks(x, y);
+    return order ? order : HOP_ORDER(x, y); /* of one array */
 }
 
-struct ranked_look {
-    struct look look;
-    uint32_t was;
-};
-
 /* By kind, the commonest of a kind first. */
-static int compare_ranked(const void *a, const void *b)
+static int compare_looks(const void *a, const void *b)
 {
-    const struct ranked_look *x = a, *y = b;
-    int order = HOP_ORDER(x->look.link->kind, y->look.link->kind);
-    order = order ? order : HOP_ORDER(y->look.links, x->look.links);
-    return order ? order : HOP_ORDER(x->was, y->was);
+    const struct look *x = a, *y = b;
+    int order = HOP_ORDER(x->link->kind, y->link->kind);
+    order = order ? order : HOP_ORDER(y->links, x->links);
+    return order ? order : HOP_ORDER(x->first, y->first);
 }
 
 static bool find_looks(struct drawing *d)
 {
     uint32_t links = hop_topology_link_count(d->topology);
-    struct indexed_link *sorted = malloc(((size_t)links + 1) * sizeof *sorted);
-    struct ranked_look *ranked = calloc((size_t)links + 1, sizeof *ranked);
-    uint32_t *now = malloc(((size_t)links + 1) * sizeof *now);
-    bool done = sorted && ranked && now;
-    if (!done)
-        goto end;
+    const struct hop_link **sorted = malloc(((size_t)links + 1) * sizeof *sorted);
+    if (!sorted)
+        return false;
     for (uint32_t i = 0; i < links; i++)
-        sorted[i] = (struct indexed_link){hop_topology_link(d->topology, i), i, 0};
+        sorted[i] = hop_topology_link(d->topology, i);
     qsort(sorted, links, sizeof *sorted, compare_links);
     for (uint32_t i = 0; i < links; i++) {
-        if (i == 0 || hop_compare_looks(sorted[i - 1].link, sorted[i].link) != 0) {
-            ranked[d->look_count] = (struct ranked_look){{sorted[i].link, 0, 0}, d->look_count};
-            d->look_count++;
-        }
-        sorted[i].look = d->look_count - 1;
-        ranked[d->look_count - 1].look.links++;
+        if (i == 0 || hop_compare_looks(sorted[i - 1], sorted[i]) != 0)
+            d->looks[d->look_count++] = (struct look){.link = sorted[i], .first = i};
+        d->looks[d->look_count - 1].links++;
     }
-    qsort(ranked, d->look_count, sizeof *ranked, compare_ranked);
+    qsort(d->looks, d->look_count, sizeof *d->looks, compare_looks);
     for (uint32_t l = 0; l < d->look_count; l++) {
-        bool first = l == 0 || ranked[l].look.link->kind != ranked[l - 1].look.link->kind;
-        ranked[l].look.ordinal = first ? 0 : ranked[l - 1].look.ordinal + 1;
-        d->looks[l] = ranked[l].look;
-        now[ranked[l].was] = l;
+        struct look *look = &d->looks[l];
+        look->ordinal = l > 0 && look->link->kind == look[-1].link->kind ? look[-1].ordinal + 1 : 0;
+        for (uint32_t i = look->first; i < look->first + look->links; i++)
+            d->look_of[sorted[i] - hop_topology_link(d->topology, 0)] = l;
     }
-    for (uint32_t i = 0; i < links; i++)
-        d->look_of[sorted[i].index] = now[sorted[i].look];
-end:
     free(sorted);
-    free(ranked);
-    free(now);
-    return done;
+    return true;
 }
 
 static const char *look_colour(const struct look *look)
