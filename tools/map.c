@@ -14,23 +14,14 @@ enum { PER_MAX = 65536 };
 
 /* ---- progress ---- */
 
-struct watch {
-    bool terminal, shown;
-    double shown_s;
-};
-
 static bool watch_map(const struct hop_map_progress *progress, void *context)
 {
-    struct watch *watch = context;
     char value[32];
-    if (watch->terminal && progress->elapsed_s >= 1 && progress->elapsed_s - watch->shown_s >= 0.25) {
-        watch->shown_s = progress->elapsed_s;
-        watch->shown = true;
+    if (tool_tick(context)) {
         fprintf(stderr, "\r%.0f s: %s", progress->elapsed_s, progress->phase);
         if (isfinite(progress->value))
             fprintf(stderr, ": best %s", map_show_metric(progress->metric, progress->value, value, sizeof value));
         fputs("          ", stderr);
-        fflush(stderr);
     }
     return !ranks_stop;
 }
@@ -105,16 +96,15 @@ static const struct tool_option table[] = {
 static int find(const struct map_request *r, const struct map_input *input, struct hop_map_result **result)
 {
     struct hop_map_options own = r->options;
-    struct watch watch = {.terminal = tool_progress_begin(&(struct tool_progress){0}, "") != NULL};
+    struct tool_ticker ticker = tool_tick_begin();
     struct hop_diag diag;
     own.start = input->start;
     own.exchange = input->exchange;
     own.progress = watch_map;
-    own.context = &watch;
+    own.context = &ticker;
     ranks_catch();
     enum hop_status status = hop_map(input->topology, input->traffic, &own, result, &diag);
-    if (watch.shown)
-        fprintf(stderr, "\r%50s\r", "");
+    tool_tick_end(&ticker);
     if (status != HOP_OK && !diag.place[0])
         (void)snprintf(diag.place, sizeof diag.place, "%.100s --on %.100s", r->source, r->machine);
     return status == HOP_OK ? TOOL_OK : tool_fail(&diag);

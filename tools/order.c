@@ -24,10 +24,8 @@ enum { CHUNKS_MAX = 4096, THREADS_MAX = 256 };
 struct watch {
     const struct order_request *request;
     const struct order_input *input;
-    bool failed;   /* the best so far cannot be written */
-    bool terminal; /* that someone looks at */
-    bool shown;
-    double shown_s;
+    bool failed; /* the best so far cannot be written */
+    struct tool_ticker ticker;
     uint64_t shown_nodes;
     double nodes_per_s;
 };
@@ -35,14 +33,9 @@ struct watch {
 static void show_progress(struct watch *watch, const struct hop_order_progress *p)
 {
     char best[32] = "none", bound[80] = "", rate[32];
-    double passed = p->elapsed_s - watch->shown_s;
-    if (p->elapsed_s < 1 || passed < 0.25)
-        return;
     if (p->nodes >= watch->shown_nodes)
-        watch->nodes_per_s = (double)(p->nodes - watch->shown_nodes) / passed;
-    watch->shown_s = p->elapsed_s;
+        watch->nodes_per_s = (double)(p->nodes - watch->shown_nodes) / watch->ticker.passed_s;
     watch->shown_nodes = p->nodes;
-    watch->shown = true;
     if (isfinite(p->best_s))
         hop_show_seconds(p->best_s, best, sizeof best);
     if (watch->request->all)
@@ -51,13 +44,12 @@ static void show_progress(struct watch *watch, const struct hop_order_progress *
         (void)snprintf(bound, sizeof bound, "bound %s, gap %.2g %%", hop_show_seconds(p->bound_s, rate, sizeof rate),
                        100 * fmax(0, p->best_s / p->bound_s - 1));
     fprintf(stderr, "\r%.0f s: best %s, %s, %.2f M states/s  ", p->elapsed_s, best, bound, watch->nodes_per_s / 1e6);
-    fflush(stderr);
 }
 
 static bool watch_search(const struct hop_order_progress *progress, void *context)
 {
     struct watch *watch = context;
-    if (watch->terminal)
+    if (tool_tick(&watch->ticker))
         show_progress(watch, progress);
     return !ranks_stop;
 }
@@ -74,8 +66,9 @@ static void keep_best(const struct hop_schedule *best, double value_s, void *con
 
 static void end_progress(const struct watch *watch, double elapsed_s, uint64_t nodes)
 {
-    if (watch->shown)
-        fprintf(stderr, "\r%76s\r%.1f s, %" PRIu64 " states\n", "", elapsed_s, nodes);
+    tool_tick_end(&watch->ticker);
+    if (watch->ticker.shown)
+        fprintf(stderr, "%.1f s, %" PRIu64 " states\n", elapsed_s, nodes);
 }
 
 /* ---- options ---- */
@@ -314,7 +307,8 @@ static int run_in_group(struct order_request *r, struct hop_group *group, int ar
     }
     if (goes_on && status == TOOL_OK) {
         input.title = make_title(r);
-        watch.terminal = first && isatty(STDERR_FILENO);
+        watch.ticker = tool_tick_begin();
+        watch.ticker.terminal = watch.ticker.terminal && first;
         r->options.group = group;
         r->options.progress = watch_search;
         r->options.improved = first && r->output && strcmp(r->output, "-") != 0 ? keep_best : NULL;

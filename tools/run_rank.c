@@ -3,6 +3,7 @@
  * repeated ones are timed. Emulated links have no such difference, but take long: there the first one is recorded. When
  * all have parted, rank 0 shows what came of it: nobody waits for it any more, so that it may take as long as whoever
  * reads what it prints. */
+#include "base/clock.h"
 #include "run.h"
 
 #include <math.h>
@@ -10,13 +11,6 @@
 #include <string.h>
 
 #include "run/hooks.h"
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* What ranks find out; what is shown follows from it. */
 struct found {
@@ -88,9 +82,9 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
     if (status == HOP_OK)
         status = hop_team_barrier(team, diag);
     for (uint64_t i = 0; i < r->repeat && status == HOP_OK; i++) {
-        double begun_s = now_s();
+        double begun_s = hop_now_s();
         status = hop_program_run(plan, diag);
-        times_s[i] = (now_s() - begun_s) / (r->plan.emulate ? r->plan.slower : 1);
+        times_s[i] = (hop_now_s() - begun_s) / (r->plan.emulate ? r->plan.slower : 1);
     }
     hop_program_destroy(plan);
     return status;

@@ -185,8 +185,7 @@ static int read_input(struct request *r, struct sweep_list *list, struct hop_swe
 struct watch {
     struct sweep_show show;
     uint32_t cases;
-    double begun_s, shown_s;
-    bool terminal, shown;
+    struct tool_ticker ticker;
 };
 
 static bool take_result(uint32_t index, const struct hop_sweep_result *result, void *context)
@@ -200,26 +199,19 @@ static bool take_result(uint32_t index, const struct hop_sweep_result *result, v
 static bool watch_run(uint32_t done, void *context)
 {
     struct watch *watch = context;
-    if (watch->terminal) {
-        double now_s = hop_now_s(), passed_s = now_s - watch->begun_s;
-        if (passed_s >= 1 && now_s - watch->shown_s >= 0.25) {
-            watch->shown = true;
-            watch->shown_s = now_s;
-            fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " cases, %.0f s, %.0f cases/s  ", done, watch->cases, passed_s,
-                    done / passed_s);
-            fflush(stderr);
-        }
+    if (tool_tick(&watch->ticker)) {
+        double passed_s = watch->ticker.shown_s - watch->ticker.begun_s;
+        fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " cases, %.0f s, %.0f cases/s  ", done, watch->cases, passed_s,
+                done / passed_s);
     }
     return !ranks_stop;
 }
 
 static void end_progress(const struct watch *watch, uint32_t done)
 {
-    double passed_s = hop_now_s() - watch->begun_s;
-    if (watch->shown)
-        fprintf(stderr, "\r%76s\r", "");
-    if (watch->terminal)
-        fprintf(stderr, "%" PRIu32 " cases in %.3g s\n", done, passed_s);
+    tool_tick_end(&watch->ticker);
+    if (watch->ticker.terminal)
+        fprintf(stderr, "%" PRIu32 " cases in %.3g s\n", done, hop_now_s() - watch->ticker.begun_s);
 }
 
 static int say_culprit(const struct sweep_list *list, uint32_t index, struct hop_diag *diag)
@@ -257,7 +249,7 @@ static int lead(struct request *r, struct hop_group *group, struct hop_sweep *sw
     struct hop_diag diag;
     struct sweep_list list = {.collective = r->collective, .keep_going = r->keep_going};
     struct hop_sweep_summary summary;
-    struct watch watch = {.show = {.list = &list, .json = r->json, .file = -1}, .begun_s = hop_now_s()};
+    struct watch watch = {.show = {.list = &list, .json = r->json, .file = -1}, .ticker = tool_tick_begin()};
     struct hop_sweep_options how = {
         .group = group, .keep_going = r->keep_going, .sources_unlimited = r->sources_unlimited};
     struct hop_sweep *empty = NULL;
@@ -274,7 +266,6 @@ static int lead(struct request *r, struct hop_group *group, struct hop_sweep *sw
         return status;
     }
     watch.cases = list.count;
-    watch.terminal = isatty(STDERR_FILENO);
     how.result = take_result;
     how.progress = watch_run;
     how.context = &watch;
@@ -297,7 +288,7 @@ static int follow(struct hop_group *group, struct hop_sweep *sweep)
 {
     struct hop_diag diag;
     struct hop_sweep_summary summary;
-    struct watch watch = {.begun_s = hop_now_s()};
+    struct watch watch = {0};
     const struct hop_sweep_options how = {.group = group, .progress = watch_run, .context = &watch};
     enum hop_status done = hop_sweep_run(sweep, &how, &summary, &diag);
     if (done != HOP_OK) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 int tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
@@ -242,29 +243,43 @@ char *tool_credit_instead(const struct hop_topology *topology, const struct hop_
     return NULL;
 }
 
+struct tool_ticker tool_tick_begin(void)
+{
+    return (struct tool_ticker){.terminal = isatty(STDERR_FILENO), .begun_s = hop_now_s()};
+}
+
+bool tool_tick(struct tool_ticker *t)
+{
+    double now_s = t->terminal ? hop_now_s() : 0, shown_s = t->shown ? t->shown_s : t->begun_s;
+    if (!t->terminal || now_s - t->begun_s < 1 || now_s - shown_s < 0.25)
+        return false;
+    t->passed_s = now_s - shown_s;
+    t->shown_s = now_s;
+    return t->shown = true;
+}
+
+void tool_tick_end(const struct tool_ticker *t)
+{
+    if (t->shown)
+        fprintf(stderr, "\r%76s\r", "");
+}
+
 static void show_progress(double done, void *context)
 {
     struct tool_progress *progress = context;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((double)(now.tv_sec - progress->begun.tv_sec) + 1e-9 * (double)(now.tv_nsec - progress->begun.tv_nsec) < 1)
-        return;
-    progress->shown = true;
-    fprintf(stderr, "\r%-40.40s %3.0f %%", progress->what, done * 100);
-    fflush(stderr);
+    if (tool_tick(&progress->ticker))
+        fprintf(stderr, "\r%-40.40s %3.0f %%", progress->what, done * 100);
 }
 
 tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what)
 {
-    *progress = (struct tool_progress){.what = what};
-    (void)clock_gettime(CLOCK_MONOTONIC, &progress->begun);
-    return isatty(STDERR_FILENO) ? show_progress : NULL;
+    *progress = (struct tool_progress){what, tool_tick_begin()};
+    return progress->ticker.terminal ? show_progress : NULL;
 }
 
 void tool_progress_end(const struct tool_progress *progress)
 {
-    if (progress->shown)
-        fprintf(stderr, "\r%50s\r", "");
+    tool_tick_end(&progress->ticker);
 }
 
 bool tool_colour(FILE *stream)

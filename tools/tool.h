@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "hopcast/hopcast.h"
 #include "options.h"
@@ -104,12 +103,19 @@ int tool_check_program(const struct tool_command *command, const struct hop_prog
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);
 /* The collective whose name is nearest to a word that is none; NULL: none is near. */
 const char *tool_nearest_collective(const char *word);
-/* Progress on a terminal, once a second has passed. Begin, pass tool_progress_show (NULL without a terminal: what
- * begin returns) with the struct as its context, end. */
+/* Lines of progress on a terminal, each over the last: begin, print one to standard error whenever a tick says so (a
+ * second has passed, and a quarter of one since the last), beginning with '\r', end. */
+struct tool_ticker {
+    bool terminal, shown;
+    double begun_s, shown_s, passed_s; /* passed_s: from the line before to this one */
+};
+struct tool_ticker tool_tick_begin(void);
+bool tool_tick(struct tool_ticker *ticker);
+void tool_tick_end(const struct tool_ticker *ticker);
+/* The same of a share: begin, pass what that returns (NULL without a terminal) with the struct as its context, end. */
 struct tool_progress {
     const char *what; /* what the share is of; may change on the way */
-    struct timespec begun;
-    bool shown;
+    struct tool_ticker ticker;
 };
 typedef void tool_progress_show(double done, void *context);
 tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what);
