@@ -21,13 +21,23 @@
 enum { MATRIX_LIMIT = 4096, INDEX_LIMIT = 1 << 20, SET_LIMIT = 1 << 14 };
 enum { OBJECT_LIMIT = 1 << 14, ELEMENT_LIMIT = 1 << 16 }; /* libhwloc's time grows with the square of the first */
 
-static enum hop_status refuse(const char *name, const xmlNode *element, const char *what, const char *expected,
-                              struct hop_diag *diag)
+/* A document that is checked. */
+struct check {
+    const char *name;
+    struct hop_failure failure;
+};
+
+static void refuse(struct check *c, const xmlNode *element, const char *format, ...) HOP_PRINTF(3, 4);
+static void refuse(struct check *c, const xmlNode *element, const char *format, ...)
 {
-    hop_fail(diag, HOP_ERR_INVALID, "%s", what);
-    hop_diag_place(diag, "%.150s:%ld: <%.40s>", name, xmlGetLineNo((xmlNode *)element), (const char *)element->name);
-    hop_diag_expect(diag, "%s", expected);
-    return HOP_ERR_INVALID;
+    va_list arguments;
+    if (c->failure.status != HOP_OK)
+        return;
+    va_start(arguments, format);
+    c->failure.status = hop_fail_with(c->failure.diag, HOP_ERR_INVALID, format, arguments);
+    va_end(arguments);
+    hop_failure_place(&c->failure, "%.150s:%ld: <%.40s>", c->name, xmlGetLineNo((xmlNode *)element),
+                      (const char *)element->name);
 }
 
 /* An attribute's plain text, NULL when there is none. */
@@ -69,18 +79,17 @@ static bool is_bitmap(const char *text)
 }
 
 /* Objects with cores have all four sets, others have none: libhwloc reads them without asking. */
-static enum hop_status check_sets(const char *name, const xmlNode *element, bool with_cores, struct hop_diag *diag)
+static void check_sets(struct check *c, const xmlNode *element, bool with_cores)
 {
     static const char *const sets[] = {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"};
     for (size_t i = 0; i < HOP_COUNT(sets); i++) {
         const char *set = attribute(element, sets[i]);
         if (with_cores && (!set || !*set))
-            return refuse(name, element, "an object lacks one of its sets",
-                          "cpuset, complete_cpuset, nodeset and complete_nodeset", diag);
+            refuse(c, element,
+                   "an object lacks one of its sets\ncpuset, complete_cpuset, nodeset and complete_nodeset");
         if (!with_cores && set)
-            return refuse(name, element, "an I/O or Misc object has a set", "no cpuset and no nodeset", diag);
+            refuse(c, element, "an I/O or Misc object has a set\nno cpuset and no nodeset");
     }
-    return HOP_OK;
 }
 
 static bool has_cores(const xmlNode *element)
@@ -91,47 +100,48 @@ static bool has_cores(const xmlNode *element)
            !is_one_of(type, memory, HOP_COUNT(memory));
 }
 
+static hwloc_bitmap_t read_set(struct check *c, const xmlNode *element, const char *text)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    if (!set)
+        hop_failure_set(&c->failure, HOP_ERR_MEMORY, "out of memory");
+    else if (hwloc_bitmap_sscanf(set, text) != 0)
+        refuse(c, element, "a set is malformed\nhexadecimal words, as in 0x00000003");
+    return set;
+}
+
 /* A PU or NUMA node that is not in its own set is dropped, and without any libhwloc prints that it aborts. */
-static enum hop_status check_index(const char *name, const xmlNode *element, const char *set, struct hop_diag *diag)
+static void check_index(struct check *c, const xmlNode *element, const char *set)
 {
     const char *index = attribute(element, "os_index");
-    enum hop_status status = HOP_OK;
     if (!index || !isdigit((unsigned char)*index) || strtoul(index, NULL, 10) >= INDEX_LIMIT)
-        return refuse(name, element, "no os_index, or too large a one", "0 to 1048575", diag);
-    hwloc_bitmap_t own = hwloc_bitmap_alloc();
-    if (!own)
-        return hop_fail_memory(diag);
-    if (hwloc_bitmap_sscanf(own, set) != 0 || !hwloc_bitmap_isset(own, (unsigned)strtoul(index, NULL, 10)))
-        status = refuse(name, element, "an object's set does not hold its os_index",
-                        "cpuset of a PU, nodeset of a NUMANode", diag);
+        refuse(c, element, "no os_index, or too large a one\n0 to 1048575");
+    if (c->failure.status != HOP_OK)
+        return;
+    hwloc_bitmap_t own = read_set(c, element, set);
+    if (own && !hwloc_bitmap_isset(own, (unsigned)strtoul(index, NULL, 10)))
+        refuse(c, element, "an object's set does not hold its os_index\ncpuset of a PU, nodeset of a NUMANode");
     hwloc_bitmap_free(own);
-    return status;
 }
 
 /* Siblings with cores go by their first core; libhwloc would print a banner and sort them. */
-static enum hop_status check_order(const char *name, const xmlNode *element, struct hop_diag *diag)
+static void check_order(struct check *c, const xmlNode *element)
 {
-    enum hop_status status = HOP_OK;
     const xmlNode *before = has_cores(element) ? element->prev : NULL;
     while (before && !has_cores(before))
         before = before->prev;
     if (!before)
-        return HOP_OK;
-    hwloc_bitmap_t first = hwloc_bitmap_alloc(), second = hwloc_bitmap_alloc();
-    if (!first || !second)
-        status = hop_fail_memory(diag);
-    else if (hwloc_bitmap_sscanf(first, attribute(before, "complete_cpuset")) != 0 ||
-             hwloc_bitmap_sscanf(second, attribute(element, "complete_cpuset")) != 0)
-        status = refuse(name, element, "a set is malformed", "hexadecimal words, as in 0x00000003", diag);
-    else if (hwloc_bitmap_compare_first(second, first) < 0)
-        status = refuse(name, element, "objects are out of order", "siblings in the order of their first cores", diag);
+        return;
+    hwloc_bitmap_t first = read_set(c, element, attribute(before, "complete_cpuset")),
+                   second = read_set(c, element, attribute(element, "complete_cpuset"));
+    if (first && second && hwloc_bitmap_compare_first(second, first) < 0)
+        refuse(c, element, "objects are out of order\nsiblings in the order of their first cores");
     hwloc_bitmap_free(first);
     hwloc_bitmap_free(second);
-    return status;
 }
 
 /* libhwloc indexes tables by the type, takes attributes before it for granted, and sizes sets by the highest index. */
-static enum hop_status check_object(const char *name, const xmlNode *element, struct hop_diag *diag)
+static void check_object(struct check *c, const xmlNode *element)
 {
     static const char *const cored[] = {"Machine",  "Package", "Die",      "Core",    "PU",       "L1Cache",
                                         "L2Cache",  "L3Cache", "L4Cache",  "L5Cache", "L1iCache", "L2iCache",
@@ -141,78 +151,67 @@ static enum hop_status check_object(const char *name, const xmlNode *element, st
     const char *type = attribute(element, "type");
     const char *bridge = attribute(element, "bridge_type");
     bool with_cores = type && is_one_of(type, cored, HOP_COUNT(cored));
-    if (!first || strcmp((const char *)first->name, "type") != 0)
-        return refuse(name, element, "an object does not begin with its type", "<object type=\"...\" ...>", diag);
+    if (!first || strcmp((const char *)first->name, "type") != 0) {
+        refuse(c, element, "an object does not begin with its type\n<object type=\"...\" ...>");
+        return;
+    }
     if (!with_cores && !is_one_of(type, special, HOP_COUNT(special)))
-        return refuse(name, element, "an object of no known type",
-                      "Machine, Package, NUMANode, PU, Bridge, PCIDev, ...", diag);
+        refuse(c, element, "an object of no known type\nMachine, Package, NUMANode, PU, Bridge, PCIDev, ...");
     if ((strcmp((const char *)element->parent->name, "topology") == 0) != (strcmp(type, "Machine") == 0))
-        return refuse(name, element, "the outermost object, and no other, is the machine",
-                      "<object type=\"Machine\" ...>", diag);
+        refuse(c, element, "the outermost object, and no other, is the machine\n<object type=\"Machine\" ...>");
     if (strcmp(type, "Bridge") == 0 && (!bridge || (strcmp(bridge, "0-1") != 0 && strcmp(bridge, "1-1") != 0)))
-        return refuse(name, element, "a bridge of no known type", "bridge_type=\"0-1\" or \"1-1\"", diag);
-    enum hop_status status = check_sets(name, element, with_cores, diag);
-    if (status == HOP_OK && strcmp(type, "PU") == 0)
-        status = check_index(name, element, attribute(element, "cpuset"), diag);
-    if (status == HOP_OK && strcmp(type, "NUMANode") == 0)
-        status = check_index(name, element, attribute(element, "nodeset"), diag);
-    return status == HOP_OK ? check_order(name, element, diag) : status;
+        refuse(c, element, "a bridge of no known type\nbridge_type=\"0-1\" or \"1-1\"");
+    check_sets(c, element, with_cores);
+    if (strcmp(type, "PU") == 0)
+        check_index(c, element, attribute(element, "cpuset"));
+    if (strcmp(type, "NUMANode") == 0)
+        check_index(c, element, attribute(element, "nodeset"));
+    if (c->failure.status == HOP_OK)
+        check_order(c, element);
 }
 
 /* What else an object may hold comes before the objects in it. */
-static enum hop_status check_part(const char *name, const xmlNode *element, struct hop_diag *diag)
+static void check_part(struct check *c, const xmlNode *element)
 {
     static const char *const parts[] = {"info", "page_type", "userdata"};
-    if (!is_one_of((const char *)element->name, parts, HOP_COUNT(parts)))
-        return refuse(name, element, "an object holds something else than objects", "<info>, <page_type> or <object>",
-                      diag);
     const char *owner = attribute(element->parent, "type");
+    const xmlNode *before = element->prev;
+    if (!is_one_of((const char *)element->name, parts, HOP_COUNT(parts)))
+        refuse(c, element, "an object holds something else than objects\n<info>, <page_type> or <object>");
     if (strcmp((const char *)element->name, "page_type") == 0 && strcmp(owner, "NUMANode") != 0 &&
         strcmp(owner, "Machine") != 0)
-        return refuse(name, element, "page sizes in an object that is no memory", "them in a NUMANode", diag);
-    const xmlNode *before = element->prev;
+        refuse(c, element, "page sizes in an object that is no memory\nthem in a NUMANode");
     while (before && before->type != XML_ELEMENT_NODE)
         before = before->prev;
     if (before && strcmp((const char *)before->name, "object") == 0)
-        return refuse(name, element, "this comes after an object", "the objects last", diag);
-    return HOP_OK;
-}
-
-/* libhwloc multiplies the number of objects in 32 bits. */
-static enum hop_status check_matrix(const char *name, const xmlNode *element, struct hop_diag *diag)
-{
-    const char *objects = attribute(element, "nbobjs");
-    if (objects && strtoul(objects, NULL, 10) > MATRIX_LIMIT)
-        return refuse(name, element, "a matrix of too many objects", "at most 4096", diag);
-    return HOP_OK;
+        refuse(c, element, "this comes after an object\nthe objects last");
 }
 
 /* Attributes that name sets, whatever the element: cpuset, allowed_nodeset, ... Each comma separates 32 bits, so the
  * length bounds the set. */
-static enum hop_status check_bitmaps(const char *name, const xmlNode *element, struct hop_diag *diag)
+static void check_bitmaps(struct check *c, const xmlNode *element)
 {
     for (const xmlAttr *at = element->properties; at; at = at->next) {
         const char *key = (const char *)at->name, *value = attribute(element, key);
         size_t length = strlen(key);
         if (length >= 3 && strcmp(key + length - 3, "set") == 0 && value &&
             (strlen(value) > SET_LIMIT || !is_bitmap(value)))
-            return refuse(name, element, "a set is malformed or too large", "hexadecimal words, as in 0x00000003",
-                          diag);
+            refuse(c, element, "a set is malformed or too large\nhexadecimal words, as in 0x00000003");
     }
-    return HOP_OK;
 }
 
-static enum hop_status check_element(const char *name, const xmlNode *element, struct hop_diag *diag)
+static void check_element(struct check *c, const xmlNode *element)
 {
-    const char *tag = (const char *)element->name;
-    enum hop_status status = check_bitmaps(name, element, diag);
-    if (status != HOP_OK)
-        return status;
+    const char *tag = (const char *)element->name, *objects = attribute(element, "nbobjs");
+    check_bitmaps(c, element);
+    if (c->failure.status != HOP_OK)
+        return;
     if (strcmp(tag, "object") == 0)
-        return check_object(name, element, diag);
-    if (strcmp((const char *)element->parent->name, "object") == 0)
-        return check_part(name, element, diag);
-    return strncmp(tag, "distances", 9) == 0 ? check_matrix(name, element, diag) : HOP_OK;
+        check_object(c, element);
+    else if (strcmp((const char *)element->parent->name, "object") == 0)
+        check_part(c, element);
+    else if (strncmp(tag, "distances", 9) == 0 && objects && strtoul(objects, NULL, 10) > MATRIX_LIMIT)
+        refuse(c, element, "a matrix of too many objects\nat most 4096"); /* libhwloc multiplies them in 32 bits */
 }
 
 static bool is_object(const xmlNode *element, const char *type)
@@ -222,20 +221,17 @@ static bool is_object(const xmlNode *element, const char *type)
 }
 
 /* Every element in document order; libxml2 has bounded the depth. */
-static enum hop_status check_elements(const char *name, xmlNode *root, struct hop_diag *diag)
+static void check_elements(struct check *c, xmlNode *root)
 {
-    enum hop_status status = HOP_OK;
     bool cores = false, memory = false;
     unsigned objects = 0, elements = 0;
     xmlNode *at = root;
-    while (at && status == HOP_OK) {
+    while (at && c->failure.status == HOP_OK) {
         if (at->type == XML_ELEMENT_NODE && at != root) {
             objects += strcmp((const char *)at->name, "object") == 0;
             if (objects > OBJECT_LIMIT || ++elements > ELEMENT_LIMIT)
-                status =
-                    refuse(name, at, "the topology is too large", "at most 16384 objects and 65536 elements", diag);
-            else
-                status = check_element(name, at, diag);
+                refuse(c, at, "the topology is too large\nat most 16384 objects and 65536 elements");
+            check_element(c, at);
             cores = cores || is_object(at, "PU");
             memory = memory || is_object(at, "NUMANode");
         }
@@ -247,9 +243,8 @@ static enum hop_status check_elements(const char *name, xmlNode *root, struct ho
             at = at->parent;
         at = at == root ? NULL : at->next;
     }
-    if (status == HOP_OK && !(cores && memory))
-        status = refuse(name, root, "there is no PU, or no NUMANode", "at least one of each", diag);
-    return status;
+    if (!cores || !memory)
+        refuse(c, root, "there is no PU, or no NUMANode\nat least one of each");
 }
 
 /* libhwloc may be built without its libxml2 plugin; its own reader then knows no comments. */
@@ -272,7 +267,7 @@ static void drop_comments(xmlNode *node)
 /* Checks a document, and writes it again for libhwloc: *text is the caller's, freed by xmlFree. */
 static enum hop_status check_document(const struct hop_source *source, xmlChar **text, int *size, struct hop_diag *diag)
 {
-    enum hop_status status = HOP_ERR_SYNTAX;
+    struct check c = {source->name, {.diag = diag}};
     xmlParserCtxt *parser = xmlNewParserCtxt();
     if (!parser)
         return hop_fail_memory(diag);
@@ -281,27 +276,25 @@ static enum hop_status check_document(const struct hop_source *source, xmlChar *
     xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
     if (!root) {
         const char *message = parser->lastError.message ? parser->lastError.message : "no XML document";
-        hop_fail(diag, status, "%.*s", (int)strcspn(message, "\n"), message);
-        hop_diag_place(diag, "%.150s:%d:%d", source->name, parser->lastError.line, parser->lastError.int2);
-        hop_diag_expect(diag, "well-formed XML; was the file cut off?");
+        hop_failure_set(&c.failure, HOP_ERR_SYNTAX, "%.*s\nwell-formed XML; was the file cut off?",
+                        (int)strcspn(message, "\n"), message);
+        hop_failure_place(&c.failure, "%.150s:%d:%d", source->name, parser->lastError.line, parser->lastError.int2);
     } else if (document->intSubset && document->intSubset->children) {
-        status = refuse(source->name, root, "the document declares entities or elements of its own", "plain hwloc XML",
-                        diag);
+        refuse(&c, root, "the document declares entities or elements of its own\nplain hwloc XML");
     } else if (!attribute(root, "version") || strtoul(attribute(root, "version"), NULL, 10) < 2) {
-        status = refuse(source->name, root, "the topology is of hwloc 1",
-                        "version=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts", diag);
+        refuse(&c, root, "the topology is of hwloc 1\nversion=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts");
     } else {
-        status = check_elements(source->name, root, diag);
+        check_elements(&c, root);
     }
-    if (status == HOP_OK) {
+    if (c.failure.status == HOP_OK) {
         drop_comments(document->children);
         xmlDocDumpMemoryEnc(document, text, size, "UTF-8");
         if (!*text)
-            status = hop_fail_memory(diag);
+            hop_failure_set(&c.failure, HOP_ERR_MEMORY, "out of memory");
     }
     xmlFreeDoc(document);
     xmlFreeParserCtxt(parser);
-    return status;
+    return c.failure.status;
 }
 
 enum hop_status hop_hwloc_open_xml(const struct hop_source *source, struct hop_hwloc *hwloc, struct hop_diag *diag)
@@ -309,9 +302,8 @@ enum hop_status hop_hwloc_open_xml(const struct hop_source *source, struct hop_h
     xmlChar *text = NULL;
     int size = 0;
     if (source->size >= XML_LIMIT) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the hwloc XML has %zu bytes", source->size);
+        hop_fail(diag, HOP_ERR_LIMIT, "the hwloc XML has %zu bytes\nless than %zu", source->size, XML_LIMIT);
         hop_diag_place(diag, "%.150s", source->name);
-        hop_diag_expect(diag, "less than %zu", XML_LIMIT);
         return HOP_ERR_LIMIT;
     }
     enum hop_status status = check_document(source, &text, &size, diag);
@@ -321,10 +313,11 @@ enum hop_status hop_hwloc_open_xml(const struct hop_source *source, struct hop_h
     if (status == HOP_OK && (hwloc_topology_set_xmlbuffer(hwloc->machine, (const char *)text, size + 1) != 0 ||
                              hwloc_topology_load(hwloc->machine) != 0)) {
         hop_hwloc_close(hwloc);
-        status = hop_fail(diag, HOP_ERR_INVALID, "libhwloc refuses this topology");
+        status =
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "libhwloc refuses this topology\nhwloc XML with its cpusets and nodesets; a newer hwloc writes "
+                     "older XML by `lstopo --export-xml-flags v2 FILE.xml`");
         hop_diag_place(diag, "%.150s", source->name);
-        hop_diag_expect(diag, "hwloc XML with its cpusets and nodesets; a newer hwloc writes older XML by "
-                              "`lstopo --export-xml-flags v2 FILE.xml`");
     }
     xmlFree(text);
     return status;

@@ -70,11 +70,8 @@ struct edge {
 };
 
 struct map {
-    const struct hop_nccl_system *system;
-    struct hop_topology *topology;
-    struct hop_diag *diag;
-    enum hop_status status; /* a failure is remembered, and everything after it does nothing */
-    struct hop_arena arena; /* its sticky failure stands for all memory */
+    struct hop_nccl_system *system;
+    struct hop_build *build; /* the system's */
     struct root *roots;     /* per CPU */
     struct entry *entries;  /* per device */
     struct edge *edges;
@@ -89,17 +86,19 @@ struct map {
 
 /* ---- failures and remarks ---- */
 
-void hop_nccl_locate(const struct hop_nccl_system *system, const struct hop_nccl_place *place, struct hop_diag *diag)
+void hop_nccl_place(struct hop_nccl_system *system, const struct hop_nccl_place *place)
 {
-    hop_diag_place(diag, "%.150s:%ld: <%.40s>", system->file, place->line, place->element);
+    hop_failure_place(&system->build.failure, "%.150s:%ld: <%.40s>", system->file, place->line, place->element);
 }
 
-/* Remembers what an addition to the topology returned. */
-static void check(struct map *m, const struct hop_nccl_place *place, enum hop_status status)
+static bool ok(const struct map *m)
 {
-    if (status != HOP_OK && status != HOP_ERR_MEMORY)
-        hop_nccl_locate(m->system, place, m->diag);
-    m->status = status;
+    return hop_build_ok(m->build);
+}
+
+static void out_of_memory(struct map *m)
+{
+    hop_failure_set(&m->build->failure, HOP_ERR_MEMORY, "out of memory");
 }
 
 /* name NULL: that of the element */
@@ -149,16 +148,15 @@ static void register_bus_id(struct map *m, uint32_t index)
     write_key(m, entry->said->cpu, entry->said->bus_id, text);
     uint32_t other = hop_names_get(&m->bus_ids, text);
     if (other == UINT32_MAX) {
-        const char *key = hop_arena_string(&m->arena, text, strlen(text));
-        if (!key || !hop_names_put(&m->bus_ids, key, index))
-            m->arena.failed = true;
+        if (!hop_names_put(&m->bus_ids, hop_build_text(m->build, "%s", text), index))
+            out_of_memory(m);
     } else if (is_bridge(entry) && is_bridge(&m->entries[other])) {
         tally_device(m, TWIN, entry->said);
     } else {
-        m->status = hop_fail(m->diag, HOP_ERR_INVALID, "the bus id %s is in line %ld already", entry->said->bus_id,
-                             m->entries[other].said->place.line);
-        hop_nccl_locate(m->system, &entry->said->place, m->diag);
-        hop_diag_expect(m->diag, "a bus id of its own for every device");
+        hop_build_fail(m->build, HOP_ERR_INVALID,
+                       "the bus id %s is in line %ld already\na bus id of its own for every device",
+                       entry->said->bus_id, m->entries[other].said->place.line);
+        hop_nccl_place(m->system, &entry->said->place);
     }
 }
 
@@ -167,9 +165,10 @@ static void enter_pci(struct map *m, uint32_t index)
     struct entry *entry = &m->entries[index];
     const struct hop_nccl_device *device = entry->said;
     if (device->holds_devices && !is_bridge(entry)) {
-        m->status = hop_fail(m->diag, HOP_ERR_INVALID, "a %s holds other PCI devices", hop_node_kind_name(entry->kind));
-        hop_nccl_locate(m->system, &device->place, m->diag);
-        hop_diag_expect(m->diag, "PCI devices inside bridges (class 0x060400) only");
+        hop_build_fail(m->build, HOP_ERR_INVALID,
+                       "a %s holds other PCI devices\nPCI devices inside bridges (class 0x060400) only",
+                       hop_node_kind_name(entry->kind));
+        hop_nccl_place(m->system, &device->place);
         return;
     }
     register_bus_id(m, index);
@@ -190,7 +189,7 @@ static void enter_pci(struct map *m, uint32_t index)
 
 static void enter_devices(struct map *m)
 {
-    for (uint32_t i = 0; i < m->system->device_count && m->status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
         const struct hop_nccl_device *device = &m->system->devices[i];
         m->entries[i] =
             (struct entry){.said = device, .kind = HOP_NODE_NIC, .only_child = HOP_NONE, .fastest_child = HOP_NONE};
@@ -255,11 +254,10 @@ static void repair_emulated_bridge(struct map *m, struct entry *entry)
         return;
     entry->generation = fastest->generation;
     entry->width = fastest->width;
-    if (hop_topology_add_note(m->topology,
-                              "bridge %s claims 2.5 GT/s x1, as emulated bridges do, while %s below it "
-                              "is faster; taken as generation %u x%u",
-                              entry->said->bus_id, fastest->said->bus_id, entry->generation, entry->width) != HOP_OK)
-        m->arena.failed = true;
+    hop_build_note(m->build,
+                   "bridge %s claims 2.5 GT/s x1, as emulated bridges do, while %s below it is faster; taken as "
+                   "generation %u x%u",
+                   entry->said->bus_id, fastest->said->bus_id, entry->generation, entry->width);
 }
 
 /* A bridge that is no switch goes. Returns what stands in its place, HOP_NONE: nothing. */
@@ -330,38 +328,36 @@ static void find_machines(struct map *m)
 static void add_cpu(struct map *m, uint32_t index)
 {
     const struct hop_nccl_cpu *cpu = &m->system->cpus[index];
-    char root_name[32], host_name[32], label[128], family[32] = "", model[32] = "";
-    (void)snprintf(root_name, sizeof root_name, "root%u", index);
-    (void)snprintf(host_name, sizeof host_name, "host%u", index);
+    char label[128], family[32] = "", model[32] = "";
     if (cpu->family >= 0)
         (void)snprintf(family, sizeof family, " family %ld", cpu->family);
     if (cpu->model >= 0)
         (void)snprintf(model, sizeof model, " model %ld", cpu->model);
     (void)snprintf(label, sizeof label, " %.20s%s%.20s%s%s", cpu->arch, *cpu->vendor ? " " : "", cpu->vendor, family,
                    model);
-    struct hop_node root = hop_node_default(HOP_NODE_ROOT, root_name);
-    struct hop_node host = hop_node_default(HOP_NODE_HOST, host_name);
+    struct hop_node root = hop_node_default(HOP_NODE_ROOT, hop_build_text(m->build, "root%u", index));
+    struct hop_node host = hop_node_default(HOP_NODE_HOST, hop_build_text(m->build, "host%u", index));
     root.label = label + strspn(label, " ");
     root.label = *root.label ? root.label : NULL;
     root.numa = host.numa = cpu->numa;
-    check(m, &cpu->place, hop_topology_add_node(m->topology, &root, &m->roots[index].node, m->diag));
+    m->roots[index].node = hop_build_node(m->build, &root);
     struct hop_link memory = hop_link_default(HOP_LINK_MEMORY, 0, m->roots[index].node);
-    if (m->status == HOP_OK)
-        check(m, &cpu->place, hop_topology_add_child(m->topology, &host, &memory, NULL, m->diag));
+    hop_build_child(m->build, &host, &memory);
+    hop_nccl_place(m->system, &cpu->place);
 }
 
 /* Every two roots of one machine are joined, as NCCL has it. */
 static void add_cpus(struct map *m)
 {
     uint32_t count = m->system->cpu_count;
-    for (uint32_t i = 0; i < count && m->status == HOP_OK; i++)
+    for (uint32_t i = 0; i < count && ok(m); i++)
         add_cpu(m, i);
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t j = i + 1; j < count && m->status == HOP_OK; j++) {
+        for (uint32_t j = i + 1; j < count && ok(m); j++) {
             struct hop_link link = hop_link_default(HOP_LINK_SOCKET, m->roots[i].node, m->roots[j].node);
             link.parameter = socket_parameter(&m->system->cpus[i]);
             if (m->roots[i].machine == m->roots[j].machine)
-                check(m, &m->system->cpus[i].place, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+                hop_build_link(m->build, &link);
         }
     }
 }
@@ -387,7 +383,7 @@ static void write_label(const struct entry *entry, struct hop_buffer *label)
 /* Whether every gpu has a `dev` that no other has. */
 static bool devs_are_distinct(struct map *m)
 {
-    bool *seen = hop_arena_alloc(&m->arena, HOP_NCCL_DEV_LIMIT + 1), any = false;
+    bool *seen = hop_build_alloc(m->build, HOP_NCCL_DEV_LIMIT + 1), any = false;
     const struct hop_nccl_device *without = NULL;
     for (uint32_t i = 0; seen && i < m->system->device_count; i++) {
         const struct hop_nccl_device *device = m->entries[i].said;
@@ -406,7 +402,6 @@ static bool devs_are_distinct(struct map *m)
 static void add_device(struct map *m, struct entry *entry, long number)
 {
     const struct hop_nccl_device *device = entry->said;
-    char name[32];
     struct hop_buffer label = {0};
     uint32_t parent = parent_of(m, entry);
     struct hop_link link =
@@ -418,14 +413,16 @@ static void add_device(struct map *m, struct entry *entry, long number)
         link.capacity_Bps[0] = link.capacity_Bps[1] = mbps * 1e6 / 8;
         link.origin = device->port_mbps > 0 ? "speed of the network port" : "NCCL's default for a network port";
     }
-    (void)snprintf(name, sizeof name, "%s%ld", hop_node_kind_name(entry->kind), number);
-    struct hop_node node = hop_node_default(entry->kind, name);
+    struct hop_node node =
+        hop_node_default(entry->kind, hop_build_text(m->build, "%s%ld", hop_node_kind_name(entry->kind), number));
     write_label(entry, &label);
     node.label = label.length ? label.text : NULL;
     node.bus_id = device->bus_id;
     node.numa = m->system->cpus[device->cpu].numa;
-    m->arena.failed |= label.failed;
-    check(m, &device->place, hop_topology_add_child(m->topology, &node, &link, &entry->node, m->diag));
+    if (label.failed)
+        out_of_memory(m);
+    entry->node = hop_build_child(m->build, &node, &link);
+    hop_nccl_place(m->system, &device->place);
     hop_buffer_finish(&label);
 }
 
@@ -433,7 +430,7 @@ static void add_devices(struct map *m)
 {
     long numbers[HOP_NODE_KIND_COUNT] = {0};
     bool by_dev = devs_are_distinct(m);
-    for (uint32_t i = 0; i < m->system->device_count && m->status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
         struct entry *entry = &m->entries[i];
         if (entry->gone)
             continue;
@@ -472,11 +469,9 @@ static void add_edge(struct map *m, uint32_t from, const struct hop_nccl_link *l
     uint32_t to = hop_names_get(&m->bus_ids, key);
     if (to == from || to == UINT32_MAX || m->entries[to].kind != HOP_NODE_GPU)
         tally(m, to == from ? SELF : LOST, &link->place, link->target);
-    else if (hop_grow(&m->edges, &m->edge_capacity, m->edge_count + 1, sizeof *m->edges))
+    else if (hop_build_grow(m->build, &m->edges, &m->edge_capacity, m->edge_count + 1, sizeof *m->edges))
         m->edges[m->edge_count++] =
             (struct edge){{from < to ? from : to, from < to ? to : from}, from > to, link->kind, link->count};
-    else
-        m->arena.failed = true;
 }
 
 static void add_c2c(struct map *m, const struct entry *entry, const struct hop_nccl_link *said)
@@ -487,7 +482,8 @@ static void add_c2c(struct map *m, const struct entry *entry, const struct hop_n
         link.capacity_Bps[0] = link.capacity_Bps[1] = (double)said->MBps * 1e6 * said->count;
         link.origin = "c2c bw x count";
     }
-    check(m, &said->place, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+    hop_build_link(m->build, &link);
+    hop_nccl_place(m->system, &said->place);
 }
 
 /* One more link of a bundle, all of which lead to one place. */
@@ -496,8 +492,8 @@ static void add_to_bundle(struct map *m, const struct hop_nccl_link *link, unsig
     *bundle += link->count;
     if (*bundle <= HOP_NCCL_LINK_LIMIT)
         return;
-    m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "the GPU has more than %d NVLinks", HOP_NCCL_LINK_LIMIT);
-    hop_nccl_locate(m->system, &link->place, m->diag);
+    hop_build_fail(m->build, HOP_ERR_LIMIT, "the GPU has more than %d NVLinks", HOP_NCCL_LINK_LIMIT);
+    hop_nccl_place(m->system, &link->place);
 }
 
 static void add_bundle(struct map *m, const struct entry *entry, uint32_t to, unsigned count)
@@ -505,17 +501,9 @@ static void add_bundle(struct map *m, const struct entry *entry, uint32_t to, un
     struct hop_link link = hop_link_default(HOP_LINK_NVLINK, entry->node, to);
     link.count = count;
     link.generation = nvlink_generation(entry->said->sm);
-    if (count > 0 && m->status == HOP_OK)
-        check(m, &entry->said->gpu, hop_topology_add_link(m->topology, &link, NULL, m->diag));
-}
-
-/* NVSwitches share a GPU's traffic evenly, so that they act as one, which NCCL makes of them too. */
-static void add_nvswitch(struct map *m, const struct hop_nccl_place *place)
-{
-    struct hop_node node = hop_node_default(HOP_NODE_SWITCH, "nvswitch0");
-    node.label = "all NVSwitches";
-    if (m->nvswitch == HOP_NONE && m->status == HOP_OK)
-        check(m, place, hop_topology_add_node(m->topology, &node, &m->nvswitch, m->diag));
+    if (count > 0)
+        hop_build_link(m->build, &link);
+    hop_nccl_place(m->system, &entry->said->gpu);
 }
 
 /* The links that one gpu lists: those to NVSwitches and to the CPU are added, those to gpus wait for their other end.
@@ -525,7 +513,7 @@ static void add_gpu_links(struct map *m, uint32_t index)
     const struct entry *entry = &m->entries[index];
     const struct hop_nccl_device *device = entry->said;
     unsigned to_nvswitch = 0, to_cpu = 0;
-    for (uint32_t l = 0; l < device->link_count && m->status == HOP_OK; l++) {
+    for (uint32_t l = 0; l < device->link_count && ok(m); l++) {
         const struct hop_nccl_link *link = &m->system->links[device->first_link + l];
         bool nvlink = link->kind == HOP_LINK_NVLINK;
         if (link->kind == HOP_LINK_C2C)
@@ -537,8 +525,8 @@ static void add_gpu_links(struct map *m, uint32_t index)
         else
             add_edge(m, index, link);
     }
-    if (to_nvswitch)
-        add_nvswitch(m, &device->gpu);
+    if (to_nvswitch && m->nvswitch == HOP_NONE) /* they share a GPU's traffic evenly and act as one, as NCCL has it */
+        m->nvswitch = hop_build_nvswitch(m->build, 0, "all NVSwitches");
     add_bundle(m, entry, m->nvswitch, to_nvswitch);
     add_bundle(m, entry, m->roots[device->cpu].node, to_cpu);
 }
@@ -577,18 +565,19 @@ static void join_edges(struct map *m, const struct edge *edges, uint32_t length)
         link.generation = nvlink_generation(ends[ends[1]->said->sm < ends[0]->said->sm]->said->sm);
     else
         link.parameter = xgmi_parameter(m, ends[!ends[0]->said->gpu.element]->said);
-    check(m, place, hop_topology_add_link(m->topology, &link, NULL, m->diag));
+    hop_build_link(m->build, &link);
+    hop_nccl_place(m->system, place);
 }
 
 static void add_accelerator_links(struct map *m)
 {
-    for (uint32_t i = 0; i < m->system->device_count && m->status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
         if (m->system->devices[i].gpu.element)
             add_gpu_links(m, i);
     }
     if (m->edge_count > 0)
         qsort(m->edges, m->edge_count, sizeof *m->edges, compare_edges);
-    for (uint32_t i = 0, end; i < m->edge_count && m->status == HOP_OK; i = end) {
+    for (uint32_t i = 0, end; i < m->edge_count && ok(m); i = end) {
         end = i + 1;
         while (end < m->edge_count && compare_pairs(&m->edges[i], &m->edges[end]) == 0)
             end++;
@@ -609,32 +598,20 @@ static void add_notes(struct map *m)
         tally(m, UNREAD, &m->system->first_unread, NULL);
     m->tallies[UNREAD].count = m->system->unread;
     for (unsigned i = 0; i < TALLY_COUNT; i++) {
-        if (m->tallies[i].count > 0 && hop_topology_add_note(m->topology, "%s: %u, such as %s", texts[i],
-                                                             m->tallies[i].count, m->tallies[i].example) != HOP_OK)
-            m->arena.failed = true;
+        if (m->tallies[i].count > 0)
+            hop_build_note(m->build, "%s: %u, such as %s", texts[i], m->tallies[i].count, m->tallies[i].example);
     }
 }
 
-enum hop_status hop_nccl_map(const struct hop_nccl_system *system, struct hop_topology **topology,
-                             struct hop_diag *diag)
+void hop_nccl_map(struct hop_nccl_system *system)
 {
     static void (*const steps[])(struct map *) = {find_machines, enter_devices, join_broadcom_levels,  settle_bridges,
                                                   add_cpus,      add_devices,   add_accelerator_links, add_notes};
-    struct map m = {.system = system, .diag = diag, .nvswitch = HOP_NONE};
-    m.topology = hop_topology_create(system->name);
-    m.roots = hop_arena_alloc(&m.arena, system->cpu_count * sizeof *m.roots);
-    m.entries = hop_arena_alloc(&m.arena, system->device_count * sizeof *m.entries);
-    m.arena.failed |= !m.topology;
-    for (size_t i = 0; i < HOP_COUNT(steps) && m.status == HOP_OK && !m.arena.failed; i++)
+    struct map m = {.system = system, .build = &system->build, .nvswitch = HOP_NONE};
+    m.roots = hop_build_alloc(m.build, (system->cpu_count + 1) * sizeof *m.roots);
+    m.entries = hop_build_alloc(m.build, (system->device_count + 1) * sizeof *m.entries);
+    for (size_t i = 0; i < HOP_COUNT(steps) && ok(&m); i++)
         steps[i](&m);
-    if (m.status == HOP_OK && m.arena.failed)
-        m.status = hop_fail_memory(diag);
     free(m.edges);
     hop_names_finish(&m.bus_ids);
-    hop_arena_finish(&m.arena);
-    if (m.status == HOP_OK)
-        *topology = m.topology;
-    else
-        hop_topology_destroy(m.topology);
-    return m.status;
 }

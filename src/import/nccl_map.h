@@ -3,7 +3,7 @@
 #ifndef HOP_IMPORT_NCCL_MAP_H
 #define HOP_IMPORT_NCCL_MAP_H
 
-#include "topology/topology.h"
+#include "topology/build.h"
 
 enum {
     HOP_NCCL_DEV_LIMIT = 1000000, /* highest `dev` */
@@ -56,7 +56,7 @@ struct hop_nccl_link {
 
 struct hop_nccl_system {
     const char *file; /* for diagnostics */
-    const char *name; /* of the new topology */
+    struct hop_build build;
     struct hop_nccl_cpu *cpus;
     struct hop_nccl_device *devices; /* parents before children */
     struct hop_nccl_link *links;     /* those of a gpu next to each other */
@@ -65,11 +65,10 @@ struct hop_nccl_system {
     struct hop_nccl_place first_unread;
 };
 
-/* Adds the place to a diagnostic just filled. */
-void hop_nccl_locate(const struct hop_nccl_system *system, const struct hop_nccl_place *place, struct hop_diag *diag);
+/* The place of a failure that has none. */
+void hop_nccl_place(struct hop_nccl_system *system, const struct hop_nccl_place *place);
 
-/* The result is unfinished and the caller's; nothing is left behind on failure. */
-enum hop_status hop_nccl_map(const struct hop_nccl_system *system, struct hop_topology **topology,
-                             struct hop_diag *diag);
+/* Adds all of it to the system's topology. */
+void hop_nccl_map(struct hop_nccl_system *system);
 
 #endif

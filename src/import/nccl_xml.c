@@ -30,9 +30,6 @@ enum {
 };
 
 struct reader {
-    struct hop_diag *diag;
-    enum hop_status status; /* a failure is remembered, and everything after it does nothing */
-    struct hop_arena arena;
     struct hop_nccl_system system;
     uint32_t cpu_capacity, device_capacity, link_capacity;
 };
@@ -44,22 +41,31 @@ static struct hop_nccl_place place_of(const xmlNode *xml)
     return (struct hop_nccl_place){(const char *)xml->name, xmlGetLineNo(xml)};
 }
 
-/* After hop_fail: the place, and what was expected there. */
-static void refuse(struct reader *r, const xmlNode *xml, const char *expected)
+static bool ok(const struct reader *r)
 {
-    struct hop_nccl_place place = place_of(xml);
-    hop_nccl_locate(&r->system, &place, r->diag);
-    hop_diag_expect(r->diag, "%s", expected);
-    r->status = r->diag->status;
+    return hop_build_ok(&r->system.build);
+}
+
+static void refuse(struct reader *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
+    HOP_PRINTF(4, 5);
+static void refuse(struct reader *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
+{
+    const struct hop_nccl_place place = place_of(xml);
+    va_list arguments;
+    if (!ok(r))
+        return;
+    va_start(arguments, format);
+    r->system.build.failure.status = hop_fail_with(r->system.build.failure.diag, status, format, arguments);
+    va_end(arguments);
+    hop_nccl_place(&r->system, &place);
 }
 
 static void refuse_value(struct reader *r, const xmlNode *xml, const char *name, const char *text, const char *expected)
 {
     if (text)
-        hop_fail(r->diag, HOP_ERR_INVALID, "%s is '%.40s'", name, text);
+        refuse(r, xml, HOP_ERR_INVALID, "%s is '%.40s'\n%s", name, text, expected);
     else
-        hop_fail(r->diag, HOP_ERR_INVALID, "there is no %s", name);
-    refuse(r, xml, expected);
+        refuse(r, xml, HOP_ERR_INVALID, "there is no %s\n%s", name, expected);
 }
 
 static bool is(const xmlNode *xml, const char *name)
@@ -95,7 +101,7 @@ static long read_integer(struct reader *r, const xmlNode *xml, const char *name,
 {
     const char *text = text_of(xml, name);
     char *end, expected[80];
-    if (r->status != HOP_OK || !*text)
+    if (!ok(r) || !*text)
         return fallback;
     long number = strtol(text, &end, 10);
     if (strspn(text, "-0123456789") == strlen(text) && *end == '\0' && number >= least && number <= most)
@@ -109,7 +115,7 @@ static long read_integer(struct reader *r, const xmlNode *xml, const char *name,
 static unsigned read_class(struct reader *r, const xmlNode *xml, const char *name)
 {
     const char *text = text_of(xml, name);
-    if (r->status != HOP_OK || !*text)
+    if (!ok(r) || !*text)
         return 0;
     size_t digits = strncmp(text, "0x", 2) == 0 ? strspn(text + 2, "0123456789abcdefABCDEF") : 0;
     if ((digits != 4 && digits != 6) || text[2 + digits]) {
@@ -124,7 +130,7 @@ static unsigned read_generation(struct reader *r, const xmlNode *xml)
 {
     static const long tenths_of[] = {0, 25, 50, 80, 160, 320, 640}; /* of a GT/s */
     const char *text = text_of(xml, "link_speed");
-    if (r->status != HOP_OK || !*text || strncmp(text, "Unknown", 7) == 0 || text[0] == '-' || strcmp(text, "0") == 0)
+    if (!ok(r) || !*text || strncmp(text, "Unknown", 7) == 0 || text[0] == '-' || strcmp(text, "0") == 0)
         return 0;
     char *end = NULL;
     long tenths = strspn(text, "0123456789") > 6 ? 0 : 10 * strtol(text, &end, 10);
@@ -148,16 +154,18 @@ static unsigned read_generation(struct reader *r, const xmlNode *xml)
 static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char *name)
 {
     const char *text = attribute(xml, name);
-    if (r->status != HOP_OK)
+    if (!ok(r))
         return "";
     if (!text || strlen(text) > 31 || strspn(text, "0123456789abcdefABCDEF:.") != strlen(text) || !strchr(text, ':')) {
         refuse_value(r, xml, name, text, "a PCI address such as 0000:3b:00.0");
         return "";
     }
-    char *lower = hop_arena_string(&r->arena, text, strlen(text));
+    char *lower = hop_build_alloc(&r->system.build, strlen(text) + 1);
+    if (lower)
+        memcpy(lower, text, strlen(text));
     for (char *c = lower; c && *c; c++)
         *c = *c >= 'A' && *c <= 'F' ? (char)(*c + ('a' - 'A')) : *c;
-    return lower;
+    return lower ? lower : "";
 }
 
 /* ---- the parts of a device ---- */
@@ -178,8 +186,9 @@ static long read_port(struct reader *r, const xmlNode *net, struct hop_buffer *p
 /* Takes the buffer. */
 static const char *keep(struct reader *r, struct hop_buffer *ports)
 {
-    const char *kept = hop_arena_string(&r->arena, ports->text ? ports->text : "", ports->length);
-    r->arena.failed |= ports->failed;
+    const char *kept = hop_build_text(&r->system.build, "%s", ports->text ? ports->text : "");
+    if (ports->failed)
+        hop_failure_set(&r->system.build.failure, HOP_ERR_MEMORY, "out of memory");
     hop_buffer_finish(ports);
     return kept;
 }
@@ -208,10 +217,8 @@ static void read_link(struct reader *r, const xmlNode *xml)
     link.count = (unsigned)read_integer(r, xml, "count", 0, HOP_NCCL_LINK_LIMIT, 1);
     if (link.count == 0)
         return;
-    if (hop_grow(&r->system.links, &r->link_capacity, r->system.link_count + 1, sizeof link))
+    if (hop_build_grow(&r->system.build, &r->system.links, &r->link_capacity, r->system.link_count + 1, sizeof link))
         r->system.links[r->system.link_count++] = link;
-    else
-        r->arena.failed = true;
 }
 
 static void read_gpu(struct reader *r, xmlNode *xml, struct hop_nccl_device *device)
@@ -237,22 +244,17 @@ static void read_gpu(struct reader *r, xmlNode *xml, struct hop_nccl_device *dev
 
 static void add_device(struct reader *r, const xmlNode *xml, const struct hop_nccl_device *device)
 {
-    if (r->status != HOP_OK)
-        return;
-    if (r->system.device_count >= DEVICE_LIMIT) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "the file holds more than %d devices", DEVICE_LIMIT);
-        refuse(r, xml, "");
-    } else if (hop_grow(&r->system.devices, &r->device_capacity, r->system.device_count + 1, sizeof *device)) {
+    if (r->system.device_count >= DEVICE_LIMIT)
+        refuse(r, xml, HOP_ERR_LIMIT, "the file holds more than %d devices", DEVICE_LIMIT);
+    if (hop_build_grow(&r->system.build, &r->system.devices, &r->device_capacity, r->system.device_count + 1,
+                       sizeof *device))
         r->system.devices[r->system.device_count++] = *device;
-    } else {
-        r->arena.failed = true;
-    }
 }
 
 /* A <pci> and, after it, all below it. The depth is limited. */
 static void read_pci(struct reader *r, xmlNode *xml, uint32_t parent, unsigned depth)
 {
-    if (r->status != HOP_OK)
+    if (!ok(r))
         return;
     struct hop_nccl_device device = {.place = place_of(xml),
                                      .cpu = r->system.cpu_count - 1,
@@ -268,10 +270,8 @@ static void read_pci(struct reader *r, xmlNode *xml, uint32_t parent, unsigned d
     device.generation = read_generation(r, xml);
     long width = read_integer(r, xml, "link_width", -1, 32, 0);
     device.width = width > 0 ? (unsigned)width : 0;
-    if (r->status == HOP_OK && depth > DEPTH_LIMIT) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "PCI devices are nested more than %d levels deep", DEPTH_LIMIT);
-        refuse(r, xml, "");
-    }
+    if (depth > DEPTH_LIMIT)
+        refuse(r, xml, HOP_ERR_LIMIT, "PCI devices are nested more than %d levels deep", DEPTH_LIMIT);
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         if (is(child, "pci"))
             device.holds_devices = true;
@@ -314,14 +314,10 @@ static void read_cpu(struct reader *r, xmlNode *xml)
     cpu.family = read_integer(r, xml, "familyid", -1, 65535, -1);
     cpu.model = read_integer(r, xml, "modelid", -1, 65535, -1);
     cpu.numa = (int)read_integer(r, xml, "numaid", -1, 65535, -1);
-    if (r->status == HOP_OK && r->system.cpu_count >= CPU_LIMIT) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "the file holds more than %d CPUs", CPU_LIMIT);
-        refuse(r, xml, "");
-    }
-    if (!hop_grow(&r->system.cpus, &r->cpu_capacity, r->system.cpu_count + 1, sizeof cpu)) {
-        r->arena.failed = true;
+    if (r->system.cpu_count >= CPU_LIMIT)
+        refuse(r, xml, HOP_ERR_LIMIT, "the file holds more than %d CPUs", CPU_LIMIT);
+    if (!hop_build_grow(&r->system.build, &r->system.cpus, &r->cpu_capacity, r->system.cpu_count + 1, sizeof cpu))
         return;
-    }
     r->system.cpus[r->system.cpu_count++] = cpu;
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         if (is(child, "pci"))
@@ -341,12 +337,8 @@ static void read_system(struct reader *r, xmlNode *xml)
         else
             leave_out(r, child);
     }
-    if (r->status == HOP_OK && r->arena.failed)
-        r->status = hop_fail_memory(r->diag);
-    if (r->status == HOP_OK && r->system.cpu_count == 0) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the system has no CPU");
-        refuse(r, xml, "<cpu> elements that hold the PCI devices");
-    }
+    if (r->system.cpu_count == 0)
+        refuse(r, xml, HOP_ERR_INVALID, "the system has no CPU\n<cpu> elements that hold the PCI devices");
 }
 
 /* ---- the document ---- */
@@ -355,38 +347,32 @@ static void refuse_document(struct reader *r, xmlParserCtxt *context)
 {
     const xmlError *error = xmlCtxtGetLastError(context);
     const char *message = error && error->message ? error->message : "not well-formed";
-    if (error && error->code == XML_ERR_NO_MEMORY) {
-        r->status = hop_fail_memory(r->diag);
-        return;
-    }
-    bool deep = strstr(message, "depth"); /* a limit of libxml2, whose words are for programmers */
-    if (deep)
-        r->status = hop_fail(r->diag, HOP_ERR_LIMIT, "elements are nested too deep");
-    else
-        r->status = hop_fail(r->diag, HOP_ERR_SYNTAX, "malformed XML: %.*s", (int)strcspn(message, "\n"), message);
-    hop_diag_place(r->diag, "%.150s:%d:%d", r->system.file, error ? error->line : 1, error ? error->int2 : 1);
-    if (deep)
-        hop_diag_expect(r->diag, "elements at most 256 deep, <pci> at most %d", DEPTH_LIMIT);
-    else
-        hop_diag_expect(r->diag, "well-formed XML; is the file whole?");
+    struct hop_failure *failure = &r->system.build.failure;
+    if (error && error->code == XML_ERR_NO_MEMORY)
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    if (strstr(message, "depth")) /* a limit of libxml2, whose words are for programmers */
+        hop_failure_set(failure, HOP_ERR_LIMIT,
+                        "elements are nested too deep\nelements at most 256 deep, <pci> at most %d", DEPTH_LIMIT);
+    hop_failure_set(failure, HOP_ERR_SYNTAX, "malformed XML: %.*s\nwell-formed XML; is the file whole?",
+                    (int)strcspn(message, "\n"), message);
+    hop_failure_place(failure, "%.150s:%d:%d", r->system.file, error ? error->line : 1, error ? error->int2 : 1);
 }
 
 /* A document with a DTD is refused, since NCCL knows none and entities come with it. */
 static void read_document(struct reader *r, const xmlDoc *document)
 {
     xmlNode *top = xmlDocGetRootElement(document);
-    if (document->intSubset) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the document has a DOCTYPE");
-        refuse(r, top, "topology XML without a document type, as NCCL writes it");
-    } else if (is(top, "graphs")) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "this is an NCCL graph file: it holds rings and trees, not a topology");
-        refuse(r, top, "a topology: the file that NCCL_TOPO_DUMP_FILE names, not NCCL_GRAPH_DUMP_FILE");
-    } else if (!is(top, "system")) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the root element is <%.40s>", (const char *)top->name);
-        refuse(r, top, "<system>");
-    } else {
+    if (document->intSubset)
+        refuse(r, top, HOP_ERR_INVALID,
+               "the document has a DOCTYPE\ntopology XML without a document type, as NCCL writes it");
+    else if (is(top, "graphs"))
+        refuse(r, top, HOP_ERR_INVALID,
+               "this is an NCCL graph file: it holds rings and trees, not a topology\na topology: the file that "
+               "NCCL_TOPO_DUMP_FILE names, not NCCL_GRAPH_DUMP_FILE");
+    else if (!is(top, "system"))
+        refuse(r, top, HOP_ERR_INVALID, "the root element is <%.40s>\n<system>", (const char *)top->name);
+    else
         read_system(r, top);
-    }
 }
 
 /* Looks at the text between one '<' and the next, comments apart. */
@@ -411,15 +397,13 @@ static bool attributes_are_few(const char *text)
 
 static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
 {
-    struct hop_diag unwanted;
-    const char *slash = strrchr(source->name, '/');
-    struct reader r = {.diag = diag ? diag : &unwanted};
-    r.system.file = source->name;
-    r.system.name = slash && slash[1] ? slash + 1 : source->name;
+    struct reader r = {.system.file = source->name};
+    struct hop_build *build = &r.system.build;
     if (source->size > SOURCE_LIMIT || !attributes_are_few(source->text)) {
-        hop_fail(diag, HOP_ERR_LIMIT, source->size > SOURCE_LIMIT ? "the file is too long" : "an element is too long");
+        hop_fail(diag, HOP_ERR_LIMIT, "%s\nat most %d bytes, and %d attributes to an element",
+                 source->size > SOURCE_LIMIT ? "the file is too long" : "an element is too long", SOURCE_LIMIT,
+                 ATTRIBUTE_LIMIT);
         hop_diag_place(diag, "%.200s", source->name);
-        hop_diag_expect(diag, "at most %d bytes, and %d attributes to an element", SOURCE_LIMIT, ATTRIBUTE_LIMIT);
         return HOP_ERR_LIMIT;
     }
     xmlParserCtxt *context = xmlNewParserCtxt();
@@ -428,19 +412,19 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
     xmlDoc *document =
         xmlCtxtReadMemory(context, source->text, (int)source->size, NULL, NULL,
                           XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES);
+    hop_build_begin(build, hop_source_title(source), diag);
     if (document)
         read_document(&r, document);
     else
         refuse_document(&r, context);
-    if (r.status == HOP_OK)
-        r.status = hop_nccl_map(&r.system, topology, r.diag);
+    if (hop_build_ok(build))
+        hop_nccl_map(&r.system);
     free(r.system.cpus);
     free(r.system.devices);
     free(r.system.links);
-    hop_arena_finish(&r.arena);
     xmlFreeDoc(document);
     xmlFreeParserCtxt(context);
-    return r.status;
+    return hop_build_end(build, topology);
 }
 
 /* Whether the root element, after declaration and comments, is <system> or <graphs>. */
