@@ -158,6 +158,7 @@ struct off_link {
     enum hop_link_kind kind;
     double larger_s;
     uint32_t index;
+    bool shown; /* has a line of its own */
 };
 
 static int compare_off(const void *a, const void *b)
@@ -186,30 +187,26 @@ static void print_rest(struct printer *p, const struct off_link *links, uint32_t
         add_line(p, "  and %u more without load", count);
 }
 
-/* How many of a kind's links, sorted, have a line of their own. */
-static uint32_t count_shown(const struct off_link *links, uint32_t count)
+/* The links of the first one's kind; returns how many they are. */
+static uint32_t print_kind(struct printer *p, const struct off_link *links, uint32_t count)
 {
-    uint32_t shown = 0;
-    while (shown < count && shown < LINKS_SHOWN && links[shown].larger_s > 0)
-        shown++;
-    return shown;
-}
-
-static void print_kind(struct printer *p, const struct off_link *links, uint32_t count)
-{
-    uint32_t shown = count_shown(links, count);
+    uint32_t shown = 0, end = 0;
     char label[320];
+    for (; end < count && links[end].kind == links[0].kind; end++)
+        shown += links[end].shown;
+    hop_buffer_printf(&p->out, "\n%s links:", hop_link_kind_name(links[0].kind));
     if (shown == 0) {
-        hop_buffer_printf(&p->out, "\n%s links: %u without load\n", hop_link_kind_name(links[0].kind), count);
-        return;
+        hop_buffer_printf(&p->out, " %u without load\n", end);
+        return end;
     }
-    hop_buffer_printf(&p->out, "\n%s links:\n", hop_link_kind_name(links[0].kind));
+    hop_buffer_puts(&p->out, "\n");
     for (uint32_t i = 0; i < shown; i++) {
         off_label(p, links[i].index, label, sizeof label);
         add_cell(p, label, p->label + note_columns(p));
         add_load(p, p->view.links[links[i].index]);
     }
-    print_rest(p, links + shown, count - shown);
+    print_rest(p, links + shown, end - shown);
+    return end;
 }
 
 /* ---- widths ---- */
@@ -233,19 +230,15 @@ static bool collect(struct printer *p, struct content *content)
         const struct hop_link *link = hop_topology_link(topology, l);
         if (!hop_in_tree(link))
             content->links[content->link_count++] =
-                (struct off_link){link->kind, hop_load_larger_s(p->view.links[l]), l};
+                (struct off_link){link->kind, hop_load_larger_s(p->view.links[l]), l, false};
     }
     qsort(content->links, content->link_count, sizeof *content->links, compare_off);
+    for (uint32_t i = 0, rank = 0; i < content->link_count; i++) {
+        struct off_link *link = &content->links[i];
+        rank = i > 0 && link->kind == link[-1].kind ? rank + 1 : 0;
+        link->shown = rank < LINKS_SHOWN && link->larger_s > 0;
+    }
     return true;
-}
-
-/* Where the links of another kind begin. */
-static uint32_t end_of_kind(const struct content *content, uint32_t first)
-{
-    uint32_t end = first;
-    while (end < content->link_count && content->links[end].kind == content->links[first].kind)
-        end++;
-    return end;
 }
 
 static void widen(unsigned *width, unsigned columns)
@@ -257,13 +250,10 @@ static void widen(unsigned *width, unsigned columns)
 static unsigned off_columns(const struct printer *p, const struct content *content)
 {
     unsigned columns = 0;
-    for (uint32_t i = 0, next; i < content->link_count; i = next) {
-        next = end_of_kind(content, i);
-        for (uint32_t k = i; k < i + count_shown(content->links + i, next - i); k++) {
-            char label[320];
-            off_label(p, content->links[k].index, label, sizeof label);
-            widen(&columns, hop_text_columns(label));
-        }
+    for (uint32_t i = 0; i < content->link_count; i++) {
+        char label[320];
+        off_label(p, content->links[i].index, label, sizeof label);
+        widen(&columns, content->links[i].shown ? hop_text_columns(label) : 0);
     }
     return columns;
 }
@@ -323,10 +313,8 @@ static void print_all(struct printer *p, const struct content *content)
     for (uint32_t i = 0; i < content->rows.count; i++)
         print_row(p, &content->rows.row[i]);
     print_left_out(p);
-    for (uint32_t i = 0, next; i < content->link_count; i = next) {
-        next = end_of_kind(content, i);
-        print_kind(p, content->links + i, next - i);
-    }
+    for (uint32_t i = 0; i < content->link_count;)
+        i += print_kind(p, content->links + i, content->link_count - i);
     print_legend(p);
 }
 
