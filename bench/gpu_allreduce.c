@@ -27,7 +27,7 @@
 #include <time.h>
 
 #include "device/device.h"
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 #include "hopcast/run.h"
 
 #define CUDA (&hop_device_cuda)

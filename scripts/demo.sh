@@ -23,7 +23,7 @@ say "1. The machine: eight GPUs below two PCIe switches."
 run topology "$machine"
 
 say "2. Every GPU sends 64 MiB to each of its three neighbours. When does each transfer end, and what did it lose where?"
-run make halo --grid 2x2x2 --bytes 64MiB --on "$machine" -o "$out/halo.hop"
+run make halo:2x2x2,order=column --bytes 64MiB --on "$machine" -o "$out/halo.hop"
 run predict "$out/halo.hop" --on "$machine" --trace "$out/halo.trace.json"
 
 say "3. The same as a timeline."
@@ -37,7 +37,7 @@ run predict data/schedules/halo3-fastest.hop data/schedules/halo3-slowest.hop --
 
 say "6. The best of them, found and proved; then all orders of a smaller exchange, and where the given one stands."
 run order data/schedules/halo3-slowest.hop --on t2 --set tau=0.2 -o "$out/best.hop" --svg "$out/best.svg"
-run make halo --grid 4x2 --bytes 300MiB --on t2 -o "$out/halo2.hop"
+run make halo:4x2,order=column --bytes 300MiB --on t2 -o "$out/halo2.hop"
 run order "$out/halo2.hop" --on t2 --set tau=0.2 --all --histogram "$out/histogram.svg"
 
 say "7. Two DGX A100 on one InfiniBand switch: which way does a transfer take, and what do eight at once get?"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast make: writes a schedule of a well-known pattern. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,75 +8,16 @@
 
 /* ---- patterns ---- */
 
-/* As square as the number of ranks allows: 8 is 4x2. */
-static void default_grid(struct request *r)
+/* Without a grid, the devices say how many ranks there are. */
+static enum hop_status make_pattern(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
 {
-    uint32_t n = r->ranks.count, narrow = 1;
-    for (uint32_t d = 2; (uint64_t)d * d <= n; d++) {
-        if (n % d == 0)
-            narrow = d;
-    }
-    if (r->grid.dimensions == 0) {
-        r->grid.dimensions = 2;
-        r->grid.extent[0] = n / narrow;
-        r->grid.extent[1] = narrow;
-    }
-}
-
-static enum hop_status make_halo(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    default_grid(r);
-    return hop_make_halo(&r->ranks, &r->grid, r->bytes, schedule, diag);
-}
-
-static enum hop_status make_stencil(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    default_grid(r);
-    return hop_make_stencil(&r->ranks, &r->grid, r->bytes, r->steps, r->work_s, schedule, diag);
-}
-
-static enum hop_status make_alltoall(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    return hop_make_alltoall(&r->ranks, r->order, r->bytes, schedule, diag);
-}
-
-static enum hop_status make_ring(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    return hop_make_ring(&r->ranks, r->rounds ? r->rounds : r->ranks.count - 1, r->bytes, schedule, diag);
-}
-
-static enum hop_status make_scatter(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    return hop_make_scatter(&r->ranks, r->collective.root, r->bytes, schedule, diag);
-}
-
-static enum hop_status make_gather(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    return hop_make_gather(&r->ranks, r->collective.root, r->bytes, schedule, diag);
-}
-
-static enum hop_status make_random(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
-{
-    if (!r->random.transfers)
-        r->random.transfers = r->ranks.count;
-    if (!tool_given(&r->given, "min-bytes"))
-        r->random.min_bytes = r->bytes;
-    if (!tool_given(&r->given, "max-bytes"))
-        r->random.max_bytes = r->bytes > r->random.min_bytes ? r->bytes : r->random.min_bytes;
-    return hop_make_random(&r->ranks, &r->random, schedule, diag);
+    return hop_pattern_schedule(r->name, &r->ranks, r->bytes, schedule, diag);
 }
 
 #define COMMON "on set devices bytes format json "
-#define GRID COMMON "output grid weights wrap "
 #define COLLECTIVE COMMON "output algorithm ranks ranks-per-device type in-place segment list "
+static const struct pattern in_words = {NULL, COMMON "output", make_pattern};
 static const struct pattern patterns[] = {
-    {"halo", GRID, make_halo},
-    {"stencil", GRID "steps work", make_stencil},
-    {"alltoall", COMMON "output order", make_alltoall},
-    {"ring", COMMON "output rounds", make_ring},
-    {"scatter", COMMON "output root", make_scatter},
-    {"gather", COMMON "output root", make_gather},
-    {"random", COMMON "output transfers seed min-bytes max-bytes distinct-sources distinct-edges depend", make_random},
     {"graphs", COMMON "max-transfers list output-dir", NULL},
     {"allreduce", COLLECTIVE "operator", make_collective},
     {"reduce", COLLECTIVE "operator root", make_collective},
@@ -86,23 +26,22 @@ static const struct pattern patterns[] = {
     {"allgather", COLLECTIVE, make_collective},
     {"reduce-scatter", COLLECTIVE "operator", make_collective},
     {"barrier", COLLECTIVE, make_collective},
-    /* what the plain patterns of these names are with --algorithm or --list */
+    /* what the patterns of these names are with --algorithm or --list */
     {"alltoall", COLLECTIVE, make_collective},
     {"scatter", COLLECTIVE "root", make_collective},
     {"gather", COLLECTIVE "root", make_collective},
 };
 enum { PATTERN_COUNT = sizeof patterns / sizeof patterns[0] };
 #define PATTERNS                                                                                                       \
-    "halo stencil alltoall ring scatter gather random graphs allreduce reduce broadcast allgather reduce-scatter "     \
-    "barrier"
+    "halo stencil coll alltoall ring scatter gather neighbours pairs random graphs allreduce reduce broadcast "        \
+    "allgather reduce-scatter barrier"
 #define PATTERN_NAMES                                                                                                  \
-    "halo, stencil, alltoall, ring, scatter, gather, random and graphs, and the collectives allreduce, reduce, "       \
-    "broadcast, allgather, reduce-scatter and barrier"
+    "halo, stencil, coll, alltoall, ring, scatter, gather, neighbours, pairs, random and graphs, and the collectives " \
+    "allreduce, reduce, broadcast, allgather, reduce-scatter and barrier"
 
-/* The first pattern of that name after `after` (NULL: of all); NULL: there is none. */
-static const struct pattern *find_pattern(const char *name, const struct pattern *after)
+static const struct pattern *find_pattern(const char *name)
 {
-    for (const struct pattern *p = after ? after + 1 : patterns; p < patterns + PATTERN_COUNT; p++) {
+    for (const struct pattern *p = patterns; p < patterns + PATTERN_COUNT; p++) {
         if (strcmp(p->name, name) == 0)
             return p;
     }
@@ -110,49 +49,6 @@ static const struct pattern *find_pattern(const char *name, const struct pattern
 }
 
 /* ---- options ---- */
-
-static bool take_grid(const struct tool_taking *t, char *text)
-{
-    struct request *r = t->to;
-    const char *at = text;
-    for (r->grid.dimensions = 0; r->grid.dimensions < HOP_GRID_MAX; at++) {
-        char *end;
-        unsigned long extent = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
-        if (extent < 1 || extent > DEVICES_MAX)
-            break;
-        r->grid.extent[r->grid.dimensions++] = (uint32_t)extent;
-        at = end;
-        if (*at == '\0')
-            return true;
-        if (*at != 'x')
-            break;
-    }
-    return tool_bad_usage(&tool_make,
-                          "--grid cannot be '%s': one to three extents such as 8, 4x2 or 2x2x2 are expected",
-                          text) == TOOL_OK;
-}
-
-static bool take_weights(const struct tool_taking *t, char *text)
-{
-    struct request *r = t->to;
-    const char *at = text;
-    for (unsigned d = 0; d < HOP_GRID_MAX; d++, at++) {
-        char *end;
-        double weight = strtod(at, &end);
-        if (end == at || !(weight > 0 && weight <= 1e9))
-            break;
-        r->grid.weight[d] = weight;
-        r->weight_count = d + 1;
-        at = end;
-        if (*at == '\0')
-            return true;
-        if (*at != ',')
-            break;
-    }
-    return tool_bad_usage(&tool_make,
-                          "--weights cannot be '%s': numbers above 0, one a dimension, as in 3,1, are expected",
-                          text) == TOOL_OK;
-}
 
 static const struct tool_option table[] = {
     {.kind = OPTION_TEXT,
@@ -172,27 +68,20 @@ static const struct tool_option table[] = {
     OPTION("format", 0, CHOICE, AT(request, format), NULL, "of the schedule (hop)", .choices = "hop json"),
     SHARED(json, AT(request, json), .help = "the same as --format json"),
     SHARED(output, AT(request, output)),
-    HEADING("halo: every rank sends to each neighbour in a grid; stencil: such exchanges with work between them"),
-    OPTION("grid", 0, CALL, .at = 0, "4x2", "extents, one to three (nearly square)", .take = take_grid),
-    OPTION("weights", 0, CALL, .at = 0, "3,1", "of the dimensions (1 each)", .take = take_weights),
-    FLAG("wrap", 0, AT(request, grid.wrap), "the ends of a dimension are neighbours"),
-    OPTION("steps", 0, COUNT, AT(request, steps), "N", "of a stencil (10)", .low = 1),
-    OPTION("work", 0, TIME, AT(request, work_s), "TIME", "between them (30us)"),
-    HEADING("alltoall: every rank sends to every other; ring: to the next, round after round"),
-    OPTION("order", 0, CHOICE, AT(request, order), NULL, "of an alltoall (naive)", .choices = "naive shift xor"),
-    OPTION("rounds", 0, COUNT, AT(request, rounds), "N", "of a ring (devices - 1)", .low = 1),
-    HEADING("scatter: the root sends to every other rank; gather: every other rank sends to the root"),
-    SHARED(root, AT(request, collective.root), .high = UINT32_MAX, .help = "of scatter, gather, reduce, broadcast (0)"),
-    HEADING("random: transfers between devices"),
-    OPTION("transfers", 0, COUNT, AT(request, random.transfers), "N", "so many (as many as devices)", .low = 1),
-    SHARED(seed, AT(request, random.seed), .help = "of the choices made at random (1)"),
-    OPTION("min-bytes", 0, SIZE, AT(request, random.min_bytes), "SIZE",
-           "the smallest (--bytes); sizes are uniform up to --max-bytes"),
-    OPTION("max-bytes", 0, SIZE, AT(request, random.max_bytes), "SIZE", "the largest (--bytes)"),
-    FLAG("distinct-sources", 0, AT(request, random.distinct_sources), "no two have the same source"),
-    FLAG("distinct-edges", 0, AT(request, random.distinct_edges), "no two have the same source and destination"),
-    OPTION("depend", 0, NUMBER, AT(request, random.depend), "P", "the chance to wait for an earlier one (0)",
-           .most = 1),
+    GONE("grid", "part of the pattern, halo:4x2,order=column"),
+    GONE("weights", "part of the pattern, halo:4x2,order=column,weights=3/1"),
+    GONE("wrap", "part of the pattern, halo:4x2,order=column,wrap"),
+    GONE("steps", "part of the pattern, stencil,steps=10"),
+    GONE("work", "part of the pattern, stencil,steps=10,work=30us"),
+    GONE("order", "part of the pattern, alltoall,order=xor"),
+    GONE("rounds", "part of the pattern, ring,rounds=1"),
+    GONE("transfers", "part of the pattern, random,transfers=20"),
+    GONE("seed", "part of the pattern, random,seed=7"),
+    GONE("min-bytes", "part of the pattern, random,min-bytes=1KiB"),
+    GONE("max-bytes", "part of the pattern, random,max-bytes=1MiB"),
+    GONE("distinct-sources", "part of the pattern, random,distinct-sources"),
+    GONE("distinct-edges", "part of the pattern, random,distinct-edges"),
+    GONE("depend", "part of the pattern, random,depend=0.5"),
     HEADING("graphs: all sets of up to K transfers, one for each class under the topology's symmetries: how many"),
     OPTION("max-transfers", 0, COUNT, AT(request, max_transfers), "K", "(3)", .low = 1),
     FLAG("list", 0, AT(request, list),
@@ -209,6 +98,7 @@ static const struct tool_option table[] = {
                    "`hopcast predict --map` to place"),
     OPTION("ranks-per-device", 0, COUNT, AT(request, ranks_per_device), "K", "on each device (1)", .low = 1,
            .high = DEVICES_MAX),
+    SHARED(root, AT(request, collective.root), .high = UINT32_MAX, .help = "of reduce, broadcast, gather, scatter (0)"),
     SHARED(operator, AT(request, collective.reduce)),
     SHARED(type, AT(request, collective.type)),
     SHARED(in_place, AT(request, collective.in_place)),
@@ -220,33 +110,35 @@ static const struct tool_option table[] = {
 static int check(struct request *r)
 {
     char nearest[32];
-    const struct pattern *plain = find_pattern(r->name, NULL),
-                         *collective = plain ? find_pattern(r->name, plain) : NULL;
-    if (!plain) {
+    bool words = hop_pattern_is(r->name);
+    const struct pattern *named = find_pattern(r->name);
+    if (!words && !named) {
         bool near = tool_nearest_word(PATTERNS, r->name, nearest, sizeof nearest);
         return tool_bad_usage(&tool_make, "there is no pattern '%s'%s%s%s; the patterns are %s", r->name,
                               near ? " (is " : "", near ? nearest : "", near ? " meant?)" : "", PATTERN_NAMES);
     }
-    bool as_collective = collective && (r->collective.algorithm || r->list);
-    r->pattern = as_collective ? collective : plain;
+    bool both = words && named;
+    r->pattern = !named || (words && !r->collective.algorithm && !r->list) ? &in_words : named;
     const char *strange = tool_given_beyond(&r->given, r->pattern->takes);
+    if (strange && both && strcmp(strange, "root") == 0)
+        return tool_bad_usage(&tool_make, "--root is part of the pattern, %s,root=1", r->name);
     if (strange)
         return tool_bad_usage(&tool_make, "the pattern %s takes no --%s%s", r->name, strange,
-                              !as_collective && collective && tool_has_word(COLLECTIVE, strange)
+                              both && r->pattern == &in_words && tool_has_word(COLLECTIVE, strange)
                                   ? "; the collective does: --algorithm default"
                                   : "");
+    if (words && tool_given(&r->given, "bytes") && strstr(r->name, ",bytes="))
+        return tool_bad_usage(&tool_make, "the pattern %s says itself how many bytes: no --bytes", r->name);
     bool makes_collective = r->pattern->make == make_collective, nowhere = !r->source && !r->device_list;
     if (makes_collective && nowhere && r->ranks_per_device)
         return tool_bad_usage(&tool_make, "--ranks-per-device needs devices: --on TOPOLOGY or --devices LIST");
     if (makes_collective && nowhere && !r->list && !r->rank_count)
         return tool_bad_usage(&tool_make,
                               "-n RANKS, --on TOPOLOGY or --devices LIST is needed: which ranks take part?");
-    if (!makes_collective && nowhere)
+    if (r->pattern == &in_words && nowhere && !strchr(r->name, ':'))
         return tool_bad_usage(&tool_make, "--on TOPOLOGY or --devices LIST is needed: which devices take part?");
     if (!r->source && !r->pattern->make)
         return tool_bad_usage(&tool_make, "--on TOPOLOGY is needed: graphs are counted up to its symmetries");
-    if (r->weight_count > (r->grid.dimensions ? r->grid.dimensions : 2))
-        return tool_bad_usage(&tool_make, "there are %u --weights and fewer dimensions", r->weight_count);
     return TOOL_OK;
 }
 
@@ -284,25 +176,30 @@ static int run_pattern(struct request *r)
 
 /* ---- the command ---- */
 
-/* The devices that take part, and the ranks on them: one on each, unless it is a collective's. */
+/* The devices that take part, and the ranks on them: one on each, unless it is a collective's. A pattern that names its
+ * ranks has the machine's first devices, or placeholders. */
 static int find_ranks(struct request *r)
 {
+    struct hop_diag diag;
+    uint32_t ranks = 0;
     int status = TOOL_OK;
     if (r->source || r->device_list)
         status = devices_find(&tool_make, r->topology, r->device_list, &r->found);
-    if (status == TOOL_OK && r->pattern->make == make_collective)
+    if (status == TOOL_OK && r->pattern == &in_words) {
+        if (hop_pattern_ranks(r->name, r->found.count, &ranks, &diag) != HOP_OK)
+            return tool_fail(&diag);
+        r->rank_count = r->found.count == 0 ? ranks : 0;
+    }
+    if (status == TOOL_OK && (r->pattern->make == make_collective || r->rank_count))
         return make_spread_ranks(r);
-    return status == TOOL_OK ? make_ranks(r, r->found.count, 0) : status;
+    if (r->device_list || ranks == 0 || ranks > r->found.count)
+        ranks = r->found.count;
+    return status == TOOL_OK ? make_ranks(r, ranks, 1) : status;
 }
 
 static int run(int argc, char **argv)
 {
-    static struct request r = {.bytes = 1 << 20,
-                               .steps = 10,
-                               .work_s = 30e-6,
-                               .max_transfers = 3,
-                               .collective = {.type = HOP_TYPE_F32},
-                               .random = {.seed = 1}};
+    static struct request r = {.bytes = 1 << 20, .max_transfers = 3, .collective = {.type = HOP_TYPE_F32}};
     r.argc = argc;
     r.argv = argv;
     int status = tool_read(&tool_make, argc, argv, &r);
@@ -327,11 +224,15 @@ const struct tool_command tool_make = {
     .name = "make",
     .summary = "write a schedule: halo, stencil, alltoall, ..., or a collective such as allreduce",
     .usage = "PATTERN [--on TOPOLOGY] [--devices LIST] [--bytes SIZE] [-o FILE] [OPTION ...]",
-    .about = "Writes a schedule of a well-known pattern or collective.\n"
+    .about = "Writes a schedule of a well-known pattern or collective. Patterns are NAME[:GRID][,SETTING]..., without "
+             "a grid on\n"
+             "all devices, as in halo:4x2,wrap stencil:2x2x4,weight=3,steps=10,work=30us coll:4x2 ring:8,rounds=7\n"
+             "alltoall,order=naive|shift|xor scatter,root=1 gather neighbours pairs random,transfers=20,seed=7\n"
+             "(docs/generators.md).\n"
              "\n",
     .options = table,
     .notes = "Example: a two-dimensional halo exchange on eight GPUs, and how long it takes\n"
-             "  hopcast make halo --on t2 --grid 4x2 --bytes 300MiB | hopcast predict - --on t2\n"
+             "  hopcast make halo:4x2 --on t2 --bytes 300MiB | hopcast predict - --on t2\n"
              "and an allreduce of four ranks on each of two of them\n"
              "  hopcast make allreduce --devices gpu0,gpu4 -n 8 --algorithm gsb-btb | hopcast predict - --on t2\n",
     .run = run,

@@ -23,12 +23,7 @@ struct request {
     enum make_format format;
     bool json, list;
     uint64_t bytes;
-    struct hop_grid grid;
-    unsigned weight_count;
-    uint32_t steps, rounds, max_transfers;
-    double work_s;
-    enum hop_alltoall order;
-    struct hop_random random;
+    uint32_t max_transfers;
     struct hop_collective_options collective;
     uint32_t rank_count, ranks_per_device; /* of a collective; 0: not said */
 };

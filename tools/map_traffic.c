@@ -35,17 +35,6 @@ static char *read_start(const char *source, size_t *size)
     return text;
 }
 
-static bool is_pattern(const char *source)
-{
-    const char *spelling, *summary, *colon = strchr(source, ':');
-    size_t length = colon ? (size_t)(colon - source) : strlen(source);
-    for (size_t i = 0; hop_traffic_pattern_at(i, &spelling, &summary); i++) {
-        if (strncmp(spelling, source, length) == 0 && (spelling[length] == ':' || spelling[length] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 /* ---- schedules ---- */
 
 bool map_host_rank(const char *device, uint32_t *rank)
@@ -183,8 +172,8 @@ static int read_one(const char *source, enum hop_memory memory, bool schedules, 
 {
     struct hop_diag diag;
     size_t size = 0;
-    if (is_pattern(source)) {
-        if (hop_traffic_pattern(source, memory, traffic, &diag) == HOP_OK)
+    if (hop_pattern_is(source)) {
+        if (hop_pattern_traffic(source, memory, traffic, &diag) == HOP_OK)
             return TOOL_OK;
         return tool_fail(&diag);
     }

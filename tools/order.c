@@ -344,6 +344,7 @@ const struct tool_command tool_order = {
         "loads no link above its limit; only clean ones count.\n"
         "\n",
     .options = table,
-    .notes = "example: hopcast make halo --grid 2x2x2 --bytes 64MiB --on t2 | hopcast order - --on t2 -o best.hop\n",
+    .notes =
+        "example: hopcast make halo:2x2x2,order=column --bytes 64MiB --on t2 | hopcast order - --on t2 -o best.hop\n",
     .run = run,
 };

@@ -43,8 +43,8 @@ static const struct tool_option table[] = {
     OPTION("sizes", 0, SIZES, AT(request, sizes), "LIST",
            "of a lone copy: SIZE,... or LOW:HIGH*FACTOR (64KiB:256MiB*4)"),
     OPTION("packets", 0, SIZES, AT(request, packets), "LIST", "of a staged copy, beside unpacketised (128KiB:8MiB*2)"),
-    OPTION("pattern", 'p', CALL, AT(request, cases), "NAME",
-           "neighbours, pairs, ring, halo or alltoall (all); may be repeated", .take = take_case),
+    OPTION("pattern", 'p', CALL, AT(request, cases), "PATTERN",
+           "such as pairs or halo:4x2 (docs/generators.md); may be repeated", .take = take_case),
     OPTION("bytes", 0, SIZE, AT(request, bytes), "SIZE", "of each copy of a pattern (64MiB)", .low = 1),
     OPTION("schedule", 0, CALL, AT(request, cases), "FILE", "the copies of a schedule instead; may be repeated",
            .use = USE_INPUT, .take = take_case),
@@ -139,11 +139,11 @@ static int add_case(const struct request *r, struct work *w, const char *named)
 /* Those asked for, or every pattern that the machine has GPUs for. */
 static int add_cases(const struct request *r, struct work *w)
 {
-    const char *name, *summary;
+    const char *name;
     int status = TOOL_OK;
     for (uint32_t i = 0; i < r->cases.count && status == TOOL_OK; i++)
         status = add_case(r, w, r->cases.at[i]);
-    for (size_t i = 0; r->cases.count == 0 && status == TOOL_OK && hop_tune_pattern(i, &name, &summary); i++) {
+    for (size_t i = 0; r->cases.count == 0 && status == TOOL_OK && (name = hop_tune_pattern(i)) != NULL; i++) {
         struct tune_case *c = &w->cases[w->case_count];
         if (hop_tune_make(name, w->topology, r->bytes, &c->schedule, NULL) != HOP_OK)
             continue;

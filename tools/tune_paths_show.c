@@ -129,7 +129,7 @@ static void print_case(const struct tune_case *c)
 {
     const struct hop_tuned_mix *mix = c->mix;
     char packet[32], gain[32];
-    printf("%-20.20s %6u", c->name, mix->transfers);
+    printf("%-23s %6u", c->name, mix->transfers);
     print_time(mix->direct_s);
     print_time(mix->staged_s);
     show_packet(mix->staged_packet_bytes, !isnan(mix->staged_s), packet, sizeof packet);
@@ -144,7 +144,7 @@ static void print_case(const struct tune_case *c)
 
 static void print_cases(const struct tune_case *cases, int count)
 {
-    printf("\n%-20s %6s %11s %11s %8s %11s %8s %6s %8s\n", "all at once", "copies", "all direct", "all staged",
+    printf("\n%-23s %6s %11s %11s %8s %11s %8s %6s %8s\n", "all at once", "copies", "all direct", "all staged",
            "packet", "mix", "packet", "gain", "staged");
     for (int i = 0; i < count; i++)
         print_case(&cases[i]);

@@ -4,9 +4,9 @@
 #define HOPCAST_HOPCAST_H
 
 #include "hopcast/calibrate.h"
+#include "hopcast/collective.h"
 #include "hopcast/compare.h"
 #include "hopcast/element.h"
-#include "hopcast/generate.h"
 #include "hopcast/group.h"
 #include "hopcast/lint.h"
 #include "hopcast/map.h"
@@ -14,6 +14,7 @@
 #include "hopcast/measurements.h"
 #include "hopcast/model.h"
 #include "hopcast/order.h"
+#include "hopcast/pattern.h"
 #include "hopcast/placement.h"
 #include "hopcast/report.h"
 #include "hopcast/run.h"

@@ -8,7 +8,7 @@
  *     flows      (from, to) -> host bytes and messages, device bytes and messages; ascending by from, then to;
  *                a pair that moves nothing has none, and no rank sends to itself
  *
- * Read from a file of several forms (docs/traffic.md), summed up from a schedule, or made of a named pattern.
+ * Read from a file of several forms (docs/traffic.md), summed up from a schedule, or made of a pattern (hopcast/pattern.h).
  */
 #ifndef HOPCAST_TRAFFIC_H
 #define HOPCAST_TRAFFIC_H
@@ -65,21 +65,6 @@ HOP_API enum hop_status hop_traffic_parse(const char *name, const char *text, si
 HOP_API bool hop_traffic_detect(const char *text, size_t size);
 
 /* ---- making ---- */
-
-/* A pattern by name, its process grid and settings, as in
- *
- *     stencil:4x4     stencil:2x2x4,weight=3,wrap     coll:4x2x2     ring:8     alltoall:16     halo:2x2x2
- *
- * Grids have up to 6 dimensions and are numbered as MPI_Cart_create does: the last dimension runs fastest. `stencil`
- * (or `halo`): bytes to every face neighbour, weight times as many along the first dimension (weights=3/1/1: along
- * each), `wrap` joins the ends; `coll`: an alltoall in every group along the first dimension (Faraji 2018, section
- * 6.4.2); `ring`: to the next rank. Settings of all: bytes=1MiB (of one message), memory=host|device, in place of
- * `memory`, and order=column (the first dimension runs fastest, as in hop_make_halo). HOP_ERR_NOT_FOUND: no such
- * pattern. */
-HOP_API enum hop_status hop_traffic_pattern(const char *text, enum hop_memory memory, struct hop_traffic **traffic,
-                                            struct hop_diag *diag);
-/* Patterns by index: how it is spelt and one line about it; false past the last. */
-HOP_API bool hop_traffic_pattern_at(size_t index, const char **spelling, const char **summary);
 
 /* What a schedule's copies and messages move between ranks. Ranks are those of its places; where no copy or message
  * says one, the devices in the order of their appearance, host memory apart (it belongs to no rank and is refused

@@ -17,7 +17,7 @@
 #ifndef HOPCAST_TUNE_H
 #define HOPCAST_TUNE_H
 
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 #include "hopcast/model.h"
 #include "hopcast/schedule.h"
 
@@ -82,9 +82,10 @@ HOP_API enum hop_via hop_tune_winner(const struct hop_tune_point *point, double 
 
 /* ---- patterns ---- */
 
-/* Patterns by index: name and one line about it; false past the last. */
-HOP_API bool hop_tune_pattern(size_t index, const char **name, const char **summary);
-/* A pattern between the GPUs of a topology. HOP_ERR_NOT_FOUND: no such pattern; HOP_ERR_INVALID: it needs more GPUs. */
+/* Patterns that are worth a look, by index; NULL past the last. */
+HOP_API const char *hop_tune_pattern(size_t index);
+/* A pattern (hopcast/pattern.h) between the GPUs of a topology, the first ones where it names fewer ranks. HOP_ERR_NOT_FOUND:
+ * no such pattern; HOP_ERR_INVALID: it needs more GPUs. */
 HOP_API enum hop_status hop_tune_make(const char *pattern, const struct hop_topology *topology, uint64_t bytes,
                                       struct hop_schedule **schedule, struct hop_diag *diag);
 

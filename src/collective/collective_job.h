@@ -82,7 +82,7 @@ struct hop_spot *hop_job_spots(struct hop_job *job, const struct hop_spot *spots
 /* An allreduce, allgather or reduce-scatter from two others: to the root, which is member 0, and from there. */
 void hop_job_to_and_from(struct hop_job *job, hop_algorithm_maker *to, hop_algorithm_maker *from, bool through_scratch);
 
-/* The job of a collective among all ranks: `bytes` in elements of `moves`, in and out as hopcast/generate.h lays them
+/* The job of a collective among all ranks: `bytes` in elements of `moves`, in and out as hopcast/collective.h lays them
  * out. Fails for a vector too long to number its elements. */
 enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collective_kind kind,
                               uint64_t bytes, uint32_t root, bool in_place);

@@ -16,8 +16,8 @@
 #ifndef HOP_COLLECTIVE_MOVES_H
 #define HOP_COLLECTIVE_MOVES_H
 
-#include "hopcast/generate.h"
 #include "collective/collective.h"
+#include "hopcast/collective.h"
 
 #define HOP_MOVE_NONE UINT32_MAX
 #define HOP_MOVE_PLACES 64 /* inputs, and outputs, of one reduction: what devices take */

@@ -13,7 +13,7 @@
  */
 #include <stdio.h>
 
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 #include "run/copies_table.h"
 #include "run/program.h"
 

@@ -134,12 +134,12 @@ static enum hop_status make_graph(struct walk *walk, uint32_t count, uint64_t nu
 {
     char name[HOP_MAKE_NAME_SIZE];
     (void)snprintf(name, sizeof name, "graph-%05llu", (unsigned long long)number);
-    struct hop_schedule *made = hop_schedule_create(name);
+    struct hop_maker maker = {.ranks = walk->ranks, .schedule = hop_schedule_create(name)};
     for (uint32_t i = 0; i < count; i++) {
         struct hop_send send = {.from = walk->list[i] >> 8, .to = walk->list[i] & 255, .bytes = walk->bytes};
-        hop_make_send(made, walk->ranks, &send, "r%u.to%u", send.from, send.to);
+        hop_make_send(&maker, &send, "r%u.to%u", send.from, send.to);
     }
-    return hop_schedule_finish(made, graph, diag);
+    return hop_schedule_finish(maker.schedule, graph, diag);
 }
 
 static enum hop_status too_many(uint32_t size, uint64_t visited, struct hop_diag *diag)

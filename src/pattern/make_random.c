@@ -69,82 +69,85 @@ static bool draw_distinct(uint64_t *state, uint64_t bound, uint32_t count, uint6
     return true;
 }
 
-static enum hop_status check(const struct hop_ranks *ranks, const struct hop_random *options, struct hop_diag *diag)
+static enum hop_status check(struct hop_pattern *p, struct hop_diag *diag)
 {
-    uint64_t n = ranks->count, most = HOP_MAKE_LIMIT;
+    const struct hop_random *options = &p->random;
+    uint64_t n = p->ranks, most = HOP_MAKE_LIMIT;
     if (options->distinct_edges && n * (n - 1) < most)
         most = n * (n - 1);
     if (options->distinct_sources && n < most)
         most = n;
-    if (n < 2) {
-        hop_fail(diag, HOP_ERR_INVALID, "random transfers among %u devices\nat least 2 devices", ranks->count);
-    } else if (options->transfers == 0 || options->transfers > most) {
-        enum hop_status status = options->transfers > HOP_MAKE_LIMIT ? HOP_ERR_LIMIT : HOP_ERR_INVALID;
-        return hop_fail(diag, status, "%u random transfers among %u devices%s\n1 to %llu transfers", options->transfers,
-                        ranks->count,
+    p->messages = options->transfers;
+    (void)snprintf(p->name, sizeof p->name, "random-%llu", (unsigned long long)options->seed);
+    if (n < 2)
+        return hop_fail(diag, HOP_ERR_INVALID, "random transfers among %u devices\nat least 2 devices", p->ranks);
+    if (options->transfers == 0 || options->transfers > most)
+        return hop_fail(diag, options->transfers > HOP_MAKE_LIMIT ? HOP_ERR_LIMIT : HOP_ERR_INVALID,
+                        "%u random transfers among %u devices%s\n1 to %llu transfers", options->transfers, p->ranks,
                         options->distinct_sources ? " with distinct sources"
                         : options->distinct_edges ? " with distinct edges"
                                                   : "",
                         (unsigned long long)most);
-    } else if (options->min_bytes > options->max_bytes || options->max_bytes > HOP_BYTES_MAX) {
-        hop_fail(diag, HOP_ERR_INVALID,
-                 "random sizes from %llu to %llu bytes\na smallest size not above the largest, which is at most 2^60 "
-                 "bytes (1 EiB)",
-                 (unsigned long long)options->min_bytes, (unsigned long long)options->max_bytes);
-    } else if (!(options->depend >= 0 && options->depend <= 1)) {
-        hop_fail(diag, HOP_ERR_INVALID, "the probability of a dependency is %g\n0 to 1", options->depend);
-    } else {
-        return HOP_OK;
-    }
-    return HOP_ERR_INVALID;
+    if (options->min_bytes > options->max_bytes || options->max_bytes > HOP_BYTES_MAX)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "random sizes from %llu to %llu bytes\n"
+                        "a smallest size not above the largest, which is at most 2^60 bytes (1 EiB)",
+                        (unsigned long long)options->min_bytes, (unsigned long long)options->max_bytes);
+    if (!(options->depend >= 0 && options->depend <= 1))
+        return hop_fail(diag, HOP_ERR_INVALID, "the probability of a dependency is %g\n0 to 1", options->depend);
+    return HOP_OK;
 }
 
-/* The edges of all transfers, by number. */
-static enum hop_status draw_edges(uint64_t *state, uint32_t ranks, const struct hop_random *options, uint64_t *edges,
-                                  struct hop_diag *diag)
+/* The edges of all transfers, by number; false: out of memory. */
+static bool draw_edges(uint64_t *state, uint32_t ranks, const struct hop_random *options, uint64_t *edges)
 {
-    bool ok = true;
-    if (options->distinct_sources)
-        ok = draw_distinct(state, ranks, options->transfers, edges);
-    else if (options->distinct_edges)
-        ok = draw_distinct(state, (uint64_t)ranks * (ranks - 1), options->transfers, edges);
-    if (!ok)
-        return hop_fail_memory(diag);
+    if (options->distinct_sources && !draw_distinct(state, ranks, options->transfers, edges))
+        return false;
+    if (options->distinct_edges && !options->distinct_sources &&
+        !draw_distinct(state, (uint64_t)ranks * (ranks - 1), options->transfers, edges))
+        return false;
     for (uint32_t i = 0; i < options->transfers; i++) {
         if (options->distinct_sources)
             edges[i] = draw_edge(state, ranks, edges[i]);
         else if (!options->distinct_edges)
             edges[i] = draw_edge(state, ranks, draw_below(state, ranks));
     }
-    return HOP_OK;
+    return true;
 }
 
-enum hop_status hop_make_random(const struct hop_ranks *ranks, const struct hop_random *options,
-                                struct hop_schedule **schedule, struct hop_diag *diag)
+static void make(const struct hop_pattern *p, struct hop_maker *maker)
 {
-    enum hop_status status = check(ranks, options, diag);
-    if (status != HOP_OK)
-        return status;
-    char name[HOP_MAKE_NAME_SIZE];
-    (void)snprintf(name, sizeof name, "random-%llu", (unsigned long long)options->seed);
-    struct hop_schedule *made;
-    status = hop_make_begin(ranks, options->transfers, name, &made, diag);
-    if (status != HOP_OK)
-        return status;
+    const struct hop_random *options = &p->random;
     uint64_t state = options->seed, *edges = calloc(options->transfers, sizeof *edges);
-    status = edges ? draw_edges(&state, ranks->count, options, edges, diag) : hop_fail_memory(diag);
-    for (uint32_t i = 0; i < options->transfers && status == HOP_OK; i++) {
-        uint32_t others = ranks->count - 1, earlier = 0;
+    bool drawn = edges && draw_edges(&state, p->ranks, options, edges);
+    if (!drawn)
+        hop_failure_set(&maker->failure, HOP_ERR_MEMORY, "out of memory");
+    for (uint32_t i = 0; drawn && i < options->transfers; i++) {
+        uint32_t others = p->ranks - 1, earlier = 0;
         struct hop_send send = {.from = (uint32_t)(edges[i] / others), .to = (uint32_t)(edges[i] % others)};
         send.to += send.to >= send.from;
         send.bytes = options->min_bytes + draw_below(&state, options->max_bytes - options->min_bytes + 1);
-        if (i > 0 && (double)(hop_draw(&state) >> 11) * 0x1p-53 < options->depend) {
+        if (i > 0 && hop_draw_unit(&state) < options->depend) {
             earlier = (uint32_t)draw_below(&state, i);
             send.after = &earlier;
             send.after_count = 1;
         }
-        hop_make_send(made, ranks, &send, "t%u", i);
+        hop_make_send(maker, &send, "t%u", i);
     }
     free(edges);
-    return hop_schedule_end(made, status, schedule, diag);
+}
+
+const struct hop_pattern_kind hop_pattern_random = {
+    "random",
+    "random:N[,transfers=T][,seed=S][,min-bytes=SIZE][,max-bytes=SIZE][,distinct-sources][,distinct-edges][,depend=P]",
+    "T transfers between ranks drawn at random; with a chance of P one waits for an earlier one",
+    1,
+    check,
+    make};
+
+enum hop_status hop_make_random(const struct hop_ranks *ranks, const struct hop_random *options,
+                                struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    struct hop_pattern p = {.random = *options};
+    return hop_make_schedule(&p, &hop_pattern_random, ranks, schedule, diag);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all generators share: ranks, limits, named sends. */
+/* What all patterns share: ranks, limits, named sends. */
 #include "pattern/make.h"
 
 #include <assert.h>
@@ -39,35 +39,70 @@ enum hop_status hop_make_check_ranks(const struct hop_ranks *ranks, struct hop_d
     return status;
 }
 
-enum hop_status hop_make_begin(const struct hop_ranks *ranks, uint64_t operations, const char *name,
-                               struct hop_schedule **schedule, struct hop_diag *diag)
+enum hop_status hop_make_schedule(struct hop_pattern *p, const struct hop_pattern_kind *kind,
+                                  const struct hop_ranks *ranks, struct hop_schedule **schedule, struct hop_diag *diag)
 {
-    enum hop_status status = hop_make_check_ranks(ranks, diag);
+    struct hop_maker maker = {.ranks = ranks, .failure.diag = diag};
+    p->kind = kind;
+    p->ranks = ranks->count;
+    enum hop_status status = kind->check(p, diag);
+    if (status == HOP_OK)
+        status = hop_make_check_ranks(ranks, diag);
+    if (status == HOP_OK && p->messages > HOP_MAKE_LIMIT)
+        status = hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations\nat most %u", p->name,
+                          (unsigned long long)p->messages, HOP_MAKE_LIMIT);
     if (status != HOP_OK)
         return status;
-    if (operations > HOP_MAKE_LIMIT)
-        return hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations\nat most %u", name,
-                        (unsigned long long)operations, HOP_MAKE_LIMIT);
-    *schedule = hop_schedule_create(name);
-    return HOP_OK;
+    maker.schedule = hop_schedule_create(p->name);
+    if (maker.schedule)
+        kind->make(p, &maker);
+    return hop_schedule_end(maker.schedule, maker.failure.status, schedule, diag);
 }
 
-void hop_make_send(struct hop_schedule *schedule, const struct hop_ranks *ranks, const struct hop_send *send,
-                   const char *name, ...)
+static const char *print_name(char text[HOP_MAKE_NAME_SIZE], const char *format, va_list arguments)
+{
+    int length = vsnprintf(text, HOP_MAKE_NAME_SIZE, format, arguments);
+    assert(length > 0 && length < HOP_MAKE_NAME_SIZE);
+    (void)length;
+    return text;
+}
+
+void hop_make_send(struct hop_maker *maker, const struct hop_send *send, const char *name, ...)
 {
     char text[HOP_MAKE_NAME_SIZE];
+    if (!maker->schedule) {
+        if (maker->failure.status == HOP_OK)
+            maker->failure.status = hop_traffic_add(maker->traffic, send->from, send->to, maker->memory, send->bytes, 1,
+                                                    maker->failure.diag);
+        return;
+    }
     va_list arguments;
     va_start(arguments, name);
-    int length = vsnprintf(text, sizeof text, name, arguments);
-    va_end(arguments);
-    assert(length > 0 && (size_t)length < sizeof text);
-    (void)length;
     struct hop_op op = hop_op_default(HOP_OP_COPY);
-    op.name = text;
-    op.from.device = ranks->devices[send->from];
-    op.to.device = ranks->devices[send->to];
+    op.name = print_name(text, name, arguments);
+    va_end(arguments);
+    op.from.device = maker->ranks->devices[send->from];
+    op.to.device = maker->ranks->devices[send->to];
     op.bytes = send->bytes;
     op.after = send->after;
     op.after_count = send->after_count;
-    (void)hop_schedule_add(schedule, &op);
+    (void)hop_schedule_add(maker->schedule, &op);
+}
+
+void hop_make_work(struct hop_maker *maker, uint32_t rank, double work_s, const uint32_t *after, uint32_t after_count,
+                   const char *name, ...)
+{
+    char text[HOP_MAKE_NAME_SIZE];
+    if (!maker->schedule)
+        return;
+    va_list arguments;
+    va_start(arguments, name);
+    struct hop_op op = hop_op_default(HOP_OP_WORK);
+    op.name = print_name(text, name, arguments);
+    va_end(arguments);
+    op.from.device = maker->ranks->devices[rank];
+    op.duration_s = work_s;
+    op.after = after;
+    op.after_count = after_count;
+    (void)hop_schedule_add(maker->schedule, &op);
 }

@@ -8,7 +8,7 @@
 #include "test.h"
 
 #include "base/base.h"
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 
 enum { RANKS = 16, BUFFERS = 40, ROUNDS = 2, OPS = 4000 };
 

@@ -5,6 +5,7 @@
 #include "fuzz.h"
 
 #include "hopcast/map.h"
+#include "hopcast/pattern.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             keep[options.keep_count++] = line;
     }
     MUST(hop_topology_load("t2", &t2, NULL) == HOP_OK);
-    MUST(hop_traffic_pattern("ring:7", HOP_MEMORY_DEVICE, &traffic, NULL) == HOP_OK);
+    MUST(hop_pattern_traffic("ring:7", HOP_MEMORY_DEVICE, &traffic, NULL) == HOP_OK);
     bool first = false;
     for (unsigned solver = HOP_MAP_AUTO; solver <= HOP_MAP_EXCHANGE; solver++) {
         struct hop_map_result *result;

@@ -3,6 +3,7 @@
  * As a pattern and as a schedule, too. */
 #include "fuzz.h"
 
+#include "hopcast/pattern.h"
 #include "hopcast/traffic.h"
 
 #include <string.h>
@@ -70,7 +71,7 @@ static void try_pattern(const uint8_t *data, size_t size)
     }
     memcpy(text, data, size);
     text[size] = '\0';
-    if (hop_traffic_pattern(text, HOP_MEMORY_DEVICE, &traffic, &diag) == HOP_OK) {
+    if (hop_pattern_traffic(text, HOP_MEMORY_DEVICE, &traffic, &diag) == HOP_OK) {
         check(traffic);
         hop_traffic_destroy(traffic);
     } else {

@@ -5,7 +5,7 @@
  */
 #include "hopcast/map.h"
 
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@
 static struct hop_traffic *pattern(const char *text)
 {
     struct hop_traffic *traffic = NULL;
-    CHECK(hop_traffic_pattern(text, HOP_MEMORY_DEVICE, &traffic, D));
+    CHECK(hop_pattern_traffic(text, HOP_MEMORY_DEVICE, &traffic, D));
     return traffic;
 }
 

@@ -4,6 +4,7 @@
  * clusters, with host traffic, with limits of nodes.
  */
 #include "hopcast/map.h"
+#include "hopcast/pattern.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,9 +39,9 @@ static struct hop_topology *four_helios(void)
 static struct hop_traffic *both(const char *device, const char *host)
 {
     struct hop_traffic *traffic = NULL, *more = NULL;
-    CHECK(hop_traffic_pattern(device, HOP_MEMORY_DEVICE, &traffic, D));
+    CHECK(hop_pattern_traffic(device, HOP_MEMORY_DEVICE, &traffic, D));
     if (host) {
-        CHECK(hop_traffic_pattern(host, HOP_MEMORY_HOST, &more, D));
+        CHECK(hop_pattern_traffic(host, HOP_MEMORY_HOST, &more, D));
         CHECK(hop_traffic_merge(traffic, more, D));
         hop_traffic_destroy(more);
     }

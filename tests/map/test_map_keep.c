@@ -5,6 +5,7 @@
  * can hold is held, by the implicit start too.
  */
 #include "hopcast/map.h"
+#include "hopcast/pattern.h"
 
 #include "test.h"
 
@@ -171,7 +172,7 @@ static enum hop_status ask(const struct world *w, struct hop_map_result **result
                                             .ranks_per_device = w->per_device,
                                             .ranks_per_node = w->per_node};
     (void)snprintf(pattern, sizeof pattern, "ring:%u", w->ranks);
-    CHECK(hop_traffic_pattern(pattern, HOP_MEMORY_DEVICE, &traffic, D));
+    CHECK(hop_pattern_traffic(pattern, HOP_MEMORY_DEVICE, &traffic, D));
     enum hop_status status = hop_map(w->cluster->topology, traffic, &options, result, diag);
     hop_traffic_destroy(traffic);
     return status;
@@ -297,7 +298,7 @@ static void says(const struct hop_topology *topology, const struct hop_map_optio
     options.metric = HOP_MAP_DISTANCE;
     options.no_simulation = true;
     (void)snprintf(pattern, sizeof pattern, "ring:%u", ranks);
-    CHECK(hop_traffic_pattern(pattern, HOP_MEMORY_DEVICE, &traffic, D));
+    CHECK(hop_pattern_traffic(pattern, HOP_MEMORY_DEVICE, &traffic, D));
     assert_int_equal(hop_map(topology, traffic, &options, &result, &diag), HOP_ERR_INVALID);
     assert_string_equal(diag.what, expected);
     hop_traffic_destroy(traffic);

@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "hopcast/calibrate.h"
-#include "hopcast/generate.h"
 #include "hopcast/measure.h"
 #include "hopcast/measurements.h"
+#include "hopcast/pattern.h"
 #include "hopcast/simulate.h"
 #include "measure/measure.h"
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "hopcast/generate.h"
+#include "hopcast/pattern.h"
 #include "order/beam.h"
 #include "order/improve.h"
 #include "order/problem_symmetry.h"

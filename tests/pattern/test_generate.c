@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Generators: exact orders, closed forms, independent counts, and the command `hopcast make`. */
-#include "hopcast/generate.h"
+#include "hopcast/pattern.h"
 #include "hopcast/units.h"
 #include "test.h"
 
@@ -238,8 +238,8 @@ static void impossible_grids_are_refused(void **state)
     refused(hop_make_halo(&ranks, &grid, 1, &s, &diag), HOP_ERR_INVALID, &diag, "0x8x1");
     grid = (struct hop_grid){.dimensions = 3, .extent = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
     refused(hop_make_halo(&ranks, &grid, 1, &s, &diag), HOP_ERR_INVALID, &diag, "does not hold");
-    grid = (struct hop_grid){.dimensions = 4, .extent = {2, 2, 2}};
-    refused(hop_make_halo(&ranks, &grid, 1, &s, &diag), HOP_ERR_INVALID, &diag, "4 dimensions");
+    grid = (struct hop_grid){.dimensions = 7, .extent = {2, 2, 2}};
+    refused(hop_make_halo(&ranks, &grid, 1, &s, &diag), HOP_ERR_INVALID, &diag, "7 dimensions");
     grid = (struct hop_grid){.dimensions = 1, .extent = {8}, .weight = {-1}};
     refused(hop_make_halo(&ranks, &grid, 1, &s, &diag), HOP_ERR_INVALID, &diag, "weight");
     grid.weight[0] = 1e30;
@@ -943,10 +943,9 @@ static void not_made(const char *arguments, const char *expected)
 static void the_command_writes_what_made_it(void **state)
 {
     (void)state;
-    made_exactly("ring --devices a,b --rounds 1 --bytes 4KiB",
-                 "# hopcast make ring --devices a,b --rounds 1 --bytes 4KiB\n"
-                 "k0.r0: a -> b 4KiB\n"
-                 "k0.r1: b -> a 4KiB\n");
+    made_exactly("ring:2 --devices a,b --bytes 4KiB", "# hopcast make ring:2 --devices a,b --bytes 4KiB\n"
+                                                      "k0.r0: a -> b 4KiB\n"
+                                                      "k0.r1: b -> a 4KiB\n");
     made_exactly("--devices=a,b halo", "# hopcast make --devices=a,b halo\n"
                                        "r0.x+: a -> b 1MiB\n"
                                        "r1.x-: b -> a 1MiB\n");
@@ -956,13 +955,60 @@ static void the_command_has_sensible_defaults(void **state)
 {
     (void)state;
     made("halo --on t2", "r7.y-: gpu7 -> gpu3 1MiB\n"); /* 4x2 */
-    made("ring --on t2", "k6.r7: gpu7 -> gpu0 1MiB after k5.r6\n");
-    made("stencil --on t2", "s9.r7.work: work gpu7 ");
+    made("ring,rounds=7 --on t2", "k6.r7: gpu7 -> gpu0 1MiB after k5.r6\n");
+    made("stencil,steps=10 --on t2", "s9.r7.work: work gpu7 ");
     made("random --on t2", "t7: ");
-    made("halo --on t2 --grid 2x2x2 --weights 3,1 --bytes 1KiB",
+    made("halo:2x2x2,order=column,weights=3/1/1 --on t2 --bytes 1KiB",
          "r0.x+: gpu0 -> gpu1 3KiB\nr0.y+: gpu0 -> gpu2 1KiB\n");
     made("scatter --on dgx-1 --bytes 0", "to7: gpu0 -> gpu7 0B\n");
-    made("--help", "hopcast make halo --on t2");
+    made("--help", "hopcast make halo:4x2");
+}
+
+/* The same words are the same exchange: what a pattern's copies move is its traffic. */
+static void words_mean_one_exchange(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"stencil:4x2x3,weight=3,wrap",
+                                        "halo:3x2,weights=1/2.5,order=column",
+                                        "halo:2x2x2x2",
+                                        "stencil:4x3,steps=3,work=1ms",
+                                        "coll:4x2x2",
+                                        "coll:3x2,order=column",
+                                        "ring:5",
+                                        "ring:5,rounds=4",
+                                        "alltoall:6",
+                                        "alltoall:8,order=xor",
+                                        "alltoall:5,order=shift,bytes=3",
+                                        "scatter:4,root=2",
+                                        "gather:7",
+                                        "neighbours:7",
+                                        "pairs:8",
+                                        "random:6,transfers=40,seed=3",
+                                        "random:6,distinct-sources,min-bytes=1,max-bytes=1KiB"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char names[64][8];
+        const char *devices[64];
+        struct hop_ranks ranks = {devices, 0};
+        struct hop_schedule *schedule;
+        struct hop_traffic *said, *moved;
+        CHECK(hop_pattern_ranks(words[i], 0, &ranks.count, D));
+        for (uint32_t r = 0; r < ranks.count; r++) {
+            (void)snprintf(names[r], sizeof names[r], "rank%u", r);
+            devices[r] = names[r];
+        }
+        CHECK(hop_pattern_schedule(words[i], &ranks, MIB, &schedule, D));
+        CHECK(hop_pattern_traffic(words[i], HOP_MEMORY_DEVICE, &said, D));
+        CHECK(hop_traffic_of_schedule(schedule, &moved, D));
+        assert_int_equal(hop_traffic_count(said), hop_traffic_count(moved));
+        for (uint32_t f = 0; f < hop_traffic_count(said); f++) {
+            const struct hop_traffic_flow *a = &hop_traffic_flows(said)[f], *b = &hop_traffic_flows(moved)[f];
+            if (a->from != b->from || a->to != b->to || a->bytes[HOP_MEMORY_DEVICE] != b->bytes[HOP_MEMORY_DEVICE])
+                fail_msg("%s: its copies move something else from %u to %u", words[i], b->from, b->to);
+        }
+        hop_traffic_destroy(said);
+        hop_traffic_destroy(moved);
+        hop_schedule_destroy(schedule);
+    }
 }
 
 static void the_command_reads_lists_and_ranges_of_devices(void **state)
@@ -980,28 +1026,32 @@ static void the_command_says_what_is_wrong(void **state)
     not_made("", "which pattern?");
     not_made("hallo --on t2", "is halo meant?");
     not_made("sten --on t2", "is stencil meant?");
-    not_made("halo ring --on t2", "one pattern at a time");
+    not_made("halo ring --on t2", "one PATTERN is expected");
     not_made("halo", "--on TOPOLOGY or --devices LIST is needed");
-    not_made("halo --on t2 --grid 3x3", "the grid 3x3 does not hold 8 devices");
-    not_made("halo --on t2 --grid 4x", "--grid cannot be '4x'");
-    not_made("halo --on t2 --grid 8x1x1x1", "--grid cannot be");
-    not_made("halo --on t2 --weights 1,-1", "--weights cannot be");
-    not_made("halo --on t2 --weights 1,1,1", "fewer dimensions");
+    not_made("halo:3x3 --on t2", "has 9 ranks, but 8 devices");
+    not_made("halo:4x --on t2", "'4x' is no such grid");
+    not_made("halo --on t2 --grid 4x2", "halo:4x2,order=column");
+    not_made("halo,weights=1/-1 --on t2", "are no weights");
+    not_made("ring --on t2", "ring,rounds=7, or ring:8 for once");
+    not_made("stencil --on t2", "stencil,steps=10");
+    not_made("ring:8,memory=host --on t2", "a setting of traffic");
+    not_made("ring:8,bytes=1 --bytes 2 --on t2", "no --bytes");
+    not_made("halo,weights=1/1/1 --on t2", "are no weights");
     not_made("halo --on t2 --root 1", "takes no --root");
     not_made("halo --on t2 --bytes 1XB", "unknown unit 'XB'");
     not_made("halo --on t2 --format xml", "hop or json is expected");
-    not_made("alltoall --on t2 --order xor --devices gpu0-5", "power of two");
-    not_made("alltoall --on t2 --order up", "naive, shift or xor");
-    not_made("scatter --on t2 --root 8", "a rank from 0 to 7");
-    not_made("random --on t2 --transfers 57 --distinct-edges", "1 to 56 transfers");
+    not_made("alltoall,order=xor --on t2 --devices gpu0-5", "power of two");
+    not_made("alltoall,order=up --on t2", "order=naive, order=shift or order=xor");
+    not_made("scatter,root=8 --on t2", "a rank from 0 to 7");
+    not_made("random,transfers=57,distinct-edges --on t2", "1 to 56 transfers");
     not_made("gather --on t2 --devices gpu0,gpv1", "is gpu1 meant?");
     not_made("gather --on t2 --devices gpu0,switch0", "switch0 is no device");
     not_made("gather --on t2 --devices gpu0,gpu1,gpu0", "gpu0 takes part twice");
     not_made("gather --devices gpu3-1", "lowest first");
     not_made("gather --devices gpu0,", "names no device");
-    not_made("gather --set tau=0 --devices gpu0,gpu1", "--on is needed");
+    not_made("gather --set tau=0 --devices gpu0,gpu1", "--set goes with --on");
     not_made("graphs --devices gpu0,gpu1", "--on TOPOLOGY is needed");
-    not_made("ring --on t2 --rounds 2000000", "16000000 operations");
+    not_made("ring,rounds=2000000 --on t2", "16000000 operations");
     not_made("halo --on t2 --grd 4x2", "no option --grd");
 }
 
@@ -1066,6 +1116,7 @@ TEST_GROUP(generate)
         cmocka_unit_test(too_much_symmetry_is_refused),
         cmocka_unit_test(the_command_writes_what_made_it),
         cmocka_unit_test(the_command_has_sensible_defaults),
+        cmocka_unit_test(words_mean_one_exchange),
         cmocka_unit_test(the_command_reads_lists_and_ranges_of_devices),
         cmocka_unit_test(the_command_says_what_is_wrong),
         cmocka_unit_test(the_command_counts_lists_and_files_graphs),

@@ -15,7 +15,7 @@
 #include <dirent.h>
 #include <time.h>
 
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 #include "hopcast/run.h"
 #include "test.h"
 

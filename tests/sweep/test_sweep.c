@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "hopcast/generate.h"
+#include "hopcast/pattern.h"
 #include "hopcast/sweep.h"
 #include "hopcast/units.h"
 

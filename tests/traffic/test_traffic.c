@@ -2,7 +2,7 @@
 /* Traffic: adding up, the forms and their errors by line and column, patterns against the generators, schedules. */
 #include "hopcast/traffic.h"
 
-#include "hopcast/generate.h"
+#include "hopcast/collective.h"
 #include "hopcast/units.h"
 #include "test.h"
 
@@ -32,7 +32,7 @@ static struct hop_traffic *parse(const char *text)
 static struct hop_traffic *pattern(const char *text)
 {
     struct hop_traffic *t = NULL;
-    CHECK(hop_traffic_pattern(text, HOP_MEMORY_DEVICE, &t, D));
+    CHECK(hop_pattern_traffic(text, HOP_MEMORY_DEVICE, &t, D));
     return t;
 }
 
@@ -674,12 +674,12 @@ static void patterns_are_what_the_generators_make(void **state)
         const char *text;
         uint32_t ranks;
         struct hop_grid grid;
-    } halos[] = {{"halo:4x4,order=column", 16, {2, {4, 4}, {0}, false}},
-                 {"stencil:4x4,wrap,order=column", 16, {2, {4, 4}, {0}, true}},
-                 {"halo:2x2x4,wrap,weight=3,order=column", 16, {3, {2, 2, 4}, {3, 1, 1}, true}},
-                 {"halo:3x2x3,weights=1/2.5/0.5,order=column", 18, {3, {3, 2, 3}, {1, 2.5, 0.5}, false}},
-                 {"halo:3x2x3,wrap,weights=1x2.5x0.5,order=column", 18, {3, {3, 2, 3}, {1, 2.5, 0.5}, true}},
-                 {"halo:12,order=column", 12, {1, {12}, {0}, false}}};
+    } halos[] = {{"halo:4x4,order=column", 16, {2, {4, 4}, {0}, false, false}},
+                 {"stencil:4x4,wrap,order=column", 16, {2, {4, 4}, {0}, true, false}},
+                 {"halo:2x2x4,wrap,weight=3,order=column", 16, {3, {2, 2, 4}, {3, 1, 1}, true, false}},
+                 {"halo:3x2x3,weights=1/2.5/0.5,order=column", 18, {3, {3, 2, 3}, {1, 2.5, 0.5}, false, false}},
+                 {"halo:3x2x3,wrap,weights=1x2.5x0.5,order=column", 18, {3, {3, 2, 3}, {1, 2.5, 0.5}, true, false}},
+                 {"halo:12,order=column", 12, {1, {12}, {0}, false, false}}};
     for (unsigned i = 0; i < sizeof halos / sizeof *halos; i++) {
         struct hop_ranks ranks = {devices, halos[i].ranks};
         CHECK(hop_make_halo(&ranks, &halos[i].grid, MIB, &s, D));
@@ -753,21 +753,21 @@ static void pattern_settings_are_taken(void **state)
 {
     (void)state;
     struct hop_traffic *t = NULL;
-    CHECK(hop_traffic_pattern("ring:3,bytes=5kB,memory=host", HOP_MEMORY_DEVICE, &t, D));
+    CHECK(hop_pattern_traffic("ring:3,bytes=5kB,memory=host", HOP_MEMORY_DEVICE, &t, D));
     assert_int_equal(hop_traffic_bytes(t, HOP_MEMORY_HOST), 15000);
     assert_int_equal(hop_traffic_bytes(t, HOP_MEMORY_DEVICE), 0);
     hop_traffic_destroy(t);
-    CHECK(hop_traffic_pattern("alltoall:3", HOP_MEMORY_HOST, &t, D));
+    CHECK(hop_pattern_traffic("alltoall:3", HOP_MEMORY_HOST, &t, D));
     assert_int_equal(hop_traffic_bytes(t, HOP_MEMORY_HOST), 6 * MIB);
     hop_traffic_destroy(t);
-    CHECK(hop_traffic_pattern("alltoall:3,memory=device", HOP_MEMORY_HOST, &t, D));
+    CHECK(hop_pattern_traffic("alltoall:3,memory=device", HOP_MEMORY_HOST, &t, D));
     assert_int_equal(hop_traffic_bytes(t, HOP_MEMORY_DEVICE), 6 * MIB);
     hop_traffic_destroy(t);
     const char *spelling, *summary;
     size_t count = 0;
-    for (; hop_traffic_pattern_at(count, &spelling, &summary); count++)
+    for (; hop_pattern_at(count, &spelling, &summary); count++)
         assert_true(strchr(spelling, ':') && *summary);
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 10);
 }
 
 static void bad_patterns_are_refused(void **state)
@@ -820,7 +820,7 @@ static void bad_patterns_are_refused(void **state)
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hop_traffic *t = NULL;
         struct hop_diag diag = {0};
-        enum hop_status status = hop_traffic_pattern(rows[i].text, HOP_MEMORY_DEVICE, &t, &diag);
+        enum hop_status status = hop_pattern_traffic(rows[i].text, HOP_MEMORY_DEVICE, &t, &diag);
         if (status == HOP_OK)
             fail_msg("taken: %s", rows[i].text);
         assert_null(t);

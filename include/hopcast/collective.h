@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives as schedules. */
+#ifndef HOPCAST_COLLECTIVE_H
+#define HOPCAST_COLLECTIVE_H
+
+#include "hopcast/pattern.h"
+#include "hopcast/trace.h" /* collectives by name */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A collective operation as copies and reductions between buffers, to be predicted and run alike (docs/collectives.md).
+ *
+ * Buffers of rank r: "in" is what it puts in, "out" what it gets (in_place: both are "data", see docs); all others are
+ * scratch, of the algorithm's own. Ranks may share a device: devices[r] may repeat. `bytes` is what HOP_COLLECTIVE_LIST
+ * says, a multiple of the element's size (of a barrier it is not looked at); where it is cut into n parts, part p has
+ * count / n elements and one more if p < count mod n. 0 bytes: a schedule that moves nothing. The order of a
+ * reduction's inputs depends on the algorithm and the number of ranks alone (of a hierarchy also on who sits together),
+ * so results repeat bit by bit, and all ranks of an allreduce get the same ones. */
+struct hop_collective_options {
+    size_t size; /* see hop_version */
+    enum hop_collective_kind kind;
+    const char *algorithm; /* a name, or a hierarchy's from inside to outside, "gsb-btb" (device, node) or
+                                 * "gsb-btb-ring" (and across nodes); NULL, "default": what suits the devices */
+    uint64_t bytes;
+    enum hop_reduce reduce;
+    enum hop_type type;
+    uint32_t root;
+    bool in_place;
+    uint64_t segment_bytes; /* pipelines: bytes of a segment, rounded up to elements; 0: not cut */
+    const uint32_t *nodes;  /* of each rank, which node it is on; NULL: what stands before the first '.' of its
+                                 * device's name */
+};
+HOP_API enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                            struct hop_schedule **schedule, struct hop_diag *diag);
+/* The same, and says by which algorithm: that of the options, or what it took (by may be NULL). */
+#define HOP_ALGORITHM_NAME_SIZE 64 /* of a hierarchy's name, its end included */
+HOP_API enum hop_status hop_make_collective_by(const struct hop_ranks *ranks,
+                                               const struct hop_collective_options *options,
+                                               char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
+                                               struct hop_diag *diag);
+/* The i-th algorithm of a collective and one line about it; false past the last. Hierarchies are not listed: any two or
+ * three, all but the last of them with `levels`. */
+HOP_API bool hop_collective_algorithm(enum hop_collective_kind kind, size_t index, const char **name,
+                                      const char **summary, bool *levels);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
