@@ -23,6 +23,7 @@
 enum { POLL_MS = 200 };
 
 struct child {
+    const struct launch *launch;
     uint32_t rank;
     pid_t pid;
     int pidfd; /* -1: it has ended */
@@ -79,9 +80,8 @@ static int be_rank(const struct launch *launch, uint32_t rank)
 
 static void *run_thread(void *context)
 {
-    void **both = context;
-    struct child *child = both[1];
-    child->result = be_rank(both[0], child->rank);
+    struct child *child = context;
+    child->result = be_rank(child->launch, child->rank);
     return NULL;
 }
 
@@ -122,23 +122,19 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
 /* It ended: well, or is it a loss? */
 static void reap(struct launch *launch, struct child *child)
 {
-    struct hop_team_member *member = &launch->board->members[child->rank];
     int status = 0;
-    char doing[HOP_DOING_SIZE + 32];
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
         ;
     (void)close(child->pidfd);
     child->pidfd = -1;
-    hop_member_doing(member, doing, sizeof doing);
     child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (atomic_load(&member->phase) == HOP_MEMBER_FINISHED)
+    if (atomic_load(&launch->board->members[child->rank].phase) == HOP_MEMBER_FINISHED)
         return; /* nobody needs it any more */
     if (WIFSIGNALED(status))
-        hop_board_lose(launch->board, (int)child->rank, "rank %u was killed by signal %d (%s)%s", child->rank,
-                       WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
+        hop_board_lose_member(launch->board, child->rank, child->rank, "was killed by signal %d (%s)", WTERMSIG(status),
+                              strsignal(WTERMSIG(status)));
     else
-        hop_board_lose(launch->board, (int)child->rank, "rank %u ended with exit status %d%s", child->rank,
-                       child->result, doing);
+        hop_board_lose_member(launch->board, child->rank, child->rank, "ended with exit status %d", child->result);
 }
 
 static void kill_all(const struct launch *launch)
@@ -153,14 +149,8 @@ static void kill_all(const struct launch *launch)
 static void watch(struct launch *launch)
 {
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        struct hop_team_member *member = &launch->board->members[r];
-        char doing[HOP_DOING_SIZE + 32];
-        double timeout_s = hop_member_timeout_s(member, launch->timeout_s);
-        if (launch->children[r].pidfd < 0 || atomic_load(&member->phase) != HOP_MEMBER_PRESENT ||
-            !hop_watch_expired(&launch->children[r].watch, atomic_load(&member->beat), hop_now_s(), timeout_s))
-            continue;
-        hop_member_doing(member, doing, sizeof doing);
-        hop_board_lose(launch->board, (int)r, "rank %u has not moved for %g s%s", r, timeout_s, doing);
+        if (launch->children[r].pidfd >= 0 && atomic_load(&launch->board->members[r].phase) == HOP_MEMBER_PRESENT)
+            hop_board_watch(launch->board, r, r, &launch->children[r].watch, hop_now_s(), launch->timeout_s);
     }
 }
 
@@ -239,13 +229,11 @@ static enum hop_status launch_processes(struct launch *launch, struct hop_diag *
 
 static enum hop_status launch_threads(struct launch *launch, struct hop_diag *diag)
 {
-    uint32_t started = 0, ranks = launch->options->ranks;
-    void *(*both)[2] = calloc(ranks, sizeof *both);
-    enum hop_status status = both ? HOP_OK : hop_fail_memory(diag);
-    for (; started < ranks && status == HOP_OK; started++) {
-        both[started][0] = launch;
-        both[started][1] = &launch->children[started];
-        int error = pthread_create(&launch->children[started].thread, NULL, run_thread, both[started]);
+    uint32_t started = 0;
+    enum hop_status status = HOP_OK;
+    for (; started < launch->options->ranks && status == HOP_OK; started++) {
+        struct child *child = &launch->children[started];
+        int error = pthread_create(&child->thread, NULL, run_thread, child);
         if (error) {
             status = hop_fail(diag, HOP_ERR_IO, "cannot start rank %u: %s", started, strerror(error));
             hop_board_lose_with(launch->board, (int)started, diag ? diag : &(struct hop_diag){.status = status});
@@ -254,7 +242,6 @@ static enum hop_status launch_threads(struct launch *launch, struct hop_diag *di
     }
     for (uint32_t r = 0; r < started; r++)
         (void)pthread_join(launch->children[r].thread, NULL);
-    free(both);
     return status;
 }
 
@@ -278,7 +265,7 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     if (status == HOP_OK && !launch.children)
         status = hop_fail_memory(diag);
     for (uint32_t r = 0; launch.children && r < options->ranks; r++)
-        launch.children[r] = (struct child){.rank = r, .pidfd = -1};
+        launch.children[r] = (struct child){.launch = &launch, .rank = r, .pidfd = -1};
     if (status == HOP_OK) {
         (void)fflush(NULL);
         status = options->threads ? launch_threads(&launch, diag) : launch_processes(&launch, diag);

@@ -87,6 +87,12 @@ enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN = 2, HOP_TAG_TIMES = 3 };
 size_t hop_board_size(uint32_t size);
 /* The first loss is the one that all hear of. */
 void hop_board_lose(struct hop_board *board, int rank, const char *format, ...) HOP_PRINTF(3, 4);
+/* Of a member, saying what it was doing. */
+void hop_board_lose_member(struct hop_board *board, uint32_t local, uint32_t rank, const char *format, ...)
+    HOP_PRINTF(4, 5);
+/* Whether a member's beat stands still for so long; then it is lost. Read now_s before. */
+void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_watch *watch, double now_s,
+                     double timeout_s);
 void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_diag *loss);
 /* NULL: none is lost. */
 const struct hop_diag *hop_board_loss(const struct hop_board *board, int *rank);
@@ -117,11 +123,6 @@ void hop_team_expect(struct hop_team *team, double extra_s);
 void hop_team_allow(struct hop_team *team, uint64_t bytes);
 /* Whether so much shared memory is free on this machine; what: "the buffers of 4 ranks". */
 enum hop_status hop_team_room(uint64_t bytes, const char *what, struct hop_diag *diag);
-/* How long a member's beat may stand still. Read it before the beat. */
-static inline double hop_member_timeout_s(const struct hop_team_member *member, double timeout_s)
-{
-    return timeout_s + (double)atomic_load_explicit(&member->allowed_ms, memory_order_acquire) * 1e-3;
-}
 /* Why a turn was false. */
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag);
 /* Gives every local rank's bytes (at most HOP_SLOT_BYTES) to all: all[l * size] are those of local rank l. */

@@ -48,12 +48,10 @@ void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_dia
 void hop_board_lose(struct hop_board *board, int rank, const char *format, ...)
 {
     struct hop_diag loss;
-    char text[sizeof loss.what];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)hop_fail_with(&loss, HOP_ERR_LOST, format, arguments);
     va_end(arguments);
-    (void)hop_fail(&loss, HOP_ERR_LOST, "%s", text);
     hop_board_lose_with(board, rank, &loss);
 }
 
@@ -87,6 +85,27 @@ void hop_member_doing(const struct hop_team_member *member, char *text, size_t s
         (void)snprintf(text, size, " in operation '%s'", name);
     else
         text[0] = '\0';
+}
+
+void hop_board_lose_member(struct hop_board *board, uint32_t local, uint32_t rank, const char *format, ...)
+{
+    char what[128], doing[HOP_DOING_SIZE + 32];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    hop_member_doing(&board->members[local], doing, sizeof doing);
+    hop_board_lose(board, (int)rank, "rank %u %s%s", rank, what, doing);
+}
+
+/* What it is allowed is read before the beat. */
+void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_watch *watch, double now_s,
+                     double timeout_s)
+{
+    struct hop_team_member *member = &board->members[local];
+    timeout_s += (double)atomic_load_explicit(&member->allowed_ms, memory_order_acquire) * 1e-3;
+    if (hop_watch_expired(watch, atomic_load_explicit(&member->beat, memory_order_relaxed), now_s, timeout_s))
+        hop_board_lose_member(board, local, rank, "has not moved for %g s", timeout_s);
 }
 
 /* A rank finishes once all have come to its last barrier. Who waits then for anything but having left it waits in
@@ -125,20 +144,16 @@ static void look_for_processes(struct hop_team *team, uint32_t most)
 static void look_at_beats(struct hop_team *team, double now_s)
 {
     for (uint32_t l = 0; l < team->local_size; l++) {
-        struct hop_team_member *member = &team->board->members[l];
-        int phase = atomic_load_explicit(&member->phase, memory_order_acquire), rank = (int)team->rank_of[l];
-        char doing[HOP_DOING_SIZE + 32];
+        int phase = atomic_load_explicit(&team->board->members[l].phase, memory_order_acquire);
+        uint32_t rank = team->rank_of[l];
         if (l == team->local || phase == HOP_MEMBER_ABSENT || (phase == HOP_MEMBER_FINISHED && all_came(team)))
             continue;
-        double timeout_s = hop_member_timeout_s(member, team->timeout_s);
-        hop_member_doing(member, doing, sizeof doing);
         if (phase == HOP_MEMBER_FINISHED)
-            hop_board_lose(team->board, rank, "rank %d has finished, others still wait for it", rank);
+            hop_board_lose(team->board, (int)rank, "rank %u has finished, others still wait for it", rank);
         else if (phase == HOP_MEMBER_LEFT)
-            hop_board_lose(team->board, rank, "rank %d left%s", rank, doing);
-        else if (hop_watch_expired(&team->watches[l], atomic_load_explicit(&member->beat, memory_order_relaxed), now_s,
-                                   timeout_s))
-            hop_board_lose(team->board, rank, "rank %d has not moved for %g s%s", rank, timeout_s, doing);
+            hop_board_lose_member(team->board, l, rank, "left");
+        else
+            hop_board_watch(team->board, l, rank, &team->watches[l], now_s, team->timeout_s);
     }
 }
 
