@@ -97,5 +97,4 @@ enum hop_status hop_topology_read_live(struct hop_topology **topology, struct ho
 
 #endif
 
-const struct hop_importer hop_importer_hwloc_xml = {"hwloc-xml", "hwloc XML, as `lstopo FILE.xml` writes it", detect,
-                                                    read_xml};
+const struct hop_importer hop_importer_hwloc_xml = {detect, read_xml};

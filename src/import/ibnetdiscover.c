@@ -708,8 +708,6 @@ static enum hop_status read_ibnetdiscover(const struct hop_source *source, struc
 }
 
 const struct hop_importer hop_importer_ibnetdiscover = {
-    .name = "ibnetdiscover",
-    .summary = "ibnetdiscover output of an InfiniBand fabric",
     .detect = hop_ib_is_fabric,
     .read = read_ibnetdiscover,
 };

@@ -350,8 +350,6 @@ static enum hop_status read_json(const struct hop_source *source, struct hop_top
 }
 
 const struct hop_importer hop_importer_json = {
-    .name = "json",
-    .summary = "hopcast's own JSON (docs/topology.schema.json)",
     .detect = hop_json_detect,
     .read = read_json,
 };

@@ -453,8 +453,6 @@ static bool detect(const struct hop_source *source)
 }
 
 const struct hop_importer hop_importer_nccl_xml = {
-    .name = "nccl-xml",
-    .summary = "NCCL and RCCL topology XML (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)",
     .detect = detect,
     .read = read_xml,
 };

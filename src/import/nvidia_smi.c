@@ -397,5 +397,4 @@ static bool detect_nvidia_smi(const struct hop_source *source)
     return found;
 }
 
-const struct hop_importer hop_importer_nvidia_smi = {"nvidia-smi", "the table of `nvidia-smi topo -m`",
-                                                     detect_nvidia_smi, read_nvidia_smi};
+const struct hop_importer hop_importer_nvidia_smi = {detect_nvidia_smi, read_nvidia_smi};

@@ -413,5 +413,4 @@ static enum hop_status read_p2p_matrix(const struct hop_source *source, struct h
     return status;
 }
 
-const struct hop_importer hop_importer_p2p_matrix = {"p2p-matrix", "the output of p2pBandwidthLatencyTest, a guess",
-                                                     hop_p2p_detect, read_p2p_matrix};
+const struct hop_importer hop_importer_p2p_matrix = {hop_p2p_detect, read_p2p_matrix};

@@ -290,5 +290,4 @@ static bool detect_rocm_smi(const struct hop_source *source)
     return false;
 }
 
-const struct hop_importer hop_importer_rocm_smi = {"rocm-smi", "the output of `rocm-smi --showtopo`", detect_rocm_smi,
-                                                   read_rocm_smi};
+const struct hop_importer hop_importer_rocm_smi = {detect_rocm_smi, read_rocm_smi};

@@ -16,6 +16,17 @@ static const char *const link_kind_names[] = {
 #undef LINK_NAME
 };
 
+static const char *const families[] = {
+#define FAMILY(code, name, family) family,
+    HOP_LINK_KIND_LIST(FAMILY)
+#undef FAMILY
+};
+
+const char *hop_link_family(enum hop_link_kind kind)
+{
+    return families[kind];
+}
+
 const char *hop_node_kind_name(enum hop_node_kind kind)
 {
     return (unsigned)kind < HOP_NODE_KIND_COUNT ? node_kind_names[kind] : "?";

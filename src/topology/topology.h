@@ -79,7 +79,6 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
 /* derive.c */
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag); /* capacities, latencies */
 
-/* finish.c */
 const char *hop_link_family(enum hop_link_kind kind);
 
 /* How many transfers a device's copy engine moves at once, over PCIe or over links between accelerators (which have engines
@@ -96,8 +95,6 @@ enum hop_status hop_topology_add_child(struct hop_topology *topology, const stru
  * the diagnostic, place included.
  */
 struct hop_importer {
-    const char *name;
-    const char *summary;
     bool (*detect)(const struct hop_source *source);
     enum hop_status (*read)(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag);
 };
