@@ -22,6 +22,7 @@ static void usage(FILE *stream)
 
 int main(int argc, char **argv)
 {
+    tool_watch_memory();
     if (argc < 2) {
         usage(stderr);
         return TOOL_BAD;

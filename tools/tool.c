@@ -35,6 +35,7 @@ static void put_plainly(const char *text)
 
 int tool_fail(const struct hop_diag *diag)
 {
+    tool_memory_told();
     fputs("hopcast: ", stderr);
     put_plainly(diag->place);
     fputs(diag->place[0] ? ": " : "", stderr);
@@ -50,6 +51,7 @@ int tool_fail(const struct hop_diag *diag)
 
 int tool_out_of_memory(void)
 {
+    tool_memory_told();
     fprintf(stderr, "hopcast: out of memory\n");
     return TOOL_BAD;
 }

@@ -98,6 +98,11 @@ char *tool_show_bytes(uint64_t bytes, char *text, size_t size);
 /* Of processes that move real bytes: refuses what does not go together. */
 int tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
                        bool emulated);
+/* Memory (memory.c): before anything is allocated; when it is said why the command fails; the status where some was
+ * lacking, which is said if nothing else was. */
+void tool_watch_memory(void);
+void tool_memory_told(void);
+int tool_memory_verdict(int status);
 #define TOOL_COLLECTIVES "allreduce reduce broadcast bcast allgather reduce-scatter alltoall gather scatter barrier"
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);

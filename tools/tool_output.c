@@ -111,7 +111,7 @@ int tool_check_output(const char *path)
 
 int tool_finish(int status)
 {
-    status = status == TOOL_HELP ? TOOL_OK : status;
+    status = tool_memory_verdict(status == TOOL_HELP ? TOOL_OK : status);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK) {
         fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
         status = TOOL_BAD;

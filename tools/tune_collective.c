@@ -194,7 +194,7 @@ static int describe(struct work *w)
         return tool_out_of_memory();
     if (w->network)
         tool_print_models(out, w->topology, w->network, NULL);
-    if (fclose(out) != 0)
+    if (fclose(out) != 0 || !models)
         return tool_out_of_memory();
     int length = snprintf(head->machine, sizeof head->machine, "%.60s%.120s",
                           w->topology ? hop_topology_name(w->topology) : "this machine", models);

@@ -81,6 +81,10 @@ void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *docum
     struct hop_build fresh;
     const struct hop_parameter *normal;
     hop_build_begin(&fresh, "", cluster->build.failure.diag);
+    if (!hop_build_ok(&fresh)) {
+        cluster->build.failure.status = HOP_ERR_MEMORY;
+        return;
+    }
     for (size_t i = 0; hop_cluster_ok(cluster) && (normal = hop_topology_parameter_at(fresh.topology, i)) != NULL; i++)
         agree(cluster, i, normal, document);
     hop_topology_destroy(fresh.topology);

@@ -297,7 +297,9 @@ double hop_lint_alone_Bps(struct hop_lint *l, uint32_t route)
 double hop_lint_together_Bps(struct hop_lint *l, const uint32_t *routes, uint32_t count)
 {
     double *rates = malloc(((size_t)count + 1) * sizeof *rates), least = NAN;
-    if (rates && count && hop_network_rates_of(l->network, routes, count, rates, NULL) == HOP_OK) {
+    enum hop_status status = rates ? hop_network_rates_of(l->network, routes, count, rates, NULL) : HOP_ERR_MEMORY;
+    l->arena.failed = l->arena.failed || status == HOP_ERR_MEMORY;
+    if (status == HOP_OK && count) {
         least = rates[0];
         for (uint32_t i = 1; i < count; i++)
             least = hop_min(least, rates[i]);

@@ -9,6 +9,7 @@ enum hop_status hop_sequence_create(const struct hop_problem *p, struct hop_sequ
 {
     size_t ops = (size_t)p->op_count + 1;
     uint32_t *block = malloc(2 * ops * sizeof *block);
+    *sequence = (struct hop_sequence){0};
     if (!block)
         return hop_fail_memory(diag);
     *sequence = (struct hop_sequence){block, block + ops};
