@@ -60,7 +60,7 @@ CASES = {
     "compare": ["compare", DATA + "/measurements/pcie-2016.csv", "--on", "t2"],
     "compare-json": ["compare", DATA + "/measurements/pcie-2016.csv", "--on", "t2", "--json"],
     "calibrate": ["calibrate", DATA + "/measurements/pcie-2016.csv", "--on", "t2"],
-    "tune-paths": ["tune", "paths", "--on", "t2", "--pattern", "ring", "--sizes", "1MiB", "--packets", "1MiB", "--evaluations", "50"],
+    "tune-paths": ["tune", "paths", "--on", "t2", "--pattern", "ring:8", "--sizes", "1MiB", "--packets", "1MiB", "--evaluations", "50"],
     "tune-collective": ["tune", "collective", "broadcast", "--on", "t2", "--sizes", "1MiB", "--segments", "64KiB"],
     "run": ["run", "-e", "a: 0@gpu0:x -> 1@gpu1:x 4KiB", "--in-process", "--json", "-o", "/dev/null"],
     "completion": ["completion", "bash"],
