@@ -70,25 +70,72 @@ static int add_item(const struct tool_command *command, const char *item, size_t
     return status;
 }
 
+bool devices_has(const struct hop_topology *topology, const char *name, struct hop_diag *diag)
+{
+    uint32_t node = hop_topology_find(topology, name);
+    if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
+        return true;
+    const char *near = node == HOP_NONE ? hop_topology_nearest(topology, name) : NULL, *some = near;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology) && !some; n++) {
+        if (hop_node_is_device(hop_topology_node(topology, n)->kind))
+            some = hop_topology_node(topology, n)->name;
+    }
+    *diag = (struct hop_diag){.status = HOP_ERR_NOT_FOUND};
+    if (node == HOP_NONE)
+        (void)snprintf(diag->what, sizeof diag->what, "topology %.100s has no device '%.100s'",
+                       hop_topology_name(topology), name);
+    else
+        (void)snprintf(diag->what, sizeof diag->what, "'%.100s' is a %s, not a device", name,
+                       hop_node_kind_name(hop_topology_node(topology, node)->kind));
+    (void)snprintf(diag->expected, sizeof diag->expected, "%s%.100s%s `hopcast topology SOURCE` shows all devices",
+                   near ? "'" : "a device, such as ", some ? some : "none: it has no device", near ? "'?" : ";");
+    return false;
+}
+
+bool devices_host_rank(const char *name, uint32_t *rank)
+{
+    int end = 0;
+    return sscanf(name, "rank%9u.host%n", rank, &end) == 1 && end > 0 && name[end] == '\0';
+}
+
+static bool has_place(const struct hop_topology *topology, const struct hop_schedule *schedule, uint32_t index,
+                      const struct hop_place *place, struct hop_diag *diag)
+{
+    uint32_t rank;
+    int end = 0;
+    if (!place->device || (sscanf(place->device, "rank%9u%n", &rank, &end) == 1 && place->device[end] == '\0') ||
+        devices_host_rank(place->device, &rank) || devices_has(topology, place->device, diag))
+        return true;
+    (void)hop_schedule_place(schedule, index, place->column, diag->place, sizeof diag->place);
+    return false;
+}
+
+bool devices_have_all(const struct hop_topology *topology, const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    bool fine = true;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule) && fine; i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        for (uint32_t p = 0; p < op->input_count && fine; p++)
+            fine = has_place(topology, schedule, i, &op->inputs[p], diag);
+        fine = fine && has_place(topology, schedule, i, &op->from, diag) &&
+               has_place(topology, schedule, i, &op->to, diag);
+        for (uint32_t p = 0; p < op->output_count && fine; p++)
+            fine = has_place(topology, schedule, i, &op->outputs[p], diag);
+    }
+    return fine;
+}
+
 static int check_devices(const struct tool_command *command, const struct hop_topology *topology,
                          const struct device_list *devices)
 {
+    struct hop_diag diag;
     for (uint32_t i = 0; i < devices->count; i++) {
-        const char *name = devices->names[i];
-        uint32_t node = hop_topology_find(topology, name);
-        if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
-            continue;
-        const char *nearest = hop_topology_nearest(topology, name);
-        if (node != HOP_NONE)
-            return tool_bad_usage(command, "--devices: %s is no device but a node of kind %s", name,
-                                  hop_node_kind_name(hop_topology_node(topology, node)->kind));
-        return tool_bad_usage(command, "--devices: topology %s has no device '%s'%s%s%s", hop_topology_name(topology),
-                              name, nearest ? "; is " : "", nearest ? nearest : "", nearest ? " meant?" : "");
+        if (!devices_has(topology, devices->names[i], &diag))
+            return tool_bad_usage(command, "--devices: %s; expected: %s", diag.what, diag.expected);
     }
     return TOOL_OK;
 }
 
-/* Those listed; where there is a topology (else NULL), each must be one of its devices. */
 static int devices_listed(const struct tool_command *command, const char *list, const struct hop_topology *topology,
                           struct device_list *devices)
 {
@@ -135,16 +182,6 @@ const char **devices_spread(const struct device_list *devices, uint32_t ranks, u
     for (uint32_t r = 0; spread && r < ranks; r++)
         spread[r] = devices->names[each ? r / each : r * used / ranks];
     return spread;
-}
-
-const char *devices_such_as(const struct hop_topology *topology, const char *name)
-{
-    const char *nearest = hop_topology_nearest(topology, name);
-    for (uint32_t n = 0; n < hop_topology_node_count(topology) && !nearest; n++) {
-        if (hop_node_is_device(hop_topology_node(topology, n)->kind))
-            nearest = hop_topology_node(topology, n)->name;
-    }
-    return nearest ? nearest : "";
 }
 
 void devices_finish(struct device_list *devices)

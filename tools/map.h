@@ -7,7 +7,7 @@
 #ifndef HOP_TOOL_MAP_H
 #define HOP_TOOL_MAP_H
 
-#include "tool.h"
+#include "devices.h"
 
 struct map_request {
     struct tool_given given;
@@ -33,8 +33,6 @@ struct map_input {
 /* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it
  * was. */
 int map_read_traffic(const struct map_request *request, struct map_input *input);
-/* Whether a place is the host memory of a rank, "rank3.host". */
-bool map_host_rank(const char *device, uint32_t *rank);
 /* The placement to compare with. (map_start.c) */
 int map_read_start(const struct map_request *request, struct map_input *input);
 

@@ -100,7 +100,7 @@ static int write_placement(const struct map_request *request, const struct hop_m
 static void place_host(struct hop_place *place, const struct map_input *input, const struct hop_map_result *result)
 {
     uint32_t rank;
-    if (!place->device || !map_host_rank(place->device, &rank) || rank >= result->ranks)
+    if (!place->device || !devices_host_rank(place->device, &rank) || rank >= result->ranks)
         return;
     uint32_t host = hop_topology_nearest_host(input->topology, result->seats[rank].device);
     if (host != HOP_NONE)

@@ -37,16 +37,6 @@ static char *read_start(const char *source, size_t *size)
 
 /* ---- schedules ---- */
 
-bool map_host_rank(const char *device, uint32_t *rank)
-{
-    unsigned number;
-    int end = 0;
-    if (sscanf(device, "rank%9u.host%n", &number, &end) != 1 || end == 0 || device[end] != '\0')
-        return false;
-    *rank = number;
-    return true;
-}
-
 /* Whether a place of it says a rank. */
 static bool has_ranks(const struct hop_schedule *schedule)
 {
@@ -55,53 +45,11 @@ static bool has_ranks(const struct hop_schedule *schedule)
         const struct hop_op *op = hop_schedule_op(schedule, i);
         for (unsigned end = 0; end < 2; end++) {
             const struct hop_place *place = end ? &op->to : &op->from;
-            if (place->device && (place->rank >= 0 || map_host_rank(place->device, &rank)))
+            if (place->device && (place->rank >= 0 || devices_host_rank(place->device, &rank)))
                 return true;
         }
     }
     return false;
-}
-
-/* A device that is named must be there, as when the schedule is predicted: who asks where it was gets the line. */
-static bool is_there(const struct map_input *input, const struct hop_schedule *schedule, uint32_t index,
-                     const struct hop_place *place, struct hop_diag *diag)
-{
-    uint32_t rank;
-    int end = 0;
-    const struct hop_topology *t = input->topology;
-    if (!place->device || (sscanf(place->device, "rank%9u%n", &rank, &end) == 1 && place->device[end] == '\0') ||
-        map_host_rank(place->device, &rank))
-        return true;
-    uint32_t node = hop_topology_find(t, place->device);
-    if (node != HOP_NONE && hop_node_is_device(hop_topology_node(t, node)->kind))
-        return true;
-    const char *near = node == HOP_NONE ? hop_topology_nearest(t, place->device) : NULL;
-    (void)hop_schedule_place(schedule, index, place->column, diag->place, sizeof diag->place);
-    if (node == HOP_NONE)
-        (void)snprintf(diag->what, sizeof diag->what, "topology %.100s has no device '%.100s'", hop_topology_name(t),
-                       place->device);
-    else
-        (void)snprintf(diag->what, sizeof diag->what, "'%.100s' is a %s, not a device", place->device,
-                       hop_node_kind_name(hop_topology_node(t, node)->kind));
-    (void)snprintf(diag->expected, sizeof diag->expected, "%s%.100s%s `hopcast topology SOURCE` shows %s",
-                   near ? "'" : "", near ? near : "a device, such as gpu0;", near ? "'?" : "",
-                   near ? "all devices" : "them");
-    diag->status = HOP_ERR_NOT_FOUND;
-    return false;
-}
-
-static bool all_there(const struct map_input *input, const struct hop_schedule *schedule, struct hop_diag *diag)
-{
-    bool there = true;
-    for (uint32_t i = 0; i < hop_schedule_count(schedule) && there; i++) {
-        const struct hop_op *op = hop_schedule_op(schedule, i);
-        for (uint32_t p = 0; p < op->input_count && there; p++)
-            there = is_there(input, schedule, i, &op->inputs[p], diag);
-        there = there && is_there(input, schedule, i, &op->from, diag) && is_there(input, schedule, i, &op->to, diag);
-        for (uint32_t p = 0; p < op->output_count && there; p++)
-            there = is_there(input, schedule, i, &op->outputs[p], diag);
-    }
-    return there;
 }
 
 /* Between ranks from here on; where it was is what to compare with. */
@@ -109,7 +57,7 @@ static int take_schedule(struct hop_schedule *schedule, struct map_input *input)
 {
     struct hop_diag diag;
     input->on_devices = !has_ranks(schedule);
-    bool there = all_there(input, schedule, &diag);
+    bool there = devices_have_all(input->topology, schedule, &diag);
     enum hop_status status =
         there ? hop_placement_lift(schedule, &input->exchange, &input->start, &diag) : HOP_ERR_NOT_FOUND;
     hop_schedule_destroy(schedule);

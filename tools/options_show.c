@@ -66,22 +66,6 @@ static bool is_repeatable(const struct tool_option *option)
 
 /* ---- help ---- */
 
-static void print_wrapped(const char *text, size_t at)
-{
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        if (at + length > WIDTH && at > COLUMN) {
-            printf("\n%*s", COLUMN, "");
-            at = COLUMN;
-        }
-        printf("%.*s", (int)length, text);
-        text += length;
-        at += length + 1;
-        if (*text == ' ' && text++ && at + strcspn(text, " ") <= WIDTH)
-            putchar(' ');
-    }
-}
-
 static void print_option(const struct tool_option *option)
 {
     char term[128], choices[200], help[1000], text[800];
@@ -95,8 +79,7 @@ static void print_option(const struct tool_option *option)
     printf("%-*s%s", COLUMN, term, length >= COLUMN ? "\n" : "");
     if (length >= COLUMN)
         printf("%*s", COLUMN, "");
-    print_wrapped(help, COLUMN);
-    putchar('\n');
+    tool_print_wrapped(help, COLUMN, WIDTH);
 }
 
 int tool_help(const struct tool_command *command)

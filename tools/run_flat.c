@@ -3,10 +3,11 @@
  * hopcast run: a topology for the report where none is given. Every device of the schedule hangs on one switch; what
  * a copy takes alone is what the fastest one of this run took.
  */
-#include "run.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "run.h"
+#include "topology/build.h"
 
 /* The highest rates of a copy between devices and of the traffic within one; 1 byte/s where there was none. */
 static void find_rates(const struct hop_schedule *schedule, const struct hop_measured_op *times, double *copy_Bps,
@@ -27,55 +28,37 @@ static void find_rates(const struct hop_schedule *schedule, const struct hop_mea
     }
 }
 
-static enum hop_status add_device(struct hop_topology *topology, const char *name, uint32_t centre, double rate_Bps,
-                                  struct hop_diag *diag)
+static void add_device(struct hop_build *build, const char *name, uint32_t centre, double rate_Bps)
 {
-    struct hop_node node = {.name = name,
-                            .kind = HOP_NODE_GPU,
-                            .numa = -1,
-                            .engines = HOP_ENGINES_DEFAULT,
-                            .accelerator_engines = 1,
-                            .tau = NAN};
-    struct hop_link link = {.ends = {0, centre},
-                            .kind = HOP_LINK_NVLINK,
-                            .capacity_Bps = {rate_Bps, rate_Bps},
-                            .duplex_Bps = {NAN, NAN},
-                            .latency_s = 0};
-    if (hop_topology_find(topology, name) != HOP_NONE)
-        return HOP_OK;
-    enum hop_status status = hop_topology_add_node(topology, &node, &link.ends[0], diag);
-    return status == HOP_OK ? hop_topology_add_link(topology, &link, NULL, diag) : status;
+    struct hop_node node = hop_node_default(HOP_NODE_GPU, name);
+    node.accelerator_engines = 1;
+    if (!name || !hop_build_ok(build) || hop_topology_find(build->topology, name) != HOP_NONE)
+        return;
+    struct hop_link link = hop_link_default(HOP_LINK_NVLINK, hop_build_node(build, &node), centre);
+    link.capacity_Bps[0] = link.capacity_Bps[1] = rate_Bps;
+    link.latency_s = 0;
+    (void)hop_build_link(build, &link);
 }
 
 enum hop_status run_flat(const struct hop_schedule *schedule, const struct hop_measured_op *times,
                          struct hop_topology **topology, struct hop_diag *diag)
 {
-    struct hop_topology *made = hop_topology_create("this machine");
-    struct hop_node centre = {.name = "memory",
-                              .kind = HOP_NODE_SWITCH,
-                              .numa = -1,
-                              .engines = HOP_ENGINES_DEFAULT,
-                              .accelerator_engines = HOP_ENGINES_DEFAULT,
-                              .tau = NAN};
+    struct hop_build build;
+    struct hop_topology *made = NULL;
+    struct hop_node memory = hop_node_default(HOP_NODE_SWITCH, "memory");
     double copy_Bps, memory_Bps;
-    uint32_t middle;
-    if (!made)
-        return HOP_ERR_MEMORY;
     find_rates(schedule, times, &copy_Bps, &memory_Bps);
-    enum hop_status status = hop_topology_add_node(made, &centre, &middle, diag);
-    for (uint32_t i = 0; i < hop_schedule_count(schedule) && status == HOP_OK; i++) {
-        const struct hop_op *op = hop_schedule_op(schedule, i);
-        if (op->from.device)
-            status = add_device(made, op->from.device, middle, copy_Bps, diag);
-        if (status == HOP_OK && op->to.device)
-            status = add_device(made, op->to.device, middle, copy_Bps, diag);
+    hop_build_begin(&build, "this machine", diag);
+    uint32_t centre = hop_build_node(&build, &memory);
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        add_device(&build, hop_schedule_op(schedule, i)->from.device, centre, copy_Bps);
+        add_device(&build, hop_schedule_op(schedule, i)->to.device, centre, copy_Bps);
     }
-    if (status == HOP_OK)
-        status = hop_topology_add_note(made, "alone means as fast as the fastest copy or reduction of this run");
+    hop_build_note(&build, "alone means as fast as the fastest copy or reduction of this run");
+    hop_build_parameter(&build, "reduce_rate", memory_Bps, "the fastest of this run");
+    enum hop_status status = hop_build_end(&build, &made);
     if (status == HOP_OK)
         status = hop_topology_finish(made, diag);
-    if (status == HOP_OK)
-        status = hop_topology_set_parameter(made, "reduce_rate", memory_Bps, "the fastest of this run", NAN, diag);
     if (status == HOP_OK)
         *topology = made;
     else

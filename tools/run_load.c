@@ -134,47 +134,6 @@ static int make_collective(struct run_options *o, struct run_loaded *l)
 
 /* ---- a schedule ---- */
 
-static bool is_missing(const struct hop_topology *topology, const struct hop_place *place)
-{
-    uint32_t node = place->device ? hop_topology_find(topology, place->device) : HOP_NONE;
-    return place->device && (node == HOP_NONE || !hop_node_is_device(hop_topology_node(topology, node)->kind));
-}
-
-static const struct hop_place *find_missing(const struct hop_topology *topology, const struct hop_op *op)
-{
-    if (is_missing(topology, &op->from))
-        return &op->from;
-    if (is_missing(topology, &op->to))
-        return &op->to;
-    for (uint32_t i = 0; i < op->input_count; i++) {
-        if (is_missing(topology, &op->inputs[i]))
-            return &op->inputs[i];
-    }
-    for (uint32_t i = 0; i < op->output_count; i++) {
-        if (is_missing(topology, &op->outputs[i]))
-            return &op->outputs[i];
-    }
-    return NULL;
-}
-
-/* Every device is one of the machine's. */
-static int check_places(const struct hop_schedule *schedule, const struct hop_topology *topology)
-{
-    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
-        const struct hop_place *place = find_missing(topology, hop_schedule_op(schedule, i));
-        struct hop_diag diag = {.status = HOP_ERR_NOT_FOUND};
-        if (!place)
-            continue;
-        (void)hop_schedule_place(schedule, i, place->column, diag.place, sizeof diag.place);
-        (void)snprintf(diag.what, sizeof diag.what, "topology %.80s has no device '%.80s'", hop_topology_name(topology),
-                       place->device);
-        (void)snprintf(diag.expected, sizeof diag.expected, "one that it has, such as %.80s",
-                       devices_such_as(topology, place->device));
-        return tool_fail(&diag);
-    }
-    return TOOL_OK;
-}
-
 /* With a topology ranks go there packed, unless it is said otherwise, as for a prediction. */
 static int place(const struct run_options *o, struct run_loaded *l)
 {
@@ -215,11 +174,12 @@ static int load_schedule(struct run_options *o, struct run_loaded *l)
         if (tool_given(&o->given, of_collectives[i]))
             return tool_bad_usage(&tool_run, "--%s goes with a collective, such as allreduce", of_collectives[i]);
     }
+    struct hop_diag diag;
     int status = tool_read_schedule(o->schedules.at[0], NULL, &l->schedule);
     if (status == TOOL_OK)
         status = place(o, l);
-    if (status == TOOL_OK && machine(l))
-        status = check_places(l->placed ? l->placed : l->schedule, machine(l));
+    if (status == TOOL_OK && machine(l) && !devices_have_all(machine(l), l->placed ? l->placed : l->schedule, &diag))
+        status = tool_fail(&diag);
     (void)snprintf(l->what, sizeof l->what, "%.200s", *o->schedules.at[0] == 'e' ? "schedule" : o->schedules.at[0] + 1);
     return status;
 }

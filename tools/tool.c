@@ -343,3 +343,20 @@ int tool_check_program(const struct tool_command *command, const struct hop_prog
                                         : "engines");
     return TOOL_OK;
 }
+
+void tool_print_wrapped(const char *text, unsigned indent, unsigned width)
+{
+    unsigned column = indent;
+    for (bool first = true; *text; first = false) {
+        size_t length = strcspn(text, " ");
+        if (!first && column + 1 + length > width) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+            first = true;
+        }
+        printf("%s%.*s", first ? "" : " ", (int)length, text);
+        column += (unsigned)length + !first;
+        text += length + (text[length] == ' ');
+    }
+    printf("\n");
+}

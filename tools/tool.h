@@ -93,6 +93,8 @@ int tool_write_remarked(const char *path, const struct hop_schedule *schedule, c
 int tool_check_output(const char *path);
 /* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
 int tool_finish(int status);
+/* Broken between words, with a line's end; the first line begins behind what stands there already. */
+void tool_print_wrapped(const char *text, unsigned indent, unsigned width);
 /* "64KiB", "1.5MiB": four digits. Returns text. */
 char *tool_show_bytes(uint64_t bytes, char *text, size_t size);
 /* Of processes that move real bytes: refuses what does not go together. */

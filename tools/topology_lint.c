@@ -7,24 +7,11 @@
 
 enum { INDENT = 2, LABEL = 10 };
 
-/* A labelled text, broken between words. */
 static void print_text(const char *label, const char *text)
 {
-    unsigned width = tool_columns(), column = INDENT + LABEL;
-    width = width < 60 ? 60 : width > 140 ? 140 : width;
+    unsigned width = tool_columns();
     printf("%*s%-*s", INDENT, "", LABEL, label);
-    for (bool first = true; *text; first = false) {
-        size_t length = strcspn(text, " ");
-        if (!first && column + 1 + length > width) {
-            printf("\n%*s", INDENT + LABEL, "");
-            column = INDENT + LABEL;
-            first = true;
-        }
-        printf("%s%.*s", first ? "" : " ", (int)length, text);
-        column += (unsigned)length + !first;
-        text += length + (text[length] == ' ');
-    }
-    printf("\n");
+    tool_print_wrapped(text, INDENT + LABEL, width < 60 ? 60 : width > 140 ? 140 : width);
 }
 
 static void print_finding(const struct hop_lint_finding *finding)
