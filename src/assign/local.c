@@ -2,7 +2,7 @@
 /* Costs, moves and the queue of who is to be looked at. */
 #include "assign/local.h"
 
-enum { MAIN_PARTNERS = 32 /* of an item: so many, the heaviest, say what is worth trying */ };
+enum { MAIN_PARTNERS = 32 /* of an item: so many, of all that it has, say what is worth trying */ };
 
 /* ---- what an item costs ---- */
 
@@ -205,7 +205,7 @@ struct hop_local_find hop_local_look(struct hop_local *x, uint32_t item)
     x->place_seen[x->seats.place[item]] = x->stamp;
     uint32_t degree = graph->first[item + 1] - graph->first[item];
     for (uint32_t k = 0; k < degree && k < MAIN_PARTNERS; k++) {
-        uint32_t partner = degree > MAIN_PARTNERS ? x->heavy[(size_t)item * MAIN_PARTNERS + k] : k;
+        uint32_t partner = degree > MAIN_PARTNERS ? k * degree / MAIN_PARTNERS : k;
         const uint32_t *near = x->near.place + (size_t)x->partner_place[partner] * x->near.count;
         if (k > 0 && x->near.count == x->problem->places->count)
             break;
@@ -216,41 +216,6 @@ struct hop_local_find hop_local_look(struct hop_local *x, uint32_t item)
 }
 
 /* ---- creation ---- */
-
-struct row_entry {
-    double weight;
-    uint32_t distance, at; /* behind the item's own number, round the end: equal partners differ from item to item */
-};
-
-static int by_weight(const void *a, const void *b)
-{
-    const struct row_entry *x = a, *y = b;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return x->distance < y->distance ? -1 : x->distance > y->distance;
-}
-
-/* Of the items that have more partners than are looked at: the heaviest of them. */
-static bool list_heavy(struct hop_local *x, size_t most)
-{
-    const struct hop_graph *graph = x->problem->graph;
-    if (most <= MAIN_PARTNERS)
-        return true;
-    struct row_entry *row = hop_arena_alloc(&x->arena, most * sizeof *row);
-    x->heavy = hop_arena_alloc(&x->arena, (size_t)graph->count * MAIN_PARTNERS * sizeof *x->heavy);
-    for (uint32_t i = 0; i < graph->count && !x->arena.failed; i++) {
-        uint32_t degree = graph->first[i + 1] - graph->first[i];
-        for (uint32_t k = 0; k < degree; k++) {
-            uint32_t e = graph->first[i] + k;
-            row[k] = (struct row_entry){graph->weight[e], (graph->to[e] + graph->count - i) % graph->count, k};
-        }
-        if (degree > MAIN_PARTNERS)
-            qsort(row, degree, sizeof *row, by_weight);
-        for (uint32_t k = 0; k < MAIN_PARTNERS; k++)
-            x->heavy[(size_t)i * MAIN_PARTNERS + k] = k < degree ? row[k].at : 0;
-    }
-    return !x->arena.failed;
-}
 
 bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, double least_gain, struct hop_local *x)
 {
@@ -268,8 +233,7 @@ bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, d
     x->group_seen = hop_arena_alloc(arena, places->groups * sizeof *x->group_seen);
     x->group_cost = hop_arena_alloc(arena, places->groups * sizeof *x->group_cost);
     hop_queue_create(&x->queue, graph->count, arena);
-    bool made = hop_seats_create(problem, place, &x->seats, arena) && hop_near_create(places, &x->near, arena) &&
-                list_heavy(x, most);
+    bool made = hop_seats_create(problem, place, &x->seats, arena) && hop_near_create(places, &x->near, arena);
     if (made)
         hop_local_refresh(x);
     return made;

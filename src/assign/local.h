@@ -3,8 +3,8 @@
  * Local changes of a large assignment: what an item would gain by going elsewhere, and doing it.
  *
  * What an item costs where it is, is kept up to date; what it would cost elsewhere takes a look at its partners.
- * Distances between groups are looked up once for all places of a group. Only what is near an item's heaviest partners
- * is tried. Of two items that gain by a swap at least one gains by going to the other's place alone, so swaps are only
+ * Distances between groups are looked up once for all places of a group. Only what is near some of an item's partners is
+ * tried. Of two items that gain by a swap at least one gains by going to the other's place alone, so swaps are only
  * looked for from items that do.
  */
 #ifndef HOP_ASSIGN_LOCAL_H
@@ -23,7 +23,6 @@ struct hop_local {
     struct hop_near near;
     double value, least_gain;
     double *cost;                             /* of an item, where it is */
-    uint32_t *heavy;                          /* of an item: MAIN_PARTNERS partners, as places in its row */
     uint32_t *partner_place, *partner_group;  /* of the item that is looked at */
     uint32_t stamp, *place_seen, *group_seen; /* by the item that is looked at, if they hold its stamp */
     double *group_cost;                       /* of the item that is looked at: of its partners outside the group */
