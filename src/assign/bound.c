@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Small problems as tables, and their bound: minimal scalar products, then the Hungarian method (Kuhn 1955). */
+/* The bound of small problems: minimal scalar products, then the Hungarian method (Kuhn 1955). */
 #include "assign/bound.h"
 
 #include <math.h>
 
 enum { N = HOP_ASSIGN_EXACT, SLOTS = HOP_BOUND_SLOTS };
 
-/* ---- tables ---- */
+/* ---- order ---- */
 
 /* 0 .. count - 1 by ascending keys. */
 static void sort_by(uint8_t *order, uint32_t count, const double *key)
@@ -19,60 +19,21 @@ static void sort_by(uint8_t *order, uint32_t count, const double *key)
     }
 }
 
-static void sort_layer(const struct hop_small *small, struct hop_small_layer *layer)
+void hop_small_sort(const struct hop_small *small, struct hop_small_order *order)
 {
     double key[N];
-    for (uint32_t i = 0; i < small->items; i++) {
-        for (uint32_t j = 0; j < small->items; j++)
-            key[j] = i == j ? INFINITY : -layer->weight[i][j];
-        sort_by(layer->heaviest[i], small->items, key);
-    }
-    for (uint32_t p = 0; p < small->places; p++) {
-        for (uint32_t q = 0; q < small->places; q++)
-            key[q] = p == q ? -1 : layer->distance[p][q];
-        sort_by(layer->nearest[p], small->places, key);
-    }
-}
-
-/* Returns the farthest distance. */
-static double make_places(const struct hop_places *places, struct hop_small *small)
-{
-    double farthest = 0;
-    for (uint32_t p = 0; p < places->count; p++) {
-        uint32_t group_room = places->group_room ? places->group_room[places->group[p]] : small->items;
-        small->room[p] = places->room[p] < small->items ? places->room[p] : small->items;
-        small->group_room[p] = group_room < small->items ? group_room : small->items;
-        small->group[p] = (uint8_t)p;
-        for (uint32_t q = places->count; q-- > 0;) {
-            bool same = places->group[p] == places->group[q];
-            small->layer[0].distance[p][q] = hop_place_distance(places, p, q);
-            small->layer[1].distance[p][q] = same ? 0 : small->layer[0].distance[p][q];
-            farthest = hop_max(farthest, small->layer[0].distance[p][q]);
-            small->group[p] = same ? (uint8_t)q : small->group[p];
+    for (uint32_t l = 0; l < small->layers; l++) {
+        for (uint32_t i = 0; i < small->items; i++) {
+            for (uint32_t j = 0; j < small->items; j++)
+                key[j] = i == j ? INFINITY : -small->weight[l][i][j];
+            sort_by(order->heaviest[l][i], small->items, key);
+        }
+        for (uint32_t p = 0; p < small->places; p++) {
+            for (uint32_t q = 0; q < small->places; q++)
+                key[q] = p == q ? -1 : small->distance[l][p][q];
+            sort_by(order->nearest[l][p], small->places, key);
         }
     }
-    return farthest;
-}
-
-void hop_small_make(const struct hop_assign *problem, struct hop_small *small)
-{
-    const struct hop_graph *graph = problem->graph;
-    const struct hop_places *places = problem->places;
-    *small = (struct hop_small){.items = graph->count, .places = places->count, .layers = graph->near ? 2 : 1};
-    double weights = 0, farthest = make_places(places, small);
-    for (uint32_t i = 0; i < graph->count; i++) {
-        for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++) {
-            double everywhere = hop_graph_weights(graph, true)[e];
-            small->layer[0].weight[i][graph->to[e]] = everywhere;
-            small->layer[1].weight[i][graph->to[e]] = graph->weight[e] - everywhere;
-            weights += graph->weight[e];
-        }
-        for (uint32_t p = 0; p < places->count; p++)
-            small->allowed[i] |= (uint32_t)(hop_assign_allows(problem, i, p) && hop_place_room(places, p) > 0) << p;
-    }
-    for (uint32_t l = 0; l < small->layers; l++)
-        sort_layer(small, &small->layer[l]);
-    small->large = 4 * (weights * farthest + 1);
 }
 
 void hop_partial_start(const struct hop_small *small, struct hop_partial *partial)
@@ -98,9 +59,9 @@ void hop_partial_put(const struct hop_small *small, struct hop_partial *partial,
     for (uint32_t bits = partial->free; bits; bits &= bits - 1) {
         uint32_t other = (uint32_t)__builtin_ctz(bits);
         for (uint32_t l = 0; l < small->layers; l++) {
-            double weight = small->layer[l].weight[item][other];
+            double weight = small->weight[l][item][other];
             for (uint32_t p = 0; weight > 0 && p < small->places; p++)
-                partial->linear[other][p] += weight * small->layer[l].distance[place][p];
+                partial->linear[other][p] += weight * small->distance[l][place][p];
         }
     }
 }
@@ -166,7 +127,7 @@ struct nearby {
     double distance[N]; /* ascending */
 };
 
-static void list_nearby(const struct hop_small *small, const struct hop_small_layer *layer,
+static void list_nearby(const struct hop_small *small, const struct hop_small_order *order, uint32_t layer,
                         const struct hop_partial *partial, uint32_t place, struct nearby *nearby)
 {
     uint32_t wanted = (uint32_t)__builtin_popcount(partial->free) - 1, count = 0;
@@ -174,21 +135,21 @@ static void list_nearby(const struct hop_small *small, const struct hop_small_la
     memcpy(group_left, partial->group_left, sizeof group_left);
     group_left[small->group[place]]--;
     for (uint32_t k = 0; k < small->places && count < wanted; k++) {
-        uint32_t at = layer->nearest[place][k], left = partial->left[at] - (at == place ? 1u : 0u);
+        uint32_t at = order->nearest[layer][place][k], left = partial->left[at] - (at == place ? 1u : 0u);
         for (uint8_t *room = &group_left[small->group[at]]; left > 0 && *room > 0 && count < wanted; left--, --*room)
-            nearby->distance[count++] = layer->distance[place][at];
+            nearby->distance[count++] = small->distance[layer][place][at];
     }
     nearby->count = count;
 }
 
 /* Of one layer: half of what an item's traffic to other free ones costs at least where these rooms are nearby. */
-static double half_product(const struct hop_small *small, const struct hop_small_layer *layer, uint32_t free,
-                           uint32_t item, const struct nearby *nearby)
+static double half_product(const struct hop_small *small, const struct hop_small_order *order, uint32_t layer,
+                           uint32_t free, uint32_t item, const struct nearby *nearby)
 {
     double sum = 0;
     for (uint32_t k = 0, at = 0; k + 1 < small->items; k++) {
-        uint32_t other = layer->heaviest[item][k];
-        double weight = layer->weight[item][other];
+        uint32_t other = order->heaviest[layer][item][k];
+        double weight = small->weight[layer][item][other];
         if (!(free >> other & 1))
             continue;
         if (weight <= 0)
@@ -201,19 +162,19 @@ static double half_product(const struct hop_small *small, const struct hop_small
 }
 
 /* What a free item costs at least at a place, by layers. */
-static double least_cost(const struct hop_small *small, const struct hop_partial *partial, uint32_t item,
-                         uint32_t place, struct nearby nearby[2][N])
+static double least_cost(const struct hop_small *small, const struct hop_small_order *order,
+                         const struct hop_partial *partial, uint32_t item, uint32_t place, struct nearby nearby[2][N])
 {
     double cost = partial->linear[item][place];
-    if (!(small->allowed[item] >> place & 1))
+    if (!(small->may[item] >> place & 1))
         return small->large;
     for (uint32_t l = 0; l < small->layers; l++)
-        cost += half_product(small, &small->layer[l], partial->free, item, &nearby[l][place]);
+        cost += half_product(small, order, l, partial->free, item, &nearby[l][place]);
     return cost;
 }
 
-void hop_partial_bound(const struct hop_small *small, const struct hop_partial *partial,
-                       struct hop_partial_bound *bound)
+void hop_partial_bound(const struct hop_small *small, const struct hop_small_order *order,
+                       const struct hop_partial *partial, struct hop_partial_bound *bound)
 {
     struct linear l;
     struct nearby nearby[2][N];
@@ -225,7 +186,7 @@ void hop_partial_bound(const struct hop_small *small, const struct hop_partial *
         for (uint32_t k = 0; k < partial->left[p] && k < free; k++)
             place_of[l.columns++] = (uint8_t)p;
         for (uint32_t k = 0; k < small->layers && partial->left[p] > 0 && free > 0; k++)
-            list_nearby(small, &small->layer[k], partial, p, &nearby[k][p]);
+            list_nearby(small, order, k, partial, p, &nearby[k][p]);
     }
     bound->value = small->large;
     if (l.columns < free)
@@ -238,7 +199,8 @@ void hop_partial_bound(const struct hop_small *small, const struct hop_partial *
         l.row_price[l.rows] = 0;
         for (uint32_t c = 0; c < l.columns; c++) {
             uint32_t p = place_of[c];
-            l.cost[l.rows][c] = c > first[p] ? l.cost[l.rows][c - 1] : least_cost(small, partial, item, p, nearby);
+            l.cost[l.rows][c] =
+                c > first[p] ? l.cost[l.rows][c - 1] : least_cost(small, order, partial, item, p, nearby);
         }
         add_row(&l, l.rows);
     }

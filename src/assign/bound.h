@@ -14,35 +14,14 @@
 #ifndef HOP_ASSIGN_BOUND_H
 #define HOP_ASSIGN_BOUND_H
 
-#include "assign/assign.h"
+#include "assign/small.h"
 
 enum { HOP_BOUND_SLOTS = HOP_ASSIGN_EXACT * HOP_ASSIGN_EXACT };
 
-/* A problem as tables. */
-struct hop_small {
-    uint32_t items, places;
-    /* Costs are weights x distances, added up over layers: the first one holds for all pairs of places, the second
-     * one, if there is one, has what pairs weigh more between groups, and no distances inside groups. */
-    uint32_t layers;
-    struct hop_small_layer {
-        double weight[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
-        double distance[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
-        uint8_t heaviest[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT]; /* of an item: all others, by weight */
-        uint8_t nearest[HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];  /* of a place: all, itself first, by distance */
-    } layer[2];
-    uint32_t room[HOP_ASSIGN_EXACT];       /* at most items */
-    uint32_t allowed[HOP_ASSIGN_EXACT];    /* of an item: bits of places */
-    uint8_t group[HOP_ASSIGN_EXACT];       /* of a place: the first one of its group */
-    uint32_t group_room[HOP_ASSIGN_EXACT]; /* of a group, by its first place: at most items */
-    double large;                          /* more than any assignment costs */
+/* By layers: of an item all others by weight, of a place all by distance, itself first. */
+struct hop_small_order {
+    uint8_t heaviest[2][HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT], nearest[2][HOP_ASSIGN_EXACT][HOP_ASSIGN_EXACT];
 };
-
-/* What two items cost together at two places. */
-static inline double hop_small_cost(const struct hop_small *small, uint32_t i, uint32_t j, uint32_t p, uint32_t q)
-{
-    double cost = small->layer[0].weight[i][j] * small->layer[0].distance[p][q];
-    return small->layers > 1 ? cost + small->layer[1].weight[i][j] * small->layer[1].distance[p][q] : cost;
-}
 
 /* Who has a place, and what that costs so far. */
 struct hop_partial {
@@ -61,10 +40,10 @@ struct hop_partial_bound {
     uint8_t place[HOP_ASSIGN_EXACT];                 /* of a free item, in the cheapest linear assignment */
 };
 
-void hop_small_make(const struct hop_assign *problem, struct hop_small *small);
+void hop_small_sort(const struct hop_small *small, struct hop_small_order *order);
 void hop_partial_start(const struct hop_small *small, struct hop_partial *partial);
 void hop_partial_put(const struct hop_small *small, struct hop_partial *partial, uint32_t item, uint32_t place);
-void hop_partial_bound(const struct hop_small *small, const struct hop_partial *partial,
-                       struct hop_partial_bound *bound);
+void hop_partial_bound(const struct hop_small *small, const struct hop_small_order *order,
+                       const struct hop_partial *partial, struct hop_partial_bound *bound);
 
 #endif

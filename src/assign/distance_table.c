@@ -5,18 +5,12 @@
 #include "assign/seats.h"
 #include "base/random.h"
 
-enum { N = HOP_TABLE_SIZE, POLL_STEPS = 1 << 16, REFRESH_KICKS = 1 << 10 };
+enum { N = HOP_SMALL, POLL_STEPS = 1 << 16, REFRESH_KICKS = 1 << 10 };
 #define GAIN 1e-12 /* of the most that an assignment can cost: less is rounding */
 
 struct table {
     const struct hop_assign *problem;
-    uint32_t items, places;
-    /* Costs are weights x distances, of each layer: one for all places, and a second one, where some pairs weigh more
-     * between groups, for what they weigh more there. */
-    uint32_t layers;
-    double weight[2][N][N], distance[2][N][N];
-    uint64_t may[N];  /* of an item: bits of places */
-    uint8_t group[N]; /* of a place: the first one of its group */
+    struct hop_small small;
     bool group_rooms;
     struct seating {
         double value;
@@ -30,24 +24,19 @@ struct table {
     double least_gain;
 };
 
-bool hop_table_suits(const struct hop_assign *problem)
-{
-    return problem->graph->count <= N && problem->places->count <= N;
-}
-
 /* ---- state ---- */
 
 static void refresh(struct table *t)
 {
     double twice = 0;
-    for (uint32_t i = 0; i < t->items; i++) {
+    for (uint32_t i = 0; i < t->small.items; i++) {
         double *row = t->now.cost[i];
-        memset(row, 0, t->places * sizeof *row);
-        for (uint32_t layer = 0; layer < t->layers; layer++) {
-            for (uint32_t k = 0; k < t->items; k++) {
-                const double *distance = t->distance[layer][t->now.place[k]];
-                double weight = t->weight[layer][i][k];
-                for (uint32_t p = 0; weight > 0 && p < t->places; p++)
+        memset(row, 0, t->small.places * sizeof *row);
+        for (uint32_t layer = 0; layer < t->small.layers; layer++) {
+            for (uint32_t k = 0; k < t->small.items; k++) {
+                const double *distance = t->small.distance[layer][t->now.place[k]];
+                double weight = t->small.weight[layer][i][k];
+                for (uint32_t p = 0; weight > 0 && p < t->small.places; p++)
                     row[p] += weight * distance[p];
             }
         }
@@ -56,47 +45,21 @@ static void refresh(struct table *t)
     t->now.value = twice / 2;
 }
 
-static void fill_places(struct table *t)
-{
-    const struct hop_places *places = t->problem->places;
-    t->places = places->count;
-    t->group_rooms = places->group_room != NULL;
-    for (uint32_t p = 0; p < t->places; p++) {
-        uint32_t room = t->group_rooms ? places->group_room[places->group[p]] : t->items;
-        t->group[p] = (uint8_t)p;
-        for (uint32_t q = t->places; q-- > 0;) {
-            bool same = places->group[p] == places->group[q];
-            t->distance[0][p][q] = hop_place_distance(places, p, q);
-            if (t->layers > 1)
-                t->distance[1][p][q] = same ? 0 : t->distance[0][p][q];
-            t->group[p] = same ? (uint8_t)q : t->group[p];
-        }
-        t->now.left[p] = (int8_t)(places->room[p] < t->items ? places->room[p] : t->items);
-        t->now.group_left[p] = (int8_t)(room < t->items ? room : t->items);
-        t->now.first[p] = N;
-    }
-}
-
 static void fill(struct table *t, const uint32_t *place)
 {
-    const struct hop_graph *graph = t->problem->graph;
-    t->items = graph->count;
-    t->layers = graph->near ? 2 : 1;
-    fill_places(t);
-    for (uint32_t i = 0; i < t->items; i++) {
-        for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++) {
-            double everywhere = hop_graph_weights(graph, true)[e];
-            t->weight[0][i][graph->to[e]] = everywhere;
-            if (t->layers > 1)
-                t->weight[1][i][graph->to[e]] = graph->weight[e] - everywhere;
-        }
-        for (uint32_t p = 0; p < t->places; p++)
-            t->may[i] |= (uint64_t)(t->problem->places->room[p] > 0 && hop_assign_allows(t->problem, i, p)) << p;
+    hop_small_make(t->problem, &t->small);
+    t->group_rooms = t->problem->places->group_room != NULL;
+    for (uint32_t p = 0; p < t->small.places; p++) {
+        t->now.left[p] = (int8_t)t->small.room[p];
+        t->now.group_left[p] = (int8_t)t->small.group_room[p];
+        t->now.first[p] = N;
+    }
+    for (uint32_t i = 0; i < t->small.items; i++) {
         t->now.place[i] = (uint8_t)place[i];
         t->now.next[i] = t->now.first[place[i]];
         t->now.first[place[i]] = (uint8_t)i;
         t->now.left[place[i]]--;
-        t->now.group_left[t->group[place[i]]]--;
+        t->now.group_left[t->small.group[place[i]]]--;
     }
     refresh(t);
 }
@@ -105,7 +68,7 @@ static void fill(struct table *t, const uint32_t *place)
 static bool has_room(const struct table *t, uint32_t from, uint32_t to)
 {
     return t->now.left[to] > 0 &&
-           (!t->group_rooms || t->now.group_left[t->group[to]] > 0 || t->group[to] == t->group[from]);
+           (!t->group_rooms || t->now.group_left[t->small.group[to]] > 0 || t->small.group[to] == t->small.group[from]);
 }
 
 static void relink(struct table *t, uint32_t item, uint32_t to)
@@ -122,16 +85,16 @@ static void relink(struct table *t, uint32_t item, uint32_t to)
 /* Partners' costs follow an item, and another one that goes the other way (N: nobody). */
 static void change_costs(struct table *t, uint32_t layer, uint32_t item, uint32_t other, uint32_t to)
 {
-    const double *old = t->distance[layer][t->now.place[item]], *new = t->distance[layer][to];
+    const double *old = t->small.distance[layer][t->now.place[item]], *new = t->small.distance[layer][to];
     double step[N];
-    for (uint32_t p = 0; p < t->places; p++)
+    for (uint32_t p = 0; p < t->small.places; p++)
         step[p] = new[p] - old[p];
-    for (uint32_t k = 0; k < t->items; k++) {
-        double weight = t->weight[layer][item][k] - (other < N ? t->weight[layer][other][k] : 0);
+    for (uint32_t k = 0; k < t->small.items; k++) {
+        double weight = t->small.weight[layer][item][k] - (other < N ? t->small.weight[layer][other][k] : 0);
         double *row = t->now.cost[k];
         if (weight == 0)
             continue;
-        for (uint32_t p = 0; p < t->places; p++)
+        for (uint32_t p = 0; p < t->small.places; p++)
             row[p] += weight * step[p];
     }
 }
@@ -139,7 +102,7 @@ static void change_costs(struct table *t, uint32_t layer, uint32_t item, uint32_
 static void change(struct table *t, uint32_t item, uint32_t other, uint32_t to, double gain)
 {
     uint32_t from = t->now.place[item];
-    for (uint32_t layer = 0; layer < t->layers; layer++)
+    for (uint32_t layer = 0; layer < t->small.layers; layer++)
         change_costs(t, layer, item, other, to);
     t->now.value -= gain;
     relink(t, item, to);
@@ -148,8 +111,8 @@ static void change(struct table *t, uint32_t item, uint32_t other, uint32_t to, 
     } else {
         t->now.left[from]++;
         t->now.left[to]--;
-        t->now.group_left[t->group[from]]++;
-        t->now.group_left[t->group[to]]--;
+        t->now.group_left[t->small.group[from]]++;
+        t->now.group_left[t->small.group[to]]--;
     }
 }
 
@@ -159,8 +122,8 @@ static double gain_of_swap(const struct table *t, uint32_t i, uint32_t j)
 {
     uint32_t p = t->now.place[i], q = t->now.place[j];
     const double *a = t->now.cost[i], *b = t->now.cost[j];
-    double gain = a[p] - a[q] + b[q] - b[p] - 2 * t->weight[0][i][j] * t->distance[0][p][q];
-    return t->layers > 1 ? gain - 2 * t->weight[1][i][j] * t->distance[1][p][q] : gain;
+    double gain = a[p] - a[q] + b[q] - b[p] - 2 * t->small.weight[0][i][j] * t->small.distance[0][p][q];
+    return t->small.layers > 1 ? gain - 2 * t->small.weight[1][i][j] * t->small.distance[1][p][q] : gain;
 }
 
 /* The best move or swap of an item, if one gains. */
@@ -169,7 +132,7 @@ static bool improve(struct table *t, uint32_t item, uint64_t *steps)
     const double *row = t->now.cost[item];
     uint32_t from = t->now.place[item], to = 0, with = N;
     double best = t->least_gain;
-    for (uint64_t bits = t->may[item] & ~(UINT64_C(1) << from); bits; bits &= bits - 1) {
+    for (uint64_t bits = t->small.may[item] & ~(UINT64_C(1) << from); bits; bits &= bits - 1) {
         uint32_t p = (uint32_t)__builtin_ctzll(bits);
         double alone = row[from] - row[p];
         ++*steps;
@@ -182,7 +145,7 @@ static bool improve(struct table *t, uint32_t item, uint64_t *steps)
             with = N;
         }
         for (uint32_t j = t->now.first[p]; j < N && !room; j = t->now.next[j]) {
-            double gain = t->may[j] >> from & 1 ? gain_of_swap(t, item, j) : 0;
+            double gain = t->small.may[j] >> from & 1 ? gain_of_swap(t, item, j) : 0;
             if (gain > best) {
                 best = gain;
                 to = p;
@@ -198,7 +161,7 @@ static bool improve(struct table *t, uint32_t item, uint64_t *steps)
 
 static void descend(struct table *t, uint64_t *steps)
 {
-    for (uint32_t i = 0, idle = 0; idle < t->items; i = i + 1 < t->items ? i + 1 : 0)
+    for (uint32_t i = 0, idle = 0; idle < t->small.items; i = i + 1 < t->small.items ? i + 1 : 0)
         idle = improve(t, i, steps) ? 0 : idle + 1;
 }
 
@@ -207,9 +170,9 @@ static void descend(struct table *t, uint64_t *steps)
 /* An item goes anywhere that it may; whoever is in its way takes its place. */
 static void throw(struct table * t)
 {
-    uint32_t item = hop_draw_below(&t->rng, t->items), to = hop_draw_below(&t->rng, t->places);
+    uint32_t item = hop_draw_below(&t->rng, t->small.items), to = hop_draw_below(&t->rng, t->small.places);
     uint32_t from = t->now.place[item];
-    if (to == from || !(t->may[item] >> to & 1))
+    if (to == from || !(t->small.may[item] >> to & 1))
         return;
     if (has_room(t, from, to)) {
         change(t, item, N, to, t->now.cost[item][from] - t->now.cost[item][to]);
@@ -220,13 +183,13 @@ static void throw(struct table * t)
         return; /* its group is full */
     for (uint32_t skip = hop_draw_below(&t->rng, 4); skip > 0 && t->now.next[other] < N; skip--)
         other = t->now.next[other];
-    if (t->may[other] >> from & 1)
+    if (t->small.may[other] >> from & 1)
         change(t, item, other, to, gain_of_swap(t, item, other));
 }
 
 static void copy(const struct table *t, struct seating *to, const struct seating *from)
 {
-    memcpy(to->cost, from->cost, t->items * sizeof *from->cost);
+    memcpy(to->cost, from->cost, t->small.items * sizeof *from->cost);
     to->value = from->value;
     memcpy(to->place, from->place, sizeof *from - offsetof(struct seating, place));
 }
@@ -243,7 +206,7 @@ static bool over(const struct table *t, struct hop_table_search *search, uint64_
 static void iterate(struct table *t, struct hop_table_search *search)
 {
     uint64_t polled = 0;
-    uint32_t most = t->items / 2 > 3 ? t->items / 2 : 3, strength = 2;
+    uint32_t most = t->small.items / 2 > 3 ? t->small.items / 2 : 3, strength = 2;
     descend(t, &search->steps);
     copy(t, &t->best, &t->now);
     for (uint32_t kicks = 1; !over(t, search, &polled); kicks++) {
@@ -273,7 +236,7 @@ bool hop_table_exchange(const struct hop_assign *problem, struct hop_table_searc
     fill(t, place);
     t->least_gain = GAIN * hop_assign_most(problem);
     iterate(t, search);
-    for (uint32_t i = 0; i < t->items; i++)
+    for (uint32_t i = 0; i < t->small.items; i++)
         place[i] = t->best.place[i];
     free(t);
     return true;

@@ -8,9 +8,7 @@
 #ifndef HOP_ASSIGN_DISTANCE_TABLE_H
 #define HOP_ASSIGN_DISTANCE_TABLE_H
 
-#include "assign/assign.h"
-
-enum { HOP_TABLE_SIZE = 64 /* items and places, at most */ };
+#include "assign/small.h"
 
 struct hop_table_search {
     uint64_t max_steps;
@@ -18,8 +16,7 @@ struct hop_table_search {
     bool stopped;   /* by poll */
 };
 
-bool hop_table_suits(const struct hop_assign *problem);
-/* place: an assignment that fits, and then the best one found. false: out of memory. */
+/* Of a problem that hop_small_suits. place: an assignment that fits, and then the best one found. false: out of memory. */
 bool hop_table_exchange(const struct hop_assign *problem, struct hop_table_search *search, uint32_t *place);
 
 #endif

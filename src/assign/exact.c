@@ -24,6 +24,7 @@ struct child {
 struct exact {
     const struct hop_assign *problem;
     struct hop_small small;
+    struct hop_small_order order;
     uint8_t twin[N];
     uint32_t best_place[N];
     double best, grain; /* costs are multiples of the grain; 0: unknown */
@@ -54,12 +55,12 @@ static double grain_of(const struct hop_small *small)
     for (uint32_t i = 0; i < small->items; i++) {
         for (uint32_t j = 0; j < i; j++) {
             for (uint32_t l = 0; l < small->layers; l++)
-                weight = common_divisor(weight, small->layer[l].weight[i][j]);
+                weight = common_divisor(weight, small->weight[l][i][j]);
         }
     }
     for (uint32_t p = 0; p < small->places; p++) {
         for (uint32_t q = 0; q < p; q++)
-            distance = common_divisor(distance, small->layer[0].distance[p][q]);
+            distance = common_divisor(distance, small->distance[0][p][q]);
     }
     return weight > 0 && distance > 0 ? weight * distance : 0;
 }
@@ -121,7 +122,7 @@ static uint32_t list_children(struct exact *x, const struct hop_partial *partial
     for (uint32_t p = 0; p < x->small.places; p++)
         at_least[lowest[p]] = hop_max(at_least[lowest[p]], bound->value + bound->more[item][p]);
     for (uint32_t p = 0; p < x->small.places; p++) {
-        if (lowest[p] != p || partial->left[p] == 0 || !(x->small.allowed[item] >> p & 1) || at_least[p] >= limit(x))
+        if (lowest[p] != p || partial->left[p] == 0 || !(x->small.may[item] >> p & 1) || at_least[p] >= limit(x))
             continue;
         uint32_t k = count++;
         for (; k > 0 && children[k - 1].bound > at_least[p]; k--)
@@ -159,7 +160,7 @@ static void branch(struct exact *x, const struct hop_partial *partial, double kn
     struct hop_partial_bound bound;
     struct child children[N];
     uint32_t count;
-    hop_partial_bound(&x->small, partial, &bound);
+    hop_partial_bound(&x->small, &x->order, partial, &bound);
     bound.value = hop_max(bound.value, known);
     if (bound.value < x->small.large)
         keep(x, partial, bound.place);
@@ -219,6 +220,7 @@ enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *pla
         return status;
     hop_twins_find(problem, x.twin);
     hop_small_make(problem, &x.small);
+    hop_small_sort(&x.small, &x.order);
     struct hop_partial partial;
     hop_partial_start(&x.small, &partial);
     x.grain = grain_of(&x.small);

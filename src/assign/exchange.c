@@ -305,7 +305,7 @@ enum hop_status hop_assign_exchange(const struct hop_assign *problem, uint32_t *
     bool made = better != NULL;
     if (made && found.value > 0) {
         memcpy(better, place, size);
-        made = hop_table_suits(problem) ? exchange_small(problem, better, &found)
+        made = hop_small_suits(problem) ? exchange_small(problem, better, &found)
                                         : exchange_large(problem, better, &found);
         if (made)
             hop_assign_keep_better(problem, better, place, &found);
