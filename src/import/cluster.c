@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cluster files (docs/cluster.schema.json): machines and the fabric that joins them.
+ * Cluster files (docs/cluster.schema.json): machines and the fabric that joins them; all that they say is trusted.
  *
  *     {"cluster": "lab",
  *      "nodes": [{"machine": "dgx-a100", "count": 4}, {"machine": "box.json", "name": "fat"}],
  *      "fabric": "fat-tree:leaves=2,spines=2,hosts=20",
  *      "ports": {"node*.nic1": null, "fat.nic0": "leaf1"}}
  *
- * Every node is a copy of its machine's topology, its devices' names behind the node's: node3.gpu0. The fabric is a
- * topology of switches whose NICs are slots; a NIC of the machines takes the place of a slot, with its links and its
- * rows in forwarding tables. Slots that stay empty are left out.
+ * Every node is a copy of its machine's topology, its devices' names behind the node's: node3.gpu0. A NIC takes the
+ * place of a NIC of the fabric, its slot, with its links and its rows; slots that stay empty are left out.
  */
 #include "import/cluster.h"
 

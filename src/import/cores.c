@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cores: hwloc's tree flattened to what a mapping needs.
- *
- * A level counts where it splits groups of cores that the levels above it left together: L2 caches of one core each add
- * nothing to the cores. The distance of two cores is the number of counting levels that part them, so it is an
- * ultrametric: of three cores, the two largest distances are equal.
+ * Cores: hwloc's tree, which is trusted, flattened to what a mapping needs. A level counts where it splits groups of
+ * cores that the levels above it left together; the distance of two cores is the number of counting levels that part
+ * them, an ultrametric.
  */
 #include "import/cores.h"
 

@@ -2,11 +2,6 @@
 /*
  * Cores of one machine and how far they are from each other, from hwloc: an XML file, "live" (this machine), or a
  * synthetic description as lstopo takes it, such as "package:2 core:12 pu:1".
- *
- *     machine -> package -> [numa] -> [l3] -> [l2] -> core
- *
- * Two cores are as far apart as the levels that branch between them and their nearest common ancestor: 1 shares
- * everything but the core, then caches, NUMA node, package.
  */
 #ifndef HOP_IMPORT_CORES_H
 #define HOP_IMPORT_CORES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hwloc: topologies in its XML, and this machine through its library. hwloc_xml.c and hwloc_load.c load them,
- * hwloc_map.c turns what they load into ours.
+ * hwloc: topologies in its XML, which is checked before libhwloc sees it, and this machine through its library. Of
+ * this machine the kernel's link attributes and NVML's NVLinks are trusted before what hwloc says.
  */
 #include "topology/topology.h"
 

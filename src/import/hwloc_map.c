@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hwloc's objects as nodes and links.
+ * hwloc's objects as nodes and links:
  *
- *     Machine                                      socket0 ---socket link--- root2
- *       Package, NUMANode        a hub              /   |   \                 /   \
- *         Bridge (host)          rootN          root0 host0  root1         gpu2   host1
- *           Bridge (port)        part of a link   |            |
- *             Bridge (switch)    switchN       switch0       nvme0
- *               Bridge (port)    part of a link  /  \
- *                 PCIDev         gpuN         gpu0  gpu1
+ *     Package, NUMANode  a hub: its only root complex, or a socket node over several
+ *       Bridge (host)    rootN
+ *         Bridge         switchN over several kept branches, else a port: part of a link as fast as its slowest part
+ *           PCIDev       gpuN, nicN, nvmeN, fpgaN in the order of PCI addresses; other devices are left out
  *
- * A hub is a set of cores with memory: its only root complex, or a socket node over several.
- *
- * Only devices that transfers can start or end at are kept (GPUs, NICs, NVMe, FPGAs), with the bridges above them. A
- * bridge with several kept branches below is a switch; one with a single branch is a port, and a row of ports is one
- * link, as fast as its slowest part. Devices are numbered in the order of their PCI addresses.
+ * The tree, NUMA nodes and NVLinks are trusted. Guessed are generation and width of a link, of which hwloc's XML keeps
+ * the product alone, what an idle GPU's link can do, and the capacity of socket links, by the processor's model.
  */
 #ifdef HOP_HAVE_HWLOC
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hwloc's synthetic descriptions, "package:2 [numa(memory=64GB)] l3:1 core:12 pu:2": levels from the outside in, each
- * with how many of it lie in one of the level before.
- *
- * libhwloc says only that it refuses one, and builds whatever is asked for; so every level is looked at first, to name
- * the one that is wrong and to bound how many objects there will be.
+ * hwloc's synthetic descriptions, "package:2 [numa(memory=64GB)] l3:1 core:12 pu:2": levels from the outside in.
+ * libhwloc says only that it refuses one, and builds whatever is asked for; so every level is looked at first.
  */
 #include "base/base.h"
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hwloc's XML, checked and handed to libhwloc.
- *
- * libhwloc trusts its XML and crashes on much that is wrong with it, so libxml2 looks first: a text must be well formed
- * and keep the rules that the library takes for granted (the check_ functions). What passes may still be refused by
- * libhwloc, which does not say where, and which is silent unless HWLOC_XML_VERBOSE is in the environment.
+ * hwloc's XML, checked and handed to libhwloc, which trusts it and crashes on much that is wrong: libxml2 looks first
+ * whether a text is well formed and keeps the rules that the library takes for granted (the check_ functions).
  */
 #include "base/base.h"
 

@@ -2,19 +2,14 @@
 /*
  * Reads the output of `ibnetdiscover`, with forwarding tables behind it where there are any (lfts.c).
  *
- *     switchguid=0x200003(200003)
  *     Switch  4 "S-0000000000200003"        # "leaf1" base port 0 lid 6 lmc 0
  *     [1] "H-0000000000100004"[1](100005)   # "node02" lid 7 4xEDR                   port, peer, peer's port and GUID
- *     [3] "S-0000000000200000"[2]           # "spine0" lid 1 4xEDR
- *
- *     caguid=0x100004
  *     Ca      1 "H-0000000000100004"        # "node02 HCA-1"
  *     [1](100005)  "S-0000000000200003"[1]  # lid 7 lmc 0 "leaf1" lid 6 4xEDR
  *
- * Every cable is listed at both of its ends, and both are checked against each other. A switch becomes a node of kind
- * fabric, a channel adapter a NIC; of an adapter with cables at several ports each port becomes a NIC, since each has
- * its own LID and with it its own ways. Cables between the same two ends are one link with a count. Names are made of
- * the node descriptions; switches, then NICs are in the order of their names, numbers in them counted as numbers.
+ * Cables, LIDs and rates are trusted where both ends of a cable agree, and refused where they do not; node
+ * descriptions, which people write, only make names. A NIC is an adapter's port with a cable; cables between the same
+ * two ends are one link with a count.
  */
 #include "import/ib_fabric.h"
 

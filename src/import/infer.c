@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inferring a tree from pairwise relations.
- *
- * The relations of a tree are an ultrametric: devices that are PIX to each other form groups, these lie inside PXB
- * groups, those inside PHB groups, and so on. Each level's groups follow from the level below by joining every two
- * groups with a cell as near as the level; a cell farther than the group that holds both its devices is
- * a contradiction. Then every group becomes a node:
+ * From pairwise relations to the smallest symmetric tree that explains them: devices that are PIX to each other form
+ * groups, these lie inside PXB groups, those inside PHB groups, and so on, and every group becomes a node.
  *
  *     socket0 --socket-- root2           SYS   links between the tops, every one with every other
  *     /     \               |            NODE  a socket node over the root complexes of one NUMA node
  *   root0   root1         gpu4           PHB   a root complex
  *    |        |                          PXB   an upper switch over a switch per PIX group
- *  switch0  gpu3                         PIX   a switch
- *   /   \
- * gpu0  switch1 ...
+ * switch0  gpu3                         PIX   a switch
  *
- * A table cannot tell which of two PXB devices sits deeper, so both get a switch of their own: the smallest tree that
- * prefers neither.
- *
- * Where an accelerator link hides the relation of two devices, it follows from a third device when one is nearer to
- * the first than to the second (then it is the farther of the two) or shares a switch with both; else from
- * equal or different affinity; else they are taken as two root ports of one root complex. Such
- * assumptions never override a cell.
+ * Cells are trusted, and refused where they contradict each other. What an accelerator link hides is guessed from a
+ * third device or from affinity, and never overrides a cell; of two PXB devices neither is put deeper.
  */
 #include "import/infer.h"
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * From pairwise relations to a tree: what the importers of `nvidia-smi topo -m`, `rocm-smi --showtopo` and
- * p2pBandwidthLatencyTest share.
- *
- * Such tables say for each two devices how far up their ways part, not what is wired to what. Parsing fills a
- * struct hop_relations; inference finds the smallest symmetric tree that has these relations and says in
- * notes what it assumed. See infer.c for the rules.
+ * p2pBandwidthLatencyTest share. Such tables say for each two devices how far up their ways part, not what is wired.
  */
 #ifndef HOP_IMPORT_INFER_H
 #define HOP_IMPORT_INFER_H

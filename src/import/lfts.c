@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads forwarding tables of InfiniBand switches: the output of `dump_lfts`, of `ibroute` (one table or many), and the
- * dump that OpenSM writes.
+ * Reads forwarding tables of InfiniBand switches as `dump_lfts`, `ibroute` and OpenSM print them.
  *
  *     Unicast lids [0x0-0x8] of switch Lid 6 guid 0x0000000000200003 (leaf1):      or: of switch DR path ... guid ...
- *       Lid  Out   Destination
- *            Port     Info
- *     0x0001 003 : (Switch portguid 0x0000000000200000: 'spine0')
- *     0x0002 003 : (Channel Adapter portguid 0x0000000000100001: 'node00')
+ *     0x0001 003 : (Switch portguid 0x0000000000200000: 'spine0')                  LID, port to leave by
  *     8 valid lids dumped
  *
- * A row says over which port what goes to a LID leaves the switch. Rows to switches are left out: devices alone are
- * ends of transfers. The line that counts the rows ends a table, and so shows whether the text is whole.
+ * All of it is trusted and checked against the fabric: GUIDs, LIDs, ports, and the count that ends a table. Rows to
+ * switches are left out: devices alone are ends of transfers.
  */
 #include "import/ib_fabric.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Native topology JSON (docs/topology.schema.json), read and written.
- *
- * Only what differs from the defaults is written: parameters that were set, capacities and latencies that do not follow
- * from parameters. What is derived is derived again on reading, so that writing what was read gives the same bytes.
+ * Native topology JSON (docs/topology.schema.json), read and written; all that it says is trusted. Only what differs
+ * from the defaults is written, and what is derived is derived again, so that writing what was read gives the same
+ * bytes.
  */
 #include "base/json.h"
 #include "base/json_write.h"

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What NCCL's topology XML says, as nodes and links.
- *
- * Every device becomes an entry of one array, parents before children, which the steps below then walk forwards or
- * backwards: tell what each is, join what is one switch, add nodes, add accelerator links.
- *
- * What is one switch:
- * - A bridge with a single device or bridge below it is a port. Both links carry the same bytes, so the slower one
- *   stands for the two, and the bridge goes.
- * - Broadcom PEX chips of generations 4 and 5 in base mode show two levels of bridges, although no link inside the chip
- *   limits them; NCCL flattens them by their ids, and so do we.
- * All other bridges stay: which devices share an uplink is what congestion depends on.
+ * What NCCL's topology XML says, as nodes and links: every device becomes an entry of one array, parents before
+ * children, which the steps walk forwards or backwards. A bridge with a single thing below it is a port and goes;
+ * levels of bridges inside Broadcom's chips are one, as NCCL has it; all others stay, for what shares an uplink is
+ * what congestion depends on.
  */
 #include "import/nccl_map.h"
 

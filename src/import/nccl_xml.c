@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Importer of NCCL and RCCL topology XML (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE).
+ * Importer of NCCL and RCCL topology XML (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE): elements and their attributes become
+ * plain records, of which nccl_map.c makes a topology.
  *
- *     <system>                                      the topology
- *       <cpu numaid arch vendor familyid modelid>   rootN and its hostN; roots of one host are joined pairwise
- *         <pci busid class link_speed link_width>   switchN, gpuN, nicN, nvmeN or fpgaN; the link goes to its parent
- *           <gpu dev sm gcn>                        makes its <pci> a gpu
- *             <nvlink|xgmi target count tclass>     links to other gpus, to nvswitch0 or to the CPU
- *             <c2c count bw>                        link to the CPU
- *           <nic> <net name speed>                  the ports of a nic
- *         <nic> <net name speed>                    nics that have no PCI address
+ *     <system> <cpu>                      rootN and its hostN; roots of one host are joined pairwise
+ *       <pci busid class link_speed ...>  switchN, gpuN, nicN, nvmeN or fpgaN, below its parent
+ *         <gpu> <nvlink|xgmi|c2c>         makes its <pci> a gpu; links to other gpus, to nvswitch0 or to the CPU
+ *         <nic> <net name speed>          the ports of a nic; below a <cpu> nics that have no PCI address
  *
- * Here elements and their attributes are checked and become plain records; nccl_map.c makes a topology of these.
+ * What stands there is trusted. Speeds, widths and ports that are missing are taken as NCCL takes them, and counted in
+ * notes.
  */
 #include "import/nccl_map.h"
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the table of `nvidia-smi topo -m` in all its dialects; infer.c makes a tree of it.
+ * Reads the table of `nvidia-smi topo -m` in all its dialects, in whatever text stands around it; infer.c makes a tree
+ * of it.
  *
- *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity    the header: may be coloured, cells may run together
+ *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity   the header: may be coloured, or run together
  *     GPU0     X      NV4     PIX     0-31            0                a row per column, X on the diagonal
- *     GPU1    NV4      X      SYS     32-63           1
- *     NIC0    PIX     SYS      X                                       affinity may be blank
  *
- *     NIC Legend:                                                      absent from old drivers: the columns are
- *       NIC0: mlx5_0                                                   called mlx5_0 there, and SYS is called SOC
- *
- * The table is found by its header line in whatever text stands around it.
+ * Relations and NVLinks are trusted; PCIe speeds are not said and assumed, and affinity only helps where NVLink hides
+ * a relation. Old drivers have no legend of NICs and call SYS SOC.
  */
 #include "import/infer.h"
 #include "import/smi_text.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NVLink from NVML: every active link of every GPU is asked where it leads, and equal pairs are bonded. */
+/*
+ * NVLink from NVML: every active link of every GPU is asked where it leads, which is trusted, and equal pairs are
+ * bonded. A link whose other end is hidden is taken to lead to an NVSwitch, as in virtual machines.
+ */
 #include "import/nvml.h"
 
 #include <dlfcn.h>

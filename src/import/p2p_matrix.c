@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A topology from p2pBandwidthLatencyTest, which prints bandwidths and bus numbers, not wiring: a guess, and its notes
- * say so. infer.c makes the tree of it, as of the table of nvidia-smi.
- *
- *     bus   5  6  7 | a  b  c  d       A PCIe tree is numbered depth first: GPUs that share a switch, a root complex or
- *          `--.--'   `---.----'        a socket follow each other in the order of their bus numbers. So it is enough to
- *           PIX  PHB    PIX            say how far apart neighbours are; two others are as far as the farthest between.
- *
- * Neighbours are
- *   SYS   from one half of the bus numbers to the other (80 on belongs to a second socket), when bandwidth drops there
- *         or there is no peer access; NODE when it does not drop, when their numbers are far apart (10 and more) or
- *         their PCI domains differ;
- *   PHB   when bandwidth between them drops, and when nothing says more;
- *   PIX   when copies that are staged through host memory get less than between others, for these share the way up, or
- *         when their numbers follow each other.
- * Bandwidth across a gap is that of the best pair next to it; a drop is 8 % below the best gap.
- *
- * A pair that is faster than PCIe x16 of its generation, which follows from the GPU's name, has NVLink.
+ * A topology from p2pBandwidthLatencyTest, which prints bandwidths and bus numbers, not wiring: all of the tree is a
+ * guess, and its notes say so. A PCIe tree is numbered depth first, so that it is enough to say how far apart
+ * neighbours in the order of bus numbers are; two others are as far as the farthest between (guess_gap says by what).
+ * A pair faster than PCIe x16 of its GPU's generation has NVLink. Rates are trusted as what links carry at least.
  */
 #include "import/infer.h"
 #include "import/p2p_text.h"

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the output of `rocm-smi --showtopo`; infer.c makes a tree of it.
- *
- *     ==== Weight between two GPUs ====          optional: 15 for each xGMI link on the way
- *            GPU0         GPU1                   the header and the rows are alike in all three blocks
- *     GPU0   0            15
- *     GPU1   15           0
- *     ==== Hops between two GPUs ====            optional: 1 over xGMI, 2 within a NUMA node, 3 between two
- *     ==== Link Type between two GPUs ====       PCIE or XGMI
- *     ==== Numa Nodes ====                       optional
- *     GPU[0]  : (Topology) Numa Node: 0
- *
- * The hops are 1 for any two GPUs of an xGMI hive, joined directly or not; only the weight tells these apart. (AMD,
- * MI200 system optimization; amdkfd topology.)
+ * Reads the output of `rocm-smi --showtopo`, blocks of weights, hops and link types between GPUs and a list of their
+ * NUMA nodes; infer.c makes a tree of it. Link types and NUMA nodes are trusted. Hops are 1 for any two GPUs of an
+ * xGMI hive, so that only the weight, 15 for each link on the way, tells whether they are joined; switches are not
+ * shown. (AMD, MI200 system optimization; amdkfd topology.)
  */
 #include "import/infer.h"
 #include "import/smi_text.h"

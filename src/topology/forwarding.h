@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Network fabrics: a fabric is a maximal connected set of network links, joined at nodes of kind fabric (its switches)
- * only. The other nodes on its links are its endpoints, usually NICs; a NIC with ports in two fabrics is an endpoint of
- * both. Every fabric has one dense forwarding table, the rows of its switches by the places of its endpoints:
- *
- *                 node0        node1        node2 ...
- *     leaf0       ->node0      ->spine1     ->spine0
- *     leaf1       ->spine0     ->node1      ->spine0
- *     spine0      ->leaf0      ->leaf1      ->leaf2
+ * only; the other nodes on its links are its endpoints, usually NICs. Every fabric has one dense forwarding table: a
+ * row for each switch, in it for each endpoint the directed link to leave by.
  */
 #ifndef HOP_TOPOLOGY_FORWARDING_H
 #define HOP_TOPOLOGY_FORWARDING_H

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computing the forwarding table of a fabric without given rows: fewest links, spread evenly.
- *
- * Breadth first from the switches that an endpoint hangs on gives every switch its distance; the ways of a switch are
- * the links to neighbours one nearer. Endpoints on the same switches have the same ways, so that endpoints in a row,
- * which mostly hang on one leaf, share one search. Each then takes at every switch the way that carries the fewest
- * destinations so far.
+ * The forwarding table of a fabric without given rows: fewest links, spread evenly. Endpoints in a row mostly hang on
+ * the same switches and share one search; each then takes at every switch the way that carries the fewest
+ * destinations.
  */
 #include "topology/forwarding.h"
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Routes: inside a server breadth first, over a fabric by its forwarding tables.
- *
- *     from ...... exit ~~~~~~~~~ entry ...... to       exits: endpoints of fabrics that are reached from the source,
- *        server        fabric          server          entries: those from which the destination is reached
- *
- * Searches from a node are kept (route_search.c), the best crossing of a fabric is looked for each time
- * (route_crossing.c). A route that is remembered is in its origin's row, hashed by destination.
+ * Routes: inside a server breadth first, over a fabric by its forwarding tables. Searches from a node are kept
+ * (route_search.c), the best crossing of a fabric is looked for each time (route_crossing.c), and a route that is
+ * remembered is in its origin's row, hashed by destination.
  */
 #include "topology/route.h"
 #include "topology/route_search.h"

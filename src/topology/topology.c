@@ -218,20 +218,6 @@ enum hop_status hop_topology_add_link(struct hop_topology *topology, const struc
     return HOP_OK;
 }
 
-enum hop_status hop_topology_add_child(struct hop_topology *topology, const struct hop_node *node,
-                                       const struct hop_link *link_to_parent, uint32_t *index, struct hop_diag *diag)
-{
-    uint32_t child;
-    enum hop_status status = hop_topology_add_node(topology, node, &child, diag);
-    if (status != HOP_OK)
-        return status;
-    struct hop_link link = *link_to_parent;
-    link.ends[0] = child;
-    if (index)
-        *index = child;
-    return hop_topology_add_link(topology, &link, NULL, diag);
-}
-
 enum hop_status hop_topology_add_note(struct hop_topology *topology, const char *format, ...)
 {
     char text[512];

@@ -85,10 +85,6 @@ const char *hop_link_family(enum hop_link_kind kind);
  * of their own, as many as there are links unless the topology says otherwise); 0: no limit. */
 uint32_t hop_node_engine_limit(const struct hop_node *node, bool pcie);
 
-/* Appends a node and a link in one go, for importers: a child below its parent. */
-enum hop_status hop_topology_add_child(struct hop_topology *topology, const struct hop_node *node,
-                                       const struct hop_link *link_to_parent, uint32_t *index, struct hop_diag *diag);
-
 /*
  * An importer reads one dialect. detect looks at the head of a text and must be cheap; read builds an unfinished
  * topology and leaves finishing to the caller; on failure it destroys what it built and fills
