@@ -151,12 +151,10 @@ static int run(int argc, char **argv)
     static struct calibrate_request r = {.together = -1, .folds = UINT64_MAX};
     struct hop_topology *topology = NULL;
     int status = tool_read(&tool_calibrate, argc, argv, &r);
-    if (status == TOOL_OK)
-        status = check(&r);
+    THEN(status, check(&r));
     if (status == TOOL_OK && r.topology)
         status = tool_load_topology(r.topology, &r.sets, &topology);
-    if (status == TOOL_OK)
-        status = r.penalties ? calibrate_penalties(&r, topology) : calibrate_fit(&r, topology);
+    THEN(status, r.penalties ? calibrate_penalties(&r, topology) : calibrate_fit(&r, topology));
     hop_topology_destroy(topology);
     return status;
 }

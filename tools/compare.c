@@ -238,14 +238,12 @@ static int run(int argc, char **argv)
     struct hop_measurements *files[1 + HOP_COMPARE_CANDIDATES_MAX] = {NULL};
     struct hop_diag diag;
     int status = tool_read(&tool_compare, argc, argv, &r);
-    if (status == TOOL_OK)
-        status = check(&r);
+    THEN(status, check(&r));
     for (uint32_t i = 0; i < r.files.count && status == TOOL_OK; i++) {
         if (hop_measurements_load(r.files.at[i], &files[i], &diag) != HOP_OK)
             status = tool_fail(&diag);
     }
-    if (status == TOOL_OK)
-        status = compare(&r, files);
+    THEN(status, compare(&r, files));
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         hop_measurements_destroy(files[i]);
     return status;

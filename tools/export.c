@@ -52,12 +52,10 @@ static int run(int argc, char **argv)
     int status = tool_read(&tool_export, argc, argv, &r);
     if (status == TOOL_OK && r.input.machine)
         status = tool_load_topology(r.input.machine, &r.input.sets, &topology);
-    if (status == TOOL_OK)
-        status = tool_read_schedule(r.input.schedules.at[0], r.input.collective, &schedule);
+    THEN(status, tool_read_schedule(r.input.schedules.at[0], r.input.collective, &schedule));
     if (status == TOOL_OK && topology && (r.format != GOAL || r.input.map)) /* GOAL has ranks itself */
         status = tool_place(r.input.map, topology, &schedule);
-    if (status == TOOL_OK)
-        status = write_out(&r, topology, schedule);
+    THEN(status, write_out(&r, topology, schedule));
     hop_schedule_destroy(schedule);
     hop_topology_destroy(topology);
     return status;

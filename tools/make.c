@@ -204,16 +204,13 @@ static int run(int argc, char **argv)
     r.argv = argv;
     int status = tool_read(&tool_make, argc, argv, &r);
     r.format = r.json ? MAKE_JSON : r.format;
-    if (status == TOOL_OK)
-        status = check(&r);
+    THEN(status, check(&r));
     if (status == TOOL_OK && r.list && r.pattern->make == make_collective)
         return make_list_algorithms(&r);
     if (status == TOOL_OK && r.source)
         status = tool_load_topology(r.source, &r.sets, &r.topology);
-    if (status == TOOL_OK)
-        status = find_ranks(&r);
-    if (status == TOOL_OK)
-        status = r.pattern->make ? run_pattern(&r) : make_run_graphs(&r);
+    THEN(status, find_ranks(&r));
+    THEN(status, r.pattern->make ? run_pattern(&r) : make_run_graphs(&r));
     hop_topology_destroy(r.topology);
     devices_finish(&r.found);
     free(r.devices);

@@ -128,24 +128,16 @@ static int run(int argc, char **argv)
     struct map_input input = {0};
     struct hop_map_result *result = NULL;
     int status = tool_read(&tool_map_command, argc, argv, &r);
-    if (status == TOOL_OK)
-        status = check(&r);
-    if (status == TOOL_OK)
-        status = tool_check_outputs(&r.given);
-    if (status == TOOL_OK)
-        status = tool_load_topology(r.machine, &r.sets, &input.topology);
-    if (status == TOOL_OK)
-        status = map_read_traffic(&r, &input);
+    THEN(status, check(&r));
+    THEN(status, tool_check_outputs(&r.given));
+    THEN(status, tool_load_topology(r.machine, &r.sets, &input.topology));
+    THEN(status, map_read_traffic(&r, &input));
     if (status == TOOL_OK && r.placed && !input.exchange)
         status = tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
-    if (status == TOOL_OK)
-        status = map_read_start(&r, &input);
-    if (status == TOOL_OK)
-        status = find(&r, &input, &result);
-    if (status == TOOL_OK)
-        status = map_show(&r, &input, result);
-    if (status == TOOL_OK)
-        status = map_write_files(&r, &input, result);
+    THEN(status, map_read_start(&r, &input));
+    THEN(status, find(&r, &input, &result));
+    THEN(status, map_show(&r, &input, result));
+    THEN(status, map_write_files(&r, &input, result));
     hop_map_result_destroy(result);
     hop_placement_destroy(input.start);
     hop_schedule_destroy(input.exchange);

@@ -130,8 +130,7 @@ static int write_placed(const struct map_request *request, const struct map_inpu
     struct hop_diag diag;
     struct hop_schedule *on_devices = NULL, *placed = NULL;
     enum hop_status done = hop_placement_apply(result->placement, input->exchange, &on_devices, &diag);
-    if (done == HOP_OK)
-        done = place_hosts(on_devices, input, result, &placed, &diag);
+    THEN(done, place_hosts(on_devices, input, result, &placed, &diag));
     hop_schedule_destroy(on_devices);
     if (done != HOP_OK)
         return done == HOP_ERR_MEMORY ? tool_out_of_memory() : tool_fail(&diag);

@@ -61,8 +61,7 @@ static int take_schedule(struct hop_schedule *schedule, struct map_input *input)
     enum hop_status status =
         there ? hop_placement_lift(schedule, &input->exchange, &input->start, &diag) : HOP_ERR_NOT_FOUND;
     hop_schedule_destroy(schedule);
-    if (status == HOP_OK)
-        status = hop_traffic_of_schedule(input->exchange, &input->traffic, &diag);
+    THEN(status, hop_traffic_of_schedule(input->exchange, &input->traffic, &diag));
     return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 

@@ -193,16 +193,11 @@ static int run(int argc, char **argv)
     static struct request r = {.measure = {.seed = 1, .program = {.slower = 100}}};
     struct hop_topology *topology = NULL;
     int status = tool_read(&tool_measure, argc, argv, &r);
-    if (status == TOOL_OK)
-        status = check(&r);
-    if (status == TOOL_OK)
-        status = ranks_alone(&tool_measure);
-    if (status == TOOL_OK)
-        status = tool_check_outputs(&r.given);
-    if (status == TOOL_OK)
-        status = load(&r, &topology);
-    if (status == TOOL_OK)
-        status = measure(&r, topology);
+    THEN(status, check(&r));
+    THEN(status, ranks_alone(&tool_measure));
+    THEN(status, tool_check_outputs(&r.given));
+    THEN(status, load(&r, &topology));
+    THEN(status, measure(&r, topology));
     hop_topology_destroy(topology);
     return status;
 }

@@ -607,8 +607,7 @@ int tool_read(const struct tool_command *command, int argc, char **argv, void *r
         else
             status = word[1] == '-' ? read_long(&r, word + 2) : read_letters(&r, word + 1);
     }
-    if (status == TOOL_OK)
-        status = take_words(&r);
+    THEN(status, take_words(&r));
     return status == TOOL_OK ? check(&r) : status;
 }
 

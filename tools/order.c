@@ -292,18 +292,14 @@ static int run_in_group(struct order_request *r, struct hop_group *group, int ar
     int status = TOOL_OK;
     if (first) {
         status = read_options(r, argc, argv);
-        if (status == TOOL_OK)
-            status = load_input(r, &input);
-        if (status == TOOL_OK)
-            status = tool_check_outputs(&r->given);
-        if (status == TOOL_OK)
-            status = find_marks(r, input.schedule, &marks);
+        THEN(status, load_input(r, &input));
+        THEN(status, tool_check_outputs(&r->given));
+        THEN(status, find_marks(r, input.schedule, &marks));
     }
     bool goes_on = order_group_share(group, &input, &status);
     if (goes_on && !first) { /* what rank 0 found fine */
         status = read_options(r, argc, argv);
-        if (status == TOOL_OK)
-            status = find_marks(r, input.schedule, &marks);
+        THEN(status, find_marks(r, input.schedule, &marks));
     }
     if (goes_on && status == TOOL_OK) {
         input.title = make_title(r);

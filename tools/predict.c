@@ -127,8 +127,7 @@ static int predict(const struct request *r, const struct inputs *in, uint32_t to
         .context = &progress,
         .fidelity = r->fidelity,
         .packet = &r->packet};
-    if (done == HOP_OK)
-        done = hop_simulate(p->network, p->schedule, &options, &p->timeline, &diag);
+    THEN(done, hop_simulate(p->network, p->schedule, &options, &p->timeline, &diag));
     tool_progress_end(&progress);
     if (done != HOP_OK)
         return tool_fail(&diag);
@@ -181,10 +180,8 @@ static int run(int argc, char **argv)
     static struct prediction cases[CASE_LIMIT];
     int status = tool_read(&tool_predict, argc, argv, &r), count = 0;
     uint32_t models = r.models.count ? r.models.count : 1;
-    if (status == TOOL_OK)
-        status = check(&r);
-    if (status == TOOL_OK)
-        status = load_inputs(&r, &in);
+    THEN(status, check(&r));
+    THEN(status, load_inputs(&r, &in));
     for (uint32_t i = 0; status == TOOL_OK && i < r.topologies.count * models * r.schedules.count; i++) {
         uint32_t schedule = i % r.schedules.count, model = i / r.schedules.count % models;
         status = predict(&r, &in, i / r.schedules.count / models, model, schedule, &cases[count++]);

@@ -97,8 +97,8 @@ static void print_op(struct prediction *p, uint32_t op, int indent, struct width
         hop_format_bytes(what->bytes, size, sizeof size);
     struct hop_loss loss;
     double share, unit = predict_unit(hop_timeline_makespan_s(p->timeline)).a_second;
-    if (lost > alone * 1e-9 && hop_timeline_detail(p->timeline) == HOP_DETAIL_SEGMENTS && main_loss(p, op, &loss, &share) &&
-        loss.rule != HOP_RULE_FULL) { /* near enough to its time alone */
+    if (lost > alone * 1e-9 && hop_timeline_detail(p->timeline) == HOP_DETAIL_SEGMENTS &&
+        main_loss(p, op, &loss, &share) && loss.rule != HOP_RULE_FULL) { /* near enough to its time alone */
         char cause[360];
         describe_loss(p, &loss, cause, sizeof cause);
         (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
@@ -350,7 +350,8 @@ static int print_summary(struct prediction *p)
         oversubscribed = fmax(oversubscribed, busy[i].detail.peak);
         if (i >= LINKS_SHOWN)
             continue;
-        printf("  %-28s %10s  %5.1f %% of its capacity", hop_topology_link_name(p->topology, busy[i].link, name, sizeof name),
+        printf("  %-28s %10s  %5.1f %% of its capacity",
+               hop_topology_link_name(p->topology, busy[i].link, name, sizeof name),
                hop_format_bytes(busy[i].detail.bytes, size, sizeof size), 100 * busy[i].use);
         if (busy[i].detail.busy_s > 0)
             printf(", in use %5.1f %% of the time", 100 * busy[i].detail.busy_s / makespan);

@@ -220,15 +220,12 @@ static int start(struct run_options *o, struct run_loaded *l)
     status = check_launch(o, group);
     if (!alone)
         o->ranks = (uint32_t)hop_group_size(group);
-    if (status == TOOL_OK)
-        status = run_load(o, l);
-    if (status == TOOL_OK)
-        status = prepare(o, &o->request, group);
+    THEN(status, run_load(o, l));
+    THEN(status, prepare(o, &o->request, group));
     hush_end(kept);
     if (!alone) {
         status = run_agree(group, status);
-        if (status == TOOL_OK)
-            status = run_in_group(o, group);
+        THEN(status, run_in_group(o, group));
         return ranks_end(group, status);
     }
     hop_group_destroy(group);
@@ -243,12 +240,10 @@ static int run(int argc, char **argv)
     };
     struct run_loaded l = {0};
     int status = tool_read(&tool_run, argc, argv, &o);
-    if (status == TOOL_OK)
-        status = check_options(&o);
+    THEN(status, check_options(&o));
     o.request.rows = o.request.rows ? o.request.rows : UINT32_MAX;
     o.request.check = !o.no_check;
-    if (status == TOOL_OK)
-        status = start(&o, &l);
+    THEN(status, start(&o, &l));
     run_loaded_finish(&l);
     return status;
 }

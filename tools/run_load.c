@@ -84,8 +84,7 @@ static int find_devices(struct run_options *o, struct run_loaded *l)
     if (!o->map)
         return devices_find(&tool_run, machine(l), o->devices, &l->devices);
     int status = tool_map_load(o->map, &map);
-    if (status == TOOL_OK)
-        status = map.file ? map_to_file(o, map.file, l) : map_in_order(o, map.order, l);
+    THEN(status, map.file ? map_to_file(o, map.file, l) : map_in_order(o, map.order, l));
     tool_map_finish(&map);
     return status;
 }
@@ -105,8 +104,7 @@ static int make_collective(struct run_options *o, struct run_loaded *l)
     struct hop_diag diag;
     char by[HOP_ALGORITHM_NAME_SIZE];
     int status = check_collective(o);
-    if (status == TOOL_OK)
-        status = find_devices(o, l);
+    THEN(status, find_devices(o, l));
     if (status != TOOL_OK)
         return status;
     uint32_t count = l->devices.count, ranks = o->ranks ? o->ranks : count;
@@ -176,8 +174,7 @@ static int load_schedule(struct run_options *o, struct run_loaded *l)
     }
     struct hop_diag diag;
     int status = tool_read_schedule(o->schedules.at[0], NULL, &l->schedule);
-    if (status == TOOL_OK)
-        status = place(o, l);
+    THEN(status, place(o, l));
     if (status == TOOL_OK && machine(l) && !devices_have_all(machine(l), l->placed ? l->placed : l->schedule, &diag))
         status = tool_fail(&diag);
     (void)snprintf(l->what, sizeof l->what, "%.200s", *o->schedules.at[0] == 'e' ? "schedule" : o->schedules.at[0] + 1);
@@ -198,8 +195,7 @@ int run_load(struct run_options *o, struct run_loaded *l)
         status = tool_load_topology(o->topology, &o->sets, &l->topology);
     if (status == TOOL_OK && o->emulate)
         status = tool_load_topology(o->emulate, &o->sets, &l->emulated);
-    if (status == TOOL_OK)
-        status = collective ? make_collective(o, l) : load_schedule(o, l);
+    THEN(status, collective ? make_collective(o, l) : load_schedule(o, l));
     if (status != TOOL_OK)
         return status;
     struct run_request *r = &o->request;

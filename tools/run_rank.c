@@ -50,8 +50,7 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
     if (status != HOP_OK)
         return status;
     status = hop_program_fill(plan, r->seed, diag);
-    if (status == HOP_OK)
-        status = hop_program_run(plan, diag);
+    THEN(status, hop_program_run(plan, diag));
     if (status == HOP_OK && r->check)
         status = hop_program_check(plan, r->seed, &found->wrong, &found->first_wrong);
     if (status == HOP_OK && !r->plan.emulate)
@@ -60,8 +59,7 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
         status = hop_program_run(plan, diag);
     if (status != HOP_OK && r->check && found->first_wrong.what[0])
         *diag = found->first_wrong;
-    if (status == HOP_OK)
-        status = keep_times(plan, r, found, diag);
+    THEN(status, keep_times(plan, r, found, diag));
     hop_program_destroy(plan);
     return status;
 }
@@ -79,8 +77,7 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
     status = hop_program_fill(plan, r->seed, diag);
     for (uint64_t i = 0; i < r->warmup && status == HOP_OK; i++)
         status = hop_program_run(plan, diag);
-    if (status == HOP_OK)
-        status = hop_team_barrier(team, diag);
+    THEN(status, hop_team_barrier(team, diag));
     for (uint64_t i = 0; i < r->repeat && status == HOP_OK; i++) {
         double begun_s = hop_now_s();
         status = hop_program_run(plan, diag);
@@ -112,10 +109,8 @@ static int show(const struct run_request *r, const struct found *found)
     struct hop_network *network = NULL;
     struct hop_diag diag;
     enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, found->ops, &result.flat, &diag);
-    if (status == HOP_OK)
-        status = hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag);
-    if (status == HOP_OK)
-        status = hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag);
+    THEN(status, hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag));
+    THEN(status, hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag));
     if (status == HOP_OK && r->predict)
         status = predict(r, network, &result, &diag);
     int answer = tool_finish(status == HOP_OK ? run_show(r, &result) : tool_fail(&diag));
@@ -136,8 +131,7 @@ static int run_all(struct hop_team *team, const struct run_request *r, struct fo
         status = repeated(team, r, found->times_s, &diag);
     if (status == HOP_OK && found->first_wrong.what[0])
         fprintf(stderr, "hopcast: wrong: %s; expected %s\n", found->first_wrong.what, found->first_wrong.expected);
-    if (status == HOP_OK)
-        status = hop_team_finish(team, &diag);
+    THEN(status, hop_team_finish(team, &diag));
     if (status != HOP_OK)
         return give_up(team, &diag);
     int answer = hop_team_rank(team) == 0 ? show(r, found) : TOOL_OK;

@@ -129,10 +129,8 @@ static int read_line(struct request *r, const char *text, struct sweep_list *lis
                                                  "--scale-bytes");
         if (status == TOOL_OK && !inherit(&line.product, &r->product))
             status = TOOL_BAD;
-        if (status == TOOL_OK)
-            status = check_product(&line.product, strcmp(r->cases, "-") == 0);
-        if (status == TOOL_OK)
-            status = sweep_add_product(list, sweep, &line.product);
+        THEN(status, check_product(&line.product, strcmp(r->cases, "-") == 0));
+        THEN(status, sweep_add_product(list, sweep, &line.product));
     }
     tool_words_free(&words);
     tool_words_free(&line.given.words);
@@ -253,10 +251,8 @@ static int lead(struct request *r, struct hop_group *group, struct hop_sweep *sw
     struct hop_sweep_options how = {
         .group = group, .keep_going = r->keep_going, .sources_unlimited = r->sources_unlimited};
     struct hop_sweep *empty = NULL;
-    if (status == TOOL_OK)
-        status = read_input(r, &list, sweep);
-    if (status == TOOL_OK)
-        status = sweep_show_open(&watch.show, r->output);
+    THEN(status, read_input(r, &list, sweep));
+    THEN(status, sweep_show_open(&watch.show, r->output));
     if (status != TOOL_OK) {
         if (hop_sweep_create(&empty, NULL) == HOP_OK)
             (void)hop_sweep_run(empty, &how, &summary, NULL);

@@ -356,10 +356,8 @@ static int read_crossing(struct sweep_list *list, struct crossing *c)
     int status = HOP_GROW(&list->arena, c->sets, of[SWEEP_SETS].count + 1) ? TOOL_OK : tool_out_of_memory();
     for (uint32_t i = 0; i < of[SWEEP_SETS].count && status == TOOL_OK; i++)
         status = read_set(list, &of[SWEEP_SETS], i, &c->sets[i]);
-    if (status == TOOL_OK)
-        status = read_numbers(list, &of[SWEEP_SIZES], "--bytes", true, &c->sizes);
-    if (status == TOOL_OK)
-        status = read_numbers(list, &of[SWEEP_SCALES], "--scale-bytes", false, &c->scales);
+    THEN(status, read_numbers(list, &of[SWEEP_SIZES], "--bytes", true, &c->sizes));
+    THEN(status, read_numbers(list, &of[SWEEP_SCALES], "--scale-bytes", false, &c->scales));
     if (status != TOOL_OK)
         return status;
     c->combinations = 1;

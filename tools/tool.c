@@ -124,8 +124,7 @@ int tool_place(const char *map, const struct hop_topology *topology, struct hop_
     struct tool_map where;
     struct hop_schedule *placed = NULL;
     int status = tool_map_load(map, &where);
-    if (status == TOOL_OK)
-        status = tool_map_apply(&where, topology, *schedule, &placed);
+    THEN(status, tool_map_apply(&where, topology, *schedule, &placed));
     tool_map_finish(&where);
     if (placed) {
         hop_schedule_destroy(*schedule);
@@ -137,8 +136,7 @@ int tool_place(const char *map, const struct hop_topology *topology, struct hop_
 int tool_load_input(const struct tool_input *input, struct hop_topology **topology, struct hop_schedule **schedule)
 {
     int status = input->machine ? tool_load_topology(input->machine, &input->sets, topology) : TOOL_OK;
-    if (status == TOOL_OK)
-        status = tool_read_schedule(input->schedules.at[0], input->collective, schedule);
+    THEN(status, tool_read_schedule(input->schedules.at[0], input->collective, schedule));
     return status == TOOL_OK && *topology ? tool_place(input->map, *topology, schedule) : status;
 }
 
@@ -186,8 +184,7 @@ enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topo
         status = hop_placement_make(topology, ranks, map->order, &made, diag);
     if (status != HOP_OK && !diag->place[0])
         (void)snprintf(diag->place, sizeof diag->place, "%.180s", hop_schedule_name(schedule));
-    if (status == HOP_OK)
-        status = hop_placement_apply(map->file ? map->file : made, schedule, placed, diag);
+    THEN(status, hop_placement_apply(map->file ? map->file : made, schedule, placed, diag));
     hop_placement_destroy(made);
     return status;
 }

@@ -13,6 +13,8 @@
 #include "hopcast/hopcast.h"
 #include "options.h"
 
+/* The first failure sticks: the step is taken while all has gone well. */
+#define THEN(status, step) ((status) = (status) ? (status) : (step)) /* TOOL_OK and HOP_OK are 0 */
 enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2, TOOL_HELP = -1 };
 
 struct tool_command {

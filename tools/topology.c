@@ -215,14 +215,11 @@ static int run(int argc, char **argv)
         return list_machines();
     if (r.json)
         r.format = JSON;
-    if (status == TOOL_OK)
-        status = check(&r);
+    THEN(status, check(&r));
     if (status == TOOL_OK && r.sources.count == 0)
         return print_defaults(&r.sets);
-    if (status == TOOL_OK)
-        status = tool_load_routed(r.sources.at[0], r.routes, &r.sets, &topology);
-    if (status == TOOL_OK)
-        status = show(&r, topology);
+    THEN(status, tool_load_routed(r.sources.at[0], r.routes, &r.sets, &topology));
+    THEN(status, show(&r, topology));
     hop_topology_destroy(topology);
     return status;
 }

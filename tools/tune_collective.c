@@ -234,8 +234,7 @@ static int write_table(const struct work *w)
     if (!rows)
         return tool_out_of_memory();
     enum hop_status status = hop_algorithm_table_note(rows, w->head.machine, &diag);
-    if (status == HOP_OK)
-        status = hop_algorithm_table_note(rows, w->head.data, &diag);
+    THEN(status, hop_algorithm_table_note(rows, w->head.data, &diag));
     int answer = status == HOP_OK ? note_sets(w->request, rows, &diag) : TOOL_OK;
     for (uint32_t i = 0; i < w->count && status == HOP_OK; i++)
         status = hop_algorithm_table_add_tuned(rows, w->tuned[i], &diag);
@@ -282,8 +281,7 @@ static int load(const struct request *r, struct work *w)
     int status = r->topology ? tool_load_topology(r->topology, &r->sets, &w->topology) : TOOL_OK;
     if (status == TOOL_OK && !r->measured && hop_network_create(w->topology, r->model, &w->network, &diag) != HOP_OK)
         status = tool_fail(&diag);
-    if (status == TOOL_OK)
-        status = devices_find(&tool_tune_collective, w->topology, r->devices, &w->devices);
+    THEN(status, devices_find(&tool_tune_collective, w->topology, r->devices, &w->devices));
     if (status != TOOL_OK)
         return status;
     uint32_t ranks = r->ranks ? r->ranks : w->devices.count;
@@ -298,18 +296,13 @@ static int run(int argc, char **argv)
         .rounds = 7, .collective = {.reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32}, .program = {.pipelined = true}};
     struct work w = {.request = &r};
     int status = tool_read(&tool_tune_collective, argc, argv, &r);
-    if (status == TOOL_OK)
-        status = check(&r);
+    THEN(status, check(&r));
     if (status == TOOL_OK && r.measured)
         status = ranks_alone(&tool_tune_collective);
-    if (status == TOOL_OK)
-        status = tool_check_outputs(&r.given);
-    if (status == TOOL_OK)
-        status = load(&r, &w);
-    if (status == TOOL_OK)
-        status = compare_all(&w);
-    if (status == TOOL_OK)
-        status = show(&w);
+    THEN(status, tool_check_outputs(&r.given));
+    THEN(status, load(&r, &w));
+    THEN(status, compare_all(&w));
+    THEN(status, show(&w));
     if (status == TOOL_OK && r.output)
         status = write_table(&w);
     for (uint32_t i = 0; i < w.count; i++)

@@ -132,18 +132,13 @@ static int run(int argc, char **argv)
     struct device_list list = {0};
     const char **devices = NULL;
     int status = tool_read(&tool_tune_copies, argc, argv, &r);
-    if (status == TOOL_OK)
-        status = tool_check_program(&tool_tune_copies, &r.program, r.launch.threads, false);
-    if (status == TOOL_OK)
-        status = ranks_alone(&tool_tune_copies);
-    if (status == TOOL_OK)
-        status = tool_check_outputs(&r.given);
-    if (status == TOOL_OK)
-        status = devices_find(&tool_tune_copies, NULL, r.devices, &list);
+    THEN(status, tool_check_program(&tool_tune_copies, &r.program, r.launch.threads, false));
+    THEN(status, ranks_alone(&tool_tune_copies));
+    THEN(status, tool_check_outputs(&r.given));
+    THEN(status, devices_find(&tool_tune_copies, NULL, r.devices, &list));
     if (status == TOOL_OK && !(devices = devices_spread(&list, r.ranks, 0)))
         status = tool_out_of_memory();
-    if (status == TOOL_OK)
-        status = tune(&r, devices, r.ranks);
+    THEN(status, tune(&r, devices, r.ranks));
     free(devices);
     devices_finish(&list);
     return status;

@@ -216,14 +216,10 @@ static int run(int argc, char **argv)
     int status = tool_read(&tool_tune_paths, argc, argv, &r);
     if (status == TOOL_OK && r.output && r.cases.count != 1)
         status = tool_bad_usage(&tool_tune_paths, "--output takes one --pattern or one --schedule");
-    if (status == TOOL_OK)
-        status = load_machine(&r, &w);
-    if (status == TOOL_OK)
-        status = add_cases(&r, &w);
-    if (status == TOOL_OK)
-        status = tune(&r, &w);
-    if (status == TOOL_OK)
-        status = answer(&r, &w);
+    THEN(status, load_machine(&r, &w));
+    THEN(status, add_cases(&r, &w));
+    THEN(status, tune(&r, &w));
+    THEN(status, answer(&r, &w));
     for (int i = 0; i < w.case_count; i++) {
         hop_tune_mix_destroy(w.cases[i].mix);
         hop_schedule_destroy(w.cases[i].schedule);
