@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/random.h"
 #include "order/beam.h"
 #include "order/improve.h"
 #include "order/problem_symmetry.h"
@@ -32,9 +33,7 @@ struct search {
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    uint64_t x = (a + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u ^ (b + 1) * 0x94d049bb133111ebu;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    return x ^ (x >> 31);
+    return hop_draw_from(a ^ hop_draw_from(b));
 }
 
 static bool report(void *context, uint64_t nodes)
@@ -85,7 +84,7 @@ static enum hop_status check_end(struct search *s, const struct hop_sequence *se
 static enum hop_status consider(struct search *s, const struct hop_sequence *sequence)
 {
     struct hop_played played;
-    enum hop_status status = hop_sequence_play(s->p, s->sets, sequence, &played, s->diag);
+    enum hop_status status = hop_sequence_play(s->p, s->sets, sequence, NULL, &played, s->diag);
     if (status != HOP_OK)
         return status;
     (void)report(s, s->p->op_count);
@@ -128,9 +127,7 @@ struct candidate {
 static int by_merit(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    if (x->merit != y->merit)
-        return x->merit < y->merit ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return x->merit != y->merit ? HOP_ORDER(x->merit, y->merit) : HOP_ORDER(x->index, y->index);
 }
 
 /* What a pass over the groups does: looks for orders that lose no time at all, where a group that cannot have one is

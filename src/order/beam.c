@@ -36,6 +36,7 @@ struct beam {
     const struct hop_problem *p;
     struct hop_sets *sets;
     const struct hop_beam_options *options;
+    struct hop_arena arena; /* of all but the levels */
     size_t choices_at, state_at, item_size;
     uint32_t table;        /* size of seen */
     struct level **levels; /* by number */
@@ -54,9 +55,9 @@ struct beam {
     uint16_t *flow;          /* per slot, of a set that is being chosen */
     uint32_t *slot_op;
     struct step *steps;
-    uint32_t step_count, step_capacity;
+    uint32_t step_count;
     struct node *nodes;
-    uint32_t node_count, node_capacity;
+    uint32_t node_count;
     uint64_t rng, visited, polled;
     uint32_t deepest; /* level */
     double cut, best;
@@ -196,24 +197,31 @@ static uint64_t hash_of(const struct beam *b, const struct hop_state *state, dou
     return hash ? hash ^ hash >> 31 : 1;
 }
 
+/* Keeps what led to an item; its number among the nodes, HOP_NONE: out of memory. */
+static uint32_t add_node(struct beam *b, struct item *item)
+{
+    if (!HOP_GROW(&b->arena, b->steps, (size_t)b->step_count + item->count + 1) ||
+        !HOP_GROW(&b->arena, b->nodes, (size_t)b->node_count + 1))
+        return HOP_NONE;
+    memcpy(b->steps + b->step_count, choices_of(b, item), item->count * sizeof *b->steps);
+    b->nodes[b->node_count] = (struct node){item->parent, b->step_count, item->count};
+    b->step_count += item->count;
+    return b->node_count++;
+}
+
 static void remember_best(struct beam *b, double value)
 {
-    struct item *made = b->made;
-    if (!(value < b->best) || !hop_grow(&b->steps, &b->step_capacity, b->step_count + made->count, sizeof *b->steps) ||
-        !hop_grow(&b->nodes, &b->node_capacity, b->node_count + 1, sizeof *b->nodes))
+    const struct hop_state *state = state_of(b, b->made);
+    uint32_t node = value < b->best ? add_node(b, b->made) : HOP_NONE;
+    if (node == HOP_NONE)
         return;
-    if (made->count)
-        memcpy(b->steps + b->step_count, choices_of(b, made), made->count * sizeof *b->steps);
-    b->nodes[b->node_count] = (struct node){made->parent, b->step_count, made->count};
-    b->step_count += made->count;
-    const struct hop_state *state = state_of(b, made);
     memset(b->held, 0, b->p->op_count);
     for (uint32_t slot = 0; slot < b->p->slot_count; slot++) {
         if (hop_state_phase(b->p, state)[slot] == HOP_PHASE_HELD)
             b->held[hop_state_op(b->p, state)[slot]] = true;
     }
     b->best = value;
-    b->best_node = b->node_count++;
+    b->best_node = node;
     b->cut = hop_min(b->cut, value);
 }
 
@@ -413,14 +421,9 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
 static enum hop_status expand(struct beam *b, struct item *item, uint32_t level)
 {
     struct hop_state *from = state_of(b, item);
-    if (!hop_grow(&b->steps, &b->step_capacity, b->step_count + item->count, sizeof *b->steps) ||
-        !hop_grow(&b->nodes, &b->node_capacity, b->node_count + 1, sizeof *b->nodes))
+    uint32_t parent = add_node(b, item);
+    if (parent == HOP_NONE)
         return HOP_ERR_MEMORY;
-    if (item->count)
-        memcpy(b->steps + b->step_count, choices_of(b, item), item->count * sizeof *b->steps);
-    b->nodes[b->node_count] = (struct node){item->parent, b->step_count, item->count};
-    b->step_count += item->count;
-    uint32_t parent = b->node_count++;
     memset(b->rested, 0, b->p->source_count);
     for (uint32_t i = 0; i < item->count; i++) {
         if (choices_of(b, item)[i].op == HOP_NONE)
@@ -471,20 +474,19 @@ static bool create(struct beam *b)
     while (b->table < 4 * b->options->width)
         b->table *= 2;
     b->level_count = 2 * p->op_count + 2;
-    b->levels = calloc(b->level_count, sizeof(struct level *));
-    b->made = calloc(1, b->item_size);
-    b->base = malloc(p->state_size);
-    b->offer = malloc(2 * ops * sizeof *b->offer);
-    b->choice = malloc(((size_t)p->source_count + 1) * sizeof *b->choice);
-    b->sums = malloc(((size_t)p->bound_count + 1) * sizeof *b->sums);
-    b->pressure = malloc(((size_t)p->bound_count + 1) * sizeof *b->pressure);
-    b->worth = malloc(ops * sizeof *b->worth);
-    b->flow = malloc(((size_t)p->slot_count + 1) * sizeof *b->flow);
-    b->slot_op = malloc(((size_t)p->slot_count + 1) * sizeof *b->slot_op);
-    b->held = malloc(ops);
-    b->rested = malloc((size_t)p->source_count + 1);
-    return b->levels && b->made && b->base && b->offer && b->choice && b->sums && b->pressure && b->worth && b->flow &&
-           b->slot_op && b->held && b->rested;
+    b->levels = hop_arena_alloc(&b->arena, b->level_count * sizeof(struct level *));
+    b->made = hop_arena_alloc(&b->arena, b->item_size);
+    b->base = hop_arena_alloc(&b->arena, p->state_size);
+    b->offer = hop_arena_alloc(&b->arena, 2 * ops * sizeof *b->offer);
+    b->choice = hop_arena_alloc(&b->arena, ((size_t)p->source_count + 1) * sizeof *b->choice);
+    b->sums = hop_arena_alloc(&b->arena, ((size_t)p->bound_count + 1) * sizeof *b->sums);
+    b->pressure = hop_arena_alloc(&b->arena, ((size_t)p->bound_count + 1) * sizeof *b->pressure);
+    b->worth = hop_arena_alloc(&b->arena, ops * sizeof *b->worth);
+    b->flow = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->flow);
+    b->slot_op = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->slot_op);
+    b->held = hop_arena_alloc(&b->arena, ops);
+    b->rested = hop_arena_alloc(&b->arena, (size_t)p->source_count + 1);
+    return !b->arena.failed;
 }
 
 static void destroy(struct beam *b)
@@ -496,20 +498,7 @@ static void destroy(struct beam *b)
         free_level(b->free);
         b->free = next;
     }
-    free(b->levels);
-    free(b->made);
-    free(b->base);
-    free(b->offer);
-    free(b->choice);
-    free(b->sums);
-    free(b->pressure);
-    free(b->worth);
-    free(b->flow);
-    free(b->slot_op);
-    free(b->held);
-    free(b->rested);
-    free(b->steps);
-    free(b->nodes);
+    hop_arena_finish(&b->arena);
 }
 
 /* What had not begun before the end (of the marked ones) follows in the schedule's order, which cannot deadlock. */

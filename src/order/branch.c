@@ -63,9 +63,9 @@ static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *di
     const struct hop_exact *e = s->e;
     s->task = task;
     s->optima = 0;
-    hop_walk_from(&s->walk, &e->first, e->list[task]);
+    hop_walk_from(&s->walk, &e->first, e->tasks[task].list);
     if (isfinite(e->count_to) && s->optima > 0 && !hop_crew_stopped(s->walk.crew)) {
-        double orders = s->optima * e->first.members[e->list[task]];
+        double orders = s->optima * e->first.members[e->tasks[task].list];
         struct hop_value_count count = {e->count_to, orders > UINT32_MAX ? UINT32_MAX : (uint32_t)orders, true};
         if (!hop_crew_keep(s->walk.crew, task, &count, 1, 0))
             return hop_fail_memory(diag);
@@ -124,17 +124,10 @@ struct hop_crew_job hop_exact_count_job(struct hop_exact *e, double value)
 
 /* ---- the whole ---- */
 
-struct promise {
-    double bound;
-    uint32_t list;
-};
-
 static int by_bound(const void *a, const void *b)
 {
-    const struct promise *x = a, *y = b;
-    if (x->bound != y->bound)
-        return x->bound < y->bound ? -1 : 1;
-    return x->list < y->list ? -1 : x->list > y->list;
+    const struct hop_exact_task *x = a, *y = b;
+    return x->bound != y->bound ? HOP_ORDER(x->bound, y->bound) : HOP_ORDER(x->list, y->list);
 }
 
 /* Each list's bound after its first event. */
@@ -142,9 +135,8 @@ static enum hop_status sort_tasks(struct hop_exact *e, struct hop_diag *diag)
 {
     const struct hop_problem *p = e->problem;
     struct hop_sets *sets = NULL;
-    struct promise *promises = malloc(((size_t)e->first.count + 1) * sizeof *promises);
     struct hop_state *state = aligned_alloc(64, p->state_size);
-    enum hop_status status = promises && state ? hop_sets_create(p, &sets, diag) : hop_fail_memory(diag);
+    enum hop_status status = state ? hop_sets_create(p, &sets, diag) : hop_fail_memory(diag);
     for (uint32_t i = 0; i < e->first.count && status == HOP_OK; i++) {
         hop_state_begin(p, state);
         hop_first_take(p, &e->first, i, state);
@@ -154,16 +146,11 @@ static enum hop_status sort_tasks(struct hop_exact *e, struct hop_diag *diag)
         if (advanced == HOP_ADVANCED_FAILED)
             status = hop_sets_status(sets, diag);
         bool dead = advanced == HOP_ADVANCED_STUCK || advanced == HOP_ADVANCED_UNCLEAN;
-        promises[i] = (struct promise){dead ? INFINITY : hop_state_bound(p, state), i};
+        e->tasks[i] = (struct hop_exact_task){dead ? INFINITY : hop_state_bound(p, state), i};
     }
     if (status == HOP_OK)
-        qsort(promises, e->first.count, sizeof *promises, by_bound);
-    for (uint32_t i = 0; i < e->first.count && status == HOP_OK; i++) {
-        e->list[i] = promises[i].list;
-        e->bound[i] = promises[i].bound;
-    }
+        qsort(e->tasks, e->first.count, sizeof *e->tasks, by_bound);
     hop_sets_destroy(sets);
-    free(promises);
     free(state);
     return status;
 }
@@ -176,10 +163,9 @@ enum hop_status hop_exact_create(const struct hop_problem *problem, struct hop_e
     e->problem = problem;
     e->count_to = INFINITY;
     enum hop_status status = hop_first_find(problem, &e->first, diag);
-    e->list = malloc(((size_t)e->first.count + 1) * sizeof *e->list);
-    e->bound = malloc(((size_t)e->first.count + 1) * sizeof *e->bound);
+    e->tasks = malloc(((size_t)e->first.count + 1) * sizeof *e->tasks);
     if (status == HOP_OK)
-        status = e->list && e->bound ? sort_tasks(e, diag) : hop_fail_memory(diag);
+        status = e->tasks ? sort_tasks(e, diag) : hop_fail_memory(diag);
     if (status == HOP_OK)
         *exact = e;
     else
@@ -192,7 +178,6 @@ void hop_exact_destroy(struct hop_exact *e)
     if (!e)
         return;
     hop_first_finish(&e->first);
-    free(e->list);
-    free(e->bound);
+    free(e->tasks);
     free(e);
 }

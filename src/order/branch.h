@@ -16,11 +16,15 @@
 /* Records of the phases before count as found by earlier tasks: those of this job begin here. */
 #define HOP_EXACT_TASKS ((uint64_t)1 << 32)
 
+struct hop_exact_task {
+    double bound;
+    uint32_t list; /* in first */
+};
+
 struct hop_exact {
     const struct hop_problem *problem;
     struct hop_first first;
-    uint32_t *list;   /* per task: index of the list in first */
-    double *bound;    /* per task, ascending */
+    struct hop_exact_task *tasks; /* bounds ascending */
     double count_to;  /* not INFINITY: count the orders whose value is at most this, prune nothing else */
 };
 

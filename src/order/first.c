@@ -52,6 +52,7 @@ struct listing {
     uint32_t *begin;                      /* per source: where its alternatives begin; sources + 1 */
     uint32_t *images, *from, image_count; /* see stabilizer */
     uint32_t ops_capacity, members_capacity;
+    struct hop_arena arena;
 };
 
 static bool add(struct listing *l, uint32_t members)
@@ -97,7 +98,7 @@ static enum hop_status find_images(struct listing *l, double combinations, struc
     enum hop_status status = hop_problem_images(p, true, most, &l->images, &l->image_count, diag);
     if (status != HOP_OK)
         return status;
-    l->from = malloc(((size_t)l->image_count * p->source_count + 1) * sizeof *l->from);
+    l->from = hop_arena_alloc(&l->arena, ((size_t)l->image_count * p->source_count + 1) * sizeof *l->from);
     if (!l->from)
         return hop_fail_memory(diag);
     for (uint32_t g = 0; g < l->image_count; g++) {
@@ -114,12 +115,11 @@ enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *fi
 {
     *first = (struct hop_first){.symmetries = 1};
     struct listing l = {.problem = p, .first = first, .image_count = 1};
-    struct hop_arena arena = {0};
-    l.choice[0] = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
-    l.choice[1] = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
-    l.begin = hop_arena_alloc(&arena, (p->source_count + 1) * sizeof(uint32_t));
-    l.alternative = hop_arena_alloc(&arena, (p->op_count + 1) * sizeof(uint32_t));
-    enum hop_status status = arena.failed ? hop_fail_memory(diag) : HOP_OK;
+    l.choice[0] = hop_arena_alloc(&l.arena, (p->source_count + 1) * sizeof(uint32_t));
+    l.choice[1] = hop_arena_alloc(&l.arena, (p->source_count + 1) * sizeof(uint32_t));
+    l.begin = hop_arena_alloc(&l.arena, (p->source_count + 1) * sizeof(uint32_t));
+    l.alternative = hop_arena_alloc(&l.arena, (p->op_count + 1) * sizeof(uint32_t));
+    enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : HOP_OK;
     double combinations = 1;
     while (status == HOP_OK && p->simple && first->sources < p->source_count) {
         uint32_t s = first->sources, count = alternatives(p, s, l.alternative + l.begin[s]);
@@ -135,8 +135,7 @@ enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *fi
         status = hop_fail_memory(diag);
     first->symmetries = l.image_count;
     free(l.images);
-    free(l.from);
-    hop_arena_finish(&arena);
+    hop_arena_finish(&l.arena);
     if (status != HOP_OK)
         hop_first_finish(first);
     return status;

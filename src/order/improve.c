@@ -18,6 +18,7 @@ struct improve {
     const struct hop_problem *p;
     struct hop_sets *sets;
     const struct hop_improve_options *options;
+    struct hop_arena arena;
     struct hop_sequence in_hand, best;
     double value, best_value;
     char *states; /* at every event of the order in hand, each with the places of all sources behind it */
@@ -208,14 +209,14 @@ static enum hop_status create(struct improve *m, struct hop_diag *diag)
     m->event_limit = 3 * p->op_count + p->at_count + 2;
     if (m->event_limit * m->state_room > MEMORY_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "too many operations for changes to an order");
-    m->states = malloc(m->event_limit * m->state_room);
-    m->play = malloc(m->state_room);
-    m->looked_at = malloc(ops * sizeof *m->looked_at);
-    m->start_s = malloc(ops * sizeof *m->start_s);
-    m->end_s = malloc(ops * sizeof *m->end_s);
-    m->by_end = malloc(ops * sizeof *m->by_end);
-    m->kept = malloc(ops * sizeof *m->kept);
-    if (!m->states || !m->play || !m->looked_at || !m->start_s || !m->end_s || !m->by_end || !m->kept)
+    m->states = hop_arena_alloc(&m->arena, m->event_limit * m->state_room);
+    m->play = hop_arena_alloc(&m->arena, m->state_room);
+    m->looked_at = hop_arena_alloc(&m->arena, ops * sizeof *m->looked_at);
+    m->start_s = hop_arena_alloc(&m->arena, ops * sizeof *m->start_s);
+    m->end_s = hop_arena_alloc(&m->arena, ops * sizeof *m->end_s);
+    m->by_end = hop_arena_alloc(&m->arena, ops * sizeof *m->by_end);
+    m->kept = hop_arena_alloc(&m->arena, ops * sizeof *m->kept);
+    if (m->arena.failed)
         return hop_fail_memory(diag);
     m->next = (uint32_t *)((char *)m->play + p->state_size);
     enum hop_status status = hop_sequence_create(p, &m->in_hand, diag);
@@ -224,13 +225,7 @@ static enum hop_status create(struct improve *m, struct hop_diag *diag)
 
 static void destroy(struct improve *m)
 {
-    free(m->states);
-    free(m->play);
-    free(m->looked_at);
-    free(m->start_s);
-    free(m->end_s);
-    free(m->by_end);
-    free(m->kept);
+    hop_arena_finish(&m->arena);
     hop_sequence_finish(&m->in_hand);
     hop_sequence_finish(&m->best);
 }

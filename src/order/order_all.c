@@ -48,7 +48,7 @@ static enum hop_status fill_order(const struct hop_problem *p, struct hop_sets *
                                   struct hop_played_order *order, struct hop_diag *diag)
 {
     struct hop_played played;
-    enum hop_status status = hop_sequence_play(p, sets, sequence, &played, diag);
+    enum hop_status status = hop_sequence_play(p, sets, sequence, NULL, &played, diag);
     if (status != HOP_OK)
         return status;
     order->value_s = played.value;

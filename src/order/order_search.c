@@ -230,7 +230,7 @@ static enum hop_status search_exactly(struct search *s, struct hop_exact *exact,
     if (totals.complete)
         s->proved_s = best;
     else if (!s->options->group || hop_group_size(s->options->group) == 1) /* tasks in the order of their bounds */
-        s->proved_s = hop_max(s->proved_s, hop_min(best, exact->bound[hop_crew_first_open(s->crew)]));
+        s->proved_s = hop_max(s->proved_s, hop_min(best, exact->tasks[hop_crew_first_open(s->crew)].bound));
     return HOP_OK;
 }
 
@@ -304,7 +304,7 @@ static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequenc
         return status;
     hop_sequence_copy(s->p, sequence, &fewer);
     memset(fewer.after, 0xff, s->p->op_count * sizeof *fewer.after);
-    status = hop_sequence_play(s->p, s->sets, &fewer, &played, diag);
+    status = hop_sequence_play(s->p, s->sets, &fewer, NULL, &played, diag);
     if (status == HOP_OK && played.value <= value * (1 + HOP_VALUE_TOLERANCE))
         hop_sequence_copy(s->p, &fewer, sequence);
     for (uint32_t op = 0; op < s->p->op_count && status == HOP_OK && tried < WAITS_TRIED; op++) {
@@ -313,7 +313,7 @@ static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequenc
             continue;
         tried++;
         sequence->after[op] = HOP_NONE;
-        status = hop_sequence_play(s->p, s->sets, sequence, &played, diag);
+        status = hop_sequence_play(s->p, s->sets, sequence, NULL, &played, diag);
         if (status == HOP_OK && !(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
             sequence->after[op] = wait;
     }
@@ -346,7 +346,7 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
         status = drop_waits(s, &best->sequence, best->value, diag);
         r->waits = hop_sequence_waits(s->p, &best->sequence);
         if (status == HOP_OK)
-            status = hop_sequence_play(s->p, s->sets, &best->sequence, &played, diag);
+            status = hop_sequence_play(s->p, s->sets, &best->sequence, NULL, &played, diag);
         if (status == HOP_OK) {
             r->value_s = played.value; /* without some of its waits it may even be better */
             if (r->value_s > r->floor_s * (1 - FLOOR_SLACK)) /* models that iterate grant rates that are not more exact */

@@ -88,12 +88,6 @@ static void lay_out_slots(struct hop_problem *p)
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void list_ats(struct hop_problem *p)
 {
     uint32_t count = 0;
@@ -101,7 +95,7 @@ static void list_ats(struct hop_problem *p)
         if (p->ops[i].at_s > 0)
             p->ats[count++] = p->ops[i].at_s;
     }
-    qsort(p->ats, count, sizeof *p->ats, ascending);
+    qsort(p->ats, count, sizeof *p->ats, hop_ascending_double);
     for (uint32_t i = 0; i < count; i++) {
         if (p->at_count == 0 || p->ats[i] > p->ats[p->at_count - 1])
             p->ats[p->at_count++] = p->ats[i];
@@ -168,13 +162,9 @@ struct class_key {
 static int by_class(const void *a, const void *b)
 {
     const struct class_key *x = a, *y = b;
-    if (x->route != y->route)
-        return x->route < y->route ? -1 : 1;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    if (x->marked != y->marked)
-        return x->marked - y->marked;
-    return x->op < y->op ? -1 : x->op > y->op;
+    if (x->route != y->route || x->bytes != y->bytes)
+        return x->route != y->route ? HOP_ORDER(x->route, y->route) : HOP_ORDER(x->bytes, y->bytes);
+    return x->marked != y->marked ? x->marked - y->marked : HOP_ORDER(x->op, y->op);
 }
 
 /* Divides the simulation's classes, which only share a route. */
@@ -243,6 +233,154 @@ static void sort_shortest(struct hop_problem *p)
     }
 }
 
+/* ---- bounds ---- */
+
+/* Rows of weights, one a bound; rows that another one exceeds everywhere are of no use. */
+struct rows {
+    double *weight; /* seconds per byte */
+    uint32_t count, ops;
+};
+
+/* Replaces the problem's bounds. */
+static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows, struct hop_diag *diag)
+{
+    struct hop_problem_weight *weights = NULL;
+    uint32_t capacity = 0, used = 0;
+    double *total = calloc((size_t)rows->count + 1, sizeof *total);
+    bool fine = total != NULL;
+    for (uint32_t i = 0; i < p->op_count && fine; i++) {
+        p->ops[i].first_weight = used;
+        for (uint32_t b = 0; b < rows->count && fine; b++) {
+            double per_byte_s = rows->weight[(size_t)b * rows->ops + i];
+            if (per_byte_s == 0 || p->ops[i].class_index == HOP_NONE)
+                continue;
+            fine = hop_grow(&weights, &capacity, used + 1, sizeof *weights);
+            if (fine)
+                weights[used++] = (struct hop_problem_weight){b, per_byte_s};
+            total[b] += per_byte_s * p->ops[i].bytes;
+        }
+    }
+    free(p->weights);
+    free(p->total);
+    p->weights = weights;
+    p->total = total;
+    p->ops[p->op_count].first_weight = used;
+    p->bound_count = rows->count;
+    size_state(p);
+    return fine ? HOP_OK : hop_fail_memory(diag);
+}
+
+enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, struct hop_diag *diag)
+{
+    struct rows rows = {calloc((p->bound_count + (size_t)1) * p->op_count + 1, sizeof(double)), p->bound_count + 1,
+                        p->op_count};
+    if (!rows.weight)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        for (uint32_t w = p->ops[i].first_weight; w < p->ops[i + 1].first_weight; w++) {
+            uint32_t bound =
+                p->weights[w].bound; /* the new one stands behind the valid ones, before those that only guide */
+            rows.weight[(size_t)(bound + (bound >= p->valid_count)) * rows.ops + i] = p->weights[w].per_byte_s;
+        }
+        rows.weight[(size_t)p->valid_count * rows.ops + i] = p->ops[i].bytes > 0 ? y[i] / p->ops[i].bytes : 0;
+    }
+    enum hop_status status = set_bounds(p, &rows, diag);
+    p->valid_count++;
+    free(rows.weight);
+    return status;
+}
+
+static bool covers(const struct rows *rows, uint32_t a, uint32_t b)
+{
+    const double *x = rows->weight + (size_t)a * rows->ops, *y = rows->weight + (size_t)b * rows->ops;
+    for (uint32_t i = 0; i < rows->ops; i++) {
+        if (x[i] < y[i] * (1 - 1e-12))
+            return false;
+    }
+    return true;
+}
+
+/* *first: how many of the first rows there are, before and after. */
+static void drop_covered(struct rows *rows, uint32_t *first)
+{
+    uint32_t kept = 0, count = *first;
+    for (uint32_t b = 0; b < rows->count; b++) {
+        if (b == count)
+            *first = kept;
+        bool needed = true;
+        for (uint32_t a = 0; a < kept && needed; a++)
+            needed = !covers(rows, a, b);
+        if (needed) {
+            memmove(rows->weight + (size_t)kept * rows->ops, rows->weight + (size_t)b * rows->ops,
+                    rows->ops * sizeof(double));
+            kept++;
+        }
+    }
+    if (count == rows->count)
+        *first = kept;
+    rows->count = kept;
+}
+
+static enum hop_status add_link_loads(const struct hop_problem *p, const struct hop_problem *base, struct rows *rows,
+                                      struct hop_diag *diag)
+{
+    struct hop_router *router = hop_network_router(base->network);
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const struct hop_problem_op *op = &p->ops[i];
+        if (op->class_index == HOP_NONE)
+            continue;
+        const struct hop_problem_class *class = &p->classes[op->class_index];
+        for (uint32_t w = 0; w < (class->ways ? class->ways : 1); w++) {
+            uint32_t route = class->ways ? base->classes[p->ways[class->first_way + w]].route : class->route;
+            const struct hop_route *way = hop_router_route(router, route);
+            for (uint32_t l = 0; l < way->link_count; l++) {
+                double wire,
+                    capacity = hop_topology_link(p->topology, way->links[l] / 2)->capacity_Bps[way->links[l] & 1];
+                enum hop_status status = hop_network_wire(base->network, route, l, &wire, diag);
+                if (status != HOP_OK)
+                    return status;
+                rows->weight[((size_t)rows->count + way->links[l]) * rows->ops + i] += wire / capacity;
+            }
+        }
+    }
+    rows->count += 2 * hop_topology_link_count(p->topology);
+    return HOP_OK;
+}
+
+static enum hop_status add_bounds(struct hop_problem *p, struct hop_diag *diag)
+{
+    const struct hop_problem *base = p->whole ? p->whole : p;
+    size_t most = (size_t)p->source_count + 2 * (size_t)hop_topology_link_count(p->topology);
+    struct rows rows = {calloc(most * p->op_count + 1, sizeof(double)), 0, p->op_count};
+    if (!rows.weight)
+        return hop_fail_memory(diag);
+    for (uint32_t s = 0; s < p->source_count; s++, rows.count++) {
+        for (uint32_t i = 0; i < p->sources[s].count; i++) {
+            uint32_t op = p->sends[p->sources[s].first + i];
+            if (p->ops[op].bytes > 0)
+                rows.weight[(size_t)rows.count * rows.ops + op] =
+                    (p->ops[op].least_s - p->ops[op].latency_s) / p->ops[op].bytes / p->sources[s].limit;
+        }
+    }
+    uint32_t valid = rows.count;
+    enum hop_status status = add_link_loads(p, base, &rows, diag);
+    for (uint32_t i = 0; p->objective == HOP_ORDER_MARKED && i < p->op_count; i++) {
+        for (uint32_t b = 0; b < rows.count && !p->ops[i].marked; b++)
+            rows.weight[(size_t)b * rows.ops + i] = 0;
+    }
+    if (status == HOP_OK) {
+        drop_covered(&rows, &valid);
+        if (rows.count > HOP_BOUNDS_MAX) /* the sources' come first, then the links in the topology's order */
+            rows.count = HOP_BOUNDS_MAX;
+        p->valid_count = p->clean || valid > rows.count ? rows.count : valid;
+        status = set_bounds(p, &rows, diag);
+    }
+    free(rows.weight);
+    return status;
+}
+
+/* ---- all together ---- */
+
 static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
 {
     const char *name = hop_schedule_name(p->schedule);
@@ -286,7 +424,7 @@ static enum hop_status fill(struct hop_problem *p, const struct hop_order_option
     if (status == HOP_OK)
         status = find_least(p, diag);
     sort_shortest(p);
-    return status == HOP_OK ? hop_problem_add_bounds(p, diag) : status;
+    return status == HOP_OK ? add_bounds(p, diag) : status;
 }
 
 enum hop_status hop_problem_create(const struct hop_topology *topology, const struct hop_schedule *schedule,
@@ -404,194 +542,12 @@ enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint
         status = quotient_ops(q, images, order, diag);
     if (status == HOP_OK) {
         sort_shortest(q);
-        status = hop_problem_add_bounds(q, diag);
+        status = add_bounds(q, diag);
     }
     if (status == HOP_OK)
         *quotient = q;
     else
         hop_problem_destroy(q);
-    return status;
-}
-
-/* ---- bounds ---- */
-
-enum hop_status hop_problem_set_bounds(struct hop_problem *p, uint32_t count,
-                                       double (*weight)(const void *context, uint32_t bound, uint32_t op),
-                                       const void *context, struct hop_diag *diag)
-{
-    struct hop_problem_weight *weights = NULL;
-    uint32_t capacity = 0, used = 0;
-    double *total = calloc((size_t)count + 1, sizeof *total);
-    bool fine = total != NULL;
-    for (uint32_t i = 0; i < p->op_count && fine; i++) {
-        p->ops[i].first_weight = used;
-        for (uint32_t b = 0; b < count && fine; b++) {
-            double per_byte_s = weight(context, b, i);
-            if (per_byte_s == 0 || p->ops[i].class_index == HOP_NONE)
-                continue;
-            fine = hop_grow(&weights, &capacity, used + 1, sizeof *weights);
-            if (fine)
-                weights[used++] = (struct hop_problem_weight){b, per_byte_s};
-            total[b] += per_byte_s * p->ops[i].bytes;
-        }
-    }
-    if (!fine) {
-        free(weights);
-        free(total);
-        return hop_fail_memory(diag);
-    }
-    p->ops[p->op_count].first_weight = used;
-    free(p->weights);
-    free(p->total);
-    p->weights = weights;
-    p->total = total;
-    p->bound_count = count;
-    size_state(p);
-    return HOP_OK;
-}
-
-/* The bounds that there are, and one more. */
-struct extended {
-    const struct hop_problem *problem;
-    const double *y;
-};
-
-static double extended_weight(const void *context, uint32_t bound, uint32_t op)
-{
-    const struct extended *e = context;
-    const struct hop_problem *p = e->problem;
-    if (bound == p->valid_count)
-        return p->ops[op].bytes > 0 ? e->y[op] / p->ops[op].bytes : 0;
-    bound -= bound > p->valid_count; /* it stands behind the valid ones, before those that only guide */
-    for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++) {
-        if (p->weights[w].bound == bound)
-            return p->weights[w].per_byte_s;
-    }
-    return 0;
-}
-
-enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, struct hop_diag *diag)
-{
-    struct hop_problem before = *p;
-    struct hop_problem_op *ops = malloc(((size_t)p->op_count + 1) * sizeof *ops);
-    if (!ops)
-        return hop_fail_memory(diag);
-    memcpy(ops, p->ops, ((size_t)p->op_count + 1) * sizeof *ops);
-    before.ops = ops;
-    p->weights = NULL;
-    p->total = NULL;
-    enum hop_status status = hop_problem_set_bounds(p, before.bound_count + 1, extended_weight,
-                                                    &(struct extended){&before, y}, diag);
-    if (status == HOP_OK) {
-        p->valid_count++;
-        free(before.weights);
-        free(before.total);
-    } else {
-        memcpy(p->ops, ops, ((size_t)p->op_count + 1) * sizeof *ops);
-        p->weights = before.weights;
-        p->total = before.total;
-    }
-    free(ops);
-    return status;
-}
-
-/* Rows of weights, one a bound; rows that another one exceeds everywhere are of no use. */
-struct rows {
-    double *weight;
-    uint32_t count, ops;
-};
-
-static double row_weight(const void *context, uint32_t bound, uint32_t op)
-{
-    const struct rows *rows = context;
-    return rows->weight[(size_t)bound * rows->ops + op];
-}
-
-static bool covers(const struct rows *rows, uint32_t a, uint32_t b)
-{
-    const double *x = rows->weight + (size_t)a * rows->ops, *y = rows->weight + (size_t)b * rows->ops;
-    for (uint32_t i = 0; i < rows->ops; i++) {
-        if (x[i] < y[i] * (1 - 1e-12))
-            return false;
-    }
-    return true;
-}
-
-/* *first: how many of the first rows there are, before and after. */
-static void drop_covered(struct rows *rows, uint32_t *first)
-{
-    uint32_t kept = 0, count = *first;
-    for (uint32_t b = 0; b < rows->count; b++) {
-        if (b == count)
-            *first = kept;
-        bool needed = true;
-        for (uint32_t a = 0; a < kept && needed; a++)
-            needed = !covers(rows, a, b);
-        if (needed) {
-            memmove(rows->weight + (size_t)kept * rows->ops, rows->weight + (size_t)b * rows->ops,
-                    rows->ops * sizeof(double));
-            kept++;
-        }
-    }
-    if (count == rows->count)
-        *first = kept;
-    rows->count = kept;
-}
-
-static enum hop_status add_link_loads(const struct hop_problem *p, const struct hop_problem *base, struct rows *rows,
-                                      struct hop_diag *diag)
-{
-    struct hop_router *router = hop_network_router(base->network);
-    for (uint32_t i = 0; i < p->op_count; i++) {
-        const struct hop_problem_op *op = &p->ops[i];
-        if (op->class_index == HOP_NONE)
-            continue;
-        const struct hop_problem_class *class = &p->classes[op->class_index];
-        for (uint32_t w = 0; w < (class->ways ? class->ways : 1); w++) {
-            uint32_t route = class->ways ? base->classes[p->ways[class->first_way + w]].route : class->route;
-            const struct hop_route *way = hop_router_route(router, route);
-            for (uint32_t l = 0; l < way->link_count; l++) {
-                double wire, capacity = hop_topology_link(p->topology, way->links[l] / 2)->capacity_Bps[way->links[l] & 1];
-                enum hop_status status = hop_network_wire(base->network, route, l, &wire, diag);
-                if (status != HOP_OK)
-                    return status;
-                rows->weight[((size_t)rows->count + way->links[l]) * rows->ops + i] += wire / capacity;
-            }
-        }
-    }
-    rows->count += 2 * hop_topology_link_count(p->topology);
-    return HOP_OK;
-}
-
-enum hop_status hop_problem_add_bounds(struct hop_problem *p, struct hop_diag *diag)
-{
-    const struct hop_problem *base = p->whole ? p->whole : p;
-    size_t most = (size_t)p->source_count + 2 * (size_t)hop_topology_link_count(p->topology);
-    struct rows rows = {calloc(most * p->op_count + 1, sizeof(double)), 0, p->op_count};
-    if (!rows.weight)
-        return hop_fail_memory(diag);
-    for (uint32_t s = 0; s < p->source_count; s++, rows.count++) {
-        for (uint32_t i = 0; i < p->sources[s].count; i++) {
-            uint32_t op = p->sends[p->sources[s].first + i];
-            if (p->ops[op].bytes > 0)
-                rows.weight[(size_t)rows.count * rows.ops + op] =
-                    (p->ops[op].least_s - p->ops[op].latency_s) / p->ops[op].bytes / p->sources[s].limit;
-        }
-    }
-    uint32_t valid = rows.count;
-    enum hop_status status = add_link_loads(p, base, &rows, diag);
-    for (uint32_t i = 0; p->objective == HOP_ORDER_MARKED && i < p->op_count; i++) {
-        for (uint32_t b = 0; b < rows.count && !p->ops[i].marked; b++)
-            rows.weight[(size_t)b * rows.ops + i] = 0;
-    }
-    if (status == HOP_OK) {
-        drop_covered(&rows, &valid);
-        if (rows.count > HOP_BOUNDS_MAX) /* the sources' come first, then the links in the topology's order */
-            rows.count = HOP_BOUNDS_MAX;
-        p->valid_count = p->clean || valid > rows.count ? rows.count : valid;
-        status = hop_problem_set_bounds(p, rows.count, row_weight, &rows, diag);
-    }
-    free(rows.weight);
     return status;
 }
 

@@ -101,14 +101,6 @@ enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint
                                      struct hop_problem **quotient, struct hop_diag *diag);
 void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
 
-/* The bounds that every problem has: each source's sends one after another and, where no link exceeds its limit, each link's load. */
-enum hop_status hop_problem_add_bounds(struct hop_problem *problem, struct hop_diag *diag);
-/* Replaces the bounds: weight(context, bound, op) in seconds per byte for each of `count` bounds, at most HOP_BOUNDS_MAX. A quotient's operation stands for all
- * of its orbit, so its weights are sums over the orbit. */
-enum hop_status hop_problem_set_bounds(struct hop_problem *problem, uint32_t count,
-                                       double (*weight)(const void *context, uint32_t bound, uint32_t op),
-                                       const void *context, struct hop_diag *diag);
-
 /* One more bound: y[op] seconds for each whole operation. States made before are of no use then. */
 enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double *y, struct hop_diag *diag);
 

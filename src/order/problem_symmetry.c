@@ -26,18 +26,16 @@ struct mapping {
 
 static int compare_kinds(const struct kind *a, const struct kind *b)
 {
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    if (a->to != b->to)
-        return a->to < b->to ? -1 : 1;
-    return a->label < b->label ? -1 : a->label > b->label;
+    if (a->from != b->from || a->to != b->to)
+        return a->from != b->from ? HOP_ORDER(a->from, b->from) : HOP_ORDER(a->to, b->to);
+    return HOP_ORDER(a->label, b->label);
 }
 
 static int by_kind(const void *a, const void *b)
 {
     const struct kind *x = a, *y = b;
     int order = compare_kinds(x, y);
-    return order ? order : x->op < y->op ? -1 : x->op > y->op;
+    return order ? order : HOP_ORDER(x->op, y->op);
 }
 
 static uint32_t device(struct mapping *m, uint32_t node)

@@ -62,48 +62,84 @@ bool hop_sequence_waits(const struct hop_problem *p, const struct hop_sequence *
 
 /* ---- playing ---- */
 
-/* Every source takes its next send, or rests while that one waits. */
-static void choose(const struct hop_problem *p, const struct hop_sequence *sequence, struct hop_state *state,
-                   uint32_t *next)
+struct player {
+    const struct hop_problem *p;
+    const struct hop_sequence *sequence;
+    const uint32_t *round_of; /* per operation, NULL: there are none */
+    uint32_t round;
+    struct hop_state *state;
+    uint32_t *next; /* per source: how many sends it has taken */
+};
+
+/* Nothing is under way: the lowest round of any source's next send begins. */
+static void begin_round(struct player *player)
 {
-    for (uint32_t s; (s = hop_state_choice(p, state)) != HOP_NONE;) {
-        uint32_t op = sequence->order[p->sources[s].first + next[s]], after = sequence->after[op];
-        if (after != HOP_NONE && !hop_state_ended(p, state, after)) {
-            hop_state_rest(p, state, s);
+    const struct hop_problem *p = player->p;
+    uint32_t round = UINT32_MAX;
+    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
+        if (hop_state_phase(p, player->state)[slot] != HOP_PHASE_IDLE &&
+            p->ops[hop_state_op(p, player->state)[slot]].source != HOP_NONE)
+            return;
+    }
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        uint32_t next = p->sources[s].first + player->next[s];
+        if (player->next[s] < p->sources[s].count && player->round_of[player->sequence->order[next]] < round)
+            round = player->round_of[player->sequence->order[next]];
+    }
+    player->round = round;
+}
+
+/* Every source takes its next send, or rests while that one waits. */
+static void choose(struct player *player)
+{
+    const struct hop_problem *p = player->p;
+    if (player->round_of)
+        begin_round(player);
+    for (uint32_t s; (s = hop_state_choice(p, player->state)) != HOP_NONE;) {
+        uint32_t op = player->sequence->order[p->sources[s].first + player->next[s]];
+        uint32_t after = player->sequence->after[op];
+        if ((after != HOP_NONE && !hop_state_ended(p, player->state, after)) ||
+            (player->round_of && player->round_of[op] != player->round)) {
+            hop_state_rest(p, player->state, s);
         } else {
-            hop_state_take(p, state, op);
-            next[s]++;
+            hop_state_take(p, player->state, op);
+            player->next[s]++;
         }
     }
 }
 
-enum hop_status hop_sequence_play(const struct hop_problem *p, struct hop_sets *sets,
-                                  const struct hop_sequence *sequence, struct hop_played *played, struct hop_diag *diag)
+static enum hop_status play(struct player *player, struct hop_sets *sets, struct hop_played *played,
+                            struct hop_diag *diag)
 {
-    struct hop_state *state = malloc(p->state_size);
-    uint32_t *next = calloc((size_t)p->source_count + 1, sizeof *next);
+    struct hop_state *state = player->state;
     struct hop_played result = {.value = INFINITY};
     enum hop_advanced advanced = HOP_ADVANCED;
-    enum hop_status status = state && next ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        hop_state_begin(p, state);
-    while (status == HOP_OK && advanced == HOP_ADVANCED) {
-        choose(p, sequence, state, next);
-        const struct hop_set *set = hop_sets_find(sets, state->key, hop_state_flow(p, state));
+    hop_state_begin(player->p, state);
+    while (advanced == HOP_ADVANCED) {
+        choose(player);
+        const struct hop_set *set = hop_sets_find(sets, state->key, hop_state_flow(player->p, state));
         if (set)
             result.fullest = hop_max(result.fullest, set->fullest);
-        advanced = set ? hop_state_advance(p, sets, state) : HOP_ADVANCED_FAILED;
-        if (advanced == HOP_ADVANCED_FAILED)
-            status = hop_sets_status(sets, diag);
+        advanced = set ? hop_state_advance(player->p, sets, state) : HOP_ADVANCED_FAILED;
     }
-    if (status == HOP_OK) {
-        result.makespan_s = state->now_s;
-        if (advanced == HOP_ADVANCED_END)
-            result.value = hop_state_value(p, state);
-        *played = result;
-    }
-    free(state);
-    free(next);
+    if (advanced == HOP_ADVANCED_FAILED)
+        return hop_sets_status(sets, diag);
+    result.makespan_s = state->now_s;
+    if (advanced == HOP_ADVANCED_END)
+        result.value = hop_state_value(player->p, state);
+    *played = result;
+    return HOP_OK;
+}
+
+enum hop_status hop_sequence_play(const struct hop_problem *p, struct hop_sets *sets,
+                                  const struct hop_sequence *sequence, const uint32_t *round_of,
+                                  struct hop_played *played, struct hop_diag *diag)
+{
+    struct player player = {
+        p, sequence, round_of, 0, malloc(p->state_size), calloc((size_t)p->source_count + 1, sizeof *player.next)};
+    enum hop_status status = player.state && player.next ? play(&player, sets, played, diag) : hop_fail_memory(diag);
+    free(player.state);
+    free(player.next);
     return status;
 }
 

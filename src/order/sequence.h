@@ -33,9 +33,10 @@ struct hop_played {
     double makespan_s;
     double fullest;    /* load / limit of the fullest link; of an order that does not count: up to there */
 };
+/* round_of, per operation: a source rests rather than begin a later round before all have ended this one; NULL: no rounds. */
 enum hop_status hop_sequence_play(const struct hop_problem *problem, struct hop_sets *sets,
-                                  const struct hop_sequence *sequence, struct hop_played *played,
-                                  struct hop_diag *diag);
+                                  const struct hop_sequence *sequence, const uint32_t *round_of,
+                                  struct hop_played *played, struct hop_diag *diag);
 
 /* The sequence of the whole problem that a quotient's stands for; images as for hop_problem_quotient. `whole` is made
  * by hop_sequence_create(quotient->whole). */

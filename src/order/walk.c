@@ -8,10 +8,10 @@ enum hop_status hop_walk_init(struct hop_walk *w, const struct hop_problem *p, s
     size_t ops = p->op_count;
     *w = (struct hop_walk){.problem = p, .crew = crew};
     w->stack = aligned_alloc(64, (ops + 2) * p->state_size);
-    w->options = malloc((ops + 2) * ops * sizeof *w->options);
-    w->begun = calloc(p->source_count + (size_t)1, sizeof *w->begun);
-    w->taken = calloc(ops + 1, sizeof *w->taken);
-    if (!w->stack || !w->options || !w->begun || !w->taken)
+    w->options = hop_arena_alloc(&w->arena, (ops + 2) * ops * sizeof *w->options);
+    w->begun = hop_arena_alloc(&w->arena, (p->source_count + (size_t)1) * sizeof *w->begun);
+    w->taken = hop_arena_alloc(&w->arena, (ops + 1) * sizeof *w->taken);
+    if (!w->stack || w->arena.failed)
         return hop_fail_memory(diag);
     enum hop_status status = hop_sets_create(p, &w->sets, diag);
     return status == HOP_OK ? hop_sequence_create(p, &w->sequence, diag) : status;
@@ -22,9 +22,7 @@ void hop_walk_finish(struct hop_walk *w)
     hop_sets_destroy(w->sets);
     hop_sequence_finish(&w->sequence);
     free(w->stack);
-    free(w->options);
-    free(w->begun);
-    free(w->taken);
+    hop_arena_finish(&w->arena);
 }
 
 void hop_walk_count(struct hop_walk *w)

@@ -22,6 +22,7 @@ struct hop_walk {
     void (*ends)(void *context, const struct hop_state *state, enum hop_advanced how);
     void *context;
 
+    struct hop_arena arena;
     char *stack;
     uint32_t *options; /* per level */
     uint32_t *begun;   /* per source: sends in the sequence so far */

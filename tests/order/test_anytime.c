@@ -218,7 +218,7 @@ static void check_written(bool mixed, bool waits)
             }
             assert_true(hop_sequence_check(s.problem, &sequence));
             double makespan = simulate(&s, &sequence, &mean);
-            CHECK(hop_sequence_play(s.problem, s.sets, &sequence, &played, D));
+            CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &played, D));
             assert_true(isinf(makespan) == isinf(played.value));
             if (!isinf(makespan)) {
                 assert_near(played.makespan_s, makespan);
@@ -311,8 +311,8 @@ static void what_a_quotient_plays_the_whole_plays(void **state)
                 folded.after[folded.order[quotient->sources[0].count - 1]] = folded.order[quotient->sources[1].first];
             CHECK(hop_sequence_unfold(quotient, group->images, group->order, &folded, &whole, D));
             assert_true(hop_sequence_check(s.problem, &whole));
-            CHECK(hop_sequence_play(quotient, sets, &folded, &played, D));
-            CHECK(hop_sequence_play(s.problem, s.sets, &whole, &unfolded, D));
+            CHECK(hop_sequence_play(quotient, sets, &folded, NULL, &played, D));
+            CHECK(hop_sequence_play(s.problem, s.sets, &whole, NULL, &unfolded, D));
             assert_true(isinf(played.value) == isinf(unfolded.value));
             if (!isinf(played.value)) {
                 assert_near(played.value, unfolded.value);
@@ -340,7 +340,7 @@ static struct hop_anytime_result search(const struct stage *s, const struct hop_
     CHECK(hop_anytime_search(s->problem, s->sets, options, best, &result, D));
     if (result.value < INFINITY) {
         assert_true(hop_sequence_check(s->problem, best));
-        CHECK(hop_sequence_play(s->problem, s->sets, best, &played, D));
+        CHECK(hop_sequence_play(s->problem, s->sets, best, NULL, &played, D));
         assert_near(played.value, result.value);
         assert_true(result.value >= result.bound * (1 - 1e-9));
         assert_true(!options->no_waits || !hop_sequence_waits(s->problem, best));
@@ -358,7 +358,7 @@ static void check_reaches(struct stage s, double units)
         struct hop_played played;
         double mean;
         assert_near(result.value, units * UNIT_S);
-        CHECK(hop_sequence_play(s.problem, s.sets, &best, &played, D));
+        CHECK(hop_sequence_play(s.problem, s.sets, &best, NULL, &played, D));
         assert_true(played.fullest <= 1 + 1e-9);
         assert_near(simulate(&s, &best, &mean), result.value);
         hop_sequence_finish(&best);
@@ -392,7 +392,7 @@ static double try_all(const struct stage *s, struct hop_sequence *sequence, uint
     const struct hop_problem *p = s->problem;
     if (source == p->source_count) {
         struct hop_played played;
-        CHECK(hop_sequence_play(p, s->sets, sequence, &played, D));
+        CHECK(hop_sequence_play(p, s->sets, sequence, NULL, &played, D));
         return played.value;
     }
     if (place == p->sources[source].count)
@@ -509,7 +509,7 @@ static void a_stopped_search_returns_its_best(void **state)
     const struct hop_anytime_options options = {
         .seed = 1, .starts = &given, .start_count = 1, .poll = stop_at_once, .context = &calls};
     struct hop_played played;
-    CHECK(hop_sequence_play(s.problem, s.sets, &given, &played, D));
+    CHECK(hop_sequence_play(s.problem, s.sets, &given, NULL, &played, D));
     struct hop_anytime_result result = search(&s, &options, &best);
     assert_true(result.value <= played.value);
     assert_true(calls <= 4);
@@ -529,11 +529,11 @@ static void changes_never_make_an_order_worse(void **state)
         struct hop_played before, after;
         struct hop_improve_result result;
         CHECK(hop_sequence_create(s.problem, &sequence, D));
-        CHECK(hop_sequence_play(s.problem, s.sets, &sequence, &before, D));
+        CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &before, D));
         const struct hop_improve_options options = {.seed = round, .heat = 1e-2, .cool = 1e-4, .max_nodes = 50000};
         CHECK(hop_improve(s.problem, s.sets, &options, &sequence, &result, D));
         assert_true(hop_sequence_check(s.problem, &sequence));
-        CHECK(hop_sequence_play(s.problem, s.sets, &sequence, &after, D));
+        CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &after, D));
         assert_true(isinf(before.value) || after.value <= before.value);
         if (!isinf(before.value))
             assert_near(after.value, result.value);
