@@ -13,9 +13,10 @@
 enum { SOURCES_SHOWN = 64, WAITS_SHOWN = 8, STEPS_DRAWN = 48 };
 
 struct send {
-    uint32_t op, source; /* source: a node */
-    uint32_t step;
-    double start_s;
+    const struct hop_op *op;
+    const struct hop_route *route;
+    struct hop_span span;
+    uint32_t index, step; /* in the schedule; of its source */
 };
 
 struct steps {
@@ -27,37 +28,33 @@ struct steps {
     bool sizes; /* sends differ in size */
 };
 
-static const struct hop_op *op_of(const struct steps *s, const struct send *send)
-{
-    return hop_schedule_op(s->schedule, send->op);
-}
-
 static int compare_sends(const void *a, const void *b)
 {
     const struct send *x = a, *y = b;
-    int order = HOP_ORDER(x->source, y->source);
-    order = order ? order : HOP_ORDER(x->start_s, y->start_s);
-    return order ? order : HOP_ORDER(x->op, y->op);
+    int order = HOP_ORDER(x->route->from, y->route->from);
+    order = order ? order : HOP_ORDER(x->span.start_s, y->span.start_s);
+    return order ? order : HOP_ORDER(x->index, y->index);
 }
 
 static bool find_steps(struct steps *s, struct hop_timeline *timeline)
 {
-    *s = (struct steps){timeline, hop_timeline_topology(timeline), hop_timeline_schedule(timeline), NULL, 0, 0, 0,
-                        false};
+    *s = (struct steps){
+        .timeline = timeline, .topology = hop_timeline_topology(timeline), .schedule = hop_timeline_schedule(timeline)};
     uint32_t ops = hop_schedule_count(s->schedule);
     s->sends = malloc(((size_t)ops + 1) * sizeof *s->sends);
     if (!s->sends)
         return false;
     for (uint32_t i = 0; i < ops; i++) {
+        const struct hop_op *op = hop_schedule_op(s->schedule, i);
         const struct hop_route *route = hop_timeline_route(timeline, i);
-        if (hop_schedule_op(s->schedule, i)->kind != HOP_OP_COPY || !route)
+        if (op->kind != HOP_OP_COPY || !route)
             continue;
-        s->sends[s->count++] = (struct send){i, route->from, 0, hop_timeline_span(timeline, i).start_s};
-        s->sizes = s->sizes || op_of(s, &s->sends[s->count - 1])->bytes != op_of(s, &s->sends[0])->bytes;
+        s->sends[s->count++] = (struct send){op, route, hop_timeline_span(timeline, i), i, 0};
+        s->sizes = s->sizes || op->bytes != s->sends[0].op->bytes;
     }
     qsort(s->sends, s->count, sizeof *s->sends, compare_sends);
     for (uint32_t i = 0; i < s->count; i++) {
-        bool first = i == 0 || s->sends[i].source != s->sends[i - 1].source;
+        bool first = i == 0 || s->sends[i].route->from != s->sends[i - 1].route->from;
         s->sources += first;
         s->sends[i].step = first ? 0 : s->sends[i - 1].step + 1;
         s->steps = s->sends[i].step >= s->steps ? s->sends[i].step + 1 : s->steps;
@@ -88,7 +85,7 @@ static void size_text(uint64_t bytes, char *text, size_t size)
 
 static void cell_text(const struct steps *s, const struct send *send, char *text, size_t size)
 {
-    const struct hop_op *op = op_of(s, send);
+    const struct hop_op *op = send->op;
     char bytes[32] = "";
     if (s->sizes)
         size_text(op->bytes, bytes, sizeof bytes);
@@ -120,11 +117,11 @@ static void add_block(struct hop_buffer *out, const struct steps *s, unsigned na
     hop_end_line(out);
     uint32_t shown = 0;
     for (uint32_t i = 0, next; i < s->count; i = next) {
-        for (next = i + 1; next < s->count && s->sends[next].source == s->sends[i].source; next++)
+        for (next = i + 1; next < s->count && s->sends[next].route->from == s->sends[i].route->from; next++)
             ;
         if (next - i <= first || ++shown > SOURCES_SHOWN)
             continue;
-        add_cell(out, hop_topology_node(s->topology, s->sends[i].source)->name, name);
+        add_cell(out, hop_topology_node(s->topology, s->sends[i].route->from)->name, name);
         for (uint32_t k = first; k < end && i + k < next; k++) {
             cell_text(s, &s->sends[i + k], text, sizeof text);
             add_cell(out, text, cell);
@@ -139,7 +136,7 @@ static void add_waits(struct hop_buffer *out, const struct steps *s)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < s->count; i++) {
-        const struct hop_op *op = op_of(s, &s->sends[i]);
+        const struct hop_op *op = s->sends[i].op;
         if (!waits(op) || ++count > WAITS_SHOWN)
             continue;
         hop_buffer_printf(out, "* %s waits for", op->name);
@@ -162,7 +159,7 @@ char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
     char text[200];
     out.failed = !find_steps(&s, timeline);
     for (uint32_t i = 0; i < s.count; i++) {
-        unsigned source = hop_text_columns(hop_topology_node(s.topology, s.sends[i].source)->name);
+        unsigned source = hop_text_columns(hop_topology_node(s.topology, s.sends[i].route->from)->name);
         cell_text(&s, &s.sends[i], text, sizeof text);
         unsigned columns = hop_text_columns(text);
         name = source > name ? source : name;
@@ -231,7 +228,7 @@ static bool is_device(const struct picture *p, uint32_t node)
 static void find_used(struct picture *p)
 {
     for (uint32_t i = 0; i < p->s->count; i++) {
-        const struct hop_route *route = hop_timeline_route(p->s->timeline, p->s->sends[i].op);
+        const struct hop_route *route = p->s->sends[i].route;
         const uint32_t ends[2] = {route->from, route->to};
         for (unsigned e = 0; e < 2; e++) {
             uint32_t node = ends[e];
@@ -292,7 +289,7 @@ static void find_height(struct picture *p)
 {
     double deepest = 16;
     for (uint32_t i = 0; i < p->s->count; i++) {
-        const struct hop_route *route = hop_timeline_route(p->s->timeline, p->s->sends[i].op);
+        const struct hop_route *route = p->s->sends[i].route;
         deepest = fmax(deepest, 0.75 * LEFT_DEEPER * arc_depth(p->spots[route->from].x - p->spots[route->to].x));
     }
     p->height = PANEL_TITLE + p->rows * ROW + BOX_HEIGHT + deepest + 16;
@@ -353,9 +350,8 @@ static void draw_node(struct picture *p, uint32_t n)
  */
 static void draw_arrow(struct picture *p, const struct send *send)
 {
-    const struct hop_route *route = hop_timeline_route(p->s->timeline, send->op);
-    const struct hop_op *op = op_of(p->s, send);
-    struct hop_span span = hop_timeline_span(p->s->timeline, send->op);
+    const struct hop_route *route = send->route;
+    const struct hop_op *op = send->op;
     const struct spot *from = &p->spots[route->from], *to = &p->spots[route->to];
     bool right = to->x > from->x;
     double apart = fmin(6 + 5.0 * p->arrivals[2 * route->to + right]++, BOX_WIDTH / 2 - 3);
@@ -370,7 +366,7 @@ static void draw_arrow(struct picture *p, const struct send *send)
         hop_svg(&p->out, " stroke-dasharray='6 3'");
     hop_svg(&p->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n",
             (int)level, op->name, op->from.device, op->to.device, hop_format_bytes(op->bytes, size, sizeof size),
-            SECONDS(span.start_s), SECONDS(span.end_s), waits(op) ? ", after others" : "");
+            SECONDS(send->span.start_s), SECONDS(send->span.end_s), waits(op) ? ", after others" : "");
 }
 
 static void draw_panel(struct picture *p, uint32_t step, double x, double y)
@@ -383,12 +379,12 @@ static void draw_panel(struct picture *p, uint32_t step, double x, double y)
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->sends[i].step != step)
             continue;
-        const struct hop_route *route = hop_timeline_route(s->timeline, s->sends[i].op);
-        for (uint32_t l = 0; l < route->link_count; l++)
-            p->load[route->links[l]]++;
-        first_s = fmin(first_s, s->sends[i].start_s);
-        last_s = fmax(last_s, s->sends[i].start_s);
-        end_s = fmax(end_s, hop_timeline_span(s->timeline, s->sends[i].op).end_s);
+        const struct send *send = &s->sends[i];
+        for (uint32_t l = 0; l < send->route->link_count; l++)
+            p->load[send->route->links[l]]++;
+        first_s = fmin(first_s, send->span.start_s);
+        last_s = fmax(last_s, send->span.start_s);
+        end_s = fmax(end_s, send->span.end_s);
     }
     hop_svg(&p->out,
             "<g transform='translate(%.1f %.1f)'>\n<rect width='%.1f' height='%.1f' rx='8' fill='none' "
@@ -409,15 +405,6 @@ static void draw_panel(struct picture *p, uint32_t step, double x, double y)
             draw_arrow(p, &s->sends[i]);
     }
     hop_buffer_puts(&p->out, "</g>\n");
-}
-
-/* Printable ASCII stays, the rest of a foreign name becomes '?'. */
-static void add_name(struct hop_buffer *out, const char *name)
-{
-    for (unsigned count = 0; *name && count < 120; name++, count++) {
-        const char piece[2] = {*name >= 0x20 && *name < 0x7f ? *name : '?', '\0'};
-        hop_buffer_xml(out, piece);
-    }
 }
 
 static void draw_legend(struct picture *p, double y)
@@ -455,9 +442,9 @@ static void draw_page(struct picture *p, struct hop_buffer *whole)
                 "orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/></marker>\n",
                 level, levels[level].colour);
     hop_svg(whole, "</defs>\n<text x='%.1f' y='26' font-size='17' font-weight='bold' fill='" INK_TITLE "'>", MARGIN);
-    add_name(whole, hop_schedule_name(s->schedule));
+    hop_svg_cut(whole, hop_schedule_name(s->schedule), 120);
     hop_buffer_puts(whole, " on ");
-    add_name(whole, hop_topology_name(s->topology));
+    hop_svg_cut(whole, hop_topology_name(s->topology), 120);
     hop_svg(whole,
             ", %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE
             "'>step k: the k-th sends of %u sources; "
