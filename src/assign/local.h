@@ -10,8 +10,14 @@
 #ifndef HOP_ASSIGN_LOCAL_H
 #define HOP_ASSIGN_LOCAL_H
 
-#include "assign/near.h"
 #include "assign/seats.h"
+
+/* Of every place that has room, the few that are nearest, itself first; all of them where there are only few. */
+struct hop_near {
+    uint32_t count;  /* of a place */
+    uint32_t *place; /* count of each */
+    double *flat;    /* distances between all places; NULL: there are too many of them */
+};
 
 struct hop_local_move {
     uint32_t item, from;
