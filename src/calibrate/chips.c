@@ -4,6 +4,7 @@
  * than their uplinks carry. Chip links are tried where groups are predicted badly, and kept where they take away enough
  * cost.
  */
+#include "base/json_write.h"
 #include "calibrate/fit.h"
 
 #include <math.h>
@@ -92,9 +93,10 @@ static enum hop_status with_chip(const struct hop_fitting *f, const uint32_t end
         free(json);
         return hop_fail_memory(diag);
     }
-    hop_buffer_printf(&text, "%.*s,\n    {\"from\": \"%s\", \"to\": \"%s\", \"kind\": \"chip\"}%s", (int)(end - json),
-                      json, hop_topology_node(f->topology, ends[0])->name,
-                      hop_topology_node(f->topology, ends[1])->name, end);
+    hop_buffer_add(&text, json, (size_t)(end - json));
+    hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s}", hop_topology_node(f->topology, ends[0])->name,
+                 hop_topology_node(f->topology, ends[1])->name, hop_link_kind_name(HOP_LINK_CHIP));
+    hop_buffer_puts(&text, end);
     free(json);
     char *whole = hop_buffer_take(&text);
     enum hop_status status = whole
