@@ -72,7 +72,7 @@ enum hop_status hop_sweep_sized(struct hop_sweep *sweep, const struct hop_sweep_
                                 const struct hop_schedule **schedule, struct hop_diag *diag);
 void hop_sweep_forget_sizes(struct hop_sweep *sweep);
 
-/* ---- evaluate.c ---- */
+/* ---- sweep_case.c ---- */
 
 struct hop_sweep_evaluator {
     struct hop_sweep *sweep;
@@ -93,7 +93,7 @@ void hop_sweep_end(struct hop_sweep_evaluator *evaluator);
 /* What can be wrong and is found without simulating: assignments, models, names of devices. */
 enum hop_status hop_sweep_check(struct hop_sweep_evaluator *evaluator, uint32_t *culprit, struct hop_diag *diag);
 
-/* ---- share.c: what ranks send each other ---- */
+/* ---- sweep_ranks.c: what ranks send each other ---- */
 
 enum {
     HOP_SWEEP_TAG_TOPOLOGY = 2000,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside tune: the ways of a copy and what a schedule scores (tune_ways.c), which pairs (tune_paths.c), whole schedules
- * (tune_mix.c) and named patterns (tune_patterns.c) share.
+ * Inside tune: the ways of a copy and what a schedule scores (tune_ways.c), which pairs (tune_paths.c) and whole
+ * schedules (tune_mix.c) share; and algorithms, which comparing them (tune_collective.c) and their tables share.
  */
 #ifndef HOP_TUNE_H
 #define HOP_TUNE_H
@@ -62,5 +62,22 @@ static inline bool hop_tune_less(double a, double b)
 {
     return a < b - b * HOP_TUNE_TOLERANCE || (b > 1e300 && a < b);
 }
+
+/* ---- collectives (tune_collective_names.c) ---- */
+
+/* Whether a collective can be made by that algorithm in such segments (0: not cut), on some number of ranks. */
+enum hop_status hop_tune_check_algorithm(enum hop_collective_kind kind, const char *algorithm, uint64_t segment_bytes,
+                                         struct hop_diag *diag);
+
+/* Names of algorithms, in the arena. */
+struct hop_tune_names {
+    const char **names;
+    uint32_t count;
+    struct hop_arena *arena;
+};
+/* Every algorithm of the collective; where ranks share devices or there are several nodes, also hierarchies of gsb and
+ * btb below any. */
+enum hop_status hop_tune_list_algorithms(const struct hop_ranks *ranks, const struct hop_collective_options *collective,
+                                         struct hop_tune_names *names, struct hop_diag *diag);
 
 #endif

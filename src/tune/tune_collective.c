@@ -5,7 +5,7 @@
  * Where two neighbouring sizes have different winners, a predicted crossover is found by halving the ratio of the sizes
  * around it, looking at these two winners alone.
  */
-#include "tune/tune_collective.h"
+#include "tune/tune.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,6 @@ struct whole {
     struct hop_tune_candidate *candidates;
     struct hop_tune_size *sizes;
     struct hop_tune_span *spans;
-    uint32_t capacity;
 };
 
 struct tuning {
@@ -71,7 +70,7 @@ static void add_candidate(struct tuning *t, const char *algorithm, uint64_t segm
         (void)failed(
             t, hop_fail(t->diag, HOP_ERR_LIMIT, "more than %d algorithms and sizes of segments", HOP_TUNE_CANDIDATES));
         hop_diag_expect(t->diag, "a shorter list of algorithms");
-    } else if (!hop_grow(&w->candidates, &w->capacity, w->tuned.candidate_count + 1, sizeof *w->candidates)) {
+    } else if (!HOP_GROW(&w->arena, w->candidates, (size_t)w->tuned.candidate_count + 1)) {
         (void)failed(t, hop_fail_memory(t->diag));
     } else {
         w->candidates[w->tuned.candidate_count++] = (struct hop_tune_candidate){algorithm, segment_bytes, NULL};
@@ -103,7 +102,6 @@ static void find_candidates(struct tuning *t)
         (void)failed(t, hop_tune_list_algorithms(t->ranks, &t->collective, &names, t->diag));
     for (uint32_t i = 0; i < names.count; i++)
         add_algorithm(t, names.names[i]);
-    free(names.names);
 }
 
 static void add_size(struct tuning *t, uint64_t bytes)
@@ -440,7 +438,6 @@ void hop_tuned_collective_destroy(struct hop_tuned_collective *tuned)
     struct whole *w = (struct whole *)tuned;
     if (!w)
         return;
-    free(w->candidates);
     hop_arena_finish(&w->arena);
     free(w);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "topology/servers.h"
-#include "tune/tune_collective.h"
+#include "tune/tune.h"
 
 static const char *const inside[] = {"gsb", "btb"};
 
@@ -66,33 +66,27 @@ enum hop_status hop_tune_check_algorithm(enum hop_collective_kind kind, const ch
     return status;
 }
 
-static enum hop_status add_name(struct hop_tune_names *names, const char *name, struct hop_diag *diag)
+static void add_name(struct hop_tune_names *names, const char *name)
 {
     char *copy = hop_arena_string(names->arena, name, strlen(name));
-    if (!copy || !hop_grow(&names->names, &names->capacity, names->count + 1, sizeof *names->names))
-        return hop_fail_memory(diag);
-    names->names[names->count++] = copy;
-    return HOP_OK;
+    if (copy && HOP_GROW(names->arena, names->names, (size_t)names->count + 1))
+        names->names[names->count++] = copy;
 }
 
 /* Below the outermost level's algorithm: the inner levels' names, joined. */
-static enum hop_status add_hierarchies(enum hop_collective_kind kind, const struct levels *levels, const char *outer,
-                                       struct hop_tune_names *names, struct hop_diag *diag)
+static void add_hierarchies(enum hop_collective_kind kind, const struct levels *levels, const char *outer,
+                            struct hop_tune_names *names)
 {
     char name[HOP_ALGORITHM_NAME_SIZE];
-    enum hop_status status = HOP_OK;
-    for (size_t d = 0; d < (levels->devices ? HOP_COUNT(inside) : 1) && status == HOP_OK; d++) {
-        size_t ways = levels->several && levels->nodes ? HOP_COUNT(inside) : 1;
-        for (size_t n = 0; n < ways && status == HOP_OK; n++) {
-            if (levels->several)
-                (void)snprintf(name, sizeof name, "%s-%s-%s", inside[d], inside[n], outer);
-            else
-                (void)snprintf(name, sizeof name, "%s-%s", inside[d], outer);
-            if (hop_tune_check_algorithm(kind, name, 0, NULL) == HOP_OK)
-                status = add_name(names, name, diag);
-        }
+    size_t ways = levels->several && levels->nodes ? HOP_COUNT(inside) : 1;
+    for (size_t k = 0; k < (levels->devices ? HOP_COUNT(inside) : 1) * ways; k++) {
+        if (levels->several)
+            (void)snprintf(name, sizeof name, "%s-%s-%s", inside[k / ways], inside[k % ways], outer);
+        else
+            (void)snprintf(name, sizeof name, "%s-%s", inside[k], outer);
+        if (hop_tune_check_algorithm(kind, name, 0, NULL) == HOP_OK)
+            add_name(names, name);
     }
-    return status;
 }
 
 enum hop_status hop_tune_list_algorithms(const struct hop_ranks *ranks, const struct hop_collective_options *collective,
@@ -100,16 +94,14 @@ enum hop_status hop_tune_list_algorithms(const struct hop_ranks *ranks, const st
 {
     const struct levels levels = find_levels(ranks, collective->nodes);
     enum hop_collective_kind kind = collective->kind;
-    enum hop_status status = HOP_OK;
     const char *name, *summary;
     bool inner;
-    for (size_t i = 0; status == HOP_OK && hop_collective_algorithm(kind, i, &name, &summary, &inner); i++)
-        status = add_name(names, name, diag);
-    if (levels.devices + levels.nodes + levels.several < 2)
-        return status;
+    for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &inner); i++)
+        add_name(names, name);
     /* among leaders a barrier is an allgather of flags */
     enum hop_collective_kind across = kind == HOP_COLLECTIVE_BARRIER ? HOP_COLLECTIVE_ALLGATHER : kind;
-    for (size_t i = 0; status == HOP_OK && hop_collective_algorithm(across, i, &name, &summary, &inner); i++)
-        status = add_hierarchies(kind, &levels, name, names, diag);
-    return status;
+    bool several = levels.devices + levels.nodes + levels.several > 1;
+    for (size_t i = 0; several && hop_collective_algorithm(across, i, &name, &summary, &inner); i++)
+        add_hierarchies(kind, &levels, name, names);
+    return names->arena->failed ? hop_fail_memory(diag) : HOP_OK;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/table.h"
-#include "tune/tune_collective.h"
+#include "tune/tune.h"
 
 _Static_assert(HOP_IS_TABLE_ROW(hop_algorithm_row), "rows of algorithms begin as all rows do");
 
