@@ -60,7 +60,7 @@ static void build_dragonfly(struct hop_maker *maker)
     static const char *const needed[] = {"groups", "routers", "hosts"};
     for (size_t i = 0; i < HOP_COUNT(needed); i++) {
         if (!hop_maker_given(maker, needed[i]))
-            hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s is missing\n%s", needed[i], maker->generator->example);
+            hop_build_fail(maker->build, HOP_ERR_INVALID, "%s is missing\n%s", needed[i], maker->generator->example);
     }
     struct dragonfly d = {.groups = (uint32_t)hop_maker_value(maker, "groups", 1),
                           .routers = (uint32_t)hop_maker_value(maker, "routers", 1),
@@ -68,30 +68,30 @@ static void build_dragonfly(struct hop_maker *maker)
     uint32_t least = d.groups > 1 ? (d.groups - 2) / d.routers + 1 : 1;
     d.global = (uint32_t)hop_maker_value(maker, "global", least);
     if (d.global < least)
-        hop_build_fail(&maker->build, HOP_ERR_INVALID,
+        hop_build_fail(maker->build, HOP_ERR_INVALID,
                        "global=%u: %u routers of a group have fewer global ports than there are other groups, %u\n"
                        "global=%u or more",
                        d.global, d.routers, d.groups - 1, least);
     uint64_t routers = (uint64_t)d.groups * d.routers, hosts = routers * d.hosts;
     hop_maker_check(maker, hosts, routers,
                     hosts + routers * (d.routers - 1) / 2 + (uint64_t)d.groups * (d.groups - 1) / 2);
-    if (!hop_build_ok(&maker->build))
+    if (!hop_build_ok(maker->build))
         return;
     d.first_host = hop_maker_hosts(maker, (uint32_t)hosts);
-    d.first_router = maker->build.topology->node_count;
+    d.first_router = maker->build->topology->node_count;
     for (uint32_t r = 0; r < routers; r++) {
         char name[48];
         (void)snprintf(name, sizeof name, "group%u.router%u", r / d.routers, r % d.routers);
         hop_maker_switch(maker, name);
     }
-    d.local = hop_build_alloc(&maker->build, (routers * d.routers + (size_t)d.groups * d.groups) * sizeof *d.local);
+    d.local = hop_build_alloc(maker->build, (routers * d.routers + (size_t)d.groups * d.groups) * sizeof *d.local);
     if (!d.local)
         return;
     d.across = d.local + routers * d.routers;
     build_links(maker, &d);
     for (uint32_t r = 0; r < routers; r++) {
         for (uint32_t h = 0; h < hosts; h++)
-            hop_build_route(&maker->build, d.first_router + r, d.first_host + h, link_towards(&d, r, h / d.hosts, h));
+            hop_build_route(maker->build, d.first_router + r, d.first_host + h, link_towards(&d, r, h / d.hosts, h));
     }
 }
 

@@ -91,7 +91,7 @@ static void fail_unknown(struct hop_maker *maker, const char *name)
                                  : i + 1 == maker->option_count ? " and "
                                                                 : ", ",
                                  option_name(maker, i));
-    hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s has no option '%.40s'\n%s", maker->generator->name, name,
+    hop_build_fail(maker->build, HOP_ERR_INVALID, "%s has no option '%.40s'\n%s", maker->generator->name, name,
                    expected);
 }
 
@@ -103,7 +103,7 @@ static void read_number(struct hop_maker *maker, struct hop_maker_option *option
     if (text[strspn(text, whole ? "0123456789" : "0123456789.")] == '\0' && *text && !*end &&
         option->value >= option->low && option->value <= option->high)
         return;
-    hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s=%.40s: no such number\na %snumber from %.10g to %.10g",
+    hop_build_fail(maker->build, HOP_ERR_INVALID, "%s=%.40s: no such number\na %snumber from %.10g to %.10g",
                    option->name, text, whole ? "whole " : "", option->low, option->high);
 }
 
@@ -117,7 +117,7 @@ static void read_kind(struct hop_maker *maker, struct hop_maker_option *option, 
             strcmp(text, hop_link_kind_name((enum hop_link_kind)kind)) == 0)
             return;
     }
-    hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s=%.40s: no such kind of link of a %s\n%s", option->name, text,
+    hop_build_fail(maker->build, HOP_ERR_INVALID, "%s=%.40s: no such kind of link of a %s\n%s", option->name, text,
                    maker->generator->name, torus ? "torus" : "infiniband or ethernet");
 }
 
@@ -127,13 +127,13 @@ static void read_value(struct hop_maker *maker, struct hop_maker_option *option,
     case HOP_MAKER_RATE:
         if (hop_parse_rate(text, strlen(text), &option->value, NULL) != HOP_OK ||
             !(option->value >= HOP_CAPACITY_LEAST && option->value <= 1e18))
-            hop_build_fail(&maker->build, HOP_ERR_INVALID,
+            hop_build_fail(maker->build, HOP_ERR_INVALID,
                            "%s=%.40s: no such rate\na rate of 1 byte/s or more with its unit, such as 12.5GB/s",
                            option->name, text);
         break;
     case HOP_MAKER_SECONDS:
         if (hop_parse_seconds(text, strlen(text), &option->value, NULL) != HOP_OK || !(option->value <= 1e9))
-            hop_build_fail(&maker->build, HOP_ERR_INVALID,
+            hop_build_fail(maker->build, HOP_ERR_INVALID,
                            "%s=%.40s: no such time\n0 to 1e9 seconds with their unit, such as 1.2us", option->name,
                            text);
         break;
@@ -155,7 +155,7 @@ static void read_piece(struct hop_maker *maker, const char *piece, bool first)
         return;
     }
     if (!equals) {
-        hop_build_fail(&maker->build, HOP_ERR_SYNTAX, "'%.40s' is no option of %s\n%s", piece, maker->generator->name,
+        hop_build_fail(maker->build, HOP_ERR_SYNTAX, "'%.40s' is no option of %s\n%s", piece, maker->generator->name,
                        maker->generator->example);
         return;
     }
@@ -164,7 +164,7 @@ static void read_piece(struct hop_maker *maker, const char *piece, bool first)
     if (!option) {
         fail_unknown(maker, name);
     } else if (option->given) {
-        hop_build_fail(&maker->build, HOP_ERR_INVALID, "the option %s is given twice\nevery option once", name);
+        hop_build_fail(maker->build, HOP_ERR_INVALID, "the option %s is given twice\nevery option once", name);
     } else {
         option->given = true;
         read_value(maker, option, equals + 1);
@@ -179,11 +179,11 @@ static void read_options(struct hop_maker *maker, const char *source)
     for (uint32_t i = 0; i < HOP_COUNT(common); i++)
         maker->options[maker->option_count++] = common[i];
     const char *text = source + strlen(maker->generator->name);
-    for (bool first = true; *text && hop_build_ok(&maker->build); first = false) {
+    for (bool first = true; *text && hop_build_ok(maker->build); first = false) {
         text++; /* the colon or a comma */
         size_t length = strcspn(text, ",");
         if (length == 0 || length >= sizeof piece) {
-            hop_build_fail(&maker->build, HOP_ERR_SYNTAX, "an option is %s\n%s", length ? "too long" : "empty",
+            hop_build_fail(maker->build, HOP_ERR_SYNTAX, "an option is %s\n%s", length ? "too long" : "empty",
                            maker->generator->example);
             return;
         }
@@ -197,15 +197,13 @@ static void read_options(struct hop_maker *maker, const char *source)
     maker->link.latency_s = hop_maker_value(maker, "latency", NAN);
 }
 
-enum hop_status hop_topology_read_generated(const char *source, struct hop_topology **topology, struct hop_diag *diag)
+void hop_topology_generate(const char *source, struct hop_build *build)
 {
-    struct hop_maker maker = {.generator = find_generator(source)};
-    hop_build_begin(&maker.build, source, diag);
+    struct hop_maker maker = {.generator = find_generator(source), .build = build};
     read_options(&maker, source);
-    if (hop_build_ok(&maker.build))
+    if (hop_build_ok(build))
         maker.generator->build(&maker);
-    hop_failure_place(&maker.build.failure, "%.200s", source);
-    return hop_build_end(&maker.build, topology);
+    hop_failure_place(&build->failure, "%.200s", source);
 }
 
 /* ---- building ---- */
@@ -215,7 +213,7 @@ void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches,
     bool nodes = hosts > HOP_NODE_LIMIT || switches > HOP_NODE_LIMIT || hosts + switches > HOP_NODE_LIMIT;
     if (nodes || links > HOP_LINK_LIMIT || hosts * switches > HOP_TABLE_LIMIT)
         hop_build_fail(
-            &maker->build, HOP_ERR_LIMIT,
+            maker->build, HOP_ERR_LIMIT,
             "%llu hosts, %llu switches and %llu links are too many\nat most %u nodes, %u links, and %u hosts "
             "times switches",
             (unsigned long long)hosts, (unsigned long long)switches, (unsigned long long)links, HOP_NODE_LIMIT,
@@ -225,11 +223,11 @@ void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches,
 static uint32_t add_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)
 {
     char full[48] = "";
-    uint32_t first = maker->build.topology->node_count;
+    uint32_t first = maker->build->topology->node_count;
     struct hop_node node = hop_node_default(kind, full);
-    for (uint32_t i = 0; i < count && hop_build_ok(&maker->build); i++) {
+    for (uint32_t i = 0; i < count && hop_build_ok(maker->build); i++) {
         (void)snprintf(full, sizeof full, "%s%u", name, i);
-        hop_build_node(&maker->build, &node);
+        hop_build_node(maker->build, &node);
     }
     return first;
 }
@@ -247,7 +245,7 @@ uint32_t hop_maker_switches(struct hop_maker *maker, const char *name, uint32_t 
 uint32_t hop_maker_switch(struct hop_maker *maker, const char *name)
 {
     struct hop_node node = hop_node_default(HOP_NODE_FABRIC, name);
-    return hop_build_node(&maker->build, &node);
+    return hop_build_node(maker->build, &node);
 }
 
 uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link)
@@ -255,7 +253,7 @@ uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, con
     struct hop_link made = *link;
     made.ends[0] = from;
     made.ends[1] = to;
-    return hop_build_link(&maker->build, &made);
+    return hop_build_link(maker->build, &made);
 }
 
 /* ---- the smallest: one switch ---- */
@@ -264,10 +262,10 @@ static void build_star(struct hop_maker *maker)
 {
     struct hop_maker_option hosts = {.name = "HOSTS", .type = HOP_MAKER_WHOLE, .low = 1, .high = HOP_NODE_LIMIT - 1};
     if (!maker->shape[0])
-        hop_build_fail(&maker->build, HOP_ERR_INVALID, "the number of hosts is missing\n%s", maker->generator->example);
+        hop_build_fail(maker->build, HOP_ERR_INVALID, "the number of hosts is missing\n%s", maker->generator->example);
     else
         read_number(maker, &hosts, maker->shape);
-    if (!hop_build_ok(&maker->build))
+    if (!hop_build_ok(maker->build))
         return;
     uint32_t count = (uint32_t)hosts.value, first = hop_maker_hosts(maker, count);
     uint32_t middle = hop_maker_switches(maker, "switch", 1);

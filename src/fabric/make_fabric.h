@@ -21,7 +21,7 @@ enum { HOP_MAKER_OPTIONS = 12 }; /* of one generator, the common ones included *
 
 struct hop_maker {
     const struct hop_generator *generator;
-    struct hop_build build;
+    struct hop_build *build;
     char shape[48]; /* what stands before the options: "4x4x4" */
     struct hop_maker_option options[HOP_MAKER_OPTIONS];
     uint32_t option_count;
@@ -40,9 +40,9 @@ extern const struct hop_generator hop_generator_fat_tree;  /* make_fat_tree.c */
 extern const struct hop_generator hop_generator_dragonfly; /* make_dragonfly.c */
 extern const struct hop_generator hop_generator_torus;     /* make_torus.c */
 
-/* Whether a source names a generator; and an unfinished topology from it. */
+/* Whether a source names a generator; and what it makes. */
 bool hop_topology_is_generated(const char *source);
-enum hop_status hop_topology_read_generated(const char *source, struct hop_topology **topology, struct hop_diag *diag);
+void hop_topology_generate(const char *source, struct hop_build *build);
 /* The generator whose name is nearest to what stands before the colon, NULL when there is none. */
 const char *hop_topology_nearest_generator(const char *source);
 

@@ -27,14 +27,14 @@ static void read_shape(struct hop_maker *maker, struct fat_tree *t)
     bool radix = hop_maker_given(maker, "radix");
     for (size_t i = 0; i < HOP_COUNT(explicit); i++) {
         if (hop_maker_given(maker, explicit[i]) == radix)
-            hop_build_fail(&maker->build, HOP_ERR_INVALID, "%s is %s\n%s", explicit[i],
+            hop_build_fail(maker->build, HOP_ERR_INVALID, "%s is %s\n%s", explicit[i],
                            radix ? "given beside radix" : "missing", maker->generator->example);
     }
     if (!radix && hop_maker_given(maker, "levels"))
-        hop_build_fail(&maker->build, HOP_ERR_INVALID, "levels is given without radix\n%s", maker->generator->example);
+        hop_build_fail(maker->build, HOP_ERR_INVALID, "levels is given without radix\n%s", maker->generator->example);
     uint32_t k = (uint32_t)hop_maker_value(maker, "radix", 0) / 2;
     if (radix && hop_maker_value(maker, "radix", 0) != 2 * k)
-        hop_build_fail(&maker->build, HOP_ERR_INVALID, "radix=%.0f\nan even number of ports, half of them upwards",
+        hop_build_fail(maker->build, HOP_ERR_INVALID, "radix=%.0f\nan even number of ports, half of them upwards",
                        hop_maker_value(maker, "radix", 0));
     bool three = hop_maker_value(maker, "levels", 2) == 3;
     t->pods = three ? 2 * k : 1;
@@ -54,10 +54,10 @@ static struct hop_link uplink(struct hop_maker *maker, const struct fat_tree *t,
         return link;
     }
     if (hop_maker_given(maker, "up"))
-        hop_build_fail(&maker->build, HOP_ERR_INVALID,
+        hop_build_fail(maker->build, HOP_ERR_INVALID,
                        "up is given beside oversubscription\none of them: both say what the uplinks carry");
     double factor = hop_maker_value(maker, "oversubscription", 1);
-    double rate = hop_maker_value(maker, "link", hop_parameter_value(maker->build.topology, "network"));
+    double rate = hop_maker_value(maker, "link", hop_parameter_value(maker->build->topology, "network"));
     link.capacity_Bps[0] = link.capacity_Bps[1] = t->hosts * rate / (factor * t->spines);
     (void)snprintf(origin, size, "%u hosts of %.6g GB/s on %u uplinks, oversubscribed %g times", t->hosts, rate / 1e9,
                    t->spines, factor);
@@ -68,15 +68,15 @@ static struct hop_link uplink(struct hop_maker *maker, const struct fat_tree *t,
 static void build_links(struct hop_maker *maker, struct fat_tree *t, const struct hop_link *up)
 {
     uint32_t leaves = t->pods * t->leaves, spines = t->pods * t->spines;
-    t->host_links = maker->build.topology->link_count;
+    t->host_links = maker->build->topology->link_count;
     for (uint32_t d = 0; d < leaves * t->hosts; d++)
         hop_maker_join(maker, t->first_host + d, t->first_leaf + d / t->hosts, &maker->link);
-    t->leaf_links = maker->build.topology->link_count;
+    t->leaf_links = maker->build->topology->link_count;
     for (uint32_t leaf = 0; leaf < leaves; leaf++) {
         for (uint32_t a = 0; a < t->spines; a++)
             hop_maker_join(maker, t->first_leaf + leaf, t->first_spine + leaf / t->leaves * t->spines + a, up);
     }
-    t->spine_links = maker->build.topology->link_count;
+    t->spine_links = maker->build->topology->link_count;
     for (uint32_t spine = 0; spine < spines; spine++) {
         for (uint32_t c = 0; c < t->cores; c++)
             hop_maker_join(maker, t->first_spine + spine, t->first_core + spine % t->spines * t->cores + c, up);
@@ -107,7 +107,7 @@ static void build_level(struct hop_maker *maker, const struct fat_tree *t, uint3
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t d = 0; d < t->pods * t->leaves * t->hosts; d++)
-            hop_build_route(&maker->build, first + i, t->first_host + d, link(t, i, d));
+            hop_build_route(maker->build, first + i, t->first_host + d, link(t, i, d));
     }
 }
 
@@ -120,7 +120,7 @@ static void build_fat_tree(struct hop_maker *maker)
     uint64_t leaves = (uint64_t)t.pods * t.leaves, spines = (uint64_t)t.pods * t.spines, hosts = leaves * t.hosts;
     uint64_t cores = (uint64_t)t.spines * t.cores;
     hop_maker_check(maker, hosts, leaves + spines + cores, hosts + leaves * t.spines + spines * t.cores);
-    if (!hop_build_ok(&maker->build))
+    if (!hop_build_ok(maker->build))
         return;
     t.first_host = hop_maker_hosts(maker, (uint32_t)hosts);
     t.first_leaf = hop_maker_switches(maker, "leaf", (uint32_t)leaves);

@@ -34,7 +34,7 @@ static void read_shape(struct hop_maker *maker, struct torus *t)
         text++;
     }
     if (!good || *text) {
-        hop_build_fail(&maker->build, HOP_ERR_INVALID,
+        hop_build_fail(maker->build, HOP_ERR_INVALID,
                        maker->shape[0]
                            ? "'%s' is no shape of a torus\none to three extents of 1 to 8192, such as torus:4x4x4"
                            : "the shape is missing%s\none to three extents of 1 to 8192, such as torus:4x4x4",
@@ -102,17 +102,17 @@ static void build_torus(struct hop_maker *maker)
 {
     struct torus t = {0};
     read_shape(maker, &t);
-    if (!hop_build_ok(&maker->build))
+    if (!hop_build_ok(maker->build))
         return;
-    uint32_t first_host = hop_maker_hosts(maker, t.positions), first_router = maker->build.topology->node_count;
+    uint32_t first_host = hop_maker_hosts(maker, t.positions), first_router = maker->build->topology->node_count;
     build_routers(maker, &t);
-    t.upwards = hop_build_alloc(&maker->build, (size_t)t.positions * DIMENSIONS * sizeof *t.upwards);
+    t.upwards = hop_build_alloc(maker->build, (size_t)t.positions * DIMENSIONS * sizeof *t.upwards);
     if (!t.upwards)
         return;
     build_links(maker, &t, first_host, first_router);
     for (uint32_t at = 0; at < t.positions; at++) {
         for (uint32_t to = 0; to < t.positions; to++)
-            hop_build_route(&maker->build, first_router + at, first_host + to, link_towards(&t, at, to));
+            hop_build_route(maker->build, first_router + at, first_host + to, link_towards(&t, at, to));
     }
 }
 

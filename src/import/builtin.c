@@ -2,7 +2,7 @@
 /*
  * Built-in machines, each as a short program in facts: what hangs below what, and the rates that its source states.
  */
-#include "topology/build.h"
+#include "import/importer.h"
 
 /* A level of a machine's tree: so many of it below each of the level before, numbered through the machine. */
 struct level {
@@ -279,7 +279,7 @@ static const char *machine_name(const void *context, uint32_t index)
     return machines[index].name;
 }
 
-bool hop_topology_is_builtin(const char *name)
+bool hop_builtin_find(const char *name)
 {
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {
         if (strcmp(machines[i].name, name) == 0)
@@ -288,22 +288,16 @@ bool hop_topology_is_builtin(const char *name)
     return false;
 }
 
-const char *hop_topology_nearest_builtin(const char *name)
+const char *hop_builtin_nearest(const char *name)
 {
     uint32_t nearest = hop_text_nearest(name, machine_name, NULL, HOP_COUNT(machines));
     return nearest == UINT32_MAX ? NULL : machines[nearest].name;
 }
 
-enum hop_status hop_topology_read_builtin(const char *name, struct hop_topology **topology, struct hop_diag *diag)
+void hop_import_builtin(const char *name, struct hop_build *build)
 {
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {
-        if (strcmp(machines[i].name, name) != 0)
-            continue;
-        struct hop_build build;
-        hop_build_begin(&build, name, diag);
-        if (hop_build_ok(&build))
-            machines[i].build(&build);
-        return hop_build_end(&build, topology);
+        if (strcmp(machines[i].name, name) == 0)
+            machines[i].build(build);
     }
-    return hop_fail(diag, HOP_ERR_NOT_FOUND, "no built-in machine '%s'", name);
 }

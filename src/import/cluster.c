@@ -11,6 +11,7 @@
  * place of a NIC of the fabric, its slot, with its links and its rows; slots that stay empty are left out.
  */
 #include "import/cluster.h"
+#include "import/importer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,59 +19,16 @@
 
 static const char host_machine[] = "host"; /* the machine of that name: host memory and a NIC */
 
-/* ---- detecting ---- */
-
-/* The text behind a string that begins at text. */
-static const char *skip_string(const char *text, const char *end)
-{
-    for (text++; text < end && *text != '"'; text++)
-        text += *text == '\\';
-    return text < end ? text + 1 : end;
-}
-
-static bool is_key(const char *from, const char *to, const char *key)
-{
-    return (size_t)(to - from) == strlen(key) + 2 && memcmp(from + 1, key, strlen(key)) == 0;
-}
-
-/* Whether the document has a key "cluster", and not hopcast's own for other documents before it. */
-bool hop_cluster_detect(const struct hop_source *source)
-{
-    if (!hop_json_detect(source))
-        return false;
-    const char *at = source->text, *end = source->text + (source->size < 65536 ? source->size : 65536);
-    unsigned depth = 0;
-    while (at < end) {
-        if (*at != '"') {
-            depth += *at == '{' || *at == '[';
-            depth -= (*at == '}' || *at == ']') && depth > 0;
-            at++;
-            continue;
-        }
-        const char *after = skip_string(at, end), *colon = after;
-        while (colon < end && strchr(" \t\r\n", *colon) && *colon)
-            colon++;
-        if (depth == 1 && colon < end && *colon == ':') {
-            if (is_key(at, after, "cluster"))
-                return true;
-            if (is_key(at, after, "hopcast_topology"))
-                return false;
-        }
-        at = after;
-    }
-    return false;
-}
-
 /* ---- what the file names ---- */
 
 /* A path beside the cluster file, where there is such a file. */
 static const char *resolve(struct hop_cluster *cluster, const char *text)
 {
     const char *name = cluster->source->name, *slash = strrchr(name, '/');
-    if (!slash || text[0] == '/' || hop_topology_is_builtin(text) || strcmp(text, "live") == 0)
+    if (!slash || text[0] == '/' || hop_builtin_find(text) || strcmp(text, "live") == 0)
         return text;
     size_t folder = (size_t)(slash - name) + 1;
-    char *path = hop_build_alloc(&cluster->build, folder + strlen(text) + 1);
+    char *path = hop_build_alloc(cluster->build, folder + strlen(text) + 1);
     if (!path)
         return text;
     memcpy(path, name, folder);
@@ -81,9 +39,9 @@ static const char *resolve(struct hop_cluster *cluster, const char *text)
 /* A diagnostic of another file keeps its place; one without gets that of the words that named the file. */
 static void place_load(struct hop_cluster *cluster, const struct hop_json *at, const char *path, enum hop_status status)
 {
-    struct hop_diag *diag = cluster->build.failure.diag;
+    struct hop_diag *diag = cluster->build->failure.diag;
     if (!diag || (diag->place[0] && strcmp(diag->place, path) != 0 && status != HOP_ERR_NOT_FOUND)) {
-        cluster->build.failure.status = status;
+        cluster->build->failure.status = status;
         return;
     }
     if (status == HOP_ERR_IO) {
@@ -113,7 +71,7 @@ static void load(struct hop_cluster *cluster, const struct hop_json *at, const c
     routes = routes ? resolve(cluster, routes) : NULL;
     if (!hop_cluster_ok(cluster))
         return;
-    enum hop_status status = cluster->load(path, routes, &member->topology, cluster->build.failure.diag);
+    enum hop_status status = cluster->load(path, routes, &member->topology, cluster->build->failure.diag);
     if (status != HOP_OK)
         place_load(cluster, at, path, status);
 }
@@ -123,7 +81,7 @@ static void load(struct hop_cluster *cluster, const struct hop_json *at, const c
 /* The machine "host": host memory and a NIC below a root complex. */
 static void make_host(struct hop_cluster *cluster, struct hop_cluster_member *member)
 {
-    struct hop_failure *failure = &cluster->build.failure;
+    struct hop_failure *failure = &cluster->build->failure;
     struct hop_build build;
     const struct hop_node root = hop_node_default(HOP_NODE_ROOT, "root0"),
                           host = hop_node_default(HOP_NODE_HOST, "host0"), nic = hop_node_default(HOP_NODE_NIC, "nic0");
@@ -189,7 +147,7 @@ static uint32_t copy_node(struct hop_cluster *cluster, const struct hop_cluster_
     struct hop_node node = member->topology->nodes[index];
     (void)snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] ? "." : "", node.name);
     node.name = name;
-    return hop_build_node(&cluster->build, &node);
+    return hop_build_node(cluster->build, &node);
 }
 
 /* A node of the cluster: all of its machine. */
@@ -197,11 +155,11 @@ static void copy_machine(struct hop_cluster *cluster, uint32_t index)
 {
     struct hop_cluster_node *node = &cluster->nodes[index];
     const struct hop_topology *machine = cluster->members[node->member].topology;
-    node->first_node = cluster->build.topology->node_count;
+    node->first_node = cluster->build->topology->node_count;
     for (uint32_t i = 0; i < machine->node_count && hop_cluster_ok(cluster); i++) {
         uint32_t copy = copy_node(cluster, &cluster->members[node->member], i, node->name);
         if (machine->nodes[i].kind == HOP_NODE_NIC &&
-            hop_build_grow(&cluster->build, &cluster->nics, &cluster->nic_capacity, cluster->nic_count + 1,
+            hop_build_grow(cluster->build, &cluster->nics, &cluster->nic_capacity, cluster->nic_count + 1,
                            sizeof *cluster->nics))
             cluster->nics[cluster->nic_count++] =
                 (struct hop_cluster_nic){.node = index, .topology_node = copy, .target = HOP_NONE, .slot = HOP_NONE};
@@ -214,7 +172,7 @@ static void copy_machine_links(struct hop_cluster *cluster, uint32_t index)
     const struct hop_cluster_node *node = &cluster->nodes[index];
     const struct hop_cluster_member *member = &cluster->members[node->member];
     const struct hop_topology *machine = member->topology;
-    struct hop_build *build = &cluster->build;
+    struct hop_build *build = cluster->build;
     for (uint32_t i = 0; i < machine->node_count && member->keep_tau; i++) {
         if (machine->nodes[i].kind == HOP_NODE_ROOT)
             build->topology->nodes[node->first_node + i].tau = hop_topology_tau(machine, i);
@@ -261,7 +219,7 @@ static void load_fabric(struct hop_cluster *cluster, const struct hop_json *at, 
 /* Where a NIC of an imported fabric stood: its label then says whose place it took. */
 static void label_nic(struct hop_cluster *cluster, const struct hop_node *slot, uint32_t nic)
 {
-    struct hop_topology *built = cluster->build.topology;
+    struct hop_topology *built = cluster->build->topology;
     struct hop_node *node = &built->nodes[nic];
     char label[256];
     if (!slot->bus_id)
@@ -290,7 +248,7 @@ static void copy_switches(struct hop_cluster *cluster, const struct hop_cluster_
         slots += fabric->topology->nodes[i].kind == HOP_NODE_NIC;
     }
     if (empty > 0)
-        hop_build_note(&cluster->build, "%u of the fabric's %u slots are empty, '%s' first", empty, slots, first);
+        hop_build_note(cluster->build, "%u of the fabric's %u slots are empty, '%s' first", empty, slots, first);
 }
 
 /* The rows of tables that were given; those that are computed are computed anew. */
@@ -302,7 +260,7 @@ static void copy_rows(struct hop_cluster *cluster, const struct hop_topology *fr
         for (uint32_t i = 0; fabric->given && i < fabric->switch_count * fabric->endpoint_count; i++) {
             uint32_t to = place[fabric->endpoints[i % fabric->endpoint_count]], directed = fabric->table[i];
             if (to != HOP_NONE && directed != HOP_NONE)
-                hop_build_route(&cluster->build, place[fabric->switches[i / fabric->endpoint_count]], to,
+                hop_build_route(cluster->build, place[fabric->switches[i / fabric->endpoint_count]], to,
                                 link_place[directed / 2]);
         }
     }
@@ -312,8 +270,8 @@ static void copy_fabric(struct hop_cluster *cluster)
 {
     const struct hop_cluster_member *member = &cluster->members[cluster->member_count - 1];
     const struct hop_topology *from = member->topology;
-    uint32_t *place = hop_build_alloc(&cluster->build, ((size_t)from->node_count + 1) * sizeof *place);
-    uint32_t *link_place = hop_build_alloc(&cluster->build, ((size_t)from->link_count + 1) * sizeof *link_place);
+    uint32_t *place = hop_build_alloc(cluster->build, ((size_t)from->node_count + 1) * sizeof *place);
+    uint32_t *link_place = hop_build_alloc(cluster->build, ((size_t)from->link_count + 1) * sizeof *link_place);
     if (!hop_cluster_ok(cluster))
         return;
     copy_switches(cluster, member, place);
@@ -323,7 +281,7 @@ static void copy_fabric(struct hop_cluster *cluster)
         link.ends[1] = place[link.ends[1]];
         link_place[i] = HOP_NONE;
         if (link.ends[0] != HOP_NONE && link.ends[1] != HOP_NONE)
-            link_place[i] = hop_build_link(&cluster->build, &link);
+            link_place[i] = hop_build_link(cluster->build, &link);
     }
     copy_rows(cluster, from, place, link_place);
 }
@@ -334,9 +292,8 @@ static void copy_fabric(struct hop_cluster *cluster)
 static void add_node(struct hop_cluster *cluster, const char *name, uint64_t count, uint32_t number, uint32_t entry)
 {
     struct hop_cluster_node node = {.member = entry, .entry = entry};
-    node.name = name && count == 1 ? name : hop_build_text(&cluster->build, "%.120s%u", name ? name : "node", number);
-    if (!hop_build_grow(&cluster->build, &cluster->nodes, &cluster->node_capacity, cluster->node_count + 1,
-                        sizeof node))
+    node.name = name && count == 1 ? name : hop_build_text(cluster->build, "%.120s%u", name ? name : "node", number);
+    if (!hop_build_grow(cluster->build, &cluster->nodes, &cluster->node_capacity, cluster->node_count + 1, sizeof node))
         return;
     cluster->nodes[cluster->node_count++] = node;
     copy_machine(cluster, cluster->node_count - 1);
@@ -360,7 +317,7 @@ static void read_entry(struct hop_cluster *cluster, const struct hop_json *at, u
 static void copy_notes(struct hop_cluster *cluster, const struct hop_cluster_member *member)
 {
     for (uint32_t i = 0; i < member->topology->note_count; i++)
-        hop_build_note(&cluster->build, "%.80s: %s", member->what, member->topology->notes[i]);
+        hop_build_note(cluster->build, "%.80s: %s", member->what, member->topology->notes[i]);
 }
 
 static bool named_before(const struct hop_cluster *cluster, uint32_t member)
@@ -378,7 +335,7 @@ static void read_nodes(struct hop_cluster *cluster, const struct hop_json *nodes
     size_t count = hop_json_array(nodes, 1);
     if (count > HOP_CLUSTER_ENTRIES_LIMIT)
         hop_json_fail(nodes, HOP_ERR_LIMIT, "more than %u elements", HOP_CLUSTER_ENTRIES_LIMIT);
-    cluster->members = hop_build_alloc(&cluster->build, (count + 1) * sizeof *cluster->members);
+    cluster->members = hop_build_alloc(cluster->build, (count + 1) * sizeof *cluster->members);
     cluster->member_count = cluster->members ? (uint32_t)count + 1 : 0;
     for (size_t i = 0; i < count && hop_cluster_ok(cluster); i++) {
         const struct hop_json entry = hop_json_element(nodes, i);
@@ -391,7 +348,7 @@ static void compose(struct hop_cluster *cluster, const struct hop_json *document
                     const struct hop_json *fabric)
 {
     size_t slots = ((size_t)hop_cluster_fabric(cluster)->node_count + 1) * sizeof *cluster->nic_in;
-    cluster->nic_in = hop_build_alloc(&cluster->build, slots);
+    cluster->nic_in = hop_build_alloc(cluster->build, slots);
     if (!cluster->nic_in)
         return;
     memset(cluster->nic_in, 0xff, slots); /* HOP_NONE */
@@ -416,7 +373,7 @@ static void read_document(struct hop_cluster *cluster, const struct hop_json *do
         {"cluster", true}, {"nodes", true}, {"fabric", true}, {"ports", false}};
     struct hop_json m[KEYS];
     hop_json_object(document, keys, KEYS, m);
-    hop_build_rename(&cluster->build, hop_json_name(&m[CLUSTER]));
+    hop_build_rename(cluster->build, hop_json_name(&m[CLUSTER]));
     read_nodes(cluster, &m[NODES]);
     if (hop_cluster_ok(cluster))
         load_fabric(cluster, &m[FABRIC], &cluster->members[cluster->member_count - 1]);
@@ -424,18 +381,13 @@ static void read_document(struct hop_cluster *cluster, const struct hop_json *do
         compose(cluster, document, &m[PORTS], &m[FABRIC]);
 }
 
-enum hop_status hop_cluster_read(const struct hop_source *source, hop_cluster_loader *load_part,
-                                 struct hop_topology **topology, struct hop_diag *diag)
+void hop_cluster_read(struct hop_build *build, const struct hop_source *source, const struct hop_json *document,
+                      hop_cluster_loader *load_part)
 {
-    struct hop_cluster cluster = {.source = source, .load = load_part};
-    struct hop_json document;
-    hop_build_begin(&cluster.build, "", diag);
-    hop_json_load(source, &document, &cluster.build.failure);
-    read_document(&cluster, &document);
+    struct hop_cluster cluster = {.source = source, .load = load_part, .build = build};
+    read_document(&cluster, document);
     for (uint32_t i = 0; i < cluster.member_count; i++)
         hop_topology_destroy(cluster.members[i].topology);
     free(cluster.nodes);
     free(cluster.nics);
-    hop_json_finish(&document);
-    return hop_build_end(&cluster.build, topology);
 }

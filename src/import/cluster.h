@@ -43,7 +43,7 @@ typedef enum hop_status hop_cluster_loader(const char *source, const char *route
 struct hop_cluster {
     const struct hop_source *source;
     hop_cluster_loader *load;
-    struct hop_build build;
+    struct hop_build *build;
     struct hop_cluster_member *members; /* the machines, one for each element of `nodes`, then the fabric */
     uint32_t member_count;
     struct hop_cluster_node *nodes;
@@ -53,14 +53,14 @@ struct hop_cluster {
     uint32_t *nic_in; /* per node of the fabric: the NIC in that slot, HOP_NONE: none */
 };
 
-bool hop_cluster_detect(const struct hop_source *source);
-/* The result is unfinished. */
-enum hop_status hop_cluster_read(const struct hop_source *source, hop_cluster_loader *load,
-                                 struct hop_topology **topology, struct hop_diag *diag);
+void hop_cluster_read(struct hop_build *build, const struct hop_source *source, const struct hop_json *document,
+                      hop_cluster_loader *load);
+/* machine_json.c: a topology that is no cluster. */
+void hop_machine_read(struct hop_build *build, const struct hop_json *document);
 
 static inline bool hop_cluster_ok(const struct hop_cluster *cluster)
 {
-    return hop_build_ok(&cluster->build);
+    return hop_build_ok(cluster->build);
 }
 static inline const struct hop_topology *hop_cluster_fabric(const struct hop_cluster *cluster)
 {

@@ -71,18 +71,18 @@ static void agree(struct hop_cluster *cluster, size_t index, const struct hop_pa
             (void)keep(&members[i], normal);
     }
     if (hop_cluster_ok(cluster) && (chosen->value != normal->value || strcmp(chosen->origin, normal->origin) != 0))
-        cluster->build.failure.status =
-            hop_topology_set_parameter(cluster->build.topology, chosen->name, chosen->value, chosen->origin,
-                                       chosen->uncertainty, cluster->build.failure.diag);
+        cluster->build->failure.status =
+            hop_topology_set_parameter(cluster->build->topology, chosen->name, chosen->value, chosen->origin,
+                                       chosen->uncertainty, cluster->build->failure.diag);
 }
 
 void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document)
 {
     struct hop_build fresh;
     const struct hop_parameter *normal;
-    hop_build_begin(&fresh, "", cluster->build.failure.diag);
+    hop_build_begin(&fresh, "", cluster->build->failure.diag);
     if (!hop_build_ok(&fresh)) {
-        cluster->build.failure.status = HOP_ERR_MEMORY;
+        cluster->build->failure.status = HOP_ERR_MEMORY;
         return;
     }
     for (size_t i = 0; hop_cluster_ok(cluster) && (normal = hop_topology_parameter_at(fresh.topology, i)) != NULL; i++)
@@ -90,7 +90,7 @@ void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *docum
     hop_topology_destroy(fresh.topology);
     for (uint32_t i = 0; i < cluster->member_count; i++) {
         if (cluster->members[i].reason)
-            hop_build_note(&cluster->build,
+            hop_build_note(cluster->build,
                            "capacities of %.80s are kept as that file derives them: its parameter %s is not the "
                            "cluster's",
                            cluster->members[i].what, cluster->members[i].reason);

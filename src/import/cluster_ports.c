@@ -82,7 +82,7 @@ static void check_pattern(const struct hop_json *at)
 static const char *nic_name(const void *context, uint32_t index)
 {
     const struct hop_cluster *cluster = context;
-    return cluster->build.topology->nodes[cluster->nics[index].topology_node].name;
+    return cluster->build->topology->nodes[cluster->nics[index].topology_node].name;
 }
 
 static const char *fabric_name(const void *context, uint32_t index)
@@ -108,7 +108,7 @@ static enum hop_wish read_wish(const struct hop_cluster *cluster, const struct h
     bool before = hop_cluster_ok(cluster);
     const char *name = hop_json_name(at);
     if (before && !name)
-        hop_diag_expect(cluster->build.failure.diag,
+        hop_diag_expect(cluster->build->failure.diag,
                         "the name of a slot or of a switch of the fabric, or null: not connected");
     if (!name)
         return HOP_WISH_NOWHERE;
@@ -143,7 +143,7 @@ static void read_port(struct hop_cluster *cluster, const struct hop_json *at)
     bool pattern = is_pattern(at->key);
     check_pattern(at);
     enum hop_wish wish = read_wish(cluster, at, &target);
-    uint32_t exact = pattern ? HOP_NONE : hop_topology_find(cluster->build.topology, at->key);
+    uint32_t exact = pattern ? HOP_NONE : hop_topology_find(cluster->build->topology, at->key);
     for (uint32_t i = 0; i < cluster->nic_count && hop_cluster_ok(cluster); i++) {
         struct hop_cluster_nic *nic = &cluster->nics[i];
         if (pattern ? !matches(at->key, nic_name(cluster, i)) : nic->topology_node != exact)

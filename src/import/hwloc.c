@@ -3,7 +3,7 @@
  * hwloc: topologies in its XML, which is checked before libhwloc sees it, and this machine through its library. Of
  * this machine the kernel's link attributes and NVML's NVLinks are trusted before what hwloc says.
  */
-#include "topology/topology.h"
+#include "import/importer.h"
 
 /* Where "<!DOCTYPE ... [ ... ]>" or its plain form ends, NULL when it does not. */
 static const char *after_declaration(const char *at)
@@ -40,59 +40,55 @@ static bool detect(const struct hop_source *source)
 #include "import/pci_sysfs.h"
 
 /* Of this machine NVML knows the NVLinks better, where there is one. */
-static enum hop_status map(struct hop_hwloc *hwloc, const char *name, bool live, struct hop_topology **topology,
-                           struct hop_diag *diag)
+static void map(struct hop_hwloc *hwloc, const char *name, bool live, struct hop_build *build)
 {
-    struct hop_build build;
     struct hop_nvml nvml;
     bool managed = live && hop_nvml_open(&nvml);
     const struct hop_hwloc_source source = {hwloc->machine, live ? HOP_PCI_SYSFS : NULL, !managed};
-    hop_build_begin(&build, name, diag);
-    hop_hwloc_map(&source, &build);
+    hop_build_rename(build, name);
+    hop_hwloc_map(&source, build);
     if (managed) {
-        hop_nvml_read(&nvml, &build);
+        hop_nvml_read(&nvml, build);
         hop_nvml_close(&nvml);
     }
-    hop_failure_place(&build.failure, "%.150s", name);
+    hop_failure_place(&build->failure, "%.150s", name);
     hop_hwloc_close(hwloc);
-    return hop_build_end(&build, topology);
 }
 
-static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+static void read_xml(const struct hop_source *source, struct hop_build *build)
 {
     struct hop_hwloc hwloc;
-    enum hop_status status = hop_hwloc_open_xml(source, &hwloc, diag);
-    return status == HOP_OK ? map(&hwloc, source->name, false, topology, diag) : status;
+    build->failure.status = hop_hwloc_open_xml(source, &hwloc, build->failure.diag);
+    if (hop_build_ok(build))
+        map(&hwloc, source->name, false, build);
 }
 
-enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
+void hop_import_live(struct hop_build *build)
 {
     struct hop_hwloc hwloc;
-    enum hop_status status = hop_hwloc_open_live(&hwloc, diag);
-    return status == HOP_OK ? map(&hwloc, "live", true, topology, diag) : status;
+    build->failure.status = hop_hwloc_open_live(&hwloc, build->failure.diag);
+    if (hop_build_ok(build))
+        map(&hwloc, "live", true, build);
 }
 
 #else
 
-static enum hop_status unsupported(const char *place, struct hop_diag *diag)
+static void unsupported(const char *place, struct hop_build *build)
 {
-    hop_fail(diag, HOP_ERR_UNSUPPORTED,
-             "this build has no hwloc, which reads hwloc XML and discovers machines\na build where CMake finds hwloc 2 "
-             "(Debian: libhwloc-dev)");
-    hop_diag_place(diag, "%.150s", place);
-    return HOP_ERR_UNSUPPORTED;
+    hop_build_fail(build, HOP_ERR_UNSUPPORTED,
+                   "this build has no hwloc, which reads hwloc XML and discovers machines\na build where CMake finds "
+                   "hwloc 2 (Debian: libhwloc-dev)");
+    hop_failure_place(&build->failure, "%.150s", place);
 }
 
-static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+static void read_xml(const struct hop_source *source, struct hop_build *build)
 {
-    (void)topology;
-    return unsupported(source->name, diag);
+    unsupported(source->name, build);
 }
 
-enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag)
+void hop_import_live(struct hop_build *build)
 {
-    (void)topology;
-    return unsupported("live", diag);
+    unsupported("live", build);
 }
 
 #endif

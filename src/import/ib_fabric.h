@@ -53,7 +53,7 @@ struct hop_ib_owner {
 };
 
 struct hop_ib_fabric {
-    struct hop_build build;
+    struct hop_build *build;
     struct hop_lines lines;
     struct hop_ib_node *nodes;
     uint32_t node_count, node_capacity;
@@ -66,9 +66,8 @@ struct hop_ib_fabric {
 /* Whether a text is ibnetdiscover's output, or forwarding tables alone. */
 bool hop_ib_is_fabric(const struct hop_source *source);
 
-/* Reads a fabric and, where routes is not NULL, the forwarding tables of its switches; unfinished. */
-enum hop_status hop_ib_read(const struct hop_source *source, const struct hop_source *routes,
-                            struct hop_topology **topology, struct hop_diag *diag);
+/* Reads a fabric and, where routes is not NULL, the forwarding tables of its switches. */
+void hop_ib_read(const struct hop_source *source, const struct hop_source *routes, struct hop_build *build);
 
 /* lfts.c: reads tables from the line that stands in fabric->lines to their end. */
 void hop_ib_read_tables(struct hop_ib_fabric *fabric);

@@ -12,6 +12,7 @@
  * two ends are one link with a count.
  */
 #include "import/ib_fabric.h"
+#include "import/importer.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static const struct speed {
 
 static bool ok(const struct hop_ib_fabric *fabric)
 {
-    return hop_build_ok(&fabric->build);
+    return hop_build_ok(fabric->build);
 }
 
 /* What is next in the line, "what is missing\nwhat was expected" where it is not there. */
@@ -64,7 +65,7 @@ static const char *need_description(struct hop_ib_fabric *fabric, const char *me
     size_t length = 0;
     if (ok(fabric) && !hop_lines_quoted(&fabric->lines, &start, &length))
         hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
-    return hop_build_text(&fabric->build, "%.*s", (int)length, start);
+    return hop_build_text(fabric->build, "%.*s", (int)length, start);
 }
 
 /* "S-0002c90200404148": the letter says the kind. */
@@ -81,7 +82,7 @@ static const char *need_id(struct hop_ib_fabric *fabric, const char *letters, co
         bool whole = hop_lines_number(lines, 16, UINT64_MAX, guid) && lines->at == start + length;
         lines->at = after;
         if (whole)
-            return hop_build_text(&fabric->build, "%.*s", (int)length, start);
+            return hop_build_text(fabric->build, "%.*s", (int)length, start);
     }
     lines->at = before;
     hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_here(lines), message, "");
@@ -135,10 +136,10 @@ static void read_node(struct hop_ib_fabric *fabric, enum hop_ib_kind kind)
                          node.id, fabric->nodes[other].line);
     if (fabric->node_count >= HOP_IB_NODES_LIMIT)
         hop_lines_refuse(lines, HOP_ERR_LIMIT, 1, "more than %u nodes", HOP_IB_NODES_LIMIT);
-    if (!hop_build_grow(&fabric->build, &fabric->nodes, &fabric->node_capacity, fabric->node_count + 1, sizeof node))
+    if (!hop_build_grow(fabric->build, &fabric->nodes, &fabric->node_capacity, fabric->node_count + 1, sizeof node))
         return;
     if (!hop_names_put(&fabric->ids, node.id, fabric->node_count))
-        hop_failure_set(&fabric->build.failure, HOP_ERR_MEMORY, "out of memory");
+        hop_failure_set(&fabric->build->failure, HOP_ERR_MEMORY, "out of memory");
     fabric->nodes[fabric->node_count++] = node;
     claim_lid(fabric, node.lid, fabric->node_count - 1, HOP_NONE);
 }
@@ -178,7 +179,7 @@ static void add_port(struct hop_ib_fabric *fabric, const struct hop_ib_port *por
     }
     if (fabric->port_count >= HOP_IB_PORTS_LIMIT)
         hop_lines_refuse(&fabric->lines, HOP_ERR_LIMIT, 1, "more than %u ports", HOP_IB_PORTS_LIMIT);
-    if (!hop_build_grow(&fabric->build, &fabric->ports, &fabric->port_capacity, fabric->port_count + 1, sizeof *port))
+    if (!hop_build_grow(fabric->build, &fabric->ports, &fabric->port_capacity, fabric->port_count + 1, sizeof *port))
         return;
     fabric->ports[fabric->port_count++] = *port;
     node->port_count++;
@@ -274,7 +275,7 @@ static void read_line(struct hop_ib_fabric *fabric, bool *in_node, uint32_t *unk
     if (is_assignment(first) || hop_lines_take(lines, "Chassis") || hop_lines_take(lines, "Non-Chassis Nodes"))
         return;
     if ((*unknown)++ < UNKNOWN_LINES)
-        hop_build_note(&fabric->build, "%.180s:%u: passed over, a line of an unknown kind: %.*s", lines->source->name,
+        hop_build_note(fabric->build, "%.180s:%u: passed over, a line of an unknown kind: %.*s", lines->source->name,
                        lines->line, (int)(lines->length < 80 ? lines->length : 80), lines->text);
 }
 
@@ -302,7 +303,7 @@ static void read_lines(struct hop_ib_fabric *fabric)
 
 static void fail_cable(struct hop_ib_fabric *fabric, const struct hop_ib_port *port, const char *what)
 {
-    hop_build_fail(&fabric->build, HOP_ERR_INVALID,
+    hop_build_fail(fabric->build, HOP_ERR_INVALID,
                    "port %u of \"%.60s\" and its peer, port %u of \"%.40s\", disagree: %s\nevery cable listed alike at "
                    "both of its ends",
                    port->number, fabric->nodes[port->node].description, port->peer_number, port->peer_id, what);
@@ -325,7 +326,7 @@ static void match_port(struct hop_ib_fabric *fabric, struct hop_ib_port *port)
     uint32_t other = hop_names_get(&fabric->ids, port->peer_id);
     const struct hop_ib_node *node = &fabric->nodes[other == UINT32_MAX ? 0 : other];
     if (other == UINT32_MAX)
-        hop_build_fail(&fabric->build, HOP_ERR_INVALID,
+        hop_build_fail(fabric->build, HOP_ERR_INVALID,
                        "port %u of \"%.60s\" leads to \"%.40s\", which is nowhere in the text\nthe whole output of "
                        "ibnetdiscover: has it been cut off?",
                        port->number, fabric->nodes[port->node].description, port->peer_id);
@@ -338,7 +339,7 @@ static void match_port(struct hop_ib_fabric *fabric, struct hop_ib_port *port)
                                                : compare_ends(fabric, port);
     if (wrong)
         fail_cable(fabric, port, wrong);
-    hop_failure_place(&fabric->build.failure, "%.180s:%u:%u", fabric->lines.source->name, port->line, port->column);
+    hop_failure_place(&fabric->build->failure, "%.180s:%u:%u", fabric->lines.source->name, port->line, port->column);
 }
 
 static void match_ports(struct hop_ib_fabric *fabric)
@@ -503,13 +504,13 @@ static void note_left_out(struct hop_ib_fabric *fabric)
     for (uint32_t i = 0; i < fabric->port_count; i++)
         lmc = lmc || fabric->ports[i].lmc > 0;
     if (routers > 0)
-        hop_build_note(&fabric->build, "left out: routers to other subnets (%u)", routers);
+        hop_build_note(fabric->build, "left out: routers to other subnets (%u)", routers);
     if (aggregation > 0)
-        hop_build_note(&fabric->build, "left out: aggregation nodes inside switches (%u)", aggregation);
+        hop_build_note(fabric->build, "left out: aggregation nodes inside switches (%u)", aggregation);
     if (lone > 0)
-        hop_build_note(&fabric->build, "left out: channel adapters without a cable (%u)", lone);
+        hop_build_note(fabric->build, "left out: channel adapters without a cable (%u)", lone);
     if (lmc)
-        hop_build_note(&fabric->build, "ports have several LIDs (LMC): ways are those to the first of each");
+        hop_build_note(fabric->build, "ports have several LIDs (LMC): ways are those to the first of each");
 }
 
 static uint32_t list_places(struct hop_ib_fabric *fabric, struct place *places, uint32_t *adapters)
@@ -540,7 +541,7 @@ static void add_nodes(struct hop_ib_fabric *fabric, const struct place *places, 
         node.bus_id = guid;
         node.label = strcmp(place->node->description, place->name) == 0 ? NULL : place->node->description;
         *(place->port ? &place->port->topology_node : &fabric->nodes[place->node - fabric->nodes].topology_node) =
-            hop_build_node(&fabric->build, &node);
+            hop_build_node(fabric->build, &node);
     }
 }
 
@@ -573,18 +574,18 @@ static void add_link(struct hop_ib_fabric *fabric, uint32_t first, struct cables
         known = known && other->speed >= 0;
         alike = alike && other->speed == port->speed && other->width == port->width;
         capacity += other->speed >= 0 ? other->width * speeds[other->speed].lane_bps / 8 : 0;
-        other->link = fabric->ports[other->peer].link = fabric->build.topology->link_count;
+        other->link = fabric->ports[other->peer].link = fabric->build->topology->link_count;
     }
     cables->pooled = cables->pooled || link.count > 1;
     cables->unknown = cables->unknown || !known;
     if (known) {
         link.capacity_Bps[0] = link.capacity_Bps[1] = capacity;
         link.width = alike ? port->width : 0;
-        link.origin = alike ? hop_build_text(&fabric->build, "%ux%s: a lane %s; headers of packets not deducted",
+        link.origin = alike ? hop_build_text(fabric->build, "%ux%s: a lane %s; headers of packets not deducted",
                                              port->width, speeds[port->speed].name, speeds[port->speed].how)
                             : "cables of several rates; headers of packets not deducted";
     }
-    hop_build_link(&fabric->build, &link);
+    hop_build_link(fabric->build, &link);
 }
 
 /* The links of every switch to NICs, and to switches behind it in the order of names. */
@@ -602,23 +603,23 @@ static void add_links(struct hop_ib_fabric *fabric, const struct place *places, 
         }
     }
     if (cables.pooled)
-        hop_build_note(&fabric->build, "several cables between two nodes are one link with the capacity of all");
+        hop_build_note(fabric->build, "several cables between two nodes are one link with the capacity of all");
     if (cables.unknown)
-        hop_build_note(&fabric->build, "cables of unknown width or speed have the default capacity `network`");
+        hop_build_note(fabric->build, "cables of unknown width or speed have the default capacity `network`");
     if (cables.loops)
-        hop_build_note(&fabric->build, "left out: cables from a switch to itself");
+        hop_build_note(fabric->build, "left out: cables from a switch to itself");
 }
 
-static void build(struct hop_ib_fabric *fabric)
+static void make_topology(struct hop_ib_fabric *fabric)
 {
     uint32_t adapters, count;
     struct place *places =
-        hop_build_alloc(&fabric->build, ((size_t)fabric->node_count + fabric->port_count + 1) * sizeof *places);
+        hop_build_alloc(fabric->build, ((size_t)fabric->node_count + fabric->port_count + 1) * sizeof *places);
     if (!places)
         return;
     note_left_out(fabric);
     count = list_places(fabric, places, &adapters);
-    name_places(&fabric->build, places, count);
+    name_places(fabric->build, places, count);
     if (!ok(fabric))
         return;
     qsort(places, count, sizeof *places, compare_places);
@@ -626,8 +627,7 @@ static void build(struct hop_ib_fabric *fabric)
     if (ok(fabric))
         add_links(fabric, places, count);
     if (adapters > 0)
-        hop_build_note(&fabric->build, "%u channel adapters have cables at several ports: each port is a NIC",
-                       adapters);
+        hop_build_note(fabric->build, "%u channel adapters have cables at several ports: each port is a NIC", adapters);
 }
 
 /* The tables behind the fabric, or those of another text. */
@@ -642,7 +642,7 @@ static void read_tables(struct hop_ib_fabric *fabric, const struct hop_source *r
         return;
     if (!own) {
         hop_lines_init(lines, routes);
-        lines->failure = &fabric->build.failure;
+        lines->failure = &fabric->build->failure;
         if (!hop_lines_next(lines))
             hop_lines_refuse(lines, HOP_ERR_SYNTAX, 1, "the input is empty\nforwarding tables");
     }
@@ -650,29 +650,25 @@ static void read_tables(struct hop_ib_fabric *fabric, const struct hop_source *r
         hop_ib_read_tables(fabric);
 }
 
-enum hop_status hop_ib_read(const struct hop_source *source, const struct hop_source *routes,
-                            struct hop_topology **topology, struct hop_diag *diag)
+void hop_ib_read(const struct hop_source *source, const struct hop_source *routes, struct hop_build *build)
 {
-    static void (*const steps[])(struct hop_ib_fabric *) = {read_lines, match_ports, build};
-    struct hop_ib_fabric *fabric = calloc(1, sizeof *fabric);
+    static void (*const steps[])(struct hop_ib_fabric *) = {read_lines, match_ports, make_topology};
+    struct hop_ib_fabric *fabric = hop_build_alloc(build, sizeof *fabric);
     if (!fabric)
-        return hop_fail_memory(diag);
-    hop_build_begin(&fabric->build, hop_source_title(source), diag);
+        return;
+    fabric->build = build;
     hop_lines_init(&fabric->lines, source);
-    fabric->lines.failure = &fabric->build.failure;
-    fabric->owners = hop_build_alloc(&fabric->build, (HOP_IB_LID_MAX + 1) * sizeof *fabric->owners);
+    fabric->lines.failure = &build->failure;
+    fabric->owners = hop_build_alloc(build, (HOP_IB_LID_MAX + 1) * sizeof *fabric->owners);
     if (fabric->owners)
         memset(fabric->owners, 0xff, (HOP_IB_LID_MAX + 1) * sizeof *fabric->owners); /* HOP_NONE */
-    for (size_t i = 0; i < HOP_COUNT(steps) && ok(fabric); i++)
+    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(build); i++)
         steps[i](fabric);
-    if (ok(fabric))
+    if (hop_build_ok(build))
         read_tables(fabric, routes);
-    enum hop_status status = hop_build_end(&fabric->build, topology);
     free(fabric->nodes);
     free(fabric->ports);
     hop_names_finish(&fabric->ids);
-    free(fabric);
-    return status;
 }
 
 /* ---- the importer ---- */
@@ -696,13 +692,9 @@ bool hop_ib_is_fabric(const struct hop_source *source)
     return false;
 }
 
-static enum hop_status read_ibnetdiscover(const struct hop_source *source, struct hop_topology **topology,
-                                          struct hop_diag *diag)
+static void read_ibnetdiscover(const struct hop_source *source, struct hop_build *build)
 {
-    return hop_ib_read(source, NULL, topology, diag);
+    hop_ib_read(source, NULL, build);
 }
 
-const struct hop_importer hop_importer_ibnetdiscover = {
-    .detect = hop_ib_is_fabric,
-    .read = read_ibnetdiscover,
-};
+const struct hop_importer hop_importer_ibnetdiscover = {hop_ib_is_fabric, read_ibnetdiscover};

@@ -28,7 +28,7 @@ struct tables {
 
 static bool ok(const struct tables *tables)
 {
-    return hop_build_ok(&tables->fabric->build);
+    return hop_build_ok(tables->fabric->build);
 }
 
 bool hop_ib_is_table(const struct hop_lines *lines)
@@ -151,8 +151,8 @@ static void add_row(struct tables *tables, struct hop_ib_owner owner, uint32_t n
                          number, fabric->nodes[tables->at].description, fabric->nodes[owner.node].description);
         return;
     }
-    hop_build_route(&fabric->build, fabric->nodes[tables->at].topology_node, to, fabric->ports[port].link);
-    hop_failure_place(&fabric->build.failure, "%.180s:%u:1", tables->lines->source->name, tables->lines->line);
+    hop_build_route(fabric->build, fabric->nodes[tables->at].topology_node, to, fabric->ports[port].link);
+    hop_failure_place(&fabric->build->failure, "%.180s:%u:1", tables->lines->source->name, tables->lines->line);
 }
 
 /* 0x0002 003 : (...) */
@@ -267,8 +267,8 @@ static void check_missing(const struct tables *tables)
 void hop_ib_read_tables(struct hop_ib_fabric *fabric)
 {
     struct tables tables = {.fabric = fabric, .lines = &fabric->lines};
-    tables.seen_at = hop_build_alloc(&fabric->build, ((size_t)fabric->node_count + 1) * sizeof *tables.seen_at);
-    tables.row_at = hop_build_alloc(&fabric->build, ((size_t)HOP_IB_LID_MAX + 1) * sizeof *tables.row_at);
+    tables.seen_at = hop_build_alloc(fabric->build, ((size_t)fabric->node_count + 1) * sizeof *tables.seen_at);
+    tables.row_at = hop_build_alloc(fabric->build, ((size_t)HOP_IB_LID_MAX + 1) * sizeof *tables.row_at);
     if (!ok(&tables))
         return;
     read_all(&tables);

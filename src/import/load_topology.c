@@ -3,27 +3,30 @@
 #include "fabric/make_fabric.h"
 #include "import/cluster.h"
 #include "import/ib_fabric.h"
+#include "import/importer.h"
 
 #include <strings.h>
 #include <unistd.h>
 
-static const struct hop_importer *const importers[] = {
-    &hop_importer_json,       &hop_importer_hwloc_xml,  &hop_importer_nccl_xml,      &hop_importer_rocm_smi,
-    &hop_importer_nvidia_smi, &hop_importer_p2p_matrix, &hop_importer_ibnetdiscover,
-};
+static const struct hop_importer *const importers[] = {&hop_importer_hwloc_xml,  &hop_importer_nccl_xml,
+                                                       &hop_importer_rocm_smi,   &hop_importer_nvidia_smi,
+                                                       &hop_importer_p2p_matrix, &hop_importer_ibnetdiscover};
 
-static enum hop_status finish(struct hop_topology *built, const char *place, struct hop_topology **topology,
-                              struct hop_diag *diag)
+/* Ends what was begun. */
+static enum hop_status finish(struct hop_build *build, const char *place, struct hop_topology **topology)
 {
-    enum hop_status status = hop_topology_finish(built, diag);
-    if (status == HOP_OK) {
+    struct hop_failure failure = build->failure;
+    struct hop_topology *built;
+    failure.status = hop_build_end(build, &built);
+    if (failure.status != HOP_OK)
+        return failure.status;
+    failure.status = hop_topology_finish(built, failure.diag);
+    hop_failure_place(&failure, "%s", place);
+    if (failure.status == HOP_OK)
         *topology = built;
-    } else {
-        if (diag && !diag->place[0])
-            hop_diag_place(diag, "%s", place);
+    else
         hop_topology_destroy(built);
-    }
-    return status;
+    return failure.status;
 }
 
 /* Only UTF-8: libxml2 prints what it cannot convert, and a library must not print. */
@@ -50,39 +53,45 @@ static enum hop_status check_encoding(const struct hop_source *source, struct ho
 
 static hop_cluster_loader load_part;
 
-/* A part of a cluster is no cluster: one inside another could be itself. */
-static enum hop_status read_cluster(const struct hop_source *source, bool part, struct hop_topology **built,
-                                    struct hop_diag *diag)
+/* A cluster, or one machine. A part of a cluster is no cluster: one inside another could be itself. */
+static void read_json(const struct hop_source *source, bool part, struct hop_build *build)
 {
-    if (!part)
-        return hop_cluster_read(source, load_part, built, diag);
-    hop_fail(diag, HOP_ERR_INVALID, "a cluster file inside a cluster file\nmachines and fabrics as parts of a cluster");
-    hop_diag_place(diag, "%.200s", source->name);
-    return HOP_ERR_INVALID;
+    struct hop_json document;
+    hop_json_load(source, &document, &build->failure);
+    bool cluster = json_object_get(document.value, "cluster") && !json_object_get(document.value, "hopcast_topology");
+    if (cluster && part)
+        hop_build_fail(build, HOP_ERR_INVALID,
+                       "a cluster file inside a cluster file\nmachines and fabrics as parts of a cluster");
+    hop_failure_place(&build->failure, "%.200s", source->name);
+    if (cluster && hop_build_ok(build))
+        hop_cluster_read(build, source, &document, load_part);
+    else if (hop_build_ok(build))
+        hop_machine_read(build, &document);
+    hop_json_finish(&document);
 }
 
 static enum hop_status read_source(const struct hop_source *source, bool part, struct hop_topology **topology,
                                    struct hop_diag *diag)
 {
-    struct hop_topology *built;
-    enum hop_status status;
+    struct hop_build build;
+    bool json = hop_json_detect(source);
     size_t i = 0;
     if (check_encoding(source, diag) != HOP_OK)
         return HOP_ERR_SYNTAX;
-    bool cluster = hop_cluster_detect(source);
-    while (!cluster && i < HOP_COUNT(importers) && !importers[i]->detect(source))
+    while (!json && i < HOP_COUNT(importers) && !importers[i]->detect(source))
         i++;
-    if (cluster || i < HOP_COUNT(importers)) {
-        status = cluster ? read_cluster(source, part, &built, diag) : importers[i]->read(source, &built, diag);
-        return status == HOP_OK ? finish(built, source->name, topology, diag) : status;
-    }
-    hop_fail(
-        diag, HOP_ERR_SYNTAX,
-        "%s\ntopology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of `nvidia-smi topo "
-        "-m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest",
-        source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
-    hop_diag_place(diag, "%s:1:1", source->name);
-    return HOP_ERR_SYNTAX;
+    hop_build_begin(&build, hop_source_title(source), diag);
+    if (json)
+        read_json(source, part, &build);
+    else if (i < HOP_COUNT(importers) && hop_build_ok(&build))
+        importers[i]->read(source, &build);
+    else
+        hop_build_fail(&build, HOP_ERR_SYNTAX,
+                       "%s\ntopology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of "
+                       "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest",
+                       source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
+    hop_failure_place(&build.failure, "%s:1:1", source->name);
+    return finish(&build, source->name, topology);
 }
 
 enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
@@ -99,7 +108,7 @@ enum hop_status hop_topology_parse(const char *name, const char *text, size_t si
 
 static enum hop_status fail_unknown(const char *path, struct hop_diag *diag)
 {
-    const char *builtin = hop_topology_nearest_builtin(path), *generator = hop_topology_nearest_generator(path);
+    const char *builtin = hop_builtin_nearest(path), *generator = hop_topology_nearest_generator(path);
     if (generator)
         return hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.80s' is neither a built-in machine nor a file\n%s", path,
                         generator);
@@ -114,21 +123,28 @@ static enum hop_status fail_unknown(const char *path, struct hop_diag *diag)
                     path);
 }
 
+static bool is_text(const char *path)
+{
+    return !hop_builtin_find(path) && !hop_topology_is_generated(path) && strcmp(path, "live") != 0;
+}
+
 static enum hop_status load(const char *path, bool part, struct hop_topology **topology, struct hop_diag *diag)
 {
-    struct hop_topology *built;
     struct hop_source source;
-    enum hop_status status = HOP_ERR_NOT_FOUND;
-    bool builtin = hop_topology_is_builtin(path), generated = hop_topology_is_generated(path);
-    if (builtin || generated || strcmp(path, "live") == 0) {
-        status = builtin     ? hop_topology_read_builtin(path, &built, diag)
-                 : generated ? hop_topology_read_generated(path, &built, diag)
-                             : hop_topology_read_live(&built, diag);
-        return status == HOP_OK ? finish(built, path, topology, diag) : status;
+    if (!is_text(path)) {
+        struct hop_build build;
+        hop_build_begin(&build, path, diag);
+        if (hop_builtin_find(path))
+            hop_import_builtin(path, &build);
+        else if (hop_topology_is_generated(path))
+            hop_topology_generate(path, &build);
+        else
+            hop_import_live(&build);
+        return finish(&build, path, topology);
     }
     if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/'))
         return fail_unknown(path, diag);
-    status = hop_source_load(path, &source, diag);
+    enum hop_status status = hop_source_load(path, &source, diag);
     if (status != HOP_OK)
         return status;
     status = read_source(&source, part, topology, diag);
@@ -161,8 +177,8 @@ enum hop_status hop_topology_load_routed(const char *path, const char *routes, s
                                          struct hop_diag *diag)
 {
     struct hop_source source, tables;
-    struct hop_topology *built;
-    if (hop_topology_is_builtin(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
+    struct hop_build build;
+    if (!is_text(path))
         return refuse_tables(path, diag);
     enum hop_status status = hop_source_load(path, &source, diag);
     if (status != HOP_OK)
@@ -173,8 +189,9 @@ enum hop_status hop_topology_load_routed(const char *path, const char *routes, s
         return status;
     }
     if (hop_ib_is_fabric(&source)) {
-        status = hop_ib_read(&source, &tables, &built, diag);
-        status = status == HOP_OK ? finish(built, tables.name, topology, diag) : status;
+        hop_build_begin(&build, hop_source_title(&source), diag);
+        hop_ib_read(&source, &tables, &build);
+        status = finish(&build, tables.name, topology);
     } else {
         status = refuse_tables(source.name, diag);
     }

@@ -6,7 +6,7 @@
  */
 #include "base/json.h"
 #include "base/json_write.h"
-#include "topology/build.h"
+#include "import/cluster.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -316,7 +316,7 @@ static void read_routes(struct hop_build *build, const struct hop_json *at)
     }
 }
 
-static void read_document(struct hop_build *build, const struct hop_json *document)
+void hop_machine_read(struct hop_build *build, const struct hop_json *document)
 {
     enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {
@@ -336,22 +336,6 @@ static void read_document(struct hop_build *build, const struct hop_json *docume
         read_routes(build, &m[ROUTES]);
     read_array(build, &m[NOTES], 0, read_note);
 }
-
-static enum hop_status read_json(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
-{
-    struct hop_build build;
-    struct hop_json document;
-    hop_build_begin(&build, "", diag);
-    hop_json_load(source, &document, &build.failure);
-    read_document(&build, &document);
-    hop_json_finish(&document);
-    return hop_build_end(&build, topology);
-}
-
-const struct hop_importer hop_importer_json = {
-    .detect = hop_json_detect,
-    .read = read_json,
-};
 
 /* ---- writing ---- */
 

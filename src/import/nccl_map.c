@@ -81,7 +81,7 @@ struct map {
 
 void hop_nccl_place(struct hop_nccl_system *system, const struct hop_nccl_place *place)
 {
-    hop_failure_place(&system->build.failure, "%.150s:%ld: <%.40s>", system->file, place->line, place->element);
+    hop_failure_place(&system->build->failure, "%.150s:%ld: <%.40s>", system->file, place->line, place->element);
 }
 
 static bool ok(const struct map *m)
@@ -600,7 +600,7 @@ void hop_nccl_map(struct hop_nccl_system *system)
 {
     static void (*const steps[])(struct map *) = {find_machines, enter_devices, join_broadcom_levels,  settle_bridges,
                                                   add_cpus,      add_devices,   add_accelerator_links, add_notes};
-    struct map m = {.system = system, .build = &system->build, .nvswitch = HOP_NONE};
+    struct map m = {.system = system, .build = system->build, .nvswitch = HOP_NONE};
     m.roots = hop_build_alloc(m.build, (system->cpu_count + 1) * sizeof *m.roots);
     m.entries = hop_build_alloc(m.build, (system->device_count + 1) * sizeof *m.entries);
     for (size_t i = 0; i < HOP_COUNT(steps) && ok(&m); i++)

@@ -56,7 +56,7 @@ struct hop_nccl_link {
 
 struct hop_nccl_system {
     const char *file; /* for diagnostics */
-    struct hop_build build;
+    struct hop_build *build;
     struct hop_nccl_cpu *cpus;
     struct hop_nccl_device *devices; /* parents before children */
     struct hop_nccl_link *links;     /* those of a gpu next to each other */

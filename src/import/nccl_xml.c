@@ -11,6 +11,7 @@
  * What stands there is trusted. Speeds, widths and ports that are missing are taken as NCCL takes them, and counted in
  * notes.
  */
+#include "import/importer.h"
 #include "import/nccl_map.h"
 
 #include <libxml/parser.h>
@@ -41,7 +42,7 @@ static struct hop_nccl_place place_of(const xmlNode *xml)
 
 static bool ok(const struct reader *r)
 {
-    return hop_build_ok(&r->system.build);
+    return hop_build_ok(r->system.build);
 }
 
 static void refuse(struct reader *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
@@ -53,7 +54,7 @@ static void refuse(struct reader *r, const xmlNode *xml, enum hop_status status,
     if (!ok(r))
         return;
     va_start(arguments, format);
-    r->system.build.failure.status = hop_fail_with(r->system.build.failure.diag, status, format, arguments);
+    r->system.build->failure.status = hop_fail_with(r->system.build->failure.diag, status, format, arguments);
     va_end(arguments);
     hop_nccl_place(&r->system, &place);
 }
@@ -158,7 +159,7 @@ static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char 
         refuse_value(r, xml, name, text, "a PCI address such as 0000:3b:00.0");
         return "";
     }
-    char *lower = hop_build_alloc(&r->system.build, strlen(text) + 1);
+    char *lower = hop_build_alloc(r->system.build, strlen(text) + 1);
     if (lower)
         memcpy(lower, text, strlen(text));
     for (char *c = lower; c && *c; c++)
@@ -184,9 +185,9 @@ static long read_port(struct reader *r, const xmlNode *net, struct hop_buffer *p
 /* Takes the buffer. */
 static const char *keep(struct reader *r, struct hop_buffer *ports)
 {
-    const char *kept = hop_build_text(&r->system.build, "%s", ports->text ? ports->text : "");
+    const char *kept = hop_build_text(r->system.build, "%s", ports->text ? ports->text : "");
     if (ports->failed)
-        hop_failure_set(&r->system.build.failure, HOP_ERR_MEMORY, "out of memory");
+        hop_failure_set(&r->system.build->failure, HOP_ERR_MEMORY, "out of memory");
     hop_buffer_finish(ports);
     return kept;
 }
@@ -215,7 +216,7 @@ static void read_link(struct reader *r, const xmlNode *xml)
     link.count = (unsigned)read_integer(r, xml, "count", 0, HOP_NCCL_LINK_LIMIT, 1);
     if (link.count == 0)
         return;
-    if (hop_build_grow(&r->system.build, &r->system.links, &r->link_capacity, r->system.link_count + 1, sizeof link))
+    if (hop_build_grow(r->system.build, &r->system.links, &r->link_capacity, r->system.link_count + 1, sizeof link))
         r->system.links[r->system.link_count++] = link;
 }
 
@@ -244,7 +245,7 @@ static void add_device(struct reader *r, const xmlNode *xml, const struct hop_nc
 {
     if (r->system.device_count >= DEVICE_LIMIT)
         refuse(r, xml, HOP_ERR_LIMIT, "the file holds more than %d devices", DEVICE_LIMIT);
-    if (hop_build_grow(&r->system.build, &r->system.devices, &r->device_capacity, r->system.device_count + 1,
+    if (hop_build_grow(r->system.build, &r->system.devices, &r->device_capacity, r->system.device_count + 1,
                        sizeof *device))
         r->system.devices[r->system.device_count++] = *device;
 }
@@ -314,7 +315,7 @@ static void read_cpu(struct reader *r, xmlNode *xml)
     cpu.numa = (int)read_integer(r, xml, "numaid", -1, 65535, -1);
     if (r->system.cpu_count >= CPU_LIMIT)
         refuse(r, xml, HOP_ERR_LIMIT, "the file holds more than %d CPUs", CPU_LIMIT);
-    if (!hop_build_grow(&r->system.build, &r->system.cpus, &r->cpu_capacity, r->system.cpu_count + 1, sizeof cpu))
+    if (!hop_build_grow(r->system.build, &r->system.cpus, &r->cpu_capacity, r->system.cpu_count + 1, sizeof cpu))
         return;
     r->system.cpus[r->system.cpu_count++] = cpu;
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
@@ -345,7 +346,7 @@ static void refuse_document(struct reader *r, xmlParserCtxt *context)
 {
     const xmlError *error = xmlCtxtGetLastError(context);
     const char *message = error && error->message ? error->message : "not well-formed";
-    struct hop_failure *failure = &r->system.build.failure;
+    struct hop_failure *failure = &r->system.build->failure;
     if (error && error->code == XML_ERR_NO_MEMORY)
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
     if (strstr(message, "depth")) /* a limit of libxml2, whose words are for programmers */
@@ -393,24 +394,24 @@ static bool attributes_are_few(const char *text)
     return true;
 }
 
-static enum hop_status read_xml(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag)
+static void read_xml(const struct hop_source *source, struct hop_build *build)
 {
-    struct reader r = {.system.file = source->name};
-    struct hop_build *build = &r.system.build;
+    struct reader r = {.system = {.file = source->name, .build = build}};
     if (source->size > SOURCE_LIMIT || !attributes_are_few(source->text)) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%s\nat most %d bytes, and %d attributes to an element",
-                 source->size > SOURCE_LIMIT ? "the file is too long" : "an element is too long", SOURCE_LIMIT,
-                 ATTRIBUTE_LIMIT);
-        hop_diag_place(diag, "%.200s", source->name);
-        return HOP_ERR_LIMIT;
+        hop_build_fail(build, HOP_ERR_LIMIT, "%s\nat most %d bytes, and %d attributes to an element",
+                       source->size > SOURCE_LIMIT ? "the file is too long" : "an element is too long", SOURCE_LIMIT,
+                       ATTRIBUTE_LIMIT);
+        hop_failure_place(&build->failure, "%.200s", source->name);
+        return;
     }
     xmlParserCtxt *context = xmlNewParserCtxt();
-    if (!context)
-        return hop_fail_memory(diag);
+    if (!context) {
+        hop_build_fail(build, HOP_ERR_MEMORY, "out of memory");
+        return;
+    }
     xmlDoc *document =
         xmlCtxtReadMemory(context, source->text, (int)source->size, NULL, NULL,
                           XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES);
-    hop_build_begin(build, hop_source_title(source), diag);
     if (document)
         read_document(&r, document);
     else
@@ -422,7 +423,6 @@ static enum hop_status read_xml(const struct hop_source *source, struct hop_topo
     free(r.system.links);
     xmlFreeDoc(document);
     xmlFreeParserCtxt(context);
-    return hop_build_end(build, topology);
 }
 
 /* Whether the root element, after declaration and comments, is <system> or <graphs>. */
@@ -450,7 +450,4 @@ static bool detect(const struct hop_source *source)
     return false;
 }
 
-const struct hop_importer hop_importer_nccl_xml = {
-    .detect = detect,
-    .read = read_xml,
-};
+const struct hop_importer hop_importer_nccl_xml = {detect, read_xml};

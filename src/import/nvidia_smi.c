@@ -9,6 +9,7 @@
  * Relations and NVLinks are trusted; PCIe speeds are not said and assumed, and affinity only helps where NVLink hides
  * a relation. Old drivers have no legend of NICs and call SYS SOC.
  */
+#include "import/importer.h"
 #include "import/infer.h"
 #include "import/smi_text.h"
 
@@ -16,7 +17,7 @@
 
 struct table {
     struct hop_lines lines;
-    struct hop_build build;
+    struct hop_build *build;
     struct hop_relations relations;
     struct hop_related devices[HOP_RELATIONS_LIMIT];
     const char *cpu[HOP_RELATIONS_LIMIT], *numa[HOP_RELATIONS_LIMIT]; /* affinity as written, NULL: blank */
@@ -136,8 +137,8 @@ static void add_device(struct table *table, const struct hop_word *name)
     table->devices[i] = (struct hop_related){
         .kind = gpu >= 0 ? HOP_NODE_GPU : HOP_NODE_NIC,
         .numa = -1,
-        .title = hop_build_text(&table->build, "%.*s", (int)(name->length < 63 ? name->length : 63), name->text),
-        .name = gpu >= 0 ? hop_build_text(&table->build, "gpu%d", gpu) : hop_build_text(&table->build, "nic%u", nics)};
+        .title = hop_build_text(table->build, "%.*s", (int)(name->length < 63 ? name->length : 63), name->text),
+        .name = gpu >= 0 ? hop_build_text(table->build, "gpu%d", gpu) : hop_build_text(table->build, "nic%u", nics)};
     if (hop_word_number(name, "NIC") < 0 && gpu < 0)
         table->devices[i].label = table->devices[i].title;
     table->relations.count++;
@@ -147,7 +148,7 @@ static void read_header(struct table *table, uint32_t words)
 {
     for (uint32_t i = 0; i < words; i++) {
         struct hop_word rest = table->lines.words[i];
-        while (rest.length > 0 && hop_build_ok(&table->build)) {
+        while (rest.length > 0 && hop_build_ok(table->build)) {
             struct hop_word name = first_name(&rest);
             add_device(table, &name);
             rest.text += name.length;
@@ -236,7 +237,7 @@ static const char *affinity_text(struct table *table, const struct hop_word *wor
 {
     if (word->length == 0 || hop_word_is(word, "N/A"))
         return NULL;
-    return hop_build_text(&table->build, "%.*s", (int)word->length, word->text);
+    return hop_build_text(table->build, "%.*s", (int)word->length, word->text);
 }
 
 /* What follows the cells of a row. Tabs keep blank fields apart; with spaces the order has to do. */
@@ -282,7 +283,7 @@ static void read_row(struct table *table, uint32_t row)
                          "the row of %s has %s cells than the header has columns\n%u cells, as the header names %u "
                          "devices",
                          table->devices[row].title, more ? "more" : "fewer", columns, columns);
-    if (hop_build_ok(&table->build))
+    if (hop_build_ok(table->build))
         read_affinity(table, row);
 }
 
@@ -290,8 +291,8 @@ static void read_rows(struct table *table)
 {
     struct hop_lines *lines = &table->lines;
     uint32_t count = table->relations.count, missing = 0;
-    table->relations.pairs = hop_build_alloc(&table->build, (size_t)count * count * sizeof *table->relations.pairs);
-    for (uint32_t rows = 0; rows < count && hop_build_ok(&table->build); rows++) {
+    table->relations.pairs = hop_build_alloc(table->build, (size_t)count * count * sizeof *table->relations.pairs);
+    for (uint32_t rows = 0; rows < count && hop_build_ok(table->build); rows++) {
         bool more = hop_lines_next(lines);
         uint32_t row = more ? find_device(table, &lines->words[0]) : HOP_NONE;
         if (row != HOP_NONE) {
@@ -329,7 +330,7 @@ static void read_legends(struct table *table)
         uint32_t device = find_device(table, &title);
         if (device != HOP_NONE && table->devices[device].kind == HOP_NODE_NIC)
             table->devices[device].label =
-                hop_build_text(&table->build, "%.*s", (int)(second->length < 63 ? second->length : 63), second->text);
+                hop_build_text(table->build, "%.*s", (int)(second->length < 63 ? second->length : 63), second->text);
     }
 }
 
@@ -354,30 +355,26 @@ static void infer(struct table *table)
     relations->link_kind = HOP_LINK_NVLINK;
     relations->pcie_generation = table->old ? 3 : 4;
     choose_affinity(table);
-    hop_relations_infer(relations, &table->build);
+    hop_relations_infer(relations, table->build);
     if (table->old)
-        hop_build_note(&table->build, "the labels are those of an old driver (SOC, no NODE): PHB may hide that root "
-                                      "complexes of one socket differ");
+        hop_build_note(table->build, "the labels are those of an old driver (SOC, no NODE): PHB may hide that root "
+                                     "complexes of one socket differ");
     if (table->second_table)
-        hop_build_note(&table->build, "a second table, at line %u, was not read", table->second_table);
+        hop_build_note(table->build, "a second table, at line %u, was not read", table->second_table);
 }
 
-static enum hop_status read_nvidia_smi(const struct hop_source *source, struct hop_topology **topology,
-                                       struct hop_diag *diag)
+static void read_nvidia_smi(const struct hop_source *source, struct hop_build *build)
 {
     static void (*const steps[])(struct table *) = {find_header, read_rows, read_legends, infer};
-    struct table *table = calloc(1, sizeof *table);
+    struct table *table = hop_build_alloc(build, sizeof *table);
     if (!table)
-        return hop_fail_memory(diag);
+        return;
     hop_lines_init(&table->lines, source);
-    hop_build_begin(&table->build, hop_source_title(source), diag);
-    table->lines.failure = &table->build.failure;
+    table->lines.failure = &build->failure;
+    table->build = build;
     table->relations.devices = table->devices;
-    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(&table->build); i++)
+    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(build); i++)
         steps[i](table);
-    enum hop_status status = hop_build_end(&table->build, topology);
-    free(table);
-    return status;
 }
 
 static bool detect_nvidia_smi(const struct hop_source *source)

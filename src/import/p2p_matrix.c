@@ -5,6 +5,7 @@
  * neighbours in the order of bus numbers are; two others are as far as the farthest between (guess_gap says by what).
  * A pair faster than PCIe x16 of its GPU's generation has NVLink. Rates are trusted as what links carry at least.
  */
+#include "import/importer.h"
 #include "import/infer.h"
 #include "import/p2p_text.h"
 
@@ -36,7 +37,7 @@ struct guess {
     bool any_access;
     struct hop_relations relations;
     struct hop_related devices[HOP_P2P_LIMIT];
-    struct hop_build build;
+    struct hop_build *build;
 };
 
 /* ---- generations ---- */
@@ -252,13 +253,13 @@ static void prepare(struct guess *g, const struct hop_source *source)
     g->relations.devices = g->devices;
     g->relations.link_kind = HOP_LINK_NVLINK;
     g->relations.knows_speeds = true;
-    g->relations.pairs = hop_build_alloc(&g->build, (size_t)g->n * g->n * sizeof *g->relations.pairs);
+    g->relations.pairs = hop_build_alloc(g->build, (size_t)g->n * g->n * sizeof *g->relations.pairs);
     for (uint32_t i = 0; i < g->n; i++)
         g->devices[i] = (struct hop_related){.kind = HOP_NODE_GPU,
                                              .numa = -1,
                                              .label = g->p2p->devices[i].label,
-                                             .name = hop_build_text(&g->build, "gpu%u", i),
-                                             .title = hop_build_text(&g->build, "GPU%u", i)};
+                                             .name = hop_build_text(g->build, "gpu%u", i),
+                                             .title = hop_build_text(g->build, "GPU%u", i)};
     for (size_t i = 0; g->p2p->access && i < (size_t)g->n * g->n; i++)
         g->any_access = g->any_access || g->p2p->access[i] == 1;
     choose_generation(g);
@@ -291,7 +292,7 @@ static double best_of(const struct guess *g, uint32_t i, bool to_others, bool nv
 
 static void set_links(struct guess *g, const uint32_t *gpu_of)
 {
-    struct hop_topology *topology = g->build.topology;
+    struct hop_topology *topology = g->build->topology;
     for (uint32_t l = 0; l < topology->link_count; l++) {
         const struct hop_link *link = &topology->links[l];
         uint32_t a = gpu_of[link->ends[0]], b = gpu_of[link->ends[1]];
@@ -314,12 +315,12 @@ static void set_socket(struct guess *g)
         }
     }
     if (!isnan(best))
-        hop_build_parameter(&g->build, "socket", best, "the best pair across sockets, p2pBandwidthLatencyTest");
+        hop_build_parameter(g->build, "socket", best, "the best pair across sockets, p2pBandwidthLatencyTest");
 }
 
 static void set_bus_ids(struct guess *g, const uint32_t *gpu_of)
 {
-    struct hop_topology *topology = g->build.topology;
+    struct hop_topology *topology = g->build->topology;
     for (uint32_t node = 0; node < topology->node_count && g->p2p->has_devices; node++) {
         char text[32];
         if (gpu_of[node] == HOP_NONE)
@@ -335,23 +336,23 @@ static void set_bus_ids(struct guess *g, const uint32_t *gpu_of)
 static void add_notes(struct guess *g)
 {
     hop_build_note(
-        &g->build,
+        g->build,
         "guessed from p2pBandwidthLatencyTest, which prints no wiring; of %u neighbours in bus order %u are told "
         "apart by a drop of bandwidth or missing peer access, %u by copies that share the way to host memory, the "
         "others by their bus numbers%s; the output of `nvidia-smi topo -m` says it better",
         g->n > 0 ? g->n - 1 : 0, g->by_drop, g->by_staging,
         g->p2p->has_devices ? " (80 on: a second socket; in succession: one switch)" : ", which are not printed");
     hop_build_note(
-        &g->build,
+        g->build,
         "PCIe generation %u x16 is %s; links of GPUs behind one switch carry what the best of their pairs got",
         g->generation, g->known_model ? "that of the GPU's model" : "assumed, the GPU's model is not known");
     if (g->nvlink_pairs > 0)
-        hop_build_note(&g->build,
+        hop_build_note(g->build,
                        "%u pairs are faster than PCIe generation %u x16 (%g GB/s) and are taken to have NVLink, at the "
                        "rates measured",
                        g->nvlink_pairs, g->generation, raw_GBps[g->generation]);
     if (g->staged_pairs > 0)
-        hop_build_note(&g->build,
+        hop_build_note(g->build,
                        "%u pairs have no peer access: their copies are staged through host memory, which a topology "
                        "cannot say",
                        g->staged_pairs);
@@ -362,8 +363,8 @@ static void add_notes(struct guess *g)
 /* What the matrix says beyond the tree. */
 static void refine(struct guess *g)
 {
-    struct hop_topology *topology = g->build.topology;
-    uint32_t *gpu_of = hop_build_alloc(&g->build, ((size_t)topology->node_count + 1) * sizeof *gpu_of);
+    struct hop_topology *topology = g->build->topology;
+    uint32_t *gpu_of = hop_build_alloc(g->build, ((size_t)topology->node_count + 1) * sizeof *gpu_of);
     if (!gpu_of)
         return;
     memset(gpu_of, 0xff, topology->node_count * sizeof *gpu_of); /* HOP_NONE */
@@ -375,29 +376,24 @@ static void refine(struct guess *g)
     add_notes(g);
 }
 
-static enum hop_status read_p2p_matrix(const struct hop_source *source, struct hop_topology **topology,
-                                       struct hop_diag *diag)
+static void read_p2p_matrix(const struct hop_source *source, struct hop_build *build)
 {
-    struct hop_p2p *p2p = calloc(1, sizeof *p2p);
-    struct guess *g = calloc(1, sizeof *g);
-    enum hop_status status = p2p && g ? hop_p2p_read(source, p2p, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        g->p2p = p2p;
-        hop_build_begin(&g->build, hop_source_title(source), diag);
+    struct hop_p2p *p2p = hop_build_alloc(build, sizeof *p2p);
+    struct guess *g = hop_build_alloc(build, sizeof *g);
+    if (!g)
+        return;
+    build->failure.status = hop_p2p_read(source, p2p, build->failure.diag);
+    g->p2p = p2p;
+    g->build = build;
+    if (hop_build_ok(build))
         prepare(g, source);
-        if (hop_build_ok(&g->build))
-            relate(g);
-        if (hop_build_ok(&g->build))
-            hop_relations_infer(&g->relations, &g->build);
-        if (hop_build_ok(&g->build))
-            refine(g);
-        status = hop_build_end(&g->build, topology);
-    }
-    if (p2p)
-        hop_p2p_finish(p2p);
-    free(g);
-    free(p2p);
-    return status;
+    if (hop_build_ok(build))
+        relate(g);
+    if (hop_build_ok(build))
+        hop_relations_infer(&g->relations, build);
+    if (hop_build_ok(build))
+        refine(g);
+    hop_p2p_finish(p2p);
 }
 
 const struct hop_importer hop_importer_p2p_matrix = {hop_p2p_detect, read_p2p_matrix};

@@ -5,6 +5,7 @@
  * xGMI hive, so that only the weight, 15 for each link on the way, tells whether they are joined; switches are not
  * shown. (AMD, MI200 system optimization; amdkfd topology.)
  */
+#include "import/importer.h"
 #include "import/infer.h"
 #include "import/smi_text.h"
 
@@ -23,7 +24,7 @@ struct measure {
 
 struct listing {
     struct hop_lines lines;
-    struct hop_build build;
+    struct hop_build *build;
     struct hop_relations relations;
     struct hop_related devices[HOP_RELATIONS_LIMIT];
     struct measure *measures; /* count x count */
@@ -61,8 +62,8 @@ static void add_device(struct listing *listing, const struct hop_word *word)
                          twice ? "two columns are" : "a column is", HOP_WORD_SHOWN(word));
     listing->devices[i] = (struct hop_related){.kind = HOP_NODE_GPU,
                                                .numa = -1,
-                                               .title = hop_build_text(&listing->build, "GPU%d", number),
-                                               .name = hop_build_text(&listing->build, "gpu%d", number)};
+                                               .title = hop_build_text(listing->build, "GPU%d", number),
+                                               .name = hop_build_text(listing->build, "gpu%d", number)};
     listing->relations.count++;
 }
 
@@ -72,10 +73,10 @@ static void read_header(struct listing *listing)
     const struct hop_lines *lines = &listing->lines;
     uint32_t *count = &listing->relations.count;
     if (*count == 0) {
-        for (uint32_t i = 0; i < lines->count && hop_build_ok(&listing->build); i++)
+        for (uint32_t i = 0; i < lines->count && hop_build_ok(listing->build); i++)
             add_device(listing, &lines->words[i]);
         size_t cells = (size_t)*count * *count;
-        listing->measures = hop_build_alloc(&listing->build, cells * sizeof *listing->measures);
+        listing->measures = hop_build_alloc(listing->build, cells * sizeof *listing->measures);
         for (size_t i = 0; listing->measures && i < cells; i++)
             listing->measures[i] = (struct measure){.weight = -1, .hops = -1};
         return;
@@ -200,7 +201,7 @@ static enum hop_relation relation_of(const struct listing *listing, uint32_t i, 
 static void relate(struct listing *listing)
 {
     uint32_t n = listing->relations.count;
-    listing->relations.pairs = hop_build_alloc(&listing->build, (size_t)n * n * sizeof *listing->relations.pairs);
+    listing->relations.pairs = hop_build_alloc(listing->build, (size_t)n * n * sizeof *listing->relations.pairs);
     for (uint32_t i = 0; listing->relations.pairs && i < n; i++) {
         for (uint32_t j = 0; j < n; j++) {
             const struct measure *measure = &listing->measures[(size_t)i * n + j];
@@ -225,20 +226,20 @@ static void add_notes(struct listing *listing)
             links += listing->relations.pairs[(size_t)i * n + j].links > 0;
     }
     if (links > 0)
-        hop_build_note(&listing->build, "xGMI generation and bonded links are not said: one link for each pair, at "
-                                        "parameter xgmi_gfx90a (--set xgmi_gfx90a=48GB/s for MI300)");
+        hop_build_note(listing->build, "xGMI generation and bonded links are not said: one link for each pair, at "
+                                       "parameter xgmi_gfx90a (--set xgmi_gfx90a=48GB/s for MI300)");
     if (listing->distant > 0)
         hop_build_note(
-            &listing->build,
+            listing->build,
             "%u pairs of an xGMI hive have no link of their own (weight above %d): their transfers are routed "
             "over PCIe here",
             listing->distant, XGMI_WEIGHT);
     if (unknown > 0)
-        hop_build_note(&listing->build, "NUMA nodes are not said for %u GPUs: %s", unknown,
+        hop_build_note(listing->build, "NUMA nodes are not said for %u GPUs: %s", unknown,
                        listing->seen[HOPS] ? "PCIE pairs of 3 hops and more are taken as different NUMA nodes"
                                            : "one root complex is assumed");
-    hop_build_note(&listing->build, "the listing does not show PCIe switches: GPUs of a NUMA node are taken to have "
-                                    "root ports of their own");
+    hop_build_note(listing->build, "the listing does not show PCIe switches: GPUs of a NUMA node are taken to have "
+                                   "root ports of their own");
 }
 
 static void infer(struct listing *listing)
@@ -249,25 +250,21 @@ static void infer(struct listing *listing)
     relations->file = listing->lines.source->name;
     relations->link_kind = HOP_LINK_XGMI;
     relations->pcie_generation = 4;
-    hop_relations_infer(relations, &listing->build);
+    hop_relations_infer(relations, listing->build);
 }
 
-static enum hop_status read_rocm_smi(const struct hop_source *source, struct hop_topology **topology,
-                                     struct hop_diag *diag)
+static void read_rocm_smi(const struct hop_source *source, struct hop_build *build)
 {
     static void (*const steps[])(struct listing *) = {read_text, relate, infer, add_notes};
-    struct listing *listing = calloc(1, sizeof *listing);
+    struct listing *listing = hop_build_alloc(build, sizeof *listing);
     if (!listing)
-        return hop_fail_memory(diag);
+        return;
     hop_lines_init(&listing->lines, source);
-    hop_build_begin(&listing->build, hop_source_title(source), diag);
-    listing->lines.failure = &listing->build.failure;
+    listing->lines.failure = &build->failure;
+    listing->build = build;
     listing->relations.devices = listing->devices;
-    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(&listing->build); i++)
+    for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(build); i++)
         steps[i](listing);
-    enum hop_status status = hop_build_end(&listing->build, topology);
-    free(listing);
-    return status;
 }
 
 static bool detect_rocm_smi(const struct hop_source *source)

@@ -85,27 +85,4 @@ const char *hop_link_family(enum hop_link_kind kind);
  * of their own, as many as there are links unless the topology says otherwise); 0: no limit. */
 uint32_t hop_node_engine_limit(const struct hop_node *node, bool pcie);
 
-/*
- * An importer reads one dialect. detect looks at the head of a text and must be cheap; read builds an unfinished
- * topology and leaves finishing to the caller; on failure it destroys what it built and fills
- * the diagnostic, place included.
- */
-struct hop_importer {
-    bool (*detect)(const struct hop_source *source);
-    enum hop_status (*read)(const struct hop_source *source, struct hop_topology **topology, struct hop_diag *diag);
-};
-extern const struct hop_importer hop_importer_json;       /* json.c */
-extern const struct hop_importer hop_importer_nccl_xml;   /* nccl_xml.c: NCCL and RCCL */
-extern const struct hop_importer hop_importer_nvidia_smi; /* nvidia_smi.c */
-extern const struct hop_importer hop_importer_rocm_smi;   /* rocm_smi.c */
-extern const struct hop_importer hop_importer_p2p_matrix; /* p2p_matrix.c: p2pBandwidthLatencyTest */
-extern const struct hop_importer hop_importer_hwloc_xml;  /* hwloc.c */
-extern const struct hop_importer hop_importer_ibnetdiscover;                                   /* ibnetdiscover.c */
-enum hop_status hop_topology_read_live(struct hop_topology **topology, struct hop_diag *diag); /* hwloc.c */
-
-/* builtin.c */
-bool hop_topology_is_builtin(const char *name);
-const char *hop_topology_nearest_builtin(const char *name); /* NULL: none is near */
-enum hop_status hop_topology_read_builtin(const char *name, struct hop_topology **topology, struct hop_diag *diag);
-
 #endif

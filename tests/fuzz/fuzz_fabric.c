@@ -32,7 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source[strcspn(source, "\n")] = '\0';
     if (!hop_topology_is_generated(source) || !is_small(source))
         return 0;
-    if (hop_topology_read_generated(source, &topology, &diag) != HOP_OK) {
+    struct hop_build build;
+    hop_build_begin(&build, source, &diag);
+    hop_topology_generate(source, &build);
+    if (hop_build_end(&build, &topology) != HOP_OK) {
         MUST(diag.what[0] && diag.place[0] && diag.expected[0]);
         return 0;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hwloc: the XML importer on a sample of our own and on damaged copies of it, this machine, sysfs links, and NVML's
  * table. */
-#include "test.h"
+#include "import/importer.h"
 #include "import/nvml.h"
 #include "import/pci_sysfs.h"
-#include "topology/topology.h"
+#include "test.h"
 
 #include <sys/stat.h>
 
