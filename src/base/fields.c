@@ -4,15 +4,15 @@
 
 #include <stdio.h>
 
-void hop_fields_begin(struct hop_fields *fields, const struct hop_source *source, struct hop_diag *diag)
+void hop_fields_begin(struct hop_fields *fields, const struct hop_source *source, struct hop_failure *failure)
 {
-    *fields = (struct hop_fields){.source = source, .diag = diag, .start = source->text, .rest = source->text};
+    *fields = (struct hop_fields){.source = source, .failure = failure, .start = source->text, .rest = source->text};
 }
 
 bool hop_fields_next(struct hop_fields *fields)
 {
     const char *end = fields->source->text + fields->source->size;
-    if (fields->rest == end)
+    if (fields->rest == end || fields->failure->status != HOP_OK)
         return false;
     fields->start = fields->next = fields->rest;
     const char *newline = memchr(fields->start, '\n', (size_t)(end - fields->start));
@@ -54,27 +54,45 @@ char *hop_field_show(struct hop_field word, char text[HOP_FIELD_SIZE])
     return text;
 }
 
-enum hop_status hop_fields_at(const struct hop_fields *fields, const char *where, enum hop_status status)
+static void place(const struct hop_fields *fields, const char *where)
 {
-    hop_diag_place(fields->diag, "%.180s:%u:%u", fields->source->name, fields->number,
-                   (unsigned)(where - fields->start) + 1);
-    return status;
+    hop_failure_place(fields->failure, "%.180s:%u:%u", fields->source->name, fields->number,
+                      (unsigned)(where - fields->start) + 1);
 }
 
-enum hop_status hop_fields_refuse(const struct hop_fields *fields, struct hop_field word, const char *what,
-                                  const char *expected)
+void hop_fields_fail(const struct hop_fields *fields, const char *where, enum hop_status status, const char *format,
+                     ...)
+{
+    va_list arguments;
+    if (fields->failure->status != HOP_OK)
+        return;
+    va_start(arguments, format);
+    fields->failure->status = hop_fail_with(fields->failure->diag, status, format, arguments);
+    va_end(arguments);
+    place(fields, where);
+}
+
+void hop_fields_check(const struct hop_fields *fields, const char *where, enum hop_status status)
+{
+    if (fields->failure->status != HOP_OK || status == HOP_OK)
+        return;
+    fields->failure->status = status;
+    if (fields->failure->diag)
+        fields->failure->diag->place[0] = '\0';
+    place(fields, where);
+}
+
+void hop_fields_refuse(const struct hop_fields *fields, struct hop_field word, const char *what, const char *expected)
 {
     char text[HOP_FIELD_SIZE];
     if (word.length > 0)
-        hop_fail(fields->diag, HOP_ERR_SYNTAX, "'%s' is no %s", hop_field_show(word, text), what);
+        hop_fields_fail(fields, word.text, HOP_ERR_SYNTAX, "'%s' is no %s\n%s", hop_field_show(word, text), what,
+                        expected);
     else
-        hop_fail(fields->diag, HOP_ERR_SYNTAX, "the %s is missing", what);
-    hop_diag_expect(fields->diag, "%s", expected);
-    return hop_fields_at(fields, word.text, HOP_ERR_SYNTAX);
+        hop_fields_fail(fields, word.text, HOP_ERR_SYNTAX, "the %s is missing\n%s", what, expected);
 }
 
-enum hop_status hop_fields_count(struct hop_fields *fields, const char *what, uint32_t least, uint32_t most,
-                                 uint32_t *count)
+uint32_t hop_fields_count(struct hop_fields *fields, const char *what, uint32_t least, uint32_t most)
 {
     struct hop_field word = hop_fields_word(fields);
     uint64_t value = 0;
@@ -84,32 +102,31 @@ enum hop_status hop_fields_count(struct hop_fields *fields, const char *what, ui
         digits = word.text[i] >= '0' && word.text[i] <= '9';
         value = value <= most ? value * 10 + (uint64_t)(word.text[i] - '0') : value;
     }
-    if (digits && value >= least && value <= most) {
-        *count = (uint32_t)value;
-        return HOP_OK;
-    }
+    if (digits && value >= least && value <= most)
+        return (uint32_t)value;
     (void)snprintf(expected, sizeof expected, "%u to %u", least, most);
-    return hop_fields_refuse(fields, word, what, expected);
+    hop_fields_refuse(fields, word, what, expected);
+    return 0;
 }
 
-enum hop_status hop_fields_bytes(struct hop_fields *fields, const char *what, uint64_t *bytes)
+uint64_t hop_fields_bytes(struct hop_fields *fields, const char *what)
 {
     struct hop_field word = hop_fields_word(fields);
+    uint64_t bytes = 0;
     if (word.length == 0)
-        return hop_fields_refuse(fields, word, what, "bytes, such as 16KiB");
-    enum hop_status status = hop_parse_bytes(word.text, word.length, bytes, fields->diag);
-    return status == HOP_OK ? HOP_OK : hop_fields_at(fields, word.text, status);
+        hop_fields_refuse(fields, word, what, "bytes, such as 16KiB");
+    else if (fields->failure->status == HOP_OK)
+        hop_fields_check(fields, word.text, hop_parse_bytes(word.text, word.length, &bytes, fields->failure->diag));
+    return bytes;
 }
 
-enum hop_status hop_fields_end(struct hop_fields *fields, const char *expected)
+void hop_fields_end(struct hop_fields *fields, const char *expected)
 {
     struct hop_field extra = hop_fields_word(fields);
     char text[HOP_FIELD_SIZE];
-    if (extra.length == 0)
-        return HOP_OK;
-    hop_fail(fields->diag, HOP_ERR_SYNTAX, "unexpected '%s'", hop_field_show(extra, text));
-    hop_diag_expect(fields->diag, "%s", expected);
-    return hop_fields_at(fields, extra.text, HOP_ERR_SYNTAX);
+    if (extra.length > 0)
+        hop_fields_fail(fields, extra.text, HOP_ERR_SYNTAX, "unexpected '%s'\n%s", hop_field_show(extra, text),
+                        expected);
 }
 
 char *hop_text_clean(struct hop_arena *arena, const char *text, size_t length)

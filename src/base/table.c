@@ -2,6 +2,8 @@
 /* Tables by collective, number of ranks and size. */
 #include "base/table.h"
 
+#include <stdio.h>
+
 void hop_table_finish(struct hop_table *table)
 {
     free(table->rows);
@@ -127,76 +129,71 @@ static const char *name_at(const void *context, uint32_t index)
     return kind->name(index);
 }
 
-static enum hop_status read_collective(const struct hop_table_kind *kind, struct hop_fields *fields,
-                                       struct hop_table_row *row)
+static unsigned read_collective(const struct hop_table_kind *kind, struct hop_fields *fields)
 {
     struct hop_field word = hop_fields_word(fields);
-    char text[HOP_FIELD_SIZE];
-    if (hop_table_collective(kind, word.text, word.length, &row->collective))
-        return HOP_OK;
+    char text[HOP_FIELD_SIZE], expected[96];
+    unsigned collective;
+    if (hop_table_collective(kind, word.text, word.length, &collective))
+        return collective;
     uint32_t near = hop_text_nearest(hop_field_show(word, text), name_at, kind, kind->collectives);
-    hop_fields_refuse(fields, word, "collective",
-                      kind->any ? "allreduce, allgather, broadcast ... or any" : "allreduce, allgather, broadcast ...");
-    if (near != UINT32_MAX)
-        hop_diag_expect(fields->diag, "%s, or another collective's name%s", kind->name(near),
-                        kind->any ? ", or any" : "");
-    return HOP_ERR_SYNTAX;
+    (void)snprintf(expected, sizeof expected, near != UINT32_MAX ? "%s, or another collective's name%s" : "%s ...%s",
+                   near != UINT32_MAX ? kind->name(near) : "allreduce, allgather, broadcast",
+                   !kind->any           ? ""
+                   : near != UINT32_MAX ? ", or any"
+                                        : " or any");
+    hop_fields_refuse(fields, word, "collective", expected);
+    return 0;
 }
 
-static enum hop_status read_row(struct hop_table *table, struct hop_fields *fields, void *row)
+static void read_row(struct hop_table *table, struct hop_fields *fields, void *row)
 {
     const struct hop_table_kind *kind = table->kind;
-    struct hop_table_row head = {0};
-    enum hop_status status = read_collective(kind, fields, &head);
-    if (status == HOP_OK)
-        status = hop_fields_count(fields, "number of ranks", 1, kind->ranks_most, &head.ranks);
-    if (status == HOP_OK)
-        status = hop_fields_bytes(fields, "size that the row begins at", &head.from_bytes);
+    struct hop_table_row head = {.collective = read_collective(kind, fields)};
+    head.ranks = hop_fields_count(fields, "number of ranks", 1, kind->ranks_most);
+    head.from_bytes = hop_fields_bytes(fields, "size that the row begins at");
     memcpy(row, &head, sizeof head);
-    if (status == HOP_OK)
-        status = kind->read(fields, row, &table->arena);
-    return status == HOP_OK ? hop_fields_end(fields, kind->columns) : status;
+    if (fields->failure->status == HOP_OK)
+        kind->read(fields, row, &table->arena);
+    hop_fields_end(fields, kind->columns);
 }
 
-/* Remarks above all rows are kept as notes, those behind a row as its remark. */
-static enum hop_status read_line(struct hop_table *table, struct hop_fields *fields, void *row)
+static void read_line(struct hop_table *table, struct hop_fields *fields, void *row)
 {
     struct hop_field first = hop_fields_word(fields);
     fields->next = fields->start;
-    if (first.length == 0 && (!fields->remark || table->count > 0))
-        return HOP_OK;
-    enum hop_status status;
-    if (first.length == 0) {
-        status = add_note(table, fields->remark, fields->remark_length, fields->diag);
-        return status == HOP_OK ? HOP_OK : hop_fields_at(fields, fields->remark - 1, status);
-    }
-    status = read_row(table, fields, row);
-    if (status != HOP_OK)
-        return status;
-    status = insert(table, row, fields->remark, fields->remark_length, fields->number, fields->diag);
-    return status == HOP_OK ? HOP_OK : hop_fields_at(fields, first.text, status);
+    if (first.length == 0 && fields->remark && table->count == 0)
+        hop_fields_check(fields, fields->remark - 1,
+                         add_note(table, fields->remark, fields->remark_length, fields->failure->diag));
+    if (first.length == 0)
+        return;
+    read_row(table, fields, row);
+    if (fields->failure->status == HOP_OK)
+        hop_fields_check(
+            fields, first.text,
+            insert(table, row, fields->remark, fields->remark_length, fields->number, fields->failure->diag));
 }
 
 static enum hop_status read_source(struct hop_table *table, struct hop_source *source, struct hop_diag *diag)
 {
+    struct hop_failure failure = {.diag = diag};
     struct hop_fields fields;
     void *row = hop_arena_alloc(&table->arena, table->kind->size);
     table->name = hop_arena_string(&table->arena, source->name, strlen(source->name));
-    enum hop_status status = table->arena.failed ? hop_fail_memory(diag) : HOP_OK;
-    hop_fields_begin(&fields, source, diag);
-    while (status == HOP_OK && hop_fields_next(&fields)) {
+    if (table->arena.failed)
+        hop_failure_set(&failure, HOP_ERR_MEMORY, "out of memory");
+    hop_fields_begin(&fields, source, &failure);
+    while (hop_fields_next(&fields)) {
         memset(row, 0, table->kind->size);
-        status = read_line(table, &fields, row);
+        read_line(table, &fields, row);
     }
-    if (status == HOP_OK && table->count == 0) {
-        status = hop_fail(diag, HOP_ERR_INVALID, "no rows");
-        hop_diag_expect(diag, "rows such as '%s'", table->kind->example);
-        hop_diag_place(diag, "%.180s:%u:1", source->name, fields.number ? fields.number : 1);
-    }
+    if (table->count == 0)
+        hop_failure_set(&failure, HOP_ERR_INVALID, "no rows\nrows such as '%s'", table->kind->example);
+    hop_failure_place(&failure, "%.180s:%u:1", source->name, fields.number ? fields.number : 1);
     hop_source_finish(source);
-    if (status != HOP_OK)
+    if (failure.status != HOP_OK)
         hop_table_finish(table);
-    return status;
+    return failure.status;
 }
 
 enum hop_status hop_table_parse(struct hop_table *table, const char *name, const char *text, size_t size,

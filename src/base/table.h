@@ -38,7 +38,7 @@ struct hop_table_kind {
     uint32_t ranks_most, rows_most, notes_most;
     size_t size; /* of a row */
     /* What stands behind the size; its texts go into the arena. */
-    enum hop_status (*read)(struct hop_fields *fields, void *row, struct hop_arena *arena);
+    void (*read)(struct hop_fields *fields, void *row, struct hop_arena *arena);
     void (*write)(const void *row, struct hop_buffer *text); /* without its remark */
 };
 

@@ -10,37 +10,33 @@ static const char *name_of(unsigned collective)
 }
 
 /* "-" where no copy is staged. */
-static enum hop_status read_packet(struct hop_fields *fields, struct hop_copies_row *row)
+static void read_packet(struct hop_fields *fields, struct hop_copies_row *row)
 {
     struct hop_field word = hop_fields_word(fields);
     bool none = hop_field_is(word, "-");
     if (none && row->staged == 0)
-        return HOP_OK;
+        return;
     if (none || word.length == 0 || row->staged == 0)
-        return hop_fields_refuse(fields, word, "packet size",
-                                 row->staged ? "the size of the packets of staged copies, such as 512KiB"
-                                             : "-, as no copy is staged");
+        hop_fields_refuse(fields, word, "packet size",
+                          row->staged ? "the size of the packets of staged copies, such as 512KiB"
+                                      : "-, as no copy is staged");
     fields->next = word.text;
-    enum hop_status status = hop_fields_bytes(fields, "packet size", &row->packet_bytes);
-    if (status == HOP_OK && row->packet_bytes == 0)
-        return hop_fields_refuse(fields, word, "packet size", "1 byte or more");
-    return status;
+    row->packet_bytes = hop_fields_bytes(fields, "packet size");
+    if (row->packet_bytes == 0)
+        hop_fields_refuse(fields, word, "packet size", "1 byte or more");
 }
 
-static enum hop_status read_row(struct hop_fields *fields, void *into, struct hop_arena *arena)
+static void read_row(struct hop_fields *fields, void *into, struct hop_arena *arena)
 {
     struct hop_copies_row *row = into;
     (void)arena;
-    enum hop_status status = hop_fields_count(fields, "number of staged copies", 0, HOP_COPIES_COUNT, &row->staged);
+    row->staged = hop_fields_count(fields, "number of staged copies", 0, HOP_COPIES_COUNT);
     const char *staged = fields->next;
-    if (status == HOP_OK)
-        status = hop_fields_count(fields, "number of all copies", 1, HOP_COPIES_COUNT, &row->of);
-    if (status == HOP_OK && row->staged > row->of) {
-        hop_fail(fields->diag, HOP_ERR_INVALID, "%u of %u copies staged", row->staged, row->of);
-        hop_diag_expect(fields->diag, "no more staged copies than there are");
-        return hop_fields_at(fields, staged + strspn(staged, " \t\r"), HOP_ERR_INVALID);
-    }
-    return status == HOP_OK ? read_packet(fields, row) : status;
+    row->of = hop_fields_count(fields, "number of all copies", 1, HOP_COPIES_COUNT);
+    if (row->staged > row->of)
+        hop_fields_fail(fields, staged + strspn(staged, " \t\r"), HOP_ERR_INVALID,
+                        "%u of %u copies staged\nno more staged copies than there are", row->staged, row->of);
+    read_packet(fields, row);
 }
 
 static void write_row(const void *from, struct hop_buffer *text)

@@ -35,19 +35,18 @@ struct hop_cells {
     uint32_t count, capacity;
 };
 
-void hop_cells_begin(struct hop_cells *cells, const struct hop_source *source, struct hop_diag *diag);
+void hop_cells_begin(struct hop_cells *cells, const struct hop_source *source, struct hop_failure *failure);
 void hop_cells_finish(struct hop_cells *cells);
-/* The next line that has cells; *more false: there is none. */
-enum hop_status hop_cells_next(struct hop_cells *cells, bool *more);
+/* The next line that has cells; false: there is none, or that failed. */
+bool hop_cells_next(struct hop_cells *cells);
 
 /* Whether it begins like a number and has no characters that neither numbers nor units have. */
 bool hop_cell_is_number(struct hop_field cell);
 /* Bytes: a whole number of up to 2^63, a size with a unit, or a real number, which is rounded. Refused with its place:
  * negative, not finite, a size or real number above 2^60, not 0 but rounded to it. */
-enum hop_status hop_cell_bytes(const struct hop_fields *lines, struct hop_field cell, uint64_t *bytes);
+uint64_t hop_cell_bytes(const struct hop_fields *lines, struct hop_field cell);
 /* A whole number in digits, up to `most`; `what` names it in diagnostics. */
-enum hop_status hop_cell_whole(const struct hop_fields *lines, struct hop_field cell, const char *what, uint64_t most,
-                               uint64_t *value);
+uint64_t hop_cell_whole(const struct hop_fields *lines, struct hop_field cell, const char *what, uint64_t most);
 
 /* ---- forms ---- */
 
@@ -56,11 +55,11 @@ bool hop_profile_detect(const struct hop_cells *header);
 /* Whether a text whose first two lines these are (`second` NULL: it has one) looks like a matrix. */
 bool hop_matrix_detect(const struct hop_cells *first, const struct hop_cells *second);
 
-enum hop_status hop_traffic_read_profile(const struct hop_source *source, struct hop_traffic *traffic,
-                                         struct hop_diag *diag);
-enum hop_status hop_traffic_read_matrix(const struct hop_source *source, enum hop_memory memory,
-                                        struct hop_traffic *traffic, struct hop_diag *diag);
-enum hop_status hop_traffic_read_market(const struct hop_source *source, enum hop_memory memory,
-                                        struct hop_traffic *traffic, struct hop_diag *diag);
+void hop_traffic_read_profile(const struct hop_source *source, struct hop_traffic *traffic,
+                              struct hop_failure *failure);
+void hop_traffic_read_matrix(const struct hop_source *source, enum hop_memory memory, struct hop_traffic *traffic,
+                             struct hop_failure *failure);
+void hop_traffic_read_market(const struct hop_source *source, enum hop_memory memory, struct hop_traffic *traffic,
+                             struct hop_failure *failure);
 
 #endif

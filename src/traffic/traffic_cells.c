@@ -11,10 +11,10 @@ enum { CELLS_MAX = HOP_TRAFFIC_RANKS + 1 }; /* a label and a number for every ra
 
 /* ---- cells ---- */
 
-void hop_cells_begin(struct hop_cells *cells, const struct hop_source *source, struct hop_diag *diag)
+void hop_cells_begin(struct hop_cells *cells, const struct hop_source *source, struct hop_failure *failure)
 {
     *cells = (struct hop_cells){0};
-    hop_fields_begin(&cells->lines, source, diag);
+    hop_fields_begin(&cells->lines, source, failure);
 }
 
 void hop_cells_finish(struct hop_cells *cells)
@@ -87,39 +87,36 @@ static struct hop_field cut(const struct hop_cells *cells, const char **next)
     return (struct hop_field){start, (size_t)(end - start)};
 }
 
-static enum hop_status push(struct hop_cells *cells, struct hop_field cell)
+static void push(struct hop_cells *cells, struct hop_field cell)
 {
-    if (cells->count >= CELLS_MAX) {
-        hop_fail(cells->lines.diag, HOP_ERR_LIMIT, "a line of more than %d cells\nat most %u ranks", CELLS_MAX,
-                 HOP_TRAFFIC_RANKS);
-        return hop_fields_at(&cells->lines, cell.text, HOP_ERR_LIMIT);
-    }
-    if (!hop_grow(&cells->cells, &cells->capacity, cells->count + 1, sizeof *cells->cells))
-        return hop_fail_memory(cells->lines.diag);
-    cells->cells[cells->count++] = cell;
-    return HOP_OK;
+    if (cells->count >= CELLS_MAX)
+        hop_fields_fail(&cells->lines, cell.text, HOP_ERR_LIMIT, "a line of more than %d cells\nat most %u ranks",
+                        CELLS_MAX, HOP_TRAFFIC_RANKS);
+    else if (!hop_grow(&cells->cells, &cells->capacity, cells->count + 1, sizeof *cells->cells))
+        hop_failure_set(cells->lines.failure, HOP_ERR_MEMORY, "out of memory");
+    else
+        cells->cells[cells->count++] = cell;
 }
 
-static enum hop_status split(struct hop_cells *cells)
+static bool split(struct hop_cells *cells)
 {
     const char *next = cells->lines.start, *end = cells->lines.end;
-    enum hop_status status = HOP_OK;
     bool more = true;
     cells->count = 0;
-    while (more && status == HOP_OK) {
-        status = push(cells, cut(cells, &next));
+    while (more && cells->lines.failure->status == HOP_OK) {
+        push(cells, cut(cells, &next));
         if (cells->separator == ' ')
             next = skip_blanks(next, end);
         more = next < end;
         next += more && cells->separator != ' ';
         more = more && next < end; /* nothing behind the last separator */
     }
-    if (status == HOP_OK && cells->count > 1 && cells->cells[cells->count - 1].length == 0)
+    if (cells->count > 1 && cells->cells[cells->count - 1].length == 0)
         cells->count--; /* or blanks only */
-    return status;
+    return cells->lines.failure->status == HOP_OK;
 }
 
-enum hop_status hop_cells_next(struct hop_cells *cells, bool *more)
+bool hop_cells_next(struct hop_cells *cells)
 {
     struct hop_fields *lines = &cells->lines;
     while (hop_fields_next(lines)) {
@@ -127,11 +124,9 @@ enum hop_status hop_cells_next(struct hop_cells *cells, bool *more)
             continue;
         if (!cells->separator)
             cells->separator = choose_separator(lines->start, lines->end);
-        *more = true;
         return split(cells);
     }
-    *more = false;
-    return HOP_OK;
+    return false;
 }
 
 /* ---- numbers ---- */
@@ -215,16 +210,6 @@ static enum hop_status read_real(struct hop_field bare, uint64_t *bytes, struct 
                     (int)(bare.length < 80 ? bare.length : 80), bare.text);
 }
 
-/* In words what is wrong with a number that could be read. */
-static enum hop_status refuse(const struct hop_fields *lines, struct hop_field cell, const char *format,
-                              const char *expected)
-{
-    char text[HOP_FIELD_SIZE];
-    hop_fail(lines->diag, HOP_ERR_INVALID, format, hop_field_show(cell, text));
-    hop_diag_expect(lines->diag, "%s", expected);
-    return hop_fields_at(lines, cell.text, HOP_ERR_INVALID);
-}
-
 /* Digits only, as in most cells of large files, up to 2^63: what hop_traffic_to_text writes. */
 static bool read_digits(struct hop_field cell, uint64_t *value)
 {
@@ -240,39 +225,40 @@ static bool read_digits(struct hop_field cell, uint64_t *value)
     return read <= (uint64_t)1 << 63;
 }
 
-enum hop_status hop_cell_bytes(const struct hop_fields *lines, struct hop_field cell, uint64_t *bytes)
+uint64_t hop_cell_bytes(const struct hop_fields *lines, struct hop_field cell)
 {
-    static const char expected[] = "bytes, 0 or more, such as 4096, 1e6 or 4KiB";
     struct hop_field bare = without_sign(cell);
-    uint64_t read = 0;
-    if (read_digits(cell, bytes))
-        return HOP_OK;
-    if (bare.length == 0)
-        return hop_fields_refuse(lines, cell, "number of bytes", expected);
-    if (is_not_finite(bare))
-        return refuse(lines, cell, "'%s' is no number of bytes", expected);
-    bool real = consists_of(bare, DIGITS ".eE+-") && !consists_of(bare, DIGITS);
-    enum hop_status status =
-        real ? read_real(bare, &read, lines->diag) : hop_parse_bytes(bare.text, bare.length, &read, lines->diag);
-    if (status != HOP_OK)
-        return hop_fields_at(lines, cell.text, status);
+    struct hop_diag *diag = lines->failure->diag;
+    char text[HOP_FIELD_SIZE];
+    uint64_t bytes = 0;
+    bool finite = !is_not_finite(bare);
+    if (read_digits(cell, &bytes) || lines->failure->status != HOP_OK)
+        return bytes;
+    if (bare.length == 0 || !finite)
+        hop_fields_fail(lines, cell.text, finite ? HOP_ERR_SYNTAX : HOP_ERR_INVALID,
+                        cell.length ? "'%s' is no number of bytes\n%s" : "the number of bytes is missing%.0s\n%s",
+                        hop_field_show(cell, text), "bytes, 0 or more, such as 4096, 1e6 or 4KiB");
+    else if (consists_of(bare, DIGITS ".eE+-") && !consists_of(bare, DIGITS))
+        hop_fields_check(lines, cell.text, read_real(bare, &bytes, diag));
+    else
+        hop_fields_check(lines, cell.text, hop_parse_bytes(bare.text, bare.length, &bytes, diag));
     if (is_nonzero(bare) && *cell.text == '-')
-        return refuse(lines, cell, "'%s' is negative", expected);
-    if (is_nonzero(bare) && read == 0)
-        return refuse(lines, cell, "'%s' is less than half a byte", "bytes: multiply all numbers by their unit");
-    *bytes = read;
-    return HOP_OK;
+        hop_fields_fail(lines, cell.text, HOP_ERR_INVALID,
+                        "'%s' is negative\nbytes, 0 or more, such as 4096, 1e6 or 4KiB", hop_field_show(cell, text));
+    if (is_nonzero(bare) && bytes == 0)
+        hop_fields_fail(lines, cell.text, HOP_ERR_INVALID,
+                        "'%s' is less than half a byte\nbytes: multiply all numbers by their unit",
+                        hop_field_show(cell, text));
+    return bytes;
 }
 
-enum hop_status hop_cell_whole(const struct hop_fields *lines, struct hop_field cell, const char *what, uint64_t most,
-                               uint64_t *value)
+uint64_t hop_cell_whole(const struct hop_fields *lines, struct hop_field cell, const char *what, uint64_t most)
 {
     uint64_t read = 0;
-    if (read_digits(cell, &read) && read <= most) {
-        *value = read;
-        return HOP_OK;
-    }
+    if (read_digits(cell, &read) && read <= most)
+        return read;
     char expected[64];
     (void)snprintf(expected, sizeof expected, "a whole number from 0 to %" PRIu64, most);
-    return hop_fields_refuse(lines, cell, what, expected);
+    hop_fields_refuse(lines, cell, what, expected);
+    return 0;
 }

@@ -26,7 +26,7 @@ struct line {
 
 struct reader {
     const struct hop_source *source;
-    struct hop_diag *diag;
+    struct hop_failure *failure;
     struct hop_cells cells;
     enum hop_memory memory;
     struct hop_traffic *traffic;
@@ -81,40 +81,35 @@ bool hop_matrix_detect(const struct hop_cells *first, const struct hop_cells *se
 
 /* ---- the shape ---- */
 
-static enum hop_status fail_at(const struct reader *r, const struct line *line, enum hop_status status)
+static void place(const struct reader *r, const struct line *line)
 {
-    hop_diag_place(r->diag, "%.180s:%" PRIu32 ":1", r->source->name, line->number);
-    return status;
+    hop_failure_place(r->failure, "%.180s:%" PRIu32 ":1", r->source->name, line->number);
 }
 
-static enum hop_status refuse_length(const struct reader *r, const struct line *line, const struct line *before)
+static void check_length(const struct reader *r, const struct line *line, const struct line *before)
 {
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "the row has %" PRIu32 " cell%s\n%" PRIu32 ", as line %" PRIu32 " has",
-             line->cells, line->cells == 1 ? "" : "s", before->cells, before->number);
-    return fail_at(r, line, HOP_ERR_SYNTAX);
+    if (line->cells != before->cells)
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX,
+                        "the row has %" PRIu32 " cell%s\n%" PRIu32 ", as line %" PRIu32 " has", line->cells,
+                        line->cells == 1 ? "" : "s", before->cells, before->number);
+    place(r, line);
 }
 
 /* Counts the lines, and keeps what the shape depends on. */
-static enum hop_status survey(struct reader *r)
+static void survey(struct reader *r)
 {
-    bool more = true;
-    enum hop_status status = HOP_OK;
-    hop_cells_begin(&r->cells, r->source, r->diag);
-    while (status == HOP_OK && more) {
-        status = hop_cells_next(&r->cells, &more);
-        if (status != HOP_OK || !more)
-            break;
+    hop_cells_begin(&r->cells, r->source, r->failure);
+    while (hop_cells_next(&r->cells)) {
         r->last = look(&r->cells);
         r->lines++;
         if (r->lines == 1)
             r->first = r->last;
         else if (r->lines == 2)
             r->second = r->last;
-        else if (r->last.cells != r->second.cells)
-            status = refuse_length(r, &r->last, &r->second);
+        else
+            check_length(r, &r->last, &r->second);
     }
     hop_cells_finish(&r->cells);
-    return status;
 }
 
 /* The first line has names if its first cell is a word and either all others are, or the second line begins with a
@@ -131,43 +126,45 @@ static void find_names(struct reader *r)
     r->labels = r->header ? two->word || cells == rows + 1 : one->word;
 }
 
-static enum hop_status check_shape(struct reader *r)
+static void check_shape(struct reader *r)
 {
     uint32_t rows = r->lines - r->header, cells = r->header ? r->second.cells : r->first.cells;
     uint32_t columns = cells - r->labels;
-    if (!r->header && r->lines > 1 && r->first.cells != r->second.cells)
-        return refuse_length(r, &r->second, &r->first);
+    if (!r->header && r->lines > 1)
+        check_length(r, &r->second, &r->first);
     if (r->header && r->first.cells != columns && r->first.cells != cells) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "%" PRIu32 " names stand above %" PRIu32 " columns\na name for every column",
-                 r->first.cells, columns);
-        return fail_at(r, &r->first, HOP_ERR_SYNTAX);
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX,
+                        "%" PRIu32 " names stand above %" PRIu32 " columns\na name for every column", r->first.cells,
+                        columns);
+        place(r, &r->first);
     }
-    if (rows != columns) {
-        hop_fail(r->diag, HOP_ERR_INVALID,
-                 "the matrix is not square: %" PRIu32 " row%s of %" PRIu32
-                 " number%s\nas many rows as columns, one for every rank; a profile has a line "
-                 "'from,to,host_bytes,device_bytes' above its rows",
-                 rows, rows == 1 ? "" : "s", columns, columns == 1 ? "" : "s");
-        return fail_at(r, &r->last, HOP_ERR_INVALID);
-    }
-    if (rows > HOP_TRAFFIC_RANKS) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "the matrix has %" PRIu32 " rows\nat most %u ranks", rows, HOP_TRAFFIC_RANKS);
-        return fail_at(r, &r->last, HOP_ERR_LIMIT);
-    }
+    if (rows != columns)
+        hop_failure_set(r->failure, HOP_ERR_INVALID,
+                        "the matrix is not square: %" PRIu32 " row%s of %" PRIu32 " number%s\n"
+                        "as many rows as columns, one for every rank; a profile has a line "
+                        "'from,to,host_bytes,device_bytes' above its rows",
+                        rows, rows == 1 ? "" : "s", columns, columns == 1 ? "" : "s");
+    if (rows > HOP_TRAFFIC_RANKS)
+        hop_failure_set(r->failure, HOP_ERR_LIMIT, "the matrix has %" PRIu32 " rows\nat most %u ranks", rows,
+                        HOP_TRAFFIC_RANKS);
+    place(r, &r->last);
     r->ranks = rows;
-    return HOP_OK;
 }
 
 /* ---- names ---- */
 
-static enum hop_status refuse_name(const struct reader *r, struct hop_field cell, const char *expected, uint32_t rank)
+static void refuse_name(const struct reader *r, struct hop_field cell, const char *expected, uint32_t rank)
 {
     char text[HOP_FIELD_SIZE];
-    hop_fail(r->diag, HOP_ERR_INVALID,
-             "'%s' stands for rank %" PRIu32 "\n"
-             "%s",
-             hop_field_show(cell, text), rank, expected);
-    return hop_fields_at(&r->cells.lines, cell.text, HOP_ERR_INVALID);
+    hop_fields_fail(&r->cells.lines, cell.text, HOP_ERR_INVALID, "'%s' stands for rank %" PRIu32 "\n%s",
+                    hop_field_show(cell, text), rank, expected);
+}
+
+static bool has_room(const struct reader *r, bool room)
+{
+    if (!room)
+        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
+    return room;
 }
 
 /* A name that is a number says its rank; they may count from 1. */
@@ -184,86 +181,64 @@ static bool is_in_order(struct reader *r, struct hop_field cell, uint32_t rank)
     return cell.length == 0 || value == (uint64_t)rank + r->base;
 }
 
-/* The name of a rank, above its column or, where none stand there, before its row. */
-static enum hop_status take_name(struct reader *r, struct hop_field cell, uint32_t rank)
+/* The name of a rank: above its column, before its row, or, where both stand there, the same or one of its own. */
+static void take_name(struct reader *r, struct hop_field cell, uint32_t rank, bool again)
 {
     const char *name = hop_arena_string(&r->arena, cell.text, cell.length);
-    if (!name)
-        return hop_fail_memory(r->diag);
+    if (!has_room(r, name) || cell.length == 0)
+        return;
+    uint32_t known = hop_names_get(&r->known, name);
+    if (again && known == rank)
+        return;
+    if (again && known != UINT32_MAX)
+        refuse_name(r, cell, "rows in the order of the columns, every rank once", rank);
     if (!is_in_order(r, cell, rank))
-        return refuse_name(r, cell, "ranks in ascending order, from 0 or from 1", rank);
-    if (cell.length > 0 && hop_names_get(&r->known, name) != UINT32_MAX)
-        return refuse_name(r, cell, "every rank once: another has this name", rank);
-    return cell.length == 0 || hop_names_put(&r->known, name, rank) ? HOP_OK : hop_fail_memory(r->diag);
-}
-
-/* The name before a row, where columns have names, too: the same, or one of its own. */
-static enum hop_status compare_name(struct reader *r, struct hop_field cell, uint32_t rank)
-{
-    const char *name = hop_arena_string(&r->arena, cell.text, cell.length);
-    if (!name)
-        return hop_fail_memory(r->diag);
-    uint32_t column = hop_names_get(&r->known, name);
-    if (column == rank || cell.length == 0)
-        return HOP_OK;
-    if (column != UINT32_MAX)
-        return refuse_name(r, cell, "rows in the order of the columns, every rank once", rank);
-    return take_name(r, cell, rank);
+        refuse_name(r, cell, "ranks in ascending order, from 0 or from 1", rank);
+    if (known != UINT32_MAX)
+        refuse_name(r, cell, "every rank once: another has this name", rank);
+    else
+        (void)has_room(r, hop_names_put(&r->known, name, rank));
 }
 
 /* ---- numbers ---- */
 
-static enum hop_status read_row(struct reader *r, uint32_t rank)
+static void read_row(struct reader *r, uint32_t rank)
 {
     const struct hop_cells *cells = &r->cells;
-    enum hop_status status = HOP_OK;
     if (r->labels)
-        status = (r->header ? compare_name : take_name)(r, cells->cells[0], rank);
-    for (uint32_t to = 0; to < r->ranks && status == HOP_OK; to++) {
+        take_name(r, cells->cells[0], rank, r->header);
+    for (uint32_t to = 0; to < r->ranks && r->failure->status == HOP_OK; to++) {
         struct hop_field cell = cells->cells[to + r->labels];
-        uint64_t bytes = 0;
-        status = hop_cell_bytes(&cells->lines, cell, &bytes);
-        if (status != HOP_OK)
-            return status;
-        status = hop_traffic_add(r->traffic, rank, to, r->memory, bytes, 0, r->diag);
-        if (status != HOP_OK)
-            return hop_fields_at(&cells->lines, cell.text, status);
+        uint64_t bytes = hop_cell_bytes(&cells->lines, cell);
+        if (r->failure->status == HOP_OK)
+            hop_fields_check(&cells->lines, cell.text,
+                             hop_traffic_add(r->traffic, rank, to, r->memory, bytes, 0, r->failure->diag));
     }
-    return status;
 }
 
-static enum hop_status read_rows(struct reader *r)
+static void read_rows(struct reader *r)
 {
-    bool more = false;
-    hop_cells_begin(&r->cells, r->source, r->diag);
-    enum hop_status status = HOP_OK;
-    if (r->header)
-        status = hop_cells_next(&r->cells, &more);
-    for (uint32_t i = 0; r->header && i < r->ranks && status == HOP_OK; i++)
-        status = take_name(r, r->cells.cells[r->first.cells - r->ranks + i], i);
-    for (uint32_t rank = 0; rank < r->ranks && status == HOP_OK; rank++) {
-        status = hop_cells_next(&r->cells, &more);
-        if (status == HOP_OK)
-            status = read_row(r, rank);
+    hop_cells_begin(&r->cells, r->source, r->failure);
+    if (r->header && hop_cells_next(&r->cells)) {
+        for (uint32_t i = 0; i < r->ranks; i++)
+            take_name(r, r->cells.cells[r->first.cells - r->ranks + i], i, false);
     }
+    for (uint32_t rank = 0; rank < r->ranks && hop_cells_next(&r->cells); rank++)
+        read_row(r, rank);
     hop_cells_finish(&r->cells);
-    return status;
 }
 
-enum hop_status hop_traffic_read_matrix(const struct hop_source *source, enum hop_memory memory,
-                                        struct hop_traffic *traffic, struct hop_diag *diag)
+void hop_traffic_read_matrix(const struct hop_source *source, enum hop_memory memory, struct hop_traffic *traffic,
+                             struct hop_failure *failure)
 {
-    struct reader r = {.source = source, .diag = diag, .memory = memory, .traffic = traffic};
-    enum hop_status status = survey(&r);
-    if (status == HOP_OK) {
-        find_names(&r);
-        status = check_shape(&r);
-    }
-    if (status == HOP_OK) {
+    struct reader r = {.source = source, .failure = failure, .memory = memory, .traffic = traffic};
+    survey(&r);
+    find_names(&r);
+    check_shape(&r);
+    if (failure->status == HOP_OK) {
         hop_traffic_widen(traffic, r.ranks);
-        status = read_rows(&r);
+        read_rows(&r);
     }
     hop_names_finish(&r.known);
     hop_arena_finish(&r.arena);
-    return status;
 }

@@ -26,21 +26,19 @@ static bool is_market(const struct hop_source *source)
 /* By the first two lines that are neither empty nor comments. */
 static enum form detect(const struct hop_source *source)
 {
+    struct hop_failure failure = {0};
     struct hop_cells first, second;
-    bool one = false, two = false;
     enum form form = NOTHING;
     if (is_market(source))
         return MARKET;
-    hop_cells_begin(&first, source, NULL);
-    hop_cells_begin(&second, source, NULL);
-    enum hop_status status = hop_cells_next(&first, &one);
-    for (unsigned line = 0; line < 2 && status == HOP_OK; line++)
-        status = hop_cells_next(&second, &two);
-    if (status == HOP_ERR_LIMIT) /* a line too long for any other form: its reader says so */
+    hop_cells_begin(&first, source, &failure);
+    hop_cells_begin(&second, source, &failure);
+    bool one = hop_cells_next(&first), two = hop_cells_next(&second) && hop_cells_next(&second);
+    if (failure.status == HOP_ERR_LIMIT) /* a line too long for any other form: its reader says so */
         form = MATRIX;
-    else if (status == HOP_OK && one && hop_profile_detect(&first))
+    else if (failure.status == HOP_OK && one && hop_profile_detect(&first))
         form = PROFILE;
-    else if (status == HOP_OK && one && hop_matrix_detect(&first, two ? &second : NULL))
+    else if (failure.status == HOP_OK && one && hop_matrix_detect(&first, two ? &second : NULL))
         form = MATRIX;
     hop_cells_finish(&first);
     hop_cells_finish(&second);
@@ -55,40 +53,31 @@ bool hop_traffic_detect(const char *text, size_t size)
     return detect(&source) != NOTHING;
 }
 
-static enum hop_status read_form(const struct hop_source *source, enum hop_memory memory, struct hop_traffic *traffic,
-                                 struct hop_diag *diag)
-{
-    switch (detect(source)) {
-    case PROFILE:
-        return hop_traffic_read_profile(source, traffic, diag);
-    case MATRIX:
-        return hop_traffic_read_matrix(source, memory, traffic, diag);
-    case MARKET:
-        return hop_traffic_read_market(source, memory, traffic, diag);
-    case NOTHING:
-        break;
-    }
-    hop_fail(diag, HOP_ERR_SYNTAX,
-             "this is no traffic\na profile (a line 'from,to,host_bytes,device_bytes', then a row for each pair), a "
-             "matrix of bytes, or a Matrix Market file");
-    hop_diag_place(diag, "%.180s:1:1", source->name);
-    return HOP_ERR_SYNTAX;
-}
-
 /* Takes the source. */
 static enum hop_status read_source(struct hop_source *source, enum hop_memory memory, struct hop_traffic **traffic,
                                    struct hop_diag *diag)
 {
     struct hop_traffic *made = NULL;
-    enum hop_status status = hop_traffic_create(1, &made, diag);
-    if (status == HOP_OK)
-        status = read_form(source, memory, made, diag);
+    struct hop_failure failure = {diag, hop_traffic_create(1, &made, diag)};
+    enum form form = failure.status == HOP_OK ? detect(source) : NOTHING;
+    if (form == PROFILE)
+        hop_traffic_read_profile(source, made, &failure);
+    else if (form == MATRIX)
+        hop_traffic_read_matrix(source, memory, made, &failure);
+    else if (form == MARKET)
+        hop_traffic_read_market(source, memory, made, &failure);
+    else
+        hop_failure_set(&failure, HOP_ERR_SYNTAX,
+                        "this is no traffic\n"
+                        "a profile (a line 'from,to,host_bytes,device_bytes', then a row for each pair), a matrix of "
+                        "bytes, or a Matrix Market file");
+    hop_failure_place(&failure, "%.180s:1:1", source->name);
     hop_source_finish(source);
-    if (status == HOP_OK)
+    if (failure.status == HOP_OK)
         *traffic = made;
     else
         hop_traffic_destroy(made);
-    return status;
+    return failure.status;
 }
 
 enum hop_status hop_traffic_load(const char *path, enum hop_memory memory, struct hop_traffic **traffic,

@@ -20,30 +20,30 @@ static const char *name_of(unsigned collective)
 }
 
 /* An algorithm's name and the size of segments, or "-". */
-static enum hop_status read_row(struct hop_fields *fields, void *into, struct hop_arena *arena)
+static void read_row(struct hop_fields *fields, void *into, struct hop_arena *arena)
 {
     struct hop_algorithm_row *row = into;
     struct hop_field word = hop_fields_word(fields), segment;
+    struct hop_diag *diag = fields->failure->diag;
     if (word.length == 0 || word.length >= HOP_ALGORITHM_NAME_SIZE || memchr(word.text, '\0', word.length) ||
-        hop_field_is(word, "default"))
-        return hop_fields_refuse(fields, word, "algorithm", "a name such as ring or gsb-btb");
+        hop_field_is(word, "default")) {
+        hop_fields_refuse(fields, word, "algorithm", "a name such as ring or gsb-btb");
+        return;
+    }
     row->algorithm = hop_arena_string(arena, word.text, word.length);
-    if (!row->algorithm)
-        return hop_fail_memory(fields->diag);
-    enum hop_status status = hop_tune_check_algorithm(row->collective, row->algorithm, 0, fields->diag);
-    if (status != HOP_OK)
-        return hop_fields_at(fields, word.text, status);
+    hop_fields_check(fields, word.text,
+                     row->algorithm ? hop_tune_check_algorithm(row->collective, row->algorithm, 0, diag)
+                                    : hop_fail_memory(diag));
     segment = hop_fields_word(fields);
     if (hop_field_is(segment, "-"))
-        return HOP_OK;
+        return;
     fields->next = segment.text;
-    status = hop_fields_bytes(fields, "size of segments", &row->segment_bytes);
-    if (status == HOP_OK && row->segment_bytes == 0)
-        return hop_fields_refuse(fields, segment, "size of segments", "1 byte or more, or - for none");
-    if (status != HOP_OK)
-        return status;
-    status = hop_tune_check_algorithm(row->collective, row->algorithm, row->segment_bytes, fields->diag);
-    return status == HOP_OK ? HOP_OK : hop_fields_at(fields, segment.text, status);
+    row->segment_bytes = hop_fields_bytes(fields, "size of segments");
+    if (row->segment_bytes == 0)
+        hop_fields_refuse(fields, segment, "size of segments", "1 byte or more, or - for none");
+    if (fields->failure->status == HOP_OK)
+        hop_fields_check(fields, segment.text,
+                         hop_tune_check_algorithm(row->collective, row->algorithm, row->segment_bytes, diag));
 }
 
 static void write_row(const void *from, struct hop_buffer *text)
