@@ -30,16 +30,19 @@ enum hop_status hop_host_open(const struct hop_device_options *options, const st
 {
     if (options->copy_streams >= HOP_DEVICE_STREAMS)
         return hop_fail(diag, HOP_ERR_LIMIT, "%u copy streams\n1 to %d", options->copy_streams, HOP_DEVICE_STREAMS - 1);
-    struct hop_host *host = calloc(1, sizeof *host);
+    struct hop_host *host = aligned_alloc(_Alignof(struct hop_host), sizeof *host);
     if (!host)
         return hop_fail_memory(diag);
+    memset(host, 0, offsetof(struct hop_host, streams)); /* rings stay untouched until they are used */
     host->device.ops = &hop_device_host;
     host->copy_streams = options->copy_streams ? options->copy_streams : 1;
     host->emulated = options->emulation != NULL;
     if (copier || options->emulation)
         host->copier = copier ? *copier : hop_emulated_copier(options->emulation);
-    for (unsigned i = 0; i < HOP_DEVICE_STREAMS; i++)
+    for (unsigned i = 0; i < HOP_DEVICE_STREAMS; i++) {
+        memset(&host->streams[i], 0, offsetof(struct hop_host_stream, ring));
         host->streams[i].host = host;
+    }
     atomic_flag_clear(&host->failing);
     *device = &host->device;
     return HOP_OK;
@@ -170,8 +173,9 @@ static void host_unregister(struct hop_device *device, void *address)
 static enum hop_status host_copy(struct hop_device *device, unsigned stream, const struct hop_device_copy *copy,
                                  struct hop_diag *diag)
 {
-    return hop_host_submit(host_of(device), stream, &(struct hop_host_work){.task = HOP_HOST_COPY, .copy = *copy},
-                           diag);
+    const struct hop_host_work work = {.task = HOP_HOST_COPY, .copy = *copy};
+    return stream == HOP_STREAM_NOW ? hop_host_copy_now(host_of(device), copy, diag)
+                                    : hop_host_submit(host_of(device), stream, &work, diag);
 }
 
 static enum hop_status host_reduce(struct hop_device *device, unsigned stream, const struct hop_reduction *reduction,
@@ -180,7 +184,7 @@ static enum hop_status host_reduce(struct hop_device *device, unsigned stream, c
     struct hop_reduction none = *reduction;
     none.count = 0;
     enum hop_status status = hop_reduce_on_host(&none, diag); /* checks it */
-    const struct hop_host_work work = {.task = HOP_HOST_REDUCE, .reduction = *reduction};
+    const struct hop_host_work work = {.task = HOP_HOST_REDUCE, .reduction = reduction};
     return status == HOP_OK ? hop_host_submit(host_of(device), stream, &work, diag) : status;
 }
 

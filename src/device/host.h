@@ -48,8 +48,18 @@ struct hop_host_work {
     bool foreign;                /* await: an event of another device, whose process may be gone */
     uint32_t sequence;           /* record and await: of the event */
     struct hop_counter *counter; /* the event's */
-    struct hop_device_copy copy;
-    struct hop_reduction reduction; /* its places are copied */
+    union {
+        struct hop_device_copy copy;
+        const struct hop_reduction *reduction;
+    };
+};
+
+/* Work that is queued, with what it points to. Most of it passes from one processor to another in one cache line. */
+struct hop_host_slot {
+    _Alignas(64) struct hop_host_work work;
+    struct hop_reduction reduction;
+    const void *inputs[HOP_REDUCTION_PLACES];
+    void *outputs[HOP_REDUCTION_PLACES];
 };
 
 enum { HOP_HOST_RING = 64 };
@@ -59,9 +69,7 @@ struct hop_host_stream {
     pthread_t thread;
     bool started;
     struct hop_counter queued, done;
-    struct hop_host_work ring[HOP_HOST_RING];
-    const void *inputs[HOP_HOST_RING][HOP_REDUCTION_PLACES];
-    void *outputs[HOP_HOST_RING][HOP_REDUCTION_PLACES];
+    struct hop_host_slot ring[HOP_HOST_RING];
 };
 
 struct hop_host {
@@ -79,6 +87,8 @@ struct hop_host {
     struct hop_host_stream streams[HOP_DEVICE_STREAMS];
 };
 
+/* A copy on this thread, unless the device has failed. */
+enum hop_status hop_host_copy_now(struct hop_host *host, const struct hop_device_copy *copy, struct hop_diag *diag);
 /* Now, for HOP_STREAM_NOW and records on a stream that has had no work; else it is queued, and its stream starts. */
 enum hop_status hop_host_submit(struct hop_host *host, unsigned stream, const struct hop_host_work *work,
                                 struct hop_diag *diag);

@@ -44,8 +44,11 @@ static void fail_device(struct hop_host *host, const struct hop_diag *diag)
 
 /* ---- the worker ---- */
 
-static enum hop_status copy_now(struct hop_host *host, const struct hop_device_copy *copy, struct hop_diag *diag)
+enum hop_status hop_host_copy_now(struct hop_host *host, const struct hop_device_copy *copy, struct hop_diag *diag)
 {
+    enum hop_status status = check_device(host, diag);
+    if (status != HOP_OK)
+        return status;
     if (host->copier.copy)
         return host->copier.copy(host->copier.context, copy, diag);
     double start_s = copy->span_s ? hop_now_s() : 0;
@@ -71,10 +74,10 @@ static enum hop_status perform(struct hop_host *host, const struct hop_host_work
 {
     switch (work->task) {
     case HOP_HOST_COPY:
-        return copy_now(host, &work->copy, diag);
+        return hop_host_copy_now(host, &work->copy, diag);
     case HOP_HOST_REDUCE:
-        return host->copier.reduce ? host->copier.reduce(host->copier.context, &work->reduction, diag)
-                                   : hop_reduce_on_host(&work->reduction, diag);
+        return host->copier.reduce ? host->copier.reduce(host->copier.context, work->reduction, diag)
+                                   : hop_reduce_on_host(work->reduction, diag);
     case HOP_HOST_RECORD:
         hop_counter_advance(work->counter, work->sequence);
         return HOP_OK;
@@ -92,7 +95,7 @@ static void *work_on(void *argument)
     struct hop_host_stream *stream = argument;
     struct hop_host *host = stream->host;
     for (uint32_t number = 0;; number++) {
-        const struct hop_host_work *work = &stream->ring[number % HOP_HOST_RING];
+        const struct hop_host_work *work = &stream->ring[number % HOP_HOST_RING].work;
         struct hop_diag diag = {0};
         (void)hop_counter_wait(&stream->queued, number + 1, NULL);
         if (work->task == HOP_HOST_STOP)
@@ -126,16 +129,19 @@ static uint32_t count_queued(const struct hop_host_stream *s)
 
 static void queue(struct hop_host_stream *s, const struct hop_host_work *work)
 {
-    uint32_t queued = count_queued(s), place = queued % HOP_HOST_RING;
+    uint32_t queued = count_queued(s);
+    struct hop_host_slot *slot = &s->ring[queued % HOP_HOST_RING];
     if (!hop_counter_reached(&s->done, queued + 1 - HOP_HOST_RING))
         (void)hop_counter_wait(&s->done, queued + 1 - HOP_HOST_RING, NULL);
-    s->ring[place] = *work;
+    slot->work = *work;
     if (work->task == HOP_HOST_REDUCE) {
-        struct hop_reduction *r = &s->ring[place].reduction;
-        memcpy(s->inputs[place], r->inputs, r->input_count * sizeof *r->inputs);
-        memcpy(s->outputs[place], r->outputs, r->output_count * sizeof *r->outputs);
-        r->inputs = s->inputs[place];
-        r->outputs = s->outputs[place];
+        struct hop_reduction *r = &slot->reduction;
+        *r = *work->reduction;
+        memcpy(slot->inputs, r->inputs, r->input_count * sizeof *r->inputs);
+        memcpy(slot->outputs, r->outputs, r->output_count * sizeof *r->outputs);
+        r->inputs = slot->inputs;
+        r->outputs = slot->outputs;
+        slot->work.reduction = r;
     }
     hop_counter_advance(&s->queued, queued + 1);
 }

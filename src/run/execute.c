@@ -6,6 +6,8 @@
  *
  * Where nothing moves it takes a turn of waiting, which notices that others are gone. Nothing here allocates.
  */
+#include <signal.h>
+
 #include "base/clock.h"
 #include "run/program.h"
 
@@ -69,6 +71,21 @@ static bool is_ready(struct hop_program *program, struct hop_run_step *step)
 
 /* ---- going round ---- */
 
+static void say_begun(struct hop_program *program, struct hop_run_step *step)
+{
+    step->begun = program->launch;
+    hop_team_do(program->team, &step->name);
+    hop_team_beat(program->team);
+    if (program->records || step->kind == HOP_STEP_WORK)
+        step->start_s = hop_now_s();
+    if (program->spans)
+        step->span_s[1] = step->legs_s[1][1] = 0;
+    if (step->op == program->fault_op)
+        (void)raise(program->fault_signal);
+    if (program->remote)
+        hop_remote_tell(program, step->op, true);
+}
+
 static void raise_begun(struct hop_program *program, const struct hop_run_step *step)
 {
     if (step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE)
@@ -78,13 +95,15 @@ static void raise_begun(struct hop_program *program, const struct hop_run_step *
 static void begin_step(struct hop_program *program, struct hop_run_step *step)
 {
     bool queued = step->event && step->kind != HOP_STEP_CHOSEN, flies = queued;
-    hop_step_begin(program, step);
+    say_begun(program, step);
     if (!step->event)
         raise_begun(program, step);
     if (queued) {
         hop_step_queue(program, step);
         if (hop_program_is_fine(program))
             raise_begun(program, step);
+    } else if (step->kind == HOP_STEP_COPY) {
+        hop_step_copy(program, step);
     } else if (step->kind == HOP_STEP_SEND) {
         hop_remote_send(program, step);
     } else if (step->kind == HOP_STEP_WORK || step->kind == HOP_STEP_TAKE) {

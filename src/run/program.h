@@ -89,11 +89,12 @@ struct hop_run_step {
     uint32_t reads, writes;
     struct hop_event *event; /* queued */
     /* of the running launch */
-    uint64_t begun, arrived, ended; /* launches */
+    uint64_t begun, ended; /* launches */
     uint32_t next_wait;
     double start_s;
     double span_s[2];    /* start and end by who does it, a stream or the emulated links; end 0: not known */
     double legs_s[2][2]; /* staged: of the first packet's way in and the last one's out; reduce: of marks around it */
+    uint64_t arrived;    /* from another machine: the launch of which all bytes are there */
 };
 
 struct hop_program {
@@ -228,8 +229,7 @@ void hop_remote_send(struct hop_program *program, const struct hop_run_step *ste
 void hop_remote_tell(struct hop_program *program, uint32_t op, bool begun);
 void hop_remote_progress(struct hop_program *program, bool *moved);
 
-/* step.c: a step begins, ends, and is said to have. */
-void hop_step_begin(struct hop_program *program, struct hop_run_step *step);
+/* step.c: a step ends, and is said to have. */
 void hop_step_end(struct hop_program *program, struct hop_run_step *step);
 /* Performs what has bytes at once, on this thread; or queues it, its event recorded behind it. */
 void hop_step_perform(struct hop_program *program, struct hop_run_step *step);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Steps: how they begin, move their bytes, and end.
+ * Steps: how they move their bytes, and end.
  *
  * A staged copy goes through memory of the host, in packets. Two packets lie there at a time: one is filled while the
  * other one is emptied (Aggarwal et al. 2011: reading and writing overlap).
@@ -8,30 +8,13 @@
  *     stream 0:  read 0 | read 1 | (write 0 ended) read 2 | ...
  *     compute:            (read 0 ended) write 0 | (read 1 ended) write 1 | ...
  */
-#include <signal.h>
-
 #include "base/clock.h"
 #include "run/emulate.h"
 #include "run/program.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20) /* of immediate work, between two beats: a longer one would pass for a loss */
 
-/* ---- beginning and ending ---- */
-
-void hop_step_begin(struct hop_program *program, struct hop_run_step *step)
-{
-    step->begun = program->launch;
-    hop_team_do(program->team, &step->name);
-    hop_team_beat(program->team);
-    if (program->records || step->kind == HOP_STEP_WORK)
-        step->start_s = hop_now_s();
-    if (program->spans)
-        step->span_s[1] = step->legs_s[1][1] = 0;
-    if (step->op == program->fault_op)
-        (void)raise(program->fault_signal);
-    if (program->remote)
-        hop_remote_tell(program, step->op, true);
-}
+/* ---- ending ---- */
 
 /* Through host memory it took from the first way in to the last one out, a reduction from one mark to the other; if
  * it was sent both ways, from the first start to the last end, for which all who wait for it wait. */
