@@ -13,7 +13,7 @@
 struct adder {
     struct hop_timeline *timeline;
     struct hop_network *network;
-    double *now, *most; /* per directed link */
+    double *now; /* per directed link */
 };
 
 static void add_transfer(uint32_t op, const struct hop_segment *segment, void *context)
@@ -38,41 +38,29 @@ static int compare_overloads(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->link, y->link);
 }
 
-static uint32_t collect(const struct adder *a, uint32_t links, struct hop_overload *overloads, uint32_t capacity)
-{
-    struct hop_overload *all = malloc(((size_t)links + 1) * sizeof *all);
-    uint32_t count = 0;
-    for (uint32_t l = 0; all && l < links; l++) {
-        if (a->most[l] > CLEAN_MAX)
-            all[count++] = (struct hop_overload){l, a->most[l]};
-    }
-    if (all)
-        qsort(all, count, sizeof *all, compare_overloads);
-    for (uint32_t i = 0; i < count && i < capacity; i++)
-        overloads[i] = all[i];
-    free(all);
-    return count;
-}
-
 uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads, uint32_t capacity)
 {
     uint32_t links = 2 * hop_topology_link_count(hop_timeline_topology(timeline)), count = 0;
     const struct hop_network *of = hop_timeline_network(timeline);
     /* Asking for widths and routes only adds to what the network remembers. */
-    struct adder a = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof(double)),
-                      calloc((size_t)links + 1, sizeof(double))};
+    struct adder a = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof *a.now)};
+    struct hop_overload *most = calloc((size_t)links + 1, sizeof *most);
     bool fluid = hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID; /* packets overload nothing, mean rates may */
-    if (fluid && of && a.now && a.most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS) {
+    if (fluid && of && a.now && most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS) {
         for (uint32_t i = 0; i < hop_timeline_interval_count(timeline); i++) {
             double start_s, end_s;
             memset(a.now, 0, links * sizeof *a.now);
             hop_timeline_interval(timeline, i, &start_s, &end_s, add_transfer, &a);
             for (uint32_t l = 0; l < links; l++)
-                a.most[l] = fmax(a.most[l], a.now[l]);
+                most[l] = (struct hop_overload){l, fmax(most[l].load, a.now[l])};
         }
-        count = collect(&a, links, overloads, capacity);
+        qsort(most, links, sizeof *most, compare_overloads);
+        while (count < links && most[count].load > CLEAN_MAX)
+            count++;
+        if (count > 0 && capacity > 0)
+            memcpy(overloads, most, (count < capacity ? count : capacity) * sizeof *most);
     }
     free(a.now);
-    free(a.most);
+    free(most);
     return count;
 }

@@ -21,10 +21,12 @@ struct trace {
     struct hop_segments segments;
 
     /* link loads: what the interval at hand adds up to, what was written last */
-    double *load_Bps, *written_Bps;
-    uint32_t *touched; /* directed links with traffic in this interval or in the last one */
+    struct counter {
+        double load_Bps, written_Bps;
+        bool is_touched;
+    } * counters;      /* per directed link */
+    uint32_t *touched; /* those with traffic in this interval or in the last one */
     uint32_t touched_count;
-    bool *is_touched;
 };
 
 /* Process 0 holds the counters. */
@@ -139,44 +141,38 @@ static void add_op(struct trace *trace, uint32_t index)
 
 /* ---- link loads ---- */
 
-static void touch(struct trace *trace, uint32_t directed, double rate_Bps)
-{
-    if (!trace->is_touched[directed])
-        trace->touched[trace->touched_count++] = directed;
-    trace->is_touched[directed] = true;
-    trace->load_Bps[directed] += rate_Bps;
-}
-
 static void add_active(uint32_t op, const struct hop_segment *segment, void *context)
 {
     struct trace *trace = context;
     const struct hop_route *route = hop_timeline_route(trace->timeline, op);
-    for (uint32_t i = 0; route && segment->rate_Bps > 0 && i < route->link_count; i++)
-        touch(trace, route->links[i], segment->rate_Bps);
-}
-
-static void add_counter(struct trace *trace, uint32_t directed, double at_s, double load_Bps)
-{
-    char name[160];
-    if (fabs(load_Bps - trace->written_Bps[directed]) <= 1e-9 * load_Bps)
-        return;
-    trace->written_Bps[directed] = load_Bps;
-    hop_json_put(&trace->out, "\n{ph:%s,pid:0,tid:0,name:%s,ts:%g,args:{%s:%g}}", "C",
-                 hop_topology_link_name(trace->topology, directed, name, sizeof name), at_s * 1e6, "GB/s",
-                 load_Bps / 1e9);
+    for (uint32_t i = 0; route && segment->rate_Bps > 0 && i < route->link_count; i++) {
+        struct counter *counter = &trace->counters[route->links[i]];
+        if (!counter->is_touched)
+            trace->touched[trace->touched_count++] = route->links[i];
+        counter->is_touched = true;
+        counter->load_Bps += segment->rate_Bps;
+    }
 }
 
 /* Writes what the interval at hand changes; its links with traffic become those of the last one. */
 static void write_loads(struct trace *trace, double at_s)
 {
     uint32_t kept = 0;
+    char name[160];
     for (uint32_t i = 0; i < trace->touched_count; i++) {
         uint32_t directed = trace->touched[i];
-        add_counter(trace, directed, at_s, trace->load_Bps[directed]);
-        trace->is_touched[directed] = trace->load_Bps[directed] > 0;
-        if (trace->is_touched[directed])
+        struct counter *counter = &trace->counters[directed];
+        double load_Bps = counter->load_Bps;
+        if (fabs(load_Bps - counter->written_Bps) > 1e-9 * load_Bps) {
+            counter->written_Bps = load_Bps;
+            hop_json_put(&trace->out, "\n{ph:%s,pid:0,tid:0,name:%s,ts:%g,args:{%s:%g}}", "C",
+                         hop_topology_link_name(trace->topology, directed, name, sizeof name), at_s * 1e6, "GB/s",
+                         load_Bps / 1e9);
+        }
+        counter->is_touched = load_Bps > 0;
+        if (counter->is_touched)
             trace->touched[kept++] = directed;
-        trace->load_Bps[directed] = 0;
+        counter->load_Bps = 0;
     }
     trace->touched_count = kept;
 }
@@ -186,15 +182,10 @@ static void add_counters(struct trace *trace)
     size_t directed = 2 * (size_t)hop_topology_link_count(trace->topology) + 1;
     uint32_t intervals = hop_timeline_interval_count(trace->timeline);
     double start_s = 0, end_s = 0, last_s = 0;
-    trace->load_Bps = calloc(directed, sizeof *trace->load_Bps);
-    trace->written_Bps = calloc(directed, sizeof *trace->written_Bps);
+    trace->counters = calloc(directed, sizeof *trace->counters);
     trace->touched = calloc(directed, sizeof *trace->touched);
-    trace->is_touched = calloc(directed, sizeof *trace->is_touched);
-    if (!trace->load_Bps || !trace->written_Bps || !trace->touched || !trace->is_touched) {
-        trace->out.failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < intervals; i++) {
+    trace->out.failed = trace->out.failed || !trace->counters || !trace->touched;
+    for (uint32_t i = 0; i < intervals && !trace->out.failed; i++) {
         hop_timeline_interval(trace->timeline, i, &start_s, &end_s, add_active, trace);
         write_loads(trace, start_s);
         last_s = end_s;
@@ -219,9 +210,7 @@ char *hop_timeline_to_trace(struct hop_timeline *timeline)
         add_counters(&trace);
     hop_json_put(&trace.out, "\n]}\n");
     free(trace.segments.list);
-    free(trace.load_Bps);
-    free(trace.written_Bps);
+    free(trace.counters);
     free(trace.touched);
-    free(trace.is_touched);
     return hop_buffer_take(&trace.out);
 }
