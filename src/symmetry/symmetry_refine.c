@@ -32,22 +32,7 @@ static uint32_t pop(struct hop_refiner *r)
 static int compare_keys(const void *a, const void *b)
 {
     const struct hop_refiner_key *x = a, *y = b;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-static void sort_keys(struct hop_refiner_key *keys, uint32_t count)
-{
-    if (count > 32) {
-        qsort(keys, count, sizeof *keys, compare_keys);
-        return;
-    }
-    for (uint32_t i = 1; i < count; i++) {
-        struct hop_refiner_key key = keys[i];
-        uint32_t j = i;
-        for (; j > 0 && keys[j - 1].key > key.key; j--)
-            keys[j] = keys[j - 1];
-        keys[j] = key;
-    }
+    return HOP_ORDER(x->key, y->key);
 }
 
 /* Makes cells of the equal keys of what was one cell, and queues them: all but the largest are enough, unless the whole
@@ -89,7 +74,7 @@ static uint64_t split_by(struct hop_refiner *r, struct hop_partition *p, uint32_
         differ = differ || sum != r->keys[0].key;
     }
     if (differ) {
-        sort_keys(r->keys, length);
+        qsort(r->keys, length, sizeof *r->keys, compare_keys);
         split(r, p, start, length);
         for (uint32_t k = 0; k < length; k++)
             trace = hop_draw_from(trace ^ r->keys[k].key);

@@ -4,7 +4,7 @@
  *
  * Every pair of devices gets a weight: a hash of its routes both ways as sequences of link colours, of their ceilings,
  * of the edges between the two, and of the links that both share on their ways to others. The colour of a link is a
- * hash of what it is, refined by the pairs that use it. So a symmetry keeps weights; but a permutation that keeps
+ * hash of what it is. So a symmetry keeps weights; but a permutation that keeps
  * weights must still be tried on the routes themselves, by mapping them link by link.
  *
  * Mapping all n^2 routes would be most of the work, and few are needed. Routes that together cover all links
@@ -16,7 +16,6 @@
 #include "symmetry/symmetry_sketch.h"
 
 enum {
-    ROUNDS = 2,                 /* of refinement of link colours */
     WALK_STEPS_MAX = 100000000, /* links looked at for other walks; beyond, routes are mapped instead */
     SHARE_STEPS = 64            /* pairs counted that share a link, times n^2 */
 };
@@ -77,26 +76,12 @@ static uint64_t forward_of(const struct hop_symmetry_sketch *s, uint32_t pair)
     return chain(s->ways[pair] + bits_of(s->ceilings_Bps[pair]), s->exchange[pair]);
 }
 
-/* Colours, and then those again with the pairs that use a link. */
-static void colour(struct hop_symmetry_sketch *s, uint64_t *sums)
+static void colour(struct hop_symmetry_sketch *s)
 {
-    uint32_t pairs = s->n * s->n;
     for (uint32_t d = 0; d < 2 * s->link_count; d++)
         s->colours[d] = colour_of_link(s, d);
-    for (unsigned round = 0;; round++) {
-        for (uint32_t pair = 0; pair < pairs; pair++)
-            s->ways[pair] = way_of(s, pair);
-        if (round == ROUNDS)
-            return;
-        memset(sums, 0, 2 * s->link_count * sizeof *sums);
-        for (uint32_t pair = 0; pair < pairs; pair++) {
-            uint64_t hash = forward_of(s, pair);
-            for (uint32_t k = s->first[pair]; k < s->first[pair + 1]; k++)
-                sums[s->links[k]] += hop_draw_from(hash + k - s->first[pair]);
-        }
-        for (uint32_t d = 0; d < 2 * s->link_count; d++)
-            s->colours[d] = chain(chain(s->colours[d], sums[d]), sums[d ^ 1]);
-    }
+    for (uint32_t pair = 0; pair < s->n * s->n; pair++)
+        s->ways[pair] = way_of(s, pair);
 }
 
 /* The devices whose routes leave (side 0) or arrive (side 1) over a directed link, as bits of the set number
@@ -307,13 +292,12 @@ bool hop_symmetry_weigh(struct hop_symmetry_sketch *s)
     s->ways = hop_arena_alloc(&s->arena, pairs * sizeof *s->ways);
     s->weights = hop_arena_alloc(&s->arena, pairs * sizeof *s->weights);
     s->colours = hop_arena_alloc(&s->arena, directed * sizeof *s->colours);
-    uint64_t *sums = hop_arena_alloc(&s->arena, directed * sizeof *sums);
     users.sets = hop_arena_alloc(&s->arena, 2 * directed * users.words * sizeof *users.sets);
     if (s->arena.failed)
         return false;
     for (uint32_t e = 0; e < input->edge_count; e++) /* a sum: the order of edges is of no account */
         s->exchange[input->edges[e].from * s->n + input->edges[e].to] += hop_draw_from(input->edges[e].label);
-    colour(s, sums);
+    colour(s);
     weigh(s, &users);
     return find_needed(s);
 }
