@@ -222,97 +222,36 @@ static void read_array(struct hop_build *build, const struct hop_json *at, size_
     }
 }
 
-/* Directed links in the order of their ends, so that names find them before finish indexes the links. */
-struct by_ends {
-    const struct hop_topology *topology;
-    struct named_link {
-        uint32_t from, to, directed;
-    } * links;
-    size_t count;
-};
-
-static int compare_ends(const void *a, const void *b)
+/* A directed link. */
+static uint32_t read_over(const struct hop_topology *topology, const struct hop_json *at)
 {
-    const struct named_link *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->to != y->to ? (x->to < y->to ? -1 : 1) : (x->directed > y->directed) - (x->directed < y->directed);
-}
-
-/* "A->B", ":KIND" behind it where links of several kinds join the two. Returns how many it names; the first of them. */
-static size_t find_directed(const struct by_ends *index, const char *name, uint32_t *directed)
-{
-    char a[64], b[64];
-    const char *arrow = strstr(name, "->"), *colon = arrow ? strchr(arrow, ':') : NULL;
-    int length = arrow ? (int)(colon ? colon - arrow : (ptrdiff_t)strlen(arrow)) - 2 : 0;
-    if (!arrow || arrow - name >= (ptrdiff_t)sizeof a || length >= (int)sizeof b)
-        return 0;
-    (void)snprintf(a, sizeof a, "%.*s", (int)(arrow - name), name);
-    (void)snprintf(b, sizeof b, "%.*s", length, arrow + 2);
-    struct named_link key = {hop_topology_find(index->topology, a), hop_topology_find(index->topology, b), 0};
-    size_t low = 0, high = index->count, found = 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (compare_ends(&index->links[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < index->count && index->links[low].from == key.from && index->links[low].to == key.to; low++) {
-        uint32_t candidate = index->links[low].directed;
-        if (colon && strcmp(hop_link_kind_name(index->topology->links[candidate / 2].kind), colon + 1) != 0)
-            continue;
-        if (found++ == 0)
-            *directed = candidate;
-    }
-    return found;
-}
-
-static uint32_t read_over(const struct by_ends *index, const struct hop_json *at)
-{
-    uint32_t directed = 0;
+    uint32_t link = 0;
+    unsigned directions = 1;
     const char *name = hop_json_name(at);
-    size_t found = name ? find_directed(index, name, &directed) : 1;
-    if (found == 0)
+    unsigned found = name ? hop_topology_find_links(topology, name, strlen(name), &link, &directions) : 1;
+    if (found == 0 || directions == 3)
         hop_json_fail(at, HOP_ERR_INVALID,
                       "there is no link '%.140s'\nSWITCH->NODE: two joined nodes, the switch that sends first", name);
     if (found > 1)
         hop_json_fail(at, HOP_ERR_INVALID,
                       "several kinds of links are '%.140s'\nthe kind behind it, as in leaf0->spine1:ethernet", name);
-    return directed;
+    return 2 * link + (directions == 2);
 }
 
 /* What leaves a switch over one link. */
-static void read_route(struct hop_build *build, const struct by_ends *index, const struct hop_json *at)
+static void read_route(struct hop_build *build, const struct hop_json *at)
 {
     enum { OVER, TO, KEYS };
     static const struct hop_json_key keys[KEYS] = {{"over", true}, {"to", true}};
     struct hop_json m[KEYS];
     hop_json_object(at, keys, KEYS, m);
-    uint32_t directed = read_over(index, &m[OVER]);
+    uint32_t directed = read_over(build->topology, &m[OVER]);
     size_t count = hop_json_array(&m[TO], 1);
     for (size_t i = 0; i < count && hop_build_ok(build); i++) {
         const struct hop_json device = hop_json_element(&m[TO], i);
         uint32_t to = read_end(build, &device);
         hop_build_route(build, build->topology->links[directed / 2].ends[directed & 1], to, directed / 2);
         hop_json_settle(&device);
-    }
-}
-
-static void read_routes(struct hop_build *build, const struct hop_json *at)
-{
-    size_t count = hop_json_array(at, 0);
-    struct by_ends index = {build->topology, NULL, 2 * (size_t)build->topology->link_count};
-    index.links = hop_build_alloc(build, (index.count + 1) * sizeof *index.links);
-    for (uint32_t i = 0; index.links && i < index.count; i++) {
-        const uint32_t *ends = build->topology->links[i / 2].ends;
-        index.links[i] = (struct named_link){ends[i & 1], ends[!(i & 1)], i};
-    }
-    if (index.links)
-        qsort(index.links, index.count, sizeof *index.links, compare_ends);
-    for (size_t i = 0; i < count && hop_build_ok(build); i++) {
-        const struct hop_json route = hop_json_element(at, i);
-        read_route(build, &index, &route);
     }
 }
 
@@ -333,7 +272,8 @@ void hop_machine_read(struct hop_build *build, const struct hop_json *document)
     read_array(build, &m[LINKS], 0, read_link);
     read_array(build, &m[CROSSINGS], 0, read_crossing);
     if (m[ROUTES].value && hop_build_ok(build))
-        read_routes(build, &m[ROUTES]);
+        build->failure.status = hop_topology_index_links(build->topology, build->failure.diag);
+    read_array(build, &m[ROUTES], 0, read_route);
     read_array(build, &m[NOTES], 0, read_note);
 }
 

@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-/* Adjacency: the links of node n are links_of[first_link_of[n] .. first_link_of[n + 1]), ascending. */
-static enum hop_status index_links(struct hop_topology *topology, struct hop_diag *diag)
+enum hop_status hop_topology_index_links(struct hop_topology *topology, struct hop_diag *diag)
 {
     uint32_t nodes = topology->node_count, links = topology->link_count;
     uint32_t *first = hop_arena_alloc(&topology->arena, ((size_t)nodes + 2) * sizeof *first);
@@ -225,8 +224,8 @@ static enum hop_status build_domains(struct hop_topology *topology, struct hop_d
 enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_diag *diag)
 {
     static enum hop_status (*const steps[])(struct hop_topology * topology, struct hop_diag * diag) = {
-        build_forest,  check_chips,       index_links,       check_repeats,
-        build_domains, hop_servers_build, hop_fabrics_build, hop_topology_derive};
+        build_forest,  check_chips,       hop_topology_index_links, check_repeats,
+        build_domains, hop_servers_build, hop_fabrics_build,        hop_topology_derive};
     enum hop_status status = HOP_OK;
     if (topology->node_count == 0)
         return hop_fail(diag, HOP_ERR_INVALID, "the topology has no nodes\nat least one device");

@@ -6,31 +6,36 @@
 #include <math.h>
 #include <stdio.h>
 
-/* "A--B" (both directions) or "A->B" (one), ":KIND" behind it where several kinds join the two. Returns how many links it names. */
-static unsigned find_link(const struct hop_topology *topology, const char *name, size_t length, uint32_t *link,
-                          unsigned *directions)
+/* The node of a name that is not terminated. */
+static uint32_t find_node(const struct hop_topology *topology, const char *name, size_t length)
 {
-    char a[64], b[64];
-    const char *separator = NULL, *end = name + length, *kind = memchr(name, ':', length);
-    if (kind)
-        end = kind++;
-    for (const char *c = name; c + 1 < end && !separator; c++) {
-        if (c[0] == '-' && (c[1] == '-' || c[1] == '>'))
-            separator = c;
-    }
-    if (!separator || (size_t)(separator - name) >= sizeof a || (size_t)(end - separator) - 2 >= sizeof b)
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
+    return length < sizeof text ? hop_topology_find(topology, text) : HOP_NONE;
+}
+
+unsigned hop_topology_find_links(const struct hop_topology *topology, const char *name, size_t length, uint32_t *link,
+                                 unsigned *directions)
+{
+    const char *end = memchr(name, ':', length), *separator = name;
+    size_t kind_length = end ? length - (size_t)(end - name) - 1 : 0;
+    const char *kind = end ? end + 1 : NULL;
+    end = end ? end : name + length;
+    while (separator + 1 < end && !(separator[0] == '-' && (separator[1] == '-' || separator[1] == '>')))
+        separator++;
+    uint32_t from = find_node(topology, name, (size_t)(separator - name));
+    uint32_t to = separator + 1 < end ? find_node(topology, separator + 2, (size_t)(end - separator) - 2) : HOP_NONE;
+    if (from == HOP_NONE || to == HOP_NONE)
         return 0;
-    (void)snprintf(a, sizeof a, "%.*s", (int)(separator - name), name);
-    (void)snprintf(b, sizeof b, "%.*s", (int)(end - separator) - 2, separator + 2);
-    uint32_t from = hop_topology_find(topology, a), to = hop_topology_find(topology, b);
+    const uint32_t *first = topology->first_link_of;
+    uint32_t fewer = first[from + 1] - first[from] < first[to + 1] - first[to] ? from : to;
     unsigned found = 0;
-    for (uint32_t i = from == HOP_NONE ? 0 : topology->first_link_of[from];
-         from != HOP_NONE && i < topology->first_link_of[from + 1]; i++) {
+    for (uint32_t i = first[fewer]; i < first[fewer + 1]; i++) {
         const struct hop_link *candidate = &topology->links[topology->links_of[i]];
         const char *its_kind = hop_link_kind_name(candidate->kind);
         bool forward = candidate->ends[0] == from;
-        if (candidate->ends[forward] != to || (kind && (strlen(its_kind) != length - (size_t)(kind - name) ||
-                                                        memcmp(its_kind, kind, strlen(its_kind)) != 0)))
+        if (candidate->ends[!forward] != from || candidate->ends[forward] != to ||
+            (kind && (strlen(its_kind) != kind_length || memcmp(its_kind, kind, kind_length) != 0)))
             continue;
         *link = topology->links_of[i];
         *directions = separator[1] == '-' ? 3 : forward ? 1 : 2;
@@ -160,7 +165,7 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
     uint32_t link;
     unsigned directions;
     if (strcmp(field, ".capacity") == 0 || strcmp(field, ".duplex") == 0 || strcmp(field, ".latency") == 0) {
-        unsigned found = find_link(topology, name, length, &link, &directions);
+        unsigned found = hop_topology_find_links(topology, name, length, &link, &directions);
         if (found != 1) {
             hop_fail(diag, HOP_ERR_NOT_FOUND, found ? "several kinds of links are '%.*s'" : "there is no link '%.*s'",
                      (int)length, name);
@@ -177,7 +182,7 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
     uint32_t node = hop_topology_find(topology, name);
     bool engines = strcmp(field + 1, "engines") == 0 || strcmp(field + 1, "accelerator_engines") == 0, tau = strcmp(field + 1, "tau") == 0;
     if ((!engines && !tau) || node == HOP_NONE || (tau && topology->nodes[node].kind != HOP_NODE_ROOT)) {
-        if (node == HOP_NONE && find_link(topology, name, strlen(name), &link, &directions) > 0)
+        if (node == HOP_NONE && hop_topology_find_links(topology, name, strlen(name), &link, &directions) > 0)
             hop_fail(diag, HOP_ERR_NOT_FOUND, "a link has no '%.40s' to set", field + 1);
         else if (node == HOP_NONE)
             hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no node '%.80s'", name);

@@ -80,6 +80,12 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag); /* capacities, latencies */
 
 const char *hop_link_family(enum hop_link_kind kind);
+/* finish.c: adjacency, so far. The links of node n are links_of[first_link_of[n] .. first_link_of[n + 1]), ascending. */
+enum hop_status hop_topology_index_links(struct hop_topology *topology, struct hop_diag *diag);
+/* set.c, once links are indexed: "A--B" (both directions) or "A->B" (one), ":KIND" behind it where several kinds join the
+ * two. How many links it names; one of them, and a bit for each direction. */
+unsigned hop_topology_find_links(const struct hop_topology *topology, const char *name, size_t length, uint32_t *link,
+                                 unsigned *directions);
 
 /* How many transfers a device's copy engine moves at once, over PCIe or over links between accelerators (which have engines
  * of their own, as many as there are links unless the topology says otherwise); 0: no limit. */
