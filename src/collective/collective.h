@@ -3,7 +3,7 @@
  * Collectives as messages.
  *
  * A collective among n members (0 .. n - 1) becomes steps: messages, and joins where messages wait for the same
- * many. The data is seen in n parts (part p of size hop_part_bytes; of an alltoall, each member's own n parts). A step
+ * many. The data is seen in n parts (sizes differ by one at most, the larger ones first; of an alltoall, each member's own n parts). A step
  * depends on earlier steps that end at its member; one without dependencies only waits until its member enters the
  * collective. A member has left when all messages from and to it are through. The algorithms are those of
  * hop_make_collective, seen from the links (collective_moves.h).
@@ -42,9 +42,6 @@ struct hop_collective {
     uint32_t root;    /* broadcast, reduce, gather, scatter */
     uint64_t bytes;   /* see HOP_COLLECTIVE_LIST */
 };
-
-/* Bytes of part p of n: they differ by at most one, the larger ones first, and add up. */
-uint64_t hop_part_bytes(uint64_t bytes, uint32_t n, uint32_t p);
 
 /* A message of no bytes is left out, but for a barrier's, which have one byte. Refused: an algorithm that does not fit
  * the collective or its number of members. The diagnostic gets no place. */

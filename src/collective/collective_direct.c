@@ -25,7 +25,7 @@ static void own_copies(struct hop_job *job)
         hop_job_copy_share(job, HOP_PHASE("own"), i, job->in[i], i, job->out[i], i, 1);
 }
 
-void hop_direct_allgather(struct hop_job *job)
+static void direct_allgather(struct hop_job *job)
 {
     uint32_t n = job->n;
     for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
@@ -37,7 +37,7 @@ void hop_direct_allgather(struct hop_job *job)
     own_copies(job);
 }
 
-void hop_direct_broadcast(struct hop_job *job)
+static void direct_broadcast(struct hop_job *job)
 {
     uint32_t root = job->root;
     for (uint32_t i = 0; i < job->n; i++) {
@@ -46,7 +46,7 @@ void hop_direct_broadcast(struct hop_job *job)
     }
 }
 
-void hop_direct_gather(struct hop_job *job)
+static void direct_gather(struct hop_job *job)
 {
     uint32_t root = job->root;
     for (uint32_t i = 0; i < job->n; i++) {
@@ -55,7 +55,7 @@ void hop_direct_gather(struct hop_job *job)
     }
 }
 
-void hop_direct_scatter(struct hop_job *job)
+static void direct_scatter(struct hop_job *job)
 {
     uint32_t root = job->root;
     for (uint32_t i = 0; i < job->n; i++) {
@@ -104,7 +104,7 @@ static void swap_own(struct hop_job *job, const struct hop_spot *in)
         swap(job, in, r, r, false);
 }
 
-void hop_direct_alltoall(struct hop_job *job)
+static void direct_alltoall(struct hop_job *job)
 {
     uint32_t n = job->n;
     const struct hop_spot *in = aside(job);
@@ -116,7 +116,7 @@ void hop_direct_alltoall(struct hop_job *job)
         swap_own(job, in);
 }
 
-void hop_pairwise_alltoall(struct hop_job *job)
+static void pairwise_alltoall(struct hop_job *job)
 {
     uint32_t n = job->n;
     const struct hop_spot *in = aside(job);
@@ -202,25 +202,25 @@ static void send_sums(struct hop_job *job, bool far_only)
     }
 }
 
-void hop_direct_reduce_scatter(struct hop_job *job)
+static void direct_reduce_scatter(struct hop_job *job)
 {
     send_shares(job, false);
     add_shares(job, false, false);
 }
 
-void hop_direct_allreduce(struct hop_job *job)
+static void direct_allreduce(struct hop_job *job)
 {
-    hop_direct_reduce_scatter(job);
+    direct_reduce_scatter(job);
     send_sums(job, false);
 }
 
-void hop_one_shot_reduce_scatter(struct hop_job *job)
+static void one_shot_reduce_scatter(struct hop_job *job)
 {
     send_shares(job, true);
     add_shares(job, true, false);
 }
 
-void hop_two_shot_allreduce(struct hop_job *job)
+static void two_shot_allreduce(struct hop_job *job)
 {
     send_shares(job, true);
     add_shares(job, true, true);
@@ -267,7 +267,7 @@ static void reduce_all(struct hop_job *job, uint32_t leader, bool everyone)
     hop_moves_reduce(m, &label, inputs, job->n, outputs, output_count, job->total);
 }
 
-void hop_one_shot_allreduce(struct hop_job *job)
+static void one_shot_allreduce(struct hop_job *job)
 {
     uint32_t n = job->n;
     const bool *leads = find_leaders(job);
@@ -285,7 +285,7 @@ void hop_one_shot_allreduce(struct hop_job *job)
     }
 }
 
-void hop_one_shot_reduce(struct hop_job *job)
+static void one_shot_reduce(struct hop_job *job)
 {
     for (uint32_t r = 0; r < job->n; r++) {
         if (!near(job, r, job->root))
@@ -294,3 +294,36 @@ void hop_one_shot_reduce(struct hop_job *job)
     }
     reduce_all(job, job->root, false);
 }
+
+/* ---- the algorithms ---- */
+
+const struct hop_algorithm_about hop_algorithm_direct = {
+    .algorithm = HOP_ALGORITHM_DIRECT,
+    .summary = "everyone with everyone else, one copy each",
+    .make = {HOP_MAKE(ALLREDUCE) = direct_allreduce, HOP_MAKE(ALLGATHER) = direct_allgather,
+             HOP_MAKE(REDUCE_SCATTER) = direct_reduce_scatter, HOP_MAKE(ALLTOALL) = direct_alltoall,
+             HOP_MAKE(BROADCAST) = direct_broadcast, HOP_MAKE(GATHER) = direct_gather,
+             HOP_MAKE(SCATTER) = direct_scatter},
+    .first = HOP_OF(ALLTOALL) | HOP_OF(GATHER) | HOP_OF(SCATTER),
+    .square = HOP_OF(ALLREDUCE) | HOP_OF(ALLGATHER) | HOP_OF(REDUCE_SCATTER) | HOP_OF(ALLTOALL),
+};
+
+const struct hop_algorithm_about hop_algorithm_pairwise = {
+    .algorithm = HOP_ALGORITHM_PAIRWISE,
+    .summary = "everyone with everyone else, in rounds",
+    .make = {HOP_MAKE(ALLTOALL) = pairwise_alltoall},
+    .square = HOP_OF(ALLTOALL),
+};
+
+const struct hop_algorithm_about hop_algorithm_one_shot = {
+    .algorithm = HOP_ALGORITHM_ONE_SHOT,
+    .summary = "every device reduces everything; its ranks' vectors are read in place",
+    .make = {HOP_MAKE(ALLREDUCE) = one_shot_allreduce, HOP_MAKE(REDUCE_SCATTER) = one_shot_reduce_scatter,
+             HOP_MAKE(REDUCE) = one_shot_reduce},
+};
+
+const struct hop_algorithm_about hop_algorithm_two_shot = {
+    .algorithm = HOP_ALGORITHM_TWO_SHOT,
+    .summary = "every rank reduces its part of all vectors and hands it out; in place on a device",
+    .make = {HOP_MAKE(ALLREDUCE) = two_shot_allreduce},
+};

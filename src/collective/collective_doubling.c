@@ -59,7 +59,7 @@ static void add_partner(struct hop_job *job, struct fold *fold, uint32_t round, 
                        job->out[i], offset, count);
 }
 
-void hop_doubling_allreduce(struct hop_job *job)
+static void doubling_allreduce(struct hop_job *job)
 {
     struct fold fold = fold_in(job);
     uint32_t slot = hop_moves_scratch(job->moves, "slot"), round = 0;
@@ -111,7 +111,7 @@ static void halve(struct hop_job *job, struct fold *fold)
     }
 }
 
-void hop_rabenseifner_allreduce(struct hop_job *job)
+static void rabenseifner_allreduce(struct hop_job *job)
 {
     struct fold fold = fold_in(job);
     uint32_t round = 0;
@@ -130,7 +130,7 @@ void hop_rabenseifner_allreduce(struct hop_job *job)
 }
 
 /* Before the round of a distance, member r has what members r .. r + distance - 1 own. */
-void hop_bruck_allgather(struct hop_job *job)
+static void bruck_allgather(struct hop_job *job)
 {
     uint32_t n = job->n, round = 0;
     for (uint64_t distance = 1; distance < n && job->moves->status == HOP_OK; distance *= 2, round++) {
@@ -146,7 +146,7 @@ void hop_bruck_allgather(struct hop_job *job)
 }
 
 /* Flag k of a rank is what it was told in round k - 1. It tells on when it has been told by all before. */
-void hop_dissemination_barrier(struct hop_job *job)
+static void dissemination_barrier(struct hop_job *job)
 {
     uint32_t n = job->n, round = 0, flag = hop_moves_scratch(job->moves, "flag");
     for (uint64_t distance = 1; distance < n && job->moves->status == HOP_OK; distance *= 2, round++) {
@@ -162,3 +162,30 @@ void hop_dissemination_barrier(struct hop_job *job)
         }
     }
 }
+
+/* ---- the algorithms ---- */
+
+const struct hop_algorithm_about hop_algorithm_doubling = {
+    .algorithm = HOP_ALGORITHM_DOUBLING,
+    .summary = "partners at distance 1, 2, 4, ... swap everything; small vectors",
+    .make = {HOP_MAKE(ALLREDUCE) = doubling_allreduce},
+};
+
+const struct hop_algorithm_about hop_algorithm_rabenseifner = {
+    .algorithm = HOP_ALGORITHM_RABENSEIFNER,
+    .summary = "partners swap halves, quarters, ... and back; large vectors in few rounds",
+    .make = {HOP_MAKE(ALLREDUCE) = rabenseifner_allreduce},
+};
+
+const struct hop_algorithm_about hop_algorithm_bruck = {
+    .algorithm = HOP_ALGORITHM_BRUCK,
+    .summary = "everyone passes on all it has, to distance 1, 2, 4, ...; small parts",
+    .make = {HOP_MAKE(ALLGATHER) = bruck_allgather},
+};
+
+const struct hop_algorithm_about hop_algorithm_dissemination = {
+    .algorithm = HOP_ALGORITHM_DISSEMINATION,
+    .summary = "everyone tells the one 1, 2, 4, ... ahead",
+    .make = {HOP_MAKE(BARRIER) = dissemination_barrier},
+    .first = HOP_OF(BARRIER),
+};

@@ -69,13 +69,13 @@ static void fan_out_sum(struct hop_job *job, uint64_t offset, uint64_t count)
     fan_out(job, sum_of(job), offset, count);
 }
 
-void hop_gsb_reduce(struct hop_job *job)
+static void gsb_reduce(struct hop_job *job)
 {
     hop_job_segments(job, fan_in);
     hop_job_segments(job, reduce_range);
 }
 
-void hop_gsb_allreduce(struct hop_job *job)
+static void gsb_allreduce(struct hop_job *job)
 {
     struct hop_job own = *job;
     own.root = 0;
@@ -101,7 +101,7 @@ static void fan_out_share(struct hop_job *job, uint64_t offset, uint64_t count)
     fan_out(job, share_of(job), offset, count);
 }
 
-void hop_gsb_broadcast(struct hop_job *job)
+static void gsb_broadcast(struct hop_job *job)
 {
     hop_job_segments(job, share);
     hop_job_segments(job, fan_out_share);
@@ -109,20 +109,20 @@ void hop_gsb_broadcast(struct hop_job *job)
 }
 
 /* The shared buffer is where the root wants it all. */
-void hop_gsb_gather(struct hop_job *job)
+static void gsb_gather(struct hop_job *job)
 {
     for (uint32_t i = 0; i < job->n; i++)
         hop_job_copy_share(job, HOP_PHASE("g"), i, job->in[i], job->root, job->out[job->root], i, 1);
 }
 
 /* Each takes its own from the root's vector. */
-void hop_gsb_scatter(struct hop_job *job)
+static void gsb_scatter(struct hop_job *job)
 {
     for (uint32_t i = 0; i < job->n; i++)
         hop_job_copy_share(job, HOP_PHASE("part", .pull = true), job->root, job->in[job->root], i, job->out[i], i, 1);
 }
 
-void hop_gsb_allgather(struct hop_job *job)
+static void gsb_allgather(struct hop_job *job)
 {
     struct hop_job gather = *job;
     struct hop_spot all = {hop_moves_scratch(job->moves, "share"), 0};
@@ -130,19 +130,19 @@ void hop_gsb_allgather(struct hop_job *job)
     gather.out = hop_job_spots(job, job->out, 0, all);
     if (!gather.out)
         return;
-    hop_gsb_gather(&gather);
+    gsb_gather(&gather);
     for (uint32_t i = 0; i < job->n; i++)
         hop_job_copy(job, HOP_PHASE("out", .pull = true), 0, all, i, job->out[i], 0, job->total);
 }
 
-void hop_gsb_reduce_scatter(struct hop_job *job)
+static void gsb_reduce_scatter(struct hop_job *job)
 {
-    hop_job_to_and_from(job, hop_gsb_reduce, hop_gsb_scatter, true);
+    hop_job_to_and_from(job, gsb_reduce, gsb_scatter, true);
 }
 
 /* Every vector into the shared buffer, then each takes its part of each. What a member gets stands in the order of
  * members, each part of its own size. */
-void hop_gsb_alltoall(struct hop_job *job)
+static void gsb_alltoall(struct hop_job *job)
 {
     uint32_t n = job->n, slot = hop_moves_scratch(job->moves, "slot");
     for (uint32_t i = 0; i < n; i++)
@@ -157,10 +157,22 @@ void hop_gsb_alltoall(struct hop_job *job)
     }
 }
 
-void hop_gsb_barrier(struct hop_job *job)
+static void gsb_barrier(struct hop_job *job)
 {
     struct hop_job flags;
     hop_job_flags(job, &flags);
     if (flags.in && flags.out)
-        hop_gsb_allgather(&flags);
+        gsb_allgather(&flags);
 }
+
+/* ---- the algorithm ---- */
+
+const struct hop_algorithm_about hop_algorithm_gsb = {
+    .algorithm = HOP_ALGORITHM_GSB,
+    .summary = "through a buffer of the leader's: all copy in, it reduces once, all copy out",
+    .make = {HOP_MAKE(ALLREDUCE) = gsb_allreduce, HOP_MAKE(ALLGATHER) = gsb_allgather,
+             HOP_MAKE(REDUCE_SCATTER) = gsb_reduce_scatter, HOP_MAKE(ALLTOALL) = gsb_alltoall,
+             HOP_MAKE(BROADCAST) = gsb_broadcast, HOP_MAKE(REDUCE) = gsb_reduce, HOP_MAKE(GATHER) = gsb_gather,
+             HOP_MAKE(SCATTER) = gsb_scatter, HOP_MAKE(BARRIER) = gsb_barrier},
+    .cuts = HOP_OF(ALLREDUCE) | HOP_OF(REDUCE_SCATTER) | HOP_OF(BROADCAST) | HOP_OF(REDUCE),
+};

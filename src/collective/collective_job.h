@@ -86,31 +86,30 @@ void hop_job_to_and_from(struct hop_job *job, hop_algorithm_maker *to, hop_algor
  * out. Fails for a vector too long to number its elements. */
 enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collective_kind kind,
                               uint64_t bytes, uint32_t root, bool in_place);
-/* The algorithm's function; NULL: that collective cannot be made by it. collective.c */
+
+/* ---- algorithms ---- */
+
+/* One of them: a struct in the file of its functions, and a line in collective_algorithms.c. */
+struct hop_algorithm_about {
+    enum hop_algorithm algorithm;
+    const char *summary;
+    hop_algorithm_maker *make[HOP_COLLECTIVE_COUNT]; /* NULL: that collective cannot be made by it */
+    unsigned first;  /* bits of collectives: what is made by it where nothing else is said */
+    unsigned cuts;   /* that it makes segment by segment */
+    unsigned square; /* in which every rank has a message for every other one, or as many */
+};
+#define HOP_OF(collective) (1u << HOP_COLLECTIVE_##collective)
+#define HOP_MAKE(collective) [HOP_COLLECTIVE_##collective]
+
+/* collective_algorithms.c. Its function; NULL: that collective cannot be made by it. */
 hop_algorithm_maker *hop_collective_maker(enum hop_collective_kind kind, enum hop_algorithm algorithm);
+/* The i-th that makes a collective, the default one first; NULL: past the last. */
+const struct hop_algorithm_about *hop_collective_at(enum hop_collective_kind kind, size_t index);
 /* Whether it goes segment by segment. */
 bool hop_collective_cuts(enum hop_collective_kind kind, enum hop_algorithm algorithm);
 /* Whether it surely takes more moves than that, told before they are made. */
 bool hop_collective_exceeds(enum hop_collective_kind kind, enum hop_algorithm algorithm, uint64_t n, uint64_t elements,
                             uint64_t limit);
-
-/* ---- the algorithms, by file ---- */
-
-/* collective_gsb.c */
-hop_algorithm_maker hop_gsb_reduce, hop_gsb_broadcast, hop_gsb_allreduce, hop_gsb_gather, hop_gsb_scatter,
-    hop_gsb_allgather, hop_gsb_reduce_scatter, hop_gsb_alltoall, hop_gsb_barrier;
-/* collective_tree.c */
-hop_algorithm_maker hop_tree_reduce, hop_tree_gather, hop_binomial_broadcast, hop_binomial_scatter,
-    hop_binomial_allreduce, hop_btb_broadcast, hop_btb_scatter, hop_btb_allreduce, hop_btb_allgather,
-    hop_btb_reduce_scatter, hop_btb_barrier, hop_chain_broadcast, hop_chain_reduce;
-/* collective_ring.c */
-hop_algorithm_maker hop_ring_allreduce, hop_ring_allgather, hop_ring_reduce_scatter;
-/* collective_doubling.c */
-hop_algorithm_maker hop_doubling_allreduce, hop_rabenseifner_allreduce, hop_bruck_allgather, hop_dissemination_barrier;
-/* collective_direct.c */
-hop_algorithm_maker hop_direct_allreduce, hop_direct_reduce_scatter, hop_direct_allgather, hop_direct_alltoall,
-    hop_direct_gather, hop_direct_scatter, hop_direct_broadcast, hop_pairwise_alltoall, hop_one_shot_allreduce,
-    hop_one_shot_reduce, hop_one_shot_reduce_scatter, hop_two_shot_allreduce;
 
 /* A barrier is an allgather of one byte each into scratch: who has all bytes knows that all have come. */
 void hop_job_flags(struct hop_job *job, struct hop_job *flags);

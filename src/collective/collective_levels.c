@@ -237,3 +237,16 @@ void hop_levels_make(struct hop_job *job, enum hop_collective_kind kind, const s
 {
     make_from(job, kind, levels, 0);
 }
+
+bool hop_collective_algorithm(enum hop_collective_kind kind, size_t index, const char **name, const char **summary,
+                              bool *levels)
+{
+    const struct hop_algorithm_about *about =
+        (unsigned)kind < HOP_COLLECTIVE_COUNT ? hop_collective_at(kind, index) : NULL;
+    if (!about)
+        return false;
+    *name = hop_algorithm_name(about->algorithm);
+    *summary = about->summary;
+    *levels = hop_levels_inside(kind, about->algorithm);
+    return true;
+}

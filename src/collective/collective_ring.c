@@ -45,18 +45,29 @@ static void ring_gather(struct hop_job *job, const struct hop_spot *own)
     }
 }
 
-void hop_ring_allreduce(struct hop_job *job)
+static void ring_allreduce(struct hop_job *job)
 {
     ring_scatter(job, job->out);
     ring_gather(job, job->out);
 }
 
-void hop_ring_reduce_scatter(struct hop_job *job)
+static void ring_reduce_scatter(struct hop_job *job)
 {
     ring_scatter(job, job->out);
 }
 
-void hop_ring_allgather(struct hop_job *job)
+static void ring_allgather(struct hop_job *job)
 {
     ring_gather(job, job->in);
 }
+
+/* ---- the algorithm ---- */
+
+const struct hop_algorithm_about hop_algorithm_ring = {
+    .algorithm = HOP_ALGORITHM_RING,
+    .summary = "n - 1 rounds, everyone sends to the next; large vectors, any number of ranks",
+    .make = {HOP_MAKE(ALLREDUCE) = ring_allreduce, HOP_MAKE(ALLGATHER) = ring_allgather,
+             HOP_MAKE(REDUCE_SCATTER) = ring_reduce_scatter},
+    .first = HOP_OF(ALLREDUCE) | HOP_OF(ALLGATHER) | HOP_OF(REDUCE_SCATTER),
+    .square = HOP_OF(ALLREDUCE) | HOP_OF(ALLGATHER) | HOP_OF(REDUCE_SCATTER),
+};

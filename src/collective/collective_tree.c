@@ -57,7 +57,7 @@ static void reduce_range(struct hop_job *job, uint64_t offset, uint64_t count)
     }
 }
 
-void hop_tree_reduce(struct hop_job *job)
+static void tree_reduce(struct hop_job *job)
 {
     hop_job_segments(job, reduce_range);
 }
@@ -84,26 +84,26 @@ static void pull_range(struct hop_job *job, uint64_t offset, uint64_t count)
     broadcast_range(job, offset, count, true);
 }
 
-void hop_binomial_broadcast(struct hop_job *job)
+static void binomial_broadcast(struct hop_job *job)
 {
     hop_job_segments(job, push_range);
     copy_own(job);
 }
 
-void hop_btb_broadcast(struct hop_job *job)
+static void btb_broadcast(struct hop_job *job)
 {
     hop_job_segments(job, pull_range);
     copy_own(job);
 }
 
-void hop_binomial_allreduce(struct hop_job *job)
+static void binomial_allreduce(struct hop_job *job)
 {
-    hop_job_to_and_from(job, hop_tree_reduce, hop_binomial_broadcast, false);
+    hop_job_to_and_from(job, tree_reduce, binomial_broadcast, false);
 }
 
-void hop_btb_allreduce(struct hop_job *job)
+static void btb_allreduce(struct hop_job *job)
 {
-    hop_job_to_and_from(job, hop_tree_reduce, hop_btb_broadcast, false);
+    hop_job_to_and_from(job, tree_reduce, btb_broadcast, false);
 }
 
 /* ---- gather, scatter ---- */
@@ -116,7 +116,7 @@ static uint32_t subtree(const struct hop_job *job, uint64_t v, uint64_t distance
 
 /* Each writes to its parent all that its subtree owns. Whoever has something below collects it in scratch, the root in
  * its out. */
-void hop_tree_gather(struct hop_job *job)
+static void tree_gather(struct hop_job *job)
 {
     uint32_t n = job->n, level = 0, root = job->root;
     struct hop_spot tree = {hop_moves_scratch(job->moves, "tree"), 0};
@@ -156,32 +156,32 @@ static void scatter(struct hop_job *job, bool pull)
     hop_job_copy_share(job, HOP_PHASE("own"), root, job->in[root], root, job->out[root], root, 1);
 }
 
-void hop_binomial_scatter(struct hop_job *job)
+static void binomial_scatter(struct hop_job *job)
 {
     scatter(job, false);
 }
 
-void hop_btb_scatter(struct hop_job *job)
+static void btb_scatter(struct hop_job *job)
 {
     scatter(job, true);
 }
 
-void hop_btb_allgather(struct hop_job *job)
+static void btb_allgather(struct hop_job *job)
 {
-    hop_job_to_and_from(job, hop_tree_gather, hop_btb_broadcast, false);
+    hop_job_to_and_from(job, tree_gather, btb_broadcast, false);
 }
 
-void hop_btb_reduce_scatter(struct hop_job *job)
+static void btb_reduce_scatter(struct hop_job *job)
 {
-    hop_job_to_and_from(job, hop_tree_reduce, hop_btb_scatter, true);
+    hop_job_to_and_from(job, tree_reduce, btb_scatter, true);
 }
 
-void hop_btb_barrier(struct hop_job *job)
+static void btb_barrier(struct hop_job *job)
 {
     struct hop_job flags;
     hop_job_flags(job, &flags);
     if (flags.in && flags.out)
-        hop_btb_allgather(&flags);
+        btb_allgather(&flags);
 }
 
 /* ---- chain ---- */
@@ -222,13 +222,41 @@ static void chain_up(struct hop_job *job, uint64_t offset, uint64_t count)
     }
 }
 
-void hop_chain_broadcast(struct hop_job *job)
+static void chain_broadcast(struct hop_job *job)
 {
     chain_segments(job, chain_down);
     copy_own(job);
 }
 
-void hop_chain_reduce(struct hop_job *job)
+static void chain_reduce(struct hop_job *job)
 {
     chain_segments(job, chain_up);
 }
+
+/* ---- the algorithms ---- */
+
+const struct hop_algorithm_about hop_algorithm_binomial = {
+    .algorithm = HOP_ALGORITHM_BINOMIAL,
+    .summary = "a binomial tree, parents push",
+    .make = {HOP_MAKE(ALLREDUCE) = binomial_allreduce, HOP_MAKE(BROADCAST) = binomial_broadcast,
+             HOP_MAKE(REDUCE) = tree_reduce, HOP_MAKE(GATHER) = tree_gather, HOP_MAKE(SCATTER) = binomial_scatter},
+    .first = HOP_OF(BROADCAST) | HOP_OF(REDUCE),
+    .cuts = HOP_OF(ALLREDUCE) | HOP_OF(BROADCAST) | HOP_OF(REDUCE),
+};
+
+const struct hop_algorithm_about hop_algorithm_btb = {
+    .algorithm = HOP_ALGORITHM_BTB,
+    .summary = "a binomial tree of shared buffers, children fetch from parents",
+    .make = {HOP_MAKE(ALLREDUCE) = btb_allreduce, HOP_MAKE(ALLGATHER) = btb_allgather,
+             HOP_MAKE(REDUCE_SCATTER) = btb_reduce_scatter, HOP_MAKE(BROADCAST) = btb_broadcast,
+             HOP_MAKE(REDUCE) = tree_reduce, HOP_MAKE(GATHER) = tree_gather, HOP_MAKE(SCATTER) = btb_scatter,
+             HOP_MAKE(BARRIER) = btb_barrier},
+    .cuts = HOP_OF(ALLREDUCE) | HOP_OF(REDUCE_SCATTER) | HOP_OF(BROADCAST) | HOP_OF(REDUCE),
+};
+
+const struct hop_algorithm_about hop_algorithm_chain = {
+    .algorithm = HOP_ALGORITHM_CHAIN,
+    .summary = "through all ranks in turn, pipelined in segments",
+    .make = {HOP_MAKE(BROADCAST) = chain_broadcast, HOP_MAKE(REDUCE) = chain_reduce},
+    .cuts = HOP_OF(BROADCAST) | HOP_OF(REDUCE),
+};
