@@ -24,7 +24,7 @@ KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
-    ["make", "ring", "--on", "t2", "--bytes", "1MiB"],
+    ["make", "ring:8", "--on", "t2", "--bytes", "1MiB"],
     ["make", "halo", "--on", "t2", "--bytes", "1MiB"],
     ["make", "alltoall", "--on", "dgx-1", "--bytes", "64KiB"],
 ]
@@ -87,7 +87,7 @@ TUNED_COLLECTIVES = [
 ]
 TUNED_PATHS = [
     ["--on", "helios", "--copy-latency", "10us", "--pattern", "pairs", "--pattern", "neighbours"],
-    ["--on", "t1", "--sizes", "1MiB", "--pattern", "ring"],
+    ["--on", "t1", "--sizes", "1MiB", "--pattern", "ring,rounds=7"],
     ["--on", "dgx-1", "--sizes", "64KiB:16MiB*16", "--schedule", HALO],
 ]
 FITS = [

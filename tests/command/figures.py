@@ -191,7 +191,7 @@ def credit_figures(f):
 
 def halos(f):
     for grid, printed, section in ("4x2", 20736, "VIII.A"), ("2x2x2", 1679616, "VIII.B"):
-        made = json.loads(f.run("make", "halo", "--on", "t2", "--grid", grid, "--bytes", SIZE, "--format", "json"))
+        made = json.loads(f.run("make", f"halo:{grid}", "--on", "t2", "--bytes", SIZE, "--format", "json"))
         sends = collections.Counter(op["from"] for op in made["operations"])
         f.check(f"halo {grid}: orders of all GPUs' sends", printed, math.prod(math.factorial(n) for n in sends.values()), 0,
                 "Martinasso, section " + section)

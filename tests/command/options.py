@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 FORMER = [  # refused, with the name that they have now
+    (["make", "halo", "--on", "t2", "--grid", "4x2"], "part of the pattern"),
     (["predict", "a.hop", "--on", "t2", "--packet", "payload=128B"], "--packet-set"),
     (["run", "allreduce", "--threads"], "--in-process"),
     (["measure", "-n", "2"], "--devices"),
@@ -27,7 +28,7 @@ SAME = [  # lines that mean the same
     [["topology", "t2", "-p"], ["topology", "-p", "t2"], ["topology", "-p", "--", "t2"]],
     [["topology", "t2", "-fjson"], ["topology", "-f", "json", "t2"], ["topology", "t2", "-j"]],
     [B, ["export", "-e", "a: gpu0 -> gpu1 1MiB", "json"], ["export", "--expr", "a: gpu0 -> gpu1 1MiB", "--", "json"]],
-    [["make", "stencil", "--on", "t2", "--steps", "1", "--work", time, "-j"] for time in ("0.0005", "500us", "0.5ms")],
+    [["tune", "paths", "--on", "t2", "--sizes", "1MiB", "--pattern", "pairs", "--copy-latency", time] for time in ("0.0005", "500us", "0.5ms")],
 ]
 REFUSED = [
     (A + ["--o", "x"], "ambiguous: --on or --output"),

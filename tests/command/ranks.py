@@ -42,7 +42,7 @@ def without_times(text):
 
 
 def same_answers():
-    small = uneven("small.hop", "t2", 3, "halo", "--grid", "2x2x2")
+    small = uneven("small.hop", "t2", 3, "halo:2x2x2")
     alone = without_times(run(0, "order", small, "--on", "t2", "--json"))
     everything = without_times(run(0, "order", small, "--on", "t2", "--all", "--json"))
     check(alone["value_s"] == everything["fastest_clean"]["value_s"], "exact and exhaustive agree")
@@ -54,7 +54,7 @@ def same_answers():
 
 def checkpoints():
     """What four ranks saved, two and then one go on from; nothing counts twice."""
-    flat = uneven("flat.hop", "t2", 5, "halo", "--grid", "4x2")
+    flat = uneven("flat.hop", "t2", 5, "halo:4x2")
     whole = without_times(run(0, "order", flat, "--on", "t2", "--all", "--json"))
     saved = os.path.join(work, "saved")
     for ranks in (4, 2, 0):

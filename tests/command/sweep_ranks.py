@@ -33,7 +33,7 @@ def make(name, *arguments):
 
 
 def same_bytes():
-    files = [make("r%d.hop" % i, "random", "--on", "t2", "--transfers", "8", "--seed", str(i), "--min-bytes", "1MiB", "--max-bytes", "64MiB")
+    files = [make("r%d.hop" % i, "random,transfers=8,seed=%d,min-bytes=1MiB,max-bytes=64MiB" % i, "--on", "t2")
              for i in range(1, 41)]
     wide = make("wide.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
     ring = os.path.join(work, "ring.goal")
