@@ -28,11 +28,10 @@ static void *row_at(const struct hop_table *table, uint32_t i)
 
 static enum hop_status add_note(struct hop_table *table, const char *text, size_t length, struct hop_diag *diag)
 {
-    if (table->note_count == table->kind->notes_most) {
-        hop_fail(diag, HOP_ERR_LIMIT, "more than %u lines of %s at the head", table->note_count, table->kind->notes);
-        hop_diag_expect(diag, "remarks behind the rows, or a shorter head");
-        return HOP_ERR_LIMIT;
-    }
+    if (table->note_count == table->kind->notes_most)
+        return hop_fail(diag, HOP_ERR_LIMIT,
+                        "more than %u lines of %s at the head\nremarks behind the rows, or a shorter head",
+                        table->note_count, table->kind->notes);
     char *note = hop_text_clean(&table->arena, text, length);
     if (note && strcmp(note, table->kind->title) == 0)
         return HOP_OK;
@@ -85,11 +84,8 @@ static enum hop_status insert(struct hop_table *table, const void *row, const ch
     }
     if (low < table->count && (other = head_of(row_at(table, low)), compare(&other, &head) == 0))
         return refuse_second(table, &head, other.line, diag);
-    if (table->count == table->kind->rows_most) {
-        hop_fail(diag, HOP_ERR_LIMIT, "more than %u rows", table->count);
-        hop_diag_expect(diag, "fewer sizes or numbers of ranks");
-        return HOP_ERR_LIMIT;
-    }
+    if (table->count == table->kind->rows_most)
+        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u rows\nfewer sizes or numbers of ranks", table->count);
     head.line = line;
     head.remark = remark ? hop_text_clean(&table->arena, remark, length) : NULL;
     if ((remark && !head.remark) || !hop_grow(&table->rows, &table->capacity, table->count + 1, table->kind->size))

@@ -104,17 +104,14 @@ enum hop_status hop_parse_bytes(const char *text, size_t length, uint64_t *bytes
     }
     if (number * factor > (double)HOP_BYTES_MAX)
         goto too_large;
-    if (factor == 1 && number != floor(number)) {
-        hop_fail(diag, HOP_ERR_SYNTAX, "'%.*s' is no whole number of bytes", (int)length, text);
-        hop_diag_expect(diag, "whole bytes, or a larger unit such as kB or MiB");
-        return HOP_ERR_SYNTAX;
-    }
+    if (factor == 1 && number != floor(number))
+        return hop_fail(diag, HOP_ERR_SYNTAX,
+                        "'%.*s' is no whole number of bytes\nwhole bytes, or a larger unit such as kB or MiB",
+                        (int)length, text);
     *bytes = (uint64_t)round(number * factor);
     return HOP_OK;
 too_large:
-    hop_fail(diag, HOP_ERR_LIMIT, "the size '%.*s' is too large", (int)length, text);
-    hop_diag_expect(diag, "at most 2^60 bytes (1 EiB)");
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT, "the size '%.*s' is too large\nat most 2^60 bytes (1 EiB)", (int)length, text);
 }
 
 static enum hop_status parse_real(const char *text, size_t length, const struct unit *units, size_t unit_count,
@@ -124,11 +121,8 @@ static enum hop_status parse_real(const char *text, size_t length, const struct 
     enum hop_status status = parse(text, length, units, unit_count, kind, &number, &factor, diag);
     if (status != HOP_OK)
         return status;
-    if (number * factor > 1e18) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the %s '%.*s' is too large", kind, (int)length, text);
-        hop_diag_expect(diag, "at most 1e18");
-        return HOP_ERR_LIMIT;
-    }
+    if (number * factor > 1e18)
+        return hop_fail(diag, HOP_ERR_LIMIT, "the %s '%.*s' is too large\nat most 1e18", kind, (int)length, text);
     /* Decimal fractions of a second divide, so that 1.5ms is the double nearest to 0.0015. */
     *value = factor < 1 && factor != 0.125 ? number / round(1 / factor) : number * factor;
     return HOP_OK;

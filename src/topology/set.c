@@ -130,68 +130,72 @@ static enum hop_status set_crossing(struct hop_topology *topology, char *first, 
     return status == HOP_OK ? hop_topology_add_crossing(topology, roots[0], roots[1], tau, diag) : status;
 }
 
+static enum hop_status set_parameter(struct hop_topology *topology, const char *name, const char *value,
+                                     struct hop_diag *diag)
+{
+    const struct hop_parameter *parameter = hop_topology_parameter(topology, name);
+    enum hop_status status = HOP_OK;
+    double number = 0;
+    if (parameter && strcmp(parameter->unit, "B/s") == 0) {
+        status = hop_parse_rate(value, strlen(value), &number, diag);
+    } else if (parameter && strcmp(parameter->unit, "s") == 0) {
+        status = hop_parse_seconds(value, strlen(value), &number, diag);
+    } else if (parameter) {
+        char *end;
+        number = hop_text_number(value, &end);
+        if (!*value || *end || !isfinite(number))
+            return hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'\na number", name, value);
+    }
+    return status == HOP_OK ? hop_topology_set_parameter(topology, name, number, "set", NAN, diag) : status;
+}
+
+/* Neither a link's field nor one that the node has. */
+static enum hop_status fail_field(const struct hop_topology *topology, const char *name, const char *field,
+                                  struct hop_diag *diag)
+{
+    static const char expected[] = "PARAMETER, LINK.capacity, LINK.duplex, LINK.latency, DEVICE.engines, "
+                                   "DEVICE.accelerator_engines, ROOT.tau or ROOT--ROOT.tau";
+    uint32_t node = hop_topology_find(topology, name), link;
+    unsigned directions;
+    if (node == HOP_NONE && hop_topology_find_links(topology, name, strlen(name), &link, &directions) == 0)
+        return hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no node '%.80s'\n%s", name, expected);
+    return hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set\n%s",
+                    node == HOP_NONE ? "link" : hop_node_kind_name(topology->nodes[node].kind), field, expected);
+}
+
 enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag)
 {
     char name[192];
-    const char *equals = strchr(assignment, '=');
-    if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof name)
-        return hop_fail(
-            diag, HOP_ERR_SYNTAX,
-            "'%.80s' is no assignment\nNAME=VALUE, such as tau=0.2, gpu0.engines=2 or gpu0--switch0.capacity=12GB/s",
-            assignment);
-    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
-    const char *value = equals + 1;
-    if (!strchr(name, '.')) {
-        const struct hop_parameter *parameter = hop_topology_parameter(topology, name);
-        double number = 0;
-        char *end;
-        if (parameter && strcmp(parameter->unit, "B/s") == 0) {
-            enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
-            if (status != HOP_OK)
-                return status;
-        } else if (parameter && strcmp(parameter->unit, "s") == 0) {
-            enum hop_status status = hop_parse_seconds(value, strlen(value), &number, diag);
-            if (status != HOP_OK)
-                return status;
-        } else if (parameter) {
-            number = hop_text_number(value, &end);
-            if (!*value || *end || !isfinite(number))
-                return hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'\na number", name, value);
-        }
-        return hop_topology_set_parameter(topology, name, number, "set", NAN, diag);
-    }
-    char *field = strrchr(name, '.');
-    size_t length = (size_t)(field - name);
+    const char *equals = strchr(assignment, '='), *value = equals ? equals + 1 : NULL;
     uint32_t link;
     unsigned directions;
-    if (strcmp(field, ".capacity") == 0 || strcmp(field, ".duplex") == 0 || strcmp(field, ".latency") == 0) {
-        unsigned found = hop_topology_find_links(topology, name, length, &link, &directions);
-        if (found != 1) {
-            hop_fail(diag, HOP_ERR_NOT_FOUND, found ? "several kinds of links are '%.*s'" : "there is no link '%.*s'",
-                     (int)length, name);
-            hop_diag_expect(diag, found ? "the kind behind it, as in A--B:nvlink"
-                                        : "two joined nodes: A--B for both directions, A->B for one");
-            return HOP_ERR_NOT_FOUND;
-        }
-        return set_link(topology, link, directions, field + 1, value, diag);
+    if (!equals || equals == assignment || (size_t)(equals - assignment) >= sizeof name)
+        return hop_fail(diag, HOP_ERR_SYNTAX,
+                        "'%.80s' is no assignment\nNAME=VALUE, such as tau=0.2, gpu0.engines=2 or "
+                        "gpu0--switch0.capacity=12GB/s",
+                        assignment);
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
+    char *field = strrchr(name, '.');
+    if (!field)
+        return set_parameter(topology, name, value, diag);
+    *field++ = '\0';
+    if (strcmp(field, "capacity") == 0 || strcmp(field, "duplex") == 0 || strcmp(field, "latency") == 0) {
+        unsigned found = hop_topology_find_links(topology, name, strlen(name), &link, &directions);
+        if (found == 1)
+            return set_link(topology, link, directions, field, value, diag);
+        return found
+                   ? hop_fail(diag, HOP_ERR_NOT_FOUND,
+                              "several kinds of links are '%s'\nthe kind behind it, as in A--B:nvlink", name)
+                   : hop_fail(diag, HOP_ERR_NOT_FOUND,
+                              "there is no link '%s'\ntwo joined nodes: A--B for both directions, A->B for one", name);
     }
-    *field = '\0';
     char *pair = strstr(name, "--");
-    if (strcmp(field + 1, "tau") == 0 && pair)
+    bool tau = strcmp(field, "tau") == 0,
+         engines = strcmp(field, "engines") == 0 || strcmp(field, "accelerator_engines") == 0;
+    if (tau && pair)
         return set_crossing(topology, name, pair, value, diag);
     uint32_t node = hop_topology_find(topology, name);
-    bool engines = strcmp(field + 1, "engines") == 0 || strcmp(field + 1, "accelerator_engines") == 0, tau = strcmp(field + 1, "tau") == 0;
-    if ((!engines && !tau) || node == HOP_NONE || (tau && topology->nodes[node].kind != HOP_NODE_ROOT)) {
-        if (node == HOP_NONE && hop_topology_find_links(topology, name, strlen(name), &link, &directions) > 0)
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "a link has no '%.40s' to set", field + 1);
-        else if (node == HOP_NONE)
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "there is no node '%.80s'", name);
-        else
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "a %s has no '%.40s' to set",
-                     hop_node_kind_name(topology->nodes[node].kind), field + 1);
-        hop_diag_expect(diag, "PARAMETER, LINK.capacity, LINK.duplex, LINK.latency, DEVICE.engines, DEVICE.accelerator_engines, "
-                              "ROOT.tau or ROOT--ROOT.tau");
-        return HOP_ERR_NOT_FOUND;
-    }
-    return set_node(&topology->nodes[node], field + 1, value, diag);
+    if (node == HOP_NONE || (!engines && (!tau || topology->nodes[node].kind != HOP_NODE_ROOT)))
+        return fail_field(topology, name, field, diag);
+    return set_node(&topology->nodes[node], field, value, diag);
 }

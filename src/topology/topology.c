@@ -310,28 +310,27 @@ const uint32_t *hop_topology_links_of(const struct hop_topology *topology, uint3
 
 enum { CROSSING_LIMIT = 1 << 15 };
 
-/* Where the crossing of two roots is, or belongs: they are sorted by their roots. */
-static uint32_t crossing_place(const struct hop_topology *topology, uint32_t a, uint32_t b)
+static uint64_t crossing_key(uint32_t a, uint32_t b)
 {
-    uint32_t first = a < b ? a : b, second = a < b ? b : a, low = 0, high = topology->crossing_count;
+    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
+
+/* Where the crossing of two roots is, or belongs: they are sorted by their roots. */
+static uint32_t find_crossing(const struct hop_topology *topology, uint32_t a, uint32_t b, bool *found)
+{
+    uint64_t key = crossing_key(a, b);
+    uint32_t low = 0, high = topology->crossing_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const uint32_t *roots = topology->crossings[middle].roots;
-        if (roots[0] < first || (roots[0] == first && roots[1] < second))
+        if (crossing_key(roots[0], roots[1]) < key)
             low = middle + 1;
         else
             high = middle;
     }
+    *found = low < topology->crossing_count &&
+             crossing_key(topology->crossings[low].roots[0], topology->crossings[low].roots[1]) == key;
     return low;
-}
-
-static struct hop_crossing *find_crossing(const struct hop_topology *topology, uint32_t a, uint32_t b)
-{
-    uint32_t place = crossing_place(topology, a, b);
-    if (place == topology->crossing_count)
-        return NULL;
-    struct hop_crossing *crossing = &topology->crossings[place];
-    return crossing->roots[0] == (a < b ? a : b) && crossing->roots[1] == (a < b ? b : a) ? crossing : NULL;
 }
 
 enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_t root, uint32_t other_root, double tau,
@@ -345,18 +344,16 @@ enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_
     if (!(tau >= 0 && tau < 1))
         return hop_fail(diag, HOP_ERR_INVALID, "tau between %s and %s cannot be %g\n0 <= tau < 1",
                         topology->nodes[root].name, topology->nodes[other_root].name, tau);
-    struct hop_crossing *crossing = find_crossing(topology, root, other_root);
-    if (!crossing) {
-        if (topology->crossing_count == CROSSING_LIMIT)
-            return hop_fail(diag, HOP_ERR_LIMIT, "there are too many crossings\nat most %d", CROSSING_LIMIT);
-        if (!hop_grow(&topology->crossings, &topology->crossing_capacity, topology->crossing_count + 1,
-                      sizeof *topology->crossings))
-            return hop_fail_memory(diag);
-        crossing = &topology->crossings[crossing_place(topology, root, other_root)];
-        memmove(crossing + 1, crossing,
-                (size_t)(topology->crossings + topology->crossing_count - crossing) * sizeof *crossing);
-        topology->crossing_count++;
-    }
+    bool found;
+    uint32_t place = find_crossing(topology, root, other_root, &found);
+    if (!found && topology->crossing_count == CROSSING_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "there are too many crossings\nat most %d", CROSSING_LIMIT);
+    if (!found && !hop_grow(&topology->crossings, &topology->crossing_capacity, topology->crossing_count + 1,
+                            sizeof *topology->crossings))
+        return hop_fail_memory(diag);
+    struct hop_crossing *crossing = &topology->crossings[place];
+    if (!found)
+        memmove(crossing + 1, crossing, (topology->crossing_count++ - place) * sizeof *crossing);
     *crossing = (struct hop_crossing){{root < other_root ? root : other_root, root < other_root ? other_root : root}, tau};
     return HOP_OK;
 }
@@ -373,8 +370,9 @@ bool hop_topology_crossing(const struct hop_topology *topology, uint32_t index, 
 
 double hop_topology_tau_between(const struct hop_topology *topology, uint32_t first_root, uint32_t last_root)
 {
-    const struct hop_crossing *crossing = find_crossing(topology, first_root, last_root);
-    return crossing ? crossing->tau : hop_topology_tau(topology, last_root);
+    bool found;
+    uint32_t place = find_crossing(topology, first_root, last_root, &found);
+    return found ? topology->crossings[place].tau : hop_topology_tau(topology, last_root);
 }
 
 double hop_topology_tau(const struct hop_topology *topology, uint32_t root)
