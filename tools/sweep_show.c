@@ -237,7 +237,9 @@ static int end_json(struct sweep_show *show, const struct hop_sweep_summary *sum
 {
     hop_json_put(&show->out, "\n],\ncomplete: %hhu,\nlost_rank: ", summary->complete);
     hop_json_put(&show->out, summary->lost_rank >= 0 ? "%d\n}\n" : "null\n}\n", summary->lost_rank);
-    return show->failed || show->out.failed ? TOOL_BAD : tool_write(show->path, show->out.text);
+    if (show->out.failed)
+        return tool_out_of_memory();
+    return show->failed ? TOOL_BAD : tool_write(show->path, show->out.text);
 }
 
 /* fine: the sweep came to results, if not to all. */
@@ -250,6 +252,8 @@ int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *su
         status = fine ? end_json(show, summary) : TOOL_OK;
     else if (show->begun)
         flush(show, true);
+    if (show->out.failed && !show->failed && status == TOOL_OK)
+        status = tool_out_of_memory();
     if (show->path && !show->json) {
         if (close(show->file) != 0)
             show->failed = true;

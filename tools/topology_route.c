@@ -3,7 +3,6 @@
 #include "topology.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_write.h"
@@ -39,8 +38,8 @@ static void print_text(const struct hop_topology *topology, const struct hop_rou
     }
 }
 
-static void print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,
-                       const char *to)
+static int print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,
+                      const char *to)
 {
     struct hop_buffer out = {0};
     hop_json_put(&out, "{from: %s, to: %s, capacity_Bps: %.17g, latency_s: %.17g, ceiling_Bps: %.17g, links: [", from,
@@ -52,9 +51,7 @@ static void print_json(const struct hop_topology *topology, const struct hop_rou
                      hop_link_kind_name(link->kind), link->capacity_Bps[route->links[i] & 1], link->latency_s);
     }
     hop_json_put(&out, "]}\n");
-    char *text = hop_buffer_take(&out);
-    (void)fputs(text ? text : "", stdout);
-    free(text);
+    return tool_write_text(NULL, hop_buffer_take(&out));
 }
 
 static int find(const struct hop_topology *topology, const char *name, uint32_t *node)
@@ -93,8 +90,10 @@ int topology_print_route(const struct hop_topology *topology, const char *from, 
         result = TOOL_NEGATIVE;
     } else if (status != HOP_OK) {
         result = tool_fail(&diag);
+    } else if (json) {
+        result = print_json(topology, hop_router_route(router, index), from, to);
     } else {
-        (json ? print_json : print_text)(topology, hop_router_route(router, index), from, to);
+        print_text(topology, hop_router_route(router, index), from, to);
     }
     hop_router_destroy(router);
     return result;
