@@ -27,7 +27,7 @@ struct tuning {
     const uint64_t *packets;
     uint32_t packet_count;
     struct hop_table table;
-    struct hop_diag *diag;
+    struct hop_failure failure;
     /* of one size of one collective */
     struct hop_schedule *schedule;
     uint64_t copy_bytes; /* the largest copy between ranks: what the table is asked with */
@@ -35,6 +35,11 @@ struct tuning {
     struct hop_run_way ways[WAYS];
     uint32_t count;
 };
+
+static bool is_fine(const struct tuning *t)
+{
+    return t->failure.status == HOP_OK;
+}
 
 static void add_mix(struct tuning *t, uint32_t staged, uint64_t packet_bytes)
 {
@@ -55,31 +60,29 @@ static void add_mix(struct tuning *t, uint32_t staged, uint64_t packet_bytes)
     way->program.pipelined = true;
 }
 
-/* *best: of the mixes. */
-static enum hop_status compare(struct tuning *t, uint32_t *best)
+/* The best of the mixes. */
+static uint32_t compare(struct tuning *t)
 {
-    enum hop_status status = hop_measure_ways(t->ways, t->count, &t->options->ways, t->diag);
-    *best = 0;
-    for (uint32_t i = 1; i < t->count && status == HOP_OK; i++) {
-        if (t->ways[i].median_s < t->ways[*best].median_s)
-            *best = i;
+    uint32_t best = 0;
+    if (is_fine(t) && t->count > 1)
+        t->failure.status = hop_measure_ways(t->ways, t->count, &t->options->ways, t->failure.diag);
+    for (uint32_t i = 1; i < t->count; i++) {
+        if (t->ways[i].median_s < t->ways[best].median_s)
+            best = i;
     }
-    return status;
+    return best;
 }
 
 /* Those smaller than a copy, and one that takes it whole. */
-static enum hop_status find_packet(struct tuning *t, uint64_t *packet_bytes)
+static uint64_t find_packet(struct tuning *t)
 {
-    uint32_t best;
     bool whole = false;
     t->count = 0;
     for (uint32_t i = 0; i < t->packet_count && !whole; i++) {
         whole = t->packets[i] >= t->copy_bytes;
         add_mix(t, t->options->ways.launch.ranks - 1, t->packets[i]);
     }
-    enum hop_status status = t->count > 1 ? compare(t, &best) : HOP_OK;
-    *packet_bytes = t->mixes[t->count > 1 ? best : 0].packet_bytes;
-    return status;
+    return t->mixes[compare(t)].packet_bytes;
 }
 
 static uint32_t find_share(const struct tuning *t, uint32_t staged)
@@ -90,7 +93,7 @@ static uint32_t find_share(const struct tuning *t, uint32_t staged)
     return i;
 }
 
-static enum hop_status add_row(struct tuning *t, enum hop_collective_kind kind, uint32_t best)
+static void add_row(struct tuning *t, enum hop_collective_kind kind, uint32_t best)
 {
     const struct hop_copies_mix *mix = &t->mixes[best];
     uint32_t none = find_share(t, 0), all = find_share(t, mix->of);
@@ -106,29 +109,23 @@ static enum hop_status add_row(struct tuning *t, enum hop_collective_kind kind, 
                                        .of = mix->of,
                                        .packet_bytes = mix->packet_bytes,
                                        .remark = remark};
-    return hop_copies_add(&t->table, &row, t->diag);
+    if (is_fine(t))
+        t->failure.status = hop_copies_add(&t->table, &row, t->failure.diag);
 }
 
-static enum hop_status find_share_of(struct tuning *t, enum hop_collective_kind kind, uint64_t packet_bytes)
+static void find_share_of(struct tuning *t, enum hop_collective_kind kind, uint64_t packet_bytes)
 {
-    uint32_t of = t->options->ways.launch.ranks - 1, best, low, high;
+    uint32_t of = t->options->ways.launch.ranks - 1;
     t->count = 0;
     for (uint32_t quarter = 0; quarter <= 4; quarter++)
         add_mix(t, (of * quarter + 2) / 4, packet_bytes);
-    enum hop_status status = compare(t, &best);
-    if (status != HOP_OK)
-        return status;
-    uint32_t staged = t->mixes[best].staged, step = (of + 7) / 8;
-    low = staged > step ? staged - step : 0;
-    high = staged + step < of ? staged + step : of;
+    uint32_t staged = t->mixes[compare(t)].staged, step = (of + 7) / 8;
+    const uint32_t tried[] = {0, staged > step ? staged - step : 0, staged, staged + step < of ? staged + step : of,
+                              of};
     t->count = 0;
-    add_mix(t, 0, packet_bytes);
-    add_mix(t, low, packet_bytes);
-    add_mix(t, staged, packet_bytes);
-    add_mix(t, high, packet_bytes);
-    add_mix(t, of, packet_bytes);
-    status = compare(t, &best);
-    return status == HOP_OK ? add_row(t, kind, best) : status;
+    for (size_t i = 0; i < HOP_COUNT(tried); i++)
+        add_mix(t, tried[i], packet_bytes);
+    add_row(t, kind, compare(t));
 }
 
 static void find_copy_bytes(struct tuning *t)
@@ -147,65 +144,55 @@ static uint64_t whole_elements(uint64_t bytes)
     return (bytes + element - 1) / element * element;
 }
 
-static enum hop_status tune_size(struct tuning *t, enum hop_collective_kind kind, uint64_t bytes)
+static void tune_size(struct tuning *t, enum hop_collective_kind kind, uint64_t bytes)
 {
     const struct hop_ranks ranks = {t->options->devices, t->options->ways.launch.ranks};
-    uint64_t packet_bytes = 0;
     const struct hop_collective_options collective = {
         .kind = kind, .algorithm = "gsb", .bytes = bytes, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
-    enum hop_status status = hop_make_collective(&ranks, &collective, &t->schedule, t->diag);
-    if (status != HOP_OK)
-        return status;
+    t->failure.status = hop_make_collective(&ranks, &collective, &t->schedule, t->failure.diag);
+    if (!is_fine(t))
+        return;
     find_copy_bytes(t);
     if (t->copy_bytes > 0)
-        status = find_packet(t, &packet_bytes);
-    if (status == HOP_OK && t->copy_bytes > 0)
-        status = find_share_of(t, kind, packet_bytes);
+        find_share_of(t, kind, find_packet(t));
     hop_schedule_destroy(t->schedule);
     t->schedule = NULL;
-    return status;
 }
 
-static enum hop_status tune(struct tuning *t, const enum hop_collective_kind *collectives, uint32_t collective_count,
-                            const uint64_t *sizes, uint32_t size_count)
+static void tune(struct tuning *t, const enum hop_collective_kind *collectives, uint32_t collective_count,
+                 const uint64_t *sizes, uint32_t size_count)
 {
-    enum hop_status status = HOP_OK;
     uint32_t total = collective_count * size_count;
-    for (uint32_t i = 0; i < total && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < total && is_fine(t); i++) {
         uint32_t at = i % size_count;
         uint64_t bytes = whole_elements(sizes[at]);
         if (at == 0 || bytes > whole_elements(sizes[at - 1]))
-            status = tune_size(t, collectives[i / size_count], bytes);
+            tune_size(t, collectives[i / size_count], bytes);
         if (t->options->progress)
             t->options->progress((i + 1.0) / total, t->options->context);
     }
-    return status;
 }
 
-static enum hop_status add_any(struct tuning *t, enum hop_collective_kind like)
+static void add_any(struct tuning *t, enum hop_collective_kind like)
 {
-    enum hop_status status = HOP_OK;
     char remark[64];
     (void)snprintf(remark, sizeof remark, "as %s", hop_collective_name(like));
-    for (uint32_t i = 0, count = t->table.count; i < count && status == HOP_OK; i++) {
+    for (uint32_t i = 0, count = t->table.count; i < count && is_fine(t); i++) {
         struct hop_copies_row row = *hop_copies_row_at(&t->table, i); /* those of any come behind all others */
         if (row.collective != (unsigned)like)
             continue;
         row.collective = HOP_COPIES_ANY;
         row.remark = remark;
-        status = hop_copies_add(&t->table, &row, t->diag);
+        t->failure.status = hop_copies_add(&t->table, &row, t->failure.diag);
     }
-    return status;
 }
 
 static enum hop_status check(const struct hop_copies_tune_options *o, struct hop_diag *diag)
 {
     uint32_t ranks = o->ways.launch.ranks;
-    if (ranks < 2 || ranks > HOP_RANKS_MAX || !o->devices) {
-        hop_fail(diag, HOP_ERR_INVALID, "copies between %u ranks", ranks);
-        hop_diag_expect(diag, "2 to %d ranks, and a device for each", HOP_RANKS_MAX);
-        return HOP_ERR_INVALID;
-    }
+    if (ranks < 2 || ranks > HOP_RANKS_MAX || !o->devices)
+        return hop_fail(diag, HOP_ERR_INVALID, "copies between %u ranks\n2 to %d ranks, and a device for each", ranks,
+                        HOP_RANKS_MAX);
     for (uint32_t i = 0; i < (o->packets ? o->packet_count : 0); i++) {
         if (o->packets[i] == 0 || o->packet_count > WAYS / 2)
             return hop_fail(diag, HOP_ERR_INVALID, "a packet has no bytes, or there are more than %d sizes", WAYS / 2);
@@ -225,25 +212,22 @@ enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, c
                        .packets = options->packets ? options->packets : default_packets,
                        .packet_count = options->packets ? options->packet_count : HOP_COUNT(default_packets),
                        .table = {.kind = &hop_copies_kind},
-                       .diag = diag};
+                       .failure = {diag, check(options, diag)}};
     uint64_t sizes[32];
     uint32_t size_count = 0;
     for (uint64_t size = FIRST_SIZE; size <= LAST_SIZE; size *= 4)
         sizes[size_count++] = size;
-    enum hop_status status = check(options, diag);
-    if (status == HOP_OK && note)
-        status = hop_table_note(&t.table, note, diag);
-    if (status == HOP_OK)
-        status = hop_table_note(&t.table, "measured; from: bytes of the largest copy between two ranks", diag);
+    if (is_fine(&t) && note)
+        t.failure.status = hop_table_note(&t.table, note, diag);
+    if (is_fine(&t))
+        t.failure.status =
+            hop_table_note(&t.table, "measured; from: bytes of the largest copy between two ranks", diag);
     const enum hop_collective_kind *collectives = options->collectives ? options->collectives : default_collectives;
-    if (status == HOP_OK)
-        status =
-            tune(&t, collectives, options->collectives ? options->collective_count : HOP_COUNT(default_collectives),
-                 options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
-    if (status == HOP_OK)
-        status = add_any(&t, collectives[0]);
-    if (status == HOP_OK && !(*text = hop_table_to_text(&t.table)))
-        status = hop_fail_memory(diag);
+    tune(&t, collectives, options->collectives ? options->collective_count : HOP_COUNT(default_collectives),
+         options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
+    add_any(&t, collectives[0]);
+    if (is_fine(&t) && !(*text = hop_table_to_text(&t.table)))
+        t.failure.status = hop_fail_memory(diag);
     hop_table_finish(&t.table);
-    return status;
+    return t.failure.status;
 }

@@ -72,19 +72,16 @@ enum hop_status hop_program_fill(struct hop_program *program, uint64_t seed, str
     char *piece = malloc(PIECE_BYTES);
     enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
     const struct hop_doing filling = hop_doing_named("(filling)");
-    uint32_t index = 0;
     hop_team_do(program->team, &filling);
-    for (uint32_t b = 0; b < program->layout.buffer_count && status == HOP_OK; b++) {
+    for (uint32_t b = 0; b < program->layout.buffer_count; b++) {
         const struct hop_run_buffer *buffer = &program->layout.buffers[b];
-        if (buffer->rank != program->team->rank)
-            continue;
-        for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
+        bool own = buffer->rank == program->team->rank;
+        for (uint64_t at = 0; own && at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
             uint64_t bytes = piece_at(at, buffer->bytes);
             make_bytes(program, seed, buffer, at, bytes, piece);
-            status = hop_program_write(program, index, at, piece, bytes, diag);
+            status = hop_program_move(program, buffer, at, NULL, piece, bytes, diag);
             hop_team_beat(program->team);
         }
-        index++;
     }
     hop_team_do(program->team, NULL);
     free(piece);
@@ -197,23 +194,22 @@ static enum hop_status make_reference(struct hop_program *program, uint64_t seed
 
 /* ---- comparing ---- */
 
-static enum hop_status compare(struct hop_program *program, const struct hop_run_buffer *buffer, uint32_t index,
-                               const char *wanted, uint64_t *wrong, struct hop_diag *diag)
+static enum hop_status compare(struct hop_program *program, const struct hop_run_buffer *buffer, const char *wanted,
+                               uint64_t *wrong, struct hop_diag *diag)
 {
     char *piece = malloc(PIECE_BYTES);
     enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
     for (uint64_t at = 0; at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
         uint64_t bytes = piece_at(at, buffer->bytes);
-        status = hop_program_read(program, index, at, piece, bytes, diag);
+        status = hop_program_move(program, buffer, at, piece, NULL, bytes, diag);
         hop_team_beat(program->team);
         if (status != HOP_OK || memcmp(piece, wanted + at, bytes) == 0)
             continue;
         for (uint64_t i = 0; i < bytes; i++) {
-            if (piece[i] != wanted[at + i] && (*wrong)++ == 0) {
-                hop_fail(diag, HOP_ERR_INVALID, "rank %u has 0x%02x in byte %llu of buffer %s", buffer->rank,
-                         (unsigned char)piece[i], (unsigned long long)(at + i), buffer->name);
-                hop_diag_expect(diag, "0x%02x", (unsigned char)wanted[at + i]);
-            }
+            if (piece[i] != wanted[at + i] && (*wrong)++ == 0)
+                hop_fail(diag, HOP_ERR_INVALID, "rank %u has 0x%02x in byte %llu of buffer %s\n0x%02x", buffer->rank,
+                         (unsigned char)piece[i], (unsigned long long)(at + i), buffer->name,
+                         (unsigned char)wanted[at + i]);
         }
     }
     free(piece);
@@ -230,14 +226,10 @@ enum hop_status hop_program_check(struct hop_program *program, uint64_t seed, ui
     hop_team_do(program->team, &checking);
     uint64_t *start = calloc((size_t)layout->buffer_count + 1, sizeof *start), found = 0;
     enum hop_status status = start ? make_reference(program, seed, start, &shared, diag) : hop_fail_memory(diag);
-    uint32_t index = 0;
     for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++) {
         const struct hop_run_buffer *buffer = &layout->buffers[b];
-        if (buffer->rank != program->team->rank)
-            continue;
-        if (!buffer->scratch)
-            status = compare(program, buffer, index, (const char *)shared.memory + start[b], &found, diag);
-        index++;
+        if (buffer->rank == program->team->rank && !buffer->scratch)
+            status = compare(program, buffer, (const char *)shared.memory + start[b], &found, diag);
     }
     uint64_t *all = calloc(program->team->size, sizeof *all);
     if (status == HOP_OK)

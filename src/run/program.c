@@ -224,15 +224,21 @@ void *hop_program_address(const struct hop_program *program, uint32_t index)
     return buffer && program->mapped ? (char *)program->memory + buffer->offset : NULL;
 }
 
+enum hop_status hop_program_move(struct hop_program *program, const struct hop_run_buffer *buffer, uint64_t offset,
+                                 void *to, const void *from, uint64_t bytes, struct hop_diag *diag)
+{
+    char *own = (char *)program->memory + buffer->offset + offset;
+    struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY, NULL};
+    return bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+}
+
 static enum hop_status move(struct hop_program *program, uint32_t index, uint64_t offset, void *to, const void *from,
                             uint64_t bytes, struct hop_diag *diag)
 {
     const struct hop_run_buffer *buffer = find_buffer(program, index);
     if (!buffer || offset > buffer->bytes || bytes > buffer->bytes - offset)
         return hop_fail(diag, HOP_ERR_INVALID, "no such bytes in buffer %u of rank %u", index, program->team->rank);
-    char *own = (char *)program->memory + buffer->offset + offset;
-    struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY, NULL};
-    return bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
+    return hop_program_move(program, buffer, offset, to, from, bytes, diag);
 }
 
 enum hop_status hop_program_write(struct hop_program *program, uint32_t buffer, uint64_t offset, const void *from,

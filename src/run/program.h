@@ -249,6 +249,10 @@ void hop_copies_request(struct hop_program *program, struct hop_run_step *step);
 void hop_copies_progress(struct hop_program *program, bool *moved);
 bool hop_copies_done(const struct hop_program *program); /* all that this rank leads are */
 
+/* program.c: between ordinary memory (to or from) and a buffer of this rank. */
+enum hop_status hop_program_move(struct hop_program *program, const struct hop_run_buffer *buffer, uint64_t offset,
+                                 void *to, const void *from, uint64_t bytes, struct hop_diag *diag);
+
 /* times.c: when an operation of measured times was ready, and so when it can have started; see there. */
 struct hop_times_rules {
     bool queued_before; /* starts are of the queueing, which may be before it was ready */
