@@ -44,27 +44,12 @@ static bool ok(const struct hop_ib_fabric *fabric)
     return hop_build_ok(fabric->build);
 }
 
-/* What is next in the line, "what is missing\nwhat was expected" where it is not there. */
-static void need(struct hop_ib_fabric *fabric, const char *word, const char *message)
-{
-    if (ok(fabric) && !hop_lines_take(&fabric->lines, word))
-        hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
-}
-
-static uint64_t need_number(struct hop_ib_fabric *fabric, unsigned base, uint64_t high, const char *message)
-{
-    uint64_t value = 0;
-    if (ok(fabric) && !hop_lines_number(&fabric->lines, base, high, &value))
-        hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
-    return value;
-}
-
 static const char *need_description(struct hop_ib_fabric *fabric, const char *message)
 {
     const char *start = "";
     size_t length = 0;
     if (ok(fabric) && !hop_lines_quoted(&fabric->lines, &start, &length))
-        hop_lines_refuse(&fabric->lines, HOP_ERR_SYNTAX, hop_lines_here(&fabric->lines), message, "");
+        hop_lines_wrong(&fabric->lines, message);
     return hop_build_text(fabric->build, "%.*s", (int)length, start);
 }
 
@@ -85,7 +70,7 @@ static const char *need_id(struct hop_ib_fabric *fabric, const char *letters, co
             return hop_build_text(fabric->build, "%.*s", (int)length, start);
     }
     lines->at = before;
-    hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_here(lines), message, "");
+    hop_lines_wrong(lines, message);
     return "";
 }
 
@@ -111,20 +96,20 @@ static void read_node(struct hop_ib_fabric *fabric, enum hop_ib_kind kind)
     struct hop_lines *lines = &fabric->lines;
     struct hop_ib_node node = {
         .kind = kind, .first_port = fabric->port_count, .topology_node = HOP_NONE, .line = lines->line};
-    node.port_limit = (unsigned)need_number(fabric, 10, HOP_IB_PORT_MAX,
-                                            "the number of ports is missing\n1 to 254 ports, then \"S-GUID\", "
-                                            "\"H-GUID\" or \"R-GUID\"");
+    node.port_limit =
+        (unsigned)hop_lines_need_number(lines, 10, HOP_IB_PORT_MAX,
+                                        "the number of ports is missing\n1 to 254 ports, then \"S-GUID\", "
+                                        "\"H-GUID\" or \"R-GUID\"");
     node.id = need_id(fabric, letters[kind], no_guid[kind], &node.guid);
-    need(fabric, "#", "the node's description is missing\n# and the description in quotation marks");
+    hop_lines_need(lines, "#", "the node's description is missing\n# and the description in quotation marks");
     node.description =
         need_description(fabric, "the node's description is missing\n# and the description in quotation marks");
     if (kind == HOP_IB_SWITCH && ok(fabric)) {
         (void)hop_lines_skip_to(lines, " lid ");
-        node.lid =
-            (uint32_t)need_number(fabric, 10, HOP_IB_LID_MAX,
-                                  "the switch's LID is missing\n`base port 0 lid 3 lmc 0`, the LID at most 49151");
+        node.lid = (uint32_t)hop_lines_need_number(
+            lines, 10, HOP_IB_LID_MAX, "the switch's LID is missing\n`base port 0 lid 3 lmc 0`, the LID at most 49151");
         if (hop_lines_take(lines, "lmc"))
-            node.lmc = (unsigned)need_number(fabric, 10, 7, "this is no LMC\na number from 0 to 7");
+            node.lmc = (unsigned)hop_lines_need_number(lines, 10, 7, "this is no LMC\na number from 0 to 7");
     }
     if (!ok(fabric))
         return;
@@ -202,36 +187,35 @@ static void read_port(struct hop_ib_fabric *fabric)
         .node = fabric->node_count - 1, .line = lines->line, .topology_node = HOP_NONE, .link = HOP_NONE};
     uint64_t guid;
     bool is_switch = node->kind == HOP_IB_SWITCH;
-    port.number = (unsigned)need_number(fabric, 10, node->port_limit, no_port);
-    need(fabric, port.number > 0 ? "]" : "a number above 0", no_port);
+    port.number = (unsigned)hop_lines_need_number(lines, 10, node->port_limit, no_port);
+    hop_lines_need(lines, port.number > 0 ? "]" : "a number above 0", no_port);
     skip_external(lines);
     if (!is_switch) {
-        need(fabric, "(", no_guid);
-        port.guid = need_number(fabric, 16, UINT64_MAX, no_guid);
-        need(fabric, ")", no_guid);
+        hop_lines_need(lines, "(", no_guid);
+        port.guid = hop_lines_need_number(lines, 16, UINT64_MAX, no_guid);
+        hop_lines_need(lines, ")", no_guid);
     }
     port.column = hop_lines_here(lines);
     port.peer_id = need_id(
         fabric, "SHR", "the peer's GUID is missing\n\"S-GUID\", \"H-GUID\" or \"R-GUID\" in quotation marks", &guid);
-    need(fabric, "[", no_peer);
-    port.peer_number = (unsigned)need_number(fabric, 10, HOP_IB_PORT_MAX, no_peer);
-    need(fabric, "]", no_peer);
+    hop_lines_need(lines, "[", no_peer);
+    port.peer_number = (unsigned)hop_lines_need_number(lines, 10, HOP_IB_PORT_MAX, no_peer);
+    hop_lines_need(lines, "]", no_peer);
     skip_external(lines);
     if (hop_lines_take(lines, "("))
         (void)hop_lines_skip_to(lines, ")");
-    need(fabric, "#", "the port's LIDs and rate are missing\n# \"description\" lid 7 4xEDR");
+    hop_lines_need(lines, "#", "the port's LIDs and rate are missing\n# \"description\" lid 7 4xEDR");
     if (!is_switch) {
-        need(fabric, "lid", no_lid);
-        port.lid = (uint32_t)need_number(fabric, 10, HOP_IB_LID_MAX, no_lid);
-        need(fabric, "lmc", no_lid);
-        port.lmc = (unsigned)need_number(fabric, 10, 7, no_lid);
+        hop_lines_need(lines, "lid", no_lid);
+        port.lid = (uint32_t)hop_lines_need_number(lines, 10, HOP_IB_LID_MAX, no_lid);
+        hop_lines_need(lines, "lmc", no_lid);
+        port.lmc = (unsigned)hop_lines_need_number(lines, 10, 7, no_lid);
     }
     (void)need_description(fabric, "the peer's description is missing\nthe description in quotation marks");
-    need(fabric, "lid", no_peer_lid);
-    port.peer_lid = (uint32_t)need_number(fabric, 10, HOP_IB_LID_MAX, no_peer_lid);
+    hop_lines_need(lines, "lid", no_peer_lid);
+    port.peer_lid = (uint32_t)hop_lines_need_number(lines, 10, HOP_IB_LID_MAX, no_peer_lid);
     if (hop_lines_here(lines) > lines->length)
-        hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_here(lines),
-                         "the rate is missing\nthe lanes and their rate, such as 4xEDR");
+        hop_lines_wrong(lines, "the rate is missing\nthe lanes and their rate, such as 4xEDR");
     read_rate(lines, &port);
     if (ok(fabric))
         add_port(fabric, &port);

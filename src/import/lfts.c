@@ -36,20 +36,6 @@ bool hop_ib_is_table(const struct hop_lines *lines)
     return lines->count > 1 && hop_word_is(&lines->words[0], "Unicast") && hop_word_is(&lines->words[1], "lids");
 }
 
-/* What is wrong where reading stands. */
-static void malformed(const struct tables *tables, const char *message)
-{
-    hop_lines_refuse(tables->lines, HOP_ERR_SYNTAX, hop_lines_here(tables->lines), message, "");
-}
-
-static uint64_t need_number(struct tables *tables, unsigned base, uint64_t high, const char *message)
-{
-    uint64_t value = 0;
-    if (ok(tables) && !hop_lines_number(tables->lines, base, high, &value))
-        malformed(tables, message);
-    return value;
-}
-
 /* The switch by its GUID, or where that is not said by its LID. */
 static uint32_t find_switch(struct tables *tables)
 {
@@ -58,19 +44,20 @@ static uint32_t find_switch(struct tables *tables)
     uint64_t lid = 0, guid = 0;
     uint32_t found = HOP_NONE;
     if (!hop_lines_skip_to(lines, "of switch"))
-        malformed(tables,
-                  "this does not say of which switch the table is\n`of switch Lid 6 guid 0x... (description):`");
+        hop_lines_wrong(tables->lines,
+                        "this does not say of which switch the table is\n`of switch Lid 6 guid 0x... (description):`");
     uint32_t column = hop_lines_here(lines);
     bool by_lid = hop_lines_take(lines, "Lid") && hop_lines_number(lines, 10, HOP_IB_LID_MAX, &lid);
     if (hop_lines_skip_to(lines, "guid 0x")) {
         column = (uint32_t)(lines->at - lines->text) - 1;
-        guid = need_number(tables, 16, UINT64_MAX, "this is no GUID\nhexadecimal digits");
+        guid = hop_lines_need_number(tables->lines, 16, UINT64_MAX, "this is no GUID\nhexadecimal digits");
         for (uint32_t i = 0; i < fabric->node_count && found == HOP_NONE; i++) {
             if (fabric->nodes[i].guid == guid && fabric->nodes[i].kind == HOP_IB_SWITCH)
                 found = i;
         }
     } else if (!by_lid) {
-        malformed(tables, "this does not say of which switch the table is\n`Lid 6`, or `guid 0x...`, or both");
+        hop_lines_wrong(tables->lines,
+                        "this does not say of which switch the table is\n`Lid 6`, or `guid 0x...`, or both");
     } else if (fabric->owners[lid].port == HOP_NONE) {
         found = fabric->owners[lid].node;
     }
@@ -128,7 +115,7 @@ static void check_destination(struct tables *tables, struct hop_ib_owner owner)
     if (!hop_lines_skip_to(lines, "portguid 0x"))
         return;
     uint32_t column = (uint32_t)(lines->at - lines->text) - 1;
-    uint64_t guid = need_number(tables, 16, UINT64_MAX, "this is no GUID\nhexadecimal digits");
+    uint64_t guid = hop_lines_need_number(tables->lines, 16, UINT64_MAX, "this is no GUID\nhexadecimal digits");
     uint64_t expected = owner.port == HOP_NONE ? fabric->nodes[owner.node].guid : fabric->ports[owner.port].guid;
     if (guid != expected)
         hop_lines_refuse(lines, HOP_ERR_INVALID, column,
@@ -160,9 +147,10 @@ static void read_row(struct tables *tables)
 {
     struct hop_lines *lines = tables->lines;
     bool first = false;
-    uint64_t lid = need_number(tables, 16, 0xffff, "this is no LID\nhexadecimal digits, at most 0xffff");
+    uint64_t lid =
+        hop_lines_need_number(tables->lines, 16, 0xffff, "this is no LID\nhexadecimal digits, at most 0xffff");
     uint32_t column = hop_lines_here(lines);
-    uint64_t port = need_number(tables, 10, HOP_IB_NO_PORT, "this is no port\na number from 0 to 255");
+    uint64_t port = hop_lines_need_number(tables->lines, 10, HOP_IB_NO_PORT, "this is no port\na number from 0 to 255");
     if (!ok(tables))
         return;
     tables->rows++;
@@ -212,9 +200,10 @@ static void read_table(struct tables *tables)
         if (hop_lines_take(lines, "0x"))
             read_row(tables);
         else if (*lines->words[0].text != '#' && !hop_lines_take(lines, "Lid") && !hop_lines_take(lines, "Port"))
-            malformed(tables,
-                      "this is no row of a forwarding table\n0x0002 003 : (description), or the line `8 valid lids "
-                      "dumped`");
+            hop_lines_wrong(
+                tables->lines,
+                "this is no row of a forwarding table\n0x0002 003 : (description), or the line `8 valid lids "
+                "dumped`");
     }
     if (ok(tables))
         hop_lines_refuse(
@@ -237,14 +226,15 @@ static void read_all(struct tables *tables)
         } else if (hop_lines_take(lines, "Multicast mlids")) {
             multicast = true;
         } else if (!multicast && hop_lines_take(lines, "0x")) {
-            malformed(tables, "a row without a table\na line `Unicast lids [0x0-0x8] of switch ...` above it");
+            hop_lines_wrong(tables->lines,
+                            "a row without a table\na line `Unicast lids [0x0-0x8] of switch ...` above it");
         }
         more = hop_lines_next(lines);
     }
     if (!any)
-        malformed(tables,
-                  "there is no forwarding table\na line `Unicast lids [0x0-0x8] of switch ...`, as dump_lfts and "
-                  "ibroute print it");
+        hop_lines_wrong(tables->lines,
+                        "there is no forwarding table\na line `Unicast lids [0x0-0x8] of switch ...`, as dump_lfts and "
+                        "ibroute print it");
 }
 
 /* Every switch needs a table. */

@@ -190,3 +190,24 @@ bool hop_lines_quoted(struct hop_lines *lines, const char **start, size_t *lengt
     lines->at = before;
     return false;
 }
+
+void hop_lines_wrong(const struct hop_lines *lines, const char *message)
+{
+    const char *feed = strchr(message, '\n');
+    hop_lines_refuse(lines, HOP_ERR_SYNTAX, hop_lines_here(lines), "%.*s\n%s", (int)(feed - message), message,
+                     feed + 1);
+}
+
+void hop_lines_need(struct hop_lines *lines, const char *word, const char *message)
+{
+    if (lines->failure->status == HOP_OK && !hop_lines_take(lines, word))
+        hop_lines_wrong(lines, message);
+}
+
+uint64_t hop_lines_need_number(struct hop_lines *lines, unsigned base, uint64_t high, const char *message)
+{
+    uint64_t value = 0;
+    if (lines->failure->status == HOP_OK && !hop_lines_number(lines, base, high, &value))
+        hop_lines_wrong(lines, message);
+    return value;
+}

@@ -62,5 +62,10 @@ bool hop_lines_quoted(struct hop_lines *lines, const char **start, size_t *lengt
 bool hop_lines_skip_to(struct hop_lines *lines, const char *word);
 /* The column where the next thing stands. */
 uint32_t hop_lines_here(const struct hop_lines *lines);
+/* A failure there: what is wrong, a line feed, what was expected. */
+void hop_lines_wrong(const struct hop_lines *lines, const char *message);
+/* What must stand next; nothing after a failure. */
+void hop_lines_need(struct hop_lines *lines, const char *word, const char *message);
+uint64_t hop_lines_need_number(struct hop_lines *lines, unsigned base, uint64_t high, const char *message);
 
 #endif
