@@ -6,7 +6,7 @@
 #ifndef HOP_IMPORT_IB_FABRIC_H
 #define HOP_IMPORT_IB_FABRIC_H
 
-#include "import/smi_text.h"
+#include "import/lines.h"
 #include "topology/build.h"
 
 #define HOP_IB_NODES_LIMIT (1u << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading the matrices of p2pBandwidthLatencyTest. */
 #include "import/p2p_text.h"
-#include "import/smi_text.h"
+#include "import/lines.h"
 
 #include <math.h>
 

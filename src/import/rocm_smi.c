@@ -7,7 +7,7 @@
  */
 #include "import/importer.h"
 #include "import/infer.h"
-#include "import/smi_text.h"
+#include "import/lines.h"
 
 #include <stdio.h>
 

@@ -19,7 +19,7 @@
  * host share a device number but not a bus number, each process saw only some GPUs: D is the place by bus number.
  */
 #include "measurements/measurements.h"
-#include "import/smi_text.h"
+#include "import/lines.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
  */
 #include "base/json.h"
 #include "measurements/measurements.h"
-#include "import/smi_text.h"
+#include "import/lines.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
  * sends to rank p + i. Tables of other tests are passed over.
  */
 #include "measurements/measurements.h"
-#include "import/smi_text.h"
+#include "import/lines.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lines and words of tables in terminal output. */
-#include "import/smi_text.h"
+#include "import/lines.h"
 
 #include <math.h>
 
