@@ -24,7 +24,7 @@ bool hop_copies_is_staged(const struct hop_program *program, uint32_t op)
 {
     const struct hop_copies_state *c = program->copies;
     return c && c->row && c->number[op] != HOP_NONE &&
-           hop_copies_row_staged(c->row, c->of[c->number[op]], c->index[c->number[op]]);
+           hop_copies_row_staged(c->row, c->copies[c->number[op]].of, c->copies[c->number[op]].index);
 }
 
 size_t hop_copies_shared_size(const struct hop_program *program)
@@ -88,17 +88,17 @@ static void number_copies(struct hop_program *program)
             *led >= HOP_CHOICE_RANKS) /* more than a choice can tell apart: these go straight */
             continue;
         ++*led;
-        c->ops[c->count] = i;
+        c->copies[c->count].op = i;
         c->number[i] = c->count++;
     }
     memset(counts, 0, 2 * (size_t)ranks * sizeof *counts);
     bool mixed = is_mixed(program, after_out, behind_out);
     for (uint32_t i = 0; i < c->count; i++) {
-        c->second[i] = !mixed && is_out(program, c->ops[i]);
-        c->index[i] = counts[2 * program->layout.ops[c->ops[i]].leader + c->second[i]]++;
+        c->copies[i].second = !mixed && is_out(program, c->copies[i].op);
+        c->copies[i].index = counts[2 * program->layout.ops[c->copies[i].op].leader + c->copies[i].second]++;
     }
     for (uint32_t i = 0; i < c->count; i++)
-        c->of[i] = counts[2 * program->layout.ops[c->ops[i]].leader + c->second[i]];
+        c->copies[i].of = counts[2 * program->layout.ops[c->copies[i].op].leader + c->copies[i].second];
 }
 
 /* Those that this rank leads, first stage first. */
@@ -107,7 +107,8 @@ static void find_led(struct hop_program *program)
     struct hop_copies_state *c = program->copies;
     for (uint32_t stage = 0, at = 0; stage < 2; stage++) {
         for (uint32_t i = 0; i < c->count; i++) {
-            if (program->layout.ops[c->ops[i]].leader == program->team->rank && c->second[i] == (stage == 1)) {
+            if (program->layout.ops[c->copies[i].op].leader == program->team->rank &&
+                c->copies[i].second == (stage == 1)) {
                 c->lead.copies[at++] = i;
                 c->lead.count[stage]++;
             }
@@ -134,7 +135,7 @@ static void ask_table(struct hop_program *program)
     const struct hop_program_options *o = &program->options;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < c->count; i++) {
-        uint64_t own = hop_schedule_op(program->schedule, c->ops[i])->bytes;
+        uint64_t own = hop_schedule_op(program->schedule, c->copies[i].op)->bytes;
         bytes = own > bytes ? own : bytes;
     }
     c->table.kind = &hop_copies_kind;
@@ -155,10 +156,7 @@ void hop_copies_create(struct hop_program *program)
     if (!c)
         return;
     c->number = hop_program_alloc(program, ops, sizeof *c->number);
-    c->ops = hop_program_alloc(program, ops, sizeof *c->ops);
-    c->second = hop_program_alloc(program, ops, sizeof *c->second);
-    c->index = hop_program_alloc(program, ops, sizeof *c->index);
-    c->of = hop_program_alloc(program, ops, sizeof *c->of);
+    c->copies = hop_program_alloc(program, ops, sizeof *c->copies);
     c->flights = hop_program_alloc(program, ops, sizeof *c->flights);
     c->lead.copies = hop_program_alloc(program, ops, sizeof *c->lead.copies);
     c->lead.state = hop_program_alloc(program, ops, sizeof *c->lead.state);

@@ -35,11 +35,12 @@ struct lead {
 
 struct hop_copies_state {
     uint32_t *number; /* per operation; HOP_NONE: it is none of these */
-    uint32_t *ops;    /* per copy */
+    struct {
+        uint32_t op;
+        bool second;        /* of the second stage */
+        uint32_t index, of; /* its number in its stage, and how many the stage has */
+    } * copies;
     uint32_t count;
-    bool *second;    /* per copy: of the second stage */
-    uint32_t *index; /* per copy: its number in its stage */
-    uint32_t *of;    /* per copy: how many the stage has */
     word *words;     /* dynamic: shared, per copy */
     struct flight *flights;
     uint32_t flight_count;

@@ -21,9 +21,6 @@ struct hop_emulator {
     struct pair *pairs; /* one a way */
     uint32_t pair_count, pair_capacity;
     uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
-    struct hop_emulated_way *ways;
-    struct hop_emulated_link *links;
-    uint32_t *positions; /* of links in ways */
     struct hop_shared shared;
     struct hop_emulation *emulation;
     pthread_t server;
@@ -170,50 +167,30 @@ static uint32_t engine_of(const struct hop_topology *topology, const struct pair
     return hop_node_engine_limit(hop_topology_node(topology, device), pcie) == 1 ? device : HOP_NONE;
 }
 
-static bool lay_links(struct hop_emulator *e, const struct hop_program *program)
+static void lay_links(const struct hop_emulator *e, const struct hop_program *program, struct hop_emulated_link *links)
 {
-    uint32_t links = hop_topology_link_count(e->topology);
     double chunk = program->options.chunk_bytes ? (double)program->options.chunk_bytes : 4096;
     double buffer = program->options.buffer_bytes ? (double)program->options.buffer_bytes / chunk : BUFFER_CHUNKS;
-    e->links = calloc(2 * (size_t)links + 1, sizeof *e->links);
-    for (uint32_t d = 0; e->links && d < 2 * links; d++) {
+    for (uint32_t d = 0; d < 2 * hop_topology_link_count(e->topology); d++) {
         const struct hop_link *link = hop_topology_link(e->topology, d / 2);
-        e->links[d] =
+        links[d] =
             (struct hop_emulated_link){link->capacity_Bps[d & 1], link->latency_s, buffer < 2 ? 2 : (uint32_t)buffer};
     }
-    return e->links != NULL;
 }
 
-/* Routes were found before. */
-static const struct hop_route *route_of(const struct hop_emulator *e, uint32_t way)
+/* Routes were found before, and stay where they are. */
+static void lay_ways(const struct hop_emulator *e, struct hop_emulated_way *ways)
 {
-    uint32_t route = HOP_NONE;
-    (void)hop_router_find(e->router, e->pairs[way].from, e->pairs[way].to, &route, NULL);
-    return hop_router_route(e->router, route);
-}
-
-static bool lay_ways(struct hop_emulator *e)
-{
-    uint32_t count = 0;
-    for (uint32_t w = 0; w < e->pair_count; w++)
-        count += route_of(e, w)->link_count;
-    e->ways = calloc((size_t)e->pair_count + 1, sizeof *e->ways);
-    e->positions = calloc((size_t)count + 1, sizeof *e->positions);
-    if (!e->ways || !e->positions)
-        return false;
-    count = 0;
     for (uint32_t w = 0; w < e->pair_count; w++) {
-        const struct hop_route *route = route_of(e, w);
-        memcpy(e->positions + count, route->links, route->link_count * sizeof *route->links);
-        struct hop_emulated_way *way = &e->ways[w];
-        *way = (struct hop_emulated_way){.links = e->positions + count,
-                                         .link_count = route->link_count,
-                                         .source = engine_of(e->topology, &e->pairs[w], route),
-                                         .pieces = hop_topology_parameter(e->topology, "crossing_packets")->value};
-        way->crossing = hop_crossing_find(e->topology, route->links, route->link_count, &way->tau);
-        count += route->link_count;
+        uint32_t index = HOP_NONE;
+        (void)hop_router_find(e->router, e->pairs[w].from, e->pairs[w].to, &index, NULL);
+        const struct hop_route *route = hop_router_route(e->router, index);
+        ways[w] = (struct hop_emulated_way){.links = route->links,
+                                            .link_count = route->link_count,
+                                            .source = engine_of(e->topology, &e->pairs[w], route),
+                                            .pieces = hop_topology_parameter(e->topology, "crossing_packets")->value};
+        ways[w].crossing = hop_crossing_find(e->topology, route->links, route->link_count, &ways[w].tau);
     }
-    return true;
 }
 
 static void *serve(void *emulation)
@@ -222,29 +199,45 @@ static void *serve(void *emulation)
     return NULL;
 }
 
-/* The first rank of the machine makes the table and serves it. */
-static enum hop_status found(struct hop_emulator *e, const struct hop_program *program, struct hop_diag *diag)
+static enum hop_status make_table(struct hop_emulator *e, const struct hop_emulation_options *options,
+                                  struct hop_diag *diag)
 {
-    struct hop_emulation_options options = {.links = e->links,
-                                            .ways = e->ways,
-                                            .link_count = 2 * hop_topology_link_count(e->topology),
-                                            .way_count = e->pair_count,
-                                            .source_count = hop_topology_node_count(e->topology),
-                                            .chunk_bytes = program->options.chunk_bytes,
-                                            .slower = program->options.slower,
-                                            .memory_Bps = hop_topology_parameter(e->topology, "reduce_rate")->value};
-    size_t size = hop_emulation_size(&options);
+    size_t size = hop_emulation_size(options);
     if (size == 0)
         return hop_fail(diag, HOP_ERR_LIMIT, "the emulation of %s is too large", hop_topology_name(e->topology));
     enum hop_status status = hop_shared_create(size, &e->shared, diag);
     if (status == HOP_OK)
-        status = hop_emulation_create(e->shared.memory, &options, &e->emulation, diag);
-    if (status != HOP_OK)
-        return status;
-    if (pthread_create(&e->server, NULL, serve, e->emulation) != 0)
+        status = hop_emulation_create(e->shared.memory, options, &e->emulation, diag);
+    if (status == HOP_OK && pthread_create(&e->server, NULL, serve, e->emulation) != 0)
         return hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
-    e->serving = true;
-    return HOP_OK;
+    e->serving = status == HOP_OK;
+    return status;
+}
+
+/* The first rank of the machine makes the table and serves it. */
+static enum hop_status found(struct hop_emulator *e, const struct hop_program *program, struct hop_diag *diag)
+{
+    uint32_t link_count = 2 * hop_topology_link_count(e->topology);
+    struct hop_emulated_link *links = calloc((size_t)link_count + 1, sizeof *links);
+    struct hop_emulated_way *ways = calloc((size_t)e->pair_count + 1, sizeof *ways);
+    const struct hop_emulation_options options = {.links = links,
+                                                  .ways = ways,
+                                                  .link_count = link_count,
+                                                  .way_count = e->pair_count,
+                                                  .source_count = hop_topology_node_count(e->topology),
+                                                  .chunk_bytes = program->options.chunk_bytes,
+                                                  .slower = program->options.slower,
+                                                  .memory_Bps =
+                                                      hop_topology_parameter(e->topology, "reduce_rate")->value};
+    enum hop_status status = links && ways ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        lay_links(e, program, links);
+        lay_ways(e, ways);
+        status = make_table(e, &options, diag);
+    }
+    free(links);
+    free(ways);
+    return status;
 }
 
 enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emulator **emulator,
@@ -269,8 +262,6 @@ enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emul
                           "no operation of the schedule copies between devices of %s\n"
                           "a copy such as gpu0 -> gpu1, or a run without emulated links",
                           hop_topology_name(e->topology));
-    if (status == HOP_OK && !(lay_links(e, program) && lay_ways(e)))
-        status = hop_fail_memory(diag);
     if (status == HOP_OK && program->team->local == 0)
         status = found(e, program, diag);
     if (status == HOP_OK)
@@ -296,8 +287,5 @@ void hop_emulator_destroy(struct hop_emulator *e)
     hop_router_destroy(e->router);
     free(e->pairs);
     free(e->hosts);
-    free(e->ways);
-    free(e->links);
-    free(e->positions);
     free(e);
 }
