@@ -98,12 +98,11 @@ bool hop_op_needs_lowering(const struct hop_op *op);
 /* Whether a text begins like GOAL: with num_ranks, comments aside. */
 bool hop_goal_detect(const char *text);
 
-/* text.c, json.c and goal.c: unfinished schedules; they destroy what they built when they fail. */
-enum hop_status hop_schedule_read_text(const struct hop_source *source, struct hop_schedule **schedule,
-                                       struct hop_diag *diag);
+/* The readers: unfinished schedules, which keep the first failure; NULL: out of memory. */
+struct hop_schedule *hop_schedule_read_text(const struct hop_source *source);
+struct hop_schedule *hop_schedule_read_goal(const struct hop_source *source);
+/* HOP_OK, or there is none. */
 enum hop_status hop_schedule_read_json(const struct hop_source *source, struct hop_schedule **schedule,
-                                       struct hop_diag *diag);
-enum hop_status hop_schedule_read_goal(const struct hop_source *source, struct hop_schedule **schedule,
                                        struct hop_diag *diag);
 
 #endif

@@ -37,7 +37,7 @@ struct wanted {
 struct reader {
     const struct hop_source *source;
     struct hop_schedule *schedule;
-    struct hop_diag *diag;
+    struct hop_failure *failure; /* the schedule's; after it no words are left */
     uint32_t line;
     struct word *words;
     uint32_t word_count, word_capacity, next;
@@ -50,10 +50,25 @@ struct reader {
     struct hop_arena scratch; /* strings of one line */
 };
 
-static enum hop_status at_column(struct reader *r, uint32_t column, enum hop_status status)
+static bool is_fine(const struct reader *r)
 {
-    hop_diag_place(r->diag, "%s:%u:%u", r->source->name, r->line, column);
-    return status;
+    return r->failure->status == HOP_OK;
+}
+
+/* What went wrong, if anything did, did so at that column. */
+static void check(struct reader *r, uint32_t column)
+{
+    hop_failure_place(r->failure, "%s:%u:%u", r->source->name, r->line, column);
+    if (!is_fine(r))
+        r->next = r->word_count;
+}
+
+static bool has_room(struct reader *r, bool room)
+{
+    if (!room)
+        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
+    check(r, 1);
+    return is_fine(r);
 }
 
 static bool is(const struct word *word, const char *text)
@@ -64,6 +79,11 @@ static bool is(const struct word *word, const char *text)
 static const struct word *peek(const struct reader *r)
 {
     return r->next < r->word_count ? &r->words[r->next] : NULL;
+}
+
+static bool next_is(const struct reader *r, const char *text)
+{
+    return peek(r) && is(peek(r), text);
 }
 
 static bool is_keyword(const struct word *word)
@@ -78,20 +98,19 @@ static bool is_numbered(const struct word *word)
 }
 
 /* Fails at the next word, or at the end of the line. */
-static enum hop_status unexpected(struct reader *r, const char *expected)
+static void unexpected(struct reader *r, const char *expected)
 {
     const struct word *word = peek(r);
     if (word)
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(word->length < 60 ? word->length : 60),
-                 word->text);
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX, "unexpected '%.*s'\n%s",
+                        (int)(word->length < 60 ? word->length : 60), word->text, expected);
     else
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "the line ends too early");
-    hop_diag_expect(r->diag, "%s", expected);
-    return at_column(r, word ? word->column : r->end_column, HOP_ERR_SYNTAX);
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX, "the line ends too early\n%s", expected);
+    check(r, word ? word->column : r->end_column);
 }
 
 /* Splits text[0..length) into words; a comment ends it. */
-static enum hop_status split(struct reader *r, const char *text, size_t length, uint32_t first_column)
+static void split(struct reader *r, const char *text, size_t length, uint32_t first_column)
 {
     r->word_count = r->next = 0;
     size_t i = 0;
@@ -104,92 +123,87 @@ static enum hop_status split(struct reader *r, const char *text, size_t length, 
         if (text[i] == '-' && i + 1 < length && text[i + 1] == '>') {
             i += 2;
         } else {
-            while (i < length && !isspace((unsigned char)text[i]) && text[i] != ',' && text[i] != '#' &&
-                   !(text[i] == '-' && i + 1 < length && text[i + 1] == '>')) {
-                if (text[i] == '\0') {
-                    hop_fail(r->diag, HOP_ERR_SYNTAX, "a NUL byte\ntext");
-                    return at_column(r, first_column + (uint32_t)i, HOP_ERR_SYNTAX);
-                }
+            while (i < length && text[i] && !isspace((unsigned char)text[i]) && text[i] != ',' && text[i] != '#' &&
+                   !(text[i] == '-' && i + 1 < length && text[i + 1] == '>'))
                 i++;
-            }
         }
-        if (!hop_grow(&r->words, &r->word_capacity, r->word_count + 1, sizeof *r->words))
-            return hop_fail_memory(r->diag);
+        if (i < length && !text[i]) {
+            hop_failure_set(r->failure, HOP_ERR_SYNTAX, "a NUL byte\ntext");
+            check(r, first_column + (uint32_t)i);
+        }
+        if (!has_room(r, hop_grow(&r->words, &r->word_capacity, r->word_count + 1, sizeof *r->words)))
+            return;
         r->words[r->word_count++] = (struct word){text + start, (uint32_t)(i - start), first_column + (uint32_t)start};
     }
     r->end_column = first_column + (uint32_t)i;
-    return HOP_OK;
 }
 
-static enum hop_status read_place(struct reader *r, struct hop_place *place)
+static struct hop_place read_place(struct reader *r)
 {
+    struct hop_place place = {.rank = -1};
     const struct word *word = peek(r);
-    if (!word || is(word, "->"))
-        return unexpected(r, "a device, such as gpu0");
-    enum hop_status status = hop_place_parse(word->text, word->length, place, &r->scratch, r->diag);
-    if (status != HOP_OK)
-        return at_column(r, word->column, status);
-    place->column = word->column;
+    if (!word || is(word, "->")) {
+        unexpected(r, "a device, such as gpu0");
+        return place;
+    }
+    r->failure->status = hop_place_parse(word->text, word->length, &place, &r->scratch, r->failure->diag);
+    place.column = word->column;
     r->next++;
-    return HOP_OK;
+    check(r, word->column);
+    return place;
 }
 
-static enum hop_status read_arrow(struct reader *r)
+static void read_arrow(struct reader *r)
 {
-    const struct word *word = peek(r);
-    if (!word || !is(word, "->"))
-        return unexpected(r, "'->' between source and destination");
-    r->next++;
-    return HOP_OK;
+    if (next_is(r, "->"))
+        r->next++;
+    else
+        unexpected(r, "'->' between source and destination");
 }
 
-typedef enum hop_status quantity_parser(const char *text, size_t length, void *value, struct hop_diag *diag);
-
-static enum hop_status parse_bytes(const char *text, size_t length, void *value, struct hop_diag *diag)
-{
-    return hop_parse_bytes(text, length, value, diag);
-}
-
-static enum hop_status parse_seconds(const char *text, size_t length, void *value, struct hop_diag *diag)
-{
-    return hop_parse_seconds(text, length, value, diag);
-}
-
-/* A number with its unit, in one word or in two ("300 MiB"). */
-static enum hop_status read_quantity(struct reader *r, quantity_parser *parse, void *value, const char *expected)
+/* A number with its unit, in one word or in two ("300 MiB"); false: there is none. */
+static bool cut_quantity(struct reader *r, struct word *quantity)
 {
     const struct word *word = peek(r);
     if (!word || is_keyword(word) || is(word, "->"))
-        return unexpected(r, expected);
-    const char *end = word->text + word->length;
+        return false;
+    *quantity = *word;
     r->next++;
     bool bare = word->length > 0;
     for (uint32_t i = 0; i < word->length; i++)
         bare = bare && (isdigit((unsigned char)word->text[i]) || word->text[i] == '.');
     const struct word *unit = peek(r);
     if (bare && unit && isalpha((unsigned char)unit->text[0]) && !is_keyword(unit) && !is_numbered(unit)) {
-        end = unit->text + unit->length;
+        quantity->length = (uint32_t)(unit->text + unit->length - word->text);
         r->next++;
     }
-    enum hop_status status = parse(word->text, (size_t)(end - word->text), value, r->diag);
-    return status == HOP_OK ? HOP_OK : at_column(r, word->column, status);
+    return true;
 }
 
-static enum hop_status read_copy(struct reader *r, struct hop_op *op)
+static uint64_t read_bytes(struct reader *r, const char *expected)
 {
-    enum hop_status status = read_place(r, &op->from);
-    if (status == HOP_OK)
-        status = read_arrow(r);
-    if (status == HOP_OK)
-        status = read_place(r, &op->to);
-    return status == HOP_OK ? read_quantity(r, parse_bytes, &op->bytes, "a size, such as 300MiB") : status;
+    struct word word;
+    uint64_t bytes = 0;
+    if (!cut_quantity(r, &word)) {
+        unexpected(r, expected);
+        return 0;
+    }
+    r->failure->status = hop_parse_bytes(word.text, word.length, &bytes, r->failure->diag);
+    check(r, word.column);
+    return bytes;
 }
 
-static enum hop_status read_work(struct reader *r, struct hop_op *op)
+static double read_seconds(struct reader *r, const char *expected)
 {
-    r->next++;
-    enum hop_status status = read_place(r, &op->from);
-    return status == HOP_OK ? read_quantity(r, parse_seconds, &op->duration_s, "a time, such as 30us") : status;
+    struct word word;
+    double seconds = 0;
+    if (!cut_quantity(r, &word)) {
+        unexpected(r, expected);
+        return 0;
+    }
+    r->failure->status = hop_parse_seconds(word.text, word.length, &seconds, r->failure->diag);
+    check(r, word.column);
+    return seconds;
 }
 
 /* Behind the first output, what begins like a number and names neither rank nor buffer is the size; a clause is left
@@ -201,236 +215,243 @@ static bool begins_size(const struct word *word)
            (number && !memchr(word->text, '@', word->length) && !memchr(word->text, ':', word->length));
 }
 
-static enum hop_status add_place(struct reader *r, struct hop_place **places, uint32_t *capacity, uint32_t *count)
+static void add_place(struct reader *r, struct hop_place **places, uint32_t *capacity, uint32_t *count)
 {
-    if (!hop_grow(places, capacity, *count + 1, sizeof **places))
-        return hop_fail_memory(r->diag);
-    enum hop_status status = read_place(r, &(*places)[*count]);
-    *count += status == HOP_OK;
-    return status;
+    if (has_room(r, hop_grow(places, capacity, *count + 1, sizeof **places)))
+        (*places)[(*count)++] = read_place(r);
 }
 
-static enum hop_status read_reduce(struct reader *r, struct hop_op *op)
+/* Which of some names the next word is; else that is a failure. */
+static unsigned read_choice(struct reader *r, const char *(*name)(unsigned), unsigned count, const char *expected)
 {
-    r->next++;
-    const struct word *op_word = peek(r);
-    unsigned reduce = 0, type = 0;
-    while (op_word && reduce < HOP_REDUCE_COUNT && !is(op_word, hop_reduce_name((enum hop_reduce)reduce)))
-        reduce++;
-    if (!op_word || reduce == HOP_REDUCE_COUNT)
-        return unexpected(r, "an operator: sum, prod, min or max");
-    r->next++;
-    const struct word *name = peek(r);
-    while (name && type < HOP_TYPE_COUNT && !is(name, hop_type_name((enum hop_type)type)))
-        type++;
-    if (!name || type == HOP_TYPE_COUNT)
-        return unexpected(r, "a type: f64, f32, f16, bf16, i32 or i64");
-    r->next++;
-    op->reduce = (enum hop_reduce)reduce;
-    op->type = (enum hop_type)type;
-    enum hop_status status = HOP_OK;
-    for (const struct word *word = peek(r); status == HOP_OK && word && !is(word, "->"); word = peek(r))
-        status = add_place(r, &r->inputs, &r->input_capacity, &op->input_count);
+    unsigned i = 0;
+    while (i < count && !next_is(r, name(i)))
+        i++;
+    if (i < count)
+        r->next++;
+    else
+        unexpected(r, expected);
+    return i < count ? i : 0;
+}
+
+static const char *reduce_name(unsigned reduce)
+{
+    return hop_reduce_name((enum hop_reduce)reduce);
+}
+
+static const char *type_name(unsigned type)
+{
+    return hop_type_name((enum hop_type)type);
+}
+
+static const char *via_name(unsigned via)
+{
+    return hop_via_name((enum hop_via)via);
+}
+
+static void read_reduce(struct reader *r, struct hop_op *op)
+{
+    op->reduce = (enum hop_reduce)read_choice(r, reduce_name, HOP_REDUCE_COUNT, "an operator: sum, prod, min or max");
+    op->type = (enum hop_type)read_choice(r, type_name, HOP_TYPE_COUNT, "a type: f64, f32, f16, bf16, i32 or i64");
+    while (peek(r) && !next_is(r, "->"))
+        add_place(r, &r->inputs, &r->input_capacity, &op->input_count);
     op->inputs = r->inputs;
-    if (status == HOP_OK)
-        status = read_arrow(r);
-    if (status == HOP_OK)
-        status = read_place(r, &op->to);
-    for (const struct word *word = peek(r); status == HOP_OK && word && !begins_size(word); word = peek(r))
-        status = add_place(r, &r->outputs, &r->output_capacity, &op->output_count);
+    read_arrow(r);
+    op->to = read_place(r);
+    while (peek(r) && !begins_size(peek(r)))
+        add_place(r, &r->outputs, &r->output_capacity, &op->output_count);
     op->outputs = r->outputs;
-    return status == HOP_OK ? read_quantity(r, parse_bytes, &op->bytes, "a size, such as 300MiB") : status;
 }
 
-static enum hop_status read_via(struct reader *r, struct hop_op *op)
+static void read_via(struct reader *r, struct hop_op *op)
 {
-    const struct word *mode = peek(r);
     if (op->kind != HOP_OP_COPY) {
         r->next--;
-        return unexpected(r, "via only with a transfer");
+        unexpected(r, "via only with a transfer");
     }
-    if (!mode || (!is(mode, "p2p") && !is(mode, "staged") && !is(mode, "auto")))
-        return unexpected(r, "p2p, staged or auto");
-    op->via = is(mode, "p2p") ? HOP_VIA_P2P : is(mode, "staged") ? HOP_VIA_STAGED : HOP_VIA_AUTO;
-    r->next++;
+    op->via = (enum hop_via)read_choice(r, via_name, HOP_VIA_AUTO + 1, "p2p, staged or auto");
     const struct word *size = peek(r);
     if (!size || is_keyword(size) || is_numbered(size))
-        return HOP_OK;
+        return;
     if (op->via == HOP_VIA_P2P)
-        return unexpected(r, "no packet size for p2p");
-    uint32_t column = size->column;
-    enum hop_status status = read_quantity(r, parse_bytes, &op->packet_bytes, "a packet size, such as 2MiB");
-    if (status == HOP_OK && op->packet_bytes == 0) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "a packet of no bytes\na packet size above zero, or none for one packet");
-        return at_column(r, column, HOP_ERR_INVALID);
-    }
-    return status;
+        unexpected(r, "no packet size for p2p");
+    op->packet_bytes = read_bytes(r, "a packet size, such as 2MiB");
+    if (op->packet_bytes == 0)
+        hop_failure_set(r->failure, HOP_ERR_INVALID,
+                        "a packet of no bytes\na packet size above zero, or none for one packet");
+    check(r, size->column);
 }
 
-static enum hop_status read_names(struct reader *r, bool start)
+static void read_names(struct reader *r, bool start)
 {
     if (!peek(r) || is_keyword(peek(r)))
-        return unexpected(r, "the names of one or more operations");
-    for (const struct word *word = peek(r); word && !is_keyword(word); word = peek(r)) {
-        if (!hop_grow(&r->wanted, &r->wanted_capacity, r->wanted_count + 1, sizeof *r->wanted))
-            return hop_fail_memory(r->diag);
-        r->wanted[r->wanted_count++] = (struct wanted){r->schedule->count, start, *word, r->line};
-        r->next++;
+        unexpected(r, "the names of one or more operations");
+    for (; peek(r) && !is_keyword(peek(r)); r->next++) {
+        if (!has_room(r, hop_grow(&r->wanted, &r->wanted_capacity, r->wanted_count + 1, sizeof *r->wanted)))
+            return;
+        r->wanted[r->wanted_count++] = (struct wanted){r->schedule->count, start, *peek(r), r->line};
     }
-    return HOP_OK;
 }
 
 /* A whole number up to `most`. */
-static enum hop_status read_number(struct reader *r, uint64_t most, uint64_t *value)
+static uint64_t read_number(struct reader *r, uint64_t most)
 {
     const struct word *word = peek(r);
     bool fine = word && word->length <= 10;
-    *value = 0;
+    uint64_t value = 0;
     for (uint32_t i = 0; fine && i < word->length; i++) {
         fine = isdigit((unsigned char)word->text[i]);
-        *value = *value * 10 + (uint64_t)(word->text[i] - '0');
+        value = value * 10 + (uint64_t)(word->text[i] - '0');
     }
-    if (!fine || *value > most) {
-        char expected[48];
-        (void)snprintf(expected, sizeof expected, "a whole number up to %" PRIu64, most);
-        return unexpected(r, expected);
+    if (fine && value <= most) {
+        r->next++;
+        return value;
     }
-    r->next++;
-    return HOP_OK;
+    char expected[48];
+    (void)snprintf(expected, sizeof expected, "a whole number up to %" PRIu64, most);
+    unexpected(r, expected);
+    return 0;
 }
 
-static enum hop_status read_by(struct reader *r, struct hop_op *op)
+static void read_by(struct reader *r, struct hop_op *op)
 {
-    uint64_t rank;
     if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_REDUCE)
-        return unexpected(r, "by only with a transfer or a reduction");
+        unexpected(r, "by only with a transfer or a reduction");
     if (r->by_column)
-        return unexpected(r, "by once");
+        unexpected(r, "by once");
+    if (!is_fine(r))
+        return;
     r->by_column = peek(r)->column;
     r->next++;
-    enum hop_status status = read_number(r, HOP_PLACE_RANK_LIMIT, &rank);
-    op->by = (int32_t)rank;
-    return status;
+    op->by = (int32_t)read_number(r, HOP_PLACE_RANK_LIMIT);
 }
 
-/* by, tag, cpu or nic, where the operation has one. */
-static enum hop_status read_numbered(struct reader *r, struct hop_op *op, bool *seen)
+/* tag, cpu or nic, where the operation has one. */
+static void read_numbered(struct reader *r, struct hop_op *op, bool *seen)
 {
-    const struct word *word = peek(r);
-    bool message = hop_op_is_message(op), tag = is(word, "tag"), cpu = is(word, "cpu");
-    uint64_t value;
-    if (is(word, "by"))
-        return read_by(r, op);
+    bool message = hop_op_is_message(op), tag = next_is(r, "tag"), cpu = next_is(r, "cpu");
+    bool *mine = &seen[tag ? 0 : cpu ? 1 : 2];
     if (!message && !(cpu && op->kind == HOP_OP_WORK))
-        return unexpected(r, cpu ? "cpu only with send, receive and work" : "tag and nic only with send and receive");
-    if (seen[tag ? 0 : cpu ? 1 : 2])
-        return unexpected(r, "each of tag, cpu and nic once");
-    seen[tag ? 0 : cpu ? 1 : 2] = true;
-    r->next++;
-    enum hop_status status = read_number(r, tag ? UINT32_MAX : UINT16_MAX, &value);
-    if (status != HOP_OK)
-        return status;
+        unexpected(r, cpu ? "cpu only with send, receive and work" : "tag and nic only with send and receive");
+    if (*mine)
+        unexpected(r, "each of tag, cpu and nic once");
+    *mine = true;
+    r->next += is_fine(r);
+    uint64_t value = read_number(r, tag ? UINT32_MAX : UINT16_MAX);
     if (tag)
         op->tag = (uint32_t)value;
     else
         *(cpu ? &op->cpu : &op->nic) = (uint16_t)value;
-    return HOP_OK;
 }
 
-static enum hop_status read_clauses(struct reader *r, struct hop_op *op)
+/* at or via, each once. */
+static void read_once(struct reader *r, struct hop_op *op, bool *seen)
 {
-    bool seen_at = false, seen_via = false, seen_number[3] = {false};
-    for (const struct word *word = peek(r); word; word = peek(r)) {
-        enum hop_status status;
-        if (is_numbered(word)) {
-            status = read_numbered(r, op, seen_number);
-            if (status != HOP_OK)
-                return status;
-            continue;
-        }
-        bool twice = (is(word, "at") && seen_at) || (is(word, "via") && seen_via);
-        if (twice || !is_keyword(word))
-            return unexpected(
-                r, twice ? "each of at and via once"
-                         : "at TIME, via MODE, after NAME ..., after-start NAME ..., or the end of the line");
-        r->next++;
-        if (is(word, "at")) {
-            seen_at = true;
-            status = read_quantity(r, parse_seconds, &op->at_s, "a time, such as 1.5ms");
-        } else if (is(word, "via")) {
-            seen_via = true;
-            status = read_via(r, op);
+    bool at = next_is(r, "at");
+    if (seen[at])
+        unexpected(r, "each of at and via once");
+    seen[at] = true;
+    r->next += is_fine(r);
+    if (at)
+        op->at_s = read_seconds(r, "a time, such as 1.5ms");
+    else if (is_fine(r))
+        read_via(r, op);
+}
+
+static void read_clauses(struct reader *r, struct hop_op *op)
+{
+    bool seen[2] = {false}, seen_number[3] = {false};
+    while (peek(r)) {
+        bool start = next_is(r, "after-start");
+        if (next_is(r, "by")) {
+            read_by(r, op);
+        } else if (is_numbered(peek(r))) {
+            read_numbered(r, op, seen_number);
+        } else if (next_is(r, "at") || next_is(r, "via")) {
+            read_once(r, op, seen);
+        } else if (start || next_is(r, "after")) {
+            r->next++;
+            read_names(r, start);
         } else {
-            status = read_names(r, is(word, "after-start"));
+            unexpected(r, "at TIME, via MODE, after NAME ..., after-start NAME ..., or the end of the line");
         }
-        if (status != HOP_OK)
-            return status;
     }
-    return HOP_OK;
 }
 
-static enum hop_status read_queue(struct reader *r)
+static void read_queue(struct reader *r)
 {
     r->next++;
-    const struct word *discipline = peek(r);
-    if (!discipline || (!is(discipline, "strict") && !is(discipline, "ready")))
-        return unexpected(r, "strict or ready");
-    r->schedule->queue_ready = is(discipline, "ready");
+    r->schedule->queue_ready = next_is(r, "ready");
+    if (!r->schedule->queue_ready && !next_is(r, "strict"))
+        unexpected(r, "strict or ready");
+    r->next += is_fine(r);
+    if (peek(r))
+        unexpected(r, "the end of the line");
+}
+
+static enum hop_op_kind read_kind(struct reader *r)
+{
+    static const struct {
+        const char *word;
+        enum hop_op_kind kind;
+    } kinds[] = {{"work", HOP_OP_WORK}, {"reduce", HOP_OP_REDUCE}, {"send", HOP_OP_SEND}, {"receive", HOP_OP_RECEIVE}};
+    for (size_t i = 0; i < HOP_COUNT(kinds); i++) {
+        bool device = r->next + 1 < r->word_count && is(&r->words[r->next + 1], "->"); /* a device may be called send */
+        if (next_is(r, kinds[i].word) &&
+            !(device && (kinds[i].kind == HOP_OP_SEND || kinds[i].kind == HOP_OP_RECEIVE))) {
+            r->next++;
+            return kinds[i].kind;
+        }
+    }
+    return HOP_OP_COPY;
+}
+
+static void read_name(struct reader *r, struct hop_op *op)
+{
+    const struct word *word = peek(r);
+    if (word->text[word->length - 1] != ':')
+        return;
+    if (!hop_op_name_check(word->text, word->length - 1, r->failure->diag))
+        r->failure->status = HOP_ERR_SYNTAX;
+    op->name = hop_arena_string(&r->scratch, word->text, word->length - 1);
     r->next++;
-    return peek(r) ? unexpected(r, "the end of the line") : HOP_OK;
+    check(r, word->column);
+    (void)has_room(r, op->name);
 }
 
-/* Whether the word begins a message: a device may bear that name, and then '->' follows. */
-static bool begins_message(const struct reader *r, const char *keyword)
+static void read_line(struct reader *r)
 {
-    const struct word *word = peek(r);
-    return word && is(word, keyword) && !(r->next + 1 < r->word_count && is(&r->words[r->next + 1], "->"));
-}
-
-static enum hop_status read_line(struct reader *r)
-{
-    const struct word *word = peek(r);
-    if (!word)
-        return HOP_OK;
-    if (is(word, "queue"))
-        return read_queue(r);
+    if (!peek(r))
+        return;
+    if (next_is(r, "queue")) {
+        read_queue(r);
+        return;
+    }
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     op.line = r->line;
     r->by_column = 0;
-    uint32_t column = word->column;
-    if (word->text[word->length - 1] == ':') {
-        if (!hop_op_name_check(word->text, word->length - 1, r->diag))
-            return at_column(r, column, HOP_ERR_SYNTAX);
-        op.name = hop_arena_string(&r->scratch, word->text, word->length - 1);
-        if (!op.name)
-            return hop_fail_memory(r->diag);
-        r->next++;
-        word = peek(r);
-    }
-    enum hop_status status;
-    if (word && is(word, "work")) {
-        op.kind = HOP_OP_WORK;
-        status = read_work(r, &op);
-    } else if (word && is(word, "reduce")) {
-        op.kind = HOP_OP_REDUCE;
-        status = read_reduce(r, &op);
+    uint32_t column = peek(r)->column;
+    read_name(r, &op);
+    op.kind = read_kind(r);
+    if (op.kind == HOP_OP_REDUCE) {
+        read_reduce(r, &op);
     } else {
-        if (begins_message(r, "send"))
-            op.kind = HOP_OP_SEND;
-        else if (begins_message(r, "receive"))
-            op.kind = HOP_OP_RECEIVE;
-        r->next += op.kind != HOP_OP_COPY;
-        status = read_copy(r, &op);
+        op.from = read_place(r);
+        if (op.kind != HOP_OP_WORK) {
+            read_arrow(r);
+            op.to = read_place(r);
+        }
     }
-    if (status == HOP_OK)
-        status = read_clauses(r, &op);
-    if (status != HOP_OK)
-        return status;
-    if (r->by_column && !hop_op_by_check(&op, r->diag))
-        return at_column(r, r->by_column, HOP_ERR_INVALID);
+    if (op.kind == HOP_OP_WORK)
+        op.duration_s = read_seconds(r, "a time, such as 30us");
+    else
+        op.bytes = read_bytes(r, "a size, such as 300MiB");
+    read_clauses(r, &op);
+    if (is_fine(r) && r->by_column && !hop_op_by_check(&op, r->failure->diag))
+        r->failure->status = HOP_ERR_INVALID;
+    check(r, r->by_column);
     (void)hop_schedule_add(r->schedule, &op);
-    status = hop_schedule_failure(r->schedule, r->diag);
-    return status == HOP_OK ? HOP_OK : at_column(r, column, status);
+    check(r, column);
 }
 
 static const char *op_name(const void *context, uint32_t index)
@@ -438,38 +459,45 @@ static const char *op_name(const void *context, uint32_t index)
     return ((const struct hop_schedule *)context)->ops[index].name;
 }
 
+/* The operation of a wanted name. */
+static uint32_t look_up(struct reader *r, const struct wanted *wanted)
+{
+    const struct hop_schedule *schedule = r->schedule;
+    char name[HOP_OP_NAME_LIMIT + 1];
+    (void)snprintf(name, sizeof name, "%.*s", (int)wanted->name.length, wanted->name.text);
+    uint32_t index = wanted->name.length < sizeof name ? hop_schedule_find(schedule, name) : HOP_NONE;
+    if (index != HOP_NONE)
+        return index;
+    uint32_t near = hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
+    bool numbered = is_numbered(&wanted->name), known = !numbered && near != UINT32_MAX;
+    hop_failure_set(r->failure, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'\n%s%s%s", name, known ? "'" : "",
+                    numbered ? name
+                    : known  ? schedule->ops[near].name
+                             : "the name of an operation of this schedule",
+                    numbered ? " in front of after and after-start"
+                    : known  ? "'?"
+                             : "");
+    r->line = wanted->line;
+    check(r, wanted->name.column);
+    return index;
+}
+
 /* Turns the wanted names of each operation into its index lists. */
-static enum hop_status resolve(struct reader *r)
+static void resolve(struct reader *r)
 {
     struct hop_schedule *schedule = r->schedule;
-    for (uint32_t i = 0; i < r->wanted_count;) {
+    for (uint32_t i = 0; i < r->wanted_count && is_fine(r);) {
         struct hop_op *op = &schedule->ops[r->wanted[i].op];
         uint32_t end = i, starts = 0;
         while (end < r->wanted_count && r->wanted[end].op == r->wanted[i].op)
             starts += r->wanted[end++].start;
         uint32_t *after = hop_arena_alloc(&schedule->arena, (end - i) * sizeof *after);
-        if (!after)
-            return hop_fail_memory(r->diag);
+        if (!has_room(r, after))
+            return;
         uint32_t *after_start = after + (end - i - starts);
         for (; i < end; i++) {
-            const struct wanted *wanted = &r->wanted[i];
-            char name[HOP_OP_NAME_LIMIT + 1];
-            (void)snprintf(name, sizeof name, "%.*s", (int)wanted->name.length, wanted->name.text);
-            uint32_t index = wanted->name.length < sizeof name ? hop_schedule_find(schedule, name) : HOP_NONE;
-            if (index == HOP_NONE) {
-                uint32_t near =
-                    hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
-                hop_fail(r->diag, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'", name);
-                if (is_numbered(&wanted->name))
-                    hop_diag_expect(r->diag, "%s in front of after and after-start", name);
-                else if (near != UINT32_MAX)
-                    hop_diag_expect(r->diag, "'%s'?", schedule->ops[near].name);
-                else
-                    hop_diag_expect(r->diag, "the name of an operation of this schedule");
-                r->line = wanted->line;
-                return at_column(r, wanted->name.column, HOP_ERR_NOT_FOUND);
-            }
-            if (wanted->start)
+            uint32_t index = look_up(r, &r->wanted[i]);
+            if (r->wanted[i].start)
                 after_start[op->after_start_count++] = index;
             else
                 after[op->after_count++] = index;
@@ -477,48 +505,47 @@ static enum hop_status resolve(struct reader *r)
         op->after = after;
         op->after_start = after_start;
     }
-    return HOP_OK;
 }
 
-enum hop_status hop_schedule_read_text(const struct hop_source *source, struct hop_schedule **schedule,
-                                       struct hop_diag *diag)
+/* The statements of a line, up to ';' each; a comment hides what follows. */
+static void read_statements(struct reader *r, const char *line, const char *end)
 {
-    struct reader r = {.source = source, .diag = diag, .schedule = hop_schedule_create(source->name)};
-    enum hop_status status = r.schedule ? HOP_OK : hop_fail_memory(diag);
-    const char *at = source->text, *end = source->text + source->size;
-    while (status == HOP_OK && at < end) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        const char *line_end = newline ? newline : end, *line = at;
-        r.line++;
-        if ((size_t)(line_end - line) > 1u << 24) {
-            hop_fail(diag, HOP_ERR_LIMIT, "a line of more than 16 MiB");
-            status = at_column(&r, 1, HOP_ERR_LIMIT);
-        }
-        while (status == HOP_OK && at < line_end) { /* statements up to ';'; a comment hides what follows */
-            const char *stop = at;
-            while (stop < line_end && *stop != ';' && *stop != '#')
-                stop++;
-            bool comment = stop < line_end && *stop == '#';
-            status = split(&r, at, (size_t)(stop - at), (uint32_t)(at - line) + 1);
-            if (status == HOP_OK)
-                status = read_line(&r);
-            hop_arena_reset(&r.scratch);
-            at = comment ? line_end : stop < line_end ? stop + 1 : line_end;
-        }
-        at = line_end < end ? line_end + 1 : end;
+    if ((size_t)(end - line) > 1u << 24)
+        hop_failure_set(r->failure, HOP_ERR_LIMIT, "a line of more than 16 MiB");
+    check(r, 1);
+    for (const char *at = line; at < end && is_fine(r);) {
+        const char *stop = at;
+        while (stop < end && *stop != ';' && *stop != '#')
+            stop++;
+        split(r, at, (size_t)(stop - at), (uint32_t)(at - line) + 1);
+        if (is_fine(r))
+            read_line(r);
+        hop_arena_reset(&r->scratch);
+        at = stop < end && *stop == ';' ? stop + 1 : end;
     }
-    if (status == HOP_OK)
-        status = resolve(&r);
+}
+
+struct hop_schedule *hop_schedule_read_text(const struct hop_source *source)
+{
+    struct reader r = {.source = source, .schedule = hop_schedule_create(source->name)};
+    if (!r.schedule)
+        return NULL;
+    r.failure = &r.schedule->failure;
+    const char *end = source->text + source->size;
+    for (const char *at = source->text; at < end && is_fine(&r);) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        r.line++;
+        read_statements(&r, at, newline ? newline : end);
+        at = newline ? newline + 1 : end;
+    }
+    if (is_fine(&r))
+        resolve(&r);
     hop_arena_finish(&r.scratch);
     free(r.words);
     free(r.wanted);
     free(r.inputs);
     free(r.outputs);
-    if (status == HOP_OK)
-        *schedule = r.schedule;
-    else
-        hop_schedule_destroy(r.schedule);
-    return status;
+    return r.schedule;
 }
 
 /* ---- printing ---- */

@@ -377,7 +377,7 @@ static enum hop_status read_op(struct reader *r, const struct text *label, const
         status = read_options(r, &op);
     if (status == HOP_OK)
         (void)hop_schedule_append(r->schedule, &op);
-    return status == HOP_OK ? hop_schedule_failure(r->schedule, r->diag) : status;
+    return status == HOP_OK ? r->schedule->failure.status : status;
 }
 
 static enum hop_status read_dependency(struct reader *r, const struct text *label)
@@ -536,25 +536,22 @@ bool hop_goal_detect(const char *text)
     return next_is(&r, "num_ranks");
 }
 
-enum hop_status hop_schedule_read_goal(const struct hop_source *source, struct hop_schedule **schedule,
-                                       struct hop_diag *diag)
+struct hop_schedule *hop_schedule_read_goal(const struct hop_source *source)
 {
+    struct hop_schedule *made = hop_schedule_create(source->name);
+    if (!made)
+        return NULL;
     struct reader r = {.source = source,
-                       .diag = diag,
-                       .schedule = hop_schedule_create(source->name),
+                       .diag = made->failure.diag,
+                       .schedule = made,
                        .at = source->text,
                        .line_start = source->text,
                        .line = 1};
-    enum hop_status status = r.schedule ? read_all(&r) : hop_fail_memory(diag);
+    made->failure.status = read_all(&r);
     free(r.devices);
     free(r.seen);
     free(r.slots);
     free(r.wanted);
-    if (status == HOP_OK) {
-        hop_schedule_set_queue_ready(r.schedule, true);
-        *schedule = r.schedule;
-    } else {
-        hop_schedule_destroy(r.schedule);
-    }
-    return status;
+    hop_schedule_set_queue_ready(made, true);
+    return made;
 }

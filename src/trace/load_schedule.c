@@ -4,34 +4,24 @@
 #include "trace/chakra.h"
 #include "schedule/schedule.h"
 
-/* What is surely no schedule is named for what it is. */
-static enum hop_status check_dialect(const struct hop_source *source, const char *start, struct hop_diag *diag)
-{
-    if (*start != '<' && *start != '[')
-        return HOP_OK;
-    hop_fail(diag, HOP_ERR_SYNTAX, *start == '<' ? "this is XML, not a schedule" : "this is JSON, but not an object");
-    hop_diag_place(diag, "%s:1:1", source->name);
-    hop_diag_expect(diag, "operations such as 'a: gpu0 -> gpu1 1MiB', one a line, schedule JSON or GOAL");
-    return HOP_ERR_SYNTAX;
-}
-
 static enum hop_status read_source(const struct hop_source *source, struct hop_schedule **schedule,
                                    struct hop_diag *diag)
 {
     const char *start = source->text + strspn(source->text, " \t\r\n");
-    enum hop_status status = check_dialect(source, start, diag);
-    if (status != HOP_OK)
-        return status;
-    struct hop_schedule *read;
-    if (*start == '{')
-        status = hop_schedule_read_json(source, &read, diag);
-    else if (hop_goal_detect(start))
-        status = hop_schedule_read_goal(source, &read, diag);
-    else
-        status = hop_schedule_read_text(source, &read, diag);
-    if (status != HOP_OK)
-        return status;
-    return hop_schedule_finish(read, schedule, diag);
+    if (*start == '<' || *start == '[') { /* what is surely no schedule is named for what it is */
+        hop_fail(diag, HOP_ERR_SYNTAX,
+                 "this is %s\noperations such as 'a: gpu0 -> gpu1 1MiB', one a line, schedule JSON or GOAL",
+                 *start == '<' ? "XML, not a schedule" : "JSON, but not an object");
+        hop_diag_place(diag, "%s:1:1", source->name);
+        return HOP_ERR_SYNTAX;
+    }
+    if (*start == '{') {
+        struct hop_schedule *read = NULL;
+        enum hop_status status = hop_schedule_read_json(source, &read, diag);
+        return status == HOP_OK ? hop_schedule_finish(read, schedule, diag) : status;
+    }
+    bool goal = hop_goal_detect(start);
+    return hop_schedule_finish(goal ? hop_schedule_read_goal(source) : hop_schedule_read_text(source), schedule, diag);
 }
 
 enum hop_status hop_schedule_parse(const char *name, const char *text, size_t size, struct hop_schedule **schedule,
