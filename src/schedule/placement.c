@@ -2,6 +2,7 @@
 /* Placements: read, made from a topology, applied to a schedule. */
 #include "hopcast/placement.h"
 
+#include "base/fields.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>
@@ -51,134 +52,85 @@ static bool set(struct hop_placement *placement, uint32_t rank, const char *devi
 
 /* ---- reading ---- */
 
-struct reader {
-    const struct hop_source *source;
-    struct hop_placement *placement;
-    struct hop_diag *diag;
-    uint32_t line;
-    const char *start, *end; /* of the line, without its comment */
-};
-
-static enum hop_status at(const struct reader *r, const char *where, enum hop_status status)
-{
-    hop_diag_place(r->diag, "%s:%u:%u", r->source->name, r->line, (unsigned)(where - r->start) + 1);
-    return status;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* The next word of the line from *next on; false: none is left. */
-static bool next_word(const struct reader *r, const char **next, const char **word, size_t *length)
-{
-    const char *c = *next;
-    while (c < r->end && is_blank(*c))
-        c++;
-    *word = c;
-    while (c < r->end && !is_blank(*c))
-        c++;
-    *length = (size_t)(c - *word);
-    *next = c;
-    return *length > 0;
-}
-
-static enum hop_status read_rank(const struct reader *r, const char *word, size_t length, uint32_t *rank)
+static uint32_t read_rank(struct hop_fields *lines, struct hop_field word)
 {
     uint32_t value = 0;
     bool digits = true;
-    for (size_t i = 0; i < length && digits; i++) {
-        digits = word[i] >= '0' && word[i] <= '9';
-        value = value < PLACEMENT_RANK_LIMIT ? value * 10 + (uint32_t)(word[i] - '0') : value;
+    char text[HOP_FIELD_SIZE];
+    for (size_t i = 0; i < word.length && digits; i++) {
+        digits = word.text[i] >= '0' && word.text[i] <= '9';
+        value = value < PLACEMENT_RANK_LIMIT ? value * 10 + (uint32_t)(word.text[i] - '0') : value;
     }
-    if (digits && value < PLACEMENT_RANK_LIMIT) {
-        *rank = value;
-        return HOP_OK;
-    }
-    enum hop_status status = digits ? HOP_ERR_LIMIT : HOP_ERR_SYNTAX;
-    hop_fail(r->diag, status, "'%.*s' is no rank\na line such as '0 node0.gpu0', the rank up to %u",
-             (int)(length < 40 ? length : 40), word, PLACEMENT_RANK_LIMIT - 1);
-    return at(r, word, status);
+    if (!digits || value >= PLACEMENT_RANK_LIMIT)
+        hop_fields_fail(lines, word.text, digits ? HOP_ERR_LIMIT : HOP_ERR_SYNTAX,
+                        "'%s' is no rank\na line such as '0 node0.gpu0', the rank up to %u", hop_field_show(word, text),
+                        PLACEMENT_RANK_LIMIT - 1);
+    return value;
 }
 
-static enum hop_status read_line(struct reader *r)
+static void read_line(struct hop_fields *lines, struct hop_placement *placement)
 {
-    const char *next = r->start, *word, *device, *extra;
-    size_t length, device_length, extra_length;
-    uint32_t rank = 0;
-    if (!next_word(r, &next, &word, &length))
-        return HOP_OK;
-    enum hop_status status = read_rank(r, word, length, &rank);
-    if (status != HOP_OK)
-        return status;
-    if (rank < r->placement->count && r->placement->devices[rank]) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "rank %u is placed twice\nevery rank once; the first is in line %u", rank,
-                 r->placement->lines[rank]);
-        return at(r, word, HOP_ERR_INVALID);
-    }
+    struct hop_field word = hop_fields_word(lines), device;
     struct hop_place place = {.rank = -1};
-    bool there = next_word(r, &next, &device, &device_length);
-    status = hop_place_parse(device, device_length, &place, &r->placement->arena, r->diag);
-    if (!there || status != HOP_OK || place.rank != -1 || place.buffer || !hop_place_check(&place)) {
-        if (there)
-            hop_fail(r->diag, HOP_ERR_SYNTAX, "'%.*s' is no device", (int)(device_length < 60 ? device_length : 60),
-                     device);
-        else
-            hop_fail(r->diag, HOP_ERR_SYNTAX, "rank %u has no device", rank);
-        hop_diag_expect(r->diag, "a device's name, such as gpu0 or node0.gpu3");
-        return at(r, device, HOP_ERR_SYNTAX);
-    }
-    if (next_word(r, &next, &extra, &extra_length)) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'\none rank and one device a line",
-                 (int)(extra_length < 60 ? extra_length : 60), extra);
-        return at(r, extra, HOP_ERR_SYNTAX);
-    }
-    return set(r->placement, rank, device, device_length, r->line) ? HOP_OK : hop_fail_memory(r->diag);
+    if (word.length == 0)
+        return;
+    uint32_t rank = read_rank(lines, word);
+    if (rank < placement->count && placement->devices[rank])
+        hop_fields_fail(lines, word.text, HOP_ERR_INVALID,
+                        "rank %u is placed twice\nevery rank once; the first is in line %u", rank,
+                        placement->lines[rank]);
+    device = hop_fields_word(lines);
+    enum hop_status status = hop_place_parse(device.text, device.length, &place, &placement->arena, NULL);
+    if (device.length == 0)
+        hop_fields_fail(lines, device.text, HOP_ERR_SYNTAX,
+                        "rank %u has no device\na device's name, such as gpu0 or node0.gpu3", rank);
+    if (status != HOP_OK || place.rank != -1 || place.buffer || !hop_place_check(&place))
+        hop_fields_fail(lines, device.text, HOP_ERR_SYNTAX,
+                        "'%.*s' is no device\na device's name, such as gpu0 or node0.gpu3",
+                        (int)(device.length < 60 ? device.length : 60), device.text);
+    hop_fields_end(lines, "one rank and one device a line");
+    if (lines->failure->status == HOP_OK && !set(placement, rank, device.text, device.length, lines->number))
+        hop_failure_set(lines->failure, HOP_ERR_MEMORY, "out of memory");
 }
 
-static enum hop_status check_complete(const struct reader *r)
+/* Every rank up to the last is there. */
+static void check_complete(const struct hop_placement *placement, struct hop_failure *failure)
 {
-    const struct hop_placement *placement = r->placement;
     uint32_t rank = 0;
     while (rank < placement->count && placement->devices[rank])
         rank++;
-    if (rank == placement->count && rank > 0)
-        return HOP_OK;
     if (placement->count == 0)
-        hop_fail(r->diag, HOP_ERR_INVALID, "no rank is placed");
-    else
-        hop_fail(r->diag, HOP_ERR_INVALID, "rank %u is not placed, but rank %u is", rank, placement->count - 1);
-    hop_diag_expect(r->diag, "a line for every rank from 0 on, such as '0 node0.gpu0'");
-    hop_diag_place(r->diag, "%s:%u:1", r->source->name, r->line ? r->line : 1);
-    return HOP_ERR_INVALID;
+        hop_failure_set(failure, HOP_ERR_INVALID,
+                        "no rank is placed\na line for every rank from 0 on, such as '0 node0.gpu0'");
+    if (rank < placement->count)
+        hop_failure_set(failure, HOP_ERR_INVALID,
+                        "rank %u is not placed, but rank %u is\n"
+                        "a line for every rank from 0 on, such as '0 node0.gpu0'",
+                        rank, placement->count - 1);
 }
 
-static enum hop_status read_source(const struct hop_source *source, struct hop_placement **placement,
-                                   struct hop_diag *diag)
+/* Takes the source. */
+static enum hop_status read_source(struct hop_source *source, struct hop_placement **placement, struct hop_diag *diag)
 {
-    struct reader r = {.source = source, .diag = diag, .placement = calloc(1, sizeof *r.placement)};
-    enum hop_status status = r.placement ? HOP_OK : hop_fail_memory(diag);
-    const char *end = source->text + source->size;
-    for (r.start = source->text; status == HOP_OK && r.start < end;) {
-        const char *newline = memchr(r.start, '\n', (size_t)(end - r.start)), *line_end = newline ? newline : end;
-        const char *comment = memchr(r.start, '#', (size_t)(line_end - r.start));
-        r.end = comment ? comment : line_end;
-        r.line++;
-        status = read_line(&r);
-        r.start = line_end < end ? line_end + 1 : end;
+    struct hop_placement *made = calloc(1, sizeof *made);
+    struct hop_failure failure = {diag, made ? HOP_OK : hop_fail_memory(diag)};
+    struct hop_fields lines;
+    hop_fields_begin(&lines, source, &failure);
+    while (hop_fields_next(&lines))
+        read_line(&lines, made);
+    if (made) {
+        made->name = hop_arena_string(&made->arena, source->name, strlen(source->name));
+        check_complete(made, &failure);
     }
-    if (status == HOP_OK)
-        status = check_complete(&r);
-    if (status == HOP_OK) {
-        r.placement->name = hop_arena_string(&r.placement->arena, source->name, strlen(source->name));
-        status = r.placement->name ? HOP_OK : hop_fail_memory(diag);
-    }
-    if (status == HOP_OK)
-        *placement = r.placement;
+    if (made && made->arena.failed)
+        hop_failure_set(&failure, HOP_ERR_MEMORY, "out of memory");
+    hop_failure_place(&failure, "%.180s:%u:1", source->name, lines.number ? lines.number : 1);
+    hop_source_finish(source);
+    if (failure.status == HOP_OK)
+        *placement = made;
     else
-        hop_placement_destroy(r.placement);
-    return status;
+        hop_placement_destroy(made);
+    return failure.status;
 }
 
 enum hop_status hop_placement_parse(const char *name, const char *text, size_t size, struct hop_placement **placement,
@@ -186,22 +138,14 @@ enum hop_status hop_placement_parse(const char *name, const char *text, size_t s
 {
     struct hop_source source;
     enum hop_status status = hop_source_copy(name, text, size, &source, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_source(&source, placement, diag);
-    hop_source_finish(&source);
-    return status;
+    return status == HOP_OK ? read_source(&source, placement, diag) : status;
 }
 
 enum hop_status hop_placement_load(const char *path, struct hop_placement **placement, struct hop_diag *diag)
 {
     struct hop_source source;
     enum hop_status status = hop_source_load(path, &source, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_source(&source, placement, diag);
-    hop_source_finish(&source);
-    return status;
+    return status == HOP_OK ? read_source(&source, placement, diag) : status;
 }
 
 /* ---- making ---- */
@@ -328,84 +272,78 @@ uint32_t hop_schedule_ranks(const struct hop_schedule *schedule)
 struct placing {
     const struct hop_placement *placement;
     const struct hop_schedule *from;
-    struct hop_schedule *placed;
-    struct hop_diag *diag;
+    struct hop_schedule *placed; /* which keeps the first failure */
     struct renamed {
         const char *from, *to;
     } * renamed; /* by rank: names found before, as the two schedules keep them */
 };
 
-static enum hop_status fail_at(const struct placing *p, uint32_t index, uint32_t column, enum hop_status status)
+static void place_failure(const struct placing *p, uint32_t index, uint32_t column)
 {
     char place[192];
-    hop_diag_place(p->diag, "%s", hop_schedule_place(p->from, index, column, place, sizeof place));
-    return status;
+    if (p->placed->failure.status != HOP_OK)
+        hop_failure_place(&p->placed->failure, "%s", hop_schedule_place(p->from, index, column, place, sizeof place));
 }
 
-static enum hop_status put_place(const struct placing *p, uint32_t index, struct hop_place *place)
+static void put_place(const struct placing *p, uint32_t index, struct hop_place *place)
 {
     bool known = place->rank >= 0 && (uint32_t)place->rank < p->placement->count;
     struct renamed *renamed = known ? &p->renamed[place->rank] : NULL;
     if (renamed && renamed->from == place->device && !place->buffer) {
         place->device = renamed->to;
-        return HOP_OK;
+        return;
     }
     int32_t rank = hop_placeholder_rank(place->device);
     if (rank >= 0 && (uint32_t)rank >= p->placement->count) {
-        hop_fail(p->diag, HOP_ERR_INVALID,
-                 "'%s' names rank %d, which has no device\na placement of every rank: this one has ranks 0 to %u",
-                 p->from->ops[index].name, rank, p->placement->count ? p->placement->count - 1 : 0);
-        return fail_at(p, index, place->column, HOP_ERR_INVALID);
+        hop_failure_set(&p->placed->failure, HOP_ERR_INVALID,
+                        "'%s' names rank %d, which has no device\n"
+                        "a placement of every rank: this one has ranks 0 to %u",
+                        p->from->ops[index].name, rank, p->placement->count ? p->placement->count - 1 : 0);
+        place_failure(p, index, place->column);
+        return;
     }
     const char *old = place->device;
     place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->devices[rank] : old);
     place->buffer = hop_schedule_intern(p->placed, place->buffer);
     if (renamed)
         *renamed = (struct renamed){old, place->device};
-    return place->device ? HOP_OK : hop_fail_memory(p->diag);
 }
 
-static enum hop_status put_places(const struct placing *p, uint32_t index, const struct hop_place **places,
-                                  uint32_t count)
+static const struct hop_place *put_places(const struct placing *p, uint32_t index, const struct hop_place *places,
+                                          uint32_t count)
 {
-    if (count == 0)
-        return HOP_OK;
-    struct hop_place *list = hop_arena_copy(&p->placed->arena, *places, count * sizeof *list);
-    enum hop_status status = list ? HOP_OK : hop_fail_memory(p->diag);
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++)
-        status = put_place(p, index, &list[i]);
-    *places = list;
-    return status;
+    struct hop_place *list = count ? hop_arena_copy(&p->placed->arena, places, count * sizeof *list) : NULL;
+    for (uint32_t i = 0; list && i < count; i++)
+        put_place(p, index, &list[i]);
+    return list;
 }
 
-static enum hop_status put_op(const struct placing *p, uint32_t index)
+static void put_op(const struct placing *p, uint32_t index)
 {
     const struct hop_op *old = &p->from->ops[index];
-    struct hop_op op = *old;
+    struct hop_failure *failure = &p->placed->failure;
     struct hop_arena *arena = &p->placed->arena;
-    enum hop_status status = put_place(p, index, &op.from);
-    if (status == HOP_OK)
-        status = put_place(p, index, &op.to);
-    if (status == HOP_OK)
-        status = put_places(p, index, &op.inputs, op.input_count);
-    if (status == HOP_OK)
-        status = put_places(p, index, &op.outputs, op.output_count);
-    if (status != HOP_OK)
-        return status;
+    struct hop_op op = *old;
     const struct hop_place *astray;
-    if (op.kind == HOP_OP_REDUCE && !hop_op_one_device(&op, &astray, p->diag))
-        return fail_at(p, index, astray->column, HOP_ERR_INVALID);
-    if (hop_op_goes_nowhere(&op)) {
-        hop_fail(p->diag, HOP_ERR_INVALID,
-                 "'%s' goes from %s to %s, which are both on %s\na device other than the rank's, or another rank",
-                 op.name, old->from.device, old->to.device, op.to.device);
-        return fail_at(p, index, op.to.column, HOP_ERR_INVALID);
-    }
+    put_place(p, index, &op.from);
+    put_place(p, index, &op.to);
+    op.inputs = put_places(p, index, old->inputs, op.input_count);
+    op.outputs = put_places(p, index, old->outputs, op.output_count);
     op.name = hop_arena_string(arena, op.name, strlen(op.name));
     op.after = hop_arena_copy(arena, op.after, op.after_count * sizeof *op.after);
     op.after_start = hop_arena_copy(arena, op.after_start, op.after_start_count * sizeof *op.after_start);
-    (void)hop_schedule_append(p->placed, &op);
-    return HOP_OK;
+    if (failure->status != HOP_OK || hop_schedule_append(p->placed, &op) == HOP_NONE)
+        return;
+    if (op.kind == HOP_OP_REDUCE && !hop_op_one_device(&op, &astray, failure->diag)) {
+        failure->status = HOP_ERR_INVALID;
+        place_failure(p, index, astray->column);
+    } else if (hop_op_goes_nowhere(&op)) {
+        hop_failure_set(failure, HOP_ERR_INVALID,
+                        "'%s' goes from %s to %s, which are both on %s\n"
+                        "a device other than the rank's, or another rank",
+                        op.name, old->from.device, old->to.device, op.to.device);
+        place_failure(p, index, op.to.column);
+    }
 }
 
 enum hop_status hop_placement_apply(const struct hop_placement *placement, const struct hop_schedule *schedule,
@@ -414,15 +352,11 @@ enum hop_status hop_placement_apply(const struct hop_placement *placement, const
     struct placing p = {.placement = placement,
                         .from = schedule,
                         .placed = hop_schedule_create_like(schedule),
-                        .diag = diag,
                         .renamed = calloc((size_t)placement->count + 1, sizeof *p.renamed)};
-    enum hop_status status = p.placed && p.renamed ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        bool room = hop_grow(&p.placed->ops, &p.placed->capacity, schedule->count, sizeof *p.placed->ops);
-        status = room ? HOP_OK : hop_fail_memory(diag);
-    }
-    for (uint32_t i = 0; status == HOP_OK && i < schedule->count; i++)
-        status = put_op(&p, i);
+    bool room =
+        p.placed && p.renamed && hop_grow(&p.placed->ops, &p.placed->capacity, schedule->count, sizeof *p.placed->ops);
+    for (uint32_t i = 0; room && i < schedule->count && p.placed->failure.status == HOP_OK; i++)
+        put_op(&p, i);
     free(p.renamed);
-    return hop_schedule_end(p.placed, status, placed, diag);
+    return hop_schedule_end(p.placed, room ? HOP_OK : hop_fail_memory(diag), placed, diag);
 }
