@@ -143,29 +143,14 @@ static void walk(struct search *s, uint32_t depth, uint32_t placed, uint16_t use
 
 /* ---- all of it ---- */
 
-struct relay {
-    const struct hop_assign *problem;
-    bool ended;
-};
-
-static bool relay_poll(void *context, double best, double bound)
-{
-    struct relay *relay = context;
-    relay->ended = !relay->problem->poll(relay->problem->context, best, bound);
-    return !relay->ended;
-}
-
 /* The answer of the exchange, and whether it was ended from outside. */
 static enum hop_status exchange_first(struct search *s, bool *ended, struct hop_diag *diag)
 {
-    struct relay relay = {.problem = s->problem};
     struct hop_assign problem = *s->problem;
     uint64_t limit = problem.max_steps;
     problem.max_steps = limit && limit < EXCHANGE_STEPS ? limit : EXCHANGE_STEPS;
-    problem.poll = problem.poll ? relay_poll : NULL;
-    problem.context = &relay;
     enum hop_status status = hop_congest_exchange(s->c, &problem, s->best, s->result, diag);
-    *ended = relay.ended || (limit && s->result->steps >= limit);
+    *ended = (limit && s->result->steps >= limit) || (s->result->stopped && s->result->steps < problem.max_steps);
     return status;
 }
 

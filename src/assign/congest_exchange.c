@@ -17,9 +17,8 @@ enum {
     DRAWN_PLACES = 2,     /* of many */
     GROUP_PLACES = 64,    /* looked at in one group, at most */
     NEAR_GROUPS = 16,     /* of partners, at most */
-    POLL_WORK = 256,      /* a poll's share, in places tried */
-    ROUTE_WORK = 16,      /* what a new route costs, in places tried */
-    WAYS_WORK = 32,       /* so many known ways cost as much as a place tried */
+    POLL_WORK = 8192,     /* a poll's share, in known ways looked at */
+    ROUTE_WORK = 512,     /* what a new route costs, in known ones */
     STEPS_PER_ITEM = 150, /* where the caller sets no limit, */
     STEPS_MOST = 40000,   /* and so many at most, */
     LOOKS = 1 << 26,      /* and so many ways looked at; where routes are many, and most of them new, */
@@ -31,7 +30,7 @@ struct search {
     struct hop_congest *c;
     const struct hop_assign *problem;
     struct hop_assigned *result;
-    uint64_t rng, max_steps, max_looked, work, routed, looked;
+    uint64_t rng, max_steps, max_looked, polled;
     uint32_t items, places;
     struct hop_seats seats;
     struct hop_queue queue;
@@ -100,17 +99,12 @@ static void push_around(struct search *s, uint32_t item)
 static bool step(struct search *s)
 {
     struct hop_assigned *result = s->result;
-    uint64_t routes = s->c->routed - s->routed, ways = s->c->looked - s->looked;
-    s->routed = s->c->routed;
-    s->looked = s->c->looked;
-    s->work += 1 + ROUTE_WORK * routes + ways / WAYS_WORK;
-    if (++result->steps >= s->max_steps || s->looked >= s->max_looked)
-        result->stopped = true;
-    if (s->work >= POLL_WORK) {
-        s->work = 0;
+    uint64_t work = s->c->looked + ROUTE_WORK * s->c->routed;
+    result->stopped |= ++result->steps >= s->max_steps || s->c->looked >= s->max_looked;
+    if (work >= s->polled) {
+        s->polled = work + POLL_WORK;
         double best_s = hop_min(s->best_s, hop_congest_largest_s(s->c));
-        if (s->problem->poll && !s->problem->poll(s->problem->context, best_s, 0))
-            result->stopped = true;
+        result->stopped |= s->problem->poll && !s->problem->poll(s->problem->context, best_s, 0);
     }
     return !result->stopped && s->c->status == HOP_OK;
 }
@@ -289,9 +283,7 @@ enum hop_status hop_congest_exchange(struct hop_congest *congest, const struct h
     s.max_steps = s.items < STEPS_MOST / STEPS_PER_ITEM ? STEPS_PER_ITEM * s.items : STEPS_MOST;
     s.max_steps = problem->max_steps ? problem->max_steps : s.max_steps;
     enum hop_status status = search_init(&s, place) ? hop_congest_set(congest, place, diag) : hop_fail_memory(diag);
-    s.routed = congest->routed;
-    s.looked = congest->looked;
-    s.max_looked = problem->max_steps ? UINT64_MAX : s.looked + (congest->ways.square ? LOOKS : LOOKS_ROUTES);
+    s.max_looked = problem->max_steps ? UINT64_MAX : congest->looked + (congest->ways.square ? LOOKS : LOOKS_ROUTES);
     if (status == HOP_OK)
         status = climb(&s, diag);
     congest->status = HOP_OK;

@@ -3,9 +3,7 @@
  * Branch and bound: the best assignment of up to 12 items to up to 12 places, with proof.
  *
  *     exchange -> an assignment to beat -> at each node: bound, the item with fewest promising places, those places by
- *                                          what the bound becomes, one of places that can stand for each other
- *
- * Where all costs are multiples of some number, an assignment that is better is better by that number at least.
+ *                                          what the bound becomes, one of twins
  */
 #include <math.h>
 
@@ -13,8 +11,7 @@
 #include "assign/twins.h"
 
 enum { N = HOP_ASSIGN_EXACT, POLL_NODES = 512, FIRST_STEPS = 10000 /* of the exchange */ };
-#define TINY 1e-9    /* of the value: less is equal */
-#define WHOLE 0x1p40 /* numbers beyond are not taken for multiples of something */
+#define TINY 1e-9 /* of the value: less is equal */
 
 struct child {
     uint8_t place;
@@ -27,49 +24,17 @@ struct exact {
     struct hop_small_order order;
     uint8_t twin[N];
     uint32_t best_place[N];
-    double best, grain; /* costs are multiples of the grain; 0: unknown */
+    double best;
     double open[N + 1]; /* by depth: the least bound of nodes put off */
     uint32_t depth;
     uint64_t nodes, steps;
     bool stopped;
 };
 
-/* ---- grain ---- */
-
-/* The greatest common divisor of what is no fraction; 0: something is. */
-static double common_divisor(double a, double b)
-{
-    if (a < 0 || b != floor(b) || b > WHOLE)
-        return -1;
-    while (b > 0) {
-        double rest = fmod(a, b);
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-static double grain_of(const struct hop_small *small)
-{
-    double weight = 0, distance = 0;
-    for (uint32_t i = 0; i < small->items; i++) {
-        for (uint32_t j = 0; j < i; j++) {
-            for (uint32_t l = 0; l < small->layers; l++)
-                weight = common_divisor(weight, small->weight[l][i][j]);
-        }
-    }
-    for (uint32_t p = 0; p < small->places; p++) {
-        for (uint32_t q = 0; q < p; q++)
-            distance = common_divisor(distance, small->distance[0][p][q]);
-    }
-    return weight > 0 && distance > 0 ? weight * distance : 0;
-}
-
 /* What bounds reach this cannot lead to anything better. */
 static double limit(const struct exact *x)
 {
-    double rounding = TINY * x->best;
-    return x->best - (x->grain > 2 * rounding ? x->grain - rounding : rounding);
+    return x->best * (1 - TINY);
 }
 
 /* ---- the search ---- */
@@ -223,7 +188,6 @@ enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *pla
     hop_small_sort(&x.small, &x.order);
     struct hop_partial partial;
     hop_partial_start(&x.small, &partial);
-    x.grain = grain_of(&x.small);
     x.best = found.value;
     x.steps = found.steps;
     if (!found.proved)
