@@ -298,13 +298,15 @@ static bool take_sizes(const struct tool_taking *t, const char *text)
         (void)snprintf(item, sizeof item, "%.*s", (int)length, from);
         if (length >= sizeof item || !read_range(item, &low, &high, &factor))
             return refuse(t, text, "SIZE,... such as 4KiB,64KiB or LOW:HIGH*FACTOR such as 4KiB:16MiB*4");
-        for (uint64_t size = low; size <= high; size *= factor) {
+        for (uint64_t size = low;; size *= factor) {
             if (sizes->count && size <= sizes->at[sizes->count - 1])
                 return refuse(t, text, "one size above the other");
             (void)snprintf(expected, sizeof expected, "a list of %u sizes at most", (unsigned)most);
             if (sizes->count == most)
                 return refuse(t, text, expected);
             sizes->at[sizes->count++] = size;
+            if (size > high / factor)
+                break;
         }
         from += length;
         if (!*from)

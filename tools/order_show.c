@@ -392,24 +392,7 @@ static void print_candidates(struct show *show, const struct hop_order_result *r
         fprintf(show->out, "\n");
 }
 
-static const struct hop_schedule *given_of(const struct hop_order_result *r)
-{
-    return r->candidate_count ? r->candidates[0].schedule : NULL;
-}
-
-static void print_answer(struct show *show, const struct hop_order_result *r)
-{
-    char value[32], orders[32];
-    print_models(show);
-    fprintf(show->out, "best of %s orders: %s %s", count_text(r->orders, orders, sizeof orders),
-            objective_words(r->objective), hop_show_seconds(r->value_s, value, sizeof value));
-    fprintf(show->out, "%s\n", r->waits ? ", sources wait for each other" : "");
-    print_proof(show, r);
-    print_gains(show, r);
-    print_candidates(show, r);
-}
-
-static int no_order(struct show *show, const struct hop_order_result *r)
+static void print_none(struct show *show, const struct hop_order_result *r)
 {
     const char *stopped = stop_words(show->request, r);
     print_models(show);
@@ -422,17 +405,27 @@ static int no_order(struct show *show, const struct hop_order_result *r)
     fprintf(show->out, "--allow-unclean takes orders that load links above their limits; --model credit knows none%s\n",
             show->request->options.no_waits ? "; without --no-waits sources may wait for each other" : "");
     print_candidates(show, r);
-    return TOOL_NEGATIVE;
 }
 
-static int show_json(const struct show *show, char *text)
+static void print_result(struct show *show, const void *result)
 {
-    int status = text ? TOOL_OK : tool_out_of_memory();
-    if (text)
-        fputs(text, show->out);
-    free(text);
-    return status;
+    const struct hop_order_result *r = result;
+    char value[32], orders[32];
+    if (!r->best) {
+        print_none(show, r);
+        return;
+    }
+    print_models(show);
+    fprintf(show->out, "best of %s orders: %s %s", count_text(r->orders, orders, sizeof orders),
+            objective_words(r->objective), hop_show_seconds(r->value_s, value, sizeof value));
+    fprintf(show->out, "%s\n", r->waits ? ", sources wait for each other" : "");
+    print_proof(show, r);
+    print_gains(show, r);
+    print_candidates(show, r);
+    print_second_opinion(show, r->candidate_count ? r->candidates[0].schedule : NULL, r->best);
 }
+
+/* ---- both ---- */
 
 static struct hop_order_report report_of(const struct show *show)
 {
@@ -440,11 +433,29 @@ static struct hop_order_report report_of(const struct show *show)
                                      (uint32_t)show->request->chunks};
 }
 
+/* As JSON (NULL: out of memory), or by `print`, with the best order (NULL: none counts). */
+static int show_found(struct show *show, const struct hop_schedule *best, char *json,
+                      void (*print)(struct show *show, const void *found), const void *found)
+{
+    const struct order_request *r = show->request;
+    if (r->json && !json)
+        return tool_out_of_memory();
+    if (r->json)
+        fputs(json, show->out);
+    else
+        print(show, found);
+    free(json);
+    int status = best && (!r->json || r->svg) ? show_best(show, best) : TOOL_OK;
+    if (status == TOOL_OK && best && !r->json)
+        print_written(show);
+    return status == TOOL_OK && !best ? TOOL_NEGATIVE : status;
+}
+
 int order_show_result(const struct order_request *request, const struct order_input *input,
                       const struct hop_order_result *r)
 {
     struct show show;
-    char about[160] = "", value[32];
+    char about[160], value[32];
     int status = begin(&show, request, input);
     if (status == TOOL_OK && r->best && request->output) { /* first of all: who stopped us may not wait */
         (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective),
@@ -454,22 +465,9 @@ int order_show_result(const struct order_request *request, const struct order_in
                                                               : "proved, waits aside");
         status = order_write(request, input, r->best, about);
     }
-    if (status == TOOL_OK && request->json) {
-        const struct hop_order_report report = report_of(&show);
-        status = show_json(&show, hop_order_result_to_json(&report, r));
-        if (status == TOOL_OK && r->best && request->svg)
-            status = show_best(&show, r->best);
-        if (status == TOOL_OK && !r->best)
-            status = TOOL_NEGATIVE;
-    } else if (status == TOOL_OK && !r->best) {
-        status = no_order(&show, r);
-    } else if (status == TOOL_OK) {
-        print_answer(&show, r);
-        print_second_opinion(&show, given_of(r), r->best);
-        status = show_best(&show, r->best);
-        if (status == TOOL_OK)
-            print_written(&show);
-    }
+    const struct hop_order_report report = report_of(&show);
+    THEN(status,
+         show_found(&show, r->best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r));
     hop_network_destroy(show.network);
     return status;
 }
@@ -506,7 +504,7 @@ static void print_played(struct show *show, const char *name, const struct hop_p
     fprintf(show->out, "\n");
 }
 
-static void print_distribution(struct show *show, const struct hop_order_distribution *d)
+static void print_numbers(struct show *show, const struct hop_order_distribution *d)
 {
     char orders[32], clean[32], share[32], text[32];
     const struct hop_histogram_options options = {.width = tool_columns(), .ascii = show->request->ascii};
@@ -543,39 +541,40 @@ static void print_distribution(struct show *show, const struct hop_order_distrib
         fprintf(show->out, "no order is faster than the given one\n");
 }
 
+/* The fastest that counts. */
+static const struct hop_played_order *best_of(const struct order_request *request,
+                                              const struct hop_order_distribution *d)
+{
+    return request->options.allow_unclean ? &d->fastest : &d->fastest_clean;
+}
+
+static void print_distribution(struct show *show, const void *distribution)
+{
+    print_numbers(show, distribution);
+    if (best_of(show->request, distribution)->schedule)
+        fprintf(show->out, "\nthe fastest%s order:\n", show->request->options.allow_unclean ? "" : " clean");
+    else
+        fprintf(show->out, "no order is clean; --allow-unclean takes the others\n");
+}
+
 int order_show_distribution(const struct order_request *request, const struct order_input *input,
                             const struct hop_order_distribution *d)
 {
     struct show show;
-    char about[160] = "", value[32];
+    char about[160], value[32];
+    const struct hop_played_order *best = best_of(request, d);
     int status = begin(&show, request, input);
-    const struct hop_played_order *best = request->options.allow_unclean ? &d->fastest : &d->fastest_clean;
     if (status == TOOL_OK && best->schedule && request->output) {
-        (void)snprintf(about, sizeof about, "%s %s, the fastest%s of %s orders", objective_words(d->objective),
+        (void)snprintf(about, sizeof about, "%s %s, the fastest%s of all orders", objective_words(d->objective),
                        hop_show_seconds(best->value_s, value, sizeof value),
-                       request->options.allow_unclean ? "" : " clean one", "all");
+                       request->options.allow_unclean ? "" : " clean one");
         status = order_write(request, input, best->schedule, about);
     }
     if (status == TOOL_OK && request->histogram)
         status = tool_write_text(request->histogram, hop_order_distribution_to_svg(d));
-    if (status == TOOL_OK && request->json) {
-        const struct hop_order_report report = report_of(&show);
-        status = show_json(&show, hop_order_distribution_to_json(&report, d));
-        if (status == TOOL_OK && best->schedule && request->svg)
-            status = show_best(&show, best->schedule);
-    } else if (status == TOOL_OK) {
-        print_distribution(&show, d);
-        if (best->schedule) {
-            fprintf(show.out, "\nthe fastest%s order:\n", request->options.allow_unclean ? "" : " clean");
-            status = show_best(&show, best->schedule);
-            if (status == TOOL_OK)
-                print_written(&show);
-        } else {
-            fprintf(show.out, "no order is clean; --allow-unclean takes the others\n");
-        }
-    }
-    if (status == TOOL_OK && !best->schedule)
-        status = TOOL_NEGATIVE;
+    const struct hop_order_report report = report_of(&show);
+    THEN(status, show_found(&show, best->schedule, request->json ? hop_order_distribution_to_json(&report, d) : NULL,
+                            print_distribution, d));
     hop_network_destroy(show.network);
     return status;
 }
