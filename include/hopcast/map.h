@@ -101,7 +101,7 @@ struct hop_seat {
 };
 
 struct hop_map_node {
-    const char *name; /* what stands before the first '.' of its devices; of a lone machine "localhost" */
+    const char *name;     /* that of a server, see hop_topology_server_of; of a lone machine "localhost" */
     uint32_t devices;     /* usable ones */
     uint32_t ranks;       /* that sit there */
     uint32_t all_devices; /* excluded ones too; 0: not known */

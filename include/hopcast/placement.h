@@ -30,7 +30,7 @@ HOP_API enum hop_status hop_placement_load(const char *path, struct hop_placemen
 HOP_API enum hop_status hop_placement_parse(const char *name, const char *text, size_t size,
                                             struct hop_placement **placement, struct hop_diag *diag);
 /* Ranks 0 .. ranks - 1 on the topology's GPUs, or, where it has none, on its NICs. Refused: more ranks than devices. A
- * node is what comes before the first '.' of a device's name. */
+ * node is a server (hop_topology_server_of). */
 HOP_API enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t ranks,
                                            enum hop_placement_order order, struct hop_placement **placement,
                                            struct hop_diag *diag);

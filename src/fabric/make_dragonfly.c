@@ -77,7 +77,7 @@ static void build_dragonfly(struct hop_maker *maker)
                     hosts + routers * (d.routers - 1) / 2 + (uint64_t)d.groups * (d.groups - 1) / 2);
     if (!hop_build_ok(maker->build))
         return;
-    d.first_host = hop_maker_hosts(maker, (uint32_t)hosts);
+    d.first_host = hop_maker_nodes(maker, HOP_NODE_NIC, "node", (uint32_t)hosts);
     d.first_router = maker->build->topology->node_count;
     for (uint32_t r = 0; r < routers; r++) {
         char name[48];

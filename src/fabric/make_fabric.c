@@ -220,7 +220,7 @@ void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches,
             HOP_LINK_LIMIT, HOP_TABLE_LIMIT);
 }
 
-static uint32_t add_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)
+uint32_t hop_maker_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)
 {
     char full[48] = "";
     uint32_t first = maker->build->topology->node_count;
@@ -230,16 +230,6 @@ static uint32_t add_nodes(struct hop_maker *maker, enum hop_node_kind kind, cons
         hop_build_node(maker->build, &node);
     }
     return first;
-}
-
-uint32_t hop_maker_hosts(struct hop_maker *maker, uint32_t count)
-{
-    return add_nodes(maker, HOP_NODE_NIC, "node", count);
-}
-
-uint32_t hop_maker_switches(struct hop_maker *maker, const char *name, uint32_t count)
-{
-    return add_nodes(maker, HOP_NODE_FABRIC, name, count);
 }
 
 uint32_t hop_maker_switch(struct hop_maker *maker, const char *name)
@@ -267,8 +257,8 @@ static void build_star(struct hop_maker *maker)
         read_number(maker, &hosts, maker->shape);
     if (!hop_build_ok(maker->build))
         return;
-    uint32_t count = (uint32_t)hosts.value, first = hop_maker_hosts(maker, count);
-    uint32_t middle = hop_maker_switches(maker, "switch", 1);
+    uint32_t count = (uint32_t)hosts.value, first = hop_maker_nodes(maker, HOP_NODE_NIC, "node", count);
+    uint32_t middle = hop_maker_nodes(maker, HOP_NODE_FABRIC, "switch", 1);
     for (uint32_t i = 0; i < count; i++)
         hop_maker_join(maker, first + i, middle, &maker->link);
 }

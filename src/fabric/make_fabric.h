@@ -54,8 +54,8 @@ double hop_maker_value(const struct hop_maker *maker, const char *option, double
 /* Before building: refuses what would pass the limits on nodes, links and tables. */
 void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links);
 /* Nodes; the index of the first. */
-uint32_t hop_maker_hosts(struct hop_maker *maker, uint32_t count);
-uint32_t hop_maker_switches(struct hop_maker *maker, const char *name, uint32_t count); /* name0, name1, ... */
+uint32_t hop_maker_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name,
+                         uint32_t count); /* name0, ... */
 uint32_t hop_maker_switch(struct hop_maker *maker, const char *name);
 /* A copy of `link` between two nodes; its index. */
 uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link);

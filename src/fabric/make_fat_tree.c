@@ -122,10 +122,10 @@ static void build_fat_tree(struct hop_maker *maker)
     hop_maker_check(maker, hosts, leaves + spines + cores, hosts + leaves * t.spines + spines * t.cores);
     if (!hop_build_ok(maker->build))
         return;
-    t.first_host = hop_maker_hosts(maker, (uint32_t)hosts);
-    t.first_leaf = hop_maker_switches(maker, "leaf", (uint32_t)leaves);
-    t.first_spine = hop_maker_switches(maker, "spine", (uint32_t)spines);
-    t.first_core = hop_maker_switches(maker, "core", (uint32_t)cores);
+    t.first_host = hop_maker_nodes(maker, HOP_NODE_NIC, "node", (uint32_t)hosts);
+    t.first_leaf = hop_maker_nodes(maker, HOP_NODE_FABRIC, "leaf", (uint32_t)leaves);
+    t.first_spine = hop_maker_nodes(maker, HOP_NODE_FABRIC, "spine", (uint32_t)spines);
+    t.first_core = hop_maker_nodes(maker, HOP_NODE_FABRIC, "core", (uint32_t)cores);
     build_links(maker, &t, &up);
     build_level(maker, &t, t.first_leaf, (uint32_t)leaves, leaf_link);
     build_level(maker, &t, t.first_spine, (uint32_t)spines, spine_link);

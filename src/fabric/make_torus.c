@@ -104,7 +104,8 @@ static void build_torus(struct hop_maker *maker)
     read_shape(maker, &t);
     if (!hop_build_ok(maker->build))
         return;
-    uint32_t first_host = hop_maker_hosts(maker, t.positions), first_router = maker->build->topology->node_count;
+    uint32_t first_host = hop_maker_nodes(maker, HOP_NODE_NIC, "node", t.positions),
+             first_router = maker->build->topology->node_count;
     build_routers(maker, &t);
     t.upwards = hop_build_alloc(maker->build, (size_t)t.positions * DIMENSIONS * sizeof *t.upwards);
     if (!t.upwards)

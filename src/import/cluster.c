@@ -127,16 +127,16 @@ static void load_machine(struct hop_cluster *cluster, const struct hop_json *at,
 static struct hop_link unfinished(const struct hop_cluster_member *member, uint32_t index)
 {
     const struct hop_topology *topology = member->topology;
-    const bool *derived = &topology->derived[2 * index];
+    const struct hop_follows *follows = &topology->follows[index];
     struct hop_link link = topology->links[index];
     for (unsigned d = 0; d < 2 && !member->reason; d++)
-        link.capacity_Bps[d] = derived[d] ? 0 : link.capacity_Bps[d];
-    if (derived[0] && derived[1] && !member->reason)
+        link.capacity_Bps[d] = follows->capacity[d] ? 0 : link.capacity_Bps[d];
+    if (follows->capacity[0] && follows->capacity[1] && !member->reason)
         link.origin = NULL;
-    if (topology->default_latency[index] && !member->keep_latency)
+    if (follows->latency && !member->keep_latency)
         link.latency_s = hop_link_default(link.kind, 0, 0).latency_s;
     for (unsigned d = 0; d < 2 && !member->reason; d++)
-        link.duplex_Bps[d] = topology->default_duplex[2 * index + d] ? NAN : link.duplex_Bps[d];
+        link.duplex_Bps[d] = follows->duplex[d] ? NAN : link.duplex_Bps[d];
     return link;
 }
 

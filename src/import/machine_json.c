@@ -326,7 +326,7 @@ static void put_directions(struct hop_buffer *out, const char *key, const double
 static void put_link(struct hop_buffer *out, const struct hop_topology *topology, uint32_t index)
 {
     const struct hop_link *link = &topology->links[index];
-    const bool *derived = &topology->derived[2 * index];
+    const struct hop_follows *follows = &topology->follows[index];
     hop_json_put(out, "\n    {from: %s, to: %s, kind: %s", topology->nodes[link->ends[0]].name,
                  topology->nodes[link->ends[1]].name, hop_link_kind_name(link->kind));
     if (link->generation)
@@ -335,12 +335,12 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
         put_number(out, "width", link->width);
     if (link->count != 1)
         put_number(out, "count", link->count);
-    put_directions(out, "capacity_Bps", link->capacity_Bps, derived);
-    put_directions(out, "duplex_Bps", link->duplex_Bps, &topology->default_duplex[2 * index]);
+    put_directions(out, "capacity_Bps", link->capacity_Bps, follows->capacity);
+    put_directions(out, "duplex_Bps", link->duplex_Bps, follows->duplex);
     put_text(out, "parameter", link->parameter);
-    if (!topology->default_latency[index])
+    if (!follows->latency)
         put_number(out, "latency_s", link->latency_s);
-    if (!derived[0] && !derived[1] && link->origin && strcmp(link->origin, "given") != 0)
+    if (!follows->capacity[0] && !follows->capacity[1] && link->origin && strcmp(link->origin, "given") != 0)
         put_text(out, "origin", link->origin);
     hop_json_put(out, "}");
 }

@@ -275,7 +275,7 @@ static void set_capacity(struct hop_topology *topology, uint32_t link, unsigned 
         return;
     topology->links[link].capacity_Bps[direction] = rate;
     topology->links[link].origin = "p2pBandwidthLatencyTest, the best of its pairs";
-    topology->derived[2 * link + direction] = false;
+    topology->follows[link].capacity[direction] = false;
 }
 
 /* The best rate of GPU i to (else from) others: those with NVLink, or those behind the same switch. */

@@ -66,7 +66,7 @@ static void derive_duplex(struct hop_topology *topology, uint32_t index)
     struct hop_link *link = &topology->links[index];
     double share = link->kind == HOP_LINK_PCIE ? hop_parameter_value(topology, "pcie_duplex") : 1;
     for (unsigned d = 0; d < 2; d++) {
-        if (topology->default_duplex[2 * index + d])
+        if (topology->follows[index].duplex[d])
             link->duplex_Bps[d] = share * link->capacity_Bps[d];
     }
 }
@@ -76,9 +76,9 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
     double latency = hop_parameter_value(topology, "link_latency");
     for (uint32_t i = 0; i < topology->link_count; i++) {
         struct hop_link *link = &topology->links[i];
-        if (topology->default_latency[i])
+        if (topology->follows[i].latency)
             link->latency_s = latency;
-        if (!topology->derived[2 * i] && !topology->derived[2 * i + 1]) {
+        if (!topology->follows[i].capacity[0] && !topology->follows[i].capacity[1]) {
             derive_duplex(topology, i);
             continue;
         }
@@ -91,11 +91,11 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
                             hop_link_kind_name(link->kind), hop_topology_link_name(topology, 2 * i, name, sizeof name),
                             link->generation, link->width);
         for (unsigned d = 0; d < 2; d++) {
-            if (topology->derived[2 * i + d])
+            if (topology->follows[i].capacity[d])
                 link->capacity_Bps[d] = capacity;
         }
         derive_duplex(topology, i);
-        if (!topology->derived[2 * i] || !topology->derived[2 * i + 1])
+        if (!topology->follows[i].capacity[0] || !topology->follows[i].capacity[1])
             continue; /* the origin is that of the direction that was given */
         if (!link->origin || strcmp(link->origin, origin) != 0) {
             link->origin = hop_arena_string(&topology->arena, origin, strlen(origin));

@@ -83,12 +83,12 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
         if (number > 1e9)
             return hop_fail(diag, HOP_ERR_INVALID, "a latency cannot be %g s\n0 to 1e9 seconds", number);
         link->latency_s = number;
-        topology->default_latency[index] = false;
+        topology->follows[index].latency = false;
         return HOP_OK;
     }
     if (strcmp(field, "duplex") == 0 && strcmp(value, "none") == 0) {
         for (unsigned d = 0; d < 2; d++)
-            topology->default_duplex[2 * index + d] |= directions >> d & 1;
+            topology->follows[index].duplex[d] |= directions >> d & 1;
         return hop_topology_derive(topology, diag);
     }
     enum hop_status status = hop_parse_rate(value, strlen(value), &number, diag);
@@ -101,7 +101,7 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
     for (unsigned d = 0; d < 2; d++) {
         if (directions >> d & 1) {
             *(duplex ? &link->duplex_Bps[d] : &link->capacity_Bps[d]) = number;
-            (duplex ? topology->default_duplex : topology->derived)[2 * index + d] = false;
+            (duplex ? topology->follows[index].duplex : topology->follows[index].capacity)[d] = false;
         }
     }
     if (duplex)

@@ -70,12 +70,10 @@ void hop_topology_destroy(struct hop_topology *topology)
         return;
     free(topology->nodes);
     free(topology->links);
-    free(topology->derived);
-    free(topology->default_latency);
+    free(topology->follows);
     free(topology->notes);
     free(topology->rows);
     free(topology->crossings);
-    free(topology->default_duplex);
     hop_names_finish(&topology->node_names);
     hop_arena_finish(&topology->arena);
     free(topology);
@@ -196,18 +194,14 @@ enum hop_status hop_topology_add_link(struct hop_topology *topology, const struc
         return status;
     uint32_t at = topology->link_count;
     if (!hop_grow(&topology->links, &topology->link_capacity, at + 1, sizeof *topology->links) ||
-        !hop_grow(&topology->derived, &topology->derived_capacity, 2 * at + 2, sizeof *topology->derived) ||
-        !hop_grow(&topology->default_duplex, &topology->duplex_capacity, 2 * at + 2, sizeof *topology->default_duplex) ||
-        !hop_grow(&topology->default_latency, &topology->latency_capacity, at + 1, sizeof *topology->default_latency))
+        !hop_grow(&topology->follows, &topology->follows_capacity, at + 1, sizeof *topology->follows))
         return hop_fail_memory(diag);
     struct hop_link kept = *link;
     if (!keep(topology, &kept.origin) || !keep(topology, &kept.parameter))
         return hop_fail_memory(diag);
-    topology->derived[2 * at] = link->capacity_Bps[0] == 0;
-    topology->derived[2 * at + 1] = link->capacity_Bps[1] == 0;
-    topology->default_duplex[2 * at] = isnan(link->duplex_Bps[0]);
-    topology->default_duplex[2 * at + 1] = isnan(link->duplex_Bps[1]);
-    topology->default_latency[at] = isnan(link->latency_s);
+    topology->follows[at] = (struct hop_follows){{link->capacity_Bps[0] == 0, link->capacity_Bps[1] == 0},
+                                                 {isnan(link->duplex_Bps[0]), isnan(link->duplex_Bps[1])},
+                                                 isnan(link->latency_s)};
     if (kept.count == 0)
         kept.count = 1;
     if (!kept.origin && (link->capacity_Bps[0] > 0 || link->capacity_Bps[1] > 0))

@@ -21,10 +21,10 @@ struct hop_topology {
     uint32_t node_count, node_capacity;
     struct hop_names node_names;
     struct hop_link *links;
-    bool *derived;         /* per link and direction (2 * link + direction): the capacity follows parameters */
-    bool *default_duplex;  /* the same of duplex_Bps */
-    bool *default_latency; /* per link */
-    uint32_t link_count, link_capacity, derived_capacity, duplex_capacity, latency_capacity;
+    struct hop_follows { /* per link: what follows parameters, per direction */
+        bool capacity[2], duplex[2], latency;
+    } * follows;
+    uint32_t link_count, link_capacity, follows_capacity;
     const char **notes;
     uint32_t note_count, note_capacity;
     struct hop_parameter *parameters; /* parameters.c */
