@@ -50,7 +50,7 @@ struct beam {
     } * choice;
     uint32_t choice_count;
     bool *rested;            /* per source: it rested until the event that led to the base */
-    double *sums, *pressure; /* per bound */
+    double *pressure;        /* per bound */
     double *worth;           /* per operation: of a byte */
     uint16_t *flow;          /* per slot, of a set that is being chosen */
     uint32_t *slot_op;
@@ -160,31 +160,28 @@ static bool keep(struct beam *b)
 
 /* ---- children ---- */
 
+/* Squared until the power is not below `least`. */
+static double raise(double x, double least)
+{
+    for (double k = 1; k < least; k *= 2)
+        x *= x;
+    return x;
+}
+
 /* The bound, and the score. */
-static double judge(struct beam *b, const struct hop_state *state, double *bound)
+static double judge(const struct beam *b, const struct hop_state *state, double *bound)
 {
     const struct hop_problem *p = b->p;
-    if (p->objective == HOP_ORDER_MEAN) {
-        *bound = hop_state_bound(p, state);
+    const double *rest = hop_state_rest_of(p, state);
+    *bound = hop_state_bound(p, state);
+    if (p->objective == HOP_ORDER_MEAN || b->options->spread <= 0)
         return *bound;
-    }
-    hop_state_sums(p, state, b->sums);
-    double most = 0;
-    for (uint32_t i = 0; i < p->valid_count; i++)
-        most = hop_max(most, b->sums[i]);
-    *bound = state->now_s + most;
-    if (b->options->spread <= 0)
-        return *bound;
-    for (uint32_t i = p->valid_count; i < p->bound_count; i++) /* what only guides counts in the score */
-        most = hop_max(most, b->sums[i]);
-    double sum = 0, worst = state->now_s + most;
-    for (uint32_t i = 0; i < p->bound_count; i++) {
-        double power = (state->now_s + b->sums[i]) / worst;
-        for (double k = 1; k < b->options->spread; k *= 2)
-            power *= power;
-        sum += power;
-    }
-    return worst * pow(sum / p->bound_count, 1 / b->options->spread);
+    double most = 0, sum = 0;
+    for (uint32_t i = 0; i < p->bound_count; i++) /* what only guides counts in the score, too */
+        most = hop_max(most, rest[i]);
+    for (uint32_t i = 0; i < p->bound_count; i++)
+        sum += raise((state->now_s + rest[i]) / (state->now_s + most), b->options->spread);
+    return (state->now_s + most) * pow(sum / p->bound_count, 1 / b->options->spread);
 }
 
 static uint64_t hash_of(const struct beam *b, const struct hop_state *state, double bound)
@@ -313,15 +310,11 @@ static void find_pressure(struct beam *b, const struct hop_state *state)
     if (p->objective == HOP_ORDER_MEAN)
         return;
     double most = 0;
-    hop_state_sums(p, state, b->sums);
+    const double *rest = hop_state_rest_of(p, state);
     for (uint32_t i = 0; i < p->bound_count; i++)
-        most = hop_max(most, b->sums[i]);
-    for (uint32_t i = 0; i < p->bound_count; i++) {
-        double power = (state->now_s + b->sums[i]) / (state->now_s + most);
-        for (double k = 1; k < b->options->press; k *= 2)
-            power *= power;
-        b->pressure[i] = power;
-    }
+        most = hop_max(most, rest[i]);
+    for (uint32_t i = 0; i < p->bound_count; i++)
+        b->pressure[i] = raise((state->now_s + rest[i]) / (state->now_s + most), b->options->press);
     for (uint32_t op = 0; op < p->op_count; op++) {
         b->worth[op] = 0;
         for (uint32_t w = p->ops[op].first_weight; w < p->ops[op + 1].first_weight; w++)
@@ -342,22 +335,6 @@ static double worth_of(struct beam *b, uint64_t key, const uint16_t *flow, const
     for (uint32_t slot = 0; slot < b->p->slot_count; slot++)
         sum += flow[slot] ? b->worth[slot_op[slot]] * set->rate[slot] : 0;
     return sum;
-}
-
-/* Whether an operation would begin at once, as far as what has ended by now says. */
-static bool begins(const struct hop_problem *p, const struct hop_state *state, const struct hop_problem_op *op)
-{
-    if (op->at_s > state->now_s)
-        return false;
-    for (uint32_t i = 0; i < op->after_count; i++) {
-        if (!hop_state_ended(p, state, op->after[i]))
-            return false;
-    }
-    for (uint32_t i = 0; i < op->after_start_count; i++) {
-        if (!hop_state_started(p, state, op->after_start[i]))
-            return false;
-    }
-    return true;
 }
 
 /* Draws a choice for every free source, one after another, each the one that adds most to what is there; rests when
@@ -389,7 +366,7 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
                 break;
             }
             double then = now; /* what only holds its source adds nothing */
-            if (p->simple || begins(p, from, &p->ops[op])) {
+            if (p->simple || hop_state_is_ready(p, from, &p->ops[op])) {
                 flow[slot] = (uint16_t)(class + 1);
                 slot_op[slot] = op;
                 then = worth_of(b, key + hop_sets_key(slot, class + 1), flow, slot_op);
@@ -408,7 +385,7 @@ static bool draw_well(struct beam *b, const struct hop_state *from, double noise
         }
         uint32_t op = choice->drawn < choice->count ? b->offer[choice->first + choice->drawn] : HOP_NONE;
         if (op != HOP_NONE && !flow[slot] && p->ops[op].class_index != HOP_NONE &&
-            (p->simple || begins(p, from, &p->ops[op]))) {
+            (p->simple || hop_state_is_ready(p, from, &p->ops[op]))) {
             flow[slot] = (uint16_t)(p->ops[op].class_index + 1);
             slot_op[slot] = op;
             key += hop_sets_key(slot, flow[slot]);
@@ -479,7 +456,6 @@ static bool create(struct beam *b)
     b->base = hop_arena_alloc(&b->arena, p->state_size);
     b->offer = hop_arena_alloc(&b->arena, 2 * ops * sizeof *b->offer);
     b->choice = hop_arena_alloc(&b->arena, ((size_t)p->source_count + 1) * sizeof *b->choice);
-    b->sums = hop_arena_alloc(&b->arena, ((size_t)p->bound_count + 1) * sizeof *b->sums);
     b->pressure = hop_arena_alloc(&b->arena, ((size_t)p->bound_count + 1) * sizeof *b->pressure);
     b->worth = hop_arena_alloc(&b->arena, ops * sizeof *b->worth);
     b->flow = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->flow);

@@ -235,10 +235,10 @@ static void write_record(const struct hop_crew *crew, uint32_t kind, struct reco
     memcpy(message->numbers + ops, record->sequence.after, ops * sizeof(uint32_t));
 }
 
-static void send_to_all(struct hop_crew *crew, int but, int tag, const void *bytes, size_t size)
+static void send_to_all(struct hop_crew *crew, int tag, const void *bytes, size_t size)
 {
     for (int r = 0; r < crew->size; r++) {
-        if (r != crew->rank && r != but)
+        if (r != crew->rank)
             (void)hop_group_send(crew->options->group, r, tag, bytes, size, NULL); /* a lost rank shows in hop_group_lost */
     }
 }
@@ -255,7 +255,7 @@ static void tell_news(struct hop_crew *crew)
             write_record(crew, k, message);
         pthread_mutex_unlock(&crew->mutex);
         if (fresh && crew->rank == 0)
-            send_to_all(crew, -1, TAG_RECORD, message, record_size(crew));
+            send_to_all(crew, TAG_RECORD, message, record_size(crew));
         else if (fresh)
             (void)hop_group_send(crew->options->group, 0, TAG_RECORD, message, record_size(crew), NULL);
     }
@@ -456,7 +456,7 @@ static void watch(struct hop_crew *crew)
             uint64_t nodes = crew->nodes;
             tell_news(crew);
             if (crew->rank == 0 && hop_crew_stopped(crew) && !told_stop) {
-                send_to_all(crew, -1, TAG_STOP, "", 0);
+                send_to_all(crew, TAG_STOP, "", 0);
                 told_stop = true;
             } else if (crew->rank != 0 && nodes != told) {
                 uint64_t more = nodes - told;
@@ -485,7 +485,7 @@ static void meet(struct hop_crew *crew)
         if (crew->rank == 0) {
             tell_news(crew);
             if (hop_crew_stopped(crew) && !told_stop)
-                send_to_all(crew, -1, TAG_STOP, "", 0);
+                send_to_all(crew, TAG_STOP, "", 0);
             told_stop = told_stop || hop_crew_stopped(crew);
         }
     }
@@ -497,7 +497,7 @@ static void meet(struct hop_crew *crew)
         crew->theirs.tasks_done += own.tasks_done;
         crew->theirs.stopped = hop_crew_stopped(crew);
         tell_news(crew);
-        send_to_all(crew, -1, TAG_END, &crew->theirs, sizeof crew->theirs);
+        send_to_all(crew, TAG_END, &crew->theirs, sizeof crew->theirs);
     }
 }
 

@@ -90,14 +90,6 @@ static uint64_t drop_alike(const struct hop_problem *p, uint64_t pending)
     return choices;
 }
 
-static uint32_t count_bits(uint64_t bits)
-{
-    uint32_t count = 0;
-    for (; bits; bits &= bits - 1)
-        count++;
-    return count;
-}
-
 /* The first run of a task: all sources choose, those in the list of first sends have chosen. */
 static void begin_run(const struct walker *w, struct hop_kernel_run *run)
 {
@@ -154,7 +146,7 @@ static inline struct hop_kernel_run *put_off(struct walker *w, const struct hop_
 static void branch(struct walker *w, struct hop_kernel_run *run, uint32_t s, uint64_t choices)
 {
     const uint64_t scale = run->scale;
-    const uint32_t n = count_bits(choices);
+    const uint32_t n = (uint32_t)__builtin_popcountll(choices);
     run->scale *= n;
     for (uint64_t i = n - 1, rest = choices & (choices - 1); rest; i--) {
         uint32_t send = 63 - (uint32_t)__builtin_clzll(rest); /* the last one is put off first, so that it comes last */
@@ -284,7 +276,7 @@ static void replay_rows(struct walker *w, uint64_t path)
         while (run.choosing) {
             const uint32_t s = chooser(rows, &run);
             uint64_t choices = drop_alike(w->e->problem, run.pending & rows->sends_of[s]);
-            const uint32_t n = count_bits(choices);
+            const uint32_t n = (uint32_t)__builtin_popcountll(choices);
             for (uint64_t skip = path % n; skip > 0; skip--)
                 choices &= choices - 1;
             path /= n;

@@ -11,33 +11,7 @@
 
 static inline void *at(const struct hop_state *state, size_t offset)
 {
-    return (char *)state + offset;
-}
-
-double *hop_state_left(const struct hop_problem *p, const struct hop_state *state)
-{
-    (void)p;
-    return at(state, hop_state_left_at());
-}
-
-uint32_t *hop_state_op(const struct hop_problem *p, const struct hop_state *state)
-{
-    return at(state, p->op_at);
-}
-
-uint8_t *hop_state_phase(const struct hop_problem *p, const struct hop_state *state)
-{
-    return at(state, p->phase_at);
-}
-
-uint16_t *hop_state_flow(const struct hop_problem *p, const struct hop_state *state)
-{
-    return at(state, p->flow_at);
-}
-
-static inline bool has(const uint64_t *bits, uint32_t i)
-{
-    return bits[i / 64] >> (i % 64) & 1;
+    return hop_state_at(state, offset);
 }
 
 static inline void set_bit(uint64_t *bits, uint32_t i)
@@ -45,31 +19,21 @@ static inline void set_bit(uint64_t *bits, uint32_t i)
     bits[i / 64] |= (uint64_t)1 << (i % 64);
 }
 
-bool hop_state_started(const struct hop_problem *p, const struct hop_state *state, uint32_t op)
-{
-    return has(at(state, p->started_at), op);
-}
-
-bool hop_state_ended(const struct hop_problem *p, const struct hop_state *state, uint32_t op)
-{
-    return has(at(state, p->ended_at), op);
-}
-
 /* ---- operations come and go ---- */
 
-static bool is_ready(const struct hop_problem *p, const struct hop_state *state, const struct hop_problem_op *op)
+bool hop_state_is_ready(const struct hop_problem *p, const struct hop_state *state, const struct hop_problem_op *op)
 {
-    const uint64_t *started = at(state, p->started_at), *ended = at(state, p->ended_at);
     if (op->at_s > state->now_s)
         return false;
     for (uint32_t i = 0; i < op->after_count; i++) {
-        if (!has(ended, op->after[i]))
+        if (!hop_state_ended(p, state, op->after[i]))
             return false;
     }
     for (uint32_t i = 0; i < op->after_start_count; i++) {
         /* A send that is held has been chosen, but has not started; nor has what is queued for a memory. */
         const struct hop_problem_op *other = &p->ops[op->after_start[i]];
-        if (!has(started, op->after_start[i]) || hop_state_phase(p, state)[other->slot] == HOP_PHASE_QUEUED)
+        if (!hop_state_started(p, state, op->after_start[i]) ||
+            hop_state_phase(p, state)[other->slot] == HOP_PHASE_QUEUED)
             return false;
         for (uint32_t s = other->slot; other->source != HOP_NONE && s < other->slot + p->sources[other->source].limit; s++) {
             if (hop_state_phase(p, state)[s] == HOP_PHASE_HELD && hop_state_op(p, state)[s] == op->after_start[i])
@@ -86,7 +50,7 @@ static void end_op(const struct hop_problem *p, struct hop_state *state, uint32_
     hop_state_phase(p, state)[slot] = HOP_PHASE_IDLE;
     state->key -= hop_sets_key(slot, *flow);
     *flow = 0;
-    hop_state_left(p, state)[slot] = INFINITY;
+    hop_state_left(state)[slot] = INFINITY;
     set_bit(at(state, p->ended_at), op);
     state->ended++;
     state->last_ended = op;
@@ -109,7 +73,7 @@ static void begin_flow(const struct hop_problem *p, struct hop_state *state, uin
         return;
     }
     hop_state_phase(p, state)[slot] = HOP_PHASE_FLOW;
-    hop_state_left(p, state)[slot] = op->bytes;
+    hop_state_left(state)[slot] = op->bytes;
     hop_state_flow(p, state)[slot] = (uint16_t)(op->class_index + 1);
     state->key += hop_sets_key(slot, op->class_index + 1);
 }
@@ -121,7 +85,7 @@ static void start(const struct hop_problem *p, struct hop_state *state, uint32_t
         begin_flow(p, state, slot);
     } else {
         hop_state_phase(p, state)[slot] = HOP_PHASE_TIMED;
-        hop_state_left(p, state)[slot] = state->now_s + op->latency_s;
+        hop_state_left(state)[slot] = state->now_s + op->latency_s;
     }
 }
 
@@ -132,14 +96,14 @@ static void queue(const struct hop_problem *p, struct hop_state *state, uint32_t
     set_bit(at(state, p->started_at), op);
     hop_state_op(p, state)[slot] = op;
     hop_state_phase(p, state)[slot] = HOP_PHASE_QUEUED;
-    hop_state_left(p, state)[slot] = state->now_s;
+    hop_state_left(state)[slot] = state->now_s;
 }
 
 /* Whether a memory takes the operation that is queued in a slot: it is at work on none, and no other came before. */
 static bool is_next(const struct hop_problem *p, const struct hop_state *state, uint32_t slot)
 {
     const uint8_t *phase = hop_state_phase(p, state);
-    const double *since = hop_state_left(p, state);
+    const double *since = hop_state_left(state);
     const uint32_t *op = hop_state_op(p, state);
     for (uint32_t other = 0; other < p->slot_count; other++) {
         bool waits = phase[other] == HOP_PHASE_QUEUED;
@@ -156,7 +120,7 @@ static void place(const struct hop_problem *p, struct hop_state *state, uint32_t
     set_bit(at(state, p->started_at), op);
     hop_state_op(p, state)[slot] = op;
     hop_state_phase(p, state)[slot] = HOP_PHASE_HELD;
-    if (p->simple || is_ready(p, state, &p->ops[op]))
+    if (p->simple || hop_state_is_ready(p, state, &p->ops[op]))
         start(p, state, slot);
 }
 
@@ -167,14 +131,15 @@ static void settle(const struct hop_problem *p, struct hop_state *state)
     for (bool changed = !p->simple; changed;) {
         changed = false;
         for (uint32_t slot = 0; slot < p->slot_count; slot++) {
-            if (phase[slot] == HOP_PHASE_HELD && is_ready(p, state, &p->ops[hop_state_op(p, state)[slot]])) {
+            if (phase[slot] == HOP_PHASE_HELD && hop_state_is_ready(p, state, &p->ops[hop_state_op(p, state)[slot]])) {
                 start(p, state, slot);
                 state->free_from = 0;
                 changed = true;
             }
         }
         for (uint32_t op = 0; op < p->op_count; op++) {
-            if (p->ops[op].source == HOP_NONE && !hop_state_started(p, state, op) && is_ready(p, state, &p->ops[op])) {
+            if (p->ops[op].source == HOP_NONE && !hop_state_started(p, state, op) &&
+                hop_state_is_ready(p, state, &p->ops[op])) {
                 if (p->ops[op].memory != HOP_NONE)
                     queue(p, state, op);
                 else
@@ -195,7 +160,7 @@ void hop_state_begin(const struct hop_problem *p, struct hop_state *state)
 {
     memset(state, 0, p->state_size);
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
-        hop_state_left(p, state)[slot] = INFINITY;
+        hop_state_left(state)[slot] = INFINITY;
         hop_state_op(p, state)[slot] = HOP_NONE;
     }
     memcpy(at(state, p->rest_at), p->total, p->bound_count * sizeof(double));
@@ -225,7 +190,6 @@ static uint32_t free_slot(const struct hop_problem *p, const struct hop_state *s
 
 uint32_t hop_state_choice(const struct hop_problem *p, struct hop_state *state)
 {
-    const uint64_t *started = at(state, p->started_at);
     for (; state->free_from < p->source_count; state->free_from++) {
         const struct hop_problem_source *s = &p->sources[state->free_from];
         if (s->limit == 1 && hop_state_phase(p, state)[s->slot] != HOP_PHASE_IDLE)
@@ -233,7 +197,7 @@ uint32_t hop_state_choice(const struct hop_problem *p, struct hop_state *state)
         if (free_slot(p, state, state->free_from) == HOP_NONE)
             continue;
         for (uint32_t i = s->first; i < s->first + s->count; i++) {
-            if (!has(started, p->sends[i]))
+            if (!hop_state_started(p, state, p->sends[i]))
                 return state->free_from;
         }
     }
@@ -243,11 +207,10 @@ uint32_t hop_state_choice(const struct hop_problem *p, struct hop_state *state)
 uint32_t hop_state_options(const struct hop_problem *p, const struct hop_state *state, uint32_t source, uint32_t *ops)
 {
     const struct hop_problem_source *s = &p->sources[source];
-    const uint64_t *started = at(state, p->started_at);
     uint32_t count = 0;
     for (uint32_t i = s->first; i < s->first + s->count; i++) {
         uint32_t op = p->sends[i], before = p->ops[op].alike;
-        if (!has(started, op) && (before == HOP_NONE || has(started, before)))
+        if (!hop_state_started(p, state, op) && (before == HOP_NONE || hop_state_started(p, state, before)))
             ops[count++] = op;
     }
     return count;
@@ -270,7 +233,7 @@ void hop_state_rest(const struct hop_problem *p, struct hop_state *state, uint32
 static double next_due(const struct hop_problem *p, const struct hop_state *state)
 {
     const uint8_t *phase = hop_state_phase(p, state);
-    const double *left = hop_state_left(p, state);
+    const double *left = hop_state_left(state);
     double due = INFINITY;
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
         if (phase[slot] == HOP_PHASE_TIMED)
@@ -288,7 +251,7 @@ static double next_due(const struct hop_problem *p, const struct hop_state *stat
 static void fire(const struct hop_problem *p, struct hop_state *state)
 {
     const uint8_t *phase = hop_state_phase(p, state);
-    const double *left = hop_state_left(p, state);
+    const double *left = hop_state_left(state);
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
         if (phase[slot] != HOP_PHASE_TIMED || left[slot] > state->now_s)
             continue;
@@ -315,7 +278,7 @@ enum hop_advanced hop_state_advance(const struct hop_problem *p, struct hop_sets
     state->clean = state->clean && set->clean;
     if (p->clean && !set->clean)
         return HOP_ADVANCED_UNCLEAN;
-    double *left = hop_state_left(p, state), step = INFINITY;
+    double *left = hop_state_left(state), step = INFINITY;
     const uint16_t *flow = hop_state_flow(p, state);
     uint32_t first = HOP_NONE;
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
@@ -368,14 +331,14 @@ double hop_state_value(const struct hop_problem *p, const struct hop_state *stat
 static double flow_time(const struct hop_problem *p, const struct hop_state *state, uint32_t slot)
 {
     const struct hop_problem_op *op = &p->ops[hop_state_op(p, state)[slot]];
-    return hop_state_left(p, state)[slot] / op->bytes * (op->least_s - op->latency_s);
+    return hop_state_left(state)[slot] / op->bytes * (op->least_s - op->latency_s);
 }
 
 /* Every operation at its fastest, each source's shortest sends first: no sum of completions is smaller. */
 static double mean_bound(const struct hop_problem *p, const struct hop_state *state)
 {
     const uint8_t *phase = hop_state_phase(p, state);
-    const double *left = hop_state_left(p, state);
+    const double *left = hop_state_left(state);
     const uint32_t *slot_op = hop_state_op(p, state);
     double sum = state->reached;
     for (uint32_t slot = 0; slot < p->slot_count; slot++) {
@@ -404,11 +367,6 @@ static double mean_bound(const struct hop_problem *p, const struct hop_state *st
             sum += state->now_s + p->ops[op].least_s;
     }
     return sum / p->op_count;
-}
-
-void hop_state_sums(const struct hop_problem *p, const struct hop_state *state, double *sum)
-{
-    memcpy(sum, at(state, p->rest_at), p->bound_count * sizeof *sum);
 }
 
 double hop_state_bound(const struct hop_problem *p, const struct hop_state *state)

@@ -43,13 +43,52 @@ static inline size_t hop_state_left_at(void)
 {
     return (sizeof(struct hop_state) + 63) & ~(size_t)63;
 }
-double *hop_state_left(const struct hop_problem *problem, const struct hop_state *state); /* bytes, or the due time of a timed slot, or since when a queued one is */
-uint32_t *hop_state_op(const struct hop_problem *problem, const struct hop_state *state); /* per slot */
-uint8_t *hop_state_phase(const struct hop_problem *problem, const struct hop_state *state);
-uint16_t *hop_state_flow(const struct hop_problem *problem, const struct hop_state *state);
-bool hop_state_started(const struct hop_problem *problem, const struct hop_state *state, uint32_t op);
-bool hop_state_ended(const struct hop_problem *problem, const struct hop_state *state, uint32_t op);
 
+static inline void *hop_state_at(const struct hop_state *state, size_t offset)
+{
+    return (char *)state + offset;
+}
+
+/* Bytes, or the due time of a timed slot, or since when a queued one is. */
+static inline double *hop_state_left(const struct hop_state *state)
+{
+    return hop_state_at(state, hop_state_left_at());
+}
+
+/* Per bound, what is left of it in seconds. */
+static inline double *hop_state_rest_of(const struct hop_problem *problem, const struct hop_state *state)
+{
+    return hop_state_at(state, problem->rest_at);
+}
+
+static inline uint32_t *hop_state_op(const struct hop_problem *problem, const struct hop_state *state)
+{
+    return hop_state_at(state, problem->op_at);
+}
+
+static inline uint8_t *hop_state_phase(const struct hop_problem *problem, const struct hop_state *state)
+{
+    return hop_state_at(state, problem->phase_at);
+}
+
+static inline uint16_t *hop_state_flow(const struct hop_problem *problem, const struct hop_state *state)
+{
+    return hop_state_at(state, problem->flow_at);
+}
+
+static inline bool hop_state_started(const struct hop_problem *problem, const struct hop_state *state, uint32_t op)
+{
+    return ((const uint64_t *)hop_state_at(state, problem->started_at))[op / 64] >> (op % 64) & 1;
+}
+
+static inline bool hop_state_ended(const struct hop_problem *problem, const struct hop_state *state, uint32_t op)
+{
+    return ((const uint64_t *)hop_state_at(state, problem->ended_at))[op / 64] >> (op % 64) & 1;
+}
+
+/* Whether an operation may start now. */
+bool hop_state_is_ready(const struct hop_problem *problem, const struct hop_state *state,
+                        const struct hop_problem_op *op);
 void hop_state_begin(const struct hop_problem *problem, struct hop_state *state);
 /* The next source that has to choose, HOP_NONE: none at this instant. */
 uint32_t hop_state_choice(const struct hop_problem *problem, struct hop_state *state);
@@ -64,7 +103,4 @@ enum hop_advanced hop_state_advance(const struct hop_problem *problem, struct ho
 /* The objective of an ended state; a lower bound on it from any state. */
 double hop_state_value(const struct hop_problem *problem, const struct hop_state *state);
 double hop_state_bound(const struct hop_problem *problem, const struct hop_state *state);
-/* Per bound, what is left of it in seconds. */
-void hop_state_sums(const struct hop_problem *problem, const struct hop_state *state, double *sum);
-
 #endif
