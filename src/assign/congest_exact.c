@@ -208,9 +208,8 @@ enum hop_status hop_congest_exact(struct hop_congest *congest, const struct hop_
     s.items = congest->items;
     s.places = congest->input.place_count;
     if (s.items > HOP_CONGEST_ITEMS || s.places > HOP_CONGEST_PLACES) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%u items at %u places", s.items, s.places);
-        hop_diag_expect(diag, "up to %d items and %d places", HOP_CONGEST_ITEMS, HOP_CONGEST_PLACES);
-        return HOP_ERR_LIMIT;
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u items at %u places\nup to %d items and %d places", s.items, s.places,
+                        HOP_CONGEST_ITEMS, HOP_CONGEST_PLACES);
     }
     memcpy(s.best, place, s.items * sizeof *place);
     enum hop_status status = exchange_first(&s, &ended, diag);

@@ -162,9 +162,8 @@ static enum hop_status check_size(const struct hop_assign *problem, struct hop_d
     uint32_t items = problem->graph->count, places = problem->places->count;
     if (items <= N && places <= N)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_LIMIT, "%u items and %u places are too many for the exact search", items, places);
-    hop_diag_expect(diag, "at most %d of each", N);
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT, "%u items and %u places are too many for the exact search\nat most %d of each",
+                    items, places, N);
 }
 
 enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,

@@ -30,8 +30,9 @@ enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *pl
     (void)problem;
     (void)place;
     (void)result;
-    enum hop_status status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "hopcast was built without SCOTCH");
-    hop_diag_expect(diag, "SCOTCH when hopcast is built (Debian: libscotch-dev), or another solver");
+    enum hop_status status = hop_fail(
+        diag, HOP_ERR_UNSUPPORTED,
+        "hopcast was built without SCOTCH\nSCOTCH when hopcast is built (Debian: libscotch-dev), or another solver");
     return status;
 }
 

@@ -35,12 +35,14 @@ static enum hop_status check_hosts(const struct hop_launch_plan *launch)
             continue;
         uint32_t other = host ? hop_names_get(&seen, host) : UINT32_MAX;
         if (!host || !is_host(host)) {
-            status = hop_fail(launch->diag, HOP_ERR_INVALID, "'%.100s' is no host name", host ? host : "");
-            hop_diag_expect(launch->diag, "letters, digits, '.', '-' and '_', a letter or a digit first");
+            status = hop_fail(launch->diag, HOP_ERR_INVALID,
+                              "'%.100s' is no host name\nletters, digits, '.', '-' and '_', a letter or a digit first",
+                              host ? host : "");
         } else if (other != UINT32_MAX) {
-            status = hop_fail(launch->diag, HOP_ERR_INVALID, "nodes '%.100s' and '%.100s' are the same host '%.100s'",
+            status = hop_fail(launch->diag, HOP_ERR_INVALID,
+                              "nodes '%.100s' and '%.100s' are the same host '%.100s'\na host for every node, in the "
+                              "order of the nodes",
                               result->nodes[other].name, result->nodes[n].name, host);
-            hop_diag_expect(launch->diag, "a host for every node, in the order of the nodes");
         } else if (!hop_names_put(&seen, host, n)) {
             status = hop_fail_memory(launch->diag);
         }

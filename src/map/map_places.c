@@ -147,17 +147,18 @@ static enum hop_status check_room(const struct finder *f, uint32_t ranks)
         return HOP_OK;
     uint32_t usable = p->count - excluded;
     const char *one = p->gpus ? "GPU" : "NIC";
-    hop_fail(f->diag, HOP_ERR_INVALID, "%u rank%s, but room for %llu on %s: %u %s%s, %u rank%s on each%s", ranks,
-             ranks == 1 ? "" : "s", (unsigned long long)room, hop_topology_name(f->topology), usable,
-             usable == 1 ? one : hop_map_places_what(p),
-             !excluded     ? ""
-             : usable == 1 ? " that is not excluded"
-                           : " that are not excluded",
-             each, each == 1 ? "" : "s", f->options->ranks_per_node ? ", a limit for each node" : "");
-    hop_diag_expect(f->diag, "fewer ranks, %sor more on each %s", excluded ? "fewer exclusions, " : "",
-                    f->options->ranks_per_node ? "node or device (--ranks-per-node, --ranks-per-device)"
-                                               : "device (--ranks-per-device)");
-    return HOP_ERR_INVALID;
+    return hop_fail(
+        f->diag, HOP_ERR_INVALID,
+        "%u rank%s, but room for %llu on %s: %u %s%s, %u rank%s on each%s\nfewer ranks, %sor more on each %s", ranks,
+        ranks == 1 ? "" : "s", (unsigned long long)room, hop_topology_name(f->topology), usable,
+        usable == 1 ? one : hop_map_places_what(p),
+        !excluded     ? ""
+        : usable == 1 ? " that is not excluded"
+                      : " that are not excluded",
+        each, each == 1 ? "" : "s", f->options->ranks_per_node ? ", a limit for each node" : "",
+        excluded ? "fewer exclusions, " : "",
+        f->options->ranks_per_node ? "node or device (--ranks-per-node, --ranks-per-device)"
+                                   : "device (--ranks-per-device)");
 }
 
 static enum hop_status find(struct finder *f, uint32_t ranks)
@@ -170,9 +171,9 @@ static enum hop_status find(struct finder *f, uint32_t ranks)
     uint32_t each = f->options->ranks_per_device ? f->options->ranks_per_device : 1;
     p->gpus = gpus > 0;
     if (total == 0) {
-        hop_fail(f->diag, HOP_ERR_INVALID, "%s has neither GPUs nor NICs", hop_topology_name(t));
-        hop_diag_expect(f->diag, "a topology with devices that ranks can have");
-        return HOP_ERR_INVALID;
+        return hop_fail(f->diag, HOP_ERR_INVALID,
+                        "%s has neither GPUs nor NICs\na topology with devices that ranks can have",
+                        hop_topology_name(t));
     }
     f->node_of = hop_arena_alloc(&p->arena, ((size_t)hop_topology_server_count(t) + 1) * sizeof *f->node_of);
     if (!make_room(p, total))

@@ -75,9 +75,9 @@ static enum hop_status add_part(struct hop_map_play *play, struct hop_place *pla
     if (rank < 0)
         return HOP_OK;
     if (rank >= ranks) {
-        hop_fail(diag, HOP_ERR_INVALID, "the schedule has a rank %lld, the traffic has %u", (long long)rank, ranks);
-        hop_diag_expect(diag, "the traffic of this schedule");
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "the schedule has a rank %lld, the traffic has %u\nthe traffic of this schedule",
+                        (long long)rank, ranks);
     }
     if (!hop_grow(&play->parts, &play->capacity, play->count + 1, sizeof *play->parts))
         return hop_fail_memory(diag);
@@ -177,10 +177,10 @@ enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *plac
         const struct part *part = &play->parts[i];
         uint32_t at = place[part->rank], node = part->host ? play->places->host[at] : play->places->device[at];
         if (node == HOP_NONE) {
-            hop_fail(diag, HOP_ERR_NO_ROUTE, "rank %u has host traffic, but no host memory is in reach of %s",
-                     part->rank, hop_topology_node(play->topology, play->places->device[at])->name);
-            hop_diag_expect(diag, "a topology with host memory, or device traffic only");
-            return HOP_ERR_NO_ROUTE;
+            return hop_fail(diag, HOP_ERR_NO_ROUTE,
+                            "rank %u has host traffic, but no host memory is in reach of %s\na topology with host "
+                            "memory, or device traffic only",
+                            part->rank, hop_topology_node(play->topology, play->places->device[at])->name);
         }
         part->place->device = hop_topology_node(play->topology, node)->name;
     }

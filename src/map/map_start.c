@@ -92,18 +92,17 @@ static enum hop_status take(const struct hop_map_places *places, const struct ho
         fine = hop_names_put(&names, hop_topology_node(topology, places->device[p])->name, p);
     enum hop_status status = fine ? hop_placement_check(placement, topology, ranks, diag) : hop_fail_memory(diag);
     if (status == HOP_OK && hop_placement_count(placement) < ranks) {
-        hop_fail(diag, HOP_ERR_INVALID, "the placement has %u ranks, the traffic has %u",
+        hop_fail(diag, HOP_ERR_INVALID, "the placement has %u ranks, the traffic has %u\na line for every rank",
                  hop_placement_count(placement), ranks);
-        hop_diag_expect(diag, "a line for every rank");
         status = HOP_ERR_INVALID;
     }
     for (uint32_t r = 0; r < ranks && status == HOP_OK; r++) {
         const char *device = hop_placement_device(placement, r);
         place[r] = hop_names_get(&names, device);
         if (place[r] == UINT32_MAX) {
-            hop_fail(diag, HOP_ERR_INVALID, "the placement has rank %u on '%s', which is none of the %s", r, device,
-                     hop_map_places_what(places));
-            hop_diag_expect(diag, "a device such as %s", hop_topology_node(topology, places->device[0])->name);
+            hop_fail(diag, HOP_ERR_INVALID,
+                     "the placement has rank %u on '%s', which is none of the %s\na device such as %s", r, device,
+                     hop_map_places_what(places), hop_topology_node(topology, places->device[0])->name);
             status = HOP_ERR_INVALID;
         }
     }

@@ -97,9 +97,8 @@ static enum hop_status check_case(const struct hop_sweep *sweep, const struct ho
     if (one->resize && one->bytes > HOP_BYTES_MAX)
         return hop_fail(diag, HOP_ERR_INVALID, "a size above 1 EiB");
     if (!(one->scale >= 0 && one->scale <= 1e18)) {
-        hop_fail(diag, HOP_ERR_INVALID, "sizes cannot be scaled by %g", one->scale);
-        hop_diag_expect(diag, "a factor above 0, up to 1e18");
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID, "sizes cannot be scaled by %g\na factor above 0, up to 1e18",
+                        one->scale);
     }
     if (one->assignment_count > ASSIGNMENTS_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %d assignments in a case", ASSIGNMENTS_MAX);

@@ -51,16 +51,13 @@ static enum hop_status check_ascending(const uint64_t *list, uint32_t count, con
 {
     for (uint32_t i = 0; i < count; i++) {
         if (list[i] == 0 || list[i] > HOP_BYTES_MAX || (i > 0 && list[i] <= list[i - 1])) {
-            hop_fail(diag, HOP_ERR_INVALID, "%s %u is %llu bytes", what, i, (unsigned long long)list[i]);
-            hop_diag_expect(diag, "1 byte to 1 EiB, each more than the last");
-            return HOP_ERR_INVALID;
+            return hop_fail(diag, HOP_ERR_INVALID, "%s %u is %llu bytes\n1 byte to 1 EiB, each more than the last",
+                            what, i, (unsigned long long)list[i]);
         }
     }
     if (count <= HOP_TUNE_SIZES)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_LIMIT, "%u times %s", count, what);
-    hop_diag_expect(diag, "at most %d", HOP_TUNE_SIZES);
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT, "%u times %s\nat most %d", count, what, HOP_TUNE_SIZES);
 }
 
 static void add_candidate(struct tuning *t, const char *algorithm, uint64_t segment_bytes)
@@ -336,9 +333,7 @@ static enum hop_status check(const struct tuning *t)
     if (!t->network && !(o && o->measure))
         return hop_fail(t->diag, HOP_ERR_INVALID, "algorithms are to be predicted, without a network");
     if (t->ranks->count == 0 || t->ranks->count > HOP_TUNE_RANKS) {
-        hop_fail(t->diag, HOP_ERR_LIMIT, "%u ranks", t->ranks->count);
-        hop_diag_expect(t->diag, "1 to %d", HOP_TUNE_RANKS);
-        return HOP_ERR_LIMIT;
+        return hop_fail(t->diag, HOP_ERR_LIMIT, "%u ranks\n1 to %d", t->ranks->count, HOP_TUNE_RANKS);
     }
     enum hop_status status = HOP_OK;
     if (o && o->sizes)
@@ -347,8 +342,7 @@ static enum hop_status check(const struct tuning *t)
         status = check_ascending(o->segments, o->segment_count, "size of segments", t->diag);
     if (status == HOP_OK &&
         ((o && o->sizes && o->size_count == 0) || (o && o->algorithms && o->algorithm_count == 0))) {
-        hop_fail(t->diag, HOP_ERR_INVALID, "an empty list of sizes or algorithms");
-        hop_diag_expect(t->diag, "at least one, or NULL");
+        hop_fail(t->diag, HOP_ERR_INVALID, "an empty list of sizes or algorithms\nat least one, or NULL");
         status = HOP_ERR_INVALID;
     }
     return status;

@@ -198,10 +198,8 @@ enum hop_status hop_algorithm_table_find(const struct hop_algorithm_table *table
 {
     const struct hop_algorithm_row *found = hop_table_find(&table->rows, collective, ranks, bytes);
     if (!found) {
-        hop_fail(diag, HOP_ERR_NOT_FOUND, "the table of algorithms says nothing of %s",
-                 hop_collective_name(collective));
-        hop_diag_expect(diag, "rows for it");
-        return HOP_ERR_NOT_FOUND;
+        return hop_fail(diag, HOP_ERR_NOT_FOUND, "the table of algorithms says nothing of %s\nrows for it",
+                        hop_collective_name(collective));
     }
     *row = found;
     return HOP_OK;

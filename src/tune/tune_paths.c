@@ -28,6 +28,7 @@ struct tuning {
     struct hop_tune_ways *ways; /* of each class's first pair */
     uint32_t *class_of;         /* per ordered pair, from * gpu_count + to */
     uint32_t class_count;
+    enum hop_status status; /* the first failure, sticky */
     struct hop_diag *diag;
 };
 
@@ -42,13 +43,15 @@ enum hop_via hop_tune_winner(const struct hop_tune_point *point, double *factor)
 
 /* ---- one copy ---- */
 
-static enum hop_status time_of(struct tuning *t, const uint32_t *pair, uint64_t bytes, enum hop_via via,
-                               uint64_t packet_bytes, double *time_s)
+/* NAN: something failed. */
+static double time_of(struct tuning *t, const uint32_t *pair, uint64_t bytes, enum hop_via via, uint64_t packet_bytes)
 {
     const struct hop_topology *topology = hop_network_topology(t->network);
     struct hop_op op = hop_op_default(HOP_OP_COPY);
-    struct hop_schedule *schedule = hop_schedule_create("pair");
-    struct hop_tune_score score;
+    struct hop_schedule *schedule = t->status == HOP_OK ? hop_schedule_create("pair") : NULL;
+    struct hop_tune_score score = {.makespan_s = NAN};
+    if (t->status != HOP_OK)
+        return NAN;
     op.name = "a";
     op.from.device = hop_topology_node(topology, pair[0])->name;
     op.to.device = hop_topology_node(topology, pair[1])->name;
@@ -56,47 +59,42 @@ static enum hop_status time_of(struct tuning *t, const uint32_t *pair, uint64_t 
     op.via = via;
     op.packet_bytes = packet_bytes;
     (void)hop_schedule_add(schedule, &op);
-    enum hop_status status = hop_schedule_finish(schedule, &schedule, t->diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_tune_simulate(t->network, schedule, &score, t->diag);
-    if (status == HOP_OK)
-        *time_s = score.makespan_s;
+    t->status = hop_schedule_finish(schedule, &schedule, t->diag);
+    if (t->status != HOP_OK)
+        return NAN;
+    t->status = hop_tune_simulate(t->network, schedule, &score, t->diag);
     hop_schedule_destroy(schedule);
-    return status;
+    return score.makespan_s;
 }
 
 /* From whole copies to ever smaller packets, so that of equal times the largest packet stays. */
-static enum hop_status find_staged(struct tuning *t, const uint32_t *pair, struct hop_tune_point *point)
+static void find_staged(struct tuning *t, const uint32_t *pair, struct hop_tune_point *point)
 {
-    enum hop_status status = time_of(t, pair, point->bytes, HOP_VIA_STAGED, 0, &point->staged_s);
-    for (uint32_t i = t->lists.packet_count; i-- > 0 && status == HOP_OK;) {
+    point->staged_s = time_of(t, pair, point->bytes, HOP_VIA_STAGED, 0);
+    for (uint32_t i = t->lists.packet_count; i-- > 0;) {
         uint64_t packet = t->lists.packets[i];
-        double time_s;
         if (packet >= point->bytes || hop_tune_packets_of(point->bytes, packet) > HOP_TUNE_PACKETS)
             continue;
-        status = time_of(t, pair, point->bytes, HOP_VIA_STAGED, packet, &time_s);
-        if (status == HOP_OK && hop_tune_less(time_s, point->staged_s)) {
+        double time_s = time_of(t, pair, point->bytes, HOP_VIA_STAGED, packet);
+        if (hop_tune_less(time_s, point->staged_s)) {
             point->staged_s = time_s;
             point->packet_bytes = packet;
         }
     }
-    return status;
 }
 
-static enum hop_status find_point(struct tuning *t, uint32_t class, uint64_t bytes, struct hop_tune_point *point)
+static struct hop_tune_point find_point(struct tuning *t, uint32_t class, uint64_t bytes)
 {
     const uint32_t *pair = t->whole->classes[class].pairs[0];
-    enum hop_status status = HOP_OK;
-    *point = (struct hop_tune_point){.bytes = bytes, .direct_s = NAN, .staged_s = NAN};
+    struct hop_tune_point point = {.bytes = bytes, .direct_s = NAN, .staged_s = NAN};
     if (t->ways[class].direct != HOP_NONE)
-        status = time_of(t, pair, bytes, HOP_VIA_P2P, 0, &point->direct_s);
-    if (status == HOP_OK && hop_tune_can_stage(&t->ways[class]))
-        status = find_staged(t, pair, point);
-    return status;
+        point.direct_s = time_of(t, pair, bytes, HOP_VIA_P2P, 0);
+    if (hop_tune_can_stage(&t->ways[class]))
+        find_staged(t, pair, &point);
+    return point;
 }
 
-static enum hop_status find_crossover(struct tuning *t, uint32_t class)
+static void find_crossover(struct tuning *t, uint32_t class)
 {
     struct hop_tune_class *c = &t->whole->classes[class];
     uint32_t i = 1;
@@ -104,19 +102,15 @@ static enum hop_status find_crossover(struct tuning *t, uint32_t class)
     while (i < t->lists.size_count && hop_tune_winner(&c->points[i], NULL) == first)
         i++;
     if (i == t->lists.size_count)
-        return HOP_OK;
+        return;
     uint64_t below = c->points[i - 1].bytes, from = c->points[i].bytes;
-    while (from - below > 1 && (double)from > (double)below * CROSSOVER_NEAR) {
-        struct hop_tune_point point;
+    while (from - below > 1 && (double)from > (double)below * CROSSOVER_NEAR && t->status == HOP_OK) {
         uint64_t middle = (uint64_t)(sqrt((double)below) * sqrt((double)from));
         middle = middle <= below ? below + 1 : middle >= from ? from - 1 : middle;
-        enum hop_status status = find_point(t, class, middle, &point);
-        if (status != HOP_OK)
-            return status;
+        struct hop_tune_point point = find_point(t, class, middle);
         *(hop_tune_winner(&point, NULL) == first ? &below : &from) = middle;
     }
     c->crossover_bytes = from;
-    return HOP_OK;
 }
 
 /* ---- classes ---- */
@@ -128,17 +122,15 @@ static enum hop_status find_gpus(struct tuning *t)
         if (hop_topology_node(topology, n)->kind != HOP_NODE_GPU)
             continue;
         if (t->gpu_count == HOP_TUNE_GPUS) {
-            hop_fail(t->diag, HOP_ERR_LIMIT, "%s has more than %d GPUs", hop_topology_name(topology), HOP_TUNE_GPUS);
-            hop_diag_expect(t->diag, "one of its servers");
-            return HOP_ERR_LIMIT;
+            return hop_fail(t->diag, HOP_ERR_LIMIT, "%s has more than %d GPUs\none of its servers",
+                            hop_topology_name(topology), HOP_TUNE_GPUS);
         }
         t->gpus[t->gpu_count++] = n;
     }
     if (t->gpu_count >= 2)
         return HOP_OK;
-    hop_fail(t->diag, HOP_ERR_INVALID, "%s has %u GPUs", hop_topology_name(topology), t->gpu_count);
-    hop_diag_expect(t->diag, "a topology with at least 2");
-    return HOP_ERR_INVALID;
+    return hop_fail(t->diag, HOP_ERR_INVALID, "%s has %u GPUs\na topology with at least 2", hop_topology_name(topology),
+                    t->gpu_count);
 }
 
 /* Every pair's class, numbered in the order of first pairs. */
@@ -223,17 +215,16 @@ static enum hop_status fill_classes(struct tuning *t)
 
 static enum hop_status measure(struct tuning *t)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t c = 0; c < t->class_count && status == HOP_OK; c++) {
+    for (uint32_t c = 0; c < t->class_count && t->status == HOP_OK; c++) {
         struct hop_tune_point *points = (struct hop_tune_point *)t->whole->classes[c].points;
-        for (uint32_t s = 0; s < t->lists.size_count && status == HOP_OK; s++)
-            status = find_point(t, c, t->lists.sizes[s], &points[s]);
-        if (status == HOP_OK)
-            status = find_crossover(t, c);
-        if (status == HOP_OK && t->options->progress)
+        for (uint32_t s = 0; s < t->lists.size_count; s++)
+            points[s] = find_point(t, c, t->lists.sizes[s]);
+        if (t->status == HOP_OK)
+            find_crossover(t, c);
+        if (t->status == HOP_OK && t->options && t->options->progress)
             t->options->progress((c + 1.0) / t->class_count, t->options->context);
     }
-    return status;
+    return t->status;
 }
 
 static enum hop_status run(struct tuning *t)

@@ -14,16 +14,13 @@
 static enum hop_status check_list(const char *what, const uint64_t *list, uint32_t count, struct hop_diag *diag)
 {
     if (count == 0 || count > HOP_TUNE_SIZES) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%u %s", count, what);
-        hop_diag_expect(diag, "1 to %d", HOP_TUNE_SIZES);
-        return HOP_ERR_LIMIT;
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u %s\n1 to %d", count, what, HOP_TUNE_SIZES);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (list[i] > 0 && list[i] <= HOP_BYTES_MAX && (i == 0 || list[i] > list[i - 1]))
             continue;
-        hop_fail(diag, HOP_ERR_INVALID, "%llu bytes among the %s", (unsigned long long)list[i], what);
-        hop_diag_expect(diag, "ascending sizes from 1 byte to 1 EiB");
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID, "%llu bytes among the %s\nascending sizes from 1 byte to 1 EiB",
+                        (unsigned long long)list[i], what);
     }
     return HOP_OK;
 }
@@ -43,10 +40,10 @@ enum hop_status hop_tune_check(const struct hop_network *network, const struct h
         lists->packet_count = options->packet_count;
     }
     if (hop_network_is_serial(network)) {
-        hop_fail(diag, HOP_ERR_INVALID, "model %s takes every copy as a message, whichever way it goes",
-                 hop_network_model(network, 0));
-        hop_diag_expect(diag, "a model of links: pcie, credit, fair ...");
-        return HOP_ERR_INVALID;
+        return hop_fail(
+            diag, HOP_ERR_INVALID,
+            "model %s takes every copy as a message, whichever way it goes\na model of links: pcie, credit, fair ...",
+            hop_network_model(network, 0));
     }
     enum hop_status status = check_list("sizes", lists->sizes, lists->size_count, diag);
     return status == HOP_OK ? check_list("packet sizes", lists->packets, lists->packet_count, diag) : status;
