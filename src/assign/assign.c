@@ -105,7 +105,7 @@ double hop_assign_most(const struct hop_assign *problem)
     for (uint32_t e = 0; e < graph->first[graph->count]; e++)
         weight += graph->weight[e] / 2;
     for (uint32_t g = 0; g < places->groups; g++) {
-        for (size_t i = 0; i < (size_t)hop_group_size(places, g) * hop_group_size(places, g); i++)
+        for (size_t i = 0; i < (size_t)hop_places_in(places, g) * hop_places_in(places, g); i++)
             distance = hop_max(distance, places->inner[g][i]);
         for (uint32_t h = 0; h < places->groups; h++)
             distance = g != h ? hop_max(distance, places->outer[(size_t)g * places->groups + h]) : distance;

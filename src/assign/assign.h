@@ -37,7 +37,7 @@ struct hop_places {
     const uint32_t *group_room; /* items that a group takes; NULL: as many as its places do */
 };
 
-static inline uint32_t hop_group_size(const struct hop_places *places, uint32_t group)
+static inline uint32_t hop_places_in(const struct hop_places *places, uint32_t group)
 {
     return places->first[group + 1] - places->first[group];
 }
@@ -47,7 +47,7 @@ static inline double hop_place_distance(const struct hop_places *places, uint32_
     uint32_t g = places->group[a], h = places->group[b];
     if (g != h)
         return places->outer[(size_t)g * places->groups + h];
-    return places->inner[g][(size_t)(a - places->first[g]) * hop_group_size(places, g) + (b - places->first[g])];
+    return places->inner[g][(size_t)(a - places->first[g]) * hop_places_in(places, g) + (b - places->first[g])];
 }
 
 /* Items that a place takes if it is the only one of its group. */
@@ -122,7 +122,7 @@ double hop_assign_most(const struct hop_assign *problem);
 /* An assignment that fits, made without looking at weights: items in turn where `place` would like them to be
  * (HOP_NONE: anywhere), or at the first place that they may have. If not all fit, place is untouched, and blocked, with
  * room for all items, has *count of them, ascending: *short_of more than there is room for where they may be; else
- * *count is 0. (fitting.c) */
+ * *count is 0. (seated.c) */
 enum hop_status hop_assign_seat(const struct hop_assign *problem, uint32_t *place, uint32_t *blocked, uint32_t *count,
                                 uint32_t *short_of, struct hop_diag *diag);
 /* The same, from nothing. HOP_ERR_INVALID: there is none. */

@@ -145,7 +145,7 @@ static bool try_place(struct search *s, uint32_t item, uint32_t to)
 /* The places of a group, starting anywhere. */
 static bool try_group(struct search *s, uint32_t item, uint32_t group)
 {
-    uint32_t first = s->problem->places->first[group], count = hop_group_size(s->problem->places, group);
+    uint32_t first = s->problem->places->first[group], count = hop_places_in(s->problem->places, group);
     if (s->stamp[group] == s->stamps || count == 0)
         return false;
     s->stamp[group] = s->stamps;

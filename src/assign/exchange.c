@@ -74,11 +74,11 @@ static bool descend(struct exchange *x)
 static bool groups_are_alike(const struct hop_assign *problem)
 {
     const struct hop_places *places = problem->places;
-    uint32_t size = hop_group_size(places, 0);
+    uint32_t size = hop_places_in(places, 0);
     bool alike = places->groups > 2 && places->groups < places->count && !problem->allowed;
     for (uint32_t g = 1; g < places->groups && alike; g++) {
         size_t table = (size_t)size * size * sizeof **places->inner;
-        alike = hop_group_size(places, g) == size &&
+        alike = hop_places_in(places, g) == size &&
                 (places->inner[g] == places->inner[0] || memcmp(places->inner[g], places->inner[0], table) == 0) &&
                 memcmp(places->room + places->first[g], places->room, size * sizeof *places->room) == 0 &&
                 (!places->group_room || places->group_room[g] == places->group_room[0]);

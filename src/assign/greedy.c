@@ -11,14 +11,14 @@
  */
 #include <math.h>
 
-#include "assign/fitting.h"
+#include "assign/matching.h"
 #include "base/heap.h"
 
 enum { POLL_ITEMS = 64 };
 
 struct greedy {
     const struct hop_assign *problem;
-    struct hop_fitting fitting;
+    struct hop_matching fitting;
     double *pull;          /* of an item: its traffic to those that have a place */
     double *total;         /* of an item: all its traffic */
     uint32_t *heap, *slot; /* items without a place, and where each is in there; HOP_NONE: it has a place */
@@ -103,7 +103,7 @@ static void price_places(struct greedy *y, uint32_t item, uint32_t group)
 {
     const struct hop_graph *graph = y->problem->graph;
     const struct hop_places *places = y->problem->places;
-    uint32_t size = hop_group_size(places, group);
+    uint32_t size = hop_places_in(places, group);
     const double *weight = hop_graph_weights(graph, true);
     memset(y->cost, 0, size * sizeof *y->cost);
     for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++) {
@@ -137,19 +137,19 @@ static uint32_t cheapest_group(const struct greedy *y, bool new)
 /* Settles the item at the cheapest place of a group at which nobody is left without one; false: there is none. */
 static bool settle_in(struct greedy *y, uint32_t item, uint32_t group)
 {
-    uint32_t first = y->problem->places->first[group], size = hop_group_size(y->problem->places, group);
+    uint32_t first = y->problem->places->first[group], size = hop_places_in(y->problem->places, group);
     price_places(y, item, group);
     for (;;) {
         uint32_t best = HOP_NONE;
         for (uint32_t n = 0; n < size; n++) {
             if (y->cost[n] < INFINITY && (best == HOP_NONE || y->cost[n] < y->cost[best]) &&
-                hop_assign_allows(y->problem, item, first + n) && hop_fitting_may_yield(&y->fitting, first + n))
+                hop_assign_allows(y->problem, item, first + n) && hop_matching_may_yield(&y->fitting, first + n))
                 best = n;
         }
         y->steps += size;
         if (best == HOP_NONE)
             return false;
-        if (hop_fitting_settle(&y->fitting, item, first + best))
+        if (hop_matching_settle(&y->fitting, item, first + best))
             return true;
         y->cost[best] = INFINITY;
     }
@@ -205,7 +205,7 @@ static bool make(struct greedy *y, const uint32_t *place, struct hop_arena *aren
     y->cost = hop_arena_alloc(arena, most * sizeof *y->cost);
     y->touched = hop_arena_alloc(arena, most * sizeof *y->touched);
     y->refused = hop_arena_alloc(arena, groups * sizeof *y->refused);
-    return hop_fitting_create(y->problem, place, &y->fitting, arena);
+    return hop_matching_create(y->problem, place, &y->fitting, arena);
 }
 
 enum hop_status hop_assign_greedy(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,

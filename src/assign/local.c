@@ -129,7 +129,7 @@ static double cost_inside(const struct hop_local *x, uint32_t item, uint32_t pla
     const struct hop_graph *graph = x->problem->graph;
     const struct hop_places *places = x->problem->places;
     uint32_t group = places->group[place], degree = graph->first[item + 1] - graph->first[item];
-    const double *row = places->inner[group] + (size_t)(place - places->first[group]) * hop_group_size(places, group);
+    const double *row = places->inner[group] + (size_t)(place - places->first[group]) * hop_places_in(places, group);
     const double *weight = hop_graph_weights(graph, true) + graph->first[item];
     double cost = 0;
     for (uint32_t k = 0; k < degree; k++) {
@@ -255,7 +255,7 @@ static struct nearest nearest_groups(const struct hop_places *places, uint32_t g
 static void list_nearest(const struct hop_places *places, const struct nearest *groups, uint32_t place,
                          struct hop_near *near)
 {
-    uint32_t group = places->group[place], first = places->first[group], size = hop_group_size(places, group);
+    uint32_t group = places->group[place], first = places->first[group], size = hop_places_in(places, group);
     struct nearest list = {.count = 0};
     for (uint32_t k = 1; k < size; k++) {
         uint32_t other = first + (place - first + k) % size;

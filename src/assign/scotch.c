@@ -38,7 +38,7 @@ enum hop_status hop_assign_scotch(const struct hop_assign *problem, uint32_t *pl
 
 #else
 
-#include "assign/fitting.h"
+#include "assign/matching.h"
 #include "assign/scotch_target.h"
 
 #include <locale.h>
@@ -252,7 +252,7 @@ static enum hop_status take(struct mapping *m, uint32_t *place, struct hop_assig
         bool mapped = m->part[i] >= 0 && m->part[i] < m->target.terminals;
         wanted[i] = mapped ? m->members[m->target.member[m->part[i]]] : place[i];
     }
-    enum hop_status status = hop_fitting_repair(problem, wanted, found, diag);
+    enum hop_status status = hop_matching_repair(problem, wanted, found, diag);
     if (status == HOP_OK)
         hop_assign_keep_better(problem, found, place, result);
     return status;

@@ -22,7 +22,7 @@ static uint32_t holder(const struct dragonfly *d, uint32_t g, uint32_t h)
     return (h + d->groups - g - 1) % d->groups / d->global;
 }
 
-static void build_links(struct hop_maker *maker, struct dragonfly *d)
+static void build_links(struct hop_fabric_maker *maker, struct dragonfly *d)
 {
     uint32_t routers = d->groups * d->routers;
     for (uint32_t r = 0; r < routers; r++) {
@@ -55,7 +55,7 @@ static uint32_t link_towards(const struct dragonfly *d, uint32_t at, uint32_t to
     return out == at % d->routers ? d->across[g * d->groups + h] : d->local[at * d->routers + out];
 }
 
-static void build_dragonfly(struct hop_maker *maker)
+static void build_dragonfly(struct hop_fabric_maker *maker)
 {
     static const char *const needed[] = {"groups", "routers", "hosts"};
     for (size_t i = 0; i < HOP_COUNT(needed); i++) {

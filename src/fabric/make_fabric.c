@@ -53,7 +53,7 @@ const char *hop_topology_nearest_generator(const char *source)
 
 /* ---- options ---- */
 
-static struct hop_maker_option *find_option(const struct hop_maker *maker, const char *name)
+static struct hop_maker_option *find_option(const struct hop_fabric_maker *maker, const char *name)
 {
     for (uint32_t i = 0; i < maker->option_count; i++) {
         if (strcmp(maker->options[i].name, name) == 0)
@@ -62,12 +62,12 @@ static struct hop_maker_option *find_option(const struct hop_maker *maker, const
     return NULL;
 }
 
-bool hop_maker_given(const struct hop_maker *maker, const char *option)
+bool hop_maker_given(const struct hop_fabric_maker *maker, const char *option)
 {
     return find_option(maker, option)->given;
 }
 
-double hop_maker_value(const struct hop_maker *maker, const char *option, double otherwise)
+double hop_maker_value(const struct hop_fabric_maker *maker, const char *option, double otherwise)
 {
     const struct hop_maker_option *found = find_option(maker, option);
     return found->given ? found->value : otherwise;
@@ -75,10 +75,10 @@ double hop_maker_value(const struct hop_maker *maker, const char *option, double
 
 static const char *option_name(const void *context, uint32_t index)
 {
-    return ((const struct hop_maker *)context)->options[index].name;
+    return ((const struct hop_fabric_maker *)context)->options[index].name;
 }
 
-static void fail_unknown(struct hop_maker *maker, const char *name)
+static void fail_unknown(struct hop_fabric_maker *maker, const char *name)
 {
     char expected[256];
     uint32_t nearest = hop_text_nearest(name, option_name, maker, maker->option_count);
@@ -95,7 +95,7 @@ static void fail_unknown(struct hop_maker *maker, const char *name)
                    expected);
 }
 
-static void read_number(struct hop_maker *maker, struct hop_maker_option *option, const char *text)
+static void read_number(struct hop_fabric_maker *maker, struct hop_maker_option *option, const char *text)
 {
     char *end;
     bool whole = option->type == HOP_MAKER_WHOLE;
@@ -108,7 +108,7 @@ static void read_number(struct hop_maker *maker, struct hop_maker_option *option
 }
 
 /* A torus is of torus links; everything else of one of the others. */
-static void read_kind(struct hop_maker *maker, struct hop_maker_option *option, const char *text)
+static void read_kind(struct hop_fabric_maker *maker, struct hop_maker_option *option, const char *text)
 {
     bool torus = maker->generator->kind == HOP_LINK_TORUS;
     for (unsigned kind = 0; kind < HOP_LINK_KIND_COUNT; kind++) {
@@ -121,7 +121,7 @@ static void read_kind(struct hop_maker *maker, struct hop_maker_option *option, 
                    maker->generator->name, torus ? "torus" : "infiniband or ethernet");
 }
 
-static void read_value(struct hop_maker *maker, struct hop_maker_option *option, const char *text)
+static void read_value(struct hop_fabric_maker *maker, struct hop_maker_option *option, const char *text)
 {
     switch (option->type) {
     case HOP_MAKER_RATE:
@@ -146,7 +146,7 @@ static void read_value(struct hop_maker *maker, struct hop_maker_option *option,
 }
 
 /* One piece between commas. */
-static void read_piece(struct hop_maker *maker, const char *piece, bool first)
+static void read_piece(struct hop_fabric_maker *maker, const char *piece, bool first)
 {
     char name[48];
     const char *equals = strchr(piece, '=');
@@ -171,7 +171,7 @@ static void read_piece(struct hop_maker *maker, const char *piece, bool first)
     }
 }
 
-static void read_options(struct hop_maker *maker, const char *source)
+static void read_options(struct hop_fabric_maker *maker, const char *source)
 {
     char piece[128];
     for (uint32_t i = 0; i < HOP_MAKER_OPTIONS && maker->generator->options[i].name; i++)
@@ -199,7 +199,7 @@ static void read_options(struct hop_maker *maker, const char *source)
 
 void hop_topology_generate(const char *source, struct hop_build *build)
 {
-    struct hop_maker maker = {.generator = find_generator(source), .build = build};
+    struct hop_fabric_maker maker = {.generator = find_generator(source), .build = build};
     read_options(&maker, source);
     if (hop_build_ok(build))
         maker.generator->build(&maker);
@@ -208,7 +208,7 @@ void hop_topology_generate(const char *source, struct hop_build *build)
 
 /* ---- building ---- */
 
-void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links)
+void hop_maker_check(struct hop_fabric_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links)
 {
     bool nodes = hosts > HOP_NODE_LIMIT || switches > HOP_NODE_LIMIT || hosts + switches > HOP_NODE_LIMIT;
     if (nodes || links > HOP_LINK_LIMIT || hosts * switches > HOP_TABLE_LIMIT)
@@ -220,7 +220,7 @@ void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches,
             HOP_LINK_LIMIT, HOP_TABLE_LIMIT);
 }
 
-uint32_t hop_maker_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)
+uint32_t hop_maker_nodes(struct hop_fabric_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)
 {
     char full[48] = "";
     uint32_t first = maker->build->topology->node_count;
@@ -232,13 +232,13 @@ uint32_t hop_maker_nodes(struct hop_maker *maker, enum hop_node_kind kind, const
     return first;
 }
 
-uint32_t hop_maker_switch(struct hop_maker *maker, const char *name)
+uint32_t hop_maker_switch(struct hop_fabric_maker *maker, const char *name)
 {
     struct hop_node node = hop_node_default(HOP_NODE_FABRIC, name);
     return hop_build_node(maker->build, &node);
 }
 
-uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link)
+uint32_t hop_maker_join(struct hop_fabric_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link)
 {
     struct hop_link made = *link;
     made.ends[0] = from;
@@ -248,7 +248,7 @@ uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, con
 
 /* ---- the smallest: one switch ---- */
 
-static void build_star(struct hop_maker *maker)
+static void build_star(struct hop_fabric_maker *maker)
 {
     struct hop_maker_option hosts = {.name = "HOSTS", .type = HOP_MAKER_WHOLE, .low = 1, .high = HOP_NODE_LIMIT - 1};
     if (!maker->shape[0])

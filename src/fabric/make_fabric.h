@@ -19,7 +19,7 @@ struct hop_maker_option {
 };
 enum { HOP_MAKER_OPTIONS = 12 }; /* of one generator, the common ones included */
 
-struct hop_maker {
+struct hop_fabric_maker {
     const struct hop_generator *generator;
     struct hop_build *build;
     char shape[48]; /* what stands before the options: "4x4x4" */
@@ -34,7 +34,7 @@ struct hop_generator {
     bool has_shape;
     enum hop_link_kind kind; /* of the links, by default */
     struct hop_maker_option options[HOP_MAKER_OPTIONS];
-    void (*build)(struct hop_maker *maker);
+    void (*build)(struct hop_fabric_maker *maker);
 };
 extern const struct hop_generator hop_generator_fat_tree;  /* make_fat_tree.c */
 extern const struct hop_generator hop_generator_dragonfly; /* make_dragonfly.c */
@@ -48,16 +48,16 @@ const char *hop_topology_nearest_generator(const char *source);
 
 /* ---- for generators ---- */
 
-bool hop_maker_given(const struct hop_maker *maker, const char *option);
+bool hop_maker_given(const struct hop_fabric_maker *maker, const char *option);
 /* Of an option that was not given: otherwise. */
-double hop_maker_value(const struct hop_maker *maker, const char *option, double otherwise);
+double hop_maker_value(const struct hop_fabric_maker *maker, const char *option, double otherwise);
 /* Before building: refuses what would pass the limits on nodes, links and tables. */
-void hop_maker_check(struct hop_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links);
+void hop_maker_check(struct hop_fabric_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links);
 /* Nodes; the index of the first. */
-uint32_t hop_maker_nodes(struct hop_maker *maker, enum hop_node_kind kind, const char *name,
+uint32_t hop_maker_nodes(struct hop_fabric_maker *maker, enum hop_node_kind kind, const char *name,
                          uint32_t count); /* name0, ... */
-uint32_t hop_maker_switch(struct hop_maker *maker, const char *name);
+uint32_t hop_maker_switch(struct hop_fabric_maker *maker, const char *name);
 /* A copy of `link` between two nodes; its index. */
-uint32_t hop_maker_join(struct hop_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link);
+uint32_t hop_maker_join(struct hop_fabric_maker *maker, uint32_t from, uint32_t to, const struct hop_link *link);
 
 #endif

@@ -21,7 +21,7 @@ struct fat_tree {
 };
 
 /* The two ways to say a shape exclude each other. */
-static void read_shape(struct hop_maker *maker, struct fat_tree *t)
+static void read_shape(struct hop_fabric_maker *maker, struct fat_tree *t)
 {
     static const char *const explicit[] = {"leaves", "spines", "hosts"};
     bool radix = hop_maker_given(maker, "radix");
@@ -45,7 +45,7 @@ static void read_shape(struct hop_maker *maker, struct fat_tree *t)
 }
 
 /* Links between switches: as those of hosts, several of them bonded, or lowered to what oversubscription leaves. */
-static struct hop_link uplink(struct hop_maker *maker, const struct fat_tree *t, char *origin, size_t size)
+static struct hop_link uplink(struct hop_fabric_maker *maker, const struct fat_tree *t, char *origin, size_t size)
 {
     struct hop_link link = maker->link;
     if (!hop_maker_given(maker, "oversubscription")) {
@@ -65,7 +65,7 @@ static struct hop_link uplink(struct hop_maker *maker, const struct fat_tree *t,
     return link;
 }
 
-static void build_links(struct hop_maker *maker, struct fat_tree *t, const struct hop_link *up)
+static void build_links(struct hop_fabric_maker *maker, struct fat_tree *t, const struct hop_link *up)
 {
     uint32_t leaves = t->pods * t->leaves, spines = t->pods * t->spines;
     t->host_links = maker->build->topology->link_count;
@@ -102,7 +102,7 @@ static uint32_t core_link(const struct fat_tree *t, uint32_t core, uint32_t d)
     return t->spine_links + (pod * t->spines + core / t->cores) * t->cores + core % t->cores;
 }
 
-static void build_level(struct hop_maker *maker, const struct fat_tree *t, uint32_t first, uint32_t count,
+static void build_level(struct hop_fabric_maker *maker, const struct fat_tree *t, uint32_t first, uint32_t count,
                         uint32_t (*link)(const struct fat_tree *t, uint32_t number, uint32_t d))
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -111,7 +111,7 @@ static void build_level(struct hop_maker *maker, const struct fat_tree *t, uint3
     }
 }
 
-static void build_fat_tree(struct hop_maker *maker)
+static void build_fat_tree(struct hop_fabric_maker *maker)
 {
     struct fat_tree t = {0};
     char origin[128];

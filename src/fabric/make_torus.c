@@ -16,7 +16,7 @@ struct torus {
     uint32_t *upwards; /* [position * DIMENSIONS + dimension]: link to the next position */
 };
 
-static void read_shape(struct hop_maker *maker, struct torus *t)
+static void read_shape(struct hop_fabric_maker *maker, struct torus *t)
 {
     const char *text = maker->shape;
     uint64_t positions = 1;
@@ -58,7 +58,7 @@ static uint32_t next_of(const struct torus *t, uint32_t position, uint32_t dimen
                                                      : position - last * t->stride[dimension];
 }
 
-static void build_routers(struct hop_maker *maker, const struct torus *t)
+static void build_routers(struct hop_fabric_maker *maker, const struct torus *t)
 {
     for (uint32_t p = 0; p < t->positions; p++) {
         char name[48] = "router";
@@ -69,7 +69,7 @@ static void build_routers(struct hop_maker *maker, const struct torus *t)
 }
 
 /* An extent of 1 has no links, one of 2 has one between its two positions, which is upwards for both. */
-static void build_links(struct hop_maker *maker, const struct torus *t, uint32_t first_host, uint32_t first_router)
+static void build_links(struct hop_fabric_maker *maker, const struct torus *t, uint32_t first_host, uint32_t first_router)
 {
     for (uint32_t p = 0; p < t->positions; p++)
         hop_maker_join(maker, first_host + p, first_router + p, &maker->link);
@@ -98,7 +98,7 @@ static uint32_t link_towards(const struct torus *t, uint32_t at, uint32_t to)
     return to; /* hosts' links are the first */
 }
 
-static void build_torus(struct hop_maker *maker)
+static void build_torus(struct hop_fabric_maker *maker)
 {
     struct torus t = {0};
     read_shape(maker, &t);

@@ -195,7 +195,7 @@ static void tell_all(struct hop_group *group, enum control kind)
 /* Posts what the caller sent; the wish as it stands now. */
 static enum hop_group_wish take_orders(struct hop_group *group, unsigned *entered)
 {
-    struct hop_messages taken;
+    struct hop_mail taken;
     hop_messages_init(&taken);
     (void)pthread_mutex_lock(&group->lock);
     enum hop_group_wish wish = group->wish;
@@ -215,7 +215,7 @@ static enum hop_group_wish take_orders(struct hop_group *group, unsigned *entere
 
 static void progress_sends(struct hop_group *group)
 {
-    struct hop_messages still;
+    struct hop_mail still;
     struct hop_message *message;
     hop_messages_init(&still);
     for (unsigned n = group->sending.count; n > 0; n--) { /* those that a loss adds come next time */
@@ -310,7 +310,7 @@ static void accept_arrivals(struct hop_group *group)
 /* Hands over what is complete, each sender's messages in their order. */
 static void progress_arrivals(struct hop_group *group)
 {
-    struct hop_messages still;
+    struct hop_mail still;
     struct hop_message *message;
     hop_messages_init(&still);
     while ((message = hop_messages_take(&group->arriving)) != NULL) {

@@ -262,7 +262,7 @@ enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const v
     if (!message)
         return hop_fail_memory(diag);
     (void)pthread_mutex_lock(&group->lock);
-    struct hop_messages *queue = to == group->rank ? &group->inbox : &group->outbox;
+    struct hop_mail *queue = to == group->rank ? &group->inbox : &group->outbox;
     bool full = queue->bytes && queue->bytes + size_bytes > HOP_GROUP_WAITING_BYTES_MAX;
     if (!full) {
         hop_messages_put(queue, message);

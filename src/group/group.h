@@ -42,7 +42,7 @@ struct hop_message {
     bool done;
 };
 
-struct hop_messages {
+struct hop_mail {
     struct hop_message *first, **end; /* end: the last next */
     size_t bytes;
     unsigned count;
@@ -77,7 +77,7 @@ struct hop_group {
     enum hop_group_wish wish;
     enum hop_group_phase phase;
     bool ordered; /* the caller put something into the outbox, or a wish */
-    struct hop_messages outbox, inbox;
+    struct hop_mail outbox, inbox;
     unsigned barriers_entered, barriers_passed;
     uint64_t ticks; /* of the carrier */
     int lost;
@@ -89,7 +89,7 @@ struct hop_group {
     struct hop_watch carrier_watch; /* the caller's own */
 
     struct hop_peer *peers;                     /* from here on the carrier's own */
-    struct hop_messages sending, arriving, broken; /* broken: failed, kept because MPI may still touch them */
+    struct hop_mail sending, arriving, broken; /* broken: failed, kept because MPI may still touch them */
     unsigned barriers_told, entries;
     uint64_t round;
     bool told_leave, told_done, told_reason;
@@ -99,10 +99,10 @@ struct hop_group {
 struct hop_message *hop_message_create(int peer, int tag, const void *bytes,
                                        size_t size_bytes); /* bytes NULL: to be filled */
 void hop_message_destroy(struct hop_message *message);
-void hop_messages_init(struct hop_messages *queue);
-void hop_messages_put(struct hop_messages *queue, struct hop_message *message);
-struct hop_message *hop_messages_take(struct hop_messages *queue); /* NULL: empty */
-void hop_messages_finish(struct hop_messages *queue);
+void hop_messages_init(struct hop_mail *queue);
+void hop_messages_put(struct hop_mail *queue, struct hop_message *message);
+struct hop_message *hop_messages_take(struct hop_mail *queue); /* NULL: empty */
+void hop_messages_finish(struct hop_mail *queue);
 
 /* ---- for those who know more of the ranks than that they are heard of ---- */
 

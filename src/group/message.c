@@ -26,12 +26,12 @@ void hop_message_destroy(struct hop_message *message)
     free(message);
 }
 
-void hop_messages_init(struct hop_messages *queue)
+void hop_messages_init(struct hop_mail *queue)
 {
-    *queue = (struct hop_messages){.end = &queue->first};
+    *queue = (struct hop_mail){.end = &queue->first};
 }
 
-void hop_messages_put(struct hop_messages *queue, struct hop_message *message)
+void hop_messages_put(struct hop_mail *queue, struct hop_message *message)
 {
     message->next = NULL;
     *queue->end = message;
@@ -40,7 +40,7 @@ void hop_messages_put(struct hop_messages *queue, struct hop_message *message)
     queue->count++;
 }
 
-struct hop_message *hop_messages_take(struct hop_messages *queue)
+struct hop_message *hop_messages_take(struct hop_mail *queue)
 {
     struct hop_message *message = queue->first;
     if (!message)
@@ -53,7 +53,7 @@ struct hop_message *hop_messages_take(struct hop_messages *queue)
     return message;
 }
 
-void hop_messages_finish(struct hop_messages *queue)
+void hop_messages_finish(struct hop_mail *queue)
 {
     struct hop_message *message;
     while ((message = hop_messages_take(queue)) != NULL)

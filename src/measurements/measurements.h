@@ -26,7 +26,7 @@ struct hop_measurements {
 
 /* Fills in what the notes say (notes.c). */
 void hop_measurement_read_notes(struct hop_measurement *m);
-/* rows.c. Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
+/* grouping.c. Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
 enum hop_status hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row,
                                      struct hop_diag *diag);
 /* Whether the first line names columns of a measurement CSV: notes there may say what is the mark of a benchmark. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fitting: every item keeps some place that it may have, whatever is settled about others.
+ * Matching: every item keeps some place that it may have, whatever is settled about others.
  *
  * A matching of items with the rooms of places. Whoever wants an item at a certain place asks for it; others step
  * aside along an augmenting path, or the wish is refused because somebody would be left without a place.
  */
-#ifndef HOP_ASSIGN_FITTING_H
-#define HOP_ASSIGN_FITTING_H
+#ifndef HOP_ASSIGN_MATCHING_H
+#define HOP_ASSIGN_MATCHING_H
 
 #include "assign/seats.h"
 
-struct hop_fitting {
+struct hop_matching {
     const struct hop_assign *problem;
     struct hop_seats seats;
     bool *settled;   /* items that do not step aside any more */
@@ -23,17 +23,17 @@ struct hop_fitting {
 };
 
 /* place: an assignment that fits, or NULL: nobody has a place yet. false: out of memory. */
-bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting,
+bool hop_matching_create(const struct hop_assign *problem, const uint32_t *place, struct hop_matching *fitting,
                         struct hop_arena *arena);
 
 /* Whether a place has room itself, or somebody who is not settled. */
-bool hop_fitting_may_yield(const struct hop_fitting *fitting, uint32_t place);
+bool hop_matching_may_yield(const struct hop_matching *fitting, uint32_t place);
 /* Settles an item, when all have places, at one that it may have; false: somebody would be without, nothing changed. */
-bool hop_fitting_settle(struct hop_fitting *fitting, uint32_t item, uint32_t place);
+bool hop_matching_settle(struct hop_matching *fitting, uint32_t item, uint32_t place);
 
 /* An assignment that fits and follows another one, which may not, where it can: an item whose wish is refused takes
  * the nearest place that is not. place holds one that fits before and after. */
-enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint32_t *wanted, uint32_t *place,
+enum hop_status hop_matching_repair(const struct hop_assign *problem, const uint32_t *wanted, uint32_t *place,
                                    struct hop_diag *diag);
 
 #endif

@@ -9,15 +9,15 @@
  * Where groups have rooms, items come to a place of a full group that has room itself if one goes from any other place
  * of that group.
  */
-#include "assign/fitting.h"
+#include "assign/matching.h"
 
 #include <math.h>
 
-bool hop_fitting_create(const struct hop_assign *problem, const uint32_t *place, struct hop_fitting *fitting,
+bool hop_matching_create(const struct hop_assign *problem, const uint32_t *place, struct hop_matching *fitting,
                         struct hop_arena *arena)
 {
     size_t items = (size_t)problem->graph->count + 1, places = (size_t)problem->places->count + 1;
-    *fitting = (struct hop_fitting){
+    *fitting = (struct hop_matching){
         .problem = problem,
         .settled = hop_arena_alloc(arena, items * sizeof *fitting->settled),
         .queue = hop_arena_alloc(arena, items * sizeof *fitting->queue),
@@ -40,7 +40,7 @@ static uint64_t row(const struct hop_assign *problem, uint32_t item, size_t w)
 }
 
 /* The first place with room left that an item may have, also if another one comes to where it is; or HOP_NONE. */
-static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
+static uint32_t first_open(const struct hop_matching *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
@@ -54,7 +54,7 @@ static uint32_t first_open(const struct hop_fitting *f, uint32_t item)
 }
 
 /* Items at a place join the queue. */
-static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, uint32_t via)
+static void reach_place(struct hop_matching *f, uint32_t item, uint32_t place, uint32_t via)
 {
     f->unseen[place / 64] &= ~(UINT64_C(1) << place % 64);
     f->reached[place] = item;
@@ -66,7 +66,7 @@ static void reach_place(struct hop_fitting *f, uint32_t item, uint32_t place, ui
 }
 
 /* So do those at other places of its group, if it has room itself. */
-static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
+static void reach_group(struct hop_matching *f, uint32_t item, uint32_t via)
 {
     const struct hop_places *places = f->problem->places;
     for (uint32_t p = places->first[places->group[via]]; p < places->first[places->group[via] + 1]; p++) {
@@ -76,7 +76,7 @@ static void reach_group(struct hop_fitting *f, uint32_t item, uint32_t via)
 }
 
 /* Items at places that this one may have and nobody reached yet join the queue. */
-static void reach(struct hop_fitting *f, uint32_t item)
+static void reach(struct hop_matching *f, uint32_t item)
 {
     size_t words = ((size_t)f->problem->places->count + 63) / 64;
     for (size_t w = 0; w < words; w++) {
@@ -92,7 +92,7 @@ static void reach(struct hop_fitting *f, uint32_t item)
 }
 
 /* From the end of the path back to the one that had no place. */
-static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
+static void step_aside(struct hop_matching *f, uint32_t last, uint32_t place)
 {
     for (uint32_t item = last;;) {
         uint32_t from = f->seats.place[item];
@@ -105,7 +105,7 @@ static void step_aside(struct hop_fitting *f, uint32_t last, uint32_t place)
 }
 
 /* Gives an item without a place one, others moving where they must; false: there is none, and nobody moved. */
-static bool seat_item(struct hop_fitting *f, uint32_t item)
+static bool seat_item(struct hop_matching *f, uint32_t item)
 {
     uint32_t places = f->problem->places->count, open = first_open(f, item);
     f->queue[0] = item;
@@ -127,7 +127,7 @@ static bool seat_item(struct hop_fitting *f, uint32_t item)
 }
 
 /* The first item of a place that is not settled, or HOP_NONE. */
-static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
+static uint32_t free_item(const struct hop_matching *f, uint32_t place)
 {
     uint32_t i = f->seats.first[place];
     while (i != HOP_NONE && f->settled[i])
@@ -135,13 +135,13 @@ static uint32_t free_item(const struct hop_fitting *f, uint32_t place)
     return i;
 }
 
-bool hop_fitting_may_yield(const struct hop_fitting *f, uint32_t place)
+bool hop_matching_may_yield(const struct hop_matching *f, uint32_t place)
 {
     return free_item(f, place) != HOP_NONE || f->seats.left[place] > 0;
 }
 
 /* Somebody who is not settled, at a place or, if it has room itself, in its full group; HOP_NONE: nobody. */
-static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
+static uint32_t who_yields(const struct hop_matching *f, uint32_t place)
 {
     const struct hop_places *places = f->problem->places;
     if (f->seats.left[place] <= 0)
@@ -152,7 +152,7 @@ static uint32_t who_yields(const struct hop_fitting *f, uint32_t place)
     return item;
 }
 
-bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
+bool hop_matching_settle(struct hop_matching *f, uint32_t item, uint32_t place)
 {
     uint32_t from = f->seats.place[item];
     if (from != place && hop_seats_has_room(&f->seats, from, place)) {
@@ -181,7 +181,7 @@ bool hop_fitting_settle(struct hop_fitting *f, uint32_t item, uint32_t place)
 /* ---- following wishes ---- */
 
 /* The nearest place to the one wanted that is not refused; where the item is now never is. */
-static void settle_near(struct hop_fitting *f, uint32_t item, uint32_t wanted, bool *refused)
+static void settle_near(struct hop_matching *f, uint32_t item, uint32_t wanted, bool *refused)
 {
     const struct hop_places *places = f->problem->places;
     memset(refused, 0, places->count * sizeof *refused);
@@ -191,29 +191,29 @@ static void settle_near(struct hop_fitting *f, uint32_t item, uint32_t wanted, b
         for (uint32_t p = 0; p < places->count; p++) {
             double distance = hop_place_distance(places, wanted, p);
             if (distance < least && !refused[p] && hop_assign_allows(f->problem, item, p) &&
-                hop_fitting_may_yield(f, p)) {
+                hop_matching_may_yield(f, p)) {
                 least = distance;
                 at = p;
             }
         }
-        if (hop_fitting_settle(f, item, at))
+        if (hop_matching_settle(f, item, at))
             return;
         refused[at] = true;
     }
 }
 
-enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint32_t *wanted, uint32_t *place,
+enum hop_status hop_matching_repair(const struct hop_assign *problem, const uint32_t *wanted, uint32_t *place,
                                    struct hop_diag *diag)
 {
     uint32_t items = problem->graph->count;
-    struct hop_fitting f;
+    struct hop_matching f;
     struct hop_arena arena = {0};
     bool *refused = hop_arena_alloc(&arena, (size_t)problem->places->count + 1);
-    bool made = hop_fitting_create(problem, place, &f, &arena);
+    bool made = hop_matching_create(problem, place, &f, &arena);
     /* Those first who can have what they want, so that nobody else's second choice is in their way. */
     for (uint32_t i = 0; i < items && made; i++) {
         if (hop_assign_allows(problem, i, wanted[i]) && problem->places->room[wanted[i]] > 0)
-            hop_fitting_settle(&f, i, wanted[i]);
+            hop_matching_settle(&f, i, wanted[i]);
     }
     for (uint32_t i = 0; i < items && made; i++) {
         if (!f.settled[i])
@@ -228,7 +228,7 @@ enum hop_status hop_fitting_repair(const struct hop_assign *problem, const uint3
 /* ---- from nothing ---- */
 
 /* What a search without success has reached is full and leads nowhere, then and later. */
-static bool seat_or_give_up(struct hop_fitting *f, uint32_t item, uint32_t wanted)
+static bool seat_or_give_up(struct hop_matching *f, uint32_t item, uint32_t wanted)
 {
     if (wanted != HOP_NONE && hop_assign_allows(f->problem, item, wanted) &&
         hop_seats_has_room(&f->seats, HOP_NONE, wanted)) {
@@ -245,9 +245,9 @@ enum hop_status hop_assign_seat(const struct hop_assign *problem, uint32_t *plac
                                 uint32_t *short_of, struct hop_diag *diag)
 {
     uint32_t items = problem->graph->count;
-    struct hop_fitting f;
+    struct hop_matching f;
     struct hop_arena arena = {0};
-    bool made = hop_fitting_create(problem, NULL, &f, &arena);
+    bool made = hop_matching_create(problem, NULL, &f, &arena);
     *count = *short_of = 0;
     for (uint32_t i = 0; i < items && made; i++)
         *short_of += !seat_or_give_up(&f, i, place[i]);
