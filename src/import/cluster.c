@@ -291,7 +291,7 @@ static void copy_fabric(struct hop_cluster *cluster)
 /* "node0", "node1", ... over all elements without a name; "fat", or "fat0", "fat1", ... of one that has a name. */
 static void add_node(struct hop_cluster *cluster, const char *name, uint64_t count, uint32_t number, uint32_t entry)
 {
-    struct hop_cluster_node node = {.member = entry, .entry = entry};
+    struct hop_cluster_node node = {.member = entry};
     node.name = name && count == 1 ? name : hop_build_text(cluster->build, "%.120s%u", name ? name : "node", number);
     if (!hop_build_grow(cluster->build, &cluster->nodes, &cluster->node_capacity, cluster->node_count + 1, sizeof node))
         return;

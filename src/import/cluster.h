@@ -32,7 +32,7 @@ struct hop_cluster_nic {
 
 struct hop_cluster_node {
     const char *name;
-    uint32_t member, entry; /* its machine, its element of `nodes` */
+    uint32_t member;        /* its machine, an element of `nodes` */
     uint32_t first_node;    /* of its copy in the cluster's topology */
 };
 

@@ -57,20 +57,16 @@ static void describe(hwloc_topology_t machine, hwloc_obj_t *list, struct hop_cor
     }
 }
 
-static enum hop_status allocate(uint32_t count, struct hop_cores **cores, struct hop_diag *diag)
+/* One block of memory. */
+static struct hop_cores *allocate(size_t count)
 {
-    struct hop_cores *made = calloc(1, sizeof *made);
-    if (made) {
-        made->count = count;
-        made->list = calloc(count, sizeof *made->list);
-        made->distance = calloc((size_t)count * count, sizeof *made->distance);
-    }
-    if (!made || !made->list || !made->distance) {
-        hop_cores_destroy(made);
-        return hop_fail_memory(diag);
-    }
-    *cores = made;
-    return HOP_OK;
+    struct hop_cores *made = calloc(1, sizeof *made + count * count * sizeof(double) + count * sizeof *made->list);
+    if (!made)
+        return NULL;
+    made->count = (uint32_t)count;
+    made->distance = (double *)(made + 1);
+    made->list = (struct hop_core *)(made->distance + count * count);
+    return made;
 }
 
 static enum hop_status read_cores(hwloc_topology_t machine, struct hop_cores **cores, struct hop_diag *diag)
@@ -78,28 +74,20 @@ static enum hop_status read_cores(hwloc_topology_t machine, struct hop_cores **c
     /* Some virtual machines show no cores; their processing units stand for them. */
     hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     int count = hwloc_get_nbobjs_by_type(machine, type), depth = hwloc_get_type_depth(machine, type);
-    struct hop_cores *made = NULL;
+    hwloc_obj_t list[CORE_LIMIT];
+    uint32_t groups[CORE_LIMIT] = {0};
     if (count <= 0 || count > CORE_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "the machine has %d cores\n1 to %d", count, CORE_LIMIT);
-    enum hop_status status = allocate((uint32_t)count, &made, diag);
-    if (status != HOP_OK)
-        return status;
-    hwloc_obj_t *list = malloc((size_t)count * sizeof(hwloc_obj_t));
-    uint32_t *groups = calloc((size_t)count, sizeof *groups);
-    if (list && groups) {
-        for (int c = 0; c < count; c++)
-            list[c] = hwloc_get_obj_by_type(machine, type, (unsigned)c);
-        describe(machine, list, made);
-        for (int d = 1; d <= depth; d++)
-            add_level(list, d, made, groups);
-        *cores = made;
-    } else {
-        hop_cores_destroy(made);
-        status = hop_fail_memory(diag);
-    }
-    free(groups);
-    free(list);
-    return status;
+    struct hop_cores *made = allocate((size_t)count);
+    if (!made)
+        return hop_fail_memory(diag);
+    for (int c = 0; c < count; c++)
+        list[c] = hwloc_get_obj_by_type(machine, type, (unsigned)c);
+    describe(machine, list, made);
+    for (int d = 1; d <= depth; d++)
+        add_level(list, d, made, groups);
+    *cores = made;
+    return HOP_OK;
 }
 
 /* What is no file and does not look like the name of one is a description. */
@@ -153,9 +141,5 @@ enum hop_status hop_cores_load(const char *source, struct hop_cores **cores, str
 
 void hop_cores_destroy(struct hop_cores *cores)
 {
-    if (!cores)
-        return;
-    free(cores->list);
-    free(cores->distance);
     free(cores);
 }

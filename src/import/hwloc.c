@@ -4,32 +4,11 @@
  * this machine the kernel's link attributes and NVML's NVLinks are trusted before what hwloc says.
  */
 #include "import/importer.h"
-
-/* Where "<!DOCTYPE ... [ ... ]>" or its plain form ends, NULL when it does not. */
-static const char *after_declaration(const char *at)
-{
-    const char *end = strpbrk(at, "[>");
-    return end && *end == '[' ? strstr(end, "]>") : end;
-}
+#include "import/xml.h"
 
 static bool detect(const struct hop_source *source)
 {
-    const char *at = source->text;
-    for (;;) {
-        at += strspn(at, " \t\r\n");
-        if (strncmp(at, "<!--", 4) == 0)
-            at = strstr(at, "-->");
-        else if (strncmp(at, "<?", 2) == 0)
-            at = strstr(at, "?>");
-        else if (strncmp(at, "<!", 2) == 0)
-            at = after_declaration(at);
-        else
-            break;
-        if (!at)
-            return false;
-        at = strchr(at, '>') + 1;
-    }
-    return strncmp(at, "<topology", 9) == 0 && strchr(" \t\r\n/>", at[9]) != NULL;
+    return hop_xml_begins(source->text, "topology");
 }
 
 #ifdef HOP_HAVE_HWLOC

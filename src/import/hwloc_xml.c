@@ -8,6 +8,7 @@
 #ifdef HOP_HAVE_HWLOC
 
 #include "import/hwloc_load.h"
+#include "import/xml.h"
 
 #include <ctype.h>
 #include <libxml/parser.h>
@@ -35,16 +36,6 @@ static void refuse(struct check *c, const xmlNode *element, const char *format, 
     va_end(arguments);
     hop_failure_place(&c->failure, "%.150s:%ld: <%.40s>", c->name, xmlGetLineNo((xmlNode *)element),
                       (const char *)element->name);
-}
-
-/* An attribute's plain text, NULL when there is none. */
-static const char *attribute(const xmlNode *element, const char *name)
-{
-    for (const xmlAttr *a = element->properties; a; a = a->next) {
-        if (strcmp((const char *)a->name, name) == 0)
-            return a->children && a->children->content ? (const char *)a->children->content : "";
-    }
-    return NULL;
 }
 
 static bool is_one_of(const char *text, const char *const *names, size_t count)
@@ -80,7 +71,7 @@ static void check_sets(struct check *c, const xmlNode *element, bool with_cores)
 {
     static const char *const sets[] = {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"};
     for (size_t i = 0; i < HOP_COUNT(sets); i++) {
-        const char *set = attribute(element, sets[i]);
+        const char *set = hop_xml_attribute(element, sets[i]);
         if (with_cores && (!set || !*set))
             refuse(c, element,
                    "an object lacks one of its sets\ncpuset, complete_cpuset, nodeset and complete_nodeset");
@@ -92,8 +83,8 @@ static void check_sets(struct check *c, const xmlNode *element, bool with_cores)
 static bool has_cores(const xmlNode *element)
 {
     static const char *const memory[] = {"NUMANode", "MemCache"};
-    const char *type = attribute(element, "type");
-    return element->type == XML_ELEMENT_NODE && attribute(element, "complete_cpuset") && type &&
+    const char *type = hop_xml_attribute(element, "type");
+    return element->type == XML_ELEMENT_NODE && hop_xml_attribute(element, "complete_cpuset") && type &&
            !is_one_of(type, memory, HOP_COUNT(memory));
 }
 
@@ -110,7 +101,7 @@ static hwloc_bitmap_t read_set(struct check *c, const xmlNode *element, const ch
 /* A PU or NUMA node that is not in its own set is dropped, and without any libhwloc prints that it aborts. */
 static void check_index(struct check *c, const xmlNode *element, const char *set)
 {
-    const char *index = attribute(element, "os_index");
+    const char *index = hop_xml_attribute(element, "os_index");
     if (!index || !isdigit((unsigned char)*index) || strtoul(index, NULL, 10) >= INDEX_LIMIT)
         refuse(c, element, "no os_index, or too large a one\n0 to 1048575");
     if (c->failure.status != HOP_OK)
@@ -129,8 +120,8 @@ static void check_order(struct check *c, const xmlNode *element)
         before = before->prev;
     if (!before)
         return;
-    hwloc_bitmap_t first = read_set(c, element, attribute(before, "complete_cpuset")),
-                   second = read_set(c, element, attribute(element, "complete_cpuset"));
+    hwloc_bitmap_t first = read_set(c, element, hop_xml_attribute(before, "complete_cpuset")),
+                   second = read_set(c, element, hop_xml_attribute(element, "complete_cpuset"));
     if (first && second && hwloc_bitmap_compare_first(second, first) < 0)
         refuse(c, element, "objects are out of order\nsiblings in the order of their first cores");
     hwloc_bitmap_free(first);
@@ -145,8 +136,8 @@ static void check_object(struct check *c, const xmlNode *element)
                                         "L3iCache", "Group",   "NUMANode", "MemCache"};
     static const char *const special[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
     const xmlAttr *first = element->properties;
-    const char *type = attribute(element, "type");
-    const char *bridge = attribute(element, "bridge_type");
+    const char *type = hop_xml_attribute(element, "type");
+    const char *bridge = hop_xml_attribute(element, "bridge_type");
     bool with_cores = type && is_one_of(type, cored, HOP_COUNT(cored));
     if (!first || strcmp((const char *)first->name, "type") != 0) {
         refuse(c, element, "an object does not begin with its type\n<object type=\"...\" ...>");
@@ -160,9 +151,9 @@ static void check_object(struct check *c, const xmlNode *element)
         refuse(c, element, "a bridge of no known type\nbridge_type=\"0-1\" or \"1-1\"");
     check_sets(c, element, with_cores);
     if (strcmp(type, "PU") == 0)
-        check_index(c, element, attribute(element, "cpuset"));
+        check_index(c, element, hop_xml_attribute(element, "cpuset"));
     if (strcmp(type, "NUMANode") == 0)
-        check_index(c, element, attribute(element, "nodeset"));
+        check_index(c, element, hop_xml_attribute(element, "nodeset"));
     if (c->failure.status == HOP_OK)
         check_order(c, element);
 }
@@ -171,7 +162,7 @@ static void check_object(struct check *c, const xmlNode *element)
 static void check_part(struct check *c, const xmlNode *element)
 {
     static const char *const parts[] = {"info", "page_type", "userdata"};
-    const char *owner = attribute(element->parent, "type");
+    const char *owner = hop_xml_attribute(element->parent, "type");
     const xmlNode *before = element->prev;
     if (!is_one_of((const char *)element->name, parts, HOP_COUNT(parts)))
         refuse(c, element, "an object holds something else than objects\n<info>, <page_type> or <object>");
@@ -189,7 +180,7 @@ static void check_part(struct check *c, const xmlNode *element)
 static void check_bitmaps(struct check *c, const xmlNode *element)
 {
     for (const xmlAttr *at = element->properties; at; at = at->next) {
-        const char *key = (const char *)at->name, *value = attribute(element, key);
+        const char *key = (const char *)at->name, *value = hop_xml_attribute(element, key);
         size_t length = strlen(key);
         if (length >= 3 && strcmp(key + length - 3, "set") == 0 && value &&
             (strlen(value) > SET_LIMIT || !is_bitmap(value)))
@@ -199,7 +190,7 @@ static void check_bitmaps(struct check *c, const xmlNode *element)
 
 static void check_element(struct check *c, const xmlNode *element)
 {
-    const char *tag = (const char *)element->name, *objects = attribute(element, "nbobjs");
+    const char *tag = (const char *)element->name, *objects = hop_xml_attribute(element, "nbobjs");
     check_bitmaps(c, element);
     if (c->failure.status != HOP_OK)
         return;
@@ -213,7 +204,7 @@ static void check_element(struct check *c, const xmlNode *element)
 
 static bool is_object(const xmlNode *element, const char *type)
 {
-    const char *own = attribute(element, "type");
+    const char *own = hop_xml_attribute(element, "type");
     return strcmp((const char *)element->name, "object") == 0 && own && strcmp(own, type) == 0;
 }
 
@@ -278,7 +269,7 @@ static enum hop_status check_document(const struct hop_source *source, xmlChar *
         hop_failure_place(&c.failure, "%.150s:%d:%d", source->name, parser->lastError.line, parser->lastError.int2);
     } else if (document->intSubset && document->intSubset->children) {
         refuse(&c, root, "the document declares entities or elements of its own\nplain hwloc XML");
-    } else if (!attribute(root, "version") || strtoul(attribute(root, "version"), NULL, 10) < 2) {
+    } else if (!hop_xml_attribute(root, "version") || strtoul(hop_xml_attribute(root, "version"), NULL, 10) < 2) {
         refuse(&c, root, "the topology is of hwloc 1\nversion=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts");
     } else {
         check_elements(&c, root);

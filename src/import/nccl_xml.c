@@ -13,6 +13,7 @@
  */
 #include "import/importer.h"
 #include "import/nccl_map.h"
+#include "import/xml.h"
 
 #include <libxml/parser.h>
 #include <libxml/tree.h>
@@ -78,20 +79,10 @@ static void leave_out(struct reader *r, const xmlNode *xml)
         r->system.first_unread = place_of(xml);
 }
 
-/* The text of an attribute, NULL: it is not there. A document without DTD keeps it in a single text node. */
-static const char *attribute(const xmlNode *xml, const char *name)
-{
-    for (const xmlAttr *a = xml->properties; a; a = a->next) {
-        if (strcmp((const char *)a->name, name) == 0)
-            return a->children && a->children->content ? (const char *)a->children->content : "";
-    }
-    return NULL;
-}
-
-/* The same, "": it is not there. */
+/* The text of an attribute, "": it is not there. */
 static const char *text_of(const xmlNode *xml, const char *name)
 {
-    const char *text = attribute(xml, name);
+    const char *text = hop_xml_attribute(xml, name);
     return text ? text : "";
 }
 
@@ -152,7 +143,7 @@ static unsigned read_generation(struct reader *r, const xmlNode *xml)
 /* In lower case, so that bus ids compare. */
 static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char *name)
 {
-    const char *text = attribute(xml, name);
+    const char *text = hop_xml_attribute(xml, name);
     if (!ok(r))
         return "";
     if (!text || strlen(text) > 31 || strspn(text, "0123456789abcdefABCDEF:.") != strlen(text) || !strchr(text, ':')) {
@@ -226,7 +217,7 @@ static void read_gpu(struct reader *r, xmlNode *xml, struct hop_nccl_device *dev
     device->gpu = place_of(xml);
     device->dev = read_integer(r, xml, "dev", -1, HOP_NCCL_DEV_LIMIT, -1);
     device->sm = read_integer(r, xml, "sm", 0, 10000, 0);
-    device->gcn = attribute(xml, "gcn");
+    device->gcn = hop_xml_attribute(xml, "gcn");
     device->first_link = r->system.link_count;
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         bool is_c2c = is(child, "c2c");
@@ -425,29 +416,9 @@ static void read_xml(const struct hop_source *source, struct hop_build *build)
     xmlFreeParserCtxt(context);
 }
 
-/* Whether the root element, after declaration and comments, is <system> or <graphs>. */
 static bool detect(const struct hop_source *source)
 {
-    static const char *const heads[] = {"<system", "<graphs", "<!DOCTYPE system", "<!DOCTYPE graphs"};
-    const char *at = source->text;
-    if (strncmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
-    for (;;) {
-        at += strspn(at, " \t\r\n");
-        const char *close = strncmp(at, "<!--", 4) == 0 ? "-->" : strncmp(at, "<?", 2) == 0 ? "?>" : NULL;
-        if (!close)
-            break;
-        at = strstr(at + 2, close);
-        if (!at)
-            return false;
-        at += strlen(close);
-    }
-    for (size_t i = 0; i < HOP_COUNT(heads); i++) {
-        size_t length = strlen(heads[i]);
-        if (strncmp(at, heads[i], length) == 0 && at[length] != '\0' && strchr(" \t\r\n>/[", at[length]))
-            return true;
-    }
-    return false;
+    return hop_xml_begins(source->text, "system") || hop_xml_begins(source->text, "graphs");
 }
 
 const struct hop_importer hop_importer_nccl_xml = {detect, read_xml};
