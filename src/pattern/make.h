@@ -30,7 +30,7 @@ struct hop_pattern {
 };
 
 /* Where messages go: into a schedule, or, where that is NULL, into traffic. */
-struct hop_maker {
+struct hop_pattern_sink {
     const struct hop_ranks *ranks;
     struct hop_schedule *schedule;
     struct hop_traffic *traffic;
@@ -44,16 +44,16 @@ struct hop_send {
     uint32_t after_count;
 };
 /* A copy, whose name is printed from the format; bytes from one rank to the other. */
-void hop_make_send(struct hop_maker *maker, const struct hop_send *send, const char *name, ...) HOP_PRINTF(3, 4);
+void hop_make_send(struct hop_pattern_sink *maker, const struct hop_send *send, const char *name, ...) HOP_PRINTF(3, 4);
 /* A rank computes; of traffic no part. */
-void hop_make_work(struct hop_maker *maker, uint32_t rank, double work_s, const uint32_t *after, uint32_t after_count,
-                   const char *name, ...) HOP_PRINTF(6, 7);
+void hop_make_work(struct hop_pattern_sink *maker, uint32_t rank, double work_s, const uint32_t *after,
+                   uint32_t after_count, const char *name, ...) HOP_PRINTF(6, 7);
 
 struct hop_pattern_kind {
     const char *name, *spelling, *summary;
     unsigned dimensions; /* of its grid, at most */
     enum hop_status (*check)(struct hop_pattern *pattern, struct hop_diag *diag);
-    void (*make)(const struct hop_pattern *pattern, struct hop_maker *maker);
+    void (*make)(const struct hop_pattern *pattern, struct hop_pattern_sink *maker);
 };
 /* make_grid.c, make_exchange.c, make_random.c */
 extern const struct hop_pattern_kind hop_pattern_stencil, hop_pattern_halo, hop_pattern_coll, hop_pattern_ring,

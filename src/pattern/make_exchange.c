@@ -40,7 +40,7 @@ static enum hop_status check_alltoall(struct hop_pattern *p, struct hop_diag *di
     return HOP_OK;
 }
 
-static void make_alltoall(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_alltoall(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     for (uint32_t r = 0; r < p->ranks; r++) {
         for (uint32_t i = 0; i + 1 < p->ranks; i++) {
@@ -76,7 +76,7 @@ static enum hop_status check_ring(struct hop_pattern *p, struct hop_diag *diag)
     return set_count(p, (uint64_t)p->ranks * p->rounds);
 }
 
-static void make_ring(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_ring(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     uint32_t n = p->ranks;
     for (uint32_t k = 0; k < p->rounds; k++) {
@@ -109,7 +109,7 @@ static enum hop_status check_rooted(struct hop_pattern *p, struct hop_diag *diag
     return set_count(p, p->ranks - 1);
 }
 
-static void make_scatter(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_scatter(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     for (uint32_t r = 0; r < p->ranks; r++) {
         struct hop_send send = {.from = p->root, .to = r, .bytes = p->bytes};
@@ -118,7 +118,7 @@ static void make_scatter(const struct hop_pattern *p, struct hop_maker *maker)
     }
 }
 
-static void make_gather(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_gather(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     for (uint32_t r = 0; r < p->ranks; r++) {
         struct hop_send send = {.from = r, .to = p->root, .bytes = p->bytes};
@@ -156,7 +156,7 @@ static enum hop_status check_pairs(struct hop_pattern *p, struct hop_diag *diag)
 }
 
 /* Both ways between i and i + distance, for every i of a block's first half. */
-static void make_both_ways(const struct hop_pattern *p, struct hop_maker *maker, uint32_t distance)
+static void make_both_ways(const struct hop_pattern *p, struct hop_pattern_sink *maker, uint32_t distance)
 {
     for (uint32_t i = 0; i + distance < p->ranks; i++) {
         struct hop_send there = {.from = i, .to = i + distance, .bytes = p->bytes},
@@ -168,12 +168,12 @@ static void make_both_ways(const struct hop_pattern *p, struct hop_maker *maker,
     }
 }
 
-static void make_neighbours(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_neighbours(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     make_both_ways(p, maker, 1);
 }
 
-static void make_pairs(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_pairs(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     make_both_ways(p, maker, p->ranks / 2);
 }

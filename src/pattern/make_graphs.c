@@ -134,7 +134,7 @@ static enum hop_status make_graph(struct walk *walk, uint32_t count, uint64_t nu
 {
     char name[HOP_MAKE_NAME_SIZE];
     (void)snprintf(name, sizeof name, "graph-%05llu", (unsigned long long)number);
-    struct hop_maker maker = {.ranks = walk->ranks, .schedule = hop_schedule_create(name)};
+    struct hop_pattern_sink maker = {.ranks = walk->ranks, .schedule = hop_schedule_create(name)};
     for (uint32_t i = 0; i < count; i++) {
         struct hop_send send = {.from = walk->list[i] >> 8, .to = walk->list[i] & 255, .bytes = walk->bytes};
         hop_make_send(&maker, &send, "r%u.to%u", send.from, send.to);

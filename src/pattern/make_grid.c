@@ -119,7 +119,7 @@ static enum hop_status check_halo(struct hop_pattern *p, struct hop_diag *diag)
 }
 
 /* The sends of one rank. */
-static void add_sends(const struct hop_pattern *p, struct hop_maker *maker, uint32_t rank, const char *prefix,
+static void add_sends(const struct hop_pattern *p, struct hop_pattern_sink *maker, uint32_t rank, const char *prefix,
                       const uint32_t *work)
 {
     struct neighbour list[NEIGHBOURS_MAX];
@@ -130,7 +130,7 @@ static void add_sends(const struct hop_pattern *p, struct hop_maker *maker, uint
     }
 }
 
-static void make_halo(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_halo(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     for (uint32_t r = 0; r < p->ranks; r++)
         add_sends(p, maker, r, "", NULL);
@@ -184,8 +184,8 @@ static uint32_t send_place(const struct places *places, uint32_t step, uint32_t 
 }
 
 /* The work before a rank's sends of `step`: after what it received in the step before and after its previous work. */
-static void add_work(const struct hop_pattern *p, struct hop_maker *maker, const struct places *places, uint32_t step,
-                     uint32_t rank)
+static void add_work(const struct hop_pattern *p, struct hop_pattern_sink *maker, const struct places *places,
+                     uint32_t step, uint32_t rank)
 {
     struct neighbour list[NEIGHBOURS_MAX];
     unsigned count = neighbours_of(&p->grid, rank, list);
@@ -199,7 +199,7 @@ static void add_work(const struct hop_pattern *p, struct hop_maker *maker, const
     hop_make_work(maker, rank, p->work_s, after, after_count, "s%u.r%u.work", step, rank);
 }
 
-static void make_stencil(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_stencil(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     uint32_t n = p->ranks, *first_send = calloc(n, sizeof *first_send);
     struct neighbour list[NEIGHBOURS_MAX];
@@ -246,7 +246,7 @@ static enum hop_status check_coll(struct hop_pattern *p, struct hop_diag *diag)
     return status;
 }
 
-static void make_coll(const struct hop_pattern *p, struct hop_maker *maker)
+static void make_coll(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     uint32_t extent = p->grid.extent[0], stride = stride_of(&p->grid, 0);
     for (uint32_t r = 0; r < p->ranks; r++) {

@@ -115,7 +115,7 @@ static bool draw_edges(uint64_t *state, uint32_t ranks, const struct hop_random 
     return true;
 }
 
-static void make(const struct hop_pattern *p, struct hop_maker *maker)
+static void make(const struct hop_pattern *p, struct hop_pattern_sink *maker)
 {
     const struct hop_random *options = &p->random;
     uint64_t state = options->seed, *edges = calloc(options->transfers, sizeof *edges);

@@ -42,7 +42,7 @@ enum hop_status hop_make_check_ranks(const struct hop_ranks *ranks, struct hop_d
 enum hop_status hop_make_schedule(struct hop_pattern *p, const struct hop_pattern_kind *kind,
                                   const struct hop_ranks *ranks, struct hop_schedule **schedule, struct hop_diag *diag)
 {
-    struct hop_maker maker = {.ranks = ranks, .failure.diag = diag};
+    struct hop_pattern_sink maker = {.ranks = ranks, .failure.diag = diag};
     p->kind = kind;
     p->ranks = ranks->count;
     enum hop_status status = kind->check(p, diag);
@@ -67,7 +67,7 @@ static const char *print_name(char text[HOP_MAKE_NAME_SIZE], const char *format,
     return text;
 }
 
-void hop_make_send(struct hop_maker *maker, const struct hop_send *send, const char *name, ...)
+void hop_make_send(struct hop_pattern_sink *maker, const struct hop_send *send, const char *name, ...)
 {
     char text[HOP_MAKE_NAME_SIZE];
     if (!maker->schedule) {
@@ -89,8 +89,8 @@ void hop_make_send(struct hop_maker *maker, const struct hop_send *send, const c
     (void)hop_schedule_add(maker->schedule, &op);
 }
 
-void hop_make_work(struct hop_maker *maker, uint32_t rank, double work_s, const uint32_t *after, uint32_t after_count,
-                   const char *name, ...)
+void hop_make_work(struct hop_pattern_sink *maker, uint32_t rank, double work_s, const uint32_t *after,
+                   uint32_t after_count, const char *name, ...)
 {
     char text[HOP_MAKE_NAME_SIZE];
     if (!maker->schedule)

@@ -470,7 +470,8 @@ enum hop_status hop_pattern_traffic(const char *text, enum hop_memory memory, st
                           (unsigned long long)p.messages, HOP_TRAFFIC_FLOWS);
     if (status == HOP_OK)
         status = hop_traffic_create(p.ranks, &made, diag);
-    struct hop_maker maker = {.traffic = made, .memory = p.memory_said ? p.memory : memory, .failure = {diag, status}};
+    struct hop_pattern_sink maker = {
+        .traffic = made, .memory = p.memory_said ? p.memory : memory, .failure = {diag, status}};
     if (status == HOP_OK)
         p.kind->make(&p, &maker);
     if (maker.failure.status == HOP_OK)

@@ -248,25 +248,17 @@ enum hop_status hop_placement_check(const struct hop_placement *placement, const
     return HOP_OK;
 }
 
-static void count_rank(const struct hop_place *place, uint32_t *ranks)
-{
-    int32_t rank = hop_placeholder_rank(place->device);
-    if (rank >= 0 && (uint32_t)rank + 1 > *ranks)
-        *ranks = (uint32_t)rank + 1;
-}
-
 uint32_t hop_schedule_ranks(const struct hop_schedule *schedule)
 {
-    uint32_t ranks = 0;
+    const struct hop_place *place;
+    int32_t last = -1;
     for (uint32_t i = 0; i < schedule->count; i++) {
-        count_rank(&schedule->ops[i].from, &ranks);
-        count_rank(&schedule->ops[i].to, &ranks);
-        for (uint32_t p = 0; p < schedule->ops[i].input_count; p++)
-            count_rank(&schedule->ops[i].inputs[p], &ranks);
-        for (uint32_t p = 0; p < schedule->ops[i].output_count; p++)
-            count_rank(&schedule->ops[i].outputs[p], &ranks);
+        for (uint32_t p = 0; (place = hop_op_place(&schedule->ops[i], p)) != NULL; p++) {
+            int32_t rank = hop_placeholder_rank(place->device);
+            last = rank > last ? rank : last;
+        }
     }
-    return ranks;
+    return (uint32_t)(last + 1);
 }
 
 struct placing {

@@ -139,6 +139,16 @@ bool hop_op_goes_nowhere(const struct hop_op *op)
     return op->kind == HOP_OP_COPY && (!ranked || op->from.rank == op->to.rank) && !has_buffers(&op->from, &op->to);
 }
 
+const struct hop_place *hop_op_place(const struct hop_op *op, uint32_t i)
+{
+    if (i < 2)
+        return i == 0 ? &op->from : &op->to;
+    i -= 2;
+    if (i < op->input_count)
+        return &op->inputs[i];
+    return i - op->input_count < op->output_count ? &op->outputs[i - op->input_count] : NULL;
+}
+
 static bool is_rank(const struct hop_place *place, int32_t rank)
 {
     return place->device && (place->rank >= 0 ? place->rank : hop_placeholder_rank(place->device)) == rank;
@@ -146,11 +156,10 @@ static bool is_rank(const struct hop_place *place, int32_t rank)
 
 bool hop_op_by_check(const struct hop_op *op, struct hop_diag *diag)
 {
-    bool known = op->by < 0 || is_rank(&op->to, op->by) || (op->kind == HOP_OP_COPY && is_rank(&op->from, op->by));
-    for (uint32_t i = 0; i < op->input_count && !known; i++)
-        known = is_rank(&op->inputs[i], op->by);
-    for (uint32_t i = 0; i < op->output_count && !known; i++)
-        known = is_rank(&op->outputs[i], op->by);
+    const struct hop_place *place;
+    bool known = op->by < 0;
+    for (uint32_t i = 0; !known && (place = hop_op_place(op, i)) != NULL; i++)
+        known = is_rank(place, op->by);
     if (!known) {
         hop_fail(
             diag, HOP_ERR_INVALID,

@@ -57,6 +57,9 @@ static inline bool hop_op_is_message(const struct hop_op *op)
 
 /* The same of "rank12.host", the host memory of a rank. */
 int32_t hop_placeholder_host_rank(const char *device);
+/* The i-th place of an operation in a schedule: source and destination (which all have, be they the same), inputs,
+ * outputs; NULL past the last. */
+const struct hop_place *hop_op_place(const struct hop_op *op, uint32_t i);
 /* Whether a name is one of host memory: host, host1, node0.host1. */
 bool hop_device_is_host(const char *device);
 /* Whether a copy (of a rank's bytes onto themselves) or a message has one place at both ends: nothing would move. */

@@ -27,26 +27,15 @@ struct lift {
 
 typedef enum hop_status visitor(struct lift *lift, struct hop_place *place);
 
-/* Every place of an operation; places in lists may be changed, the lists being the operation's own. */
-static enum hop_status visit(struct lift *lift, struct hop_op *op, visitor *each)
+/* Every place of every operation. */
+static enum hop_status visit_all(struct lift *lift, const struct hop_schedule *of, visitor *each)
 {
-    enum hop_status status = op->from.device ? each(lift, &op->from) : HOP_OK;
-    if (status == HOP_OK && op->to.device)
-        status = each(lift, &op->to);
-    for (uint32_t i = 0; i < op->input_count && status == HOP_OK; i++)
-        status = each(lift, (struct hop_place *)&op->inputs[i]);
-    for (uint32_t i = 0; i < op->output_count && status == HOP_OK; i++)
-        status = each(lift, (struct hop_place *)&op->outputs[i]);
-    return status;
-}
-
-static enum hop_status visit_all(struct lift *lift, visitor *each)
-{
+    const struct hop_place *place;
     enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++) {
-        struct hop_op op = lift->from->ops[i];
+    for (uint32_t i = 0; i < of->count; i++) {
         lift->index = i;
-        status = visit(lift, &op, each);
+        for (uint32_t p = 0; status == HOP_OK && (place = hop_op_place(&of->ops[i], p)) != NULL; p++)
+            status = each(lift, (struct hop_place *)place);
     }
     return status;
 }
@@ -119,8 +108,8 @@ static enum hop_status write_ranked(struct lift *lift)
         (void)hop_schedule_add(made, &lift->from->ops[i]);
     enum hop_status status = hop_schedule_failure(made, lift->diag);
     lift->ranked = made;
-    for (uint32_t i = 0; i < lift->from->count && status == HOP_OK; i++)
-        status = visit(lift, &made->ops[i], rename_place);
+    if (status == HOP_OK)
+        status = visit_all(lift, made, rename_place);
     lift->ranked = NULL;
     return hop_schedule_end(made, status, &lift->ranked, lift->diag);
 }
@@ -151,16 +140,16 @@ enum hop_status hop_placement_lift(const struct hop_schedule *schedule, struct h
 {
     struct lift lift = {.from = schedule, .diag = diag};
     struct hop_placement *was = NULL;
-    enum hop_status status = visit_all(&lift, see_rank);
+    enum hop_status status = visit_all(&lift, schedule, see_rank);
     if (status == HOP_OK && !lift.by_rank)
-        status = visit_all(&lift, see_name);
+        status = visit_all(&lift, schedule, see_name);
     if (lift.count)
         qsort(lift.names, lift.count, sizeof *lift.names, by_number);
     lift.device = calloc((size_t)lift.ranks + 1, sizeof *lift.device);
     if (status == HOP_OK && !lift.device)
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
-        status = visit_all(&lift, see_device);
+        status = visit_all(&lift, schedule, see_device);
     if (status == HOP_OK)
         status = write_ranked(&lift);
     if (status == HOP_OK)

@@ -53,8 +53,6 @@ enum hop_status hop_traffic_refuse_host(const struct hop_schedule *schedule, uin
 static enum hop_status count_place(struct reader *r, uint32_t index, const struct hop_place *place)
 {
     const struct hop_op *op = &r->schedule->ops[index];
-    if (!place->device)
-        return HOP_OK;
     if (r->by_rank && place->rank < 0 && moves(op)) {
         hop_fail(r->diag, HOP_ERR_INVALID,
                  "'%s' names %s without a rank, while others have one\na rank in every place, such as 3@%s, or in none",
@@ -80,16 +78,10 @@ static enum hop_status count_place(struct reader *r, uint32_t index, const struc
 
 static enum hop_status count_op(struct reader *r, uint32_t index)
 {
-    const struct hop_op *op = &r->schedule->ops[index];
+    const struct hop_place *place;
     enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < op->input_count && status == HOP_OK; i++)
-        status = count_place(r, index, &op->inputs[i]);
-    if (status == HOP_OK)
-        status = count_place(r, index, &op->from);
-    if (status == HOP_OK && op->kind != HOP_OP_WORK)
-        status = count_place(r, index, &op->to);
-    for (uint32_t i = 0; i < op->output_count && status == HOP_OK; i++)
-        status = count_place(r, index, &op->outputs[i]);
+    for (uint32_t i = 0; status == HOP_OK && (place = hop_op_place(&r->schedule->ops[index], i)) != NULL; i++)
+        status = count_place(r, index, place);
     return status;
 }
 
