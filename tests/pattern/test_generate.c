@@ -1044,8 +1044,8 @@ static void the_command_says_what_is_wrong(void **state)
     not_made("alltoall,order=up --on t2", "order=naive, order=shift or order=xor");
     not_made("scatter,root=8 --on t2", "a rank from 0 to 7");
     not_made("random,transfers=57,distinct-edges --on t2", "1 to 56 transfers");
-    not_made("gather --on t2 --devices gpu0,gpv1", "is gpu1 meant?");
-    not_made("gather --on t2 --devices gpu0,switch0", "switch0 is no device");
+    not_made("gather --on t2 --devices gpu0,gpv1", "'gpu1'?");
+    not_made("gather --on t2 --devices gpu0,switch0", "'switch0' is a switch, not a device");
     not_made("gather --on t2 --devices gpu0,gpu1,gpu0", "gpu0 takes part twice");
     not_made("gather --devices gpu3-1", "lowest first");
     not_made("gather --devices gpu0,", "names no device");
