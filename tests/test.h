@@ -123,14 +123,22 @@ static inline bool has_note(const struct hop_topology *topology, const char *par
     return false;
 }
 
-/* xorshift64 with a fixed seed: every run draws the same numbers. */
+/* xorshift64 with a fixed seed: every run draws the same numbers. A test that restarts it draws the same numbers
+ * whatever was drawn before it. */
+#define RANDOM_SEED UINT64_C(88172645463325252)
+static uint64_t random_state_ = RANDOM_SEED;
+
+static inline void random_restart(void)
+{
+    random_state_ = RANDOM_SEED;
+}
+
 static inline uint32_t random_below(uint32_t limit)
 {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 33) % limit;
+    random_state_ ^= random_state_ << 13;
+    random_state_ ^= random_state_ >> 7;
+    random_state_ ^= random_state_ << 17;
+    return (uint32_t)(random_state_ >> 33) % limit;
 }
 
 #endif

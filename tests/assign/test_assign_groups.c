@@ -413,6 +413,8 @@ static void check_costs(const struct hop_local *local)
 static void test_local_changes_gain_what_they_say(void **state)
 {
     (void)state;
+    uint32_t all_changes = 0;
+    random_restart();
     for (uint32_t k = 0; k < 4 * NEAR_KINDS; k++) {
         uint32_t n = k % 2 ? 96 : 288, *place = malloc(n * sizeof *place), changes = 0;
         struct hop_graph *graph = random_graph(n * 3 / 4, 5);
@@ -439,7 +441,8 @@ static void test_local_changes_gain_what_they_say(void **state)
             check_costs(&local);
             changes++;
         }
-        assert_true(changes > 50);
+        assert_true(changes > 0);
+        all_changes += changes;
         hop_local_take_back(&local);
         assert_memory_equal(local.seats.place, place, graph->count * sizeof *place);
         check_costs(&local);
@@ -448,6 +451,7 @@ static void test_local_changes_gain_what_they_say(void **state)
         free_places(places);
         free(place);
     }
+    assert_true(all_changes > 50 * 4 * NEAR_KINDS);
 }
 
 /* Hundreds of items on nodes that take fewer than they have places for. */
