@@ -42,8 +42,7 @@ static void print_group(const struct hop_penalty_result *result, uint32_t index)
 
 static void print_penalties(const struct hop_penalty_result *result)
 {
-    char rate[32];
-    printf("alone: %.6g s/B, %s", result->alpha_s, hop_show_rate(1 / result->alpha_s, rate, sizeof rate));
+    printf("alone: %.6g s/B, %s", result->alpha_s, RATE(1 / result->alpha_s));
     if (result->alone > 0)
         printf(", from %u group%s of one row, %.2g %% apart at most", result->alone, result->alone == 1 ? "" : "s",
                100 * result->alone_spread);

@@ -135,15 +135,15 @@ static void print_summary(const struct hop_comparison *c)
 
 static void print_row(const struct hop_comparison *c, const struct hop_compare_row *row)
 {
-    char way[80], time[32];
+    char way[80];
     (void)snprintf(way, sizeof way, "%.30s -> %.30s", row->of->from, row->of->to);
-    printf("  %-12s %-24s %10s", row->of->transfer, way, hop_show_seconds(row->reference_s, time, sizeof time));
+    printf("  %-12s %-24s %10s", row->of->transfer, way, SECONDS(row->reference_s));
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         double error = hop_compare_error(row, i);
         if (isnan(error))
             printf(" %*s", COLUMN, "-");
         else
-            printf(" %10s %+7.2f %%", hop_show_seconds(row->candidate_s[i], time, sizeof time), percent(error));
+            printf(" %10s %+7.2f %%", SECONDS(row->candidate_s[i]), percent(error));
     }
     printf("\n");
 }

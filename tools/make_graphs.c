@@ -41,11 +41,9 @@ static bool count_graph(const struct hop_schedule *graph, void *context)
 static bool list_graph(const struct hop_schedule *graph, void *context)
 {
     struct gathering *g = context;
-    char bytes[32];
     for (uint32_t i = 0; i < hop_schedule_count(graph); i++) {
         const struct hop_op *op = hop_schedule_op(graph, i);
-        printf("%s%s -> %s %s", i ? "; " : "", op->from.device, op->to.device,
-               hop_format_bytes(op->bytes, bytes, sizeof bytes));
+        printf("%s%s -> %s %s", i ? "; " : "", op->from.device, op->to.device, BYTES(op->bytes));
     }
     if (putchar('\n') == EOF)
         g->status = TOOL_BAD;

@@ -44,8 +44,8 @@ static void print_metrics(FILE *out, const struct map_request *request, const st
     }
     double credit[2];
     if (map_by_credit(request, input, result, credit))
-        fprintf(out, "%-12s %14s %14s %8s\n", "by credit", hop_show_seconds(credit[0], before, sizeof before),
-                hop_show_seconds(credit[1], after, sizeof after), show_gain(credit[0], credit[1], gain, sizeof gain));
+        fprintf(out, "%-12s %14s %14s %8s\n", "by credit", SECONDS(credit[0]), SECONDS(credit[1]),
+                show_gain(credit[0], credit[1], gain, sizeof gain));
 }
 
 static void print_seats(FILE *out, const struct map_input *input, const struct hop_map_result *result)
@@ -69,14 +69,13 @@ static void print_seats(FILE *out, const struct map_input *input, const struct h
 static void print_answer(FILE *out, const struct map_request *request, const struct map_input *input,
                          const struct hop_map_result *result)
 {
-    char value[32], bound[32], bytes[32], elapsed[32];
+    char value[32], bound[32];
     double after = result->after.metric[result->metric];
     fprintf(out, "%u rank%s of %s on %s: %s of device traffic", result->ranks, result->ranks == 1 ? "" : "s",
             request->source, hop_topology_name(input->topology),
-            hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_DEVICE), bytes, sizeof bytes));
+            BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_DEVICE)));
     if (hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST))
-        fprintf(out, ", %s of host traffic",
-                hop_format_bytes(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST), bytes, sizeof bytes));
+        fprintf(out, ", %s of host traffic", BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST)));
     fprintf(out, "\n%s %s, by %s", hop_map_metric_name(result->metric),
             map_show_metric(result->metric, after, value, sizeof value), result->method);
     if (result->proved)
@@ -98,7 +97,7 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     print_metrics(out, request, input, result);
     if (!request->quiet)
         print_seats(out, input, result);
-    fprintf(out, "\nfound in %s", hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed));
+    fprintf(out, "\nfound in %s", SECONDS(result->elapsed_s));
     if (result->simulated)
         fprintf(out, ", %" PRIu64 " operations simulated", result->simulated);
     fprintf(out, "\n");

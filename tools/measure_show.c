@@ -22,7 +22,7 @@ static bool is_of(const struct hop_measure_row *row, const struct line *line)
 static void print_pairs(const struct hop_measure_result *result, const struct line *line, double *times_s)
 {
     struct hop_sample_summary of;
-    char size[32], time[3][32], rate[32];
+    char time[3][32];
     uint32_t count = 0;
     for (uint32_t r = 0; r < result->row_count && count < HOP_SAMPLES_MAX; r++) {
         if (is_of(&result->rows[r], line))
@@ -32,10 +32,9 @@ static void print_pairs(const struct hop_measure_result *result, const struct li
         return;
     hop_samples_summarise(times_s, count, &of);
     printf("%-18s %-6s %9s %6u %12s %12s %12s %12s\n", hop_level_name(line->level),
-           line->kind == HOP_MEASURE_READS ? "read" : "write", hop_format_bytes(line->bytes, size, sizeof size), count,
+           line->kind == HOP_MEASURE_READS ? "read" : "write", BYTES(line->bytes), count,
            hop_show_seconds(of.median, time[0], sizeof time[0]), hop_show_seconds(times_s[0], time[1], sizeof time[1]),
-           hop_show_seconds(times_s[count - 1], time[2], sizeof time[2]),
-           hop_show_rate((double)line->bytes / of.median, rate, sizeof rate));
+           hop_show_seconds(times_s[count - 1], time[2], sizeof time[2]), RATE((double)line->bytes / of.median));
 }
 
 static void show_pairs(const struct hop_measure_result *result, double *times_s)
@@ -105,15 +104,13 @@ static void show_within(const struct hop_measure_result *result)
     bool any = false;
     for (uint32_t r = 0; r < result->row_count; r++) {
         const struct hop_measure_row *row = &result->rows[r];
-        char time[32], rate[32], size[32];
         if (row->traffic_bytes == 0)
             continue;
         if (!any)
             printf("\n%-12s %9s %12s %18s\n", "within", "size", "median", "memory traffic");
         any = true;
-        printf("%-12s %9s %12s %18s\n", row->name, hop_format_bytes(row->bytes, size, sizeof size),
-               hop_show_seconds(row->time_s.median, time, sizeof time),
-               hop_show_rate((double)row->traffic_bytes / row->time_s.median, rate, sizeof rate));
+        printf("%-12s %9s %12s %18s\n", row->name, BYTES(row->bytes), SECONDS(row->time_s.median),
+               RATE((double)row->traffic_bytes / row->time_s.median));
     }
 }
 
@@ -121,14 +118,13 @@ void measure_show(const struct hop_measure_result *result, double time_s)
 {
     bool late = time_s > 0 && result->elapsed_s > time_s && result->rounds <= HOP_MEASURE_SAMPLES_LEAST;
     double *times_s = malloc(HOP_SAMPLES_MAX * sizeof *times_s);
-    char elapsed[32];
     if (!times_s) {
         (void)tool_out_of_memory();
         return;
     }
     printf("%s, %u devices: %u rows, %u samples of each%s, in %s%s\n", hop_topology_name(result->topology),
            result->device_count, result->row_count, result->rounds, late ? " (fewer do not count)" : "",
-           hop_show_seconds(result->elapsed_s, elapsed, sizeof elapsed), result->emulated ? "; emulated links" : "");
+           SECONDS(result->elapsed_s), result->emulated ? "; emulated links" : "");
     show_pairs(result, times_s);
     show_groups(result);
     show_within(result);

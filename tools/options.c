@@ -246,14 +246,13 @@ static bool take_number(const struct tool_taking *t, const char *text)
 
 static bool take_time(const struct tool_taking *t, const char *text)
 {
-    char expected[120], low[32], high[32];
+    char expected[120];
     double least = t->option->least, most = t->option->most ? t->option->most : INFINITY, seconds;
     struct hop_diag diag;
     if (!tool_seconds(text, &seconds, &diag))
         return refuse_diag(t, &diag);
     if (isfinite(most))
-        (void)snprintf(expected, sizeof expected, "a time from %s to %s", hop_show_seconds(least, low, sizeof low),
-                       hop_show_seconds(most, high, sizeof high));
+        (void)snprintf(expected, sizeof expected, "a time from %s to %s", SECONDS(least), SECONDS(most));
     else
         (void)snprintf(expected, sizeof expected, "a time %s, such as 10s,", least > 0 ? "above 0" : "of 0 or more");
     if (!(seconds >= least && seconds <= most))

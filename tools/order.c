@@ -32,7 +32,7 @@ struct watch {
 
 static void show_progress(struct watch *watch, const struct hop_order_progress *p)
 {
-    char best[32] = "none", bound[80] = "", rate[32];
+    char best[32] = "none", bound[80] = "";
     if (p->nodes >= watch->shown_nodes)
         watch->nodes_per_s = (double)(p->nodes - watch->shown_nodes) / watch->ticker.passed_s;
     watch->shown_nodes = p->nodes;
@@ -41,7 +41,7 @@ static void show_progress(struct watch *watch, const struct hop_order_progress *
     if (watch->request->all)
         (void)snprintf(bound, sizeof bound, "%.1f %% of the orders", 100 * p->done);
     else if (p->bound_s > 0 && isfinite(p->best_s))
-        (void)snprintf(bound, sizeof bound, "bound %s, gap %.2g %%", hop_show_seconds(p->bound_s, rate, sizeof rate),
+        (void)snprintf(bound, sizeof bound, "bound %s, gap %.2g %%", SECONDS(p->bound_s),
                        100 * fmax(0, p->best_s / p->bound_s - 1));
     fprintf(stderr, "\r%.0f s: best %s, %s, %.2f M states/s  ", p->elapsed_s, best, bound, watch->nodes_per_s / 1e6);
 }
@@ -58,8 +58,8 @@ static bool watch_search(const struct hop_order_progress *progress, void *contex
 static void keep_best(const struct hop_schedule *best, double value_s, void *context)
 {
     struct watch *watch = context;
-    char about[80], value[32];
-    (void)snprintf(about, sizeof about, "%s, the search goes on", hop_show_seconds(value_s, value, sizeof value));
+    char about[80];
+    (void)snprintf(about, sizeof about, "%s, the search goes on", SECONDS(value_s));
     if (!watch->failed)
         watch->failed = order_write(watch->request, watch->input, best, about) != TOOL_OK;
 }

@@ -26,25 +26,6 @@ static const char *objective_words(enum hop_order_objective objective)
     return objective == HOP_ORDER_MEAN ? "mean end" : objective == HOP_ORDER_MARKED ? "last marked end" : "makespan";
 }
 
-/* "1,679,616", "4.702e+45" */
-static const char *count_text(double count, char *text, size_t size)
-{
-    if (!(count < 1e15)) { /* beyond 1e308 it is infinite */
-        (void)snprintf(text, size, isinf(count) ? "over 1e308" : "%.4g", count);
-        return text;
-    }
-    char digits[32];
-    int length = snprintf(digits, sizeof digits, "%.0f", count);
-    size_t at = 0;
-    for (int i = 0; i < length && at + 2 < size; i++) {
-        text[at++] = digits[i];
-        if ((length - i) % 3 == 1 && i + 1 < length)
-            text[at++] = ',';
-    }
-    text[at] = '\0';
-    return text;
-}
-
 /* A share in per cent that is never rounded to 0 or 100 unless it is. */
 static const char *share_text(double part, double whole, char *text, size_t size)
 {
@@ -141,7 +122,6 @@ static void print_second_opinion(const struct show *show, const struct hop_sched
                                  const struct hop_schedule *best)
 {
     double given_s, best_s;
-    char a[32], b[32];
     if (!given || !best || hop_schedule_count(best) > SECOND_OPINION_OPS)
         return;
     char *models = tool_credit_instead(show->input->topology, show->network, show->request->options.models);
@@ -149,9 +129,8 @@ static void print_second_opinion(const struct show *show, const struct hop_sched
     free(models);
     if (!known)
         return;
-    fprintf(show->out,
-            "model credit, which conserves bandwidth: given %s, best %s: ", hop_show_seconds(given_s, a, sizeof a),
-            hop_show_seconds(best_s, b, sizeof b));
+    fprintf(show->out, "model credit, which conserves bandwidth: given %s, best %s: ", SECONDS(given_s),
+            SECONDS(best_s));
     if (best_s > given_s * 1.005)
         fprintf(show->out, "slower, so do not trust this gain; --model credit searches with it\n");
     else if (best_s > given_s / 1.005)
@@ -293,11 +272,10 @@ static double gap_of(double value_s, double bound_s)
 /* "1.5 % above the least possible" with the bound */
 static void print_gap(const struct show *show, double value_s, double bound_s)
 {
-    char bound[32];
     double gap = gap_of(value_s, bound_s);
     if (bound_s > 0)
         fprintf(show->out, "at most %.*g %% above the least possible (no order takes less than %s)", gap < 1e-3 ? 1 : 3,
-                100 * gap, hop_show_seconds(bound_s, bound, sizeof bound));
+                100 * gap, SECONDS(bound_s));
     else
         fprintf(show->out, "nothing is proved about how far it is from the least possible");
 }
@@ -305,14 +283,13 @@ static void print_gap(const struct show *show, double value_s, double bound_s)
 static void print_proof(const struct show *show, const struct hop_order_result *r)
 {
     const char *stopped = stop_words(show->request, r);
-    char count[32], floor[32];
     bool at_floor = r->value_s <= r->floor_s * CLEAN_MAX;
     if (r->proved && at_floor) {
         fprintf(show->out, "proved: no order takes less, with waits or without");
     } else if (r->proved) {
         fprintf(show->out, "proved: no order without waits takes less");
         if (!show->request->options.no_waits && r->floor_s > 0)
-            fprintf(show->out, ", with waits none less than %s", hop_show_seconds(r->floor_s, floor, sizeof floor));
+            fprintf(show->out, ", with waits none less than %s", SECONDS(r->floor_s));
     } else {
         fprintf(show->out, "not proved: ");
         print_gap(show, r->value_s, fmax(r->waits ? 0 : r->bound_s, r->floor_s));
@@ -328,8 +305,7 @@ static void print_proof(const struct show *show, const struct hop_order_result *
                                                  : "the search gave up, with --time-limit it goes on until then");
     fprintf(show->out, "\n");
     if (r->optima > 0)
-        fprintf(show->out, "%s of %s orders are as good\n", count_text(r->optima, count, sizeof count),
-                count_text(r->orders, floor, sizeof floor));
+        fprintf(show->out, "%s of %s orders are as good\n", COUNT(r->optima), COUNT(r->orders));
     else if (show->request->options.count)
         fprintf(show->out, "the best orders were not counted: %s\n",
                 r->proved ? "the search was stopped" : "the best is not proved");
@@ -410,14 +386,13 @@ static void print_none(struct show *show, const struct hop_order_result *r)
 static void print_result(struct show *show, const void *result)
 {
     const struct hop_order_result *r = result;
-    char value[32], orders[32];
     if (!r->best) {
         print_none(show, r);
         return;
     }
     print_models(show);
-    fprintf(show->out, "best of %s orders: %s %s", count_text(r->orders, orders, sizeof orders),
-            objective_words(r->objective), hop_show_seconds(r->value_s, value, sizeof value));
+    fprintf(show->out, "best of %s orders: %s %s", COUNT(r->orders), objective_words(r->objective),
+            SECONDS(r->value_s));
     fprintf(show->out, "%s\n", r->waits ? ", sources wait for each other" : "");
     print_proof(show, r);
     print_gains(show, r);
@@ -455,11 +430,10 @@ int order_show_result(const struct order_request *request, const struct order_in
                       const struct hop_order_result *r)
 {
     struct show show;
-    char about[160], value[32];
+    char about[160];
     int status = begin(&show, request, input);
     if (status == TOOL_OK && r->best && request->output) { /* first of all: who stopped us may not wait */
-        (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective),
-                       hop_show_seconds(r->value_s, value, sizeof value),
+        (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective), SECONDS(r->value_s),
                        !r->proved                             ? "not proved to be the best"
                        : r->value_s <= r->floor_s * CLEAN_MAX ? "proved to be the best"
                                                               : "proved, waits aside");
@@ -506,16 +480,15 @@ static void print_played(struct show *show, const char *name, const struct hop_p
 
 static void print_numbers(struct show *show, const struct hop_order_distribution *d)
 {
-    char orders[32], clean[32], share[32], text[32];
+    char share[32];
     const struct hop_histogram_options options = {.width = tool_columns(), .ascii = show->request->ascii};
     double fastest_s = d->count ? d->counts[0].value_s : 0;
     print_models(show);
     fprintf(show->out, "%s of %s orders%s; %s of them are clean (%s)\n", objective_words(d->objective),
-            count_text(d->orders, orders, sizeof orders), d->complete ? "" : ", before it was stopped",
-            count_text(d->clean, clean, sizeof clean), share_text(d->clean, d->orders, share, sizeof share));
+            COUNT(d->orders), d->complete ? "" : ", before it was stopped", COUNT(d->clean),
+            share_text(d->clean, d->orders, share, sizeof share));
     if (d->stuck > 0)
-        fprintf(show->out, "%s more never end: their dependencies wait for each other\n",
-                count_text(d->stuck, text, sizeof text));
+        fprintf(show->out, "%s more never end: their dependencies wait for each other\n", COUNT(d->stuck));
     if (d->count == 0)
         return;
     char *histogram = hop_order_distribution_to_histogram(d, &options);
@@ -534,9 +507,8 @@ static void print_numbers(struct show *show, const struct hop_order_distribution
     if (!d->given.schedule || !isfinite(d->given.value_s))
         return;
     if (d->given_rank > 0)
-        fprintf(show->out, "the given order comes after %s faster one%s (%s)\n",
-                count_text(d->given_rank, text, sizeof text), d->given_rank > 1 ? "s" : "",
-                share_text(d->given_rank, d->orders, share, sizeof share));
+        fprintf(show->out, "the given order comes after %s faster one%s (%s)\n", COUNT(d->given_rank),
+                d->given_rank > 1 ? "s" : "", share_text(d->given_rank, d->orders, share, sizeof share));
     else
         fprintf(show->out, "no order is faster than the given one\n");
 }
@@ -561,13 +533,12 @@ int order_show_distribution(const struct order_request *request, const struct or
                             const struct hop_order_distribution *d)
 {
     struct show show;
-    char about[160], value[32];
+    char about[160];
     const struct hop_played_order *best = best_of(request, d);
     int status = begin(&show, request, input);
     if (status == TOOL_OK && best->schedule && request->output) {
         (void)snprintf(about, sizeof about, "%s %s, the fastest%s of all orders", objective_words(d->objective),
-                       hop_show_seconds(best->value_s, value, sizeof value),
-                       request->options.allow_unclean ? "" : " clean one");
+                       SECONDS(best->value_s), request->options.allow_unclean ? "" : " clean one");
         status = order_write(request, input, best->schedule, about);
     }
     if (status == TOOL_OK && request->histogram)

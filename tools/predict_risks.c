@@ -17,13 +17,13 @@ static void print_names(const struct prediction *p, const uint32_t *nodes, uint3
 
 static void print_risk(const struct prediction *p, const struct hop_lint_risk *risk)
 {
-    char start[32], end[32], exposed[32];
+    char start[32], end[32];
     const struct hop_link *uplink = hop_topology_link(p->topology, risk->what.uplink / 2);
     hop_show_seconds(risk->start_s, start, sizeof start);
     hop_show_seconds(risk->end_s, end, sizeof end);
     printf("risk: posted-write collapse ");
     if (risk->periods > 1)
-        printf("for %s between %s and %s", hop_show_seconds(risk->exposed_s, exposed, sizeof exposed), start, end);
+        printf("for %s between %s and %s", SECONDS(risk->exposed_s), start, end);
     else
         printf("from %s to %s", start, end);
     printf(": ");

@@ -114,15 +114,14 @@ static void print_staged(struct prediction *p, uint32_t first, uint32_t end, str
     const struct hop_op *parent = hop_schedule_op(hop_timeline_original(p->timeline),
                                                   hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
     double end_s = 0, unit = predict_unit(hop_timeline_makespan_s(p->timeline)).a_second;
-    char way[140], size[32];
+    char way[140];
     for (uint32_t i = first; i < end; i++)
         end_s = fmax(end_s, hop_timeline_span(p->timeline, i).end_s);
     (void)snprintf(way, sizeof way, "%s -> %s", parent->from.device, parent->to.device);
     struct hop_span span = hop_timeline_span(p->timeline, first);
     printf("%-*s  %-*s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width.name,
-           parent->name, width.way, way, hop_format_bytes(parent->bytes, size, sizeof size),
-           (span.start_s - span.ready_s) * unit, span.start_s * unit, end_s * unit, "", "", (end - first) / 2,
-           end - first > 2 ? "s" : "");
+           parent->name, width.way, way, BYTES(parent->bytes), (span.start_s - span.ready_s) * unit,
+           span.start_s * unit, end_s * unit, "", "", (end - first) / 2, end - first > 2 ? "s" : "");
     for (uint32_t i = first; i < end && end - first <= PACKETS_SHOWN; i++)
         print_op(p, i, 2, width);
 }
@@ -288,11 +287,10 @@ static void print_second_opinion(const struct prediction *p, double makespan)
         hop_simulation_destroy(simulation);
     }
     hop_network_destroy(network);
-    char text[32];
     if (fabs(other - makespan) > 0.1 * makespan)
         printf("note: model credit, which conserves bandwidth, gives %s; `--model pcie --model credit` sets both side "
                "by side\n",
-               hop_show_seconds(other, text, sizeof text));
+               SECONDS(other));
 }
 
 /* Model loggp: when each process has finished, in nanoseconds, as far as they are few. */
@@ -321,38 +319,36 @@ static void print_loggp_default(const struct prediction *p)
     bool ruled = false;
     for (uint32_t d = 0; d < hop_topology_domain_count(p->topology); d++)
         ruled = ruled || hop_network_model_facts(p->network, d)->is_serial;
-    char rate[32];
     if (ruled && G && G->origin && strstr(G->origin, "default"))
         printf("note: loggp_G is LogGOPSim's default, %s whatever the links are; `--set loggp_G=%.4g` stands for "
                "25 GB/s, see --parameters\n",
-               hop_show_rate(1 / G->value, rate, sizeof rate), 1 / 25e9);
+               RATE(1 / G->value), 1 / 25e9);
 }
 
 static int print_summary(struct prediction *p)
 {
     double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
-    char text[32], rate[32];
     uint32_t used;
     struct busy_link *busy = predict_busy_links(p, &used);
     if (!busy)
         return tool_out_of_memory();
     printf("\n%s", hop_topology_name(p->topology));
     print_models(p);
-    printf("\nmakespan %s", hop_show_seconds(makespan, text, sizeof text));
+    printf("\nmakespan %s", SECONDS(makespan));
     if (makespan > 0 && total_bytes(p) > 0)
-        printf(", %s together", hop_show_rate((double)total_bytes(p) / makespan, rate, sizeof rate));
+        printf(", %s together", RATE((double)total_bytes(p) / makespan));
     printf("\n");
     print_processes(p);
     if (used)
         printf("busiest links:\n");
     for (uint32_t i = 0; i < used; i++) {
-        char name[160], size[32];
+        char name[160];
         oversubscribed = fmax(oversubscribed, busy[i].detail.peak);
         if (i >= LINKS_SHOWN)
             continue;
         printf("  %-28s %10s  %5.1f %% of its capacity",
-               hop_topology_link_name(p->topology, busy[i].link, name, sizeof name),
-               hop_format_bytes(busy[i].detail.bytes, size, sizeof size), 100 * busy[i].use);
+               hop_topology_link_name(p->topology, busy[i].link, name, sizeof name), BYTES(busy[i].detail.bytes),
+               100 * busy[i].use);
         if (busy[i].detail.busy_s > 0)
             printf(", in use %5.1f %% of the time", 100 * busy[i].detail.busy_s / makespan);
         printf("\n");
@@ -406,10 +402,9 @@ static int explain_staged(struct prediction *p, uint32_t original)
             worst[side] = i;
         }
     }
-    char size[32], from[32], to[32];
     printf("%s moves %s from %s to %s through host memory in %u packet%s, from %s to %s.\n", parent->name,
-           hop_format_bytes(parent->bytes, size, sizeof size), parent->from.device, parent->to.device, packets / 2,
-           packets > 2 ? "s" : "", hop_show_seconds(start, from, sizeof from), hop_show_seconds(end, to, sizeof to));
+           BYTES(parent->bytes), parent->from.device, parent->to.device, packets / 2, packets > 2 ? "s" : "",
+           SECONDS(start), SECONDS(end));
     if (packets > 2)
         printf("Of its packets, these were delayed most on the way in and on the way out.\n");
     int status = TOOL_OK;

@@ -269,7 +269,6 @@ int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *su
 char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer, size_t size)
 {
     const struct sweep_case *one = &list->cases[index];
-    char bytes[32];
     size_t length = (size_t)snprintf(buffer, size, "%.80s on %.60s", one->schedule, one->machine);
     if (one->model && length < size)
         length += (size_t)snprintf(buffer + length, size - length, ", %.40s", one->model);
@@ -278,8 +277,7 @@ char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer
     if (one->map && length < size)
         length += (size_t)snprintf(buffer + length, size - length, ", map %.60s", one->map);
     if (one->resize && length < size)
-        length += (size_t)snprintf(buffer + length, size - length, ", %s each",
-                                   hop_format_bytes(one->bytes, bytes, sizeof bytes));
+        length += (size_t)snprintf(buffer + length, size - length, ", %s each", BYTES(one->bytes));
     if (one->scale > 0 && length < size)
         (void)snprintf(buffer + length, size - length, ", sizes x %g", one->scale);
     return buffer;
@@ -295,14 +293,13 @@ static int compare_ranks(const void *a, const void *b)
 
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count)
 {
-    char time[32], rate[32], text[400];
+    char text[400];
     if (show->ranked)
         qsort(show->ranking, show->ranked, sizeof *show->ranking, compare_ranks);
     fprintf(stream, "%8s  %10s  %12s  %s\n", "case", "makespan", "together", "what");
     for (uint32_t i = 0; i < count && i < show->ranked && isfinite(show->ranking[i].makespan_s); i++) {
         const struct sweep_rank *rank = &show->ranking[i];
-        fprintf(stream, "%8" PRIu32 "  %10s  %12s  %s\n", rank->index + 1,
-                hop_show_seconds(rank->makespan_s, time, sizeof time), hop_show_rate(rank->rate_Bps, rate, sizeof rate),
-                sweep_describe(show->list, rank->index, text, sizeof text));
+        fprintf(stream, "%8" PRIu32 "  %10s  %12s  %s\n", rank->index + 1, SECONDS(rank->makespan_s),
+                RATE(rank->rate_Bps), sweep_describe(show->list, rank->index, text, sizeof text));
     }
 }

@@ -12,6 +12,9 @@
 
 #include "hopcast/hopcast.h"
 #include "options.h"
+#include "report/draw.h"
+
+#define BYTES(bytes) hop_format_bytes(bytes, (char[32]){0}, 32) /* as SECONDS and RATE */
 
 /* The first failure sticks: the step is taken while all has gone well. */
 #define THEN(status, step) ((status) = (status) ? (status) : (step)) /* TOOL_OK and HOP_OK are 0 */

@@ -15,7 +15,6 @@ static const char *end_name(const struct hop_topology *topology, uint32_t direct
 static void print_text(const struct hop_topology *topology, const struct hop_route *route, const char *from,
                        const char *to)
 {
-    char rate[32], latency[32], ceiling[32];
     size_t width = 0;
     for (uint32_t i = 0; i < route->link_count; i++) {
         size_t length =
@@ -23,18 +22,16 @@ static void print_text(const struct hop_topology *topology, const struct hop_rou
         width = length > width ? length : width;
     }
     printf("%s -> %s: %u %s, %s, %s", from, to, route->link_count, route->link_count == 1 ? "link" : "links",
-           hop_show_rate(route->capacity_Bps, rate, sizeof rate),
-           hop_show_seconds(route->latency_s, latency, sizeof latency));
+           RATE(route->capacity_Bps), SECONDS(route->latency_s));
     if (isfinite(route->ceiling_Bps))
-        printf(", a lone transfer at most %s", hop_show_rate(route->ceiling_Bps, ceiling, sizeof ceiling));
+        printf(", a lone transfer at most %s", RATE(route->ceiling_Bps));
     printf("\n");
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
         char name[160];
         printf("  %-*s  %-10s  %11s  %s\n", (int)width,
                hop_topology_link_name(topology, route->links[i], name, sizeof name), hop_link_kind_name(link->kind),
-               hop_show_rate(link->capacity_Bps[route->links[i] & 1], rate, sizeof rate),
-               hop_show_seconds(link->latency_s, latency, sizeof latency));
+               RATE(link->capacity_Bps[route->links[i] & 1]), SECONDS(link->latency_s));
     }
 }
 

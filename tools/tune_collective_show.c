@@ -108,11 +108,11 @@ static void choose_columns(const struct hop_tuned_collective *tuned, struct colu
 static void print_size(const struct hop_tuned_collective *tuned, const struct hop_tune_size *size,
                        const struct column *columns, uint32_t count)
 {
-    char bytes[32] = "-", time[32], name[NAME_SIZE];
+    char bytes[32] = "-", name[NAME_SIZE];
     const struct hop_tune_time *best = &size->times[size->winner];
     if (tuned->kind != HOP_COLLECTIVE_BARRIER)
         tool_show_bytes(size->bytes, bytes, sizeof bytes);
-    printf("%8s %10s  %-*s", bytes, hop_show_seconds(best->time_s, time, sizeof time), by_width(tuned),
+    printf("%8s %10s  %-*s", bytes, SECONDS(best->time_s), by_width(tuned),
            show_candidate(&tuned->candidates[size->winner], name, sizeof name));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t own = fastest(&columns[i], size);

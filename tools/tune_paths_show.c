@@ -97,8 +97,7 @@ static void print_doubt(const struct hop_topology *topology)
 
 static void print_time(double time_s)
 {
-    char text[32];
-    printf(" %11s", isnan(time_s) ? "-" : hop_show_seconds(time_s, text, sizeof text));
+    printf(" %11s", isnan(time_s) ? "-" : SECONDS(time_s));
 }
 
 static void print_names(const struct tune_case *c)
@@ -169,10 +168,10 @@ void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths 
 int tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
                      const char *settings)
 {
-    char remark[512], found[1100], time[32];
+    char remark[512], found[1100];
     (void)snprintf(remark, sizeof remark, "hopcast tune paths: %.200s on %.100s, %u of %u copies staged, %s", of->name,
                    hop_topology_name(hop_network_topology(network)), of->mix->staged_count, of->mix->transfers,
-                   hop_show_seconds(of->mix->mix_s, time, sizeof time));
+                   SECONDS(of->mix->mix_s));
     (void)snprintf(found, sizeof found, "found with %s", settings);
     return tool_write_remarked(path, of->mix->best, remark, settings[0] ? found : NULL);
 }

@@ -9,8 +9,8 @@
 
 const char *hop_count_text(double count, char *text, size_t size)
 {
-    if (count >= 1e15) {
-        (void)snprintf(text, size, "%.4g", count);
+    if (!(count < 1e15)) { /* beyond 1e308 it is infinite */
+        (void)snprintf(text, size, isinf(count) ? "over 1e308" : "%.4g", count);
         return text;
     }
     char digits[32];
