@@ -155,29 +155,16 @@ static enum hop_status sort_tasks(struct hop_exact *e, struct hop_diag *diag)
     return status;
 }
 
-enum hop_status hop_exact_create(const struct hop_problem *problem, struct hop_exact **exact, struct hop_diag *diag)
+enum hop_status hop_exact_init(struct hop_exact *e, const struct hop_problem *problem, struct hop_diag *diag)
 {
-    struct hop_exact *e = calloc(1, sizeof *e);
-    if (!e)
-        return hop_fail_memory(diag);
-    e->problem = problem;
-    e->count_to = INFINITY;
-    enum hop_status status = hop_first_find(problem, &e->first, diag);
+    *e = (struct hop_exact){.problem = problem, .count_to = INFINITY};
+    HOP_CHECK(hop_first_find(problem, &e->first, diag));
     e->tasks = malloc(((size_t)e->first.count + 1) * sizeof *e->tasks);
-    if (status == HOP_OK)
-        status = e->tasks ? sort_tasks(e, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        *exact = e;
-    else
-        hop_exact_destroy(e);
-    return status;
+    return e->tasks ? sort_tasks(e, diag) : hop_fail_memory(diag);
 }
 
-void hop_exact_destroy(struct hop_exact *e)
+void hop_exact_finish(struct hop_exact *e)
 {
-    if (!e)
-        return;
     hop_first_finish(&e->first);
     free(e->tasks);
-    free(e);
 }

@@ -28,8 +28,9 @@ struct hop_exact {
     double count_to;  /* not INFINITY: count the orders whose value is at most this, prune nothing else */
 };
 
-enum hop_status hop_exact_create(const struct hop_problem *problem, struct hop_exact **exact, struct hop_diag *diag);
-void hop_exact_destroy(struct hop_exact *exact); /* NULL is allowed */
+/* To be finished also when this fails. */
+enum hop_status hop_exact_init(struct hop_exact *exact, const struct hop_problem *problem, struct hop_diag *diag);
+void hop_exact_finish(struct hop_exact *exact);
 struct hop_crew_job hop_exact_job(struct hop_exact *exact);
 /* Counts the optima: its counts are those orders, without those that differ by alike sends only. */
 struct hop_crew_job hop_exact_count_job(struct hop_exact *exact, double value);

@@ -390,29 +390,16 @@ static enum hop_status create_rows(struct hop_enumeration *e, struct hop_diag *d
     return status;
 }
 
-enum hop_status hop_enumeration_create(const struct hop_problem *problem, struct hop_enumeration **enumeration,
-                                       struct hop_diag *diag)
+enum hop_status hop_enumeration_init(struct hop_enumeration *e, const struct hop_problem *problem,
+                                     struct hop_diag *diag)
 {
-    struct hop_enumeration *e = calloc(1, sizeof *e);
-    if (!e)
-        return hop_fail_memory(diag);
-    e->problem = problem;
-    e->alike = hop_problem_alike(problem);
-    enum hop_status status = hop_first_find(problem, &e->first, diag);
-    if (status == HOP_OK && hop_rows_fit(problem))
-        status = create_rows(e, diag);
-    if (status == HOP_OK)
-        *enumeration = e;
-    else
-        hop_enumeration_destroy(e);
-    return status;
+    *e = (struct hop_enumeration){.problem = problem, .alike = hop_problem_alike(problem)};
+    HOP_CHECK(hop_first_find(problem, &e->first, diag));
+    return hop_rows_fit(problem) ? create_rows(e, diag) : HOP_OK;
 }
 
-void hop_enumeration_destroy(struct hop_enumeration *e)
+void hop_enumeration_finish(struct hop_enumeration *e)
 {
-    if (!e)
-        return;
     hop_rows_destroy(e->rows);
     hop_first_finish(&e->first);
-    free(e);
 }

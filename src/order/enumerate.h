@@ -23,9 +23,10 @@ struct hop_enumeration {
     double alike; /* every order found stands for as many: permutations of sends that are alike */
 };
 
-enum hop_status hop_enumeration_create(const struct hop_problem *problem, struct hop_enumeration **enumeration,
-                                       struct hop_diag *diag);
-void hop_enumeration_destroy(struct hop_enumeration *enumeration); /* NULL is allowed */
+/* To be finished also when this fails. */
+enum hop_status hop_enumeration_init(struct hop_enumeration *enumeration, const struct hop_problem *problem,
+                                     struct hop_diag *diag);
+void hop_enumeration_finish(struct hop_enumeration *enumeration);
 /* Orders to simulate, without images and alike ones. */
 double hop_enumeration_walks(const struct hop_enumeration *enumeration);
 struct hop_crew_job hop_enumeration_job(struct hop_enumeration *enumeration);

@@ -95,9 +95,7 @@ static enum hop_status find_images(struct listing *l, double combinations, struc
     if (limit < 2)
         return HOP_OK;
     uint32_t most = limit < 4096 ? (uint32_t)limit : 4096;
-    enum hop_status status = hop_problem_images(p, true, most, &l->images, &l->image_count, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_problem_images(p, true, most, &l->images, &l->image_count, diag));
     l->from = hop_arena_alloc(&l->arena, ((size_t)l->image_count * p->source_count + 1) * sizeof *l->from);
     if (!l->from)
         return hop_fail_memory(diag);

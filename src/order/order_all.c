@@ -48,9 +48,7 @@ static enum hop_status fill_order(const struct hop_problem *p, struct hop_sets *
                                   struct hop_played_order *order, struct hop_diag *diag)
 {
     struct hop_played played;
-    enum hop_status status = hop_sequence_play(p, sets, sequence, NULL, &played, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_sequence_play(p, sets, sequence, NULL, &played, diag));
     order->value_s = played.value;
     order->fullest = played.fullest;
     return hop_sequence_schedule(p, sequence, &order->schedule, diag);
@@ -116,7 +114,7 @@ enum hop_status hop_order_enumerate(const struct hop_topology *topology, const s
     struct hop_order_options all = {0};
     HOP_CHECK(hop_options_take(&all, sizeof all, options, diag));
     struct hop_problem *p = NULL;
-    struct hop_enumeration *e = NULL;
+    struct hop_enumeration e = {0};
     all.allow_unclean = true; /* unclean orders are counted, too */
     struct hop_order_distribution *made = calloc(1, sizeof *made);
     if (!made)
@@ -127,10 +125,10 @@ enum hop_status hop_order_enumerate(const struct hop_topology *topology, const s
     if (status == HOP_OK)
         status = hop_problem_create(topology, schedule, &all, &p, diag);
     if (status == HOP_OK)
-        status = hop_enumeration_create(p, &e, diag);
+        status = hop_enumeration_init(&e, p, diag);
     if (status == HOP_OK)
-        status = enumerate(p, &all, e, made, diag);
-    hop_enumeration_destroy(e);
+        status = enumerate(p, &all, &e, made, diag);
+    hop_enumeration_finish(&e);
     hop_problem_destroy(p);
     if (status == HOP_OK)
         *distribution = made;

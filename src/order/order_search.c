@@ -175,9 +175,7 @@ static enum hop_status count_optima(struct search *s, struct hop_exact *exact, s
 {
     struct hop_crew_totals totals;
     const struct hop_crew_job job = hop_exact_count_job(exact, hop_crew_record(s->crew, 0, NULL));
-    enum hop_status status = hop_crew_work(s->crew, &job, &totals, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_crew_work(s->crew, &job, &totals, diag));
     add_totals(s, &totals);
     size_t count;
     const struct hop_value_count *counts = hop_crew_counts(s->crew, &count);
@@ -222,9 +220,7 @@ static enum hop_status search_exactly(struct search *s, struct hop_exact *exact,
     struct hop_crew_totals totals;
     struct hop_crew_job job = hop_exact_job(exact);
     job.bound_s = s->result->floor_s;
-    enum hop_status status = hop_crew_work(s->crew, &job, &totals, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_crew_work(s->crew, &job, &totals, diag));
     add_totals(s, &totals);
     double best = hop_crew_record(s->crew, 0, NULL);
     if (totals.complete)
@@ -236,22 +232,20 @@ static enum hop_status search_exactly(struct search *s, struct hop_exact *exact,
 
 static enum hop_status prove(struct search *s, struct hop_diag *diag)
 {
-    struct hop_exact *exact;
+    struct hop_exact exact;
     bool good = is_good(s), count = s->options->count;
     if (!goes_on(s) || (good && !count) || (!good && hop_problem_orders(s->p) > ORDERS_MEDIUM))
         return HOP_OK;
     enum hop_status status = good ? HOP_OK : find_dual(s, diag);
     good = is_good(s);
-    if (status == HOP_OK)
-        status = hop_exact_create(s->p, &exact, diag);
-    if (status != HOP_OK)
-        return status;
-    if (!good)
-        status = search_exactly(s, exact, diag);
+    HOP_CHECK(status);
+    status = hop_exact_init(&exact, s->p, diag);
+    if (status == HOP_OK && !good)
+        status = search_exactly(s, &exact, diag);
     bool proved = good || s->result->complete;
     if (status == HOP_OK && count && proved && goes_on(s) && isfinite(hop_crew_record(s->crew, 0, NULL)))
-        status = count_optima(s, exact, diag);
-    hop_exact_destroy(exact);
+        status = count_optima(s, &exact, diag);
+    hop_exact_finish(&exact);
     return status;
 }
 
@@ -387,35 +381,33 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     return status;
 }
 
+static enum hop_status search_all(struct search *s, const struct hop_topology *topology,
+                                  const struct hop_schedule *schedule, struct hop_diag *diag)
+{
+    HOP_CHECK(hop_order_check(s->options, diag));
+    s->result = calloc(1, sizeof *s->result);
+    if (!s->result)
+        return hop_fail_memory(diag);
+    HOP_CHECK(hop_problem_create(topology, schedule, s->options, &s->p, diag));
+    HOP_CHECK(hop_crew_create(s->p, s->options, hop_order_fingerprint(s->p, s->options, "search"), &s->crew, diag));
+    HOP_CHECK(hop_sets_create(s->p, &s->sets, diag));
+    s->result->objective = s->p->objective;
+    HOP_CHECK(search(s, diag));
+    return answer(s, topology, schedule, diag);
+}
+
 enum hop_status hop_order_search(const struct hop_topology *topology, const struct hop_schedule *schedule,
                                  const struct hop_order_options *options, struct hop_order_result **result,
                                  struct hop_diag *diag)
 {
     struct hop_order_options own = {0};
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
-    options = &own;
-    struct search s = {.options = options};
-    struct hop_problem *p = NULL;
-    enum hop_status status = hop_order_check(s.options, diag);
-    if (status == HOP_OK)
-        status = (s.result = calloc(1, sizeof *s.result)) ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        status = hop_problem_create(topology, schedule, s.options, &p, diag);
-    s.p = p;
-    if (status == HOP_OK)
-        status = hop_crew_create(p, s.options, hop_order_fingerprint(p, s.options, "search"), &s.crew, diag);
-    if (status == HOP_OK)
-        status = hop_sets_create(p, &s.sets, diag);
-    if (status == HOP_OK) {
-        s.result->objective = p->objective;
-        status = search(&s, diag);
-    }
-    if (status == HOP_OK)
-        status = answer(&s, topology, schedule, diag);
+    struct search s = {.options = &own};
+    enum hop_status status = search_all(&s, topology, schedule, diag);
     hop_starts_finish(&s.starts);
     hop_sets_destroy(s.sets);
     hop_crew_destroy(s.crew);
-    hop_problem_destroy(p);
+    hop_problem_destroy(s.p);
     if (status == HOP_OK)
         *result = s.result;
     else

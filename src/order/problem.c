@@ -415,16 +415,26 @@ static enum hop_status fill(struct hop_problem *p, const struct hop_order_option
     copy_ops(p, awaited);
     lay_out_slots(p);
     list_ats(p);
-    enum hop_status status = mark(p, options, diag);
-    if (status == HOP_OK)
-        status = make_classes(p, diag);
+    HOP_CHECK(mark(p, options, diag));
+    HOP_CHECK(make_classes(p, diag));
     find_alike(p, awaited);
-    if (status == HOP_OK)
-        status = check(p, diag);
-    if (status == HOP_OK)
-        status = find_least(p, diag);
+    HOP_CHECK(check(p, diag));
+    HOP_CHECK(find_least(p, diag));
     sort_shortest(p);
-    return status == HOP_OK ? add_bounds(p, diag) : status;
+    return add_bounds(p, diag);
+}
+
+static enum hop_status compile(struct hop_problem *p, const struct hop_schedule *schedule,
+                               const struct hop_order_options *options, struct hop_diag *diag)
+{
+    const struct hop_simulate_options simulate = {.detail = HOP_DETAIL_NONE};
+    HOP_CHECK(hop_network_create(p->topology, p->models, &p->network, diag));
+    HOP_CHECK(hop_simulation_create(p->network, schedule, &simulate, &p->simulation, diag));
+    p->schedule = hop_timeline_schedule(p->simulation->timeline);
+    p->op_count = p->simulation->count;
+    p->source_count = p->simulation->source_count;
+    p->class_count = p->op_count; /* at most */
+    return fill(p, options, diag);
 }
 
 enum hop_status hop_problem_create(const struct hop_topology *topology, const struct hop_schedule *schedule,
@@ -438,17 +448,7 @@ enum hop_status hop_problem_create(const struct hop_topology *topology, const st
     p->models = options->models;
     p->objective = options->objective;
     p->clean = !options->allow_unclean;
-    const struct hop_simulate_options simulate = {.detail = HOP_DETAIL_NONE};
-    enum hop_status status = hop_network_create(topology, options->models, &p->network, diag);
-    if (status == HOP_OK)
-        status = hop_simulation_create(p->network, schedule, &simulate, &p->simulation, diag);
-    if (status == HOP_OK) {
-        p->schedule = hop_timeline_schedule(p->simulation->timeline);
-        p->op_count = p->simulation->count;
-        p->source_count = p->simulation->source_count;
-        p->class_count = p->op_count; /* at most */
-        status = fill(p, options, diag);
-    }
+    enum hop_status status = compile(p, schedule, options, diag);
     if (status == HOP_OK)
         *problem = p;
     else

@@ -198,9 +198,7 @@ static enum hop_status add_groups(const struct mapping *m, uint32_t most_lanes, 
                                            .tries = SUBGROUP_TRIES,
                                            .seed = seed};
     struct hop_subgroups found;
-    enum hop_status status = hop_symmetry_free_subgroups(&m->group, &wish, &found, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_symmetry_free_subgroups(&m->group, &wish, &found, diag));
     groups->list = hop_arena_alloc(&groups->arena, (found.count + (size_t)1) * sizeof *groups->list);
     for (uint32_t i = 0; i < found.count && !groups->arena.failed; i++)
         add_group(m, &found.list[i], groups);

@@ -459,24 +459,18 @@ static enum hop_status compile(struct compiler *c)
         return hop_fail_memory(c->diag);
     for (uint32_t i = 0; i < m->count; i++)
         m->actions[i].kind = (uint8_t)acts_as(hop_schedule_op(m->schedule, i));
-    enum hop_status status = read_parameters(c);
-    if (status == HOP_OK)
-        status = find_processes(c);
-    if (status == HOP_OK)
-        status = order_processes(c);
-    for (uint32_t i = 0; i < m->count && status == HOP_OK; i++)
-        status = compile_op(c, i);
-    if (status == HOP_OK)
-        status = hop_users_make(m->schedule, false, &m->actions->first_user, sizeof *m->actions, &m->arena, &m->users,
-                                c->diag);
-    if (status == HOP_OK)
-        status = hop_users_make(m->schedule, true, &m->actions->first_start_user, sizeof *m->actions, &m->arena,
-                                &m->start_users, c->diag);
-    if (status == HOP_OK)
-        status = mark_timed(c);
-    if (status == HOP_OK)
-        status = find_initial(c);
-    return status != HOP_OK || allocate(m) ? status : hop_fail_memory(c->diag);
+    HOP_CHECK(read_parameters(c));
+    HOP_CHECK(find_processes(c));
+    HOP_CHECK(order_processes(c));
+    for (uint32_t i = 0; i < m->count; i++)
+        HOP_CHECK(compile_op(c, i));
+    HOP_CHECK(
+        hop_users_make(m->schedule, false, &m->actions->first_user, sizeof *m->actions, &m->arena, &m->users, c->diag));
+    HOP_CHECK(hop_users_make(m->schedule, true, &m->actions->first_start_user, sizeof *m->actions, &m->arena,
+                             &m->start_users, c->diag));
+    HOP_CHECK(mark_timed(c));
+    HOP_CHECK(find_initial(c));
+    return allocate(m) ? HOP_OK : hop_fail_memory(c->diag);
 }
 
 enum hop_status hop_messages_compile(struct hop_messages *m, struct hop_network *network, struct hop_diag *diag)

@@ -146,9 +146,7 @@ static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *dia
     struct hop_simulation *s = p->simulation;
     struct hop_timeline *t = s->timeline;
     uint64_t steps;
-    enum hop_status status = count_steps(p, &steps, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(count_steps(p, &steps, diag));
     struct hop_class *classes = calloc((size_t)s->count + 1, sizeof *classes);
     p->steps = hop_arena_alloc(&p->arena, (steps + 1) * sizeof *p->steps);
     p->transfers = hop_arena_alloc(&p->arena, ((size_t)s->count + 1) * sizeof *p->transfers);

@@ -350,9 +350,7 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     t->network = s->network;
     t->detail = s->options.detail;
     t->reduce_rate = hop_topology_parameter(t->topology, "reduce_rate")->value;
-    enum hop_status status = lower(s, schedule, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(lower(s, schedule, diag));
     s->count = hop_schedule_count(t->schedule);
     s->queue_ready = hop_schedule_queue_ready(t->schedule);
     s->tasks = hop_arena_alloc(&s->arena, ((size_t)s->count + 2) * sizeof *s->tasks);
@@ -362,23 +360,14 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     s->initial = hop_arena_alloc(&s->arena, ((size_t)s->count + 1) * sizeof *s->initial);
     if (s->arena.failed || !t->class_of || !t->times)
         return hop_fail_memory(diag);
-    status = find_routes(s, diag);
-    if (status == HOP_OK)
-        status = make_classes(s, diag);
-    if (status == HOP_OK)
-        status = make_engines(s, diag);
-    if (status == HOP_OK)
-        status =
-            hop_users_make(t->schedule, false, &s->tasks->first_user, sizeof *s->tasks, &s->arena, &s->users, diag);
-    if (status == HOP_OK)
-        status = hop_users_make(t->schedule, true, &s->tasks->first_start_user, sizeof *s->tasks, &s->arena,
-                                &s->start_users, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(find_routes(s, diag));
+    HOP_CHECK(make_classes(s, diag));
+    HOP_CHECK(make_engines(s, diag));
+    HOP_CHECK(hop_users_make(t->schedule, false, &s->tasks->first_user, sizeof *s->tasks, &s->arena, &s->users, diag));
+    HOP_CHECK(hop_users_make(t->schedule, true, &s->tasks->first_start_user, sizeof *s->tasks, &s->arena,
+                             &s->start_users, diag));
     make_tasks(s);
     make_initial(s);
-    status = check_deadlock(s, diag);
-    if (status == HOP_OK)
-        status = allocate_run(s) ? follow(s, diag) : hop_fail_memory(diag);
-    return status;
+    HOP_CHECK(check_deadlock(s, diag));
+    return allocate_run(s) ? follow(s, diag) : hop_fail_memory(diag);
 }

@@ -391,9 +391,7 @@ static enum hop_status check_wish(const struct hop_symmetry *group, const struct
 enum hop_status hop_symmetry_free_subgroups(const struct hop_symmetry *group, const struct hop_subgroup_wish *wish,
                                             struct hop_subgroups *found, struct hop_diag *diag)
 {
-    enum hop_status status = check_wish(group, wish, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(check_wish(group, wish, diag));
     struct builder b = {.group = group, .wish = wish, .n = group->n, .rng = wish->seed};
     struct hop_subgroups fresh = {0};
     fresh.list = hop_arena_alloc(&fresh.arena, (size_t)wish->order_count * wish->per_order * sizeof *fresh.list);

@@ -73,25 +73,25 @@ static struct counted enumerate(const struct hop_problem *problem, const struct 
                                 uint32_t kernel)
 {
     struct hop_kernel kernels[HOP_KERNELS_MAX];
-    struct hop_enumeration *enumeration = NULL;
+    struct hop_enumeration enumeration;
     struct hop_crew *crew = NULL;
     struct hop_crew_totals totals;
-    CHECK(hop_enumeration_create(problem, &enumeration, D));
-    assert_non_null(enumeration->rows);
-    (void)hop_kernels(enumeration->rows->width, options->objective == HOP_ORDER_MEAN, kernels);
-    enumeration->kernel = kernels[kernel];
-    struct hop_crew_job job = hop_enumeration_job(enumeration);
+    CHECK(hop_enumeration_init(&enumeration, problem, D));
+    assert_non_null(enumeration.rows);
+    (void)hop_kernels(enumeration.rows->width, options->objective == HOP_ORDER_MEAN, kernels);
+    enumeration.kernel = kernels[kernel];
+    struct hop_crew_job job = hop_enumeration_job(&enumeration);
     CHECK(hop_crew_create(problem, options, 0, &crew, D));
     CHECK(hop_crew_work(crew, &job, &totals, D));
     assert_true(totals.complete);
     size_t count;
     const struct hop_value_count *counts = hop_crew_counts(crew, &count);
     struct counted result = {malloc((count + 1) * sizeof *counts), count, totals.nodes, totals.walked,
-                             enumeration->alike};
+                             enumeration.alike};
     assert_non_null(result.counts);
     memcpy(result.counts, counts, count * sizeof *counts);
     hop_crew_destroy(crew);
-    hop_enumeration_destroy(enumeration);
+    hop_enumeration_finish(&enumeration);
     return result;
 }
 
