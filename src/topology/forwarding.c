@@ -2,7 +2,7 @@
 /*
  * Finding the fabrics of a topology, filling their forwarding tables from the rows that were given, and checking those:
  * every switch must know every endpoint, and following the rows must end there. Tables of fabrics without rows are
- * computed (fabric_minhop.c).
+ * computed (forwarding_minhop.c).
  */
 #include "topology/forwarding.h"
 

@@ -38,7 +38,7 @@ uint32_t hop_fabric_endpoint(const struct hop_fabric *fabric, uint32_t node);
 uint32_t hop_fabric_next(const struct hop_topology *topology, const struct hop_fabric *fabric, uint32_t node,
                          uint32_t endpoint);
 
-/* fabric_minhop.c: fills a table: fewest links towards each endpoint, in the order of the endpoints, at each switch
+/* forwarding_minhop.c: fills a table: fewest links towards each endpoint, in the order of the endpoints, at each switch
  * over that link among the minimal ones that carries the fewest of them so far, then the lowest. scratch: four numbers
  * per link of the topology, zero before the first fabric. */
 enum hop_status hop_fabric_compute(const struct hop_topology *topology, struct hop_fabric *fabric, uint32_t *scratch,

@@ -35,7 +35,7 @@ struct hop_topology {
         double tau;
     } *crossings;
     uint32_t crossing_count, crossing_capacity;
-    struct hop_fabric_row *rows; /* fabric.c; until finish */
+    struct hop_fabric_row *rows; /* forwarding.c; until finish */
     uint32_t row_count, row_capacity;
 
     /* derived by finish */
