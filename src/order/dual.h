@@ -8,13 +8,13 @@
  *     max  sum y_f   so that   sum y_f g_f(A) <= 1 for every A               its dual
  *
  * Any y that keeps the dual's conditions makes sum y_f (share of f that is left) a lower bound on the time that is left in any state.
- * The program is solved by column generation: few sets at a time in a revised simplex, all sets (order/rows.h) looked through for
+ * The program is solved by column generation: few sets at a time in a revised simplex, all sets (order/rate_rows.h) looked through for
  * those that would improve it. Ended early, y divided by its worst sum still keeps the conditions (Farley 1990).
  */
 #ifndef HOP_ORDER_DUAL_H
 #define HOP_ORDER_DUAL_H
 
-#include "order/rows.h"
+#include "order/rate_rows.h"
 
 /* Active sets of a simple problem. */
 double hop_dual_sets(const struct hop_problem *problem);

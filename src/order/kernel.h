@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel of enumeration: runs over rows (order/rows.h) from event to event.
+ * The kernel of enumeration: runs over rows (order/rate_rows.h) from event to event.
  *
  * A run keeps for each source the share of its send that is left, 1 to 0, and 1 when it is idle. An event is one pass over a row: the
  * earliest end, everything moved on by that, and the sources that ended. A share that has fallen to 1e-9 has ended; see state.c. In
@@ -10,7 +10,7 @@
 #ifndef HOP_ORDER_KERNEL_H
 #define HOP_ORDER_KERNEL_H
 
-#include "order/rows.h"
+#include "order/rate_rows.h"
 
 #define HOP_SHARE_ENDED 1e-9
 enum { HOP_RUNS_AT_ONCE = 16 /* more gained nothing */ };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of rows: a row is claimed by a thread, filled with all its images, and then shown to the others. */
-#include "order/rows.h"
+#include "order/rate_rows.h"
 
 #include <math.h>
 #include <sched.h>

@@ -12,8 +12,8 @@
  * Rows are filled when they are first met, together with their images under the symmetries of the routes. Many threads
  * may use one table, each with its own model.
  */
-#ifndef HOP_ORDER_ROWS_H
-#define HOP_ORDER_ROWS_H
+#ifndef HOP_ORDER_RATE_ROWS_H
+#define HOP_ORDER_RATE_ROWS_H
 
 #include <stdatomic.h>
 
