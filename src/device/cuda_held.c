@@ -48,7 +48,7 @@ void hop_cuda_drop(struct hop_cuda_device *device, struct hop_cuda_held *held)
         return;
     *place = held->next;
     struct hop_cuda_call call = hop_cuda_begin(&device->base, NULL);
-    if (call.entered)
+    if (call.entered || held->kind == HOP_CUDA_EVENT) /* events need no context */
         give_back(device->cuda, held->kind, held->what);
     (void)hop_cuda_end(&call);
     free(held);
