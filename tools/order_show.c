@@ -62,9 +62,7 @@ static void print_overloads(struct show *show, const struct hop_schedule *schedu
     if (schedule && hop_simulate(show->network, schedule, NULL, &timeline, NULL) == HOP_OK)
         count = hop_timeline_overloads(timeline, overloads, OVERLOADS_SHOWN);
     for (uint32_t i = 0; i < count && i < OVERLOADS_SHOWN; i++) {
-        char name[160];
-        fprintf(show->out, "%s %s %.0f %%", i ? "," : ":",
-                hop_topology_link_name(show->input->topology, overloads[i].link, name, sizeof name),
+        fprintf(show->out, "%s %s %.0f %%", i ? "," : ":", LINK(show->input->topology, overloads[i].link),
                 100 * overloads[i].load);
     }
     if (count > OVERLOADS_SHOWN)

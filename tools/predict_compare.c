@@ -59,11 +59,10 @@ void predict_show_side_by_side(struct prediction *cases, int count)
     for (int i = 0; i < count; i++) {
         uint32_t used;
         struct busy_link *busy = predict_busy_links(&cases[i], &used);
-        char name[160];
         printf("%c: %s", 'A' + i % 26, cases[i].label);
         if (busy && used)
-            printf("; busiest link %s, %.1f %% of its capacity",
-                   hop_topology_link_name(cases[i].topology, busy[0].link, name, sizeof name), 100 * busy[0].use);
+            printf("; busiest link %s, %.1f %% of its capacity", LINK(cases[i].topology, busy[0].link),
+                   100 * busy[0].use);
         printf("\n");
         free(busy);
         values[i] = hop_timeline_makespan_s(cases[i].timeline);

@@ -342,12 +342,10 @@ static int print_summary(struct prediction *p)
     if (used)
         printf("busiest links:\n");
     for (uint32_t i = 0; i < used; i++) {
-        char name[160];
         oversubscribed = fmax(oversubscribed, busy[i].detail.peak);
         if (i >= LINKS_SHOWN)
             continue;
-        printf("  %-28s %10s  %5.1f %% of its capacity",
-               hop_topology_link_name(p->topology, busy[i].link, name, sizeof name), BYTES(busy[i].detail.bytes),
+        printf("  %-28s %10s  %5.1f %% of its capacity", LINK(p->topology, busy[i].link), BYTES(busy[i].detail.bytes),
                100 * busy[i].use);
         if (busy[i].detail.busy_s > 0)
             printf(", in use %5.1f %% of the time", 100 * busy[i].detail.busy_s / makespan);

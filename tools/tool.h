@@ -14,6 +14,7 @@
 #include "options.h"
 #include "report/draw.h"
 
+#define LINK(topology, directed) hop_topology_link_name(topology, directed, (char[160]){0}, 160)
 #define BYTES(bytes) hop_format_bytes(bytes, (char[32]){0}, 32) /* as SECONDS and RATE */
 
 /* The first failure sticks: the step is taken while all has gone well. */

@@ -26,14 +26,13 @@ static void print_two_way(const struct hop_topology *topology)
     bool header = false;
     for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
         const struct hop_link *link = hop_topology_link(topology, i);
-        char name[160];
         if (link->duplex_Bps[0] == link->capacity_Bps[0] && link->duplex_Bps[1] == link->capacity_Bps[1])
             continue;
         if (!header)
             printf("\n%-32s %-10s %12s %12s\n", "both ways full (model server)", "kind", "-> GB/s", "<- GB/s");
         header = true;
-        printf("%-32s %-10s %12.4f %12.4f\n", hop_topology_link_name(topology, 2 * i, name, sizeof name),
-               hop_link_kind_name(link->kind), link->duplex_Bps[0] / 1e9, link->duplex_Bps[1] / 1e9);
+        printf("%-32s %-10s %12.4f %12.4f\n", LINK(topology, 2 * i), hop_link_kind_name(link->kind),
+               link->duplex_Bps[0] / 1e9, link->duplex_Bps[1] / 1e9);
     }
 }
 
@@ -99,10 +98,8 @@ static void print_parameters(const struct hop_topology *topology)
         printf("\n%-32s %-10s %12s %12s %12s  %s\n", "link", "kind", "-> GB/s", "<- GB/s", "latency us", "origin");
     for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
         const struct hop_link *link = hop_topology_link(topology, i);
-        char name[160];
-        printf("%-32s %-10s %12.4f %12.4f %12.3f  %s\n", hop_topology_link_name(topology, 2 * i, name, sizeof name),
-               hop_link_kind_name(link->kind), link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9,
-               link->latency_s * 1e6, link->origin);
+        printf("%-32s %-10s %12.4f %12.4f %12.3f  %s\n", LINK(topology, 2 * i), hop_link_kind_name(link->kind),
+               link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9, link->latency_s * 1e6, link->origin);
     }
     print_two_way(topology);
     print_nodes(topology);

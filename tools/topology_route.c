@@ -28,9 +28,7 @@ static void print_text(const struct hop_topology *topology, const struct hop_rou
     printf("\n");
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
-        char name[160];
-        printf("  %-*s  %-10s  %11s  %s\n", (int)width,
-               hop_topology_link_name(topology, route->links[i], name, sizeof name), hop_link_kind_name(link->kind),
+        printf("  %-*s  %-10s  %11s  %s\n", (int)width, LINK(topology, route->links[i]), hop_link_kind_name(link->kind),
                RATE(link->capacity_Bps[route->links[i] & 1]), SECONDS(link->latency_s));
     }
 }

@@ -149,12 +149,11 @@ static void print_left_out(const struct hop_tuned_collective *tuned, const struc
 
 static void print_why(const struct hop_network *network, const struct hop_tune_size *size)
 {
-    char link[160], bytes[32];
+    char bytes[32];
     tool_show_bytes(size->bytes, bytes, sizeof bytes);
     printf("  %s%s%s", size->bytes ? "at " : "", size->bytes ? bytes : "", size->bytes ? ": " : "");
     if (size->link != HOP_NONE)
-        printf("%s is in use longest, %.0f %% of the time",
-               hop_topology_link_name(hop_network_topology(network), size->link, link, sizeof link),
+        printf("%s is in use longest, %.0f %% of the time", LINK(hop_network_topology(network), size->link),
                100 * size->link_busy);
     else
         printf("no link is in use");
