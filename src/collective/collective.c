@@ -2,8 +2,6 @@
 /* Collectives as messages for traces, and the choice of algorithms in options. */
 #include "collective/collective_job.h"
 
-#include <stdio.h>
-
 /* ---- as messages ---- */
 
 enum hop_status hop_collective_expand(const struct hop_collective *collective, struct hop_steps *steps,
@@ -69,12 +67,9 @@ static enum hop_status choose(const char *text, size_t length, struct hop_trace_
     while (algorithm < HOP_ALGORITHM_COUNT && !is_name(hop_algorithm_name(algorithm), equals + 1, right))
         algorithm++;
     if (algorithm == HOP_ALGORITHM_COUNT || !hop_collective_has((enum hop_collective_kind)kind, algorithm)) {
-        char known[240] = "default";
-        const struct hop_algorithm_about *about;
-        for (size_t i = 0, used = 7; (about = hop_collective_at(kind, i)) != NULL; i++)
-            used += (size_t)snprintf(known + used, sizeof known - used, ", %s", hop_algorithm_name(about->algorithm));
-        return hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'\n%s", hop_collective_name(kind),
-                        (int)(right < 60 ? right : 60), equals + 1, known);
+        char known[256];
+        return hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'\ndefault, %s", hop_collective_name(kind),
+                        (int)(right < 60 ? right : 60), equals + 1, hop_collective_list(kind, known, sizeof known));
     }
     options->algorithm[kind] = (enum hop_algorithm)algorithm;
     return HOP_OK;

@@ -2,6 +2,8 @@
 /* The list of algorithms, and what can be asked of it. */
 #include "collective/collective_job.h"
 
+#include <stdio.h>
+
 #define ALGORITHMS(X)                                                                                                  \
     X(ring)                                                                                                            \
     X(doubling) X(rabenseifner) X(chain) X(direct) X(binomial) X(bruck) X(pairwise) X(one_shot) X(two_shot) X(gsb)     \
@@ -52,6 +54,15 @@ const struct hop_algorithm_about *hop_collective_at(enum hop_collective_kind kin
             return all[i];
     }
     return NULL;
+}
+
+const char *hop_collective_list(enum hop_collective_kind kind, char *text, size_t size)
+{
+    const struct hop_algorithm_about *about;
+    size_t used = 0;
+    for (size_t i = 0; (about = hop_collective_at(kind, i)) != NULL && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", hop_algorithm_name(about->algorithm));
+    return text;
 }
 
 bool hop_collective_cuts(enum hop_collective_kind kind, enum hop_algorithm algorithm)

@@ -97,15 +97,10 @@ static void choose(const struct hop_collective_options *options, const struct ho
 static enum hop_status refuse_name(const struct hop_collective_options *options, const char *name, size_t length,
                                    struct hop_diag *diag)
 {
-    char known[256] = "";
-    const char *each, *summary;
-    bool levels;
-    hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'", hop_collective_name(options->kind),
-             (int)(length < 60 ? length : 60), name);
-    for (size_t i = 0, used = 0; hop_collective_algorithm(options->kind, i, &each, &summary, &levels); i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", each);
-    hop_diag_expect(diag, "%s, or two or three joined by '-'", known);
-    return HOP_ERR_INVALID;
+    char known[256];
+    return hop_fail(diag, HOP_ERR_INVALID, "no %s can be made by '%.*s'\n%s, or two or three joined by '-'",
+                    hop_collective_name(options->kind), (int)(length < 60 ? length : 60), name,
+                    hop_collective_list(options->kind, known, sizeof known));
 }
 
 /* In a hierarchy; an inner level stands alone where the outer ones vanish, so it must make the collective itself. */

@@ -25,7 +25,6 @@ struct reader {
     struct hop_pattern *pattern;
     const char *text;
     uint32_t devices; /* 0: not known */
-    bool row_said;    /* how the grid is numbered */
     unsigned given;   /* settings, a bit each */
     struct hop_failure failure;
 };
@@ -137,8 +136,8 @@ static bool take_memory(struct reader *r, struct hop_field value, void *to)
 
 static bool take_numbering(struct reader *r, struct hop_field value, void *to)
 {
+    (void)r;
     *(bool *)to = hop_field_is(value, "row");
-    r->row_said = true;
     return *(bool *)to || hop_field_is(value, "column");
 }
 

@@ -41,7 +41,7 @@ struct slot {
 struct reader {
     const struct hop_source *source;
     struct hop_schedule *schedule;
-    struct hop_diag *diag;
+    struct hop_failure *failure; /* the schedule's; after it the text is at its end */
     const char *at, *line_start; /* the next word: blanks and comments are behind us */
     uint32_t line;
     uint32_t ranks, rank, first; /* rank and first: the block that is read, and its first operation */
@@ -57,30 +57,43 @@ struct reader {
 
 /* ---- words ---- */
 
-static enum hop_status at(const struct reader *r, uint32_t line, uint32_t column, enum hop_status status)
+static bool is_fine(const struct reader *r)
 {
-    hop_diag_place(r->diag, "%s:%u:%u", r->source->name, line, column);
-    return status;
+    return r->failure->status == HOP_OK;
 }
 
-static enum hop_status here(const struct reader *r, enum hop_status status)
+/* What went wrong, if anything did, did so there. */
+static void check_at(struct reader *r, uint32_t line, uint32_t column)
 {
-    return at(r, r->line, (uint32_t)(r->at - r->line_start) + 1, status);
+    hop_failure_place(r->failure, "%s:%u:%u", r->source->name, line, column);
+    if (!is_fine(r))
+        r->at = r->source->text + r->source->size;
 }
 
-static enum hop_status unexpected(const struct reader *r, const char *expected)
+static void check(struct reader *r, const char *at)
+{
+    check_at(r, r->line, (uint32_t)(at - r->line_start) + 1);
+}
+
+static bool has_room(struct reader *r, bool room)
+{
+    if (!room)
+        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
+    check(r, r->at);
+    return is_fine(r);
+}
+
+static void unexpected(struct reader *r, const char *expected)
 {
     size_t length = strcspn(r->at, " \t\r\n");
-    if (r->at >= r->source->text + r->source->size) {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "the text ends too early");
-    } else if (r->at[0] == '/' && r->at[1] == '*') {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "the comment that begins here is never closed");
-        expected = "*/ behind it";
-    } else {
-        hop_fail(r->diag, HOP_ERR_SYNTAX, "unexpected '%.*s'", (int)(length ? length < 60 ? length : 60 : 1), r->at);
-    }
-    hop_diag_expect(r->diag, "%s", expected);
-    return here(r, HOP_ERR_SYNTAX);
+    if (r->at >= r->source->text + r->source->size)
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX, "the text ends too early\n%s", expected);
+    else if (r->at[0] == '/' && r->at[1] == '*')
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX, "the comment that begins here is never closed\n*/ behind it");
+    else
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX, "unexpected '%.*s'\n%s",
+                        (int)(length ? length < 60 ? length : 60 : 1), r->at, expected);
+    check(r, r->at);
 }
 
 /* To the next word. A comment that is not closed is left as the next word, which nothing expects. */
@@ -160,26 +173,24 @@ static bool take(struct reader *r, const char *text)
     return taken;
 }
 
-static enum hop_status read_number(struct reader *r, const char *what, uint64_t most, uint64_t *value)
+static uint64_t read_number(struct reader *r, const char *what, uint64_t most)
 {
     const char *digits = r->at;
-    if (!is_digit(*digits)) {
-        char expected[80];
-        (void)snprintf(expected, sizeof expected, "%s: a whole number up to %" PRIu64, what, most);
-        return unexpected(r, expected);
-    }
     uint64_t number = 0;
+    char expected[80];
+    (void)snprintf(expected, sizeof expected, "%s: a whole number up to %" PRIu64, what, most);
+    if (!is_digit(*digits))
+        unexpected(r, expected);
     for (; is_digit(*r->at); r->at++) {
         uint64_t digit = (uint64_t)(*r->at - '0');
         if (digit > most || number > (most - digit) / 10) {
-            r->at = digits;
-            hop_fail(r->diag, HOP_ERR_LIMIT, "%s is too large\nup to %" PRIu64, what, most);
-            return here(r, HOP_ERR_LIMIT);
+            hop_failure_set(r->failure, HOP_ERR_LIMIT, "%s is too large\nup to %" PRIu64, what, most);
+            check(r, digits);
+            return 0;
         }
         number = number * 10 + digit;
     }
-    *value = number;
-    return HOP_OK;
+    return number;
 }
 
 /* ---- labels ---- */
@@ -224,212 +235,184 @@ static bool reserve(struct reader *r)
 }
 
 /* The operation of a label of this rank. */
-static enum hop_status look_up(struct reader *r, const struct text *label, uint32_t *op)
+static uint32_t look_up(struct reader *r, const struct text *label)
 {
     const struct slot *slot =
         r->slot_count ? find(r, label->start, label->length, hash(label->start, label->length)) : NULL;
-    if (slot && slot->stamp == r->rank + 1) {
-        *op = slot->op;
-        return HOP_OK;
-    }
-    hop_fail(r->diag, HOP_ERR_NOT_FOUND,
-             "rank %u has no label '%.*s'\nthe label of an operation of the same rank; what requires another stands "
-             "above the line that says so",
-             r->rank, (int)(label->length < 80 ? label->length : 80), label->start);
-    return at(r, label->line, label->column, HOP_ERR_NOT_FOUND);
+    if (slot && slot->stamp == r->rank + 1)
+        return slot->op;
+    hop_failure_set(r->failure, HOP_ERR_NOT_FOUND,
+                    "rank %u has no label '%.*s'\n"
+                    "the label of an operation of the same rank; what requires another stands above the line that says "
+                    "so",
+                    r->rank, (int)(label->length < 80 ? label->length : 80), label->start);
+    check_at(r, label->line, label->column);
+    return 0;
 }
 
-/* "r0.l3": the name of the operation that comes next. */
-static enum hop_status name_op(struct reader *r, const struct text *label, const char **name)
+/* "r0.l3": the name of the operation that comes next; NULL after a failure. */
+static const char *name_op(struct reader *r, const struct text *label)
 {
-    if (label->length > HOP_GOAL_LABEL_LIMIT) {
-        hop_fail(r->diag, HOP_ERR_LIMIT, "a label of %u bytes\nup to %u", label->length, HOP_GOAL_LABEL_LIMIT);
-        return at(r, label->line, label->column, HOP_ERR_LIMIT);
-    }
-    if (!reserve(r))
-        return hop_fail_memory(r->diag);
+    if (label->length > HOP_GOAL_LABEL_LIMIT)
+        hop_failure_set(r->failure, HOP_ERR_LIMIT, "a label of %u bytes\nup to %u", label->length,
+                        HOP_GOAL_LABEL_LIMIT);
+    check_at(r, label->line, label->column);
+    if (!has_room(r, reserve(r)))
+        return NULL;
     uint32_t hashed = hash(label->start, label->length);
     struct slot *slot = find(r, label->start, label->length, hashed);
-    if (slot->stamp == r->rank + 1) {
-        hop_fail(r->diag, HOP_ERR_INVALID,
-                 "rank %u has two operations labelled '%.*s'\nlabels used once in a rank; the first is in line %u",
-                 r->rank, (int)label->length, label->start, r->schedule->ops[slot->op].line);
-        return at(r, label->line, label->column, HOP_ERR_INVALID);
-    }
+    if (slot->stamp == r->rank + 1)
+        hop_failure_set(r->failure, HOP_ERR_INVALID,
+                        "rank %u has two operations labelled '%.*s'\n"
+                        "labels used once in a rank; the first is in line %u",
+                        r->rank, (int)label->length, label->start, r->schedule->ops[slot->op].line);
+    check_at(r, label->line, label->column);
     char *text = hop_arena_alloc(&r->schedule->arena, r->prefix_length + label->length + 1);
-    if (!text)
-        return hop_fail_memory(r->diag);
+    if (!has_room(r, text))
+        return NULL;
     memcpy(text, r->prefix, r->prefix_length);
     memcpy(text + r->prefix_length, label->start, label->length);
     *slot = (struct slot){label->start, label->length, hashed, r->rank + 1, r->schedule->count};
     r->label_count++;
-    *name = text;
-    return HOP_OK;
+    return text;
 }
 
 /* ---- operations ---- */
 
-static enum hop_status set_place(struct reader *r, uint32_t rank, struct hop_place *place)
+static struct hop_place place_of(struct reader *r, uint32_t rank)
 {
     if (!r->devices[rank]) {
         char name[16];
         (void)snprintf(name, sizeof name, "rank%" PRIu32, rank);
         r->devices[rank] = hop_schedule_intern(r->schedule, name);
     }
-    place->device = r->devices[rank];
-    place->rank = (int32_t)rank;
-    return place->device ? HOP_OK : hop_fail_memory(r->diag);
+    return (struct hop_place){.device = r->devices[rank], .rank = (int32_t)rank};
 }
 
-static enum hop_status no_wildcard(const struct reader *r, const char *what)
+static void refuse_wildcard(struct reader *r, const char *what)
 {
     if (*r->at != '-')
-        return HOP_OK;
-    hop_fail(r->diag, HOP_ERR_UNSUPPORTED, "any %s (a negative one) is not supported\na %s", what, what);
-    return here(r, HOP_ERR_UNSUPPORTED);
+        return;
+    hop_failure_set(r->failure, HOP_ERR_UNSUPPORTED, "any %s (a negative one) is not supported\na %s", what, what);
+    check(r, r->at);
 }
 
 /* "to 1" or "from 1", and the places of both. */
-static enum hop_status read_peer(struct reader *r, struct hop_op *op)
+static void read_peer(struct reader *r, struct hop_op *op)
 {
     bool send = op->kind == HOP_OP_SEND;
-    uint64_t peer;
     if (!take(r, send ? "to" : "from"))
-        return unexpected(r, send ? "to RANK" : "from RANK");
-    enum hop_status status = no_wildcard(r, "rank");
-    if (status == HOP_OK)
-        status = read_number(r, "a rank", r->ranks - 1, &peer);
-    if (status != HOP_OK)
-        return status;
+        unexpected(r, send ? "to RANK" : "from RANK");
+    refuse_wildcard(r, "rank");
+    uint32_t peer = (uint32_t)read_number(r, "a rank", r->ranks - 1);
     skip(r);
-    status = set_place(r, r->rank, send ? &op->from : &op->to);
-    return status == HOP_OK ? set_place(r, (uint32_t)peer, send ? &op->to : &op->from) : status;
+    op->from = place_of(r, send ? r->rank : peer);
+    op->to = place_of(r, send ? peer : r->rank);
 }
 
-static enum hop_status read_size(struct reader *r, uint64_t *bytes)
+static uint64_t read_size(struct reader *r)
 {
-    enum hop_status status = read_number(r, "a size in bytes", HOP_BYTES_MAX, bytes);
-    if (status != HOP_OK)
-        return status;
+    uint64_t bytes = read_number(r, "a size in bytes", HOP_BYTES_MAX);
     bool apart = !is_label(*r->at);
     skip(r);
-    return take(r, "b") || apart ? HOP_OK : unexpected(r, "bytes, as in 4096b");
+    if (!take(r, "b") && !apart)
+        unexpected(r, "bytes, as in 4096b");
+    return bytes;
 }
 
 /* tag, cpu and nic, each at most once. */
-static enum hop_status read_options(struct reader *r, struct hop_op *op)
+static void read_options(struct reader *r, struct hop_op *op)
 {
     bool tag = false, cpu = false, nic = false, message = op->kind != HOP_OP_WORK;
-    for (enum hop_status status = HOP_OK;; skip(r)) {
-        uint64_t value = 0;
+    for (;; skip(r)) {
         if (message && !tag && take(r, "tag")) {
             tag = true;
-            status = no_wildcard(r, "tag");
-            if (status == HOP_OK)
-                status = read_number(r, "a tag", UINT32_MAX, &value);
-            op->tag = (uint32_t)value;
+            refuse_wildcard(r, "tag");
+            op->tag = (uint32_t)read_number(r, "a tag", UINT32_MAX);
         } else if (!cpu && take(r, "cpu")) {
             cpu = true;
-            status = read_number(r, "a cpu", UINT16_MAX, &value);
-            op->cpu = (uint16_t)value;
+            op->cpu = (uint16_t)read_number(r, "a cpu", UINT16_MAX);
         } else if (message && !nic && take(r, "nic")) {
             nic = true;
-            status = read_number(r, "a nic", UINT16_MAX, &value);
-            op->nic = (uint16_t)value;
+            op->nic = (uint16_t)read_number(r, "a nic", UINT16_MAX);
         } else {
-            return HOP_OK;
+            return;
         }
-        if (status != HOP_OK)
-            return status;
     }
 }
 
-static enum hop_status read_calc(struct reader *r, struct hop_op *op)
-{
-    uint64_t duration_ns = 0;
-    enum hop_status status = read_number(r, "a time in ns", HOP_GOAL_CALC_LIMIT, &duration_ns);
-    skip(r);
-    op->duration_s = (double)duration_ns / 1e9;
-    if (status == HOP_OK)
-        status = set_place(r, r->rank, &op->from);
-    op->to = op->from;
-    return status;
-}
-
-static enum hop_status read_op(struct reader *r, const struct text *label, const struct text *verb)
+static void read_op(struct reader *r, const struct text *label, const struct text *verb)
 {
     struct hop_op op = hop_op_default(HOP_OP_WORK);
-    enum hop_status status = HOP_OK;
     op.line = verb->line;
     if (label)
-        status = name_op(r, label, &op.name);
-    if (status != HOP_OK)
-        return status;
+        op.name = name_op(r, label);
     if (is(verb, "calc")) {
-        status = read_calc(r, &op);
+        op.duration_s = (double)read_number(r, "a time in ns", HOP_GOAL_CALC_LIMIT) / 1e9;
+        skip(r);
+        op.from = op.to = place_of(r, r->rank);
     } else {
         op.kind = is(verb, "send") ? HOP_OP_SEND : HOP_OP_RECEIVE;
-        status = read_size(r, &op.bytes);
-        if (status == HOP_OK)
-            status = read_peer(r, &op);
+        op.bytes = read_size(r);
+        read_peer(r, &op);
     }
-    if (status == HOP_OK)
-        status = read_options(r, &op);
-    if (status == HOP_OK)
+    read_options(r, &op);
+    if (is_fine(r))
         (void)hop_schedule_append(r->schedule, &op);
-    return status == HOP_OK ? r->schedule->failure.status : status;
 }
 
-static enum hop_status read_dependency(struct reader *r, const struct text *label)
+static void read_dependency(struct reader *r, const struct text *label)
 {
     struct wanted wanted = {.start = next_is(r, "irequires")};
     (void)take(r, wanted.start ? "irequires" : "requires");
     wanted.other = read_label(r);
     if (wanted.other.length == 0)
-        return unexpected(r, "the label of an operation");
-    if (!hop_grow(&r->wanted, &r->wanted_capacity, r->wanted_count + 1, sizeof *r->wanted))
-        return hop_fail_memory(r->diag);
-    enum hop_status status = look_up(r, label, &wanted.op);
-    r->wanted[r->wanted_count++] = wanted;
-    return status;
+        unexpected(r, "the label of an operation");
+    wanted.op = look_up(r, label);
+    if (has_room(r, hop_grow(&r->wanted, &r->wanted_capacity, r->wanted_count + 1, sizeof *r->wanted)))
+        r->wanted[r->wanted_count++] = wanted;
 }
 
-static enum hop_status read_statement(struct reader *r)
+static void read_statement(struct reader *r)
 {
     static const char *const expected = "an operation (calc, send or recv, a label in front or not), LABEL requires "
                                         "LABEL, LABEL irequires LABEL, or }";
-    if (!begins_label(*r->at))
-        return unexpected(r, expected);
+    if (!begins_label(*r->at)) {
+        unexpected(r, expected);
+        return;
+    }
     struct text word = read_label(r), verb = word;
     bool labelled = *r->at == ':';
-    if (!labelled && (next_is(r, "requires") || next_is(r, "irequires")))
-        return read_dependency(r, &word);
+    if (!labelled && (next_is(r, "requires") || next_is(r, "irequires"))) {
+        read_dependency(r, &word);
+        return;
+    }
     if (labelled) {
         r->at++;
         skip(r);
         verb = read_label(r);
     }
     if (verb.length == 0)
-        return unexpected(r, "calc, send or recv");
-    if (is(&verb, "calc") || is(&verb, "send") || is(&verb, "recv"))
-        return read_op(r, labelled ? &word : NULL, &verb);
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "'%.*s' is no operation\n%s", (int)(verb.length < 60 ? verb.length : 60),
-             verb.start, labelled ? "calc, send or recv" : expected);
-    return at(r, verb.line, verb.column, HOP_ERR_SYNTAX);
+        unexpected(r, "calc, send or recv");
+    else if (is(&verb, "calc") || is(&verb, "send") || is(&verb, "recv"))
+        read_op(r, labelled ? &word : NULL, &verb);
+    else
+        hop_failure_set(r->failure, HOP_ERR_SYNTAX, "'%.*s' is no operation\n%s",
+                        (int)(verb.length < 60 ? verb.length : 60), verb.start,
+                        labelled ? "calc, send or recv" : expected);
+    check_at(r, verb.line, verb.column);
 }
 
 /* ---- blocks ---- */
 
 /* The dependencies of the block's operations, in one piece of memory: their numbers, their places, then they
  * themselves in the order of the lines. */
-static enum hop_status link_block(struct reader *r)
+static void link_block(struct reader *r)
 {
     uint32_t count = r->schedule->count - r->first;
-    if (r->wanted_count == 0)
-        return HOP_OK;
-    uint32_t *lists = hop_arena_alloc(&r->schedule->arena, r->wanted_count * sizeof *lists);
-    if (!lists)
-        return hop_fail_memory(r->diag);
+    uint32_t *lists = r->wanted_count ? hop_arena_alloc(&r->schedule->arena, r->wanted_count * sizeof *lists) : NULL;
+    if (r->wanted_count == 0 || !has_room(r, lists))
+        return;
     struct hop_op *ops = r->schedule->ops + r->first;
     for (uint32_t i = 0; i < r->wanted_count; i++) {
         struct hop_op *op = &r->schedule->ops[r->wanted[i].op];
@@ -445,88 +428,73 @@ static enum hop_status link_block(struct reader *r)
         const struct wanted *wanted = &r->wanted[i];
         struct hop_op *op = &r->schedule->ops[wanted->op];
         const uint32_t **end = wanted->start ? &op->after_start : &op->after;
-        uint32_t other, *place = (uint32_t *)*end - 1;
-        enum hop_status status = look_up(r, &wanted->other, &other);
-        if (status != HOP_OK)
-            return status;
-        *place = other;
+        uint32_t *place = (uint32_t *)*end - 1;
+        *place = look_up(r, &wanted->other);
         *end = place;
     }
-    return HOP_OK;
 }
 
-static enum hop_status read_block(struct reader *r)
+static void read_block(struct reader *r)
 {
-    const char *number_start = r->at;
-    uint64_t rank = 0;
-    enum hop_status status = read_number(r, "a rank", r->ranks - 1, &rank);
-    if (status != HOP_OK)
-        return status;
-    if (r->seen[rank]) {
-        r->at = number_start;
-        hop_fail(r->diag, HOP_ERR_INVALID,
-                 "there are two blocks of rank %" PRIu64 "\n"
-                 "every rank once",
-                 rank);
-        return here(r, HOP_ERR_INVALID);
-    }
+    const char *number = r->at;
+    r->rank = (uint32_t)read_number(r, "a rank", r->ranks - 1);
+    if (r->seen[r->rank])
+        hop_failure_set(r->failure, HOP_ERR_INVALID, "there are two blocks of rank %" PRIu32 "\nevery rank once",
+                        r->rank);
+    check(r, number);
     skip(r);
     if (*r->at != '{')
-        return unexpected(r, "{");
-    r->at++;
+        unexpected(r, "{");
+    r->at += is_fine(r);
     skip(r);
-    r->seen[rank] = true;
-    r->rank = (uint32_t)rank;
+    r->seen[r->rank] = true;
     r->first = r->schedule->count;
     r->label_count = r->wanted_count = 0;
     r->prefix_length = (uint32_t)snprintf(r->prefix, sizeof r->prefix, "r%" PRIu32 ".", r->rank);
-    while (status == HOP_OK && *r->at != '}')
-        status = read_statement(r);
-    if (status == HOP_OK)
-        status = link_block(r);
-    if (status != HOP_OK)
-        return status;
-    r->at++;
+    while (is_fine(r) && *r->at != '}')
+        read_statement(r);
+    if (is_fine(r))
+        link_block(r);
+    r->at += is_fine(r);
     skip(r);
-    return HOP_OK;
 }
 
-static enum hop_status check_all_seen(const struct reader *r)
+static void check_all_seen(struct reader *r)
 {
     uint32_t rank = 0;
     while (rank < r->ranks && r->seen[rank])
         rank++;
-    if (rank == r->ranks)
-        return HOP_OK;
-    hop_fail(r->diag, HOP_ERR_INVALID,
-             "there is no block of rank %u\na block of each of the %u ranks, an empty one where a rank does nothing",
-             rank, r->ranks);
-    return here(r, HOP_ERR_INVALID);
+    if (rank < r->ranks)
+        hop_failure_set(r->failure, HOP_ERR_INVALID,
+                        "there is no block of rank %u\n"
+                        "a block of each of the %u ranks, an empty one where a rank does nothing",
+                        rank, r->ranks);
+    check(r, r->at);
 }
 
-static enum hop_status read_all(struct reader *r)
+static void read_all(struct reader *r)
 {
-    uint64_t ranks = 0;
     skip(r);
     if (!take(r, "num_ranks"))
-        return unexpected(r, "num_ranks N");
+        unexpected(r, "num_ranks N");
     const char *number = r->at;
-    enum hop_status status = read_number(r, "a number of ranks", HOP_GOAL_RANK_LIMIT, &ranks);
-    if (status != HOP_OK)
-        return status;
-    if (ranks == 0) {
+    r->ranks = (uint32_t)read_number(r, "a number of ranks", HOP_GOAL_RANK_LIMIT);
+    if (is_fine(r) && r->ranks == 0) {
         r->at = number;
-        return unexpected(r, "at least one rank");
+        unexpected(r, "at least one rank");
     }
     skip(r);
-    r->ranks = (uint32_t)ranks;
-    r->devices = calloc(ranks, sizeof *r->devices);
-    r->seen = calloc(ranks, sizeof *r->seen);
-    if (!r->devices || !r->seen)
-        return hop_fail_memory(r->diag);
-    while (status == HOP_OK && r->at < r->source->text + r->source->size)
-        status = take(r, "rank") ? read_block(r) : unexpected(r, "rank N {");
-    return status == HOP_OK ? check_all_seen(r) : status;
+    r->devices = calloc((size_t)r->ranks + 1, sizeof *r->devices);
+    r->seen = calloc((size_t)r->ranks + 1, sizeof *r->seen);
+    if (!has_room(r, r->devices && r->seen))
+        return;
+    while (is_fine(r) && r->at < r->source->text + r->source->size) {
+        if (take(r, "rank"))
+            read_block(r);
+        else
+            unexpected(r, "rank N {");
+    }
+    check_all_seen(r);
 }
 
 bool hop_goal_detect(const char *text)
@@ -542,12 +510,12 @@ struct hop_schedule *hop_schedule_read_goal(const struct hop_source *source)
     if (!made)
         return NULL;
     struct reader r = {.source = source,
-                       .diag = made->failure.diag,
+                       .failure = &made->failure,
                        .schedule = made,
                        .at = source->text,
                        .line_start = source->text,
                        .line = 1};
-    made->failure.status = read_all(&r);
+    read_all(&r);
     free(r.devices);
     free(r.seen);
     free(r.slots);
