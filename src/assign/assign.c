@@ -2,6 +2,28 @@
 /* Assignments: whether one fits, what it costs, and who is where. */
 #include "assign/seats.h"
 
+struct hop_places hop_places_apart(uint32_t count, const uint32_t *room, const double *outer, struct hop_arena *arena)
+{
+    static const double zero = 0;
+    uint32_t *self = hop_arena_alloc(arena, ((size_t)count + 1) * sizeof *self);
+    const double **inner = hop_arena_alloc(arena, count * sizeof *inner);
+    for (uint32_t p = 0; p < count && !arena->failed; p++) {
+        self[p + 1] = p + 1;
+        inner[p] = &zero;
+    }
+    return (struct hop_places){count, room, count, self, self, inner, outer, NULL};
+}
+
+struct hop_places hop_places_together(uint32_t count, const uint32_t *room, const double *inner,
+                                      struct hop_arena *arena)
+{
+    static const double outer = 0;
+    uint32_t *group = hop_arena_alloc(arena, count * sizeof *group);
+    const uint32_t first[2] = {0, count};
+    const uint32_t *ends = hop_arena_copy(arena, first, sizeof first);
+    return (struct hop_places){count, room, 1, group, ends, hop_arena_copy(arena, &inner, sizeof inner), &outer, NULL};
+}
+
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place)
 {
     const struct hop_places *places = problem->places;

@@ -50,6 +50,11 @@ static inline double hop_place_distance(const struct hop_places *places, uint32_
     return places->inner[g][(size_t)(a - places->first[g]) * hop_places_in(places, g) + (b - places->first[g])];
 }
 
+/* Places each alone in its group, with these distances, or all in one. The arena says whether there was memory. */
+struct hop_places hop_places_apart(uint32_t count, const uint32_t *room, const double *outer, struct hop_arena *arena);
+struct hop_places hop_places_together(uint32_t count, const uint32_t *room, const double *inner,
+                                      struct hop_arena *arena);
+
 /* Items that a place takes if it is the only one of its group. */
 static inline uint32_t hop_place_room(const struct hop_places *places, uint32_t place)
 {

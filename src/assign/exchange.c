@@ -130,29 +130,16 @@ static bool ask(void *context, double best, double bound)
 static bool exchange_groups(struct exchange *x, struct hop_arena *arena)
 {
     const struct hop_places *places = x->problem->places;
-    static const double zero = 0;
     uint32_t groups = places->groups, items = x->problem->graph->count;
-    uint32_t *self = hop_arena_alloc(arena, ((size_t)groups + 1) * sizeof *self);
     uint32_t *room = hop_arena_alloc(arena, groups * sizeof *room), *at = hop_arena_alloc(arena, groups * sizeof *at);
-    const double **inner = hop_arena_alloc(arena, groups * sizeof *inner);
+    const struct hop_places whole = hop_places_apart(groups, room, places->outer, arena);
     struct hop_graph coarse;
     if (!contract(x, &coarse, arena))
         return false;
-    for (uint32_t g = 0; g <= groups; g++) {
-        self[g] = g;
-        if (g < groups) {
-            at[g] = g;
-            room[g] = 1;
-            inner[g] = &zero;
-        }
+    for (uint32_t g = 0; g < groups; g++) {
+        at[g] = g;
+        room[g] = 1;
     }
-    const struct hop_places whole = {.count = groups,
-                                     .room = room,
-                                     .groups = groups,
-                                     .group = self,
-                                     .first = self,
-                                     .inner = inner,
-                                     .outer = places->outer};
     const struct hop_assign problem = {.graph = &coarse,
                                        .places = &whole,
                                        .seed = hop_draw(&x->rng),

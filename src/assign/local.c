@@ -71,7 +71,7 @@ static void shift(struct hop_local *x, uint32_t item, uint32_t to)
 void hop_local_move(struct hop_local *x, uint32_t item, uint32_t to)
 {
     const struct hop_graph *graph = x->problem->graph;
-    if (!hop_grow(&x->moves, &x->move_limit, x->move_count + 1, sizeof *x->moves)) {
+    if (!HOP_GROW(&x->arena, x->moves, (size_t)x->move_count + 1)) {
         x->failed = true;
         return;
     }
@@ -324,5 +324,4 @@ bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, d
 void hop_local_finish(struct hop_local *x)
 {
     hop_arena_finish(&x->arena);
-    free(x->moves);
 }

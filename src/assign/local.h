@@ -34,7 +34,7 @@ struct hop_local {
     double *group_cost;                       /* of the item that is looked at: of its partners outside the group */
     struct hop_queue queue;
     struct hop_local_move *moves; /* since the last kick */
-    uint32_t move_count, move_limit, unrefreshed;
+    uint32_t move_count, unrefreshed;
     uint64_t steps, work; /* places tried, partners looked at */
     struct hop_arena arena;
     bool failed; /* out of memory */

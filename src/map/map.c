@@ -23,9 +23,9 @@ static bool check(struct hop_map_work *work)
     if (o->no_simulation && o->metric == HOP_MAP_SIMULATED)
         return hop_map_refuse(work, "metric simulated without simulation", "another metric, or simulation");
     if (o->solver == HOP_MAP_SCOTCH && !hop_assign_has_scotch()) {
-        hop_fail(work->diag, HOP_ERR_UNSUPPORTED,
-                 "this build has no SCOTCH\nsolver auto, exact or exchange, or a build with libscotch-dev");
-        return hop_map_did(work, HOP_ERR_UNSUPPORTED);
+        return hop_map_did(
+            work, hop_fail(work->diag, HOP_ERR_UNSUPPORTED,
+                           "this build has no SCOTCH\nsolver auto, exact or exchange, or a build with libscotch-dev"));
     }
     return !(o->phases & HOP_MAP_CORES) || o->cores ||
            hop_map_refuse(work, "ranks go to cores, but no cores are known",
@@ -38,12 +38,14 @@ static bool check_exact(struct hop_map_work *work)
     uint32_t most = work->options->metric == HOP_MAP_CONGESTION ? HOP_CONGEST_EXACT : HOP_ASSIGN_EXACT;
     if (work->options->solver != HOP_MAP_EXACT || (work->ranks <= most && p->count <= most))
         return true;
-    hop_fail(work->diag, HOP_ERR_LIMIT,
-             "%u ranks on %u %s of %u node%s are too many for a proof\nup to %d ranks and devices (metric congestion: "
-             "%d); or another solver",
-             work->ranks, p->count, hop_map_places_what(p), p->node_count, p->node_count == 1 ? "" : "s",
-             HOP_ASSIGN_EXACT, HOP_CONGEST_EXACT);
-    return hop_map_did(work, HOP_ERR_LIMIT);
+    return hop_map_did(
+        work,
+        hop_fail(
+            work->diag, HOP_ERR_LIMIT,
+            "%u ranks on %u %s of %u node%s are too many for a proof\nup to %d ranks and devices (metric congestion: "
+            "%d); or another solver",
+            work->ranks, p->count, hop_map_places_what(p), p->node_count, p->node_count == 1 ? "" : "s",
+            HOP_ASSIGN_EXACT, HOP_CONGEST_EXACT));
 }
 
 static bool prepare_graphs(struct hop_map_work *work)

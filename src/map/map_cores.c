@@ -17,7 +17,7 @@ struct bench {
     int numas[NUMA_MAX];
     uint32_t count;   /* of places */
     double *distance; /* count x count */
-    uint32_t *zeros, *room;
+    uint32_t *room;
 };
 
 static uint32_t numa_index(const struct bench *b, int numa)
@@ -37,7 +37,6 @@ static void set_bench(const struct hop_cores *cores, struct bench *b, struct hop
     }
     uint32_t n = b->count = cores->count + b->numa_count;
     b->distance = hop_arena_alloc(arena, (size_t)n * n * sizeof *b->distance);
-    b->zeros = hop_arena_alloc(arena, n * sizeof *b->zeros);
     b->room = hop_arena_alloc(arena, n * sizeof *b->room);
     for (uint32_t i = 0; i < n && !arena->failed; i++) {
         for (uint32_t j = 0; j < n; j++) {
@@ -104,20 +103,13 @@ static bool solve_node(struct hop_map_work *work, struct bench *b, const struct 
     struct hop_arena arena = {0};
     struct hop_graph own, graph;
     struct hop_map_solved solved;
-    uint32_t *place = hop_arena_alloc(&arena, (count + b->numa_count) * sizeof *place), first[2] = {0, b->count};
+    uint32_t *place = hop_arena_alloc(&arena, (count + b->numa_count) * sizeof *place);
     uint64_t *rows = allow(b, count, &arena);
     if (hop_map_graph_part(host, ranks, count, &own, &arena))
         tie_ranks(work, b, seats, ranks, &own, &graph, &arena);
     for (uint32_t p = 0; p < b->count; p++)
         b->room[p] = p < b->cores->count ? (count + b->cores->count - 1) / b->cores->count : 1;
-    const double outer = 0, *inner = b->distance;
-    const struct hop_places places = {.count = b->count,
-                                      .room = b->room,
-                                      .groups = 1,
-                                      .group = b->zeros,
-                                      .first = first,
-                                      .inner = &inner,
-                                      .outer = &outer};
+    const struct hop_places places = hop_places_together(b->count, b->room, b->distance, &arena);
     const struct hop_assign problem = hop_map_problem(work, &graph, &places, rows);
     bool fine = hop_map_got(work, &arena) && hop_map_did(work, hop_assign_fit(&problem, place, work->diag)) &&
                 hop_map_solve(work, work->options->solver, &problem, place, &solved);

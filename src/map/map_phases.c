@@ -26,24 +26,11 @@ static uint64_t *part_of_rows(const struct hop_map_work *work, const uint32_t *r
 static bool to_nodes(struct hop_map_work *work, enum hop_map_solver solver, uint32_t *node,
                      struct hop_map_solved *solved, struct hop_arena *arena)
 {
-    static const double zero = 0;
     const struct hop_map_places *p = &work->places;
-    uint32_t count = p->node_count, *self = hop_arena_alloc(arena, ((size_t)count + 1) * sizeof *self);
-    const double **inner = hop_arena_alloc(arena, count * sizeof *inner);
-    uint64_t *rows = part_of_rows(work, NULL, work->ranks, p->node, 0, p->count, count, arena);
+    const struct hop_places places = hop_places_apart(p->node_count, p->node_room, work->apart->outer, arena);
+    uint64_t *rows = part_of_rows(work, NULL, work->ranks, p->node, 0, p->count, p->node_count, arena);
     if (!hop_map_got(work, arena))
         return false;
-    for (uint32_t n = 0; n < count; n++) {
-        self[n + 1] = n + 1;
-        inner[n] = &zero;
-    }
-    const struct hop_places places = {.count = count,
-                                      .room = p->node_room,
-                                      .groups = count,
-                                      .group = self,
-                                      .first = self,
-                                      .inner = inner,
-                                      .outer = work->apart->outer};
     const struct hop_assign problem = hop_map_problem(work, &work->all, &places, rows);
     work->phase = "nodes";
     return hop_map_solve(work, solver, &problem, node, solved);
@@ -82,21 +69,14 @@ static bool to_devices(struct hop_map_work *work, struct hop_map_way way, const 
         if (node[r] == part->node)
             part->ranks[part->count++] = r;
     }
-    uint32_t *place = hop_arena_alloc(&arena, work->size), first[2] = {0, part->places};
-    uint32_t *zeros = hop_arena_alloc(&arena, part->places * sizeof *zeros);
-    const double *inner = work->apart->inner[part->node], outer = 0;
+    uint32_t *place = hop_arena_alloc(&arena, work->size);
+    const struct hop_places places =
+        hop_places_together(part->places, work->places.room + part->first, work->apart->inner[part->node], &arena);
     struct hop_graph graph;
     uint64_t *rows = part_of_rows(work, part->ranks, part->count, NULL, part->first, part->first + part->places,
                                   part->places, &arena);
     (void)hop_map_graph_part(&work->device, part->ranks, part->count, &graph, &arena);
     if (hop_map_got(work, &arena) && part->count > 0) {
-        const struct hop_places places = {.count = part->places,
-                                          .room = work->places.room + part->first,
-                                          .groups = 1,
-                                          .group = zeros,
-                                          .first = first,
-                                          .inner = &inner,
-                                          .outer = &outer};
         const struct hop_assign problem = hop_map_problem(work, &graph, &places, rows);
         struct hop_diag unfit;
         enum hop_status status = stay(work, part, start, place) ? HOP_OK : hop_assign_fit(&problem, place, &unfit);

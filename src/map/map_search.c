@@ -250,11 +250,13 @@ static bool holds_limits(const struct hop_map_work *work)
 
 static bool refuse_exact(struct hop_map_work *work, double placements)
 {
-    hop_fail(work->diag, HOP_ERR_LIMIT,
-             "%.3g placements of %u ranks, %u operations each, are too many to try them all\nsolver auto or exchange, "
-             "or metric congestion, whose proof needs no simulation",
-             placements, work->ranks, hop_map_play_operations(work->play));
-    return hop_map_did(work, HOP_ERR_LIMIT);
+    return hop_map_did(
+        work,
+        hop_fail(
+            work->diag, HOP_ERR_LIMIT,
+            "%.3g placements of %u ranks, %u operations each, are too many to try them all\nsolver auto or exchange, "
+            "or metric congestion, whose proof needs no simulation",
+            placements, work->ranks, hop_map_play_operations(work->play)));
 }
 
 bool hop_map_search(struct hop_map_work *work)

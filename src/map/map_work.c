@@ -29,8 +29,7 @@ bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
 
 bool hop_map_refuse(struct hop_map_work *work, const char *what, const char *expected)
 {
-    hop_fail(work->diag, HOP_ERR_INVALID, "%s\n%s", what, expected);
-    return hop_map_did(work, HOP_ERR_INVALID);
+    return hop_map_did(work, hop_fail(work->diag, HOP_ERR_INVALID, "%s\n%s", what, expected));
 }
 
 static bool poll(void *context, double best, double bound)
