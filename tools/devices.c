@@ -70,7 +70,8 @@ static int add_item(const struct tool_command *command, const char *item, size_t
     return status;
 }
 
-bool devices_has(const struct hop_topology *topology, const char *name, struct hop_diag *diag)
+/* Whether that is a device of the topology; else *diag, with no place, says what it is instead, and what may be meant. */
+static bool is_device(const struct hop_topology *topology, const char *name, struct hop_diag *diag)
 {
     uint32_t node = hop_topology_find(topology, name);
     if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
@@ -104,7 +105,7 @@ static bool has_place(const struct hop_topology *topology, const struct hop_sche
     uint32_t rank;
     int end = 0;
     if (!place->device || (sscanf(place->device, "rank%9u%n", &rank, &end) == 1 && place->device[end] == '\0') ||
-        devices_host_rank(place->device, &rank) || devices_has(topology, place->device, diag))
+        devices_host_rank(place->device, &rank) || is_device(topology, place->device, diag))
         return true;
     (void)hop_schedule_place(schedule, index, place->column, diag->place, sizeof diag->place);
     return false;
@@ -130,7 +131,7 @@ static int check_devices(const struct tool_command *command, const struct hop_to
 {
     struct hop_diag diag;
     for (uint32_t i = 0; i < devices->count; i++) {
-        if (!devices_has(topology, devices->names[i], &diag))
+        if (!is_device(topology, devices->names[i], &diag))
             return tool_bad_usage(command, "--devices: %s; expected: %s", diag.what, diag.expected);
     }
     return TOOL_OK;

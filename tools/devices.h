@@ -22,8 +22,6 @@ int devices_find(const struct tool_command *command, const struct hop_topology *
 /* A device for each rank, in order: `each` on every one, or (0) as evenly as they can. The caller frees it; NULL: out of
  * memory. */
 const char **devices_spread(const struct device_list *devices, uint32_t ranks, uint32_t each);
-/* Whether that is a device of the topology; else *diag, with no place, says what it is instead, and what may be meant. */
-bool devices_has(const struct hop_topology *topology, const char *name, struct hop_diag *diag);
 /* Whether all devices that the schedule names are there; ranks, rank3 and rank3.host, are left aside. *diag has the line. */
 bool devices_have_all(const struct hop_topology *topology, const struct hop_schedule *schedule, struct hop_diag *diag);
 /* "rank3.host", the host memory of a rank. */

@@ -64,7 +64,8 @@ bool tool_has_word(const char *words, const char *word)
     return words && tool_choice(words, word, strlen(word), &place);
 }
 
-const char *tool_list_words(const char *words, const char *prefix, const char *last, char *text, size_t size)
+/* "a, b or c", each behind a prefix. */
+static const char *list_words(const char *words, const char *prefix, const char *last, char *text, size_t size)
 {
     const char *word;
     size_t length, used = 0;
@@ -322,8 +323,8 @@ static bool take_choice(const struct tool_taking *t, const char *text)
         size_t length = several ? strcspn(from, ",") : strlen(from);
         if (!tool_choice(t->option->choices, from, length, &place)) {
             int used = snprintf(expected, sizeof expected, "%s", several ? "one or several of " : "");
-            tool_list_words(t->option->choices, "", several ? " and " : " or ", expected + used,
-                            sizeof expected - (size_t)used);
+            list_words(t->option->choices, "", several ? " and " : " or ", expected + used,
+                       sizeof expected - (size_t)used);
             return refuse(t, text, expected);
         }
         chosen = several ? chosen | 1u << place : place;
@@ -398,7 +399,7 @@ bool tool_assign(const struct tool_taking *taking, const struct tool_option *set
         }
         used += (size_t)snprintf(known + used, sizeof known - used, "%s= ", o->argument);
     }
-    return refuse(taking, text, tool_list_words(known, "", " or ", list, sizeof list));
+    return refuse(taking, text, list_words(known, "", " or ", list, sizeof list));
 }
 
 /* ---- the command line ---- */
@@ -506,7 +507,7 @@ static int read_long(struct reading *r, char *word)
         return found(r, hit, shown, equals ? equals + 1 : NULL);
     if (hit)
         return tool_bad_usage(r->command, "option %s is ambiguous: %s", shown,
-                              tool_list_words(names, "--", " or ", text, sizeof text));
+                              list_words(names, "--", " or ", text, sizeof text));
     (void)find_long(r, "", names, sizeof names);
     bool near = tool_nearest_word(names, name, nearest, sizeof nearest);
     return tool_bad_usage(r->command, "there is no option %s%s%s%s", shown, near ? " (is --" : "", near ? nearest : "",
@@ -586,7 +587,7 @@ static int check(const struct reading *r)
             return tool_bad_usage(r->command, "%s", o->missing);
         if (given && o->needs && !any_given(r->given, o->needs, other, sizeof other))
             return tool_bad_usage(r->command, "%s goes with %s", name,
-                                  tool_list_words(o->needs, "--", " or ", text, sizeof text));
+                                  list_words(o->needs, "--", " or ", text, sizeof text));
         if (given && o->excludes && any_given(r->given, o->excludes, other, sizeof other))
             return tool_bad_usage(r->command, "%s and --%s do not go together", name, other);
     }

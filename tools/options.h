@@ -133,8 +133,6 @@ bool tool_whole(const struct tool_command *command, const char *what, const char
                 uint64_t *value);
 bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag); /* with a unit, or plain seconds */
 bool tool_choice(const char *choices, const char *text, size_t length, unsigned *place);
-/* "a, b or c", each behind a prefix */
-const char *tool_list_words(const char *words, const char *prefix, const char *last, char *text, size_t size);
 /* The word that is nearest to one that is none; NULL: none is near. */
 const char *tool_nearest_word(const char *words, const char *word, char *text, size_t size);
 
