@@ -18,9 +18,8 @@ struct work {
     uint32_t count;
     struct edge *edges;                 /* of the spanning tree, shortest first: count - 1 */
     uint32_t *head[HOP_LINKAGE_LEVELS]; /* of a member: the first member of its cluster, which parts at that level */
-    uint32_t *chain, *parts, *last;     /* of a member: another of its cluster; of a cluster: parts so far; its end */
-    uint32_t *order;
-    double *step;
+    uint32_t *chain, *parts;            /* of a member: another of its cluster; of a cluster: parts so far */
+    double farthest[HOP_LINKAGE_LEVELS]; /* step between clusters of a level */
 };
 
 static double between(const struct work *w, uint32_t i, uint32_t j)
@@ -92,6 +91,7 @@ static uint32_t cut(struct work *w, double same)
             uint32_t a = find(w->chain, w->edges[e].a), b = find(w->chain, w->edges[e].b);
             w->chain[a > b ? a : b] = a < b ? a : b;
         }
+        w->farthest[levels - 1 - l] = w->edges[e - 1].distance;
         for (uint32_t i = 0; i < w->count; i++)
             w->head[levels - 1 - l][i] = find(w->chain, i);
     }
@@ -120,40 +120,19 @@ static void number(struct work *w, struct hop_linkage *linkage)
     }
 }
 
-/* Members in an order in which those of a cluster, at any distance, follow each other; step[i] is how far it is from
- * the cluster that ends with the i-th to the one that begins behind it. */
-static void line_up(struct work *w)
-{
-    uint32_t *next = w->parts, *last = w->last;
-    for (uint32_t i = 0; i < w->count; i++)
-        w->chain[i] = next[i] = last[i] = i;
-    for (uint32_t e = 0; e + 1 < w->count; e++) {
-        uint32_t a = find(w->chain, w->edges[e].a), b = find(w->chain, w->edges[e].b);
-        next[last[a]] = b;
-        w->step[last[a]] = w->edges[e].distance;
-        last[a] = last[b];
-        w->chain[b] = a;
-    }
-    w->order[0] = find(w->chain, 0);
-    for (uint32_t i = 1; i < w->count; i++)
-        w->order[i] = next[w->order[i - 1]];
-}
-
 /* Means of what was taken for equal, and whether distances are a tree's. */
 static void measure(const struct work *w, struct hop_linkage *linkage)
 {
     double sum[HOP_LINKAGE_LEVELS] = {0}, pairs[HOP_LINKAGE_LEVELS] = {0}, off = 0;
     for (uint32_t i = 0; i < w->count; i++) {
-        double farthest_step = 0;
         for (uint32_t j = i + 1; j < w->count; j++) {
-            uint32_t a = w->order[i], b = w->order[j], l = linkage->levels - 1;
-            double distance = between(w, a, b);
-            while (w->head[l][a] != w->head[l][b])
+            uint32_t l = linkage->levels - 1;
+            double distance = between(w, i, j);
+            while (w->head[l][i] != w->head[l][j])
                 l--;
             sum[l] += distance;
             pairs[l]++;
-            farthest_step = hop_max(farthest_step, w->step[w->order[j - 1]]);
-            off = hop_max(off, distance - farthest_step);
+            off = hop_max(off, distance - w->farthest[l]);
             linkage->longest = hop_max(linkage->longest, distance);
         }
     }
@@ -167,13 +146,11 @@ bool hop_linkage_create(const struct hop_places *places, const uint32_t *members
 {
     struct hop_arena arena = {0};
     struct work w = {.places = places, .members = members, .count = count};
-    uint32_t **lists[] = {&w.chain, &w.parts, &w.last, &w.order};
-    for (size_t i = 0; i < HOP_COUNT(lists); i++)
-        *lists[i] = hop_arena_alloc(&arena, count * sizeof **lists[i]);
+    w.chain = hop_arena_alloc(&arena, count * sizeof *w.chain);
+    w.parts = hop_arena_alloc(&arena, count * sizeof *w.parts);
     for (uint32_t l = 0; l < HOP_LINKAGE_LEVELS; l++)
         w.head[l] = hop_arena_alloc(&arena, count * sizeof *w.head[l]);
     w.edges = hop_arena_alloc(&arena, count * sizeof *w.edges);
-    w.step = hop_arena_alloc(&arena, count * sizeof *w.step);
     *linkage = (struct hop_linkage){.leaf = malloc(count * sizeof *linkage->leaf), .leaves = UINT64_MAX};
     bool made = linkage->leaf && !arena.failed;
     if (made) {
@@ -183,7 +160,6 @@ bool hop_linkage_create(const struct hop_places *places, const uint32_t *members
             if (linkage->levels > 0)
                 number(&w, linkage);
         }
-        line_up(&w);
         measure(&w, linkage);
     } else {
         hop_linkage_finish(linkage);

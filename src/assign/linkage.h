@@ -23,8 +23,8 @@ struct hop_linkage {
     uint32_t size[HOP_LINKAGE_LEVELS];
     double distance[HOP_LINKAGE_LEVELS]; /* mean of the pairs that part there */
     double longest;                      /* of all distances */
-    double spread;                       /* the most that a pair is farther apart than any step between its clusters,
-                                          * of the longest distance */
+    double spread;                       /* the most that a pair is farther apart than any step between clusters of
+                                          * the level where it parts, of the longest distance */
     uint64_t leaves;                     /* product of the sizes; the number of places when the tree is even */
     uint32_t *leaf;                      /* of a member */
 };
