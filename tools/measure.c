@@ -145,21 +145,6 @@ static int conclude(const struct request *r, struct hop_topology *topology, cons
 
 /* ---- the command ---- */
 
-struct shown {
-    struct tool_progress progress;
-    tool_progress_show *show;
-};
-
-/* In the process of rank 0. */
-static void show_progress(double done, void *context)
-{
-    struct shown *shown = context;
-    if (done >= 1)
-        tool_progress_end(&shown->progress);
-    else
-        shown->show(done, &shown->progress);
-}
-
 static int load(const struct request *r, struct hop_topology **topology)
 {
     struct hop_diag diag;
@@ -173,16 +158,15 @@ static int measure(struct request *r, struct hop_topology *topology)
     struct hop_measure_options *m = &r->measure;
     struct hop_measure_result *result = NULL;
     struct hop_diag diag;
-    struct shown shown;
+    struct tool_progress progress;
     m->topology = topology;
     m->sizes = r->sizes.count ? r->sizes.at : NULL;
     m->size_count = r->sizes.count;
     m->program.emulate = r->emulate ? topology : NULL;
     ranks_catch();
     m->launch.stop = &ranks_stop;
-    shown.show = tool_progress_begin(&shown.progress, "of the time for measuring");
-    m->progress = shown.show ? show_progress : NULL;
-    m->context = &shown;
+    m->progress = tool_progress_begin(&progress, "of the time for measuring");
+    m->context = &progress;
     int status = hop_measure(m, &result, &diag) == HOP_OK ? conclude(r, topology, result) : tool_fail(&diag);
     hop_measure_result_destroy(result);
     return status;

@@ -266,8 +266,12 @@ void tool_tick_end(const struct tool_ticker *t)
 static void show_progress(double done, void *context)
 {
     struct tool_progress *progress = context;
-    if (tool_tick(&progress->ticker))
+    if (done >= 1) { /* perhaps in another process than the one that ends it */
+        tool_progress_end(progress);
+        progress->ticker.shown = false;
+    } else if (tool_tick(&progress->ticker)) {
         fprintf(stderr, "\r%-40.40s %3.0f %%", progress->what, done * 100);
+    }
 }
 
 tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what)
