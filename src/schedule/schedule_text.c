@@ -58,9 +58,10 @@ static bool is_fine(const struct reader *r)
 /* What went wrong, if anything did, did so at that column. */
 static void check(struct reader *r, uint32_t column)
 {
+    if (is_fine(r))
+        return;
     hop_failure_place(r->failure, "%s:%u:%u", r->source->name, r->line, column);
-    if (!is_fine(r))
-        r->next = r->word_count;
+    r->next = r->word_count;
 }
 
 static bool has_room(struct reader *r, bool room)

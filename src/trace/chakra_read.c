@@ -39,7 +39,9 @@ enum { NAME_LIMIT = 80 }; /* bytes of a node's name that an operation's can hold
 void hop_chakra_place(const struct hop_chakra_trace *trace, const struct hop_chakra_node *node,
                       struct hop_failure *failure)
 {
-    hop_failure_place(failure, "%.160s: node %llu (byte 0x%zx)", trace->file, (unsigned long long)node->id, node->at);
+    if (failure->status != HOP_OK)
+        hop_failure_place(failure, "%.160s: node %llu (byte 0x%zx)", trace->file, (unsigned long long)node->id,
+                          node->at);
 }
 
 static bool has_room(const struct reader *r, bool room)

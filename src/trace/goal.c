@@ -65,9 +65,10 @@ static bool is_fine(const struct reader *r)
 /* What went wrong, if anything did, did so there. */
 static void check_at(struct reader *r, uint32_t line, uint32_t column)
 {
+    if (is_fine(r))
+        return;
     hop_failure_place(r->failure, "%s:%u:%u", r->source->name, line, column);
-    if (!is_fine(r))
-        r->at = r->source->text + r->source->size;
+    r->at = r->source->text + r->source->size;
 }
 
 static void check(struct reader *r, const char *at)
@@ -177,10 +178,11 @@ static uint64_t read_number(struct reader *r, const char *what, uint64_t most)
 {
     const char *digits = r->at;
     uint64_t number = 0;
-    char expected[80];
-    (void)snprintf(expected, sizeof expected, "%s: a whole number up to %" PRIu64, what, most);
-    if (!is_digit(*digits))
+    if (!is_digit(*digits)) {
+        char expected[80];
+        (void)snprintf(expected, sizeof expected, "%s: a whole number up to %" PRIu64, what, most);
         unexpected(r, expected);
+    }
     for (; is_digit(*r->at); r->at++) {
         uint64_t digit = (uint64_t)(*r->at - '0');
         if (digit > most || number > (most - digit) / 10) {
