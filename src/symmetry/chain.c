@@ -105,11 +105,8 @@ enum hop_status hop_symmetry_list(const struct hop_symmetry *group, uint32_t lim
                                   uint32_t *count, struct hop_diag *diag)
 {
     double order = hop_symmetry_order(group);
-    if (order > limit) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%g symmetries among %u devices", order, group->n);
-        hop_diag_expect(diag, "at most %u symmetries: fewer devices", limit);
-        return HOP_ERR_LIMIT;
-    }
+    if (order > limit)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%g symmetries among %u devices\nat most %u symmetries: fewer devices", order, group->n, limit);
     uint32_t n = group->n;
     struct hop_arena arena = {0};
     struct listing listing = {.group = group};

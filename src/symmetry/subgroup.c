@@ -376,15 +376,10 @@ static enum hop_status check_wish(const struct hop_symmetry *group, const struct
     for (uint32_t k = 0; k < wish->order_count; k++) {
         if (wish->orders[k] >= 2 && wish->orders[k] <= HOP_SUBGROUP_ORDER)
             continue;
-        hop_fail(diag, HOP_ERR_INVALID, "subgroups of order %u", wish->orders[k]);
-        hop_diag_expect(diag, "an order from 2 to %d", HOP_SUBGROUP_ORDER);
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID, "subgroups of order %u\nan order from 2 to %d", wish->orders[k], HOP_SUBGROUP_ORDER);
     }
-    if ((uint64_t)wish->order_count * wish->per_order > SUBGROUPS_MAX) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%u subgroups of each of %u orders", wish->per_order, wish->order_count);
-        hop_diag_expect(diag, "at most %d in all", SUBGROUPS_MAX);
-        return HOP_ERR_LIMIT;
-    }
+    if ((uint64_t)wish->order_count * wish->per_order > SUBGROUPS_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u subgroups of each of %u orders\nat most %d in all", wish->per_order, wish->order_count, SUBGROUPS_MAX);
     return HOP_OK;
 }
 

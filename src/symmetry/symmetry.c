@@ -53,11 +53,8 @@ static enum hop_status add_route(struct hop_symmetry_sketch *s, struct hop_route
 
 static enum hop_status check_input(const struct hop_symmetry_input *input, struct hop_diag *diag)
 {
-    if (input->n == 0 || input->n > HOP_SYMMETRY_DEVICES) {
-        hop_fail(diag, HOP_ERR_LIMIT, "symmetries of %u devices", input->n);
-        hop_diag_expect(diag, "1 to %d devices", HOP_SYMMETRY_DEVICES);
-        return HOP_ERR_LIMIT;
-    }
+    if (input->n == 0 || input->n > HOP_SYMMETRY_DEVICES)
+        return hop_fail(diag, HOP_ERR_LIMIT, "symmetries of %u devices\n1 to %d devices", input->n, HOP_SYMMETRY_DEVICES);
     for (uint32_t e = 0; e < input->edge_count; e++) {
         if (input->edges[e].from >= input->n || input->edges[e].to >= input->n)
             return hop_fail(diag, HOP_ERR_INVALID, "edge %u joins no two of the %u devices", e, input->n);
