@@ -27,7 +27,7 @@ struct hop_router {
     struct hop_passages crossings;
     uint32_t *links;           /* of the route that is looked at */
     struct hop_route **chunks; /* of remembered ones */
-    uint32_t count, chunk_count, chunk_capacity;
+    uint32_t count, chunk_count;
     uint32_t *free_links; /* for those of the next ones */
     uint32_t free_count;
     struct row *rows; /* by origin */
@@ -54,7 +54,6 @@ void hop_router_destroy(struct hop_router *router)
         return;
     for (uint32_t n = 0; router->rows && n < router->topology->node_count; n++)
         free(router->rows[n].entries);
-    free(router->chunks);
     hop_searches_finish(&router->searches);
     hop_arena_finish(&router->arena);
     free(router);
@@ -238,7 +237,7 @@ static bool keep_route(struct hop_router *router, const struct hop_route *route)
 {
     if (router->count == router->chunk_count * CHUNK) {
         struct hop_route *chunk = hop_arena_alloc(&router->arena, CHUNK * sizeof *chunk);
-        if (!chunk || !hop_grow(&router->chunks, &router->chunk_capacity, router->chunk_count + 1, sizeof chunk))
+        if (!chunk || !HOP_GROW(&router->arena, router->chunks, router->chunk_count + 1))
             return false;
         router->chunks[router->chunk_count++] = chunk;
     }

@@ -24,7 +24,6 @@ void hop_searches_finish(struct hop_searches *searches)
 {
     for (unsigned w = 0; w < HOP_WAY_COUNT; w++)
         hop_arena_finish(&searches->spare[w]);
-    free(searches->sizes);
 }
 
 /* ---- servers ---- */
@@ -34,7 +33,7 @@ bool hop_searches_number(struct hop_searches *s, uint32_t node)
     const struct hop_topology *t = s->topology;
     if (s->inside[node].server)
         return true;
-    if (!hop_grow(&s->sizes, &s->capacity, s->servers + 1, sizeof *s->sizes))
+    if (!HOP_GROW(s->arena, s->sizes, s->servers + 1))
         return false;
     uint32_t server = ++s->servers, tail = 0;
     s->inside[node] = (struct hop_inside){server, tail};

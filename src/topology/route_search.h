@@ -64,7 +64,7 @@ struct hop_searches {
     const struct hop_topology *topology;
     struct hop_arena *arena;
     struct hop_inside *inside;              /* of a node */
-    uint32_t *sizes, servers, capacity;     /* nodes of each server */
+    uint32_t *sizes, servers;               /* nodes of each server */
     uint32_t *met, met_count;               /* by the last search, in the order of distance */
     struct hop_reach **kept[HOP_WAY_COUNT]; /* by origin */
     struct hop_arena spare[HOP_WAY_COUNT];  /* once too much is kept: the last reach */

@@ -68,12 +68,7 @@ void hop_topology_destroy(struct hop_topology *topology)
 {
     if (!topology)
         return;
-    free(topology->nodes);
-    free(topology->links);
-    free(topology->follows);
-    free(topology->notes);
     free(topology->rows);
-    free(topology->crossings);
     hop_names_finish(&topology->node_names);
     hop_arena_finish(&topology->arena);
     free(topology);
@@ -134,7 +129,7 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
                         node->name, engines ? "a tau out of range" : "a negative number of engines");
     if (topology->node_count >= HOP_NODE_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %u nodes", HOP_NODE_LIMIT);
-    if (!hop_grow(&topology->nodes, &topology->node_capacity, topology->node_count + 1, sizeof *topology->nodes))
+    if (!HOP_GROW(&topology->arena, topology->nodes, topology->node_count + 1))
         return hop_fail_memory(diag);
     struct hop_node kept = *node;
     if (!keep(topology, &kept.name) || !keep(topology, &kept.label) || !keep(topology, &kept.bus_id) ||
@@ -193,8 +188,7 @@ enum hop_status hop_topology_add_link(struct hop_topology *topology, const struc
     if (status != HOP_OK)
         return status;
     uint32_t at = topology->link_count;
-    if (!hop_grow(&topology->links, &topology->link_capacity, at + 1, sizeof *topology->links) ||
-        !hop_grow(&topology->follows, &topology->follows_capacity, at + 1, sizeof *topology->follows))
+    if (!HOP_GROW(&topology->arena, topology->links, at + 1) || !HOP_GROW(&topology->arena, topology->follows, at + 1))
         return hop_fail_memory(diag);
     struct hop_link kept = *link;
     if (!keep(topology, &kept.origin) || !keep(topology, &kept.parameter))
@@ -222,8 +216,7 @@ enum hop_status hop_topology_add_note(struct hop_topology *topology, const char 
     if (topology->note_count >= 1000) /* enough to read; a hostile input must not fill memory with remarks */
         return HOP_OK;
     char *kept = hop_arena_string(&topology->arena, text, strlen(text));
-    if (!kept ||
-        !hop_grow(&topology->notes, &topology->note_capacity, topology->note_count + 1, sizeof *topology->notes))
+    if (!kept || !HOP_GROW(&topology->arena, topology->notes, topology->note_count + 1))
         return HOP_ERR_MEMORY;
     topology->notes[topology->note_count++] = kept;
     return HOP_OK;
@@ -342,8 +335,7 @@ enum hop_status hop_topology_add_crossing(struct hop_topology *topology, uint32_
     uint32_t place = find_crossing(topology, root, other_root, &found);
     if (!found && topology->crossing_count == CROSSING_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "there are too many crossings\nat most %d", CROSSING_LIMIT);
-    if (!found && !hop_grow(&topology->crossings, &topology->crossing_capacity, topology->crossing_count + 1,
-                            sizeof *topology->crossings))
+    if (!found && !HOP_GROW(&topology->arena, topology->crossings, topology->crossing_count + 1))
         return hop_fail_memory(diag);
     struct hop_crossing *crossing = &topology->crossings[place];
     if (!found)

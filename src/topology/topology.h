@@ -18,15 +18,15 @@ struct hop_topology {
     bool finished;
 
     struct hop_node *nodes;
-    uint32_t node_count, node_capacity;
+    uint32_t node_count;
     struct hop_names node_names;
     struct hop_link *links;
     struct hop_follows { /* per link: what follows parameters, per direction */
         bool capacity[2], duplex[2], latency;
     } * follows;
-    uint32_t link_count, link_capacity, follows_capacity;
+    uint32_t link_count;
     const char **notes;
-    uint32_t note_count, note_capacity;
+    uint32_t note_count;
     struct hop_parameter *parameters; /* parameters.c */
     const struct hop_parameter_rule **parameter_rules; /* of each */
     uint32_t parameter_count;
@@ -34,7 +34,7 @@ struct hop_topology {
         uint32_t roots[2]; /* ascending */
         double tau;
     } *crossings;
-    uint32_t crossing_count, crossing_capacity;
+    uint32_t crossing_count;
     struct hop_fabric_row *rows; /* forwarding.c; until finish */
     uint32_t row_count, row_capacity;
 
