@@ -103,11 +103,11 @@ int ranks_alone(const struct tool_command *command)
         return TOOL_OK;
     }
     if (hop_group_rank(group) == 0)
-        status =
-            tool_bad_usage(command,
-                           "mpirun started %d of it, which would disturb each other: one is expected, with -n RANKS "
-                           "of its own (HOPCAST_MPI=none: all the same)",
-                           size);
+        status = tool_bad_usage(
+            command,
+            "mpirun started %d of it, which would disturb each other: one is expected, which starts ranks "
+            "of its own (HOPCAST_MPI=none: all the same)",
+            size);
     (void)ranks_end(group, status);
     return TOOL_BAD;
 }
