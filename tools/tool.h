@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the subcommands share. The command uses the public headers, and what is in base.
+ * What the subcommands share. The command uses the public headers, what is in base, how drawings say
+ * quantities, and the builder of topologies.
  *
  * Exit status: 0 done, 1 a negative answer, 2 bad usage or input.
  */
