@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mapping by SCOTCH: dual recursive bipartitioning of the items and the places (Pellegrini 1994), its default strategy.
- * How it is told about the places: assign/scotch_target.h.
- *
- * Rooms that stay free are items without traffic for SCOTCH: it balances loads, and would spread few items over many
- * places. What it puts where there is no room, or where the item may not be, goes to the nearest place that it may
- * have. SCOTCH cannot be stopped: poll is asked once, before it starts.
- *
- * SCOTCH counts in integers (SCOTCH_Num, in most builds of 32 bits): weights and distances are scaled so that their
- * products add up to half of the largest. It prints what is wrong with its input; nothing is, of what is made here,
- * but a program that runs out of memory in SCOTCH says so on standard error.
- *
- * SCOTCH has one random number generator for the whole process. Ours is a copy of it in a context, with a seed of its
- * own: a program that calls SCOTCH itself draws what it would have drawn. Contexts do not make SCOTCH safe for threads;
- * one thread maps at a time, and the program's own calls must not run beside that.
+ * Rooms that stay free are items without traffic for it, since it balances loads; what it puts where there is no room
+ * goes to the nearest place that has. It counts in integers: weights and distances are scaled so that their products
+ * add up to half of the largest. Its one random number generator for the whole process is ours as a copy in a context
+ * with a seed of its own; one thread maps at a time, and the program's own calls must not run beside that.
  */
 #include "assign/assign.h"
 
