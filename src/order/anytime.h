@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The anytime search: good orders of many sources' sends, better ones as time goes on.
- *
- *     orders given at the start
- *       -> quotients by groups of symmetries, in rounds: cheap searches on many groups, then wider ones on the groups
- *          that did best
- *       -> the whole problem: wider and wider beams, and in between changes to the best order
- *
- * Every step has a seed of its own. With several parts the groups are dealt out, and each part has its own beams;
- * parts do not talk to each other.
+ * The anytime search: good orders of many sources' sends, better ones as time goes on. Orders given at the start,
+ * then quotients by groups of symmetries in rounds, then beams on the whole problem, wider and wider, with changes
+ * to the best order in between. With several parts the groups are dealt out, and each part has its own beams; parts
+ * do not talk to each other.
  */
 #ifndef HOP_ORDER_ANYTIME_H
 #define HOP_ORDER_ANYTIME_H

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Beam search: states of a run side by side, level by level, a level being how many operations have started or ended;
- * of each level the best `width` states go on. Width 1 is a greedy dive; a cut at the lower bound makes it a search
- * that gives up as soon as time is lost.
- *
- *     level 0 -> [ state | state | ... ] -> each chooses `samples` times, all of its free sources at once, and moves
- *     to its next event -> higher levels
- *
- * A state is judged by a power mean of its bounds (now + what is left for a link or source): the critical ones count
- * most, but what the others lose counts, too.
+ * Beam search: states of a run side by side, level by level, a level being how many operations have started or
+ * ended; of each level the best `width` states go on. Width 1 is a greedy dive; a cut at the lower bound makes it a
+ * search that gives up as soon as time is lost. A state is judged by a power mean of its bounds (now + what is left
+ * for a link or source): the critical ones count most, but what the others lose counts, too.
  */
 #ifndef HOP_ORDER_BEAM_H
 #define HOP_ORDER_BEAM_H

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Improving an order by small changes: two sends of a source change places, one moves, a wait comes or goes; simulated
- * annealing.
- *
- *     states[event] of the order in hand  ->  a change of what source s sends at place i  ->  play on from the event
- *     where that was first looked at
- *
- * A change is given up as soon as its bound says that it would not be taken.
+ * Improving an order by small changes, simulated annealing: two sends of a source change places, one moves, a wait
+ * comes or goes; what follows is played on from the event where the change was first looked at, as long as its bound
+ * says that it may be taken.
  */
 #ifndef HOP_ORDER_IMPROVE_H
 #define HOP_ORDER_IMPROVE_H
