@@ -33,7 +33,7 @@ enum hop_status hop_measurements_add(struct hop_measurements *m, const struct ho
 bool hop_measurements_is_csv(const struct hop_source *source);
 enum hop_status hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m,
                                           struct hop_diag *diag);
-/* The transfers of `predict --json`, as one group; their times are their ends (prediction.c). */
+/* The transfers of `predict --json`, as one group; their times are their ends (read_prediction.c). */
 enum hop_status hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m,
                                                  struct hop_diag *diag);
 

@@ -28,11 +28,9 @@
  * more than that from its source. Reads of one class share alike what is left to them, none getting more than it asks for; the
  * slowest of those cut short get their rate as a cap, and all is settled again from the start, at most PULL_ROUNDS times.
  */
-#include "model/model.h"
+#include "model/credit.h"
 
 #include <math.h>
-
-#define CREDIT_COST 8 /* times the rounds of fair */
 
 #define SETTLED 1e-7 /* of the widest link in use */
 #define NEAR 1e-6    /* what counts as full, in explanations only */
@@ -93,7 +91,7 @@ struct state {
     } * pairs;
 };
 
-static void *create(const struct hop_links *links, struct hop_arena *arena)
+void *hop_credit_create(const struct hop_links *links, const struct hop_credit_server *server, struct hop_arena *arena)
 {
     struct state *s = hop_arena_alloc(arena, sizeof *s);
     if (!s)
@@ -102,7 +100,15 @@ static void *create(const struct hop_links *links, struct hop_arena *arena)
     s->links = links;
     s->packets_after = hop_topology_parameter(links->topology, "crossing_packets")->value;
     s->active_of = hop_arena_alloc(arena, links->count * sizeof *s->active_of);
+    s->duplex = server != NULL;
+    s->pull = server && server->pull;
+    s->host_duplex = server ? server->host_duplex : 0;
     return arena->failed ? NULL : s;
+}
+
+static void *create(const struct hop_links *links, struct hop_arena *arena)
+{
+    return hop_credit_create(links, NULL, arena);
 }
 
 static int by_link(const void *a, const void *b)
@@ -470,7 +476,7 @@ static bool lower_caps(struct state *s, uint32_t count, bool every)
     return lowered;
 }
 
-static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, struct hop_share *shares)
+bool hop_credit_rates(void *opaque, const struct hop_leg *legs, uint32_t count, struct hop_share *shares)
 {
     struct state *s = opaque;
     if (!lay_out(s, legs, count))
@@ -485,74 +491,24 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     return true;
 }
 
-static void *create_server(const struct hop_links *links, struct hop_arena *arena)
-{
-    struct state *s = create(links, arena);
-    if (s) {
-        s->duplex = true;
-        s->pull = hop_topology_parameter(links->topology, "host_pull")->value > 0;
-        s->host_duplex = hop_topology_parameter(links->topology, "host_duplex")->value;
-    }
-    return s;
-}
-
-static const struct hop_parameter_rule credit_parameters[] = {
-    {.name = "crossing_packets", .value = 2.75, .unit = "1",
-     .origin = "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside 4->1 (Martinasso "
+static const struct hop_parameter_rule parameters[] = {
+    {.name = "crossing_packets",
+     .value = 2.75,
+     .unit = "1",
+     .origin = "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside "
+               "4->1 (Martinasso "
                "et al. 2016, section III.B)"},
 };
-const struct hop_parameter_table hop_credit_parameters = {credit_parameters, HOP_COUNT(credit_parameters)};
-
-static const struct hop_parameter_rule server_parameters[] = {
-    {.name = "host_duplex", .value = 1, .unit = "1",
-     .origin = "share of its capacity that a device's PCIe link keeps for copies from or to host memory while such copies fill its "
-               "other direction (model server): no loss until measured",
-     .low = 0.01, .high = 1, .expected = "0.01 to 1"},
-    {.name = "host_pull", .value = 0, .unit = "1",
-     .origin = "1: copies out of host memory are reads of the devices, which do not block each other (model server); 0: as credit",
-     .low = 0, .high = 1, .is_whole = true, .expected = "0 or 1"},
-};
-const struct hop_parameter_table hop_server_parameters = {server_parameters, HOP_COUNT(server_parameters)};
-
-/* Whether the topology says what only `server` understands. */
-static bool speaks_of_server(const struct hop_topology *topology, uint32_t domain)
-{
-    const struct hop_domain *d = hop_topology_domain(topology, domain);
-    uint32_t roots[2];
-    double tau;
-    for (uint32_t i = 0; i < d->link_count; i++) {
-        if (hop_topology_link(topology, d->links[i])->kind == HOP_LINK_CHIP)
-            return true;
-    }
-    return hop_topology_parameter(topology, "host_pull")->value > 0 ||
-           hop_topology_parameter(topology, "host_duplex")->value < 1 || hop_topology_crossing(topology, 0, roots, &tau) ||
-           hop_domain_is_two_way(topology, domain);
-}
-
-const struct hop_model hop_model_server = {
-    .facts = {.name = "server",
-              .summary = "credit, with two-way capacities of links below twice one way (docs/models.md)",
-              .by_default = "calibrated machines: two-way capacities, losses of pairs of roots, chip links, host_pull",
-              .keeps_capacity = true,
-              .knows_pull = true,
-              .cost = CREDIT_COST},
-    .family = HOP_RULES_PCIE,
-    .needs_order = true,
-    .loses_crossing = true,
-    .elsewhere = &hop_model_two_way,
-    .asks_for = speaks_of_server,
-    .create = create_server,
-    .rates = rates,
-};
+const struct hop_parameter_table hop_credit_parameters = {parameters, HOP_COUNT(parameters)};
 
 const struct hop_model hop_model_credit = {
     .facts = {.name = "credit",
               .summary = "credit-based flow control, bandwidth conserved (docs/models.md)",
               .keeps_capacity = true,
-              .cost = CREDIT_COST},
+              .cost = HOP_CREDIT_COST},
     .family = HOP_RULES_PCIE,
     .needs_order = true,
     .loses_crossing = true,
     .create = create,
-    .rates = rates,
+    .rates = hop_credit_rates,
 };
