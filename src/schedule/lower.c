@@ -74,29 +74,28 @@ static bool is_staged(struct lowering *l, const struct hop_op *op)
     return from != HOP_NONE && to != HOP_NONE && hop_router_find(l->router, from, to, &route, NULL) == HOP_ERR_NO_ROUTE;
 }
 
-static enum hop_status host_of(struct lowering *l, uint32_t index, const char **host)
+/* Where a copy is staged; NULL: nowhere, since one end is there, or it is not known. */
+static const char *host_of(struct lowering *l, uint32_t index)
 {
     const struct hop_op *op = hop_schedule_op(l->original, index);
     uint32_t device = hop_topology_find(l->topology, op->from.device);
     char place[192];
-    if (device == HOP_NONE) { /* simulate reports unknown devices, with the nearest name: keep the operation as it is */
-        *host = NULL;
-        return HOP_OK;
-    }
+    if (device == HOP_NONE) /* simulate reports unknown devices, with the nearest name: keep the operation as it is */
+        return NULL;
     if (l->hosts[device] == NOT_ASKED)
         l->hosts[device] = hop_topology_nearest_host(l->topology, device);
     uint32_t node = l->hosts[device];
     if (node != HOP_NONE) {
-        *host = hop_topology_node(l->topology, node)->name;
-        if (strcmp(*host, op->from.device) == 0 || strcmp(*host, op->to.device) == 0)
-            *host = NULL; /* one end is that host memory: nothing to stage */
-        return HOP_OK;
+        const char *host = hop_topology_node(l->topology, node)->name;
+        bool end = strcmp(host, op->from.device) == 0 || strcmp(host, op->to.device) == 0;
+        return end ? NULL : host;
     }
-    hop_fail(l->diag, HOP_ERR_NO_ROUTE,
-             "'%s' is staged, but no host memory is in reach of %s\na topology with host memory, or via p2p", op->name,
-             op->from.device);
-    hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
-    return HOP_ERR_NO_ROUTE;
+    hop_failure_set(&l->lowered->failure, HOP_ERR_NO_ROUTE,
+                    "'%s' is staged, but no host memory is in reach of %s\na topology with host memory, or via p2p",
+                    op->name, op->from.device);
+    hop_failure_place(&l->lowered->failure, "%s",
+                      hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
+    return NULL;
 }
 
 /* "name.r12", made unique if the original uses that name itself; "t5.r12" where the name of operation 5 is too long for that. */
@@ -127,17 +126,17 @@ static uint32_t add_child(struct lowering *l, uint32_t index, char kind, uint64_
     return hop_schedule_add(l->lowered, &op);
 }
 
-static enum hop_status stage(struct lowering *l, uint32_t index, const char *host)
+static void stage(struct lowering *l, uint32_t index, const char *host)
 {
     const struct hop_op *op = hop_schedule_op(l->original, index);
     uint64_t packets = packets_of(op), left = op->bytes;
     char place[192];
     if (packets > HOP_PACKET_LIMIT) {
-        hop_fail(l->diag, HOP_ERR_LIMIT,
-                 "'%s' would be staged in %llu packets\nat most %u packets: a larger packet size", op->name,
-                 (unsigned long long)packets, HOP_PACKET_LIMIT);
-        hop_diag_place(l->diag, "%s", hop_schedule_place(l->original, index, 0, place, sizeof place));
-        return HOP_ERR_LIMIT;
+        hop_failure_set(&l->lowered->failure, HOP_ERR_LIMIT,
+                        "'%s' would be staged in %llu packets\nat most %u packets: a larger packet size", op->name,
+                        (unsigned long long)packets, HOP_PACKET_LIMIT);
+        hop_failure_place(&l->lowered->failure, "%s", hop_schedule_place(l->original, index, 0, place, sizeof place));
+        return;
     }
     uint32_t read = HOP_NONE, write = HOP_NONE;
     for (uint64_t p = 0; p < packets; p++) {
@@ -171,7 +170,6 @@ static enum hop_status stage(struct lowering *l, uint32_t index, const char *hos
         left -= bytes;
     }
     l->images[index].last = write;
-    return HOP_OK;
 }
 
 /* ---- messages ---- */
@@ -307,13 +305,12 @@ static enum hop_status lower_all(struct lowering *l)
         return matched;
     for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
         const struct hop_op *op = hop_schedule_op(l->original, i);
-        const char *host = NULL;
-        enum hop_status status = is_staged(l, op) ? host_of(l, i, &host) : HOP_OK;
-        if (status == HOP_OK && hop_op_is_message(op)) {
+        const char *host = is_staged(l, op) ? host_of(l, i) : NULL;
+        if (hop_op_is_message(op)) {
             lower_message(l, i);
-        } else if (status == HOP_OK && host) {
-            status = stage(l, i, host);
-        } else if (status == HOP_OK) {
+        } else if (host) {
+            stage(l, i, host);
+        } else {
             struct hop_op same = *op;
             same.after_count = same.after_start_count = 0;
             same.via = HOP_VIA_P2P;
@@ -321,8 +318,6 @@ static enum hop_status lower_all(struct lowering *l)
             same.parent = i;
             l->images[i].first = l->images[i].last = hop_schedule_add(l->lowered, &same);
         }
-        if (status != HOP_OK)
-            return status;
     }
     return link_images(l);
 }

@@ -142,15 +142,17 @@ enum hop_status hop_traffic_of_schedule(const struct hop_schedule *schedule, str
 
 /* ---- to a schedule ---- */
 
-static enum hop_status add_copy(struct hop_schedule *made, const struct hop_traffic_flow *flow, enum hop_memory memory,
-                                const char *const *devices, struct hop_diag *diag)
+static void add_copy(struct hop_schedule *made, const struct hop_traffic_flow *flow, enum hop_memory memory,
+                     const char *const *devices)
 {
     const char *from = devices[flow->from], *to = devices[flow->to];
     bool host = memory == HOP_MEMORY_HOST;
-    if (!from || !to)
-        return hop_fail(diag, HOP_ERR_INVALID,
+    if (!from || !to) {
+        hop_failure_set(&made->failure, HOP_ERR_INVALID,
                         "rank %" PRIu32 ", which has traffic, has no %s\none for every rank that sends or receives",
                         from ? flow->to : flow->from, host ? "host memory" : "device");
+        return;
+    }
     char name[48];
     (void)snprintf(name, sizeof name, "r%" PRIu32 ".to%" PRIu32 "%s", flow->from, flow->to, host ? ".host" : "");
     struct hop_op op = hop_op_default(HOP_OP_COPY);
@@ -161,19 +163,16 @@ static enum hop_status add_copy(struct hop_schedule *made, const struct hop_traf
     op.to.rank = (int32_t)flow->to;
     op.bytes = flow->bytes[memory];
     (void)hop_schedule_add(made, &op);
-    return HOP_OK;
 }
 
 /* The flows of one rank that are in one memory. */
-static enum hop_status add_row(struct hop_schedule *made, const struct hop_traffic_flow *flows, uint32_t count,
-                               enum hop_memory memory, const char *const *devices, struct hop_diag *diag)
+static void add_row(struct hop_schedule *made, const struct hop_traffic_flow *flows, uint32_t count,
+                    enum hop_memory memory, const char *const *devices)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (flows[i].bytes[memory] > 0)
-            status = add_copy(made, &flows[i], memory, devices, diag);
+            add_copy(made, &flows[i], memory, devices);
     }
-    return status;
 }
 
 enum hop_status hop_traffic_to_schedule(const struct hop_traffic *traffic, const char *const *devices,
@@ -182,15 +181,14 @@ enum hop_status hop_traffic_to_schedule(const struct hop_traffic *traffic, const
     char name[32];
     (void)snprintf(name, sizeof name, "traffic-%" PRIu32, hop_traffic_ranks(traffic));
     struct hop_schedule *made = hop_schedule_create(name);
-    enum hop_status status = HOP_OK;
-    uint32_t count = hop_traffic_count(traffic);
+    uint32_t count = made ? hop_traffic_count(traffic) : 0;
     const struct hop_traffic_flow *flows = hop_traffic_flows(traffic);
-    for (uint32_t first = 0, end; first < count && status == HOP_OK; first = end) {
+    for (uint32_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && flows[end].from == flows[first].from;)
             end++;
-        status = add_row(made, flows + first, end - first, HOP_MEMORY_DEVICE, devices, diag);
-        if (status == HOP_OK && hosts)
-            status = add_row(made, flows + first, end - first, HOP_MEMORY_HOST, hosts, diag);
+        add_row(made, flows + first, end - first, HOP_MEMORY_DEVICE, devices);
+        if (hosts)
+            add_row(made, flows + first, end - first, HOP_MEMORY_HOST, hosts);
     }
-    return hop_schedule_end(made, status, schedule, diag);
+    return hop_schedule_finish(made, schedule, diag);
 }
