@@ -28,6 +28,11 @@ static bool watch_map(const struct hop_map_progress *progress, void *context)
 
 /* ---- options ---- */
 
+static const char *solver_at(unsigned index)
+{
+    return hop_map_solver_name((enum hop_map_solver)index);
+}
+
 static const struct tool_option table[] = {
     {.kind = OPTION_TEXT,
      .use = USE_INPUT,
@@ -47,8 +52,7 @@ static const struct tool_option table[] = {
            "link) or simulated (the exchange's time; the default)",
            .choices = "latency bandwidth distance congestion simulated"),
     OPTION("solver", 0, CHOICE, AT(map_request, options.solver), "SOLVER",
-           "auto, exact (up to 12 ranks and devices, with proof), scotch or exchange",
-           .choices = "auto exact scotch exchange"),
+           "auto, exact (up to 12 ranks and devices, with proof), scotch or exchange", .choice_at = solver_at),
     OPTION("phase", 0, CHOICES, AT(map_request, options.phases), "LIST",
            "of nodes, devices, refine, cores (all that apply); the rest stays as it is at the start",
            .choices = "nodes cores devices refine"),

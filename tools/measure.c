@@ -18,6 +18,11 @@ struct request {
     struct hop_measure_options measure;
 };
 
+static const char *kind_at(unsigned index)
+{
+    return hop_measure_kind_name((enum hop_measure_kind)index);
+}
+
 static const struct tool_option table[] = {
     OPTION("devices", 0, COUNT, AT(request, measure.devices), "N",
            "how many; without a topology nothing else is assumed about them", .low = 1,
@@ -30,8 +35,7 @@ static const struct tool_option table[] = {
     SHARED(slower, AT(request, measure.program.slower), .help = "emulated links are so many times as slow (100)"),
     SHARED(chunk, AT(request, measure.program.chunk_bytes)),
     SHARED(buffer, AT(request, measure.program.buffer_bytes)),
-    OPTION("what", 0, CHOICES, AT(request, measure.kinds), NULL, "what is measured (all)",
-           .choices = "pairs reads together engines reduce memory"),
+    OPTION("what", 0, CHOICES, AT(request, measure.kinds), NULL, "what is measured (all)", .choice_at = kind_at),
     OPTION("sizes", 0, SIZES, AT(request, sizes), "LIST",
            "of copies, ascending: SIZE,... or LOW:HIGH*FACTOR (64B,4KiB,64KiB,1MiB,8MiB); the largest where several go "
            "at once",

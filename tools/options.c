@@ -101,6 +101,18 @@ const char *tool_nearest_word(const char *words, const char *word, char *text, s
 
 /* ---- the table ---- */
 
+enum { CHOICES_ROOM = 1000 }; /* all that a command has, with spaces between */
+
+/* The choices that are asked for by index, as words in the room that is left. */
+static const char *gather_choices(const struct tool_option *option, char *room, size_t *used)
+{
+    const char *name, *words = room + *used;
+    for (unsigned i = 0; (name = option->choice_at(i)) && strcmp(name, "?") != 0 && *used < CHOICES_ROOM; i++)
+        *used += (size_t)snprintf(room + *used, CHOICES_ROOM - *used, "%s%s", i ? " " : "", name);
+    ++*used;
+    return words;
+}
+
 /* The entry with what it shares. */
 static struct tool_option resolve(const struct tool_option *entry)
 {
@@ -125,12 +137,17 @@ const struct tool_option *tool_table(const struct tool_command *command)
 {
     static const struct tool_command *of;
     static struct tool_option table[TOOL_OPTIONS + 2];
+    static char choices[CHOICES_ROOM];
     if (of == command)
         return table;
     of = command;
-    size_t count = 0;
-    for (const struct tool_option *entry = command->options; entry && (entry->kind || entry->shared); entry++)
-        table[count++] = resolve(entry);
+    size_t count = 0, used = 0;
+    for (const struct tool_option *entry = command->options; entry && (entry->kind || entry->shared); entry++) {
+        struct tool_option *option = &table[count++];
+        *option = resolve(entry);
+        if (option->choice_at)
+            option->choices = gather_choices(option, choices, &used);
+    }
     table[count] = (struct tool_option){.name = "help", .letter = 'h', .kind = OPTION_HELP};
     table[count + 1] = (struct tool_option){.kind = OPTION_END};
     return table;

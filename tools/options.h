@@ -63,7 +63,9 @@ struct tool_option {
     const char *help;
     uint64_t low, high;
     double least, most;
-    const char *choices;          /* with spaces between */
+    const char *choices; /* with spaces between, */
+    /* or by index, NULL or "?" behind the last; with what each is, which help says for {choices}. */
+    const char *(*choice_at)(unsigned index), *(*choice_is)(unsigned index);
     const char *needs, *excludes; /* names with spaces between: one of them must, none may be there, too */
     const char *missing;          /* not NULL: it must be given; else this is said */
     bool (*take)(const struct tool_taking *taking, char *text); /* false: it said why */

@@ -63,15 +63,25 @@ const struct tool_option option_rows = OPTION("rows", 0, WHOLE, .at = 0, "N", NU
 
 /* ---- a collective ---- */
 
+static const char *reduce_at(unsigned index)
+{
+    return hop_reduce_name((enum hop_reduce)index);
+}
+
+static const char *type_at(unsigned index)
+{
+    return hop_type_name((enum hop_type)index);
+}
+
 const struct tool_option option_algorithm = OPTION("algorithm", 0, TEXT, .at = 0, "NAME",
                                                    "such as ring or gsb-btb (`hopcast make allreduce --list`); "
                                                    "auto=FILE: what the table says that `hopcast tune collective -o "
                                                    "FILE` wrote");
 const struct tool_option option_bytes = OPTION("bytes", 0, SIZE, .at = 0, "SIZE", NULL);
 const struct tool_option option_operator =
-    OPTION("operator", 0, CHOICE, .at = 0, NULL, "of reductions (sum)", .choices = "sum prod min max");
+    OPTION("operator", 0, CHOICE, .at = 0, NULL, "of reductions (sum)", .choice_at = reduce_at);
 const struct tool_option option_type =
-    OPTION("type", 0, CHOICE, .at = 0, NULL, "of the elements (f32)", .choices = "f64 f32 f16 bf16 i32 i64");
+    OPTION("type", 0, CHOICE, .at = 0, NULL, "of the elements (f32)", .choice_at = type_at);
 const struct tool_option option_root =
     OPTION("root", 0, COUNT, .at = 0, "RANK", "of reduce, broadcast, gather, scatter (0)", .high = HOP_RANKS_MAX - 1);
 const struct tool_option option_in_place = FLAG("in-place", 0, .at = 0, "one buffer in and out");

@@ -46,16 +46,31 @@ static size_t list_models(char *text, size_t size)
     return used;
 }
 
-/* The line of help, "{models}" replaced. */
+/* The choices of an option, with what each is. */
+static size_t list_choices(const struct tool_option *option, char *text, size_t size)
+{
+    size_t used = 0;
+    const char *word = option->choices;
+    for (unsigned i = 0; *word && used < size; i++) {
+        size_t length = strcspn(word, " ");
+        const char *is = option->choice_is ? option->choice_is(i) : NULL;
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s%s%s%s", i ? ", " : "", (int)length, word,
+                                 is ? " (" : "", is ? is : "", is ? ")" : "");
+        word += length + strspn(word + length, " ");
+    }
+    return used;
+}
+
+/* The line of help, "{models}" or "{choices}" replaced. */
 static const char *help_of(const struct tool_option *option, char *text, size_t size)
 {
-    const char *mark = strstr(option->help, "{models}");
+    const char *mark = strchr(option->help, '{');
     if (!mark)
         return option->help;
     size_t used = (size_t)snprintf(text, size, "%.*s", (int)(mark - option->help), option->help);
-    used += list_models(text + used, size - used);
+    used += option->choices ? list_choices(option, text + used, size - used) : list_models(text + used, size - used);
     if (used < size)
-        (void)snprintf(text + used, size - used, "%s", mark + strlen("{models}"));
+        (void)snprintf(text + used, size - used, "%s", strchr(mark, '}') + 1);
     return text;
 }
 

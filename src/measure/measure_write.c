@@ -8,7 +8,7 @@
 const char *hop_measure_kind_name(enum hop_measure_kind kind)
 {
     static const char *const names[] = {"pairs", "reads", "together", "engines", "reduce", "memory"};
-    return (unsigned)kind < HOP_MEASURE_KINDS ? names[kind] : "unknown";
+    return (unsigned)kind < HOP_MEASURE_KINDS ? names[kind] : "?";
 }
 
 /* Notes are words for people, but that a receiver read is said in the words that readers of measurements know. */
