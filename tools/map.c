@@ -33,6 +33,17 @@ static const char *solver_at(unsigned index)
     return hop_map_solver_name((enum hop_map_solver)index);
 }
 
+static const char *launch_at(unsigned index)
+{
+    const struct hop_launch_form *form = hop_launch_form_at(index);
+    return form ? form->name : NULL;
+}
+
+static const char *launch_is(unsigned index)
+{
+    return hop_launch_form_at(index)->what;
+}
+
 static const struct tool_option table[] = {
     {.kind = OPTION_TEXT,
      .use = USE_INPUT,
@@ -85,9 +96,8 @@ static const struct tool_option table[] = {
            .help = "the placement, for `hopcast predict --map` and `hopcast run --map`"),
     OPTION("placed", 0, TEXT, AT(map_request, placed), "FILE", "write the schedule that was given, on its new devices",
            .use = USE_OUTPUT),
-    OPTION("launch", 0, CHOICE, AT(map_request, launch), "FORM",
-           "print one of rankfile, hostfile, machinefile, devices, slurm, openmpi, mpich", .use = USE_PRINT,
-           .choices = "rankfile hostfile machinefile devices slurm openmpi mpich"),
+    OPTION("launch", 0, CHOICE, AT(map_request, launch), "FORM", "print one of {choices}", .use = USE_PRINT,
+           .choice_at = launch_at, .choice_is = launch_is),
     OPTION("launch-dir", 0, TEXT, AT(map_request, directory), "DIR", "write all of them (docs/launch.md)"),
     OPTION("hosts", 0, NAMES, AT(map_request, hosts), "NAMES", "of the nodes, for launchers",
            .needs = "launch launch-dir"),

@@ -17,7 +17,7 @@ struct map_request {
     struct tool_words sets, excluded, keep, hosts;
     struct hop_map_options options;
     bool json, ascii, quiet, draw;
-    enum hop_launch_format launch; /* if it is given */
+    unsigned launch; /* index of a form, if it is given */
     const char *output, *placed, *svg, *directory, *program;
 };
 

@@ -142,7 +142,7 @@ static int write_placed(const struct map_request *request, const struct map_inpu
 /* ---- launchers ---- */
 
 static int write_launch(const struct map_request *request, const struct hop_map_result *result,
-                        enum hop_launch_format format, const char *path)
+                        const struct hop_launch_form *form, const char *path)
 {
     struct hop_diag diag;
     char *text;
@@ -151,10 +151,10 @@ static int write_launch(const struct map_request *request, const struct hop_map_
     if (request->hosts.count && request->hosts.count != result->node_count)
         return tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->hosts.count,
                               request->machine, result->node_count, result->node_count == 1 ? "" : "s");
-    if (hop_map_launch(result, format, &names, &text, &diag) == HOP_OK)
+    if (hop_map_launch(result, form->name, &names, &text, &diag) == HOP_OK)
         return tool_write_text(path, text);
     if (!diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "--launch %s", hop_launch_format_name(format));
+        (void)snprintf(diag.place, sizeof diag.place, "--launch %s", form->name);
     return tool_fail(&diag);
 }
 
@@ -168,12 +168,13 @@ static int write_launch_files(const struct map_request *request, const struct ho
                 strerror(errno));
         return TOOL_BAD;
     }
-    for (unsigned f = 0; f < HOP_LAUNCH_FORMAT_COUNT && status == TOOL_OK; f++) {
-        if (f == HOP_LAUNCH_RANKFILE && result->seats[0].core == HOP_NONE)
-            continue; /* which names cores */
-        if (snprintf(path, sizeof path, "%s/%s", request->directory, hop_launch_file_name(f)) >= (int)sizeof path)
+    const struct hop_launch_form *form;
+    for (size_t f = 0; (form = hop_launch_form_at(f)) && status == TOOL_OK; f++) {
+        if (form->names_cores && result->seats[0].core == HOP_NONE)
+            continue;
+        if (snprintf(path, sizeof path, "%s/%s", request->directory, form->file) >= (int)sizeof path)
             return tool_bad_usage(&tool_map_command, "--launch-dir: the path is too long");
-        status = write_launch(request, result, f, path);
+        status = write_launch(request, result, form, path);
     }
     return status;
 }
@@ -189,6 +190,6 @@ int map_write_files(const struct map_request *request, const struct map_input *i
     if (status == TOOL_OK && request->directory)
         status = write_launch_files(request, result);
     if (status == TOOL_OK && tool_given(&request->given, "launch"))
-        status = write_launch(request, result, request->launch, NULL);
+        status = write_launch(request, result, hop_launch_form_at(request->launch), NULL);
     return status;
 }

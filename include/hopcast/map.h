@@ -152,34 +152,25 @@ HOP_API bool hop_map_has_scotch(void);
 
 /* ---- for launchers (docs/launch.md) ---- */
 
-/* enumerator, name, what it is */
-#define HOP_LAUNCH_FORMAT_LIST(X)                                                                                      \
-    X(HOP_LAUNCH_RANKFILE, "rankfile", "Open MPI: rank, host and core")                                                \
-    X(HOP_LAUNCH_HOSTFILE, "hostfile", "Open MPI: hosts and their slots")                                              \
-    X(HOP_LAUNCH_MACHINEFILE, "machinefile", "MPICH: a host a rank, in rank order")                                    \
-    X(HOP_LAUNCH_DEVICES, "devices", "CUDA_VISIBLE_DEVICES of every local rank, as a shell script around the program") \
-    X(HOP_LAUNCH_SLURM, "slurm", "srun's --distribution=arbitrary with SLURM_HOSTFILE, --gpu-bind, --cpu-bind")        \
-    X(HOP_LAUNCH_OPENMPI, "openmpi", "an mpirun line of Open MPI to paste")                                            \
-    X(HOP_LAUNCH_MPICH, "mpich", "an mpirun line of MPICH to paste")
-
-enum hop_launch_format {
-#define HOP_LAUNCH_FORMAT_ENUM(code, name, text) code,
-    HOP_LAUNCH_FORMAT_LIST(HOP_LAUNCH_FORMAT_ENUM)
-#undef HOP_LAUNCH_FORMAT_ENUM
-        HOP_LAUNCH_FORMAT_COUNT
+/* A form in which launchers read a mapping. */
+struct hop_launch_form {
+    const char *name; /* "rankfile", "openmpi" ... */
+    const char *file; /* its file's name, by which other forms' lines call it: "rankfile", "devices.sh" ... */
+    const char *what; /* it is, in a few words */
+    bool names_cores; /* it can say only mappings in which every rank has a core */
 };
+/* Forms by index, NULL past the last. They are the library's, for good. */
+HOP_API const struct hop_launch_form *hop_launch_form_at(size_t index);
 
 struct hop_launch_names {
     const char *const *hosts; /* of each node of the result; NULL: the nodes' own names */
     const char *program;      /* with its arguments, as a shell reads it; NULL: "./a.out" */
     const char *directory;    /* where the files that a line names lie; NULL: "." */
 };
-/* A new string that the caller frees. HOP_ERR_INVALID: what the form cannot say. names may be NULL. */
-HOP_API enum hop_status hop_map_launch(const struct hop_map_result *result, enum hop_launch_format format,
+/* A new string that the caller frees. HOP_ERR_INVALID: no form has this name, or what it cannot say. names may be NULL.
+ */
+HOP_API enum hop_status hop_map_launch(const struct hop_map_result *result, const char *form,
                                        const struct hop_launch_names *names, char **text, struct hop_diag *diag);
-HOP_API const char *hop_launch_format_name(enum hop_launch_format format);
-/* The name of the file that the lines of other forms expect: "rankfile", "devices.sh" ... */
-HOP_API const char *hop_launch_file_name(enum hop_launch_format format);
 
 #ifdef __cplusplus
 }

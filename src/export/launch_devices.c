@@ -25,7 +25,7 @@ static const char bind_lines[] =
     "    exec taskset -c \"$hop_core\" \"$@\"\n"
     "fi\n";
 
-enum hop_status hop_launch_devices(struct hop_launch_plan *launch)
+static enum hop_status write_devices(struct hop_launch_plan *launch)
 {
     struct hop_buffer *out = &launch->out;
     uint32_t ranks = launch->result->ranks;
@@ -59,3 +59,7 @@ enum hop_status hop_launch_devices(struct hop_launch_plan *launch)
     hop_buffer_puts(out, "exec \"$@\"\n");
     return HOP_OK;
 }
+
+const struct hop_launch_writer hop_launch_devices = {
+    .form = {.name = "devices", .file = HOP_LAUNCH_SCRIPT, .what = "a script that shows each rank its device"},
+    .write = write_devices};

@@ -5,15 +5,34 @@
  */
 #include "export/launch_plan.h"
 
-static enum hop_status (*const writers[HOP_LAUNCH_FORMAT_COUNT])(struct hop_launch_plan *launch) = {
-    [HOP_LAUNCH_RANKFILE] = hop_launch_rankfile,
-    [HOP_LAUNCH_HOSTFILE] = hop_launch_hostfile,
-    [HOP_LAUNCH_MACHINEFILE] = hop_launch_machinefile,
-    [HOP_LAUNCH_DEVICES] = hop_launch_devices,
-    [HOP_LAUNCH_SLURM] = hop_launch_slurm,
-    [HOP_LAUNCH_OPENMPI] = hop_launch_openmpi,
-    [HOP_LAUNCH_MPICH] = hop_launch_mpich,
+static const struct hop_launch_writer *const writers[] = {
+    &hop_launch_rankfile, &hop_launch_hostfile, &hop_launch_machinefile, &hop_launch_devices,
+    &hop_launch_slurm,    &hop_launch_openmpi,  &hop_launch_mpich,
 };
+
+const struct hop_launch_form *hop_launch_form_at(size_t index)
+{
+    return index < HOP_COUNT(writers) ? &writers[index]->form : NULL;
+}
+
+static enum hop_status find_writer(const char *name, const struct hop_launch_writer **writer, struct hop_diag *diag)
+{
+    struct hop_buffer names = {0};
+    for (size_t i = 0; i < HOP_COUNT(writers); i++) {
+        *writer = writers[i];
+        if (strcmp(writers[i]->form.name, name) == 0)
+            break;
+        hop_buffer_printf(&names, "%s%s", i ? ", " : "", writers[i]->form.name);
+        *writer = NULL;
+    }
+    enum hop_status status = HOP_OK;
+    if (!*writer)
+        status = names.failed
+                     ? hop_fail_memory(diag)
+                     : hop_fail(diag, HOP_ERR_INVALID, "launchers read no form '%.50s'\none of %s", name, names.text);
+    hop_buffer_finish(&names);
+    return status;
+}
 
 /* ---- names ---- */
 
@@ -76,22 +95,35 @@ static bool has_core(const struct hop_seat *seat)
     return seat->package != HOP_NONE && seat->in_package != HOP_NONE && seat->processor != HOP_NONE;
 }
 
-static enum hop_status write_form(struct hop_launch_plan *launch, enum hop_launch_format format)
+static enum hop_status check_cores(const struct hop_launch_plan *launch, const struct hop_launch_form *form)
+{
+    if (launch->cores || !form->names_cores)
+        return HOP_OK;
+    hop_fail(launch->diag, HOP_ERR_INVALID, "a %s names the core of every rank, and no cores are known", form->name);
+    hop_diag_place(launch->diag, "%s", form->name);
+    hop_diag_expect(launch->diag, "a mapping with cores; without them the lines of other forms do without a %s",
+                    form->name);
+    return HOP_ERR_INVALID;
+}
+
+static enum hop_status write_form(struct hop_launch_plan *launch, const struct hop_launch_writer *writer)
 {
     enum hop_status status = check_hosts(launch);
     if (status == HOP_OK)
         status = check_text(launch, "program", launch->program);
     if (status == HOP_OK)
         status = check_text(launch, "directory", launch->directory);
-    return status == HOP_OK ? writers[format](launch) : status;
+    if (status == HOP_OK)
+        status = check_cores(launch, &writer->form);
+    return status == HOP_OK ? writer->write(launch) : status;
 }
 
-enum hop_status hop_map_launch(const struct hop_map_result *result, enum hop_launch_format format,
+enum hop_status hop_map_launch(const struct hop_map_result *result, const char *form,
                                const struct hop_launch_names *names, char **text, struct hop_diag *diag)
 {
     static const struct hop_launch_names none = {0};
-    if ((unsigned)format >= HOP_LAUNCH_FORMAT_COUNT)
-        return hop_fail(diag, HOP_ERR_INVALID, "there is no form %d of launchers", (int)format);
+    const struct hop_launch_writer *writer;
+    HOP_CHECK(find_writer(form, &writer, diag));
     names = names ? names : &none;
     struct hop_launch_plan launch = {
         .result = result, .hosts = names->hosts, .cores = true, .devices = true, .diag = diag};
@@ -107,7 +139,7 @@ enum hop_status hop_map_launch(const struct hop_map_result *result, enum hop_lau
         launch.cores = launch.cores && has_core(&result->seats[r]);
         launch.devices = launch.devices && result->seats[r].local_device != HOP_NONE;
     }
-    enum hop_status status = launch.arena.failed ? HOP_OK : write_form(&launch, format);
+    enum hop_status status = launch.arena.failed ? HOP_OK : write_form(&launch, writer);
     if (status == HOP_OK) {
         launch.out.failed |= launch.arena.failed;
         char *taken = hop_buffer_take(&launch.out);

@@ -8,7 +8,7 @@
  */
 #include "export/launch_plan.h"
 
-enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch)
+static enum hop_status write_machinefile(struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     for (uint32_t r = 0, end; r < result->ranks; r = end) {
@@ -19,16 +19,23 @@ enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch)
     return HOP_OK;
 }
 
-enum hop_status hop_launch_mpich(struct hop_launch_plan *launch)
+const struct hop_launch_writer hop_launch_machinefile = {
+    .form = {.name = "machinefile", .file = "machinefile", .what = "MPICH: hosts in the order of ranks"},
+    .write = write_machinefile};
+
+static enum hop_status write_mpich(struct hop_launch_plan *launch)
 {
     struct hop_launch_list processors = {0};
     bool script_binds = launch->cores &&
                         !(hop_launch_in_blocks(launch) && hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors));
     hop_buffer_printf(&launch->out, "mpirun -n %u -f ", launch->result->ranks);
-    hop_launch_add_file(launch, HOP_LAUNCH_MACHINEFILE);
+    hop_launch_add_file(launch, hop_launch_machinefile.form.file);
     hop_launch_add_list(launch, " -bind-to user:", &processors);
     if (script_binds)
         hop_buffer_puts(&launch->out, " -genv " HOP_LAUNCH_BIND " 1");
     hop_launch_add_program(launch, launch->devices || script_binds);
     return HOP_OK;
 }
+
+const struct hop_launch_writer hop_launch_mpich = {
+    .form = {.name = "mpich", .file = "mpich.sh", .what = "an mpirun line of MPICH"}, .write = write_mpich};

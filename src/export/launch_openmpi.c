@@ -6,14 +6,8 @@
  */
 #include "export/launch_plan.h"
 
-enum hop_status hop_launch_rankfile(struct hop_launch_plan *launch)
+static enum hop_status write_rankfile(struct hop_launch_plan *launch)
 {
-    if (!launch->cores) {
-        hop_fail(launch->diag, HOP_ERR_INVALID, "a rankfile names the core of every rank, and no cores are known");
-        hop_diag_place(launch->diag, "rankfile");
-        hop_diag_expect(launch->diag, "a mapping with cores; without them the openmpi line does without a rankfile");
-        return HOP_ERR_INVALID;
-    }
     for (uint32_t r = 0; r < launch->result->ranks; r++) {
         const struct hop_seat *seat = &launch->result->seats[r];
         hop_buffer_printf(&launch->out, "rank %u=%s slot=%u:%u\n", r, hop_launch_host(launch, r), seat->package,
@@ -22,12 +16,18 @@ enum hop_status hop_launch_rankfile(struct hop_launch_plan *launch)
     return HOP_OK;
 }
 
+const struct hop_launch_writer hop_launch_rankfile = {.form = {.name = "rankfile",
+                                                               .file = "rankfile",
+                                                               .what = "Open MPI: the host and core of every rank",
+                                                               .names_cores = true},
+                                                      .write = write_rankfile};
+
 static bool needs_sequence(const struct hop_launch_plan *launch)
 {
     return !launch->cores && launch->used_nodes > 1;
 }
 
-enum hop_status hop_launch_hostfile(struct hop_launch_plan *launch)
+static enum hop_status write_hostfile(struct hop_launch_plan *launch)
 {
     const struct hop_map_result *result = launch->result;
     for (uint32_t r = 0; needs_sequence(launch) && r < result->ranks; r++)
@@ -40,16 +40,23 @@ enum hop_status hop_launch_hostfile(struct hop_launch_plan *launch)
     return HOP_OK;
 }
 
-enum hop_status hop_launch_openmpi(struct hop_launch_plan *launch)
+const struct hop_launch_writer hop_launch_hostfile = {
+    .form = {.name = "hostfile", .file = "hostfile", .what = "Open MPI: hosts and their slots"},
+    .write = write_hostfile};
+
+static enum hop_status write_openmpi(struct hop_launch_plan *launch)
 {
     hop_buffer_printf(&launch->out, "mpirun -n %u --hostfile ", launch->result->ranks);
-    hop_launch_add_file(launch, HOP_LAUNCH_HOSTFILE);
+    hop_launch_add_file(launch, hop_launch_hostfile.form.file);
     if (launch->cores) {
         hop_buffer_puts(&launch->out, " --rankfile ");
-        hop_launch_add_file(launch, HOP_LAUNCH_RANKFILE);
+        hop_launch_add_file(launch, hop_launch_rankfile.form.file);
     } else if (needs_sequence(launch)) {
         hop_buffer_puts(&launch->out, " --map-by seq");
     }
     hop_launch_add_program(launch, launch->devices);
     return HOP_OK;
 }
+
+const struct hop_launch_writer hop_launch_openmpi = {
+    .form = {.name = "openmpi", .file = "openmpi.sh", .what = "an mpirun line of Open MPI"}, .write = write_openmpi};

@@ -2,28 +2,6 @@
 /* What the writers of launchers' files share. */
 #include "export/launch_plan.h"
 
-static const struct form {
-    const char *name, *file;
-} forms[HOP_LAUNCH_FORMAT_COUNT] = {
-    [HOP_LAUNCH_RANKFILE] = {"rankfile", "rankfile"},
-    [HOP_LAUNCH_HOSTFILE] = {"hostfile", "hostfile"},
-    [HOP_LAUNCH_MACHINEFILE] = {"machinefile", "machinefile"},
-    [HOP_LAUNCH_DEVICES] = {"devices", "devices.sh"},
-    [HOP_LAUNCH_SLURM] = {"slurm", "slurm.sh"},
-    [HOP_LAUNCH_OPENMPI] = {"openmpi", "openmpi.sh"},
-    [HOP_LAUNCH_MPICH] = {"mpich", "mpich.sh"},
-};
-
-const char *hop_launch_format_name(enum hop_launch_format format)
-{
-    return (unsigned)format < HOP_LAUNCH_FORMAT_COUNT ? forms[format].name : NULL;
-}
-
-const char *hop_launch_file_name(enum hop_launch_format format)
-{
-    return (unsigned)format < HOP_LAUNCH_FORMAT_COUNT ? forms[format].file : NULL;
-}
-
 /* As one word of a shell: what needs it in single quotes. */
 static void add_word(struct hop_buffer *out, const char *text)
 {
@@ -46,12 +24,12 @@ const char *hop_launch_host(const struct hop_launch_plan *launch, uint32_t rank)
     return launch->hosts[launch->result->seats[rank].node];
 }
 
-void hop_launch_add_file(struct hop_launch_plan *launch, enum hop_launch_format format)
+void hop_launch_add_file(struct hop_launch_plan *launch, const char *file)
 {
     const char *folder = launch->directory;
     struct hop_buffer path = {0};
     hop_buffer_printf(&path, "%s%s%s%s", folder[0] == '-' ? "./" : "", folder, /* no option */
-                      folder[strlen(folder) - 1] == '/' ? "" : "/", hop_launch_file_name(format));
+                      folder[strlen(folder) - 1] == '/' ? "" : "/", file);
     add_word(&launch->out, path.failed ? "" : path.text);
     launch->out.failed |= path.failed;
     hop_buffer_finish(&path);
@@ -61,7 +39,7 @@ void hop_launch_add_program(struct hop_launch_plan *launch, bool through_script)
 {
     if (through_script) {
         hop_buffer_puts(&launch->out, " sh ");
-        hop_launch_add_file(launch, HOP_LAUNCH_DEVICES);
+        hop_launch_add_file(launch, HOP_LAUNCH_SCRIPT);
     }
     hop_buffer_printf(&launch->out, " %s\n", launch->program);
 }

@@ -9,6 +9,9 @@
 /* Set to 1 in a rank's environment, it makes devices.sh bind the rank to its core. */
 #define HOP_LAUNCH_BIND "HOPCAST_BIND_CORE"
 
+/* The file of the form `devices`, through which others start the program. */
+#define HOP_LAUNCH_SCRIPT "devices.sh"
+
 #define HOP_LAUNCH_ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 struct hop_launch_plan {
@@ -24,20 +27,22 @@ struct hop_launch_plan {
 
 /* ---- writers: each appends its whole text ---- */
 
-enum hop_status hop_launch_rankfile(struct hop_launch_plan *launch);    /* launch_openmpi.c */
-enum hop_status hop_launch_hostfile(struct hop_launch_plan *launch);    /* launch_openmpi.c */
-enum hop_status hop_launch_openmpi(struct hop_launch_plan *launch);     /* launch_openmpi.c */
-enum hop_status hop_launch_machinefile(struct hop_launch_plan *launch); /* launch_mpich.c */
-enum hop_status hop_launch_mpich(struct hop_launch_plan *launch);       /* launch_mpich.c */
-enum hop_status hop_launch_devices(struct hop_launch_plan *launch);     /* launch_devices.c */
-enum hop_status hop_launch_slurm(struct hop_launch_plan *launch);       /* launch_slurm.c */
+struct hop_launch_writer {
+    struct hop_launch_form form;
+    enum hop_status (*write)(struct hop_launch_plan *launch);
+};
+extern const struct hop_launch_writer hop_launch_rankfile, hop_launch_hostfile,
+    hop_launch_openmpi,                       /* launch_openmpi.c */
+    hop_launch_machinefile, hop_launch_mpich, /* launch_mpich.c */
+    hop_launch_devices,                       /* launch_devices.c */
+    hop_launch_slurm;                         /* launch_slurm.c */
 
 /* ---- for them ---- */
 
 /* The host of a rank. */
 const char *hop_launch_host(const struct hop_launch_plan *launch, uint32_t rank);
 /* The path of another form's file, as a shell reads it. */
-void hop_launch_add_file(struct hop_launch_plan *launch, enum hop_launch_format format);
+void hop_launch_add_file(struct hop_launch_plan *launch, const char *file);
 /* " sh ./devices.sh ./a.out", or without the script. */
 void hop_launch_add_program(struct hop_launch_plan *launch, bool through_script);
 /* Whether the ranks of every node follow each other, nobody else's in between. */

@@ -86,7 +86,7 @@ static bool share_cores(struct hop_launch_plan *launch)
     return shared;
 }
 
-enum hop_status hop_launch_slurm(struct hop_launch_plan *launch)
+static enum hop_status write_slurm(struct hop_launch_plan *launch)
 {
     struct hop_launch_list processors = {0}, devices = {0};
     bool script_binds = launch->cores && !hop_launch_common(launch, HOP_LAUNCH_PROCESSOR, &processors);
@@ -103,3 +103,6 @@ enum hop_status hop_launch_slurm(struct hop_launch_plan *launch)
     hop_launch_add_program(launch, script_binds || script_shows);
     return HOP_OK;
 }
+
+const struct hop_launch_writer hop_launch_slurm = {
+    .form = {.name = "slurm", .file = "slurm.sh", .what = "a script with the srun line"}, .write = write_slurm};

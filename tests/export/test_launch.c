@@ -36,25 +36,24 @@ static const struct hop_map_result turn = RESULT(in_turn, two_nodes);
 static const struct hop_map_result blocks = RESULT(in_blocks, uneven_nodes);
 static const struct hop_map_result plain = RESULT(coreless, two_nodes);
 
-static char *launch(const struct hop_map_result *result, enum hop_launch_format format,
-                    const struct hop_launch_names *names)
+static char *launch(const struct hop_map_result *result, const char *form, const struct hop_launch_names *names)
 {
     char *text = NULL;
-    CHECK(hop_map_launch(result, format, names, &text, D));
+    CHECK(hop_map_launch(result, form, names, &text, D));
     assert_non_null(text);
     return text;
 }
 
-static void says(const struct hop_map_result *result, enum hop_launch_format format, const char *expected)
+static void says(const struct hop_map_result *result, const char *form, const char *expected)
 {
-    char *text = launch(result, format, NULL);
+    char *text = launch(result, form, NULL);
     assert_string_equal(text, expected);
     free(text);
 }
 
-static void has(const struct hop_map_result *result, enum hop_launch_format format, const char *part)
+static void has(const struct hop_map_result *result, const char *form, const char *part)
 {
-    char *text = launch(result, format, NULL);
+    char *text = launch(result, form, NULL);
     if (!strstr(text, part))
         fail_msg("'%s' is not in\n%s", part, text);
     free(text);
@@ -65,23 +64,22 @@ static void has(const struct hop_map_result *result, enum hop_launch_format form
 static void a_rankfile_names_host_package_and_core(void **state)
 {
     (void)state;
-    says(&turn, HOP_LAUNCH_RANKFILE,
+    says(&turn, "rankfile",
          "rank 0=node0 slot=1:1\nrank 1=node1 slot=0:0\nrank 2=node0 slot=0:0\nrank 3=node1 slot=0:1\n");
-    says(&turn, HOP_LAUNCH_HOSTFILE, "node0 slots=2 max_slots=2\nnode1 slots=2 max_slots=2\n");
-    says(&turn, HOP_LAUNCH_OPENMPI,
-         "mpirun -n 4 --hostfile ./hostfile --rankfile ./rankfile sh ./devices.sh ./a.out\n");
+    says(&turn, "hostfile", "node0 slots=2 max_slots=2\nnode1 slots=2 max_slots=2\n");
+    says(&turn, "openmpi", "mpirun -n 4 --hostfile ./hostfile --rankfile ./rankfile sh ./devices.sh ./a.out\n");
 }
 
 static void without_cores_the_hostfile_has_the_order(void **state)
 {
     (void)state;
-    says(&plain, HOP_LAUNCH_HOSTFILE, "node0\nnode1\nnode1\nnode0\n");
-    says(&plain, HOP_LAUNCH_OPENMPI, "mpirun -n 4 --hostfile ./hostfile --map-by seq sh ./devices.sh ./a.out\n");
+    says(&plain, "hostfile", "node0\nnode1\nnode1\nnode0\n");
+    says(&plain, "openmpi", "mpirun -n 4 --hostfile ./hostfile --map-by seq sh ./devices.sh ./a.out\n");
     static const struct hop_map_node used_one[] = {{"node0", 4, 2, 4}, {"node1", 4, 0, 4}};
     struct hop_seat seats[2] = {coreless[0], coreless[3]};
     struct hop_map_result one = {.ranks = 2, .seats = seats, .node_count = 2, .nodes = used_one};
-    says(&one, HOP_LAUNCH_HOSTFILE, "node0 slots=2 max_slots=2\n");
-    says(&one, HOP_LAUNCH_OPENMPI, "mpirun -n 2 --hostfile ./hostfile sh ./devices.sh ./a.out\n");
+    says(&one, "hostfile", "node0 slots=2 max_slots=2\n");
+    says(&one, "openmpi", "mpirun -n 2 --hostfile ./hostfile sh ./devices.sh ./a.out\n");
 }
 
 /* ---- MPICH ---- */
@@ -89,26 +87,26 @@ static void without_cores_the_hostfile_has_the_order(void **state)
 static void a_machinefile_is_in_the_order_of_the_ranks(void **state)
 {
     (void)state;
-    says(&turn, HOP_LAUNCH_MACHINEFILE, "node0:1\nnode1:1\nnode0:1\nnode1:1\n");
-    says(&blocks, HOP_LAUNCH_MACHINEFILE, "node0:3\nnode1:2\n");
-    says(&plain, HOP_LAUNCH_MACHINEFILE, "node0:1\nnode1:2\nnode0:1\n");
+    says(&turn, "machinefile", "node0:1\nnode1:1\nnode0:1\nnode1:1\n");
+    says(&blocks, "machinefile", "node0:3\nnode1:2\n");
+    says(&plain, "machinefile", "node0:1\nnode1:2\nnode0:1\n");
 }
 
 static void mpich_binds_where_all_nodes_have_one_list_and_the_script_elsewhere(void **state)
 {
     (void)state;
-    says(&blocks, HOP_LAUNCH_MPICH, "mpirun -n 5 -f ./machinefile -bind-to user:9,0,8 sh ./devices.sh ./a.out\n");
-    says(&turn, HOP_LAUNCH_MPICH, "mpirun -n 4 -f ./machinefile -genv HOPCAST_BIND_CORE 1 sh ./devices.sh ./a.out\n");
-    says(&plain, HOP_LAUNCH_MPICH, "mpirun -n 4 -f ./machinefile sh ./devices.sh ./a.out\n");
+    says(&blocks, "mpich", "mpirun -n 5 -f ./machinefile -bind-to user:9,0,8 sh ./devices.sh ./a.out\n");
+    says(&turn, "mpich", "mpirun -n 4 -f ./machinefile -genv HOPCAST_BIND_CORE 1 sh ./devices.sh ./a.out\n");
+    says(&plain, "mpich", "mpirun -n 4 -f ./machinefile sh ./devices.sh ./a.out\n");
     /* One list, but ranks in turn: Hydra would begin it anew for every line. */
     struct hop_seat seats[4] = {in_turn[0], in_turn[0], in_turn[2], in_turn[2]};
     seats[1].node = seats[3].node = 1;
     struct hop_map_result same = {.ranks = 4, .seats = seats, .node_count = 2, .nodes = two_nodes};
-    has(&same, HOP_LAUNCH_MPICH, "-genv HOPCAST_BIND_CORE 1");
+    has(&same, "mpich", "-genv HOPCAST_BIND_CORE 1");
     /* Ranks after each other, but not one list. */
     seats[1].node = 0;
     seats[2].node = 1;
-    has(&same, HOP_LAUNCH_MPICH, "-genv HOPCAST_BIND_CORE 1");
+    has(&same, "mpich", "-genv HOPCAST_BIND_CORE 1");
 }
 
 /* ---- SLURM ---- */
@@ -116,7 +114,7 @@ static void mpich_binds_where_all_nodes_have_one_list_and_the_script_elsewhere(v
 static void slurm_gets_a_host_a_task_and_lists_that_hold_on_every_node(void **state)
 {
     (void)state;
-    says(&blocks, HOP_LAUNCH_SLURM,
+    says(&blocks, "slurm",
          "#!/bin/sh\n"
          "# 5 ranks on 2 nodes, by SLURM. Run it in a job that has these nodes and all their devices to itself:\n"
          "#     salloc --nodes=2 --exclusive --nodelist=node0,node1 --gres=gpu:4 sh slurm.sh\n"
@@ -127,10 +125,10 @@ static void slurm_gets_a_host_a_task_and_lists_that_hold_on_every_node(void **st
          "END_OF_HOSTS\n"
          "SLURM_HOSTFILE=$hop_hosts srun --nodes=2 --ntasks=5 --distribution=arbitrary --cpu-bind=map_cpu:9,0,8 "
          "--gpu-bind=map_gpu:3,1,0 ./a.out\n");
-    has(&turn, HOP_LAUNCH_SLURM,
+    has(&turn, "slurm",
         "\nSLURM_HOSTFILE=$hop_hosts HOPCAST_BIND_CORE=1 srun --nodes=2 --ntasks=4 --distribution=arbitrary "
         "--cpu-bind=none sh ./devices.sh ./a.out\n");
-    has(&plain, HOP_LAUNCH_SLURM, " srun --nodes=2 --ntasks=4 --distribution=arbitrary sh ./devices.sh ./a.out\n");
+    has(&plain, "slurm", " srun --nodes=2 --ntasks=4 --distribution=arbitrary sh ./devices.sh ./a.out\n");
 }
 
 static void ranks_that_share_a_core_need_overcommit(void **state)
@@ -140,9 +138,9 @@ static void ranks_that_share_a_core_need_overcommit(void **state)
     memcpy(seats, in_turn, sizeof seats);
     struct hop_map_result sharing = {.ranks = 4, .seats = seats, .node_count = 2, .nodes = two_nodes};
     seats[2].processor = seats[0].processor;
-    has(&sharing, HOP_LAUNCH_SLURM, " --distribution=arbitrary --overcommit --cpu-bind=none sh ");
+    has(&sharing, "slurm", " --distribution=arbitrary --overcommit --cpu-bind=none sh ");
     seats[2].processor = seats[1].processor; /* of the other node */
-    has(&sharing, HOP_LAUNCH_SLURM, " --distribution=arbitrary --cpu-bind=none sh ");
+    has(&sharing, "slurm", " --distribution=arbitrary --cpu-bind=none sh ");
 }
 
 static void a_task_alone_on_its_node_gets_its_device_from_the_script(void **state)
@@ -150,8 +148,8 @@ static void a_task_alone_on_its_node_gets_its_device_from_the_script(void **stat
     (void)state;
     static const struct hop_map_node nodes[] = {{"node0", 2, 3, 0}, {"node1", 4, 1, 4}};
     struct hop_map_result alone = {.ranks = 4, .seats = in_blocks, .node_count = 2, .nodes = nodes};
-    has(&alone, HOP_LAUNCH_SLURM, "--cpu-bind=map_cpu:9,0,8 sh ./devices.sh ./a.out\n");
-    has(&alone, HOP_LAUNCH_SLURM, " --gres=gpu:4 "); /* two may be used, and the last one's number is 3 */
+    has(&alone, "slurm", "--cpu-bind=map_cpu:9,0,8 sh ./devices.sh ./a.out\n");
+    has(&alone, "slurm", " --gres=gpu:4 "); /* two may be used, and the last one's number is 3 */
 }
 
 /* Numbers count excluded devices, too, so the job must have them: all eight of a node whose first one is excluded. */
@@ -161,10 +159,10 @@ static void slurm_is_asked_for_excluded_devices_too(void **state)
     static const struct hop_seat seats[] = {{0, 0, 1, 1, NO_CORE}, {0, 1, 2, 2, NO_CORE}, {0, 2, 3, 3, NO_CORE}};
     static const struct hop_map_node big[] = {{"big", 7, 3, 8}}, two[] = {{"big", 7, 3, 8}, {"small", 2, 0, 2}};
     const struct hop_map_result one = RESULT(seats, big), more = RESULT(seats, two);
-    has(&one, HOP_LAUNCH_SLURM, "# 3 ranks on 1 node, by SLURM.");
-    has(&one, HOP_LAUNCH_SLURM, "#     salloc --nodes=1 --exclusive --nodelist=big --gres=gpu:8 sh slurm.sh\n");
-    has(&one, HOP_LAUNCH_SLURM, " --gpu-bind=map_gpu:1,2,3 ");
-    has(&more, HOP_LAUNCH_SLURM, " --nodelist=big --gres=gpu:8 sh slurm.sh\n");
+    has(&one, "slurm", "# 3 ranks on 1 node, by SLURM.");
+    has(&one, "slurm", "#     salloc --nodes=1 --exclusive --nodelist=big --gres=gpu:8 sh slurm.sh\n");
+    has(&one, "slurm", " --gpu-bind=map_gpu:1,2,3 ");
+    has(&more, "slurm", " --nodelist=big --gres=gpu:8 sh slurm.sh\n");
 }
 
 /* ---- devices.sh ---- */
@@ -191,7 +189,7 @@ static char *run_script(const char *script, const char *command, int *status)
 static void prints(const struct hop_map_result *result, const char *command, int expected, const char *words)
 {
     int status;
-    char *script = launch(result, HOP_LAUNCH_DEVICES, NULL);
+    char *script = launch(result, "devices", NULL);
     char *printed = run_script(script, command, &status);
     if (status != expected || !strstr(printed, words))
         fail_msg("%s: status %d: %s", command, status, printed);
@@ -250,9 +248,8 @@ static void ranks_without_devices_are_only_bound(void **state)
     struct hop_map_result deviceless = {.ranks = 4, .seats = seats, .node_count = 2, .nodes = two_nodes};
     for (int r = 0; r < 4; r++)
         seats[r].local_device = HOP_NONE;
-    says(&deviceless, HOP_LAUNCH_OPENMPI, "mpirun -n 4 --hostfile ./hostfile --rankfile ./rankfile ./a.out\n");
-    says(&deviceless, HOP_LAUNCH_MPICH,
-         "mpirun -n 4 -f ./machinefile -genv HOPCAST_BIND_CORE 1 sh ./devices.sh ./a.out\n");
+    says(&deviceless, "openmpi", "mpirun -n 4 --hostfile ./hostfile --rankfile ./rankfile ./a.out\n");
+    says(&deviceless, "mpich", "mpirun -n 4 -f ./machinefile -genv HOPCAST_BIND_CORE 1 sh ./devices.sh ./a.out\n");
     prints(&deviceless, "unset CUDA_VISIBLE_DEVICES; PMI_RANK=0 sh $SCRIPT sh -c 'echo ${CUDA_VISIBLE_DEVICES-all}'", 0,
            "all\n");
 }
@@ -264,25 +261,25 @@ static void directories_and_programs_survive_the_shell(void **state)
     (void)state;
     static const char *const hosts[] = {"gpu-a.site.org", "10.0.0.2"};
     struct hop_launch_names names = {hosts, "./sim --in 'x y'", "/data/it's here/"};
-    char *text = launch(&turn, HOP_LAUNCH_MPICH, &names);
+    char *text = launch(&turn, "mpich", &names);
     assert_string_equal(text, "mpirun -n 4 -f '/data/it'\\''s here/machinefile' -genv HOPCAST_BIND_CORE 1 sh "
                               "'/data/it'\\''s here/devices.sh' ./sim --in 'x y'\n");
     free(text);
-    text = launch(&turn, HOP_LAUNCH_RANKFILE, &names);
+    text = launch(&turn, "rankfile", &names);
     assert_non_null(strstr(text, "rank 1=10.0.0.2 slot=0:0\n"));
     free(text);
     names.directory = "-d";
-    text = launch(&plain, HOP_LAUNCH_MPICH, &names);
+    text = launch(&plain, "mpich", &names);
     assert_non_null(strstr(text, " -f ./-d/machinefile "));
     free(text);
 }
 
-static void refused(const struct hop_map_result *result, enum hop_launch_format format,
-                    const struct hop_launch_names *names, const char *place, const char *words)
+static void refused(const struct hop_map_result *result, const char *form, const struct hop_launch_names *names,
+                    const char *place, const char *words)
 {
     char *text = NULL;
     struct hop_diag diag = {0};
-    assert_int_equal(hop_map_launch(result, format, names, &text, &diag), HOP_ERR_INVALID);
+    assert_int_equal(hop_map_launch(result, form, names, &text, &diag), HOP_ERR_INVALID);
     assert_null(text);
     if (strcmp(diag.place, place) != 0 || !strstr(diag.what, words) || !diag.expected[0])
         fail_msg("%s: %s (%s)", diag.place, diag.what, diag.expected);
@@ -296,44 +293,46 @@ static void names_that_launchers_would_misread_are_refused(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         const char *const hosts[] = {"node0", bad[i]};
         struct hop_launch_names names = {.hosts = hosts};
-        for (int f = 0; f < HOP_LAUNCH_FORMAT_COUNT; f++)
-            refused(&turn, (enum hop_launch_format)f, &names, "node node1", "is no host name");
+        for (size_t f = 0; hop_launch_form_at(f); f++)
+            refused(&turn, hop_launch_form_at(f)->name, &names, "node node1", "is no host name");
     }
     static const char *const twice[] = {"localhost", "localhost"};
     struct hop_launch_names names = {.hosts = twice};
-    refused(&turn, HOP_LAUNCH_HOSTFILE, &names, "node node1", "'node0' and 'node1' are the same host 'localhost'");
+    refused(&turn, "hostfile", &names, "node node1", "'node0' and 'node1' are the same host 'localhost'");
     names = (struct hop_launch_names){.program = "a\nb"};
-    refused(&turn, HOP_LAUNCH_OPENMPI, &names, "program", "control character");
+    refused(&turn, "openmpi", &names, "program", "control character");
     names = (struct hop_launch_names){.program = ""};
-    refused(&turn, HOP_LAUNCH_OPENMPI, &names, "program", "is empty");
+    refused(&turn, "openmpi", &names, "program", "is empty");
     names = (struct hop_launch_names){.directory = "/a\x7f"};
-    refused(&turn, HOP_LAUNCH_SLURM, &names, "directory", "control character");
+    refused(&turn, "slurm", &names, "directory", "control character");
 }
 
 static void what_a_form_cannot_say_is_refused(void **state)
 {
     (void)state;
-    refused(&plain, HOP_LAUNCH_RANKFILE, NULL, "rankfile", "names the core of every rank");
+    refused(&plain, "rankfile", NULL, "rankfile", "names the core of every rank");
     struct hop_seat seat = coreless[0];
     struct hop_map_result bare = {.ranks = 1, .seats = &seat, .node_count = 1, .nodes = two_nodes};
     seat.local_device = HOP_NONE;
-    refused(&bare, HOP_LAUNCH_DEVICES, NULL, "devices", "neither devices nor cores");
+    refused(&bare, "devices", NULL, "devices", "neither devices nor cores");
 }
 
 static void every_form_has_a_name_and_a_file(void **state)
 {
     (void)state;
-#define X(code, name, text) assert_string_equal(hop_launch_format_name(code), name);
-    HOP_LAUNCH_FORMAT_LIST(X)
-#undef X
-    for (int f = 0; f < HOP_LAUNCH_FORMAT_COUNT; f++) {
-        for (int g = 0; g < f; g++)
-            assert_string_not_equal(hop_launch_file_name((enum hop_launch_format)f),
-                                    hop_launch_file_name((enum hop_launch_format)g));
+    bool script = false;
+    for (size_t f = 0; hop_launch_form_at(f); f++) {
+        const struct hop_launch_form *form = hop_launch_form_at(f);
+        assert_true(form->name && form->what);
+        for (size_t g = 0; g < f; g++) {
+            assert_string_not_equal(form->name, hop_launch_form_at(g)->name);
+            assert_string_not_equal(form->file, hop_launch_form_at(g)->file);
+        }
+        assert_int_equal(form->names_cores, strcmp(form->name, "rankfile") == 0);
+        script |= strcmp(form->name, "devices") == 0 && strcmp(form->file, "devices.sh") == 0;
     }
-    assert_string_equal(hop_launch_file_name(HOP_LAUNCH_DEVICES), "devices.sh");
-    assert_null(hop_launch_format_name(HOP_LAUNCH_FORMAT_COUNT));
-    assert_null(hop_launch_file_name(HOP_LAUNCH_FORMAT_COUNT));
+    assert_true(script);
+    refused(&turn, "flux", NULL, "", "launchers read no form 'flux'");
 }
 
 TEST_GROUP(launch)
