@@ -82,28 +82,28 @@ double hop_fit_most_alone(const struct hop_fitting *f)
     return most;
 }
 
-/* The topology as it is, with a chip link between two switches behind its other links. */
-static enum hop_status with_chip(const struct hop_fitting *f, const uint32_t ends[2], struct hop_topology **made,
-                                 struct hop_diag *diag)
+/* The topology as it is, with a chip link between two switches behind its other links; NULL: that failed. */
+static struct hop_topology *with_chip(struct hop_fitting *f, const uint32_t ends[2])
 {
     char *json = hop_topology_to_json(f->topology), *links = json ? strstr(json, "\"links\": [") : NULL;
-    char *end = links ? strstr(links, "\n  ]") : NULL;
+    char *end = links ? strstr(links, "\n  ]") : NULL, *whole = NULL;
     struct hop_buffer text = {0};
-    if (!end) {
-        free(json);
-        return hop_fail_memory(diag);
+    struct hop_topology *made = NULL;
+    if (end) {
+        hop_buffer_add(&text, json, (size_t)(end - json));
+        hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s}", hop_topology_node(f->topology, ends[0])->name,
+                     hop_topology_node(f->topology, ends[1])->name, hop_link_kind_name(HOP_LINK_CHIP));
+        hop_buffer_puts(&text, end);
+        whole = hop_buffer_take(&text);
     }
-    hop_buffer_add(&text, json, (size_t)(end - json));
-    hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s}", hop_topology_node(f->topology, ends[0])->name,
-                 hop_topology_node(f->topology, ends[1])->name, hop_link_kind_name(HOP_LINK_CHIP));
-    hop_buffer_puts(&text, end);
+    if (!whole)
+        hop_failure_set(f->failure, HOP_ERR_MEMORY, "out of memory");
+    else if (hop_fit_good(f))
+        f->failure->status =
+            hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), &made, f->failure->diag);
     free(json);
-    char *whole = hop_buffer_take(&text);
-    enum hop_status status = whole
-                                 ? hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), made, diag)
-                                 : hop_fail_memory(diag);
     free(whole);
-    return status;
+    return made;
 }
 
 /* Switches that the copies of badly predicted groups might pass inside a chip: for each such copy, every switch above its
@@ -130,64 +130,53 @@ static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRI
     return count;
 }
 
-/* Puts a topology with one more link in the place of the present one, which is returned in *topology. */
-static enum hop_status exchange(struct hop_fitting *f, struct hop_topology **topology, struct hop_diag *diag)
+/* What all groups gain by a chip link more, if enough of them ask for it, else 0; the topology is as before. */
+static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    struct hop_topology *present = f->topology;
-    f->topology = *topology;
-    f->expect->topology = *topology;
-    *topology = present;
-    return hop_fit_prepare(f, diag);
-}
-
-/* What all groups cost with a chip link more, and how many are better for it; the topology is as before. */
-static enum hop_status try_chip(struct hop_fitting *f, const uint32_t pair[2], double *gain, uint32_t *asking,
-                                struct hop_diag *diag)
-{
-    struct hop_topology *other = NULL, *present = f->topology;
-    enum hop_status status = with_chip(f, pair, &other, diag);
-    if (status != HOP_OK)
-        return status;
+    struct hop_topology *present = f->topology, *other = with_chip(f, pair);
+    double gain = 0;
+    uint32_t asking = 0;
+    if (!other)
+        return 0;
     f->topology = other;
-    status = hop_fit_costs(f, NULL, f->trial, diag);
+    hop_fit_costs(f, NULL, f->trial);
     f->topology = present;
     hop_topology_destroy(other);
-    *gain = 0;
-    *asking = 0;
-    for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
-        *gain += f->cost[g] - f->trial[g];
-        *asking += f->trial[g] < f->cost[g] - HOP_IMPROVED;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        gain += f->cost[g] - f->trial[g];
+        asking += f->trial[g] < f->cost[g] - HOP_IMPROVED;
     }
-    return status;
+    return asking > 1 || gain > CHIP_OF_ONE ? gain : 0;
 }
 
-/* Adds chip links, the one that gains most first, as long as groups ask for one. */
-enum hop_status hop_fit_join_chips(struct hop_fitting *f, bool *joined, struct hop_diag *diag)
+/* Puts the topology with one more link in the place of the present one. */
+static void add_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    enum hop_status status = HOP_OK;
-    *joined = false;
-    for (uint32_t links = 0; links < CHIPS_MAX && status == HOP_OK; links++) {
+    struct hop_topology *made = with_chip(f, pair);
+    if (!made)
+        return;
+    hop_topology_destroy(f->topology);
+    f->topology = made;
+    f->expect->topology = made;
+    hop_fit_prepare(f);
+    hop_fit_costs(f, NULL, f->cost);
+}
+
+bool hop_fit_join_chips(struct hop_fitting *f)
+{
+    for (uint32_t links = 0; links < CHIPS_MAX && hop_fit_good(f); links++) {
         uint32_t pairs[CHIPS_TRIED][2], count = list_chips(f, pairs), best = count;
         double most = HOP_GAIN_OF_ONE;
-        for (uint32_t p = 0; p < count && status == HOP_OK; p++) {
-            double gain;
-            uint32_t asking;
-            status = try_chip(f, pairs[p], &gain, &asking, diag);
-            if (status == HOP_OK && gain > most && (asking > 1 || gain > CHIP_OF_ONE)) {
+        for (uint32_t p = 0; p < count && hop_fit_good(f); p++) {
+            double gain = try_chip(f, pairs[p]);
+            if (gain > most) {
                 most = gain;
                 best = p;
             }
         }
-        if (status != HOP_OK || best == count)
-            break;
-        struct hop_topology *topology = NULL;
-        status = with_chip(f, pairs[best], &topology, diag);
-        if (status == HOP_OK)
-            status = exchange(f, &topology, diag);
-        hop_topology_destroy(topology);
-        if (status == HOP_OK)
-            status = hop_fit_costs(f, NULL, f->cost, diag);
-        *joined = true;
+        if (best == count || !hop_fit_good(f))
+            return links > 0;
+        add_chip(f, pairs[best]);
     }
-    return status;
+    return true;
 }

@@ -39,7 +39,9 @@ struct hop_knob {
 
 enum { HOP_KNOBS_MAX = 96 };
 
+/* Once its work has failed, nothing below does anything but return, and what it returns says nothing. */
 struct hop_fitting {
+    struct hop_failure *failure;
     const struct hop_measurements *measurements;
     const struct hop_topology *given;
     struct hop_topology *topology; /* ours: knobs are turned in it */
@@ -55,37 +57,48 @@ struct hop_fitting {
     double *share;        /* per directed link: of its capacity, while the other direction is full; 0: as given */
     double *cost, *trial; /* per group: now, and under the value in hand */
     double *times_s;      /* scratch */
+    double *errors;       /* log(predicted / measured rate) of the rows that the last costs are of */
+    uint32_t error_count;
     struct hop_knob knobs[HOP_KNOBS_MAX];
     uint32_t knob_count;
+    struct hop_fit_seen *seen; /* gains of proposals so far */
+    uint32_t seen_count;
     double most_alone_Bps; /* rate of the fastest lone copy over PCIe, 0: none */
 };
+static inline bool hop_fit_good(const struct hop_fitting *f)
+{
+    return f->failure->status == HOP_OK && !f->arena.failed;
+}
 
 /* ---- loss.c ---- */
 
 /* Links, pairs and arrays of a fitting whose measurements, topology and expect are filled in. */
-enum hop_status hop_fit_prepare(struct hop_fitting *f, struct hop_diag *diag);
-bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group);
-/* What the groups that a knob touches (NULL: all) cost under the topology as it is; others keep what costs has. */
-enum hop_status hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs, struct hop_diag *diag);
-/* log(predicted / measured rate) of the measurements of those groups that count; returns how many, up to capacity. */
-enum hop_status hop_fit_residuals(struct hop_fitting *f, const struct hop_knob *knob, double *residuals,
-                                  uint32_t capacity, uint32_t *count, struct hop_diag *diag);
+void hop_fit_prepare(struct hop_fitting *f);
+bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group); /* NULL: all do */
+/* What the groups that a knob touches (NULL: all) cost under the topology as it is; others keep what costs has. The errors
+ * of their rows become the fitting's. */
+void hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs);
+/* What the groups that a knob touches (NULL: all) cost together. */
+double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const double *costs);
 
 /* ---- knobs.c ---- */
 
-enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value, struct hop_diag *diag);
+void hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value);
 /* Sets a parameter of the whole machine: calibrated, or as it was given. */
-enum hop_status hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value, struct hop_diag *diag);
+void hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value);
+/* The least and the most that a knob may be. */
+struct hop_knob_range {
+    double low, high;
+};
+struct hop_knob_range hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob);
+double hop_knob_clamp(const struct hop_fitting *f, const struct hop_knob *knob, double value);
 /* Knobs that every machine starts with. */
-enum hop_status hop_knobs_begin(struct hop_fitting *f, struct hop_diag *diag);
+void hop_knobs_begin(struct hop_fitting *f);
 /* Knobs that might be added: parts of those that there are, and limits that nothing spoke of so far. Memory is the
  * fitting's. */
-enum hop_status hop_knobs_propose(struct hop_fitting *f, struct hop_knob **proposals, uint32_t *count,
-                                  struct hop_diag *diag);
-/* The least and the most that a knob may be. */
-void hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob, double *low, double *high);
+struct hop_knob *hop_knobs_propose(struct hop_fitting *f, uint32_t *count);
 /* Adds a proposal, taking its members from its parent. */
-enum hop_status hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal, struct hop_diag *diag);
+void hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal);
 
 /* ---- turn.c ---- */
 
@@ -93,30 +106,23 @@ enum hop_status hop_knobs_add(struct hop_fitting *f, const struct hop_knob *prop
 #define HOP_GAIN_OF_ONE 6.0 /* where only one group asks for a limit */
 #define HOP_IMPROVED 0.25   /* cost by which a group counts as asking for it */
 
-/* What the groups that a knob touches cost together. */
-double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const double *costs);
-/* Sets a knob; f->trial then holds what its groups cost, *cost their sum. */
-enum hop_status hop_fit_try(struct hop_fitting *f, const struct hop_knob *knob, double value, double *cost,
-                            struct hop_diag *diag);
-/* The best value of a knob; the topology has it afterwards, f->cost does not. */
-enum hop_status hop_fit_search(struct hop_fitting *f, const struct hop_knob *knob, double *best, double *best_cost,
-                               struct hop_diag *diag);
+/* Sets a knob; f->trial then holds what its groups cost, whose sum is returned. */
+double hop_fit_try(struct hop_fitting *f, const struct hop_knob *knob, double value);
+/* The best value of a knob and its cost; the topology has it afterwards, f->cost does not. */
+double hop_fit_search(struct hop_fitting *f, const struct hop_knob *knob, double *best_cost);
 /* Turns every knob, until a pass over all of them gains nothing. */
-enum hop_status hop_fit_turn_all(struct hop_fitting *f, struct hop_diag *diag);
+void hop_fit_turn_all(struct hop_fitting *f);
 
 /* ---- select.c ---- */
 
-struct hop_fit_seen; /* gains of proposals so far; free() ends it */
-struct hop_fit_seen *hop_fit_seen_create(void); /* NULL: out of memory */
-/* Adds the best proposal; *added says whether one was worth it. */
-enum hop_status hop_fit_add_best(struct hop_fitting *f, struct hop_fit_seen *seen, bool *added, struct hop_diag *diag);
+bool hop_fit_add_best(struct hop_fitting *f); /* adds the best proposal; false: none was worth it */
 
 /* ---- chips.c ---- */
 
 /* The most that a lone copy over PCIe between two devices, or with host memory, gets; 0: there is none. */
 double hop_fit_most_alone(const struct hop_fitting *f);
-/* Adds chip links, the one that gains most first, as long as groups ask for one. */
-enum hop_status hop_fit_join_chips(struct hop_fitting *f, bool *joined, struct hop_diag *diag);
+/* Adds chip links, the one that gains most first, as long as groups ask for one; false: none did. */
+bool hop_fit_join_chips(struct hop_fitting *f);
 
 /* ---- fit_result.c ---- */
 
@@ -124,6 +130,6 @@ struct hop_fitted {
     struct hop_fit_result public; /* first */
     struct hop_arena arena;
 };
-enum hop_status hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r, struct hop_diag *diag);
+void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r);
 
 #endif

@@ -35,94 +35,66 @@ static bool is_parameter(enum hop_knob_kind kind)
 
 /* ---- into the topology ---- */
 
-static enum hop_status set_link(struct hop_fitting *f, uint32_t directed, const char *field, double value_Bps,
-                                struct hop_diag *diag)
+/* value_Bps NAN: none */
+static void set_link(struct hop_fitting *f, uint32_t directed, const char *field, double value_Bps)
 {
-    char text[256], name[160];
+    char text[256], name[160], value[40] = "none";
     const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    (void)snprintf(text, sizeof text, "%s:%s.%s=%.17gB/s",
-                   hop_topology_link_name(f->topology, directed, name, sizeof name), hop_link_kind_name(link->kind),
-                   field, value_Bps);
-    return hop_topology_set(f->topology, text, diag);
+    if (!isnan(value_Bps))
+        (void)snprintf(value, sizeof value, "%.17gB/s", value_Bps);
+    (void)snprintf(text, sizeof text, "%s:%s.%s=%s", hop_topology_link_name(f->topology, directed, name, sizeof name),
+                   hop_link_kind_name(link->kind), field, value);
+    if (hop_fit_good(f))
+        f->failure->status = hop_topology_set(f->topology, text, f->failure->diag);
 }
 
 /* Writes a link's two-way share for its present capacity. */
-static enum hop_status follow_share(struct hop_fitting *f, uint32_t directed, struct hop_diag *diag)
+static void follow_share(struct hop_fitting *f, uint32_t directed)
 {
-    char text[256], name[160];
-    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    if (f->share[directed] == 0)
-        return HOP_OK;
-    if (f->share[directed] != 1)
-        return set_link(f, directed, "duplex", f->share[directed] * link->capacity_Bps[directed & 1], diag);
-    (void)snprintf(text, sizeof text, "%s:%s.duplex=none",
-                   hop_topology_link_name(f->topology, directed, name, sizeof name), hop_link_kind_name(link->kind));
-    return hop_topology_set(f->topology, text, diag);
+    double share = f->share[directed];
+    if (share != 0)
+        set_link(f, directed, "duplex",
+                 share == 1 ? NAN : share * hop_topology_link(f->topology, directed / 2)->capacity_Bps[directed & 1]);
 }
 
-static enum hop_status set_duplex(struct hop_fitting *f, const struct hop_knob *knob, double share,
-                                  struct hop_diag *diag)
+static void set_crossing(struct hop_fitting *f, uint32_t pair, double value)
 {
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < knob->count && status == HOP_OK; i++) {
-        f->share[knob->members[i]] = share;
-        status = follow_share(f, knob->members[i], diag);
-    }
-    return status;
+    uint32_t a = f->roots[pair / f->root_count], b = f->roots[pair % f->root_count];
+    char text[256];
+    (void)snprintf(text, sizeof text, "%s.tau=%.17g", hop_topology_node(f->topology, a)->name, 1 - value);
+    f->failure->status = a == b ? hop_topology_set(f->topology, text, f->failure->diag)
+                                : hop_topology_add_crossing(f->topology, a, b, 1 - value, f->failure->diag);
 }
 
-static enum hop_status set_capacity(struct hop_fitting *f, const struct hop_knob *knob, double value,
-                                    struct hop_diag *diag)
-{
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < knob->count && status == HOP_OK; i++) {
-        uint32_t directed = knob->members[i];
-        unsigned bonded = hop_topology_link(f->topology, directed / 2)->count;
-        status = set_link(f, directed, "capacity", value * bonded, diag);
-        if (status == HOP_OK)
-            status = follow_share(f, directed, diag);
-    }
-    return status;
-}
-
-static enum hop_status set_crossing(struct hop_fitting *f, const struct hop_knob *knob, double value,
-                                    struct hop_diag *diag)
-{
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < knob->count && status == HOP_OK; i++) {
-        uint32_t a = f->roots[knob->members[i] / f->root_count], b = f->roots[knob->members[i] % f->root_count];
-        char text[256];
-        if (a == b) {
-            (void)snprintf(text, sizeof text, "%s.tau=%.17g", hop_topology_node(f->topology, a)->name, 1 - value);
-            status = hop_topology_set(f->topology, text, diag);
-        } else {
-            status = hop_topology_add_crossing(f->topology, a, b, 1 - value, diag);
-        }
-    }
-    return status;
-}
-
-enum hop_status hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value, struct hop_diag *diag)
+void hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value)
 {
     const struct hop_parameter *given = hop_topology_parameter(f->given, name);
     bool same = value == given->value;
-    return hop_topology_set_parameter(f->topology, name, value, same ? given->origin : "calibrated",
-                                      same ? given->uncertainty : NAN, diag);
+    if (hop_fit_good(f))
+        f->failure->status = hop_topology_set_parameter(f->topology, name, value, same ? given->origin : "calibrated",
+                                                        same ? given->uncertainty : NAN, f->failure->diag);
 }
 
-enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value, struct hop_diag *diag)
+static const char *parameter_name(enum hop_knob_kind kind)
 {
-    switch (knob->kind) {
-    case HOP_KNOB_CAPACITY:
-        return set_capacity(f, knob, value, diag);
-    case HOP_KNOB_DUPLEX:
-        return set_duplex(f, knob, value, diag);
-    case HOP_KNOB_CROSSING:
-        return set_crossing(f, knob, value, diag);
-    case HOP_KNOB_HOST:
-        return hop_knob_set_parameter(f, "host_duplex", value, diag);
-    default:
-        return hop_knob_set_parameter(f, "copy_latency", value, diag);
+    return kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency";
+}
+
+void hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value)
+{
+    if (is_parameter(knob->kind))
+        hop_knob_set_parameter(f, parameter_name(knob->kind), value);
+    for (uint32_t i = 0; i < knob->count && !is_parameter(knob->kind) && hop_fit_good(f); i++) {
+        uint32_t member = knob->members[i];
+        if (knob->kind == HOP_KNOB_CROSSING) {
+            set_crossing(f, member, value);
+            continue;
+        }
+        if (knob->kind == HOP_KNOB_CAPACITY)
+            set_link(f, member, "capacity", value * hop_topology_link(f->topology, member / 2)->count);
+        else
+            f->share[member] = value;
+        follow_share(f, member);
     }
 }
 
@@ -130,8 +102,8 @@ enum hop_status hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob,
 static double present(const struct hop_fitting *f, const struct hop_knob *knob)
 {
     uint32_t member = knob->count ? knob->members[0] : 0;
-    if (knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST)
-        return hop_topology_parameter(f->topology, knob->kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency")->value;
+    if (is_parameter(knob->kind))
+        return hop_topology_parameter(f->topology, parameter_name(knob->kind))->value;
     if (knob->kind == HOP_KNOB_CROSSING)
         return 1 - hop_topology_tau_between(f->topology, f->roots[member / f->root_count],
                                             f->roots[member % f->root_count]);
@@ -140,34 +112,34 @@ static double present(const struct hop_fitting *f, const struct hop_knob *knob)
                                            : link->duplex_Bps[member & 1] / link->capacity_Bps[member & 1];
 }
 
-void hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob, double *low, double *high)
+struct hop_knob_range hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob)
 {
-    static const double bounds[][2] = {[HOP_KNOB_CAPACITY] = {1e6, 1e14},
-                                       [HOP_KNOB_DUPLEX] = {0.05, 1},
-                                       [HOP_KNOB_CROSSING] = {0.02, 1},
-                                       [HOP_KNOB_LATENCY] = {0, 1e-2},
-                                       [HOP_KNOB_HOST] = {0.05, 1}};
+    static const struct hop_knob_range bounds[] = {[HOP_KNOB_CAPACITY] = {1e6, 1e14},
+                                                   [HOP_KNOB_DUPLEX] = {0.05, 1},
+                                                   [HOP_KNOB_CROSSING] = {0.02, 1},
+                                                   [HOP_KNOB_LATENCY] = {0, 1e-2},
+                                                   [HOP_KNOB_HOST] = {0.05, 1}};
     enum hop_link_kind link = knob->kind == HOP_KNOB_CAPACITY || knob->kind == HOP_KNOB_DUPLEX
                                   ? hop_topology_link(f->topology, knob->members[0] / 2)->kind
                                   : HOP_LINK_TORUS;
-    *low = bounds[knob->kind][0];
-    *high = bounds[knob->kind][1];
+    struct hop_knob_range range = bounds[knob->kind];
     /* A PCIe link carries no more than it gives the fastest of those that have it to themselves; an uplink of narrower devices may
      * be what it was given as. */
     if (knob->kind == HOP_KNOB_CAPACITY && link == HOP_LINK_PCIE && f->most_alone_Bps > 0)
-        *high = ALONE_MARGIN * hop_max(f->most_alone_Bps, is_to_switch(f, knob->members[0]) ? knob->nominal : 0);
+        range.high = ALONE_MARGIN * hop_max(f->most_alone_Bps, is_to_switch(f, knob->members[0]) ? knob->nominal : 0);
     /* Links between sockets widen under load on some processors. */
     if (knob->kind == HOP_KNOB_DUPLEX && link == HOP_LINK_SOCKET)
-        *high = 1.5;
+        range.high = 1.5;
+    return range;
 }
 
-/* ---- choosing members ---- */
+double hop_knob_clamp(const struct hop_fitting *f, const struct hop_knob *knob, double value)
+{
+    struct hop_knob_range range = hop_knob_bounds(f, knob);
+    return hop_min(range.high, hop_max(range.low, value));
+}
 
-struct chosen {
-    struct hop_fitting *f;
-    struct hop_knob *list;
-    uint32_t count, capacity;
-};
+/* ---- families of links ---- */
 
 static bool is_between_sockets(const struct hop_fitting *f, const struct hop_link *link)
 {
@@ -185,9 +157,10 @@ static bool is_network(const struct hop_link *link)
     return link->kind == HOP_LINK_INFINIBAND || link->kind == HOP_LINK_ETHERNET || link->kind == HOP_LINK_TORUS;
 }
 
-enum family { PCIE, ACCELERATOR, SOCKETS, NETWORK, MEMORY, ON_DIE, FAMILIES };
-static const char *const family_names[FAMILIES] = {"PCIe links",    "accelerator links", "links between sockets",
-                                                   "network links", "host memory",       "root complexes to sockets"};
+enum family { ANY, PCIE, ACCELERATOR, SOCKETS, NETWORK, MEMORY, ON_DIE, FAMILIES };
+static const char *const family_names[FAMILIES] = {
+    "links",         "PCIe links",  "accelerator links",        "links between sockets",
+    "network links", "host memory", "root complexes to sockets"};
 
 static enum family family_of(const struct hop_fitting *f, uint32_t directed)
 {
@@ -208,139 +181,6 @@ static bool is_used(const struct hop_fitting *f, uint32_t directed)
             return true;
     }
     return false;
-}
-
-/* A knob of those among `from` (NULL: all directed links) that `keep` keeps; members that no group uses are left out.
- * Nothing is proposed when none is left, or all of a parent. */
-typedef bool keep_member(const struct hop_fitting *f, uint32_t member, const void *context);
-
-static enum hop_status choose(struct chosen *c, enum hop_knob_kind kind, uint32_t parent, const uint32_t *from,
-                              uint32_t from_count, keep_member *keep, const void *context, const char *what,
-                              struct hop_diag *diag)
-{
-    struct hop_fitting *f = c->f;
-    if (c->count == c->capacity)
-        return HOP_OK; /* enough to try */
-    uint32_t *members = hop_arena_alloc(&f->arena, (from_count + 1) * sizeof *members), count = 0;
-    if (!members)
-        return hop_fail_memory(diag);
-    for (uint32_t i = 0; i < from_count; i++) {
-        uint32_t member = from ? from[i] : i;
-        bool used = is_parameter(kind) || kind == HOP_KNOB_CROSSING || is_used(f, member);
-        if (used && keep(f, member, context))
-            members[count++] = member;
-    }
-    if (count == 0 || (parent != HOP_NONE && count == from_count))
-        return HOP_OK;
-    struct hop_knob *knob = &c->list[c->count++];
-    *knob = (struct hop_knob){.kind = kind, .members = members, .count = count, .parent = parent};
-    (void)snprintf(knob->what, sizeof knob->what, "%.79s", what);
-    knob->value = knob->given = parent != HOP_NONE ? f->knobs[parent].value : present(f, knob);
-    knob->nominal = parent != HOP_NONE ? f->knobs[parent].nominal : knob->given;
-    return HOP_OK;
-}
-
-static bool is_of_family(const struct hop_fitting *f, uint32_t directed, const void *family)
-{
-    return family_of(f, directed) == *(const enum family *)family;
-}
-
-static bool is_any(const struct hop_fitting *f, uint32_t member, const void *unused)
-{
-    (void)f, (void)member, (void)unused;
-    return true;
-}
-
-static bool is_down(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)f, (void)unused;
-    return directed & 1;
-}
-
-static bool is_up(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)f, (void)unused;
-    return !(directed & 1);
-}
-
-static bool is_device_link(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)unused;
-    return !is_to_switch(f, directed);
-}
-
-static bool is_uplink(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)unused;
-    return is_to_switch(f, directed);
-}
-
-static bool is_uplink_of_pcie(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)unused;
-    return family_of(f, directed) == PCIE && is_to_switch(f, directed);
-}
-
-static bool is_link(const struct hop_fitting *f, uint32_t directed, const void *link)
-{
-    (void)f;
-    return directed / 2 == *(const uint32_t *)link;
-}
-
-static bool is_same(const struct hop_fitting *f, uint32_t member, const void *other)
-{
-    (void)f;
-    return member == *(const uint32_t *)other;
-}
-
-/* Its lower end hangs, at any depth, under that node. */
-static bool is_below_node(const struct hop_fitting *f, uint32_t directed, const void *top)
-{
-    uint32_t node = hop_topology_link(f->topology, directed / 2)->ends[0];
-    while (node != HOP_NONE) {
-        uint32_t up = hop_topology_upstream(f->topology, node);
-        node = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
-        if (node == *(const uint32_t *)top)
-            return true;
-    }
-    return false;
-}
-
-static bool is_bonded(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)unused;
-    return hop_topology_link(f->topology, directed / 2)->count > 1;
-}
-
-static bool is_single(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    return !is_bonded(f, directed, unused);
-}
-
-static bool is_near(const struct hop_fitting *f, uint32_t pair, const void *unused)
-{
-    (void)unused;
-    return !f->far[pair];
-}
-
-static bool is_far(const struct hop_fitting *f, uint32_t pair, const void *unused)
-{
-    (void)unused;
-    return f->far[pair];
-}
-
-/* Pairs that some group crosses. */
-static uint32_t list_pairs(struct hop_fitting *f, uint32_t *pairs)
-{
-    uint32_t count = 0, all = f->root_count * f->root_count;
-    for (uint32_t p = 0; p < all; p++) {
-        bool used = false;
-        for (uint32_t g = 0; g < f->groups && !used; g++)
-            used = f->on_pair[(size_t)g * all + p];
-        if (used)
-            pairs[count++] = p;
-    }
-    return count;
 }
 
 /* Links of a family whose capacity, each of the bonded ones, was given as something between, and, of those that lead to a device,
@@ -376,14 +216,122 @@ static double capacity_each(const struct hop_fitting *f, uint32_t directed)
     return link->capacity_Bps[directed & 1] / link->count;
 }
 
-static bool is_of_class(const struct hop_fitting *f, uint32_t directed, const void *context)
+static bool is_of_class(const struct hop_fitting *f, uint32_t directed, const struct class *class)
 {
-    const struct class *class = context;
     double capacity = capacity_each(f, directed);
     double alone = best_alone(f, directed);
     return family_of(f, directed) == class->family && capacity >= class->low && capacity <= class->high &&
            alone >= class->slowest_Bps && alone <= class->fastest_Bps;
 }
+
+/* ---- choosing members ---- */
+
+/* What members of a knob are. */
+enum { UP = 1, DOWN = 2, UPLINK = 4, DEVICE = 8, BONDED = 16, SINGLE = 32, NEAR = 64, FAR = 128 };
+
+/* Which members a knob is to have: those that are all of this. Zeroed: any. */
+struct filter {
+    unsigned is;
+    enum family family;
+    bool free;             /* no knob of this kind has them */
+    uint32_t first, count; /* the members first .. first + count - 1 only; 0: any */
+    const uint32_t *below; /* their lower end hangs, at any depth, under that node */
+    const struct class *class;
+};
+
+/* Where knobs are gathered; those to come are of this kind, and parts of this parent if there is one. */
+struct chosen {
+    struct hop_fitting *f;
+    struct hop_knob *list;
+    uint32_t count, capacity;
+    enum hop_knob_kind kind;
+    uint32_t parent;
+};
+
+static unsigned features_of(const struct hop_fitting *f, enum hop_knob_kind kind, uint32_t member)
+{
+    if (kind == HOP_KNOB_CROSSING)
+        return f->far[member] ? FAR : NEAR;
+    return (member & 1 ? DOWN : UP) | (is_to_switch(f, member) ? UPLINK : DEVICE) |
+           (hop_topology_link(f->topology, member / 2)->count > 1 ? BONDED : SINGLE);
+}
+
+static bool is_below(const struct hop_fitting *f, uint32_t directed, uint32_t top)
+{
+    uint32_t node = hop_topology_link(f->topology, directed / 2)->ends[0];
+    while (node != HOP_NONE) {
+        uint32_t up = hop_topology_upstream(f->topology, node);
+        node = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
+        if (node == top)
+            return true;
+    }
+    return false;
+}
+
+static bool has_kind(const struct hop_fitting *f, enum hop_knob_kind kind, uint32_t directed)
+{
+    for (uint32_t k = 0; k < f->knob_count; k++) {
+        for (uint32_t i = 0; f->knobs[k].kind == kind && i < f->knobs[k].count; i++) {
+            if (f->knobs[k].members[i] == directed)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_pair_used(const struct hop_fitting *f, uint32_t pair)
+{
+    uint32_t g = 0, all = f->root_count * f->root_count;
+    while (g < f->groups && !f->on_pair[(size_t)g * all + pair])
+        g++;
+    return g < f->groups;
+}
+
+static bool keeps(const struct chosen *c, const struct filter *filter, uint32_t member)
+{
+    if (is_parameter(c->kind))
+        return true;
+    return (c->kind == HOP_KNOB_CROSSING ? is_pair_used(c->f, member) : is_used(c->f, member)) &&
+           (!filter->count || member - filter->first < filter->count) &&
+           (filter->is & ~features_of(c->f, c->kind, member)) == 0 &&
+           (filter->family == ANY || family_of(c->f, member) == filter->family) &&
+           (!filter->free || !has_kind(c->f, c->kind, member)) &&
+           (!filter->below || is_below(c->f, member, *filter->below)) &&
+           (!filter->class || is_of_class(c->f, member, filter->class));
+}
+
+/* Adds a knob of the parent's members, or of all there are, that groups use and the filter keeps. Nothing is added where
+ * none is left, or all of a parent. */
+static void choose(struct chosen *c, struct filter filter, const char *what, ...) HOP_PRINTF(3, 4);
+static void choose(struct chosen *c, struct filter filter, const char *what, ...)
+{
+    struct hop_fitting *f = c->f;
+    const struct hop_knob *parent = c->parent == HOP_NONE ? NULL : &f->knobs[c->parent];
+    uint32_t count = 0, all = parent                         ? parent->count
+                              : is_parameter(c->kind)        ? 1
+                              : c->kind == HOP_KNOB_CROSSING ? f->root_count * f->root_count
+                                                             : f->directed;
+    if (c->count == c->capacity) /* enough to try */
+        return;
+    uint32_t *members = hop_arena_alloc(&f->arena, (all + 1) * sizeof *members);
+    for (uint32_t i = 0; members && i < all; i++) {
+        uint32_t member = parent ? parent->members[i] : i;
+        if (keeps(c, &filter, member))
+            members[count++] = member;
+    }
+    if (count == 0 || (parent && count == all))
+        return;
+    struct hop_knob *knob = &c->list[c->count++];
+    va_list arguments;
+    *knob = (struct hop_knob){.kind = c->kind, .members = members, .count = count, .parent = c->parent};
+    va_start(arguments, what);
+    (void)vsnprintf(knob->what, sizeof knob->what, what, arguments);
+    va_end(arguments);
+    knob->value = knob->given = parent ? parent->value : present(f, knob);
+    knob->nominal = parent ? parent->nominal : knob->given;
+}
+
+/* ---- knobs of every machine ---- */
 
 /* The classes of a family: values within ALIKE of the lowest are alike; all are, where there are too many. */
 static uint32_t list_classes(const struct hop_fitting *f, enum family family, struct class classes[CLASSES_MAX])
@@ -420,227 +368,149 @@ static double next_speed(const struct hop_fitting *f, const struct class *class,
 }
 
 /* The knobs of a class: one for each speed, everything down to SLOWER of the fastest taken together. */
-static enum hop_status begin_class(struct chosen *c, struct class class, const char *what, struct hop_diag *diag)
+static void begin_class(struct chosen *c, struct class class, const char *what)
 {
-    enum hop_status status = HOP_OK;
-    char text[80], rate[32];
+    char rate[32];
     double speed = next_speed(c->f, &class, INFINITY);
-    for (unsigned i = 0; status == HOP_OK && i < SPEEDS_MAX; i++) {
+    for (unsigned i = 0; i < SPEEDS_MAX && (i == 0 || speed != 0); i++) {
         struct class part = class;
         part.fastest_Bps = i == 0 ? INFINITY : speed;
         part.slowest_Bps = i + 1 == SPEEDS_MAX ? 0 : SLOWER * speed;
         if (i == 0)
-            (void)snprintf(text, sizeof text, "%s", what);
+            choose(c, (struct filter){.class = &part}, "%s", what);
         else
-            (void)snprintf(text, sizeof text, "%.50s, %s at most", what, hop_show_rate(speed, rate, sizeof rate));
-        status = choose(c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, c->f->directed, is_of_class, &part, text, diag);
+            choose(c, (struct filter){.class = &part}, "%.50s, %s at most", what,
+                   hop_show_rate(speed, rate, sizeof rate));
         speed = next_speed(c->f, &class, part.slowest_Bps);
-        if (speed == 0)
-            break;
     }
-    return status;
 }
 
-static enum hop_status begin_family(struct chosen *c, enum family family, struct hop_diag *diag)
+static void begin_family(struct chosen *c, enum family family)
 {
     struct class classes[CLASSES_MAX];
-    enum hop_status status = HOP_OK;
     char what[80], rate[32];
     uint32_t count = list_classes(c->f, family, classes);
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         (void)snprintf(what, sizeof what, "capacity of %s%s%s", family_names[family], count > 1 ? ", given as " : "",
                        count > 1 ? hop_show_rate(classes[i].low, rate, sizeof rate) : "");
-        status = begin_class(c, classes[i], what, diag);
+        begin_class(c, classes[i], what);
     }
-    return status;
 }
 
-enum hop_status hop_knobs_begin(struct hop_fitting *f, struct hop_diag *diag)
+void hop_knobs_begin(struct hop_fitting *f)
 {
-    struct chosen c = {f, f->knobs, 0, HOP_KNOBS_MAX};
-    uint32_t all = f->root_count * f->root_count, *pairs = hop_arena_alloc(&f->arena, (all + 1) * sizeof *pairs);
-    enum hop_status status = pairs ? HOP_OK : hop_fail_memory(diag);
-    for (enum family family = PCIE; family <= NETWORK && status == HOP_OK; family++)
-        status = begin_family(&c, family, diag);
-    uint32_t count = status == HOP_OK ? list_pairs(f, pairs) : 0;
-    if (count > 0)
-        status = choose(&c, HOP_KNOB_CROSSING, HOP_NONE, pairs, count, is_any, NULL, "1 - tau of crossings", diag);
+    struct chosen c = {f, f->knobs, 0, HOP_KNOBS_MAX, HOP_KNOB_CAPACITY, HOP_NONE};
+    for (enum family family = PCIE; family <= NETWORK; family++)
+        begin_family(&c, family);
+    c.kind = HOP_KNOB_CROSSING;
+    choose(&c, (struct filter){0}, "1 - tau of crossings");
     f->knob_count = c.count;
-    return status;
 }
 
 /* ---- proposals ---- */
 
-static bool has_kind(const struct hop_fitting *f, enum hop_knob_kind kind, uint32_t directed)
+static void propose_parameter(struct chosen *c, enum hop_knob_kind kind, const char *what)
 {
-    for (uint32_t k = 0; k < f->knob_count; k++) {
-        for (uint32_t i = 0; f->knobs[k].kind == kind && i < f->knobs[k].count; i++) {
-            if (f->knobs[k].members[i] == directed)
-                return true;
-        }
+    for (uint32_t k = 0; k < c->f->knob_count; k++) {
+        if (c->f->knobs[k].kind == kind)
+            return;
     }
-    return false;
+    c->kind = kind;
+    choose(c, (struct filter){0}, "%s", what);
 }
 
-static bool is_free_capacity(const struct hop_fitting *f, uint32_t directed, const void *family)
+static void propose_limits(struct chosen *c)
 {
-    return is_of_family(f, directed, family) && !has_kind(f, HOP_KNOB_CAPACITY, directed);
-}
-
-static bool is_free_capacity_down(const struct hop_fitting *f, uint32_t directed, const void *family)
-{
-    return (directed & 1) && is_free_capacity(f, directed, family);
-}
-
-static bool is_free_capacity_up(const struct hop_fitting *f, uint32_t directed, const void *family)
-{
-    return !(directed & 1) && is_free_capacity(f, directed, family);
-}
-
-static bool is_free_duplex(const struct hop_fitting *f, uint32_t directed, const void *family)
-{
-    return is_of_family(f, directed, family) && !has_kind(f, HOP_KNOB_DUPLEX, directed);
-}
-
-static bool is_free_duplex_uplink(const struct hop_fitting *f, uint32_t directed, const void *unused)
-{
-    (void)unused;
-    return is_uplink_of_pcie(f, directed, NULL) && !has_kind(f, HOP_KNOB_DUPLEX, directed);
-}
-
-static bool has_parameter(const struct hop_fitting *f, enum hop_knob_kind kind)
-{
-    bool has = false;
-    for (uint32_t k = 0; k < f->knob_count; k++)
-        has = has || f->knobs[k].kind == kind;
-    return has;
-}
-
-static enum hop_status propose_limits(struct chosen *c, struct hop_diag *diag)
-{
-    struct hop_fitting *f = c->f;
-    enum hop_status status = HOP_OK;
-    char what[80];
     static const struct {
-        keep_member *keep;
+        unsigned is;
         const char *which;
-    } ways[] = {{is_free_capacity, ""},
-                {is_free_capacity_up, ", towards the host side"},
-                {is_free_capacity_down, ", away from it"}};
+    } ways[] = {{0, ""}, {UP, ", towards the host side"}, {DOWN, ", away from it"}};
     static const enum family inner[] = {ON_DIE, MEMORY}; /* of what explains as much, the nearer one */
-    for (size_t i = 0; i < HOP_COUNT(inner); i++) {
-        enum family family = inner[i];
-        for (size_t w = 0; w < HOP_COUNT(ways) && status == HOP_OK; w++) {
-            (void)snprintf(what, sizeof what, "capacity of %s%s", family_names[family], ways[w].which);
-            status = choose(c, HOP_KNOB_CAPACITY, HOP_NONE, NULL, f->directed, ways[w].keep, &family, what, diag);
-        }
+    c->kind = HOP_KNOB_CAPACITY;
+    for (size_t i = 0; i < HOP_COUNT(inner) * HOP_COUNT(ways); i++) {
+        enum family family = inner[i / HOP_COUNT(ways)];
+        choose(c, (struct filter){.is = ways[i % HOP_COUNT(ways)].is, .family = family, .free = true},
+               "capacity of %s%s", family_names[family], ways[i % HOP_COUNT(ways)].which);
     }
-    for (enum family family = PCIE; family < FAMILIES && status == HOP_OK; family++) {
-        (void)snprintf(what, sizeof what, "two-way share of %s", family_names[family]);
-        status = choose(c, HOP_KNOB_DUPLEX, HOP_NONE, NULL, f->directed, is_free_duplex, &family, what, diag);
-    }
-    if (status == HOP_OK)
-        status = choose(c, HOP_KNOB_DUPLEX, HOP_NONE, NULL, f->directed, is_free_duplex_uplink, NULL,
-                        "two-way share of PCIe links to switches", diag);
-    if (status == HOP_OK && !has_parameter(f, HOP_KNOB_HOST))
-        status = choose(c, HOP_KNOB_HOST, HOP_NONE, NULL, 1, is_any, NULL,
-                        "two-way share of devices' copies with host memory", diag);
-    if (status == HOP_OK && !has_parameter(f, HOP_KNOB_LATENCY))
-        status = choose(c, HOP_KNOB_LATENCY, HOP_NONE, NULL, 1, is_any, NULL, "latency of a copy", diag);
-    return status;
+    c->kind = HOP_KNOB_DUPLEX;
+    for (enum family family = PCIE; family < FAMILIES; family++)
+        choose(c, (struct filter){.family = family, .free = true}, "two-way share of %s", family_names[family]);
+    choose(c, (struct filter){.is = UPLINK, .family = PCIE, .free = true}, "two-way share of PCIe links to switches");
+    propose_parameter(c, HOP_KNOB_HOST, "two-way share of devices' copies with host memory");
+    propose_parameter(c, HOP_KNOB_LATENCY, "latency of a copy");
 }
 
-static const char *short_name(enum hop_knob_kind kind)
+static void propose_links(struct chosen *c)
 {
-    return kind == HOP_KNOB_CAPACITY ? "capacity" : kind == HOP_KNOB_DUPLEX ? "two-way share" : "1 - tau";
-}
-
-static enum hop_status propose_links(struct chosen *c, uint32_t parent, struct hop_diag *diag)
-{
-    struct hop_fitting *f = c->f;
-    const struct hop_knob *knob = &f->knobs[parent];
-    enum hop_status status = HOP_OK;
-    char what[80], name[160];
+    const struct hop_fitting *f = c->f;
+    const struct hop_knob *knob = &f->knobs[c->parent];
+    const char *short_name = c->kind == HOP_KNOB_CAPACITY ? "capacity" : "two-way share";
+    char name[160];
     /* Either half may be the one with a value of its own. */
     static const struct {
-        keep_member *keep;
+        unsigned is;
         const char *which;
-    } halves[] = {{is_down, "down"},           {is_up, "up"},         {is_uplink, "to switches"},
-                  {is_device_link, "devices"}, {is_bonded, "bonded"}, {is_single, "single"}};
-    for (size_t h = 0; h < HOP_COUNT(halves) && status == HOP_OK; h++) {
-        (void)snprintf(what, sizeof what, "%.60s, %s", knob->what, halves[h].which);
-        status = choose(c, knob->kind, parent, knob->members, knob->count, halves[h].keep, NULL, what, diag);
+    } halves[] = {{DOWN, "down"},      {UP, "up"},         {UPLINK, "to switches"},
+                  {DEVICE, "devices"}, {BONDED, "bonded"}, {SINGLE, "single"}};
+    for (size_t h = 0; h < HOP_COUNT(halves); h++)
+        choose(c, (struct filter){.is = halves[h].is}, "%.60s, %s", knob->what, halves[h].which);
+    for (uint32_t n = 0; n < hop_topology_node_count(f->topology); n++) {
+        const struct hop_node *node = hop_topology_node(f->topology, n);
+        if (node->kind == HOP_NODE_SWITCH || node->kind == HOP_NODE_ROOT)
+            choose(c, (struct filter){.below = &n}, "%.44s, below %.24s", knob->what, node->name);
     }
-    for (uint32_t n = 0; n < hop_topology_node_count(f->topology) && status == HOP_OK; n++) {
-        enum hop_node_kind kind = hop_topology_node(f->topology, n)->kind;
-        if (kind != HOP_NODE_SWITCH && kind != HOP_NODE_ROOT)
-            continue;
-        (void)snprintf(what, sizeof what, "%.44s, below %.24s", knob->what, hop_topology_node(f->topology, n)->name);
-        status = choose(c, knob->kind, parent, knob->members, knob->count, is_below_node, &n, what, diag);
-    }
-    bool traces = true; /* nothing else: see appraise in fit.c */
+    bool traces = true; /* nothing else: see appraise in select.c */
     for (uint32_t g = 0; g < f->groups && traces; g++)
         traces = f->expect->groups[g].trace;
-    for (uint32_t i = 0; i < knob->count && status == HOP_OK && !traces; i++) {
-        uint32_t directed = knob->members[i], link = directed / 2;
-        (void)hop_topology_link_name(f->topology, directed, name, sizeof name);
-        (void)snprintf(what, sizeof what, "%s of %.56s", short_name(knob->kind), name);
-        status = choose(c, knob->kind, parent, knob->members, knob->count, is_same, &directed, what, diag);
-        if (status != HOP_OK || directed & 1)
-            continue;
-        (void)snprintf(what, sizeof what, "%s of %.24s--%.24s", short_name(knob->kind),
-                       hop_topology_node(f->topology, hop_topology_link(f->topology, link)->ends[0])->name,
-                       hop_topology_node(f->topology, hop_topology_link(f->topology, link)->ends[1])->name);
-        status = choose(c, knob->kind, parent, knob->members, knob->count, is_link, &link, what, diag);
+    for (uint32_t i = 0; i < knob->count && !traces; i++) {
+        uint32_t directed = knob->members[i];
+        const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
+        choose(c, (struct filter){.first = directed, .count = 1}, "%s of %.56s", short_name,
+               hop_topology_link_name(f->topology, directed, name, sizeof name));
+        if (!(directed & 1))
+            choose(c, (struct filter){.first = directed, .count = 2}, "%s of %.24s--%.24s", short_name,
+                   hop_topology_node(f->topology, link->ends[0])->name,
+                   hop_topology_node(f->topology, link->ends[1])->name);
     }
-    return status;
 }
 
-static enum hop_status propose_pairs(struct chosen *c, uint32_t parent, struct hop_diag *diag)
+static void propose_pairs(struct chosen *c)
 {
-    struct hop_fitting *f = c->f;
-    const struct hop_knob *knob = &f->knobs[parent];
-    char what[80];
-    enum hop_status status = choose(c, knob->kind, parent, knob->members, knob->count, is_far, NULL,
-                                    "1 - tau of crossings between sockets", diag);
-    if (status == HOP_OK)
-        status = choose(c, knob->kind, parent, knob->members, knob->count, is_near, NULL,
-                        "1 - tau of crossings inside a socket", diag);
-    for (uint32_t i = 0; i < knob->count && status == HOP_OK; i++) {
+    const struct hop_fitting *f = c->f;
+    const struct hop_knob *knob = &f->knobs[c->parent];
+    choose(c, (struct filter){.is = FAR}, "1 - tau of crossings between sockets");
+    choose(c, (struct filter){.is = NEAR}, "1 - tau of crossings inside a socket");
+    for (uint32_t i = 0; i < knob->count; i++) {
         uint32_t pair = knob->members[i];
-        (void)snprintf(what, sizeof what, "1 - tau of %.30s--%.30s",
-                       hop_topology_node(f->topology, f->roots[pair / f->root_count])->name,
-                       hop_topology_node(f->topology, f->roots[pair % f->root_count])->name);
-        status = choose(c, knob->kind, parent, knob->members, knob->count, is_same, &pair, what, diag);
+        choose(c, (struct filter){.first = pair, .count = 1}, "1 - tau of %.30s--%.30s",
+               hop_topology_node(f->topology, f->roots[pair / f->root_count])->name,
+               hop_topology_node(f->topology, f->roots[pair % f->root_count])->name);
     }
-    return status;
 }
 
-enum hop_status hop_knobs_propose(struct hop_fitting *f, struct hop_knob **proposals, uint32_t *count,
-                                  struct hop_diag *diag)
+struct hop_knob *hop_knobs_propose(struct hop_fitting *f, uint32_t *count)
 {
-    struct chosen c = {f, NULL, 0, PROPOSALS_MAX};
+    struct chosen c = {.f = f, .capacity = PROPOSALS_MAX, .parent = HOP_NONE};
     c.list = hop_arena_alloc(&f->arena, PROPOSALS_MAX * sizeof *c.list);
-    enum hop_status status = c.list ? propose_limits(&c, diag) : hop_fail_memory(diag);
-    for (uint32_t k = 0; k < f->knob_count && status == HOP_OK; k++) {
-        if (f->knobs[k].kind == HOP_KNOB_CROSSING)
-            status = propose_pairs(&c, k, diag);
-        else if (!is_parameter(f->knobs[k].kind))
-            status = propose_links(&c, k, diag);
+    if (c.list)
+        propose_limits(&c);
+    for (c.parent = 0; c.list && c.parent < f->knob_count; c.parent++) {
+        c.kind = f->knobs[c.parent].kind;
+        if (c.kind == HOP_KNOB_CROSSING)
+            propose_pairs(&c);
+        else if (!is_parameter(c.kind))
+            propose_links(&c);
     }
-    *proposals = c.list;
     *count = c.count;
-    return status;
+    return c.list;
 }
 
-enum hop_status hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal, struct hop_diag *diag)
+void hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal)
 {
     if (proposal->parent != HOP_NONE) {
         struct hop_knob *parent = &f->knobs[proposal->parent];
         uint32_t *left = hop_arena_alloc(&f->arena, (parent->count + 1) * sizeof *left), count = 0;
-        if (!left)
-            return hop_fail_memory(diag);
-        for (uint32_t i = 0, taken = 0; i < parent->count; i++) {
+        for (uint32_t i = 0, taken = 0; left && i < parent->count; i++) {
             bool mine = taken < proposal->count && proposal->members[taken] == parent->members[i];
             taken += mine;
             if (!mine)
@@ -650,5 +520,5 @@ enum hop_status hop_knobs_add(struct hop_fitting *f, const struct hop_knob *prop
         parent->count = count;
     }
     f->knobs[f->knob_count++] = *proposal;
-    return hop_knob_set(f, proposal, proposal->value, diag);
+    hop_knob_set(f, proposal, proposal->value);
 }

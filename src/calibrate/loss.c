@@ -15,6 +15,8 @@
 #define ERROR_UNIT 0.02
 #define ERROR_MOST 0.5
 
+enum { ERRORS_MAX = 4096 };
+
 static double cost_of(double error)
 {
     double units = hop_min(fabs(error), ERROR_MOST) / ERROR_UNIT;
@@ -54,17 +56,16 @@ static void mark(struct hop_fitting *f, uint32_t group, const struct hop_route *
     f->far[a * f->root_count + b] = far;
 }
 
-static enum hop_status mark_groups(struct hop_fitting *f, struct hop_diag *diag)
+static void mark_groups(struct hop_fitting *f)
 {
     struct hop_network *network = NULL;
-    enum hop_status status = hop_network_create(f->topology, f->model, &network, diag);
-    for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
+    struct hop_diag *diag = f->failure->diag;
+    f->failure->status = hop_network_create(f->topology, f->model, &network, diag);
+    for (uint32_t g = 0; g < f->groups && hop_fit_good(f); g++) {
         struct hop_timeline *timeline = NULL;
         struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = true};
-        status = hop_simulate(network, f->expect->groups[g].schedule, &options, &timeline, diag);
-        if (status != HOP_OK)
-            break;
-        for (uint32_t op = 0; op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
+        f->failure->status = hop_simulate(network, f->expect->groups[g].schedule, &options, &timeline, diag);
+        for (uint32_t op = 0; timeline && op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
             const struct hop_route *way = hop_timeline_route(timeline, op);
             if (way)
                 mark(f, g, way);
@@ -72,13 +73,11 @@ static enum hop_status mark_groups(struct hop_fitting *f, struct hop_diag *diag)
         hop_timeline_destroy(timeline);
     }
     hop_network_destroy(network);
-    return status;
 }
 
-enum hop_status hop_fit_prepare(struct hop_fitting *f, struct hop_diag *diag)
+void hop_fit_prepare(struct hop_fitting *f)
 {
     uint32_t nodes = hop_topology_node_count(f->topology);
-    f->groups = hop_measurements_group_count(f->measurements);
     f->directed = 2 * hop_topology_link_count(f->topology);
     f->roots = hop_arena_alloc(&f->arena, (nodes + 1) * sizeof *f->roots);
     f->root_count = 0;
@@ -97,28 +96,25 @@ enum hop_status hop_fit_prepare(struct hop_fitting *f, struct hop_diag *diag)
     f->cost = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *f->cost);
     f->trial = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *f->trial);
     f->times_s = hop_arena_alloc(&f->arena, (hop_measurements_count(f->measurements) + 1) * sizeof *f->times_s);
-    if (f->arena.failed)
-        return hop_fail_memory(diag);
-    return mark_groups(f, diag);
+    f->errors = hop_arena_alloc(&f->arena, ERRORS_MAX * sizeof *f->errors);
+    if (hop_fit_good(f))
+        mark_groups(f);
 }
 
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group)
 {
-    size_t pairs = (size_t)f->root_count * f->root_count;
-    bool parameter = knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST;
-    for (uint32_t i = 0; i < knob->count && !parameter; i++) {
-        bool touched = false;
-        if (knob->kind == HOP_KNOB_CROSSING)
-            touched = f->on_pair[group * pairs + knob->members[i]];
-        else if (knob->kind == HOP_KNOB_DUPLEX)
-            touched = f->on_link[(size_t)group * f->directed + knob->members[i]] &&
-                      f->on_link[(size_t)group * f->directed + (knob->members[i] ^ 1u)];
-        else
-            touched = f->on_link[(size_t)group * f->directed + knob->members[i]];
-        if (touched)
+    if (!knob || knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST)
+        return true;
+    const uint8_t *on_link = f->on_link + (size_t)group * f->directed,
+                  *on_pair = f->on_pair + (size_t)group * f->root_count * f->root_count;
+    for (uint32_t i = 0; i < knob->count; i++) {
+        uint32_t member = knob->members[i];
+        if (knob->kind == HOP_KNOB_CROSSING
+                ? on_pair[member]
+                : on_link[member] && (knob->kind != HOP_KNOB_DUPLEX || on_link[member ^ 1u]))
             return true;
     }
-    return parameter;
+    return false;
 }
 
 /* log(predicted / measured) of a row, NAN: it has no value or does not count. */
@@ -130,47 +126,47 @@ static double error_of(const struct hop_fitting *f, uint32_t row, double time_s)
     return log(hop_measured_time_s(m, hop_expect_bytes(f->expect, m)) / time_s);
 }
 
-enum hop_status hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs, struct hop_diag *diag)
+/* What a group of these times costs. */
+static double cost_of_group(struct hop_fitting *f, uint32_t group, const double *times_s)
 {
-    struct hop_network *network = NULL;
-    enum hop_status status = hop_network_create(f->topology, f->model, &network, diag);
-    for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
-        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        double sum = 0;
-        uint32_t count = 0;
-        if (knob && !hop_fit_touches(f, knob, g))
+    struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
+    double sum = 0;
+    uint32_t count = 0;
+    bool collapse = false;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        double error = error_of(f, rows.rows[i], times_s[i]);
+        collapse = collapse || hop_measurements_at(f->measurements, rows.rows[i])->collapse;
+        if (isnan(error))
             continue;
-        status = hop_expect_times(f->expect, network, g, f->times_s, diag);
-        for (uint32_t i = 0; i < rows.count && status == HOP_OK; i++) {
-            double error = error_of(f, rows.rows[i], f->times_s[i]);
-            sum += isnan(error) ? 0 : cost_of(error);
-            count += !isnan(error);
-        }
-        costs[g] = count == 0 ? 0 : f->expect->groups[g].trace ? sum : sum / count;
-        for (uint32_t i = 0; i < rows.count; i++)
-            costs[g] = hop_measurements_at(f->measurements, rows.rows[i])->collapse ? 0 : costs[g];
+        sum += cost_of(error);
+        count++;
+        if (f->error_count < ERRORS_MAX)
+            f->errors[f->error_count++] = error;
     }
-    hop_network_destroy(network);
-    return status;
+    return count == 0 || collapse ? 0 : f->expect->groups[group].trace ? sum : sum / count;
 }
 
-enum hop_status hop_fit_residuals(struct hop_fitting *f, const struct hop_knob *knob, double *residuals,
-                                  uint32_t capacity, uint32_t *count, struct hop_diag *diag)
+void hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs)
 {
     struct hop_network *network = NULL;
-    enum hop_status status = hop_network_create(f->topology, f->model, &network, diag);
-    *count = 0;
-    for (uint32_t g = 0; g < f->groups && status == HOP_OK; g++) {
-        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+    if (!hop_fit_good(f))
+        return;
+    f->error_count = 0;
+    f->failure->status = hop_network_create(f->topology, f->model, &network, f->failure->diag);
+    for (uint32_t g = 0; g < f->groups && hop_fit_good(f); g++) {
         if (!hop_fit_touches(f, knob, g))
             continue;
-        status = hop_expect_times(f->expect, network, g, f->times_s, diag);
-        for (uint32_t i = 0; i < rows.count && status == HOP_OK && *count < capacity; i++) {
-            double error = error_of(f, rows.rows[i], f->times_s[i]);
-            if (!isnan(error))
-                residuals[(*count)++] = error;
-        }
+        hop_expect_times(f->expect, network, g, f->times_s);
+        if (hop_fit_good(f))
+            costs[g] = cost_of_group(f, g, f->times_s);
     }
     hop_network_destroy(network);
-    return status;
+}
+
+double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const double *costs)
+{
+    double sum = 0;
+    for (uint32_t g = 0; g < f->groups && hop_fit_good(f); g++)
+        sum += hop_fit_touches(f, knob, g) ? costs[g] : 0;
+    return sum;
 }

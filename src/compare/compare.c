@@ -7,27 +7,21 @@
 #include "compare/expect.h"
 
 #include <math.h>
-#include <stdio.h>
 
 double hop_measured_time_s(const struct hop_measurement *m, uint64_t bytes)
 {
     return isnan(m->time_s) ? (double)bytes / m->rate_Bps : m->time_s;
 }
 
-static enum hop_status fail_at(const struct hop_measurements *of, const struct hop_measurement *row, uint32_t column,
-                               struct hop_diag *diag)
-{
-    hop_diag_place(diag, "%s:%u:%u", hop_measurements_name(of), row->line, column);
-    return HOP_ERR_INVALID;
-}
-
-enum hop_status hop_comparing_begin(const struct hop_measurements *reference, uint32_t candidates,
-                                    const struct hop_compare_options *options, struct hop_comparing **made,
-                                    struct hop_diag *diag)
+struct hop_comparing *hop_comparing_begin(const struct hop_measurements *reference, uint32_t candidates,
+                                          const struct hop_compare_options *options, struct hop_failure *failure)
 {
     struct hop_comparing *c = calloc(1, sizeof *c);
-    if (!c)
-        return hop_fail_memory(diag);
+    if (!c) {
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+        return NULL;
+    }
+    c->failure = failure;
     uint32_t rows = hop_measurements_count(reference), groups = hop_measurements_group_count(reference);
     uint64_t assumed = options->bytes ? options->bytes : HOP_COMPARE_BYTES;
     c->rows = hop_arena_alloc(&c->arena, (rows + 1) * sizeof *c->rows);
@@ -38,9 +32,11 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     c->effects = hop_arena_alloc(&c->arena, HOP_EFFECTS * sizeof *c->effects);
     c->effect_of = hop_arena_alloc(&c->arena, (groups + 1) * sizeof *c->effect_of);
     double *means = hop_arena_alloc(&c->arena, ((size_t)groups * candidates + 1) * sizeof *means);
+    c->scratch_s = hop_arena_alloc(&c->arena, (rows + 1) * sizeof *c->scratch_s);
     if (c->arena.failed) {
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
         hop_comparison_destroy(&c->result);
-        return hop_fail_memory(diag);
+        return NULL;
     }
     uint32_t row = 0;
     for (uint32_t g = 0; g < groups; g++) {
@@ -74,73 +70,75 @@ enum hop_status hop_comparing_begin(const struct hop_measurements *reference, ui
     c->result.effects = c->effects;
     c->result.candidates = c->summaries;
     c->result.candidate_count = candidates;
-    *made = c;
-    return HOP_OK;
+    return c;
 }
 
-static enum hop_status finish(struct hop_comparing *c, enum hop_status status, struct hop_comparison **comparison,
-                              struct hop_diag *diag)
+void hop_comparing_predict(struct hop_comparing *c, const struct hop_expect *expect,
+                           const struct hop_topology *topology, const char *model, uint32_t candidate,
+                           const uint8_t *left_out)
 {
-    if (status == HOP_OK)
-        status = hop_comparing_count(c, diag);
-    if (status == HOP_OK)
-        *comparison = &c->result;
-    else
-        hop_comparison_destroy(&c->result);
-    return status;
-}
-
-static enum hop_status check_count(uint32_t count, struct hop_diag *diag)
-{
-    if (count >= 1 && count <= HOP_COMPARE_CANDIDATES_MAX)
-        return HOP_OK;
-    return hop_fail(diag, HOP_ERR_LIMIT, "%u candidates\n1 to %d", count, HOP_COMPARE_CANDIDATES_MAX);
-}
-
-/* ---- models ---- */
-
-/* Times of a group under the model of the network, as candidate c. */
-static enum hop_status time_group(struct hop_comparing *c, const struct hop_expect *expect, struct hop_network *network,
-                                  uint32_t group, uint32_t candidate, double *times_s, struct hop_diag *diag)
-{
-    struct hop_measurement_group rows = hop_measurements_group(expect->measurements, group);
-    enum hop_status status = hop_expect_times(expect, network, group, times_s, diag);
-    for (uint32_t i = 0; i < rows.count && status == HOP_OK; i++) {
-        uint32_t row = c->row_of[rows.rows[i]];
-        if (row != HOP_NONE)
-            c->times_s[(size_t)row * c->result.candidate_count + candidate] = times_s[i];
+    struct hop_network *network = NULL;
+    if (c->failure->status == HOP_OK)
+        c->failure->status = hop_network_create(topology, model, &network, c->failure->diag);
+    for (uint32_t g = 0; g < c->result.group_count && c->failure->status == HOP_OK; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(expect->measurements, g);
+        hop_expect_times(expect, network, g, c->scratch_s);
+        for (uint32_t i = 0; i < rows.count; i++) {
+            uint32_t row = c->row_of[rows.rows[i]];
+            if (row != HOP_NONE && (!left_out || !left_out[rows.rows[i]]))
+                c->times_s[(size_t)row * c->result.candidate_count + candidate] = c->scratch_s[i];
+        }
     }
-    return status;
+    hop_network_destroy(network);
+}
+
+const struct hop_comparison *hop_comparing_end(struct hop_comparing *c)
+{
+    struct hop_failure *failure = c->failure;
+    if (failure->status == HOP_OK && !c->arena.failed)
+        hop_comparing_count(c);
+    if (c->arena.failed)
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    if (failure->status == HOP_OK)
+        return &c->result;
+    hop_comparison_destroy(&c->result);
+    return NULL;
+}
+
+/* NULL: it failed. */
+static struct hop_comparing *begin(const struct hop_measurements *reference, uint32_t candidates,
+                                   const struct hop_compare_options *given, struct hop_compare_options *own,
+                                   struct hop_failure *failure)
+{
+    failure->status = hop_options_take(own, sizeof *own, given, failure->diag);
+    if (candidates < 1 || candidates > HOP_COMPARE_CANDIDATES_MAX)
+        hop_failure_set(failure, HOP_ERR_LIMIT, "%u candidates\n1 to %d", candidates, HOP_COMPARE_CANDIDATES_MAX);
+    return failure->status == HOP_OK ? hop_comparing_begin(reference, candidates, own, failure) : NULL;
+}
+
+static enum hop_status end(struct hop_comparing *c, struct hop_failure *failure, struct hop_comparison **comparison)
+{
+    const struct hop_comparison *made = c ? hop_comparing_end(c) : NULL;
+    if (made)
+        *comparison = &c->result;
+    return failure->status;
 }
 
 enum hop_status hop_compare_models(const struct hop_measurements *reference, const struct hop_topology *topology,
                                    const char *const *models, uint32_t count, const struct hop_compare_options *options,
                                    struct hop_comparison **comparison, struct hop_diag *diag)
 {
+    struct hop_failure failure = {.diag = diag};
     struct hop_compare_options own = {0};
-    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
-    options = &own;
-    struct hop_comparing *c = NULL;
-    struct hop_expect *expect = NULL;
-    enum hop_status status = check_count(count, diag);
-    if (status == HOP_OK)
-        status = hop_comparing_begin(reference, count, options, &c, diag);
-    if (status != HOP_OK)
-        return status;
-    double *times_s = malloc((hop_measurements_count(reference) + 1) * sizeof *times_s);
-    status = times_s ? hop_expect_create(reference, topology, options, &expect, diag) : hop_fail_memory(diag);
-    for (uint32_t m = 0; m < count && status == HOP_OK; m++) {
-        struct hop_network *network = NULL;
+    struct hop_comparing *c = begin(reference, count, options, &own, &failure);
+    struct hop_expect *expect = c ? hop_expect_create(reference, topology, &own, &failure) : NULL;
+    for (uint32_t m = 0; m < count && expect; m++) {
         const char *name = models[m] ? models[m] : "default";
         c->summaries[m].name = hop_arena_string(&c->arena, name, strlen(name));
-        status = c->arena.failed ? hop_fail_memory(diag) : hop_network_create(topology, models[m], &network, diag);
-        for (uint32_t g = 0; g < hop_measurements_group_count(reference) && status == HOP_OK; g++)
-            status = time_group(c, expect, network, g, m, times_s, diag);
-        hop_network_destroy(network);
+        hop_comparing_predict(c, expect, topology, models[m], m, NULL);
     }
-    free(times_s);
     hop_expect_destroy(expect);
-    return finish(c, status, comparison, diag);
+    return end(c, &failure, comparison);
 }
 
 /* ---- other timings ---- */
@@ -160,63 +158,72 @@ static const char *key_of(struct hop_arena *arena, const struct hop_measurement 
     return key;
 }
 
-static enum hop_status index_names(const struct hop_measurements *of, bool grouped, struct hop_arena *arena,
-                                   struct hop_names *names, struct hop_diag *diag)
+/* What is wrong with a row of a candidate. */
+static void refuse(struct hop_comparing *c, const struct hop_measurements *of, const struct hop_measurement *row,
+                   uint32_t column, const char *format, ...) HOP_PRINTF(5, 6);
+static void refuse(struct hop_comparing *c, const struct hop_measurements *of, const struct hop_measurement *row,
+                   uint32_t column, const char *format, ...)
 {
-    for (uint32_t i = 0; i < hop_measurements_count(of); i++) {
-        const struct hop_measurement *m = hop_measurements_at(of, i);
-        const char *key = key_of(arena, m, grouped);
-        if (!key)
-            return hop_fail_memory(diag);
-        if (hop_names_get(names, key) != UINT32_MAX) {
-            hop_fail(diag, HOP_ERR_INVALID,
-                     "the name '%.60s' stands here a second time\nnames by which transfers can be set side by side",
-                     m->transfer);
-            return fail_at(of, m, 1, diag);
-        }
-        if (!hop_names_put(names, key, i))
-            return hop_fail_memory(diag);
-    }
-    return HOP_OK;
+    va_list arguments;
+    va_start(arguments, format);
+    c->failure->status = hop_fail_with(c->failure->diag, HOP_ERR_INVALID, format, arguments);
+    va_end(arguments);
+    hop_failure_place(c->failure, "%s:%u:%u", hop_measurements_name(of), row->line, column);
 }
 
-static enum hop_status join(struct hop_comparing *c, uint32_t candidate, const struct hop_measurements *other,
-                            const struct hop_names *names, bool grouped, struct hop_diag *diag)
+static void index_names(struct hop_comparing *c, const struct hop_measurements *of, bool grouped,
+                        struct hop_names *names)
+{
+    for (uint32_t i = 0; i < hop_measurements_count(of) && c->failure->status == HOP_OK; i++) {
+        const struct hop_measurement *m = hop_measurements_at(of, i);
+        const char *key = key_of(&c->arena, m, grouped);
+        if (key && hop_names_get(names, key) != UINT32_MAX)
+            refuse(c, of, m, 1,
+                   "the name '%.60s' stands here a second time\nnames by which transfers can be set side by side",
+                   m->transfer);
+        else if (!key || !hop_names_put(names, key, i))
+            hop_failure_set(c->failure, HOP_ERR_MEMORY, "out of memory");
+    }
+}
+
+/* The time of a row of the candidate as that of the reference's row. */
+static double time_of(struct hop_comparing *c, const struct hop_compare_row *row, const struct hop_measurements *other,
+                      const struct hop_measurement *there)
+{
+    const struct hop_measurement *here = row->of;
+    if (strcmp(there->from, here->from) != 0 || strcmp(there->to, here->to) != 0)
+        refuse(
+            c, other, there, there->from_column,
+            "%.40s goes from %.40s to %.40s here, from %.40s to %.40s in %.60s\ntransfers of one name to be the same",
+            there->transfer, there->from, there->to, here->from, here->to, c->result.reference);
+    else if (here->bytes && there->bytes && here->bytes != there->bytes)
+        refuse(c, other, there, there->from_column,
+               "%.40s has %llu bytes here, %llu in %.60s\ntransfers of one name to be the same", there->transfer,
+               (unsigned long long)there->bytes, (unsigned long long)here->bytes, c->result.reference);
+    /* Without bytes only rates can be compared, as times of the bytes that are assumed. */
+    return isnan(here->time_s) ? (double)row->bytes / there->rate_Bps : hop_measured_time_s(there, row->bytes);
+}
+
+static void join(struct hop_comparing *c, uint32_t candidate, const struct hop_measurements *other, bool grouped,
+                 const struct hop_names *names)
 {
     uint32_t found = 0;
-    for (uint32_t r = 0; r < c->result.row_count; r++) {
-        const struct hop_compare_row *row = &c->rows[r];
-        const char *key = key_of(&c->arena, row->of, grouped);
+    for (uint32_t r = 0; r < c->result.row_count && c->failure->status == HOP_OK; r++) {
+        const char *key = key_of(&c->arena, c->rows[r].of, grouped);
         uint32_t index = key ? hop_names_get(names, key) : UINT32_MAX;
-        if (!key)
-            return hop_fail_memory(diag);
         if (index == UINT32_MAX)
             continue;
-        const struct hop_measurement *there = hop_measurements_at(other, index);
-        if (strcmp(there->from, row->of->from) != 0 || strcmp(there->to, row->of->to) != 0) {
-            hop_fail(diag, HOP_ERR_INVALID,
-                     "%.40s goes from %.40s to %.40s here, from %.40s to %.40s in %.60s\ntransfers of one name to be "
-                     "the same",
-                     there->transfer, there->from, there->to, row->of->from, row->of->to, c->result.reference);
-            return fail_at(other, there, there->from_column, diag);
-        }
-        if (row->of->bytes && there->bytes && row->of->bytes != there->bytes) {
-            hop_fail(diag, HOP_ERR_INVALID,
-                     "%.40s has %llu bytes here, %llu in %.60s\ntransfers of one name to be the same", there->transfer,
-                     (unsigned long long)there->bytes, (unsigned long long)row->of->bytes, c->result.reference);
-            return fail_at(other, there, there->from_column, diag);
-        }
-        /* Without bytes only rates can be compared, as times of the bytes that are assumed. */
         c->times_s[(size_t)r * c->result.candidate_count + candidate] =
-            isnan(row->of->time_s) ? (double)row->bytes / there->rate_Bps : hop_measured_time_s(there, row->bytes);
+            time_of(c, &c->rows[r], other, hop_measurements_at(other, index));
         found++;
     }
-    if (found)
-        return HOP_OK;
-    hop_fail(diag, HOP_ERR_INVALID, "no transfer has the name of one in %.80s", c->result.reference);
-    hop_diag_place(diag, "%s", hop_measurements_name(other));
-    hop_diag_expect(diag, "the same names in both; `hopcast predict -e 'NAME: gpu0 -> gpu1 1MiB'` gives them");
-    return HOP_ERR_INVALID;
+    if (found || c->arena.failed || c->failure->status != HOP_OK)
+        return;
+    hop_failure_set(c->failure, HOP_ERR_INVALID,
+                    "no transfer has the name of one in %.80s\nthe same names in both; `hopcast predict -e 'NAME: gpu0 "
+                    "-> gpu1 1MiB'` gives them",
+                    c->result.reference);
+    hop_failure_place(c->failure, "%s", hop_measurements_name(other));
 }
 
 enum hop_status hop_compare_timings(const struct hop_measurements *reference,
@@ -224,26 +231,19 @@ enum hop_status hop_compare_timings(const struct hop_measurements *reference,
                                     const struct hop_compare_options *options, struct hop_comparison **comparison,
                                     struct hop_diag *diag)
 {
+    struct hop_failure failure = {.diag = diag};
     struct hop_compare_options own = {0};
-    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
-    options = &own;
-    struct hop_comparing *c = NULL;
-    enum hop_status status = check_count(count, diag);
-    if (status == HOP_OK)
-        status = hop_comparing_begin(reference, count, options, &c, diag);
-    if (status != HOP_OK)
-        return status;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    struct hop_comparing *c = begin(reference, count, options, &own, &failure);
+    for (uint32_t i = 0; i < count && c; i++) {
         struct hop_names names = {0};
+        const char *name = hop_measurements_name(candidates[i]);
         bool grouped = hop_measurements_group_count(candidates[i]) > 1;
-        c->summaries[i].name = hop_arena_string(&c->arena, hop_measurements_name(candidates[i]),
-                                                strlen(hop_measurements_name(candidates[i])));
-        status = c->arena.failed ? hop_fail_memory(diag) : index_names(candidates[i], grouped, &c->arena, &names, diag);
-        if (status == HOP_OK)
-            status = join(c, i, candidates[i], &names, grouped, diag);
+        c->summaries[i].name = hop_arena_string(&c->arena, name, strlen(name));
+        index_names(c, candidates[i], grouped, &names);
+        join(c, i, candidates[i], grouped, &names);
         hop_names_finish(&names);
     }
-    return finish(c, status, comparison, diag);
+    return end(c, &failure, comparison);
 }
 
 void hop_comparison_destroy(struct hop_comparison *comparison)

@@ -28,13 +28,6 @@ uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measureme
     return m->bytes ? m->bytes : e->options->bytes ? e->options->bytes : HOP_COMPARE_BYTES;
 }
 
-static enum hop_status fail_at(const struct hop_measurement *m, uint32_t column, enum hop_status status,
-                               struct hop_diag *diag)
-{
-    hop_diag_place(diag, "%s:%u:%u", m->file, m->line, column);
-    return status;
-}
-
 static bool is_device(const struct hop_topology *topology, uint32_t node)
 {
     return node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind);
@@ -57,24 +50,32 @@ static const char *renamed(const struct hop_expect *e, const char *name)
     return device;
 }
 
-static enum hop_status find_device(const struct hop_expect *e, const struct hop_measurement *m, const char *name,
-                                   const char *other, uint32_t column, const char **device, struct hop_diag *diag)
+static void place(const struct hop_expect *e, const struct hop_measurement *m, uint32_t column)
 {
-    *device = renamed(e, name);
-    if (is_device(e->topology, hop_topology_find(e->topology, *device)))
-        return HOP_OK;
-    uint32_t end = hop_topology_find(e->topology, renamed(e, other));
+    hop_diag_place(e->failure->diag, "%s:%u:%u", m->file, m->line, column);
+}
+
+static const char *find_device(const struct hop_expect *e, const struct hop_measurement *m, const char *name,
+                               const char *other, uint32_t column)
+{
+    const struct hop_topology *topology = e->topology;
+    const char *device = renamed(e, name);
+    if (is_device(topology, hop_topology_find(topology, device)))
+        return device;
+    uint32_t end = hop_topology_find(topology, renamed(e, other));
     uint32_t host =
-        is_any_host(*device) && is_device(e->topology, end) ? hop_topology_nearest_host(e->topology, end) : HOP_NONE;
-    if (host != HOP_NONE) {
-        *device = hop_topology_node(e->topology, host)->name;
-        return HOP_OK;
-    }
-    const char *near = hop_topology_nearest(e->topology, *device);
-    hop_fail(diag, HOP_ERR_INVALID,
-             "there is no device '%.60s' in topology %.60s\n%s%sa device of the topology, or a new name for %.40s",
-             *device, hop_topology_name(e->topology), near ? near : "", near ? "? " : "", name);
-    return fail_at(m, column, HOP_ERR_INVALID, diag);
+        is_any_host(device) && is_device(topology, end) ? hop_topology_nearest_host(topology, end) : HOP_NONE;
+    if (host != HOP_NONE)
+        return hop_topology_node(topology, host)->name;
+    const char *near = hop_topology_nearest(topology, device);
+    if (e->failure->status != HOP_OK)
+        return device;
+    hop_failure_set(
+        e->failure, HOP_ERR_INVALID,
+        "there is no device '%.60s' in topology %.60s\n%s%sa device of the topology, or a new name for %.40s", device,
+        hop_topology_name(topology), near ? near : "", near ? "? " : "", name);
+    place(e, m, column);
+    return device;
 }
 
 static bool joined(const struct hop_topology *topology, const char *from, const char *to)
@@ -127,16 +128,14 @@ static void add_interleaved(const struct hop_expect *e, struct hop_expect_group 
     }
 }
 
-static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
-                                const struct hop_measurement *m, double start_s, const uint32_t *after, uint32_t *op_of,
-                                struct hop_diag *diag)
+static void add_copy(const struct hop_expect *e, struct hop_expect_group *group, uint32_t row,
+                     const struct hop_measurement *m, double start_s, const uint32_t *after, uint32_t *op_of)
 {
     struct hop_op op = hop_op_default(HOP_OP_COPY);
-    enum hop_status status = find_device(e, m, m->from, m->to, m->from_column, &op.from.device, diag);
-    if (status == HOP_OK)
-        status = find_device(e, m, m->to, m->from, m->to_column, &op.to.device, diag);
-    if (status != HOP_OK)
-        return status;
+    op.from.device = find_device(e, m, m->from, m->to, m->from_column);
+    op.to.device = find_device(e, m, m->to, m->from, m->to_column);
+    if (e->failure->status != HOP_OK)
+        return;
     op.bytes = hop_expect_bytes(e, m);
     op.at_s = start_s;
     op.after = after;
@@ -156,8 +155,9 @@ static enum hop_status add_copy(const struct hop_expect *e, struct hop_expect_gr
         add_interleaved(e, group, row, m, op, op_of);
     else
         add_op(group, &op, row, op_of);
-    status = hop_schedule_failure(group->schedule, diag);
-    return status == HOP_OK ? HOP_OK : fail_at(m, m->from_column, status, diag);
+    e->failure->status = hop_schedule_failure(group->schedule, e->failure->diag);
+    if (e->failure->status != HOP_OK)
+        place(e, m, m->from_column);
 }
 
 /* The last copy before this one that goes to the same device, as an operation; NULL: none. */
@@ -196,7 +196,7 @@ static bool is_all_to_all(const struct hop_measurements *of, struct hop_measurem
     return devices > 2 && rows.count == devices * (devices - 1);
 }
 
-static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct hop_diag *diag)
+static void make_group(struct hop_expect *e, uint32_t index)
 {
     struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
     struct hop_expect_group *group = &e->groups[index];
@@ -212,40 +212,39 @@ static enum hop_status make_group(struct hop_expect *e, uint32_t index, struct h
     }
     group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
     group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
-    uint32_t copies = group->copies * rows.count, *op_of = malloc((copies + 1) * sizeof *op_of);
+    uint32_t copies = group->copies * rows.count, *op_of = hop_arena_alloc(&e->arena, (copies + 1) * sizeof *op_of);
     group->row_of =
         hop_arena_alloc(&e->arena, (((size_t)hosts_of(e->topology) + 2) * copies + 1) * sizeof *group->row_of);
-    enum hop_status status = op_of && group->row_of ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t c = 0; c < copies && status == HOP_OK; c++) {
+    if (e->arena.failed)
+        hop_failure_set(e->failure, HOP_ERR_MEMORY, "out of memory");
+    for (uint32_t c = 0; c < copies && e->failure->status == HOP_OK; c++) {
         const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[c % rows.count]);
         bool waits = (in_turn || pulled) && !group->trace;
-        status = add_copy(e, group, c % rows.count, m, group->trace ? m->start_s - first_s : 0,
-                          waits ? before(e->measurements, rows, c, op_of) : NULL, &op_of[c], diag);
+        add_copy(e, group, c % rows.count, m, group->trace ? m->start_s - first_s : 0,
+                 waits ? before(e->measurements, rows, c, op_of) : NULL, &op_of[c]);
     }
-    free(op_of);
     struct hop_schedule *made = group->schedule;
     group->schedule = NULL;
-    return hop_schedule_end(made, status, &group->schedule, diag);
+    e->failure->status = hop_schedule_end(made, e->failure->status, &group->schedule, e->failure->diag);
 }
 
-enum hop_status hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
-                                  const struct hop_compare_options *options, struct hop_expect **made,
-                                  struct hop_diag *diag)
+struct hop_expect *hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                     const struct hop_compare_options *options, struct hop_failure *failure)
 {
     uint32_t groups = hop_measurements_group_count(measurements);
     struct hop_expect *e = calloc(1, sizeof *e);
-    if (!e)
-        return hop_fail_memory(diag);
-    *e = (struct hop_expect){measurements, topology, options, {0}, NULL};
-    e->groups = hop_arena_alloc(&e->arena, (groups + 1) * sizeof *e->groups);
-    enum hop_status status = e->groups ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t g = 0; g < groups && status == HOP_OK; g++)
-        status = make_group(e, g, diag);
-    if (status == HOP_OK)
-        *made = e;
-    else
-        hop_expect_destroy(e);
-    return status;
+    if (e) {
+        *e = (struct hop_expect){failure, measurements, topology, options, {0}, NULL};
+        e->groups = hop_arena_alloc(&e->arena, (groups + 1) * sizeof *e->groups);
+    }
+    if (!e || !e->groups)
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    for (uint32_t g = 0; g < groups && failure->status == HOP_OK; g++)
+        make_group(e, g);
+    if (failure->status == HOP_OK)
+        return e;
+    hop_expect_destroy(e);
+    return NULL;
 }
 
 void hop_expect_destroy(struct hop_expect *e)
@@ -288,19 +287,21 @@ static void read_times(const struct hop_timeline *timeline, const struct hop_exp
     }
 }
 
-enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t index,
-                                 double *times_s, struct hop_diag *diag)
+void hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t index, double *times_s)
 {
     struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
     const struct hop_expect_group *group = &e->groups[index];
     struct hop_timeline *timeline = NULL;
     struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = group->sources_unlimited};
-    enum hop_status status = hop_simulate(network, group->schedule, &options, &timeline, diag);
-    if (status != HOP_OK)
-        return fail_at(hop_measurements_at(e->measurements, rows.rows[0]), 1, status, diag);
+    if (e->failure->status != HOP_OK)
+        return;
+    e->failure->status = hop_simulate(network, group->schedule, &options, &timeline, e->failure->diag);
+    if (e->failure->status != HOP_OK) {
+        place(e, hop_measurements_at(e->measurements, rows.rows[0]), 1);
+        return;
+    }
     read_times(timeline, group, rows.count, times_s);
     hop_timeline_destroy(timeline);
     if (!group->trace)
         share_out(e, rows, times_s);
-    return HOP_OK;
 }

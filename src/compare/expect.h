@@ -19,6 +19,7 @@ struct hop_expect_group {
 };
 
 struct hop_expect {
+    struct hop_failure *failure; /* whoever made it asks for it; nothing is done once it is set */
     const struct hop_measurements *measurements;
     const struct hop_topology *topology;
     const struct hop_compare_options *options;
@@ -29,16 +30,14 @@ struct hop_expect {
 /* The bytes of a row: its own, or those that the options assume. */
 uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measurement *m);
 
-/* Devices that the topology does not have are refused at their place. Measurements, topology and options must outlive
- * what is made. */
-enum hop_status hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
-                                  const struct hop_compare_options *options, struct hop_expect **made,
-                                  struct hop_diag *diag);
+/* Devices that the topology does not have are refused at their place; then it is NULL. Measurements, topology, options
+ * and failure must outlive what is made. */
+struct hop_expect *hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                     const struct hop_compare_options *options, struct hop_failure *failure);
 void hop_expect_destroy(struct hop_expect *e); /* NULL is allowed */
 
 /* One value for each row of the group, comparable with hop_measured_time_s. The network's topology has the nodes and
  * links of the one that the expectations were made for. */
-enum hop_status hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t group,
-                                 double *times_s, struct hop_diag *diag);
+void hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t group, double *times_s);
 
 #endif

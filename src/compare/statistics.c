@@ -125,26 +125,22 @@ static void count_errors(const struct hop_comparing *c, uint32_t candidate, stru
     summary->p90_absolute_error = summary->count ? quantile(sizes, summary->count, 0.9) : NAN;
 }
 
-enum hop_status hop_comparing_count(struct hop_comparing *c, struct hop_diag *diag)
+void hop_comparing_count(struct hop_comparing *c)
 {
     if (c->result.row_count == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "no transfer has a measured value");
-        hop_diag_place(diag, "%s", c->result.reference);
-        hop_diag_expect(diag, "measured_GBps or measured_s in one row at least");
-        return HOP_ERR_INVALID;
+        hop_failure_set(c->failure, HOP_ERR_INVALID,
+                        "no transfer has a measured value\nmeasured_GBps or measured_s in one row at least");
+        hop_failure_place(c->failure, "%s", c->result.reference);
+        return;
     }
-    double *sizes = malloc(c->result.row_count * sizeof *sizes);
+    double *sizes = hop_arena_alloc(&c->arena, c->result.row_count * sizeof *sizes);
     struct hop_compare_errors *errors =
         hop_arena_alloc(&c->arena, (size_t)HOP_EFFECTS * c->result.candidate_count * sizeof *errors);
-    if (!sizes || !errors) {
-        free(sizes);
-        return hop_fail_memory(diag);
-    }
+    if (!sizes || !errors)
+        return;
     for (uint32_t i = 0; i < c->result.candidate_count; i++) {
         count_errors(c, i, &c->summaries[i], sizes);
         count_groups(c, i, &c->summaries[i]);
     }
     count_effects(c, sizes, errors);
-    free(sizes);
-    return HOP_OK;
 }
