@@ -45,11 +45,10 @@ struct work {
     struct hop_names names;
     struct hop_penalties *model;
     struct piece **pieces;
-    uint32_t piece_count, piece_capacity, vertex_count;
     struct class *classes;
-    uint32_t class_count, class_capacity;
+    uint32_t piece_count, class_count, vertex_count;
     struct hop_arena arena;
-    struct hop_diag *diag;
+    struct hop_failure failure; /* after which nothing is done */
 };
 
 struct owned_result {
@@ -57,26 +56,30 @@ struct owned_result {
     struct hop_arena arena;
 };
 
-static enum hop_status fail_row(struct work *w, const struct hop_measurement *row, uint32_t column)
+static bool good(const struct work *w)
 {
-    hop_diag_place(w->diag, "%s:%u:%u", hop_measurements_name(w->measurements), row->line, column);
-    return HOP_ERR_INVALID;
+    return w->failure.status == HOP_OK && !w->arena.failed;
+}
+
+/* The place of the failure, if there is one. */
+static void place(struct work *w, const struct hop_measurement *row, uint32_t column)
+{
+    hop_failure_place(&w->failure, "%s:%u:%u", hop_measurements_name(w->measurements), row->line, column);
 }
 
 /* ---- vertices ---- */
 
-static enum hop_status find_device(struct work *w, const struct hop_measurement *row, const char *name, uint32_t column,
-                                   uint32_t *node)
+static uint32_t find_device(struct work *w, const struct hop_measurement *row, const char *name, uint32_t column)
 {
-    *node = hop_topology_find(w->topology, name);
-    if (*node != HOP_NONE && hop_node_is_device(hop_topology_node(w->topology, *node)->kind))
-        return HOP_OK;
+    uint32_t node = hop_topology_find(w->topology, name);
+    if (node != HOP_NONE && hop_node_is_device(hop_topology_node(w->topology, node)->kind))
+        return node;
     const char *near = hop_topology_nearest(w->topology, name);
-    hop_fail(w->diag, HOP_ERR_INVALID, "there is no device '%.60s' in topology %.60s", name,
-             hop_topology_name(w->topology));
-    fail_row(w, row, column);
-    hop_diag_expect(w->diag, "%s%sone of its devices", near ? near : "", near ? "? " : "");
-    return HOP_ERR_INVALID;
+    hop_failure_set(&w->failure, HOP_ERR_INVALID,
+                    "there is no device '%.60s' in topology %.60s\n%s%sone of its devices", name,
+                    hop_topology_name(w->topology), near ? near : "", near ? "? " : "");
+    place(w, row, column);
+    return HOP_NONE;
 }
 
 static bool is_fabric_link(const struct hop_topology *topology, uint32_t directed)
@@ -86,19 +89,16 @@ static bool is_fabric_link(const struct hop_topology *topology, uint32_t directe
 }
 
 /* The ports at which a row's transfer enters and leaves the fabric. */
-static enum hop_status find_ports(struct work *w, const struct hop_measurement *row, uint32_t *from, uint32_t *to)
+static void find_ports(struct work *w, const struct hop_measurement *row, uint32_t *from, uint32_t *to)
 {
-    uint32_t ends[2], index = 0;
-    enum hop_status status = find_device(w, row, row->from, row->from_column, &ends[0]);
-    if (status == HOP_OK)
-        status = find_device(w, row, row->to, row->to_column, &ends[1]);
-    if (status == HOP_OK) {
-        status = hop_router_find(w->router, ends[0], ends[1], &index, w->diag);
-        if (status != HOP_OK)
-            (void)fail_row(w, row, row->from_column);
+    uint32_t ends[2] = {find_device(w, row, row->from, row->from_column), find_device(w, row, row->to, row->to_column)};
+    uint32_t index = 0;
+    if (good(w))
+        w->failure.status = hop_router_find(w->router, ends[0], ends[1], &index, w->failure.diag);
+    if (!good(w)) {
+        place(w, row, row->from_column);
+        return;
     }
-    if (status != HOP_OK)
-        return status;
     const struct hop_route *route = hop_router_route(w->router, index);
     *from = HOP_NONE;
     for (uint32_t i = 0; i < route->link_count; i++) {
@@ -110,45 +110,45 @@ static enum hop_status find_ports(struct work *w, const struct hop_measurement *
         *to = link->ends[!(directed & 1)];
     }
     if (*from != HOP_NONE)
-        return HOP_OK;
-    hop_fail(w->diag, HOP_ERR_INVALID, "the transfer from %.60s to %.60s uses no network fabric", row->from, row->to);
-    fail_row(w, row, row->from_column);
-    hop_diag_expect(w->diag, "transfers between nodes, over InfiniBand or Ethernet");
-    return HOP_ERR_INVALID;
+        return;
+    hop_failure_set(&w->failure, HOP_ERR_INVALID,
+                    "the transfer from %.60s to %.60s uses no network fabric\ntransfers between nodes, over InfiniBand "
+                    "or Ethernet",
+                    row->from, row->to);
+    place(w, row, row->from_column);
 }
 
-static bool number_name(struct work *w, const char *name, uint32_t *vertex)
+static uint32_t number_name(struct work *w, const char *name)
 {
-    *vertex = hop_names_get(&w->names, name);
-    if (*vertex != UINT32_MAX)
-        return true;
-    *vertex = w->vertex_count++;
-    return hop_names_put(&w->names, name, *vertex);
+    uint32_t vertex = hop_names_get(&w->names, name);
+    if (vertex != UINT32_MAX)
+        return vertex;
+    w->arena.failed |= !hop_names_put(&w->names, name, w->vertex_count);
+    return w->vertex_count++;
 }
 
-static enum hop_status number_vertices(struct work *w)
+static void number_vertices(struct work *w)
 {
     uint32_t count = hop_measurements_count(w->measurements);
-    enum hop_status status = HOP_OK;
     w->from = hop_arena_alloc(&w->arena, (count + 1) * sizeof *w->from);
     w->to = hop_arena_alloc(&w->arena, (count + 1) * sizeof *w->to);
     w->router = w->topology ? hop_router_create(w->topology) : NULL;
-    if (w->arena.failed || (w->topology && !w->router))
-        return hop_fail_memory(w->diag);
+    w->arena.failed |= w->topology && !w->router;
     w->vertex_count = w->topology ? hop_topology_node_count(w->topology) : 0;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < count && good(w); i++) {
         const struct hop_measurement *row = hop_measurements_at(w->measurements, i);
-        if (w->topology)
-            status = find_ports(w, row, &w->from[i], &w->to[i]);
-        else if (!number_name(w, row->from, &w->from[i]) || !number_name(w, row->to, &w->to[i]))
-            status = hop_fail_memory(w->diag);
+        if (w->topology) {
+            find_ports(w, row, &w->from[i], &w->to[i]);
+            continue;
+        }
+        w->from[i] = number_name(w, row->from);
+        w->to[i] = number_name(w, row->to);
     }
-    return status;
 }
 
 /* ---- bandwidth, and what the models say ---- */
 
-static enum hop_status measure_alpha(struct work *w)
+static void measure_alpha(struct work *w)
 {
     struct hop_penalty_result *result = w->result;
     double sum = 0;
@@ -166,38 +166,43 @@ static enum hop_status measure_alpha(struct work *w)
         if (pass == 0 && result->alone > 0)
             w->alpha_s = sum / result->alone;
     }
-    if (result->alone > 0)
-        return HOP_OK;
-    hop_fail(w->diag, HOP_ERR_INVALID, "no transfer ran alone: nothing says how fast one is without contention");
-    hop_diag_place(w->diag, "%s", hop_measurements_name(w->measurements));
-    hop_diag_expect(w->diag, "a concurrent_group of one row with its bytes and its measured value, or the bandwidth");
-    return HOP_ERR_INVALID;
+    if (result->alone > 0 || !good(w))
+        return;
+    hop_failure_set(&w->failure, HOP_ERR_INVALID,
+                    "no transfer ran alone: nothing says how fast one is without contention\na concurrent_group of one "
+                    "row with its bytes and its measured value, or the bandwidth");
+    hop_failure_place(&w->failure, "%s", hop_measurements_name(w->measurements));
 }
 
-static enum hop_status ask_models(struct work *w)
+/* What a model says of the graph of some rows. */
+static void ask_model(struct work *w, const uint32_t *rows, uint32_t count, enum hop_penalty_reading model,
+                      double *said)
 {
     struct hop_edge edges[HOP_PENALTY_TRANSFERS_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        edges[i] = (struct hop_edge){w->from[rows[i]], w->to[rows[i]], 1};
+    w->arena.failed |= !hop_penalties_of(w->model, edges, count, model, said);
+}
+
+static void ask_models(struct work *w)
+{
     double floor_penalty[HOP_PENALTY_TRANSFERS_MAX], full_penalty[HOP_PENALTY_TRANSFERS_MAX];
     w->model = hop_penalties_create(w->vertex_count, &w->arena);
-    if (!w->model)
-        return hop_fail_memory(w->diag);
-    for (uint32_t g = 0; g < hop_measurements_group_count(w->measurements); g++) {
+    w->arena.failed |= !w->model;
+    for (uint32_t g = 0; g < hop_measurements_group_count(w->measurements) && good(w); g++) {
         struct hop_measurement_group group = hop_measurements_group(w->measurements, g);
         if (group.count > HOP_PENALTY_TRANSFERS_MAX) {
-            hop_fail(w->diag, HOP_ERR_LIMIT, "the group '%.60s' has %u transfers", group.name, group.count);
-            fail_row(w, hop_measurements_at(w->measurements, group.rows[HOP_PENALTY_TRANSFERS_MAX]), 1);
-            hop_diag_expect(w->diag, "at most %d that start together", HOP_PENALTY_TRANSFERS_MAX);
-            return HOP_ERR_LIMIT;
+            hop_failure_set(&w->failure, HOP_ERR_LIMIT,
+                            "the group '%.60s' has %u transfers\nat most %d that start together", group.name,
+                            group.count, HOP_PENALTY_TRANSFERS_MAX);
+            place(w, hop_measurements_at(w->measurements, group.rows[HOP_PENALTY_TRANSFERS_MAX]), 1);
+            return;
         }
-        for (uint32_t i = 0; i < group.count; i++)
-            edges[i] = (struct hop_edge){w->from[group.rows[i]], w->to[group.rows[i]], 1};
-        if (!hop_penalties_of(w->model, edges, group.count, HOP_PENALTY_FLOOR, floor_penalty) ||
-            !hop_penalties_of(w->model, edges, group.count, HOP_PENALTY_FULL, full_penalty))
-            return hop_fail_memory(w->diag);
-        for (uint32_t i = 0; i < group.count; i++)
+        ask_model(w, group.rows, group.count, HOP_PENALTY_FLOOR, floor_penalty);
+        ask_model(w, group.rows, group.count, HOP_PENALTY_FULL, full_penalty);
+        for (uint32_t i = 0; i < group.count && good(w); i++)
             w->penalties[group.rows[i]] = (struct hop_penalty){NAN, floor_penalty[i], full_penalty[i]};
     }
-    return HOP_OK;
 }
 
 /* ---- pieces ---- */
@@ -238,7 +243,7 @@ static void shape_of(const struct work *w, const uint32_t *rows, uint32_t count,
     hop_shape_finish(shape);
 }
 
-static enum hop_status cut_pieces(struct work *w)
+static void cut_pieces(struct work *w)
 {
     for (uint32_t g = 0; g < hop_measurements_group_count(w->measurements); g++) {
         struct hop_measurement_group group = hop_measurements_group(w->measurements, g);
@@ -246,77 +251,67 @@ static enum hop_status cut_pieces(struct work *w)
         memcpy(left, group.rows, group.count * sizeof *left);
         while (left_count > 0) {
             struct piece *piece = hop_arena_alloc(&w->arena, sizeof *piece);
-            if (!piece || !hop_grow(&w->pieces, &w->piece_capacity, w->piece_count + 1, sizeof(struct piece *)))
-                return hop_fail_memory(w->diag);
+            if (!piece || !HOP_GROW(&w->arena, w->pieces, w->piece_count + 1))
+                return;
             piece->group = g;
             uint32_t count = split(w, left, &left_count, piece->rows);
             shape_of(w, piece->rows, count, &piece->shape);
             w->pieces[w->piece_count++] = piece;
         }
     }
-    return HOP_OK;
 }
 
 static int by_size(const void *a, const void *b)
 {
     const struct piece *x = *(const struct piece *const *)a, *y = *(const struct piece *const *)b;
-    if (x->shape.count != y->shape.count)
-        return x->shape.count < y->shape.count ? -1 : 1;
-    return x->rows[0] < y->rows[0] ? -1 : x->rows[0] > y->rows[0];
+    int order = HOP_ORDER(x->shape.count, y->shape.count);
+    return order ? order : HOP_ORDER(x->rows[0], y->rows[0]);
 }
 
 /* ---- solving ---- */
 
 /* The class of a shape and how it maps to it; NULL: there is none. */
-static enum hop_status find_class(struct work *w, const struct hop_shape *shape, struct class **found, uint32_t *match)
+static struct class *find_class(struct work *w, const struct hop_shape *shape, uint32_t *match)
 {
-    bool alike = false;
-    *found = NULL;
-    for (uint32_t c = 0; c < w->class_count && !alike; c++) {
-        enum hop_status status = hop_shape_match(shape, &w->classes[c].first->shape, &alike, match, w->diag);
-        if (status != HOP_OK)
-            return status;
-        *found = alike ? &w->classes[c] : NULL;
+    for (uint32_t c = 0; c < w->class_count; c++) {
+        if (hop_shape_match(shape, &w->classes[c].first->shape, match, &w->failure))
+            return &w->classes[c];
     }
-    return HOP_OK;
+    return NULL;
 }
 
-static enum hop_status add_to_class(struct work *w, const struct piece *piece)
+static void add_to_class(struct work *w, const struct piece *piece)
 {
     uint32_t match[HOP_PENALTY_TRANSFERS_MAX];
-    struct class *class = NULL;
-    enum hop_status status = find_class(w, &piece->shape, &class, match);
-    if (status != HOP_OK)
-        return status;
+    struct class *class = find_class(w, &piece->shape, match);
     if (!class) {
-        if (!hop_grow(&w->classes, &w->class_capacity, w->class_count + 1, sizeof *w->classes))
-            return hop_fail_memory(w->diag);
+        if (!HOP_GROW(&w->arena, w->classes, w->class_count + 1))
+            return;
         class = &w->classes[w->class_count++];
-        *class = (struct class){.first = piece};
+        class->first = piece;
         for (uint32_t i = 0; i < piece->shape.count; i++)
             match[i] = i;
     }
     for (uint32_t i = 0; i < piece->shape.count; i++)
         class->sum[match[i]] += piece->penalty[i];
     class->count++;
-    return HOP_OK;
 }
 
-/* Says what a group lacks, the first time. */
-static enum hop_status miss(struct work *w, const struct piece *piece, struct hop_buffer *text)
+/* Says what a group lacks, the first time. Takes the text. */
+static void miss(struct work *w, const struct piece *piece, struct hop_buffer *text)
 {
-    if (text->failed || !text->text)
-        return hop_fail_memory(w->diag);
-    if (!w->missing[piece->group]) {
-        w->missing[piece->group] =
-            hop_arena_string(&((struct owned_result *)w->result)->arena, text->text, text->length);
+    struct hop_arena *arena = &((struct owned_result *)w->result)->arena;
+    const char **missing = &w->missing[piece->group];
+    w->arena.failed |= text->failed;
+    if (!text->failed && !*missing) {
+        *missing = hop_arena_string(arena, text->text, text->length);
+        w->arena.failed |= !*missing;
         w->result->missing_count++;
     }
     hop_buffer_finish(text);
-    return w->missing[piece->group] ? HOP_OK : hop_fail_memory(w->diag);
 }
 
-static enum hop_status miss_graph(struct work *w, const struct piece *piece, const uint32_t *rows, uint32_t count)
+static void miss_graph(struct work *w, const struct piece *piece, const uint32_t *rows, uint32_t count)
 {
     struct hop_buffer text = {0};
     hop_buffer_puts(&text, "the times of a graph like ");
@@ -324,16 +319,15 @@ static enum hop_status miss_graph(struct work *w, const struct piece *piece, con
         const struct hop_measurement *row = hop_measurements_at(w->measurements, rows[i]);
         hop_buffer_printf(&text, "%s%s -> %s", i ? "; " : "", row->from, row->to);
     }
-    return miss(w, piece, &text);
+    miss(w, piece, &text);
 }
 
 /* what: of a transfer. */
-static enum hop_status miss_value(struct work *w, const struct piece *piece, const char *what,
-                                  const struct hop_measurement *row)
+static void miss_value(struct work *w, const struct piece *piece, const char *what, const struct hop_measurement *row)
 {
     struct hop_buffer text = {0};
     hop_buffer_printf(&text, "%s of %s", what, row->transfer);
-    return miss(w, piece, &text);
+    miss(w, piece, &text);
 }
 
 /* A piece under way: its transfers by time, in batches. */
@@ -346,15 +340,6 @@ struct run {
     double moved[HOP_PENALTY_TRANSFERS_MAX];   /* bytes, after the first step; by edge */
     uint32_t batches;
 };
-
-/* What the model says of a graph that was not measured. */
-static bool ask_model(struct work *w, const uint32_t *rows, uint32_t count, double *penalty)
-{
-    struct hop_edge edges[HOP_PENALTY_TRANSFERS_MAX];
-    for (uint32_t i = 0; i < count; i++)
-        edges[i] = (struct hop_edge){w->from[rows[i]], w->to[rows[i]], 1};
-    return hop_penalties_of(w->model, edges, count, HOP_PENALTY_FLOOR, penalty);
-}
 
 static void sort_run(const struct work *w, struct run *r)
 {
@@ -375,27 +360,22 @@ static void sort_run(const struct work *w, struct run *r)
     }
 }
 
-/* What the transfers of one part of the graph that is left in step `step` move in it. *known: false if its penalties
- * are not. */
-static enum hop_status move_part(struct work *w, struct run *r, uint32_t step, const uint32_t *rows, uint32_t count,
-                                 bool *known)
+/* What the transfers of one part of the graph that is left in step `step` move in it; false: its penalties are not known. */
+static bool move_part(struct work *w, struct run *r, uint32_t step, const uint32_t *rows, uint32_t count)
 {
     struct hop_shape shape;
     uint32_t match[HOP_PENALTY_TRANSFERS_MAX];
-    struct class *class = NULL;
     double said[HOP_PENALTY_TRANSFERS_MAX] = {1};
     shape_of(w, rows, count, &shape);
-    if (count > 1) {
-        enum hop_status status = find_class(w, &shape, &class, match);
-        if (status != HOP_OK)
-            return status;
-        if (!class && !w->fill) {
-            *known = false;
-            return miss_graph(w, r->piece, rows, count);
-        }
-        if (!class && !ask_model(w, rows, count, said))
-            return hop_fail_memory(w->diag);
+    struct class *class = count > 1 ? find_class(w, &shape, match) : NULL;
+    if (count > 1 && !class && !w->fill) {
+        miss_graph(w, r->piece, rows, count);
+        return false;
     }
+    if (count > 1 && !class)
+        ask_model(w, rows, count, HOP_PENALTY_FLOOR, said);
+    if (!good(w))
+        return false;
     for (uint32_t p = 0; p < r->piece->shape.count; p++) {
         uint32_t edge = r->order[p], i = 0;
         while (i < count && rows[i] != r->piece->rows[edge])
@@ -406,18 +386,20 @@ static enum hop_status move_part(struct work *w, struct run *r, uint32_t step, c
         double end_s = r->batch[p] == step ? r->time_s[edge] : r->end_s[step];
         r->moved[edge] += (end_s - r->end_s[step - 1]) / (w->alpha_s * penalty);
     }
-    return HOP_OK;
+    return true;
 }
 
-static enum hop_status solve(struct work *w, struct piece *piece)
+static void solve(struct work *w, struct piece *piece)
 {
     struct run r = {.piece = piece};
     uint32_t count = piece->shape.count;
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_measurement *row = hop_measurements_at(w->measurements, piece->rows[i]);
         r.time_s[i] = row->time_s;
-        if (isnan(row->time_s))
-            return miss_value(w, piece, row->bytes ? "the measured value" : "the bytes", row);
+        if (isnan(row->time_s)) {
+            miss_value(w, piece, row->bytes ? "the measured value" : "the bytes", row);
+            return;
+        }
     }
     sort_run(w, &r);
     for (uint32_t step = 1; step < r.batches; step++) {
@@ -427,49 +409,39 @@ static enum hop_status solve(struct work *w, struct piece *piece)
                 left[left_count++] = piece->rows[r.order[p]];
         }
         while (left_count > 0) {
-            bool known = true;
             uint32_t part_count = split(w, left, &left_count, part);
-            enum hop_status status = move_part(w, &r, step, part, part_count, &known);
-            if (status != HOP_OK || !known)
-                return status;
+            if (!move_part(w, &r, step, part, part_count))
+                return;
         }
     }
     for (uint32_t p = 0; p < count; p++) {
         uint32_t edge = r.order[p];
         const struct hop_measurement *row = hop_measurements_at(w->measurements, piece->rows[edge]);
         double first = (double)row->bytes - r.moved[edge];
-        if (!(first > 0))
-            return miss_value(w, piece, "times that agree: smaller graphs say that the first step moves no byte", row);
+        if (!(first > 0)) {
+            miss_value(w, piece, "times that agree: smaller graphs say that the first step moves no byte", row);
+            return;
+        }
         piece->penalty[edge] = (r.batch[p] == 0 ? r.time_s[edge] : r.end_s[0]) / (w->alpha_s * first);
     }
     piece->solved = true;
-    return add_to_class(w, piece);
+    add_to_class(w, piece);
 }
 
-static enum hop_status solve_all(struct work *w)
+static void solve_all(struct work *w)
 {
-    enum hop_status status = cut_pieces(w);
-    if (status == HOP_OK)
+    cut_pieces(w);
+    if (w->piece_count > 0)
         qsort(w->pieces, w->piece_count, sizeof(struct piece *), by_size);
-    for (uint32_t i = 0; i < w->piece_count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < w->piece_count && good(w); i++) {
         struct piece *piece = w->pieces[i];
-        status = solve(w, piece);
+        solve(w, piece);
         for (uint32_t e = 0; e < piece->shape.count && piece->solved; e++)
             w->penalties[piece->rows[e]].measured = piece->penalty[e];
     }
-    return status;
 }
 
 /* ---- the whole ---- */
-
-static void finish_work(struct work *w)
-{
-    hop_router_destroy(w->router);
-    hop_names_finish(&w->names);
-    free(w->pieces);
-    free(w->classes);
-    hop_arena_finish(&w->arena);
-}
 
 enum hop_status hop_calibrate_penalties(const struct hop_measurements *measurements,
                                         const struct hop_penalty_options *options, struct hop_penalty_result **result,
@@ -491,25 +463,30 @@ enum hop_status hop_calibrate_penalties(const struct hop_measurements *measureme
         .alpha_s = options->alpha_s,
         .together = options->together >= 0 ? options->together : HOP_PENALTY_TOGETHER,
         .fill = options->fill,
-        .diag = diag,
+        .failure = {.diag = diag},
     };
-    enum hop_status status = made->arena.failed ? hop_fail_memory(diag) : number_vertices(&w);
-    if (status == HOP_OK && w.alpha_s == 0)
-        status = measure_alpha(&w);
-    if (status == HOP_OK)
-        status = ask_models(&w);
-    if (status == HOP_OK)
-        status = solve_all(&w);
+    w.arena.failed = made->arena.failed;
+    number_vertices(&w);
+    if (w.alpha_s == 0)
+        measure_alpha(&w);
+    if (good(&w))
+        ask_models(&w);
+    if (good(&w))
+        solve_all(&w);
+    if (w.arena.failed)
+        hop_failure_set(&w.failure, HOP_ERR_MEMORY, "out of memory");
     made->result.measurements = measurements;
     made->result.alpha_s = w.alpha_s;
     made->result.penalties = w.penalties;
     made->result.missing = w.missing;
-    finish_work(&w);
-    if (status == HOP_OK)
+    hop_router_destroy(w.router);
+    hop_names_finish(&w.names);
+    hop_arena_finish(&w.arena);
+    if (w.failure.status == HOP_OK)
         *result = &made->result;
     else
         hop_penalty_result_destroy(&made->result);
-    return status;
+    return w.failure.status;
 }
 
 void hop_penalty_result_destroy(struct hop_penalty_result *result)

@@ -70,11 +70,6 @@ static void put_in_order(struct matcher *m)
     }
 }
 
-static bool same(bool x, bool y)
-{
-    return x == y;
-}
-
 /* Whether edge e of a can become edge f of b beside the first n that are matched. */
 static bool fits(const struct matcher *m, uint32_t n, uint32_t e, uint32_t f)
 {
@@ -83,9 +78,9 @@ static bool fits(const struct matcher *m, uint32_t n, uint32_t e, uint32_t f)
         return false;
     for (uint32_t p = 0; p < n; p++) {
         uint32_t x = m->order[p], y = m->match[x];
-        if (!same(a->from[e] == a->from[x], b->from[f] == b->from[y]) ||
-            !same(a->from[e] == a->to[x], b->from[f] == b->to[y]) ||
-            !same(a->to[e] == a->from[x], b->to[f] == b->from[y]) || !same(a->to[e] == a->to[x], b->to[f] == b->to[y]))
+        if ((a->from[e] == a->from[x]) != (b->from[f] == b->from[y]) ||
+            (a->from[e] == a->to[x]) != (b->from[f] == b->to[y]) ||
+            (a->to[e] == a->from[x]) != (b->to[f] == b->from[y]) || (a->to[e] == a->to[x]) != (b->to[f] == b->to[y]))
             return false;
     }
     return true;
@@ -110,17 +105,15 @@ static bool match_rest(struct matcher *m, uint32_t n)
     return false;
 }
 
-enum hop_status hop_shape_match(const struct hop_shape *a, const struct hop_shape *b, bool *alike, uint32_t *match,
-                                struct hop_diag *diag)
+bool hop_shape_match(const struct hop_shape *a, const struct hop_shape *b, uint32_t *match, struct hop_failure *failure)
 {
     struct matcher m = {.a = a, .b = b, .match = match};
-    *alike = false;
     if (a->count != b->count || a->hash != b->hash)
-        return HOP_OK;
+        return false;
     put_in_order(&m);
-    *alike = match_rest(&m, 0);
-    if (!*alike && m.tries > TRIES_MAX)
-        return hop_fail(diag, HOP_ERR_LIMIT, "whether two graphs of %u transfers are alike is too hard to tell",
+    bool alike = match_rest(&m, 0);
+    if (!alike && m.tries > TRIES_MAX)
+        hop_failure_set(failure, HOP_ERR_LIMIT, "whether two graphs of %u transfers are alike is too hard to tell",
                         a->count);
-    return HOP_OK;
+    return alike;
 }

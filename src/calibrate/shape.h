@@ -17,9 +17,8 @@ struct hop_shape {
 
 /* After count, from and to. */
 void hop_shape_finish(struct hop_shape *shape);
-/* Whether two shapes are alike; then match[i] is the edge of b that edge i of a becomes. HOP_ERR_LIMIT: too hard to
- * tell. */
-enum hop_status hop_shape_match(const struct hop_shape *a, const struct hop_shape *b, bool *alike, uint32_t *match,
-                                struct hop_diag *diag);
+/* Whether two shapes are alike; then match[i] is the edge of b that edge i of a becomes. Too hard to tell is a failure. */
+bool hop_shape_match(const struct hop_shape *a, const struct hop_shape *b, uint32_t *match,
+                     struct hop_failure *failure);
 
 #endif
