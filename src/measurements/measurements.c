@@ -4,10 +4,6 @@
 
 #include "base/json.h"
 
-#include <stdio.h>
-
-enum { TEXT_MAX = 4096 };
-
 static const struct hop_measurements_reader *const readers[] = {
     &hop_reader_p2p,
     &hop_reader_nvbandwidth,
@@ -15,52 +11,61 @@ static const struct hop_measurements_reader *const readers[] = {
     &hop_reader_osu,
 };
 
-static enum hop_status read_any(const struct hop_source *source, struct hop_measurements *made, struct hop_diag *diag)
+static struct hop_measurements *create(const char *name, struct hop_diag *diag)
+{
+    struct hop_measurements *made = calloc(1, sizeof *made);
+    if (made) {
+        made->failure.diag = diag;
+        made->name = hop_arena_string(&made->arena, name, strlen(name));
+    }
+    return made;
+}
+
+static void read_any(const struct hop_source *source, struct hop_measurements *made)
 {
     for (size_t i = 0; i < HOP_COUNT(readers) && !hop_measurements_is_csv(source); i++) {
-        if (readers[i]->detect(source))
-            return readers[i]->read(source, made, diag);
+        if (readers[i]->detect(source)) {
+            readers[i]->read(source, made);
+            return;
+        }
     }
-    return hop_json_detect(source) ? hop_measurements_read_prediction(source, made, diag)
-                                   : hop_measurements_read_csv(source, made, diag);
+    if (hop_json_detect(source))
+        hop_measurements_read_prediction(source, made);
+    else
+        hop_measurements_read_csv(source, made);
 }
 
 /* ---- rows to groups ---- */
 
-static enum hop_status gather(struct hop_measurements *m, struct hop_diag *diag)
+static void gather(struct hop_measurements *m)
 {
-    if (m->count == 0) {
-        hop_fail(diag, HOP_ERR_INVALID, "there is no measurement");
-        hop_diag_place(diag, "%s", m->name);
-        hop_diag_expect(diag, "at least one transfer");
-        return HOP_ERR_INVALID;
-    }
-    m->rows = malloc(((size_t)m->count + 1) * sizeof *m->rows);
-    if (!m->rows)
-        return hop_fail_memory(diag);
     uint32_t first = 0;
+    if (m->count == 0 && !m->arena.failed) {
+        hop_failure_set(&m->failure, HOP_ERR_INVALID, "there is no measurement\nat least one transfer");
+        hop_failure_place(&m->failure, "%s", m->name);
+    }
+    m->rows = hop_arena_alloc(&m->arena, ((size_t)m->count + 1) * sizeof *m->rows);
     for (uint32_t g = 0; g < m->group_count; g++) {
         m->groups[g].first = first;
         first += m->groups[g].count;
         m->groups[g].count = 0;
     }
-    for (uint32_t i = 0; i < m->count; i++) {
+    for (uint32_t i = 0; m->rows && i < m->count; i++) {
         struct hop_measurement_rows *group = &m->groups[m->group_of[i]];
         m->rows[group->first + group->count++] = i;
     }
-    return HOP_OK;
 }
 
-static enum hop_status read_source(const struct hop_source *source, struct hop_measurements **measurements,
-                                   struct hop_diag *diag)
+/* made NULL: out of memory */
+static enum hop_status end(struct hop_measurements *made, struct hop_measurements **measurements, struct hop_diag *diag)
 {
-    struct hop_measurements *made = calloc(1, sizeof *made);
     if (!made)
         return hop_fail_memory(diag);
-    made->name = hop_arena_string(&made->arena, source->name, strlen(source->name));
-    enum hop_status status = made->name ? read_any(source, made, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        status = gather(made, diag);
+    gather(made);
+    if (made->arena.failed)
+        hop_failure_set(&made->failure, HOP_ERR_MEMORY, "out of memory");
+    enum hop_status status = made->failure.status;
+    made->failure.diag = NULL;
     if (status == HOP_OK)
         *measurements = made;
     else
@@ -68,54 +73,48 @@ static enum hop_status read_source(const struct hop_source *source, struct hop_m
     return status;
 }
 
+static enum hop_status read_source(struct hop_source *source, struct hop_measurements **measurements,
+                                   struct hop_diag *diag)
+{
+    struct hop_measurements *made = create(source->name, diag);
+    if (made && made->name)
+        read_any(source, made);
+    hop_source_finish(source);
+    return end(made, measurements, diag);
+}
+
 enum hop_status hop_measurements_load(const char *path, struct hop_measurements **measurements, struct hop_diag *diag)
 {
     struct hop_source source;
-    enum hop_status status = hop_source_load(path, &source, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_source(&source, measurements, diag);
-    hop_source_finish(&source);
-    return status;
+    HOP_CHECK(hop_source_load(path, &source, diag));
+    return read_source(&source, measurements, diag);
 }
 
 enum hop_status hop_measurements_parse(const char *name, const char *text, size_t size,
                                        struct hop_measurements **measurements, struct hop_diag *diag)
 {
     struct hop_source source;
-    enum hop_status status = hop_source_copy(name, text, size, &source, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_source(&source, measurements, diag);
-    hop_source_finish(&source);
-    return status;
+    HOP_CHECK(hop_source_copy(name, text, size, &source, diag));
+    return read_source(&source, measurements, diag);
 }
 
 /* Appends the rows of one file to those of others. */
-static enum hop_status append(struct hop_measurements *made, const struct hop_measurements *file, bool first,
-                              struct hop_diag *diag)
+static void append(struct hop_measurements *made, const struct hop_measurements *file, bool first)
 {
     const char *slash = strrchr(file->name, '/'), *stem = slash ? slash + 1 : file->name;
-    char text[2 * TEXT_MAX];
     const char *const at = hop_arena_string(&made->arena, file->name, strlen(file->name));
-    for (uint32_t i = 0; i < file->count; i++) {
+    for (uint32_t i = 0; i < file->count && hop_measurements_good(made); i++) {
         struct hop_measurement row = file->list[i];
         const char **strings[] = {&row.transfer, &row.from, &row.to, &row.notes};
         if (made->count == HOP_MEASUREMENTS_MAX)
-            return hop_fail(diag, HOP_ERR_LIMIT, "more than %u transfers in all files", HOP_MEASUREMENTS_MAX);
+            hop_failure_set(&made->failure, HOP_ERR_LIMIT, "more than %u transfers in all files", HOP_MEASUREMENTS_MAX);
         for (size_t s = 0; s < HOP_COUNT(strings); s++)
             *strings[s] = hop_arena_string(&made->arena, *strings[s], strlen(*strings[s]));
-        int length = first ? snprintf(text, sizeof text, "%s", row.group)
-                           : snprintf(text, sizeof text, "%.4000s:%s", stem, row.group);
-        row.group = hop_arena_string(&made->arena, text, (size_t)length);
+        row.group = first ? hop_measurements_text(made, "%s", row.group)
+                          : hop_measurements_text(made, "%.4000s:%s", stem, row.group);
         row.file = at;
-        if (made->arena.failed)
-            return hop_fail_memory(diag);
-        enum hop_status status = hop_measurements_add(made, &row, diag);
-        if (status != HOP_OK)
-            return status;
+        hop_measurements_add(made, &row);
     }
-    return HOP_OK;
 }
 
 enum hop_status hop_measurements_load_all(const char *const *paths, uint32_t count,
@@ -123,36 +122,24 @@ enum hop_status hop_measurements_load_all(const char *const *paths, uint32_t cou
 {
     if (count == 1)
         return hop_measurements_load(paths[0], measurements, diag);
-    struct hop_measurements *made = calloc(1, sizeof *made);
-    if (!made)
-        return hop_fail_memory(diag);
-    enum hop_status status = HOP_OK;
-    for (uint32_t i = 0; i < count && status == HOP_OK; i++) {
+    struct hop_measurements *made = create(count ? paths[0] : "", diag);
+    for (uint32_t i = 0; i < count && made && hop_measurements_good(made); i++) {
         struct hop_measurements *file = NULL;
-        status = hop_measurements_load(paths[i], &file, diag);
-        if (status == HOP_OK && i == 0)
+        made->failure.status = hop_measurements_load(paths[i], &file, diag);
+        if (!file)
+            break;
+        if (i == 0)
             made->name = hop_arena_string(&made->arena, file->name, strlen(file->name));
-        if (status == HOP_OK)
-            status = made->name ? append(made, file, i == 0, diag) : hop_fail_memory(diag);
+        append(made, file, i == 0);
         hop_measurements_destroy(file);
     }
-    if (status == HOP_OK)
-        status = gather(made, diag);
-    if (status == HOP_OK)
-        *measurements = made;
-    else
-        hop_measurements_destroy(made);
-    return status;
+    return end(made, measurements, diag);
 }
 
 void hop_measurements_destroy(struct hop_measurements *measurements)
 {
     if (!measurements)
         return;
-    free(measurements->list);
-    free(measurements->groups);
-    free(measurements->group_of);
-    free(measurements->rows);
     hop_names_finish(&measurements->names);
     hop_names_finish(&measurements->runs);
     hop_arena_finish(&measurements->arena);

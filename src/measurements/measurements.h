@@ -8,52 +8,54 @@
 #include "hopcast/topology.h"
 
 struct hop_measurements {
-    struct hop_arena arena; /* every string */
+    struct hop_arena arena;     /* every string and array */
+    struct hop_failure failure; /* while it is read; nothing is added once it is set */
     const char *name;
     struct hop_measurement *list;
-    uint32_t count, capacity;
+    uint32_t count;
     struct hop_measurement_rows {
         const char *name;
         uint32_t first, count; /* rows[first .. first + count) once all are read */
     } * groups;
-    uint32_t group_count, group_capacity;
+    uint32_t group_count;
     uint32_t *group_of; /* per row */
-    uint32_t group_of_capacity;
     uint32_t *rows;
     struct hop_names names; /* of groups */
     struct hop_names runs;  /* how often a benchmark's output began a group of this name */
 };
 
+static inline bool hop_measurements_good(const struct hop_measurements *m)
+{
+    return m->failure.status == HOP_OK && !m->arena.failed;
+}
+
 /* Fills in what the notes say (notes.c). */
 void hop_measurement_read_notes(struct hop_measurement *m);
 /* grouping.c. Appends a row, whose strings are in the arena; its group may be NULL: a row of its own. */
-enum hop_status hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row,
-                                     struct hop_diag *diag);
+void hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row);
+/* A text in the arena. */
+const char *hop_measurements_text(struct hop_measurements *m, const char *format, ...) HOP_PRINTF(2, 3);
 /* Whether the first line names columns of a measurement CSV: notes there may say what is the mark of a benchmark. */
 bool hop_measurements_is_csv(const struct hop_source *source);
-enum hop_status hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m,
-                                          struct hop_diag *diag);
+void hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m);
 /* The transfers of `predict --json`, as one group; their times are their ends (read_prediction.c). */
-enum hop_status hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m,
-                                                 struct hop_diag *diag);
+void hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m);
 
 /* ---- the text of benchmarks ---- */
 
 /* One benchmark's output, known by its content. What a reader refuses has its place. */
 struct hop_measurements_reader {
     bool (*detect)(const struct hop_source *source);
-    enum hop_status (*read)(const struct hop_source *source, struct hop_measurements *m, struct hop_diag *diag);
+    void (*read)(const struct hop_source *source, struct hop_measurements *m);
 };
 extern const struct hop_measurements_reader hop_reader_p2p;         /* read_p2p.c */
 extern const struct hop_measurements_reader hop_reader_nvbandwidth; /* read_nvbandwidth.c: text and JSON */
 extern const struct hop_measurements_reader hop_reader_nccl_tests;  /* read_nccl_tests.c */
 extern const struct hop_measurements_reader hop_reader_osu;         /* read_osu.c */
 
-/* What these readers fill measurements through. A failure is remembered, and everything after it does nothing. */
+/* What these readers fill measurements through. */
 struct hop_row_builder {
     struct hop_measurements *made;
-    struct hop_diag *diag;
-    enum hop_status status;
     const char *group;
     uint32_t line, column; /* where the values of the next rows stand */
     bool timed;            /* times were printed, not rates */

@@ -6,7 +6,6 @@
 #include "measurements/measurements.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { FIELD_MAX = 4096, FIELDS_MAX = 64 };
 #define GB 1e9
@@ -31,22 +30,29 @@ struct reader {
     uint32_t field_count;
     uint32_t position_of[COLUMNS]; /* HOP_NONE: not in the header */
     uint32_t header_count;
-    struct hop_diag *diag;
 };
 
 /* ---- characters to fields ---- */
 
-static void place(struct reader *r, uint32_t line, uint32_t column)
+/* What is wrong at a place. */
+static void fail(struct reader *r, uint32_t line, uint32_t column, enum hop_status status, const char *format, ...)
+    HOP_PRINTF(5, 6);
+static void fail(struct reader *r, uint32_t line, uint32_t column, enum hop_status status, const char *format, ...)
 {
-    hop_diag_place(r->diag, "%s:%u:%u", r->made->name, line, column);
+    struct hop_failure *failure = &r->made->failure;
+    va_list arguments;
+    va_start(arguments, format);
+    if (failure->status == HOP_OK)
+        failure->status = hop_fail_with(failure->diag, status, format, arguments);
+    va_end(arguments);
+    hop_failure_place(failure, "%s:%u:%u", r->made->name, line, column);
 }
+#define FAIL_HERE(r, status, ...) fail((r), (r)->line, (r)->column, (status), __VA_ARGS__)
+#define FAIL_FIELD(r, field, ...) fail((r), (field)->line, (field)->column, HOP_ERR_INVALID, __VA_ARGS__)
 
-static enum hop_status fail_here(struct reader *r, enum hop_status status, const char *what, const char *expected)
+static bool good(const struct reader *r)
 {
-    hop_fail(r->diag, status, "%s", what);
-    place(r, r->line, r->column);
-    hop_diag_expect(r->diag, "%s", expected);
-    return status;
+    return hop_measurements_good(r->made);
 }
 
 static void step(struct reader *r)
@@ -64,102 +70,67 @@ static bool at_line_end(const struct reader *r)
     return r->at == r->end || *r->at == '\n' || (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n');
 }
 
-static enum hop_status check_character(struct reader *r, bool quoted)
+/* Takes the character in hand into the field. */
+static void keep(struct reader *r, bool quoted, char *text, size_t *length)
 {
     unsigned char c = (unsigned char)*r->at;
-    if ((c < 0x20 && c != '\t' && !(quoted && (c == '\n' || c == '\r'))) || c == 0x7f) {
-        char what[64];
-        (void)snprintf(what, sizeof what, "this field contains the control character 0x%02x", c);
-        return fail_here(r, HOP_ERR_SYNTAX, what, "text");
-    }
-    if (c == '"' && !quoted)
-        return fail_here(r, HOP_ERR_SYNTAX, "a quote inside a field that is not quoted",
-                         "\"...\" around the whole field, with \"\" for a quote in it");
-    return HOP_OK;
+    if ((c < 0x20 && c != '\t' && !(quoted && (c == '\n' || c == '\r'))) || c == 0x7f)
+        FAIL_HERE(r, HOP_ERR_SYNTAX, "this field contains the control character 0x%02x\ntext", c);
+    else if (c == '"' && !quoted)
+        FAIL_HERE(
+            r, HOP_ERR_SYNTAX,
+            "a quote inside a field that is not quoted\n\"...\" around the whole field, with \"\" for a quote in it");
+    else if (*length == FIELD_MAX)
+        FAIL_HERE(r, HOP_ERR_LIMIT, "this field is too long\nat most 4096 bytes");
+    else
+        text[(*length)++] = *r->at;
 }
 
-static enum hop_status read_quoted(struct reader *r, char *text, size_t *length)
+static void read_quoted(struct reader *r, char *text, size_t *length)
 {
     uint32_t line = r->line, column = r->column;
-    for (step(r); r->at < r->end; step(r)) {
-        if (*r->at == '"' && (r->at + 1 == r->end || r->at[1] != '"')) {
+    for (step(r); r->at < r->end && good(r); step(r)) {
+        if (*r->at == '"') {
             step(r);
-            if (!at_line_end(r) && *r->at != ',')
-                return fail_here(r, HOP_ERR_SYNTAX, "text after the closing quote of a field",
-                                 "a comma or the line's end");
-            return HOP_OK;
+            if (r->at == r->end || *r->at != '"') {
+                if (!at_line_end(r) && *r->at != ',')
+                    FAIL_HERE(r, HOP_ERR_SYNTAX, "text after the closing quote of a field\na comma or the line's end");
+                return;
+            }
         }
-        enum hop_status status = check_character(r, true);
-        if (status != HOP_OK)
-            return status;
-        if (*r->at == '"')
-            step(r);
-        if (*length == FIELD_MAX)
-            return fail_here(r, HOP_ERR_LIMIT, "this field is too long", "at most 4096 bytes");
-        text[(*length)++] = *r->at;
+        keep(r, true, text, length);
     }
-    r->line = line;
-    r->column = column;
-    return fail_here(r, HOP_ERR_SYNTAX, "this quote is never closed", "a second quote");
-}
-
-static enum hop_status read_plain(struct reader *r, char *text, size_t *length)
-{
-    for (; !at_line_end(r) && *r->at != ','; step(r)) {
-        enum hop_status status = check_character(r, false);
-        if (status != HOP_OK)
-            return status;
-        if (*length == FIELD_MAX)
-            return fail_here(r, HOP_ERR_LIMIT, "this field is too long", "at most 4096 bytes");
-        text[(*length)++] = *r->at;
-    }
-    return HOP_OK;
+    fail(r, line, column, HOP_ERR_SYNTAX, "this quote is never closed\na second quote");
 }
 
 /* One record, which ends with its line; the reader is not at its end. */
-static enum hop_status read_record(struct reader *r)
+static void read_record(struct reader *r)
 {
     char text[FIELD_MAX];
-    for (r->field_count = 0;; step(r)) {
+    for (r->field_count = 0; good(r); step(r)) {
         size_t length = 0;
         struct field field = {NULL, r->line, r->column};
-        if (r->field_count == FIELDS_MAX)
-            return fail_here(r, HOP_ERR_LIMIT, "this line has too many fields", "at most 64");
-        bool quoted = r->at < r->end && *r->at == '"';
-        enum hop_status status = quoted ? read_quoted(r, text, &length) : read_plain(r, text, &length);
-        if (status != HOP_OK)
-            return status;
+        if (r->field_count == FIELDS_MAX) {
+            FAIL_HERE(r, HOP_ERR_LIMIT, "this line has too many fields\nat most 64");
+            return;
+        }
+        if (r->at < r->end && *r->at == '"')
+            read_quoted(r, text, &length);
+        else
+            for (; !at_line_end(r) && *r->at != ',' && good(r); step(r))
+                keep(r, false, text, &length);
         field.text = hop_arena_string(&r->made->arena, text, length);
-        if (!field.text)
-            return hop_fail_memory(r->diag);
         r->fields[r->field_count++] = field;
-        if (at_line_end(r))
+        if (!good(r) || at_line_end(r))
             break;
     }
     if (r->at < r->end && *r->at == '\r')
         step(r);
     if (r->at < r->end)
         step(r);
-    return HOP_OK;
 }
 
 /* ---- fields to rows ---- */
-
-static enum hop_status fail_field(struct reader *r, const struct field *field, const char *expected, const char *format,
-                                  ...) HOP_PRINTF(4, 5);
-static enum hop_status fail_field(struct reader *r, const struct field *field, const char *expected, const char *format,
-                                  ...)
-{
-    char what[256];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    hop_fail(r->diag, HOP_ERR_INVALID, "%s", what);
-    place(r, field->line, field->column);
-    hop_diag_expect(r->diag, "%s", expected);
-    return HOP_ERR_INVALID;
-}
 
 static const char *column_name(const void *context, uint32_t index)
 {
@@ -167,41 +138,34 @@ static const char *column_name(const void *context, uint32_t index)
     return column_names[index];
 }
 
-static enum hop_status read_header(struct reader *r)
+static void read_header(struct reader *r)
 {
     static const char columns[] = "the columns transfer, from, to, bytes, concurrent_group, measured_GBps (or "
                                   "measured_s), notes; from, to and a measured one at least";
-    enum hop_status status = read_record(r);
+    read_record(r);
     for (uint32_t c = 0; c < COLUMNS; c++)
         r->position_of[c] = HOP_NONE;
-    if (status == HOP_OK && r->field_count == 1 && !r->fields[0].text[0])
-        return fail_field(r, &r->fields[0], columns, "the line that names the columns is missing");
-    for (uint32_t i = 0; status == HOP_OK && i < r->field_count; i++) {
+    if (good(r) && r->field_count == 1 && !r->fields[0].text[0])
+        FAIL_FIELD(r, &r->fields[0], "the line that names the columns is missing\n%s", columns);
+    for (uint32_t i = 0; i < r->field_count && good(r); i++) {
         const struct field *field = &r->fields[i];
         uint32_t c = 0;
         while (c < COLUMNS && strcmp(column_names[c], field->text) != 0)
             c++;
         if (c == COLUMNS) {
-            char expected[320];
             uint32_t near = hop_text_nearest(field->text, column_name, NULL, COLUMNS);
-            (void)snprintf(expected, sizeof expected, "%s%s%s", near == HOP_NONE ? "" : column_names[near],
-                           near == HOP_NONE ? "" : "? ", columns);
-            return fail_field(r, field, expected, "there is no column '%.40s'", field->text);
+            FAIL_FIELD(r, field, "there is no column '%.40s'\n%s%s%s", field->text,
+                       near == HOP_NONE ? "" : column_names[near], near == HOP_NONE ? "" : "? ", columns);
+        } else if (r->position_of[c] != HOP_NONE) {
+            FAIL_FIELD(r, field, "the column %s stands here a second time\nevery column once", field->text);
+        } else {
+            r->position_of[c] = i;
         }
-        if (r->position_of[c] != HOP_NONE)
-            return fail_field(r, field, "every column once", "the column %s stands here a second time", field->text);
-        r->position_of[c] = i;
     }
-    if (status != HOP_OK)
-        return status;
     r->header_count = r->field_count;
-    if (r->position_of[FROM] == HOP_NONE || r->position_of[TO] == HOP_NONE ||
-        (r->position_of[RATE] == HOP_NONE && r->position_of[TIME] == HOP_NONE))
-        return fail_field(r, &r->fields[0], columns, "the header lacks %s",
-                          r->position_of[FROM] == HOP_NONE ? "from"
-                          : r->position_of[TO] == HOP_NONE ? "to"
-                                                           : "measured_GBps");
-    return HOP_OK;
+    bool from = r->position_of[FROM] != HOP_NONE, to = r->position_of[TO] != HOP_NONE;
+    if (good(r) && !(from && to && (r->position_of[RATE] != HOP_NONE || r->position_of[TIME] != HOP_NONE)))
+        FAIL_FIELD(r, &r->fields[0], "the header lacks %s\n%s", !from ? "from" : !to ? "to" : "measured_GBps", columns);
 }
 
 /* The field of a column, NULL where it is empty or the column is not there. */
@@ -211,103 +175,90 @@ static const struct field *field_of(const struct reader *r, enum column column)
     return position == HOP_NONE || !r->fields[position].text[0] ? NULL : &r->fields[position];
 }
 
-static enum hop_status read_number(struct reader *r, const struct field *field, double *value)
+static double read_number(struct reader *r, const struct field *field)
 {
     char *end = NULL;
     bool plain = strspn(field->text, "0123456789.eE+-") == strlen(field->text);
     double number = hop_text_number(field->text, &end);
     if (!plain || *end || !(number >= RATE_LEAST && number <= RATE_MOST))
-        return fail_field(r, field, "a number from 1e-9 to 1e9, or nothing where it is not known",
-                          "'%.40s' is no measured value", field->text);
-    *value = number;
-    return HOP_OK;
+        FAIL_FIELD(r, field,
+                   "'%.40s' is no measured value\na number from 1e-9 to 1e9, or nothing where it is not known",
+                   field->text);
+    return number;
 }
 
-static enum hop_status read_values(struct reader *r, struct hop_measurement *m)
+static void read_values(struct reader *r, struct hop_measurement *m)
 {
     const struct field *bytes = field_of(r, BYTES), *rate = field_of(r, RATE), *time = field_of(r, TIME);
-    enum hop_status status = HOP_OK;
+    struct hop_failure *failure = &r->made->failure;
     m->rate_Bps = m->time_s = NAN;
-    if (bytes) {
-        status = hop_parse_bytes(bytes->text, strlen(bytes->text), &m->bytes, r->diag);
-        if (status != HOP_OK)
-            place(r, bytes->line, bytes->column);
+    if (bytes && good(r)) {
+        failure->status = hop_parse_bytes(bytes->text, strlen(bytes->text), &m->bytes, failure->diag);
+        if (failure->status != HOP_OK)
+            hop_diag_place(failure->diag, "%s:%u:%u", r->made->name, bytes->line, bytes->column);
         else if (m->bytes == 0)
-            status = fail_field(r, bytes, "1 or more, or nothing where it is not stated", "a transfer of 0 bytes");
+            FAIL_FIELD(r, bytes, "a transfer of 0 bytes\n1 or more, or nothing where it is not stated");
     }
-    if (status == HOP_OK && rate && time)
-        status = fail_field(r, time, "one of the two", "both measured_GBps and measured_s are given");
-    if (status == HOP_OK && time && !bytes)
-        status = fail_field(r, time, "bytes, or measured_GBps instead", "measured_s without the bytes of the transfer");
-    if (status == HOP_OK && rate) {
-        status = read_number(r, rate, &m->rate_Bps);
-        m->rate_Bps *= GB;
+    if (rate && time)
+        FAIL_FIELD(r, time, "both measured_GBps and measured_s are given\none of the two");
+    if (time && !bytes)
+        FAIL_FIELD(r, time, "measured_s without the bytes of the transfer\nbytes, or measured_GBps instead");
+    if (rate) {
+        m->rate_Bps = read_number(r, rate) * GB;
         m->time_s = m->bytes ? (double)m->bytes / m->rate_Bps : NAN;
         m->rate_given = true;
-    } else if (status == HOP_OK && time) {
-        status = read_number(r, time, &m->time_s);
+    } else if (time) {
+        m->time_s = read_number(r, time);
         m->rate_Bps = (double)m->bytes / m->time_s;
     }
-    return status;
 }
 
-static enum hop_status read_end(struct reader *r, enum column column, const char **name, uint32_t *at)
+static const char *read_end(struct reader *r, enum column column, uint32_t *at)
 {
-    uint32_t position = r->position_of[column]; /* the header has it */
-    const struct field *field = &r->fields[position < FIELDS_MAX ? position : 0];
+    const struct field *field = &r->fields[r->position_of[column]]; /* the header has it */
     if (!field->text[0])
-        return fail_field(r, field, "a device, such as gpu0", "the field '%s' is empty", column_names[column]);
-    *name = field->text;
+        FAIL_FIELD(r, field, "the field '%s' is empty\na device, such as gpu0", column_names[column]);
     *at = field->column;
-    return HOP_OK;
+    return field->text;
 }
 
-static enum hop_status read_row(struct reader *r)
+static void read_row(struct reader *r)
 {
     struct hop_measurement row = {.line = r->line};
-    enum hop_status status = read_record(r);
-    if (status != HOP_OK || (r->field_count == 1 && !r->fields[0].text[0])) /* an empty line */
-        return status;
+    read_record(r);
+    if (!good(r) || (r->field_count == 1 && !r->fields[0].text[0])) /* an empty line */
+        return;
     if (r->field_count != r->header_count)
-        return fail_field(r, &r->fields[r->field_count - 1], "as many as the header has",
-                          "this line has %u field%s, the header %u", r->field_count, r->field_count == 1 ? "" : "s",
-                          r->header_count);
+        FAIL_FIELD(r, &r->fields[r->field_count - 1],
+                   "this line has %u field%s, the header %u\nas many as the header has", r->field_count,
+                   r->field_count == 1 ? "" : "s", r->header_count);
     if (r->made->count == HOP_MEASUREMENTS_MAX)
-        return fail_field(r, &r->fields[0], "a smaller file", "more than %u rows", HOP_MEASUREMENTS_MAX);
+        FAIL_FIELD(r, &r->fields[0], "more than %u rows\na smaller file", HOP_MEASUREMENTS_MAX);
+    if (!good(r))
+        return;
     const struct field *name = field_of(r, TRANSFER), *group = field_of(r, GROUP), *notes = field_of(r, NOTES);
-    char given[24];
-    int length = snprintf(given, sizeof given, "row%u", row.line);
-    row.transfer = name ? name->text : hop_arena_string(&r->made->arena, given, (size_t)length);
+    row.transfer = name ? name->text : hop_measurements_text(r->made, "row%u", row.line);
     row.group = group ? group->text : NULL;
     row.notes = notes ? notes->text : "";
-    if (!row.transfer)
-        return hop_fail_memory(r->diag);
-    status = read_end(r, FROM, &row.from, &row.from_column);
-    if (status == HOP_OK)
-        status = read_end(r, TO, &row.to, &row.to_column);
-    if (status == HOP_OK && strcmp(row.from, row.to) == 0)
-        status =
-            fail_field(r, field_of(r, TO), "two different devices", "the transfer goes from %.40s to itself", row.from);
-    if (status == HOP_OK)
-        status = read_values(r, &row);
-    return status == HOP_OK ? hop_measurements_add(r->made, &row, r->diag) : status;
+    row.from = read_end(r, FROM, &row.from_column);
+    row.to = read_end(r, TO, &row.to_column);
+    if (good(r) && strcmp(row.from, row.to) == 0)
+        FAIL_FIELD(r, field_of(r, TO), "the transfer goes from %.40s to itself\ntwo different devices", row.from);
+    read_values(r, &row);
+    hop_measurements_add(r->made, &row);
 }
 
-enum hop_status hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *made, struct hop_diag *diag)
+void hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *made)
 {
-    struct reader *r = calloc(1, sizeof *r);
+    struct reader *r = hop_arena_alloc(&made->arena, sizeof *r);
     if (!r)
-        return hop_fail_memory(diag);
-    *r = (struct reader){
-        .made = made, .at = source->text, .end = source->text + source->size, .line = 1, .column = 1, .diag = diag};
-    enum hop_status status = read_header(r);
-    while (status == HOP_OK && r->at < r->end)
-        status = read_row(r);
-    free(r);
-    return status;
+        return;
+    *r = (struct reader){.made = made, .at = source->text, .end = source->text + source->size, .line = 1, .column = 1};
+    read_header(r);
+    while (r->at < r->end && good(r))
+        read_row(r);
 }
 
-/* Whether the first line names columns: notes of a CSV file may say what is the mark of a benchmark. */
 bool hop_measurements_is_csv(const struct hop_source *source)
 {
     const char *at = source->text + strspn(source->text, "\r\n");

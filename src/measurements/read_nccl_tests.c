@@ -43,8 +43,8 @@ struct reading {
     struct hop_row_builder b;
     enum pattern pattern;
     char collective[40];
-    struct rank *ranks;
-    uint32_t count, room;
+    struct rank *ranks; /* an array of the measurements' arena */
+    uint32_t count;
     bool named;      /* the ranks have their names */
     uint32_t tail;   /* words of a row from the first time on, 0: no header yet */
     bool has_root;   /* the word before the time is the root */
@@ -52,18 +52,16 @@ struct reading {
     char passed_name[40];
 };
 
-static void refuse(struct reading *r, uint32_t line, uint32_t column, const char *expected, const char *format, ...)
-    HOP_PRINTF(5, 6);
-static void refuse(struct reading *r, uint32_t line, uint32_t column, const char *expected, const char *format, ...)
+static void refuse(struct reading *r, uint32_t line, uint32_t column, const char *format, ...) HOP_PRINTF(4, 5);
+static void refuse(struct reading *r, uint32_t line, uint32_t column, const char *format, ...)
 {
-    char what[200];
+    struct hop_failure *failure = r->lines.failure;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
+    if (failure->status == HOP_OK)
+        failure->status = hop_fail_with(failure->diag, HOP_ERR_INVALID, format, arguments);
     va_end(arguments);
-    r->b.status = hop_fail(r->b.diag, HOP_ERR_INVALID, "%s", what);
-    hop_diag_place(r->b.diag, "%.180s:%u:%u", r->b.made->name, line, column);
-    hop_diag_expect(r->b.diag, "%s", expected);
+    hop_failure_place(failure, "%.180s:%u:%u", r->b.made->name, line, column);
 }
 
 /* ---- which collective ---- */
@@ -122,19 +120,18 @@ static void read_rank(struct reading *r, uint32_t at)
                      ? hop_word_number(&lines->words[on + 3], "")
                      : -1;
     if (device < 0 || device > 9999) {
-        refuse(r, lines->line, number->column, "# Rank 0 Group 0 Pid 17 on HOST device 0 [0x07] NAME",
-               "this rank's host and device are not said");
+        refuse(r, lines->line, number->column,
+               "this rank's host and device are not said\n# Rank 0 Group 0 Pid 17 on HOST device 0 [0x07] NAME");
     } else if (hop_word_number(number, "") != (int)r->count) {
         bool again = hop_word_number(number, "") < (int)r->count;
         refuse(r, lines->line, number->column,
-               again ? "one run over all ranks: nccl-tests built with MPI=1" : "ranks 0, 1, 2, ... in order",
-               again ? "rank %.*s stands here a second time: every process ran alone" : "rank %.*s is not the next one",
+               again ? "rank %.*s stands here a second time: every process ran alone\none run over all ranks: "
+                       "nccl-tests built with MPI=1"
+                     : "rank %.*s is not the next one\nranks 0, 1, 2, ... in order",
                (int)(number->length < 10 ? number->length : 10), number->text);
     } else if (r->count == RANKS_MAX) {
-        refuse(r, lines->line, number->column, "at most 4096", "too many ranks");
-    } else if (!hop_grow(&r->ranks, &r->room, r->count + 1, sizeof *r->ranks)) {
-        r->b.status = hop_fail_memory(r->b.diag);
-    } else {
+        refuse(r, lines->line, number->column, "too many ranks\nat most 4096");
+    } else if (HOP_GROW(&r->b.made->arena, r->ranks, r->count + 1)) {
         r->ranks[r->count++] = (struct rank){.host = lines->words[on + 1],
                                              .bus = on + 4 < lines->count ? lines->words[on + 4] : (struct hop_word){0},
                                              .gpu = (uint32_t)device,
@@ -193,7 +190,7 @@ static void name_ranks(struct reading *r)
         if (is_hidden(r, host))
             number_by_bus(r, host);
     }
-    for (uint32_t i = 0; i < r->count && r->b.status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < r->count && hop_measurements_good(r->b.made); i++) {
         struct rank *rank = &r->ranks[i];
         if (hosts > 1)
             (void)snprintf(rank->name, sizeof rank->name, "node%u.gpu%u", rank->host_number, rank->gpu);
@@ -201,7 +198,7 @@ static void name_ranks(struct reading *r)
             (void)snprintf(rank->name, sizeof rank->name, "gpu%u", rank->gpu);
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(r->ranks[k].name, rank->name) == 0) {
-                refuse(r, rank->line, rank->column, "a GPU for each rank", "ranks %u and %u are both on %s", k, i,
+                refuse(r, rank->line, rank->column, "ranks %u and %u are both on %s\na GPU for each rank", k, i,
                        rank->name);
                 break;
             }
@@ -238,7 +235,7 @@ static void add_copies(struct reading *r, uint64_t size, uint32_t root, double t
     uint32_t n = r->count;
     bool rooted = r->pattern == GATHER || r->pattern == SCATTER;
     hop_rows_group(&r->b, rooted ? "%s:%llu B:root %u" : "%s:%llu B", r->collective, (unsigned long long)size, root);
-    for (uint32_t i = 0; i < n && r->b.status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < n && hop_measurements_good(r->b.made); i++) {
         if (r->pattern == RING)
             add_copy(r, i, (i + 1) % n, size, time_s);
         else if (r->pattern == GATHER && i != root)
@@ -264,14 +261,13 @@ static void read_row(struct reading *r)
     for (const char *digit = text; *digit; digit++)
         bytes = bytes * 10 + (uint64_t)(*digit - '0');
     if (!hop_word_decimal(time, &time_us) || time_us > 1e12) {
-        refuse(r, lines->line, time->column, "microseconds", "'%.*s' is no time",
-               (int)(time->length < 40 ? time->length : 40), time->text);
+        refuse(r, lines->line, time->column, "'%.*s' is no time\nmicroseconds", HOP_WORD_SHOWN(time));
         return;
     }
     if (r->pattern == NAMELESS) {
         refuse(r, lines->line, 1,
-               "a line '# Collective test starting: sendrecv_perf', or the command line above the output",
-               "which collective this is stands nowhere above");
+               "which collective this is stands nowhere above\na line '# Collective test starting: sendrecv_perf', or "
+               "the command line above the output");
         return;
     }
     if (r->pattern == UNKNOWN) {
@@ -282,17 +278,17 @@ static void read_row(struct reading *r)
     }
     if (!r->named)
         name_ranks(r);
-    if (r->b.status == HOP_OK && r->count < 2)
-        refuse(r, lines->line, 1, "two or more lines '# Rank 0 ... on HOST device 0 ...' above",
-               "%s among %u ranks moves nothing between GPUs", r->collective, r->count);
-    if (r->b.status == HOP_OK && (r->pattern == GATHER || r->pattern == SCATTER) &&
-        (!r->has_root || root < 0 || (uint32_t)root >= r->count))
-        refuse(r, lines->line, time->column, "a root among the ranks", "the root of this %s is not said",
-               r->collective);
+    if (r->count < 2)
+        refuse(
+            r, lines->line, 1,
+            "%s among %u ranks moves nothing between GPUs\ntwo or more lines '# Rank 0 ... on HOST device 0 ...' above",
+            r->collective, r->count);
+    if ((r->pattern == GATHER || r->pattern == SCATTER) && (!r->has_root || root < 0 || (uint32_t)root >= r->count))
+        refuse(r, lines->line, time->column, "the root of this %s is not said\na root among the ranks", r->collective);
     r->b.line = lines->line;
     r->b.column = time->column;
     uint64_t least = r->pattern == RING ? 1 : r->count;
-    if (r->b.status == HOP_OK && bytes >= least && bytes <= HOP_BYTES_MAX && time_us >= 1e-3)
+    if (hop_measurements_good(r->b.made) && bytes >= least && bytes <= HOP_BYTES_MAX && time_us >= 1e-3)
         add_copies(r, bytes, (uint32_t)(root < 0 ? 0 : root), time_us * 1e-6);
 }
 
@@ -312,7 +308,7 @@ static void read_lines(struct reading *r)
 {
     struct hop_lines *lines = &r->lines;
     uint32_t at;
-    while (r->b.status == HOP_OK && hop_lines_next(lines)) {
+    while (hop_lines_next(lines)) {
         if (is_rank(lines, &at))
             read_rank(r, at);
         else if (is_row(r))
@@ -322,27 +318,24 @@ static void read_lines(struct reading *r)
     }
 }
 
-static enum hop_status read_nccl_tests(const struct hop_source *source, struct hop_measurements *m,
-                                       struct hop_diag *diag)
+static void read_nccl_tests(const struct hop_source *source, struct hop_measurements *m)
 {
-    struct reading *r = calloc(1, sizeof *r);
+    struct reading *r = hop_arena_alloc(&m->arena, sizeof *r);
     if (!r)
-        return hop_fail_memory(diag);
-    r->b = (struct hop_row_builder){.made = m, .diag = diag};
+        return;
+    r->b.made = m;
     r->pattern = NAMELESS;
     hop_lines_init(&r->lines, source);
+    r->lines.failure = &m->failure;
     read_lines(r);
-    static const char *const accepted = "sendrecv_perf, alltoall_perf, gather_perf or scatter_perf, whose copies are "
-                                        "known";
-    if (r->b.status == HOP_OK && m->count == 0 && r->passed)
-        refuse(r, r->passed, 1, accepted, "%s says how fast a schedule of many copies was, not which copies they were",
-               r->passed_name);
-    else if (r->b.status == HOP_OK && m->count == 0)
-        refuse(r, r->lines.line ? r->lines.line : 1, 1, accepted, "there is no line of results");
-    enum hop_status status = r->b.status;
-    free(r->ranks);
-    free(r);
-    return status;
+    static const char accepted[] = "sendrecv_perf, alltoall_perf, gather_perf or scatter_perf, whose copies are known";
+    if (m->count > 0 || m->arena.failed)
+        return;
+    if (r->passed)
+        refuse(r, r->passed, 1, "%s says how fast a schedule of many copies was, not which copies they were\n%s",
+               r->passed_name, accepted);
+    else
+        refuse(r, r->lines.line ? r->lines.line : 1, 1, "there is no line of results\n%s", accepted);
 }
 
 static bool detect_nccl_tests(const struct hop_source *source)

@@ -53,13 +53,11 @@ struct cell {
 
 struct reading {
     struct hop_lines lines;
-    struct hop_failure json; /* of a document in JSON */
     struct hop_row_builder b;
     struct test test;
     uint64_t bytes;
     uint32_t count;      /* GPUs: columns of the matrix in hand */
-    uint32_t rows, room; /* rows in hand; cells for which there is room */
-    struct cell *cells, *first;
+    struct cell *cells, *first; /* arrays of the measurements' arena */
     bool has_first;  /* first holds the part of a two-way matrix that comes first */
     uint32_t passed; /* line of a test case that is not read, 0: none */
 };
@@ -96,6 +94,11 @@ static struct test test_named(const char *name, size_t length)
         test.down = has(n, "one_to_all_") == has(n, "_write");
     }
     return test;
+}
+
+static bool good(const struct reading *r)
+{
+    return hop_measurements_good(r->b.made);
 }
 
 static uint32_t rows_of(const struct reading *r)
@@ -220,8 +223,8 @@ static void emit(struct reading *r, unsigned part)
     }
     if (part == 2 && !r->has_first)
         return;
-    for (uint32_t row = 0; row < rows_of(r) && r->b.status == HOP_OK; row++) {
-        for (uint32_t column = 0; column < r->count && r->b.status == HOP_OK; column++)
+    for (uint32_t row = 0; row < rows_of(r) && good(r); row++) {
+        for (uint32_t column = 0; column < r->count && good(r); column++)
             emit_cell(r, row, column, part == 2 ? &r->first[(size_t)row * r->count + column] : NULL);
     }
     r->has_first = false;
@@ -229,20 +232,11 @@ static void emit(struct reading *r, unsigned part)
 
 static bool reserve(struct reading *r, uint32_t count)
 {
-    if (r->has_first && count != r->count)
+    struct hop_arena *arena = &r->b.made->arena;
+    if (count != r->count || !hop_arena_has(r->cells, (size_t)count * count))
         r->has_first = false;
     r->count = count;
-    if (r->room < count * count) {
-        r->has_first = false;
-        free(r->cells);
-        free(r->first);
-        r->cells = calloc((size_t)count * count, sizeof *r->cells);
-        r->first = calloc((size_t)count * count, sizeof *r->first);
-        r->room = r->cells && r->first ? count * count : 0;
-    }
-    if (r->room == 0)
-        r->b.status = hop_fail_memory(r->b.diag);
-    return r->room > 0;
+    return HOP_GROW(arena, r->cells, (size_t)count * count) && HOP_GROW(arena, r->first, (size_t)count * count);
 }
 
 /* A value's text: a number, or nothing. false: neither. */
@@ -260,25 +254,13 @@ static bool read_value(const struct hop_word *word, double *value)
 
 /* ---- text ---- */
 
-static void refuse(struct reading *r, uint32_t column, const char *expected, const char *format, ...) HOP_PRINTF(4, 5);
-static void refuse(struct reading *r, uint32_t column, const char *expected, const char *format, ...)
-{
-    char what[160];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    r->b.status = hop_fail(r->b.diag, HOP_ERR_SYNTAX, "%s", what);
-    hop_lines_place(&r->lines, column, r->b.diag);
-    hop_diag_expect(r->b.diag, "%s", expected);
-}
-
 static void read_row(struct reading *r, uint32_t row)
 {
     struct hop_lines *lines = &r->lines;
     if (!hop_lines_next(lines) || hop_word_number(&lines->words[0], "") != (int)row || lines->count != r->count + 1) {
-        refuse(r, lines->count > 0 ? lines->words[0].column : 1, "a row number and a cell for each column",
-               "row %u of the matrix of %s is not here", row, r->test.name);
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->count > 0 ? lines->words[0].column : 1,
+                         "row %u of the matrix of %s is not here\na row number and a cell for each column", row,
+                         r->test.name);
         return;
     }
     for (uint32_t i = 0; i < r->count; i++) {
@@ -286,8 +268,9 @@ static void read_row(struct reading *r, uint32_t row)
         struct cell *cell = &r->cells[(size_t)row * r->count + i];
         *cell = (struct cell){NAN, lines->line, word->column};
         if (!read_value(word, &cell->value)) {
-            refuse(r, word->column, "a number, or N/A", "the cell of row %u and column %u says '%.*s'", row, i,
-                   (int)(word->length < 40 ? word->length : 40), word->text);
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, word->column,
+                             "the cell of row %u and column %u says '%.*s'\na number, or N/A", row, i,
+                             HOP_WORD_SHOWN(word));
             return;
         }
     }
@@ -307,16 +290,17 @@ static void read_matrix(struct reading *r)
     bool more = hop_lines_next(lines);
     for (uint32_t i = 0; i < lines->count || !more; i++) {
         if (!more || lines->count > GPUS_MAX || hop_word_number(&lines->words[i], "") != (int)i) {
-            refuse(r, more ? lines->words[i < lines->count ? i : 0].column : 1, "GPU numbers 0 1 2 ..., 512 at most",
-                   "the header line of the matrix of %s is not here", r->test.name);
+            hop_lines_refuse(lines, HOP_ERR_SYNTAX, more ? lines->words[i < lines->count ? i : 0].column : 1,
+                             "the header line of the matrix of %s is not here\nGPU numbers 0 1 2 ..., 512 at most",
+                             r->test.name);
             return;
         }
     }
     if (!reserve(r, lines->count))
         return;
-    for (uint32_t row = 0; row < rows_of(r) && r->b.status == HOP_OK; row++)
+    for (uint32_t row = 0; row < rows_of(r) && good(r); row++)
         read_row(r, row);
-    if (r->b.status == HOP_OK)
+    if (good(r))
         emit(r, part);
 }
 
@@ -332,7 +316,7 @@ static void read_text(struct reading *r)
 {
     struct hop_lines *lines = &r->lines;
     r->test.pattern = NOT_A_TRANSFER;
-    while (r->b.status == HOP_OK && hop_lines_next(lines)) {
+    while (hop_lines_next(lines)) {
         if (lines->count == 2 && hop_word_is(&lines->words[0], "Running")) {
             struct hop_word name = lines->words[1];
             if (name.text[name.length - 1] == '.')
@@ -346,18 +330,13 @@ static void read_text(struct reading *r)
 
 /* ---- JSON ---- */
 
-static bool ok(const struct reading *r)
-{
-    return r->b.status == HOP_OK && r->json.status == HOP_OK;
-}
-
 static void read_json_row(struct reading *r, const struct hop_json *row, uint32_t at, uint32_t number)
 {
     size_t count = hop_json_array(row, 1);
     if (count != r->count)
         hop_json_fail(row, HOP_ERR_INVALID, "this row has %zu cells, the first %u\none cell for each GPU", count,
                       r->count);
-    for (size_t i = 0; i < count && ok(r); i++) {
+    for (size_t i = 0; i < count && good(r); i++) {
         const struct hop_json value = hop_json_element(row, i);
         struct cell *cell = &r->cells[(size_t)at * r->count + i];
         *cell = (struct cell){NAN, number, 1};
@@ -379,7 +358,7 @@ static void read_json_matrix(struct reading *r, const struct hop_json *matrix, u
     size_t columns = hop_json_array(&first, 1);
     if (columns > GPUS_MAX)
         hop_json_fail(&first, HOP_ERR_LIMIT, "more than 512 GPUs");
-    if (!ok(r) || !reserve(r, (uint32_t)columns))
+    if (!good(r) || !reserve(r, (uint32_t)columns))
         return;
     uint32_t rows = rows_of(r);
     bool three = r->test.pattern == PAIR && r->test.two_way && count == 3 * (size_t)rows;
@@ -387,11 +366,11 @@ static void read_json_matrix(struct reading *r, const struct hop_json *matrix, u
         hop_json_fail(matrix, HOP_ERR_INVALID, "%s has %zu rows\n%u row%s, as there are %u columns", r->test.name,
                       count, rows, rows == 1 ? "" : "s", r->count);
     for (uint32_t part = 0; part < (three ? 2u : 1u); part++) {
-        for (uint32_t row = 0; row < rows && ok(r); row++) {
+        for (uint32_t row = 0; row < rows && good(r); row++) {
             const struct hop_json at = hop_json_element(matrix, part * rows + row);
             read_json_row(r, &at, row, number);
         }
-        if (ok(r))
+        if (good(r))
             emit(r, three ? part + 1 : 0);
     }
 }
@@ -413,48 +392,40 @@ static void read_json_test(struct reading *r, const struct hop_json *at, uint32_
 static void read_json(struct reading *r, const struct hop_source *source)
 {
     struct hop_json document;
-    r->json.diag = r->b.diag;
-    hop_json_load(source, &document, &r->json);
+    hop_json_load(source, &document, &r->b.made->failure);
     const struct hop_json root = hop_json_member(&document, "nvbandwidth", false),
                           tests = hop_json_member(&root, "testcases", false);
     if (!tests.value)
         hop_json_fail(&document, HOP_ERR_INVALID,
                       "/nvbandwidth/testcases is missing\nwhat `nvbandwidth --json` prints");
     size_t count = hop_json_array(&tests, 1);
-    for (size_t i = 0; i < count && ok(r); i++) {
+    for (size_t i = 0; i < count && good(r); i++) {
         const struct hop_json at = hop_json_element(&tests, i);
         read_json_test(r, &at, (uint32_t)i + 1);
     }
     hop_json_finish(&document);
-    if (r->b.status == HOP_OK)
-        r->b.status = r->json.status;
 }
 
-static enum hop_status read_nvbandwidth(const struct hop_source *source, struct hop_measurements *m,
-                                        struct hop_diag *diag)
+static void read_nvbandwidth(const struct hop_source *source, struct hop_measurements *m)
 {
-    struct reading *r = calloc(1, sizeof *r);
+    struct reading *r = hop_arena_alloc(&m->arena, sizeof *r);
     if (!r)
-        return hop_fail_memory(diag);
-    r->b = (struct hop_row_builder){.made = m, .diag = diag};
+        return;
+    r->b.made = m;
     r->bytes = DEFAULT_BYTES;
     hop_lines_init(&r->lines, source);
+    r->lines.failure = &m->failure;
     if (hop_json_detect(source))
         read_json(r, source);
     else
         read_text(r);
-    if (r->b.status == HOP_OK && m->count == 0) {
-        r->b.status = hop_fail(diag, HOP_ERR_INVALID, "no test case of nvbandwidth here says how fast a transfer was");
-        hop_diag_place(diag, "%.200s:%u:1", m->name, r->passed ? r->passed : 1);
-        hop_diag_expect(diag,
-                        "host_to_device_memcpy_ce, device_to_device_memcpy_read_ce and the like with a matrix; not "
-                        "latencies, local copies or multinode ones");
-    }
-    enum hop_status status = r->b.status;
-    free(r->cells);
-    free(r->first);
-    free(r);
-    return status;
+    if (!good(r) || m->count > 0)
+        return;
+    hop_failure_set(&m->failure, HOP_ERR_INVALID,
+                    "no test case of nvbandwidth here says how fast a transfer was\nhost_to_device_memcpy_ce, "
+                    "device_to_device_memcpy_read_ce and the like with a matrix; not latencies, local copies or "
+                    "multinode ones");
+    hop_failure_place(&m->failure, "%.200s:%u:1", m->name, r->passed ? r->passed : 1);
 }
 
 static bool detect_nvbandwidth(const struct hop_source *source)

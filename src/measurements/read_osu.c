@@ -54,13 +54,6 @@ static enum test test_of(const struct hop_lines *lines)
     return OTHER;
 }
 
-static void fail(struct reading *r, uint32_t column, const char *what, const char *expected)
-{
-    r->b.status = hop_fail(r->b.diag, HOP_ERR_SYNTAX, "%s", what);
-    hop_lines_place(&r->lines, column, r->b.diag);
-    hop_diag_expect(r->b.diag, "%s", expected);
-}
-
 /* "# [ pairs: 4 ] [ window size: 64 ]" */
 static void read_pairs(struct reading *r)
 {
@@ -69,7 +62,8 @@ static void read_pairs(struct reading *r)
             continue;
         int pairs = hop_word_number(&r->lines.words[i + 1], "");
         if (pairs < 1 || pairs > PAIRS_MAX)
-            fail(r, r->lines.words[i + 1].column, "this is no number of pairs", "1 to 4096");
+            hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, r->lines.words[i + 1].column,
+                             "this is no number of pairs\n1 to 4096");
         else
             r->pairs = (uint32_t)pairs;
     }
@@ -150,12 +144,13 @@ static void read_line(struct reading *r)
         return;
     bytes = (uint64_t)size;
     if (!hop_word_decimal(&words[1], &value) || value > 1e12) {
-        fail(r, words[1].column, "this is no value",
-             r->test == LATENCY ? "a latency in microseconds behind the size" : "a bandwidth in MB/s behind the size");
+        hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, words[1].column, "this is no value\n%s behind the size",
+                         r->test == LATENCY ? "a latency in microseconds" : "a bandwidth in MB/s");
         return;
     }
     if (r->test == PAIRS && r->pairs == 0) {
-        fail(r, words[0].column, "the number of pairs is not said", "a line # [ pairs: 4 ] [ window size: 64 ]");
+        hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, words[0].column,
+                         "the number of pairs is not said\na line # [ pairs: 4 ] [ window size: 64 ]");
         return;
     }
     r->b.line = r->lines.line;
@@ -164,26 +159,23 @@ static void read_line(struct reading *r)
         add_rows(r, bytes, value);
 }
 
-static enum hop_status read_osu(const struct hop_source *source, struct hop_measurements *m, struct hop_diag *diag)
+static void read_osu(const struct hop_source *source, struct hop_measurements *m)
 {
-    struct reading *r = calloc(1, sizeof *r);
+    struct reading *r = hop_arena_alloc(&m->arena, sizeof *r);
     if (!r)
-        return hop_fail_memory(diag);
-    r->b = (struct hop_row_builder){.made = m, .diag = diag};
+        return;
+    r->b.made = m;
     r->test = OTHER;
     hop_lines_init(&r->lines, source);
-    while (r->b.status == HOP_OK && hop_lines_next(&r->lines))
+    r->lines.failure = &m->failure;
+    while (hop_lines_next(&r->lines))
         read_line(r);
-    if (r->b.status == HOP_OK && m->count == 0) {
-        r->b.status = hop_fail(diag, HOP_ERR_INVALID,
-                               r->passed ? "this OSU benchmark is not one whose transfers are known"
-                                         : "the table of this OSU benchmark is missing");
-        hop_diag_place(diag, "%.200s:%u:1", m->name, r->passed ? r->passed : r->lines.line);
-        hop_diag_expect(diag, "the output of osu_bw, osu_bibw, osu_mbw_mr or osu_latency");
-    }
-    enum hop_status status = r->b.status;
-    free(r);
-    return status;
+    if (!hop_measurements_good(m) || m->count > 0)
+        return;
+    hop_failure_set(&m->failure, HOP_ERR_INVALID, "%s\nthe output of osu_bw, osu_bibw, osu_mbw_mr or osu_latency",
+                    r->passed ? "this OSU benchmark is not one whose transfers are known"
+                              : "the table of this OSU benchmark is missing");
+    hop_failure_place(&m->failure, "%.200s:%u:1", m->name, r->passed ? r->passed : r->lines.line);
 }
 
 static bool detect_osu(const struct hop_source *source)

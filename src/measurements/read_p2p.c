@@ -58,29 +58,27 @@ static void add_cell(struct hop_row_builder *b, const struct hop_p2p *p2p, size_
                      "half of printed two-way sum %.10g; %s", cell->value, way);
 }
 
-static enum hop_status read_p2p(const struct hop_source *source, struct hop_measurements *m, struct hop_diag *diag)
+static void read_p2p(const struct hop_source *source, struct hop_measurements *m)
 {
-    struct hop_row_builder b = {.made = m, .diag = diag};
-    struct hop_p2p *p2p = malloc(sizeof *p2p);
+    struct hop_row_builder b = {.made = m};
+    struct hop_p2p *p2p = hop_arena_alloc(&m->arena, sizeof *p2p);
     if (!p2p)
-        return hop_fail_memory(diag);
-    b.status = hop_p2p_read(source, p2p, diag);
+        return;
+    m->failure.status = hop_p2p_read(source, p2p, m->failure.diag);
     for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
-        for (uint32_t row = 0; row < p2p->count && p2p->matrix[kinds[k].matrix] && b.status == HOP_OK; row++) {
+        for (uint32_t row = 0; row < p2p->count && p2p->matrix[kinds[k].matrix] && hop_measurements_good(m); row++) {
             for (uint32_t column = 0; column < p2p->count; column++) {
                 if (row != column)
                     add_cell(&b, p2p, k, row, column);
             }
         }
     }
-    if (b.status == HOP_OK && m->count == 0) {
-        b.status = hop_fail(diag, HOP_ERR_INVALID, "there is no bandwidth between two GPUs");
-        hop_diag_place(diag, "%.200s", m->name);
-        hop_diag_expect(diag, "a bandwidth matrix of two GPUs or more");
+    if (hop_measurements_good(m) && m->count == 0) {
+        hop_failure_set(&m->failure, HOP_ERR_INVALID,
+                        "there is no bandwidth between two GPUs\na bandwidth matrix of two GPUs or more");
+        hop_failure_place(&m->failure, "%.200s", m->name);
     }
     hop_p2p_finish(p2p);
-    free(p2p);
-    return b.status;
 }
 
 const struct hop_measurements_reader hop_reader_p2p = {hop_p2p_detect, read_p2p};

@@ -13,15 +13,11 @@ static const char *read_name(const struct hop_json *object, const char *key, str
     const char *text = hop_json_name(&at);
     if (text && !text[0])
         hop_json_fail(&at, HOP_ERR_INVALID, "this name is empty");
-    char *kept = text ? hop_arena_string(&m->arena, text, strlen(text)) : NULL;
-    if (text && !kept)
-        hop_failure_set(object->failure, HOP_ERR_MEMORY, "out of memory");
-    return kept;
+    return text ? hop_arena_string(&m->arena, text, strlen(text)) : NULL;
 }
 
 static void read_transfer(const struct hop_json *at, struct hop_measurements *m, uint32_t index)
 {
-    struct hop_failure *failure = at->failure;
     if (json_is_object(at->value) && json_object_get(at->value, "parent")) /* a packet; the whole stands before it */
         return;
     struct hop_measurement row = {.group = m->name,
@@ -34,7 +30,7 @@ static void read_transfer(const struct hop_json *at, struct hop_measurements *m,
     row.transfer = read_name(at, "id", m);
     row.from = read_name(at, "from", m);
     row.to = read_name(at, "to", m);
-    if (row.to && strcmp(row.from, row.to) == 0)
+    if (row.from && row.to && strcmp(row.from, row.to) == 0)
         hop_json_fail(at, HOP_ERR_INVALID, "the transfer goes from %.40s to itself", row.from);
     const struct hop_json bytes = hop_json_member(at, "bytes", true);
     row.bytes = hop_json_whole(&bytes, 0, HOP_BYTES_MAX, 0, NULL);
@@ -44,25 +40,21 @@ static void read_transfer(const struct hop_json *at, struct hop_measurements *m,
         row.time_s = end_s;
         row.rate_Bps = (double)row.bytes / end_s;
     }
-    if (failure->status == HOP_OK)
-        failure->status = hop_measurements_add(m, &row, failure->diag);
+    hop_measurements_add(m, &row);
 }
 
-enum hop_status hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m,
-                                                 struct hop_diag *diag)
+void hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m)
 {
-    struct hop_failure failure = {.diag = diag};
     struct hop_json document;
-    hop_json_load(source, &document, &failure);
+    hop_json_load(source, &document, &m->failure);
     hop_json_check_format(&document, "hopcast_prediction", 1);
     const struct hop_json transfers = hop_json_member(&document, "transfers", true);
     size_t count = hop_json_array(&transfers, 1);
     if (count > HOP_MEASUREMENTS_MAX)
         hop_json_fail(&transfers, HOP_ERR_LIMIT, "more than %u transfers", HOP_MEASUREMENTS_MAX);
-    for (size_t i = 0; i < count && failure.status == HOP_OK; i++) {
+    for (size_t i = 0; i < count && hop_measurements_good(m); i++) {
         const struct hop_json at = hop_json_element(&transfers, i);
         read_transfer(&at, m, (uint32_t)i);
     }
     hop_json_finish(&document);
-    return failure.status;
 }
