@@ -12,7 +12,8 @@ static const char *keep(struct hop_lint *l, struct hop_buffer *buffer)
     return kept;
 }
 
-void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct hop_lint_text *text)
+void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity,
+                  struct hop_lint_text *text, const char *advice)
 {
     struct hop_lint_report *r = l->report;
     if (l->more)
@@ -22,13 +23,8 @@ void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_sev
                                        keep(l, &text->subject),
                                        keep(l, &text->evidence),
                                        keep(l, &text->effect),
-                                       keep(l, &text->advice)};
+                                       hop_arena_string(&r->arena, advice, strlen(advice))};
     r->by_severity[severity]++;
-    if (r->count == HOP_LINT_FINDINGS_MAX)
-        return;
-    if (!hop_grow(&r->findings, &r->capacity, r->count + 1, sizeof *r->findings)) {
-        r->arena.failed = true;
-        return;
-    }
-    r->findings[r->count++] = finding;
+    if (r->count < HOP_LINT_FINDINGS_MAX && HOP_GROW(&r->arena, r->findings, r->count + 1))
+        r->findings[r->count++] = finding;
 }

@@ -112,7 +112,6 @@ void hop_lint_destroy(struct hop_lint_report *report)
     if (!report)
         return;
     hop_arena_finish(&report->arena);
-    free(report->findings);
     free(report);
 }
 

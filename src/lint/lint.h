@@ -15,7 +15,7 @@
 struct hop_lint_report {
     char *topology; /* its name */
     struct hop_lint_finding *findings;
-    uint32_t count, capacity;
+    uint32_t count;
     uint32_t by_severity[HOP_LINT_ERROR + 1];
     bool complete;
     struct hop_arena arena;
@@ -47,10 +47,11 @@ static inline uint32_t hop_lint_least(uint32_t a, uint32_t b)
 
 /* A finding in the making; {0} to begin with. */
 struct hop_lint_text {
-    struct hop_buffer subject, evidence, effect, advice;
+    struct hop_buffer subject, evidence, effect;
 };
 /* finding.c. Takes the text. */
-void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity, struct hop_lint_text *text);
+void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity,
+                  struct hop_lint_text *text, const char *advice);
 
 /* ---- machine.c ---- */
 
@@ -70,14 +71,14 @@ double hop_lint_capacity(const struct hop_link *link);
 /* The topmost switch above a node that hangs from a root complex, HOP_NONE: none. */
 uint32_t hop_lint_top_switch(const struct hop_lint *l, uint32_t node);
 const char *hop_lint_name(const struct hop_lint *l, uint32_t node);
-/* "numa 0", or the name of the island's host, socket or root complex. Returns text. */
-char *hop_lint_island_name(const struct hop_lint *l, uint32_t island, char *text, size_t size);
-/* "gpu0, gpu1, gpu2 and 5 more" */
-void hop_lint_put_names(const struct hop_lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count);
-/* "gen3 x8", "28.81 GB/s (parameter pcie_link)" */
-void hop_lint_put_link(struct hop_buffer *out, const struct hop_link *link);
+/* Texts until the end of the run: "numa 0", or the name of the island's host, socket or root complex; */
+const char *hop_lint_island(struct hop_lint *l, uint32_t island);
+/* "gpu0, gpu1, gpu2 and 5 more"; */
+const char *hop_lint_names(struct hop_lint *l, const uint32_t *nodes, uint32_t count);
+/* "gen3 x8, 7.18 GB/s"; */
+const char *hop_lint_link(struct hop_lint *l, const struct hop_link *link);
 /* "14.4 GB/s" */
-void hop_lint_put_rate(struct hop_buffer *out, double rate_Bps);
+const char *hop_lint_rate(struct hop_lint *l, double rate_Bps);
 
 /* The route's index, HOP_NONE: there is none, or no more may be asked for. */
 uint32_t hop_lint_route(struct hop_lint *l, uint32_t from, uint32_t to);

@@ -27,20 +27,6 @@ static bool joins_island(const struct hop_lint *l, const struct hop_link *link)
            (link->kind == HOP_LINK_SOCKET && inside_socket(l, link));
 }
 
-static uint32_t find(uint32_t *of, uint32_t node)
-{
-    while (of[node] != node)
-        node = of[node] = of[of[node]];
-    return node;
-}
-
-/* The lower node stands for both. */
-static void join(uint32_t *of, const uint32_t ends[2])
-{
-    uint32_t a = find(of, ends[0]), b = find(of, ends[1]);
-    of[a > b ? a : b] = a < b ? a : b;
-}
-
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
 {
     const unsigned char *bytes = data;
@@ -128,13 +114,13 @@ bool hop_lint_find_machine(struct hop_lint *l)
     for (uint32_t i = 0; i < l->link_count; i++) {
         const struct hop_link *link = hop_topology_link(l->topology, i);
         if (!is_network(link))
-            join(l->server, link->ends);
+            hop_set_join(l->server, link->ends[0], link->ends[1]);
         if (joins_island(l, link))
-            join(l->island, link->ends);
+            hop_set_join(l->island, link->ends[0], link->ends[1]);
     }
     for (uint32_t n = 0; n < l->node_count; n++) {
-        l->server[n] = find(l->server, n);
-        l->island[n] = find(l->island, n);
+        l->server[n] = hop_set_find(l->server, n);
+        l->island[n] = hop_set_find(l->island, n);
     }
     return list_servers(l);
 }
@@ -190,46 +176,60 @@ const char *hop_lint_name(const struct hop_lint *l, uint32_t node)
     return hop_topology_node(l->topology, node)->name;
 }
 
-char *hop_lint_island_name(const struct hop_lint *l, uint32_t island, char *text, size_t size)
+/* The buffer's text in the run's arena. */
+static const char *keep(struct hop_lint *l, struct hop_buffer *buffer)
+{
+    const char *kept = buffer->text ? hop_arena_string(&l->arena, buffer->text, buffer->length) : NULL;
+    l->arena.failed |= buffer->failed;
+    hop_buffer_finish(buffer);
+    return kept ? kept : "";
+}
+
+const char *hop_lint_island(struct hop_lint *l, uint32_t island)
 {
     static const enum hop_node_kind kinds[] = {HOP_NODE_SOCKET, HOP_NODE_HOST, HOP_NODE_ROOT};
+    struct hop_buffer text = {0};
     for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
         for (uint32_t n = island; n < l->node_count; n++) {
             const struct hop_node *node = hop_topology_node(l->topology, n);
             if (l->island[n] != island || node->kind != kinds[k])
                 continue;
-            if (node->numa >= 0)
-                (void)snprintf(text, size, "%s (NUMA node %d)", node->name, node->numa);
-            else
-                (void)snprintf(text, size, "%s", node->name);
-            return text;
+            if (node->numa < 0)
+                return node->name;
+            hop_buffer_printf(&text, "%s (NUMA node %d)", node->name, node->numa);
+            return keep(l, &text);
         }
     }
-    (void)snprintf(text, size, "%s", hop_lint_name(l, island));
-    return text;
+    return hop_lint_name(l, island);
 }
 
-void hop_lint_put_names(const struct hop_lint *l, struct hop_buffer *out, const uint32_t *nodes, uint32_t count)
+const char *hop_lint_names(struct hop_lint *l, const uint32_t *nodes, uint32_t count)
 {
     enum { SHOWN = 8 };
     uint32_t shown = count <= SHOWN + 1 ? count : SHOWN;
+    struct hop_buffer text = {0};
     for (uint32_t i = 0; i < shown; i++)
-        hop_buffer_printf(out, "%s%s", i ? ", " : "", hop_lint_name(l, nodes[i]));
+        hop_buffer_printf(&text, "%s%s", i ? ", " : "", hop_lint_name(l, nodes[i]));
     if (shown < count)
-        hop_buffer_printf(out, " and %u more", count - shown);
+        hop_buffer_printf(&text, " and %u more", count - shown);
+    return keep(l, &text);
 }
 
-void hop_lint_put_rate(struct hop_buffer *out, double rate_Bps)
+const char *hop_lint_rate(struct hop_lint *l, double rate_Bps)
 {
     char text[32];
-    hop_buffer_puts(out, hop_show_rate(rate_Bps, text, sizeof text));
+    const char *shown = hop_show_rate(rate_Bps, text, sizeof text);
+    const char *kept = hop_arena_string(&l->arena, shown, strlen(shown));
+    return kept ? kept : "";
 }
 
-void hop_lint_put_link(struct hop_buffer *out, const struct hop_link *link)
+const char *hop_lint_link(struct hop_lint *l, const struct hop_link *link)
 {
+    struct hop_buffer text = {0};
     if (link->generation && link->width)
-        hop_buffer_printf(out, "gen%u x%u, ", link->generation, link->width);
-    hop_lint_put_rate(out, hop_lint_capacity(link));
+        hop_buffer_printf(&text, "gen%u x%u, ", link->generation, link->width);
+    hop_buffer_puts(&text, hop_lint_rate(l, hop_lint_capacity(link)));
+    return keep(l, &text);
 }
 
 /* ---- routes ---- */

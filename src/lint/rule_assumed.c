@@ -94,8 +94,7 @@ static void tell(struct hop_lint *l, struct guesses *g)
     hop_buffer_puts(
         &text.effect,
         "a prediction over such a way is as wrong as its default: a link of the next generation carries twice as much");
-    hop_buffer_puts(&text.advice, "--set NAME=RATE, or measure and `hopcast calibrate`");
-    hop_lint_add(l, HOP_LINT_ASSUMED, HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_ASSUMED, HOP_LINT_INFO, &text, "--set NAME=RATE, or measure and `hopcast calibrate`");
 }
 
 void hop_lint_rule_assumed(struct hop_lint *l)

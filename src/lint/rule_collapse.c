@@ -122,11 +122,9 @@ struct event {
 static int by_time(const void *a, const void *b)
 {
     const struct event *x = a, *y = b;
-    if (x->time_s != y->time_s)
-        return x->time_s < y->time_s ? -1 : 1;
-    if (x->starts != y->starts)
-        return x->starts ? 1 : -1;
-    return (x->crossing > y->crossing) - (x->crossing < y->crossing);
+    int order = HOP_ORDER(x->time_s, y->time_s);
+    order = order ? order : HOP_ORDER(x->starts, y->starts);
+    return order ? order : HOP_ORDER(x->crossing, y->crossing);
 }
 
 struct watch {
@@ -184,9 +182,8 @@ static bool watch_uplink(struct watch *w, uint32_t first, uint32_t end, struct h
 static int by_uplink(const void *a, const void *b)
 {
     const struct crossing *x = a, *y = b;
-    if (x->uplink != y->uplink)
-        return x->uplink < y->uplink ? -1 : 1;
-    return (x->start_s > y->start_s) - (x->start_s < y->start_s);
+    int order = HOP_ORDER(x->uplink, y->uplink);
+    return order ? order : HOP_ORDER(x->start_s, y->start_s);
 }
 
 /* Takes crossings, from malloc. */
@@ -299,11 +296,9 @@ static void put_switches(struct hop_lint *l, const struct hop_lint_collapse_risk
         const struct hop_lint_collapse_risk *c = &found[i];
         const struct hop_link *link = hop_topology_link(l->topology, c->uplink / 2);
         hop_buffer_printf(&text->subject, "%s%s", i ? ", " : "", hop_lint_name(l, link->ends[0]));
-        hop_buffer_puts(&text->evidence, i ? "; " : "");
-        hop_lint_put_names(l, &text->evidence, c->senders, hop_lint_least(c->sender_count, HOP_LINT_NAMES_MAX));
-        hop_buffer_printf(&text->evidence, " reach ");
-        hop_lint_put_names(l, &text->evidence, c->roots, hop_lint_least(c->root_count, HOP_LINT_NAMES_MAX));
-        hop_buffer_printf(&text->evidence, " over %s",
+        hop_buffer_printf(&text->evidence, "%s%s reach %s over %s", i ? "; " : "",
+                          hop_lint_names(l, c->senders, hop_lint_least(c->sender_count, HOP_LINT_NAMES_MAX)),
+                          hop_lint_names(l, c->roots, hop_lint_least(c->root_count, HOP_LINT_NAMES_MAX)),
                           hop_topology_link_name(l->topology, c->uplink, name, sizeof name));
     }
 }
@@ -333,14 +328,13 @@ void hop_lint_rule_collapse(struct hop_lint *l, uint32_t server)
         hop_buffer_puts(
             &text.evidence,
             "; the source does not say the generation of these links, the collapse was seen on generation 5");
-    hop_buffer_puts(&text.effect, "two writes from one switch to two of these roots should get ");
-    hop_lint_put_rate(&text.effect, fair_share(l, &found[0], routes, count));
-    hop_buffer_puts(
-        &text.effect,
-        " each; on two machines of this wiring the last such flow fell to 1.35 GB/s where 20 was fair and to 6.75 "
-        "where 26 was; others are free of it, the cause is not known, firmware is suspected");
-    hop_buffer_puts(&text.advice, "measure such a pair; update switch firmware and BIOS; else let one GPU of a switch "
-                                  "write at a time, send to one root "
-                                  "at a time, or let receivers pull");
-    hop_lint_add(l, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, &text);
+    hop_buffer_printf(&text.effect,
+                      "two writes from one switch to two of these roots should get %s each; on two machines of this "
+                      "wiring the last such flow fell to 1.35 GB/s where 20 was fair and to 6.75 "
+                      "where 26 was; others are free of it, the cause is not known, firmware is suspected",
+                      hop_lint_rate(l, fair_share(l, &found[0], routes, count)));
+    hop_lint_add(l, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, &text,
+                 "measure such a pair; update switch firmware and BIOS; else let one GPU of a switch "
+                 "write at a time, send to one root "
+                 "at a time, or let receivers pull");
 }

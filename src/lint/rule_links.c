@@ -17,8 +17,8 @@ static void put_effect(struct hop_lint *l, struct hop_buffer *out, uint32_t slow
         uint32_t host = hop_topology_nearest_host(l->topology, both[i]);
         uint32_t route = host == HOP_NONE ? HOP_NONE : hop_lint_route(l, host, both[i]);
         double rate = route == HOP_NONE ? hop_lint_capacity(hop_lint_upstream(l, both[i])) : hop_lint_alone_Bps(l, route);
-        hop_buffer_printf(out, i ? ", %s gets " : "copies from host memory to %s get ", hop_lint_name(l, both[i]));
-        hop_lint_put_rate(out, rate);
+        hop_buffer_printf(out, i ? ", %s gets %s" : "copies from host memory to %s get %s", hop_lint_name(l, both[i]),
+                          hop_lint_rate(l, rate));
     }
     hop_buffer_puts(out, "; collectives over all of them run at the pace of the slowest");
 }
@@ -30,10 +30,9 @@ static void tell_slower(struct hop_lint *l, uint32_t slow, uint32_t fast)
     hop_buffer_puts(&text.subject, node->name);
     if (node->bus_id)
         hop_buffer_printf(&text.subject, " (%s)", node->bus_id);
-    hop_buffer_puts(&text.evidence, "its link is ");
-    hop_lint_put_link(&text.evidence, hop_lint_upstream(l, slow));
-    hop_buffer_printf(&text.evidence, "; that of %s, of the same model, is ", hop_lint_name(l, fast));
-    hop_lint_put_link(&text.evidence, hop_lint_upstream(l, fast));
+    hop_buffer_printf(&text.evidence, "its link is %s; that of %s, of the same model, is %s",
+                      hop_lint_link(l, hop_lint_upstream(l, slow)), hop_lint_name(l, fast),
+                      hop_lint_link(l, hop_lint_upstream(l, fast)));
     if (l->speeds_missing)
         hop_buffer_puts(&text.evidence,
                         "; the source leaves out the speed or width of some links, so this may be a gap in it");
@@ -41,11 +40,10 @@ static void tell_slower(struct hop_lint *l, uint32_t slow, uint32_t fast)
         hop_buffer_puts(&text.effect, "all that leaves or enters this switch moves at no more than that");
     else
         put_effect(l, &text.effect, slow, fast);
-    hop_buffer_puts(
-        &text.advice,
+    hop_lint_add(
+        l, HOP_LINT_LINK_BELOW_TWIN, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text,
         "compare `lspci -vv` LnkSta with LnkCap of both under load (idle GPUs lower their speed, not their width); "
         "reseat the card or riser, try another slot");
-    hop_lint_add(l, HOP_LINT_LINK_BELOW_TWIN, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
 }
 
 /* Switches are twins where they have labels and both hang from a root complex. */
@@ -98,18 +96,14 @@ static void narrow_uplinks(struct hop_lint *l, uint32_t server)
             continue;
         struct hop_lint_text text = {0};
         hop_buffer_puts(&text.subject, hop_lint_name(l, hub));
-        hop_buffer_puts(&text.evidence, "its uplink is ");
-        hop_lint_put_link(&text.evidence, uplink);
-        hop_buffer_printf(&text.evidence, ", the link of %s below it is ", hop_lint_name(l, below->ends[0]));
-        hop_lint_put_link(&text.evidence, below);
-        if (l->speeds_missing)
-            hop_buffer_puts(&text.evidence, "; the source leaves out the speed or width of some links");
-        hop_buffer_printf(&text.effect, "%s alone gets at most ", hop_lint_name(l, below->ends[0]));
-        hop_lint_put_rate(&text.effect, hop_lint_capacity(uplink));
-        hop_buffer_puts(&text.effect, " to and from what is not below this switch");
-        hop_buffer_puts(&text.advice, "look at the uplink's cable or slot and at the BIOS's lane split; traffic inside "
-                                      "the switch is not affected");
-        hop_lint_add(l, HOP_LINT_UPLINK_NARROW, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
+        hop_buffer_printf(&text.evidence, "its uplink is %s, the link of %s below it is %s%s", hop_lint_link(l, uplink),
+                          hop_lint_name(l, below->ends[0]), hop_lint_link(l, below),
+                          l->speeds_missing ? "; the source leaves out the speed or width of some links" : "");
+        hop_buffer_printf(&text.effect, "%s alone gets at most %s to and from what is not below this switch",
+                          hop_lint_name(l, below->ends[0]), hop_lint_rate(l, hop_lint_capacity(uplink)));
+        hop_lint_add(l, HOP_LINT_UPLINK_NARROW, l->speeds_missing ? HOP_LINT_INFO : HOP_LINT_WARNING, &text,
+                     "look at the uplink's cable or slot and at the BIOS's lane split; traffic inside "
+                     "the switch is not affected");
     }
 }
 

@@ -115,18 +115,20 @@ static bool read_rows(struct hop_lint *l, struct readings *r)
         note_best(r, r->rows[i].to, i, share);
     }
     if (known == 0 && l->status == HOP_OK) {
-        l->status = hop_fail(l->diag, HOP_ERR_INVALID, "none of the measured devices is in the topology %s",
-                             hop_topology_name(l->topology));
+        l->status =
+            hop_fail(l->diag, HOP_ERR_INVALID,
+                     "none of the measured devices is in the topology %s\ndevices that `hopcast topology` shows, "
+                     "such as %s",
+                     hop_topology_name(l->topology), a_device(l));
         hop_diag_place(l->diag, "%s", hop_measurements_name(from));
-        hop_diag_expect(l->diag, "devices that `hopcast topology` shows, such as %s", a_device(l));
     }
     return l->status == HOP_OK;
 }
 
-static void put_row(struct hop_buffer *out, const struct row *row)
+static void put_row(struct hop_lint *l, struct hop_buffer *out, const struct row *row)
 {
-    hop_buffer_printf(out, "%s (line %u) %s -> %s ", row->of->transfer, row->of->line, row->of->from, row->of->to);
-    hop_lint_put_rate(out, row->of->rate_Bps);
+    hop_buffer_printf(out, "%s (line %u) %s -> %s %s", row->of->transfer, row->of->line, row->of->from, row->of->to,
+                      hop_lint_rate(l, row->of->rate_Bps));
 }
 
 /* ---- devices ---- */
@@ -149,10 +151,8 @@ static void put_nearest_link(struct hop_lint *l, struct hop_buffer *out, double 
             }
         }
     }
-    if (!generation)
-        return;
-    hop_buffer_printf(out, "; gen%u x%u carries ", generation, width);
-    hop_lint_put_rate(out, closest);
+    if (generation)
+        hop_buffer_printf(out, "; gen%u x%u carries %s", generation, width, hop_lint_rate(l, closest));
 }
 
 static void slow_devices(struct hop_lint *l, struct readings *r)
@@ -169,11 +169,11 @@ static void slow_devices(struct hop_lint *l, struct readings *r)
     if (count == 0)
         return;
     const struct row *row = &r->rows[r->best_row[fastest]];
-    hop_lint_put_names(l, &text.subject, slow, count);
+    hop_buffer_puts(&text.subject, hop_lint_names(l, slow, count));
     hop_buffer_puts(&text.evidence, "the fastest row is ");
-    put_row(&text.evidence, row);
-    hop_buffer_puts(&text.evidence, "; this way should carry ");
-    hop_lint_put_rate(&text.evidence, hop_lint_route_at(l, row->route)->capacity_Bps);
+    put_row(l, &text.evidence, row);
+    hop_buffer_printf(&text.evidence, "; this way should carry %s",
+                      hop_lint_rate(l, hop_lint_route_at(l, row->route)->capacity_Bps));
     put_nearest_link(l, &text.evidence, row->of->rate_Bps, 1);
     const struct hop_link *link = hop_lint_upstream(l, slow[0]);
     if (link && link->parameter)
@@ -181,11 +181,10 @@ static void slow_devices(struct hop_lint *l, struct readings *r)
                           link->parameter);
     hop_buffer_puts(&text.effect,
                     "predictions over these links are too fast; if they should carry more, so are they too slow");
-    hop_buffer_puts(
-        &text.advice,
+    hop_lint_add(
+        l, HOP_LINT_MEASURED_SLOW, HOP_LINT_WARNING, &text,
         "look at `lspci -vv` LnkSta under load: a riser, a bad slot or a link that trained low; say the real rate "
         "with --set LINK.capacity=RATE, or calibrate");
-    hop_lint_add(l, HOP_LINT_MEASURED_SLOW, HOP_LINT_WARNING, &text);
 }
 
 /* ---- ways that carry more than the topology says ---- */
@@ -211,24 +210,22 @@ static bool same_case(const struct hop_lint *l, uint32_t a, uint32_t b)
 static void tell_fast(struct hop_lint *l, const struct row *fastest, uint32_t link_index, uint32_t rows)
 {
     struct hop_lint_text text = {0};
+    struct hop_buffer advice = {0};
     const struct hop_link *link = hop_topology_link(l->topology, link_index);
     char name[160];
     hop_topology_link_name(l->topology, 2 * link_index, name, sizeof name);
     hop_buffer_puts(&text.subject, link->parameter ? link->parameter : name);
-    hop_buffer_printf(&text.evidence, "%u row%s faster than %s should be (", rows, rows == 1 ? " is" : "s are", name);
-    hop_lint_put_link(&text.evidence, link);
-    hop_buffer_puts(&text.evidence, "), most of all ");
-    put_row(&text.evidence, fastest);
+    hop_buffer_printf(&text.evidence, "%u row%s faster than %s should be (%s), most of all ", rows,
+                      rows == 1 ? " is" : "s are", name, hop_lint_link(l, link));
+    put_row(l, &text.evidence, fastest);
     if (link->kind == HOP_LINK_PCIE)
         put_nearest_link(l, &text.evidence, fastest->of->rate_Bps, 16);
     hop_buffer_puts(&text.effect, "predictions are too slow where such a link limits");
-    if (link->parameter)
-        hop_buffer_printf(&text.advice, "--set %s=RATE, or calibrate a machine file with these measurements",
-                          link->parameter);
-    else
-        hop_buffer_printf(&text.advice,
-                          "--set LINK.capacity=RATE, or calibrate a machine file with these measurements");
-    hop_lint_add(l, HOP_LINT_MEASURED_FAST, HOP_LINT_WARNING, &text);
+    hop_buffer_printf(&advice, "--set %s=RATE, or calibrate a machine file with these measurements",
+                      link->parameter ? link->parameter : "LINK.capacity");
+    l->arena.failed |= advice.failed;
+    hop_lint_add(l, HOP_LINT_MEASURED_FAST, HOP_LINT_WARNING, &text, advice.text ? advice.text : "");
+    hop_buffer_finish(&advice);
 }
 
 static void fast_ways(struct hop_lint *l, const struct readings *r)
@@ -282,7 +279,7 @@ static void redirected_pairs(struct hop_lint *l, const struct readings *r)
             continue;
         hop_buffer_printf(&text.subject, "%s%s -> %s", count > 1 ? ", " : "", row->of->from, row->of->to);
         hop_buffer_puts(&text.evidence, count > 1 ? "; " : "below one switch, without others on their links: ");
-        put_row(&text.evidence, row);
+        put_row(l, &text.evidence, row);
         reached = hop_max(reached, could);
     }
     if (count == 0)
@@ -291,19 +288,16 @@ static void redirected_pairs(struct hop_lint *l, const struct readings *r)
         hop_buffer_printf(&text.subject, " and %u more", count - SHOWN);
         hop_buffer_printf(&text.evidence, "; %u more rows", count - SHOWN);
     }
-    hop_buffer_puts(&text.evidence, "; the same GPUs reach ");
-    hop_lint_put_rate(&text.evidence, reached);
-    hop_buffer_puts(&text.evidence, " with others");
+    hop_buffer_printf(&text.evidence, "; the same GPUs reach %s with others", hop_lint_rate(l, reached));
     hop_buffer_puts(
         &text.effect,
         "neighbours below a switch get half or less, and load its uplink twice, as if sent to the root complex and "
         "back");
-    hop_buffer_puts(
-        &text.advice,
+    hop_lint_add(
+        l, HOP_LINT_PEERS_REDIRECTED, HOP_LINT_WARNING, &text,
         "`lspci -vvv` should show ACSCtl without ReqRedir+: switch ACS off in the BIOS or with setpci (not where "
         "virtual machines share the devices), and see whether the driver allows peer-to-peer (`nvidia-smi topo -p2p "
         "w`)");
-    hop_lint_add(l, HOP_LINT_PEERS_REDIRECTED, HOP_LINT_WARNING, &text);
 }
 
 void hop_lint_rule_measured(struct hop_lint *l)

@@ -49,20 +49,16 @@ static void tell_narrow(struct hop_lint *l, const uint32_t *nics, uint32_t count
     double port = port_rate(l, nics[0]);
     bool assumed = l->speeds_missing || link->parameter;
     struct hop_lint_text text = {0};
-    hop_lint_put_names(l, &text.subject, nics, count);
-    hop_buffer_printf(&text.evidence, "%sports of %.0f Gbit/s (", count > 1 ? "each has " : "", port * 8 / 1e9);
-    hop_lint_put_rate(&text.evidence, port);
-    hop_buffer_puts(&text.evidence, ") behind a PCIe link of ");
-    hop_lint_put_link(&text.evidence, link);
-    if (assumed)
-        hop_buffer_puts(&text.evidence, "; the source leaves out the speed or width of some links, this may be one");
-    hop_buffer_puts(&text.effect, "it sends and receives at most ");
-    hop_lint_put_rate(&text.effect, hop_lint_capacity(link));
-    hop_buffer_printf(&text.effect, ", %.0f %% of its ports", 100 * hop_lint_capacity(link) / port);
-    hop_buffer_puts(&text.advice, "compare `lspci -vv` LnkSta with LnkCap; give it a slot of more lanes or a later "
-                                  "generation; behind so narrow a "
-                                  "slot a second port is for failure, not for rate");
-    hop_lint_add(l, HOP_LINT_NIC_NARROW, assumed ? HOP_LINT_INFO : HOP_LINT_WARNING, &text);
+    hop_buffer_puts(&text.subject, hop_lint_names(l, nics, count));
+    hop_buffer_printf(&text.evidence, "%sports of %.0f Gbit/s (%s) behind a PCIe link of %s%s",
+                      count > 1 ? "each has " : "", port * 8 / 1e9, hop_lint_rate(l, port), hop_lint_link(l, link),
+                      assumed ? "; the source leaves out the speed or width of some links, this may be one" : "");
+    hop_buffer_printf(&text.effect, "it sends and receives at most %s, %.0f %% of its ports",
+                      hop_lint_rate(l, hop_lint_capacity(link)), 100 * hop_lint_capacity(link) / port);
+    hop_lint_add(l, HOP_LINT_NIC_NARROW, assumed ? HOP_LINT_INFO : HOP_LINT_WARNING, &text,
+                 "compare `lspci -vv` LnkSta with LnkCap; give it a slot of more lanes or a later "
+                 "generation; behind so narrow a "
+                 "slot a second port is for failure, not for rate");
 }
 
 static void narrow(struct hop_lint *l, struct hop_lint_nodes nics)
@@ -96,7 +92,6 @@ static double alone(struct hop_lint *l, uint32_t from, uint32_t to)
 static void tell_far(struct hop_lint *l, const uint32_t *gpus, uint32_t count, struct hop_lint_nodes nics)
 {
     struct hop_lint_text text = {0};
-    char there[160];
     uint32_t near_gpu = HOP_NONE, nic = nics.list[0];
     bool fast = false;
     for (uint32_t i = 0; i < nics.count; i++) {
@@ -109,27 +104,24 @@ static void tell_far(struct hop_lint *l, const uint32_t *gpus, uint32_t count, s
             }
         }
     }
-    hop_lint_put_names(l, &text.subject, gpus, count);
-    hop_lint_put_names(l, &text.evidence, nics.list, nics.count);
+    hop_buffer_puts(&text.subject, hop_lint_names(l, gpus, count));
     hop_buffer_printf(&text.evidence,
-                      nics.count > 1 ? " are on other sockets or NUMA nodes than %s, such as on %s"
-                                     : " is on another socket or NUMA node than %s, on %s",
-                      count > 1 ? "these GPUs" : "this GPU", hop_lint_island_name(l, l->island[nic], there, sizeof there));
+                      nics.count > 1 ? "%s are on other sockets or NUMA nodes than %s, such as on %s"
+                                     : "%s is on another socket or NUMA node than %s, on %s",
+                      hop_lint_names(l, nics.list, nics.count), count > 1 ? "these GPUs" : "this GPU",
+                      hop_lint_island(l, l->island[nic]));
     double far = alone(l, gpus[0], nic), near = near_gpu == HOP_NONE ? NAN : alone(l, near_gpu, nic);
     if (isnan(far)) {
         hop_buffer_puts(&text.effect, "their network traffic has no direct way to a NIC and goes through the hosts");
     } else {
-        hop_buffer_printf(&text.effect, "%s to %s crosses over: ", hop_lint_name(l, gpus[0]), hop_lint_name(l, nic));
-        hop_lint_put_rate(&text.effect, far);
-        if (!isnan(near)) {
-            hop_buffer_printf(&text.effect, ", %s gets ", hop_lint_name(l, near_gpu));
-            hop_lint_put_rate(&text.effect, near);
-        }
+        hop_buffer_printf(&text.effect, "%s to %s crosses over: %s", hop_lint_name(l, gpus[0]), hop_lint_name(l, nic),
+                          hop_lint_rate(l, far));
+        if (!isnan(near))
+            hop_buffer_printf(&text.effect, ", %s gets %s", hop_lint_name(l, near_gpu), hop_lint_rate(l, near));
         hop_buffer_puts(&text.effect, "; GPUDirect RDMA is often switched off for such ways and traffic staged");
     }
-    hop_buffer_puts(&text.advice,
-                    "spread NICs over the sockets that have GPUs; else run what talks to other servers near the NIC");
-    hop_lint_add(l, HOP_LINT_NIC_FAR, fast ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_NIC_FAR, fast ? HOP_LINT_WARNING : HOP_LINT_INFO, &text,
+                 "spread NICs over the sockets that have GPUs; else run what talks to other servers near the NIC");
 }
 
 static void far_from_gpus(struct hop_lint *l, uint32_t server, struct hop_lint_nodes nics)

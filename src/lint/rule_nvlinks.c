@@ -27,20 +27,16 @@ static void tell(struct hop_lint *l, uint32_t gpu, uint32_t other)
     hop_buffer_puts(&text.subject, hop_lint_name(l, gpu));
     hop_buffer_printf(&text.evidence, "it has %u NVLink%s, %s of the same model has %u", own, own == 1 ? "" : "s",
                       hop_lint_name(l, other), most);
-    if (own) {
-        hop_buffer_puts(&text.effect, "over NVLink it sends ");
-        hop_lint_put_rate(&text.effect, rate);
-        hop_buffer_puts(&text.effect, " at most, the other one ");
-        hop_lint_put_rate(&text.effect, other_rate);
-        hop_buffer_puts(&text.effect, "; rings and trees run at the lower rate");
-    } else {
+    if (own)
+        hop_buffer_printf(&text.effect,
+                          "over NVLink it sends %s at most, the other one %s; rings and trees run at the lower rate",
+                          hop_lint_rate(l, rate), hop_lint_rate(l, other_rate));
+    else
         hop_buffer_puts(&text.effect, "its peer traffic goes over PCIe, and with it collectives over all GPUs");
-    }
-    hop_buffer_puts(
-        &text.advice,
+    hop_lint_add(
+        l, HOP_LINT_NVLINK_MISSING, own ? HOP_LINT_WARNING : HOP_LINT_INFO, &text,
         "`nvidia-smi nvlink -s` lists inactive links: reseat the bridge or the GPU, look for NVLink errors in the "
         "kernel log");
-    hop_lint_add(l, HOP_LINT_NVLINK_MISSING, own ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
 }
 
 void hop_lint_rule_nvlinks(struct hop_lint *l, uint32_t server)

@@ -16,9 +16,8 @@ static void links_below_capability(struct hop_lint *l)
         hop_buffer_add(&text.subject, at, (size_t)(runs - at));
         hop_buffer_puts(&text.evidence, note);
         hop_buffer_puts(&text.effect, "everything to and from it moves at no more than the slower rate");
-        hop_buffer_puts(&text.advice,
-                        "reseat the card or riser, look at the slot's lanes and the BIOS's link settings");
-        hop_lint_add(l, HOP_LINT_LINK_BELOW_CAPABILITY, HOP_LINT_WARNING, &text);
+        hop_lint_add(l, HOP_LINT_LINK_BELOW_CAPABILITY, HOP_LINT_WARNING, &text,
+                     "reseat the card or riser, look at the slot's lanes and the BIOS's link settings");
     }
 }
 
@@ -44,9 +43,8 @@ static void emulated_bridges(struct hop_lint *l)
         &text.effect,
         "predictions here ignore these speeds; software that believes them takes the ways through these bridges for "
         "0.2 GB/s (NCCL: 0.19) and avoids them");
-    hop_buffer_puts(&text.advice,
-                    "give NCCL a topology of the real machine (NCCL_TOPO_FILE), as cloud providers publish");
-    hop_lint_add(l, HOP_LINT_BRIDGE_EMULATED, HOP_LINT_WARNING, &text);
+    hop_lint_add(l, HOP_LINT_BRIDGE_EMULATED, HOP_LINT_WARNING, &text,
+                 "give NCCL a topology of the real machine (NCCL_TOPO_FILE), as cloud providers publish");
 }
 
 void hop_lint_rule_remarks(struct hop_lint *l)

@@ -42,26 +42,19 @@ static void tell(struct hop_lint *l, const struct shared *like, struct shared *a
         all[i].told = true;
         hop_buffer_printf(&text.subject, "%s%s", switches++ ? ", " : "", hop_lint_name(l, all[i].top));
     }
-    hop_buffer_printf(&text.evidence, "%s%u GPUs share %s (", switches > 1 ? "each: " : "", like->count,
-                      switches > 1 ? "its uplink" : "its one uplink");
-    hop_lint_put_link(&text.evidence, uplink);
-    hop_buffer_puts(&text.evidence, "), such as ");
-    hop_lint_put_names(l, &text.evidence, gpus + like->first, like->count);
-    hop_buffer_printf(&text.evidence, " below %s", hop_lint_name(l, like->top));
+    hop_buffer_printf(&text.evidence, "%s%u GPUs share %s (%s), such as %s below %s", switches > 1 ? "each: " : "",
+                      like->count, switches > 1 ? "its uplink" : "its one uplink", hop_lint_link(l, uplink),
+                      hop_lint_names(l, gpus + like->first, like->count), hop_lint_name(l, like->top));
     predict(l, gpus + like->first, like->count, &alone, &together);
-    if (isnan(alone)) {
-        hop_buffer_printf(&text.effect, "traffic of all of them with host memory or other switches at once gets ");
-        hop_lint_put_rate(&text.effect, hop_lint_capacity(uplink) / like->count);
-        hop_buffer_puts(&text.effect, " each");
-    } else {
-        hop_buffer_puts(&text.effect, "host memory to one of them: ");
-        hop_lint_put_rate(&text.effect, alone);
-        hop_buffer_puts(&text.effect, ", to all of them at once: ");
-        hop_lint_put_rate(&text.effect, together);
-        hop_buffer_puts(&text.effect, " each");
-    }
-    hop_buffer_puts(&text.advice, "keep traffic between these GPUs below their switch, and load from the host in turn");
-    hop_lint_add(l, HOP_LINT_UPLINK_SHARED, HOP_LINT_INFO, &text);
+    if (isnan(alone))
+        hop_buffer_printf(&text.effect,
+                          "traffic of all of them with host memory or other switches at once gets %s each",
+                          hop_lint_rate(l, hop_lint_capacity(uplink) / like->count));
+    else
+        hop_buffer_printf(&text.effect, "host memory to one of them: %s, to all of them at once: %s each",
+                          hop_lint_rate(l, alone), hop_lint_rate(l, together));
+    hop_lint_add(l, HOP_LINT_UPLINK_SHARED, HOP_LINT_INFO, &text,
+                 "keep traffic between these GPUs below their switch, and load from the host in turn");
 }
 
 /* The GPUs of a switch stand together in gpus. */

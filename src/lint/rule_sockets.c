@@ -41,30 +41,26 @@ static struct islands islands_of(struct hop_lint *l, uint32_t server)
 static void missing_memory(struct hop_lint *l, const struct islands *islands)
 {
     uint32_t with = HOP_NONE;
-    char name[160], other[160];
     for (uint32_t i = 0; i < islands->count; i++)
         with = islands->hosts[i] ? i : with;
     for (uint32_t i = 0; i < islands->count && with != HOP_NONE; i++) {
         if (islands->hosts[i]) /* so it has GPUs */
             continue;
         struct hop_lint_text text = {0};
-        hop_buffer_puts(&text.subject, hop_lint_island_name(l, islands->list[i], name, sizeof name));
+        hop_buffer_puts(&text.subject, hop_lint_island(l, islands->list[i]));
         hop_buffer_printf(&text.evidence, "%u GPU%s and no host memory; %s has memory", islands->gpus[i],
-                          islands->gpus[i] > 1 ? "s" : "",
-                          hop_lint_island_name(l, islands->list[with], other, sizeof other));
+                          islands->gpus[i] > 1 ? "s" : "", hop_lint_island(l, islands->list[with]));
         hop_buffer_puts(&text.effect, "all host traffic of these GPUs crosses sockets");
-        hop_buffer_puts(
-            &text.advice,
+        hop_lint_add(
+            l, HOP_LINT_MEMORY_MISSING, HOP_LINT_WARNING, &text,
             "populate this socket's memory channels; if they are, the source lacks a NUMA node: read the machine "
             "with `hopcast topology live`");
-        hop_lint_add(l, HOP_LINT_MEMORY_MISSING, HOP_LINT_WARNING, &text);
     }
 }
 
 static void uneven(struct hop_lint *l, const struct islands *islands)
 {
     struct hop_lint_text text = {0};
-    char name[160];
     uint32_t most = 0, least = UINT32_MAX;
     for (uint32_t i = 0; i < islands->count; i++) {
         most = islands->gpus[i] > most ? islands->gpus[i] : most;
@@ -73,15 +69,15 @@ static void uneven(struct hop_lint *l, const struct islands *islands)
     if (islands->count < 2 || most == least)
         return;
     for (uint32_t i = 0; i < islands->count; i++) {
-        hop_lint_island_name(l, islands->list[i], name, sizeof name);
+        const char *name = hop_lint_island(l, islands->list[i]);
         hop_buffer_printf(&text.subject, "%s%s", i ? ", " : "", name);
         hop_buffer_printf(&text.evidence, "%s%u GPU%s on %s", i ? ", " : "", islands->gpus[i],
                           islands->gpus[i] == 1 ? "" : "s", name);
     }
     hop_buffer_puts(&text.effect,
                     "processes that are spread evenly over cores or memory feed some GPUs across sockets");
-    hop_buffer_puts(&text.advice, "bind each process to the cores and memory next to its GPU");
-    hop_lint_add(l, HOP_LINT_SOCKETS_UNEVEN, HOP_LINT_INFO, &text);
+    hop_lint_add(l, HOP_LINT_SOCKETS_UNEVEN, HOP_LINT_INFO, &text,
+                 "bind each process to the cores and memory next to its GPU");
 }
 
 /* ---- pairs ---- */
@@ -131,8 +127,8 @@ static struct pairs look_at_pairs(struct hop_lint *l, struct hop_lint_nodes gpus
 static void put_pair(struct hop_lint *l, struct hop_buffer *out, uint32_t route)
 {
     const struct hop_route *way = hop_lint_route_at(l, route);
-    hop_buffer_printf(out, "%s -> %s ", hop_lint_name(l, way->from), hop_lint_name(l, way->to));
-    hop_lint_put_rate(out, hop_lint_alone_Bps(l, route));
+    hop_buffer_printf(out, "%s -> %s %s", hop_lint_name(l, way->from), hop_lint_name(l, way->to),
+                      hop_lint_rate(l, hop_lint_alone_Bps(l, route)));
 }
 
 /* The slowest link of a route across, which is as a rule the one between the sockets. */
@@ -147,9 +143,8 @@ static void put_slowest(struct hop_lint *l, struct hop_buffer *out, uint32_t rou
         if (link->capacity_Bps[way->links[i] & 1] < other->capacity_Bps[slowest & 1])
             slowest = way->links[i];
     }
-    hop_buffer_printf(out, "%s carries ", hop_topology_link_name(l->topology, slowest, name, sizeof name));
-    hop_lint_put_rate(out, way->capacity_Bps);
-    hop_buffer_printf(out, " (%s)", hop_topology_link(l->topology, slowest / 2)->origin);
+    hop_buffer_printf(out, "%s carries %s (%s)", hop_topology_link_name(l->topology, slowest, name, sizeof name),
+                      hop_lint_rate(l, way->capacity_Bps), hop_topology_link(l->topology, slowest / 2)->origin);
 }
 
 static void peers_across(struct hop_lint *l, struct hop_lint_nodes gpus, const struct pairs *p)
@@ -160,7 +155,7 @@ static void peers_across(struct hop_lint *l, struct hop_lint_nodes gpus, const s
     double far = hop_lint_alone_Bps(l, p->far);
     double near = p->near != HOP_NONE ? hop_lint_alone_Bps(l, p->near) : NAN;
     double together = hop_lint_together_Bps(l, p->matching, p->match_count);
-    hop_lint_put_names(l, &text.subject, gpus.list, gpus.count);
+    hop_buffer_puts(&text.subject, hop_lint_names(l, gpus.list, gpus.count));
     hop_buffer_printf(&text.evidence, "peer traffic of %u of %u GPU pairs goes over PCIe and crosses sockets; ",
                       p->across, p->all);
     put_slowest(l, &text.evidence, p->far);
@@ -172,17 +167,14 @@ static void peers_across(struct hop_lint *l, struct hop_lint_nodes gpus, const s
         hop_buffer_puts(&text.effect, ", inside a socket ");
         put_pair(l, &text.effect, p->near);
     }
-    if (p->match_count > 1) {
-        hop_buffer_printf(&text.effect, "; %u such pairs at once ", p->match_count);
-        hop_lint_put_rate(&text.effect, together);
-        hop_buffer_puts(&text.effect, " or more each");
-    }
-    hop_buffer_puts(
-        &text.advice,
+    if (p->match_count > 1)
+        hop_buffer_printf(&text.effect, "; %u such pairs at once %s or more each", p->match_count,
+                          hop_lint_rate(l, together));
+    bool slow = !isnan(near) && far < FAR_SLOW * near;
+    hop_lint_add(
+        l, HOP_LINT_PEERS_ACROSS_SOCKETS, slow ? HOP_LINT_WARNING : HOP_LINT_INFO, &text,
         "keep neighbours of rings and halos inside a socket (`hopcast order`, rank placement); compare with copies "
         "through host memory (via staged)");
-    bool slow = !isnan(near) && far < FAR_SLOW * near;
-    hop_lint_add(l, HOP_LINT_PEERS_ACROSS_SOCKETS, slow ? HOP_LINT_WARNING : HOP_LINT_INFO, &text);
 }
 
 static void unreachable(struct hop_lint *l, const struct pairs *p)
@@ -190,17 +182,16 @@ static void unreachable(struct hop_lint *l, const struct pairs *p)
     struct hop_lint_text text = {0};
     if (p->lost == 0)
         return;
-    hop_lint_put_names(l, &text.subject, p->unreachable, 2);
+    hop_buffer_puts(&text.subject, hop_lint_names(l, p->unreachable, 2));
     hop_buffer_puts(&text.evidence, "the topology has no way between them");
     if (p->lost > 1)
         hop_buffer_printf(&text.evidence, ", nor between %u other pairs of GPUs", p->lost - 1);
     hop_buffer_puts(&text.effect,
                     "peer copies between them are refused here; on the machine they go through host memory, if at all");
-    hop_buffer_puts(
-        &text.advice,
+    hop_lint_add(
+        l, HOP_LINT_UNREACHABLE, HOP_LINT_ERROR, &text,
         "if they are joined, the source lacks a link: read the machine with `hopcast topology live`, or add the link "
         "to the JSON");
-    hop_lint_add(l, HOP_LINT_UNREACHABLE, HOP_LINT_ERROR, &text);
 }
 
 void hop_lint_rule_sockets(struct hop_lint *l, uint32_t server)
