@@ -9,50 +9,12 @@
 #ifndef HOPCAST_TRACE_H
 #define HOPCAST_TRACE_H
 
+#include "hopcast/collective.h"
 #include "hopcast/schedule.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Enumerator, name, and what `bytes` counts: always what one rank puts in (broadcast, scatter: what the root does). */
-#define HOP_COLLECTIVE_LIST(X)                                                                     \
-    X(HOP_COLLECTIVE_ALLREDUCE, "allreduce")          /* every rank's vector */                    \
-    X(HOP_COLLECTIVE_ALLGATHER, "allgather")          /* every rank's part; all end with n of them */ \
-    X(HOP_COLLECTIVE_REDUCE_SCATTER, "reduce-scatter") /* every rank's vector; each ends with 1/n of the sum */ \
-    X(HOP_COLLECTIVE_ALLTOALL, "alltoall")            /* every rank's vector, 1/n of it for each rank */ \
-    X(HOP_COLLECTIVE_BROADCAST, "broadcast")          /* the root's vector */                      \
-    X(HOP_COLLECTIVE_REDUCE, "reduce")                /* every rank's vector */                    \
-    X(HOP_COLLECTIVE_GATHER, "gather")                /* every rank's part */                      \
-    X(HOP_COLLECTIVE_SCATTER, "scatter")              /* the root's vector, 1/n of it for each rank */ \
-    X(HOP_COLLECTIVE_BARRIER, "barrier")              /* not used */
-enum hop_collective_kind {
-#define HOP_COLLECTIVE_ENUM(code, name) code,
-    HOP_COLLECTIVE_LIST(HOP_COLLECTIVE_ENUM)
-#undef HOP_COLLECTIVE_ENUM
-        HOP_COLLECTIVE_COUNT
-};
-
-#define HOP_ALGORITHM_LIST(X)                                                                      \
-    X(HOP_ALGORITHM_DEFAULT, "default") X(HOP_ALGORITHM_RING, "ring") X(HOP_ALGORITHM_DOUBLING, "doubling") \
-        X(HOP_ALGORITHM_DIRECT, "direct") X(HOP_ALGORITHM_BINOMIAL, "binomial") X(HOP_ALGORITHM_CHAIN, "chain") \
-            X(HOP_ALGORITHM_DISSEMINATION, "dissemination") X(HOP_ALGORITHM_RABENSEIFNER, "rabenseifner") \
-                X(HOP_ALGORITHM_BRUCK, "bruck") X(HOP_ALGORITHM_PAIRWISE, "pairwise")                  \
-                    X(HOP_ALGORITHM_ONE_SHOT, "one-shot") X(HOP_ALGORITHM_TWO_SHOT, "two-shot")        \
-                        X(HOP_ALGORITHM_GSB, "gsb") X(HOP_ALGORITHM_BTB, "btb")
-enum hop_algorithm {
-#define HOP_ALGORITHM_ENUM(code, name) code,
-    HOP_ALGORITHM_LIST(HOP_ALGORITHM_ENUM)
-#undef HOP_ALGORITHM_ENUM
-        HOP_ALGORITHM_COUNT
-};
-
-HOP_API const char *hop_collective_name(enum hop_collective_kind kind);
-HOP_API const char *hop_algorithm_name(enum hop_algorithm algorithm);
-/* Whether that collective can be made by that algorithm, on some number of ranks. Default always can. */
-HOP_API bool hop_collective_has(enum hop_collective_kind kind, enum hop_algorithm algorithm);
-/* The algorithm that default stands for. */
-HOP_API enum hop_algorithm hop_collective_default(enum hop_collective_kind kind);
 
 /* Whether control dependencies order nodes as data dependencies do. */
 enum hop_trace_control {

@@ -117,11 +117,11 @@ bool hop_arena_grow(struct hop_arena *arena, void *array, size_t need, size_t si
     }
     if (!old) {
         grown->next = arena->arrays;
-        grown->link = &arena->arrays;
+        grown->before = NULL;
     }
-    *grown->link = grown;
+    *(grown->before ? &grown->before->next : &arena->arrays) = grown;
     if (grown->next)
-        grown->next->link = &grown->next;
+        grown->next->before = grown;
     grown->capacity = room;
     items = grown + 1;
     memset((unsigned char *)items + had * size, 0, (room - had) * size);

@@ -84,7 +84,7 @@ void hop_arena_finish(struct hop_arena *arena);
 /* An array of the arena's that grows: at least `need` items behind a pointer that is NULL at first. Items that come are zero.
  * The arena knows how many there are, and frees them with all the rest. */
 struct hop_arena_array {
-    struct hop_arena_array *next, **link;
+    struct hop_arena_array *next, *before;
     size_t capacity, size;
     max_align_t items[];
 };

@@ -15,7 +15,7 @@
 #define HOP_COLLECTIVE_H
 
 #include "base/base.h"
-#include "hopcast/trace.h"
+#include "hopcast/collective.h"
 
 #define HOP_COLLECTIVE_STEPS (1u << 25) /* of one collective */
 
@@ -54,5 +54,7 @@ static inline bool hop_collective_reduces(enum hop_collective_kind kind)
 {
     return kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
 }
+/* The names of all, commas between; returns text. */
+const char *hop_collective_list(enum hop_collective_kind kind, char *text, size_t size);
 
 #endif

@@ -105,8 +105,6 @@ struct hop_algorithm_about {
 hop_algorithm_maker *hop_collective_maker(enum hop_collective_kind kind, enum hop_algorithm algorithm);
 /* The i-th that makes a collective, the default one first; NULL: past the last. */
 const struct hop_algorithm_about *hop_collective_at(enum hop_collective_kind kind, size_t index);
-/* The names of all, commas between; returns text. */
-const char *hop_collective_list(enum hop_collective_kind kind, char *text, size_t size);
 /* Whether it goes segment by segment. */
 bool hop_collective_cuts(enum hop_collective_kind kind, enum hop_algorithm algorithm);
 /* Whether it surely takes more moves than that, told before they are made. */

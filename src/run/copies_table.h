@@ -14,7 +14,7 @@
 #define HOP_RUN_COPIES_TABLE_H
 
 #include "base/table.h"
-#include "hopcast/trace.h"
+#include "hopcast/collective.h"
 
 #define HOP_COPIES_ROWS (1u << 16)
 #define HOP_COPIES_NOTES (1u << 10) /* lines of comment at the head */

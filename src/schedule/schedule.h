@@ -12,9 +12,6 @@
 #define HOP_PLACE_RANK_LIMIT 999999999 /* nine digits: what a place can say */
 #define HOP_OP_NAME_LIMIT 127u         /* bytes of an operation's name */
 #define HOP_PACKET_LIMIT (1u << 20)    /* packets of one staged copy */
-#define HOP_GOAL_RANK_LIMIT (1u << 20)
-#define HOP_GOAL_LABEL_LIMIT 100u               /* bytes */
-#define HOP_GOAL_CALC_LIMIT ((uint64_t)1 << 53) /* ns: exact in a double */
 
 /* The names of operations. They are put in when one is looked for, which most readers of millions never do; the lock is
  * for threads that look at one schedule. */
@@ -98,12 +95,8 @@ enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t
 /* lower.c. Whether the fluid models cannot take the operation as it is: staged copies and messages. */
 bool hop_op_needs_lowering(const struct hop_op *op);
 
-/* Whether a text begins like GOAL: with num_ranks, comments aside. */
-bool hop_goal_detect(const char *text);
-
-/* The readers: unfinished schedules, which keep the first failure; NULL: out of memory. */
+/* The reader of the text form: an unfinished schedule, which keeps the first failure; NULL: out of memory. */
 struct hop_schedule *hop_schedule_read_text(const struct hop_source *source);
-struct hop_schedule *hop_schedule_read_goal(const struct hop_source *source);
 /* HOP_OK, or there is none. */
 enum hop_status hop_schedule_read_json(const struct hop_source *source, struct hop_schedule **schedule,
                                        struct hop_diag *diag);

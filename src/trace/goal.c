@@ -15,6 +15,7 @@
  * the labels of one rank live in a table that is emptied by a new stamp, and its dependencies are resolved at the
  * closing brace. These texts have millions of lines, so nothing is allocated per line but the operation and its name.
  */
+#include "trace/goal.h"
 #include "schedule/schedule.h"
 
 #include <inttypes.h>

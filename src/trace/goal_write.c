@@ -18,6 +18,7 @@
  * A calc is in whole nanoseconds; a comment says what was rounded.
  */
 #include "schedule/schedule.h"
+#include "trace/goal.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading a schedule: .hop text, JSON when the first character is a brace, GOAL when the first word is num_ranks;
  * Chakra traces by their names, or when it is no text. */
-#include "trace/chakra.h"
 #include "schedule/schedule.h"
+#include "trace/chakra.h"
+#include "trace/goal.h"
 
 static enum hop_status read_source(const struct hop_source *source, struct hop_schedule **schedule,
                                    struct hop_diag *diag)

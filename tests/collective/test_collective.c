@@ -5,8 +5,9 @@
  */
 #include "test.h"
 
-#include "hopcast/trace.h"
 #include "collective/collective.h"
+#include "hopcast/collective.h"
+#include "hopcast/trace.h"
 
 enum { MEMBERS = 17, SIZES = 6 };
 /* Of part p of n: they differ by at most one, the larger ones first, and add up. */
