@@ -33,6 +33,17 @@ static const char *solver_at(unsigned index)
     return hop_map_solver_name((enum hop_map_solver)index);
 }
 
+static const char *metric_at(unsigned index)
+{
+    const struct hop_map_metric_facts *metric = hop_map_metric_at(index);
+    return metric ? metric->name : NULL;
+}
+
+static const char *metric_is(unsigned index)
+{
+    return hop_map_metric_at(index)->what;
+}
+
 static const char *launch_at(unsigned index)
 {
     const struct hop_launch_form *form = hop_launch_form_at(index);
@@ -59,9 +70,7 @@ static const struct tool_option table[] = {
     OPTION("memory", 0, CHOICE, AT(map_request, memory), NULL,
            "what the bytes of TRAFFIC are, where it does not say (device)", .choices = "device host"),
     OPTION("metric", 0, CHOICE, AT(map_request, options.metric), "METRIC",
-           "what is minimised: latency, bandwidth, distance (sums over pairs of ranks), congestion (of the fullest "
-           "link) or simulated (the exchange's time; the default)",
-           .choices = "latency bandwidth distance congestion simulated"),
+           "what is minimised: {choices}; simulated by default", .choice_at = metric_at, .choice_is = metric_is),
     OPTION("solver", 0, CHOICE, AT(map_request, options.solver), "SOLVER",
            "auto, exact (up to 12 ranks and devices, with proof), scotch or exchange", .choice_at = solver_at),
     OPTION("phase", 0, CHOICES, AT(map_request, options.phases), "LIST",

@@ -84,13 +84,13 @@ static int write_placement(const struct map_request *request, const struct hop_m
     if (!text)
         return tool_out_of_memory();
     double after = result->after.metric[result->metric];
-    if (result->metric != HOP_MAP_DISTANCE)
+    if (hop_map_metric_at(result->metric)->is_time)
         hop_show_seconds(after, value, sizeof value);
     else
         (void)snprintf(value, sizeof value, "%.6g", after);
     used += (size_t)snprintf(
         text, size, "# hopcast map %s --on %s\n# %s %s\n", clean(request->source, source, sizeof source),
-        clean(request->machine, machine, sizeof machine), hop_map_metric_name(result->metric), value);
+        clean(request->machine, machine, sizeof machine), hop_map_metric_at(result->metric)->name, value);
     for (uint32_t r = 0; r < result->ranks; r++)
         used += (size_t)snprintf(text + used, size - used, "%u %.64s\n", r, hop_placement_device(result->placement, r));
     return tool_write_text(request->output, text);

@@ -13,10 +13,10 @@ const char *map_show_metric(enum hop_map_metric metric, double value, char *text
 {
     if (isnan(value))
         (void)snprintf(text, size, "-");
-    else if (metric == HOP_MAP_DISTANCE)
-        (void)snprintf(text, size, "%.4g", value);
-    else
+    else if (hop_map_metric_at(metric)->is_time)
         hop_show_seconds(value, text, size);
+    else
+        (void)snprintf(text, size, "%.4g", value);
     return text;
 }
 
@@ -38,9 +38,9 @@ static void print_metrics(FILE *out, const struct map_request *request, const st
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
-        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_name(m), map_show_metric(m, was, before, sizeof before),
-                map_show_metric(m, is, after, sizeof after), show_gain(was, is, gain, sizeof gain),
-                m == result->metric ? "  <- minimised" : "");
+        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_at(m)->name,
+                map_show_metric(m, was, before, sizeof before), map_show_metric(m, is, after, sizeof after),
+                show_gain(was, is, gain, sizeof gain), m == result->metric ? "  <- minimised" : "");
     }
     double credit[2];
     if (map_by_credit(request, input, result, credit))
@@ -76,7 +76,7 @@ static void print_answer(FILE *out, const struct map_request *request, const str
             BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_DEVICE)));
     if (hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST))
         fprintf(out, ", %s of host traffic", BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST)));
-    fprintf(out, "\n%s %s, by %s", hop_map_metric_name(result->metric),
+    fprintf(out, "\n%s %s, by %s", hop_map_metric_at(result->metric)->name,
             map_show_metric(result->metric, after, value, sizeof value), result->method);
     if (result->proved)
         fprintf(out, ": no mapping is better");

@@ -21,19 +21,13 @@
 extern "C" {
 #endif
 
-/* enumerator, name, what it is and its unit */
-#define HOP_MAP_METRIC_LIST(X)                                                                                         \
-    X(HOP_MAP_LATENCY, "latency", "sum of messages (bytes if not all numbers are known) x the route's latency")     \
-    X(HOP_MAP_BANDWIDTH, "bandwidth", "sum of bytes / the rate of a lone transfer, seconds")                           \
-    X(HOP_MAP_DISTANCE, "distance", "sum of bytes x the links of the route")                                           \
-    X(HOP_MAP_CONGESTION, "congestion", "largest bytes over a link / its capacity, seconds")                           \
-    X(HOP_MAP_SIMULATED, "simulated", "the exchange's time under the congestion model, seconds")
-
 enum hop_map_metric {
-#define HOP_MAP_METRIC_ENUM(code, name, text) code,
-    HOP_MAP_METRIC_LIST(HOP_MAP_METRIC_ENUM)
-#undef HOP_MAP_METRIC_ENUM
-        HOP_MAP_METRIC_COUNT
+    HOP_MAP_LATENCY,    /* sum of messages (bytes if not all numbers are known) x the route's latency */
+    HOP_MAP_BANDWIDTH,  /* sum of bytes / the rate of a lone transfer, seconds */
+    HOP_MAP_DISTANCE,   /* sum of bytes x the links of the route */
+    HOP_MAP_CONGESTION, /* largest bytes over a link / its capacity, seconds */
+    HOP_MAP_SIMULATED,  /* the exchange's time under the congestion model, seconds */
+    HOP_MAP_METRIC_COUNT
 };
 
 enum hop_map_solver {
@@ -145,7 +139,13 @@ HOP_API char *hop_map_result_to_json(const struct hop_topology *topology, const 
 /* before / after of the result's metric; 1 where nothing is gained or nothing moves. */
 HOP_API double hop_map_gain(const struct hop_map_result *result);
 
-HOP_API const char *hop_map_metric_name(enum hop_map_metric metric);
+struct hop_map_metric_facts {
+    const char *name; /* "latency" ... */
+    const char *what; /* it is, in a few words */
+    bool is_time;     /* to be shown as one */
+};
+/* Metrics by enum hop_map_metric, NULL past the last. They are the library's, for good. */
+HOP_API const struct hop_map_metric_facts *hop_map_metric_at(size_t index);
 HOP_API const char *hop_map_solver_name(enum hop_map_solver solver);
 /* Whether SCOTCH is built in. */
 HOP_API bool hop_map_has_scotch(void);

@@ -57,9 +57,10 @@ static bool prepare_graphs(struct hop_map_work *work)
         hop_map_note(work, no_latencies);
         o->metric = HOP_MAP_DISTANCE;
     }
-    work->sum = o->metric <= HOP_MAP_DISTANCE ? o->metric : HOP_MAP_BANDWIDTH;
+    work->sum = hop_map_is_sum(o->metric) ? o->metric : HOP_MAP_BANDWIDTH;
     work->apart = &work->distances[work->sum];
-    bool messages = work->messages = work->sum == HOP_MAP_LATENCY && hop_map_counts_messages(work->traffic);
+    work->known_messages = hop_map_counts_messages(work->traffic);
+    bool messages = work->known_messages && hop_map_measures[work->sum].by_messages;
     (void)(hop_map_graph_make(work->traffic, (struct hop_map_weights){true, false, messages}, &work->device,
                               &work->arena) &&
            hop_map_graph_make(work->traffic, (struct hop_map_weights){true, true, messages}, &work->all, &work->arena));
@@ -121,7 +122,7 @@ static bool go_through_phases(struct hop_map_work *work)
     const struct hop_map_options *o = work->options;
     const unsigned both = HOP_MAP_NODES | HOP_MAP_DEVICES;
     const struct hop_map_way ways[] = {{o->solver, o->phases}, {o->solver, HOP_MAP_NODES}, {HOP_MAP_SCOTCH, both}};
-    bool by_sum = o->metric <= HOP_MAP_DISTANCE;
+    bool by_sum = hop_map_is_sum(o->metric);
     bool several = o->solver == HOP_MAP_AUTO && work->ranks <= COMPETE && (o->phases & HOP_MAP_REFINE) && !by_sum;
     size_t count = several ? 2 + hop_assign_has_scotch() : 1;
     uint32_t *begin = hop_arena_copy(&work->arena, work->phased, work->size);

@@ -7,6 +7,7 @@
  *     distances  between places, by metric (map_distance.c)
  *     graphs     who exchanges how much (map_graph.c)
  *     play       the exchange as a schedule that any assignment can be put into, and simulated (map_play.c)
+ *     metrics    what an assignment is worth (map_metric.c)
  *     pool       assignments that compete (map_pool.c)
  *
  * An assignment is an array of places, by rank. Phases (map_phases.c), the refinement (map_refine.c) and the search by
@@ -75,7 +76,7 @@ const struct hop_model_facts *hop_map_play_model(const struct hop_map_play *play
 
 /* ---- the work ---- */
 
-enum { HOP_MAP_SUMS = HOP_MAP_DISTANCE + 1, HOP_MAP_POOL = 8, HOP_MAP_NOTES = 5 };
+enum { HOP_MAP_POOL = 8, HOP_MAP_NOTES = 5 };
 
 /* What a phase came to. */
 struct hop_map_solved {
@@ -101,12 +102,12 @@ struct hop_map_work {
     enum hop_status status; /* the first failure, sticky */
     struct hop_map_places places;
     struct hop_router *router;
-    /* By the metrics that are sums: latency, bandwidth (seconds a byte), distance (links); groups are nodes. none: all
-     * are 0, the topology does not say. A pair without a route is far away. */
-    struct hop_places distances[HOP_MAP_SUMS];
-    bool none[HOP_MAP_SUMS];
+    /* By the metrics that are sums; groups are nodes. none: all are 0, the topology does not say. A pair without a route
+     * is far away. */
+    struct hop_places distances[HOP_MAP_METRIC_COUNT];
+    bool none[HOP_MAP_METRIC_COUNT];
     const struct hop_places *apart; /* by the sum's metric */
-    bool messages;                  /* the sum counts them, not bytes */
+    bool known_messages;            /* the traffic says the number of all */
     enum hop_map_metric sum;        /* the metric of the sum: that asked for, or bandwidth under the others */
     struct hop_graph device, all;
     struct hop_congest *congest;
@@ -163,15 +164,31 @@ bool hop_map_graph_make(const struct hop_traffic *traffic, struct hop_map_weight
 bool hop_map_graph_part(const struct hop_graph *graph, const uint32_t *items, uint32_t count, struct hop_graph *part,
                         struct hop_arena *arena);
 
+/* A metric. (map_metric.c) */
+struct hop_map_measure {
+    struct hop_map_metric_facts facts;
+    /* Of a sum over pairs of ranks: how far the ends of a route are from each other; NULL: it is none. */
+    double (*length)(const struct hop_route *route);
+    bool by_messages; /* of a sum: messages count, where they are known, else bytes */
+    /* What an assignment comes to; NAN: it is not known here. */
+    bool (*value)(struct hop_map_work *work, enum hop_map_metric metric, const uint32_t *place, double *value);
+};
+extern const struct hop_map_measure hop_map_measures[HOP_MAP_METRIC_COUNT];
+static inline bool hop_map_is_sum(enum hop_map_metric metric)
+{
+    return hop_map_measures[metric].length;
+}
+/* Device traffic by the devices' distances, host traffic between nodes. */
+double hop_map_sum(const struct hop_map_work *work, enum hop_map_metric metric, const uint32_t *place);
+/* All metrics. */
+bool hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
+                   struct hop_map_score *score);
+
 /* Takes an assignment into the pool if it fits and is not there yet; it becomes the best so far if it is better.
  * (map_pool.c) */
 bool hop_map_offer(struct hop_map_work *work, const uint32_t *place, const char *method);
 /* One whose value is known, not for the pool: whether it is the best so far now. */
 bool hop_map_best(struct hop_map_work *work, const uint32_t *place, double value, const char *method);
-/* Device traffic by the devices' distances, host traffic between nodes. */
-double hop_map_sum(const struct hop_map_work *work, const uint32_t *place);
-bool hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
-                   struct hop_map_score *score);
 
 /* One phase's assignment by a solver. place holds an assignment that fits, and then one that is
  * no worse; of SCOTCH asked for by name, SCOTCH's own. (map_solve.c) */

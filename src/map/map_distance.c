@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far places are from each other, by each of the thesis' three metrics (Faraji 2018, section 6.3.1): seconds of
- * latency, seconds a byte of a lone transfer, and links. Both directions count half. Between nodes the first usable
- * devices stand for all. One look at every pair's routes gives all three.
+ * How far places are from each other, by each of the metrics that are sums. Both directions count half. Between nodes
+ * the first usable devices stand for all. One look at every pair's routes gives all.
  */
 #include "map/map.h"
 #include "topology/route.h"
@@ -13,12 +12,12 @@
 enum { POLL_PAIRS = 4096 }; /* some milliseconds */
 
 struct lengths {
-    double by[HOP_MAP_SUMS];
+    double by[HOP_MAP_METRIC_COUNT];
 };
 
 struct meter {
     struct hop_map_work *work;
-    double *outer[HOP_MAP_SUMS], **inner[HOP_MAP_SUMS];
+    double *outer[HOP_MAP_METRIC_COUNT], **inner[HOP_MAP_METRIC_COUNT];
     struct lengths largest;
     uint32_t pairs; /* since the last poll */
 };
@@ -26,18 +25,20 @@ struct meter {
 static struct lengths one_way(const struct meter *m, uint32_t from, uint32_t to)
 {
     struct hop_route route;
-    if (hop_router_look(m->work->router, from, to, &route, NULL) != HOP_OK)
-        return (struct lengths){{INFINITY, INFINITY, INFINITY}};
-    return (struct lengths){{[HOP_MAP_LATENCY] = route.latency_s,
-                             [HOP_MAP_BANDWIDTH] = 1 / hop_min(route.capacity_Bps, route.ceiling_Bps),
-                             [HOP_MAP_DISTANCE] = route.link_count}};
+    struct lengths lengths = {0};
+    bool found = hop_router_look(m->work->router, from, to, &route, NULL) == HOP_OK;
+    for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
+        if (hop_map_is_sum(metric))
+            lengths.by[metric] = found ? hop_map_measures[metric].length(&route) : INFINITY;
+    }
+    return lengths;
 }
 
 static struct lengths both_ways(struct meter *m, uint32_t a, uint32_t b)
 {
     uint32_t from = m->work->places.device[a], to = m->work->places.device[b];
     struct lengths there = one_way(m, from, to), back = one_way(m, to, from), mean;
-    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+    for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
         mean.by[metric] = (there.by[metric] + back.by[metric]) / 2;
         if (isfinite(mean.by[metric]))
             m->largest.by[metric] = hop_max(m->largest.by[metric], mean.by[metric]);
@@ -55,11 +56,13 @@ static uint32_t stand_in(const struct hop_map_places *places, uint32_t node)
     return places->first[node];
 }
 
-static void put(struct meter *m, double *const table[HOP_MAP_SUMS], size_t size, const struct lengths *length, size_t i,
-                size_t j)
+static void put(struct meter *m, double *const table[HOP_MAP_METRIC_COUNT], size_t size, const struct lengths *length,
+                size_t i, size_t j)
 {
-    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++)
-        table[metric][i * size + j] = table[metric][j * size + i] = length->by[metric];
+    for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
+        if (hop_map_is_sum(metric))
+            table[metric][i * size + j] = table[metric][j * size + i] = length->by[metric];
+    }
     m->pairs++;
 }
 
@@ -76,7 +79,9 @@ static bool fill_node(struct meter *m, uint32_t n)
 {
     const struct hop_map_places *p = &m->work->places;
     uint32_t first = p->first[n], size = p->first[n + 1] - first;
-    double *const table[HOP_MAP_SUMS] = {m->inner[0][n], m->inner[1][n], m->inner[2][n]};
+    double *table[HOP_MAP_METRIC_COUNT] = {0};
+    for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++)
+        table[metric] = hop_map_is_sum(metric) ? m->inner[metric][n] : NULL;
     for (uint32_t i = 0; i < size && goes_on(m); i++) {
         for (uint32_t j = 0; j < i; j++) {
             struct lengths length = both_ways(m, first + i, first + j);
@@ -110,7 +115,9 @@ static bool make_tables(struct meter *m, struct hop_arena *arena)
 {
     const struct hop_map_places *p = &m->work->places;
     size_t nodes = p->node_count;
-    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+    for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
+        if (!hop_map_is_sum(metric))
+            continue;
         m->inner[metric] = hop_arena_alloc(arena, nodes * sizeof *m->inner[metric]);
         m->outer[metric] = hop_arena_alloc(arena, nodes * nodes * sizeof *m->outer[metric]);
         for (uint32_t n = 0; n < nodes && !arena->failed; n++) {
@@ -131,7 +138,9 @@ bool hop_map_distances_find(struct hop_map_work *work)
         return hop_map_did(work, hop_fail_memory(work->diag));
     if (!fill(&m))
         return hop_map_did(work, hop_fail(work->diag, HOP_ERR_STOPPED, "stopped before there was an answer"));
-    for (unsigned metric = 0; metric < HOP_MAP_SUMS; metric++) {
+    for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
+        if (!hop_map_is_sum(metric))
+            continue;
         double most = FAR * (m.largest.by[metric] > 0 ? m.largest.by[metric] : 1);
         for (uint32_t n = 0; n < nodes; n++) {
             size_t size = p->first[n + 1] - p->first[n];

@@ -110,7 +110,8 @@ bool hop_map_phases(struct hop_map_work *work, struct hop_map_way way, uint32_t 
         hop_map_note(work,
                      "what is kept does not let the phases be solved one after the other; ranks stay on the nodes "
                      "that they began with until all is refined at once");
-    else if (fine && (way.solver == HOP_MAP_SCOTCH || hop_map_sum(work, found) <= hop_map_sum(work, place)))
+    else if (fine && (way.solver == HOP_MAP_SCOTCH ||
+                      hop_map_sum(work, work->sum, found) <= hop_map_sum(work, work->sum, place)))
         memcpy(place, found, work->size);
     if (p->node_count > 1) /* a proof of one phase is none of the whole */
         *solved = (struct hop_map_solved){.method = way.solver == HOP_MAP_SCOTCH ? "scotch" : "phases"};

@@ -33,7 +33,7 @@ static bool prove(struct hop_map_work *work, struct hop_assign problem, bool con
 static bool refine_sum(struct hop_map_work *work, const struct hop_assign *problem, uint32_t *place)
 {
     struct hop_assigned found = {0};
-    bool asked = work->options->metric <= HOP_MAP_DISTANCE;
+    bool asked = hop_map_is_sum(work->options->metric);
     work->own_values = asked;
     memcpy(place, work->phased, work->size);
     bool fine = hop_map_did(work, hop_assign_exchange(problem, place, &found, work->diag)) &&
@@ -90,7 +90,7 @@ bool hop_map_refine(struct hop_map_work *work)
     work->phase = "refine";
     if (fine && (work->places.node_count > 1 || !(work->options->phases & HOP_MAP_DEVICES)))
         fine = refine_sum(work, &problem, place);
-    if (fine && work->options->metric >= HOP_MAP_CONGESTION)
+    if (fine && !hop_map_is_sum(work->options->metric))
         fine = refine_congestion(work, &problem, place, &arena);
     hop_arena_finish(&arena);
     return fine;

@@ -4,17 +4,6 @@
 
 #include "base/clock.h"
 
-static const char *const metric_names[] = {
-#define METRIC_NAME(code, name, text) name,
-    HOP_MAP_METRIC_LIST(METRIC_NAME)
-#undef METRIC_NAME
-};
-
-const char *hop_map_metric_name(enum hop_map_metric metric)
-{
-    return (unsigned)metric < HOP_COUNT(metric_names) ? metric_names[metric] : "?";
-}
-
 const char *hop_map_solver_name(enum hop_map_solver solver)
 {
     static const char *const names[] = {"auto", "exact", "scotch", "exchange"};

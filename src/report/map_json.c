@@ -9,7 +9,7 @@ static void put_score(struct hop_buffer *out, const char *key, const struct hop_
 {
     hop_json_put(out, "\n%s:{", key);
     for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++)
-        hop_json_put(out, "%s:%g", hop_map_metric_name(m), score->metric[m]);
+        hop_json_put(out, "%s:%g", hop_map_metric_at(m)->name, score->metric[m]);
     hop_json_put(out, "}");
 }
 
@@ -54,7 +54,7 @@ char *hop_map_result_to_json(const struct hop_topology *topology, const struct h
     hop_json_put(&out,
                  "{hopcast_map:1,\ntopology:%s,\ndevice_bytes:%g,\nhost_bytes:%g,\nmetric:%s,\nsolver:%s,\nmethod:%s",
                  hop_topology_name(topology), (double)hop_traffic_bytes(traffic, HOP_MEMORY_DEVICE),
-                 (double)hop_traffic_bytes(traffic, HOP_MEMORY_HOST), hop_map_metric_name(result->metric),
+                 (double)hop_traffic_bytes(traffic, HOP_MEMORY_HOST), hop_map_metric_at(result->metric)->name,
                  hop_map_solver_name(result->solver), result->method);
     put_score(&out, "before", &result->before);
     put_score(&out, "after", &result->after);
