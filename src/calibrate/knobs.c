@@ -12,6 +12,7 @@
  * and for limits that nobody spoke of: host memory, root complex to socket, two-way capacities, a copy's latency.
  */
 #include "calibrate/fit.h"
+#include "topology/forwarding.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -147,16 +148,6 @@ static bool is_between_sockets(const struct hop_fitting *f, const struct hop_lin
            hop_topology_node(f->topology, link->ends[0])->kind == hop_topology_node(f->topology, link->ends[1])->kind;
 }
 
-static bool is_accelerator(const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C;
-}
-
-static bool is_network(const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_INFINIBAND || link->kind == HOP_LINK_ETHERNET || link->kind == HOP_LINK_TORUS;
-}
-
 enum family { ANY, PCIE, ACCELERATOR, SOCKETS, NETWORK, MEMORY, ON_DIE, FAMILIES };
 static const char *const family_names[FAMILIES] = {
     "links",         "PCIe links",  "accelerator links",        "links between sockets",
@@ -165,13 +156,13 @@ static const char *const family_names[FAMILIES] = {
 static enum family family_of(const struct hop_fitting *f, uint32_t directed)
 {
     const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    return is_accelerator(link)            ? ACCELERATOR
-           : is_network(link)              ? NETWORK
-           : link->kind == HOP_LINK_MEMORY ? MEMORY
-           : is_between_sockets(f, link)   ? SOCKETS
-           : link->kind == HOP_LINK_SOCKET ? ON_DIE
-           : link->kind == HOP_LINK_CHIP   ? FAMILIES
-                                           : PCIE;
+    return hop_link_is_accelerator(link->kind) ? ACCELERATOR
+           : hop_link_is_network(link->kind)   ? NETWORK
+           : link->kind == HOP_LINK_MEMORY     ? MEMORY
+           : is_between_sockets(f, link)       ? SOCKETS
+           : link->kind == HOP_LINK_SOCKET     ? ON_DIE
+           : link->kind == HOP_LINK_CHIP       ? FAMILIES
+                                               : PCIE;
 }
 
 static bool is_used(const struct hop_fitting *f, uint32_t directed)

@@ -17,6 +17,7 @@
 
 #include "compare/compare.h"
 #include "schedule/schedule.h"
+#include "topology/forwarding.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,9 +85,9 @@ static bool joined(const struct hop_topology *topology, const char *from, const 
     const uint32_t *links = hop_topology_links_of(topology, a, &count);
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_link *link = hop_topology_link(topology, links[i]);
-        bool accelerator = link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C;
         uint32_t end = link->ends[link->ends[0] == a];
-        if (accelerator && (end == b || hop_topology_node(topology, end)->kind == HOP_NODE_SWITCH))
+        if (hop_link_is_accelerator(link->kind) &&
+            (end == b || hop_topology_node(topology, end)->kind == HOP_NODE_SWITCH))
             return true;
     }
     return false;

@@ -83,6 +83,8 @@ const char *hop_lint_rate(struct hop_lint *l, double rate_Bps);
 /* The route's index, HOP_NONE: there is none, or no more may be asked for. */
 uint32_t hop_lint_route(struct hop_lint *l, uint32_t from, uint32_t to);
 const struct hop_route *hop_lint_route_at(const struct hop_lint *l, uint32_t route);
+/* The first of its links, directed, that no other is narrower than. */
+uint32_t hop_lint_narrowest(const struct hop_lint *l, const struct hop_route *way);
 /* Over PCIe and what belongs to it alone. */
 bool hop_lint_route_is_pcie(const struct hop_lint *l, const struct hop_route *route);
 bool hop_lint_route_crosses_sockets(const struct hop_lint *l, const struct hop_route *route);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What lint's rules ask of a machine: its servers and islands, its devices, routes and rates. */
 #include "lint/lint.h"
+#include "topology/forwarding.h"
 
 #include <math.h>
 #include <stdio.h>
 
 /* ---- servers and islands ---- */
-
-static bool is_network(const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_INFINIBAND || link->kind == HOP_LINK_ETHERNET || link->kind == HOP_LINK_TORUS;
-}
 
 /* A link of kind socket that stays inside one is told by its parameter, or by what it joins. */
 static bool inside_socket(const struct hop_lint *l, const struct hop_link *link)
@@ -113,7 +109,7 @@ bool hop_lint_find_machine(struct hop_lint *l)
         l->server[n] = l->island[n] = n;
     for (uint32_t i = 0; i < l->link_count; i++) {
         const struct hop_link *link = hop_topology_link(l->topology, i);
-        if (!is_network(link))
+        if (!hop_link_is_network(link->kind))
             hop_set_join(l->server, link->ends[0], link->ends[1]);
         if (joins_island(l, link))
             hop_set_join(l->island, link->ends[0], link->ends[1]);
@@ -127,16 +123,11 @@ bool hop_lint_find_machine(struct hop_lint *l)
 
 struct hop_lint_nodes hop_lint_nodes_of(struct hop_lint *l, uint32_t server, enum hop_node_kind kind)
 {
-    uint32_t count = 0;
-    for (uint32_t n = server; n < l->node_count; n++)
-        count += l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind;
-    uint32_t *list = hop_arena_alloc(&l->arena, ((size_t)count + 1) * sizeof *list);
-    if (!list)
-        return (struct hop_lint_nodes){NULL, 0};
-    uint32_t at = 0;
+    uint32_t count = 0, *list = NULL;
     for (uint32_t n = server; n < l->node_count; n++) {
-        if (l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind)
-            list[at++] = n;
+        if (l->server[n] == server && hop_topology_node(l->topology, n)->kind == kind &&
+            HOP_GROW(&l->arena, list, count + 1))
+            list[count++] = n;
     }
     return (struct hop_lint_nodes){list, count};
 }
@@ -258,6 +249,17 @@ static const struct hop_link *link_at(const struct hop_lint *l, const struct hop
     return hop_topology_link(l->topology, route->links[i] / 2);
 }
 
+uint32_t hop_lint_narrowest(const struct hop_lint *l, const struct hop_route *way)
+{
+    uint32_t narrowest = way->links[0];
+    for (uint32_t i = 1; i < way->link_count; i++) {
+        const struct hop_link *link = link_at(l, way, i), *other = hop_topology_link(l->topology, narrowest / 2);
+        if (link->capacity_Bps[way->links[i] & 1] < other->capacity_Bps[narrowest & 1])
+            narrowest = way->links[i];
+    }
+    return narrowest;
+}
+
 bool hop_lint_route_is_pcie(const struct hop_lint *l, const struct hop_route *route)
 {
     for (uint32_t i = 0; i < route->link_count; i++) {
@@ -296,14 +298,10 @@ double hop_lint_alone_Bps(struct hop_lint *l, uint32_t route)
 
 double hop_lint_together_Bps(struct hop_lint *l, const uint32_t *routes, uint32_t count)
 {
-    double *rates = malloc(((size_t)count + 1) * sizeof *rates), least = NAN;
+    double *rates = hop_arena_alloc(&l->arena, ((size_t)count + 1) * sizeof *rates), least = NAN;
     enum hop_status status = rates ? hop_network_rates_of(l->network, routes, count, rates, NULL) : HOP_ERR_MEMORY;
     l->arena.failed = l->arena.failed || status == HOP_ERR_MEMORY;
-    if (status == HOP_OK && count) {
-        least = rates[0];
-        for (uint32_t i = 1; i < count; i++)
-            least = hop_min(least, rates[i]);
-    }
-    free(rates);
+    for (uint32_t i = 0; i < count && status == HOP_OK; i++)
+        least = i ? hop_min(least, rates[i]) : rates[0];
     return least;
 }

@@ -4,6 +4,7 @@
  * counts: if its capacity is a parameter that nobody has set, it is named, with the number of ways that it limits.
  */
 #include "lint/lint.h"
+#include "topology/forwarding.h"
 
 #include <stdio.h>
 
@@ -27,8 +28,7 @@ static const struct hop_parameter *parameter_of(const struct hop_lint *l, const 
     static const char mark[] = "parameter ";
     const char *at = link->origin ? strstr(link->origin, mark) : NULL;
     char name[64];
-    if (!at || link->kind == HOP_LINK_NVLINK || link->kind == HOP_LINK_XGMI || link->kind == HOP_LINK_C2C ||
-        sscanf(at + sizeof mark - 1, "%63[A-Za-z0-9_]", name) != 1)
+    if (!at || hop_link_is_accelerator(link->kind) || sscanf(at + sizeof mark - 1, "%63[A-Za-z0-9_]", name) != 1)
         return NULL;
     const struct hop_parameter *own = hop_topology_parameter(l->topology, name),
                                *usual = hop_topology_parameter(defaults, name);
@@ -54,15 +54,8 @@ static void look_at(struct hop_lint *l, const struct hop_topology *defaults, uin
     if (index == HOP_NONE)
         return;
     const struct hop_route *way = hop_lint_route_at(l, index);
-    const struct hop_link *narrow = NULL;
-    for (uint32_t i = 0; i < way->link_count; i++) {
-        const struct hop_link *link = hop_topology_link(l->topology, way->links[i] / 2);
-        if (!narrow && link->capacity_Bps[way->links[i] & 1] <= way->capacity_Bps)
-            narrow = link;
-    }
+    const struct hop_link *narrow = hop_topology_link(l->topology, hop_lint_narrowest(l, way) / 2);
     g->ways++;
-    if (!narrow)
-        return;
     const struct hop_parameter *parameter = parameter_of(l, defaults, narrow);
     if (parameter || (narrow->kind == HOP_LINK_PCIE && l->speeds_missing))
         count_way(g, parameter);

@@ -71,12 +71,11 @@ struct members {
     uint32_t now, ever; /* different ones */
 };
 
-static bool members_begin(struct members *m, struct hop_arena *arena, uint32_t nodes)
+static void members_begin(struct members *m, struct hop_arena *arena, uint32_t nodes)
 {
     m->times = hop_arena_alloc(arena, ((size_t)nodes + 1) * sizeof *m->times);
     m->list = hop_arena_alloc(arena, ((size_t)nodes + 1) * sizeof *m->list);
     m->listed = hop_arena_alloc(arena, (size_t)nodes + 1);
-    return !arena->failed;
 }
 
 static void members_note(struct members *m, uint32_t node)
@@ -186,18 +185,19 @@ static int by_uplink(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->start_s, y->start_s);
 }
 
-/* Takes crossings, from malloc. */
-static enum hop_status watch_all(const struct hop_topology *topology, struct crossing *crossings, uint32_t count,
-                                 struct hop_lint_risk **risks, uint32_t *risk_count, struct hop_diag *diag)
+/* Those of the crossings that are at risk, from malloc. Ends the arena, which has the crossings. */
+static enum hop_status watch_all(const struct hop_topology *topology, struct hop_arena *arena,
+                                 struct crossing *crossings, uint32_t count, struct hop_lint_risk **risks,
+                                 uint32_t *risk_count, struct hop_diag *diag)
 {
-    struct hop_arena arena = {0};
     struct watch w = {.crossings = crossings, .count = count};
     struct hop_lint_risk *found = NULL, risk;
     uint32_t nodes = hop_topology_node_count(topology), capacity = 0, at = 0;
-    bool good = members_begin(&w.senders, &arena, nodes) && members_begin(&w.roots, &arena, nodes);
-    w.events = hop_arena_alloc(&arena, (2 * (size_t)count + 1) * sizeof *w.events);
-    w.exposed_s = hop_arena_alloc(&arena, ((size_t)count + 1) * sizeof *w.exposed_s);
-    good = good && !arena.failed;
+    members_begin(&w.senders, arena, nodes);
+    members_begin(&w.roots, arena, nodes);
+    w.events = hop_arena_alloc(arena, (2 * (size_t)count + 1) * sizeof *w.events);
+    w.exposed_s = hop_arena_alloc(arena, ((size_t)count + 1) * sizeof *w.exposed_s);
+    bool good = !arena->failed;
     if (good)
         qsort(crossings, count, sizeof *crossings, by_uplink);
     for (uint32_t first = 0, end; good && first < count; first = end) {
@@ -209,8 +209,7 @@ static enum hop_status watch_all(const struct hop_topology *topology, struct cro
         if (good)
             found[at++] = risk;
     }
-    hop_arena_finish(&arena);
-    free(crossings);
+    hop_arena_finish(arena);
     if (!good) {
         free(found);
         return hop_fail_memory(diag);
@@ -225,12 +224,11 @@ enum hop_status hop_lint_timeline(const struct hop_timeline *timeline, struct ho
 {
     const struct hop_topology *topology = hop_timeline_topology(timeline);
     uint32_t ops = hop_schedule_count(hop_timeline_schedule(timeline)), used = 0;
+    struct hop_arena arena = {0};
     if (hop_timeline_detail(timeline) == HOP_DETAIL_NONE)
         ops = 0;
-    struct crossing *crossings = malloc(((size_t)ops + 1) * sizeof *crossings);
-    if (!crossings)
-        return hop_fail_memory(diag);
-    for (uint32_t op = 0; op < ops; op++) {
+    struct crossing *crossings = hop_arena_alloc(&arena, ((size_t)ops + 1) * sizeof *crossings);
+    for (uint32_t op = 0; op < ops && crossings; op++) {
         const struct hop_route *route = hop_timeline_route(timeline, op);
         struct crossing crossing = route ? crossing_of(topology, route) : (struct crossing){.uplink = HOP_NONE};
         if (crossing.uplink == HOP_NONE)
@@ -241,21 +239,20 @@ enum hop_status hop_lint_timeline(const struct hop_timeline *timeline, struct ho
         if (span.end_s > span.start_s)
             crossings[used++] = crossing;
     }
-    return watch_all(topology, crossings, used, risks, count, diag);
+    return watch_all(topology, &arena, crossings, used, risks, count, diag);
 }
 
 enum hop_status hop_lint_collapse(const struct hop_topology *topology, const struct hop_router *router,
                                   const uint32_t *routes, uint32_t route_count, struct hop_lint_collapse_risk *found,
                                   uint32_t capacity, uint32_t *count, struct hop_diag *diag)
 {
-    struct crossing *crossings = malloc(((size_t)route_count + 1) * sizeof *crossings);
+    struct hop_arena arena = {0};
+    struct crossing *crossings = hop_arena_alloc(&arena, ((size_t)route_count + 1) * sizeof *crossings);
     struct hop_lint_risk *risks;
-    uint32_t used = 0, risk_count;
-    if (!crossings)
-        return hop_fail_memory(diag);
-    for (uint32_t i = 0; i < route_count; i++) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < route_count && crossings; i++) {
         if (routes[i] >= hop_router_count(router)) {
-            free(crossings);
+            hop_arena_finish(&arena);
             return hop_fail(diag, HOP_ERR_INVALID, "there is no route %u", routes[i]);
         }
         struct crossing crossing = crossing_of(topology, hop_router_route(router, routes[i]));
@@ -263,13 +260,10 @@ enum hop_status hop_lint_collapse(const struct hop_topology *topology, const str
         if (crossing.uplink != HOP_NONE)
             crossings[used++] = crossing;
     }
-    enum hop_status status = watch_all(topology, crossings, used, &risks, &risk_count, diag);
-    if (status != HOP_OK)
-        return status;
-    for (uint32_t i = 0; i < risk_count && i < capacity; i++)
+    HOP_CHECK(watch_all(topology, &arena, crossings, used, &risks, count, diag));
+    for (uint32_t i = 0; i < *count && i < capacity; i++)
         found[i] = risks[i].what;
     free(risks);
-    *count = risk_count;
     return HOP_OK;
 }
 

@@ -189,17 +189,6 @@ static void slow_devices(struct hop_lint *l, struct readings *r)
 
 /* ---- ways that carry more than the topology says ---- */
 
-/* The narrowest link of a route. */
-static uint32_t narrowest(const struct hop_lint *l, const struct hop_route *way)
-{
-    for (uint32_t i = 0; i < way->link_count; i++) {
-        const struct hop_link *link = hop_topology_link(l->topology, way->links[i] / 2);
-        if (link->capacity_Bps[way->links[i] & 1] <= way->capacity_Bps)
-            return way->links[i] / 2;
-    }
-    return way->links[0] / 2;
-}
-
 /* Links that one parameter sets are one case. */
 static bool same_case(const struct hop_lint *l, uint32_t a, uint32_t b)
 {
@@ -241,7 +230,7 @@ static void fast_ways(struct hop_lint *l, const struct readings *r)
         const struct hop_route *way = hop_lint_route_at(l, row->route);
         if (row->of->rate_Bps <= ABOVE * way->capacity_Bps)
             continue;
-        uint32_t link = narrowest(l, way), at = 0;
+        uint32_t link = hop_lint_narrowest(l, way) / 2, at = 0;
         while (at < count && !same_case(l, cases[at].link, link))
             at++;
         if (at == CASES)

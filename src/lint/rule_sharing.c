@@ -14,7 +14,7 @@ struct shared {
 /* What GPUs read from the host memory nearest to them: alone, and all at once. */
 static void predict(struct hop_lint *l, const uint32_t *gpus, uint32_t count, double *alone, double *together)
 {
-    uint32_t *routes = malloc(((size_t)count + 1) * sizeof *routes), used = 0;
+    uint32_t *routes = hop_arena_alloc(&l->arena, ((size_t)count + 1) * sizeof *routes), used = 0;
     *alone = *together = NAN;
     for (uint32_t i = 0; routes && i < count; i++) {
         uint32_t host = hop_topology_nearest_host(l->topology, gpus[i]);
@@ -26,7 +26,6 @@ static void predict(struct hop_lint *l, const uint32_t *gpus, uint32_t count, do
         *alone = hop_lint_alone_Bps(l, routes[0]);
         *together = hop_lint_together_Bps(l, routes, used);
     }
-    free(routes);
 }
 
 static void tell(struct hop_lint *l, const struct shared *like, struct shared *all, uint32_t count, const uint32_t *gpus)

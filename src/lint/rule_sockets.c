@@ -135,14 +135,8 @@ static void put_pair(struct hop_lint *l, struct hop_buffer *out, uint32_t route)
 static void put_slowest(struct hop_lint *l, struct hop_buffer *out, uint32_t route)
 {
     const struct hop_route *way = hop_lint_route_at(l, route);
-    uint32_t slowest = way->links[0];
+    uint32_t slowest = hop_lint_narrowest(l, way);
     char name[160];
-    for (uint32_t i = 1; i < way->link_count; i++) {
-        const struct hop_link *link = hop_topology_link(l->topology, way->links[i] / 2),
-                              *other = hop_topology_link(l->topology, slowest / 2);
-        if (link->capacity_Bps[way->links[i] & 1] < other->capacity_Bps[slowest & 1])
-            slowest = way->links[i];
-    }
     hop_buffer_printf(out, "%s carries %s (%s)", hop_topology_link_name(l->topology, slowest, name, sizeof name),
                       hop_lint_rate(l, way->capacity_Bps), hop_topology_link(l->topology, slowest / 2)->origin);
 }

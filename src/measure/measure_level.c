@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The level of a way: the farthest kind of thing that it goes through. */
 #include "measure/measure.h"
-
-static bool is_accelerator(enum hop_link_kind kind)
-{
-    return kind == HOP_LINK_NVLINK || kind == HOP_LINK_XGMI || kind == HOP_LINK_C2C;
-}
-
-static bool is_network(enum hop_link_kind kind)
-{
-    return kind == HOP_LINK_INFINIBAND || kind == HOP_LINK_ETHERNET || kind == HOP_LINK_TORUS;
-}
+#include "topology/forwarding.h"
 
 enum hop_level hop_route_level(const struct hop_topology *topology, const struct hop_route *route)
 {
@@ -20,8 +11,8 @@ enum hop_level hop_route_level(const struct hop_topology *topology, const struct
         const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
         enum hop_node_kind tail = hop_topology_node(topology, link->ends[route->links[i] & 1])->kind,
                            head = hop_topology_node(topology, link->ends[!(route->links[i] & 1)])->kind;
-        accelerator = accelerator || is_accelerator(link->kind);
-        network = network || is_network(link->kind);
+        accelerator = accelerator || hop_link_is_accelerator(link->kind);
+        network = network || hop_link_is_network(link->kind);
         socket = socket || (link->kind == HOP_LINK_SOCKET && tail == head); /* else it stays in its socket */
         root = root || head == HOP_NODE_ROOT;
         switches += head == HOP_NODE_SWITCH;

@@ -30,6 +30,11 @@ static inline bool hop_link_is_network(enum hop_link_kind kind)
     return kind == HOP_LINK_INFINIBAND || kind == HOP_LINK_ETHERNET || kind == HOP_LINK_TORUS;
 }
 
+static inline bool hop_link_is_accelerator(enum hop_link_kind kind)
+{
+    return kind == HOP_LINK_NVLINK || kind == HOP_LINK_XGMI || kind == HOP_LINK_C2C;
+}
+
 /* A part of finish, after the links are indexed: finds the fabrics, fills and checks their tables. */
 enum hop_status hop_fabrics_build(struct hop_topology *topology, struct hop_diag *diag);
 /* The place of an endpoint in a fabric's table, HOP_NONE when it is none. */

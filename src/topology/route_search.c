@@ -55,14 +55,9 @@ bool hop_searches_number(struct hop_searches *s, uint32_t node)
 
 /* ---- searching ---- */
 
-static bool is_accelerator_link(enum hop_link_kind kind)
-{
-    return kind == HOP_LINK_NVLINK || kind == HOP_LINK_XGMI || kind == HOP_LINK_C2C;
-}
-
 static bool is_part(enum hop_way_kind way, enum hop_link_kind kind)
 {
-    return way == HOP_WAY_ACCELERATORS ? is_accelerator_link(kind) : !hop_link_is_network(kind);
+    return way == HOP_WAY_ACCELERATORS ? hop_link_is_accelerator(kind) : !hop_link_is_network(kind);
 }
 
 /* Devices do not forward, but a NIC joins links of two families. */
