@@ -56,53 +56,54 @@ static bool is_joined(const struct hop_fitting *f, const uint32_t pair[2])
     return false;
 }
 
-/* The most that a lone copy over PCIe gets. */
+double hop_fit_alone(const struct hop_fitting *f, uint32_t group)
+{
+    struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
+    double rate_Bps = hop_measurements_at(f->measurements, rows.rows[0])->rate_Bps;
+    return rows.count == 1 && !isnan(rate_Bps) && (!f->train || f->train[rows.rows[0]]) ? rate_Bps : 0;
+}
+
 double hop_fit_most_alone(const struct hop_fitting *f)
 {
     struct hop_router *router = hop_router_create(f->topology);
     struct hop_diag ignored;
     double most = 0;
     for (uint32_t g = 0; router && g < f->groups; g++) {
-        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
-        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
+        double rate_Bps = hop_fit_alone(f, g);
         uint32_t route;
-        if (counts &&
-            hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) == HOP_OK) {
-            const struct hop_route *way = hop_router_route(router, route);
-            const struct hop_link *first = hop_topology_link(f->topology, way->links[0] / 2);
-            uint32_t last = way->links[way->link_count - 1] / 2;
-            if (hop_topology_link_domain(f->topology, way->links[0] / 2) ==
-                    hop_topology_link_domain(f->topology, last) &&
-                (first->kind == HOP_LINK_PCIE || first->kind == HOP_LINK_MEMORY))
-                most = hop_max(most, m->rate_Bps);
-        }
+        if (rate_Bps <= most ||
+            hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) != HOP_OK)
+            continue;
+        const struct hop_route *way = hop_router_route(router, route);
+        uint32_t first = way->links[0] / 2, last = way->links[way->link_count - 1] / 2;
+        enum hop_link_kind kind = hop_topology_link(f->topology, first)->kind;
+        if (hop_topology_link_domain(f->topology, first) == hop_topology_link_domain(f->topology, last) &&
+            (kind == HOP_LINK_PCIE || kind == HOP_LINK_MEMORY))
+            most = rate_Bps;
     }
     hop_router_destroy(router);
     return most;
 }
 
-/* The topology as it is, with a chip link between two switches behind its other links; NULL: that failed. */
-static struct hop_topology *with_chip(struct hop_fitting *f, const uint32_t ends[2])
+struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t *chip,
+                                      struct hop_failure *failure)
 {
-    char *json = hop_topology_to_json(f->topology), *links = json ? strstr(json, "\"links\": [") : NULL;
-    char *end = links ? strstr(links, "\n  ]") : NULL, *whole = NULL;
-    struct hop_buffer text = {0};
+    char *json = hop_topology_to_json(topology), *end = json && chip ? strstr(json, "\"links\": [") : json;
+    end = end ? strstr(end, chip ? "\n  ]" : "") : NULL;
     struct hop_topology *made = NULL;
-    if (end) {
+    struct hop_buffer text = {.failed = !end};
+    if (end)
         hop_buffer_add(&text, json, (size_t)(end - json));
-        hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s}", hop_topology_node(f->topology, ends[0])->name,
-                     hop_topology_node(f->topology, ends[1])->name, hop_link_kind_name(HOP_LINK_CHIP));
-        hop_buffer_puts(&text, end);
-        whole = hop_buffer_take(&text);
-    }
-    if (!whole)
-        hop_failure_set(f->failure, HOP_ERR_MEMORY, "out of memory");
-    else if (hop_fit_good(f))
-        f->failure->status =
-            hop_topology_parse(hop_topology_name(f->topology), whole, strlen(whole), &made, f->failure->diag);
+    if (chip)
+        hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s}", hop_topology_node(topology, chip[0])->name,
+                     hop_topology_node(topology, chip[1])->name, hop_link_kind_name(HOP_LINK_CHIP));
+    hop_buffer_puts(&text, end ? end : "");
+    if (text.failed)
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    else if (failure->status == HOP_OK)
+        failure->status = hop_topology_parse(hop_topology_name(topology), text.text, text.length, &made, failure->diag);
+    hop_buffer_finish(&text);
     free(json);
-    free(whole);
     return made;
 }
 
@@ -133,7 +134,7 @@ static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRI
 /* What all groups gain by a chip link more, if enough of them ask for it, else 0; the topology is as before. */
 static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    struct hop_topology *present = f->topology, *other = with_chip(f, pair);
+    struct hop_topology *present = f->topology, *other = hop_fit_topology(present, pair, f->failure);
     double gain = 0;
     uint32_t asking = 0;
     if (!other)
@@ -152,7 +153,7 @@ static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
 /* Puts the topology with one more link in the place of the present one. */
 static void add_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    struct hop_topology *made = with_chip(f, pair);
+    struct hop_topology *made = hop_fit_topology(f->topology, pair, f->failure);
     if (!made)
         return;
     hop_topology_destroy(f->topology);

@@ -69,18 +69,6 @@ static void finish_fitting(struct hop_fitting *f)
     free(f);
 }
 
-static struct hop_topology *copy_topology(const struct hop_topology *topology, struct hop_failure *failure)
-{
-    struct hop_topology *copy = NULL;
-    char *json = hop_topology_to_json(topology);
-    if (json)
-        failure->status = hop_topology_parse(hop_topology_name(topology), json, strlen(json), &copy, failure->diag);
-    else
-        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    free(json);
-    return copy;
-}
-
 /* NULL: it failed. */
 static struct hop_fitting *fit_once(const struct hop_measurements *measurements, const struct hop_topology *topology,
                                     const struct hop_fit_options *options, const uint8_t *train,
@@ -97,7 +85,7 @@ static struct hop_fitting *fit_once(const struct hop_measurements *measurements,
     f->model = options->model;
     f->train = train;
     f->groups = hop_measurements_group_count(measurements);
-    f->topology = copy_topology(topology, failure);
+    f->topology = hop_fit_topology(topology, NULL, failure);
     if (f->topology)
         f->expect = hop_expect_create(measurements, f->topology, &options->compare, failure);
     if (f->expect) {

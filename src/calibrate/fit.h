@@ -119,6 +119,11 @@ bool hop_fit_add_best(struct hop_fitting *f); /* adds the best proposal; false: 
 
 /* ---- chips.c ---- */
 
+/* A copy, with a chip link between two nodes behind its other links (NULL: none); NULL: that failed. */
+struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t *chip,
+                                      struct hop_failure *failure);
+/* The rate of a group that is one copy which counts, 0: it is none. */
+double hop_fit_alone(const struct hop_fitting *f, uint32_t group);
 /* The most that a lone copy over PCIe between two devices, or with host memory, gets; 0: there is none. */
 double hop_fit_most_alone(const struct hop_fitting *f);
 /* Adds chip links, the one that gains most first, as long as groups ask for one; false: none did. */

@@ -191,12 +191,9 @@ static double best_alone(const struct hop_fitting *f, uint32_t directed)
     if (family_of(f, directed) != PCIE || is_to_switch(f, directed))
         return f->most_alone_Bps;
     for (uint32_t g = 0; g < f->groups; g++) {
-        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[0]);
         const uint8_t *on = f->on_link + (size_t)g * f->directed;
-        bool counts = rows.count == 1 && !isnan(m->rate_Bps) && (!f->train || f->train[rows.rows[0]]);
-        if (counts && (on[directed] || on[directed ^ 1u]))
-            best = hop_max(best, m->rate_Bps);
+        if (on[directed] || on[directed ^ 1u])
+            best = hop_max(best, hop_fit_alone(f, g));
     }
     return best > 0 ? best : f->most_alone_Bps;
 }

@@ -7,6 +7,7 @@
 #include "compare/expect.h"
 
 #include <math.h>
+#include <stdio.h>
 
 double hop_measured_time_s(const struct hop_measurement *m, uint64_t bytes)
 {
@@ -146,15 +147,10 @@ enum hop_status hop_compare_models(const struct hop_measurements *reference, con
 /* "GROUP\nTRANSFER", or the transfer alone. */
 static const char *key_of(struct hop_arena *arena, const struct hop_measurement *m, bool grouped)
 {
-    size_t group = strlen(m->group), transfer = strlen(m->transfer);
-    char *key = hop_arena_alloc(arena, group + transfer + 2);
-    if (key && grouped) {
-        memcpy(key, m->group, group);
-        key[group] = '\n';
-        memcpy(key + group + 1, m->transfer, transfer);
-    } else if (key) {
-        memcpy(key, m->transfer, transfer);
-    }
+    size_t size = strlen(m->group) + strlen(m->transfer) + 2;
+    char *key = hop_arena_alloc(arena, size);
+    if (key)
+        (void)snprintf(key, size, "%s%s%s", grouped ? m->group : "", grouped ? "\n" : "", m->transfer);
     return key;
 }
 

@@ -111,18 +111,14 @@ static void count_errors(const struct hop_comparing *c, uint32_t candidate, stru
         }
         summary->mean_error += error;
         summary->mean_absolute_error += fabs(error);
-        for (unsigned b = 0; b < HOP_COUNT(bounds); b++)
-            summary->within[b] += fabs(error) <= bounds[b] + BOUND_TOLERANCE;
         sizes[summary->count++] = fabs(error);
     }
-    double count = summary->count;
-    summary->mean_error /= count;
-    summary->mean_absolute_error /= count;
-    for (unsigned b = 0; b < HOP_COUNT(bounds); b++)
-        summary->within[b] /= count;
-    qsort(sizes, summary->count, sizeof *sizes, hop_ascending_double);
-    summary->median_absolute_error = summary->count ? quantile(sizes, summary->count, 0.5) : NAN;
-    summary->p90_absolute_error = summary->count ? quantile(sizes, summary->count, 0.9) : NAN;
+    struct hop_compare_errors all = distribution(sizes, summary->count);
+    summary->mean_error /= summary->count;
+    summary->mean_absolute_error /= summary->count;
+    summary->median_absolute_error = all.median;
+    summary->p90_absolute_error = all.p90;
+    memcpy(summary->within, all.within, sizeof all.within);
 }
 
 void hop_comparing_count(struct hop_comparing *c)

@@ -253,13 +253,9 @@ static void read_row(struct reading *r)
 {
     const struct hop_lines *lines = &r->lines;
     const struct hop_word *time = &lines->words[lines->count - r->tail], *size = &lines->words[0];
-    char text[24];
-    uint64_t bytes = 0;
+    uint64_t bytes = strtoull(size->text, NULL, 10);
     double time_us = 0;
     int root = r->has_root ? hop_word_number(time - 1, "") : 0;
-    (void)snprintf(text, sizeof text, "%.*s", (int)size->length, size->text);
-    for (const char *digit = text; *digit; digit++)
-        bytes = bytes * 10 + (uint64_t)(*digit - '0');
     if (!hop_word_decimal(time, &time_us) || time_us > 1e12) {
         refuse(r, lines->line, time->column, "'%.*s' is no time\nmicroseconds", HOP_WORD_SHOWN(time));
         return;
@@ -295,13 +291,8 @@ static void read_row(struct reading *r)
 static bool is_row(const struct reading *r)
 {
     const struct hop_word *size = &r->lines.words[0];
-    if (r->tail == 0 || r->lines.count < r->tail + 3 || size->length > 19)
-        return false;
-    for (uint32_t i = 0; i < size->length; i++) {
-        if (size->text[i] < '0' || size->text[i] > '9')
-            return false;
-    }
-    return true;
+    return r->tail > 0 && r->lines.count >= r->tail + 3 && size->length <= 19 &&
+           strspn(size->text, "0123456789") >= size->length;
 }
 
 static void read_lines(struct reading *r)

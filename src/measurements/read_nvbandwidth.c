@@ -55,6 +55,7 @@ struct reading {
     struct hop_lines lines;
     struct hop_row_builder b;
     struct test test;
+    char gpus[GPUS_MAX][8]; /* their names */
     uint64_t bytes;
     uint32_t count;      /* GPUs: columns of the matrix in hand */
     struct cell *cells, *first; /* arrays of the measurements' arena */
@@ -139,59 +140,46 @@ static void add_background(struct reading *r, const char *from, const char *to)
         add(r, to, from, bytes, NAN, "background");
 }
 
-static void name_gpu(char name[16], uint32_t gpu)
-{
-    (void)snprintf(name, 16, "gpu%u", gpu);
-}
-
 static void emit_host(struct reading *r, uint32_t gpu, double value)
 {
-    char name[16];
-    name_gpu(name, gpu);
-    hop_rows_group(&r->b, "%s:%s", r->test.name, name);
-    add_measured(r, r->test.down ? "host" : name, r->test.down ? name : "host", value, r->test.pattern == HOST_ONE);
+    bool down = r->test.down;
+    hop_rows_group(&r->b, "%s:%s", r->test.name, r->gpus[gpu]);
+    add_measured(r, down ? "host" : r->gpus[gpu], down ? r->gpus[gpu] : "host", value, r->test.pattern == HOST_ONE);
     for (uint32_t other = 0; other < r->count && r->test.pattern == HOST_ALL; other++) {
-        name_gpu(name, other);
         if (other != gpu)
-            add_background(r, r->test.down ? "host" : name, r->test.down ? name : "host");
+            add_background(r, down ? "host" : r->gpus[other], down ? r->gpus[other] : "host");
     }
 }
 
 static void emit_one_and_all(struct reading *r, uint32_t gpu, double value)
 {
-    char name[16], other_name[16], notes[80];
-    name_gpu(name, gpu);
-    hop_rows_group(&r->b, "%s:%s", r->test.name, name);
+    char notes[80];
+    bool down = r->test.down;
+    hop_rows_group(&r->b, "%s:%s", r->test.name, r->gpus[gpu]);
     (void)snprintf(notes, sizeof notes, "mean-of-group; printed sum %.10g", value);
     for (uint32_t other = 0; other < r->count; other++) {
-        name_gpu(other_name, other);
         if (other != gpu)
-            add(r, r->test.down ? name : other_name, r->test.down ? other_name : name, r->bytes, value / (r->count - 1),
-                notes);
+            add(r, r->gpus[down ? gpu : other], r->gpus[down ? other : gpu], r->bytes, value / (r->count - 1), notes);
     }
 }
 
-/* Two-way copies whose two rates are printed in matrices of their own: the first brings the bytes from the column. */
-static void emit_both(struct reading *r, uint32_t row, uint32_t column, double in, double out)
+/* A cell of two GPUs; out: of two-way copies whose two rates are printed in matrices of their own, the first of which brings
+ * the bytes from the column, the second rate; NAN: there is one matrix. */
+static void emit_pair(struct reading *r, uint32_t row, uint32_t column, double value, double out)
 {
-    char names[2][16];
-    name_gpu(names[0], row);
-    name_gpu(names[1], column);
-    hop_rows_group(&r->b, "%s:%s-%s:cell%u.%u", r->test.name, names[0], names[1], row, column);
-    add(r, names[1], names[0], r->bytes, in, "measured while the copy the other way runs");
-    add(r, names[0], names[1], r->bytes, out, "measured while the copy the other way runs");
-}
-
-static void emit_pair(struct reading *r, uint32_t row, uint32_t column, double value)
-{
-    char names[2][16];
-    name_gpu(names[0], r->test.down ? row : column);
-    name_gpu(names[1], r->test.down ? column : row);
-    if (r->test.two_way)
-        hop_rows_group(&r->b, "%s:%s-%s:cell%u.%u", r->test.name, names[0], names[1], row, column);
+    static const char both[] = "measured while the copy the other way runs";
+    bool from_row = r->test.down || !isnan(out);
+    const char *from = r->gpus[from_row ? row : column], *to = r->gpus[from_row ? column : row];
+    if (r->test.two_way || !isnan(out))
+        hop_rows_group(&r->b, "%s:%s-%s:cell%u.%u", r->test.name, from, to, row, column);
     else
-        hop_rows_group(&r->b, "%s:%s>%s", r->test.name, names[0], names[1]);
-    add_measured(r, names[0], names[1], value, true);
+        hop_rows_group(&r->b, "%s:%s>%s", r->test.name, from, to);
+    if (isnan(out)) {
+        add_measured(r, from, to, value, true);
+        return;
+    }
+    add(r, to, from, r->bytes, value, both);
+    add(r, from, to, r->bytes, out, both);
 }
 
 static void emit_cell(struct reading *r, uint32_t row, uint32_t column, const struct cell *first)
@@ -202,9 +190,9 @@ static void emit_cell(struct reading *r, uint32_t row, uint32_t column, const st
     r->b.line = cell->line;
     r->b.column = cell->column;
     if (first)
-        emit_both(r, row, column, first->value, cell->value);
+        emit_pair(r, row, column, first->value, cell->value);
     else if (r->test.pattern == PAIR)
-        emit_pair(r, row, column, cell->value);
+        emit_pair(r, row, column, cell->value, NAN);
     else if (r->test.pattern == ONE_AND_ALL)
         emit_one_and_all(r, column, cell->value);
     else
@@ -413,6 +401,8 @@ static void read_nvbandwidth(const struct hop_source *source, struct hop_measure
         return;
     r->b.made = m;
     r->bytes = DEFAULT_BYTES;
+    for (unsigned gpu = 0; gpu < GPUS_MAX; gpu++)
+        (void)snprintf(r->gpus[gpu], sizeof r->gpus[gpu], "gpu%hu", (unsigned short)gpu);
     hop_lines_init(&r->lines, source);
     r->lines.failure = &m->failure;
     if (hop_json_detect(source))
