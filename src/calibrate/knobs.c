@@ -29,6 +29,12 @@ static bool is_to_switch(const struct hop_fitting *f, uint32_t directed)
         hop_topology_node(f->topology, hop_topology_link(f->topology, directed / 2)->ends[0])->kind);
 }
 
+static double capacity_each(const struct hop_fitting *f, uint32_t directed)
+{
+    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
+    return link->capacity_Bps[directed & 1] / link->count;
+}
+
 static bool is_parameter(enum hop_knob_kind kind)
 {
     return kind == HOP_KNOB_LATENCY || kind == HOP_KNOB_HOST;
@@ -109,7 +115,7 @@ static double present(const struct hop_fitting *f, const struct hop_knob *knob)
         return 1 - hop_topology_tau_between(f->topology, f->roots[member / f->root_count],
                                             f->roots[member % f->root_count]);
     const struct hop_link *link = hop_topology_link(f->topology, member / 2);
-    return knob->kind == HOP_KNOB_CAPACITY ? link->capacity_Bps[member & 1] / link->count
+    return knob->kind == HOP_KNOB_CAPACITY ? capacity_each(f, member)
                                            : link->duplex_Bps[member & 1] / link->capacity_Bps[member & 1];
 }
 
@@ -142,12 +148,6 @@ double hop_knob_clamp(const struct hop_fitting *f, const struct hop_knob *knob, 
 
 /* ---- families of links ---- */
 
-static bool is_between_sockets(const struct hop_fitting *f, const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_SOCKET &&
-           hop_topology_node(f->topology, link->ends[0])->kind == hop_topology_node(f->topology, link->ends[1])->kind;
-}
-
 enum family { ANY, PCIE, ACCELERATOR, SOCKETS, NETWORK, MEMORY, ON_DIE, FAMILIES };
 static const char *const family_names[FAMILIES] = {
     "links",         "PCIe links",  "accelerator links",        "links between sockets",
@@ -156,13 +156,16 @@ static const char *const family_names[FAMILIES] = {
 static enum family family_of(const struct hop_fitting *f, uint32_t directed)
 {
     const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    return hop_link_is_accelerator(link->kind) ? ACCELERATOR
-           : hop_link_is_network(link->kind)   ? NETWORK
-           : link->kind == HOP_LINK_MEMORY     ? MEMORY
-           : is_between_sockets(f, link)       ? SOCKETS
-           : link->kind == HOP_LINK_SOCKET     ? ON_DIE
-           : link->kind == HOP_LINK_CHIP       ? FAMILIES
-                                               : PCIE;
+    bool equals =
+        hop_topology_node(f->topology, link->ends[0])->kind == hop_topology_node(f->topology, link->ends[1])->kind;
+    if (hop_link_is_accelerator(link->kind))
+        return ACCELERATOR;
+    if (hop_link_is_network(link->kind))
+        return NETWORK;
+    return link->kind == HOP_LINK_MEMORY   ? MEMORY
+           : link->kind == HOP_LINK_SOCKET ? (equals ? SOCKETS : ON_DIE)
+           : link->kind == HOP_LINK_CHIP   ? FAMILIES
+                                           : PCIE;
 }
 
 static bool is_used(const struct hop_fitting *f, uint32_t directed)
@@ -196,12 +199,6 @@ static double best_alone(const struct hop_fitting *f, uint32_t directed)
             best = hop_max(best, hop_fit_alone(f, g));
     }
     return best > 0 ? best : f->most_alone_Bps;
-}
-
-static double capacity_each(const struct hop_fitting *f, uint32_t directed)
-{
-    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    return link->capacity_Bps[directed & 1] / link->count;
 }
 
 static bool is_of_class(const struct hop_fitting *f, uint32_t directed, const struct class *class)

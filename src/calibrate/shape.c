@@ -5,21 +5,13 @@
  * rest does not follow.
  */
 #include "calibrate/shape.h"
+#include "base/random.h"
 
 enum { TRIES_MAX = 1000000, EDGES = HOP_PENALTY_TRANSFERS_MAX };
 
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdu;
-    x ^= x >> 33;
-    x *= 0xc4ceb9fe1a85ec53u;
-    return x ^ x >> 33;
-}
-
 void hop_shape_finish(struct hop_shape *s)
 {
-    s->hash = mix(s->count);
+    s->hash = hop_mix(s->count);
     for (uint32_t e = 0; e < s->count; e++) {
         uint64_t degrees = 0, parallel = 0, back = 0;
         for (uint32_t o = 0; o < s->count; o++) {
@@ -28,8 +20,8 @@ void hop_shape_finish(struct hop_shape *s)
             parallel += s->from[o] == s->from[e] && s->to[o] == s->to[e];
             back += s->from[o] == s->to[e] && s->to[o] == s->from[e];
         }
-        s->look[e] = mix(degrees << 16 | parallel << 8 | back);
-        s->hash += mix(s->look[e]); /* in any order */
+        s->look[e] = hop_mix(degrees << 16 | parallel << 8 | back);
+        s->hash += hop_mix(s->look[e]); /* in any order */
     }
 }
 

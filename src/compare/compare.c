@@ -68,9 +68,9 @@ struct hop_comparing *hop_comparing_begin(const struct hop_measurements *referen
     c->result.row_count = row;
     c->result.groups = c->groups;
     c->result.group_count = groups;
-    c->result.effects = c->effects;
     c->result.candidates = c->summaries;
     c->result.candidate_count = candidates;
+    c->result.effects = c->effects;
     return c;
 }
 

@@ -7,7 +7,7 @@
 /* A switch that hangs from a root complex, with the GPUs below it. */
 struct shared {
     uint32_t top;
-    uint32_t first, count; /* in a list of GPUs */
+    uint32_t *gpus, count;
     bool told;
 };
 
@@ -28,7 +28,7 @@ static void predict(struct hop_lint *l, const uint32_t *gpus, uint32_t count, do
     }
 }
 
-static void tell(struct hop_lint *l, const struct shared *like, struct shared *all, uint32_t count, const uint32_t *gpus)
+static void tell(struct hop_lint *l, const struct shared *like, struct shared *all, uint32_t count)
 {
     struct hop_lint_text text = {0};
     const struct hop_link *uplink = hop_lint_upstream(l, like->top);
@@ -43,8 +43,8 @@ static void tell(struct hop_lint *l, const struct shared *like, struct shared *a
     }
     hop_buffer_printf(&text.evidence, "%s%u GPUs share %s (%s), such as %s below %s", switches > 1 ? "each: " : "",
                       like->count, switches > 1 ? "its uplink" : "its one uplink", hop_lint_link(l, uplink),
-                      hop_lint_names(l, gpus + like->first, like->count), hop_lint_name(l, like->top));
-    predict(l, gpus + like->first, like->count, &alone, &together);
+                      hop_lint_names(l, like->gpus, like->count), hop_lint_name(l, like->top));
+    predict(l, like->gpus, like->count, &alone, &together);
     if (isnan(alone))
         hop_buffer_printf(&text.effect,
                           "traffic of all of them with host memory or other switches at once gets %s each",
@@ -56,40 +56,31 @@ static void tell(struct hop_lint *l, const struct shared *like, struct shared *a
                  "keep traffic between these GPUs below their switch, and load from the host in turn");
 }
 
-/* The GPUs of a switch stand together in gpus. */
-static uint32_t group(struct hop_lint *l, struct hop_lint_nodes found, uint32_t *tops, struct shared *all, uint32_t *gpus)
+/* Finds the switches; returns how many there are. */
+static uint32_t group(struct hop_lint *l, struct hop_lint_nodes gpus, struct shared **all)
 {
-    uint32_t count = 0, used = 0;
-    for (uint32_t i = 0; i < found.count; i++)
-        tops[i] = hop_lint_top_switch(l, found.list[i]);
-    for (uint32_t i = 0; i < found.count; i++) {
-        if (tops[i] == HOP_NONE)
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < gpus.count; i++) {
+        uint32_t top = hop_lint_top_switch(l, gpus.list[i]), at = 0;
+        while (at < count && (*all)[at].top != top)
+            at++;
+        if (top == HOP_NONE || !HOP_GROW(&l->arena, *all, at + 1) ||
+            !HOP_GROW(&l->arena, (*all)[at].gpus, (*all)[at].count + 1))
             continue;
-        struct shared *shared = &all[count++];
-        *shared = (struct shared){.top = tops[i], .first = used};
-        for (uint32_t k = i; k < found.count; k++) {
-            if (tops[k] != shared->top)
-                continue;
-            gpus[used++] = found.list[k];
-            shared->count++;
-            tops[k] = HOP_NONE;
-        }
+        struct shared *shared = &(*all)[at];
+        shared->top = top;
+        shared->gpus[shared->count++] = gpus.list[i];
+        count += at == count;
     }
     return count;
 }
 
 void hop_lint_rule_sharing(struct hop_lint *l, uint32_t server)
 {
-    struct hop_lint_nodes found = hop_lint_nodes_of(l, server, HOP_NODE_GPU);
-    uint32_t *gpus = hop_arena_alloc(&l->arena, ((size_t)found.count + 1) * sizeof *gpus);
-    uint32_t *tops = hop_arena_alloc(&l->arena, ((size_t)found.count + 1) * sizeof *tops);
-    struct shared *all = hop_arena_alloc(&l->arena, ((size_t)found.count + 1) * sizeof *all);
-    if (l->arena.failed)
-        return;
-    uint32_t count = group(l, found, tops, all, gpus);
+    struct shared *all = NULL;
+    uint32_t count = group(l, hop_lint_nodes_of(l, server, HOP_NODE_GPU), &all);
     for (uint32_t i = 0; i < count; i++) {
-        all[i].told |= all[i].count < 2;
-        if (!all[i].told)
-            tell(l, &all[i], all, count, gpus);
+        if (!all[i].told && all[i].count > 1)
+            tell(l, &all[i], all, count);
     }
 }

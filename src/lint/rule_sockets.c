@@ -9,31 +9,28 @@
 
 /* The islands of a server that hold GPUs, host memory, or both. */
 struct islands {
-    uint32_t *list, *gpus, *hosts;
+    struct island {
+        uint32_t lowest, gpus, hosts;
+    } * list;
     uint32_t count;
 };
 
 static struct islands islands_of(struct hop_lint *l, uint32_t server)
 {
-    uint32_t most = 0;
-    for (uint32_t n = server; n < l->node_count; n++)
-        most += l->server[n] == server && l->island[n] == n;
-    size_t size = ((size_t)most + 1) * sizeof(uint32_t);
-    struct islands found = {hop_arena_alloc(&l->arena, size), hop_arena_alloc(&l->arena, size),
-                            hop_arena_alloc(&l->arena, size), 0};
-    if (l->arena.failed)
-        return (struct islands){0};
+    struct islands found = {0};
     for (uint32_t n = server; n < l->node_count; n++) {
         enum hop_node_kind kind = hop_topology_node(l->topology, n)->kind;
+        uint32_t at = 0;
         if (l->server[n] != server || (kind != HOP_NODE_GPU && kind != HOP_NODE_HOST))
             continue;
-        uint32_t at = 0;
-        while (at < found.count && found.list[at] != l->island[n])
+        while (at < found.count && found.list[at].lowest != l->island[n])
             at++;
-        if (at == found.count)
-            found.list[found.count++] = l->island[n];
-        found.gpus[at] += kind == HOP_NODE_GPU;
-        found.hosts[at] += kind == HOP_NODE_HOST;
+        if (!HOP_GROW(&l->arena, found.list, at + 1))
+            break;
+        found.count += at == found.count;
+        found.list[at].lowest = l->island[n];
+        found.list[at].gpus += kind == HOP_NODE_GPU;
+        found.list[at].hosts += kind == HOP_NODE_HOST;
     }
     return found;
 }
@@ -42,14 +39,14 @@ static void missing_memory(struct hop_lint *l, const struct islands *islands)
 {
     uint32_t with = HOP_NONE;
     for (uint32_t i = 0; i < islands->count; i++)
-        with = islands->hosts[i] ? i : with;
+        with = islands->list[i].hosts ? i : with;
     for (uint32_t i = 0; i < islands->count && with != HOP_NONE; i++) {
-        if (islands->hosts[i]) /* so it has GPUs */
+        if (islands->list[i].hosts) /* so it has GPUs */
             continue;
         struct hop_lint_text text = {0};
-        hop_buffer_puts(&text.subject, hop_lint_island(l, islands->list[i]));
-        hop_buffer_printf(&text.evidence, "%u GPU%s and no host memory; %s has memory", islands->gpus[i],
-                          islands->gpus[i] > 1 ? "s" : "", hop_lint_island(l, islands->list[with]));
+        hop_buffer_puts(&text.subject, hop_lint_island(l, islands->list[i].lowest));
+        hop_buffer_printf(&text.evidence, "%u GPU%s and no host memory; %s has memory", islands->list[i].gpus,
+                          islands->list[i].gpus > 1 ? "s" : "", hop_lint_island(l, islands->list[with].lowest));
         hop_buffer_puts(&text.effect, "all host traffic of these GPUs crosses sockets");
         hop_lint_add(
             l, HOP_LINT_MEMORY_MISSING, HOP_LINT_WARNING, &text,
@@ -63,16 +60,16 @@ static void uneven(struct hop_lint *l, const struct islands *islands)
     struct hop_lint_text text = {0};
     uint32_t most = 0, least = UINT32_MAX;
     for (uint32_t i = 0; i < islands->count; i++) {
-        most = islands->gpus[i] > most ? islands->gpus[i] : most;
-        least = hop_lint_least(least, islands->gpus[i]);
+        most = islands->list[i].gpus > most ? islands->list[i].gpus : most;
+        least = hop_lint_least(least, islands->list[i].gpus);
     }
     if (islands->count < 2 || most == least)
         return;
     for (uint32_t i = 0; i < islands->count; i++) {
-        const char *name = hop_lint_island(l, islands->list[i]);
+        const char *name = hop_lint_island(l, islands->list[i].lowest);
         hop_buffer_printf(&text.subject, "%s%s", i ? ", " : "", name);
-        hop_buffer_printf(&text.evidence, "%s%u GPU%s on %s", i ? ", " : "", islands->gpus[i],
-                          islands->gpus[i] == 1 ? "" : "s", name);
+        hop_buffer_printf(&text.evidence, "%s%u GPU%s on %s", i ? ", " : "", islands->list[i].gpus,
+                          islands->list[i].gpus == 1 ? "" : "s", name);
     }
     hop_buffer_puts(&text.effect,
                     "processes that are spread evenly over cores or memory feed some GPUs across sockets");
