@@ -174,9 +174,8 @@ enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *m, enum hop
     uint32_t n = m->ranks, out_buffer = in_place ? HOP_MOVE_IN : HOP_MOVE_OUT;
     uint64_t most = ((uint64_t)1 << 60) / (n < 64 ? 64 : n);
     if (m->status == HOP_OK && bytes > most) {
-        m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "%s of %llu bytes a rank among %u ranks",
-                             hop_collective_name(kind), (unsigned long long)bytes, n);
-        hop_diag_expect(m->diag, "at most %llu bytes", (unsigned long long)most);
+        m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "%s of %llu bytes a rank among %u ranks\nat most %llu bytes",
+                             hop_collective_name(kind), (unsigned long long)bytes, n, (unsigned long long)most);
     }
     uint32_t *ranks = hop_moves_room(m, n, sizeof *ranks);
     struct hop_spot *in = hop_moves_room(m, n, sizeof *in), *out = hop_moves_room(m, n, sizeof *out);

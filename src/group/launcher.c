@@ -147,12 +147,12 @@ static enum hop_status fail_missing(const struct hop_group_launch *launch, const
     for (unsigned f = 0; f < folders->count; f++)
         hop_buffer_printf(&list, "%s%s", f ? ", " : "", folders->paths[f]);
     (void)hop_fail(diag, HOP_ERR_UNSUPPORTED,
-                   "%s is set, so %s started this process, but there is no hopcast-%s.so in %s", launch->variable,
-                   known[i].title, known[i].carrier, list.length && !list.failed ? list.text : "any known folder");
-    hop_diag_expect(diag,
-                    "hopcast built with %s present (Debian: %s), HOPCAST_MPI_PATH as the folder of hopcast-%s.so, or "
-                    "HOPCAST_MPI=none for processes that do not work together",
-                    known[i].title, known[i].packages, known[i].carrier);
+                   "%s is set, so %s started this process, but there is no hopcast-%s.so in %s\nhopcast built with %s "
+                   "present (Debian: %s), HOPCAST_MPI_PATH as the folder of hopcast-%s.so, or HOPCAST_MPI=none for "
+                   "processes that do not work together",
+                   launch->variable, known[i].title, known[i].carrier,
+                   list.length && !list.failed ? list.text : "any known folder", known[i].title, known[i].packages,
+                   known[i].carrier);
     hop_buffer_finish(&list);
     return HOP_ERR_UNSUPPORTED;
 }

@@ -77,9 +77,7 @@ enum hop_status hop_order_chunk(const struct hop_schedule *schedule, uint32_t ch
     struct cut c = {.from = schedule, .first = malloc(((size_t)count + 1) * sizeof *c.first)};
     if (chunks < 1 || chunks > CHUNKS_MAX) {
         free(c.first);
-        hop_fail(diag, HOP_ERR_INVALID, "%u chunks", chunks);
-        hop_diag_expect(diag, "1 to %d", CHUNKS_MAX);
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID, "%u chunks\n1 to %d", chunks, CHUNKS_MAX);
     }
     enum hop_status status = c.first ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t i = 0; status == HOP_OK && i <= count; i++) {

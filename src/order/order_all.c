@@ -12,10 +12,10 @@ static enum hop_status check_size(const struct hop_enumeration *e, struct hop_di
     double walks = hop_enumeration_walks(e), orders = hop_problem_orders(e->problem);
     if (walks <= WALKS_MAX)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_LIMIT, "schedule %s has %.4g orders, too many to try them all (%.3g after symmetry)",
-             hop_schedule_name(e->problem->schedule), orders, walks);
-    hop_diag_expect(diag, "at most %.3g after symmetry; without --all the best order is searched for, with a proof", WALKS_MAX);
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT,
+                    "schedule %s has %.4g orders, too many to try them all (%.3g after symmetry)\nat most %.3g after "
+                    "symmetry; without --all the best order is searched for, with a proof",
+                    hop_schedule_name(e->problem->schedule), orders, walks, WALKS_MAX);
 }
 
 /* Sorted and merged counts into the distribution, clean and unclean of one value together. */

@@ -388,19 +388,18 @@ static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
     for (uint32_t s = 0; s < p->source_count; s++)
         any = any || p->sources[s].count > 1;
     if (p->class_count > CLASS_LIMIT || p->op_count > UINT32_MAX / 4) {
-        hop_fail(diag, HOP_ERR_LIMIT, "%u different routes to order", p->class_count);
-        hop_diag_expect(diag, "at most %d", CLASS_LIMIT);
+        hop_fail(diag, HOP_ERR_LIMIT, "%u different routes to order\nat most %d", p->class_count, CLASS_LIMIT);
     } else if (hop_schedule_queue_ready(p->schedule)) {
-        hop_fail(diag, HOP_ERR_INVALID, "schedule %s says `queue ready`: its sources take what is ready first, "
-                                        "so there is no order to choose", name);
-        hop_diag_expect(diag, "a schedule without that line, which GOAL programs and Chakra traces always have");
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "schedule %s says `queue ready`: its sources take what is ready first, so there is no order to "
+                        "choose\na schedule without that line, which GOAL programs and Chakra traces always have",
+                        name);
     } else if (!any) {
-        hop_fail(diag, HOP_ERR_INVALID, "nothing to order in schedule %s: no source engine has two transfers that it sends one "
-                                        "after another", name);
-        hop_diag_expect(diag, "several transfers from one device over PCIe (NVLink sends all at once; "
-                              "`--set NODE.engines=1` limits a device's PCIe engines)");
-        return HOP_ERR_INVALID;
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "nothing to order in schedule %s: no source engine has two transfers that it sends one after "
+                        "another\nseveral transfers from one device over PCIe (NVLink sends all at once; `--set "
+                        "NODE.engines=1` limits a device's PCIe engines)",
+                        name);
     } else {
         return HOP_OK;
     }

@@ -73,11 +73,10 @@ enum hop_status hop_copies_add(struct hop_table *table, const struct hop_copies_
                 (row->packet_bytes > 0) == (row->staged > 0);
     if (fine)
         return hop_table_add(table, row, diag);
-    hop_fail(diag, HOP_ERR_INVALID, "a row with %u of %u copies staged, %u ranks, packets of %llu bytes", row->staged,
-             row->of, row->ranks, (unsigned long long)row->packet_bytes);
-    hop_diag_expect(diag, "1 to %u ranks and copies, no more staged than there are, packets if and only if some are",
-                    HOP_COPIES_COUNT);
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "a row with %u of %u copies staged, %u ranks, packets of %llu bytes\n1 to %u ranks and copies, no "
+                    "more staged than there are, packets if and only if some are",
+                    row->staged, row->of, row->ranks, (unsigned long long)row->packet_bytes, HOP_COPIES_COUNT);
 }
 
 enum hop_status hop_copies_find(const struct hop_table *table, const char *collective, uint32_t ranks, uint64_t bytes,

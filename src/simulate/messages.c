@@ -453,9 +453,10 @@ static enum hop_status incomplete(const struct hop_messages *m, struct hop_diag 
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", shown++ ? ", " : "", wait);
         }
     }
-    hop_fail(diag, HOP_ERR_DEADLOCK, "%u of %u operations do not end: %s%s", all, m->count, text,
-             all > shown ? ", ..." : "");
-    hop_diag_expect(diag, "every send matched by a receive of its places and tag, without a cycle of waits");
+    hop_fail(diag, HOP_ERR_DEADLOCK,
+             "%u of %u operations do not end: %s%s\nevery send matched by a receive of its places and tag, without a "
+             "cycle of waits",
+             all, m->count, text, all > shown ? ", ..." : "");
     hop_diag_place(diag, "%s", hop_schedule_place(m->schedule, first, 0, place, sizeof place));
     return HOP_ERR_DEADLOCK;
 }
@@ -467,11 +468,8 @@ static enum hop_status conclude(struct hop_messages *m, double *makespan_s, stru
         return hop_fail_memory(diag);
     for (uint32_t c = 0; c < m->clock_count; c++)
         last = later(last, m->clock_process[c] == HOP_NONE ? 0 : m->clocks[c]);
-    if (last > HOP_CLOCK_LIMIT) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the schedule takes too long");
-        hop_diag_expect(diag, "at most 53 days");
-        return HOP_ERR_LIMIT;
-    }
+    if (last > HOP_CLOCK_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "the schedule takes too long\nat most 53 days");
     if (m->ended < m->count || m->matched < m->sent)
         return incomplete(m, diag);
     m->timeline->events = m->next_number;

@@ -158,8 +158,7 @@ static bool message_cost(const struct compiler *c, uint64_t bytes, struct hop_co
 static enum hop_status too_long(const struct compiler *c, uint32_t op)
 {
     char place[192];
-    hop_fail(c->diag, HOP_ERR_LIMIT, "'%s' takes too long", hop_schedule_op(c->m->schedule, op)->name);
-    hop_diag_expect(c->diag, "at most 53 days");
+    hop_fail(c->diag, HOP_ERR_LIMIT, "'%s' takes too long\nat most 53 days", hop_schedule_op(c->m->schedule, op)->name);
     hop_diag_place(c->diag, "%s", hop_schedule_place(c->m->schedule, op, 0, place, sizeof place));
     return HOP_ERR_LIMIT;
 }
@@ -169,11 +168,8 @@ static enum hop_status read_parameters(struct compiler *c)
     static const char *const names[] = {"loggp_L", "loggp_o", "loggp_g"};
     uint64_t *const times[] = {&c->L, &c->o, &c->g};
     for (size_t i = 0; i < HOP_COUNT(names); i++) {
-        if (!to_ps(hop_topology_parameter(c->topology, names[i])->value, times[i])) {
-            hop_fail(c->diag, HOP_ERR_LIMIT, "parameter %s is too long", names[i]);
-            hop_diag_expect(c->diag, "at most 53 days");
-            return HOP_ERR_LIMIT;
-        }
+        if (!to_ps(hop_topology_parameter(c->topology, names[i])->value, times[i]))
+            return hop_fail(c->diag, HOP_ERR_LIMIT, "parameter %s is too long\nat most 53 days", names[i]);
     }
     c->G = per_byte(hop_topology_parameter(c->topology, "loggp_G")->value);
     c->O = per_byte(hop_topology_parameter(c->topology, "loggp_O")->value);
@@ -233,9 +229,9 @@ static enum hop_status check_device(const struct compiler *c, const struct hop_p
         hop_fail(c->diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(c->topology),
                  process->device);
     else
-        hop_fail(c->diag, HOP_ERR_INVALID, "'%s' is a %s, not a device", process->device,
-                 hop_node_kind_name(hop_topology_node(c->topology, found)->kind));
-    hop_diag_expect(c->diag, "a device, such as gpu0; `hopcast topology SOURCE` shows them");
+        hop_fail(c->diag, HOP_ERR_INVALID,
+                 "'%s' is a %s, not a device\na device, such as gpu0; `hopcast topology SOURCE` shows them",
+                 process->device, hop_node_kind_name(hop_topology_node(c->topology, found)->kind));
     hop_diag_place(c->diag, "%s", hop_schedule_place(c->m->schedule, process->first, 0, place, sizeof place));
     return found == HOP_NONE ? HOP_ERR_NOT_FOUND : HOP_ERR_INVALID;
 }

@@ -501,12 +501,9 @@ enum hop_status hop_packets_stuck(const struct hop_packets *p, struct hop_diag *
 {
     if (p->failed)
         return hop_fail_memory(diag);
-    if (p->late) {
-        hop_fail(diag, HOP_ERR_LIMIT, "the packets take longer than 53 days");
-        hop_diag_expect(diag, "less to move, or fidelity fluid");
-        return HOP_ERR_LIMIT;
-    }
-    hop_fail(diag, HOP_ERR_DEADLOCK, "the packets wait for each other's buffers in a circle");
-    hop_diag_expect(diag, "routes without a circle of links, as in a tree, or fidelity fluid");
-    return HOP_ERR_DEADLOCK;
+    if (p->late)
+        return hop_fail(diag, HOP_ERR_LIMIT, "the packets take longer than 53 days\nless to move, or fidelity fluid");
+    return hop_fail(diag, HOP_ERR_DEADLOCK,
+                    "the packets wait for each other's buffers in a circle\nroutes without a circle of links, as in a "
+                    "tree, or fidelity fluid");
 }

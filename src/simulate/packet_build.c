@@ -23,9 +23,7 @@ enum { PAYLOAD_LEAST = 16, PAYLOAD_MOST = 65536, BUFFER_PAYLOADS = 32, STEP_LIMI
 
 static enum hop_status refuse(struct hop_diag *diag, const char *what, double value, const char *expected)
 {
-    hop_fail(diag, HOP_ERR_INVALID, "the packet option %s is %.12g", what, value);
-    hop_diag_expect(diag, "%s", expected);
-    return HOP_ERR_INVALID;
+    return hop_fail(diag, HOP_ERR_INVALID, "the packet option %s is %.12g\n%s", what, value, expected);
 }
 
 static enum hop_status take_options(struct hop_packets *p, double *buffer, struct hop_diag *diag)
@@ -53,11 +51,10 @@ static enum hop_status take_options(struct hop_packets *p, double *buffer, struc
         return refuse(diag, "startup", o->startup_s, "0 to 1 s");
     if ((unsigned)o->queues > HOP_PACKET_PER_TRANSFER)
         return refuse(diag, "queues", o->queues, "an enumerator of enum hop_packet_queues");
-    if (!(p->cut_mean >= 1 && p->cut_mean <= 256)) {
-        hop_fail(diag, HOP_ERR_INVALID, "crossing_packets is %g", p->cut_mean);
-        hop_diag_expect(diag, "1 to 256 for the packet simulation, which cuts packets into so many");
-        return HOP_ERR_INVALID;
-    }
+    if (!(p->cut_mean >= 1 && p->cut_mean <= 256))
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "crossing_packets is %g\n1 to 256 for the packet simulation, which cuts packets into so many",
+                        p->cut_mean);
     p->delay = (uint64_t)llround(o->credit_delay_s * PS_PER_S);
     return HOP_OK;
 }
@@ -113,10 +110,10 @@ static enum hop_status check_hops(const struct hop_packets *p, double hops, stru
 {
     if (hops <= HOPS_LIMIT)
         return HOP_OK;
-    hop_fail(diag, HOP_ERR_LIMIT, "about %.2g packet-hops, each of which is simulated", hops);
-    hop_diag_expect(diag, "at most %g: fidelity fluid, smaller messages, or a payload above %g bytes", HOPS_LIMIT,
-                    p->payload);
-    return HOP_ERR_LIMIT;
+    return hop_fail(diag, HOP_ERR_LIMIT,
+                    "about %.2g packet-hops, each of which is simulated\nat most %g: fidelity fluid, smaller messages, "
+                    "or a payload above %g bytes",
+                    hops, HOPS_LIMIT, p->payload);
 }
 
 static enum hop_status count_steps(const struct hop_packets *p, uint64_t *steps, struct hop_diag *diag)
@@ -134,8 +131,8 @@ static enum hop_status count_steps(const struct hop_packets *p, uint64_t *steps,
     }
     enum hop_status status = check_hops(p, hops, diag);
     if (status == HOP_OK && *steps > STEP_LIMIT) {
-        status = hop_fail(diag, HOP_ERR_LIMIT, "%llu links on the transfers' routes", (unsigned long long)*steps);
-        hop_diag_expect(diag, "at most %d", STEP_LIMIT);
+        status = hop_fail(diag, HOP_ERR_LIMIT, "%llu links on the transfers' routes\nat most %d",
+                          (unsigned long long)*steps, STEP_LIMIT);
     }
     return status;
 }

@@ -240,9 +240,10 @@ static enum hop_status check_deadlock(const struct hop_simulation *s, struct hop
                                  depends(op, other) ? "waits for" : "is queued behind",
                                  hop_schedule_op(schedule, other)->name);
     }
-    hop_fail(diag, HOP_ERR_DEADLOCK, "deadlock: %s%s", text, length > SHOWN ? ", ..." : "");
-    hop_diag_expect(diag,
-                    "each source's transfers in an order that their dependencies allow (or the line `queue ready`)");
+    hop_fail(
+        diag, HOP_ERR_DEADLOCK,
+        "deadlock: %s%s\neach source's transfers in an order that their dependencies allow (or the line `queue ready`)",
+        text, length > SHOWN ? ", ..." : "");
     at_place(schedule, cycle[0], 0, diag, HOP_ERR_DEADLOCK);
     free(cycle);
     return HOP_ERR_DEADLOCK;

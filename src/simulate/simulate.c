@@ -487,11 +487,10 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
 static enum hop_status prepare(struct hop_simulation *s, const struct hop_schedule *schedule, struct hop_diag *diag)
 {
     bool packet = s->options.fidelity == HOP_FIDELITY_PACKET, serial = hop_network_is_serial(s->network);
-    if (packet && serial) {
-        hop_fail(diag, HOP_ERR_INVALID, "fidelity packet simulates links, of which model loggp has none");
-        hop_diag_expect(diag, "fidelity packet without a model, or model loggp without it");
-        return HOP_ERR_INVALID;
-    }
+    if (packet && serial)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "fidelity packet simulates links, of which model loggp has none\nfidelity packet without a "
+                        "model, or model loggp without it");
     if (serial)
         return hop_messages_create(s->network, schedule, &s->options, s->timeline, &s->messages, diag);
     enum hop_status status = hop_simulation_prepare(s, schedule, diag);
