@@ -488,6 +488,7 @@ static void nvml_links_join_gpus_and_an_nvswitch(void **state)
     assert_int_equal(link_between(t, "gpu2", "nvswitch0")->count, 3);
     assert_string_equal(node(t, "gpu3")->label, "Fake GPU 40");
     assert_true(has_note(t, "1 NVLinks to processors"));
+    hop_arena_finish(&build.arena);
     hop_topology_destroy(t);
 }
 
