@@ -14,7 +14,7 @@
 #define CHIP_OF_ONE 16.0 /* gain of a chip link that only one group asks for: it is half as fast without */
 enum { CHIPS_TRIED = 256, CHIPS_MAX = 64 };
 
-static bool is_below(const struct hop_topology *topology, uint32_t node, uint32_t top)
+bool hop_fit_is_below(const struct hop_topology *topology, uint32_t node, uint32_t top)
 {
     while (node != top) {
         uint32_t up = hop_topology_upstream(topology, node);
@@ -119,7 +119,8 @@ static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRI
             for (uint32_t a = parent_switch(f, from); a != HOP_NONE; a = parent_switch(f, a)) {
                 for (uint32_t b = parent_switch(f, to); b != HOP_NONE; b = parent_switch(f, b)) {
                     uint32_t pair[2] = {a < b ? a : b, a < b ? b : a};
-                    bool known = is_below(f->topology, a, b) || is_below(f->topology, b, a) || is_joined(f, pair);
+                    bool known = hop_fit_is_below(f->topology, a, b) || hop_fit_is_below(f->topology, b, a) ||
+                                 is_joined(f, pair);
                     for (uint32_t k = 0; k < count && !known; k++)
                         known = pairs[k][0] == pair[0] && pairs[k][1] == pair[1];
                     if (!known && count < CHIPS_TRIED)

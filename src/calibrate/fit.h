@@ -122,6 +122,8 @@ bool hop_fit_add_best(struct hop_fitting *f); /* adds the best proposal; false: 
 /* A copy, with a chip link between two nodes behind its other links (NULL: none); NULL: that failed. */
 struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t *chip,
                                       struct hop_failure *failure);
+/* Whether a node hangs under another, at any depth, or is it. */
+bool hop_fit_is_below(const struct hop_topology *topology, uint32_t node, uint32_t top);
 /* The rate of a group that is one copy which counts, 0: it is none. */
 double hop_fit_alone(const struct hop_fitting *f, uint32_t group);
 /* The most that a lone copy over PCIe between two devices, or with host memory, gets; 0: there is none. */

@@ -243,14 +243,8 @@ static unsigned features_of(const struct hop_fitting *f, enum hop_knob_kind kind
 
 static bool is_below(const struct hop_fitting *f, uint32_t directed, uint32_t top)
 {
-    uint32_t node = hop_topology_link(f->topology, directed / 2)->ends[0];
-    while (node != HOP_NONE) {
-        uint32_t up = hop_topology_upstream(f->topology, node);
-        node = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
-        if (node == top)
-            return true;
-    }
-    return false;
+    uint32_t lower = hop_topology_link(f->topology, directed / 2)->ends[0];
+    return lower != top && hop_fit_is_below(f->topology, lower, top);
 }
 
 static bool has_kind(const struct hop_fitting *f, enum hop_knob_kind kind, uint32_t directed)

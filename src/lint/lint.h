@@ -49,7 +49,9 @@ static inline uint32_t hop_lint_least(uint32_t a, uint32_t b)
 struct hop_lint_text {
     struct hop_buffer subject, evidence, effect;
 };
-/* finding.c. Takes the text. */
+/* finding.c. The buffer's text in an arena; the buffer is freed. */
+const char *hop_lint_keep(struct hop_arena *arena, struct hop_buffer *buffer);
+/* Takes the text. */
 void hop_lint_add(struct hop_lint *l, enum hop_lint_rule rule, enum hop_lint_severity severity,
                   struct hop_lint_text *text, const char *advice);
 

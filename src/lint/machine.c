@@ -167,15 +167,6 @@ const char *hop_lint_name(const struct hop_lint *l, uint32_t node)
     return hop_topology_node(l->topology, node)->name;
 }
 
-/* The buffer's text in the run's arena. */
-static const char *keep(struct hop_lint *l, struct hop_buffer *buffer)
-{
-    const char *kept = buffer->text ? hop_arena_string(&l->arena, buffer->text, buffer->length) : NULL;
-    l->arena.failed |= buffer->failed;
-    hop_buffer_finish(buffer);
-    return kept ? kept : "";
-}
-
 const char *hop_lint_island(struct hop_lint *l, uint32_t island)
 {
     static const enum hop_node_kind kinds[] = {HOP_NODE_SOCKET, HOP_NODE_HOST, HOP_NODE_ROOT};
@@ -188,7 +179,7 @@ const char *hop_lint_island(struct hop_lint *l, uint32_t island)
             if (node->numa < 0)
                 return node->name;
             hop_buffer_printf(&text, "%s (NUMA node %d)", node->name, node->numa);
-            return keep(l, &text);
+            return hop_lint_keep(&l->arena, &text);
         }
     }
     return hop_lint_name(l, island);
@@ -203,7 +194,7 @@ const char *hop_lint_names(struct hop_lint *l, const uint32_t *nodes, uint32_t c
         hop_buffer_printf(&text, "%s%s", i ? ", " : "", hop_lint_name(l, nodes[i]));
     if (shown < count)
         hop_buffer_printf(&text, " and %u more", count - shown);
-    return keep(l, &text);
+    return hop_lint_keep(&l->arena, &text);
 }
 
 const char *hop_lint_rate(struct hop_lint *l, double rate_Bps)
@@ -220,7 +211,7 @@ const char *hop_lint_link(struct hop_lint *l, const struct hop_link *link)
     if (link->generation && link->width)
         hop_buffer_printf(&text, "gen%u x%u, ", link->generation, link->width);
     hop_buffer_puts(&text, hop_lint_rate(l, hop_lint_capacity(link)));
-    return keep(l, &text);
+    return hop_lint_keep(&l->arena, &text);
 }
 
 /* ---- routes ---- */

@@ -61,22 +61,23 @@ static void tell_narrow(struct hop_lint *l, const uint32_t *nics, uint32_t count
                  "slot a second port is for failure, not for rate");
 }
 
+static bool are_alike(const struct hop_lint *l, uint32_t a, uint32_t b)
+{
+    return is_narrow(l, b) && port_rate(l, a) == port_rate(l, b) &&
+           hop_lint_capacity(hop_lint_upstream(l, a)) == hop_lint_capacity(hop_lint_upstream(l, b));
+}
+
 static void narrow(struct hop_lint *l, struct hop_lint_nodes nics)
 {
     uint32_t *alike = hop_arena_alloc(&l->arena, ((size_t)nics.count + 1) * sizeof *alike);
-    bool *told = hop_arena_alloc(&l->arena, (size_t)nics.count + 1);
-    for (uint32_t i = 0; alike && told && i < nics.count; i++) {
+    for (uint32_t i = 0; alike && i < nics.count; i++) {
         uint32_t count = 0;
-        if (told[i] || !is_narrow(l, nics.list[i]))
-            continue;
-        for (uint32_t k = i; k < nics.count; k++) {
-            if (!is_narrow(l, nics.list[k]) || port_rate(l, nics.list[k]) != port_rate(l, nics.list[i]) ||
-                hop_lint_capacity(hop_lint_upstream(l, nics.list[k])) != hop_lint_capacity(hop_lint_upstream(l, nics.list[i])))
-                continue;
-            told[k] = true;
-            alike[count++] = nics.list[k];
+        for (uint32_t k = 0; k < nics.count && is_narrow(l, nics.list[i]); k++) {
+            if (are_alike(l, nics.list[i], nics.list[k]))
+                alike[count++] = nics.list[k];
         }
-        tell_narrow(l, alike, count);
+        if (count > 0 && alike[0] == nics.list[i]) /* told with the first of them */
+            tell_narrow(l, alike, count);
     }
 }
 

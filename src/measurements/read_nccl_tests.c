@@ -70,12 +70,10 @@ static void look_for_name(struct reading *r)
 {
     for (uint32_t i = 0; i < r->lines.count; i++) {
         struct hop_word word = r->lines.words[i];
-        for (uint32_t k = 0; k < word.length;) { /* the last part of a path */
-            if (word.text[k++] == '/') {
-                word.text += k;
-                word.length -= k;
-                k = 0;
-            }
+        const char *slash = memrchr(word.text, '/', word.length);
+        if (slash) { /* the last part of a path */
+            word.length -= (uint32_t)(slash + 1 - word.text);
+            word.text = slash + 1;
         }
         if (word.length < 6 || word.length >= sizeof r->collective ||
             memcmp(word.text + word.length - 5, "_perf", 5) != 0)
