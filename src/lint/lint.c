@@ -71,9 +71,8 @@ enum hop_status hop_lint_run(const struct hop_topology *topology, const struct h
 {
     struct hop_lint_options own = {0};
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
-    options = &own;
     struct hop_lint l = {.topology = topology,
-                         .options = options,
+                         .options = &own,
                          .report = calloc(1, sizeof *l.report),
                          .node_count = hop_topology_node_count(topology),
                          .link_count = hop_topology_link_count(topology),
@@ -82,17 +81,14 @@ enum hop_status hop_lint_run(const struct hop_topology *topology, const struct h
                          .diag = diag};
     if (!l.report)
         return hop_fail_memory(diag);
-    l.report->complete = true;
     l.report->topology =
         hop_arena_string(&l.report->arena, hop_topology_name(topology), strlen(hop_topology_name(topology)));
-    l.status = hop_network_create(topology, l.options->models, &l.network, diag);
+    l.status = hop_network_create(topology, own.models, &l.network, diag);
     if (l.status == HOP_OK) {
         l.router = hop_network_router(l.network);
-        if (!hop_lint_find_machine(&l))
-            l.status = hop_fail_memory(diag);
-    }
-    if (l.status == HOP_OK)
+        l.arena.failed |= !hop_lint_find_machine(&l);
         run_rules(&l);
+    }
     if (l.status == HOP_OK && (l.arena.failed || l.report->arena.failed))
         l.status = hop_fail_memory(diag);
     hop_network_destroy(l.network);

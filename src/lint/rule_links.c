@@ -80,19 +80,16 @@ static void narrow_uplinks(struct hop_lint *l, uint32_t server)
 {
     struct hop_lint_nodes switches = hop_lint_nodes_of(l, server, HOP_NODE_SWITCH);
     for (uint32_t i = 0; i < switches.count; i++) {
-        uint32_t hub = switches.list[i], links_count, widest = HOP_NONE;
-        const struct hop_link *uplink = hop_lint_upstream(l, hub);
+        uint32_t hub = switches.list[i], links_count;
+        const struct hop_link *uplink = hop_lint_upstream(l, hub), *below = NULL; /* the widest */
         const uint32_t *links = hop_topology_links_of(l->topology, hub, &links_count);
         for (uint32_t k = 0; uplink && k < links_count; k++) {
             const struct hop_link *link = hop_topology_link(l->topology, links[k]);
             if (link->kind == HOP_LINK_PCIE && link->ends[1] == hub &&
-                (widest == HOP_NONE || hop_lint_capacity(link) > hop_lint_capacity(hop_topology_link(l->topology, widest))))
-                widest = links[k];
+                (!below || hop_lint_capacity(link) > hop_lint_capacity(below)))
+                below = link;
         }
-        if (!uplink || widest == HOP_NONE)
-            continue;
-        const struct hop_link *below = hop_topology_link(l->topology, widest);
-        if (hop_lint_capacity(uplink) >= SLOWER * hop_lint_capacity(below))
+        if (!below || hop_lint_capacity(uplink) >= SLOWER * hop_lint_capacity(below))
             continue;
         struct hop_lint_text text = {0};
         hop_buffer_puts(&text.subject, hop_lint_name(l, hub));

@@ -23,7 +23,6 @@
 #include <stdio.h>
 
 #define GB 1e9
-#define DETECT_LIMIT ((size_t)64 << 10)
 #define DEFAULT_BYTES ((uint64_t)64 << 20)
 
 enum { GPUS_MAX = 512, NAME_MAX_LENGTH = 80 };
@@ -420,7 +419,6 @@ static void read_nvbandwidth(const struct hop_source *source, struct hop_measure
 
 static bool detect_nvbandwidth(const struct hop_source *source)
 {
-    size_t size = source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT;
     static const char *const marks[] = {"nvbandwidth Version:", "memcpy CE CPU(row)", "memcpy SM CPU(row)",
                                         "memcpy CE GPU(row)", "memcpy SM GPU(row)"};
     if (hop_json_detect(source)) {
@@ -429,7 +427,7 @@ static bool detect_nvbandwidth(const struct hop_source *source)
         return strncmp(at, "\"nvbandwidth\"", 13) == 0;
     }
     for (size_t i = 0; i < HOP_COUNT(marks); i++) {
-        if (memmem(source->text, size, marks[i], strlen(marks[i])))
+        if (hop_source_mentions(source, marks[i]))
             return true;
     }
     return false;

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define DETECT_LIMIT ((size_t)64 << 10)
 #define PAIRS_MAX 4096
 #define MB 1e6
 
@@ -100,17 +99,18 @@ static void read_comment(struct reading *r)
 static void add_rows(struct reading *r, uint64_t bytes, double value)
 {
     struct hop_row_builder *b = &r->b;
-    const char *const there[2] = {"rank0", "rank1"}, *const back[2] = {"rank1", "rank0"};
+    static const char *const ends[] = {"rank0", "rank1", "rank0"}; /* there, and back */
     unsigned long long size = bytes;
     switch (r->test) {
     case BANDWIDTH:
         hop_rows_group(b, "osu_bw:%llu B", size);
-        hop_rows_add(b, there, bytes, value * MB, "alone%s", r->buffers);
+        hop_rows_add(b, ends, bytes, value * MB, "alone%s", r->buffers);
         break;
     case TWO_WAY:
         hop_rows_group(b, "osu_bibw:%llu B", size);
-        hop_rows_add(b, there, bytes, value * MB / 2, "half of printed two-way sum %.10g MB/s%s", value, r->buffers);
-        hop_rows_add(b, back, bytes, value * MB / 2, "half of printed two-way sum %.10g MB/s%s", value, r->buffers);
+        for (unsigned back = 0; back < 2; back++)
+            hop_rows_add(b, ends + back, bytes, value * MB / 2, "half of printed two-way sum %.10g MB/s%s", value,
+                         r->buffers);
         break;
     case PAIRS:
         hop_rows_group(b, "osu_mbw_mr:%u pairs:%llu B", r->pairs, size);
@@ -125,7 +125,7 @@ static void add_rows(struct reading *r, uint64_t bytes, double value)
     default:
         b->timed = true;
         hop_rows_group(b, "osu_latency:%llu B", size);
-        hop_rows_add(b, there, bytes, (double)bytes / (value * 1e-6), "alone; latency %.10g us%s", value, r->buffers);
+        hop_rows_add(b, ends, bytes, (double)bytes / (value * 1e-6), "alone; latency %.10g us%s", value, r->buffers);
         b->timed = false;
     }
 }
@@ -180,8 +180,7 @@ static void read_osu(const struct hop_source *source, struct hop_measurements *m
 
 static bool detect_osu(const struct hop_source *source)
 {
-    size_t size = source->size < DETECT_LIMIT ? source->size : DETECT_LIMIT;
-    return memmem(source->text, size, "# OSU MPI", 9) != NULL;
+    return hop_source_mentions(source, "# OSU MPI");
 }
 
 const struct hop_measurements_reader hop_reader_osu = {detect_osu, read_osu};
