@@ -14,15 +14,18 @@
 #define CHIP_OF_ONE 16.0 /* gain of a chip link that only one group asks for: it is half as fast without */
 enum { CHIPS_TRIED = 256, CHIPS_MAX = 64 };
 
+/* HOP_NONE: none, or of none. */
+static uint32_t parent_of(const struct hop_topology *topology, uint32_t node)
+{
+    uint32_t up = node == HOP_NONE ? HOP_NONE : hop_topology_upstream(topology, node);
+    return up == HOP_NONE ? HOP_NONE : hop_topology_link(topology, up)->ends[1];
+}
+
 bool hop_fit_is_below(const struct hop_topology *topology, uint32_t node, uint32_t top)
 {
-    while (node != top) {
-        uint32_t up = hop_topology_upstream(topology, node);
-        if (up == HOP_NONE)
-            return false;
-        node = hop_topology_link(topology, up)->ends[1];
-    }
-    return true;
+    while (node != HOP_NONE && node != top)
+        node = parent_of(topology, node);
+    return node == top;
 }
 
 /* The device at which a row of a group starts, or ends; of a copy in parts, its first part. */
@@ -39,8 +42,7 @@ static uint32_t device_of(const struct hop_fitting *f, uint32_t group, uint32_t 
 /* The switch that a node hangs under, HOP_NONE: none. */
 static uint32_t parent_switch(const struct hop_fitting *f, uint32_t node)
 {
-    uint32_t up = node == HOP_NONE ? HOP_NONE : hop_topology_upstream(f->topology, node);
-    uint32_t parent = up == HOP_NONE ? HOP_NONE : hop_topology_link(f->topology, up)->ends[1];
+    uint32_t parent = parent_of(f->topology, node);
     return parent != HOP_NONE && hop_topology_node(f->topology, parent)->kind == HOP_NODE_SWITCH ? parent : HOP_NONE;
 }
 

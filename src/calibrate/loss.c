@@ -23,14 +23,6 @@ static double cost_of(double error)
     return sqrt(1 + units * units) - 1;
 }
 
-static uint32_t place_of(const struct hop_fitting *f, uint32_t root)
-{
-    uint32_t place = 0;
-    while (place < f->root_count && f->roots[place] != root)
-        place++;
-    return place;
-}
-
 /* Marks what a route takes. */
 static void mark(struct hop_fitting *f, uint32_t group, const struct hop_route *way)
 {
@@ -45,7 +37,8 @@ static void mark(struct hop_fitting *f, uint32_t group, const struct hop_route *
         far = far || (link->kind == HOP_LINK_SOCKET && from->kind == to->kind);
         memory = memory || link->kind == HOP_LINK_MEMORY;
         if (from->kind == HOP_NODE_ROOT) {
-            last = place_of(f, link->ends[directed & 1]);
+            for (last = 0; f->roots[last] != link->ends[directed & 1];)
+                last++;
             first = first == HOP_NONE ? last : first;
         }
     }
