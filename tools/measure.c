@@ -65,8 +65,6 @@ static int check(const struct request *r)
     if (!r->on && !r->emulate && r->measure.devices == 0)
         return tool_bad_usage(&tool_measure,
                               "how many devices is missing: --devices N, --on TOPOLOGY or --emulate TOPOLOGY");
-    if (program->device && strcmp(program->device, "host") != 0 && strcmp(program->device, "cuda") != 0)
-        return tool_bad_usage(&tool_measure, "--device %.60s: expected host or cuda", program->device);
     return tool_check_program(&tool_measure, program, r->measure.launch.threads, r->emulate);
 }
 

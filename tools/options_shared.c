@@ -95,8 +95,19 @@ const struct tool_option option_devices =
 
 /* ---- processes that move real bytes ---- */
 
-const struct tool_option option_device =
-    OPTION("device", 0, TEXT, .at = 0, "NAME", "host (default: shared memory of this machine) or cuda");
+static const char *device_at(unsigned index)
+{
+    const struct hop_device_facts *device = hop_device_at(index);
+    return device ? device->name : NULL;
+}
+
+static const char *device_is(unsigned index)
+{
+    return hop_device_at(index)->what;
+}
+
+const struct tool_option option_device = OPTION("device", 0, TEXT, .at = 0, "NAME", "{choices}; the first by default",
+                                                .choice_at = device_at, .choice_is = device_is);
 const struct tool_option option_engines = OPTION(
     "engines", 0, COUNT, .at = 0, "N",
     "host: N threads of each rank, 6 at most, copy, and one reduces; 0 (default): the rank itself does", .high = 6);

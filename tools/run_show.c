@@ -104,7 +104,8 @@ static void print_ranks(const struct run_request *r)
     printf("%s: %u rank%s", r->what, r->ranks, r->ranks == 1 ? "" : "s");
     if (busy < r->ranks && !r->collective)
         printf(", %u of them idle,", r->ranks - busy);
-    printf(" on %s%s\n", r->plan.device ? r->plan.device : "host", r->plan.emulate ? ", emulated links" : "");
+    printf(" on %s%s\n", r->plan.device ? r->plan.device : hop_device_at(0)->name,
+           r->plan.emulate ? ", emulated links" : "");
 }
 
 /* Whether copies go as the schedule says, which is what a prediction knows. */

@@ -332,16 +332,20 @@ int tool_check_program(const struct tool_command *command, const struct hop_prog
                        bool emulated)
 {
     enum { CHUNK_BYTES = 4096 };
-    bool host = !program->device || strcmp(program->device, "host") == 0;
+    const struct hop_device_facts *device;
+    struct hop_diag diag;
     uint64_t chunk_bytes = program->chunk_bytes ? program->chunk_bytes : CHUNK_BYTES;
     if (program->buffer_bytes && program->buffer_bytes < chunk_bytes)
         return tool_bad_usage(command,
                               "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least");
-    if (!host && (emulated || threads || program->engines))
-        return tool_bad_usage(command, "--%s goes with the device host",
+    if (hop_device_named(program->device, &device, &diag) != HOP_OK)
+        return tool_bad_usage(command, "--device %.60s: expected %s", program->device, diag.expected);
+    if (!device->on_processors && (emulated || threads || program->engines))
+        return tool_bad_usage(command, "--%s goes with the device %s",
                               emulated  ? "emulate"
                               : threads ? "in-process"
-                                        : "engines");
+                                        : "engines",
+                              hop_device_at(0)->name);
     return TOOL_OK;
 }
 

@@ -202,7 +202,7 @@ static int describe(struct work *w)
     if (r->measured)
         (void)snprintf(head->machine + length, sizeof head->machine - (size_t)length,
                        ", device %.20s; measured, medians of %llu rounds, %ld processors",
-                       r->program.device ? r->program.device : "host", (unsigned long long)r->rounds,
+                       r->program.device ? r->program.device : hop_device_at(0)->name, (unsigned long long)r->rounds,
                        sysconf(_SC_NPROCESSORS_ONLN));
     else
         (void)snprintf(head->machine + length, sizeof head->machine - (size_t)length, "; predicted");

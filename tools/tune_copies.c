@@ -119,7 +119,7 @@ static int tune(const struct request *r, const char *const *devices, uint32_t ra
     char note[160], *text;
     options.ways.launch.ranks = ranks;
     (void)snprintf(note, sizeof note, "device %.40s, %u ranks on %ld processors, medians of %llu round%s",
-                   r->program.device ? r->program.device : "host", ranks, sysconf(_SC_NPROCESSORS_ONLN),
+                   r->program.device ? r->program.device : hop_device_at(0)->name, ranks, sysconf(_SC_NPROCESSORS_ONLN),
                    (unsigned long long)r->rounds, r->rounds == 1 ? "" : "s");
     enum hop_status status = hop_copies_tune(&options, note, &text, &diag);
     tool_progress_end(&progress);

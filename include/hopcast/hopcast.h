@@ -6,6 +6,7 @@
 #include "hopcast/calibrate.h"
 #include "hopcast/collective.h"
 #include "hopcast/compare.h"
+#include "hopcast/device.h"
 #include "hopcast/element.h"
 #include "hopcast/group.h"
 #include "hopcast/lint.h"

@@ -27,6 +27,7 @@
 
 #include <signal.h>
 
+#include "hopcast/device.h"
 #include "hopcast/group.h"
 #include "hopcast/placement.h"
 #include "hopcast/schedule.h"
@@ -111,7 +112,7 @@ struct hop_copies_mix {
 
 struct hop_program_options {
     size_t size;                 /* see hop_version */
-    const char *device;          /* "host" or "cuda"; NULL: host */
+    const char *device;          /* a back end of hopcast/device.h; NULL: host */
     unsigned engines;            /* host: threads that copy, of each rank; 0: the rank copies itself */
     const struct hop_topology *emulate; /* copies between its devices go through its links, slowed down; NULL: none */
     double slower;               /* emulate: how many times; 0: 1000 */

@@ -308,7 +308,7 @@ static enum hop_status await(struct hop_device *base, unsigned stream, struct ho
 }
 
 const struct hop_device_ops hop_device_cuda = {
-    .name = "cuda",
+    .facts = {.name = "cuda", .what = "NVIDIA GPUs"},
     .count = count,
     .open = open_device,
     .close = close_device,

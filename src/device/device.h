@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hopcast/device.h"
 #include "hopcast/element.h"
 #include "hopcast/status.h"
 
@@ -81,7 +82,7 @@ struct hop_device_options {
 };
 
 struct hop_device_ops {
-    const char *name;
+    struct hop_device_facts facts; /* first */
     /* How many there are; UINT32_MAX: as many as one likes. Fails, saying why, where the back end cannot be used. */
     enum hop_status (*count)(uint32_t *count, struct hop_diag *diag);
     enum hop_status (*open)(const struct hop_device_options *options, struct hop_device **device, struct hop_diag *diag);
@@ -126,7 +127,11 @@ struct hop_device_ops {
     enum hop_status (*await)(struct hop_device *device, unsigned stream, struct hop_event *event, struct hop_diag *diag);
 };
 
-extern const struct hop_device_ops hop_device_host, hop_device_cuda;
+extern const struct hop_device_ops hop_device_host, hop_device_cuda; /* listed in device.c */
+static inline const struct hop_device_ops *hop_device_ops_of(const struct hop_device_facts *facts)
+{
+    return (const struct hop_device_ops *)facts;
+}
 
 /* Every back end's struct begins with it. */
 struct hop_device {

@@ -189,7 +189,7 @@ static enum hop_status host_reduce(struct hop_device *device, unsigned stream, c
 }
 
 const struct hop_device_ops hop_device_host = {
-    .name = "host",
+    .facts = {.name = "host", .what = "shared memory of this machine", .on_processors = true},
     .count = host_count,
     .open = host_open,
     .close = host_close,

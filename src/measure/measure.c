@@ -223,11 +223,16 @@ static void find_devices(struct hop_measuring *m)
 static void find_sizes(struct hop_measuring *m)
 {
     static const uint64_t host[] = {64, 4 << 10, 64 << 10, 1 << 20, 8 << 20},
-                          cuda[] = {64, 64 << 10, 1 << 20, 16 << 20, 64 << 20},
+                          queued[] = {64, 64 << 10, 1 << 20, 16 << 20, 64 << 20},
                           emulated[] = {256 << 10, 1 << 20, 4 << 20};
     const struct hop_measure_options *o = m->options;
-    bool on_cuda = o->program.device && strcmp(o->program.device, "cuda") == 0;
-    const uint64_t *sizes = o->sizes ? o->sizes : o->program.emulate ? emulated : on_cuda ? cuda : host;
+    const struct hop_device_facts *device = NULL;
+    struct hop_diag diag;
+    if (hop_device_named(o->program.device, &device, &diag) != HOP_OK) {
+        hop_failure_set(&m->failure, HOP_ERR_INVALID, "%s\n%s", diag.what, diag.expected);
+        return;
+    }
+    const uint64_t *sizes = o->sizes ? o->sizes : o->program.emulate ? emulated : device->on_processors ? host : queued;
     m->size_count = o->sizes             ? o->size_count
                     : o->program.emulate ? (uint32_t)HOP_COUNT(emulated)
                                          : (uint32_t)HOP_COUNT(host);

@@ -29,16 +29,14 @@ static uint32_t device_number(const struct hop_program *program)
 
 static enum hop_status find_device(struct hop_program *program, uint32_t *count, struct hop_diag *diag)
 {
-    const char *name = program->options.device ? program->options.device : "host";
-    bool host = strcmp(name, "host") == 0;
-    if (!host && strcmp(name, "cuda") != 0)
-        return hop_fail(diag, HOP_ERR_INVALID, "there is no device back end '%s'\nhost or cuda", name);
-    if (program->options.emulate && !host)
-        return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", name);
-    program->ops = host ? &hop_device_host : &hop_device_cuda;
+    const struct hop_device_facts *facts;
+    HOP_CHECK(hop_device_named(program->options.device, &facts, diag));
+    if (program->options.emulate && !facts->on_processors)
+        return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", facts->name);
+    program->ops = hop_device_ops_of(facts);
     enum hop_status status = program->ops->count(count, diag);
     if (status == HOP_OK && *count == 0)
-        status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", name);
+        status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", facts->name);
     return status;
 }
 

@@ -733,6 +733,25 @@ static void counters_pass_the_largest_number(void **state)
     assert_int_equal(atomic_load(&there.sleepers), 0);
 }
 
+static void back_ends_are_found_by_name(void **state)
+{
+    (void)state;
+    const struct hop_device_facts *found = NULL;
+    struct hop_diag diag = {0};
+    size_t count = 0;
+    for (; hop_device_at(count); count++) {
+        assert_non_null(hop_device_at(count)->what);
+        assert_int_equal(hop_device_named(hop_device_at(count)->name, &found, D), HOP_OK);
+        assert_ptr_equal(found, hop_device_at(count));
+    }
+    assert_true(count >= 2);
+    assert_int_equal(hop_device_named(NULL, &found, D), HOP_OK);
+    assert_ptr_equal(found, &ops->facts);
+    assert_int_equal(hop_device_named("abacus", &found, &diag), HOP_ERR_INVALID);
+    assert_string_equal(diag.what, "there is no device back end 'abacus'");
+    assert_string_equal(diag.expected, "host or cuda");
+}
+
 TEST_GROUP(device_host)
 {
     const struct CMUnitTest tests[] = {
@@ -752,6 +771,7 @@ TEST_GROUP(device_host)
         cmocka_unit_test(a_failed_copy_fails_the_device),
         cmocka_unit_test(ranks_may_be_threads),
         cmocka_unit_test(counters_pass_the_largest_number),
+        cmocka_unit_test(back_ends_are_found_by_name),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
