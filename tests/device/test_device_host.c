@@ -741,11 +741,11 @@ static void back_ends_are_found_by_name(void **state)
     size_t count = 0;
     for (; hop_device_at(count); count++) {
         assert_non_null(hop_device_at(count)->what);
-        assert_int_equal(hop_device_named(hop_device_at(count)->name, &found, D), HOP_OK);
+        assert_int_equal(hop_device_named(hop_device_at(count)->name, &found, &diag), HOP_OK);
         assert_ptr_equal(found, hop_device_at(count));
     }
     assert_true(count >= 2);
-    assert_int_equal(hop_device_named(NULL, &found, D), HOP_OK);
+    assert_int_equal(hop_device_named(NULL, &found, &diag), HOP_OK);
     assert_ptr_equal(found, &ops->facts);
     assert_int_equal(hop_device_named("abacus", &found, &diag), HOP_ERR_INVALID);
     assert_string_equal(diag.what, "there is no device back end 'abacus'");
