@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the writers of launchers' files share. */
-#include "export/launch_plan.h"
+#include "launchers/launch_plan.h"
 
 /* As one word of a shell: what needs it in single quotes. */
 static void add_word(struct hop_buffer *out, const char *text)

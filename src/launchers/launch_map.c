@@ -3,7 +3,7 @@
  * A mapping in the forms of launchers. Names are checked once, here; launch_openmpi.c, launch_mpich.c, launch_slurm.c
  * and launch_devices.c each know one launcher's syntax (docs/launch.md says where it comes from).
  */
-#include "export/launch_plan.h"
+#include "launchers/launch_plan.h"
 
 static const struct hop_launch_writer *const writers[] = {
     &hop_launch_rankfile, &hop_launch_hostfile, &hop_launch_machinefile, &hop_launch_devices,

@@ -6,7 +6,7 @@
  * machinefile. So it can say a mapping where each host has one line and all of them the same list; else devices.sh
  * binds.
  */
-#include "export/launch_plan.h"
+#include "launchers/launch_plan.h"
 
 static enum hop_status write_machinefile(struct hop_launch_plan *launch)
 {

@@ -4,7 +4,7 @@
  * counted in its package. A rankfile must name cores ("slot=*" binds to the first one), so without them the ranks'
  * order is the hostfile's, a line a rank, read by --map-by seq; on one node any order will do.
  */
-#include "export/launch_plan.h"
+#include "launchers/launch_plan.h"
 
 static enum hop_status write_rankfile(struct hop_launch_plan *launch)
 {

@@ -5,7 +5,7 @@
  * differ, devices.sh does it. A task that is alone on its node sees all devices whatever map_gpu says, so there the
  * script is needed, too.
  */
-#include "export/launch_plan.h"
+#include "launchers/launch_plan.h"
 
 /* How many devices the job must have on a node so that the numbers of those in use are theirs: all that it has,
  * excluded ones among them. Where that is not known, up to the last one used. */

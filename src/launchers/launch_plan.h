@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the writers of launchers' files share: who sits where, names checked, lists that hold on every node. */
-#ifndef HOP_EXPORT_LAUNCH_PLAN_H
-#define HOP_EXPORT_LAUNCH_PLAN_H
+#ifndef HOP_LAUNCHERS_LAUNCH_PLAN_H
+#define HOP_LAUNCHERS_LAUNCH_PLAN_H
 
 #include "base/base.h"
 #include "hopcast/map.h"

@@ -4,7 +4,7 @@
  * every launcher says in a variable of its own; where several are there, the launcher nearest to the program counts: a
  * batch script has SLURM_PROCID, and mpirun in it sets its own.
  */
-#include "export/launch_plan.h"
+#include "launchers/launch_plan.h"
 
 static const char head[] = "#!/bin/sh\n"
                            "# Starts a program so that each rank sees the device that it was mapped to, and no other:\n"
