@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lint: PCIe links that are slower than they should be: than those of devices of the same model, and, for an uplink,
- * than the links below it. What the source says of a link's capability is in remarks.c.
+ * than the links below it. What the source says of a link's capability is in rule_remarks.c.
  */
 #include "lint/lint.h"
 

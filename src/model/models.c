@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The list of models, and which of them rules a domain. A new model is a file of its own and a line here.
+ * The list of models, and which of them rules a domain. A new model is a file of its own, its declaration in model.h and
+ * a line here.
  */
 #include "model/model.h"
 
