@@ -150,6 +150,8 @@ static void look_at_beats(struct hop_team *team, double now_s)
             continue;
         if (phase == HOP_MEMBER_FINISHED)
             hop_board_lose(team->board, (int)rank, "rank %u has finished, others still wait for it", rank);
+        else if (phase == HOP_MEMBER_LEFT && hop_team_stopping(team) && !team->gently)
+            continue; /* all are stopped: why is still to be heard */
         else if (phase == HOP_MEMBER_LEFT)
             hop_board_lose_member(team->board, l, rank, "left");
         else
