@@ -309,8 +309,11 @@ enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
     team->failed = true;
     if (!has_reason(team, &reason) && (stopping || !hop_team_why(team, &reason)))
         return hop_fail(diag, HOP_ERR_STOPPED, "stopped by a signal");
+    /* What the machine knows is told to the others, and what they told, to those of the machine before this rank leaves. */
     if (team->group && team->board && hop_board_loss(team->board, &rank))
         hop_group_give_reason(team->group, rank, &reason);
+    else if (team->board && (rank = hop_team_lost(team)) >= 0)
+        hop_board_lose_with(team->board, rank, &reason);
     if (diag)
         *diag = reason;
     return reason.status;

@@ -114,10 +114,7 @@ def machines():
         ended, err = run("allreduce", "--algorithm", "gsb", "--node-size", "2", "--fault", "kill 3 g.r2", under=under)
         check(ended in ends(mpi, 2) and "rank 3 has no part" in err, "%s, refused: %d %s" % (mpi, ended, err))
         if mpi == "openmpi":  # the other kills all at once
-            for _ in range(3):  # mpirun kills the others a second later, whether or not a busy machine let them hear why
-                ended, err = run("allreduce", "--algorithm", "gsb", "--node-size", "2", "--fault", "kill 2 g.r2", under=under)
-                if "hopcast: rank 2 died" in err:
-                    break
+            ended, err = run("allreduce", "--algorithm", "gsb", "--node-size", "2", "--fault", "kill 2 g.r2", under=under)
             check("hopcast: rank 2 died in operation 'g.r2'" in err and "stopped" not in err, "a rank dies: " + err)
 
 
