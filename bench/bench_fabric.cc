@@ -124,9 +124,8 @@ double predict_flows(const hop_topology *topology, const std::vector<Flow> &flow
     hop_diag diag;
     hop_schedule *schedule = hop_schedule_create("flows");
     for (const Flow &f : flows)
-        must(hop_schedule_copy(schedule, host(f.from).c_str(), host(f.to).c_str(), f.bytes, nullptr, 0, nullptr, &diag),
-             diag);
-    must(hop_schedule_finish(schedule, &diag), diag);
+        hop_schedule_copy(schedule, host(f.from).c_str(), host(f.to).c_str(), f.bytes, nullptr, 0);
+    must(hop_schedule_finish(schedule, &schedule, &diag), diag);
     double took = predict(topology, schedule, ends);
     hop_schedule_destroy(schedule);
     return took;

@@ -180,12 +180,10 @@ hop_schedule *to_schedule(const Platform &platform, const std::vector<Transfer> 
 {
     hop_diag diag;
     hop_schedule *schedule = hop_schedule_create("transfers");
-    for (const Transfer &t : transfers) {
-        must(hop_schedule_copy(schedule, hop_topology_node(platform.topology, t.from)->name,
-                               hop_topology_node(platform.topology, t.to)->name, t.bytes, nullptr, 0, nullptr, &diag),
-             diag);
-    }
-    must(hop_schedule_finish(schedule, &diag), diag);
+    for (const Transfer &t : transfers)
+        hop_schedule_copy(schedule, hop_topology_node(platform.topology, t.from)->name,
+                          hop_topology_node(platform.topology, t.to)->name, t.bytes, nullptr, 0);
+    must(hop_schedule_finish(schedule, &schedule, &diag), diag);
     return schedule;
 }
 
