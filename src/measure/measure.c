@@ -122,34 +122,30 @@ static int run_rank(struct hop_team *team, void *context)
 
 /* ---- around them ---- */
 
-static enum hop_status run_session(struct hop_measuring *m, struct hop_diag *diag)
+static void run_session(struct hop_measuring *m)
 {
     size_t row_bytes = m->op_count * sizeof(double), most = HOP_SAMPLES_MAX;
     most = row_bytes * most > SAMPLES_SIZE_MAX ? SAMPLES_SIZE_MAX / row_bytes : most;
     size_t size = 64 + row_bytes * most;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return hop_fail_memory(diag);
+    if (memory == MAP_FAILED) {
+        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
+        return;
+    }
     struct session s = {m, memory, (double *)(void *)((char *)memory + 64), (uint32_t)most};
     struct hop_launch_options launch = m->options->launch;
     int result = 0;
     launch.ranks = m->public.device_count;
     launch.gently = true; /* the round that runs is finished */
-    enum hop_status status = hop_launch(&launch, run_rank, &s, &result, diag);
-    if (status == HOP_OK && result != 0)
-        status = hop_fail(diag, HOP_ERR_IO, "measuring ended early");
-    if (status == HOP_OK) {
-        m->public.rounds = s.board->rounds;
-        m->public.elapsed_s = s.board->elapsed_s;
-        m->samples = malloc(m->op_count * (size_t)m->public.rounds * sizeof *m->samples);
-        status = m->samples ? HOP_OK : hop_fail_memory(diag);
-    }
-    for (uint32_t r = 0; status == HOP_OK && r < m->op_count; r++) {
-        for (uint32_t i = 0; i < m->public.rounds; i++)
-            m->samples[(size_t)r * m->public.rounds + i] = s.samples[(size_t)i * m->op_count + r];
-    }
+    m->failure.status = hop_launch(&launch, run_rank, &s, &result, m->failure.diag);
+    if (result != 0)
+        hop_failure_set(&m->failure, HOP_ERR_IO, "measuring ended early");
+    m->public.rounds = s.board->rounds;
+    m->public.elapsed_s = s.board->elapsed_s;
+    m->samples = hop_arena_alloc(&m->arena, row_bytes * m->public.rounds + 1);
+    for (size_t i = 0; m->samples && i < (size_t)m->op_count * m->public.rounds; i++)
+        m->samples[i] = s.samples[i % m->public.rounds * m->op_count + i / m->public.rounds];
     (void)munmap(memory, size);
-    return status;
 }
 
 /* ---- from samples to rows, and to whether the machine held still ---- */
@@ -183,23 +179,19 @@ static void find_memory(struct hop_measuring *m, const struct hop_measure_row *r
     m->public.memory_spread_Bps = summary.mad;
 }
 
-enum hop_status hop_measure_count(struct hop_measuring *m, struct hop_diag *diag)
+void hop_measure_count(struct hop_measuring *m)
 {
     struct hop_measure_row *rows = hop_arena_alloc(&m->arena, m->op_count * sizeof *rows);
-    double *scratch = malloc(HOP_SAMPLES_MAX * sizeof *scratch);
-    if (!rows || !scratch) {
-        free(scratch);
-        return hop_fail_memory(diag);
-    }
+    double *scratch = hop_arena_alloc(&m->arena, HOP_SAMPLES_MAX * sizeof *scratch);
+    if (!rows || !scratch)
+        return;
     for (uint32_t r = 0; r < m->op_count; r++)
         count_row(m, r, &rows[r], scratch);
     find_memory(m, rows, scratch);
-    free(scratch);
     m->public.rows = rows;
     m->public.row_count = m->op_count;
     m->public.samples = m->samples;
     m->public.too_noisy = m->public.unsteady > HOP_UNSTEADY_ROWS * m->op_count;
-    return HOP_OK;
 }
 
 /* ---- what is to be measured ---- */
@@ -227,11 +219,10 @@ static void find_sizes(struct hop_measuring *m)
                           emulated[] = {256 << 10, 1 << 20, 4 << 20};
     const struct hop_measure_options *o = m->options;
     const struct hop_device_facts *device = NULL;
-    struct hop_diag diag;
-    if (hop_device_named(o->program.device, &device, &diag) != HOP_OK) {
-        hop_failure_set(&m->failure, HOP_ERR_INVALID, "%s\n%s", diag.what, diag.expected);
+    if (m->failure.status == HOP_OK)
+        m->failure.status = hop_device_named(o->program.device, &device, m->failure.diag);
+    if (m->failure.status != HOP_OK)
         return;
-    }
     const uint64_t *sizes = o->sizes ? o->sizes : o->program.emulate ? emulated : device->on_processors ? host : queued;
     m->size_count = o->sizes             ? o->size_count
                     : o->program.emulate ? (uint32_t)HOP_COUNT(emulated)
@@ -264,16 +255,17 @@ enum hop_status hop_measure(const struct hop_measure_options *options, struct ho
     m->public.topology = options->topology;
     m->public.emulated = options->program.emulate != NULL;
     m->router = hop_router_create(options->topology);
-    if (!m->router)
-        m->failure.status = hop_fail_memory(diag);
+    m->arena.failed |= !m->router;
     find_devices(m);
     find_sizes(m);
-    if (m->failure.status == HOP_OK)
+    if (hop_measuring_good(m))
         hop_measure_choose(m);
-    if (m->failure.status == HOP_OK)
-        m->failure.status = run_session(m, diag);
-    if (m->failure.status == HOP_OK)
-        m->failure.status = hop_measure_count(m, diag);
+    if (hop_measuring_good(m))
+        run_session(m);
+    if (hop_measuring_good(m))
+        hop_measure_count(m);
+    if (m->arena.failed)
+        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
     enum hop_status status = m->failure.status;
     if (status != HOP_OK)
         hop_measure_result_destroy(&m->public);
@@ -289,8 +281,5 @@ void hop_measure_result_destroy(struct hop_measure_result *result)
         return;
     hop_router_destroy(m->router);
     hop_arena_finish(&m->arena);
-    free(m->ops);
-    free(m->cases);
-    free(m->samples);
     free(m);
 }

@@ -27,14 +27,19 @@ struct hop_measuring {
     struct hop_failure failure;
     const char *devices[HOP_MEASURE_DEVICES_MAX];
     struct hop_measure_op *ops; /* one a row */
-    uint32_t op_count, op_capacity;
+    uint32_t op_count;
     struct hop_measure_case *cases;
-    uint32_t case_count, case_capacity;
+    uint32_t case_count;
     uint64_t sizes[HOP_MEASURE_SIZES_MAX];
     uint32_t size_count;
     struct hop_router *router;
     double *samples;
 };
+
+static inline bool hop_measuring_good(const struct hop_measuring *m)
+{
+    return m->failure.status == HOP_OK && !m->arena.failed;
+}
 
 /* measure_samples.c: beside a summary of which median, MAD and count are set. */
 bool hop_sample_is_outlier(const struct hop_sample_summary *of, double sample);
@@ -45,7 +50,7 @@ void hop_measure_choose(struct hop_measuring *m);
 enum hop_status hop_measure_round(const struct hop_measuring *m, uint32_t round, struct hop_schedule **schedule,
                                   uint32_t *index_of, struct hop_diag *diag);
 /* measure.c: from samples to rows and what they amount to; samples are there, rounds are set. */
-enum hop_status hop_measure_count(struct hop_measuring *m, struct hop_diag *diag);
+void hop_measure_count(struct hop_measuring *m);
 
 /* Samples in the order in which they were taken, 1 to HOP_SAMPLES_MAX: whether the medians of their two halves
  * differ by more than their intervals. Halves of fewer than 6 samples do not tell: false. */

@@ -39,19 +39,15 @@ static const char *keep(struct hop_measuring *m, const char *text)
 
 static void begin_case(struct hop_measuring *m)
 {
-    if (hop_grow(&m->cases, &m->case_capacity, m->case_count + 1, sizeof *m->cases))
-        m->cases[m->case_count++] = (struct hop_measure_case){m->op_count, 0};
-    else
-        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
+    if (HOP_GROW(&m->arena, m->cases, m->case_count + 1))
+        m->cases[m->case_count++].first = m->op_count;
 }
 
 /* An operation of the case begun last. */
 static void add(struct hop_measuring *m, struct hop_measure_op op, const struct hop_measure_row *row)
 {
     op.row = hop_arena_copy(&m->arena, row, sizeof *row);
-    if (!op.row || !row->name || !hop_grow(&m->ops, &m->op_capacity, m->op_count + 1, sizeof *m->ops))
-        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
-    if (m->failure.status != HOP_OK)
+    if (!HOP_GROW(&m->arena, m->ops, m->op_count + 1) || !hop_measuring_good(m))
         return;
     m->ops[m->op_count++] = op;
     m->cases[m->case_count - 1].count++;
@@ -62,10 +58,10 @@ static const struct hop_route *route_of(struct hop_measuring *m, uint32_t from, 
 {
     const struct hop_topology *t = m->public.topology;
     uint32_t index;
-    if (m->failure.status == HOP_OK)
+    if (hop_measuring_good(m))
         m->failure.status = hop_router_find(m->router, hop_topology_find(t, m->devices[from]),
                                             hop_topology_find(t, m->devices[to]), &index, m->failure.diag);
-    return m->failure.status == HOP_OK ? hop_router_route(m->router, index) : NULL;
+    return hop_measuring_good(m) ? hop_router_route(m->router, index) : NULL;
 }
 
 static void add_copy(struct hop_measuring *m, enum hop_measure_kind kind, const char *group, uint32_t from, uint32_t to,
@@ -110,7 +106,7 @@ static const char *begin_group(struct hop_measuring *m, const char *format, ...)
 static void add_pairs(struct hop_measuring *m, enum hop_measure_kind kind)
 {
     uint32_t n = m->public.device_count, of_level[HOP_LEVEL_COUNT] = {0}, seen[HOP_LEVEL_COUNT] = {0};
-    for (uint32_t p = 0; p < 2 * n * n && m->failure.status == HOP_OK; p++) {
+    for (uint32_t p = 0; p < 2 * n * n && hop_measuring_good(m); p++) {
         uint32_t from = p / n % n, to = p % n;
         const struct hop_route *route = from == to ? NULL : route_of(m, from, to);
         if (!route)
@@ -181,8 +177,7 @@ static uint32_t find_couples(struct hop_measuring *m, struct couple *couples)
             uint32_t at = hop_names_get(&manners, manner);
             if (at == UINT32_MAX && count < COUPLES_MAX) {
                 const char *kept = keep(m, manner);
-                if (!kept || !hop_names_put(&manners, kept, at = count++))
-                    hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
+                m->arena.failed |= !kept || !hop_names_put(&manners, kept, at = count++);
             }
             if (at != UINT32_MAX && hop_draw(&rng) % ++seen[at] == 0)
                 couples[at] = c;

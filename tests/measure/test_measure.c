@@ -152,7 +152,8 @@ static void count_made_up(uint32_t noisy, double share, struct hop_measuring *m)
         memcpy(samples + (size_t)5 * r, (double[]){100, 100 + far, 100 - far, 100 + far, 100 - far},
                5 * sizeof(double));
     }
-    CHECK(hop_measure_count(m, D));
+    hop_measure_count(m);
+    assert_false(m->arena.failed);
 }
 
 static void a_machine_is_too_noisy_when_more_than_a_tenth_of_the_rows_scatter(void **unused)
@@ -235,8 +236,6 @@ static void unchoose(struct chosen *c)
 {
     hop_router_destroy(c->m.router);
     hop_arena_finish(&c->m.arena);
-    free(c->m.ops);
-    free(c->m.cases);
 }
 
 enum { KNOWN_MAX = 256 };
