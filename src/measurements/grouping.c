@@ -7,6 +7,20 @@
 
 enum { TEXT_MAX = 4096 };
 
+void hop_measurements_refuse(struct hop_measurements *m, enum hop_status status, uint32_t line, uint32_t column,
+                             const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (m->failure.status == HOP_OK)
+        m->failure.status = hop_fail_with(m->failure.diag, status, format, arguments);
+    va_end(arguments);
+    if (line)
+        hop_failure_place(&m->failure, "%.180s:%u:%u", m->name, line, column);
+    else
+        hop_failure_place(&m->failure, "%s", m->name);
+}
+
 void hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row)
 {
     if (!hop_measurements_good(m) || !HOP_GROW(&m->arena, m->list, m->count + 1) ||
@@ -64,10 +78,9 @@ void hop_rows_add(struct hop_row_builder *b, const char *const ends[2], uint64_t
     struct hop_measurements *m = b->made;
     struct hop_measurement row = {.group = b->group, .bytes = bytes, .rate_Bps = rate_Bps, .time_s = NAN};
     va_list arguments;
-    if (m->count == HOP_MEASUREMENTS_MAX) {
-        hop_failure_set(&m->failure, HOP_ERR_LIMIT, "more than %u transfers\na smaller file", HOP_MEASUREMENTS_MAX);
-        hop_failure_place(&m->failure, "%s:%u:%u", m->name, b->line, b->column);
-    }
+    if (m->count == HOP_MEASUREMENTS_MAX)
+        hop_measurements_refuse(m, HOP_ERR_LIMIT, b->line, b->column, "more than %u transfers\na smaller file",
+                                HOP_MEASUREMENTS_MAX);
     if (!hop_measurements_good(m))
         return;
     va_start(arguments, notes);

@@ -40,10 +40,8 @@ static void read_any(const struct hop_source *source, struct hop_measurements *m
 static void gather(struct hop_measurements *m)
 {
     uint32_t first = 0;
-    if (m->count == 0 && !m->arena.failed) {
-        hop_failure_set(&m->failure, HOP_ERR_INVALID, "there is no measurement\nat least one transfer");
-        hop_failure_place(&m->failure, "%s", m->name);
-    }
+    if (m->count == 0 && !m->arena.failed)
+        hop_measurements_refuse(m, HOP_ERR_INVALID, 0, 0, "there is no measurement\nat least one transfer");
     m->rows = hop_arena_alloc(&m->arena, ((size_t)m->count + 1) * sizeof *m->rows);
     for (uint32_t g = 0; g < m->group_count; g++) {
         m->groups[g].first = first;

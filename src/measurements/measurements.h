@@ -35,6 +35,9 @@ void hop_measurement_read_notes(struct hop_measurement *m);
 void hop_measurements_add(struct hop_measurements *m, const struct hop_measurement *row);
 /* A text in the arena. */
 const char *hop_measurements_text(struct hop_measurements *m, const char *format, ...) HOP_PRINTF(2, 3);
+/* What is wrong at a place of the text (line 0: with all of it). */
+void hop_measurements_refuse(struct hop_measurements *m, enum hop_status status, uint32_t line, uint32_t column,
+                             const char *format, ...) HOP_PRINTF(5, 6);
 /* Whether the first line names columns of a measurement CSV: notes there may say what is the mark of a benchmark. */
 bool hop_measurements_is_csv(const struct hop_source *source);
 void hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m);

@@ -34,21 +34,9 @@ struct reader {
 
 /* ---- characters to fields ---- */
 
-/* What is wrong at a place. */
-static void fail(struct reader *r, uint32_t line, uint32_t column, enum hop_status status, const char *format, ...)
-    HOP_PRINTF(5, 6);
-static void fail(struct reader *r, uint32_t line, uint32_t column, enum hop_status status, const char *format, ...)
-{
-    struct hop_failure *failure = &r->made->failure;
-    va_list arguments;
-    va_start(arguments, format);
-    if (failure->status == HOP_OK)
-        failure->status = hop_fail_with(failure->diag, status, format, arguments);
-    va_end(arguments);
-    hop_failure_place(failure, "%s:%u:%u", r->made->name, line, column);
-}
-#define FAIL_HERE(r, status, ...) fail((r), (r)->line, (r)->column, (status), __VA_ARGS__)
-#define FAIL_FIELD(r, field, ...) fail((r), (field)->line, (field)->column, HOP_ERR_INVALID, __VA_ARGS__)
+#define FAIL_HERE(r, status, ...) hop_measurements_refuse((r)->made, (status), (r)->line, (r)->column, __VA_ARGS__)
+#define FAIL_FIELD(r, field, ...)                                                                                      \
+    hop_measurements_refuse((r)->made, HOP_ERR_INVALID, (field)->line, (field)->column, __VA_ARGS__)
 
 static bool good(const struct reader *r)
 {
@@ -100,7 +88,7 @@ static void read_quoted(struct reader *r, char *text, size_t *length)
         }
         keep(r, true, text, length);
     }
-    fail(r, line, column, HOP_ERR_SYNTAX, "this quote is never closed\na second quote");
+    hop_measurements_refuse(r->made, HOP_ERR_SYNTAX, line, column, "this quote is never closed\na second quote");
 }
 
 /* One record, which ends with its line; the reader is not at its end. */

@@ -52,17 +52,8 @@ struct reading {
     char passed_name[40];
 };
 
-static void refuse(struct reading *r, uint32_t line, uint32_t column, const char *format, ...) HOP_PRINTF(4, 5);
-static void refuse(struct reading *r, uint32_t line, uint32_t column, const char *format, ...)
-{
-    struct hop_failure *failure = r->lines.failure;
-    va_list arguments;
-    va_start(arguments, format);
-    if (failure->status == HOP_OK)
-        failure->status = hop_fail_with(failure->diag, HOP_ERR_INVALID, format, arguments);
-    va_end(arguments);
-    hop_failure_place(failure, "%.180s:%u:%u", r->b.made->name, line, column);
-}
+#define REFUSE(r, line, column, ...)                                                                                   \
+    hop_measurements_refuse((r)->b.made, HOP_ERR_INVALID, (line), (column), __VA_ARGS__)
 
 /* ---- which collective ---- */
 
@@ -118,17 +109,17 @@ static void read_rank(struct reading *r, uint32_t at)
                      ? hop_word_number(&lines->words[on + 3], "")
                      : -1;
     if (device < 0 || device > 9999) {
-        refuse(r, lines->line, number->column,
+        REFUSE(r, lines->line, number->column,
                "this rank's host and device are not said\n# Rank 0 Group 0 Pid 17 on HOST device 0 [0x07] NAME");
     } else if (hop_word_number(number, "") != (int)r->count) {
         bool again = hop_word_number(number, "") < (int)r->count;
-        refuse(r, lines->line, number->column,
+        REFUSE(r, lines->line, number->column,
                again ? "rank %.*s stands here a second time: every process ran alone\none run over all ranks: "
                        "nccl-tests built with MPI=1"
                      : "rank %.*s is not the next one\nranks 0, 1, 2, ... in order",
                (int)(number->length < 10 ? number->length : 10), number->text);
     } else if (r->count == RANKS_MAX) {
-        refuse(r, lines->line, number->column, "too many ranks\nat most 4096");
+        REFUSE(r, lines->line, number->column, "too many ranks\nat most 4096");
     } else if (HOP_GROW(&r->b.made->arena, r->ranks, r->count + 1)) {
         r->ranks[r->count++] = (struct rank){.host = lines->words[on + 1],
                                              .bus = on + 4 < lines->count ? lines->words[on + 4] : (struct hop_word){0},
@@ -196,7 +187,7 @@ static void name_ranks(struct reading *r)
             (void)snprintf(rank->name, sizeof rank->name, "gpu%u", rank->gpu);
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(r->ranks[k].name, rank->name) == 0) {
-                refuse(r, rank->line, rank->column, "ranks %u and %u are both on %s\na GPU for each rank", k, i,
+                REFUSE(r, rank->line, rank->column, "ranks %u and %u are both on %s\na GPU for each rank", k, i,
                        rank->name);
                 break;
             }
@@ -255,11 +246,11 @@ static void read_row(struct reading *r)
     double time_us = 0;
     int root = r->has_root ? hop_word_number(time - 1, "") : 0;
     if (!hop_word_decimal(time, &time_us) || time_us > 1e12) {
-        refuse(r, lines->line, time->column, "'%.*s' is no time\nmicroseconds", HOP_WORD_SHOWN(time));
+        REFUSE(r, lines->line, time->column, "'%.*s' is no time\nmicroseconds", HOP_WORD_SHOWN(time));
         return;
     }
     if (r->pattern == NAMELESS) {
-        refuse(r, lines->line, 1,
+        REFUSE(r, lines->line, 1,
                "which collective this is stands nowhere above\na line '# Collective test starting: sendrecv_perf', or "
                "the command line above the output");
         return;
@@ -273,12 +264,12 @@ static void read_row(struct reading *r)
     if (!r->named)
         name_ranks(r);
     if (r->count < 2)
-        refuse(
+        REFUSE(
             r, lines->line, 1,
             "%s among %u ranks moves nothing between GPUs\ntwo or more lines '# Rank 0 ... on HOST device 0 ...' above",
             r->collective, r->count);
     if ((r->pattern == GATHER || r->pattern == SCATTER) && (!r->has_root || root < 0 || (uint32_t)root >= r->count))
-        refuse(r, lines->line, time->column, "the root of this %s is not said\na root among the ranks", r->collective);
+        REFUSE(r, lines->line, time->column, "the root of this %s is not said\na root among the ranks", r->collective);
     r->b.line = lines->line;
     r->b.column = time->column;
     uint64_t least = r->pattern == RING ? 1 : r->count;
@@ -321,10 +312,10 @@ static void read_nccl_tests(const struct hop_source *source, struct hop_measurem
     if (m->count > 0 || m->arena.failed)
         return;
     if (r->passed)
-        refuse(r, r->passed, 1, "%s says how fast a schedule of many copies was, not which copies they were\n%s",
+        REFUSE(r, r->passed, 1, "%s says how fast a schedule of many copies was, not which copies they were\n%s",
                r->passed_name, accepted);
     else
-        refuse(r, r->lines.line ? r->lines.line : 1, 1, "there is no line of results\n%s", accepted);
+        REFUSE(r, r->lines.line ? r->lines.line : 1, 1, "there is no line of results\n%s", accepted);
 }
 
 static bool detect_nccl_tests(const struct hop_source *source)

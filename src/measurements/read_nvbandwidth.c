@@ -410,11 +410,10 @@ static void read_nvbandwidth(const struct hop_source *source, struct hop_measure
         read_text(r);
     if (!good(r) || m->count > 0)
         return;
-    hop_failure_set(&m->failure, HOP_ERR_INVALID,
-                    "no test case of nvbandwidth here says how fast a transfer was\nhost_to_device_memcpy_ce, "
-                    "device_to_device_memcpy_read_ce and the like with a matrix; not latencies, local copies or "
-                    "multinode ones");
-    hop_failure_place(&m->failure, "%.200s:%u:1", m->name, r->passed ? r->passed : 1);
+    hop_measurements_refuse(
+        m, HOP_ERR_INVALID, r->passed ? r->passed : 1, 1,
+        "no test case of nvbandwidth here says how fast a transfer was\nhost_to_device_memcpy_ce, "
+        "device_to_device_memcpy_read_ce and the like with a matrix; not latencies, local copies or multinode ones");
 }
 
 static bool detect_nvbandwidth(const struct hop_source *source)

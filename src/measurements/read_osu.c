@@ -172,10 +172,10 @@ static void read_osu(const struct hop_source *source, struct hop_measurements *m
         read_line(r);
     if (!hop_measurements_good(m) || m->count > 0)
         return;
-    hop_failure_set(&m->failure, HOP_ERR_INVALID, "%s\nthe output of osu_bw, osu_bibw, osu_mbw_mr or osu_latency",
-                    r->passed ? "this OSU benchmark is not one whose transfers are known"
-                              : "the table of this OSU benchmark is missing");
-    hop_failure_place(&m->failure, "%.200s:%u:1", m->name, r->passed ? r->passed : r->lines.line);
+    hop_measurements_refuse(m, HOP_ERR_INVALID, r->passed ? r->passed : r->lines.line, 1,
+                            "%s\nthe output of osu_bw, osu_bibw, osu_mbw_mr or osu_latency",
+                            r->passed ? "this OSU benchmark is not one whose transfers are known"
+                                      : "the table of this OSU benchmark is missing");
 }
 
 static bool detect_osu(const struct hop_source *source)

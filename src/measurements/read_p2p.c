@@ -73,11 +73,9 @@ static void read_p2p(const struct hop_source *source, struct hop_measurements *m
             }
         }
     }
-    if (hop_measurements_good(m) && m->count == 0) {
-        hop_failure_set(&m->failure, HOP_ERR_INVALID,
-                        "there is no bandwidth between two GPUs\na bandwidth matrix of two GPUs or more");
-        hop_failure_place(&m->failure, "%.200s", m->name);
-    }
+    if (hop_measurements_good(m) && m->count == 0)
+        hop_measurements_refuse(m, HOP_ERR_INVALID, 0, 0,
+                                "there is no bandwidth between two GPUs\na bandwidth matrix of two GPUs or more");
     hop_p2p_finish(p2p);
 }
 
