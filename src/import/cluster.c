@@ -159,8 +159,7 @@ static void copy_machine(struct hop_cluster *cluster, uint32_t index)
     for (uint32_t i = 0; i < machine->node_count && hop_cluster_ok(cluster); i++) {
         uint32_t copy = copy_node(cluster, &cluster->members[node->member], i, node->name);
         if (machine->nodes[i].kind == HOP_NODE_NIC &&
-            hop_build_grow(cluster->build, &cluster->nics, &cluster->nic_capacity, cluster->nic_count + 1,
-                           sizeof *cluster->nics))
+            HOP_BUILD_GROW(cluster->build, cluster->nics, cluster->nic_count + 1))
             cluster->nics[cluster->nic_count++] =
                 (struct hop_cluster_nic){.node = index, .topology_node = copy, .target = HOP_NONE, .slot = HOP_NONE};
     }
@@ -293,7 +292,7 @@ static void add_node(struct hop_cluster *cluster, const char *name, uint64_t cou
 {
     struct hop_cluster_node node = {.member = entry};
     node.name = name && count == 1 ? name : hop_build_text(cluster->build, "%.120s%u", name ? name : "node", number);
-    if (!hop_build_grow(cluster->build, &cluster->nodes, &cluster->node_capacity, cluster->node_count + 1, sizeof node))
+    if (!HOP_BUILD_GROW(cluster->build, cluster->nodes, cluster->node_count + 1))
         return;
     cluster->nodes[cluster->node_count++] = node;
     copy_machine(cluster, cluster->node_count - 1);
@@ -388,6 +387,4 @@ void hop_cluster_read(struct hop_build *build, const struct hop_source *source, 
     read_document(&cluster, document);
     for (uint32_t i = 0; i < cluster.member_count; i++)
         hop_topology_destroy(cluster.members[i].topology);
-    free(cluster.nodes);
-    free(cluster.nics);
 }

@@ -47,9 +47,9 @@ struct hop_cluster {
     struct hop_cluster_member *members; /* the machines, one for each element of `nodes`, then the fabric */
     uint32_t member_count;
     struct hop_cluster_node *nodes;
-    uint32_t node_count, node_capacity;
+    uint32_t node_count;
     struct hop_cluster_nic *nics;
-    uint32_t nic_count, nic_capacity;
+    uint32_t nic_count;
     uint32_t *nic_in; /* per node of the fabric: the NIC in that slot, HOP_NONE: none */
 };
 

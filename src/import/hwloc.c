@@ -4,12 +4,6 @@
  * this machine the kernel's link attributes and NVML's NVLinks are trusted before what hwloc says.
  */
 #include "import/importer.h"
-#include "import/xml.h"
-
-static bool detect(const struct hop_source *source)
-{
-    return hop_xml_begins(source->text, "topology");
-}
 
 #ifdef HOP_HAVE_HWLOC
 
@@ -72,4 +66,4 @@ void hop_import_live(struct hop_build *build)
 
 #endif
 
-const struct hop_importer hop_importer_hwloc_xml = {detect, read_xml};
+const struct hop_importer hop_importer_hwloc_xml = {.roots = {"topology"}, .read = read_xml};

@@ -48,9 +48,9 @@ struct map {
     hwloc_topology_t machine;
     struct hop_build *build;
     hwloc_obj_t *devices; /* in PCI order */
-    uint32_t device_count, device_capacity;
+    uint32_t device_count;
     hwloc_obj_t *tops; /* topmost I/O objects with a place */
-    uint32_t top_count, top_capacity;
+    uint32_t top_count;
     struct hub hubs[HUB_LIMIT];
     uint32_t hub_count;
     unsigned numbers[HOP_NODE_KIND_COUNT];                                      /* the next of each kind */
@@ -215,13 +215,6 @@ static struct place *give_place(struct map *m, hwloc_obj_t object)
     return place;
 }
 
-/* Appends an object to a list. */
-static void list_object(struct map *m, hwloc_obj_t **list, uint32_t *count, uint32_t *capacity, hwloc_obj_t object)
-{
-    if (hop_build_grow(m->build, list, capacity, *count + 1, sizeof object))
-        (*list)[(*count)++] = object;
-}
-
 /* Gives a place to everything from a device up to its topmost I/O object. */
 static void mark_branch(struct map *m, hwloc_obj_t device)
 {
@@ -232,8 +225,8 @@ static void mark_branch(struct map *m, hwloc_obj_t device)
         if (rate_of(own) > rate_of(place->fastest))
             place->fastest = own;
         if (!is_io(o->parent)) {
-            if (fresh)
-                list_object(m, &m->tops, &m->top_count, &m->top_capacity, o);
+            if (fresh && HOP_BUILD_GROW(m->build, m->tops, m->top_count + 1))
+                m->tops[m->top_count++] = o;
             return;
         }
         struct place *above = o->parent->userdata;
@@ -256,7 +249,8 @@ static void find_devices(struct map *m)
             return;
         place->kind = kind;
         place->fastest = link_of(m, o, kind == HOP_NODE_GPU);
-        list_object(m, &m->devices, &m->device_count, &m->device_capacity, o);
+        if (HOP_BUILD_GROW(m->build, m->devices, m->device_count + 1))
+            m->devices[m->device_count++] = o;
     }
     if (m->device_count)
         qsort(m->devices, m->device_count, sizeof(hwloc_obj_t), compare_addresses);
@@ -705,8 +699,6 @@ void hop_hwloc_map(const struct hop_hwloc_source *source, struct hop_build *buil
         if (steps[i] != find_nvlinks || source->nvlinks)
             steps[i](&m);
     }
-    free(m.devices);
-    free(m.tops);
 }
 
 #endif

@@ -11,7 +11,6 @@
 #include "import/xml.h"
 
 #include <ctype.h>
-#include <libxml/parser.h>
 #include <libxml/tree.h>
 #include <stdio.h>
 
@@ -256,24 +255,16 @@ static void drop_comments(xmlNode *node)
 static enum hop_status check_document(const struct hop_source *source, xmlChar **text, int *size, struct hop_diag *diag)
 {
     struct check c = {source->name, {.diag = diag}};
-    xmlParserCtxt *parser = xmlNewParserCtxt();
-    if (!parser)
-        return hop_fail_memory(diag);
-    xmlDoc *document = xmlCtxtReadMemory(parser, source->text, (int)source->size, source->name, NULL,
-                                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    xmlDoc *document = hop_xml_parse(source, &c.failure);
     xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
-    if (!root) {
-        const char *message = parser->lastError.message ? parser->lastError.message : "no XML document";
-        hop_failure_set(&c.failure, HOP_ERR_SYNTAX, "%.*s\nwell-formed XML; was the file cut off?",
-                        (int)strcspn(message, "\n"), message);
-        hop_failure_place(&c.failure, "%.150s:%d:%d", source->name, parser->lastError.line, parser->lastError.int2);
-    } else if (document->intSubset && document->intSubset->children) {
+    if (!root)
+        return c.failure.status;
+    if (document->intSubset && document->intSubset->children)
         refuse(&c, root, "the document declares entities or elements of its own\nplain hwloc XML");
-    } else if (!hop_xml_attribute(root, "version") || strtoul(hop_xml_attribute(root, "version"), NULL, 10) < 2) {
+    else if (!hop_xml_attribute(root, "version") || strtoul(hop_xml_attribute(root, "version"), NULL, 10) < 2)
         refuse(&c, root, "the topology is of hwloc 1\nversion=\"2.0\"; `lstopo -i OLD.xml NEW.xml` converts");
-    } else {
+    else
         check_elements(&c, root);
-    }
     if (c.failure.status == HOP_OK) {
         drop_comments(document->children);
         xmlDocDumpMemoryEnc(document, text, size, "UTF-8");
@@ -281,7 +272,6 @@ static enum hop_status check_document(const struct hop_source *source, xmlChar *
             hop_failure_set(&c.failure, HOP_ERR_MEMORY, "out of memory");
     }
     xmlFreeDoc(document);
-    xmlFreeParserCtxt(parser);
     return c.failure.status;
 }
 

@@ -56,9 +56,9 @@ struct hop_ib_fabric {
     struct hop_build *build;
     struct hop_lines lines;
     struct hop_ib_node *nodes;
-    uint32_t node_count, node_capacity;
+    uint32_t node_count;
     struct hop_ib_port *ports; /* a node's ports lie together */
-    uint32_t port_count, port_capacity;
+    uint32_t port_count;
     struct hop_names ids;        /* node by id */
     struct hop_ib_owner *owners; /* by LID, HOP_IB_LID_MAX + 1 of them */
 };

@@ -121,7 +121,7 @@ static void read_node(struct hop_ib_fabric *fabric, enum hop_ib_kind kind)
                          node.id, fabric->nodes[other].line);
     if (fabric->node_count >= HOP_IB_NODES_LIMIT)
         hop_lines_refuse(lines, HOP_ERR_LIMIT, 1, "more than %u nodes", HOP_IB_NODES_LIMIT);
-    if (!hop_build_grow(fabric->build, &fabric->nodes, &fabric->node_capacity, fabric->node_count + 1, sizeof node))
+    if (!HOP_BUILD_GROW(fabric->build, fabric->nodes, fabric->node_count + 1))
         return;
     if (!hop_names_put(&fabric->ids, node.id, fabric->node_count))
         hop_failure_set(&fabric->build->failure, HOP_ERR_MEMORY, "out of memory");
@@ -164,7 +164,7 @@ static void add_port(struct hop_ib_fabric *fabric, const struct hop_ib_port *por
     }
     if (fabric->port_count >= HOP_IB_PORTS_LIMIT)
         hop_lines_refuse(&fabric->lines, HOP_ERR_LIMIT, 1, "more than %u ports", HOP_IB_PORTS_LIMIT);
-    if (!hop_build_grow(fabric->build, &fabric->ports, &fabric->port_capacity, fabric->port_count + 1, sizeof *port))
+    if (!HOP_BUILD_GROW(fabric->build, fabric->ports, fabric->port_count + 1))
         return;
     fabric->ports[fabric->port_count++] = *port;
     node->port_count++;
@@ -650,8 +650,6 @@ void hop_ib_read(const struct hop_source *source, const struct hop_source *route
         steps[i](fabric);
     if (hop_build_ok(build))
         read_tables(fabric, routes);
-    free(fabric->nodes);
-    free(fabric->ports);
     hop_names_finish(&fabric->ids);
 }
 
@@ -681,4 +679,4 @@ static void read_ibnetdiscover(const struct hop_source *source, struct hop_build
     hop_ib_read(source, NULL, build);
 }
 
-const struct hop_importer hop_importer_ibnetdiscover = {hop_ib_is_fabric, read_ibnetdiscover};
+const struct hop_importer hop_importer_ibnetdiscover = {.detect = hop_ib_is_fabric, .read = read_ibnetdiscover};

@@ -5,9 +5,11 @@
 
 #include "topology/build.h"
 
-/* A dialect of texts. detect looks at the head of a text and must be cheap; a failure of read has its place. */
+/* A dialect of texts, known by one of the signs that it has; a failure of read has its place. */
 struct hop_importer {
-    bool (*detect)(const struct hop_source *source);
+    const char *roots[2];                            /* the first element of its XML */
+    const char *marks[4];                            /* words of it */
+    bool (*detect)(const struct hop_source *source); /* looks at the head of a text and must be cheap */
     void (*read)(const struct hop_source *source, struct hop_build *build);
 };
 extern const struct hop_importer hop_importer_nccl_xml;      /* nccl_xml.c: NCCL and RCCL */

@@ -4,6 +4,7 @@
 #include "import/cluster.h"
 #include "import/ib_fabric.h"
 #include "import/importer.h"
+#include "import/xml.h"
 
 #include <strings.h>
 #include <unistd.h>
@@ -70,6 +71,19 @@ static void read_json(const struct hop_source *source, bool part, struct hop_bui
     hop_json_finish(&document);
 }
 
+static bool speaks(const struct hop_importer *importer, const struct hop_source *source)
+{
+    for (size_t i = 0; i < HOP_COUNT(importer->roots); i++) {
+        if (importer->roots[i] && hop_xml_begins(source->text, importer->roots[i]))
+            return true;
+    }
+    for (size_t i = 0; i < HOP_COUNT(importer->marks); i++) {
+        if (importer->marks[i] && hop_source_mentions(source, importer->marks[i]))
+            return true;
+    }
+    return importer->detect && importer->detect(source);
+}
+
 static enum hop_status read_source(const struct hop_source *source, bool part, struct hop_topology **topology,
                                    struct hop_diag *diag)
 {
@@ -78,7 +92,7 @@ static enum hop_status read_source(const struct hop_source *source, bool part, s
     size_t i = 0;
     if (check_encoding(source, diag) != HOP_OK)
         return HOP_ERR_SYNTAX;
-    while (!json && i < HOP_COUNT(importers) && !importers[i]->detect(source))
+    while (!json && i < HOP_COUNT(importers) && !speaks(importers[i], source))
         i++;
     hop_build_begin(&build, hop_source_title(source), diag);
     if (json)
@@ -123,46 +137,6 @@ static enum hop_status fail_unknown(const char *path, struct hop_diag *diag)
                     path);
 }
 
-static bool is_text(const char *path)
-{
-    return !hop_builtin_find(path) && !hop_topology_is_generated(path) && strcmp(path, "live") != 0;
-}
-
-static enum hop_status load(const char *path, bool part, struct hop_topology **topology, struct hop_diag *diag)
-{
-    struct hop_source source;
-    if (!is_text(path)) {
-        struct hop_build build;
-        hop_build_begin(&build, path, diag);
-        if (hop_builtin_find(path))
-            hop_import_builtin(path, &build);
-        else if (hop_topology_is_generated(path))
-            hop_topology_generate(path, &build);
-        else
-            hop_import_live(&build);
-        return finish(&build, path, topology);
-    }
-    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/'))
-        return fail_unknown(path, diag);
-    enum hop_status status = hop_source_load(path, &source, diag);
-    if (status != HOP_OK)
-        return status;
-    status = read_source(&source, part, topology, diag);
-    hop_source_finish(&source);
-    return status;
-}
-
-enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
-{
-    return load(path, false, topology, diag);
-}
-
-static enum hop_status load_part(const char *path, const char *routes, struct hop_topology **topology,
-                                 struct hop_diag *diag)
-{
-    return routes ? hop_topology_load_routed(path, routes, topology, diag) : load(path, true, topology, diag);
-}
-
 static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
 {
     hop_fail(
@@ -173,29 +147,68 @@ static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
     return HOP_ERR_INVALID;
 }
 
-enum hop_status hop_topology_load_routed(const char *path, const char *routes, struct hop_topology **topology,
-                                         struct hop_diag *diag)
+/* What is no text. */
+static enum hop_status make(const char *path, struct hop_topology **topology, struct hop_diag *diag)
 {
-    struct hop_source source, tables;
     struct hop_build build;
-    if (!is_text(path))
-        return refuse_tables(path, diag);
+    hop_build_begin(&build, path, diag);
+    if (hop_builtin_find(path))
+        hop_import_builtin(path, &build);
+    else if (hop_topology_is_generated(path))
+        hop_topology_generate(path, &build);
+    else
+        hop_import_live(&build);
+    return finish(&build, path, topology);
+}
+
+static enum hop_status read_routed(const struct hop_source *source, const char *routes, struct hop_topology **topology,
+                                   struct hop_diag *diag)
+{
+    struct hop_source tables;
+    struct hop_build build;
+    enum hop_status status = hop_source_load(routes, &tables, diag);
+    if (status != HOP_OK)
+        return status;
+    if (hop_ib_is_fabric(source)) {
+        hop_build_begin(&build, hop_source_title(source), diag);
+        hop_ib_read(source, &tables, &build);
+        status = finish(&build, tables.name, topology);
+    } else {
+        status = refuse_tables(source->name, diag);
+    }
+    hop_source_finish(&tables);
+    return status;
+}
+
+static enum hop_status load(const char *path, const char *routes, bool part, struct hop_topology **topology,
+                            struct hop_diag *diag)
+{
+    struct hop_source source;
+    if (hop_builtin_find(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
+        return routes ? refuse_tables(path, diag) : make(path, topology, diag);
+    if (!routes && strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/'))
+        return fail_unknown(path, diag);
     enum hop_status status = hop_source_load(path, &source, diag);
     if (status != HOP_OK)
         return status;
-    status = hop_source_load(routes, &tables, diag);
-    if (status != HOP_OK) {
-        hop_source_finish(&source);
-        return status;
-    }
-    if (hop_ib_is_fabric(&source)) {
-        hop_build_begin(&build, hop_source_title(&source), diag);
-        hop_ib_read(&source, &tables, &build);
-        status = finish(&build, tables.name, topology);
-    } else {
-        status = refuse_tables(source.name, diag);
-    }
+    status = routes ? read_routed(&source, routes, topology, diag) : read_source(&source, part, topology, diag);
     hop_source_finish(&source);
-    hop_source_finish(&tables);
     return status;
+}
+
+enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
+{
+    return load(path, NULL, false, topology, diag);
+}
+
+enum hop_status hop_topology_load_routed(const char *path, const char *routes, struct hop_topology **topology,
+                                         struct hop_diag *diag)
+{
+    return load(path, routes, false, topology, diag);
+}
+
+static enum hop_status load_part(const char *path, const char *routes, struct hop_topology **topology,
+                                 struct hop_diag *diag)
+{
+    return load(path, routes, true, topology, diag);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What NCCL's topology XML says, as nodes and links: every device becomes an entry of one array, parents before
+ * What NCCL's topology XML says, as nodes and links: every device is an element of one array, parents before
  * children, which the steps walk forwards or backwards. A bridge with a single thing below it is a port and goes;
  * levels of bridges inside Broadcom's chips are one, as NCCL has it; all others stay, for what shares an uplink is
  * what congestion depends on.
@@ -38,25 +38,9 @@ enum tally {
         TALLY_COUNT
 };
 
-/* The root complex of a CPU. */
-struct root {
-    uint32_t machine; /* the first CPU of the same machine */
-    uint32_t node;
-};
-
-struct entry {
-    const struct hop_nccl_device *said;
-    enum hop_node_kind kind;
-    unsigned generation, width;    /* of the link to the parent */
-    bool gone;                     /* has no node of its own */
-    uint32_t children, only_child; /* of those that stay */
-    uint32_t fastest_child;        /* entry; HOP_NONE: none */
-    uint32_t node;
-};
-
 /* One end's view of the direct links between two gpus. */
 struct edge {
-    uint32_t ends[2]; /* entries, ascending */
+    uint32_t ends[2]; /* devices, ascending */
     bool from_high;   /* whose view it is */
     enum hop_link_kind kind;
     unsigned count;
@@ -65,11 +49,10 @@ struct edge {
 struct map {
     struct hop_nccl_system *system;
     struct hop_build *build; /* the system's */
-    struct root *roots;     /* per CPU */
-    struct entry *entries;  /* per device */
+    struct hop_nccl_device *devices; /* the system's */
     struct edge *edges;
-    uint32_t edge_count, edge_capacity;
-    struct hop_names bus_ids; /* "machine/bus id" to entry */
+    uint32_t edge_count;
+    struct hop_names bus_ids; /* "machine/bus id" to device */
     uint32_t nvswitch;        /* node, HOP_NONE: none yet */
     struct {
         uint32_t count;
@@ -109,9 +92,9 @@ static void tally_device(struct map *m, enum tally what, const struct hop_nccl_d
 
 /* ---- what each device is ---- */
 
-static bool is_bridge(const struct entry *entry)
+static bool is_bridge(const struct hop_nccl_device *device)
 {
-    return entry->kind == HOP_NODE_SWITCH;
+    return device->kind == HOP_NODE_SWITCH;
 }
 
 /* What it holds decides, then its class. */
@@ -131,63 +114,62 @@ static enum hop_node_kind kind_of(const struct hop_nccl_device *device)
 /* Bus ids repeat between the machines of one file, so the machine is part of the key. */
 static void write_key(const struct map *m, uint32_t cpu, const char *bus_id, char key[64])
 {
-    (void)snprintf(key, 64, "%u/%.40s", m->roots[cpu].machine, bus_id);
+    (void)snprintf(key, 64, "%u/%.40s", m->system->cpus[cpu].machine, bus_id);
 }
 
 static void register_bus_id(struct map *m, uint32_t index)
 {
-    const struct entry *entry = &m->entries[index];
+    const struct hop_nccl_device *device = &m->devices[index];
     char text[64];
-    write_key(m, entry->said->cpu, entry->said->bus_id, text);
+    write_key(m, device->cpu, device->bus_id, text);
     uint32_t other = hop_names_get(&m->bus_ids, text);
     if (other == UINT32_MAX) {
         if (!hop_names_put(&m->bus_ids, hop_build_text(m->build, "%s", text), index))
             out_of_memory(m);
-    } else if (is_bridge(entry) && is_bridge(&m->entries[other])) {
-        tally_device(m, TWIN, entry->said);
+    } else if (is_bridge(device) && is_bridge(&m->devices[other])) {
+        tally_device(m, TWIN, device);
     } else {
         hop_build_fail(m->build, HOP_ERR_INVALID,
-                       "the bus id %s is in line %ld already\na bus id of its own for every device",
-                       entry->said->bus_id, m->entries[other].said->place.line);
-        hop_nccl_place(m->system, &entry->said->place);
+                       "the bus id %s is in line %ld already\na bus id of its own for every device", device->bus_id,
+                       m->devices[other].place.line);
+        hop_nccl_place(m->system, &device->place);
     }
 }
 
 static void enter_pci(struct map *m, uint32_t index)
 {
-    struct entry *entry = &m->entries[index];
-    const struct hop_nccl_device *device = entry->said;
-    if (device->holds_devices && !is_bridge(entry)) {
+    struct hop_nccl_device *device = &m->devices[index];
+    if (device->holds_devices && !is_bridge(device)) {
         hop_build_fail(m->build, HOP_ERR_INVALID,
                        "a %s holds other PCI devices\nPCI devices inside bridges (class 0x060400) only",
-                       hop_node_kind_name(entry->kind));
+                       hop_node_kind_name(device->kind));
         hop_nccl_place(m->system, &device->place);
         return;
     }
     register_bus_id(m, index);
-    if (entry->kind == HOP_NODE_FPGA && device->class == 0)
+    if (device->kind == HOP_NODE_FPGA && device->class == 0)
         tally_device(m, NO_CLASS, device);
-    if (entry->kind == HOP_NODE_FPGA && device->class >> 8 == 0x0680) {
+    if (device->kind == HOP_NODE_FPGA && device->class >> 8 == 0x0680) {
         tally_device(m, NVSWITCH, device);
-        entry->gone = true;
+        device->gone = true;
         return;
     }
     if (!device->generation)
         tally_device(m, NO_SPEED, device);
     if (!device->width)
         tally_device(m, NO_WIDTH, device);
-    entry->generation = device->generation ? device->generation : DEFAULT_GENERATION;
-    entry->width = device->width ? device->width : DEFAULT_WIDTH;
+    device->generation = device->generation ? device->generation : DEFAULT_GENERATION;
+    device->width = device->width ? device->width : DEFAULT_WIDTH;
 }
 
 static void enter_devices(struct map *m)
 {
     for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
-        const struct hop_nccl_device *device = &m->system->devices[i];
-        m->entries[i] =
-            (struct entry){.said = device, .kind = HOP_NODE_NIC, .only_child = HOP_NONE, .fastest_child = HOP_NONE};
+        struct hop_nccl_device *device = &m->devices[i];
+        device->kind = HOP_NODE_NIC;
+        device->only_child = device->fastest_child = HOP_NONE;
         if (device->bus_id) {
-            m->entries[i].kind = kind_of(device);
+            device->kind = kind_of(device);
             enter_pci(m, i);
         } else if (device->port_mbps <= 0) {
             tally_device(m, NO_PORT_SPEED, device);
@@ -211,84 +193,85 @@ static unsigned broadcom_generation(const struct hop_nccl_device *device, unsign
 static void join_broadcom_levels(struct map *m)
 {
     for (uint32_t i = 0; i < m->system->device_count; i++) {
-        struct entry *entry = &m->entries[i];
-        uint32_t parent = entry->said->parent;
-        if (!is_bridge(entry) || parent == HOP_NONE || m->entries[parent].gone)
+        struct hop_nccl_device *device = &m->devices[i];
+        uint32_t parent = device->parent;
+        if (!is_bridge(device) || parent == HOP_NONE || m->devices[parent].gone)
             continue;
-        unsigned upper = broadcom_generation(m->entries[parent].said, 0);
-        if (upper && upper == broadcom_generation(entry->said, 1)) {
-            tally_device(m, INSIDE, entry->said);
-            entry->gone = true;
+        unsigned upper = broadcom_generation(&m->devices[parent], 0);
+        if (upper && upper == broadcom_generation(device, 1)) {
+            tally_device(m, INSIDE, device);
+            device->gone = true;
         }
     }
 }
 
-/* The entry that a device hangs below, once chips are whole. */
-static uint32_t parent_of(const struct map *m, const struct entry *entry)
+/* The device that a device hangs below, once chips are whole. */
+static uint32_t parent_of(const struct map *m, const struct hop_nccl_device *device)
 {
-    uint32_t parent = entry->said->parent;
-    while (parent != HOP_NONE && m->entries[parent].gone)
-        parent = m->entries[parent].said->parent;
+    uint32_t parent = device->parent;
+    while (parent != HOP_NONE && m->devices[parent].gone)
+        parent = m->devices[parent].parent;
     return parent;
 }
 
-static double link_rate(const struct entry *entry)
+static double link_rate(const struct hop_nccl_device *device)
 {
-    return hop_pcie_rate_Bps(entry->generation, entry->width, 256, 24); /* to compare with; any packet size would do */
+    return hop_pcie_rate_Bps(device->generation, device->width, 256,
+                             24); /* to compare with; any packet size would do */
 }
 
 /* Emulated bridges of virtual machines report 2.5 GT/s x1, whatever the hardware below them does. */
-static void repair_emulated_bridge(struct map *m, struct entry *entry)
+static void repair_emulated_bridge(struct map *m, struct hop_nccl_device *device)
 {
-    if (!is_bridge(entry) || entry->generation != 1 || entry->width != 1 || entry->fastest_child == HOP_NONE)
+    if (!is_bridge(device) || device->generation != 1 || device->width != 1 || device->fastest_child == HOP_NONE)
         return;
-    const struct entry *fastest = &m->entries[entry->fastest_child];
-    if (link_rate(fastest) <= link_rate(entry))
+    const struct hop_nccl_device *fastest = &m->devices[device->fastest_child];
+    if (link_rate(fastest) <= link_rate(device))
         return;
-    entry->generation = fastest->generation;
-    entry->width = fastest->width;
+    device->generation = fastest->generation;
+    device->width = fastest->width;
     hop_build_note(m->build,
                    "bridge %s claims 2.5 GT/s x1, as emulated bridges do, while %s below it is faster; taken as "
                    "generation %u x%u",
-                   entry->said->bus_id, fastest->said->bus_id, entry->generation, entry->width);
+                   device->bus_id, fastest->bus_id, device->generation, device->width);
 }
 
 /* A bridge that is no switch goes. Returns what stands in its place, HOP_NONE: nothing. */
 static uint32_t merge_port(struct map *m, uint32_t index)
 {
-    struct entry *entry = &m->entries[index];
-    if (!is_bridge(entry) || entry->children > 1)
+    struct hop_nccl_device *device = &m->devices[index];
+    if (!is_bridge(device) || device->children > 1)
         return index;
-    tally_device(m, entry->children ? PORT : EMPTY, entry->said);
-    entry->gone = true;
-    if (entry->children == 0)
+    tally_device(m, device->children ? PORT : EMPTY, device);
+    device->gone = true;
+    if (device->children == 0)
         return HOP_NONE;
-    struct entry *below = &m->entries[entry->only_child];
-    if (link_rate(entry) < link_rate(below)) {
-        below->generation = entry->generation;
-        below->width = entry->width;
+    struct hop_nccl_device *below = &m->devices[device->only_child];
+    if (link_rate(device) < link_rate(below)) {
+        below->generation = device->generation;
+        below->width = device->width;
     }
-    return entry->only_child;
+    return device->only_child;
 }
 
 /* Backwards, so that what is below a bridge is known when it comes up. */
 static void settle_bridges(struct map *m)
 {
     for (uint32_t i = m->system->device_count; i-- > 0;) {
-        struct entry *entry = &m->entries[i], *above;
-        if (entry->gone && !is_bridge(entry))
+        struct hop_nccl_device *device = &m->devices[i], *above;
+        if (device->gone && !is_bridge(device))
             continue;
-        repair_emulated_bridge(m, entry);
-        if (entry->said->parent != HOP_NONE) {
-            above = &m->entries[entry->said->parent];
-            if (above->fastest_child == HOP_NONE || link_rate(entry) >= link_rate(&m->entries[above->fastest_child]))
+        repair_emulated_bridge(m, device);
+        if (device->parent != HOP_NONE) {
+            above = &m->devices[device->parent];
+            if (above->fastest_child == HOP_NONE || link_rate(device) >= link_rate(&m->devices[above->fastest_child]))
                 above->fastest_child = i; /* the first of equals */
         }
-        uint32_t kept = entry->gone ? HOP_NONE : merge_port(m, i);
-        uint32_t parent = parent_of(m, entry);
+        uint32_t kept = device->gone ? HOP_NONE : merge_port(m, i);
+        uint32_t parent = parent_of(m, device);
         if (kept != HOP_NONE && parent != HOP_NONE) {
-            m->entries[parent].children++;
-            m->entries[parent].only_child = kept;
+            m->devices[parent].children++;
+            m->devices[parent].only_child = kept;
         }
     }
 }
@@ -310,17 +293,17 @@ static const char *socket_parameter(const struct hop_nccl_cpu *cpu)
 
 static void find_machines(struct map *m)
 {
-    const struct hop_nccl_cpu *cpus = m->system->cpus;
+    struct hop_nccl_cpu *cpus = m->system->cpus;
     for (uint32_t i = 0; i < m->system->cpu_count; i++) {
-        while (strcmp(cpus[m->roots[i].machine].host_hash, cpus[i].host_hash) != 0)
-            m->roots[i].machine++;
+        while (strcmp(cpus[cpus[i].machine].host_hash, cpus[i].host_hash) != 0)
+            cpus[i].machine++;
     }
 }
 
 /* Its label as in "x86_64 AMD family 159 model 2". */
 static void add_cpu(struct map *m, uint32_t index)
 {
-    const struct hop_nccl_cpu *cpu = &m->system->cpus[index];
+    struct hop_nccl_cpu *cpu = &m->system->cpus[index];
     char label[128], family[32] = "", model[32] = "";
     if (cpu->family >= 0)
         (void)snprintf(family, sizeof family, " family %ld", cpu->family);
@@ -333,8 +316,8 @@ static void add_cpu(struct map *m, uint32_t index)
     root.label = label + strspn(label, " ");
     root.label = *root.label ? root.label : NULL;
     root.numa = host.numa = cpu->numa;
-    m->roots[index].node = hop_build_node(m->build, &root);
-    struct hop_link memory = hop_link_default(HOP_LINK_MEMORY, 0, m->roots[index].node);
+    cpu->node = hop_build_node(m->build, &root);
+    struct hop_link memory = hop_link_default(HOP_LINK_MEMORY, 0, cpu->node);
     hop_build_child(m->build, &host, &memory);
     hop_nccl_place(m->system, &cpu->place);
 }
@@ -343,13 +326,14 @@ static void add_cpu(struct map *m, uint32_t index)
 static void add_cpus(struct map *m)
 {
     uint32_t count = m->system->cpu_count;
+    const struct hop_nccl_cpu *cpus = m->system->cpus;
     for (uint32_t i = 0; i < count && ok(m); i++)
         add_cpu(m, i);
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = i + 1; j < count && ok(m); j++) {
-            struct hop_link link = hop_link_default(HOP_LINK_SOCKET, m->roots[i].node, m->roots[j].node);
-            link.parameter = socket_parameter(&m->system->cpus[i]);
-            if (m->roots[i].machine == m->roots[j].machine)
+            struct hop_link link = hop_link_default(HOP_LINK_SOCKET, cpus[i].node, cpus[j].node);
+            link.parameter = socket_parameter(&cpus[i]);
+            if (cpus[i].machine == cpus[j].machine)
                 hop_build_link(m->build, &link);
         }
     }
@@ -358,13 +342,12 @@ static void add_cpus(struct map *m)
 /* ---- devices ---- */
 
 /* "mlx5_0 200 Gbit/s", "PCI 10de:2330, sm 90" */
-static void write_label(const struct entry *entry, struct hop_buffer *label)
+static void write_label(const struct hop_nccl_device *device, struct hop_buffer *label)
 {
-    const struct hop_nccl_device *device = entry->said;
     hop_buffer_puts(label, device->ports ? device->ports : "");
-    if (entry->kind != HOP_NODE_NIC && strncmp(device->vendor, "0x", 2) == 0 && strncmp(device->device, "0x", 2) == 0)
+    if (device->kind != HOP_NODE_NIC && strncmp(device->vendor, "0x", 2) == 0 && strncmp(device->device, "0x", 2) == 0)
         hop_buffer_printf(label, "%sPCI %.8s:%.8s", label->length ? ", " : "", device->vendor + 2, device->device + 2);
-    if (entry->kind == HOP_NODE_FPGA)
+    if (device->kind == HOP_NODE_FPGA)
         hop_buffer_printf(label, "%s%s%.10s", label->length ? ", " : "",
                           *device->class_text ? "class " : "unknown class", device->class_text);
     if (device->gcn)
@@ -379,8 +362,8 @@ static bool devs_are_distinct(struct map *m)
     bool *seen = hop_build_alloc(m->build, HOP_NCCL_DEV_LIMIT + 1), any = false;
     const struct hop_nccl_device *without = NULL;
     for (uint32_t i = 0; seen && i < m->system->device_count; i++) {
-        const struct hop_nccl_device *device = m->entries[i].said;
-        if (m->entries[i].kind != HOP_NODE_GPU)
+        const struct hop_nccl_device *device = &m->devices[i];
+        if (device->kind != HOP_NODE_GPU)
             continue;
         if (device->dev < 0 || seen[device->dev])
             without = device;
@@ -392,29 +375,28 @@ static bool devs_are_distinct(struct map *m)
     return !without;
 }
 
-static void add_device(struct map *m, struct entry *entry, long number)
+static void add_device(struct map *m, struct hop_nccl_device *device, long number)
 {
-    const struct hop_nccl_device *device = entry->said;
     struct hop_buffer label = {0};
-    uint32_t parent = parent_of(m, entry);
-    struct hop_link link =
-        hop_link_default(HOP_LINK_PCIE, 0, parent == HOP_NONE ? m->roots[device->cpu].node : m->entries[parent].node);
-    link.generation = entry->generation;
-    link.width = entry->width;
+    uint32_t parent = parent_of(m, device);
+    struct hop_link link = hop_link_default(
+        HOP_LINK_PCIE, 0, parent == HOP_NONE ? m->system->cpus[device->cpu].node : m->devices[parent].node);
+    link.generation = device->generation;
+    link.width = device->width;
     if (!device->bus_id) {
         double mbps = device->port_mbps > 0 ? (double)device->port_mbps : DEFAULT_PORT_MBPS;
         link.capacity_Bps[0] = link.capacity_Bps[1] = mbps * 1e6 / 8;
         link.origin = device->port_mbps > 0 ? "speed of the network port" : "NCCL's default for a network port";
     }
     struct hop_node node =
-        hop_node_default(entry->kind, hop_build_text(m->build, "%s%ld", hop_node_kind_name(entry->kind), number));
-    write_label(entry, &label);
+        hop_node_default(device->kind, hop_build_text(m->build, "%s%ld", hop_node_kind_name(device->kind), number));
+    write_label(device, &label);
     node.label = label.length ? label.text : NULL;
     node.bus_id = device->bus_id;
     node.numa = m->system->cpus[device->cpu].numa;
     if (label.failed)
         out_of_memory(m);
-    entry->node = hop_build_child(m->build, &node, &link);
+    device->node = hop_build_child(m->build, &node, &link);
     hop_nccl_place(m->system, &device->place);
     hop_buffer_finish(&label);
 }
@@ -424,11 +406,11 @@ static void add_devices(struct map *m)
     long numbers[HOP_NODE_KIND_COUNT] = {0};
     bool by_dev = devs_are_distinct(m);
     for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
-        struct entry *entry = &m->entries[i];
-        if (entry->gone)
+        struct hop_nccl_device *device = &m->devices[i];
+        if (device->gone)
             continue;
-        long number = numbers[entry->kind]++;
-        add_device(m, entry, entry->kind == HOP_NODE_GPU && by_dev ? entry->said->dev : number);
+        long number = numbers[device->kind]++;
+        add_device(m, device, device->kind == HOP_NODE_GPU && by_dev ? device->dev : number);
     }
 }
 
@@ -458,18 +440,18 @@ static const char *xgmi_parameter(struct map *m, const struct hop_nccl_device *g
 static void add_edge(struct map *m, uint32_t from, const struct hop_nccl_link *link)
 {
     char key[64];
-    write_key(m, m->entries[from].said->cpu, link->target, key);
+    write_key(m, m->devices[from].cpu, link->target, key);
     uint32_t to = hop_names_get(&m->bus_ids, key);
-    if (to == from || to == UINT32_MAX || m->entries[to].kind != HOP_NODE_GPU)
+    if (to == from || to == UINT32_MAX || m->devices[to].kind != HOP_NODE_GPU)
         tally(m, to == from ? SELF : LOST, &link->place, link->target);
-    else if (hop_build_grow(m->build, &m->edges, &m->edge_capacity, m->edge_count + 1, sizeof *m->edges))
+    else if (HOP_BUILD_GROW(m->build, m->edges, m->edge_count + 1))
         m->edges[m->edge_count++] =
             (struct edge){{from < to ? from : to, from < to ? to : from}, from > to, link->kind, link->count};
 }
 
-static void add_c2c(struct map *m, const struct entry *entry, const struct hop_nccl_link *said)
+static void add_c2c(struct map *m, const struct hop_nccl_device *device, const struct hop_nccl_link *said)
 {
-    struct hop_link link = hop_link_default(HOP_LINK_C2C, entry->node, m->roots[entry->said->cpu].node);
+    struct hop_link link = hop_link_default(HOP_LINK_C2C, device->node, m->system->cpus[device->cpu].node);
     if (said->MBps > 0) { /* else: the parameter c2c, which is of all links */
         link.count = said->count;
         link.capacity_Bps[0] = link.capacity_Bps[1] = (double)said->MBps * 1e6 * said->count;
@@ -489,28 +471,27 @@ static void add_to_bundle(struct map *m, const struct hop_nccl_link *link, unsig
     hop_nccl_place(m->system, &link->place);
 }
 
-static void add_bundle(struct map *m, const struct entry *entry, uint32_t to, unsigned count)
+static void add_bundle(struct map *m, const struct hop_nccl_device *device, uint32_t to, unsigned count)
 {
-    struct hop_link link = hop_link_default(HOP_LINK_NVLINK, entry->node, to);
+    struct hop_link link = hop_link_default(HOP_LINK_NVLINK, device->node, to);
     link.count = count;
-    link.generation = nvlink_generation(entry->said->sm);
+    link.generation = nvlink_generation(device->sm);
     if (count > 0)
         hop_build_link(m->build, &link);
-    hop_nccl_place(m->system, &entry->said->gpu);
+    hop_nccl_place(m->system, &device->gpu);
 }
 
 /* The links that one gpu lists: those to NVSwitches and to the CPU are added, those to gpus wait for their other end.
  */
 static void add_gpu_links(struct map *m, uint32_t index)
 {
-    const struct entry *entry = &m->entries[index];
-    const struct hop_nccl_device *device = entry->said;
+    const struct hop_nccl_device *device = &m->devices[index];
     unsigned to_nvswitch = 0, to_cpu = 0;
     for (uint32_t l = 0; l < device->link_count && ok(m); l++) {
         const struct hop_nccl_link *link = &m->system->links[device->first_link + l];
         bool nvlink = link->kind == HOP_LINK_NVLINK;
         if (link->kind == HOP_LINK_C2C)
-            add_c2c(m, entry, link);
+            add_c2c(m, device, link);
         else if (nvlink && link->class == 0x068000)
             add_to_bundle(m, link, &to_nvswitch);
         else if (nvlink && (link->class == 0x068001 || link->class >> 8 == 0x0604 || link->class >> 8 == 0x0600))
@@ -520,44 +501,42 @@ static void add_gpu_links(struct map *m, uint32_t index)
     }
     if (to_nvswitch && m->nvswitch == HOP_NONE) /* they share a GPU's traffic evenly and act as one, as NCCL has it */
         m->nvswitch = hop_build_nvswitch(m->build, 0, "all NVSwitches");
-    add_bundle(m, entry, m->nvswitch, to_nvswitch);
-    add_bundle(m, entry, m->roots[device->cpu].node, to_cpu);
+    add_bundle(m, device, m->nvswitch, to_nvswitch);
+    add_bundle(m, device, m->system->cpus[device->cpu].node, to_cpu);
 }
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* 0: links of one pair. Pairs are in the order of the file. */
 static int compare_pairs(const struct edge *a, const struct edge *b)
 {
-    int order = ORDER(a->ends[0], b->ends[0]);
-    order = order ? order : ORDER(a->ends[1], b->ends[1]);
-    return order ? order : ORDER(a->kind, b->kind);
+    int order = HOP_ORDER(a->ends[0], b->ends[0]);
+    order = order ? order : HOP_ORDER(a->ends[1], b->ends[1]);
+    return order ? order : HOP_ORDER(a->kind, b->kind);
 }
 
 static int compare_edges(const void *left, const void *right)
 {
     const struct edge *a = left, *b = right;
     int order = compare_pairs(a, b);
-    return order ? order : ORDER(a->from_high, b->from_high);
+    return order ? order : HOP_ORDER(a->from_high, b->from_high);
 }
 
 /* The run of edges of one pair, as one link. */
 static void join_edges(struct map *m, const struct edge *edges, uint32_t length)
 {
-    const struct entry *ends[2] = {&m->entries[edges->ends[0]], &m->entries[edges->ends[1]]};
+    const struct hop_nccl_device *ends[2] = {&m->devices[edges->ends[0]], &m->devices[edges->ends[1]]};
     unsigned counts[2] = {0, 0}; /* as each end has it */
     for (uint32_t i = 0; i < length && counts[0] <= HOP_NCCL_LINK_LIMIT && counts[1] <= HOP_NCCL_LINK_LIMIT; i++)
         counts[edges[i].from_high] += edges[i].count;
     unsigned least = counts[0] < counts[1] ? counts[0] : counts[1], most = counts[0] + counts[1] - least;
-    const struct hop_nccl_place *place = &ends[counts[0] == 0]->said->gpu;
+    const struct hop_nccl_place *place = &ends[counts[0] == 0]->gpu;
     if (least != most)
-        tally(m, least ? UNEQUAL : ONE_SIDED, place, ends[0]->said->bus_id);
+        tally(m, least ? UNEQUAL : ONE_SIDED, place, ends[0]->bus_id);
     struct hop_link link = hop_link_default(edges->kind, ends[0]->node, ends[1]->node);
     link.count = least ? least : most;
     if (edges->kind == HOP_LINK_NVLINK) /* of the older gpu */
-        link.generation = nvlink_generation(ends[ends[1]->said->sm < ends[0]->said->sm]->said->sm);
+        link.generation = nvlink_generation(ends[ends[1]->sm < ends[0]->sm]->sm);
     else
-        link.parameter = xgmi_parameter(m, ends[!ends[0]->said->gpu.element]->said);
+        link.parameter = xgmi_parameter(m, ends[!ends[0]->gpu.element]);
     hop_build_link(m->build, &link);
     hop_nccl_place(m->system, place);
 }
@@ -600,11 +579,8 @@ void hop_nccl_map(struct hop_nccl_system *system)
 {
     static void (*const steps[])(struct map *) = {find_machines, enter_devices, join_broadcom_levels,  settle_bridges,
                                                   add_cpus,      add_devices,   add_accelerator_links, add_notes};
-    struct map m = {.system = system, .build = system->build, .nvswitch = HOP_NONE};
-    m.roots = hop_build_alloc(m.build, (system->cpu_count + 1) * sizeof *m.roots);
-    m.entries = hop_build_alloc(m.build, (system->device_count + 1) * sizeof *m.entries);
+    struct map m = {.system = system, .build = system->build, .devices = system->devices, .nvswitch = HOP_NONE};
     for (size_t i = 0; i < HOP_COUNT(steps) && ok(&m); i++)
         steps[i](&m);
-    free(m.edges);
     hop_names_finish(&m.bus_ids);
 }

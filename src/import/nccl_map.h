@@ -22,6 +22,9 @@ struct hop_nccl_cpu {
     const char *host_hash;     /* the machine, in files that hold several; "": not said */
     long family, model;        /* -1: not said */
     int numa;                  /* -1: not said */
+
+    uint32_t machine; /* the first CPU of the same machine */
+    uint32_t node;    /* its root complex */
 };
 
 /* A <pci>, or a <net> of a <nic> without PCI address. */
@@ -42,6 +45,12 @@ struct hop_nccl_device {
     long dev, sm;              /* -1 and 0: not said */
     const char *gcn;           /* NULL: not said */
     uint32_t first_link, link_count;
+
+    enum hop_node_kind kind;
+    bool gone;                     /* has no node of its own */
+    uint32_t children, only_child; /* of those that stay */
+    uint32_t fastest_child;        /* HOP_NONE: none */
+    uint32_t node;
 };
 
 /* An <nvlink>, <xgmi> or <c2c> of a gpu. */

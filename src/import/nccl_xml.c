@@ -15,7 +15,6 @@
 #include "import/nccl_map.h"
 #include "import/xml.h"
 
-#include <libxml/parser.h>
 #include <libxml/tree.h>
 #include <stdio.h>
 
@@ -29,11 +28,6 @@ enum {
     PORTS_LENGTH = 200       /* ports beyond it are not named */
 };
 
-struct reader {
-    struct hop_nccl_system system;
-    uint32_t cpu_capacity, device_capacity, link_capacity;
-};
-
 /* ---- elements and attributes ---- */
 
 static struct hop_nccl_place place_of(const xmlNode *xml)
@@ -41,26 +35,27 @@ static struct hop_nccl_place place_of(const xmlNode *xml)
     return (struct hop_nccl_place){(const char *)xml->name, xmlGetLineNo(xml)};
 }
 
-static bool ok(const struct reader *r)
+static bool ok(const struct hop_nccl_system *r)
 {
-    return hop_build_ok(r->system.build);
+    return hop_build_ok(r->build);
 }
 
-static void refuse(struct reader *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
+static void refuse(struct hop_nccl_system *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
     HOP_PRINTF(4, 5);
-static void refuse(struct reader *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
+static void refuse(struct hop_nccl_system *r, const xmlNode *xml, enum hop_status status, const char *format, ...)
 {
     const struct hop_nccl_place place = place_of(xml);
     va_list arguments;
     if (!ok(r))
         return;
     va_start(arguments, format);
-    r->system.build->failure.status = hop_fail_with(r->system.build->failure.diag, status, format, arguments);
+    r->build->failure.status = hop_fail_with(r->build->failure.diag, status, format, arguments);
     va_end(arguments);
-    hop_nccl_place(&r->system, &place);
+    hop_nccl_place(r, &place);
 }
 
-static void refuse_value(struct reader *r, const xmlNode *xml, const char *name, const char *text, const char *expected)
+static void refuse_value(struct hop_nccl_system *r, const xmlNode *xml, const char *name, const char *text,
+                         const char *expected)
 {
     if (text)
         refuse(r, xml, HOP_ERR_INVALID, "%s is '%.40s'\n%s", name, text, expected);
@@ -73,10 +68,10 @@ static bool is(const xmlNode *xml, const char *name)
     return strcmp((const char *)xml->name, name) == 0;
 }
 
-static void leave_out(struct reader *r, const xmlNode *xml)
+static void leave_out(struct hop_nccl_system *r, const xmlNode *xml)
 {
-    if (r->system.unread++ == 0)
-        r->system.first_unread = place_of(xml);
+    if (r->unread++ == 0)
+        r->first_unread = place_of(xml);
 }
 
 /* The text of an attribute, "": it is not there. */
@@ -87,7 +82,8 @@ static const char *text_of(const xmlNode *xml, const char *name)
 }
 
 /* fallback: the attribute is missing or empty, or the file is refused */
-static long read_integer(struct reader *r, const xmlNode *xml, const char *name, long least, long most, long fallback)
+static long read_integer(struct hop_nccl_system *r, const xmlNode *xml, const char *name, long least, long most,
+                         long fallback)
 {
     const char *text = text_of(xml, name);
     char *end, expected[80];
@@ -102,7 +98,7 @@ static long read_integer(struct reader *r, const xmlNode *xml, const char *name,
 }
 
 /* A PCI class as 24 bits, 0: missing or empty. */
-static unsigned read_class(struct reader *r, const xmlNode *xml, const char *name)
+static unsigned read_class(struct hop_nccl_system *r, const xmlNode *xml, const char *name)
 {
     const char *text = text_of(xml, name);
     if (!ok(r) || !*text)
@@ -116,7 +112,7 @@ static unsigned read_class(struct reader *r, const xmlNode *xml, const char *nam
 }
 
 /* "16 GT/s", "16.0 GT/s PCIe" (the kernel's words, which NCCL copies) or Mbit/s per lane without unit. 0: unknown. */
-static unsigned read_generation(struct reader *r, const xmlNode *xml)
+static unsigned read_generation(struct hop_nccl_system *r, const xmlNode *xml)
 {
     static const long tenths_of[] = {0, 25, 50, 80, 160, 320, 640}; /* of a GT/s */
     const char *text = text_of(xml, "link_speed");
@@ -141,7 +137,7 @@ static unsigned read_generation(struct reader *r, const xmlNode *xml)
 }
 
 /* In lower case, so that bus ids compare. */
-static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char *name)
+static const char *read_bus_id(struct hop_nccl_system *r, const xmlNode *xml, const char *name)
 {
     const char *text = hop_xml_attribute(xml, name);
     if (!ok(r))
@@ -150,7 +146,7 @@ static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char 
         refuse_value(r, xml, name, text, "a PCI address such as 0000:3b:00.0");
         return "";
     }
-    char *lower = hop_build_alloc(r->system.build, strlen(text) + 1);
+    char *lower = hop_build_alloc(r->build, strlen(text) + 1);
     if (lower)
         memcpy(lower, text, strlen(text));
     for (char *c = lower; c && *c; c++)
@@ -161,7 +157,7 @@ static const char *read_bus_id(struct reader *r, const xmlNode *xml, const char 
 /* ---- the parts of a device ---- */
 
 /* A <net>: its name and speed after those of its neighbours. Returns its speed. */
-static long read_port(struct reader *r, const xmlNode *net, struct hop_buffer *ports)
+static long read_port(struct hop_nccl_system *r, const xmlNode *net, struct hop_buffer *ports)
 {
     const char *name = text_of(net, "name");
     long mbps = read_integer(r, net, "speed", -1, SPEED_LIMIT, 0);
@@ -174,16 +170,16 @@ static long read_port(struct reader *r, const xmlNode *net, struct hop_buffer *p
 }
 
 /* Takes the buffer. */
-static const char *keep(struct reader *r, struct hop_buffer *ports)
+static const char *keep(struct hop_nccl_system *r, struct hop_buffer *ports)
 {
-    const char *kept = hop_build_text(r->system.build, "%s", ports->text ? ports->text : "");
+    const char *kept = hop_build_text(r->build, "%s", ports->text ? ports->text : "");
     if (ports->failed)
-        hop_failure_set(&r->system.build->failure, HOP_ERR_MEMORY, "out of memory");
+        hop_failure_set(&r->build->failure, HOP_ERR_MEMORY, "out of memory");
     hop_buffer_finish(ports);
     return kept;
 }
 
-static const char *read_nic(struct reader *r, xmlNode *nic)
+static const char *read_nic(struct hop_nccl_system *r, xmlNode *nic)
 {
     struct hop_buffer ports = {0};
     for (xmlNode *net = xmlFirstElementChild(nic); net; net = xmlNextElementSibling(net)) {
@@ -194,7 +190,7 @@ static const char *read_nic(struct reader *r, xmlNode *nic)
 }
 
 /* An <nvlink>, <xgmi> or <c2c>. */
-static void read_link(struct reader *r, const xmlNode *xml)
+static void read_link(struct hop_nccl_system *r, const xmlNode *xml)
 {
     struct hop_nccl_link link = {.place = place_of(xml), .kind = HOP_LINK_C2C};
     if (is(xml, "c2c")) {
@@ -207,18 +203,18 @@ static void read_link(struct reader *r, const xmlNode *xml)
     link.count = (unsigned)read_integer(r, xml, "count", 0, HOP_NCCL_LINK_LIMIT, 1);
     if (link.count == 0)
         return;
-    if (hop_build_grow(r->system.build, &r->system.links, &r->link_capacity, r->system.link_count + 1, sizeof link))
-        r->system.links[r->system.link_count++] = link;
+    if (HOP_BUILD_GROW(r->build, r->links, r->link_count + 1))
+        r->links[r->link_count++] = link;
 }
 
-static void read_gpu(struct reader *r, xmlNode *xml, struct hop_nccl_device *device)
+static void read_gpu(struct hop_nccl_system *r, xmlNode *xml, struct hop_nccl_device *device)
 {
     bool c2c = false; /* a second one is ignored */
     device->gpu = place_of(xml);
     device->dev = read_integer(r, xml, "dev", -1, HOP_NCCL_DEV_LIMIT, -1);
     device->sm = read_integer(r, xml, "sm", 0, 10000, 0);
     device->gcn = hop_xml_attribute(xml, "gcn");
-    device->first_link = r->system.link_count;
+    device->first_link = r->link_count;
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         bool is_c2c = is(child, "c2c");
         if (is(child, "nvlink") || is(child, "xgmi") || (is_c2c && !c2c))
@@ -227,27 +223,26 @@ static void read_gpu(struct reader *r, xmlNode *xml, struct hop_nccl_device *dev
             leave_out(r, child);
         c2c = c2c || is_c2c;
     }
-    device->link_count = r->system.link_count - device->first_link;
+    device->link_count = r->link_count - device->first_link;
 }
 
 /* ---- devices and CPUs ---- */
 
-static void add_device(struct reader *r, const xmlNode *xml, const struct hop_nccl_device *device)
+static void add_device(struct hop_nccl_system *r, const xmlNode *xml, const struct hop_nccl_device *device)
 {
-    if (r->system.device_count >= DEVICE_LIMIT)
+    if (r->device_count >= DEVICE_LIMIT)
         refuse(r, xml, HOP_ERR_LIMIT, "the file holds more than %d devices", DEVICE_LIMIT);
-    if (hop_build_grow(r->system.build, &r->system.devices, &r->device_capacity, r->system.device_count + 1,
-                       sizeof *device))
-        r->system.devices[r->system.device_count++] = *device;
+    if (HOP_BUILD_GROW(r->build, r->devices, r->device_count + 1))
+        r->devices[r->device_count++] = *device;
 }
 
 /* A <pci> and, after it, all below it. The depth is limited. */
-static void read_pci(struct reader *r, xmlNode *xml, uint32_t parent, unsigned depth)
+static void read_pci(struct hop_nccl_system *r, xmlNode *xml, uint32_t parent, unsigned depth)
 {
     if (!ok(r))
         return;
     struct hop_nccl_device device = {.place = place_of(xml),
-                                     .cpu = r->system.cpu_count - 1,
+                                     .cpu = r->cpu_count - 1,
                                      .parent = parent,
                                      .class_text = text_of(xml, "class"),
                                      .vendor = text_of(xml, "vendor"),
@@ -272,7 +267,7 @@ static void read_pci(struct reader *r, xmlNode *xml, uint32_t parent, unsigned d
         else
             leave_out(r, child);
     }
-    uint32_t index = r->system.device_count;
+    uint32_t index = r->device_count;
     add_device(r, xml, &device);
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         if (is(child, "pci"))
@@ -281,11 +276,11 @@ static void read_pci(struct reader *r, xmlNode *xml, uint32_t parent, unsigned d
 }
 
 /* NCCL gathers all network devices without PCI address in one <nic> of the CPU; each is a device of its own. */
-static void read_bare_nets(struct reader *r, xmlNode *nic)
+static void read_bare_nets(struct hop_nccl_system *r, xmlNode *nic)
 {
     for (xmlNode *net = xmlFirstElementChild(nic); net; net = xmlNextElementSibling(net)) {
         struct hop_nccl_device device = {
-            .place = place_of(net), .cpu = r->system.cpu_count - 1, .parent = HOP_NONE, .dev = -1};
+            .place = place_of(net), .cpu = r->cpu_count - 1, .parent = HOP_NONE, .dev = -1};
         struct hop_buffer ports = {0};
         if (!is(net, "net"))
             continue;
@@ -295,7 +290,7 @@ static void read_bare_nets(struct reader *r, xmlNode *nic)
     }
 }
 
-static void read_cpu(struct reader *r, xmlNode *xml)
+static void read_cpu(struct hop_nccl_system *r, xmlNode *xml)
 {
     struct hop_nccl_cpu cpu = {.place = place_of(xml),
                                .arch = text_of(xml, "arch"),
@@ -304,11 +299,11 @@ static void read_cpu(struct reader *r, xmlNode *xml)
     cpu.family = read_integer(r, xml, "familyid", -1, 65535, -1);
     cpu.model = read_integer(r, xml, "modelid", -1, 65535, -1);
     cpu.numa = (int)read_integer(r, xml, "numaid", -1, 65535, -1);
-    if (r->system.cpu_count >= CPU_LIMIT)
+    if (r->cpu_count >= CPU_LIMIT)
         refuse(r, xml, HOP_ERR_LIMIT, "the file holds more than %d CPUs", CPU_LIMIT);
-    if (!hop_build_grow(r->system.build, &r->system.cpus, &r->cpu_capacity, r->system.cpu_count + 1, sizeof cpu))
+    if (!HOP_BUILD_GROW(r->build, r->cpus, r->cpu_count + 1))
         return;
-    r->system.cpus[r->system.cpu_count++] = cpu;
+    r->cpus[r->cpu_count++] = cpu;
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         if (is(child, "pci"))
             read_pci(r, child, HOP_NONE, 1);
@@ -319,7 +314,7 @@ static void read_cpu(struct reader *r, xmlNode *xml)
     }
 }
 
-static void read_system(struct reader *r, xmlNode *xml)
+static void read_system(struct hop_nccl_system *r, xmlNode *xml)
 {
     for (xmlNode *child = xmlFirstElementChild(xml); child; child = xmlNextElementSibling(child)) {
         if (is(child, "cpu"))
@@ -327,29 +322,14 @@ static void read_system(struct reader *r, xmlNode *xml)
         else
             leave_out(r, child);
     }
-    if (r->system.cpu_count == 0)
+    if (r->cpu_count == 0)
         refuse(r, xml, HOP_ERR_INVALID, "the system has no CPU\n<cpu> elements that hold the PCI devices");
 }
 
 /* ---- the document ---- */
 
-static void refuse_document(struct reader *r, xmlParserCtxt *context)
-{
-    const xmlError *error = xmlCtxtGetLastError(context);
-    const char *message = error && error->message ? error->message : "not well-formed";
-    struct hop_failure *failure = &r->system.build->failure;
-    if (error && error->code == XML_ERR_NO_MEMORY)
-        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    if (strstr(message, "depth")) /* a limit of libxml2, whose words are for programmers */
-        hop_failure_set(failure, HOP_ERR_LIMIT,
-                        "elements are nested too deep\nelements at most 256 deep, <pci> at most %d", DEPTH_LIMIT);
-    hop_failure_set(failure, HOP_ERR_SYNTAX, "malformed XML: %.*s\nwell-formed XML; is the file whole?",
-                    (int)strcspn(message, "\n"), message);
-    hop_failure_place(failure, "%.150s:%d:%d", r->system.file, error ? error->line : 1, error ? error->int2 : 1);
-}
-
 /* A document with a DTD is refused, since NCCL knows none and entities come with it. */
-static void read_document(struct reader *r, const xmlDoc *document)
+static void read_document(struct hop_nccl_system *r, const xmlDoc *document)
 {
     xmlNode *top = xmlDocGetRootElement(document);
     if (document->intSubset)
@@ -387,7 +367,7 @@ static bool attributes_are_few(const char *text)
 
 static void read_xml(const struct hop_source *source, struct hop_build *build)
 {
-    struct reader r = {.system = {.file = source->name, .build = build}};
+    struct hop_nccl_system r = {.file = source->name, .build = build};
     if (source->size > SOURCE_LIMIT || !attributes_are_few(source->text)) {
         hop_build_fail(build, HOP_ERR_LIMIT, "%s\nat most %d bytes, and %d attributes to an element",
                        source->size > SOURCE_LIMIT ? "the file is too long" : "an element is too long", SOURCE_LIMIT,
@@ -395,30 +375,12 @@ static void read_xml(const struct hop_source *source, struct hop_build *build)
         hop_failure_place(&build->failure, "%.200s", source->name);
         return;
     }
-    xmlParserCtxt *context = xmlNewParserCtxt();
-    if (!context) {
-        hop_build_fail(build, HOP_ERR_MEMORY, "out of memory");
-        return;
-    }
-    xmlDoc *document =
-        xmlCtxtReadMemory(context, source->text, (int)source->size, NULL, NULL,
-                          XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES);
+    xmlDoc *document = hop_xml_parse(source, &build->failure);
     if (document)
         read_document(&r, document);
-    else
-        refuse_document(&r, context);
     if (hop_build_ok(build))
-        hop_nccl_map(&r.system);
-    free(r.system.cpus);
-    free(r.system.devices);
-    free(r.system.links);
+        hop_nccl_map(&r);
     xmlFreeDoc(document);
-    xmlFreeParserCtxt(context);
 }
 
-static bool detect(const struct hop_source *source)
-{
-    return hop_xml_begins(source->text, "system") || hop_xml_begins(source->text, "graphs");
-}
-
-const struct hop_importer hop_importer_nccl_xml = {detect, read_xml};
+const struct hop_importer hop_importer_nccl_xml = {.roots = {"system", "graphs"}, .read = read_xml};

@@ -380,15 +380,13 @@ static void read_nvidia_smi(const struct hop_source *source, struct hop_build *b
 static bool detect_nvidia_smi(const struct hop_source *source)
 {
     struct hop_source head = {source->name, source->text, source->size < 65536 ? source->size : 65536};
-    bool found = hop_source_mentions(source, "nvidia-smi topo");
-    struct hop_lines *lines = found ? NULL : malloc(sizeof *lines);
-    if (!lines)
-        return found;
-    hop_lines_init(lines, &head);
-    while (!found && hop_lines_next(lines))
-        found = header_words(lines) > 0 || is_row(lines);
-    free(lines);
+    struct hop_lines lines;
+    bool found = false;
+    hop_lines_init(&lines, &head);
+    while (!found && hop_lines_next(&lines))
+        found = header_words(&lines) > 0 || is_row(&lines);
     return found;
 }
 
-const struct hop_importer hop_importer_nvidia_smi = {detect_nvidia_smi, read_nvidia_smi};
+const struct hop_importer hop_importer_nvidia_smi = {
+    .marks = {"nvidia-smi topo"}, .detect = detect_nvidia_smi, .read = read_nvidia_smi};

@@ -396,4 +396,4 @@ static void read_p2p_matrix(const struct hop_source *source, struct hop_build *b
     hop_p2p_finish(p2p);
 }
 
-const struct hop_importer hop_importer_p2p_matrix = {hop_p2p_detect, read_p2p_matrix};
+const struct hop_importer hop_importer_p2p_matrix = {.detect = hop_p2p_detect, .read = read_p2p_matrix};

@@ -267,15 +267,7 @@ static void read_rocm_smi(const struct hop_source *source, struct hop_build *bui
         steps[i](listing);
 }
 
-static bool detect_rocm_smi(const struct hop_source *source)
-{
-    static const char *const marks[] = {"Weight between two GPUs", "Hops between two GPUs",
-                                        "Link Type between two GPUs", "ROCm System Management Interface"};
-    for (size_t i = 0; i < HOP_COUNT(marks); i++) {
-        if (hop_source_mentions(source, marks[i]))
-            return true;
-    }
-    return false;
-}
-
-const struct hop_importer hop_importer_rocm_smi = {detect_rocm_smi, read_rocm_smi};
+const struct hop_importer hop_importer_rocm_smi = {.marks = {"Weight between two GPUs", "Hops between two GPUs",
+                                                             "Link Type between two GPUs",
+                                                             "ROCm System Management Interface"},
+                                                   .read = read_rocm_smi};

@@ -2,6 +2,7 @@
 /* Looking at XML. */
 #include "import/xml.h"
 
+#include <libxml/parser.h>
 #include <string.h>
 
 /* Where "<!DOCTYPE ... [ ... ]>" or its plain form ends, NULL when it does not. */
@@ -37,6 +38,27 @@ bool hop_xml_begins(const char *text, const char *name)
         at = strchr(at, '>') + 1;
     }
     return *at == '<' && is_name(at + 1, name);
+}
+
+xmlDoc *hop_xml_parse(const struct hop_source *source, struct hop_failure *failure)
+{
+    xmlParserCtxt *parser = xmlNewParserCtxt();
+    xmlDoc *document =
+        parser ? xmlCtxtReadMemory(parser, source->text, (int)source->size, NULL, NULL,
+                                   XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES)
+               : NULL;
+    const xmlError *error = parser && !document ? xmlCtxtGetLastError(parser) : NULL;
+    const char *message = error && error->message ? error->message : "not well-formed";
+    if (!parser || (error && error->code == XML_ERR_NO_MEMORY))
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    else if (!document && strstr(message, "depth")) /* a limit of libxml2, whose words are for programmers */
+        hop_failure_set(failure, HOP_ERR_LIMIT, "elements are nested too deep\nelements at most 256 deep");
+    else if (!document)
+        hop_failure_set(failure, HOP_ERR_SYNTAX, "malformed XML: %.*s\nwell-formed XML; was the file cut off?",
+                        (int)strcspn(message, "\n"), message);
+    hop_failure_place(failure, "%.150s:%d:%d", source->name, error ? error->line : 1, error ? error->int2 : 1);
+    xmlFreeParserCtxt(parser);
+    return document;
 }
 
 const char *hop_xml_attribute(const xmlNode *element, const char *name)

@@ -113,13 +113,11 @@ void *hop_build_alloc(struct hop_build *build, size_t size)
     return piece;
 }
 
-bool hop_build_grow(struct hop_build *build, void *array, uint32_t *capacity, uint32_t need, size_t size)
+bool hop_build_has(struct hop_build *build, bool memory)
 {
-    if (!hop_build_ok(build))
-        return false;
-    if (!hop_grow(array, capacity, need, size))
+    if (!memory && hop_build_ok(build))
         build->failure.status = hop_fail_memory(build->failure.diag);
-    return hop_build_ok(build);
+    return memory;
 }
 
 const char *hop_build_text(struct hop_build *build, const char *format, ...)

@@ -38,8 +38,10 @@ void hop_build_count(struct hop_build *build, unsigned count, const char *things
 
 /* From the arena, zeroed. NULL: out of memory, which is a failure. */
 void *hop_build_alloc(struct hop_build *build, size_t size);
-/* As hop_grow; false: out of memory, which is a failure. */
-bool hop_build_grow(struct hop_build *build, void *array, uint32_t *capacity, uint32_t need, size_t size);
+/* p[0 .. need) are there, from the arena. false: after a failure, or out of memory, which is one. */
+#define HOP_BUILD_GROW(build, array, need)                                                                             \
+    hop_build_has((build), hop_build_ok(build) && HOP_GROW(&(build)->arena, (array), (need)))
+bool hop_build_has(struct hop_build *build, bool memory);
 /* Never NULL. */
 const char *hop_build_text(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
 
