@@ -12,6 +12,8 @@ struct hop_importer {
     bool (*detect)(const struct hop_source *source); /* looks at the head of a text and must be cheap */
     void (*read)(const struct hop_source *source, struct hop_build *build);
 };
+/* load_topology.c: whether a text is in that dialect. */
+bool hop_importer_knows(const struct hop_importer *importer, const struct hop_source *source);
 extern const struct hop_importer hop_importer_nccl_xml;      /* nccl_xml.c: NCCL and RCCL */
 extern const struct hop_importer hop_importer_nvidia_smi;    /* nvidia_smi.c */
 extern const struct hop_importer hop_importer_rocm_smi;      /* rocm_smi.c */

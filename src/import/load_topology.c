@@ -71,7 +71,7 @@ static void read_json(const struct hop_source *source, bool part, struct hop_bui
     hop_json_finish(&document);
 }
 
-static bool speaks(const struct hop_importer *importer, const struct hop_source *source)
+bool hop_importer_knows(const struct hop_importer *importer, const struct hop_source *source)
 {
     for (size_t i = 0; i < HOP_COUNT(importer->roots); i++) {
         if (importer->roots[i] && hop_xml_begins(source->text, importer->roots[i]))
@@ -92,7 +92,7 @@ static enum hop_status read_source(const struct hop_source *source, bool part, s
     size_t i = 0;
     if (check_encoding(source, diag) != HOP_OK)
         return HOP_ERR_SYNTAX;
-    while (!json && i < HOP_COUNT(importers) && !speaks(importers[i], source))
+    while (!json && i < HOP_COUNT(importers) && !hop_importer_knows(importers[i], source))
         i++;
     hop_build_begin(&build, hop_source_title(source), diag);
     if (json)
