@@ -108,6 +108,13 @@ struct hop_link_text hop_describe_link(const struct hop_link *link)
     return text;
 }
 
+char *hop_take_report(struct hop_buffer *out, struct hop_arena *arena)
+{
+    out->failed |= arena->failed;
+    hop_arena_finish(arena);
+    return hop_buffer_take(out);
+}
+
 /* ---- topologies ---- */
 
 bool hop_in_tree(const struct hop_link *link)
@@ -134,6 +141,16 @@ uint32_t hop_next_child(const struct hop_topology *topology, uint32_t node, uint
     return HOP_NONE;
 }
 
+void hop_show_up(const struct hop_topology *topology, bool *hidden, uint32_t node)
+{
+    while (hidden[node]) {
+        uint32_t up = hop_topology_upstream(topology, node);
+        hidden[node] = false;
+        if (up != HOP_NONE)
+            node = hop_topology_link(topology, up)->ends[1];
+    }
+}
+
 int hop_compare_looks(const struct hop_link *a, const struct hop_link *b)
 {
     int order = HOP_ORDER(a->kind, b->kind);
@@ -153,17 +170,14 @@ double hop_link_stroke(const struct hop_link *link)
 
 /* ---- timelines ---- */
 
-bool hop_segments_load(struct hop_segments *segments, struct hop_timeline *timeline, uint32_t op)
+void hop_segments_load(struct hop_segments *segments, struct hop_timeline *timeline, uint32_t op,
+                       struct hop_arena *arena)
 {
-    uint32_t count = 0;
-    segments->count = 0;
-    if (hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS)
-        count = hop_timeline_segments(timeline, op, NULL, 0);
-    if (!hop_grow(&segments->list, &segments->capacity, count, sizeof *segments->list))
-        return false;
-    if (count > 0)
-        segments->count = hop_timeline_segments(timeline, op, segments->list, count);
-    return true;
+    bool any = hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS;
+    uint32_t count = any ? hop_timeline_segments(timeline, op, NULL, 0) : 0;
+    segments->count = count > 0 && HOP_GROW(arena, segments->list, count)
+                          ? hop_timeline_segments(timeline, op, segments->list, count)
+                          : 0;
 }
 
 double hop_alone_Bps(struct hop_timeline *timeline, uint32_t op)

@@ -38,7 +38,8 @@ double hop_tick_step(double range, unsigned most)
 
 /* ---- SVG ---- */
 
-void hop_svg_cut(struct hop_buffer *out, const char *text, unsigned limit)
+/* Escaped and cut to so many characters. */
+static void put_text(struct hop_buffer *out, const char *text, unsigned limit)
 {
     unsigned count = 0;
     for (const char *c = text; *c;) {
@@ -59,10 +60,13 @@ void hop_svg_cut(struct hop_buffer *out, const char *text, unsigned limit)
 static void put_conversion(struct hop_buffer *out, const char *conversion, size_t length, va_list *arguments)
 {
     char format[16] = "";
+    unsigned most = conversion[1] != '.'   ? UINT32_MAX
+                    : conversion[2] == '*' ? va_arg(*arguments, unsigned)
+                                           : (unsigned)strtoul(conversion + 2, NULL, 10);
     memcpy(format, conversion, length < sizeof format ? length : sizeof format - 1);
     switch (format[length - 1]) {
     case 's':
-        hop_svg_cut(out, va_arg(*arguments, const char *), UINT32_MAX);
+        put_text(out, va_arg(*arguments, const char *), most);
         break;
     case 'u':
     case 'd':
@@ -97,20 +101,18 @@ void hop_svg(struct hop_buffer *out, const char *format, ...)
     va_end(arguments);
 }
 
-void hop_svg_begin(struct hop_buffer *out, double width, double height)
+void hop_svg_page(struct hop_buffer *drawn, double width, double height)
 {
-    hop_svg(out,
+    struct hop_buffer page = {.failed = drawn->failed};
+    hop_svg(&page,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%.0f' height='%.0f' viewBox='0 0 %.0f %.0f' "
             "font-family='sans-serif'>\n<rect width='100%%' height='100%%' fill='#ffffff'/>\n",
             width, height, width, height);
-}
-
-void hop_svg_append(struct hop_buffer *out, struct hop_buffer *body)
-{
-    out->failed = out->failed || body->failed;
-    if (body->text)
-        hop_buffer_add(out, body->text, body->length);
-    hop_buffer_finish(body);
+    if (drawn->text)
+        hop_buffer_add(&page, drawn->text, drawn->length);
+    hop_buffer_puts(&page, "</svg>\n");
+    hop_buffer_finish(drawn);
+    *drawn = page;
 }
 
 void hop_svg_text(struct hop_buffer *out, double x, double y, const char *anchor, double size, const char *text)
@@ -172,6 +174,12 @@ void hop_add_cell(struct hop_buffer *out, const char *text, unsigned width, stru
             hop_buffer_puts(out, "?");
     }
     hop_buffer_printf(out, "%*s", count < width ? (int)(width - count) : 0, "");
+}
+
+unsigned hop_report_width(unsigned asked, unsigned least)
+{
+    asked = asked ? asked : 100;
+    return asked < least ? least : asked > 1000 ? 1000 : asked;
 }
 
 void hop_add_run(struct hop_buffer *out, const char *piece, unsigned times)

@@ -23,13 +23,11 @@ double hop_tick_step(double range, unsigned most);
 #define INK_PALE "#64748b"
 #define INK_MARK "#be123c"
 
-/* printf, in which ' is a quotation mark and %s is escaped: what XML or UTF-8 does not allow becomes '?'. */
+/* printf, in which ' is a quotation mark and %s is escaped: what XML or UTF-8 does not allow becomes '?'. %.120s and
+ * %.*s cut to so many characters. */
 void hop_svg(struct hop_buffer *out, const char *format, ...) HOP_PRINTF(2, 3);
-/* Escaped and cut to so many characters. */
-void hop_svg_cut(struct hop_buffer *out, const char *text, unsigned limit);
-/* The head of a drawing, its background, and a body that was drawn before (NULL: comes after), which is finished. */
-void hop_svg_begin(struct hop_buffer *out, double width, double height);
-void hop_svg_append(struct hop_buffer *out, struct hop_buffer *body);
+/* Puts what is drawn on a page of this size: before it the head of the file and a background, behind it the end. */
+void hop_svg_page(struct hop_buffer *drawn, double width, double height);
 /* anchor: start, middle or end. */
 void hop_svg_text(struct hop_buffer *out, double x, double y, const char *anchor, double size, const char *text);
 /* Small, and readable over lines. */
@@ -59,6 +57,8 @@ struct hop_cell_style {
     const char *cut;
 };
 void hop_add_cell(struct hop_buffer *out, const char *text, unsigned width, struct hop_cell_style style);
+/* The columns of a drawing, of which so many were asked for (0: 100): from `least` to 1000. */
+unsigned hop_report_width(unsigned asked, unsigned least);
 void hop_add_run(struct hop_buffer *out, const char *piece, unsigned times);
 /* Ends a line; blanks at its end are left out. */
 void hop_end_line(struct hop_buffer *out);

@@ -145,7 +145,6 @@ char *hop_comparison_to_svg(const struct hop_comparison *comparison)
     struct hop_buffer out = {0};
     struct bins b;
     lay_out(comparison, DRAWN_LEAST, DRAWN_BINS, &b);
-    hop_svg_begin(&out, WIDTH, TOP + PANEL * comparison->candidate_count + 10);
     hop_svg(&out,
             "<text x='24' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>Errors against %s</text>\n"
             "<text x='24' y='46' font-size='11' fill='" INK_PALE "'>%s transfers; time over reference time - 1; green: "
@@ -153,6 +152,6 @@ char *hop_comparison_to_svg(const struct hop_comparison *comparison)
             comparison->reference, COUNT(comparison->row_count));
     for (uint32_t i = 0; i < comparison->candidate_count; i++)
         draw_panel(&out, comparison, i, &b);
-    hop_buffer_puts(&out, "</svg>\n");
+    hop_svg_page(&out, WIDTH, TOP + PANEL * comparison->candidate_count + 10);
     return hop_buffer_take(&out);
 }

@@ -24,6 +24,7 @@ struct story {
     double alone_s, alone_Bps; /* the rate once its latency has passed */
     struct hop_buffer out;
     struct hop_segments segments, others;
+    struct hop_arena arena;
 };
 
 /* ---- pieces of sentences ---- */
@@ -194,7 +195,7 @@ static void tell_ready(struct story *story)
 static void tell_blocker(struct story *story, uint32_t blocker, double at_s)
 {
     const struct hop_segments *others = &story->others;
-    story->out.failed |= !hop_segments_load(&story->others, story->timeline, blocker);
+    hop_segments_load(&story->others, story->timeline, blocker, &story->arena);
     uint32_t i = 0;
     while (i < others->count && others->list[i].end_s <= at_s)
         i++;
@@ -339,18 +340,13 @@ char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op)
         return hop_buffer_take(&story.out);
     }
     story.span = hop_timeline_span(timeline, op);
-    story.out.failed |= !hop_segments_load(&story.segments, timeline, op);
-    if (!story.out.failed) {
-        tell_ready(&story);
-        tell_phases(&story);
-        if (hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS) {
-            tell_summary(&story);
-        } else {
-            hop_buffer_printf(&story.out, "It ended at %s. This timeline holds no phases (detail ends).\n",
-                              SECONDS(story.span.end_s));
-        }
-    }
-    free(story.segments.list);
-    free(story.others.list);
-    return hop_buffer_take(&story.out);
+    hop_segments_load(&story.segments, timeline, op, &story.arena);
+    tell_ready(&story);
+    tell_phases(&story);
+    if (hop_timeline_detail(timeline) == HOP_DETAIL_SEGMENTS)
+        tell_summary(&story);
+    else
+        hop_buffer_printf(&story.out, "It ended at %s. This timeline holds no phases (detail ends).\n",
+                          SECONDS(story.span.end_s));
+    return hop_take_report(&story.out, &story.arena);
 }

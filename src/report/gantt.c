@@ -11,9 +11,7 @@
 
 #define ROWS_MAX 2000
 #define PACKETS_MAX 8 /* of a staged copy that get rows of their own */
-#define WIDTH_DEFAULT 100
 #define WIDTH_MIN 40
-#define WIDTH_MAX 1000
 #define LABEL_MAX 160
 #define TIMES_WIDTH 30 /* "        0 s   36.12 ms   x1.44" */
 #define NARROW 72      /* below this width the start is not written */
@@ -43,6 +41,7 @@ struct chart {
     double makespan_s;
     struct cell *cells;
     struct hop_segments segments;
+    struct hop_arena arena;
     bool used[HOP_RULE_COUNT];
 };
 
@@ -193,7 +192,7 @@ static int shade_of(double ratio)
 static void paint_segments(struct chart *chart, uint32_t op, bool serial)
 {
     double alone_Bps = hop_alone_Bps(chart->timeline, op);
-    chart->out.failed |= !hop_segments_load(&chart->segments, chart->timeline, op);
+    hop_segments_load(&chart->segments, chart->timeline, op, &chart->arena);
     for (uint32_t i = 0; i < chart->segments.count; i++) {
         const struct hop_segment *segment = &chart->segments.list[i];
         bool waits = segment->rule == HOP_RULE_SOURCE_BUSY || serial;
@@ -277,8 +276,7 @@ static void draw_legend(struct chart *chart)
 /* The widths of the operations' names, of the labels, and what is left for the bars. */
 static unsigned measure(struct chart *chart, const struct row *rows, uint32_t shown)
 {
-    unsigned width = chart->options->width ? chart->options->width : WIDTH_DEFAULT, name_width = 1;
-    width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+    unsigned width = hop_report_width(chart->options->width, WIDTH_MIN), name_width = 1;
     for (uint32_t i = 0; i < shown; i++) {
         unsigned own = hop_text_columns(row_op(chart, &rows[i])->name);
         name_width = own > name_width ? own : name_width;
@@ -297,12 +295,12 @@ static unsigned measure(struct chart *chart, const struct row *rows, uint32_t sh
     return name_width;
 }
 
-static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
+static void draw_chart(struct chart *chart)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(chart->timeline);
-    uint32_t operations = count;
-    count = 0;
-    for (uint32_t i = 0, end; i < operations; i = end) {
+    uint32_t operations = hop_schedule_count(schedule), count = 0;
+    struct row *rows = hop_arena_alloc(&chart->arena, operations * sizeof *rows);
+    for (uint32_t i = 0, end; rows && i < operations; i = end) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
         uint32_t source = hop_topology_find(hop_timeline_topology(chart->timeline), hop_op_home(op));
         end = i + hop_staged_count(chart->timeline, i);
@@ -313,13 +311,12 @@ static void draw_chart(struct chart *chart, struct row *rows, uint32_t count)
         rows[count++] = (struct row){i, end, source, hop_timeline_span(chart->timeline, i).start_s};
     }
     uint32_t shown = count < ROWS_MAX ? count : ROWS_MAX;
-    qsort(rows, count, sizeof *rows, compare_rows);
+    if (count > 0)
+        qsort(rows, count, sizeof *rows, compare_rows);
     unsigned name_width = measure(chart, rows, shown);
-    chart->cells = calloc(chart->columns, sizeof *chart->cells);
-    if (!chart->cells) {
-        chart->out.failed = true;
+    chart->cells = hop_arena_alloc(&chart->arena, chart->columns * sizeof *chart->cells);
+    if (chart->arena.failed)
         return;
-    }
     hop_buffer_puts(&chart->out, "\n");
     if (chart->makespan_s > 0)
         draw_axis(chart);
@@ -336,20 +333,11 @@ char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gant
     if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
         return NULL;
     options = &own;
-    const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
-    uint32_t count = hop_schedule_count(schedule);
+    uint32_t count = hop_schedule_count(hop_timeline_schedule(timeline));
     struct chart chart = {.timeline = timeline, .options = options, .makespan_s = hop_timeline_makespan_s(timeline)};
     hop_buffer_printf(&chart.out, "%u %s on %s: %s\n", count, count == 1 ? "operation" : "operations",
                       hop_topology_name(hop_timeline_topology(timeline)), SECONDS(chart.makespan_s));
-    if (hop_timeline_detail(timeline) != HOP_DETAIL_NONE && count > 0) {
-        struct row *rows = malloc(count * sizeof *rows);
-        if (rows)
-            draw_chart(&chart, rows, count);
-        else
-            chart.out.failed = true;
-        free(rows);
-    }
-    free(chart.cells);
-    free(chart.segments.list);
-    return hop_buffer_take(&chart.out);
+    if (hop_timeline_detail(timeline) != HOP_DETAIL_NONE && count > 0)
+        draw_chart(&chart);
+    return hop_take_report(&chart.out, &chart.arena);
 }

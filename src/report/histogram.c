@@ -235,7 +235,6 @@ char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
     struct bins b;
     struct mark marks[MARKS];
     fill_bins(d, BINS, &b);
-    hop_svg_begin(&out, WIDTH, HEIGHT);
     hop_svg(&out,
             "<text x='24' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>%s orders</text>\n"
             "<text x='24' y='46' font-size='11' fill='" INK_PALE
@@ -257,6 +256,6 @@ char *hop_order_distribution_to_svg(const struct hop_order_distribution *d)
         draw_marks(&out, marks, find_marks(d, marks), &axis);
         draw_curve(&out, d, &axis);
     }
-    hop_buffer_puts(&out, "</svg>\n");
+    hop_svg_page(&out, WIDTH, HEIGHT);
     return hop_buffer_take(&out);
 }

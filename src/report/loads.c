@@ -10,9 +10,7 @@
 #include "report/loads.h"
 
 enum {
-    WIDTH_DEFAULT = 100,
     WIDTH_MIN = 60,
-    WIDTH_MAX = 1000,
     NODES_SHOWN = 120,
     LINKS_SHOWN = 16, /* of a kind, off the tree */
     NOTE_MAX = 24,
@@ -27,6 +25,9 @@ struct printer {
     unsigned width, label, note, bar; /* columns */
     bool ascii, colour;
     bool brief; /* names below a top go without their machine's */
+    struct hop_tree_rows rows;
+    struct off_link *links; /* off the tree, by kind, fullest first */
+    uint32_t link_count;
 };
 
 /* ---- columns ---- */
@@ -211,30 +212,23 @@ static uint32_t print_kind(struct printer *p, const struct off_link *links, uint
 
 /* ---- widths ---- */
 
-struct content {
-    struct hop_tree_rows rows;
-    struct off_link *links; /* off the tree, by kind, fullest first */
-    uint32_t link_count;
-};
-
-static bool collect(struct printer *p, struct content *content)
+static bool collect(struct printer *p)
 {
     const struct hop_topology *topology = p->view.topology;
     uint32_t links = hop_topology_link_count(topology);
-    *content = (struct content){.rows.hidden = p->view.hidden};
-    hop_collect_rows(&content->rows, topology);
-    content->links = malloc(((size_t)links + 1) * sizeof *content->links);
-    if (content->rows.failed || !content->links)
+    p->rows = (struct hop_tree_rows){.hidden = p->view.hidden, .arena = &p->view.arena};
+    hop_collect_rows(&p->rows, topology);
+    p->links = hop_arena_alloc(&p->view.arena, links * sizeof *p->links);
+    if (p->view.arena.failed)
         return false;
     for (uint32_t l = 0; l < links; l++) {
         const struct hop_link *link = hop_topology_link(topology, l);
         if (!hop_in_tree(link))
-            content->links[content->link_count++] =
-                (struct off_link){link->kind, hop_load_larger_s(p->view.links[l]), l, false};
+            p->links[p->link_count++] = (struct off_link){link->kind, hop_load_larger_s(p->view.links[l]), l, false};
     }
-    qsort(content->links, content->link_count, sizeof *content->links, compare_off);
-    for (uint32_t i = 0, rank = 0; i < content->link_count; i++) {
-        struct off_link *link = &content->links[i];
+    qsort(p->links, p->link_count, sizeof *p->links, compare_off);
+    for (uint32_t i = 0, rank = 0; i < p->link_count; i++) {
+        struct off_link *link = &p->links[i];
         rank = i > 0 && link->kind == link[-1].kind ? rank + 1 : 0;
         link->shown = rank < LINKS_SHOWN && link->larger_s > 0;
     }
@@ -247,37 +241,37 @@ static void widen(unsigned *width, unsigned columns)
 }
 
 /* The widest label of the links off the tree that have a line. */
-static unsigned off_columns(const struct printer *p, const struct content *content)
+static unsigned off_columns(const struct printer *p)
 {
     unsigned columns = 0;
-    for (uint32_t i = 0; i < content->link_count; i++) {
+    for (uint32_t i = 0; i < p->link_count; i++) {
         char label[320];
-        off_label(p, content->links[i].index, label, sizeof label);
-        widen(&columns, content->links[i].shown ? hop_text_columns(label) : 0);
+        off_label(p, p->links[i].index, label, sizeof label);
+        widen(&columns, p->links[i].shown ? hop_text_columns(label) : 0);
     }
     return columns;
 }
 
-static void find_label(struct printer *p, const struct content *content)
+static void find_label(struct printer *p)
 {
     p->label = 0;
-    for (uint32_t i = 0; i < content->rows.count; i++) {
-        const struct hop_tree_row *row = &content->rows.row[i];
+    for (uint32_t i = 0; i < p->rows.count; i++) {
+        const struct hop_tree_row *row = &p->rows.row[i];
         if (row->node != HOP_NONE)
             widen(&p->label, 3 * row->depth + hop_text_columns(row_name(p, row)));
     }
 }
 
 /* Names and notes get what they need as long as bars keep some room. */
-static void find_widths(struct printer *p, const struct content *content)
+static void find_widths(struct printer *p)
 {
-    unsigned rest = p->width - NUMBERS_WIDTH - BAR_MIN, off = off_columns(p, content);
+    unsigned rest = p->width - NUMBERS_WIDTH - BAR_MIN, off = off_columns(p);
     for (uint32_t n = 0; n < hop_topology_node_count(p->view.topology); n++)
         widen(&p->note, p->view.hidden[n] ? 0 : hop_text_columns(hop_loads_note(&p->view, n)));
     p->note = p->note > NOTE_MAX ? NOTE_MAX : p->note;
-    find_label(p, content);
+    find_label(p);
     p->brief = p->label + note_columns(p) > rest;
-    find_label(p, content);
+    find_label(p);
     unsigned left = rest > p->label + 2 ? rest - p->label - 2 : 0, most = left > rest / 2 ? left : rest / 2;
     p->note = p->note > most ? most : p->note;
     widen(&p->label, off > note_columns(p) ? off - note_columns(p) : 0);
@@ -306,36 +300,27 @@ static void print_legend(struct printer *p)
     add_line(p, "a bar of %u columns is %s", p->bar, SECONDS(most_s));
 }
 
-static void print_all(struct printer *p, const struct content *content)
+static void print_all(struct printer *p)
 {
-    find_widths(p, content);
+    find_widths(p);
     print_header(p);
-    for (uint32_t i = 0; i < content->rows.count; i++)
-        print_row(p, &content->rows.row[i]);
+    for (uint32_t i = 0; i < p->rows.count; i++)
+        print_row(p, &p->rows.row[i]);
     print_left_out(p);
-    for (uint32_t i = 0; i < content->link_count;)
-        i += print_kind(p, content->links + i, content->link_count - i);
+    for (uint32_t i = 0; i < p->link_count;)
+        i += print_kind(p, p->links + i, p->link_count - i);
     print_legend(p);
 }
 
 char *hop_topology_to_loads(const struct hop_topology *topology, const struct hop_link_load *loads,
                             const struct hop_loads_options *options)
 {
-    struct hop_loads_options own = {0};
-    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
-        return NULL;
-    options = &own;
-    struct printer p = {.view = {.topology = topology, .options = options}};
-    struct content content = {0};
-    p.ascii = p.view.options->ascii;
-    p.colour = p.view.options->colour;
-    p.width = p.view.options->width ? p.view.options->width : WIDTH_DEFAULT;
-    p.width = p.width < WIDTH_MIN ? WIDTH_MIN : p.width > WIDTH_MAX ? WIDTH_MAX : p.width;
-    p.out.failed = !hop_loads_view_make(&p.view, loads, NODES_SHOWN) || !collect(&p, &content);
+    struct printer p = {0};
+    p.out.failed = !hop_loads_view_make(&p.view, topology, loads, options, NODES_SHOWN) || !collect(&p);
+    p.ascii = p.view.options.ascii;
+    p.colour = p.view.options.colour;
+    p.width = hop_report_width(p.view.options.width, WIDTH_MIN);
     if (!p.out.failed)
-        print_all(&p, &content);
-    free(content.rows.row);
-    free(content.links);
-    hop_loads_view_finish(&p.view);
-    return hop_buffer_take(&p.out);
+        print_all(&p);
+    return hop_take_report(&p.out, &p.view.arena);
 }

@@ -12,7 +12,7 @@
 
 struct hop_loads_view {
     const struct hop_topology *topology;
-    const struct hop_loads_options *options;
+    struct hop_loads_options options;
     struct hop_link_load *links; /* of each link: that of its fuller direction */
     struct hop_link_load most;   /* of all links */
     bool *hidden;                /* nodes */
@@ -22,12 +22,13 @@ struct hop_loads_view {
     struct hop_link_load most_left_out; /* of links with an end there */
     uint32_t idle, nodes_idle;          /* trees, and devices in none, that are idle */
     uint32_t nodes_hidden;              /* all that are hidden for being idle, whether their tree is or not */
+    struct hop_arena arena;             /* of all that is drawn */
 };
 
-/* topology and options are filled in already. With room for about so many nodes, `most`. false: out of memory; finish
- * it anyway. */
-bool hop_loads_view_make(struct hop_loads_view *view, const struct hop_link_load *loads, uint32_t most);
-void hop_loads_view_finish(struct hop_loads_view *view);
+/* With room for about so many nodes, `most`. false: out of memory, or the options are refused; the arena is to be
+ * finished anyway. */
+bool hop_loads_view_make(struct hop_loads_view *view, const struct hop_topology *topology,
+                         const struct hop_link_load *loads, const struct hop_loads_options *options, uint32_t most);
 /* What the caller wants written beside a node, "": nothing. */
 const char *hop_loads_note(const struct hop_loads_view *view, uint32_t node);
 double hop_load_larger_s(struct hop_link_load load);

@@ -77,13 +77,11 @@ static void count_joined(const struct drawing *d, uint32_t node, uint32_t *nodes
 
 /* First switches next to what is drawn, then those that join several of them; no further, lest a large fabric hides the
  * machines. */
-static bool show_switches(struct drawing *d)
+static void show_switches(struct drawing *d)
 {
     uint32_t count = hop_topology_node_count(d->view.topology), found = 0, nodes, switches;
-    uint32_t *list = malloc(((size_t)count + 1) * sizeof *list);
-    if (!list)
-        return false;
-    for (unsigned round = 0; round < 2; round++) {
+    uint32_t *list = hop_arena_alloc(&d->view.arena, count * sizeof *list);
+    for (unsigned round = 0; list && round < 2; round++) {
         found = 0;
         for (uint32_t n = 0; n < count; n++) {
             if (!d->view.hidden[n] || !is_switch(d, n))
@@ -95,8 +93,6 @@ static bool show_switches(struct drawing *d)
         for (uint32_t i = 0; i < found; i++)
             d->view.hidden[list[i]] = false;
     }
-    free(list);
-    return true;
 }
 
 /* ---- one of the two ---- */
@@ -170,26 +166,18 @@ static void draw_number(struct drawing *d, uint32_t index)
     hop_svg_label(&d->out, spot.x, spot.y, spot.anchor, text);
 }
 
-static int compare_falling(const void *a, const void *b)
-{
-    return HOP_ORDER(*(const double *)b, *(const double *)a);
-}
-
 /* Meshes have more arcs than there is room for numbers. */
-static bool find_arc_least(struct drawing *d)
+static void find_arc_least(struct drawing *d)
 {
     uint32_t links = hop_topology_link_count(d->view.topology), count = 0;
-    double *arcs = malloc(((size_t)links + 1) * sizeof *arcs);
-    if (!arcs)
-        return false;
-    for (uint32_t l = 0; l < links; l++) {
+    double *arcs = hop_arena_alloc(&d->view.arena, links * sizeof *arcs);
+    for (uint32_t l = 0; arcs && l < links; l++) {
         if (hop_picture_has_link(&d->picture, l) && hop_picture_way(&d->picture, l) == HOP_LINK_ARC_BELOW)
             arcs[count++] = load_of(d, l);
     }
-    qsort(arcs, count, sizeof *arcs, compare_falling);
-    d->arc_least_s = count > ARCS_LABELLED ? arcs[ARCS_LABELLED - 1] : 0;
-    free(arcs);
-    return true;
+    if (count > 0)
+        qsort(arcs, count, sizeof *arcs, hop_ascending_double);
+    d->arc_least_s = count > ARCS_LABELLED ? arcs[count - ARCS_LABELLED] : 0;
 }
 
 static void draw_head(struct drawing *d)
@@ -219,7 +207,7 @@ static void draw_side(struct drawing *d, bool after)
 {
     const struct hop_topology *topology = d->view.topology;
     d->after = after;
-    d->out.failed = d->out.failed || !find_arc_least(d);
+    find_arc_least(d);
     bool beside = 2 * d->picture.width <= PAGE_WIDTH;
     hop_svg(&d->out, "<g transform='translate(%.1f %.1f)'>\n", after && beside ? d->picture.width : 0,
             after && !beside ? d->picture.height : 0);
@@ -294,7 +282,7 @@ static void draw_foot(struct drawing *d, double y)
 static const char *caption(uint32_t node, void *context)
 {
     const struct drawing *d = context;
-    const struct hop_loads_options *o = d->view.options;
+    const struct hop_loads_options *o = &d->view.options;
     const char *note = o->note_of ? o->note_of(node, d->after, o->context) : hop_loads_note(&d->view, node);
     if (o->note_of && d->sizing) {
         unsigned columns = note ? hop_text_columns(note) : 0;
@@ -305,44 +293,36 @@ static const char *caption(uint32_t node, void *context)
     return note && note[0] ? note : NULL;
 }
 
-static void draw_page(struct drawing *d, struct hop_buffer *whole)
+static void draw_page(struct drawing *d)
 {
     bool beside = 2 * d->picture.width <= PAGE_WIDTH;
     double width = beside ? 2 * d->picture.width : d->picture.width;
     double height = beside ? d->picture.height : 2 * d->picture.height;
-    hop_svg_begin(whole, width, height + FOOT);
-    hop_svg(whole, "<text x='%.1f' y='30' font-size='18' font-weight='bold' fill='" INK_TITLE "'>", HOP_PICTURE_MARGIN);
-    hop_svg_cut(whole, hop_topology_name(d->view.topology), 60);
-    hop_buffer_puts(whole, ": what the links have to carry</text>\n");
+    hop_svg(&d->out,
+            "<text x='%.1f' y='30' font-size='18' font-weight='bold' fill='" INK_TITLE
+            "'>%.60s: what the links have to carry</text>\n",
+            HOP_PICTURE_MARGIN, hop_topology_name(d->view.topology));
     draw_side(d, false);
     draw_side(d, true);
     draw_foot(d, height + 20);
-    hop_svg_append(whole, &d->out);
-    hop_buffer_puts(whole, "</svg>\n");
+    hop_svg_page(&d->out, width, height + FOOT);
 }
 
 char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struct hop_link_load *loads,
                                 const struct hop_loads_options *options)
 {
-    struct hop_loads_options own = {0};
-    if (hop_options_take(&own, sizeof own, options, NULL) != HOP_OK)
-        return NULL;
-    options = &own;
-    struct hop_buffer whole = {0};
-    struct drawing d = {.view = {.topology = topology, .options = options}, .loads = loads};
-    whole.failed = !hop_loads_view_make(&d.view, loads, NODES_DRAWN);
-    if (!whole.failed) {
-        whole.failed = !show_switches(&d);
+    struct drawing d = {.loads = loads, .sizing = true};
+    d.out.failed = !hop_loads_view_make(&d.view, topology, loads, options, NODES_DRAWN);
+    if (!d.out.failed) {
+        show_switches(&d);
         d.most_s = hop_load_larger_s(d.view.most);
-        d.picture =
-            (struct hop_picture){.topology = topology, .hidden = d.view.hidden, .caption = caption, .context = &d};
-        d.sizing = true;
-        whole.failed = whole.failed || !hop_picture_make(&d.picture);
+        d.picture = (struct hop_picture){
+            .topology = topology, .hidden = d.view.hidden, .arena = &d.view.arena, .caption = caption, .context = &d};
+        d.out.failed = !hop_picture_make(&d.picture);
+        d.picture.width = fmax(d.picture.width, HOP_PICTURE_LEAST);
         d.sizing = false;
     }
-    if (!whole.failed)
-        draw_page(&d, &whole);
-    hop_picture_finish(&d.picture);
-    hop_loads_view_finish(&d.view);
-    return hop_buffer_take(&whole);
+    if (!d.out.failed)
+        draw_page(&d);
+    return hop_take_report(&d.out, &d.view.arena);
 }

@@ -4,7 +4,7 @@
 
 const char *hop_loads_note(const struct hop_loads_view *view, uint32_t node)
 {
-    const char *note = view->options->note ? view->options->note(node, view->options->context) : NULL;
+    const char *note = view->options.note ? view->options.note(node, view->options.context) : NULL;
     return note ? note : "";
 }
 
@@ -33,31 +33,20 @@ static bool in_forest(const struct hop_topology *topology, uint32_t node)
     return hop_topology_upstream(topology, node) != HOP_NONE || hop_is_top(topology, node);
 }
 
-/* Shows a node and what is above it. */
-static void show(struct hop_loads_view *view, uint32_t node)
-{
-    while (view->hidden[node]) {
-        uint32_t up = hop_topology_upstream(view->topology, node);
-        view->hidden[node] = false;
-        if (up != HOP_NONE)
-            node = hop_topology_link(view->topology, up)->ends[1];
-    }
-}
-
 /* Everything with a note, and both ends of links that carry something, switches that are in no tree aside. */
 static void show_busy(struct hop_loads_view *view)
 {
     const struct hop_topology *topology = view->topology;
     for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
         if (hop_loads_note(view, n)[0])
-            show(view, n);
+            hop_show_up(topology, view->hidden, n);
     }
     for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
         const struct hop_link *link = hop_topology_link(topology, l);
         for (unsigned e = 0; e < 2 && is_loaded(view, l); e++) {
             if (in_forest(topology, link->ends[e]) ||
                 hop_node_is_device(hop_topology_node(topology, link->ends[e])->kind))
-                show(view, link->ends[e]);
+                hop_show_up(topology, view->hidden, link->ends[e]);
         }
     }
 }
@@ -114,38 +103,34 @@ static void weigh(const struct hop_loads_view *view, struct tree *trees)
 }
 
 /* The fullest trees that fit, at least one, stay. */
-static bool leave_out(struct hop_loads_view *view, uint32_t most)
+static void leave_out(struct hop_loads_view *view, uint32_t most)
 {
     const struct hop_topology *topology = view->topology;
     uint32_t nodes = hop_topology_node_count(topology), count = 0, shown = 0;
-    struct tree *trees = calloc((size_t)nodes + 1, sizeof *trees);
-    bool *dropped = calloc((size_t)nodes + 1, sizeof *dropped);
-    if (trees && dropped) {
-        weigh(view, trees);
-        for (uint32_t n = 0; n < nodes; n++) {
-            if (trees[n].nodes > 0)
-                trees[count++] = trees[n];
-        }
-        qsort(trees, count, sizeof *trees, compare_trees);
-        for (uint32_t t = 0; t < count; t++) {
-            bool fits = t == 0 || (view->left_out == 0 && shown + trees[t].nodes <= most);
-            shown += fits ? trees[t].nodes : 0;
-            dropped[trees[t].top] = !fits;
-            view->left_out += !fits;
-            view->nodes_left_out += fits ? 0 : hop_count_below(topology, trees[t].top);
-        }
-        for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
-            const struct hop_link *link = hop_topology_link(topology, l);
-            if (dropped[view->top[link->ends[0]]] || dropped[view->top[link->ends[1]]])
-                view->most_left_out = hop_load_most(view->most_left_out, view->links[l]);
-        }
-        for (uint32_t n = 0; n < nodes; n++)
-            view->hidden[n] = view->hidden[n] || dropped[view->top[n]];
+    struct tree *trees = hop_arena_alloc(&view->arena, nodes * sizeof *trees);
+    bool *dropped = hop_arena_alloc(&view->arena, nodes * sizeof *dropped);
+    if (view->arena.failed)
+        return;
+    weigh(view, trees);
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (trees[n].nodes > 0)
+            trees[count++] = trees[n];
     }
-    bool fine = trees && dropped;
-    free(trees);
-    free(dropped);
-    return fine;
+    qsort(trees, count, sizeof *trees, compare_trees);
+    for (uint32_t t = 0; t < count; t++) {
+        bool fits = t == 0 || (view->left_out == 0 && shown + trees[t].nodes <= most);
+        shown += fits ? trees[t].nodes : 0;
+        dropped[trees[t].top] = !fits;
+        view->left_out += !fits;
+        view->nodes_left_out += fits ? 0 : hop_count_below(topology, trees[t].top);
+    }
+    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
+        const struct hop_link *link = hop_topology_link(topology, l);
+        if (dropped[view->top[link->ends[0]]] || dropped[view->top[link->ends[1]]])
+            view->most_left_out = hop_load_most(view->most_left_out, view->links[l]);
+    }
+    for (uint32_t n = 0; n < nodes; n++)
+        view->hidden[n] = view->hidden[n] || dropped[view->top[n]];
 }
 
 /* Of trees that are left out none is counted. */
@@ -168,28 +153,22 @@ static void add_up(struct hop_loads_view *view, const struct hop_link_load *load
     }
 }
 
-bool hop_loads_view_make(struct hop_loads_view *view, const struct hop_link_load *loads, uint32_t most)
+bool hop_loads_view_make(struct hop_loads_view *view, const struct hop_topology *topology,
+                         const struct hop_link_load *loads, const struct hop_loads_options *options, uint32_t most)
 {
-    size_t count = hop_topology_node_count(view->topology), links = hop_topology_link_count(view->topology);
-    view->links = malloc((links + 1) * sizeof *view->links);
-    view->hidden = malloc((count + 1) * sizeof *view->hidden);
-    view->top = malloc((count + 1) * sizeof *view->top);
-    if (!view->links || !view->hidden || !view->top)
+    size_t count = hop_topology_node_count(topology), links = hop_topology_link_count(topology);
+    view->topology = topology;
+    view->links = hop_arena_alloc(&view->arena, links * sizeof *view->links);
+    view->hidden = hop_arena_alloc(&view->arena, count * sizeof *view->hidden);
+    view->top = hop_arena_alloc(&view->arena, count * sizeof *view->top);
+    if (hop_options_take(&view->options, sizeof view->options, options, NULL) != HOP_OK || view->arena.failed)
         return false;
     memset(view->hidden, true, count * sizeof *view->hidden);
     add_up(view, loads);
     find_tops(view);
     show_busy(view);
     count_idle(view);
-    if (!leave_out(view, most))
-        return false;
+    leave_out(view, most);
     count_hidden(view);
-    return true;
-}
-
-void hop_loads_view_finish(struct hop_loads_view *view)
-{
-    free(view->links);
-    free(view->hidden);
-    free(view->top);
+    return !view->arena.failed;
 }

@@ -152,13 +152,13 @@ static void place_bar(struct hop_picture *d, uint32_t node, struct lanes *lanes)
 }
 
 /* Bars layer by layer, the first next to the trees and devices. */
-static bool place_bars(struct hop_picture *d)
+static void place_bars(struct hop_picture *d)
 {
     uint32_t nodes = hop_topology_node_count(d->topology), count = 0;
-    uint32_t *queue = malloc(((size_t)nodes + 1) * sizeof *queue);
+    uint32_t *queue = hop_arena_alloc(d->arena, nodes * sizeof *queue);
     struct lanes above = {0}, below = {0};
     if (!queue)
-        return false;
+        return;
     /* Pass 0 enters the bars next to placed nodes, then the queue enters their neighbours. */
     for (uint32_t i = 0; i < nodes + count; i++) {
         uint32_t from = i < nodes ? i : queue[i - nodes], links;
@@ -183,8 +183,6 @@ static bool place_bars(struct hop_picture *d)
     }
     d->lanes_above = above.first + above.count;
     d->lanes_below = below.first + below.count;
-    free(queue);
-    return true;
 }
 
 /* ---- ways ---- */
@@ -236,13 +234,11 @@ static int compare_ports(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->end, y->end);
 }
 
-static bool place_ports(struct hop_picture *d)
+static void place_ports(struct hop_picture *d)
 {
     uint32_t links = hop_topology_link_count(d->topology), count = 0;
-    struct port *ports = malloc((2 * (size_t)links + 1) * sizeof *ports);
-    if (!ports)
-        return false;
-    for (uint32_t i = 0; i < 2 * links; i++) {
+    struct port *ports = hop_arena_alloc(d->arena, 2 * (size_t)links * sizeof *ports);
+    for (uint32_t i = 0; ports && i < 2 * links; i++) {
         const struct hop_link *link = hop_topology_link(d->topology, i / 2);
         if (!hop_picture_has_link(d, i / 2))
             continue;
@@ -258,7 +254,8 @@ static bool place_ports(struct hop_picture *d)
                                                                         : 2,
                                            other->x};
     }
-    qsort(ports, count, sizeof *ports, compare_ports);
+    if (count > 0)
+        qsort(ports, count, sizeof *ports, compare_ports);
     for (uint32_t i = 0, next; i < count; i = next) {
         next = i + 1;
         while (next < count && ports[next].node == ports[i].node)
@@ -268,8 +265,6 @@ static bool place_ports(struct hop_picture *d)
         for (uint32_t p = i; p < next; p++)
             d->ports[ports[p].end] = box->x + step * (p - i - (next - i - 1) / 2.0);
     }
-    free(ports);
-    return true;
 }
 
 /* Heights, once every x is known. */
@@ -304,25 +299,18 @@ static void place_rows(struct hop_picture *d)
         else
             box->y = d->first_y - (box->row + 1) * (BAR_HEIGHT + BAR_GAP);
     }
-    d->width = fmax(d->width, 720);
 }
 
 bool hop_picture_make(struct hop_picture *d)
 {
     size_t nodes = hop_topology_node_count(d->topology), links = hop_topology_link_count(d->topology);
-    d->boxes = calloc(nodes + 1, sizeof *d->boxes);
-    d->ports = calloc(2 * links + 1, sizeof *d->ports);
-    if (!d->boxes || !d->ports)
+    d->boxes = hop_arena_alloc(d->arena, nodes * sizeof *d->boxes);
+    d->ports = hop_arena_alloc(d->arena, 2 * links * sizeof *d->ports);
+    if (d->arena->failed)
         return false;
     place_forest(d);
-    if (!place_bars(d) || !place_ports(d))
-        return false;
+    place_bars(d);
+    place_ports(d);
     place_rows(d);
-    return true;
-}
-
-void hop_picture_finish(struct hop_picture *d)
-{
-    free(d->boxes);
-    free(d->ports);
+    return !d->arena->failed;
 }

@@ -15,6 +15,7 @@
 
 #include "report/draw.h"
 
+#define HOP_PICTURE_LEAST 720.0 /* what a page with its legend is wide */
 #define HOP_PICTURE_MARGIN 28.0
 #define HOP_PICTURE_ROW_GAP 66.0
 #define HOP_PICTURE_COLUMN_GAP 10.0
@@ -47,6 +48,7 @@ struct hop_picture {
     /* what is drawn */
     const struct hop_topology *topology;
     const bool *hidden; /* nodes that are left out, with all below them; NULL: none */
+    struct hop_arena *arena;
     /* The second line of a box; NULL: the node's label. */
     const char *(*caption)(uint32_t node, void *context);
     void *context;
@@ -64,7 +66,6 @@ struct hop_picture {
 
 /* Its first part is filled in already. false: out of memory. */
 bool hop_picture_make(struct hop_picture *picture);
-void hop_picture_finish(struct hop_picture *picture);
 /* Whether both ends of a link are drawn. */
 bool hop_picture_has_link(const struct hop_picture *picture, uint32_t link);
 enum hop_link_way hop_picture_way(const struct hop_picture *picture, uint32_t link);

@@ -139,21 +139,16 @@ void hop_picture_draw_box(const struct hop_picture *d, struct hop_buffer *out, u
     hop_svg(out,
             "<g><title>%s: %s%s%s%s%s</title><rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='5' fill='%s' "
             "stroke='%s' stroke-width='1.2'/><text x='%.1f' y='%.1f' text-anchor='middle' font-size='12' "
-            "font-weight='bold' fill='#1e293b'>",
+            "font-weight='bold' fill='#1e293b'>%.*s</text>",
             node->name, hop_node_kind_name(node->kind), node->label ? ", " : "", node->label ? node->label : "",
             node->bus_id ? ", " : "", node->bus_id ? node->bus_id : "", box->x - box->width / 2, box->y, box->width,
             box->height, hop_node_fill(node->kind), hop_node_stroke(node->kind), box->x,
-            box->y + (label ? 16 : box->height / 2 + 4));
-    hop_svg_cut(out, node->name, (unsigned)fmax(room / HOP_NAME_ADVANCE, 3));
-    hop_buffer_puts(out, "</text>");
-    if (label) {
-        hop_svg(out, "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='10' fill='#475569'>", box->x,
-                box->y + 30);
-        hop_svg_cut(out, caption, (unsigned)fmax(room / HOP_SMALL_ADVANCE, 3));
-    } else if (bar && caption) {
-        hop_svg(out, "<text x='%.1f' y='%.1f' font-size='10' fill='#475569'>", box->x + need / 2 + 8,
-                box->y + box->height / 2 + 4);
-        hop_svg_cut(out, caption, (unsigned)fmax((room - need - 16) / 2 / HOP_SMALL_ADVANCE, 3));
-    }
-    hop_buffer_puts(out, label || (bar && caption) ? "</text></g>\n" : "</g>\n");
+            box->y + (label ? 16 : box->height / 2 + 4), (int)fmax(room / HOP_NAME_ADVANCE, 3), node->name);
+    if (label)
+        hop_svg(out, "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='10' fill='#475569'>%.*s</text>", box->x,
+                box->y + 30, (int)fmax(room / HOP_SMALL_ADVANCE, 3), caption);
+    else if (bar && caption)
+        hop_svg(out, "<text x='%.1f' y='%.1f' font-size='10' fill='#475569'>%.*s</text>", box->x + need / 2 + 8,
+                box->y + box->height / 2 + 4, (int)fmax((room - need - 16) / 2 / HOP_SMALL_ADVANCE, 3), caption);
+    hop_buffer_puts(out, "</g>\n");
 }

@@ -14,6 +14,8 @@ struct writer {
     const struct hop_topology *topology;
     const struct hop_schedule *schedule;
     struct hop_segments segments;
+    struct hop_loss *losses; /* of one operation */
+    struct hop_arena arena;
 };
 
 /* ---- operations ---- */
@@ -33,19 +35,16 @@ static void put_copy_head(struct writer *w, const struct hop_op *op, struct hop_
 static void put_losses(struct writer *w, uint32_t index)
 {
     uint32_t count = hop_timeline_losses(w->timeline, index, NULL, 0);
-    struct hop_loss *losses = malloc(((size_t)count + 1) * sizeof *losses);
-    w->out.failed = w->out.failed || !losses;
-    if (losses)
-        (void)hop_timeline_losses(w->timeline, index, losses, count);
+    if (count > 0 && HOP_GROW(&w->arena, w->losses, count))
+        (void)hop_timeline_losses(w->timeline, index, w->losses, count);
     hop_json_put(&w->out, "losses:[");
-    for (uint32_t i = 0; losses && i < count; i++) {
+    for (uint32_t i = 0; i < count && !w->arena.failed; i++) {
         char limit[160];
-        hop_json_put(&w->out, "{rule:%s,limit:%s,blocker:%s,lost_s:%g}", hop_rule_name(losses[i].rule),
-                     hop_limit_name(w->timeline, losses[i].link, limit, sizeof limit),
-                     hop_blocker_name(w->timeline, losses[i].blocker), losses[i].lost_s);
+        hop_json_put(&w->out, "{rule:%s,limit:%s,blocker:%s,lost_s:%g}", hop_rule_name(w->losses[i].rule),
+                     hop_limit_name(w->timeline, w->losses[i].link, limit, sizeof limit),
+                     hop_blocker_name(w->timeline, w->losses[i].blocker), w->losses[i].lost_s);
     }
     hop_json_put(&w->out, "]");
-    free(losses);
 }
 
 /* What a piece of time gave a transfer, and why. */
@@ -60,7 +59,7 @@ static void put_segment(struct writer *w, const struct hop_segment *segment)
 
 static void put_segments(struct writer *w, uint32_t index)
 {
-    w->out.failed = !hop_segments_load(&w->segments, w->timeline, index) || w->out.failed;
+    hop_segments_load(&w->segments, w->timeline, index, &w->arena);
     hop_json_put(&w->out, "segments:[");
     for (uint32_t i = 0; i < w->segments.count; i++)
         put_segment(w, &w->segments.list[i]);
@@ -253,6 +252,5 @@ char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals)
     put_risks(&w);
     put_notes(&w);
     hop_json_put(&w.out, "}\n");
-    free(w.segments.list);
-    return hop_buffer_take(&w.out);
+    return hop_take_report(&w.out, &w.arena);
 }

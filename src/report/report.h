@@ -40,6 +40,9 @@ struct hop_link_text hop_describe_link(const struct hop_link *link);
 /* An object: the model of each domain by the domain's name. NULL: empty. */
 void hop_put_models(struct hop_buffer *out, const struct hop_network *network, enum hop_fidelity fidelity);
 
+/* The text of a report, whose arrays are freed; NULL: out of memory for either. */
+char *hop_take_report(struct hop_buffer *out, struct hop_arena *arena);
+
 /* ---- topologies ---- */
 
 /* PCIe and memory links make trees. */
@@ -48,6 +51,8 @@ bool hop_in_tree(const struct hop_link *link);
 bool hop_is_top(const struct hop_topology *topology, uint32_t node);
 /* The nodes right below a node in its tree, one after another, HOP_NONE after the last; *at begins as 0. */
 uint32_t hop_next_child(const struct hop_topology *topology, uint32_t node, uint32_t *at);
+/* A node is no longer hidden, nor is what is above it. */
+void hop_show_up(const struct hop_topology *topology, bool *hidden, uint32_t node);
 /* The nodes of a branch, the one on top included. */
 uint32_t hop_count_below(const struct hop_topology *topology, uint32_t node);
 /* A line of the tree. */
@@ -61,11 +66,10 @@ struct hop_tree_row {
 struct hop_tree_rows {
     const bool *hidden; /* nodes left out with all that is below them; NULL: none */
     struct hop_tree_row *row;
-    uint32_t count, capacity;
-    bool failed;
+    uint32_t count;
+    struct hop_arena *arena; /* of the rows */
 };
-/* Tops of trees come first, then what has no PCIe at all (NVSwitch, fabric switches, sockets). The caller frees
- * rows->row. */
+/* Tops of trees come first, then what has no PCIe at all (NVSwitch, fabric switches, sockets). */
 void hop_collect_rows(struct hop_tree_rows *rows, const struct hop_topology *topology);
 /* "│  ├─ ": what stands before a node of a tree, three columns a level. */
 void hop_add_branches(struct hop_buffer *out, unsigned depth, uint64_t open, bool ascii);
@@ -76,13 +80,14 @@ double hop_link_stroke(const struct hop_link *link);
 
 /* ---- timelines ---- */
 
-/* The segments of one operation; one array serves many operations. */
+/* The segments of one operation; one array, the arena's, serves many operations. */
 struct hop_segments {
     struct hop_segment *list;
-    uint32_t count, capacity;
+    uint32_t count;
 };
-/* None below detail segments. false: out of memory. */
-bool hop_segments_load(struct hop_segments *segments, struct hop_timeline *timeline, uint32_t op);
+/* None below detail segments, nor when out of memory. */
+void hop_segments_load(struct hop_segments *segments, struct hop_timeline *timeline, uint32_t op,
+                       struct hop_arena *arena);
 /* The rate of a copy that has the machine to itself, once its latency has passed; 0: no copy, or it never moves. */
 double hop_alone_Bps(struct hop_timeline *timeline, uint32_t op);
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/draw.h"
+#include "report/picture.h"
 
 enum { SOURCES_SHOWN = 64, WAITS_SHOWN = 8, STEPS_DRAWN = 48 };
 
@@ -26,6 +26,8 @@ struct steps {
     struct send *sends; /* by source, then step */
     uint32_t count, steps, sources;
     bool sizes; /* sends differ in size */
+    struct hop_buffer out;
+    struct hop_arena arena;
 };
 
 static int compare_sends(const void *a, const void *b)
@@ -36,15 +38,13 @@ static int compare_sends(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->index, y->index);
 }
 
-static bool find_steps(struct steps *s, struct hop_timeline *timeline)
+static void find_steps(struct steps *s, struct hop_timeline *timeline)
 {
     *s = (struct steps){
         .timeline = timeline, .topology = hop_timeline_topology(timeline), .schedule = hop_timeline_schedule(timeline)};
     uint32_t ops = hop_schedule_count(s->schedule);
-    s->sends = malloc(((size_t)ops + 1) * sizeof *s->sends);
-    if (!s->sends)
-        return false;
-    for (uint32_t i = 0; i < ops; i++) {
+    s->sends = hop_arena_alloc(&s->arena, ops * sizeof *s->sends);
+    for (uint32_t i = 0; s->sends && i < ops; i++) {
         const struct hop_op *op = hop_schedule_op(s->schedule, i);
         const struct hop_route *route = hop_timeline_route(timeline, i);
         if (op->kind != HOP_OP_COPY || !route)
@@ -52,14 +52,14 @@ static bool find_steps(struct steps *s, struct hop_timeline *timeline)
         s->sends[s->count++] = (struct send){op, route, hop_timeline_span(timeline, i), i, 0};
         s->sizes = s->sizes || op->bytes != s->sends[0].op->bytes;
     }
-    qsort(s->sends, s->count, sizeof *s->sends, compare_sends);
+    if (s->count > 0)
+        qsort(s->sends, s->count, sizeof *s->sends, compare_sends);
     for (uint32_t i = 0; i < s->count; i++) {
         bool first = i == 0 || s->sends[i].route->from != s->sends[i - 1].route->from;
         s->sources += first;
         s->sends[i].step = first ? 0 : s->sends[i - 1].step + 1;
         s->steps = s->sends[i].step >= s->steps ? s->sends[i].step + 1 : s->steps;
     }
-    return true;
 }
 
 /* ---- table ---- */
@@ -105,9 +105,9 @@ static void add_cell(struct hop_buffer *out, const char *text, unsigned width)
 }
 
 /* Steps first .. end - 1 of all sources. */
-static void add_block(struct hop_buffer *out, const struct steps *s, unsigned name, unsigned cell, uint32_t first,
-                      uint32_t end)
+static void add_block(struct steps *s, unsigned name, unsigned cell, uint32_t first, uint32_t end)
 {
+    struct hop_buffer *out = &s->out;
     char text[200];
     add_cell(out, "source", name);
     for (uint32_t k = first; k < end; k++) {
@@ -132,8 +132,9 @@ static void add_block(struct hop_buffer *out, const struct steps *s, unsigned na
         hop_buffer_printf(out, "... and %u more sources\n", shown - SOURCES_SHOWN);
 }
 
-static void add_waits(struct hop_buffer *out, const struct steps *s)
+static void add_waits(struct steps *s)
 {
+    struct hop_buffer *out = &s->out;
     uint32_t count = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct hop_op *op = s->sends[i].op;
@@ -153,11 +154,10 @@ static void add_waits(struct hop_buffer *out, const struct steps *s)
 
 char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
 {
-    struct hop_buffer out = {0};
     struct steps s;
     unsigned name = 6, cell = 4;
     char text[200];
-    out.failed = !find_steps(&s, timeline);
+    find_steps(&s, timeline);
     for (uint32_t i = 0; i < s.count; i++) {
         unsigned source = hop_text_columns(hop_topology_node(s.topology, s.sends[i].route->from)->name);
         cell_text(&s, &s.sends[i], text, sizeof text);
@@ -169,14 +169,12 @@ char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
     cell += 2;
     width = width ? width : 100;
     uint32_t block = width > name + cell ? (width - name) / cell : 1;
-    for (uint32_t first = 0; first < s.steps && !out.failed; first += block)
-        add_block(&out, &s, name, cell, first, first + block < s.steps ? first + block : s.steps);
-    if (!out.failed)
-        add_waits(&out, &s);
+    for (uint32_t first = 0; first < s.steps; first += block)
+        add_block(&s, name, cell, first, first + block < s.steps ? first + block : s.steps);
+    add_waits(&s);
     if (s.count == 0)
-        hop_buffer_puts(&out, "(no sends)\n");
-    free(s.sends);
-    return hop_buffer_take(&out);
+        hop_buffer_puts(&s.out, "(no sends)\n");
+    return hop_take_report(&s.out, &s.arena);
 }
 
 /* ---- drawing ---- */
@@ -191,7 +189,6 @@ char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
 #define PANEL_GAP 20.0
 #define PAGE_WIDTH 1240.0
 #define LEFT_DEEPER 1.15
-#define DEPTH_MAX 64
 
 /* What an arrow passes, the highest thing first to be looked at last. */
 enum level { LEVEL_SWITCH, LEVEL_SWITCHES, LEVEL_ROOT, LEVEL_SOCKET, LEVEL_OTHER, LEVEL_COUNT };
@@ -205,78 +202,25 @@ static const struct {
 
 struct spot {
     double x, y; /* centre, upper edge */
-    bool used, placed;
 };
 
-struct picture {
+struct page {
     struct steps *s;
-    struct hop_buffer out;
-    struct spot *spots; /* per node */
-    uint32_t *load;     /* per directed link, of one step */
-    uint32_t *arrivals; /* per node and side, of one step */
-    uint32_t rows;
-    double cursor, width, height; /* of a panel */
+    struct hop_picture
+        picture;   /* of the devices that take part and what is above them; panels are as it, but narrower */
+    double across; /* of the picture's widths */
+    bool *hidden;
+    uint32_t *load;       /* per directed link, of one step */
+    uint32_t *arrivals;   /* per node and side, of one step */
+    double width, height; /* of a panel */
     bool levels[LEVEL_COUNT];
 };
 
-static bool is_device(const struct picture *p, uint32_t node)
+static struct spot spot_of(const struct page *p, uint32_t node)
 {
-    return hop_node_is_device(hop_topology_node(p->s->topology, node)->kind);
-}
-
-/* The devices that take part and what is above them. */
-static void find_used(struct picture *p)
-{
-    for (uint32_t i = 0; i < p->s->count; i++) {
-        const struct hop_route *route = p->s->sends[i].route;
-        const uint32_t ends[2] = {route->from, route->to};
-        for (unsigned e = 0; e < 2; e++) {
-            uint32_t node = ends[e];
-            for (unsigned depth = 0; depth < DEPTH_MAX && node != HOP_NONE; depth++) {
-                uint32_t up = hop_topology_upstream(p->s->topology, node);
-                p->spots[node].used = true;
-                node = up == HOP_NONE ? HOP_NONE : hop_topology_link(p->s->topology, up)->ends[1];
-            }
-        }
-    }
-}
-
-static void place_tree(struct picture *p, uint32_t node, uint32_t depth)
-{
-    uint32_t placed = 0, child;
-    double left = 0, right = 0;
-    for (uint32_t at = 0; (child = hop_next_child(p->s->topology, node, &at)) != HOP_NONE;) {
-        if (!p->spots[child].used)
-            continue;
-        place_tree(p, child, depth + 1);
-        left = placed++ ? left : p->spots[child].x;
-        right = p->spots[child].x;
-    }
-    if (placed == 0) {
-        left = right = p->cursor + COLUMN / 2;
-        p->cursor += COLUMN;
-    } else if (depth + 1 > p->rows) {
-        p->rows = depth + 1;
-    }
-    p->spots[node] = (struct spot){(left + right) / 2, depth * ROW, true, true};
-}
-
-static void place(struct picture *p)
-{
-    uint32_t nodes = hop_topology_node_count(p->s->topology);
-    p->cursor = 8;
-    find_used(p);
-    for (uint32_t n = 0; n < nodes; n++) {
-        if (!p->spots[n].used || hop_topology_upstream(p->s->topology, n) != HOP_NONE)
-            continue;
-        place_tree(p, n, 0);
-        p->cursor += hop_is_top(p->s->topology, n) ? 14 : 0;
-    }
-    for (uint32_t n = 0; n < nodes; n++) { /* devices stand in one row */
-        if (p->spots[n].placed)
-            p->spots[n].y = PANEL_TITLE + (is_device(p, n) ? p->rows * ROW : p->spots[n].y);
-    }
-    p->width = fmax(p->cursor + 8, 190);
+    const struct hop_box *box = &p->picture.boxes[node];
+    uint32_t row = box->place == HOP_PLACE_DEVICE ? p->picture.rows : box->row;
+    return (struct spot){8 + (box->x - HOP_PICTURE_MARGIN - 12) * p->across, PANEL_TITLE + row * ROW};
 }
 
 static double arc_depth(double distance)
@@ -285,17 +229,33 @@ static double arc_depth(double distance)
 }
 
 /* Every panel is as high as the widest arc of all steps needs. */
-static void find_height(struct picture *p)
+static bool place(struct page *p)
 {
+    const struct steps *s = p->s;
     double deepest = 16;
-    for (uint32_t i = 0; i < p->s->count; i++) {
-        const struct hop_route *route = p->s->sends[i].route;
-        deepest = fmax(deepest, 0.75 * LEFT_DEEPER * arc_depth(p->spots[route->from].x - p->spots[route->to].x));
+    p->hidden = hop_arena_alloc(&p->s->arena, hop_topology_node_count(s->topology) * sizeof *p->hidden);
+    p->picture = (struct hop_picture){.topology = s->topology, .hidden = p->hidden, .arena = &p->s->arena};
+    if (!p->hidden)
+        return false;
+    memset(p->hidden, true, hop_topology_node_count(s->topology) * sizeof *p->hidden);
+    for (uint32_t i = 0; i < s->count; i++) {
+        hop_show_up(s->topology, p->hidden, s->sends[i].route->from);
+        hop_show_up(s->topology, p->hidden, s->sends[i].route->to);
     }
-    p->height = PANEL_TITLE + p->rows * ROW + BOX_HEIGHT + deepest + 16;
+    if (!hop_picture_make(&p->picture))
+        return false;
+    p->across = COLUMN / (p->picture.device_width + HOP_PICTURE_COLUMN_GAP);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct hop_route *route = s->sends[i].route;
+        double distance = spot_of(p, route->from).x - spot_of(p, route->to).x;
+        deepest = fmax(deepest, 0.75 * LEFT_DEEPER * arc_depth(distance));
+    }
+    p->width = fmax((p->picture.width - 2 * (HOP_PICTURE_MARGIN + 12)) * p->across + 16, 190);
+    p->height = PANEL_TITLE + p->picture.rows * ROW + BOX_HEIGHT + deepest + 16;
+    return true;
 }
 
-static enum level level_of(const struct picture *p, const struct hop_route *route)
+static enum level level_of(const struct page *p, const struct hop_route *route)
 {
     enum level level = route->link_count > 2 ? LEVEL_SWITCHES : LEVEL_SWITCH;
     for (uint32_t i = 0; i < route->link_count; i++) {
@@ -311,65 +271,65 @@ static enum level level_of(const struct picture *p, const struct hop_route *rout
     return level;
 }
 
-static void draw_tree_link(struct picture *p, uint32_t index)
+static void draw_tree_link(struct page *p, uint32_t index)
 {
     const struct hop_link *link = hop_topology_link(p->s->topology, index);
-    const struct spot *child = &p->spots[link->ends[0]], *parent = &p->spots[link->ends[1]];
+    const struct spot child = spot_of(p, link->ends[0]), parent = spot_of(p, link->ends[1]);
     uint32_t up = p->load[2 * index], down = p->load[2 * index + 1], most = up > down ? up : down;
-    bool left = child->x < parent->x;
-    if (!hop_in_tree(link) || !child->placed || !parent->placed)
+    bool left = child.x < parent.x;
+    if (!hop_in_tree(link) || !hop_picture_has_link(&p->picture, index))
         return;
-    hop_svg(&p->out,
+    hop_svg(&p->s->out,
             "<path d='M%.1f %.1fL%.1f %.1f' stroke='%s' stroke-width='%.1f'><title>%s: %u up, %u down</title></path>",
-            child->x, child->y, parent->x, parent->y + BOX_HEIGHT, most ? INK_PALE : "#dbe2ea",
+            child.x, child.y, parent.x, parent.y + BOX_HEIGHT, most ? INK_PALE : "#dbe2ea",
             fmin(1.2 + (most ? 1.1 * (most - 1) : 0), 9), hop_topology_node(p->s->topology, link->ends[0])->name, up,
             down);
     if (most > 1)
-        hop_svg(&p->out,
+        hop_svg(&p->s->out,
                 "<text x='%.1f' y='%.1f' text-anchor='%s' font-size='9' fill='" INK "' stroke='#ffffff' "
                 "stroke-width='3' paint-order='stroke'>%u&#8593; %u&#8595;</text>",
-                (child->x + parent->x) / 2 + (left ? -7 : 7), (child->y + parent->y + BOX_HEIGHT) / 2 - 3,
+                (child.x + parent.x) / 2 + (left ? -7 : 7), (child.y + parent.y + BOX_HEIGHT) / 2 - 3,
                 left ? "end" : "start", up, down);
 }
 
-static void draw_node(struct picture *p, uint32_t n)
+static void draw_node(struct page *p, uint32_t n)
 {
-    const struct spot *spot = &p->spots[n];
-    const char *name = hop_topology_node(p->s->topology, n)->name;
-    bool device = is_device(p, n);
-    double room = BOX_WIDTH - 6, need = hop_text_columns(name) * 6.2;
-    hop_svg(&p->out,
+    const struct spot spot = spot_of(p, n);
+    const struct hop_node *node = hop_topology_node(p->s->topology, n);
+    bool device = hop_node_is_device(node->kind);
+    double room = BOX_WIDTH - 6, need = hop_text_columns(node->name) * 6.2;
+    hop_svg(&p->s->out,
             "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='4' fill='%s' stroke='%s'/>"
             "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='%.1f' fill='#1e293b'>%s</text>\n",
-            spot->x - BOX_WIDTH / 2, spot->y, BOX_WIDTH, BOX_HEIGHT, device ? "#eef6e9" : "#f1f5f9",
-            device ? "#4b8b1e" : "#94a3b8", spot->x, spot->y + 14, fmin(11, fmax(5, 11 * room / need)), name);
+            spot.x - BOX_WIDTH / 2, spot.y, BOX_WIDTH, BOX_HEIGHT, device ? "#eef6e9" : "#f1f5f9",
+            device ? "#4b8b1e" : "#94a3b8", spot.x, spot.y + 14, fmin(11, fmax(5, 11 * room / need)), node->name);
 }
 
 /*
  * From the middle of a device's lower edge to the near side of the other's; arrows that arrive on one side stand apart.
  */
-static void draw_arrow(struct picture *p, const struct send *send)
+static void draw_arrow(struct page *p, const struct send *send)
 {
     const struct hop_route *route = send->route;
     const struct hop_op *op = send->op;
-    const struct spot *from = &p->spots[route->from], *to = &p->spots[route->to];
-    bool right = to->x > from->x;
+    const struct spot from = spot_of(p, route->from), to = spot_of(p, route->to);
+    bool right = to.x > from.x;
     double apart = fmin(6 + 5.0 * p->arrivals[2 * route->to + right]++, BOX_WIDTH / 2 - 3);
-    double x = to->x + (right ? -apart : apart), y = from->y + BOX_HEIGHT;
-    double depth = arc_depth(to->x - from->x) * (right ? 1 : LEFT_DEEPER); /* a pair's arrows do not hide each other */
+    double x = to.x + (right ? -apart : apart), y = from.y + BOX_HEIGHT;
+    double depth = arc_depth(to.x - from.x) * (right ? 1 : LEFT_DEEPER); /* a pair's arrows do not hide each other */
     enum level level = level_of(p, route);
     char size[32];
     p->levels[level] = true;
-    hop_svg(&p->out, "<path d='M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f' fill='none' stroke='%s' stroke-width='1.8'",
-            from->x, y, from->x, y + depth, x, y + depth, x, y + 5, levels[level].colour);
+    hop_svg(&p->s->out, "<path d='M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f' fill='none' stroke='%s' stroke-width='1.8'",
+            from.x, y, from.x, y + depth, x, y + depth, x, y + 5, levels[level].colour);
     if (waits(op))
-        hop_svg(&p->out, " stroke-dasharray='6 3'");
-    hop_svg(&p->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n",
+        hop_svg(&p->s->out, " stroke-dasharray='6 3'");
+    hop_svg(&p->s->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n",
             (int)level, op->name, op->from.device, op->to.device, hop_format_bytes(op->bytes, size, sizeof size),
             SECONDS(send->span.start_s), SECONDS(send->span.end_s), waits(op) ? ", after others" : "");
 }
 
-static void draw_panel(struct picture *p, uint32_t step, double x, double y)
+static void draw_panel(struct page *p, uint32_t step, double x, double y)
 {
     const struct steps *s = p->s;
     uint32_t links = hop_topology_link_count(s->topology), nodes = hop_topology_node_count(s->topology);
@@ -386,34 +346,34 @@ static void draw_panel(struct picture *p, uint32_t step, double x, double y)
         last_s = fmax(last_s, send->span.start_s);
         end_s = fmax(end_s, send->span.end_s);
     }
-    hop_svg(&p->out,
+    hop_svg(&p->s->out,
             "<g transform='translate(%.1f %.1f)'>\n<rect width='%.1f' height='%.1f' rx='8' fill='none' "
             "stroke='#e2e8f0'/>\n<text x='10' y='16' font-size='12' font-weight='bold' fill='" INK_TITLE
             "'>step %u</text>\n<text x='64' y='16' font-size='10' fill='" INK_PALE "'>",
             x, y, p->width, p->height, step + 1);
     if (last_s > first_s)
-        hop_buffer_printf(&p->out, "starts %s to %s, ", SECONDS(first_s), SECONDS(last_s));
-    hop_buffer_printf(&p->out, "ends by %s</text>\n", SECONDS(end_s));
+        hop_buffer_printf(&p->s->out, "starts %s to %s, ", SECONDS(first_s), SECONDS(last_s));
+    hop_buffer_printf(&p->s->out, "ends by %s</text>\n", SECONDS(end_s));
     for (uint32_t l = 0; l < links; l++)
         draw_tree_link(p, l);
     for (uint32_t n = 0; n < nodes; n++) {
-        if (p->spots[n].placed)
+        if (!p->hidden[n])
             draw_node(p, n);
     }
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->sends[i].step == step)
             draw_arrow(p, &s->sends[i]);
     }
-    hop_buffer_puts(&p->out, "</g>\n");
+    hop_buffer_puts(&p->s->out, "</g>\n");
 }
 
-static void draw_legend(struct picture *p, double y)
+static void draw_legend(struct page *p, double y)
 {
     double x = MARGIN;
     for (unsigned level = 0; level < LEVEL_COUNT; level++) {
         if (!p->levels[level])
             continue;
-        hop_svg(&p->out,
+        hop_svg(&p->s->out,
                 "<path d='M%.1f %.1fh26' stroke='%s' stroke-width='1.8' marker-end='url(#arrow%u)'/>"
                 "<text x='%.1f' y='%.1f' font-size='11' fill='" INK "'>%s</text>\n",
                 x, y - 4, levels[level].colour, level, x + 38, y, levels[level].text);
@@ -421,61 +381,47 @@ static void draw_legend(struct picture *p, double y)
     }
 }
 
-static void draw_page(struct picture *p, struct hop_buffer *whole)
+static void draw_page(struct page *p)
 {
-    const struct steps *s = p->s;
+    struct steps *s = p->s;
+    struct hop_buffer *out = &s->out;
     uint32_t steps = s->steps < STEPS_DRAWN ? s->steps : STEPS_DRAWN;
     uint32_t across = (uint32_t)fmax(1, floor((PAGE_WIDTH - MARGIN) / (p->width + PANEL_GAP)));
     across = across > steps ? (steps ? steps : 1) : across;
     uint32_t down = steps ? (steps + across - 1) / across : 0;
     double width = fmax(2 * MARGIN + across * (p->width + PANEL_GAP) - PANEL_GAP, 640);
     double legend_y = TITLE_HEIGHT + down * (p->height + PANEL_GAP) + 16;
+    hop_buffer_puts(out, "<defs>\n");
+    for (unsigned level = 0; level < LEVEL_COUNT; level++)
+        hop_svg(out,
+                "<marker id='arrow%u' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='5' markerHeight='5' "
+                "orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/></marker>\n",
+                level, levels[level].colour);
+    hop_svg(out,
+            "</defs>\n<text x='%.1f' y='26' font-size='17' font-weight='bold' fill='" INK_TITLE
+            "'>%.120s on %.120s, %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE
+            "'>step k: the k-th sends of %u sources; "
+            "lines as thick as the sends of the step are many; dashed: waits for others",
+            MARGIN, hop_schedule_name(s->schedule), hop_topology_name(s->topology),
+            SECONDS(hop_timeline_makespan_s(s->timeline)), MARGIN, s->sources);
+    if (steps < s->steps)
+        hop_buffer_printf(out, "; %u of %u steps are drawn", steps, s->steps);
+    hop_buffer_puts(out, "</text>\n");
     for (uint32_t k = 0; k < steps; k++)
         draw_panel(p, k, MARGIN + k % across * (p->width + PANEL_GAP),
                    TITLE_HEIGHT + k / across * (p->height + PANEL_GAP)); /* integers */
     draw_legend(p, legend_y);
-    hop_svg_begin(whole, width, legend_y + 20);
-    hop_buffer_puts(whole, "<defs>\n");
-    for (unsigned level = 0; level < LEVEL_COUNT; level++)
-        hop_svg(whole,
-                "<marker id='arrow%u' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='5' markerHeight='5' "
-                "orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/></marker>\n",
-                level, levels[level].colour);
-    hop_svg(whole, "</defs>\n<text x='%.1f' y='26' font-size='17' font-weight='bold' fill='" INK_TITLE "'>", MARGIN);
-    hop_svg_cut(whole, hop_schedule_name(s->schedule), 120);
-    hop_buffer_puts(whole, " on ");
-    hop_svg_cut(whole, hop_topology_name(s->topology), 120);
-    hop_svg(whole,
-            ", %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE
-            "'>step k: the k-th sends of %u sources; "
-            "lines as thick as the sends of the step are many; dashed: waits for others",
-            SECONDS(hop_timeline_makespan_s(s->timeline)), MARGIN, s->sources);
-    if (steps < s->steps)
-        hop_buffer_printf(whole, "; %u of %u steps are drawn", steps, s->steps);
-    hop_buffer_puts(whole, "</text>\n");
+    hop_svg_page(out, width, legend_y + 20);
 }
 
 char *hop_timeline_to_steps_svg(struct hop_timeline *timeline)
 {
-    struct hop_buffer whole = {0};
     struct steps s;
-    whole.failed = !find_steps(&s, timeline);
-    uint32_t nodes = hop_topology_node_count(s.topology), links = hop_topology_link_count(s.topology);
-    struct picture p = {.s = &s};
-    p.spots = calloc((size_t)nodes + 1, sizeof *p.spots);
-    p.load = calloc(2 * (size_t)links + 1, sizeof *p.load);
-    p.arrivals = calloc(2 * (size_t)nodes + 1, sizeof *p.arrivals);
-    whole.failed = whole.failed || !p.spots || !p.load || !p.arrivals;
-    if (!whole.failed) {
-        place(&p);
-        find_height(&p);
-        draw_page(&p, &whole);
-        hop_svg_append(&whole, &p.out);
-        hop_buffer_puts(&whole, "</svg>\n");
-    }
-    free(p.spots);
-    free(p.load);
-    free(p.arrivals);
-    free(s.sends);
-    return hop_buffer_take(&whole);
+    find_steps(&s, timeline);
+    struct page p = {.s = &s};
+    p.load = hop_arena_alloc(&s.arena, 2 * (size_t)hop_topology_link_count(s.topology) * sizeof *p.load);
+    p.arrivals = hop_arena_alloc(&s.arena, 2 * (size_t)hop_topology_node_count(s.topology) * sizeof *p.arrivals);
+    if (place(&p))
+        draw_page(&p);
+    return hop_take_report(&s.out, &s.arena);
 }

@@ -26,6 +26,7 @@ struct drawing {
     struct look *looks;
     uint32_t *look_of; /* per link */
     uint32_t look_count;
+    struct hop_arena arena;
     double height; /* grows with the legend */
 };
 
@@ -72,12 +73,14 @@ static int compare_looks(const void *a, const void *b)
     return order ? order : HOP_ORDER(x->first, y->first);
 }
 
-static bool find_looks(struct drawing *d)
+static void find_looks(struct drawing *d)
 {
     uint32_t links = hop_topology_link_count(d->topology);
-    const struct hop_link **sorted = malloc(((size_t)links + 1) * sizeof *sorted);
-    if (!sorted)
-        return false;
+    const struct hop_link **sorted = hop_arena_alloc(&d->arena, links * sizeof *sorted);
+    d->looks = hop_arena_alloc(&d->arena, links * sizeof *d->looks);
+    d->look_of = hop_arena_alloc(&d->arena, links * sizeof *d->look_of);
+    if (d->arena.failed)
+        return;
     for (uint32_t i = 0; i < links; i++)
         sorted[i] = hop_topology_link(d->topology, i);
     qsort(sorted, links, sizeof *sorted, compare_links);
@@ -93,8 +96,6 @@ static bool find_looks(struct drawing *d)
         for (uint32_t i = look->first; i < look->first + look->links; i++)
             d->look_of[sorted[i] - hop_topology_link(d->topology, 0)] = l;
     }
-    free(sorted);
-    return true;
 }
 
 static const char *look_colour(const struct look *look)
@@ -155,10 +156,10 @@ static void draw_link_label(struct drawing *d, uint32_t index)
 
 static void draw_title(struct drawing *d)
 {
-    hop_svg(&d->out, "<text x='%.1f' y='32' font-size='18' font-weight='bold' fill='" INK_TITLE "'>",
-            HOP_PICTURE_MARGIN);
-    hop_svg_cut(&d->out, hop_topology_name(d->topology), 120);
-    hop_svg(&d->out, "</text>\n<text x='%.1f' y='50' font-size='11' fill='" INK_PALE "'>", HOP_PICTURE_MARGIN);
+    hop_svg(&d->out,
+            "<text x='%.1f' y='32' font-size='18' font-weight='bold' fill='" INK_TITLE "'>%.120s</text>\n"
+            "<text x='%.1f' y='50' font-size='11' fill='" INK_PALE "'>",
+            HOP_PICTURE_MARGIN, hop_topology_name(d->topology), HOP_PICTURE_MARGIN);
     hop_add_kinds(&d->out, d->topology);
     hop_buffer_printf(&d->out, "; %u links</text>\n", hop_topology_link_count(d->topology));
 }
@@ -239,21 +240,13 @@ static void draw(struct drawing *d)
 
 char *hop_topology_to_svg(const struct hop_topology *topology)
 {
-    uint32_t links = hop_topology_link_count(topology);
-    struct drawing d = {.topology = topology, .picture = {.topology = topology}};
-    struct hop_buffer whole = {0};
-    d.looks = calloc((size_t)links + 1, sizeof *d.looks);
-    d.look_of = calloc((size_t)links + 1, sizeof *d.look_of);
-    whole.failed = !d.looks || !d.look_of || !find_looks(&d) || !hop_picture_make(&d.picture);
-    if (!whole.failed) {
+    struct drawing d = {.topology = topology, .picture = {.topology = topology, .arena = &d.arena}};
+    find_looks(&d);
+    if (hop_picture_make(&d.picture)) {
+        d.picture.width = fmax(d.picture.width, HOP_PICTURE_LEAST);
         d.height = d.picture.height;
-        draw(&d); /* before its frame: the legend decides how high the drawing is */
-        hop_svg_begin(&whole, d.picture.width, d.height);
-        hop_svg_append(&whole, &d.out);
-        hop_buffer_puts(&whole, "</svg>\n");
+        draw(&d);
+        hop_svg_page(&d.out, d.picture.width, d.height);
     }
-    hop_picture_finish(&d.picture);
-    free(d.looks);
-    free(d.look_of);
-    return hop_buffer_take(&whole);
+    return hop_take_report(&d.out, &d.arena);
 }

@@ -99,10 +99,10 @@ static size_t step_between(const char *previous, const char *name)
 
 static bool add_row(struct hop_tree_rows *rows, struct hop_tree_row row)
 {
-    rows->failed = rows->failed || !hop_grow(&rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row);
-    if (!rows->failed)
-        rows->row[rows->count++] = row;
-    return !rows->failed;
+    if (!HOP_GROW(rows->arena, rows->row, rows->count + 1))
+        return false;
+    rows->row[rows->count++] = row;
+    return true;
 }
 
 static bool is_hidden(const struct hop_tree_rows *rows, uint32_t node)
@@ -231,12 +231,11 @@ static void print_row(struct hop_buffer *out, const struct hop_topology *topolog
     hop_buffer_puts(out, "\n");
 }
 
-static void print_forest(struct hop_buffer *out, const struct hop_topology *topology)
+static void print_forest(struct hop_buffer *out, const struct hop_topology *topology, struct hop_arena *arena)
 {
-    struct hop_tree_rows rows = {0};
+    struct hop_tree_rows rows = {.arena = arena};
     hop_collect_rows(&rows, topology);
-    if (!rows.failed)
-        fold_rows(&rows, topology);
+    fold_rows(&rows, topology);
     unsigned widths[3] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct hop_node *node = hop_topology_node(topology, rows.row[i].node);
@@ -250,8 +249,6 @@ static void print_forest(struct hop_buffer *out, const struct hop_topology *topo
     }
     for (uint32_t i = 0; i < rows.count; i++)
         print_row(out, topology, &rows.row[i], widths);
-    out->failed |= rows.failed;
-    free(rows.row);
 }
 
 /* ---- links off the tree ---- */
@@ -392,15 +389,13 @@ static void print_matrix(struct hop_buffer *out, const struct hop_topology *topo
     }
 }
 
-static void print_links(struct hop_buffer *out, const struct hop_topology *topology)
+static void print_links(struct hop_buffer *out, const struct hop_topology *topology, struct hop_arena *arena)
 {
     uint32_t links = hop_topology_link_count(topology), count = 0;
-    struct spoke *spokes = malloc(((size_t)links + 1) * sizeof *spokes);
-    struct matrix *matrix = malloc(sizeof *matrix);
-    if (!spokes || !matrix) {
-        out->failed = true;
-        goto done;
-    }
+    struct spoke *spokes = hop_arena_alloc(arena, links * sizeof *spokes);
+    struct matrix *matrix = hop_arena_alloc(arena, sizeof *matrix);
+    if (arena->failed)
+        return;
     for (uint32_t i = 0; i < links; i++) {
         if (!hop_in_tree(hop_topology_link(topology, i)))
             spokes[count++] = spoke_of(topology, i);
@@ -417,22 +412,20 @@ static void print_links(struct hop_buffer *out, const struct hop_topology *topol
         else
             print_list(out, topology, spokes + i, next - i);
     }
-done:
-    free(spokes);
-    free(matrix);
 }
 
 char *hop_topology_to_tree(const struct hop_topology *topology)
 {
     struct hop_buffer out = {0};
+    struct hop_arena arena = {0};
     const char *note;
     print_header(&out, topology);
-    print_forest(&out, topology);
-    print_links(&out, topology);
+    print_forest(&out, topology, &arena);
+    print_links(&out, topology, &arena);
     for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {
         hop_buffer_puts(&out, i ? "  " : "\nnotes:\n  ");
         add_shown(&out, note);
         hop_buffer_puts(&out, "\n");
     }
-    return hop_buffer_take(&out);
+    return hop_take_report(&out, &arena);
 }

@@ -19,6 +19,7 @@ struct trace {
     const struct hop_schedule *schedule;
     struct hop_buffer out;
     struct hop_segments segments;
+    struct hop_arena arena;
 
     /* link loads: what the interval at hand adds up to, what was written last */
     struct counter {
@@ -45,11 +46,9 @@ static void name_process(struct trace *trace, uint32_t process, const char *name
 static void name_processes(struct trace *trace)
 {
     uint32_t nodes = hop_topology_node_count(trace->topology);
-    bool *used = calloc((size_t)nodes + 1, sizeof *used);
-    if (!used) {
-        trace->out.failed = true;
+    bool *used = hop_arena_alloc(&trace->arena, nodes + 1);
+    if (!used)
         return;
-    }
     for (uint32_t op = 0; op < hop_schedule_count(trace->schedule); op++)
         used[process_of(trace, op)] = true;
     name_process(trace, 0, "link load");
@@ -57,7 +56,6 @@ static void name_processes(struct trace *trace)
         if (used[n + 1])
             name_process(trace, n + 1, hop_topology_node(trace->topology, n)->name);
     }
-    free(used);
 }
 
 /* ---- operations ---- */
@@ -109,7 +107,7 @@ static void add_segment(struct trace *trace, uint32_t op, const struct hop_segme
 
 static void add_steps(struct trace *trace, uint32_t op, const struct hop_span *span)
 {
-    trace->out.failed |= !hop_segments_load(&trace->segments, trace->timeline, op);
+    hop_segments_load(&trace->segments, trace->timeline, op, &trace->arena);
     if (trace->segments.count == 0 && span->start_s > span->ready_s) {
         put_step(trace, "b", op, "waiting", span->ready_s);
         hop_json_put(&trace->out, "}");
@@ -179,13 +177,12 @@ static void write_loads(struct trace *trace, double at_s)
 
 static void add_counters(struct trace *trace)
 {
-    size_t directed = 2 * (size_t)hop_topology_link_count(trace->topology) + 1;
+    size_t directed = 2 * (size_t)hop_topology_link_count(trace->topology);
     uint32_t intervals = hop_timeline_interval_count(trace->timeline);
     double start_s = 0, end_s = 0, last_s = 0;
-    trace->counters = calloc(directed, sizeof *trace->counters);
-    trace->touched = calloc(directed, sizeof *trace->touched);
-    trace->out.failed = trace->out.failed || !trace->counters || !trace->touched;
-    for (uint32_t i = 0; i < intervals && !trace->out.failed; i++) {
+    trace->counters = hop_arena_alloc(&trace->arena, directed * sizeof *trace->counters);
+    trace->touched = hop_arena_alloc(&trace->arena, directed * sizeof *trace->touched);
+    for (uint32_t i = 0; i < intervals && !trace->arena.failed; i++) {
         hop_timeline_interval(trace->timeline, i, &start_s, &end_s, add_active, trace);
         write_loads(trace, start_s);
         last_s = end_s;
@@ -209,8 +206,5 @@ char *hop_timeline_to_trace(struct hop_timeline *timeline)
     if (detail == HOP_DETAIL_SEGMENTS)
         add_counters(&trace);
     hop_json_put(&trace.out, "\n]}\n");
-    free(trace.segments.list);
-    free(trace.counters);
-    free(trace.touched);
-    return hop_buffer_take(&trace.out);
+    return hop_take_report(&trace.out, &trace.arena);
 }
