@@ -5,8 +5,7 @@
 enum {
     MAIN_PARTNERS = 32, /* of an item: so many, of all that it has, say what is worth trying, */
     NEAR = 16,          /* each by so many places near it, */
-    ALL_PLACES = 32,    /* or all of so few */
-    FLAT_PLACES = 256   /* up to so many have a table of their distances */
+    ALL_PLACES = 32     /* or all of so few */
 };
 
 /* ---- what an item costs ---- */
@@ -14,16 +13,9 @@ enum {
 static double cost_at(const struct hop_local *x, uint32_t item, uint32_t place)
 {
     const struct hop_graph *graph = x->problem->graph;
-    const struct hop_places *places = x->problem->places;
     double cost = 0;
-    const double *row = x->near.flat + (x->near.flat ? (size_t)place * places->count : 0);
-    for (uint32_t e = graph->first[item]; e < graph->first[item + 1] && x->near.flat; e++) {
-        uint32_t at = x->seats.place[graph->to[e]];
-        bool near = graph->near && places->group[at] == places->group[place];
-        cost += hop_graph_weights(graph, near)[e] * row[at];
-    }
-    for (uint32_t e = graph->first[item]; e < graph->first[item + 1] && !x->near.flat; e++)
-        cost += hop_edge_cost(graph, places, e, place, x->seats.place[graph->to[e]]);
+    for (uint32_t e = graph->first[item]; e < graph->first[item + 1]; e++)
+        cost += hop_edge_cost(graph, x->problem->places, e, place, x->seats.place[graph->to[e]]);
     return cost;
 }
 
@@ -181,16 +173,10 @@ static void try_place(struct hop_local *x, uint32_t item, uint32_t place, struct
     x->place_seen[place] = x->stamp;
     if (!hop_assign_allows(x->problem, item, place))
         return;
-    double cost = 0;
+    double cost = cost_outside(x, item, x->problem->places->group[place]);
     x->steps++;
-    if (x->near.flat) {
-        cost = cost_at(x, item, place);
-        x->work += x->problem->graph->first[item + 1] - x->problem->graph->first[item];
-    } else {
-        cost = cost_outside(x, item, x->problem->places->group[place]);
-        if (cost < x->cost[item])
-            cost += cost_inside(x, item, place);
-    }
+    if (cost < x->cost[item])
+        cost += cost_inside(x, item, place);
     double alone = x->cost[item] - cost;
     if (alone <= x->least_gain)
         return;
@@ -275,16 +261,11 @@ static void list_nearest(const struct hop_places *places, const struct nearest *
         to[k] = k <= list.count ? list.which[k - 1] : place;
 }
 
-/* Distances of all pairs of few places, and all places near each of very few. */
 static bool find_near(const struct hop_places *places, struct hop_near *near, struct hop_arena *arena)
 {
     uint32_t count = places->count;
     *near = (struct hop_near){.count = count <= ALL_PLACES ? count : NEAR};
     near->place = hop_arena_alloc(arena, ((size_t)count * near->count + 1) * sizeof *near->place);
-    if (count <= FLAT_PLACES)
-        near->flat = hop_arena_alloc(arena, ((size_t)count * count + 1) * sizeof *near->flat);
-    for (size_t k = 0; !arena->failed && near->flat && k < (size_t)count * count; k++)
-        near->flat[k] = hop_place_distance(places, (uint32_t)(k / count), (uint32_t)(k % count));
     for (uint32_t g = 0; g < places->groups && !arena->failed; g++) {
         struct nearest groups = nearest_groups(places, g);
         for (uint32_t p = places->first[g]; p < places->first[g + 1]; p++) {

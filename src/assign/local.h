@@ -16,7 +16,6 @@
 struct hop_near {
     uint32_t count;  /* of a place */
     uint32_t *place; /* count of each */
-    double *flat;    /* distances between all places; NULL: there are too many of them */
 };
 
 struct hop_local_move {
