@@ -139,20 +139,8 @@ static bool settle_in(struct greedy *y, uint32_t item, uint32_t group)
 {
     uint32_t first = y->problem->places->first[group], size = hop_places_in(y->problem->places, group);
     price_places(y, item, group);
-    for (;;) {
-        uint32_t best = HOP_NONE;
-        for (uint32_t n = 0; n < size; n++) {
-            if (y->cost[n] < INFINITY && (best == HOP_NONE || y->cost[n] < y->cost[best]) &&
-                hop_assign_allows(y->problem, item, first + n) && hop_matching_may_yield(&y->fitting, first + n))
-                best = n;
-        }
-        y->steps += size;
-        if (best == HOP_NONE)
-            return false;
-        if (hop_matching_settle(&y->fitting, item, first + best))
-            return true;
-        y->cost[best] = INFINITY;
-    }
+    y->steps += size;
+    return hop_matching_settle_cheapest(&y->fitting, item, first, size, y->cost);
 }
 
 static void settle_first(struct greedy *y)

@@ -135,7 +135,8 @@ static uint32_t free_item(const struct hop_matching *f, uint32_t place)
     return i;
 }
 
-bool hop_matching_may_yield(const struct hop_matching *f, uint32_t place)
+/* Whether a place has room itself, or somebody who is not settled. */
+static bool may_yield(const struct hop_matching *f, uint32_t place)
 {
     return free_item(f, place) != HOP_NONE || f->seats.left[place] > 0;
 }
@@ -178,29 +179,24 @@ bool hop_matching_settle(struct hop_matching *f, uint32_t item, uint32_t place)
     return true;
 }
 
-/* ---- following wishes ---- */
-
-/* The nearest place to the one wanted that is not refused; where the item is now never is. */
-static void settle_near(struct hop_matching *f, uint32_t item, uint32_t wanted, bool *refused)
+bool hop_matching_settle_cheapest(struct hop_matching *f, uint32_t item, uint32_t first, uint32_t count, double *cost)
 {
-    const struct hop_places *places = f->problem->places;
-    memset(refused, 0, places->count * sizeof *refused);
     for (;;) {
         double least = INFINITY;
-        uint32_t at = f->seats.place[item];
-        for (uint32_t p = 0; p < places->count; p++) {
-            double distance = hop_place_distance(places, wanted, p);
-            if (distance < least && !refused[p] && hop_assign_allows(f->problem, item, p) &&
-                hop_matching_may_yield(f, p)) {
-                least = distance;
-                at = p;
+        uint32_t best = HOP_NONE;
+        for (uint32_t n = 0; n < count; n++) {
+            if (cost[n] < least && hop_assign_allows(f->problem, item, first + n) && may_yield(f, first + n)) {
+                least = cost[n];
+                best = n;
             }
         }
-        if (hop_matching_settle(f, item, at))
-            return;
-        refused[at] = true;
+        if (best == HOP_NONE || hop_matching_settle(f, item, first + best))
+            return best != HOP_NONE;
+        cost[best] = INFINITY;
     }
 }
+
+/* ---- following wishes ---- */
 
 enum hop_status hop_matching_repair(const struct hop_assign *problem, const uint32_t *wanted, uint32_t *place,
                                    struct hop_diag *diag)
@@ -208,7 +204,7 @@ enum hop_status hop_matching_repair(const struct hop_assign *problem, const uint
     uint32_t items = problem->graph->count;
     struct hop_matching f;
     struct hop_arena arena = {0};
-    bool *refused = hop_arena_alloc(&arena, (size_t)problem->places->count + 1);
+    double *distance = hop_arena_alloc(&arena, ((size_t)problem->places->count + 1) * sizeof *distance);
     bool made = hop_matching_create(problem, place, &f, &arena);
     /* Those first who can have what they want, so that nobody else's second choice is in their way. */
     for (uint32_t i = 0; i < items && made; i++) {
@@ -216,8 +212,10 @@ enum hop_status hop_matching_repair(const struct hop_assign *problem, const uint
             hop_matching_settle(&f, i, wanted[i]);
     }
     for (uint32_t i = 0; i < items && made; i++) {
-        if (!f.settled[i])
-            settle_near(&f, i, wanted[i], refused);
+        for (uint32_t p = 0; p < problem->places->count && !f.settled[i]; p++)
+            distance[p] = hop_place_distance(problem->places, wanted[i], p);
+        if (!f.settled[i]) /* where the item is now it may stay */
+            (void)hop_matching_settle_cheapest(&f, i, 0, problem->places->count, distance);
     }
     if (made)
         memcpy(place, f.seats.place, items * sizeof *place);

@@ -26,10 +26,12 @@ struct hop_matching {
 bool hop_matching_create(const struct hop_assign *problem, const uint32_t *place, struct hop_matching *fitting,
                         struct hop_arena *arena);
 
-/* Whether a place has room itself, or somebody who is not settled. */
-bool hop_matching_may_yield(const struct hop_matching *fitting, uint32_t place);
 /* Settles an item, when all have places, at one that it may have; false: somebody would be without, nothing changed. */
 bool hop_matching_settle(struct hop_matching *fitting, uint32_t item, uint32_t place);
+/* Settles it at the cheapest of `count` places, numbered from `first` on, that nobody has to be without one for; costs
+ * of those that somebody would become INFINITY. false: there is none. */
+bool hop_matching_settle_cheapest(struct hop_matching *fitting, uint32_t item, uint32_t first, uint32_t count,
+                                  double *cost);
 
 /* An assignment that fits and follows another one, which may not, where it can: an item whose wish is refused takes
  * the nearest place that is not. place holds one that fits before and after. */
