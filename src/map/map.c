@@ -96,6 +96,7 @@ static bool prepare(struct hop_map_work *work)
     work->before = hop_arena_alloc(&work->arena, work->size);
     work->place = hop_arena_alloc(&work->arena, work->size);
     work->phased = hop_arena_alloc(&work->arena, work->size);
+    work->pool.most = HOP_MAP_POOL;
     work->pool.place = hop_arena_alloc(&work->arena, HOP_MAP_POOL * work->size);
     work->arena.failed |= !work->router;
     return hop_map_got(work, &work->arena) &&

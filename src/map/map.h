@@ -85,10 +85,11 @@ struct hop_map_solved {
     double bound;       /* of this value; 0: nothing is known */
 };
 
+/* The best few assignments that were offered. */
 struct hop_map_pool {
-    uint32_t *place; /* HOP_MAP_POOL x ranks */
+    uint32_t *place; /* most x ranks */
     double value[HOP_MAP_POOL];
-    uint32_t count;
+    uint32_t count, most;
 };
 
 struct hop_map_work {
@@ -187,6 +188,8 @@ bool hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_
 /* Takes an assignment into the pool if it fits and is not there yet; it becomes the best so far if it is better.
  * (map_pool.c) */
 bool hop_map_offer(struct hop_map_work *work, const uint32_t *place, const char *method);
+/* Where a pool takes an assignment of that value: in place of the worst, if it is full; NULL: all are as good. */
+uint32_t *hop_map_pool_room(struct hop_map_pool *pool, uint32_t ranks, double value);
 /* One whose value is known, not for the pool: whether it is the best so far now. */
 bool hop_map_best(struct hop_map_work *work, const uint32_t *place, double value, const char *method);
 

@@ -21,8 +21,9 @@ struct hop_map_play {
     struct hop_network *network;
     struct hop_schedule *schedule;
     struct part *parts;
-    uint32_t count, capacity;
+    uint32_t count;
     bool fixed; /* a place belongs to no rank */
+    struct hop_arena arena;
 };
 
 #define HOST_SUFFIX ".host" /* of a placeholder: rank3.host is the host memory of rank 3 */
@@ -79,7 +80,7 @@ static enum hop_status add_part(struct hop_map_play *play, struct hop_place *pla
                         "the schedule has a rank %lld, the traffic has %u\nthe traffic of this schedule",
                         (long long)rank, ranks);
     }
-    if (!hop_grow(&play->parts, &play->capacity, play->count + 1, sizeof *play->parts))
+    if (!HOP_GROW(&play->arena, play->parts, (size_t)play->count + 1))
         return hop_fail_memory(diag);
     place->rank = (int32_t)rank;
     play->parts[play->count++] = (struct part){place, (uint32_t)rank, host};
@@ -106,8 +107,7 @@ static enum hop_status find_parts(struct hop_map_play *play, uint32_t ranks, str
 /* A copy of its own, whose places may be changed. */
 static enum hop_status copy_schedule(const struct hop_schedule *from, struct hop_schedule **copy, struct hop_diag *diag)
 {
-    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
-    hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
+    struct hop_schedule *made = hop_schedule_create_like(from);
     for (uint32_t i = 0; i < hop_schedule_count(from); i++)
         (void)hop_schedule_add(made, hop_schedule_op(from, i));
     return hop_schedule_finish(made, copy, diag);
@@ -141,7 +141,7 @@ void hop_map_play_destroy(struct hop_map_play *play)
 {
     if (!play)
         return;
-    free(play->parts);
+    hop_arena_finish(&play->arena);
     hop_schedule_destroy(play->schedule);
     hop_network_destroy(play->network);
     free(play);

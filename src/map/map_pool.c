@@ -19,11 +19,10 @@ bool hop_map_best(struct hop_map_work *work, const uint32_t *place, double value
     return true;
 }
 
-/* The worst makes room where it is worse. */
-static uint32_t *room_for(struct hop_map_pool *pool, uint32_t ranks, double value)
+uint32_t *hop_map_pool_room(struct hop_map_pool *pool, uint32_t ranks, double value)
 {
     uint32_t at = pool->count;
-    if (at == HOP_MAP_POOL) {
+    if (at == pool->most) {
         at = 0;
         for (uint32_t i = 1; i < pool->count; i++)
             at = pool->value[i] > pool->value[at] ? i : at;
@@ -48,7 +47,7 @@ bool hop_map_offer(struct hop_map_work *work, const uint32_t *place, const char 
     }
     if (!hop_map_measures[work->options->metric].value(work, work->options->metric, place, &value))
         return false;
-    uint32_t *room = room_for(pool, work->ranks, value);
+    uint32_t *room = hop_map_pool_room(pool, work->ranks, value);
     if (room)
         memcpy(room, place, work->size);
     (void)hop_map_best(work, place, value, method);

@@ -118,32 +118,21 @@ static bool wander(struct state *s, double guide_s)
 
 #define STARTS 4 /* kept of those drawn */
 
-struct starts {
-    uint32_t *place; /* STARTS x ranks */
-    double guide_s[STARTS];
-    uint32_t count;
-};
-
-/* The worst of those kept makes room; what is as good as one of them is most likely the same. */
-static void keep_start(struct starts *starts, const uint32_t *place, uint32_t ranks, double guide_s)
+/* By their guides; what is as good as one of them is most likely the same. */
+static void keep_start(struct hop_map_pool *starts, const uint32_t *place, uint32_t ranks, double guide_s)
 {
-    uint32_t at = starts->count < STARTS ? starts->count : 0;
     for (uint32_t i = 0; i < starts->count; i++) {
-        if (starts->guide_s[i] == guide_s)
+        if (starts->value[i] == guide_s)
             return;
-        if (starts->count == STARTS && starts->guide_s[i] > starts->guide_s[at])
-            at = i;
     }
-    if (starts->count == STARTS && starts->guide_s[at] <= guide_s)
-        return;
-    starts->count += starts->count < STARTS;
-    starts->guide_s[at] = guide_s;
-    memcpy(starts->place + (size_t)at * ranks, place, ranks * sizeof *place);
+    uint32_t *room = hop_map_pool_room(starts, ranks, guide_s);
+    if (room)
+        memcpy(room, place, ranks * sizeof *place);
 }
 
 /* Placements that are good by the sum or by congestion, from random ones: many are equal by these and differ when
  * simulated. */
-static bool draw_starts(struct state *s, struct starts *starts, uint32_t *place)
+static bool draw_starts(struct state *s, struct hop_map_pool *starts, uint32_t *place)
 {
     struct hop_map_search *search = s->search;
     struct hop_map_work *work = search->work;
@@ -176,7 +165,7 @@ static bool exchange(struct hop_map_search *search)
     struct hop_map_work *work = search->work;
     struct hop_arena arena = {0};
     struct state s = {.search = search, .who = &work->places.who, .ranks = work->ranks, .places = work->places.count};
-    struct starts starts = {.place = hop_arena_alloc(&arena, STARTS * work->size)};
+    struct hop_map_pool starts = {.place = hop_arena_alloc(&arena, STARTS * work->size), .most = STARTS};
     uint32_t *place = hop_arena_alloc(&arena, work->size);
     s.rng = work->options->seed + 1;
     (void)hop_seats_create(s.who, work->place, &s.seats, &arena);
