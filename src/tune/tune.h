@@ -29,6 +29,8 @@ struct hop_tune_lists {
     uint32_t size_count, packet_count;
 };
 
+/* One to HOP_TUNE_SIZES sizes, ascending. */
+enum hop_status hop_tune_check_sizes(const char *what, const uint64_t *list, uint32_t count, struct hop_diag *diag);
 enum hop_status hop_tune_check(const struct hop_network *network, const struct hop_tune_options *options,
                                struct hop_tune_lists *lists, struct hop_diag *diag);
 enum hop_status hop_tune_find_ways(struct hop_network *network, uint32_t from, uint32_t to, struct hop_tune_ways *ways,

@@ -47,19 +47,6 @@ static bool failed(struct tuning *t, enum hop_status status)
 static const uint64_t default_segments[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20};
 static const uint64_t first_size = 4, last_size = 256 << 20;
 
-static enum hop_status check_ascending(const uint64_t *list, uint32_t count, const char *what, struct hop_diag *diag)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] == 0 || list[i] > HOP_BYTES_MAX || (i > 0 && list[i] <= list[i - 1])) {
-            return hop_fail(diag, HOP_ERR_INVALID, "%s %u is %llu bytes\n1 byte to 1 EiB, each more than the last",
-                            what, i, (unsigned long long)list[i]);
-        }
-    }
-    if (count <= HOP_TUNE_SIZES)
-        return HOP_OK;
-    return hop_fail(diag, HOP_ERR_LIMIT, "%u times %s\nat most %d", count, what, HOP_TUNE_SIZES);
-}
-
 static void add_candidate(struct tuning *t, const char *algorithm, uint64_t segment_bytes)
 {
     struct whole *w = t->whole;
@@ -330,22 +317,18 @@ static void find_spans(struct tuning *t)
 static enum hop_status check(const struct tuning *t)
 {
     const struct hop_tune_collective_options *o = t->options;
-    if (!t->network && !(o && o->measure))
+    if (!t->network && !o->measure)
         return hop_fail(t->diag, HOP_ERR_INVALID, "algorithms are to be predicted, without a network");
     if (t->ranks->count == 0 || t->ranks->count > HOP_TUNE_RANKS) {
         return hop_fail(t->diag, HOP_ERR_LIMIT, "%u ranks\n1 to %d", t->ranks->count, HOP_TUNE_RANKS);
     }
-    enum hop_status status = HOP_OK;
-    if (o && o->sizes)
-        status = check_ascending(o->sizes, o->size_count, "size", t->diag);
-    if (status == HOP_OK && o && o->segments)
-        status = check_ascending(o->segments, o->segment_count, "size of segments", t->diag);
-    if (status == HOP_OK &&
-        ((o && o->sizes && o->size_count == 0) || (o && o->algorithms && o->algorithm_count == 0))) {
-        hop_fail(t->diag, HOP_ERR_INVALID, "an empty list of sizes or algorithms\nat least one, or NULL");
-        status = HOP_ERR_INVALID;
-    }
-    return status;
+    if (o->sizes)
+        HOP_CHECK(hop_tune_check_sizes("sizes", o->sizes, o->size_count, t->diag));
+    if (o->segments && o->segment_count > 0)
+        HOP_CHECK(hop_tune_check_sizes("sizes of segments", o->segments, o->segment_count, t->diag));
+    if (o->algorithms && o->algorithm_count == 0)
+        return hop_fail(t->diag, HOP_ERR_INVALID, "an empty list of algorithms\nat least one, or NULL");
+    return HOP_OK;
 }
 
 /* A reason in the words of who refused it. */

@@ -11,7 +11,7 @@
 
 /* ---- what is asked for ---- */
 
-static enum hop_status check_list(const char *what, const uint64_t *list, uint32_t count, struct hop_diag *diag)
+enum hop_status hop_tune_check_sizes(const char *what, const uint64_t *list, uint32_t count, struct hop_diag *diag)
 {
     if (count == 0 || count > HOP_TUNE_SIZES) {
         return hop_fail(diag, HOP_ERR_LIMIT, "%u %s\n1 to %d", count, what, HOP_TUNE_SIZES);
@@ -45,8 +45,8 @@ enum hop_status hop_tune_check(const struct hop_network *network, const struct h
             "model %s takes every copy as a message, whichever way it goes\na model of links: pcie, credit, fair ...",
             hop_network_model(network, 0));
     }
-    enum hop_status status = check_list("sizes", lists->sizes, lists->size_count, diag);
-    return status == HOP_OK ? check_list("packet sizes", lists->packets, lists->packet_count, diag) : status;
+    HOP_CHECK(hop_tune_check_sizes("sizes", lists->sizes, lists->size_count, diag));
+    return hop_tune_check_sizes("packet sizes", lists->packets, lists->packet_count, diag);
 }
 
 /* ---- ways ---- */
