@@ -63,6 +63,15 @@ uint32_t hop_names_get(const struct hop_names *names, const char *key)
     return entry->key ? entry->value : UINT32_MAX;
 }
 
+void hop_names_empty(struct hop_names *names)
+{
+    if (names->slots > 64)
+        hop_names_finish(names); /* a large one would have to be worth clearing */
+    if (names->slots)
+        memset(names->entries, 0, names->slots * sizeof *names->entries);
+    names->used = 0;
+}
+
 void hop_names_finish(struct hop_names *names)
 {
     free(names->entries);

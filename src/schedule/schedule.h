@@ -95,6 +95,22 @@ enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t
 /* lower.c. Whether the fluid models cannot take the operation as it is: staged copies and messages. */
 bool hop_op_needs_lowering(const struct hop_op *op);
 
+/* Their names, for readers that look for one. */
+static inline const char *hop_reduce_listed(const void *context, uint32_t index)
+{
+    return (void)context, hop_reduce_name((enum hop_reduce)index);
+}
+
+static inline const char *hop_type_listed(const void *context, uint32_t index)
+{
+    return (void)context, hop_type_name((enum hop_type)index);
+}
+
+static inline const char *hop_via_listed(const void *context, uint32_t index)
+{
+    return (void)context, hop_via_name((enum hop_via)index);
+}
+
 /* The reader of the text form: an unfinished schedule, which keeps the first failure; NULL: out of memory. */
 struct hop_schedule *hop_schedule_read_text(const struct hop_source *source);
 /* HOP_OK, or there is none. */

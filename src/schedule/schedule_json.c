@@ -38,24 +38,6 @@ static const char *listed(const void *context, uint32_t index)
     return ((const char *const *)context)[index];
 }
 
-static const char *via(const void *context, uint32_t index)
-{
-    (void)context;
-    return hop_via_name((enum hop_via)index);
-}
-
-static const char *reduce(const void *context, uint32_t index)
-{
-    (void)context;
-    return hop_reduce_name((enum hop_reduce)index);
-}
-
-static const char *type(const void *context, uint32_t index)
-{
-    (void)context;
-    return hop_type_name((enum hop_type)index);
-}
-
 /* The name of an operation of the document, "" when it has none. */
 static const char *operation_id(const void *context, uint32_t index)
 {
@@ -123,20 +105,61 @@ static void read_names(struct reader *r, const struct hop_json *at, const uint32
     *length = (uint32_t)count;
 }
 
-/* The keys of every operation come first in each kind's table. */
-enum { ID, KIND, AFTER, AFTER_START, AT, COMMON };
-#define COMMON_KEYS                                                                                                    \
-    {"id", true}, {"kind", true}, {"after", false}, {"after_start", false},                                            \
-    {                                                                                                                  \
-        "at_s", false                                                                                                  \
-    }
+/* What operations have, and which kinds have it, must have it. */
+#define KEYS(X)                                                                                                        \
+    X(id, ALL, ALL)                                                                                                    \
+    X(kind, ALL, ALL)                                                                                                  \
+    X(after, ALL, 0)                                                                                                   \
+    X(after_start, ALL, 0)                                                                                             \
+    X(at_s, ALL, 0)                                                                                                    \
+    X(operator, REDUCE, REDUCE)                                                                                        \
+    X(type, REDUCE, REDUCE)                                                                                            \
+    X(inputs, REDUCE, REDUCE)                                                                                          \
+    X(from, COPY | MESSAGE, COPY | MESSAGE)                                                                            \
+    X(to, COPY | MESSAGE | REDUCE, COPY | MESSAGE | REDUCE)                                                            \
+    X(outputs, REDUCE, 0)                                                                                              \
+    X(bytes, COPY | MESSAGE | REDUCE, COPY | MESSAGE | REDUCE)                                                         \
+    X(by, COPY | REDUCE, 0)                                                                                            \
+    X(via, COPY, 0)                                                                                                    \
+    X(packet_bytes, COPY, 0)                                                                                           \
+    X(tag, MESSAGE, 0)                                                                                                 \
+    X(device, WORK, WORK)                                                                                              \
+    X(duration_s, WORK, WORK)                                                                                          \
+    X(cpu, MESSAGE | WORK, 0)                                                                                          \
+    X(nic, MESSAGE, 0)
+enum {
+    COPY = 1 << HOP_OP_COPY,
+    REDUCE = 1 << HOP_OP_REDUCE,
+    WORK = 1 << HOP_OP_WORK,
+    MESSAGE = 1 << HOP_OP_SEND | 1 << HOP_OP_RECEIVE,
+    ALL = COPY | REDUCE | WORK | MESSAGE
+};
+enum {
+#define KEY(name, kinds, needed) KEY_##name,
+    KEYS(KEY) KEY_COUNT
+};
 
-static void read_common(struct reader *r, const struct hop_json *m, struct hop_op *op)
+/* The members of an operation's object, absent those that its kind has not. */
+static void read_members(const struct hop_json *at, enum hop_op_kind kind, struct hop_json members[KEY_COUNT])
 {
-    op->name = hop_json_name(&m[ID]);
-    read_names(r, &m[AFTER], &op->after, &op->after_count);
-    read_names(r, &m[AFTER_START], &op->after_start, &op->after_start_count);
-    op->at_s = hop_json_number(&m[AT], 0, TIME_MAX_S, op->at_s, NULL);
+    static const struct {
+        const char *name;
+        unsigned kinds, needed;
+    } all[KEY_COUNT] = {
+#define ROW(name, kinds, needed) {#name, kinds, needed},
+        KEYS(ROW)};
+    struct hop_json_key keys[KEY_COUNT];
+    struct hop_json found[KEY_COUNT];
+    uint32_t count = 0, place[KEY_COUNT];
+    for (uint32_t k = 0; k < KEY_COUNT; k++) {
+        members[k] = (struct hop_json){.parent = at, .key = all[k].name, .failure = at->failure};
+        place[count] = k;
+        keys[count] = (struct hop_json_key){all[k].name, all[k].needed >> kind & 1};
+        count += all[k].kinds >> kind & 1;
+    }
+    hop_json_object(at, keys, count, found);
+    for (uint32_t i = 0; i < count; i++)
+        members[place[i]] = found[i];
 }
 
 /* After the places: it is the rank of one of them. */
@@ -149,88 +172,34 @@ static void read_by(struct reader *r, const struct hop_json *at, struct hop_op *
         hop_json_check(at, HOP_ERR_INVALID);
 }
 
-static void read_copy(struct reader *r, const struct hop_json *at, struct hop_op *op)
-{
-    enum { FROM = COMMON, TO, BYTES, BY, VIA, PACKET, KEYS };
-    static const struct hop_json_key keys[KEYS] = {
-        COMMON_KEYS,    {"from", true},          {"to", true}, {"bytes", true}, {"by", false},
-        {"via", false}, {"packet_bytes", false},
-    };
-    struct hop_json m[KEYS];
-    hop_json_object(at, keys, KEYS, m);
-    read_common(r, m, op);
-    read_place(r, &m[FROM], &op->from);
-    read_place(r, &m[TO], &op->to);
-    op->bytes = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, 0, NULL);
-    read_by(r, &m[BY], op);
-    op->via = (enum hop_via)hop_json_choice(&m[VIA], via, NULL, HOP_VIA_AUTO + 1, HOP_VIA_P2P);
-    if (m[PACKET].value && op->via == HOP_VIA_P2P)
-        hop_json_fail(&m[PACKET], HOP_ERR_INVALID,
-                      "a packet size without staging\npacket_bytes only beside \"via\": \"staged\" or \"auto\"");
-    op->packet_bytes = hop_json_whole(&m[PACKET], 1, HOP_BYTES_MAX, op->packet_bytes, NULL);
-}
-
-static void read_reduce(struct reader *r, const struct hop_json *at, struct hop_op *op)
-{
-    enum { OPERATOR = COMMON, TYPE, INPUTS, TO, OUTPUTS, BYTES, BY, KEYS };
-    static const struct hop_json_key keys[KEYS] = {
-        COMMON_KEYS,  {"operator", true}, {"type", true},  {"inputs", true},
-        {"to", true}, {"outputs", false}, {"bytes", true}, {"by", false},
-    };
-    struct hop_json m[KEYS];
-    hop_json_object(at, keys, KEYS, m);
-    read_common(r, m, op);
-    op->reduce = (enum hop_reduce)hop_json_choice(&m[OPERATOR], reduce, NULL, HOP_REDUCE_COUNT, 0);
-    op->type = (enum hop_type)hop_json_choice(&m[TYPE], type, NULL, HOP_TYPE_COUNT, 0);
-    read_places(r, &m[INPUTS], &op->inputs, &op->input_count);
-    read_place(r, &m[TO], &op->to);
-    read_places(r, &m[OUTPUTS], &op->outputs, &op->output_count);
-    op->bytes = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, 0, NULL);
-    read_by(r, &m[BY], op);
-}
-
-/* send and receive. */
-static void read_message(struct reader *r, const struct hop_json *at, struct hop_op *op)
-{
-    enum { FROM = COMMON, TO, BYTES, TAG, CPU, NIC, KEYS };
-    static const struct hop_json_key keys[KEYS] = {
-        COMMON_KEYS, {"from", true}, {"to", true}, {"bytes", true}, {"tag", false}, {"cpu", false}, {"nic", false},
-    };
-    struct hop_json m[KEYS];
-    hop_json_object(at, keys, KEYS, m);
-    read_common(r, m, op);
-    read_place(r, &m[FROM], &op->from);
-    read_place(r, &m[TO], &op->to);
-    op->bytes = hop_json_whole(&m[BYTES], 0, HOP_BYTES_MAX, 0, NULL);
-    op->tag = (uint32_t)hop_json_whole(&m[TAG], 0, UINT32_MAX, 0, NULL);
-    op->cpu = (uint16_t)hop_json_whole(&m[CPU], 0, UINT16_MAX, 0, NULL);
-    op->nic = (uint16_t)hop_json_whole(&m[NIC], 0, UINT16_MAX, 0, NULL);
-}
-
-static void read_work(struct reader *r, const struct hop_json *at, struct hop_op *op)
-{
-    enum { DEVICE = COMMON, DURATION, CPU, KEYS };
-    static const struct hop_json_key keys[KEYS] = {COMMON_KEYS, {"device", true}, {"duration_s", true}, {"cpu", false}};
-    struct hop_json m[KEYS];
-    hop_json_object(at, keys, KEYS, m);
-    read_common(r, m, op);
-    read_place(r, &m[DEVICE], &op->from);
-    op->duration_s = hop_json_number(&m[DURATION], 0, TIME_MAX_S, 0, NULL);
-    op->cpu = (uint16_t)hop_json_whole(&m[CPU], 0, UINT16_MAX, 0, NULL);
-}
-
 static void read_operation(struct reader *r, const struct hop_json *at)
 {
-    static void (*const read[])(struct reader *, const struct hop_json *,
-                                struct hop_op *) = {[HOP_OP_COPY] = read_copy,
-                                                    [HOP_OP_REDUCE] = read_reduce,
-                                                    [HOP_OP_WORK] = read_work,
-                                                    [HOP_OP_SEND] = read_message,
-                                                    [HOP_OP_RECEIVE] = read_message};
     const struct hop_json key = hop_json_member(at, "kind", true);
     uint32_t kind = hop_json_choice(&key, listed, kinds, HOP_COUNT(kinds), HOP_OP_COPY);
     struct hop_op op = hop_op_default((enum hop_op_kind)kind);
-    read[kind](r, at, &op);
+    struct hop_json m[KEY_COUNT];
+    read_members(at, op.kind, m);
+    op.name = hop_json_name(&m[KEY_id]);
+    read_names(r, &m[KEY_after], &op.after, &op.after_count);
+    read_names(r, &m[KEY_after_start], &op.after_start, &op.after_start_count);
+    op.at_s = hop_json_number(&m[KEY_at_s], 0, TIME_MAX_S, 0, NULL);
+    op.reduce = (enum hop_reduce)hop_json_choice(&m[KEY_operator], hop_reduce_listed, NULL, HOP_REDUCE_COUNT, 0);
+    op.type = (enum hop_type)hop_json_choice(&m[KEY_type], hop_type_listed, NULL, HOP_TYPE_COUNT, 0);
+    read_places(r, &m[KEY_inputs], &op.inputs, &op.input_count);
+    read_place(r, &m[op.kind == HOP_OP_WORK ? KEY_device : KEY_from], &op.from);
+    read_place(r, &m[KEY_to], &op.to);
+    read_places(r, &m[KEY_outputs], &op.outputs, &op.output_count);
+    op.bytes = hop_json_whole(&m[KEY_bytes], 0, HOP_BYTES_MAX, 0, NULL);
+    read_by(r, &m[KEY_by], &op);
+    op.via = (enum hop_via)hop_json_choice(&m[KEY_via], hop_via_listed, NULL, HOP_VIA_AUTO + 1, HOP_VIA_P2P);
+    if (m[KEY_packet_bytes].value && op.via == HOP_VIA_P2P)
+        hop_json_fail(&m[KEY_packet_bytes], HOP_ERR_INVALID,
+                      "a packet size without staging\npacket_bytes only beside \"via\": \"staged\" or \"auto\"");
+    op.packet_bytes = hop_json_whole(&m[KEY_packet_bytes], 1, HOP_BYTES_MAX, 0, NULL);
+    op.tag = (uint32_t)hop_json_whole(&m[KEY_tag], 0, UINT32_MAX, 0, NULL);
+    op.duration_s = hop_json_number(&m[KEY_duration_s], 0, TIME_MAX_S, 0, NULL);
+    op.cpu = (uint16_t)hop_json_whole(&m[KEY_cpu], 0, UINT16_MAX, 0, NULL);
+    op.nic = (uint16_t)hop_json_whole(&m[KEY_nic], 0, UINT16_MAX, 0, NULL);
     if (!ok(r))
         return;
     (void)hop_schedule_add(r->schedule, &op);
@@ -254,12 +223,12 @@ static void read_operations(struct reader *r, const struct hop_json *at)
 
 static void read_document(struct reader *r, const struct hop_json *document)
 {
-    enum { FORMAT, NAME, QUEUE, OPERATIONS, KEYS };
-    static const struct hop_json_key keys[KEYS] = {
+    enum { FORMAT, NAME, QUEUE, OPERATIONS, MEMBERS };
+    static const struct hop_json_key keys[MEMBERS] = {
         {"hopcast_schedule", true}, {"name", false}, {"queue", false}, {"operations", true}};
-    struct hop_json m[KEYS];
+    struct hop_json m[MEMBERS];
     hop_json_check_format(document, keys[FORMAT].name, VERSION);
-    hop_json_object(document, keys, KEYS, m);
+    hop_json_object(document, keys, MEMBERS, m);
     const char *name = hop_json_name(&m[NAME]);
     uint32_t queue = hop_json_choice(&m[QUEUE], listed, queues, HOP_COUNT(queues), 0);
     if (!ok(r))

@@ -223,10 +223,11 @@ static void add_place(struct reader *r, struct hop_place **places, uint32_t *cap
 }
 
 /* Which of some names the next word is; else that is a failure. */
-static unsigned read_choice(struct reader *r, const char *(*name)(unsigned), unsigned count, const char *expected)
+static unsigned read_choice(struct reader *r, const char *(*name)(const void *, uint32_t), unsigned count,
+                            const char *expected)
 {
     unsigned i = 0;
-    while (i < count && !next_is(r, name(i)))
+    while (i < count && !next_is(r, name(NULL, i)))
         i++;
     if (i < count)
         r->next++;
@@ -235,25 +236,12 @@ static unsigned read_choice(struct reader *r, const char *(*name)(unsigned), uns
     return i < count ? i : 0;
 }
 
-static const char *reduce_name(unsigned reduce)
-{
-    return hop_reduce_name((enum hop_reduce)reduce);
-}
-
-static const char *type_name(unsigned type)
-{
-    return hop_type_name((enum hop_type)type);
-}
-
-static const char *via_name(unsigned via)
-{
-    return hop_via_name((enum hop_via)via);
-}
-
 static void read_reduce(struct reader *r, struct hop_op *op)
 {
-    op->reduce = (enum hop_reduce)read_choice(r, reduce_name, HOP_REDUCE_COUNT, "an operator: sum, prod, min or max");
-    op->type = (enum hop_type)read_choice(r, type_name, HOP_TYPE_COUNT, "a type: f64, f32, f16, bf16, i32 or i64");
+    op->reduce =
+        (enum hop_reduce)read_choice(r, hop_reduce_listed, HOP_REDUCE_COUNT, "an operator: sum, prod, min or max");
+    op->type =
+        (enum hop_type)read_choice(r, hop_type_listed, HOP_TYPE_COUNT, "a type: f64, f32, f16, bf16, i32 or i64");
     while (peek(r) && !next_is(r, "->"))
         add_place(r, &r->inputs, &r->input_capacity, &op->input_count);
     op->inputs = r->inputs;
@@ -270,7 +258,7 @@ static void read_via(struct reader *r, struct hop_op *op)
         r->next--;
         unexpected(r, "via only with a transfer");
     }
-    op->via = (enum hop_via)read_choice(r, via_name, HOP_VIA_AUTO + 1, "p2p, staged or auto");
+    op->via = (enum hop_via)read_choice(r, hop_via_listed, HOP_VIA_AUTO + 1, "p2p, staged or auto");
     const struct word *size = peek(r);
     if (!size || is_keyword(size) || is_numbered(size))
         return;

@@ -12,8 +12,7 @@
  *     }
  *
  * Comments are // and C's. Blanks separate words and mean nothing else. Words come one after the other from the text;
- * the labels of one rank live in a table that is emptied by a new stamp, and its dependencies are resolved at the
- * closing brace. These texts have millions of lines, so nothing is allocated per line but the operation and its name.
+ * the labels of one rank live in a table of their own, and its dependencies are resolved at the closing brace. These texts have millions of lines, so nothing is allocated per line but the operation and its name.
  */
 #include "trace/goal.h"
 #include "schedule/schedule.h"
@@ -33,12 +32,6 @@ struct wanted {
     bool start;
 };
 
-/* A label of the rank whose stamp it bears, as it stands in the text. */
-struct slot {
-    const char *label;
-    uint32_t length, hash, stamp, op;
-};
-
 struct reader {
     const struct hop_source *source;
     struct hop_schedule *schedule;
@@ -48,10 +41,9 @@ struct reader {
     uint32_t ranks, rank, first; /* rank and first: the block that is read, and its first operation */
     const char **devices;        /* per rank, NULL while it is not named */
     bool *seen;
-    char prefix[16]; /* "r12." */
+    char name[16 + HOP_GOAL_LABEL_LIMIT + 1]; /* "r12." and a label */
     uint32_t prefix_length;
-    struct slot *slots;
-    uint32_t slot_count, label_count;
+    struct hop_names labels; /* the operations of this rank, by their names */
     struct wanted *wanted;
     uint32_t wanted_count, wanted_capacity;
 };
@@ -198,52 +190,20 @@ static uint64_t read_number(struct reader *r, const char *what, uint64_t most)
 
 /* ---- labels ---- */
 
-static uint32_t hash(const char *text, uint32_t length)
+/* The name of the operation with that label, which is no longer than the limit. */
+static const char *full_name(struct reader *r, const struct text *label)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (uint32_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)text[i]) * 16777619u;
-    return h;
-}
-
-/* The slot of a label of this rank, or the free one where it belongs. */
-static struct slot *find(const struct reader *r, const char *label, uint32_t length, uint32_t hashed)
-{
-    uint32_t i = hashed & (r->slot_count - 1), stamp = r->rank + 1;
-    for (; r->slots[i].stamp == stamp; i = (i + 1) & (r->slot_count - 1)) {
-        const struct slot *slot = &r->slots[i];
-        if (slot->hash == hashed && slot->length == length && memcmp(slot->label, label, length) == 0)
-            break;
-    }
-    return &r->slots[i];
-}
-
-/* Room for one more label. */
-static bool reserve(struct reader *r)
-{
-    if (r->label_count * 2 < r->slot_count)
-        return true;
-    if (r->slot_count > UINT32_MAX / 4)
-        return false;
-    struct slot *old = r->slots;
-    uint32_t old_count = r->slot_count, stamp = r->rank + 1;
-    r->slot_count = old_count ? old_count * 2 : 256;
-    r->slots = calloc(r->slot_count, sizeof *r->slots);
-    for (uint32_t i = 0; r->slots && i < old_count; i++) {
-        if (old[i].stamp == stamp)
-            *find(r, old[i].label, old[i].length, old[i].hash) = old[i];
-    }
-    free(old);
-    return r->slots != NULL;
+    memcpy(r->name + r->prefix_length, label->start, label->length);
+    r->name[r->prefix_length + label->length] = '\0';
+    return r->name;
 }
 
 /* The operation of a label of this rank. */
 static uint32_t look_up(struct reader *r, const struct text *label)
 {
-    const struct slot *slot =
-        r->slot_count ? find(r, label->start, label->length, hash(label->start, label->length)) : NULL;
-    if (slot && slot->stamp == r->rank + 1)
-        return slot->op;
+    uint32_t op = label->length <= HOP_GOAL_LABEL_LIMIT ? hop_names_get(&r->labels, full_name(r, label)) : UINT32_MAX;
+    if (op != UINT32_MAX)
+        return op;
     hop_failure_set(r->failure, HOP_ERR_NOT_FOUND,
                     "rank %u has no label '%.*s'\n"
                     "the label of an operation of the same rank; what requires another stands above the line that says "
@@ -260,24 +220,17 @@ static const char *name_op(struct reader *r, const struct text *label)
         hop_failure_set(r->failure, HOP_ERR_LIMIT, "a label of %u bytes\nup to %u", label->length,
                         HOP_GOAL_LABEL_LIMIT);
     check_at(r, label->line, label->column);
-    if (!has_room(r, reserve(r)))
+    if (!is_fine(r))
         return NULL;
-    uint32_t hashed = hash(label->start, label->length);
-    struct slot *slot = find(r, label->start, label->length, hashed);
-    if (slot->stamp == r->rank + 1)
+    uint32_t same = hop_names_get(&r->labels, full_name(r, label));
+    if (same != UINT32_MAX)
         hop_failure_set(r->failure, HOP_ERR_INVALID,
                         "rank %u has two operations labelled '%.*s'\n"
                         "labels used once in a rank; the first is in line %u",
-                        r->rank, (int)label->length, label->start, r->schedule->ops[slot->op].line);
+                        r->rank, (int)label->length, label->start, r->schedule->ops[same].line);
     check_at(r, label->line, label->column);
-    char *text = hop_arena_alloc(&r->schedule->arena, r->prefix_length + label->length + 1);
-    if (!has_room(r, text))
-        return NULL;
-    memcpy(text, r->prefix, r->prefix_length);
-    memcpy(text + r->prefix_length, label->start, label->length);
-    *slot = (struct slot){label->start, label->length, hashed, r->rank + 1, r->schedule->count};
-    r->label_count++;
-    return text;
+    char *name = hop_arena_copy(&r->schedule->arena, r->name, r->prefix_length + label->length + 1);
+    return has_room(r, name && hop_names_put(&r->labels, name, r->schedule->count)) ? name : NULL;
 }
 
 /* ---- operations ---- */
@@ -452,8 +405,9 @@ static void read_block(struct reader *r)
     skip(r);
     r->seen[r->rank] = true;
     r->first = r->schedule->count;
-    r->label_count = r->wanted_count = 0;
-    r->prefix_length = (uint32_t)snprintf(r->prefix, sizeof r->prefix, "r%" PRIu32 ".", r->rank);
+    r->wanted_count = 0;
+    hop_names_empty(&r->labels);
+    r->prefix_length = (uint32_t)snprintf(r->name, sizeof r->name, "r%" PRIu32 ".", r->rank);
     while (is_fine(r) && *r->at != '}')
         read_statement(r);
     if (is_fine(r))
@@ -521,7 +475,7 @@ struct hop_schedule *hop_schedule_read_goal(const struct hop_source *source)
     read_all(&r);
     free(r.devices);
     free(r.seen);
-    free(r.slots);
+    hop_names_finish(&r.labels);
     free(r.wanted);
     hop_schedule_set_queue_ready(made, true);
     return made;
