@@ -149,7 +149,7 @@ struct hop_names {
 };
 bool hop_names_put(struct hop_names *names, const char *key, uint32_t value); /* false: out of memory */
 uint32_t hop_names_get(const struct hop_names *names, const char *key);       /* UINT32_MAX: none */
-void hop_names_empty(struct hop_names *names); /* for others */
+void hop_names_empty(struct hop_names *names);                                /* for others */
 void hop_names_finish(struct hop_names *names);
 
 /* Edit distance with transposition, blind to case, no more than `limit` + 1. */
