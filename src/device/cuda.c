@@ -257,11 +257,6 @@ static enum hop_status create_event(struct hop_device *base, struct hop_event **
     return hop_cuda_end(&call);
 }
 
-static void destroy_event(struct hop_device *base, struct hop_event *event)
-{
-    hop_cuda_drop((struct hop_cuda_device *)base, (struct hop_cuda_held *)(void *)event);
-}
-
 static enum hop_status export_event(struct hop_device *base, struct hop_event *event, struct hop_device_handle *handle,
                                     struct hop_diag *diag)
 {
@@ -325,7 +320,6 @@ const struct hop_device_ops hop_device_cuda = {
     .reduce = hop_cuda_reduce,
     .synchronize = synchronize,
     .create_event = create_event,
-    .destroy_event = destroy_event,
     .export_event = export_event,
     .import_event = import_event,
     .record = record,

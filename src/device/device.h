@@ -113,10 +113,9 @@ struct hop_device_ops {
     enum hop_status (*synchronize)(struct hop_device *device, unsigned stream, struct hop_diag *diag);
 
     /* An event is recorded on a stream and ends when what was queued there before it has. One never recorded has
-     * ended. A new record replaces the old one. Another process that imported it may query and await it, not record
+     * ended. A new record replaces the old one. Closing frees events, imported ones too. Another process that imported it may query and await it, not record
      * it; the record must be known to have been made (the ranks' flags say so). */
     enum hop_status (*create_event)(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
-    void (*destroy_event)(struct hop_device *device, struct hop_event *event); /* imported ones too */
     enum hop_status (*export_event)(struct hop_device *device, struct hop_event *event, struct hop_device_handle *handle,
                                     struct hop_diag *diag);
     enum hop_status (*import_event)(struct hop_device *device, const struct hop_device_handle *handle,

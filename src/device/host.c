@@ -206,7 +206,6 @@ const struct hop_device_ops hop_device_host = {
     .reduce = host_reduce,
     .synchronize = hop_host_synchronize,
     .create_event = hop_host_create_event,
-    .destroy_event = hop_host_destroy_event,
     .export_event = hop_host_export_event,
     .import_event = hop_host_import_event,
     .record = hop_host_record,

@@ -114,7 +114,6 @@ enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, con
                                      struct hop_host_handle *content, struct hop_diag *diag);
 
 enum hop_status hop_host_create_event(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
-void hop_host_destroy_event(struct hop_device *device, struct hop_event *event);
 enum hop_status hop_host_export_event(struct hop_device *device, struct hop_event *event,
                                       struct hop_device_handle *handle, struct hop_diag *diag);
 enum hop_status hop_host_import_event(struct hop_device *device, const struct hop_device_handle *handle,

@@ -55,7 +55,7 @@ struct host_event {
 struct hop_host_page {
     struct hop_shared shared; /* EVENTS records */
     bool imported;
-    uint64_t used;                    /* own: a bit per event */
+    uint32_t used;                    /* own: events handed out */
     struct host_event events[EVENTS]; /* of all records */
     struct hop_host_page *next;
 };
@@ -65,19 +65,9 @@ static struct host_event *of(struct hop_event *event)
     return (struct host_event *)(void *)event;
 }
 
-static uint32_t slot_of(const struct host_event *event)
-{
-    return (uint32_t)(event - event->page->events);
-}
-
 static uint32_t last_record(const struct record *record)
 {
     return atomic_load_explicit(&record->recorded, memory_order_acquire);
-}
-
-static bool has_ended(const struct record *record)
-{
-    return hop_counter_reached(&record->ended, last_record(record));
 }
 
 /* Takes the shared memory. */
@@ -94,15 +84,6 @@ static enum hop_status add_page(struct hop_host *host, struct hop_shared *shared
         made->events[slot] = (struct host_event){made, (struct record *)shared->memory + slot};
     *page = host->pages = made;
     return HOP_OK;
-}
-
-/* A record that nobody uses; one that was given up before it ended is passed over. EVENTS: none. */
-static uint32_t find_free(const struct hop_host_page *page)
-{
-    uint32_t slot = 0;
-    while (slot < EVENTS && (page->used >> slot & 1 || !has_ended(page->events[slot].record)))
-        slot++;
-    return slot;
 }
 
 void hop_host_events_withdraw(struct hop_host *host)
@@ -128,24 +109,15 @@ enum hop_status hop_host_create_event(struct hop_device *device, struct hop_even
     struct hop_host *host = (struct hop_host *)device;
     struct hop_host_page *page = host->pages;
     struct hop_shared shared;
-    while (page && !(page->shared.named && find_free(page) < EVENTS))
+    while (page && !(page->shared.named && page->used < EVENTS))
         page = page->next;
     enum hop_status status = page ? HOP_OK : hop_shared_create(EVENTS * sizeof(struct record), &shared, diag);
     if (status == HOP_OK && !page)
         status = add_page(host, &shared, false, &page, diag);
     if (status != HOP_OK)
         return status;
-    uint32_t slot = find_free(page);
-    page->used |= (uint64_t)1 << slot;
-    *event = (struct hop_event *)(void *)&page->events[slot];
+    *event = (struct hop_event *)(void *)&page->events[page->used++];
     return HOP_OK;
-}
-
-void hop_host_destroy_event(struct hop_device *device, struct hop_event *event)
-{
-    (void)device;
-    if (event)
-        of(event)->page->used &= ~((uint64_t)1 << slot_of(of(event)));
 }
 
 enum hop_status hop_host_export_event(struct hop_device *device, struct hop_event *event,
@@ -154,7 +126,8 @@ enum hop_status hop_host_export_event(struct hop_device *device, struct hop_even
     (void)device;
     if (!of(event)->page->shared.named)
         return hop_fail(diag, HOP_ERR_INVALID, "an event that is not this device's, or withdrawn, cannot be exported");
-    hop_host_handle_write(HOP_HOST_EVENT, &of(event)->page->shared, slot_of(of(event)), handle);
+    uint32_t slot = (uint32_t)(of(event) - of(event)->page->events);
+    hop_host_handle_write(HOP_HOST_EVENT, &of(event)->page->shared, slot, handle);
     return HOP_OK;
 }
 
@@ -210,7 +183,7 @@ enum hop_status hop_host_query(struct hop_device *device, struct hop_event *even
 {
     enum hop_status status = hop_host_check((struct hop_host *)device, HOP_STREAM_NOW, diag);
     if (status == HOP_OK)
-        *ended = has_ended(of(event)->record);
+        *ended = hop_counter_reached(&of(event)->record->ended, last_record(of(event)->record));
     return status;
 }
 
