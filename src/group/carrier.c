@@ -203,44 +203,38 @@ static enum hop_group_wish take_orders(struct hop_group *group, unsigned *entere
     group->ticks++;
     group->ordered = false;
     while (group->outbox.first && group->sending.count + taken.count < MOVING_LIMIT)
-        hop_messages_put(&taken, hop_messages_take(&group->outbox));
+        hop_messages_put(&taken, hop_messages_take(&group->outbox, &group->outbox.first));
     (void)pthread_mutex_unlock(&group->lock);
     struct hop_message *message;
-    while ((message = hop_messages_take(&taken)) != NULL) {
+    while ((message = hop_messages_take(&taken, &taken.first)) != NULL) {
         group->idle = 0;
         (void)post(group, message);
     }
     return wish;
 }
 
+/* What a loss adds meanwhile stands behind, and is looked at too. */
 static void progress_sends(struct hop_group *group)
 {
-    struct hop_mail still;
-    struct hop_message *message;
-    hop_messages_init(&still);
-    for (unsigned n = group->sending.count; n > 0; n--) { /* those that a loss adds come next time */
-        message = hop_messages_take(&group->sending);
-        struct hop_peer *peer = &group->peers[message->peer];
+    for (struct hop_message **at = &group->sending.first, *message; (message = *at) != NULL;) {
+        int rank = message->peer;
         bool done = false;
         int error = group->mpi->test(&message->request, &done);
         if (!done && !error) {
-            hop_messages_put(&still, message);
+            at = &message->next;
             continue;
         }
-        if (peer->beat == message)
-            peer->beat = NULL;
+        (void)hop_messages_take(&group->sending, at);
+        if (group->peers[rank].beat == message)
+            group->peers[rank].beat = NULL;
         if (done)
             hop_message_destroy(message);
         else
             hop_messages_put(&group->broken, message); /* MPI may still read it */
         if (error)
-            lose(group, (int)(peer - group->peers), "the connection to rank %d broke", (int)(peer - group->peers));
+            lose(group, rank, "the connection to rank %d broke", rank);
         group->idle = 0;
     }
-    while ((message = hop_messages_take(&group->sending)) != NULL)
-        hop_messages_put(&still, message);
-    while ((message = hop_messages_take(&still)) != NULL)
-        hop_messages_put(&group->sending, message);
 }
 
 /* ---- receiving ---- */
@@ -297,7 +291,7 @@ static bool accept_one(struct hop_group *group, int tag)
 static void accept_arrivals(struct hop_group *group)
 {
     (void)pthread_mutex_lock(&group->lock);
-    bool full = group->inbox.bytes >= HOP_GROUP_WAITING_BYTES_MAX;
+    bool full = group->inbox.bytes >= HOP_GROUP_WAITING_BYTES_MAX && !group->starves;
     (void)pthread_mutex_unlock(&group->lock);
     unsigned left = ARRIVAL_LIMIT;
     while (left > 0 && accept_one(group, CONTROL_TAG))
@@ -307,38 +301,42 @@ static void accept_arrivals(struct hop_group *group)
         left--;
 }
 
+/* Takes a control message, and what it says. */
+static void hear_message(struct hop_group *group, struct hop_message *message)
+{
+    struct control_message said = {.kind = BEAT};
+    memcpy(&said, message->bytes, message->size_bytes < sizeof said ? message->size_bytes : sizeof said);
+    said.reason[sizeof said.reason - 1] = '\0';
+    hear(group, message->peer, &said);
+    hop_message_destroy(message);
+}
+
 /* Hands over what is complete, each sender's messages in their order. */
 static void progress_arrivals(struct hop_group *group)
 {
-    struct hop_mail still;
-    struct hop_message *message;
-    hop_messages_init(&still);
-    while ((message = hop_messages_take(&group->arriving)) != NULL) {
+    for (struct hop_message **at = &group->arriving.first, *message; (message = *at) != NULL;) {
         struct hop_peer *peer = &group->peers[message->peer];
         bool control = message->tag == CONTROL_TAG;
         int error = message->done ? 0 : group->mpi->test(&message->request, &message->done);
+        if (!error && (!message->done || (!control && peer->blocked == group->round))) {
+            if (!control)
+                peer->blocked = group->round;
+            at = &message->next;
+            continue;
+        }
+        (void)hop_messages_take(&group->arriving, at);
         if (error) {
             hop_messages_put(&group->broken, message);
             lose(group, message->peer, "the connection to rank %d broke", message->peer);
-        } else if (message->done && control) {
-            struct control_message said = {.kind = BEAT};
-            memcpy(&said, message->bytes, message->size_bytes < sizeof said ? message->size_bytes : sizeof said);
-            said.reason[sizeof said.reason - 1] = '\0';
-            hear(group, message->peer, &said);
-            hop_message_destroy(message);
-        } else if (message->done && peer->blocked != group->round) {
+        } else if (control) {
+            hear_message(group, message);
+        } else {
             (void)pthread_mutex_lock(&group->lock);
             hop_messages_put(&group->inbox, message);
             (void)pthread_cond_signal(&group->for_caller);
             (void)pthread_mutex_unlock(&group->lock);
-        } else {
-            if (!control)
-                peer->blocked = group->round;
-            hop_messages_put(&still, message);
         }
     }
-    while ((message = hop_messages_take(&still)) != NULL)
-        hop_messages_put(&group->arriving, message);
 }
 
 /* ---- living and dying ---- */

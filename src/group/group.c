@@ -277,21 +277,38 @@ enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const v
     return HOP_OK;
 }
 
-bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_message *message)
+/* With the lock held. */
+static bool take_wanted(struct hop_group *group, int tag, hop_message_wanted *wanted, const void *context,
+                        struct hop_group_message *message)
+{
+    struct hop_message **at = &group->inbox.first, *found;
+    for (; (found = *at) != NULL; at = &found->next) {
+        *message = (struct hop_group_message){found->peer, found->tag, found->size_bytes, found->bytes};
+        if ((tag == HOP_MPI_TAG_ANY || found->tag == tag) && (!wanted || wanted(message, context)))
+            break;
+    }
+    group->starves = !found && group->inbox.first;
+    free(hop_messages_take(&group->inbox, at));
+    return found != NULL;
+}
+
+bool hop_group_receive_wanted(struct hop_group *group, int tag, hop_message_wanted *wanted, const void *context,
+                              double wait_s, struct hop_group_message *message)
 {
     double until_s = wait_s > 0.0 ? hop_now_s() + wait_s : 0.0;
     (void)pthread_mutex_lock(&group->lock);
-    struct hop_message *taken = hop_messages_take(&group->inbox);
+    bool taken = take_wanted(group, tag, wanted, context, message);
     while (!taken && wait_s > 0.0 && !is_interrupted(group) && hop_now_s() < until_s) {
         sleep_until(group, until_s);
-        taken = hop_messages_take(&group->inbox);
+        taken = take_wanted(group, tag, wanted, context, message);
     }
     (void)pthread_mutex_unlock(&group->lock);
-    if (!taken)
-        return false;
-    *message = (struct hop_group_message){taken->peer, taken->tag, taken->size_bytes, taken->bytes};
-    free(taken);
-    return true;
+    return taken;
+}
+
+bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_message *message)
+{
+    return hop_group_receive_wanted(group, HOP_MPI_TAG_ANY, NULL, NULL, wait_s, message);
 }
 
 enum hop_status hop_group_barrier(struct hop_group *group, struct hop_diag *diag)

@@ -78,6 +78,7 @@ struct hop_group {
     enum hop_group_phase phase;
     bool ordered; /* the caller put something into the outbox, or a wish */
     struct hop_mail outbox, inbox;
+    bool starves; /* what the caller looked for last was not in the inbox: more comes in, however full it is */
     unsigned barriers_entered, barriers_passed;
     uint64_t ticks; /* of the carrier */
     int lost;
@@ -101,7 +102,8 @@ struct hop_message *hop_message_create(int peer, int tag, const void *bytes,
 void hop_message_destroy(struct hop_message *message);
 void hop_messages_init(struct hop_mail *queue);
 void hop_messages_put(struct hop_mail *queue, struct hop_message *message);
-struct hop_message *hop_messages_take(struct hop_mail *queue); /* NULL: empty */
+/* Out of the queue: what stands `at` its first, or a message's next; NULL: nothing does. */
+struct hop_message *hop_messages_take(struct hop_mail *queue, struct hop_message **at);
 void hop_messages_finish(struct hop_mail *queue);
 
 /* ---- for those who know more of the ranks than that they are heard of ---- */
@@ -109,6 +111,10 @@ void hop_messages_finish(struct hop_mail *queue);
 /* This process knows why that rank is lost, or (of itself) why it gives up: all others hear the reason. The first
  * counts. */
 void hop_group_give_reason(struct hop_group *group, int rank, const struct hop_diag *reason);
+/* As hop_group_receive, the first message of a tag for which `wanted` (NULL: any will do) says true; the others stay. */
+typedef bool hop_message_wanted(const struct hop_group_message *message, const void *context);
+bool hop_group_receive_wanted(struct hop_group *group, int tag, hop_message_wanted *wanted, const void *context,
+                              double wait_s, struct hop_group_message *message);
 /* The barrier; meanwhile is called again and again, and ends the wait by false. */
 enum hop_status hop_group_barrier_while(struct hop_group *group, bool (*meanwhile)(void *context), void *context,
                                         struct hop_diag *diag);

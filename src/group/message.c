@@ -40,14 +40,14 @@ void hop_messages_put(struct hop_mail *queue, struct hop_message *message)
     queue->count++;
 }
 
-struct hop_message *hop_messages_take(struct hop_mail *queue)
+struct hop_message *hop_messages_take(struct hop_mail *queue, struct hop_message **at)
 {
-    struct hop_message *message = queue->first;
+    struct hop_message *message = *at;
     if (!message)
         return NULL;
-    queue->first = message->next;
-    if (!queue->first)
-        queue->end = &queue->first;
+    *at = message->next;
+    if (!*at)
+        queue->end = at;
     queue->bytes -= message->size_bytes;
     queue->count--;
     return message;
@@ -56,6 +56,6 @@ struct hop_message *hop_messages_take(struct hop_mail *queue)
 void hop_messages_finish(struct hop_mail *queue)
 {
     struct hop_message *message;
-    while ((message = hop_messages_take(queue)) != NULL)
+    while ((message = hop_messages_take(queue, &queue->first)) != NULL)
         hop_message_destroy(message);
 }

@@ -158,7 +158,7 @@ void hop_remote_progress(struct hop_program *program, bool *moved)
 {
     struct hop_group_message message;
     while (hop_program_is_fine(program) &&
-           hop_team_receive(program->team, HOP_TAG_PLAN, is_of_now, program, 0, &message)) {
+           hop_group_receive_wanted(program->team->group, HOP_TAG_PLAN, is_of_now, program, 0, &message)) {
         struct heading heading = {.op = HOP_NONE};
         if (message.size_bytes >= sizeof heading)
             memcpy(&heading, message.bytes, sizeof heading);

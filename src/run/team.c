@@ -162,7 +162,7 @@ enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *a
     }
     for (uint32_t left = team->size - 1; left > 0;) {
         struct hop_group_message message;
-        if (!hop_team_receive(team, HOP_TAG_GATHER, NULL, NULL, ATTEND_S, &message)) {
+        if (!hop_group_receive_wanted(team->group, HOP_TAG_GATHER, NULL, NULL, ATTEND_S, &message)) {
             if (!hop_team_attend(team))
                 return hop_team_fail(team, diag);
             continue;
@@ -236,47 +236,6 @@ enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size,
     return hand_over(made, status, team);
 }
 
-/* ---- messages between machines ---- */
-
-/* Puts it behind those that wait already. */
-static bool keep(struct hop_team *team, const struct hop_group_message *message)
-{
-    struct hop_letter *letter = malloc(sizeof *letter);
-    if (!letter) {
-        free(message->bytes);
-        return false;
-    }
-    *letter = (struct hop_letter){NULL, *message};
-    if (!team->letters)
-        team->letters_end = &team->letters;
-    *team->letters_end = letter;
-    team->letters_end = &letter->next;
-    return true;
-}
-
-bool hop_team_receive(struct hop_team *team, int tag, hop_letter_wanted *wanted, const void *context, double wait_s,
-                      struct hop_group_message *message)
-{
-    for (struct hop_letter **at = &team->letters; *at; at = &(*at)->next) {
-        struct hop_letter *letter = *at;
-        if (letter->message.tag != tag || (wanted && !wanted(&letter->message, context)))
-            continue;
-        *message = letter->message;
-        *at = letter->next;
-        if (!letter->next)
-            team->letters_end = at;
-        free(letter);
-        return true;
-    }
-    while (hop_group_receive(team->group, wait_s, message)) {
-        if (message->tag == tag && (!wanted || wanted(message, context)))
-            return true;
-        if (!keep(team, message))
-            return false;
-    }
-    return false;
-}
-
 /* ---- parting ---- */
 
 enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
@@ -297,12 +256,6 @@ void hop_team_destroy(struct hop_team *team)
     if (team->board && !team->finished)
         atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_LEFT);
     hop_shared_finish(&team->shared);
-    while (team->letters) {
-        struct hop_letter *letter = team->letters;
-        team->letters = letter->next;
-        free(letter->message.bytes);
-        free(letter);
-    }
     free(team->node_of);
     free(team->local_of);
     free(team->rank_of);

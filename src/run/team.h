@@ -69,19 +69,10 @@ struct hop_team {
     bool in_barrier; /* on this machine, the one after `round` others */
     bool attends;    /* waits for messages, a barrier by them included */
     unsigned round;
-    uint32_t programs;                         /* made so far: names of messages */
-    struct hop_letter *letters, **letters_end; /* messages of other tags or times than the one looked for */
+    uint32_t programs; /* made so far: names of messages */
 };
 
-/* Between machines: the next message of a tag, which the caller frees; false: there is none yet. */
-struct hop_letter {
-    struct hop_letter *next;
-    struct hop_group_message message;
-};
-/* wanted (NULL: any will do) leaves those for which it says false where they are. */
-typedef bool hop_letter_wanted(const struct hop_group_message *message, const void *context);
-bool hop_team_receive(struct hop_team *team, int tag, hop_letter_wanted *wanted, const void *context, double wait_s,
-                      struct hop_group_message *message);
+/* Tags of messages between machines. */
 enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN = 2, HOP_TAG_TIMES = 3 };
 
 size_t hop_board_size(uint32_t size);

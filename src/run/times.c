@@ -62,7 +62,7 @@ static enum hop_status collect(struct hop_program *program, struct hop_diag *dia
         return hop_group_send(team->group, 0, HOP_TAG_TIMES, program->times, size, diag);
     for (uint32_t left = team->rank == 0 ? team->nodes - 1 : 0; left > 0;) {
         struct hop_group_message message;
-        if (!hop_team_receive(team, HOP_TAG_TIMES, NULL, NULL, 0.1, &message)) {
+        if (!hop_group_receive_wanted(team->group, HOP_TAG_TIMES, NULL, NULL, 0.1, &message)) {
             if (hop_group_lost(team->group, diag) >= 0)
                 return hop_team_fail(team, diag);
             hop_team_beat(team);
