@@ -127,14 +127,14 @@ static inline void hop_set_join(uint32_t *set, uint32_t i, uint32_t j)
     set[a > b ? a : b] = a > b ? b : a;
 }
 
-/* ---- cycles (cycle.c) ---- */
+/* ---- cycles and orders (cycle.c) ---- */
 
 /* The i-th node that a node waits for, UINT32_MAX past the last. */
 typedef uint32_t hop_waits_for(const void *context, uint32_t node, uint32_t i);
 /* Looks for a cycle among nodes 0 .. count - 1: *length is 0 when there is none, else cycle[0] waits for cycle[1] and so on, the last
- * for cycle[0]; the caller frees it. */
-enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle,
-                               uint32_t *length, struct hop_diag *diag);
+ * for cycle[0]; the caller frees it. Without one, `order` (NULL: not asked) gets all nodes, each behind what it waits for. */
+enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t *order,
+                               uint32_t **cycle, uint32_t *length, struct hop_diag *diag);
 
 /* ---- name table (names.c) ---- */
 

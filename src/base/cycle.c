@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding a cycle: depth first with a stack of our own, every node and edge once. A node met again while it is on the stack closes one. */
+/* Finding a cycle, or an order: depth first with a stack of our own, every node and edge once. A node met again while it is
+ * on the stack closes a cycle; one that is left stands behind all that it waits for. */
 #include "base/base.h"
 
 struct step {
@@ -8,8 +9,8 @@ struct step {
 
 enum { UNSEEN, ON_STACK, DONE };
 
-enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t **cycle,
-                               uint32_t *length, struct hop_diag *diag)
+enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const void *context, uint32_t *order,
+                               uint32_t **cycle, uint32_t *length, struct hop_diag *diag)
 {
     struct step *stack = malloc(((size_t)count + 1) * sizeof *stack);
     unsigned char *seen = calloc((size_t)count + 1, 1);
@@ -27,6 +28,8 @@ enum hop_status hop_cycle_find(uint32_t count, hop_waits_for *waits_for, const v
             uint32_t other = waits_for(context, top->node, top->next++);
             if (other == UINT32_MAX) {
                 seen[top->node] = DONE;
+                if (order)
+                    *order++ = top->node;
                 depth--;
             } else if (seen[other] == UNSEEN) {
                 seen[other] = ON_STACK;

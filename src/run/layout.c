@@ -15,19 +15,15 @@ struct making {
     const struct hop_schedule *schedule;
     struct hop_names devices; /* without ranks: each device is one */
     struct hop_names names;   /* "rank buffer" to buffer */
+    uint32_t *partner;        /* a receive's send, a send's receive; else HOP_NONE */
     bool ranked;              /* some place says a rank */
     struct hop_failure failure;
 };
 
+/* The arena's failure, which sticks like the other one, becomes a status in the end. */
 static bool is_fine(const struct making *m)
 {
-    return m->failure.status == HOP_OK;
-}
-
-static void fail_memory(struct making *m)
-{
-    if (is_fine(m))
-        m->failure.status = hop_fail_memory(m->failure.diag);
+    return m->failure.status == HOP_OK && !m->layout->arena.failed;
 }
 
 /* column 0: of the whole operation. */
@@ -120,13 +116,11 @@ static uint32_t find_buffer(struct making *m, uint32_t rank, const char *name, c
     if (buffer != UINT32_MAX)
         return buffer;
     const char *kept = hop_arena_string(&layout->arena, key, (size_t)length);
-    if (kept &&
-        hop_grow(&layout->buffers, &layout->buffer_capacity, layout->buffer_count + 1, sizeof *layout->buffers) &&
-        hop_names_put(&m->names, kept, layout->buffer_count))
-        layout->buffers[layout->buffer_count] = (struct hop_run_buffer){
-            .rank = rank, .name = strchr(kept, ' ') + 1, .device = device, .scratch = !is_callers(name)};
-    else
-        fail_memory(m);
+    if (!kept || !HOP_GROW(&layout->arena, layout->buffers, layout->buffer_count + 1u))
+        return 0;
+    layout->arena.failed = !hop_names_put(&m->names, kept, layout->buffer_count);
+    layout->buffers[layout->buffer_count] = (struct hop_run_buffer){
+        .rank = rank, .name = strchr(kept, ' ') + 1, .device = device, .scratch = !is_callers(name)};
     return layout->buffer_count++;
 }
 
@@ -138,10 +132,7 @@ static void add_place(struct making *m, uint32_t index, const struct hop_place *
     uint32_t rank = is_fine(m) ? rank_of(m, index, place, other) : 0;
     const char *name = place->buffer ? place->buffer : writes ? "receive" : "send";
     struct hop_run_place made = {is_fine(m) ? find_buffer(m, rank, name, place->device) : 0, place->offset_bytes};
-    if (is_fine(m) &&
-        !hop_grow(&layout->places, &layout->place_capacity, layout->place_count + 1, sizeof *layout->places))
-        fail_memory(m);
-    if (!is_fine(m))
+    if (!is_fine(m) || !HOP_GROW(&layout->arena, layout->places, layout->place_count + 1u))
         return;
     struct hop_run_buffer *buffer = &layout->buffers[made.buffer];
     if (!place->buffer && writes) /* bytes of its own, behind those of earlier operations */
@@ -165,7 +156,7 @@ static void add_places(struct making *m, uint32_t index)
     run->first = m->layout->place_count;
     if (op->kind == HOP_OP_COPY || op->kind == HOP_OP_SEND) {
         add_place(m, index, &op->from, &op->to, false);
-        add_place(m, index, op->kind == HOP_OP_SEND ? &hop_schedule_op(m->schedule, run->partner)->to : &op->to,
+        add_place(m, index, op->kind == HOP_OP_SEND ? &hop_schedule_op(m->schedule, m->partner[index])->to : &op->to,
                   &op->from, true);
         run->reads = run->writes = 1;
     } else if (op->kind == HOP_OP_REDUCE) {
@@ -219,10 +210,8 @@ static void find_owner(struct making *m, uint32_t index)
 static void put_after(struct making *m, uint32_t op)
 {
     struct hop_layout *layout = m->layout;
-    if (hop_grow(&layout->after, &layout->after_capacity, layout->after_count + 1, sizeof *layout->after))
+    if (HOP_GROW(&layout->arena, layout->after, layout->after_count + 1u))
         layout->after[layout->after_count++] = op;
-    else
-        fail_memory(m);
 }
 
 /* A message moves once it is sent and, where it lands in a named buffer, its receive is posted; the receive ends with
@@ -235,9 +224,9 @@ static void add_after(struct making *m, uint32_t index)
     for (uint32_t i = 0; i < op->after_count; i++)
         put_after(m, op->after[i]);
     if (op->kind == HOP_OP_RECEIVE)
-        put_after(m, run->partner);
+        put_after(m, m->partner[index]);
     if (op->kind == HOP_OP_SEND) {
-        const struct hop_op *receive = hop_schedule_op(m->schedule, run->partner);
+        const struct hop_op *receive = hop_schedule_op(m->schedule, m->partner[index]);
         for (uint32_t i = 0; receive->to.buffer && i < receive->after_count; i++)
             put_after(m, receive->after[i]);
     }
@@ -299,14 +288,10 @@ static uint32_t waits_for(const void *context, uint32_t index, uint32_t i)
 }
 _Static_assert(HOP_NONE == UINT32_MAX, "none before is none more");
 
-static void fail_deadlock(struct making *m)
+static void fail_deadlock(struct making *m, const uint32_t *cycle, uint32_t length)
 {
     enum { SHOWN = 8 };
-    uint32_t *cycle, length;
     char text[400] = "";
-    m->failure.status = hop_cycle_find(m->layout->op_count, waits_for, m->layout, &cycle, &length, m->failure.diag);
-    if (!is_fine(m))
-        return;
     for (uint32_t i = 0, used = 0; i < length && i < SHOWN && used < sizeof text; i++)
         used += (uint32_t)snprintf(text + used, sizeof text - used, "%s%.40s", i ? ", which waits for " : "",
                                    hop_schedule_op(m->schedule, cycle[i])->name);
@@ -314,63 +299,31 @@ static void fail_deadlock(struct making *m)
                     "it would never end: %s%s\n"
                     "each rank's copies in an order that their dependencies allow (or the line `queue ready`)",
                     text, length > SHOWN ? ", ..." : "");
-    place_failure(m, length ? cycle[0] : 0, 0);
-    free(cycle);
-}
-
-/* Depth first, without recursion: an operation is put down when all that it waits for are. next and stack: for each. */
-static bool put_in_order(struct hop_layout *layout, uint32_t *next, uint32_t *stack)
-{
-    uint32_t done = 0;
-    for (uint32_t root = 0; root < layout->op_count; root++) {
-        uint32_t depth = 0;
-        if (next[root] == HOP_NONE)
-            continue;
-        stack[depth++] = root;
-        while (depth > 0) {
-            uint32_t op = stack[depth - 1], other = waits_for(layout, op, next[op]);
-            if (other == UINT32_MAX) {
-                layout->order[done++] = op;
-                next[op] = HOP_NONE;
-                depth--;
-                continue;
-            }
-            next[op]++;
-            if (next[other] == HOP_NONE)
-                continue;
-            if (next[other] > 0 || depth >= layout->op_count)
-                return false; /* it is on the stack already: a cycle */
-            stack[depth++] = other;
-        }
-    }
-    return true;
+    place_failure(m, cycle[0], 0);
 }
 
 static void find_order(struct making *m)
 {
     struct hop_layout *layout = m->layout;
-    size_t count = (size_t)layout->op_count + 1;
-    uint32_t *last = malloc((size_t)layout->ranks * HOP_QUEUES * sizeof *last + 1);
-    uint32_t *next = calloc(count, sizeof *next), *stack = malloc(count * sizeof *stack);
-    if (last && next && stack) {
-        memset(last, 0xff, (size_t)layout->ranks * HOP_QUEUES * sizeof *last);
-        for (uint32_t i = 0; i < layout->op_count; i++) {
-            enum hop_run_queue queue = hop_layout_queue(layout, i);
-            layout->ops[i].before = HOP_NONE;
-            if (queue == HOP_QUEUE_NONE || hop_schedule_queue_ready(m->schedule))
-                continue;
-            uint32_t *before = &last[layout->ops[i].owner * HOP_QUEUES + (uint32_t)queue];
-            layout->ops[i].before = *before;
-            *before = i;
-        }
-        if (!put_in_order(layout, next, stack))
-            fail_deadlock(m);
-    } else {
-        fail_memory(m);
+    size_t queues = (size_t)layout->ranks * HOP_QUEUES;
+    uint32_t *last = hop_arena_alloc(&layout->arena, (queues + 1) * sizeof *last), *cycle, length;
+    if (!last)
+        return;
+    memset(last, 0xff, queues * sizeof *last);
+    for (uint32_t i = 0; i < layout->op_count; i++) {
+        enum hop_run_queue queue = hop_layout_queue(layout, i);
+        layout->ops[i].before = HOP_NONE;
+        if (queue == HOP_QUEUE_NONE || hop_schedule_queue_ready(m->schedule))
+            continue;
+        uint32_t *before = &last[layout->ops[i].owner * HOP_QUEUES + (uint32_t)queue];
+        layout->ops[i].before = *before;
+        *before = i;
     }
-    free(last);
-    free(next);
-    free(stack);
+    m->failure.status =
+        hop_cycle_find(layout->op_count, waits_for, layout, layout->order, &cycle, &length, m->failure.diag);
+    if (is_fine(m) && length)
+        fail_deadlock(m, cycle, length);
+    free(cycle);
 }
 
 /* ---- all together ---- */
@@ -392,32 +345,20 @@ static void place_buffers(struct making *m, bool pipelined)
     }
 }
 
-static void match_messages(struct making *m)
-{
-    struct hop_layout *layout = m->layout;
-    uint32_t *partner = malloc(((size_t)layout->op_count + 1) * sizeof *partner);
-    m->failure.status =
-        partner ? hop_schedule_match(m->schedule, partner, m->failure.diag) : hop_fail_memory(m->failure.diag);
-    for (uint32_t i = 0; is_fine(m) && i < layout->op_count; i++)
-        layout->ops[i].partner = partner[i];
-    free(partner);
-}
-
 static void make(struct making *m, bool pipelined)
 {
     struct hop_layout *layout = m->layout;
-    if (!number_ranks(m->schedule, &m->devices, &m->ranked, &layout->ranks))
-        fail_memory(m);
+    layout->arena.failed = !number_ranks(m->schedule, &m->devices, &m->ranked, &layout->ranks);
     if (layout->ranks > HOP_RANKS_MAX)
         hop_failure_set(&m->failure, HOP_ERR_LIMIT, "the schedule has %u ranks; at most %u run", layout->ranks,
                         HOP_RANKS_MAX);
-    layout->ops = calloc((size_t)layout->op_count + 1, sizeof *layout->ops);
-    layout->order = malloc(((size_t)layout->op_count + 1) * sizeof *layout->order);
-    layout->rank_bytes = calloc((size_t)layout->ranks + 1, sizeof *layout->rank_bytes);
-    if (!layout->ops || !layout->order || !layout->rank_bytes)
-        fail_memory(m);
+    size_t count = (size_t)layout->op_count + 1;
+    layout->ops = hop_arena_alloc(&layout->arena, count * sizeof *layout->ops);
+    layout->order = hop_arena_alloc(&layout->arena, count * sizeof *layout->order);
+    layout->rank_bytes = hop_arena_alloc(&layout->arena, ((size_t)layout->ranks + 1) * sizeof *layout->rank_bytes);
+    m->partner = hop_arena_alloc(&layout->arena, count * sizeof *m->partner);
     if (is_fine(m))
-        match_messages(m);
+        m->failure.status = hop_schedule_match(m->schedule, m->partner, m->failure.diag);
     for (uint32_t i = 0; i < layout->op_count && is_fine(m); i++) {
         add_places(m, i);
         if (is_fine(m))
@@ -440,19 +381,15 @@ enum hop_status hop_layout_create(const struct hop_schedule *schedule, bool pipe
     make(&m, pipelined);
     hop_names_finish(&m.devices);
     hop_names_finish(&m.names);
-    if (!is_fine(&m))
+    if (m.failure.status == HOP_OK && layout->arena.failed)
+        m.failure.status = hop_fail_memory(diag);
+    if (m.failure.status != HOP_OK)
         hop_layout_finish(layout);
     return m.failure.status;
 }
 
 void hop_layout_finish(struct hop_layout *layout)
 {
-    free(layout->ops);
-    free(layout->places);
-    free(layout->after);
-    free(layout->buffers);
-    free(layout->rank_bytes);
-    free(layout->order);
     hop_arena_finish(&layout->arena);
     *layout = (struct hop_layout){0};
 }

@@ -27,7 +27,6 @@ struct hop_run_place {
 struct hop_run_op {
     uint32_t owner;   /* the rank that performs it */
     uint32_t leader;  /* copies: the other rank that takes part, or owner */
-    uint32_t partner; /* a receive's send, a send's receive; else HOP_NONE */
     uint32_t before;  /* the operation before it in its owner's queue, where that has an order; else HOP_NONE */
     uint32_t begins_at, ends_at; /* ranks: the owner; of a copy between machines who has the bytes, and who gets them */
     bool crosses;                /* from one machine to another; hop_layout_place says it */
@@ -42,11 +41,11 @@ struct hop_layout {
     uint32_t op_count;
     struct hop_run_op *ops;
     struct hop_run_place *places;
-    uint32_t place_count, place_capacity;
+    uint32_t place_count;
     uint32_t *after;
-    uint32_t after_count, after_capacity;
+    uint32_t after_count;
     struct hop_run_buffer *buffers;
-    uint32_t buffer_count, buffer_capacity;
+    uint32_t buffer_count;
     uint64_t *rank_bytes; /* memory of each rank */
     uint32_t *order;      /* operations in an order in which each comes after all that it waits for */
     struct hop_arena arena;

@@ -503,7 +503,7 @@ static enum hop_status check_order(const struct hop_schedule *schedule, struct h
 {
     enum { SHOWN = 12 };
     uint32_t *cycle, length;
-    enum hop_status status = hop_cycle_find(schedule->count, waits_for, schedule, &cycle, &length, diag);
+    enum hop_status status = hop_cycle_find(schedule->count, waits_for, schedule, NULL, &cycle, &length, diag);
     if (status != HOP_OK || length == 0)
         return status;
     char text[448] = "", place[192];

@@ -228,7 +228,7 @@ static enum hop_status check_deadlock(const struct hop_simulation *s, struct hop
     if (s->queue_ready || !any)
         return HOP_OK;
     uint32_t *cycle, length;
-    enum hop_status status = hop_cycle_find(s->count, waits_for, s, &cycle, &length, diag);
+    enum hop_status status = hop_cycle_find(s->count, waits_for, s, NULL, &cycle, &length, diag);
     if (status != HOP_OK || length == 0)
         return status;
     char text[640] = "";
