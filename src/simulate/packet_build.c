@@ -182,12 +182,10 @@ static bool number_links(struct hop_packets *p)
 {
     const struct hop_topology *topology = p->simulation->timeline->topology;
     uint32_t links = 2 * hop_topology_link_count(topology);
-    uint32_t *number = malloc(((size_t)links + 1) * sizeof *number);
+    uint32_t *number = hop_arena_alloc(&p->arena, ((size_t)links + 1) * sizeof *number);
     p->wires = hop_arena_alloc(&p->arena, ((size_t)links + 1) * sizeof *p->wires);
-    if (!number || !p->wires) {
-        free(number);
+    if (p->arena.failed)
         return false;
-    }
     memset(number, 0xff, links * sizeof *number);
     for (uint32_t i = 0; i < p->step_count; i++) {
         uint32_t directed = p->steps[i].link;
@@ -199,7 +197,6 @@ static bool number_links(struct hop_packets *p)
         }
         p->steps[i].link = number[directed];
     }
-    free(number);
     return true;
 }
 
@@ -212,7 +209,7 @@ static uint64_t feed_key(const struct hop_packets *p, uint32_t i)
 
 static bool find_feeds(struct hop_packets *p)
 {
-    uint64_t *keys = malloc(((size_t)p->step_count + 1) * sizeof *keys);
+    uint64_t *keys = hop_arena_alloc(&p->arena, ((size_t)p->step_count + 1) * sizeof *keys);
     uint32_t count = 0;
     if (!keys)
         return false;
@@ -241,7 +238,6 @@ static bool find_feeds(struct hop_packets *p)
             p->steps[i].queue = p->queues == HOP_PACKET_PER_TRANSFER ? i : p->feeds[feed].queue;
     }
     p->feed_count = count;
-    free(keys);
     return p->feeds != NULL;
 }
 

@@ -11,6 +11,8 @@
 #include "simulate/users.h"
 #include "topology/topology.h"
 
+enum { FEW = 64 }; /* routes */
+
 static enum hop_status at_place(const struct hop_schedule *schedule, uint32_t op, uint32_t column,
                                 struct hop_diag *diag, enum hop_status status)
 {
@@ -81,42 +83,32 @@ static enum hop_status find_routes(struct hop_simulation *s, struct hop_diag *di
 static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *diag)
 {
     struct hop_timeline *t = s->timeline;
-    uint32_t copies = 0, distinct = 0;
-    uint32_t *used = malloc(((size_t)s->count + 1) * sizeof *used);
-    enum hop_status status = used ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t i = 0; used && i < s->count; i++) {
+    struct hop_router *router = hop_network_router(s->network);
+    uint32_t routes = hop_router_count(router), distinct = 0;
+    s->class_of_route = hop_arena_alloc(&s->arena, ((size_t)routes + 1) * sizeof *s->class_of_route);
+    if (!s->class_of_route)
+        return hop_fail_memory(diag);
+    for (uint32_t i = 0; i < s->count; i++) {
         if (t->class_of[i] != HOP_NONE)
-            used[copies++] = t->class_of[i];
-    }
-    if (used)
-        qsort(used, copies, sizeof *used, hop_ascending_u32);
-    for (uint32_t i = 0; used && i < copies; i++) {
-        if (i == 0 || used[i] != used[distinct - 1])
-            used[distinct++] = used[i];
+            distinct += s->class_of_route[t->class_of[i]]++ == 0;
     }
     t->classes = calloc((size_t)distinct + 1, sizeof *t->classes);
-    if (!t->classes && used)
-        status = hop_fail_memory(diag);
-    t->class_count = distinct;
-    for (uint32_t c = 0; status == HOP_OK && c < distinct; c++) {
-        struct hop_flow flow = {used[c], 1};
+    if (!t->classes)
+        return hop_fail_memory(diag);
+    for (uint32_t r = 0; r < routes; r++) {
+        const struct hop_flow flow = {r, 1};
         const struct hop_share *share;
-        status = hop_network_rates(s->network, &flow, 1, &share, diag);
-        if (status == HOP_OK)
-            t->classes[c] =
-                (struct hop_class){used[c], share->rate_Bps, hop_router_route(hop_network_router(s->network), used[c])};
+        if (s->class_of_route[r] == 0)
+            continue;
+        HOP_CHECK(hop_network_rates(s->network, &flow, 1, &share, diag));
+        s->class_of_route[r] = t->class_count;
+        t->classes[t->class_count++] = (struct hop_class){r, share->rate_Bps, hop_router_route(router, r)};
     }
-    for (uint32_t i = 0; status == HOP_OK && i < s->count; i++) {
-        uint32_t low = 0, high = distinct;
-        while (t->class_of[i] != HOP_NONE && low + 1 < high) {
-            uint32_t middle = low + (high - low) / 2;
-            *(used[middle] <= t->class_of[i] ? &low : &high) = middle;
-        }
+    for (uint32_t i = 0; i < s->count; i++) {
         if (t->class_of[i] != HOP_NONE)
-            t->class_of[i] = low;
+            t->class_of[i] = s->class_of_route[t->class_of[i]];
     }
-    free(used);
-    return status;
+    return HOP_OK;
 }
 
 /* What a device may have engines for. */
@@ -327,22 +319,6 @@ static bool allocate_run(struct hop_simulation *s)
     return true;
 }
 
-/* Many routes are followed, see simulation.h. */
-static enum hop_status follow(struct hop_simulation *s, struct hop_diag *diag)
-{
-    enum { FEW = 64 };
-    const struct hop_timeline *t = s->timeline;
-    if (t->class_count <= FEW)
-        return HOP_OK;
-    s->class_of_route =
-        hop_arena_alloc(&s->arena, ((size_t)hop_router_count(hop_network_router(s->network)) + 1) * sizeof(uint32_t));
-    if (!s->class_of_route)
-        return hop_fail_memory(diag);
-    for (uint32_t c = 0; c < t->class_count; c++)
-        s->class_of_route[t->classes[c].route] = c;
-    return hop_active_create(s->network, &s->following, diag);
-}
-
 enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct hop_schedule *schedule,
                                        struct hop_diag *diag)
 {
@@ -370,5 +346,7 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     make_tasks(s);
     make_initial(s);
     HOP_CHECK(check_deadlock(s, diag));
-    return allocate_run(s) ? follow(s, diag) : hop_fail_memory(diag);
+    if (!allocate_run(s))
+        return hop_fail_memory(diag);
+    return t->class_count > FEW ? hop_active_create(s->network, &s->following, diag) : HOP_OK; /* see simulation.h */
 }

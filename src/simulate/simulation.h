@@ -79,6 +79,7 @@ struct hop_simulation {
     struct hop_engine *engines;
     uint32_t engine_count, source_count; /* the copy engines come first */
     uint32_t *queue; /* operations by engine, in schedule order */
+    uint32_t *class_of_route; /* of the network's router: of those in use */
 
     uint32_t *initially_blocked;      /* per operation: dependencies, plus one for an earliest start */
     uint32_t *initial, initial_count; /* operations to be looked at when a run begins: see make_initial */
@@ -99,8 +100,7 @@ struct hop_simulation {
     uint32_t *active, active_count;   /* classes in use; ascending when rates are asked for */
     struct hop_flow *flows;           /* the same, as the network takes them */
     /* Many: about what a change reaches. */
-    struct hop_active *following;     /* NULL: few */
-    uint32_t *class_of_route;
+    struct hop_active *following; /* NULL: few */
     struct hop_entry *timers;
     uint32_t timer_count;
     uint32_t *met, met_count;         /* operations whose dependencies are met and that are to be made ready */
