@@ -35,6 +35,7 @@ struct search {
     struct hop_refiner refiner;
     uint16_t *orbit;             /* being looked at */
     bool *inside;                /* it */
+    uint32_t *before, *by;       /* how it was found */
     uint16_t *image;             /* a permutation being looked at */
     uint64_t limit, trial_limit; /* of refiner.work */
     bool complete;
@@ -137,7 +138,8 @@ static void join(struct search *s, uint16_t a, uint16_t b)
     s->parent[b] = a;
 }
 
-/* The orbit of a point under the generators, in the order in which it is found. */
+/* The orbit of a point under the generators, in the order in which it is found: orbit[k] is the image of orbit[before[k]]
+ * under the generator by[k]. */
 static uint32_t find_orbit(const struct search *s, uint16_t point)
 {
     uint32_t count = 1;
@@ -150,6 +152,8 @@ static uint32_t find_orbit(const struct search *s, uint16_t point)
             if (s->inside[image])
                 continue;
             s->inside[image] = true;
+            s->before[count] = k;
+            s->by[count] = g;
             s->orbit[count++] = image;
         }
     }
@@ -160,7 +164,7 @@ static uint32_t find_orbit(const struct search *s, uint16_t point)
 static bool fill_level(struct search *s, uint32_t index)
 {
     struct hop_symmetry_level *level = &s->levels[index];
-    uint32_t n = s->n, count = 1;
+    uint32_t n = s->n;
     level->base = s->base[index];
     level->count = find_orbit(s, level->base);
     level->points = hop_arena_alloc(&s->kept, level->count * sizeof *level->points);
@@ -173,22 +177,11 @@ static bool fill_level(struct search *s, uint32_t index)
         if (s->inside[x])
             level->points[at++] = (uint16_t)x;
     }
-    memset(s->inside, 0, n * sizeof *s->inside);
-    s->inside[level->base] = true;
-    uint16_t *first = level->elements + (size_t)level->where[level->base] * n;
-    for (uint32_t x = 0; x < n; x++)
-        first[x] = (uint16_t)x;
-    for (uint32_t k = 0; count < level->count; k++) {
-        const uint16_t *here = level->elements + (size_t)level->where[s->orbit[k]] * n;
-        for (uint32_t g = 0; g < s->generator_count; g++) {
-            uint16_t image = s->generators[g][s->orbit[k]];
-            if (s->inside[image])
-                continue;
-            s->inside[image] = true;
-            count++;
-            for (uint32_t x = 0; x < n; x++)
-                level->elements[(size_t)level->where[image] * n + x] = s->generators[g][here[x]];
-        }
+    for (uint32_t k = 0; k < level->count; k++) {
+        uint16_t *element = level->elements + (size_t)level->where[s->orbit[k]] * n;
+        const uint16_t *before = level->elements + (size_t)level->where[s->orbit[s->before[k]]] * n;
+        for (uint32_t x = 0; x < n; x++)
+            element[x] = k ? s->generators[s->by[k]][before[x]] : (uint16_t)x;
     }
     return true;
 }
@@ -239,6 +232,8 @@ static bool search_init(struct search *s)
     s->traces = hop_arena_alloc(&s->arena, (n + 1) * sizeof *s->traces);
     s->orbit = hop_arena_alloc(&s->arena, n * sizeof *s->orbit);
     s->inside = hop_arena_alloc(&s->arena, n * sizeof *s->inside);
+    s->before = hop_arena_alloc(&s->arena, n * sizeof *s->before);
+    s->by = hop_arena_alloc(&s->arena, n * sizeof *s->by);
     s->image = hop_arena_alloc(&s->arena, n * sizeof *s->image);
     s->parent = hop_arena_alloc(&s->arena, n * sizeof *s->parent);
     s->hopeless = hop_arena_alloc(&s->arena, n * sizeof *s->hopeless);
