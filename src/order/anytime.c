@@ -57,56 +57,28 @@ static bool is_mine(const struct search *s, uint32_t task)
     return s->options->parts < 2 || task % s->options->parts == s->options->part;
 }
 
-/* Whether all of it ends: where only marked operations count, playing stops at the last of them. */
-static enum hop_status check_end(struct search *s, const struct hop_sequence *sequence, struct hop_played *played)
-{
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_NONE};
-    struct hop_schedule *schedule = NULL;
-    struct hop_network *network = NULL; /* the problem's own may be in use by others */
-    struct hop_simulation *simulation = NULL;
-    struct hop_diag diag;
-    enum hop_status status = hop_sequence_schedule(s->p, sequence, &schedule, &diag);
-    if (status == HOP_OK)
-        status = hop_network_create(s->p->topology, s->p->models, &network, &diag);
-    if (status == HOP_OK)
-        status = hop_simulation_create(network, schedule, &options, &simulation, &diag);
-    hop_simulation_destroy(simulation);
-    hop_network_destroy(network);
-    hop_schedule_destroy(schedule);
-    if (status == HOP_ERR_MEMORY)
-        return hop_fail_memory(s->diag);
-    if (status != HOP_OK)
-        played->value = INFINITY;
-    return HOP_OK;
-}
-
 /* Plays an order of the whole problem and keeps it if it is the best. */
 static enum hop_status consider(struct search *s, const struct hop_sequence *sequence)
 {
     struct hop_played played;
-    enum hop_status status = hop_sequence_play(s->p, s->sets, sequence, NULL, &played, s->diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_sequence_play(s->p, s->sets, sequence, NULL, &played, s->diag));
     (void)report(s, s->p->op_count);
-    if (s->p->objective == HOP_ORDER_MARKED && played.value < s->value)
-        status = check_end(s, sequence, &played);
-    if (status == HOP_OK && played.value < s->value) {
+    if (played.value < s->value) {
         s->value = played.value;
         if (sequence != s->best)
             hop_sequence_copy(s->p, sequence, s->best);
         s->over = s->over || s->value <= s->enough;
     }
-    return status;
+    return HOP_OK;
 }
 
 static struct hop_beam_options beam_options(struct search *s, uint32_t width, uint32_t samples, uint64_t seed)
 {
-    double cut = s->options->cut > 0 ? hop_min(s->options->cut, s->value) : s->value;
     return (struct hop_beam_options){.width = width,
                                      .samples = samples,
                                      .seed = seed,
                                      .enough = s->enough,
-                                     .cut = cut * BETTER,
+                                     .cut = s->value * BETTER,
                                      .spread = POWER,
                                      .jitter = JITTER,
                                      .rests = !s->options->no_waits,
@@ -234,9 +206,8 @@ static enum hop_status improve_best(struct search *s, uint32_t round, uint64_t s
                                           .no_waits = s->options->no_waits,
                                           .poll = report,
                                           .context = s};
-    struct hop_improve_result result;
     hop_sequence_copy(s->p, s->best, &s->work);
-    enum hop_status status = hop_improve(s->p, s->sets, &options, &s->work, &result, s->diag);
+    enum hop_status status = hop_improve(s->p, s->sets, &options, &s->work, s->diag);
     if (status == HOP_ERR_LIMIT) /* too many operations for it: beams alone */
         return HOP_OK;
     return status == HOP_OK ? consider(s, &s->work) : status;

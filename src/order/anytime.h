@@ -15,7 +15,6 @@ struct hop_anytime_options {
     uint64_t seed;
     uint64_t max_nodes; /* 0: no limit */
     double gap;         /* good enough: value <= bound * (1 + gap) */
-    double cut;         /* only orders below this are of use; 0: any */
     const struct hop_sequence *starts;
     uint32_t start_count;
     uint32_t part, parts; /* 0 of 0: everything */

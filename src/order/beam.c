@@ -62,7 +62,6 @@ struct beam {
     uint32_t deepest; /* level */
     double cut, best;
     uint32_t best_node;
-    bool *held;               /* per operation: chosen by then, but it never began */
     bool stopped, done, kept; /* kept: the last child was below the cut */
 };
 enum { POLL_NODES = 16, DRAWS = 10, ALL = 3 /* for each sample */, BLIND = 8 /* one draw of so many is */ };
@@ -208,15 +207,9 @@ static uint32_t add_node(struct beam *b, struct item *item)
 
 static void remember_best(struct beam *b, double value)
 {
-    const struct hop_state *state = state_of(b, b->made);
     uint32_t node = value < b->best ? add_node(b, b->made) : HOP_NONE;
     if (node == HOP_NONE)
         return;
-    memset(b->held, 0, b->p->op_count);
-    for (uint32_t slot = 0; slot < b->p->slot_count; slot++) {
-        if (hop_state_phase(b->p, state)[slot] == HOP_PHASE_HELD)
-            b->held[hop_state_op(b->p, state)[slot]] = true;
-    }
     b->best = value;
     b->best_node = node;
     b->cut = hop_min(b->cut, value);
@@ -460,7 +453,6 @@ static bool create(struct beam *b)
     b->worth = hop_arena_alloc(&b->arena, ops * sizeof *b->worth);
     b->flow = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->flow);
     b->slot_op = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->slot_op);
-    b->held = hop_arena_alloc(&b->arena, ops);
     b->rested = hop_arena_alloc(&b->arena, (size_t)p->source_count + 1);
     return !b->arena.failed;
 }
@@ -477,37 +469,17 @@ static void destroy(struct beam *b)
     hop_arena_finish(&b->arena);
 }
 
-/* What had not begun before the end (of the marked ones) follows in the schedule's order, which cannot deadlock. */
+/* From the last choices to the first, each source's from the back. */
 static void write_best(const struct beam *b, struct hop_sequence *sequence)
 {
     const struct hop_problem *p = b->p;
-    uint32_t *place = b->offer, *chosen = b->offer + p->op_count +
-                                          1; /* per source: past the next to be written, from the back; per operation */
-    memset(chosen, 0, p->op_count * sizeof *chosen);
+    uint32_t *place = b->offer; /* per source: past the next to be written */
     for (uint32_t s = 0; s < p->source_count; s++)
-        place[s] = p->sources[s].first;
-    for (uint32_t n = b->best_node; n != HOP_NONE; n = b->nodes[n].parent) {
-        for (uint32_t i = 0; i < b->nodes[n].count; i++) {
-            uint32_t op = b->steps[b->nodes[n].first + i].op;
-            if (op != HOP_NONE && !b->held[op]) {
-                place[p->ops[op].source]++;
-                chosen[op] = 1;
-            }
-        }
-    }
-    for (uint32_t s = 0; s < p->source_count; s++) {
-        uint32_t behind = place[s];
-        for (uint32_t i = p->sources[s].first; i < p->sources[s].first + p->sources[s].count; i++) {
-            if (chosen[p->sends[i]])
-                continue;
-            sequence->order[behind++] = p->sends[i];
-            sequence->after[p->sends[i]] = HOP_NONE;
-        }
-    }
+        place[s] = p->sources[s].first + p->sources[s].count;
     for (uint32_t n = b->best_node; n != HOP_NONE; n = b->nodes[n].parent) {
         for (uint32_t i = b->nodes[n].count; i-- > 0;) {
             struct step step = b->steps[b->nodes[n].first + i];
-            if (step.op == HOP_NONE || b->held[step.op])
+            if (step.op == HOP_NONE)
                 continue;
             sequence->order[--place[p->ops[step.op].source]] = step.op;
             sequence->after[step.op] = step.after;
@@ -565,7 +537,7 @@ enum hop_status hop_beam_search(const struct hop_problem *p, struct hop_sets *se
         status = hop_sets_status(sets, diag);
     if (status == HOP_OK) {
         double depth = b.best < INFINITY ? 1 : b.deepest / (2.0 * p->op_count);
-        *result = (struct hop_beam_result){b.best, depth, b.visited, b.stopped};
+        *result = (struct hop_beam_result){b.best, depth, b.visited};
         if (b.best < INFINITY)
             write_best(&b, sequence);
     }

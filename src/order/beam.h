@@ -33,7 +33,6 @@ struct hop_beam_result {
     double value; /* INFINITY: no order below the cut was found, and the sequence is as it was */
     double depth; /* how far the search came: 0 to 1 */
     uint64_t nodes;
-    bool stopped; /* by poll or max_nodes */
 };
 enum hop_status hop_beam_search(const struct hop_problem *problem, struct hop_sets *sets,
                                 const struct hop_beam_options *options, struct hop_sequence *sequence,

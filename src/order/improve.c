@@ -23,7 +23,7 @@ struct improve {
     double value, best_value;
     char *states; /* at every event of the order in hand, each with the places of all sources behind it */
     size_t state_room;
-    uint32_t event_count, event_limit;
+    uint32_t event_limit;
     uint32_t *looked_at;     /* per place in the order: the event when its send was first looked at */
     double *start_s, *end_s; /* per operation, of the order in hand */
     uint32_t *by_end;        /* operations in the order of their ends */
@@ -31,8 +31,8 @@ struct improve {
     struct hop_state *play;
     uint32_t *next; /* per source, behind the state */
     uint32_t *kept; /* what a change changed */
-    uint64_t rng, nodes, polled, changes;
-    bool over, stopped;
+    uint64_t rng, nodes, polled;
+    bool over; /* good enough, or told to stop */
     enum hop_status status;
 };
 
@@ -68,7 +68,6 @@ static double play_on(struct improve *m, uint32_t event, bool record, double lim
                 return INFINITY;
             }
             memcpy(m->states + event * m->state_room, m->play, m->state_room);
-            m->event_count = event + 1;
         }
         choose(m, record, event++);
         if (!record && hop_state_bound(p, m->play) >= limit)
@@ -178,7 +177,6 @@ static void try_change(struct improve *m, double temperature)
 {
     struct change change;
     double limit = m->value * (1 - temperature * log(1 - hop_draw_unit(&m->rng)));
-    m->changes++;
     m->nodes++; /* so that changes of nothing come to an end, too */
     if (!make_change(m, &change))
         return;
@@ -223,24 +221,17 @@ static enum hop_status create(struct improve *m, struct hop_diag *diag)
     return status == HOP_OK ? hop_sequence_create(p, &m->best, diag) : status;
 }
 
-static void destroy(struct improve *m)
-{
-    hop_arena_finish(&m->arena);
-    hop_sequence_finish(&m->in_hand);
-    hop_sequence_finish(&m->best);
-}
-
 static void run(struct improve *m)
 {
     const struct hop_improve_options *o = m->options;
     if (!record(m))
         return;
     m->best_value = m->value;
-    while (!m->over && !m->stopped && m->status == HOP_OK && m->nodes < o->max_nodes) {
+    while (!m->over && m->status == HOP_OK && m->nodes < o->max_nodes) {
         double done = (double)m->nodes / (double)o->max_nodes;
         try_change(m, o->heat * pow(o->cool / o->heat, done));
         if (o->poll && m->nodes - m->polled >= POLL_NODES) {
-            m->stopped = !o->poll(o->context, m->nodes - m->polled);
+            m->over = m->over || !o->poll(o->context, m->nodes - m->polled);
             m->polled = m->nodes;
         }
     }
@@ -248,7 +239,7 @@ static void run(struct improve *m)
 
 enum hop_status hop_improve(const struct hop_problem *p, struct hop_sets *sets,
                             const struct hop_improve_options *options, struct hop_sequence *sequence,
-                            struct hop_improve_result *result, struct hop_diag *diag)
+                            struct hop_diag *diag)
 {
     struct improve m = {.p = p, .sets = sets, .options = options, .rng = options->seed, .best_value = INFINITY};
     enum hop_status status = create(&m, diag);
@@ -259,10 +250,10 @@ enum hop_status hop_improve(const struct hop_problem *p, struct hop_sets *sets,
         if (hop_sets_status(sets, NULL) != HOP_OK)
             status = hop_sets_status(sets, diag);
     }
-    if (status == HOP_OK) {
+    if (status == HOP_OK)
         hop_sequence_copy(p, &m.best, sequence);
-        *result = (struct hop_improve_result){m.best_value, m.nodes, m.changes, m.stopped};
-    }
-    destroy(&m);
+    hop_arena_finish(&m.arena);
+    hop_sequence_finish(&m.in_hand);
+    hop_sequence_finish(&m.best);
     return status;
 }

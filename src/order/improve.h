@@ -19,15 +19,9 @@ struct hop_improve_options {
     void *context;
 };
 
-struct hop_improve_result {
-    double value; /* of the best order */
-    uint64_t nodes, changes;
-    bool stopped;
-};
-
 /* sequence: an order that counts; then the best one found. */
 enum hop_status hop_improve(const struct hop_problem *problem, struct hop_sets *sets,
                             const struct hop_improve_options *options, struct hop_sequence *sequence,
-                            struct hop_improve_result *result, struct hop_diag *diag);
+                            struct hop_diag *diag);
 
 #endif

@@ -260,30 +260,21 @@ static enum hop_status add_candidate(struct search *s, const char *name, const s
 }
 
 /* Under the rule that only clean orders count, a start that is not has no value yet: it is played again without the rule. */
-static enum hop_status play_unclean(struct search *s, const struct hop_topology *topology,
-                                    const struct hop_schedule *schedule, struct hop_diag *diag)
+static enum hop_status play_unclean(struct search *s, struct hop_diag *diag)
 {
+    struct hop_problem unclean = *s->p;
+    struct hop_starts starts;
     bool needed = false;
     for (uint32_t i = 0; i < HOP_STARTS; i++)
         needed = needed || !isfinite(s->starts.list[i].played.value);
-    if (!needed || s->options->allow_unclean)
+    if (!needed || !s->p->clean)
         return HOP_OK;
-    struct hop_order_options unclean = *s->options;
-    struct hop_problem *p = NULL;
-    struct hop_sets *sets = NULL;
-    struct hop_starts starts = {0};
-    unclean.allow_unclean = true;
-    enum hop_status status = hop_problem_create(topology, schedule, &unclean, &p, diag);
-    if (status == HOP_OK)
-        status = hop_sets_create(p, &sets, diag);
-    if (status == HOP_OK)
-        status = hop_starts_find(p, sets, &starts, diag);
-    for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++)
+    unclean.clean = false;
+    HOP_CHECK(hop_starts_find(&unclean, s->sets, &starts, diag));
+    for (uint32_t i = 0; i < HOP_STARTS; i++)
         s->starts.list[i].played = starts.list[i].played;
     hop_starts_finish(&starts);
-    hop_sets_destroy(sets);
-    hop_problem_destroy(p);
-    return status;
+    return HOP_OK;
 }
 
 /* Drops waits that gain nothing: all of them, or else one after another. */
@@ -315,8 +306,7 @@ static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequenc
     return status;
 }
 
-static enum hop_status answer(struct search *s, const struct hop_topology *topology,
-                              const struct hop_schedule *schedule, struct hop_diag *diag)
+static enum hop_status answer(struct search *s, struct hop_diag *diag)
 {
     struct hop_order_result *r = s->result;
     struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
@@ -330,7 +320,7 @@ static enum hop_status answer(struct search *s, const struct hop_topology *topol
     r->candidates = calloc(HOP_STARTS + 1, sizeof *r->candidates);
     if (!r->candidates)
         return hop_fail_memory(diag);
-    enum hop_status status = play_unclean(s, topology, schedule, diag);
+    enum hop_status status = play_unclean(s, diag);
     for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++) {
         const struct hop_start *start = &s->starts.list[i];
         status = add_candidate(s, start->name, &start->played, start->has_sequence ? &start->sequence : NULL, diag);
@@ -393,7 +383,7 @@ static enum hop_status search_all(struct search *s, const struct hop_topology *t
     HOP_CHECK(hop_sets_create(s->p, &s->sets, diag));
     s->result->objective = s->p->objective;
     HOP_CHECK(search(s, diag));
-    return answer(s, topology, schedule, diag);
+    return answer(s, diag);
 }
 
 enum hop_status hop_order_search(const struct hop_topology *topology, const struct hop_schedule *schedule,

@@ -527,16 +527,13 @@ static void changes_never_make_an_order_worse(void **state)
         struct stage s = set_stage(machine(1, 2, 1), random_schedule(8, 40, round % 2), &loose);
         struct hop_sequence sequence;
         struct hop_played before, after;
-        struct hop_improve_result result;
         CHECK(hop_sequence_create(s.problem, &sequence, D));
         CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &before, D));
         const struct hop_improve_options options = {.seed = round, .heat = 1e-2, .cool = 1e-4, .max_nodes = 50000};
-        CHECK(hop_improve(s.problem, s.sets, &options, &sequence, &result, D));
+        CHECK(hop_improve(s.problem, s.sets, &options, &sequence, D));
         assert_true(hop_sequence_check(s.problem, &sequence));
         CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &after, D));
         assert_true(isinf(before.value) || after.value <= before.value);
-        if (!isinf(before.value))
-            assert_near(after.value, result.value);
         improved += after.value < before.value;
         hop_sequence_finish(&sequence);
         strike(&s);
