@@ -52,8 +52,8 @@ static void write_text(struct hop_buffer *out, const struct hop_checkpoint *c)
     hop_buffer_printf(out, FIRST_LINE "\nkind %s\nfingerprint %016" PRIx64 "\ntasks %" PRIu64 "\n", c->kind,
                       c->fingerprint, c->tasks);
     write_done(out, c);
-    hop_buffer_printf(out, "work %" PRIu64 " %" PRIu64 " ", c->own.nodes, c->own.sets);
-    hop_buffer_json_number(out, c->own.walked);
+    hop_buffer_printf(out, "work %" PRIu64 " %" PRIu64 " ", c->own.totals.nodes, c->own.totals.sets);
+    hop_buffer_json_number(out, c->own.totals.walked);
     hop_buffer_puts(out, "\n");
     for (uint32_t k = 0; k < c->record_count; k++)
         write_record(out, c, k);
@@ -103,218 +103,207 @@ struct reader {
     const char *at;
     unsigned line;
     struct hop_checkpoint *checkpoint;
-    struct hop_diag *diag;
+    struct hop_failure failure;
 };
 
-static enum hop_status bad(const struct reader *r, const char *expected)
+/* The first failure sticks; from there on no more is read. */
+static void expect(struct reader *r, bool fits, const char *expected)
 {
-    hop_fail(r->diag, HOP_ERR_SYNTAX, "malformed checkpoint");
-    hop_diag_place(r->diag, "%s:%u", r->source->name, r->line);
-    hop_diag_expect(r->diag, "%s", expected);
-    return HOP_ERR_SYNTAX;
+    if (fits || r->failure.status != HOP_OK)
+        return;
+    hop_failure_set(&r->failure, HOP_ERR_SYNTAX, "malformed checkpoint\n%s", expected);
+    hop_failure_place(&r->failure, "%s:%u", r->source->name, r->line);
 }
 
-static bool word(struct reader *r, const char *text)
+/* Whether these characters come next, which are then read. */
+static bool skip(struct reader *r, const char *text)
 {
     size_t length = strlen(text);
-    if (strncmp(r->at, text, length) != 0 || (r->at[length] != ' ' && r->at[length] != '\n'))
-        return false;
-    r->at += length;
-    return true;
+    bool comes = r->failure.status == HOP_OK && strncmp(r->at, text, length) == 0;
+    r->at += comes ? length : 0;
+    return comes;
 }
 
-static bool whole(struct reader *r, uint64_t limit, uint64_t *value)
+static void end_line(struct reader *r, const char *expected)
 {
-    char *end;
-    if (*r->at == ' ')
-        r->at++;
-    if (*r->at < '0' || *r->at > '9')
-        return false;
-    errno = 0;
-    unsigned long long number = strtoull(r->at, &end, 10);
-    if (errno || number > limit)
-        return false;
-    r->at = end;
-    *value = number;
-    return true;
-}
-
-static bool number(struct reader *r, double *value)
-{
-    char *end;
-    if (*r->at == ' ')
-        r->at++;
-    *value = hop_text_number(r->at, &end);
-    bool fine = end != r->at && isfinite(*value) && *r->at != ' ' && *r->at != '\n';
-    r->at = end;
-    return fine;
-}
-
-static bool line_end(struct reader *r)
-{
-    if (*r->at != '\n')
-        return false;
-    r->at++;
+    expect(r, skip(r, "\n"), expected);
     r->line++;
-    return true;
 }
 
-/* The place of a kind among the phases, which follow each other. */
+/* 0 where that fails. */
+static uint64_t whole(struct reader *r, uint64_t limit, const char *expected)
+{
+    char *end = NULL;
+    (void)skip(r, " ");
+    errno = 0;
+    unsigned long long number = *r->at >= '0' && *r->at <= '9' ? strtoull(r->at, &end, 10) : 0;
+    expect(r, end && !errno && number <= limit, expected);
+    r->at = end ? end : r->at;
+    return r->failure.status == HOP_OK ? number : 0;
+}
+
+static double number(struct reader *r, const char *expected)
+{
+    char *end;
+    (void)skip(r, " ");
+    double value = hop_text_number(r->at, &end);
+    expect(r, end != r->at && isfinite(value) && *r->at != ' ' && *r->at != '\n', expected);
+    r->at = end;
+    return r->failure.status == HOP_OK ? value : 0;
+}
+
+/* The place of a kind, a line's rest, among the phases, which follow each other. */
 static uint32_t phase_of(const char *kind)
 {
     static const char *const phases[] = {"anytime", "waits", "search", "count", "more"};
-    uint32_t phase = 0;
-    while (phase < HOP_COUNT(phases) && (strncmp(kind, phases[phase], strlen(phases[phase])) != 0 ||
-                                         (kind[strlen(phases[phase])] != 0 && kind[strlen(phases[phase])] != '\n')))
-        phase++;
-    return phase < HOP_COUNT(phases) ? phase : 0;
+    for (uint32_t phase = 1; phase < HOP_COUNT(phases); phase++) {
+        if (strcspn(kind, "\n") == strlen(phases[phase]) && strncmp(kind, phases[phase], strlen(phases[phase])) == 0)
+            return phase;
+    }
+    return 0;
 }
 
-static enum hop_status read_head(struct reader *r, bool *same_kind)
+/* Whether the tasks are those of the checkpoint; cut up in another way, by other threads, they are as good as another phase's. */
+static bool read_head(struct reader *r)
 {
     struct hop_checkpoint *c = r->checkpoint;
-    char expected[64];
-    uint64_t tasks;
-    if (strncmp(r->at, FIRST_LINE "\n", sizeof FIRST_LINE) != 0)
-        return bad(r, "a file that hopcast order --checkpoint wrote: " FIRST_LINE);
-    r->at += sizeof FIRST_LINE;
-    r->line++;
-    if (!word(r, "kind") || *r->at++ != ' ')
-        return bad(r, "kind NAME");
+    char fingerprint[64];
+    expect(r, skip(r, FIRST_LINE), "a file that hopcast order --checkpoint wrote: " FIRST_LINE);
+    end_line(r, "a file that hopcast order --checkpoint wrote: " FIRST_LINE);
+    expect(r, skip(r, "kind "), "kind NAME");
+    size_t length = strcspn(r->at, "\n");
     bool later = phase_of(r->at) > phase_of(c->kind);
-    *same_kind = word(r, c->kind);
-    r->at += strcspn(r->at, "\n");
-    if (!line_end(r))
-        return bad(r, "kind NAME");
-    (void)snprintf(expected, sizeof expected, "fingerprint %016" PRIx64 "\n", c->fingerprint);
-    if (strncmp(r->at, expected, strlen(expected)) != 0) {
-        hop_fail(r->diag, HOP_ERR_INVALID, "the checkpoint belongs to another schedule, machine or set of options");
-        hop_diag_place(r->diag, "%s:%u", r->source->name, r->line);
-        hop_diag_expect(r->diag, "the same call as the one that wrote it, or another file");
-        return HOP_ERR_INVALID;
+    bool same = length == strlen(c->kind) && strncmp(r->at, c->kind, length) == 0;
+    r->at += length;
+    end_line(r, "kind NAME");
+    (void)snprintf(fingerprint, sizeof fingerprint, "fingerprint %016" PRIx64 "\n", c->fingerprint);
+    if (!skip(r, fingerprint) && r->failure.status == HOP_OK) {
+        hop_failure_set(&r->failure, HOP_ERR_INVALID,
+                        "the checkpoint belongs to another schedule, machine or set of options\nthe same call as the "
+                        "one that wrote it, or another file");
+        hop_failure_place(&r->failure, "%s:%u", r->source->name, r->line);
     }
-    c->later = c->later || later;
-    r->at += strlen(expected);
     r->line++;
-    if (!word(r, "tasks") || !whole(r, UINT64_MAX, &tasks) || !line_end(r))
-        return bad(r, "tasks NUMBER");
-    *same_kind = *same_kind && tasks == c->tasks; /* cut up in another way, by other threads: as good as another phase */
-    return HOP_OK;
+    c->later = c->later || (later && r->failure.status == HOP_OK);
+    expect(r, skip(r, "tasks"), "tasks NUMBER");
+    same = whole(r, UINT64_MAX, "tasks NUMBER") == c->tasks && same;
+    end_line(r, "tasks NUMBER");
+    return same;
 }
 
-static enum hop_status read_done(struct reader *r, enum hop_task_done mark, struct hop_checkpoint_part *part)
+static void read_done(struct reader *r, enum hop_task_done mark, struct hop_checkpoint_part *part)
 {
-    if (!word(r, "done"))
-        return bad(r, "done TASK FIRST-LAST ...");
-    while (*r->at == ' ') {
-        uint64_t first, last;
-        if (!whole(r, r->checkpoint->tasks - 1, &first))
-            return bad(r, "the number of a task");
-        last = first;
-        if (*r->at == '-' && (r->at++, !whole(r, r->checkpoint->tasks - 1, &last) || last < first))
-            return bad(r, "the number of a task");
-        for (uint64_t t = first; t <= last; t++) {
-            if (r->checkpoint->done[t])
-                return bad(r, "every task in one checkpoint only");
-            r->checkpoint->done[t] = (uint8_t)mark;
-            if (part)
-                part->tasks_done++;
+    uint64_t most = r->checkpoint->tasks - 1;
+    expect(r, skip(r, "done"), "done TASK FIRST-LAST ...");
+    while (skip(r, " ")) {
+        uint64_t first = whole(r, most, "the number of a task"), last = first;
+        if (skip(r, "-"))
+            last = whole(r, most, "the number of a task");
+        expect(r, last >= first, "the number of a task");
+        for (uint64_t t = first; t <= last && r->failure.status == HOP_OK; t++) {
+            expect(r, !r->checkpoint->done[t], "every task in one checkpoint only");
+            part->totals.tasks_done += r->failure.status == HOP_OK;
+            r->checkpoint->done[t] = r->failure.status == HOP_OK ? (uint8_t)mark : r->checkpoint->done[t];
         }
     }
-    return line_end(r) ? HOP_OK : bad(r, "the end of the line");
+    end_line(r, "the end of the line");
 }
 
-static enum hop_status read_record(struct reader *r)
+static void read_sequence(struct reader *r, struct hop_sequence *sequence)
 {
     const struct hop_problem *p = r->checkpoint->problem;
-    struct hop_sequence sequence;
-    uint64_t kind, task, op, on;
-    double value;
-    if (!whole(r, r->checkpoint->record_count - 1, &kind) || !number(r, &value) || !whole(r, UINT64_MAX, &task))
-        return bad(r, "record KIND VALUE TASK");
-    enum hop_status status = hop_sequence_create(p, &sequence, r->diag);
-    for (uint32_t s = 0; s < p->source_count && status == HOP_OK; s++) {
-        for (uint32_t i = 0; i < p->sources[s].count && status == HOP_OK; i++) {
-            if (!whole(r, p->op_count - 1, &op))
-                status = bad(r, "the number of an operation");
-            else
-                sequence.order[p->sources[s].first + i] = (uint32_t)op;
-        }
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        for (uint32_t i = 0; i < p->sources[s].count; i++)
+            sequence->order[p->sources[s].first + i] =
+                (uint32_t)whole(r, p->op_count - 1, "the number of an operation");
     }
-    if (status == HOP_OK && !word(r, " |"))
-        status = bad(r, "|");
-    while (status == HOP_OK && *r->at == ' ') {
-        if (!whole(r, p->op_count - 1, &op) || *r->at++ != ':' || !whole(r, p->op_count - 1, &on))
-            status = bad(r, "OPERATION:OPERATION");
-        else
-            sequence.after[op] = (uint32_t)on;
+    expect(r, skip(r, " |"), "|");
+    while (skip(r, " ")) {
+        uint64_t op = whole(r, p->op_count - 1, "OPERATION:OPERATION");
+        expect(r, skip(r, ":"), "OPERATION:OPERATION");
+        sequence->after[op] = (uint32_t)whole(r, p->op_count - 1, "OPERATION:OPERATION");
     }
-    if (status == HOP_OK && (!hop_sequence_check(p, &sequence) || !line_end(r)))
-        status = bad(r, "every source's sends, each once");
-    struct hop_record_kept *record = &r->checkpoint->records[kind];
-    if (status == HOP_OK && (!isfinite(record->value) || value < record->value ||
-                             (value == record->value && task < record->task))) {
-        hop_sequence_copy(p, &sequence, &record->sequence);
-        record->value = value;
-        record->task = task;
-    }
-    hop_sequence_finish(&sequence);
-    return status;
+    expect(r, hop_sequence_check(p, sequence), "every source's sends, each once");
+    end_line(r, "every source's sends, each once");
 }
 
-static enum hop_status read_value(struct reader *r, struct hop_checkpoint_part *part)
+static void read_record(struct reader *r)
 {
+    const char *expected = "record KIND VALUE TASK";
+    struct hop_record_kept read;
+    struct hop_record_kept *record = &r->checkpoint->records[whole(r, r->checkpoint->record_count - 1, expected)];
+    read.value = number(r, expected);
+    read.task = whole(r, UINT64_MAX, expected);
+    if (hop_sequence_create(r->checkpoint->problem, &read.sequence, NULL) != HOP_OK) {
+        r->failure.status = hop_fail_memory(r->failure.diag);
+        return;
+    }
+    read_sequence(r, &read.sequence);
+    if (r->failure.status == HOP_OK && (!isfinite(record->value) || read.value < record->value ||
+                                        (read.value == record->value && read.task < record->task))) {
+        hop_sequence_copy(r->checkpoint->problem, &read.sequence, &record->sequence);
+        record->value = read.value;
+        record->task = read.task;
+    }
+    hop_sequence_finish(&read.sequence);
+}
+
+static void read_value(struct reader *r, struct hop_checkpoint_part *part)
+{
+    const char *expected = "value VALUE ORDERS CLEAN";
     struct hop_value_count count = {0};
-    uint64_t orders, clean;
-    if (!number(r, &count.value) || !whole(r, UINT32_MAX, &orders) || !whole(r, 1, &clean) || !line_end(r))
-        return bad(r, "value VALUE ORDERS CLEAN");
-    if (!part)
-        return HOP_OK;
-    count.orders = (uint32_t)orders;
-    count.clean = clean;
+    count.value = number(r, expected);
+    count.orders = (uint32_t)whole(r, UINT32_MAX, expected);
+    count.clean = whole(r, 1, expected);
+    end_line(r, expected);
+    if (r->failure.status != HOP_OK)
+        return;
     if (!hop_grow(&part->counts, &part->count_capacity, part->count + 1, sizeof *part->counts))
-        return hop_fail_memory(r->diag);
-    part->counts[part->count++] = count;
-    return HOP_OK;
+        r->failure.status = hop_fail_memory(r->failure.diag);
+    else
+        part->counts[part->count++] = count;
+}
+
+static void read_part(struct reader *r, enum hop_task_done mark, struct hop_checkpoint_part *part)
+{
+    const char *expected = "work NODES SETS ORDERS";
+    read_done(r, mark, part);
+    expect(r, skip(r, "work"), expected);
+    part->totals.nodes += whole(r, UINT64_MAX, expected);
+    part->totals.sets += whole(r, UINT64_MAX, expected);
+    part->totals.walked += number(r, expected);
+    end_line(r, expected);
+    while (skip(r, "record"))
+        read_record(r);
+    while (skip(r, "value"))
+        read_value(r, part);
+    expect(r, strcmp(r->at, "end\n") == 0, "end");
+}
+
+/* Of another phase of the same search: its tasks mean nothing here, its records do. */
+static void read_records(struct reader *r)
+{
+    for (; *r->at && strncmp(r->at, "record ", 7) != 0 && strncmp(r->at, "end\n", 4) != 0; r->line++)
+        r->at += strcspn(r->at, "\n") + (r->at[strcspn(r->at, "\n")] == '\n');
+    while (skip(r, "record"))
+        read_record(r);
 }
 
 enum hop_status hop_checkpoint_parse(const struct hop_source *source, struct hop_checkpoint *checkpoint,
                                      enum hop_task_done mark, struct hop_checkpoint_part *part, struct hop_diag *diag)
 {
-    struct reader r = {source, source->text, 1, checkpoint, diag};
-    uint64_t nodes, sets;
-    double walked;
-    bool same_kind = false;
-    enum hop_status status = read_head(&r, &same_kind);
-    if (status == HOP_OK && !same_kind) { /* of another phase of the same search: its tasks mean nothing here, its records do */
-        for (; *r.at && strncmp(r.at, "record ", 7) != 0 && strncmp(r.at, "end\n", 4) != 0; r.line++)
-            r.at += strcspn(r.at, "\n") + (r.at[strcspn(r.at, "\n")] == '\n');
-        while (status == HOP_OK && word(&r, "record"))
-            status = read_record(&r);
-        return status;
-    }
-    if (status == HOP_OK)
-        status = read_done(&r, mark, part);
-    if (status == HOP_OK && (!word(&r, "work") || !whole(&r, UINT64_MAX, &nodes) || !whole(&r, UINT64_MAX, &sets) ||
-                             !number(&r, &walked) || !line_end(&r)))
-        status = bad(&r, "work NODES SETS ORDERS");
-    if (status == HOP_OK && part) {
-        part->nodes += nodes;
-        part->sets += sets;
-        part->walked += walked;
-    }
-    while (status == HOP_OK && word(&r, "record"))
-        status = read_record(&r);
-    while (status == HOP_OK && word(&r, "value"))
-        status = read_value(&r, part);
-    if (status == HOP_OK && strcmp(r.at, "end\n") != 0)
-        status = bad(&r, "end");
-    return status;
+    struct reader r = {source, source->text, 1, checkpoint, {diag, HOP_OK}};
+    if (read_head(&r))
+        read_part(&r, mark, part);
+    else if (r.failure.status == HOP_OK)
+        read_records(&r);
+    return r.failure.status;
 }
 
 enum hop_status hop_checkpoint_load(const char *path, int rank, int size, struct hop_checkpoint *checkpoint,
                                     struct hop_diag *diag)
 {
+    struct hop_checkpoint_part others = {0};
     enum hop_status status = HOP_OK;
     for (int k = 0; k < RANKS_MAX && status == HOP_OK; k++) {
         char name[PATH_SIZE];
@@ -332,9 +321,10 @@ enum hop_status hop_checkpoint_load(const char *path, int rank, int size, struct
         status = hop_checkpoint_parse(&source, checkpoint, k == rank ? HOP_TASK_DONE : HOP_TASK_DONE_ELSEWHERE,
                                       k == rank ? &checkpoint->own
                                       : left    ? &checkpoint->left
-                                                : NULL,
+                                                : &others,
                                       diag);
         hop_source_finish(&source);
     }
+    free(others.counts);
     return status;
 }

@@ -23,8 +23,7 @@
 
 /* What tasks gave. */
 struct hop_checkpoint_part {
-    uint64_t tasks_done, nodes, sets;
-    double walked;
+    struct hop_crew_totals totals;
     struct hop_value_count *counts;
     uint32_t count, count_capacity;
 };
@@ -50,7 +49,7 @@ enum hop_status hop_checkpoint_save(const char *path, int rank, const struct hop
  * another problem or another kind of search is refused. */
 enum hop_status hop_checkpoint_load(const char *path, int rank, int size, struct hop_checkpoint *checkpoint,
                                     struct hop_diag *diag);
-/* One file's text; done tasks are marked `mark`, work and counts go to part (NULL: nowhere). */
+/* One file's text; done tasks are marked `mark`, work and counts go to part. */
 enum hop_status hop_checkpoint_parse(const struct hop_source *source, struct hop_checkpoint *checkpoint,
                                      enum hop_task_done mark, struct hop_checkpoint_part *part, struct hop_diag *diag);
 

@@ -23,22 +23,16 @@ static uint32_t pieces_of(const struct hop_op *op, uint32_t chunks)
     return op->bytes < chunks ? (uint32_t)op->bytes : chunks;
 }
 
-/* Dependencies on a copy become dependencies on all of its chunks. */
+/* Dependencies on a copy become dependencies on all of its chunks. out: NULL, they are only counted. */
 static uint32_t spread(const struct cut *c, const uint32_t *list, uint32_t count, uint32_t *out)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t piece = c->first[list[i]]; piece < c->first[list[i] + 1]; piece++)
-            out[n++] = piece;
+        for (uint32_t piece = c->first[list[i]]; piece < c->first[list[i] + 1]; piece++, n++) {
+            if (out)
+                out[n] = piece;
+        }
     }
-    return n;
-}
-
-static uint32_t count_spread(const struct cut *c, const uint32_t *list, uint32_t count)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < count; i++)
-        n += c->first[list[i] + 1] - c->first[list[i]];
     return n;
 }
 
@@ -88,8 +82,8 @@ enum hop_status hop_order_chunk(const struct hop_schedule *schedule, uint32_t ch
     }
     for (uint32_t i = 0; status == HOP_OK && i < count; i++) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
-        uint32_t n = count_spread(&c, op->after, op->after_count) +
-                     count_spread(&c, op->after_start, op->after_start_count);
+        uint32_t n =
+            spread(&c, op->after, op->after_count, NULL) + spread(&c, op->after_start, op->after_start_count, NULL);
         most = n > most ? n : most;
     }
     if (status == HOP_OK) {

@@ -287,6 +287,14 @@ static struct hop_crew_totals own_totals(const struct hop_crew *crew)
     return (struct hop_crew_totals){crew->nodes, crew->sets, crew->walked, crew->tasks_done, false, false};
 }
 
+static void add_totals(struct hop_crew_totals *sum, const struct hop_crew_totals *more)
+{
+    sum->nodes += more->nodes;
+    sum->sets += more->sets;
+    sum->walked += more->walked;
+    sum->tasks_done += more->tasks_done;
+}
+
 static void send_final(struct hop_crew *crew)
 {
     tell_news(crew);
@@ -310,10 +318,7 @@ static void read_final(struct hop_crew *crew, const char *bytes, size_t size)
     memcpy(&head, bytes, sizeof head);
     if (size != sizeof head + head.counts * sizeof *crew->counts)
         return;
-    crew->theirs.nodes += head.totals.nodes;
-    crew->theirs.sets += head.totals.sets;
-    crew->theirs.walked += head.totals.walked;
-    crew->theirs.tasks_done += head.totals.tasks_done;
+    add_totals(&crew->theirs, &head.totals);
     crew->finals++;
     /* Kept apart from the own ones, which alone belong in the own checkpoint. */
     struct hop_checkpoint_part *left = &crew->left;
@@ -406,99 +411,101 @@ static void report(struct hop_crew *crew, double *reported)
 static enum hop_status save(struct hop_crew *crew, struct hop_diag *diag)
 {
     pthread_mutex_lock(&crew->mutex);
-    const struct hop_checkpoint checkpoint = {
-        .problem = crew->problem,
-        .kind = crew->job->kind,
-        .fingerprint = crew->fingerprint,
-        .tasks = crew->job->tasks,
-        .done = crew->done,
-        .records = crew->records,
-        .record_count = crew->job->records,
-        .own = {crew->tasks_done, crew->nodes, crew->sets, crew->walked, crew->counts, crew->count, 0}};
+    const struct hop_checkpoint checkpoint = {.problem = crew->problem,
+                                              .kind = crew->job->kind,
+                                              .fingerprint = crew->fingerprint,
+                                              .tasks = crew->job->tasks,
+                                              .done = crew->done,
+                                              .records = crew->records,
+                                              .record_count = crew->job->records,
+                                              .own = {own_totals(crew), crew->counts, crew->count, 0}};
     enum hop_status status = hop_checkpoint_save(crew->options->checkpoint, crew->rank, &checkpoint, diag);
     pthread_mutex_unlock(&crew->mutex);
     return status;
 }
 
-static void watch(struct hop_crew *crew)
+/* What the watcher has done so far. */
+struct watch {
+    double saved, reported;
+    bool told_stop;
+    uint64_t told; /* nodes */
+};
+
+/* Until something happens, but not for long. */
+static void wait_a_little(struct hop_crew *crew)
+{
+    struct timespec until;
+    if (crew->size > 1) {
+        read_messages(crew, WATCH_S);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(WATCH_S * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&crew->mutex);
+    if (crew->working)
+        (void)pthread_cond_timedwait(&crew->changed, &crew->mutex, &until);
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+static void tell_others(struct hop_crew *crew, struct watch *w)
+{
+    uint64_t nodes = crew->nodes, more = nodes - w->told;
+    tell_news(crew);
+    if (crew->rank == 0 && hop_crew_stopped(crew) && !w->told_stop) {
+        send_to_all(crew, TAG_STOP, "", 0);
+        w->told_stop = true;
+    } else if (crew->rank != 0 && more) {
+        (void)hop_group_send(crew->options->group, 0, TAG_COUNTED, &more, sizeof more, NULL);
+        w->told = nodes;
+    }
+}
+
+static void look(struct hop_crew *crew, struct watch *w)
 {
     const struct hop_order_options *o = crew->options;
-    double saved = hop_crew_elapsed_s(crew), reported = saved, every = o->checkpoint_s > 0 ? o->checkpoint_s : SAVE_DEFAULT_S;
-    bool told_stop = false, working = true;
-    uint64_t told = 0;
-    while (working) {
-        if (crew->size > 1) {
-            read_messages(crew, WATCH_S);
-        } else {
-            struct timespec until;
-            clock_gettime(CLOCK_REALTIME, &until);
-            until.tv_nsec += (long)(WATCH_S * 1e9);
-            until.tv_sec += until.tv_nsec / 1000000000;
-            until.tv_nsec %= 1000000000;
-            pthread_mutex_lock(&crew->mutex);
-            if (crew->working)
-                (void)pthread_cond_timedwait(&crew->changed, &crew->mutex, &until);
-            pthread_mutex_unlock(&crew->mutex);
-        }
-        report(crew, &reported);
-        if (o->time_limit_s > 0 && hop_crew_elapsed_s(crew) >= o->time_limit_s)
+    struct hop_diag diag;
+    wait_a_little(crew);
+    report(crew, &w->reported);
+    if (o->time_limit_s > 0 && hop_crew_elapsed_s(crew) >= o->time_limit_s)
+        hop_crew_stop(crew);
+    if (o->checkpoint &&
+        hop_crew_elapsed_s(crew) - w->saved >= (o->checkpoint_s > 0 ? o->checkpoint_s : SAVE_DEFAULT_S)) {
+        if (save(crew, &diag) != HOP_OK) {
+            crew->status = HOP_ERR_IO;
+            crew->diag = diag;
             hop_crew_stop(crew);
-        if (o->checkpoint && hop_crew_elapsed_s(crew) - saved >= every) {
-            struct hop_diag diag;
-            if (save(crew, &diag) != HOP_OK) {
-                crew->status = HOP_ERR_IO;
-                crew->diag = diag;
-                hop_crew_stop(crew);
-            }
-            saved = hop_crew_elapsed_s(crew);
         }
-        if (crew->size > 1) {
-            uint64_t nodes = crew->nodes;
-            tell_news(crew);
-            if (crew->rank == 0 && hop_crew_stopped(crew) && !told_stop) {
-                send_to_all(crew, TAG_STOP, "", 0);
-                told_stop = true;
-            } else if (crew->rank != 0 && nodes != told) {
-                uint64_t more = nodes - told;
-                (void)hop_group_send(o->group, 0, TAG_COUNTED, &more, sizeof more, NULL);
-                told = nodes;
-            }
-        }
+        w->saved = hop_crew_elapsed_s(crew);
+    }
+    if (crew->size > 1)
+        tell_others(crew, w);
+}
+
+/* Until the own threads, and then every rank, have come to the end of the job, or a rank is lost. */
+static void watch(struct hop_crew *crew)
+{
+    struct watch w = {.saved = hop_crew_elapsed_s(crew), .reported = hop_crew_elapsed_s(crew)};
+    for (bool working = true; working;) {
+        look(crew, &w);
         pthread_mutex_lock(&crew->mutex);
         working = crew->working > 0;
         pthread_mutex_unlock(&crew->mutex);
     }
-}
-
-/* Until every rank has come to the end of the job, or one is lost. */
-static void meet(struct hop_crew *crew)
-{
-    bool told_stop = false;
-    double reported = hop_crew_elapsed_s(crew);
+    if (crew->size == 1 || crew->lost >= 0)
+        return;
     if (crew->rank != 0)
         send_final(crew);
-    while (crew->lost < 0 && (crew->rank == 0 ? crew->finals + 1 < (uint32_t)crew->size : !crew->ended)) {
-        read_messages(crew, WATCH_S);
-        report(crew, &reported);
-        if (crew->options->time_limit_s > 0 && hop_crew_elapsed_s(crew) >= crew->options->time_limit_s)
-            hop_crew_stop(crew);
-        if (crew->rank == 0) {
-            tell_news(crew);
-            if (hop_crew_stopped(crew) && !told_stop)
-                send_to_all(crew, TAG_STOP, "", 0);
-            told_stop = told_stop || hop_crew_stopped(crew);
-        }
-    }
-    if (crew->rank == 0 && crew->lost < 0) {
-        struct hop_crew_totals own = own_totals(crew);
-        crew->theirs.nodes += own.nodes;
-        crew->theirs.sets += own.sets;
-        crew->theirs.walked += own.walked;
-        crew->theirs.tasks_done += own.tasks_done;
-        crew->theirs.stopped = hop_crew_stopped(crew);
-        tell_news(crew);
-        send_to_all(crew, TAG_END, &crew->theirs, sizeof crew->theirs);
-    }
+    while (crew->lost < 0 && (crew->rank == 0 ? crew->finals + 1 < (uint32_t)crew->size : !crew->ended))
+        look(crew, &w);
+    if (crew->rank != 0 || crew->lost >= 0)
+        return;
+    struct hop_crew_totals own = own_totals(crew);
+    add_totals(&crew->theirs, &own);
+    crew->theirs.stopped = hop_crew_stopped(crew);
+    tell_news(crew);
+    send_to_all(crew, TAG_END, &crew->theirs, sizeof crew->theirs);
 }
 
 /* ---- the job ---- */
@@ -564,10 +571,10 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
                                         .records = crew->records,
                                         .record_count = job->records};
     enum hop_status status = hop_checkpoint_load(crew->options->checkpoint, crew->rank, crew->size, &checkpoint, diag);
-    crew->tasks_done = checkpoint.own.tasks_done;
-    crew->nodes = crew->nodes_before = checkpoint.own.nodes;
-    crew->sets = checkpoint.own.sets;
-    crew->walked = checkpoint.own.walked;
+    crew->tasks_done = checkpoint.own.totals.tasks_done;
+    crew->nodes = crew->nodes_before = checkpoint.own.totals.nodes;
+    crew->sets = checkpoint.own.totals.sets;
+    crew->walked = checkpoint.own.totals.walked;
     free(crew->counts);
     crew->counts = checkpoint.own.counts;
     crew->count = checkpoint.own.count;
@@ -595,15 +602,10 @@ enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *
     } else {
         work_in_threads(crew, threads);
     }
-    if (crew->size > 1 && crew->lost < 0)
-        meet(crew);
     if (crew->options->checkpoint && crew->status == HOP_OK)
         crew->status = save(crew, &crew->diag);
     *totals = crew->size > 1 && crew->lost < 0 ? crew->theirs : own_totals(crew);
-    totals->nodes += crew->left.nodes;
-    totals->sets += crew->left.sets;
-    totals->walked += crew->left.walked;
-    totals->tasks_done += crew->left.tasks_done;
+    add_totals(totals, &crew->left.totals);
     if (crew->status == HOP_OK && !add_counts(crew, crew->left.counts, crew->left.count))
         crew->status = hop_fail_memory(&crew->diag);
     free(crew->left.counts);

@@ -34,10 +34,7 @@ struct master {
 /* What source i carries in a row. */
 static uint32_t digit_of(const struct hop_rows *rows, uint32_t row, uint32_t i)
 {
-    uint32_t digits = 1;
-    while (digits <= rows->sends[i])
-        digits *= 2;
-    return row >> rows->shift[i] & (digits - 1);
+    return (row & rows->bits[i]) >> rows->shift[i];
 }
 
 double hop_dual_sets(const struct hop_problem *problem)

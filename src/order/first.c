@@ -51,15 +51,14 @@ struct listing {
     uint32_t *alternative;                /* all sources', in a row */
     uint32_t *begin;                      /* per source: where its alternatives begin; sources + 1 */
     uint32_t *images, *from, image_count; /* see stabilizer */
-    uint32_t ops_capacity, members_capacity;
     struct hop_arena arena;
 };
 
 static bool add(struct listing *l, uint32_t members)
 {
     struct hop_first *f = l->first;
-    if (!hop_grow(&f->ops, &l->ops_capacity, (f->count + 1) * f->sources + 1, sizeof *f->ops) ||
-        !hop_grow(&f->members, &l->members_capacity, f->count + 1, sizeof *f->members))
+    if (!HOP_GROW(&f->arena, f->ops, (f->count + (size_t)1) * f->sources + 1) ||
+        !HOP_GROW(&f->arena, f->members, f->count + (size_t)1))
         return false;
     memcpy(f->ops + (size_t)f->count * f->sources, l->choice[1], f->sources * sizeof *f->ops);
     f->members[f->count++] = members;
@@ -141,8 +140,7 @@ enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *fi
 
 void hop_first_finish(struct hop_first *first)
 {
-    free(first->ops);
-    free(first->members);
+    hop_arena_finish(&first->arena);
     *first = (struct hop_first){0};
 }
 

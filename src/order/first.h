@@ -18,6 +18,7 @@ struct hop_first {
     uint32_t *ops;      /* sources each */
     uint32_t *members;  /* per list: how many it stands for */
     double symmetries;  /* used */
+    struct hop_arena arena;
 };
 
 enum hop_status hop_first_find(const struct hop_problem *problem, struct hop_first *first, struct hop_diag *diag);

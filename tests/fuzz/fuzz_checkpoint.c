@@ -32,7 +32,7 @@ static void check(const struct hop_checkpoint *c, const struct hop_checkpoint_pa
         MUST(c->done[t] == HOP_TASK_OPEN || c->done[t] == HOP_TASK_DONE);
         done += c->done[t] == HOP_TASK_DONE;
     }
-    MUST(done == part->tasks_done);
+    MUST(done == part->totals.tasks_done);
     for (uint32_t i = 0; i < part->count; i++)
         MUST(isfinite(part->counts[i].value));
     for (uint32_t k = 0; k < RECORDS; k++)
