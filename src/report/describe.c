@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What reports share, see report.h. */
-#include "report/report.h"
+#include "report/draw.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,11 +100,13 @@ struct hop_link_text hop_describe_link(const struct hop_link *link)
                        link->generation);
     else
         (void)snprintf(text.what, sizeof text.what, "%s%s", count, hop_link_kind_name(link->kind));
-    for (unsigned d = 0; d < 2; d++)
-        hop_show_rate(link->capacity_Bps[d], text.rate[d], sizeof text.rate[d]);
-    text.even = strcmp(text.rate[0], text.rate[1]) == 0;
-    if (link->latency_s > 0)
-        hop_show_seconds(link->latency_s, text.latency, sizeof text.latency);
+    const char *there = RATE(link->capacity_Bps[0]), *back = RATE(link->capacity_Bps[1]);
+    const char *latency = link->latency_s > 0 ? SECONDS(link->latency_s) : "", *comma = latency[0] ? ", " : "";
+    if (strcmp(there, back) == 0)
+        (void)snprintf(text.rate, sizeof text.rate, "%s%s%s", there, comma, latency);
+    else
+        (void)snprintf(text.rate, sizeof text.rate, "%s %s, %s %s%s%s", there, text.direction[0], back,
+                       text.direction[1], comma, latency);
     return text;
 }
 

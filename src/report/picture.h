@@ -82,7 +82,8 @@ void hop_picture_draw_panels(const struct hop_picture *picture, struct hop_buffe
 /* The data of a link's path. */
 void hop_picture_draw_path(const struct hop_picture *picture, struct hop_buffer *out, uint32_t link);
 void hop_picture_draw_box(const struct hop_picture *picture, struct hop_buffer *out, uint32_t node);
-/* The colours of a kind of node. */
+/* The colours of a kind of link and of node. */
+const char *hop_link_colour(enum hop_link_kind kind);
 const char *hop_node_fill(enum hop_node_kind kind);
 const char *hop_node_stroke(enum hop_node_kind kind);
 #endif

@@ -17,6 +17,18 @@ static const struct colours node_colours[HOP_NODE_KIND_COUNT] = {
     [HOP_NODE_FABRIC] = {"#d8efee", "#0f766e"},
 };
 
+static const char *const link_colours[HOP_LINK_KIND_COUNT] = {
+    [HOP_LINK_PCIE] = "#475569",       [HOP_LINK_MEMORY] = "#b7a06a",   [HOP_LINK_SOCKET] = "#c2620a",
+    [HOP_LINK_NVLINK] = "#4b8b1e",     [HOP_LINK_XGMI] = "#c81e4a",     [HOP_LINK_C2C] = "#7c3aed",
+    [HOP_LINK_INFINIBAND] = "#1f6fb2", [HOP_LINK_ETHERNET] = "#0f766e", [HOP_LINK_TORUS] = "#92400e",
+    [HOP_LINK_CHIP] = "#0891b2",
+};
+
+const char *hop_link_colour(enum hop_link_kind kind)
+{
+    return link_colours[kind];
+}
+
 const char *hop_node_fill(enum hop_node_kind kind)
 {
     return node_colours[kind].fill;

@@ -25,13 +25,11 @@ const char *hop_blocker_name(const struct hop_timeline *timeline, uint32_t op);
 /* "8 gpu, 2 nic, 1 root": the nodes of a topology by kind. */
 void hop_add_kinds(struct hop_buffer *out, const struct hop_topology *topology);
 
-/* A link in words, which each report puts together in its own way. */
+/* A link in words. */
 struct hop_link_text {
     char what[64];            /* "gen4 x16", "2 x nvlink gen3" */
-    char rate[2][32];         /* per direction, "28.81 GB/s" */
-    bool even;                /* both the same */
+    char rate[128];           /* "28.81 GB/s", "6.000 GB/s up, 5.000 GB/s down, 1.000 us", the last its latency */
     const char *direction[2]; /* "up" and "down" in the tree, else "forth" and "back" */
-    char latency[32];         /* empty: none of its own */
 };
 struct hop_link_text hop_describe_link(const struct hop_link *link);
 

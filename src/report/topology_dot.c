@@ -3,13 +3,7 @@
  * A topology for Graphviz: roots on top, devices in one rank, links off the tree without influence on the ranks except
  * those to switches that have no PCIe (NVSwitch, network fabrics), which go below the devices.
  */
-#include "report/draw.h"
-
-static const char *const fills[HOP_NODE_KIND_COUNT] = {
-    [HOP_NODE_GPU] = "#cfe8c6",  [HOP_NODE_HOST] = "#fdebc1",   [HOP_NODE_NIC] = "#cde3f6",
-    [HOP_NODE_NVME] = "#f6d6e3", [HOP_NODE_FPGA] = "#e3d7f4",   [HOP_NODE_SWITCH] = "#e3e7ec",
-    [HOP_NODE_ROOT] = "#f8d3b8", [HOP_NODE_SOCKET] = "#f3e2d3", [HOP_NODE_FABRIC] = "#d5ecec",
-};
+#include "report/picture.h"
 
 /* Inside a quoted string of the dot language; backslashes would start its own escapes. */
 static void add_escaped(struct hop_buffer *out, const char *text)
@@ -28,7 +22,8 @@ static void add_node(struct hop_buffer *out, const struct hop_node *node)
         hop_buffer_puts(out, "\\n");
         add_escaped(out, node->label);
     }
-    hop_buffer_printf(out, "\", fillcolor=\"%s\", tooltip=\"%s", fills[node->kind], hop_node_kind_name(node->kind));
+    hop_buffer_printf(out, "\", fillcolor=\"%s\", tooltip=\"%s", hop_node_fill(node->kind),
+                      hop_node_kind_name(node->kind));
     if (node->numa >= 0)
         hop_buffer_printf(out, ", numa %d", node->numa);
     if (node->bus_id) {
@@ -36,16 +31,6 @@ static void add_node(struct hop_buffer *out, const struct hop_node *node)
         add_escaped(out, node->bus_id);
     }
     hop_buffer_puts(out, "\"];\n");
-}
-
-static void add_label(struct hop_buffer *out, const struct hop_link *link)
-{
-    struct hop_link_text words = hop_describe_link(link);
-    hop_buffer_printf(out, "%s\\n%s", words.what, words.rate[0]);
-    if (!words.even)
-        hop_buffer_printf(out, " %s\\n%s %s", words.direction[0], words.rate[1], words.direction[1]);
-    if (words.latency[0])
-        hop_buffer_printf(out, "\\n%s", words.latency);
 }
 
 static void add_link(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_link *link)
@@ -63,19 +48,14 @@ static void add_link(struct hop_buffer *out, const struct hop_topology *topology
     /* Labels between nodes of one rank are more than the router of dot can take: xlabel is placed after routing, and
      * meshes of devices are too dense for any. */
     bool flat = !hop_in_tree(link) && !hangs;
-    hop_buffer_printf(out, "  \"%s\" -- \"%s\" [%s=\"", a->name, b->name,
+    struct hop_link_text words = hop_describe_link(link);
+    hop_buffer_printf(out, "  \"%s\" -- \"%s\" [%s=\"%s\\n%s\", penwidth=%.1f", a->name, b->name,
                       !flat      ? "label"
                       : device_a ? "tooltip"
-                                 : "xlabel");
-    add_label(out, link);
-    hop_buffer_printf(out, "\", penwidth=%.1f", hop_link_stroke(link));
+                                 : "xlabel",
+                      words.what, words.rate, hop_link_stroke(link));
     if (!hop_in_tree(link))
-        hop_buffer_printf(out, ", color=\"%s\"%s",
-                          link->kind == HOP_LINK_SOCKET   ? "#c2620a"
-                          : link->kind == HOP_LINK_NVLINK ? "#4b8b1e"
-                          : link->kind == HOP_LINK_CHIP   ? "#0891b2"
-                                                          : "#1f6fb2",
-                          hangs ? "" : ", constraint=false");
+        hop_buffer_printf(out, ", color=\"%s\"%s", hop_link_colour(link->kind), hangs ? "" : ", constraint=false");
     hop_buffer_puts(out, "];\n");
 }
 

@@ -30,29 +30,12 @@ struct drawing {
     double height; /* grows with the legend */
 };
 
-static const char *const link_colours[HOP_LINK_KIND_COUNT] = {
-    [HOP_LINK_PCIE] = "#475569",       [HOP_LINK_MEMORY] = "#b7a06a",   [HOP_LINK_SOCKET] = "#c2620a",
-    [HOP_LINK_NVLINK] = "#4b8b1e",     [HOP_LINK_XGMI] = "#c81e4a",     [HOP_LINK_C2C] = "#7c3aed",
-    [HOP_LINK_INFINIBAND] = "#1f6fb2", [HOP_LINK_ETHERNET] = "#0f766e", [HOP_LINK_TORUS] = "#92400e",
-    [HOP_LINK_CHIP] = "#0891b2",
-};
 /* PCIe links differ most from each other; other kinds tell themselves apart by their width. */
 static const char *const pcie_colours[] = {"#475569", "#0891b2", "#d97706", "#7c3aed", "#be123c"};
 
 static const struct hop_node *node_at(const struct drawing *d, uint32_t node)
 {
     return hop_topology_node(d->topology, node);
-}
-
-/* ---- texts ---- */
-
-/* "12.44 GB/s", "12.00 GB/s up, 10.00 GB/s down, 1 us" */
-static void rate_text(const struct hop_link_text *words, char *text, size_t size)
-{
-    char other[80] = "";
-    if (!words->even)
-        (void)snprintf(other, sizeof other, " %s, %s %s", words->direction[0], words->rate[1], words->direction[1]);
-    (void)snprintf(text, size, "%s%s%s%s", words->rate[0], other, words->latency[0] ? ", " : "", words->latency);
 }
 
 /* ---- looks ---- */
@@ -102,7 +85,7 @@ static const char *look_colour(const struct look *look)
 {
     unsigned last = HOP_COUNT(pcie_colours) - 1;
     return look->link->kind == HOP_LINK_PCIE ? pcie_colours[look->ordinal < last ? look->ordinal : last]
-                                             : link_colours[look->link->kind];
+                                             : hop_link_colour(look->link->kind);
 }
 
 /* ---- drawing ---- */
@@ -112,15 +95,13 @@ static void draw_link(struct drawing *d, uint32_t index)
     const struct hop_link *link = hop_topology_link(d->topology, index);
     const struct look *look = &d->looks[d->look_of[index]];
     struct hop_link_text words = hop_describe_link(link);
-    char rate[128];
-    rate_text(&words, rate, sizeof rate);
     hop_svg(&d->out, "<path d='");
     hop_picture_draw_path(&d->picture, &d->out, index);
     hop_svg(&d->out, "' stroke='%s' stroke-width='%.1f'", look_colour(look), hop_link_stroke(look->link));
     if (hop_picture_way(&d->picture, index) == HOP_LINK_ARC_BELOW)
         hop_svg(&d->out, " stroke-opacity='0.8'");
     hop_svg(&d->out, "><title>%s -- %s: %s, %s</title></path>\n", node_at(d, link->ends[0])->name,
-            node_at(d, link->ends[1])->name, words.what, rate);
+            node_at(d, link->ends[1])->name, words.what, words.rate);
 }
 
 /* Labels of links with a rare look: in the tree above the child, between neighbours over and under the line. */
@@ -129,26 +110,24 @@ static void draw_link_label(struct drawing *d, uint32_t index)
     const struct hop_link *link = hop_topology_link(d->topology, index);
     const struct hop_box *a = &d->picture.boxes[link->ends[0]], *b = &d->picture.boxes[link->ends[1]];
     struct hop_link_text words = hop_describe_link(link);
-    char rate[128];
     if (d->looks[d->look_of[index]].links > LABELLED_LINKS)
         return;
-    rate_text(&words, rate, sizeof rate);
     double room = fabs(a->x - b->x) - (a->width + b->width) / 2;
-    double need = fmax(hop_text_columns(words.what), hop_text_columns(rate)) * HOP_SMALL_ADVANCE;
+    double need = fmax(hop_text_columns(words.what), hop_text_columns(words.rate)) * HOP_SMALL_ADVANCE;
     double middle = (a->x + b->x + (a->x < b->x ? a->width - b->width : b->width - a->width) / 2) / 2;
     enum hop_link_way way = hop_picture_way(&d->picture, index);
     if (way == HOP_LINK_IN_TREE && need < a->width + HOP_PICTURE_COLUMN_GAP) {
         hop_svg_label(&d->out, a->x + 6, a->y - 19, "start", words.what);
-        hop_svg_label(&d->out, a->x + 6, a->y - 8, "start", rate);
+        hop_svg_label(&d->out, a->x + 6, a->y - 8, "start", words.rate);
     } else if (way == HOP_LINK_BESIDE && need < room) {
         hop_svg_label(&d->out, middle, a->y + a->height / 2 - 6, "middle", words.what);
-        hop_svg_label(&d->out, middle, a->y + a->height / 2 + 13, "middle", rate);
+        hop_svg_label(&d->out, middle, a->y + a->height / 2 + 13, "middle", words.rate);
     } else if (way == HOP_LINK_IN_CHIP) {
-        hop_svg_label(&d->out, middle, a->y + a->height + HOP_PICTURE_ROW_GAP / 4 + 11, "middle", rate);
+        hop_svg_label(&d->out, middle, a->y + a->height + HOP_PICTURE_ROW_GAP / 4 + 11, "middle", words.rate);
     } else if (way == HOP_LINK_ARC_ABOVE || way == HOP_LINK_ARC_BELOW) {
         double depth = 0.75 * hop_picture_arc_depth(a->x - b->x, way);
         hop_svg_label(&d->out, middle, way == HOP_LINK_ARC_ABOVE ? a->y - depth - 5 : a->y + a->height + depth + 11,
-                      "middle", rate);
+                      "middle", words.rate);
     }
 }
 
@@ -199,9 +178,8 @@ static void draw_link_legend(struct drawing *d)
     for (uint32_t l = 0; l < d->look_count && l < LEGEND_LOOKS; l++) {
         const struct look *look = &d->looks[l];
         struct hop_link_text words = hop_describe_link(look->link);
-        char rate[128], text[256];
-        rate_text(&words, rate, sizeof rate);
-        (void)snprintf(text, sizeof text, "%s, %s (%u %s)", words.what, rate, look->links,
+        char text[256];
+        (void)snprintf(text, sizeof text, "%s, %s (%u %s)", words.what, words.rate, look->links,
                        look->links == 1 ? "link" : "links");
         double need = 64 + hop_text_columns(text) * 6.2;
         legend_advance(d, &x, need);

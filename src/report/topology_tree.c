@@ -41,20 +41,11 @@ static void pad(struct hop_buffer *out, unsigned from, unsigned to)
         hop_buffer_puts(out, " ");
 }
 
-/* "gen4 x16 28.81 GB/s", "gen3 x8 6.000 up / 5.000 down GB/s, 1 us" */
+/* "gen4 x16 28.81 GB/s" */
 static void link_text(const struct hop_link *link, char *text, size_t size)
 {
     struct hop_link_text words = hop_describe_link(link);
-    const char *up = words.rate[0], *down = words.rate[1], *unit = strchr(up, ' ');
-    char rates[96];
-    if (words.even)
-        (void)snprintf(rates, sizeof rates, "%s", up);
-    else if (strcmp(unit, strchr(down, ' ')) == 0)
-        (void)snprintf(rates, sizeof rates, "%.*s %s / %.*s %s%s", (int)strcspn(up, " "), up, words.direction[0],
-                       (int)strcspn(down, " "), down, words.direction[1], unit);
-    else
-        (void)snprintf(rates, sizeof rates, "%s %s / %s %s", up, words.direction[0], down, words.direction[1]);
-    (void)snprintf(text, size, "%s %s%s%s", words.what, rates, words.latency[0] ? ", " : "", words.latency);
+    (void)snprintf(text, size, "%s %s", words.what, words.rate);
 }
 
 /* ---- header ---- */
