@@ -47,6 +47,18 @@ bool hop_field_is(struct hop_field word, const char *text)
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
 }
 
+bool hop_field_whole(struct hop_field word, uint64_t *value)
+{
+    uint64_t read = 0;
+    for (size_t i = 0; i < word.length; i++) {
+        if (word.text[i] < '0' || word.text[i] > '9' || __builtin_mul_overflow(read, (uint64_t)10, &read) ||
+            __builtin_add_overflow(read, (uint64_t)(word.text[i] - '0'), &read))
+            return false;
+    }
+    *value = read;
+    return word.length > 0;
+}
+
 char *hop_field_show(struct hop_field word, char text[HOP_FIELD_SIZE])
 {
     (void)snprintf(text, HOP_FIELD_SIZE, "%.*s", (int)(word.length < HOP_FIELD_SIZE ? word.length : HOP_FIELD_SIZE - 1),
@@ -95,14 +107,9 @@ void hop_fields_refuse(const struct hop_fields *fields, struct hop_field word, c
 uint32_t hop_fields_count(struct hop_fields *fields, const char *what, uint32_t least, uint32_t most)
 {
     struct hop_field word = hop_fields_word(fields);
-    uint64_t value = 0;
-    bool digits = word.length > 0;
+    uint64_t value;
     char expected[64];
-    for (size_t i = 0; i < word.length && digits; i++) {
-        digits = word.text[i] >= '0' && word.text[i] <= '9';
-        value = value <= most ? value * 10 + (uint64_t)(word.text[i] - '0') : value;
-    }
-    if (digits && value >= least && value <= most)
+    if (hop_field_whole(word, &value) && value >= least && value <= most)
         return (uint32_t)value;
     (void)snprintf(expected, sizeof expected, "%u to %u", least, most);
     hop_fields_refuse(fields, word, what, expected);

@@ -59,50 +59,48 @@ enum hop_status hop_make_schedule(struct hop_pattern *p, const struct hop_patter
     return hop_schedule_end(maker.schedule, maker.failure.status, schedule, diag);
 }
 
-static const char *print_name(char text[HOP_MAKE_NAME_SIZE], const char *format, va_list arguments)
+static void add(struct hop_pattern_sink *maker, struct hop_op *op, const char *format, va_list arguments)
 {
-    int length = vsnprintf(text, HOP_MAKE_NAME_SIZE, format, arguments);
+    char text[HOP_MAKE_NAME_SIZE];
+    int length = vsnprintf(text, sizeof text, format, arguments);
     assert(length > 0 && length < HOP_MAKE_NAME_SIZE);
     (void)length;
-    return text;
+    op->name = text;
+    (void)hop_schedule_add(maker->schedule, op);
 }
 
 void hop_make_send(struct hop_pattern_sink *maker, const struct hop_send *send, const char *name, ...)
 {
-    char text[HOP_MAKE_NAME_SIZE];
     if (!maker->schedule) {
         if (maker->failure.status == HOP_OK)
             maker->failure.status = hop_traffic_add(maker->traffic, send->from, send->to, maker->memory, send->bytes, 1,
                                                     maker->failure.diag);
         return;
     }
-    va_list arguments;
-    va_start(arguments, name);
     struct hop_op op = hop_op_default(HOP_OP_COPY);
-    op.name = print_name(text, name, arguments);
-    va_end(arguments);
     op.from.device = maker->ranks->devices[send->from];
     op.to.device = maker->ranks->devices[send->to];
     op.bytes = send->bytes;
     op.after = send->after;
     op.after_count = send->after_count;
-    (void)hop_schedule_add(maker->schedule, &op);
+    va_list arguments;
+    va_start(arguments, name);
+    add(maker, &op, name, arguments);
+    va_end(arguments);
 }
 
 void hop_make_work(struct hop_pattern_sink *maker, uint32_t rank, double work_s, const uint32_t *after,
                    uint32_t after_count, const char *name, ...)
 {
-    char text[HOP_MAKE_NAME_SIZE];
     if (!maker->schedule)
         return;
-    va_list arguments;
-    va_start(arguments, name);
     struct hop_op op = hop_op_default(HOP_OP_WORK);
-    op.name = print_name(text, name, arguments);
-    va_end(arguments);
     op.from.device = maker->ranks->devices[rank];
     op.duration_s = work_s;
     op.after = after;
     op.after_count = after_count;
-    (void)hop_schedule_add(maker->schedule, &op);
+    va_list arguments;
+    va_start(arguments, name);
+    add(maker, &op, name, arguments);
+    va_end(arguments);
 }

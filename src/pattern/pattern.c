@@ -92,21 +92,15 @@ static bool take_time(struct reader *r, struct hop_field value, void *to)
 
 static bool take_seed(struct reader *r, struct hop_field value, void *to)
 {
-    uint64_t *number = to;
     (void)r;
-    *number = 0;
-    for (size_t i = 0; i < value.length; i++) {
-        if (value.text[i] < '0' || value.text[i] > '9' || __builtin_mul_overflow(*number, (uint64_t)10, number) ||
-            __builtin_add_overflow(*number, (uint64_t)(value.text[i] - '0'), number))
-            return false;
-    }
-    return value.length > 0;
+    return hop_field_whole(value, to);
 }
 
 static bool take_count(struct reader *r, struct hop_field value, void *to)
 {
     uint64_t number;
-    bool fine = take_seed(r, value, &number) && number <= UINT32_MAX;
+    bool fine = hop_field_whole(value, &number) && number <= UINT32_MAX;
+    (void)r;
     *(uint32_t *)to = fine ? (uint32_t)number : 0;
     return fine;
 }
@@ -255,24 +249,12 @@ static void read_setting(struct reader *r, struct hop_field piece)
                settings[s].wrong, settings[s].expected);
 }
 
-static bool read_extent(struct hop_field piece, uint32_t *extent)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < piece.length; i++) {
-        if (piece.text[i] < '0' || piece.text[i] > '9')
-            return false;
-        value = value > HOP_TRAFFIC_RANKS ? value : value * 10 + (uint64_t)(piece.text[i] - '0');
-    }
-    *extent = (uint32_t)value;
-    return piece.length > 0 && value > 0;
-}
-
 static void read_grid(struct reader *r, struct hop_field text)
 {
     struct hop_grid *grid = &r->pattern->grid;
     unsigned most = r->pattern->kind->dimensions;
     const char *name = r->pattern->kind->name;
-    uint64_t ranks = 1;
+    uint64_t ranks = 1, extent = 1;
     char expected[96];
     if (most == 1)
         (void)snprintf(expected, sizeof expected, "a number of ranks, as in %s:8", name);
@@ -281,12 +263,13 @@ static void read_grid(struct reader *r, struct hop_field text)
     for (size_t i = 0; (i < text.length || i == 0) && r->failure.status == HOP_OK;) {
         const char *x = memchr(text.text + i, 'x', text.length - i);
         struct hop_field piece = {text.text + i, x ? (size_t)(x - text.text) - i : text.length - i};
-        if (grid->dimensions == most || !read_extent(piece, &grid->extent[grid->dimensions]) ||
+        if (grid->dimensions == most || !hop_field_whole(piece, &extent) || extent == 0 ||
             (x && x + 1 == text.text + text.length)) {
             refuse(r, HOP_ERR_SYNTAX, text, "is no such grid", expected);
             return;
         }
-        ranks *= grid->extent[grid->dimensions++];
+        ranks = extent > HOP_TRAFFIC_RANKS ? extent : ranks * extent;
+        grid->extent[grid->dimensions++] = (uint32_t)extent;
         if (ranks > HOP_TRAFFIC_RANKS)
             hop_failure_set(&r->failure, HOP_ERR_LIMIT, "'%.*s' has too many ranks\nat most %u ranks",
                             (int)(text.length < 40 ? text.length : 40), text.text, HOP_TRAFFIC_RANKS);

@@ -18,10 +18,11 @@ struct lift {
     struct hop_schedule *ranked;
     bool by_rank;       /* places say their ranks */
     const char **names; /* devices, where none does: sorted; their index is the rank */
-    uint32_t count, capacity;
+    uint32_t count;
     struct hop_names seen;
     const char **device; /* by rank: where it was, NULL: not known */
     uint32_t ranks;
+    struct hop_arena arena;
     struct hop_diag *diag;
 };
 
@@ -64,7 +65,7 @@ static enum hop_status see_name(struct lift *lift, struct hop_place *place)
     if (hop_names_get(&lift->seen, place->device) != UINT32_MAX)
         return HOP_OK;
     if (!hop_names_put(&lift->seen, place->device, lift->count) ||
-        !hop_grow(&lift->names, &lift->capacity, lift->count + 1, sizeof *lift->names))
+        !HOP_GROW(&lift->arena, lift->names, lift->count + 1))
         return hop_fail_memory(lift->diag);
     lift->names[lift->count++] = place->device;
     return HOP_OK;
@@ -145,7 +146,7 @@ enum hop_status hop_placement_lift(const struct hop_schedule *schedule, struct h
         status = visit_all(&lift, schedule, see_name);
     if (lift.count)
         qsort(lift.names, lift.count, sizeof *lift.names, by_number);
-    lift.device = calloc((size_t)lift.ranks + 1, sizeof *lift.device);
+    lift.device = hop_arena_alloc(&lift.arena, lift.ranks * sizeof *lift.device);
     if (status == HOP_OK && !lift.device)
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
@@ -155,8 +156,7 @@ enum hop_status hop_placement_lift(const struct hop_schedule *schedule, struct h
     if (status == HOP_OK)
         status = write_placement(&lift, &was);
     hop_names_finish(&lift.seen);
-    free(lift.device);
-    free(lift.names);
+    hop_arena_finish(&lift.arena);
     if (status == HOP_OK) {
         *ranked = lift.ranked;
         *placement = was;

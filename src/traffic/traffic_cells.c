@@ -213,16 +213,7 @@ static enum hop_status read_real(struct hop_field bare, uint64_t *bytes, struct 
 /* Digits only, as in most cells of large files, up to 2^63: what hop_traffic_to_text writes. */
 static bool read_digits(struct hop_field cell, uint64_t *value)
 {
-    uint64_t read = 0;
-    if (cell.length == 0 || cell.length > 19) /* so that it does not overflow */
-        return false;
-    for (size_t i = 0; i < cell.length; i++) {
-        if (!is_digit(cell.text[i]))
-            return false;
-        read = read * 10 + (uint64_t)(cell.text[i] - '0');
-    }
-    *value = read;
-    return read <= (uint64_t)1 << 63;
+    return hop_field_whole(cell, value) && *value <= (uint64_t)1 << 63;
 }
 
 uint64_t hop_cell_bytes(const struct hop_fields *lines, struct hop_field cell)

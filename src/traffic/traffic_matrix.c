@@ -170,15 +170,12 @@ static bool has_room(const struct reader *r, bool room)
 /* A name that is a number says its rank; they may count from 1. */
 static bool is_in_order(struct reader *r, struct hop_field cell, uint32_t rank)
 {
-    uint64_t value = 0;
-    for (size_t i = 0; i < cell.length; i++) {
-        if (cell.text[i] < '0' || cell.text[i] > '9')
-            return true;
-        value = value > HOP_TRAFFIC_RANKS ? value : value * 10 + (uint64_t)(cell.text[i] - '0');
-    }
-    if (rank == 0 && value == 1 && cell.length > 0)
+    uint64_t value;
+    if (!hop_field_whole(cell, &value))
+        return true;
+    if (rank == 0 && value == 1)
         r->base = 1;
-    return cell.length == 0 || value == (uint64_t)rank + r->base;
+    return value == (uint64_t)rank + r->base;
 }
 
 /* The name of a rank: above its column, before its row, or, where both stand there, the same or one of its own. */
