@@ -3,6 +3,7 @@
 #include "base/fields.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 void hop_fields_begin(struct hop_fields *fields, const struct hop_source *source, struct hop_failure *failure)
 {
@@ -45,6 +46,11 @@ struct hop_field hop_fields_word(struct hop_fields *fields)
 bool hop_field_is(struct hop_field word, const char *text)
 {
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
+}
+
+bool hop_field_is_any_case(struct hop_field word, const char *text)
+{
+    return strlen(text) == word.length && strncasecmp(word.text, text, word.length) == 0;
 }
 
 bool hop_field_whole(struct hop_field word, uint64_t *value)

@@ -28,6 +28,7 @@ bool hop_fields_next(struct hop_fields *fields); /* false: past the last, or tha
 
 struct hop_field hop_fields_word(struct hop_fields *fields);
 bool hop_field_is(struct hop_field word, const char *text);
+bool hop_field_is_any_case(struct hop_field word, const char *text);
 /* Digits alone, and what they say is below 2^64. */
 bool hop_field_whole(struct hop_field word, uint64_t *value);
 /* Up to 40 characters of it, for diagnostics and look-ups. */

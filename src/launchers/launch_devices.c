@@ -30,9 +30,9 @@ static enum hop_status write_devices(struct hop_launch_plan *launch)
     struct hop_buffer *out = &launch->out;
     uint32_t ranks = launch->result->ranks;
     if (!launch->devices && !launch->cores) {
-        hop_fail(launch->diag, HOP_ERR_INVALID, "the ranks have neither devices nor cores");
+        hop_fail(launch->diag, HOP_ERR_INVALID,
+                 "the ranks have neither devices nor cores\na mapping onto GPUs, or one with cores");
         hop_diag_place(launch->diag, "devices");
-        hop_diag_expect(launch->diag, "a mapping onto GPUs, or one with cores");
         return HOP_ERR_INVALID;
     }
     hop_buffer_puts(out, head);

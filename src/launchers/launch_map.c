@@ -80,11 +80,9 @@ static enum hop_status check_text(const struct hop_launch_plan *launch, const ch
         i++;
     if (i > 0 && text[i] == '\0')
         return HOP_OK;
-    hop_fail(launch->diag, HOP_ERR_INVALID,
-             i == 0 && text[0] == '\0' ? "the %s is empty" : "the %s has a line break or another control character",
-             what);
+    hop_fail(launch->diag, HOP_ERR_INVALID, "the %s %s\none line of printable characters", what,
+             i == 0 && text[0] == '\0' ? "is empty" : "has a line break or another control character");
     hop_diag_place(launch->diag, "%s", what);
-    hop_diag_expect(launch->diag, "one line of printable characters");
     return HOP_ERR_INVALID;
 }
 
@@ -99,10 +97,11 @@ static enum hop_status check_cores(const struct hop_launch_plan *launch, const s
 {
     if (launch->cores || !form->names_cores)
         return HOP_OK;
-    hop_fail(launch->diag, HOP_ERR_INVALID, "a %s names the core of every rank, and no cores are known", form->name);
+    hop_fail(launch->diag, HOP_ERR_INVALID,
+             "a %s names the core of every rank, and no cores are known\n"
+             "a mapping with cores; without them the lines of other forms do without a %s",
+             form->name, form->name);
     hop_diag_place(launch->diag, "%s", form->name);
-    hop_diag_expect(launch->diag, "a mapping with cores; without them the lines of other forms do without a %s",
-                    form->name);
     return HOP_ERR_INVALID;
 }
 

@@ -4,7 +4,7 @@
  * can be aligned; what lies off the forest follows, then the links off the tree: links of one kind to one hub share a
  * line, a mesh becomes a matrix.
  */
-#include "report/report.h"
+#include "report/draw.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -33,12 +33,6 @@ static void add_shown(struct hop_buffer *out, const char *text)
 {
     for (; *text; text++)
         hop_buffer_add(out, (unsigned char)*text < 0x20 || *text == 0x7f ? " " : text, 1);
-}
-
-static void pad(struct hop_buffer *out, unsigned from, unsigned to)
-{
-    for (; from < to; from++)
-        hop_buffer_puts(out, " ");
 }
 
 /* "gen4 x16 28.81 GB/s" */
@@ -198,48 +192,46 @@ void hop_add_branches(struct hop_buffer *out, unsigned depth, uint64_t open, boo
         hop_buffer_puts(out, texts[ascii][2 * (d + 1 == depth) + (open >> d & 1)]);
 }
 
-static void print_row(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_tree_row *row,
-                      const unsigned widths[3])
+/* A row's name, what it is, its link, its NUMA node, its address. */
+enum { COLUMNS = 5 };
+struct cells {
+    const char *text[COLUMNS];
+    char name[NAME_TEXT_MAX], link[LINK_TEXT_MAX], numa[16];
+};
+
+static void fill_cells(const struct hop_topology *topology, const struct hop_tree_row *row, struct cells *cells)
 {
     const struct hop_node *node = hop_topology_node(topology, row->node);
-    char link[LINK_TEXT_MAX];
-    hop_add_branches(out, row->depth, row->open, false);
-    char name[NAME_TEXT_MAX];
-    name_text(topology, row, name, sizeof name);
-    hop_buffer_puts(out, name);
-    pad(out, 3 * row->depth + hop_text_columns(name), widths[0] + 2);
-    add_shown(out, description(node));
-    upstream_text(topology, row->node, link, sizeof link);
-    if (link[0] || node->numa >= 0 || node->bus_id)
-        pad(out, hop_text_columns(description(node)), widths[1] + 2);
-    hop_buffer_puts(out, link);
-    if (node->numa >= 0 || node->bus_id)
-        pad(out, hop_text_columns(link), widths[2] + 2);
+    *cells = (struct cells){
+        .text = {cells->name, description(node), cells->link, cells->numa, node->bus_id ? node->bus_id : ""}};
     if (node->numa >= 0)
-        hop_buffer_printf(out, "numa %d%s", node->numa, node->bus_id ? "  " : "");
-    if (node->bus_id)
-        add_shown(out, node->bus_id);
-    hop_buffer_puts(out, "\n");
+        (void)snprintf(cells->numa, sizeof cells->numa, "numa %d", node->numa);
+    name_text(topology, row, cells->name, sizeof cells->name);
+    upstream_text(topology, row->node, cells->link, sizeof cells->link);
 }
 
 static void print_forest(struct hop_buffer *out, const struct hop_topology *topology, struct hop_arena *arena)
 {
     struct hop_tree_rows rows = {.arena = arena};
+    unsigned widths[COLUMNS] = {0};
+    struct cells cells;
     hop_collect_rows(&rows, topology);
     fold_rows(&rows, topology);
-    unsigned widths[3] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
-        const struct hop_node *node = hop_topology_node(topology, rows.row[i].node);
-        char link[LINK_TEXT_MAX], name[NAME_TEXT_MAX];
-        upstream_text(topology, rows.row[i].node, link, sizeof link);
-        name_text(topology, &rows.row[i], name, sizeof name);
-        unsigned own[3] = {3 * rows.row[i].depth + hop_text_columns(name), hop_text_columns(description(node)),
-                           hop_text_columns(link)};
-        for (unsigned c = 0; c < 3; c++)
-            widths[c] = own[c] > widths[c] ? own[c] : widths[c];
+        fill_cells(topology, &rows.row[i], &cells);
+        for (unsigned c = 0; c < COLUMNS; c++) {
+            unsigned own = hop_text_columns(cells.text[c]) + (c == 0 ? 3 * rows.row[i].depth : 0);
+            widths[c] = own > widths[c] ? own : widths[c];
+        }
     }
-    for (uint32_t i = 0; i < rows.count; i++)
-        print_row(out, topology, &rows.row[i], widths);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        fill_cells(topology, &rows.row[i], &cells);
+        hop_add_branches(out, rows.row[i].depth, rows.row[i].open, false);
+        hop_add_cell(out, cells.name, widths[0] + 2 - 3 * rows.row[i].depth, (struct hop_cell_style){0});
+        for (unsigned c = 1; c < COLUMNS; c++)
+            hop_add_cell(out, cells.text[c], widths[c] ? widths[c] + 2 : 0, (struct hop_cell_style){0});
+        hop_end_line(out);
+    }
 }
 
 /* ---- links off the tree ---- */

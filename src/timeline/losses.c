@@ -6,7 +6,16 @@
 struct cause {
     struct hop_loss loss;
     double worst_s;
+    uint32_t order;
 };
+
+/* Largest first; equal ones as they came. */
+static int by_loss(const void *a, const void *b)
+{
+    const struct cause *x = a, *y = b;
+    int order = HOP_ORDER(y->loss.lost_s, x->loss.lost_s);
+    return order ? order : HOP_ORDER(x->order, y->order);
+}
 
 static void add_loss(struct cause *causes, uint32_t *count, const struct hop_segment *segment, double lost_s)
 {
@@ -14,7 +23,7 @@ static void add_loss(struct cause *causes, uint32_t *count, const struct hop_seg
     while (i < *count && (causes[i].loss.rule != segment->rule || causes[i].loss.link != segment->link))
         i++;
     if (i == *count) {
-        causes[i] = (struct cause){{segment->rule, segment->link, segment->blocker, 0}, 0};
+        causes[i] = (struct cause){{segment->rule, segment->link, segment->blocker, 0}, 0, i};
         (*count)++;
     }
     causes[i].loss.lost_s += lost_s;
@@ -48,30 +57,22 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
                              uint32_t capacity)
 {
     uint32_t segments = hop_timeline_segments(timeline, op, NULL, 0), count = 0;
-    struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
-    struct cause *causes = malloc(((size_t)segments + 1) * sizeof *causes);
+    struct hop_arena arena = {0};
+    struct hop_segment *list = hop_arena_alloc(&arena, segments * sizeof *list);
+    struct cause *causes = hop_arena_alloc(&arena, segments * sizeof *causes);
     uint32_t class = timeline->is_serial ? HOP_NONE : timeline->class_of[op];
-    if (list && causes) {
-        (void)hop_timeline_segments(timeline, op, list, segments);
-        for (uint32_t i = 0; i < segments; i++) {
-            double length = list[i].end_s - list[i].start_s;
-            if (list[i].rule == HOP_RULE_SOURCE_BUSY || (timeline->is_serial && is_lost(timeline, op, list[i].rule)))
-                add_loss(causes, &count, &list[i], length);
-            else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY)
-                add_moving(causes, &count, &list[i],
-                           length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
-        }
-        for (uint32_t i = 1; i < count; i++) { /* largest first; equal ones as they came */
-            struct cause cause = causes[i];
-            uint32_t at = i;
-            for (; at > 0 && causes[at - 1].loss.lost_s < cause.loss.lost_s; at--)
-                causes[at] = causes[at - 1];
-            causes[at] = cause;
-        }
-        for (uint32_t i = 0; i < count && i < capacity; i++)
-            losses[i] = causes[i].loss;
+    segments = arena.failed ? 0 : hop_timeline_segments(timeline, op, list, segments);
+    for (uint32_t i = 0; i < segments; i++) {
+        double length = list[i].end_s - list[i].start_s;
+        if (list[i].rule == HOP_RULE_SOURCE_BUSY || (timeline->is_serial && is_lost(timeline, op, list[i].rule)))
+            add_loss(causes, &count, &list[i], length);
+        else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY)
+            add_moving(causes, &count, &list[i], length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));
     }
-    free(list);
-    free(causes);
+    if (count > 0)
+        qsort(causes, count, sizeof *causes, by_loss);
+    for (uint32_t i = 0; i < count && i < capacity; i++)
+        losses[i] = causes[i].loss;
+    hop_arena_finish(&arena);
     return count;
 }

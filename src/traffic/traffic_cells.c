@@ -140,15 +140,10 @@ static bool is_digit(char c)
 static bool is_not_finite(struct hop_field cell)
 {
     static const char *const words[] = {"nan", "inf", "infinity"};
-    for (size_t i = 0; i < HOP_COUNT(words); i++) {
-        size_t length = strlen(words[i]);
-        bool same = length == cell.length;
-        for (size_t c = 0; c < length && same; c++)
-            same = (cell.text[c] | 0x20) == words[i][c];
-        if (same)
-            return true;
-    }
-    return false;
+    bool same = false;
+    for (size_t i = 0; i < HOP_COUNT(words); i++)
+        same = same || hop_field_is_any_case(cell, words[i]);
+    return same;
 }
 
 static struct hop_field without_sign(struct hop_field cell)

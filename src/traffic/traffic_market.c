@@ -26,17 +26,6 @@ struct reader {
 
 /* ---- banner ---- */
 
-/* A word of the banner, whose case does not matter. */
-static bool is(struct hop_field word, const char *text)
-{
-    bool same = strlen(text) == word.length;
-    for (size_t i = 0; i < word.length && same; i++) {
-        char c = word.text[i];
-        same = (c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c) == text[i];
-    }
-    return same;
-}
-
 struct choice {
     const char *word;
     bool taken;
@@ -48,7 +37,7 @@ static unsigned choose(struct reader *r, const char *what, const struct choice *
     char expected[96] = "", text[HOP_FIELD_SIZE];
     struct hop_field word = hop_fields_word(&r->lines);
     unsigned i = 0;
-    while (i < count && !is(word, choices[i].word))
+    while (i < count && !hop_field_is_any_case(word, choices[i].word))
         i++;
     if (i < count && choices[i].taken)
         return i;
@@ -75,7 +64,7 @@ static void read_banner(struct reader *r)
                                                {"skew-symmetric", false}};
     (void)hop_fields_next(&r->lines);
     struct hop_field word = hop_fields_word(&r->lines);
-    if (!is(word, "%%matrixmarket"))
+    if (!hop_field_is_any_case(word, "%%MatrixMarket"))
         hop_fields_refuse(&r->lines, word, "banner of a Matrix Market file",
                           "%%MatrixMarket matrix coordinate real general");
     (void)choose(r, "object", objects, HOP_COUNT(objects));

@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <strings.h>
 
 enum column { FROM, TO, HOST_BYTES, DEVICE_BYTES, HOST_MESSAGES, DEVICE_MESSAGES, COLUMNS };
 
@@ -36,8 +35,7 @@ struct reader {
 static enum column find_column(struct hop_field cell)
 {
     enum column column = 0;
-    while (column < COLUMNS &&
-           (strlen(names[column]) != cell.length || strncasecmp(cell.text, names[column], cell.length) != 0))
+    while (column < COLUMNS && !hop_field_is_any_case(cell, names[column]))
         column++;
     return column;
 }
