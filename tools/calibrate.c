@@ -54,42 +54,34 @@ static void print_penalties(const struct hop_penalty_result *result)
 /* ---- the machine file ---- */
 
 /* Every InfiniBand and Ethernet link carries what a lone transfer was measured with. */
-static int write_machine(const struct calibrate_request *r, struct hop_topology *topology, double rate_Bps)
+static void write_machine(const struct calibrate_request *r, struct hop_topology *topology, double rate_Bps)
 {
     for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
         const struct hop_link *link = hop_topology_link(topology, l);
-        struct hop_diag diag;
-        char assignment[512];
         if (link->kind != HOP_LINK_INFINIBAND && link->kind != HOP_LINK_ETHERNET)
             continue;
-        (void)snprintf(assignment, sizeof assignment, "%.180s--%.180s:%s.capacity=%.17gB/s",
-                       hop_topology_node(topology, link->ends[0])->name,
-                       hop_topology_node(topology, link->ends[1])->name, hop_link_kind_name(link->kind), rate_Bps);
-        if (hop_topology_set(topology, assignment, &diag) != HOP_OK)
-            return tool_fail(&diag);
+        const char *assignment =
+            tool_text("%s--%s:%s.capacity=%.17gB/s", hop_topology_node(topology, link->ends[0])->name,
+                      hop_topology_node(topology, link->ends[1])->name, hop_link_kind_name(link->kind), rate_Bps);
+        tool_try(hop_topology_set(topology, assignment, &tool_diag));
     }
-    return tool_write_text(r->output, hop_topology_to_json(topology));
+    tool_write_text(r->output, hop_topology_to_json(topology));
 }
 
 static int calibrate_penalties(const struct calibrate_request *r, struct hop_topology *topology)
 {
-    struct hop_measurements *measurements = NULL;
-    struct hop_penalty_result *result = NULL;
-    struct hop_diag diag;
+    struct hop_measurements *measurements;
+    struct hop_penalty_result *result;
     struct hop_penalty_options options = {.topology = topology, .together = r->together, .fill = r->fill};
-    int status = TOOL_OK;
-    if (hop_measurements_load(r->penalties, &measurements, &diag) != HOP_OK ||
-        hop_calibrate_penalties(measurements, &options, &result, &diag) != HOP_OK) {
-        status = tool_fail(&diag);
-    } else if (r->json) {
-        status = tool_write_text(NULL, hop_penalty_result_to_json(result));
-    } else {
+    tool_try(hop_measurements_load(r->penalties, &measurements, &tool_diag));
+    tool_try(hop_calibrate_penalties(measurements, &options, &result, &tool_diag));
+    if (r->json)
+        tool_write_text(NULL, hop_penalty_result_to_json(result));
+    else
         print_penalties(result);
-    }
-    if (status == TOOL_OK && r->output)
-        status = write_machine(r, topology, 1 / result->alpha_s);
-    if (status == TOOL_OK && result->missing_count > 0)
-        status = TOOL_NEGATIVE;
+    if (r->output)
+        write_machine(r, topology, 1 / result->alpha_s);
+    int status = result->missing_count > 0 ? TOOL_NEGATIVE : TOOL_OK;
     hop_penalty_result_destroy(result);
     hop_measurements_destroy(measurements);
     return status;
@@ -129,33 +121,30 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-static int check(struct calibrate_request *r)
+static void check(struct calibrate_request *r)
 {
     r->compare.renamed = (const char *const *)r->renamed.at;
     r->compare.renamed_count = r->renamed.count / 2;
     if (!r->penalties && r->files.count == 0)
-        return tool_bad_usage(&tool_calibrate,
-                              "measurements are missing: FILE.csv --on TOPOLOGY, or --penalties FILE.csv");
+        tool_bad_usage(&tool_calibrate, "measurements are missing: FILE.csv --on TOPOLOGY, or --penalties FILE.csv");
     if (r->penalties && r->files.count > 0)
-        return tool_bad_usage(&tool_calibrate, "'%s' is too much: measurements follow --penalties", r->files.at[0]);
+        tool_bad_usage(&tool_calibrate, "'%s' is too much: measurements follow --penalties", r->files.at[0]);
     if (!r->penalties && !r->topology)
-        return tool_bad_usage(&tool_calibrate, "--on TOPOLOGY is missing");
+        tool_bad_usage(&tool_calibrate, "--on TOPOLOGY is missing");
     if (r->folds == 1)
-        return tool_bad_usage(&tool_calibrate, "--folds 1 would hold everything out: 0 or 2 to %d", HOP_FIT_FOLDS_MAX);
-    return TOOL_OK;
+        tool_bad_usage(&tool_calibrate, "--folds 1 would hold everything out: 0 or 2 to %d", HOP_FIT_FOLDS_MAX);
 }
 
 static int run(int argc, char **argv)
 {
     static struct calibrate_request r = {.together = -1, .folds = UINT64_MAX};
-    struct hop_topology *topology = NULL;
-    int status = tool_read(&tool_calibrate, argc, argv, &r);
-    THEN(status, check(&r));
-    if (status == TOOL_OK && r.topology)
-        status = tool_load_topology(r.topology, &r.sets, &topology);
-    THEN(status, r.penalties ? calibrate_penalties(&r, topology) : calibrate_fit(&r, topology));
-    hop_topology_destroy(topology);
-    return status;
+    tool_read(&tool_calibrate, argc, argv, &r);
+    check(&r);
+    struct hop_topology *topology = r.topology ? tool_load_topology(r.topology, &r.sets) : NULL;
+    if (r.penalties)
+        return calibrate_penalties(&r, topology);
+    calibrate_fit(&r, topology);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_calibrate = {

@@ -18,9 +18,9 @@ struct calibrate_request {
 };
 
 /* calibrate_fit.c */
-int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology);
+void calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology);
 /* The same with measurements that are there already. */
-int calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
-                               const struct hop_measurements *measurements);
+void calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
+                                const struct hop_measurements *measurements);
 
 #endif

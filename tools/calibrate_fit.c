@@ -4,7 +4,6 @@
 #include "calibrate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void print_value(double value, const char *unit)
@@ -74,21 +73,6 @@ static void print_comparison(const struct hop_comparison *c)
         print_errors(c->effects[e].name, &c->effects[e].errors[last]);
 }
 
-static int show(const struct calibrate_request *r, const struct hop_fit_result *result)
-{
-    int status = TOOL_OK;
-    if (r->json) {
-        status = tool_write_text(NULL, hop_fit_result_to_json(result));
-    } else {
-        print_parameters(result);
-        print_chips(result->topology);
-        print_comparison(result->comparison);
-    }
-    if (status != TOOL_OK || !r->output)
-        return status;
-    return tool_write_text(r->output, hop_topology_to_json(result->topology));
-}
-
 /* The default rules PCIe and two-way links; a machine that has neither, such as one that `measure` knew nothing of, is
  * fitted by the model that rules any. */
 static const char *choose_model(const struct calibrate_request *r, const struct hop_topology *topology)
@@ -103,11 +87,10 @@ static const char *choose_model(const struct calibrate_request *r, const struct 
     return "fair";
 }
 
-int calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
-                               const struct hop_measurements *measurements)
+void calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
+                                const struct hop_measurements *measurements)
 {
-    struct hop_fit_result *result = NULL;
-    struct hop_diag diag;
+    struct hop_fit_result *result;
     struct tool_progress progress;
     bool given = r->folds != UINT64_MAX;
     struct hop_fit_options options = {.model = choose_model(r, topology),
@@ -117,20 +100,25 @@ int calibrate_fit_measurements(const struct calibrate_request *r, const struct h
                                       .context = &progress};
     if (!given && hop_measurements_group_count(measurements) < options.folds)
         options.folds = 0; /* too few to hold any out */
-    enum hop_status done = hop_calibrate_fit(measurements, topology, &options, &result, &diag);
+    enum hop_status done = hop_calibrate_fit(measurements, topology, &options, &result, &tool_diag);
     tool_progress_end(&progress);
-    int status = done == HOP_OK ? show(r, result) : tool_fail(&diag);
+    tool_try(done);
+    if (r->json) {
+        tool_write_text(NULL, hop_fit_result_to_json(result));
+    } else {
+        print_parameters(result);
+        print_chips(result->topology);
+        print_comparison(result->comparison);
+    }
+    if (r->output)
+        tool_write_text(r->output, hop_topology_to_json(result->topology));
     hop_fit_result_destroy(result);
-    return status;
 }
 
-int calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology)
+void calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology)
 {
-    struct hop_measurements *measurements = NULL;
-    struct hop_diag diag;
-    if (hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &diag) != HOP_OK)
-        return tool_fail(&diag);
-    int status = calibrate_fit_measurements(r, topology, measurements);
+    struct hop_measurements *measurements;
+    tool_try(hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &tool_diag));
+    calibrate_fit_measurements(r, topology, measurements);
     hop_measurements_destroy(measurements);
-    return status;
 }

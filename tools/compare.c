@@ -171,19 +171,16 @@ static void print_rows(const struct hop_comparison *c)
     }
 }
 
-static int show(const struct request *r, const struct hop_comparison *c)
+static void show(const struct request *r, const struct hop_comparison *c)
 {
-    int status = TOOL_OK;
     if (r->svg)
-        status = tool_write_text(r->svg, hop_comparison_to_svg(c));
-    if (status != TOOL_OK)
-        return status;
-    if (r->json)
-        return tool_write_text(r->output, hop_comparison_to_json(c));
+        tool_write_text(r->svg, hop_comparison_to_svg(c));
+    if (r->json) {
+        tool_write_text(r->output, hop_comparison_to_json(c));
+        return;
+    }
     struct hop_histogram_options options = {.width = tool_columns(), .ascii = r->ascii};
-    char *histogram = hop_comparison_to_histogram(c, &options);
-    if (!histogram)
-        return tool_out_of_memory();
+    char *histogram = tool_have(hop_comparison_to_histogram(c, &options));
     print_summary(c);
     printf("\n%s", histogram);
     free(histogram);
@@ -191,62 +188,44 @@ static int show(const struct request *r, const struct hop_comparison *c)
         print_rows(c);
     else
         printf("\n(--all lists every transfer)\n");
-    return TOOL_OK;
 }
 
 /* ---- the command ---- */
 
-static int check(struct request *r)
+static void check(struct request *r)
 {
     if (r->files.count > 1 + HOP_COMPARE_CANDIDATES_MAX)
-        return tool_bad_usage(&tool_compare, "more than %d files beside the reference", HOP_COMPARE_CANDIDATES_MAX);
+        tool_bad_usage(&tool_compare, "more than %d files beside the reference", HOP_COMPARE_CANDIDATES_MAX);
     if (r->models.count > HOP_COMPARE_CANDIDATES_MAX)
-        return tool_bad_usage(&tool_compare, "more than %d models", HOP_COMPARE_CANDIDATES_MAX);
+        tool_bad_usage(&tool_compare, "more than %d models", HOP_COMPARE_CANDIDATES_MAX);
     if (r->topology && r->files.count > 1)
-        return tool_bad_usage(&tool_compare, "--on compares models with one file; leave it out to compare files");
+        tool_bad_usage(&tool_compare, "--on compares models with one file; leave it out to compare files");
     if (!r->topology && r->files.count == 1)
-        return tool_bad_usage(&tool_compare, "with what? --on TOPOLOGY predicts, or name a second file");
+        tool_bad_usage(&tool_compare, "with what? --on TOPOLOGY predicts, or name a second file");
     r->options.renamed = (const char *const *)r->renamed.at;
     r->options.renamed_count = r->renamed.count / 2;
-    return TOOL_OK;
-}
-
-static int compare(const struct request *r, struct hop_measurements *const *files)
-{
-    struct hop_topology *topology = NULL;
-    struct hop_comparison *comparison = NULL;
-    struct hop_diag diag;
-    const char *by_default = NULL;
-    enum hop_status done = HOP_OK;
-    if (r->topology && tool_load_topology(r->topology, &r->sets, &topology) != TOOL_OK)
-        return TOOL_BAD;
-    if (r->topology)
-        done = hop_compare_models(files[0], topology, r->models.count ? (const char *const *)r->models.at : &by_default,
-                                  r->models.count ? r->models.count : 1, &r->options, &comparison, &diag);
-    else
-        done = hop_compare_timings(files[0], (const struct hop_measurements *const *)files + 1, r->files.count - 1,
-                                   &r->options, &comparison, &diag);
-    int status = done == HOP_OK ? show(r, comparison) : tool_fail(&diag);
-    hop_comparison_destroy(comparison);
-    hop_topology_destroy(topology);
-    return status;
 }
 
 static int run(int argc, char **argv)
 {
     static struct request r;
-    struct hop_measurements *files[1 + HOP_COMPARE_CANDIDATES_MAX] = {NULL};
-    struct hop_diag diag;
-    int status = tool_read(&tool_compare, argc, argv, &r);
-    THEN(status, check(&r));
-    for (uint32_t i = 0; i < r.files.count && status == TOOL_OK; i++) {
-        if (hop_measurements_load(r.files.at[i], &files[i], &diag) != HOP_OK)
-            status = tool_fail(&diag);
-    }
-    THEN(status, compare(&r, files));
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        hop_measurements_destroy(files[i]);
-    return status;
+    static struct hop_measurements *files[1 + HOP_COMPARE_CANDIDATES_MAX];
+    struct hop_comparison *comparison;
+    const char *by_default = NULL;
+    tool_read(&tool_compare, argc, argv, &r);
+    check(&r);
+    for (uint32_t i = 0; i < r.files.count; i++)
+        tool_try(hop_measurements_load(r.files.at[i], &files[i], &tool_diag));
+    if (r.topology)
+        tool_try(hop_compare_models(files[0], tool_load_topology(r.topology, &r.sets),
+                                    r.models.count ? (const char *const *)r.models.at : &by_default,
+                                    r.models.count ? r.models.count : 1, &r.options, &comparison, &tool_diag));
+    else
+        tool_try(hop_compare_timings(files[0], (const struct hop_measurements *const *)files + 1, r.files.count - 1,
+                                     &r.options, &comparison, &tool_diag));
+    show(&r, comparison);
+    hop_comparison_destroy(comparison);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_compare = {

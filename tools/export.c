@@ -30,35 +30,22 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-static int write_out(const struct request *r, const struct hop_topology *topology, const struct hop_schedule *schedule)
-{
-    struct hop_diag diag;
-    char *text = NULL;
-    if (r->format == GOAL) {
-        double reduce_rate = topology ? hop_topology_parameter(topology, "reduce_rate")->value : 0;
-        if (hop_schedule_to_goal(schedule, reduce_rate, &text, &diag) != HOP_OK)
-            return tool_fail(&diag);
-    } else {
-        text = r->format == HOP ? hop_schedule_to_text(schedule) : hop_schedule_to_json(schedule);
-    }
-    return tool_write_text(r->output, text);
-}
-
 static int run(int argc, char **argv)
 {
     static struct request r;
-    struct hop_topology *topology = NULL;
-    struct hop_schedule *schedule = NULL;
-    int status = tool_read(&tool_export, argc, argv, &r);
-    if (status == TOOL_OK && r.input.machine)
-        status = tool_load_topology(r.input.machine, &r.input.sets, &topology);
-    THEN(status, tool_read_schedule(r.input.schedules.at[0], r.input.collective, &schedule));
-    if (status == TOOL_OK && topology && (r.format != GOAL || r.input.map)) /* GOAL has ranks itself */
-        status = tool_place(r.input.map, topology, &schedule);
-    THEN(status, write_out(&r, topology, schedule));
-    hop_schedule_destroy(schedule);
-    hop_topology_destroy(topology);
-    return status;
+    char *text = NULL;
+    tool_read(&tool_export, argc, argv, &r);
+    struct hop_topology *topology = r.input.machine ? tool_load_topology(r.input.machine, &r.input.sets) : NULL;
+    struct hop_schedule *schedule = tool_read_schedule(r.input.schedules.at[0], r.input.collective);
+    if (topology && (r.format != GOAL || r.input.map)) /* GOAL has ranks itself */
+        schedule = tool_place(r.input.map, topology, schedule);
+    if (r.format == GOAL)
+        tool_try(hop_schedule_to_goal(schedule, topology ? hop_topology_parameter(topology, "reduce_rate")->value : 0,
+                                      &text, &tool_diag));
+    else
+        text = r.format == HOP ? hop_schedule_to_text(schedule) : hop_schedule_to_json(schedule);
+    tool_write_text(r.output, text);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_export = {

@@ -22,26 +22,27 @@ static void usage(FILE *stream)
 
 int main(int argc, char **argv)
 {
+    const char *word = argc > 1 ? argv[1] : "";
     tool_watch_memory();
     if (argc < 2) {
         usage(stderr);
         return TOOL_BAD;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         usage(stdout);
-        return tool_finish(TOOL_OK);
+        tool_end(TOOL_OK);
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(word, "--version") == 0) {
         printf("hopcast %s\n", hop_version());
-        return tool_finish(TOOL_OK);
+        tool_end(TOOL_OK);
     }
-    if (strcmp(argv[1], "completion") == 0)
-        return tool_finish(tool_completion(commands, argc - 1, argv + 1));
+    if (strcmp(word, "completion") == 0)
+        tool_completion(commands, argc - 1, argv + 1);
     for (size_t i = 0; commands[i]; i++) {
-        if (strcmp(argv[1], commands[i]->name) == 0)
-            return tool_finish(commands[i]->run(argc - 1, argv + 1));
+        if (strcmp(word, commands[i]->name) == 0)
+            tool_end(commands[i]->run(argc - 1, argv + 1));
     }
-    fprintf(stderr, "hopcast: there is no %s '%s'\n", argv[1][0] == '-' ? "option" : "command", argv[1]);
+    fprintf(stderr, "hopcast: there is no %s '%s'\n", word[0] == '-' ? "option" : "command", word);
     fprintf(stderr, "  expected: ");
     for (size_t i = 0; commands[i]; i++)
         fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);

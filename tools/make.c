@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast make: writes a schedule of a well-known pattern. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "make.h"
@@ -9,9 +8,11 @@
 /* ---- patterns ---- */
 
 /* Without a grid, the devices say how many ranks there are. */
-static enum hop_status make_pattern(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
+static struct hop_schedule *make_pattern(struct request *r)
 {
-    return hop_pattern_schedule(r->name, &r->ranks, r->bytes, schedule, diag);
+    struct hop_schedule *schedule;
+    tool_try(hop_pattern_schedule(r->name, &r->ranks, r->bytes, &schedule, &tool_diag));
+    return schedule;
 }
 
 #define COMMON "on set devices bytes format json "
@@ -107,39 +108,37 @@ static const struct tool_option table[] = {
 };
 
 /* What the pattern is, takes and needs. */
-static int check(struct request *r)
+static void check(struct request *r)
 {
     char nearest[32];
     bool words = hop_pattern_is(r->name);
     const struct pattern *named = find_pattern(r->name);
     if (!words && !named) {
         bool near = tool_nearest_word(PATTERNS, r->name, nearest, sizeof nearest);
-        return tool_bad_usage(&tool_make, "there is no pattern '%s'%s%s%s; the patterns are %s", r->name,
-                              near ? " (is " : "", near ? nearest : "", near ? " meant?)" : "", PATTERN_NAMES);
+        tool_bad_usage(&tool_make, "there is no pattern '%s'%s%s%s; the patterns are %s", r->name, near ? " (is " : "",
+                       near ? nearest : "", near ? " meant?)" : "", PATTERN_NAMES);
     }
     bool both = words && named;
     r->pattern = !named || (words && !r->collective.algorithm && !r->list) ? &in_words : named;
     const char *strange = tool_given_beyond(&r->given, r->pattern->takes);
     if (strange && both && strcmp(strange, "root") == 0)
-        return tool_bad_usage(&tool_make, "--root is part of the pattern, %s,root=1", r->name);
+        tool_bad_usage(&tool_make, "--root is part of the pattern, %s,root=1", r->name);
     if (strange)
-        return tool_bad_usage(&tool_make, "the pattern %s takes no --%s%s", r->name, strange,
-                              both && r->pattern == &in_words && tool_has_word(COLLECTIVE, strange)
-                                  ? "; the collective does: --algorithm default"
-                                  : "");
+        tool_bad_usage(&tool_make, "the pattern %s takes no --%s%s", r->name, strange,
+                       both && r->pattern == &in_words && tool_has_word(COLLECTIVE, strange)
+                           ? "; the collective does: --algorithm default"
+                           : "");
     if (words && tool_given(&r->given, "bytes") && strstr(r->name, ",bytes="))
-        return tool_bad_usage(&tool_make, "the pattern %s says itself how many bytes: no --bytes", r->name);
+        tool_bad_usage(&tool_make, "the pattern %s says itself how many bytes: no --bytes", r->name);
     bool makes_collective = r->pattern->make == make_collective, nowhere = !r->source && !r->device_list;
     if (makes_collective && nowhere && r->ranks_per_device)
-        return tool_bad_usage(&tool_make, "--ranks-per-device needs devices: --on TOPOLOGY or --devices LIST");
+        tool_bad_usage(&tool_make, "--ranks-per-device needs devices: --on TOPOLOGY or --devices LIST");
     if (makes_collective && nowhere && !r->list && !r->rank_count)
-        return tool_bad_usage(&tool_make,
-                              "-n RANKS, --on TOPOLOGY or --devices LIST is needed: which ranks take part?");
+        tool_bad_usage(&tool_make, "-n RANKS, --on TOPOLOGY or --devices LIST is needed: which ranks take part?");
     if (r->pattern == &in_words && nowhere && !strchr(r->name, ':'))
-        return tool_bad_usage(&tool_make, "--on TOPOLOGY or --devices LIST is needed: which devices take part?");
+        tool_bad_usage(&tool_make, "--on TOPOLOGY or --devices LIST is needed: which devices take part?");
     if (!r->source && !r->pattern->make)
-        return tool_bad_usage(&tool_make, "--on TOPOLOGY is needed: graphs are counted up to its symmetries");
-    return TOOL_OK;
+        tool_bad_usage(&tool_make, "--on TOPOLOGY is needed: graphs are counted up to its symmetries");
 }
 
 /* ---- output ---- */
@@ -160,41 +159,34 @@ void make_show_command(const struct request *r, char *text, size_t size)
     }
 }
 
-static int run_pattern(struct request *r)
+static void run_pattern(struct request *r)
 {
-    struct hop_diag diag;
-    struct hop_schedule *schedule;
-    if (r->pattern->make(r, &schedule, &diag) != HOP_OK)
-        return tool_fail(&diag);
+    struct hop_schedule *schedule = r->pattern->make(r);
     char command[480];
     make_show_command(r, command, sizeof command);
     hop_schedule_add_comment(schedule, "%s", command);
     char *text = r->format == MAKE_JSON ? hop_schedule_to_json(schedule) : hop_schedule_to_text(schedule);
     hop_schedule_destroy(schedule);
-    return tool_write_text(r->output, text);
+    tool_write_text(r->output, text);
 }
 
 /* ---- the command ---- */
 
 /* The devices that take part, and the ranks on them: one on each, unless it is a collective's. A pattern that names its
  * ranks has the machine's first devices, or placeholders. */
-static int find_ranks(struct request *r)
+static void find_ranks(struct request *r)
 {
-    struct hop_diag diag;
     uint32_t ranks = 0;
-    int status = TOOL_OK;
     if (r->source || r->device_list)
-        status = devices_find(&tool_make, r->topology, r->device_list, &r->found);
-    if (status == TOOL_OK && r->pattern == &in_words) {
-        if (hop_pattern_ranks(r->name, r->found.count, &ranks, &diag) != HOP_OK)
-            return tool_fail(&diag);
+        devices_find(&tool_make, r->topology, r->device_list, &r->found);
+    if (r->pattern == &in_words) {
+        tool_try(hop_pattern_ranks(r->name, r->found.count, &ranks, &tool_diag));
         r->rank_count = r->found.count == 0 ? ranks : 0;
     }
-    if (status == TOOL_OK && (r->pattern->make == make_collective || r->rank_count))
-        return make_spread_ranks(r);
-    if (r->device_list || ranks == 0 || ranks > r->found.count)
-        ranks = r->found.count;
-    return status == TOOL_OK ? make_ranks(r, ranks, 1) : status;
+    if (r->pattern->make == make_collective || r->rank_count)
+        make_spread_ranks(r);
+    else
+        make_ranks(r, r->device_list || ranks == 0 || ranks > r->found.count ? r->found.count : ranks, 1);
 }
 
 static int run(int argc, char **argv)
@@ -202,19 +194,21 @@ static int run(int argc, char **argv)
     static struct request r = {.bytes = 1 << 20, .max_transfers = 3, .collective = {.type = HOP_TYPE_F32}};
     r.argc = argc;
     r.argv = argv;
-    int status = tool_read(&tool_make, argc, argv, &r);
+    tool_read(&tool_make, argc, argv, &r);
     r.format = r.json ? MAKE_JSON : r.format;
-    THEN(status, check(&r));
-    if (status == TOOL_OK && r.list && r.pattern->make == make_collective)
-        return make_list_algorithms(&r);
-    if (status == TOOL_OK && r.source)
-        status = tool_load_topology(r.source, &r.sets, &r.topology);
-    THEN(status, find_ranks(&r));
-    THEN(status, r.pattern->make ? run_pattern(&r) : make_run_graphs(&r));
-    hop_topology_destroy(r.topology);
-    devices_finish(&r.found);
-    free(r.devices);
-    return status;
+    check(&r);
+    if (r.list && r.pattern->make == make_collective) {
+        make_list_algorithms(&r);
+        return TOOL_OK;
+    }
+    if (r.source)
+        r.topology = tool_load_topology(r.source, &r.sets);
+    find_ranks(&r);
+    if (r.pattern->make)
+        run_pattern(&r);
+    else
+        make_run_graphs(&r);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_make = {

@@ -18,7 +18,6 @@ struct request {
     struct tool_words sets;
     struct hop_topology *topology;
     struct device_list found; /* ranks.devices points into it */
-    const char **devices;
     struct hop_ranks ranks;
     enum make_format format;
     bool json, list;
@@ -31,20 +30,20 @@ struct request {
 struct pattern {
     const char *name;
     const char *takes; /* options */
-    enum hop_status (*make)(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag);
+    struct hop_schedule *(*make)(struct request *r);
 };
 
 /* make.c: the command on one line, for the head of the schedule: words with other than plain characters are quoted. */
 void make_show_command(const struct request *r, char *text, size_t size);
 /* make_graphs.c */
-int make_run_graphs(struct request *r);
+void make_run_graphs(struct request *r);
 
 /* make_collective.c: ranks on devices, or placeholders where there are none. */
-int make_spread_ranks(struct request *r);
+void make_spread_ranks(struct request *r);
 /* So many ranks on the devices found, `each` on every one, or (0) as evenly as they can. */
-int make_ranks(struct request *r, uint32_t count, uint32_t each);
-enum hop_status make_collective(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag);
+void make_ranks(struct request *r, uint32_t count, uint32_t each);
+struct hop_schedule *make_collective(struct request *r);
 /* Prints the algorithms. */
-int make_list_algorithms(const struct request *r);
+void make_list_algorithms(const struct request *r);
 
 #endif

@@ -4,43 +4,39 @@
 
 #include <string.h>
 
-int make_ranks(struct request *r, uint32_t count, uint32_t each)
+void make_ranks(struct request *r, uint32_t count, uint32_t each)
 {
-    r->devices = devices_spread(&r->found, count, each);
-    r->ranks = (struct hop_ranks){r->devices, count};
-    return r->devices ? TOOL_OK : tool_out_of_memory();
+    r->ranks = (struct hop_ranks){devices_spread(&r->found, count, each), count};
 }
 
-int make_spread_ranks(struct request *r)
+void make_spread_ranks(struct request *r)
 {
     uint64_t each = r->ranks_per_device ? r->ranks_per_device : 1, count = r->rank_count;
-    int status = TOOL_OK;
-    for (uint32_t i = 0; r->found.count < count && !r->source && !r->device_list && status == TOOL_OK; i++) {
+    for (uint32_t i = 0; r->found.count < count && !r->source && !r->device_list; i++) {
         char name[DEVICE_NAME_SIZE];
-        status = devices_add(&tool_make, name, (size_t)snprintf(name, sizeof name, "rank%u", i), &r->found);
+        devices_add(&tool_make, name, (size_t)snprintf(name, sizeof name, "rank%u", i), &r->found);
     }
-    if (status != TOOL_OK)
-        return status;
     count = count ? count : r->found.count * each;
     if (r->ranks_per_device && count > r->found.count * each)
-        return tool_bad_usage(&tool_make, "-n %llu ranks, %llu on each of %u devices: too few devices",
-                              (unsigned long long)count, (unsigned long long)each, r->found.count);
+        tool_bad_usage(&tool_make, "-n %llu ranks, %llu on each of %u devices: too few devices",
+                       (unsigned long long)count, (unsigned long long)each, r->found.count);
     if (count > DEVICES_MAX)
-        return tool_bad_usage(&tool_make, "more than %d ranks take part", DEVICES_MAX);
-    return make_ranks(r, (uint32_t)count, r->ranks_per_device);
+        tool_bad_usage(&tool_make, "more than %d ranks take part", DEVICES_MAX);
+    make_ranks(r, (uint32_t)count, r->ranks_per_device);
 }
 
-enum hop_status make_collective(struct request *r, struct hop_schedule **schedule, struct hop_diag *diag)
+struct hop_schedule *make_collective(struct request *r)
 {
     struct hop_collective_options options = r->collective;
+    struct hop_schedule *schedule;
     (void)tool_collective(r->pattern->name, strlen(r->pattern->name), &options.kind);
     options.bytes = r->bytes;
-    struct tool_choice choice;
-    enum hop_status status = tool_choose_algorithm(&options, r->ranks.count, &choice, diag);
-    return status == HOP_OK ? hop_make_collective(&r->ranks, &options, schedule, diag) : status;
+    (void)tool_choose_algorithm(&options, r->ranks.count);
+    tool_try(hop_make_collective(&r->ranks, &options, &schedule, &tool_diag));
+    return schedule;
 }
 
-int make_list_algorithms(const struct request *r)
+void make_list_algorithms(const struct request *r)
 {
     enum hop_collective_kind kind = HOP_COLLECTIVE_ALLREDUCE;
     (void)tool_collective(r->pattern->name, strlen(r->pattern->name), &kind);
@@ -53,5 +49,4 @@ int make_list_algorithms(const struct request *r)
     if (any)
         printf("* also within devices or nodes, joined with others: gsb-btb, gsb-btb-%s\n",
                hop_algorithm_name(hop_collective_default(kind)));
-    return tool_finish(TOOL_OK);
 }

@@ -116,57 +116,44 @@ static const struct tool_option table[] = {
 
 /* ---- the work ---- */
 
-static int find(const struct map_request *r, const struct map_input *input, struct hop_map_result **result)
+static struct hop_map_result *find(const struct map_request *r, const struct map_input *input)
 {
     struct hop_map_options own = r->options;
+    struct hop_map_result *result;
     struct tool_ticker ticker = tool_tick_begin();
-    struct hop_diag diag;
     own.start = input->start;
     own.exchange = input->exchange;
     own.progress = watch_map;
     own.context = &ticker;
     ranks_catch();
-    enum hop_status status = hop_map(input->topology, input->traffic, &own, result, &diag);
+    enum hop_status status = hop_map(input->topology, input->traffic, &own, &result, &tool_diag);
     tool_tick_end(&ticker);
-    if (status != HOP_OK && !diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "%.100s --on %.100s", r->source, r->machine);
-    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
-}
-
-static int check(struct map_request *r)
-{
-    r->draw = r->draw || r->ascii;
-    r->options.excluded = (const char *const *)r->excluded.at;
-    r->options.excluded_count = r->excluded.count;
-    r->options.keep = (const char *const *)r->keep.at;
-    r->options.keep_count = r->keep.count;
-    if (r->options.no_simulation && r->options.metric == HOP_MAP_SIMULATED)
-        return tool_bad_usage(&tool_map_command, "--no-simulation goes with another --metric than simulated");
-    return TOOL_OK;
+    tool_try_at(status, "%.100s --on %.100s", r->source, r->machine);
+    return tool_have(result);
 }
 
 static int run(int argc, char **argv)
 {
     static struct map_request r = {.options = {.metric = HOP_MAP_SIMULATED, .seed = 1}};
-    struct map_input input = {0};
-    struct hop_map_result *result = NULL;
-    int status = tool_read(&tool_map_command, argc, argv, &r);
-    THEN(status, check(&r));
-    THEN(status, tool_check_outputs(&r.given));
-    THEN(status, tool_load_topology(r.machine, &r.sets, &input.topology));
-    THEN(status, map_read_traffic(&r, &input));
-    if (status == TOOL_OK && r.placed && !input.exchange)
-        status = tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
-    THEN(status, map_read_start(&r, &input));
-    THEN(status, find(&r, &input, &result));
-    THEN(status, map_show(&r, &input, result));
-    THEN(status, map_write_files(&r, &input, result));
-    hop_map_result_destroy(result);
-    hop_placement_destroy(input.start);
-    hop_schedule_destroy(input.exchange);
-    hop_traffic_destroy(input.traffic);
-    hop_topology_destroy(input.topology);
-    return status;
+    static struct map_input input;
+    tool_read(&tool_map_command, argc, argv, &r);
+    r.draw = r.draw || r.ascii;
+    r.options.excluded = (const char *const *)r.excluded.at;
+    r.options.excluded_count = r.excluded.count;
+    r.options.keep = (const char *const *)r.keep.at;
+    r.options.keep_count = r.keep.count;
+    if (r.options.no_simulation && r.options.metric == HOP_MAP_SIMULATED)
+        tool_bad_usage(&tool_map_command, "--no-simulation goes with another --metric than simulated");
+    tool_check_outputs(&r.given);
+    input.topology = tool_load_topology(r.machine, &r.sets);
+    map_read_traffic(&r, &input);
+    if (r.placed && !input.exchange)
+        tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
+    map_read_start(&r, &input);
+    const struct hop_map_result *result = find(&r, &input);
+    map_show(&r, &input, result);
+    map_write_files(&r, &input, result);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_map_command = {

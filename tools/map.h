@@ -32,22 +32,22 @@ struct map_input {
 
 /* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it
  * was. */
-int map_read_traffic(const struct map_request *request, struct map_input *input);
+void map_read_traffic(const struct map_request *request, struct map_input *input);
 /* The placement to compare with. (map_start.c) */
-int map_read_start(const struct map_request *request, struct map_input *input);
+void map_read_start(const struct map_request *request, struct map_input *input);
 
 /* In seconds where it is a time; returns text. */
 const char *map_show_metric(enum hop_map_metric metric, double value, char *text, size_t size);
-int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
+void map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
 /* The exchange's time under credit, in place of pcie, before and after; false: pcie rules nothing, or it cannot be
  * said. */
 bool map_by_credit(const struct map_request *request, const struct map_input *input,
                    const struct hop_map_result *result, double seconds[2]);
 /* --output, --placed, --svg, --launch, --launch-dir. */
-int map_write_files(const struct map_request *request, const struct map_input *input,
-                    const struct hop_map_result *result);
+void map_write_files(const struct map_request *request, const struct map_input *input,
+                     const struct hop_map_result *result);
 
-/* Loads before and after, of directed links; the caller frees them. NULL: out of memory. */
+/* Loads before and after, of directed links. */
 struct hop_link_load *map_loads(const struct map_input *input, const struct hop_map_result *result);
 /* "ranks 0 -> 5" of a device, for drawings. */
 struct map_notes {

@@ -25,36 +25,29 @@ static double time_of(const struct map_input *input, const char *models, const s
     return seconds;
 }
 
-/* Where ranks were before. NULL: out of memory. */
+/* Where ranks were before; NULL: it cannot be said. */
 static struct hop_placement *place_before(const struct map_input *input, const struct hop_map_result *result)
 {
-    char *text = malloc((size_t)result->ranks * 80 + 1);
+    struct hop_buffer text = {0};
     struct hop_placement *placement = NULL;
-    size_t used = 0;
-    for (uint32_t r = 0; text && r < result->ranks; r++)
-        used += (size_t)snprintf(text + used, 80, "%u %.63s\n", r,
-                                 hop_topology_node(input->topology, result->before_devices[r])->name);
-    if (text && hop_placement_parse("before", text, used, &placement, NULL) != HOP_OK)
+    for (uint32_t r = 0; r < result->ranks; r++)
+        hop_buffer_printf(&text, "%u %s\n", r, hop_topology_node(input->topology, result->before_devices[r])->name);
+    if (!text.failed && hop_placement_parse("before", text.text, text.length, &placement, NULL) != HOP_OK)
         placement = NULL;
-    free(text);
+    hop_buffer_finish(&text);
     return placement;
 }
 
 bool map_by_credit(const struct map_request *request, const struct map_input *input,
                    const struct hop_map_result *result, double seconds[2])
 {
-    struct hop_network *network;
-    if (isnan(result->after.metric[HOP_MAP_SIMULATED]) ||
-        hop_network_create(input->topology, request->options.models, &network, NULL) != HOP_OK)
+    if (isnan(result->after.metric[HOP_MAP_SIMULATED]))
         return false;
-    char *models = tool_credit_instead(input->topology, network, request->options.models);
-    hop_network_destroy(network);
-    if (!models)
-        return false;
-    struct hop_placement *before = place_before(input, result);
+    const char *models = tool_credit_models(input->topology, tool_network(input->topology, request->options.models),
+                                            request->options.models);
+    struct hop_placement *before = models ? place_before(input, result) : NULL;
     seconds[0] = before ? time_of(input, models, before) : NAN;
-    seconds[1] = time_of(input, models, result->placement);
+    seconds[1] = before ? time_of(input, models, result->placement) : NAN;
     hop_placement_destroy(before);
-    free(models);
     return !isnan(seconds[0]) && !isnan(seconds[1]);
 }

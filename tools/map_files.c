@@ -3,18 +3,15 @@
 #include "map.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- drawings ---- */
 
 struct hop_link_load *map_loads(const struct map_input *input, const struct hop_map_result *result)
 {
     size_t count = 2 * (size_t)hop_topology_link_count(input->topology);
-    struct hop_link_load *loads = malloc((count + 1) * sizeof *loads);
-    for (size_t l = 0; loads && l < count; l++)
+    struct hop_link_load *loads = tool_alloc(count, sizeof *loads);
+    for (size_t l = 0; l < count; l++)
         loads[l] = (struct hop_link_load){result->before.load_s[l], result->after.load_s[l]};
     return loads;
 }
@@ -55,15 +52,12 @@ static const char *note_of(uint32_t node, bool after, void *context)
     return notes->text;
 }
 
-static int write_svg(const struct map_request *request, const struct map_input *input,
-                     const struct hop_map_result *result)
+static void write_svg(const struct map_request *request, const struct map_input *input,
+                      const struct hop_map_result *result)
 {
     struct map_notes notes = {.result = result, .before = result->before_devices};
     const struct hop_loads_options options = {.note = map_note, .note_of = note_of, .context = &notes};
-    struct hop_link_load *loads = map_loads(input, result);
-    char *text = loads ? hop_topology_to_loads_svg(input->topology, loads, &options) : NULL;
-    free(loads);
-    return tool_write_text(request->svg, text);
+    tool_write_text(request->svg, hop_topology_to_loads_svg(input->topology, map_loads(input, result), &options));
 }
 
 /* ---- the placement ---- */
@@ -77,23 +71,20 @@ static const char *clean(const char *name, char *text, size_t size)
     return text;
 }
 
-static int write_placement(const struct map_request *request, const struct hop_map_result *result)
+static void write_placement(const struct map_request *request, const struct hop_map_result *result)
 {
-    size_t size = (size_t)result->ranks * 96 + 512, used = 0;
-    char *text = malloc(size), value[32], source[160], machine[160];
-    if (!text)
-        return tool_out_of_memory();
+    struct hop_buffer text = {0};
+    char value[32], source[160], machine[160];
     double after = result->after.metric[result->metric];
     if (hop_map_metric_at(result->metric)->is_time)
         hop_show_seconds(after, value, sizeof value);
     else
         (void)snprintf(value, sizeof value, "%.6g", after);
-    used += (size_t)snprintf(
-        text, size, "# hopcast map %s --on %s\n# %s %s\n", clean(request->source, source, sizeof source),
-        clean(request->machine, machine, sizeof machine), hop_map_metric_at(result->metric)->name, value);
+    hop_buffer_printf(&text, "# hopcast map %s --on %s\n# %s %s\n", clean(request->source, source, sizeof source),
+                      clean(request->machine, machine, sizeof machine), hop_map_metric_at(result->metric)->name, value);
     for (uint32_t r = 0; r < result->ranks; r++)
-        used += (size_t)snprintf(text + used, size - used, "%u %.64s\n", r, hop_placement_device(result->placement, r));
-    return tool_write_text(request->output, text);
+        hop_buffer_printf(&text, "%u %s\n", r, hop_placement_device(result->placement, r));
+    tool_write_text(request->output, hop_buffer_take(&text));
 }
 
 /* The host memory of a rank, "rank3.host", becomes the one nearest to its device. */
@@ -107,11 +98,12 @@ static void place_host(struct hop_place *place, const struct map_input *input, c
         place->device = hop_topology_node(input->topology, host)->name;
 }
 
-/* Copies and messages; a reduction has no place in host memory. */
-static enum hop_status place_hosts(const struct hop_schedule *from, const struct map_input *input,
-                                   const struct hop_map_result *result, struct hop_schedule **placed,
-                                   struct hop_diag *diag)
+/* The schedule on its new devices: copies and messages; a reduction has no place in host memory. */
+static void write_placed(const struct map_request *request, const struct map_input *input,
+                         const struct hop_map_result *result)
 {
+    struct hop_schedule *from, *placed;
+    tool_try(hop_placement_apply(result->placement, input->exchange, &from, &tool_diag));
     struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
     hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
     for (uint32_t i = 0; i < hop_schedule_count(from); i++) {
@@ -120,76 +112,49 @@ static enum hop_status place_hosts(const struct hop_schedule *from, const struct
         place_host(&op.to, input, result);
         (void)hop_schedule_add(made, &op);
     }
-    return hop_schedule_finish(made, placed, diag);
-}
-
-/* The schedule on its new devices. */
-static int write_placed(const struct map_request *request, const struct map_input *input,
-                        const struct hop_map_result *result)
-{
-    struct hop_diag diag;
-    struct hop_schedule *on_devices = NULL, *placed = NULL;
-    enum hop_status done = hop_placement_apply(result->placement, input->exchange, &on_devices, &diag);
-    THEN(done, place_hosts(on_devices, input, result, &placed, &diag));
-    hop_schedule_destroy(on_devices);
-    if (done != HOP_OK)
-        return done == HOP_ERR_MEMORY ? tool_out_of_memory() : tool_fail(&diag);
-    char *text = hop_schedule_to_text(placed);
+    tool_try(hop_schedule_finish(made, &placed, &tool_diag));
+    tool_write_text(request->placed, hop_schedule_to_text(placed));
     hop_schedule_destroy(placed);
-    return tool_write_text(request->placed, text);
+    hop_schedule_destroy(from);
 }
 
 /* ---- launchers ---- */
 
-static int write_launch(const struct map_request *request, const struct hop_map_result *result,
-                        const struct hop_launch_form *form, const char *path)
+static void write_launch(const struct map_request *request, const struct hop_map_result *result,
+                         const struct hop_launch_form *form, const char *path)
 {
-    struct hop_diag diag;
     char *text;
     const struct hop_launch_names names = {
         .hosts = (const char *const *)request->hosts.at, .program = request->program, .directory = request->directory};
     if (request->hosts.count && request->hosts.count != result->node_count)
-        return tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->hosts.count,
-                              request->machine, result->node_count, result->node_count == 1 ? "" : "s");
-    if (hop_map_launch(result, form->name, &names, &text, &diag) == HOP_OK)
-        return tool_write_text(path, text);
-    if (!diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "--launch %s", form->name);
-    return tool_fail(&diag);
+        tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->hosts.count, request->machine,
+                       result->node_count, result->node_count == 1 ? "" : "s");
+    tool_try_at(hop_map_launch(result, form->name, &names, &text, &tool_diag), "--launch %s", form->name);
+    tool_write_text(path, text);
 }
 
 /* Every form that can say this mapping, a file each. */
-static int write_launch_files(const struct map_request *request, const struct hop_map_result *result)
+static void write_launch_files(const struct map_request *request, const struct hop_map_result *result)
 {
-    char path[4096];
-    int status = TOOL_OK;
-    if (mkdir(request->directory, 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "hopcast: %s: %s\n  expected: a directory, or the name of a new one\n", request->directory,
-                strerror(errno));
-        return TOOL_BAD;
-    }
     const struct hop_launch_form *form;
-    for (size_t f = 0; (form = hop_launch_form_at(f)) && status == TOOL_OK; f++) {
-        if (form->names_cores && result->seats[0].core == HOP_NONE)
-            continue;
-        if (snprintf(path, sizeof path, "%s/%s", request->directory, form->file) >= (int)sizeof path)
-            return tool_bad_usage(&tool_map_command, "--launch-dir: the path is too long");
-        status = write_launch(request, result, form, path);
+    tool_make_directory(request->directory);
+    for (size_t f = 0; (form = hop_launch_form_at(f)); f++) {
+        if (!form->names_cores || result->seats[0].core != HOP_NONE)
+            write_launch(request, result, form, tool_text("%s/%s", request->directory, form->file));
     }
-    return status;
 }
 
-int map_write_files(const struct map_request *request, const struct map_input *input,
-                    const struct hop_map_result *result)
+void map_write_files(const struct map_request *request, const struct map_input *input,
+                     const struct hop_map_result *result)
 {
-    int status = request->output ? write_placement(request, result) : TOOL_OK;
-    if (status == TOOL_OK && request->placed)
-        status = write_placed(request, input, result);
-    if (status == TOOL_OK && request->svg)
-        status = write_svg(request, input, result);
-    if (status == TOOL_OK && request->directory)
-        status = write_launch_files(request, result);
-    if (status == TOOL_OK && tool_given(&request->given, "launch"))
-        status = write_launch(request, result, hop_launch_form_at(request->launch), NULL);
-    return status;
+    if (request->output)
+        write_placement(request, result);
+    if (request->placed)
+        write_placed(request, input, result);
+    if (request->svg)
+        write_svg(request, input, result);
+    if (request->directory)
+        write_launch_files(request, result);
+    if (tool_given(&request->given, "launch"))
+        write_launch(request, result, hop_launch_form_at(request->launch), NULL);
 }

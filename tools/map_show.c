@@ -103,8 +103,8 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     fprintf(out, "\n");
 }
 
-static int print_drawing(FILE *out, const struct map_request *request, const struct map_input *input,
-                         const struct hop_map_result *result)
+static void print_drawing(FILE *out, const struct map_request *request, const struct map_input *input,
+                          const struct hop_map_result *result)
 {
     struct map_notes notes = {.result = result, .before = result->before_devices};
     const struct hop_loads_options options = {.width = tool_columns(),
@@ -112,19 +112,9 @@ static int print_drawing(FILE *out, const struct map_request *request, const str
                                               .ascii = request->ascii,
                                               .note = map_note,
                                               .context = &notes};
-    struct hop_link_load *loads = map_loads(input, result);
-    char *text = loads ? hop_topology_to_loads(input->topology, loads, &options) : NULL;
-    if (text)
-        fprintf(out, "\n%s", text);
-    free(loads);
-    int status = text ? TOOL_OK : tool_out_of_memory();
+    char *text = tool_have(hop_topology_to_loads(input->topology, map_loads(input, result), &options));
+    fprintf(out, "\n%s", text);
     free(text);
-    return status;
-}
-
-static int print_json(const struct map_input *input, const struct hop_map_result *result)
-{
-    return tool_write_text(NULL, hop_map_result_to_json(input->topology, input->traffic, result));
 }
 
 static bool is_dash(const char *path)
@@ -132,13 +122,13 @@ static bool is_dash(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-int map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result)
+void map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result)
 {
     FILE *out = is_dash(request->output) || is_dash(request->placed) || is_dash(request->svg) ? stderr : stdout;
     if (request->json)
-        return print_json(input, result);
-    if (tool_given(&request->given, "launch"))
-        return TOOL_OK; /* what is pasted stands alone */
-    print_answer(out, request, input, result);
-    return request->draw ? print_drawing(out, request, input, result) : TOOL_OK;
+        tool_write_text(NULL, hop_map_result_to_json(input->topology, input->traffic, result));
+    else if (!tool_given(&request->given, "launch")) /* what is pasted stands alone */
+        print_answer(out, request, input, result);
+    if (request->draw && !tool_given(&request->given, "launch"))
+        print_drawing(out, request, input, result);
 }

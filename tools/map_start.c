@@ -37,7 +37,7 @@ static bool is_excluded(const struct hop_map_options *options, const struct hop_
     return false;
 }
 
-static bool find_slots(const struct map_request *request, const struct map_input *input, struct slots *slots)
+static struct slots find_slots(const struct map_request *request, const struct map_input *input)
 {
     const struct hop_topology *t = input->topology;
     const struct hop_map_options *o = &request->options;
@@ -45,22 +45,20 @@ static bool find_slots(const struct map_request *request, const struct map_input
     uint32_t ranks = hop_traffic_ranks(input->traffic);
     each = each < ranks ? each : ranks;
     enum hop_node_kind kind = HOP_NODE_NIC;
+    struct slots slots = {.load = tool_alloc(nodes, sizeof *slots.load)};
     for (uint32_t n = 0; n < nodes; n++)
         kind = hop_topology_node(t, n)->kind == HOP_NODE_GPU ? HOP_NODE_GPU : kind;
-    slots->slot = malloc(((size_t)nodes * each + 1) * sizeof *slots->slot);
-    slots->load = calloc((size_t)nodes + 1, sizeof *slots->load);
-    if (!slots->slot || !slots->load)
-        return false;
     for (uint32_t n = 0; n < nodes; n++) {
         const char *device = hop_topology_node(t, n)->name;
         if (hop_topology_node(t, n)->kind != kind || is_excluded(o, t, n))
             continue;
         uint32_t node = hop_topology_server_of(t, n);
+        TOOL_GROW(slots.slot, slots.count + each);
         for (uint32_t k = 0; k < each; k++)
-            slots->slot[slots->count++] = (struct slot){device, node, slots->load[node]++};
+            slots.slot[slots.count++] = (struct slot){device, node, slots.load[node]++};
     }
-    memset(slots->load, 0, nodes * sizeof *slots->load);
-    return true;
+    memset(slots.load, 0, nodes * sizeof *slots.load);
+    return slots;
 }
 
 /* ---- taking them ---- */
@@ -98,59 +96,48 @@ static void draw(struct slots *slots, uint32_t first, uint64_t *seed)
     slots->slot[first] = drawn;
 }
 
-/* *made stays NULL where there is too little room, which the mapping says. */
-static int make(const struct map_request *request, const struct map_input *input, uint64_t *seed,
-                struct hop_placement **made)
+/* NULL where there is too little room, which the mapping says. */
+static struct hop_placement *make(const struct map_request *request, const struct map_input *input, uint64_t *seed)
 {
-    struct slots slots = {0};
-    struct hop_diag diag;
+    struct slots slots = find_slots(request, input);
+    struct hop_placement *made;
+    struct hop_buffer text = {0};
     uint32_t ranks = hop_traffic_ranks(input->traffic), placed = 0;
-    char *text = malloc((size_t)ranks * 80 + 1);
-    size_t used = 0;
-    int status = text && find_slots(request, input, &slots) ? TOOL_OK : tool_out_of_memory();
-    if (status == TOOL_OK && !seed)
+    if (!seed)
         qsort(slots.slot, slots.count, sizeof *slots.slot, by_round);
-    for (uint32_t s = 0; status == TOOL_OK && s < slots.count && placed < ranks; s++) {
+    for (uint32_t s = 0; s < slots.count && placed < ranks; s++) {
         if (seed)
             draw(&slots, s, seed);
         if (take(request, &slots, &slots.slot[s]))
-            used += (size_t)snprintf(text + used, 80, "%u %.63s\n", placed++, slots.slot[s].device);
+            hop_buffer_printf(&text, "%u %s\n", placed++, slots.slot[s].device);
     }
-    if (status == TOOL_OK && placed == ranks && hop_placement_parse(request->start, text, used, made, &diag) != HOP_OK)
-        status = tool_fail(&diag);
-    free(slots.load);
-    free(slots.slot);
-    free(text);
-    return status;
+    char *lines = tool_have(hop_buffer_take(&text));
+    if (placed < ranks)
+        return NULL;
+    tool_try(hop_placement_parse(request->start, lines, strlen(lines), &made, &tool_diag));
+    return tool_have(made);
 }
 
 /* ---- what was asked for ---- */
 
-int map_read_start(const struct map_request *request, struct map_input *input)
+void map_read_start(const struct map_request *request, struct map_input *input)
 {
-    struct hop_diag diag;
-    struct hop_placement *start = NULL;
     const char *choice = request->start;
     uint64_t seed = 1;
-    int status = TOOL_OK;
     if (!choice)
-        return TOOL_OK;
+        return;
     if (strncmp(choice, "random", 6) == 0 && (choice[6] == '\0' || choice[6] == '=')) {
-        if (choice[6] && !tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX, &seed))
-            return TOOL_BAD;
-        status = make(request, input, &seed, &start);
+        if (choice[6])
+            seed = tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX);
+        input->start = make(request, input, &seed);
     } else if (strcmp(choice, "cyclic") == 0) {
-        status = make(request, input, NULL, &start);
-    } else if (strcmp(choice, "packed") != 0) {
-        enum hop_status read = hop_placement_load(choice, &start, &diag);
+        input->start = make(request, input, NULL);
+    } else if (strcmp(choice, "packed") == 0) {
+        input->start = NULL;
+    } else {
+        enum hop_status read = hop_placement_load(choice, &input->start, &tool_diag);
         if (read == HOP_ERR_IO)
-            (void)snprintf(diag.expected, sizeof diag.expected,
-                           "packed, cyclic, random=SEED, or a file with a line for every rank");
-        status = read == HOP_OK ? TOOL_OK : tool_fail(&diag);
+            hop_diag_expect(&tool_diag, "packed, cyclic, random=SEED, or a file with a line for every rank");
+        tool_try(read);
     }
-    if (status != TOOL_OK)
-        return status;
-    hop_placement_destroy(input->start);
-    input->start = start;
-    return TOOL_OK;
 }

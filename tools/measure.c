@@ -59,43 +59,37 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-static int check(const struct request *r)
+static void check(const struct request *r)
 {
-    const struct hop_program_options *program = &r->measure.program;
     if (!r->on && !r->emulate && r->measure.devices == 0)
-        return tool_bad_usage(&tool_measure,
-                              "how many devices is missing: --devices N, --on TOPOLOGY or --emulate TOPOLOGY");
-    return tool_check_program(&tool_measure, program, r->measure.launch.threads, r->emulate);
+        tool_bad_usage(&tool_measure, "how many devices is missing: --devices N, --on TOPOLOGY or --emulate TOPOLOGY");
+    tool_check_program(&tool_measure, &r->measure.program, r->measure.launch.threads, r->emulate);
 }
 
 /* ---- what becomes of the rows ---- */
 
 /* A device's memory is no link: what was measured of it is a parameter. */
-static int fit(const struct request *r, struct hop_topology *topology, const struct hop_measure_result *result,
-               const char *csv)
+static void fit(const struct request *r, struct hop_topology *topology, const struct hop_measure_result *result,
+                const char *csv)
 {
-    struct hop_measurements *measurements = NULL;
-    struct hop_diag diag;
+    struct hop_measurements *measurements;
     struct calibrate_request request = {.output = r->fit, .model = r->model, .folds = UINT64_MAX};
     if (!r->model && !r->on && !r->emulate)
         request.model = "fair"; /* no tree of links is known that the default is about */
     if (!csv)
-        return tool_bad_usage(&tool_measure, "--fit needs copies between devices: two devices, and pairs among --what");
-    if (!isnan(result->memory_Bps) &&
-        hop_topology_set_parameter(topology, "reduce_rate", result->memory_Bps, "measured by hopcast measure",
-                                   result->memory_spread_Bps, &diag) != HOP_OK)
-        return tool_fail(&diag);
+        tool_bad_usage(&tool_measure, "--fit needs copies between devices: two devices, and pairs among --what");
+    if (!isnan(result->memory_Bps))
+        tool_try(hop_topology_set_parameter(topology, "reduce_rate", result->memory_Bps, "measured by hopcast measure",
+                                            result->memory_spread_Bps, &tool_diag));
     if (hop_topology_add_note(topology,
                               "fitted to %u rows measured by hopcast measure%s, %u samples of each, seed %llu",
                               result->row_count, result->emulated ? " on emulated links" : "", result->rounds,
                               (unsigned long long)r->measure.seed) != HOP_OK)
-        return tool_out_of_memory();
-    if (hop_measurements_parse("measured", csv, strlen(csv), &measurements, &diag) != HOP_OK)
-        return tool_fail(&diag);
+        tool_out_of_memory();
+    tool_try(hop_measurements_parse("measured", csv, strlen(csv), &measurements, &tool_diag));
     printf("\n");
-    int status = calibrate_fit_measurements(&request, topology, measurements);
+    calibrate_fit_measurements(&request, topology, measurements);
     hop_measurements_destroy(measurements);
-    return status;
 }
 
 static int too_noisy(const struct hop_measure_result *result)
@@ -124,67 +118,55 @@ static int conclude(const struct request *r, struct hop_topology *topology, cons
     bool few = result->rounds < HOP_MEASURE_SAMPLES_LEAST;
     bool keep = (!result->too_noisy && !few) || r->force;
     char *csv = hop_measure_to_csv(result);
-    int status = TOOL_OK;
     if (r->json)
-        status = tool_write_text(NULL, hop_measure_to_json(result));
+        tool_write_text(NULL, hop_measure_to_json(result));
     else
         measure_show(result, r->measure.time_s);
-    if (status == TOOL_OK && r->raw)
-        status = tool_write_text(r->raw, hop_measure_to_raw(result));
-    if (status == TOOL_OK && r->output && keep)
-        status = csv ? tool_write(r->output, csv)
-                     : tool_bad_usage(&tool_measure,
-                                      "--output has nothing to write: no copies between devices were measured");
-    if (status == TOOL_OK && r->fit && keep)
-        status = fit(r, topology, result, csv);
+    if (r->raw)
+        tool_write_text(r->raw, hop_measure_to_raw(result));
+    if (r->output && keep && !csv)
+        tool_bad_usage(&tool_measure, "--output has nothing to write: no copies between devices were measured");
+    if (r->output && keep)
+        tool_write(r->output, csv);
+    if (r->fit && keep)
+        fit(r, topology, result, csv);
     free(csv);
-    if (status == TOOL_OK && few && !r->force)
-        return too_few(result);
-    if (status == TOOL_OK && result->too_noisy && !r->force)
-        return too_noisy(result);
-    return status;
+    return keep ? TOOL_OK : few ? too_few(result) : too_noisy(result);
 }
 
 /* ---- the command ---- */
 
-static int load(const struct request *r, struct hop_topology **topology)
+static struct hop_topology *load(const struct request *r)
 {
-    struct hop_diag diag;
+    struct hop_topology *topology;
     if (r->on || r->emulate)
-        return tool_load_topology(r->on ? r->on : r->emulate, &r->sets, topology);
-    return hop_measure_flat(r->measure.devices, topology, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
-}
-
-static int measure(struct request *r, struct hop_topology *topology)
-{
-    struct hop_measure_options *m = &r->measure;
-    struct hop_measure_result *result = NULL;
-    struct hop_diag diag;
-    struct tool_progress progress;
-    m->topology = topology;
-    m->sizes = r->sizes.count ? r->sizes.at : NULL;
-    m->size_count = r->sizes.count;
-    m->program.emulate = r->emulate ? topology : NULL;
-    ranks_catch();
-    m->launch.stop = &ranks_stop;
-    m->progress = tool_progress_begin(&progress, "of the time for measuring");
-    m->context = &progress;
-    int status = hop_measure(m, &result, &diag) == HOP_OK ? conclude(r, topology, result) : tool_fail(&diag);
-    hop_measure_result_destroy(result);
-    return status;
+        return tool_load_topology(r->on ? r->on : r->emulate, &r->sets);
+    tool_try(hop_measure_flat(r->measure.devices, &topology, &tool_diag));
+    return tool_have(topology);
 }
 
 static int run(int argc, char **argv)
 {
     static struct request r = {.measure = {.seed = 1, .program = {.slower = 100}}};
-    struct hop_topology *topology = NULL;
-    int status = tool_read(&tool_measure, argc, argv, &r);
-    THEN(status, check(&r));
-    THEN(status, ranks_alone(&tool_measure));
-    THEN(status, tool_check_outputs(&r.given));
-    THEN(status, load(&r, &topology));
-    THEN(status, measure(&r, topology));
-    hop_topology_destroy(topology);
+    struct hop_measure_options *m = &r.measure;
+    struct hop_measure_result *result;
+    struct tool_progress progress;
+    tool_read(&tool_measure, argc, argv, &r);
+    check(&r);
+    ranks_alone(&tool_measure);
+    tool_check_outputs(&r.given);
+    struct hop_topology *topology = load(&r);
+    m->topology = topology;
+    m->sizes = r.sizes.count ? r.sizes.at : NULL;
+    m->size_count = r.sizes.count;
+    m->program.emulate = r.emulate ? topology : NULL;
+    ranks_catch();
+    m->launch.stop = &ranks_stop;
+    m->progress = tool_progress_begin(&progress, "of the time for measuring");
+    m->context = &progress;
+    tool_try(hop_measure(m, &result, &tool_diag));
+    int status = conclude(&r, topology, result);
+    hop_measure_result_destroy(result);
     return status;
 }
 

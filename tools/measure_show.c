@@ -3,7 +3,6 @@
 #include "measure.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The rows that a line is about: a kind, and for copies between devices a level and a size. */
@@ -117,11 +116,7 @@ static void show_within(const struct hop_measure_result *result)
 void measure_show(const struct hop_measure_result *result, double time_s)
 {
     bool late = time_s > 0 && result->elapsed_s > time_s && result->rounds <= HOP_MEASURE_SAMPLES_LEAST;
-    double *times_s = malloc(HOP_SAMPLES_MAX * sizeof *times_s);
-    if (!times_s) {
-        (void)tool_out_of_memory();
-        return;
-    }
+    double *times_s = tool_alloc(HOP_SAMPLES_MAX, sizeof *times_s);
     printf("%s, %u devices: %u rows, %u samples of each%s, in %s%s\n", hop_topology_name(result->topology),
            result->device_count, result->row_count, result->rounds, late ? " (fewer do not count)" : "",
            SECONDS(result->elapsed_s), result->emulated ? "; emulated links" : "");
@@ -134,5 +129,4 @@ void measure_show(const struct hop_measure_result *result, double time_s)
         printf("\noutliers %.2f %% of the samples",
                100.0 * result->outliers / ((double)result->row_count * result->rounds));
     printf("; unsteady rows %u of %u%s\n", result->unsteady, result->row_count, result->too_noisy ? ": too noisy" : "");
-    free(times_s);
 }

@@ -8,34 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
 #include "tool.h"
 
 /* ---- words ---- */
 
-bool tool_words_add(struct tool_words *words, const char *text)
+void tool_words_add(struct tool_words *words, const char *text)
 {
-    if (words->count == words->capacity) {
-        uint32_t capacity = words->capacity ? words->capacity * 2 : 8;
-        char **grown = realloc(words->at, capacity * sizeof *grown);
-        if (!grown)
-            return tool_out_of_memory() == TOOL_OK;
-        words->at = grown;
-        words->capacity = capacity;
-    }
-    words->at[words->count] = strdup(text);
-    if (!words->at[words->count])
-        return tool_out_of_memory() == TOOL_OK;
-    words->count++;
-    return true;
-}
-
-void tool_words_free(struct tool_words *words)
-{
-    for (uint32_t i = 0; i < words->count; i++)
-        free(words->at[i]);
-    free(words->at);
-    *words = (struct tool_words){0};
+    TOOL_GROW(words->at, words->count + 1);
+    words->at[words->count++] = tool_text("%s", text);
 }
 
 /* The next of some words with spaces between; *words moves behind it. 0: there is none. */
@@ -101,15 +81,12 @@ const char *tool_nearest_word(const char *words, const char *word, char *text, s
 
 /* ---- the table ---- */
 
-enum { CHOICES_ROOM = 1000 }; /* all that a command has, with spaces between */
-
-/* The choices that are asked for by index, as words in the room that is left. */
-static const char *gather_choices(const struct tool_option *option, char *room, size_t *used)
+/* The choices that are asked for by index, as words. */
+static const char *gather_choices(const struct tool_option *option)
 {
-    const char *name, *words = room + *used;
-    for (unsigned i = 0; (name = option->choice_at(i)) && strcmp(name, "?") != 0 && *used < CHOICES_ROOM; i++)
-        *used += (size_t)snprintf(room + *used, CHOICES_ROOM - *used, "%s%s", i ? " " : "", name);
-    ++*used;
+    const char *name, *words = "";
+    for (unsigned i = 0; (name = option->choice_at(i)) && strcmp(name, "?") != 0; i++)
+        words = tool_text("%s%s%s", words, i ? " " : "", name);
     return words;
 }
 
@@ -137,16 +114,15 @@ const struct tool_option *tool_table(const struct tool_command *command)
 {
     static const struct tool_command *of;
     static struct tool_option table[TOOL_OPTIONS + 2];
-    static char choices[CHOICES_ROOM];
     if (of == command)
         return table;
     of = command;
-    size_t count = 0, used = 0;
+    size_t count = 0;
     for (const struct tool_option *entry = command->options; entry && (entry->kind || entry->shared); entry++) {
         struct tool_option *option = &table[count++];
         *option = resolve(entry);
         if (option->choice_at)
-            option->choices = gather_choices(option, choices, &used);
+            option->choices = gather_choices(option);
     }
     table[count] = (struct tool_option){.name = "help", .letter = 'h', .kind = OPTION_HELP};
     table[count + 1] = (struct tool_option){.kind = OPTION_END};
@@ -201,94 +177,72 @@ bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag)
     return hop_parse_seconds(text, strlen(text), seconds, diag) == HOP_OK;
 }
 
-bool tool_whole(const struct tool_command *command, const char *what, const char *text, uint64_t low, uint64_t high,
-                uint64_t *value)
+uint64_t tool_whole(const struct tool_command *command, const char *what, const char *text, uint64_t low, uint64_t high)
 {
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (isdigit((unsigned char)text[0]) && !*end && !errno && number >= low && number <= high) {
-        *value = number;
-        return true;
-    }
-    tool_bad_usage(command, "%s cannot be '%s': a whole number from %llu to %llu is expected", what, text,
-                   (unsigned long long)low, (unsigned long long)high);
-    return false;
+    if (!isdigit((unsigned char)text[0]) || *end || errno || number < low || number > high)
+        tool_bad_usage(command, "%s cannot be '%s': a whole number from %llu to %llu is expected", what, text,
+                       (unsigned long long)low, (unsigned long long)high);
+    return number;
 }
 
-/* Says what is expected of an option, behind "--rows cannot be 'x': "; false. */
-static bool refuse(const struct tool_taking *t, const char *text, const char *expected)
+/* Says what is expected of an option, behind "--rows cannot be 'x': ". */
+static _Noreturn void refuse(const struct tool_taking *t, const char *text, const char *expected)
 {
     char name[64];
     tool_bad_usage(t->command, "%s cannot be '%.80s': %s is expected", name_of(t->option, name, sizeof name), text,
                    expected);
-    return false;
 }
 
-static bool refuse_diag(const struct tool_taking *t, const struct hop_diag *diag)
+static void take_status(const struct tool_taking *t, bool taken)
 {
     char name[64];
-    tool_bad_usage(t->command, "%s: %s; %s is expected", name_of(t->option, name, sizeof name), diag->what,
-                   diag->expected);
-    return false;
+    if (!taken)
+        tool_bad_usage(t->command, "%s: %s; %s is expected", name_of(t->option, name, sizeof name), tool_diag.what,
+                       tool_diag.expected);
 }
 
-static bool take_whole(const struct tool_taking *t, const char *text)
+static void take_whole(const struct tool_taking *t, const char *text)
 {
     const struct tool_option *o = t->option;
     char name[64];
-    uint64_t value;
-    if (!tool_whole(t->command, name_of(o, name, sizeof name), text, o->low,
-                    o->high                   ? o->high
-                    : o->kind == OPTION_COUNT ? UINT32_MAX
-                                              : UINT64_MAX,
-                    &value))
-        return false;
+    uint64_t most = o->high ? o->high : o->kind == OPTION_COUNT ? UINT32_MAX : UINT64_MAX;
+    uint64_t value = tool_whole(t->command, name_of(o, name, sizeof name), text, o->low, most);
     if (o->kind == OPTION_COUNT)
         *(uint32_t *)t->to = (uint32_t)value;
     else
         *(uint64_t *)t->to = value;
-    return true;
 }
 
-static bool take_number(const struct tool_taking *t, const char *text)
+static void take_number(const struct tool_taking *t, const char *text)
 {
-    char *end, expected[80];
-    double number = strtod(text, &end);
-    (void)snprintf(expected, sizeof expected, "a number from %g to %g", t->option->least, t->option->most);
-    if (!*text || *end || !(number >= t->option->least && number <= t->option->most))
-        return refuse(t, text, expected);
+    char *end;
+    double number = strtod(text, &end), least = t->option->least, most = t->option->most;
+    if (!*text || *end || !(number >= least && number <= most))
+        refuse(t, text, tool_text("a number from %g to %g", least, most));
     *(double *)t->to = number;
-    return true;
 }
 
-static bool take_time(const struct tool_taking *t, const char *text)
+static void take_time(const struct tool_taking *t, const char *text)
 {
-    char expected[120];
     double least = t->option->least, most = t->option->most ? t->option->most : INFINITY, seconds;
-    struct hop_diag diag;
-    if (!tool_seconds(text, &seconds, &diag))
-        return refuse_diag(t, &diag);
-    if (isfinite(most))
-        (void)snprintf(expected, sizeof expected, "a time from %s to %s", SECONDS(least), SECONDS(most));
-    else
-        (void)snprintf(expected, sizeof expected, "a time %s, such as 10s,", least > 0 ? "above 0" : "of 0 or more");
+    take_status(t, tool_seconds(text, &seconds, &tool_diag));
     if (!(seconds >= least && seconds <= most))
-        return refuse(t, text, expected);
+        refuse(t, text,
+               isfinite(most) ? tool_text("a time from %s to %s", SECONDS(least), SECONDS(most))
+                              : tool_text("a time %s, such as 10s,", least > 0 ? "above 0" : "of 0 or more"));
     *(double *)t->to = seconds;
-    return true;
 }
 
-static bool take_size(const struct tool_taking *t, const char *text)
+static void take_size(const struct tool_taking *t, const char *text)
 {
     uint64_t bytes;
-    struct hop_diag diag;
-    if (hop_parse_bytes(text, strlen(text), &bytes, &diag) != HOP_OK)
-        return refuse_diag(t, &diag);
+    take_status(t, hop_parse_bytes(text, strlen(text), &bytes, &tool_diag) == HOP_OK);
     if (bytes < t->option->low)
-        return refuse(t, text, "a size such as 64MiB");
+        refuse(t, text, "a size such as 64MiB");
     *(uint64_t *)t->to = bytes;
-    return true;
 }
 
 /* SIZE, or LOW:HIGH*FACTOR: where it begins and ends, and what leads from one size to the next. */
@@ -304,34 +258,33 @@ static bool read_range(char *item, uint64_t *low, uint64_t *high, uint64_t *fact
            hop_parse_bytes(colon + 1, (size_t)(star - colon - 1), high, NULL) == HOP_OK && *low <= *high;
 }
 
-static bool take_sizes(const struct tool_taking *t, const char *text)
+static void take_sizes(const struct tool_taking *t, const char *text)
 {
     struct tool_sizes *sizes = t->to;
     uint64_t low, high, factor, most = t->option->high ? t->option->high : TOOL_SIZES;
-    char item[64], expected[120];
+    char item[64];
     sizes->count = 0;
     for (const char *from = text;; from++) {
         size_t length = strcspn(from, ",");
         (void)snprintf(item, sizeof item, "%.*s", (int)length, from);
         if (length >= sizeof item || !read_range(item, &low, &high, &factor))
-            return refuse(t, text, "SIZE,... such as 4KiB,64KiB or LOW:HIGH*FACTOR such as 4KiB:16MiB*4");
+            refuse(t, text, "SIZE,... such as 4KiB,64KiB or LOW:HIGH*FACTOR such as 4KiB:16MiB*4");
         for (uint64_t size = low;; size *= factor) {
             if (sizes->count && size <= sizes->at[sizes->count - 1])
-                return refuse(t, text, "one size above the other");
-            (void)snprintf(expected, sizeof expected, "a list of %u sizes at most", (unsigned)most);
+                refuse(t, text, "one size above the other");
             if (sizes->count == most)
-                return refuse(t, text, expected);
+                refuse(t, text, tool_text("a list of %u sizes at most", (unsigned)most));
             sizes->at[sizes->count++] = size;
             if (size > high / factor)
                 break;
         }
         from += length;
         if (!*from)
-            return true;
+            return;
     }
 }
 
-static bool take_choice(const struct tool_taking *t, const char *text)
+static void take_choice(const struct tool_taking *t, const char *text)
 {
     char expected[200];
     unsigned place, chosen = 0;
@@ -339,10 +292,8 @@ static bool take_choice(const struct tool_taking *t, const char *text)
     for (const char *from = text;; from++) {
         size_t length = several ? strcspn(from, ",") : strlen(from);
         if (!tool_choice(t->option->choices, from, length, &place)) {
-            int used = snprintf(expected, sizeof expected, "%s", several ? "one or several of " : "");
-            list_words(t->option->choices, "", several ? " and " : " or ", expected + used,
-                       sizeof expected - (size_t)used);
-            return refuse(t, text, expected);
+            list_words(t->option->choices, "", several ? " and " : " or ", expected, sizeof expected);
+            refuse(t, text, several ? tool_text("one or several of %s", expected) : expected);
         }
         chosen = several ? chosen | 1u << place : place;
         from += length;
@@ -350,73 +301,77 @@ static bool take_choice(const struct tool_taking *t, const char *text)
             break;
     }
     *(unsigned *)t->to = chosen;
-    return true;
 }
 
-static bool take_names(const struct tool_taking *t, const char *text)
+static void take_names(const struct tool_taking *t, const char *text)
 {
-    char name[256];
     for (const char *from = text;; from++) {
         from += strspn(from, " ");
         size_t length = strcspn(from, ",");
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, from);
-        if (length == 0 || length >= sizeof name)
-            return refuse(t, text, "one name or several, with commas between,");
-        if (!tool_words_add(t->to, name))
-            return false;
+        if (length == 0 || length >= 256)
+            refuse(t, text, "one name or several, with commas between,");
+        tool_words_add(t->to, tool_text("%.*s", (int)length, from));
         from += length;
         if (!*from)
-            return true;
+            return;
     }
 }
 
-static bool take(const struct tool_taking *t, char *text)
+static void take(const struct tool_taking *t, char *text)
 {
     switch (t->option->kind) {
     case OPTION_FLAG:
-        return *(bool *)t->to = true;
+        *(bool *)t->to = true;
+        return;
     case OPTION_TEXT:
         *(const char **)t->to = text;
-        return true;
+        return;
     case OPTION_LIST:
-        return tool_words_add(t->to, text);
+        tool_words_add(t->to, text);
+        return;
     case OPTION_NAMES:
-        return take_names(t, text);
+        take_names(t, text);
+        return;
     case OPTION_WHOLE:
     case OPTION_COUNT:
-        return take_whole(t, text);
+        take_whole(t, text);
+        return;
     case OPTION_NUMBER:
-        return take_number(t, text);
+        take_number(t, text);
+        return;
     case OPTION_TIME:
-        return take_time(t, text);
+        take_time(t, text);
+        return;
     case OPTION_SIZE:
-        return take_size(t, text);
+        take_size(t, text);
+        return;
     case OPTION_SIZES:
-        return take_sizes(t, text);
+        take_sizes(t, text);
+        return;
     case OPTION_CHOICE:
     case OPTION_CHOICES:
-        return take_choice(t, text);
+        take_choice(t, text);
+        return;
     default:
-        return t->option->take(t, text);
+        t->option->take(t, text);
     }
 }
 
-bool tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text)
+void tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text)
 {
-    char known[256] = "", list[256];
-    size_t length = strcspn(text, "="), used = 0;
+    char list[256];
+    const char *known = "";
+    size_t length = strcspn(text, "=");
     for (const struct tool_option *o = settings; o->kind; o++) {
         if (text[length] && strlen(o->argument) == length && memcmp(o->argument, text, length) == 0) {
-            char name[64];
             struct tool_option setting = *o;
-            (void)snprintf(name, sizeof name, "--%s %s", taking->option->name, o->argument);
-            setting.argument = name;
-            return take(&(struct tool_taking){taking->command, &setting, (char *)taking->to + o->at},
-                        text + length + 1);
+            setting.argument = tool_text("--%s %s", taking->option->name, o->argument);
+            take(&(struct tool_taking){taking->command, &setting, (char *)taking->to + o->at}, text + length + 1);
+            return;
         }
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s= ", o->argument);
+        known = tool_text("%s%s= ", known, o->argument);
     }
-    return refuse(taking, text, list_words(known, "", " or ", list, sizeof list));
+    refuse(taking, text, list_words(known, "", " or ", list, sizeof list));
 }
 
 /* ---- the command line ---- */
@@ -431,7 +386,7 @@ struct reading {
 };
 
 /* Standard input and standard output have one use each. */
-static bool note_use(const struct reading *r, const struct tool_option *o, const char *text)
+static void note_use(const struct reading *r, const struct tool_option *o, const char *text)
 {
     struct tool_given *g = r->given;
     char name[64];
@@ -439,37 +394,32 @@ static bool note_use(const struct reading *r, const struct tool_option *o, const
     bool prints = o->use == USE_PRINT || (o->use == USE_OUTPUT && dash);
     name_of(o, name, sizeof name);
     if (o->use == USE_FILE && dash)
-        return tool_bad_usage(r->command, "%s needs a file: standard output shows what was found", name) == TOOL_OK;
-    if ((o->use == USE_OUTPUT || o->use == USE_FILE) && !dash &&
-        g->output_count < sizeof g->outputs / sizeof g->outputs[0])
+        tool_bad_usage(r->command, "%s needs a file: standard output shows what was found", name);
+    if ((o->use == USE_OUTPUT || o->use == USE_FILE) && !dash && g->output_count < HOP_COUNT(g->outputs))
         g->outputs[g->output_count++] = text;
-    const char **owner = reads ? &g->input : prints ? &g->printer : NULL;
-    char *its_name = reads ? g->input_name : g->printer_name;
-    if (!owner)
-        return true;
+    const char **owner = reads ? &g->input : &g->printer;
+    if (!reads && !prints)
+        return;
     if (*owner && reads)
-        return tool_bad_usage(r->command, "standard input (-) is read once: by %s or by %s", its_name,
-                              strcmp(its_name, name) == 0 ? "another" : name) == TOOL_OK;
-    if (*owner && strcmp(its_name, name) != 0)
-        return tool_bad_usage(r->command, "standard output takes one of %s and %s%s", its_name, name,
-                              dash ? " -" : "") == TOOL_OK;
-    *owner = its_name;
-    (void)snprintf(its_name, sizeof g->input_name, "%.31s", name);
-    return true;
+        tool_bad_usage(r->command, "standard input (-) is read once: by %s or by %s", *owner,
+                       strcmp(*owner, name) == 0 ? "another" : name);
+    if (*owner && strcmp(*owner, name) != 0)
+        tool_bad_usage(r->command, "standard output takes one of %s and %s%s", *owner, name, dash ? " -" : "");
+    *owner = tool_text("%s", name);
 }
 
 /* Takes an option with its value. */
-static int apply(struct reading *r, const struct tool_option *o, char *text)
+static void apply(struct reading *r, const struct tool_option *o, char *text)
 {
     const struct tool_taking taking = {r->command, o, r->request + o->at};
     size_t index = (size_t)(o - r->table);
+    if (o->once && is_set(r->given, index) && o->name)
+        tool_bad_usage(r->command, "--%s is given twice", o->name);
     if (o->once && is_set(r->given, index))
-        return o->name ? tool_bad_usage(r->command, "--%s is given twice", o->name)
-                       : tool_bad_usage(r->command, "'%.80s' is too much: one %s is expected", text, o->argument);
-    if (!note_use(r, o, text) || !take(&taking, text))
-        return TOOL_BAD;
+        tool_bad_usage(r->command, "'%.80s' is too much: one %s is expected", text, o->argument);
+    note_use(r, o, text);
+    take(&taking, text);
     r->given->bits[index / 64] |= UINT64_C(1) << index % 64;
-    return TOOL_OK;
 }
 
 static bool has_value(const struct tool_option *o)
@@ -478,20 +428,20 @@ static bool has_value(const struct tool_option *o)
 }
 
 /* Takes an option that was found; name: as it was given; value: behind it in the same word, or NULL. */
-static int found(struct reading *r, const struct tool_option *o, const char *name, char *value)
+static void found(struct reading *r, const struct tool_option *o, const char *name, char *value)
 {
     if (o->kind == OPTION_HELP)
-        return tool_help(r->command);
+        tool_help(r->command);
     if (o->kind == OPTION_GONE)
-        return tool_bad_usage(r->command, "option %s is now %s", name, o->help);
+        tool_bad_usage(r->command, "option %s is now %s", name, o->help);
     if (value && !has_value(o))
-        return tool_bad_usage(r->command, "option %s takes no value", name);
+        tool_bad_usage(r->command, "option %s takes no value", name);
     if (!value && has_value(o)) {
         if (r->next == r->argc)
-            return tool_bad_usage(r->command, "option %s needs a value", name);
+            tool_bad_usage(r->command, "option %s needs a value", name);
         value = r->argv[r->next++];
     }
-    return apply(r, o, value);
+    apply(r, o, value);
 }
 
 /* The names of the options that begin so, with spaces between, and the first of them; NULL: none does. */
@@ -509,43 +459,46 @@ static const struct tool_option *find_long(const struct reading *r, const char *
     return hit;
 }
 
-/* word: behind "--". A name may be cut short as long as it is one option's. */
-static int read_long(struct reading *r, char *word)
+/* The option that a word behind "--" names, which may be cut short as long as it is one option's. */
+static const struct tool_option *find_named(const struct reading *r, const char *name)
 {
-    char *equals = strchr(word, '='), name[64], shown[66], names[2048], text[2048], nearest[64];
-    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    (void)snprintf(shown, sizeof shown, "--%s", name);
+    char names[2048], text[2048], nearest[64];
     for (const struct tool_option *o = r->table; o->kind; o++) {
         if (o->name && strcmp(o->name, name) == 0)
-            return found(r, o, shown, equals ? equals + 1 : NULL);
+            return o;
     }
     const struct tool_option *hit = name[0] ? find_long(r, name, names, sizeof names) : NULL;
-    if (hit && !strchr(names, ' '))
-        return found(r, hit, shown, equals ? equals + 1 : NULL);
+    if (hit && strchr(names, ' '))
+        tool_bad_usage(r->command, "option --%s is ambiguous: %s", name,
+                       list_words(names, "--", " or ", text, sizeof text));
     if (hit)
-        return tool_bad_usage(r->command, "option %s is ambiguous: %s", shown,
-                              list_words(names, "--", " or ", text, sizeof text));
+        return hit;
     (void)find_long(r, "", names, sizeof names);
     bool near = tool_nearest_word(names, name, nearest, sizeof nearest);
-    return tool_bad_usage(r->command, "there is no option %s%s%s%s", shown, near ? " (is --" : "", near ? nearest : "",
-                          near ? " meant?)" : "");
+    tool_bad_usage(r->command, "there is no option --%s%s%s%s", name, near ? " (is --" : "", near ? nearest : "",
+                   near ? " meant?)" : "");
+}
+
+/* word: behind "--". */
+static void read_long(struct reading *r, char *word)
+{
+    char *equals = strchr(word, '='), *name = tool_text("--%.*s", (int)strcspn(word, "="), word);
+    found(r, find_named(r, name + 2), name, equals ? equals + 1 : NULL);
 }
 
 /* word: behind "-", several flags and at the end one with a value perhaps. */
-static int read_letters(struct reading *r, char *word)
+static void read_letters(struct reading *r, char *word)
 {
-    int status = TOOL_OK;
-    for (bool more = true; more && *word && status == TOOL_OK;) {
+    for (bool more = true; more && *word;) {
         char name[3] = {'-', *word++, '\0'};
         const struct tool_option *o = r->table;
         while (o->kind && o->letter != name[1])
             o++;
         if (!o->kind)
-            return tool_bad_usage(r->command, "there is no option %s", name);
+            tool_bad_usage(r->command, "there is no option %s", name);
         more = !has_value(o);
-        status = found(r, o, name, *word && !more ? word : NULL);
+        found(r, o, name, *word && !more ? word : NULL);
     }
-    return status;
 }
 
 /* Takes words that are no options. */
@@ -555,21 +508,20 @@ static bool is_place(const struct tool_option *o)
 }
 
 /* Words that are no options go where the table says, in their order. */
-static int take_words(struct reading *r)
+static void take_words(struct reading *r)
 {
     const struct tool_words *words = &r->given->words;
     const struct tool_option *place = NULL;
-    int status = TOOL_OK;
-    for (uint32_t i = 0; i < words->count && status == TOOL_OK; i++) {
+    for (uint32_t i = 0; i < words->count; i++) {
         const struct tool_option *next = place ? place + 1 : r->table;
         while (next->kind && !is_place(next))
             next++;
         if (next->kind && (!place || place->once))
             place = next;
-        status = place ? apply(r, place, words->at[i])
-                       : tool_bad_usage(r->command, "'%.80s' is one argument too many", words->at[i]);
+        if (!place)
+            tool_bad_usage(r->command, "'%.80s' is one argument too many", words->at[i]);
+        apply(r, place, words->at[i]);
     }
-    return status;
 }
 
 /* Whether it, or what is stored in the same place, was given. */
@@ -594,46 +546,43 @@ static bool any_given(const struct tool_given *given, const char *names, char *f
 }
 
 /* What must go with others, must not, or is missing. */
-static int check(const struct reading *r)
+static void check(const struct reading *r)
 {
     char name[64], other[64], text[240];
     for (const struct tool_option *o = r->table; o->kind; o++) {
         bool given = is_set(r->given, (size_t)(o - r->table));
         name_of(o, name, sizeof name);
         if (!given && o->missing && !is_there(r, o->at))
-            return tool_bad_usage(r->command, "%s", o->missing);
+            tool_bad_usage(r->command, "%s", o->missing);
         if (given && o->needs && !any_given(r->given, o->needs, other, sizeof other))
-            return tool_bad_usage(r->command, "%s goes with %s", name,
-                                  list_words(o->needs, "--", " or ", text, sizeof text));
+            tool_bad_usage(r->command, "%s goes with %s", name, list_words(o->needs, "--", " or ", text, sizeof text));
         if (given && o->excludes && any_given(r->given, o->excludes, other, sizeof other))
-            return tool_bad_usage(r->command, "%s and --%s do not go together", name, other);
+            tool_bad_usage(r->command, "%s and --%s do not go together", name, other);
     }
-    return TOOL_OK;
 }
 
-int tool_read(const struct tool_command *command, int argc, char **argv, void *request)
+void tool_read(const struct tool_command *command, int argc, char **argv, void *request)
 {
     struct reading r = {command, tool_table(command), argc, 1, argv, request, request};
     bool options = true;
-    int status = TOOL_OK;
     r.given->command = command;
-    while (r.next < argc && status == TOOL_OK) {
+    while (r.next < argc) {
         char *word = argv[r.next++];
         if (!options || word[0] != '-' || !word[1])
-            status = tool_words_add(&r.given->words, word) ? TOOL_OK : TOOL_BAD;
+            tool_words_add(&r.given->words, word);
         else if (strcmp(word, "--") == 0)
             options = false;
+        else if (word[1] == '-')
+            read_long(&r, word + 2);
         else
-            status = word[1] == '-' ? read_long(&r, word + 2) : read_letters(&r, word + 1);
+            read_letters(&r, word + 1);
     }
-    THEN(status, take_words(&r));
-    return status == TOOL_OK ? check(&r) : status;
+    take_words(&r);
+    check(&r);
 }
 
-int tool_check_outputs(const struct tool_given *given)
+void tool_check_outputs(const struct tool_given *given)
 {
-    int status = TOOL_OK;
-    for (uint32_t i = 0; i < given->output_count && status == TOOL_OK; i++)
-        status = tool_check_output(given->outputs[i]);
-    return status;
+    for (uint32_t i = 0; i < given->output_count; i++)
+        tool_check_output(given->outputs[i]);
 }

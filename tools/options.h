@@ -68,8 +68,8 @@ struct tool_option {
     const char *(*choice_at)(unsigned index), *(*choice_is)(unsigned index);
     const char *needs, *excludes; /* names with spaces between: one of them must, none may be there, too */
     const char *missing;          /* not NULL: it must be given; else this is said */
-    bool (*take)(const struct tool_taking *taking, char *text); /* false: it said why */
-    const struct tool_option *shared;                           /* says all that this entry does not */
+    void (*take)(const struct tool_taking *taking, char *text);
+    const struct tool_option *shared; /* says all that this entry does not */
 };
 #define AT(type, member) .at = offsetof(struct type, member)
 /* An entry: long name, letter or 0, kind, where its value goes, how help names the value, help, further members. */
@@ -97,10 +97,9 @@ struct tool_option {
 
 struct tool_words {
     char **at; /* copies */
-    uint32_t count, capacity;
+    uint32_t count;
 };
-bool tool_words_add(struct tool_words *words, const char *text); /* false: out of memory, said so */
-void tool_words_free(struct tool_words *words);
+void tool_words_add(struct tool_words *words, const char *text);
 
 struct tool_sizes {
     uint64_t at[TOOL_SIZES];
@@ -114,33 +113,31 @@ struct tool_given {
     struct tool_words words;
     const char *outputs[8], *input, *printer; /* files to write; what has standard input, standard output */
     uint32_t output_count;
-    char input_name[32], printer_name[32];
 };
 bool tool_given(const struct tool_given *given, const char *name);
 /* The first option given that is not among the names (with spaces between); NULL: all are. */
 const char *tool_given_beyond(const struct tool_given *given, const char *names);
-/* Reads the command line into the request by the command's table. TOOL_OK, TOOL_HELP after --help, or TOOL_BAD, said
- * so. */
-int tool_read(const struct tool_command *command, int argc, char **argv, void *request);
+/* Reads the command line into the request by the command's table; --help ends the command. */
+void tool_read(const struct tool_command *command, int argc, char **argv, void *request);
 /* NAME=VALUE, by a table of settings whose names stand as arguments; to: what they are members of. */
-bool tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text);
+void tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text);
 /* Whether all files can be written, told before long work. */
-int tool_check_outputs(const struct tool_given *given);
+void tool_check_outputs(const struct tool_given *given);
 /* The command's entries with what they share, --help, and OPTION_END; until it is asked for another command's. */
 const struct tool_option *tool_table(const struct tool_command *command);
 bool tool_has_word(const char *words, const char *word); /* words: with spaces between, may be NULL */
 
 /* Numbers elsewhere than in options; `what` is said in messages. */
-bool tool_whole(const struct tool_command *command, const char *what, const char *text, uint64_t low, uint64_t high,
-                uint64_t *value);
+uint64_t tool_whole(const struct tool_command *command, const char *what, const char *text, uint64_t low,
+                    uint64_t high);
 bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag); /* with a unit, or plain seconds */
 bool tool_choice(const char *choices, const char *text, size_t length, unsigned *place);
 /* The word that is nearest to one that is none; NULL: none is near. */
 const char *tool_nearest_word(const char *words, const char *word, char *text, size_t size);
 
-/* Prints usage and help. */
-int tool_help(const struct tool_command *command); /* TOOL_HELP */
+/* Prints usage and help, and ends. */
+_Noreturn void tool_help(const struct tool_command *command);
 /* `hopcast completion bash|zsh`, and man, which fills a page: see options_show.c. */
-int tool_completion(const struct tool_command *const *commands, int argc, char **argv);
+_Noreturn void tool_completion(const struct tool_command *const *commands, int argc, char **argv);
 
 #endif

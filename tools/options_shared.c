@@ -2,7 +2,6 @@
 /* Options that several subcommands have. */
 #include "options_shared.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
@@ -10,20 +9,12 @@
 /* ---- input ---- */
 
 /* 'f' and a file, or 'e' and a text. */
-static bool take_source(const struct tool_taking *t, char *text)
+static void take_source(const struct tool_taking *t, char *text)
 {
     struct tool_words *sources = t->to;
-    size_t size = strlen(text) + 2;
-    char *source = NULL;
     if (t->option->high && sources->count == t->option->high)
-        return tool_bad_usage(t->command, "one schedule at a time") == TOOL_OK;
-    source = malloc(size);
-    if (!source)
-        return tool_out_of_memory() == TOOL_OK;
-    (void)snprintf(source, size, "%c%s", t->option->letter == 'e' ? 'e' : 'f', text);
-    bool added = tool_words_add(sources, source);
-    free(source);
-    return added;
+        tool_bad_usage(t->command, "one schedule at a time");
+    tool_words_add(sources, tool_text("%c%s", t->option->letter == 'e' ? 'e' : 'f', text));
 }
 
 const struct tool_option option_schedule = {.kind = OPTION_CALL,
@@ -133,16 +124,13 @@ const struct tool_option option_seed = OPTION("seed", 0, WHOLE, .at = 0, "N", NU
 /* ---- measurements ---- */
 
 /* NAME and DEVICE, one after the other. */
-static bool take_rename(const struct tool_taking *t, char *text)
+static void take_rename(const struct tool_taking *t, char *text)
 {
     char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
-        return tool_bad_usage(t->command, "--name cannot be '%s': NAME=DEVICE is expected", text) == TOOL_OK;
-    char *name = strndup(text, (size_t)(equals - text));
-    bool added =
-        name ? tool_words_add(t->to, name) && tool_words_add(t->to, equals + 1) : tool_out_of_memory() == TOOL_OK;
-    free(name);
-    return added;
+        tool_bad_usage(t->command, "--name cannot be '%s': NAME=DEVICE is expected", text);
+    tool_words_add(t->to, tool_text("%.*s", (int)(equals - text), text));
+    tool_words_add(t->to, equals + 1);
 }
 
 const struct tool_option option_name = OPTION("name", 0, CALL, .at = 0, "NAME=DEVICE",

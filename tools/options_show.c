@@ -97,7 +97,7 @@ static void print_option(const struct tool_option *option)
     tool_print_wrapped(help, COLUMN, WIDTH);
 }
 
-int tool_help(const struct tool_command *command)
+void tool_help(const struct tool_command *command)
 {
     printf("usage: hopcast %s %s\n\n%s", command->name, command->usage, command->about);
     for (const struct tool_option *option = tool_table(command); option->kind; option++) {
@@ -107,7 +107,7 @@ int tool_help(const struct tool_command *command)
             print_option(option);
     }
     printf("%s%s", command->options ? "\n" : "", command->notes);
-    return TOOL_HELP;
+    tool_end(TOOL_OK);
 }
 
 /* ---- commands ---- */
@@ -424,18 +424,19 @@ static int print_page(const struct tool_command *const *commands)
     return fine ? TOOL_OK : TOOL_BAD;
 }
 
-int tool_completion(const struct tool_command *const *commands, int argc, char **argv)
+void tool_completion(const struct tool_command *const *commands, int argc, char **argv)
 {
     const char *form = argc == 2 ? argv[1] : "";
     if (strcmp(form, "man") == 0)
-        return print_page(commands);
-    if (strcmp(form, "bash") == 0)
+        tool_end(print_page(commands));
+    if (strcmp(form, "bash") == 0) {
         print_bash(commands);
-    else if (strcmp(form, "zsh") == 0)
+        tool_end(TOOL_OK);
+    }
+    if (strcmp(form, "zsh") == 0) {
         print_zsh(commands);
-    else
-        return fprintf(stderr,
-                       "hopcast completion: expected bash or zsh, as in: eval \"$(hopcast completion bash)\"\n"),
-               TOOL_BAD;
-    return TOOL_OK;
+        tool_end(TOOL_OK);
+    }
+    fprintf(stderr, "hopcast completion: expected bash or zsh, as in: eval \"$(hopcast completion bash)\"\n");
+    tool_end(TOOL_BAD);
 }

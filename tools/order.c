@@ -6,15 +6,12 @@
  * the best so far.
  */
 #include "order.h"
-#include "base/base.h"
 #include "options_shared.h"
 #include "ranks.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CHUNKS_MAX = 4096, THREADS_MAX = 256 };
 #define GAP_MAX 1000.0
@@ -24,7 +21,7 @@ enum { CHUNKS_MAX = 4096, THREADS_MAX = 256 };
 struct watch {
     const struct order_request *request;
     const struct order_input *input;
-    bool failed; /* the best so far cannot be written */
+    bool failed; /* the best so far could not be written */
     struct tool_ticker ticker;
     uint64_t shown_nodes;
     double nodes_per_s;
@@ -60,8 +57,7 @@ static void keep_best(const struct hop_schedule *best, double value_s, void *con
     struct watch *watch = context;
     char about[80];
     (void)snprintf(about, sizeof about, "%s, the search goes on", SECONDS(value_s));
-    if (!watch->failed)
-        watch->failed = order_write(watch->request, watch->input, best, about) != TOOL_OK;
+    watch->failed = watch->failed || !order_write(watch->request, watch->input, best, about);
 }
 
 static void end_progress(const struct watch *watch, double elapsed_s, uint64_t nodes)
@@ -73,7 +69,7 @@ static void end_progress(const struct watch *watch, double elapsed_s, uint64_t n
 
 /* ---- options ---- */
 
-static bool take_gap(const struct tool_taking *t, char *text)
+static void take_gap(const struct tool_taking *t, char *text)
 {
     char *end;
     double number = strtod(text, &end);
@@ -81,10 +77,8 @@ static bool take_gap(const struct tool_taking *t, char *text)
     if (fine && *end == '%')
         number /= 100;
     if (!fine || !(number >= 0 && number <= GAP_MAX))
-        return tool_bad_usage(t->command, "--gap cannot be '%s': a share such as 1%% or 0.01 is expected", text) ==
-               TOOL_OK;
+        tool_bad_usage(t->command, "--gap cannot be '%s': a share such as 1%% or 0.01 is expected", text);
     *(double *)t->to = number;
-    return true;
 }
 
 static const struct tool_option table[] = {
@@ -142,34 +136,26 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-static int read_options(struct order_request *r, int argc, char **argv)
+static void read_options(struct order_request *r, int argc, char **argv)
 {
-    int status = tool_read(&tool_order, argc, argv, r);
-    if (status != TOOL_OK)
-        return status;
+    tool_read(&tool_order, argc, argv, r);
     if (r->marks.count && tool_given(&r->given, "objective") && r->options.objective != HOP_ORDER_MARKED)
-        return tool_bad_usage(&tool_order, "--mark is for --objective marked");
+        tool_bad_usage(&tool_order, "--mark is for --objective marked");
     if (!r->marks.count && r->options.objective == HOP_ORDER_MARKED)
-        return tool_bad_usage(&tool_order, "--objective marked needs --mark NAME,...");
+        tool_bad_usage(&tool_order, "--objective marked needs --mark NAME,...");
     if (r->marks.count)
         r->options.objective = HOP_ORDER_MARKED;
-    return TOOL_OK;
 }
 
 /* ---- input ---- */
 
-static int load_input(const struct order_request *r, struct order_input *input)
+static void load_input(const struct order_request *r, struct order_input *input)
 {
-    struct hop_diag diag;
-    struct hop_schedule *chunked;
-    int status = tool_load_input(&r->input, &input->topology, &input->schedule);
-    if (status != TOOL_OK || r->chunks <= 1)
-        return status;
-    if (hop_order_chunk(input->schedule, (uint32_t)r->chunks, &chunked, &diag) != HOP_OK)
-        return tool_fail(&diag);
-    hop_schedule_destroy(input->schedule);
-    input->schedule = chunked;
-    return TOOL_OK;
+    input->schedule = tool_load_input(&r->input, &input->topology);
+    if (r->chunks > 1) {
+        tool_try(hop_order_chunk(input->schedule, (uint32_t)r->chunks, &input->schedule, &tool_diag));
+        (void)tool_have(input->schedule);
+    }
 }
 
 /* ---- marks ---- */
@@ -179,15 +165,14 @@ static const char *name_at(const void *schedule, uint32_t i)
     return hop_schedule_op(schedule, i)->name;
 }
 
-static int unknown_mark(const struct hop_schedule *schedule, const char *name)
+static _Noreturn void unknown_mark(const struct hop_schedule *schedule, const char *name)
 {
     uint32_t nearest = hop_text_nearest(name, name_at, schedule, hop_schedule_count(schedule));
-    fprintf(stderr, "hopcast: --mark: there is no operation '%s'\n  expected: ", name);
-    if (nearest != UINT32_MAX)
-        fprintf(stderr, "'%s'?\n", name_at(schedule, nearest));
-    else
-        fprintf(stderr, "the name of one, such as %s\n", name_at(schedule, 0));
-    return TOOL_BAD;
+    bool near = nearest != UINT32_MAX;
+    (void)hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "there is no operation '%s'\n%s%s%s", name,
+                   near ? "'" : "the name of one, such as ", name_at(schedule, near ? nearest : 0), near ? "'?" : "");
+    hop_diag_place(&tool_diag, "--mark");
+    tool_fail(&tool_diag);
 }
 
 /* Whether an operation has that name, or is a chunk of what had it. */
@@ -202,36 +187,26 @@ static bool is_marked(const struct order_request *r, const char *op, const char 
            strspn(op + length + 1, "0123456789") == strlen(op + length + 1);
 }
 
-static int mark(const struct order_request *r, const struct hop_schedule *schedule, const char *name, bool *marked)
+/* Fills options.marked from the names. */
+static void find_marks(struct order_request *r, const struct hop_schedule *schedule)
 {
-    bool found = false;
-    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
-        if (!is_marked(r, hop_schedule_op(schedule, i)->name, name))
-            continue;
-        marked[i] = true;
-        found = true;
+    uint32_t ops = hop_schedule_count(schedule), *list = tool_alloc(ops, sizeof *list);
+    bool *found = tool_alloc(r->marks.count, sizeof *found);
+    r->options.marked = list;
+    for (uint32_t i = 0; i < ops; i++) {
+        bool marked = false;
+        for (uint32_t m = 0; m < r->marks.count; m++) {
+            bool it_is = is_marked(r, hop_schedule_op(schedule, i)->name, r->marks.at[m]);
+            found[m] = found[m] || it_is;
+            marked = marked || it_is;
+        }
+        if (marked)
+            list[r->options.marked_count++] = i;
     }
-    return found ? TOOL_OK : unknown_mark(schedule, name);
-}
-
-/* Fills options.marked from the names; the list is the caller's. */
-static int find_marks(struct order_request *r, const struct hop_schedule *schedule, uint32_t **list)
-{
-    uint32_t ops = hop_schedule_count(schedule), count = 0;
-    bool *marked = calloc((size_t)ops + 1, sizeof *marked);
-    uint32_t *made = malloc(((size_t)ops + 1) * sizeof *made);
-    int status = marked && made ? TOOL_OK : tool_out_of_memory();
-    for (uint32_t i = 0; i < r->marks.count && status == TOOL_OK; i++)
-        status = mark(r, schedule, r->marks.at[i], marked);
-    for (uint32_t i = 0; i < ops && status == TOOL_OK; i++) {
-        if (marked[i])
-            made[count++] = i;
+    for (uint32_t m = 0; m < r->marks.count; m++) {
+        if (!found[m])
+            unknown_mark(schedule, r->marks.at[m]);
     }
-    r->options.marked = made;
-    r->options.marked_count = count;
-    *list = made;
-    free(marked);
-    return status;
 }
 
 /* ---- the run ---- */
@@ -250,84 +225,63 @@ static int lost(struct hop_group *group, int rank)
 static int search(struct order_request *r, const struct order_input *input, struct hop_group *group,
                   struct watch *watch)
 {
+    static struct hop_order_result *result;
+    static struct hop_order_distribution *distribution;
     struct hop_diag diag;
-    struct hop_order_result *result = NULL;
-    struct hop_order_distribution *distribution = NULL;
     enum hop_status done =
         r->all ? hop_order_enumerate(input->topology, input->schedule, &r->options, &distribution, &diag)
                : hop_order_search(input->topology, input->schedule, &r->options, &result, &diag);
-    int status = TOOL_OK;
     if (done == HOP_OK)
         end_progress(watch, r->all ? distribution->elapsed_s : result->elapsed_s,
                      r->all ? distribution->nodes : result->nodes);
-    if (hop_group_rank(group) != 0) {
-        status = done == HOP_OK ? TOOL_OK : TOOL_BAD;
-    } else if (done != HOP_OK) {
-        status = tool_fail(&diag);
-    } else {
-        int lost_rank = r->all ? distribution->lost_rank : result->lost_rank;
-        status = r->all ? order_show_distribution(r, input, distribution) : order_show_result(r, input, result);
-        if (lost_rank >= 0 && status != TOOL_BAD)
-            status = lost(group, lost_rank);
-    }
-    hop_order_result_destroy(result);
-    hop_order_distribution_destroy(distribution);
-    return status;
+    if (hop_group_rank(group) != 0)
+        return done == HOP_OK ? TOOL_OK : TOOL_BAD;
+    if (done != HOP_OK)
+        tool_fail(&diag);
+    int lost_rank = r->all ? distribution->lost_rank : result->lost_rank;
+    int status = r->all ? order_show_distribution(r, input, distribution) : order_show_result(r, input, result);
+    return lost_rank >= 0 ? lost(group, lost_rank) : status;
 }
 
-/* "halo.hop on t2", names as they were given. */
-static char *make_title(const struct order_request *r)
-{
-    char *title;
-    return asprintf(&title, "%s on %s", tool_source_name(r->input.schedules.at[0]), r->input.machine) < 0 ? NULL
-                                                                                                          : title;
-}
+/* What has failed before the others got their input is told to them. */
+static struct hop_group *waiting;
 
-static int run_in_group(struct order_request *r, struct hop_group *group, int argc, char **argv)
+static int give_up(int status)
 {
-    struct order_input input = {0};
-    struct watch watch = {.request = r, .input = &input};
-    uint32_t *marks = NULL;
-    bool first = hop_group_rank(group) == 0;
-    int status = TOOL_OK;
-    if (first) {
-        status = read_options(r, argc, argv);
-        THEN(status, load_input(r, &input));
-        THEN(status, tool_check_outputs(&r->given));
-        THEN(status, find_marks(r, input.schedule, &marks));
-    }
-    bool goes_on = order_group_share(group, &input, &status);
-    if (goes_on && !first) { /* what rank 0 found fine */
-        status = read_options(r, argc, argv);
-        THEN(status, find_marks(r, input.schedule, &marks));
-    }
-    if (goes_on && status == TOOL_OK) {
-        input.title = make_title(r);
-        watch.ticker = tool_tick_begin();
-        watch.ticker.terminal = watch.ticker.terminal && first;
-        r->options.group = group;
-        r->options.progress = watch_search;
-        r->options.improved = first && r->output && strcmp(r->output, "-") != 0 ? keep_best : NULL;
-        r->options.context = &watch;
-        status = input.title ? search(r, &input, group, &watch) : tool_out_of_memory();
-    }
-    hop_topology_destroy(input.topology);
-    hop_schedule_destroy(input.schedule);
-    free(input.title);
-    free(marks);
-    return status;
+    order_group_give_up(waiting);
+    return ranks_end(waiting, status);
 }
 
 static int run(int argc, char **argv)
 {
-    static struct order_request r;
-    struct hop_group *group;
-    r = (struct order_request){.chunks = 1};
-    int status = ranks_join(&group);
-    if (status != TOOL_OK)
-        return status;
-    status = run_in_group(&r, group, argc, argv);
-    return ranks_end(group, status);
+    static struct order_request r = {.chunks = 1};
+    static struct order_input input;
+    struct watch watch = {.request = &r, .input = &input};
+    struct hop_group *group = ranks_join();
+    bool first = hop_group_rank(group) == 0;
+    if (first) {
+        waiting = group;
+        tool_at_end(give_up);
+        read_options(&r, argc, argv);
+        load_input(&r, &input);
+        tool_check_outputs(&r.given);
+        find_marks(&r, input.schedule);
+        order_group_send(group, &input);
+        ranks_end_with(group);
+    } else { /* what rank 0 found fine */
+        if (!order_group_receive(group, &input))
+            return TOOL_OK;
+        read_options(&r, argc, argv);
+        find_marks(&r, input.schedule);
+    }
+    input.title = tool_text("%s on %s", tool_source_name(r.input.schedules.at[0]), r.input.machine);
+    watch.ticker = tool_tick_begin();
+    watch.ticker.terminal = watch.ticker.terminal && first;
+    r.options.group = group;
+    r.options.progress = watch_search;
+    r.options.improved = first && r.output && strcmp(r.output, "-") != 0 ? keep_best : NULL;
+    r.options.context = &watch;
+    return search(&r, &input, group, &watch);
 }
 
 const struct tool_command tool_order = {

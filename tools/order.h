@@ -24,7 +24,7 @@ struct order_request {
 struct order_input {
     struct hop_topology *topology;
     struct hop_schedule *schedule; /* cut into chunks */
-    char *title;                   /* "halo.hop on t2" */
+    const char *title;             /* "halo.hop on t2" */
 };
 
 /* Both print the answer and write the files that were asked for; TOOL_NEGATIVE: no clean order was found. */
@@ -32,13 +32,17 @@ int order_show_result(const struct order_request *request, const struct order_in
                       const struct hop_order_result *result);
 int order_show_distribution(const struct order_request *request, const struct order_input *input,
                             const struct hop_order_distribution *distribution);
-/* Writes an order to --output, with a remark about it. */
-int order_write(const struct order_request *request, const struct order_input *input,
-                const struct hop_schedule *schedule, const char *about);
+/* Writes an order to --output, with a remark about it; false: it said why not. */
+bool order_write(const struct order_request *request, const struct order_input *input,
+                 const struct hop_schedule *schedule, const char *about);
 
 /* ---- processes ---- */
 
-/* Rank 0 sends what it has read to all; the others receive it. A failure of rank 0 (status) makes all give up: false. */
-bool order_group_share(struct hop_group *group, struct order_input *input, int *status);
+/* Rank 0 sends what it has read to all. */
+void order_group_send(struct hop_group *group, const struct order_input *input);
+/* Or that there is nothing to do. */
+void order_group_give_up(struct hop_group *group);
+/* The others receive it; false: there is nothing to do. */
+bool order_group_receive(struct hop_group *group, struct order_input *input);
 
 #endif

@@ -15,20 +15,23 @@
 enum { TAG_INPUT = 1000, LENGTH_DIGITS = 20 };
 #define WAIT_S 0.5
 
-static bool send_input(struct hop_group *group, const struct order_input *input)
+void order_group_send(struct hop_group *group, const struct order_input *input)
 {
-    char *topology = hop_topology_to_json(input->topology), *schedule = hop_schedule_to_text(input->schedule);
-    size_t size = topology && schedule ? LENGTH_DIGITS + strlen(topology) + strlen(schedule) : 0;
-    char *message = size ? malloc(size + 1) : NULL;
-    bool sent = message != NULL;
-    if (message)
-        (void)snprintf(message, size + 1, "%0*zu%s%s", (int)LENGTH_DIGITS, strlen(topology), topology, schedule);
-    for (int rank = 1; sent && rank < hop_group_size(group); rank++)
-        sent = hop_group_send(group, rank, TAG_INPUT, message, size, NULL) == HOP_OK;
-    free(message);
+    if (hop_group_size(group) == 1)
+        return;
+    char *topology = tool_have(hop_topology_to_json(input->topology));
+    char *schedule = tool_have(hop_schedule_to_text(input->schedule));
+    char *message = tool_text("%0*zu%s%s", (int)LENGTH_DIGITS, strlen(topology), topology, schedule);
+    for (int rank = 1; rank < hop_group_size(group); rank++)
+        tool_try(hop_group_send(group, rank, TAG_INPUT, message, strlen(message), &tool_diag));
     free(topology);
     free(schedule);
-    return sent;
+}
+
+void order_group_give_up(struct hop_group *group)
+{
+    for (int rank = 1; rank < hop_group_size(group); rank++)
+        (void)hop_group_send(group, rank, TAG_INPUT, "", 0, NULL);
 }
 
 static bool read_input(const struct hop_group_message *message, struct order_input *input)
@@ -45,18 +48,9 @@ static bool read_input(const struct hop_group_message *message, struct order_inp
                HOP_OK;
 }
 
-bool order_group_share(struct hop_group *group, struct order_input *input, int *status)
+bool order_group_receive(struct hop_group *group, struct order_input *input)
 {
     struct hop_group_message message;
-    if (hop_group_size(group) == 1)
-        return *status == TOOL_OK;
-    if (hop_group_rank(group) == 0) {
-        if (*status == TOOL_OK && !send_input(group, input))
-            *status = tool_out_of_memory();
-        for (int rank = 1; *status != TOOL_OK && rank < hop_group_size(group); rank++)
-            (void)hop_group_send(group, rank, TAG_INPUT, "", 0, NULL);
-        return *status == TOOL_OK;
-    }
     while (!hop_group_receive(group, WAIT_S, &message)) {
         if (ranks_stop || hop_group_lost(group, NULL) >= 0)
             return false;

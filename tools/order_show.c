@@ -41,15 +41,6 @@ static const char *share_text(double part, double whole, char *text, size_t size
 
 /* ---- playing orders ---- */
 
-static enum hop_status play(struct show *show, const struct hop_schedule *schedule, struct hop_timeline **timeline)
-{
-    struct hop_diag diag;
-    enum hop_status status = hop_simulate(show->network, schedule, NULL, timeline, &diag);
-    if (status != HOP_OK)
-        (void)tool_fail(&diag);
-    return status;
-}
-
 /* " above the limit: board0->switch0 1.20, gpu1->board0 1.05"; nothing where all is clean. */
 static void print_overloads(struct show *show, const struct hop_schedule *schedule, double fullest)
 {
@@ -96,36 +87,29 @@ static double objective_of(const struct show *show, struct hop_timeline *timelin
     return show->request->options.objective == HOP_ORDER_MEAN ? sum_s / hop_schedule_count(schedule) : last_s;
 }
 
-/* What the model that conserves bandwidth makes of an order. */
-static bool second_opinion(const struct show *show, const char *models, const struct hop_schedule *schedule,
-                           double *value_s)
+/* What a model makes of an order; 0: nothing. */
+static double play(const struct show *show, struct hop_network *network, const struct hop_schedule *schedule)
 {
-    struct hop_network *network;
     struct hop_timeline *timeline;
     const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
-    bool known = false;
-    if (hop_network_create(show->input->topology, models, &network, NULL) != HOP_OK)
-        return false;
-    if (hop_simulate(network, schedule, &options, &timeline, NULL) == HOP_OK) {
-        *value_s = objective_of(show, timeline);
-        known = *value_s > 0;
-        hop_timeline_destroy(timeline);
-    }
-    hop_network_destroy(network);
-    return known;
+    if (hop_simulate(network, schedule, &options, &timeline, NULL) != HOP_OK)
+        return 0;
+    double value_s = objective_of(show, timeline);
+    hop_timeline_destroy(timeline);
+    return value_s;
 }
 
-/* Where the published model rules and both orders are quick to play. */
+/* What the model that conserves bandwidth says, where the published one rules and both orders are quick to play. */
 static void print_second_opinion(const struct show *show, const struct hop_schedule *given,
                                  const struct hop_schedule *best)
 {
-    double given_s, best_s;
     if (!given || !best || hop_schedule_count(best) > SECOND_OPINION_OPS)
         return;
-    char *models = tool_credit_instead(show->input->topology, show->network, show->request->options.models);
-    bool known = models && second_opinion(show, models, given, &given_s) && second_opinion(show, models, best, &best_s);
-    free(models);
-    if (!known)
+    struct hop_network *network =
+        tool_credit_instead(show->input->topology, show->network, show->request->options.models);
+    double given_s = network ? play(show, network, given) : 0, best_s = given_s > 0 ? play(show, network, best) : 0;
+    hop_network_destroy(network);
+    if (best_s <= 0)
         return;
     fprintf(show->out, "model credit, which conserves bandwidth: given %s, best %s: ", SECONDS(given_s),
             SECONDS(best_s));
@@ -146,37 +130,27 @@ static void print_models(const struct show *show)
     fprintf(show->out, "\n");
 }
 
+static void print_text(const struct show *show, char *text)
+{
+    fprintf(show->out, "\n%s", (char *)tool_have(text));
+    free(text);
+}
+
 /* The best order: its steps, its timeline, its drawing. */
-static int show_best(struct show *show, const struct hop_schedule *best)
+static void show_best(const struct show *show, const struct hop_schedule *best)
 {
     struct hop_timeline *timeline;
     const struct order_request *r = show->request;
-    if (play(show, best, &timeline) != HOP_OK)
-        return TOOL_BAD;
-    int status = TOOL_OK;
-    unsigned columns = tool_columns();
-    if (!r->json) {
-        char *steps = hop_timeline_to_steps(timeline, columns);
-        if (!steps)
-            status = tool_out_of_memory();
-        else
-            fprintf(show->out, "\n%s", steps);
-        free(steps);
-    }
-    if (status == TOOL_OK && r->gantt) {
-        const struct hop_gantt_options options = {
-            .width = columns, .colour = tool_colour(show->out), .ascii = r->ascii};
-        char *gantt = hop_timeline_to_gantt(timeline, &options);
-        if (!gantt)
-            status = tool_out_of_memory();
-        else
-            fprintf(show->out, "\n%s", gantt);
-        free(gantt);
-    }
-    if (status == TOOL_OK && r->svg)
-        status = tool_write_text(r->svg, hop_timeline_to_steps_svg(timeline));
+    const struct hop_gantt_options options = {
+        .width = tool_columns(), .colour = tool_colour(show->out), .ascii = r->ascii};
+    tool_try(hop_simulate(show->network, best, NULL, &timeline, &tool_diag));
+    if (!r->json)
+        print_text(show, hop_timeline_to_steps(timeline, options.width));
+    if (r->gantt)
+        print_text(show, hop_timeline_to_gantt(timeline, &options));
+    if (r->svg)
+        tool_write_text(r->svg, hop_timeline_to_steps_svg(timeline));
     hop_timeline_destroy(timeline);
-    return status;
 }
 
 /* Quoted where the shell needs it. */
@@ -227,23 +201,20 @@ static void print_written(const struct show *show)
         fprintf(show->out, "written: %s, the distribution\n", r->histogram);
 }
 
-int order_write(const struct order_request *request, const struct order_input *input,
-                const struct hop_schedule *schedule, const char *about)
+bool order_write(const struct order_request *request, const struct order_input *input,
+                 const struct hop_schedule *schedule, const char *about)
 {
     char remark[600];
     (void)snprintf(remark, sizeof remark, "hopcast order %.400s%s%s", input->title, about[0] ? ": " : "", about);
     return tool_write_remarked(request->output, schedule, remark, NULL);
 }
 
-static int begin(struct show *show, const struct order_request *request, const struct order_input *input)
+static struct show begin(const struct order_request *request, const struct order_input *input)
 {
-    struct hop_diag diag;
     bool elsewhere = (request->output && !is_file(request->output)) || (request->svg && !is_file(request->svg)) ||
                      (request->histogram && !is_file(request->histogram));
-    *show = (struct show){request, input, elsewhere ? stderr : stdout, NULL};
-    return hop_network_create(input->topology, request->options.models, &show->network, &diag) == HOP_OK
-               ? TOOL_OK
-               : tool_fail(&diag);
+    return (struct show){request, input, elsewhere ? stderr : stdout,
+                         tool_network(input->topology, request->options.models)};
 }
 
 /* ---- a search ---- */
@@ -406,42 +377,38 @@ static struct hop_order_report report_of(const struct show *show)
                                      (uint32_t)show->request->chunks};
 }
 
-/* As JSON (NULL: out of memory), or by `print`, with the best order (NULL: none counts). */
+/* As JSON, or by `print`, with the best order (NULL: none counts). */
 static int show_found(struct show *show, const struct hop_schedule *best, char *json,
                       void (*print)(struct show *show, const void *found), const void *found)
 {
     const struct order_request *r = show->request;
-    if (r->json && !json)
-        return tool_out_of_memory();
     if (r->json)
-        fputs(json, show->out);
+        fputs(tool_have(json), show->out);
     else
         print(show, found);
     free(json);
-    int status = best && (!r->json || r->svg) ? show_best(show, best) : TOOL_OK;
-    if (status == TOOL_OK && best && !r->json)
+    if (best && (!r->json || r->svg))
+        show_best(show, best);
+    if (best && !r->json)
         print_written(show);
-    return status == TOOL_OK && !best ? TOOL_NEGATIVE : status;
+    return best ? TOOL_OK : TOOL_NEGATIVE;
 }
 
 int order_show_result(const struct order_request *request, const struct order_input *input,
                       const struct hop_order_result *r)
 {
-    struct show show;
+    struct show show = begin(request, input);
     char about[160];
-    int status = begin(&show, request, input);
-    if (status == TOOL_OK && r->best && request->output) { /* first of all: who stopped us may not wait */
+    if (r->best && request->output) { /* first of all: who stopped us may not wait */
         (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective), SECONDS(r->value_s),
                        !r->proved                             ? "not proved to be the best"
                        : r->value_s <= r->floor_s * CLEAN_MAX ? "proved to be the best"
                                                               : "proved, waits aside");
-        status = order_write(request, input, r->best, about);
+        if (!order_write(request, input, r->best, about))
+            tool_end(TOOL_BAD);
     }
     const struct hop_order_report report = report_of(&show);
-    THEN(status,
-         show_found(&show, r->best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r));
-    hop_network_destroy(show.network);
-    return status;
+    return show_found(&show, r->best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r);
 }
 
 /* ---- all orders ---- */
@@ -530,20 +497,18 @@ static void print_distribution(struct show *show, const void *distribution)
 int order_show_distribution(const struct order_request *request, const struct order_input *input,
                             const struct hop_order_distribution *d)
 {
-    struct show show;
+    struct show show = begin(request, input);
     char about[160];
     const struct hop_played_order *best = best_of(request, d);
-    int status = begin(&show, request, input);
-    if (status == TOOL_OK && best->schedule && request->output) {
+    if (best->schedule && request->output) {
         (void)snprintf(about, sizeof about, "%s %s, the fastest%s of all orders", objective_words(d->objective),
                        SECONDS(best->value_s), request->options.allow_unclean ? "" : " clean one");
-        status = order_write(request, input, best->schedule, about);
+        if (!order_write(request, input, best->schedule, about))
+            tool_end(TOOL_BAD);
     }
-    if (status == TOOL_OK && request->histogram)
-        status = tool_write_text(request->histogram, hop_order_distribution_to_svg(d));
+    if (request->histogram)
+        tool_write_text(request->histogram, hop_order_distribution_to_svg(d));
     const struct hop_order_report report = report_of(&show);
-    THEN(status, show_found(&show, best->schedule, request->json ? hop_order_distribution_to_json(&report, d) : NULL,
-                            print_distribution, d));
-    hop_network_destroy(show.network);
-    return status;
+    return show_found(&show, best->schedule, request->json ? hop_order_distribution_to_json(&report, d) : NULL,
+                      print_distribution, d);
 }

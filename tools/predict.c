@@ -31,9 +31,9 @@ static const struct tool_option packet_settings[] = {
     END_OF_OPTIONS,
 };
 
-static bool take_packet(const struct tool_taking *t, char *text)
+static void take_packet(const struct tool_taking *t, char *text)
 {
-    return tool_assign(t, packet_settings, text);
+    tool_assign(t, packet_settings, text);
 }
 
 static const struct tool_option table[] = {
@@ -76,101 +76,70 @@ struct inputs {
     struct tool_map map;
 };
 
-static void finish_prediction(struct prediction *p)
+static struct prediction predict(const struct request *r, const struct inputs *in, uint32_t topology, uint32_t model,
+                                 uint32_t schedule)
 {
-    hop_timeline_destroy(p->timeline);
-    hop_network_destroy(p->network);
-    hop_schedule_destroy(p->placed);
-}
-
-static void finish_inputs(struct inputs *in)
-{
-    for (int i = 0; i < CASE_LIMIT; i++) {
-        hop_schedule_destroy(in->schedules[i]);
-        hop_topology_destroy(in->topologies[i]);
-    }
-    tool_map_finish(&in->map);
-}
-
-static int load_inputs(const struct request *r, struct inputs *in)
-{
-    int status = tool_map_load(r->map, &in->map);
-    for (uint32_t i = 0; i < r->topologies.count && status == TOOL_OK; i++)
-        status = tool_load_topology(r->topologies.at[i], &r->sets, &in->topologies[i]);
-    for (uint32_t i = 0; i < r->schedules.count && status == TOOL_OK; i++)
-        status = tool_read_schedule(r->schedules.at[i], r->collective, &in->schedules[i]);
-    return status;
-}
-
-static int predict(const struct request *r, const struct inputs *in, uint32_t topology, uint32_t model,
-                   uint32_t schedule, struct prediction *p)
-{
-    struct hop_diag diag;
-    *p = (struct prediction){.topology = in->topologies[topology],
-                             .schedule = in->schedules[schedule],
-                             .models = r->models.count ? r->models.at[model] : NULL,
-                             .sources_unlimited = r->sources_unlimited,
-                             .fidelity = r->fidelity,
-                             .rows = tool_given(&r->given, "rows") && !r->rows ? UINT32_MAX : r->rows};
-    int placing = tool_map_apply(&in->map, p->topology, p->schedule, &p->placed);
-    if (placing != TOOL_OK)
-        return placing;
-    if (p->placed)
-        p->schedule = p->placed;
-    enum hop_status done = hop_network_create(p->topology, p->models, &p->network, &diag);
+    struct prediction p = {.topology = in->topologies[topology],
+                           .schedule = in->schedules[schedule],
+                           .models = r->models.count ? r->models.at[model] : NULL,
+                           .sources_unlimited = r->sources_unlimited,
+                           .fidelity = r->fidelity,
+                           .rows = tool_given(&r->given, "rows") && !r->rows ? UINT32_MAX : r->rows};
+    struct hop_schedule *placed;
+    tool_try(tool_map_place(&in->map, p.topology, p.schedule, &placed, &tool_diag));
+    if (placed)
+        p.schedule = tool_have(placed);
+    p.network = tool_network(p.topology, p.models);
     struct tool_progress progress;
     bool wanted = r->gantt || r->json || r->trace || r->explain;
     struct hop_simulate_options options = {
-        .detail = wanted || hop_schedule_count(p->schedule) <= DETAILED_OPS ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS,
+        .detail = wanted || hop_schedule_count(p.schedule) <= DETAILED_OPS ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS,
         .sources_unlimited = r->sources_unlimited,
         .progress = tool_progress_begin(&progress, "operations that have ended"),
         .context = &progress,
         .fidelity = r->fidelity,
         .packet = &r->packet};
-    THEN(done, hop_simulate(p->network, p->schedule, &options, &p->timeline, &diag));
+    enum hop_status done = hop_simulate(p.network, p.schedule, &options, &p.timeline, &tool_diag);
     tool_progress_end(&progress);
-    if (done != HOP_OK)
-        return tool_fail(&diag);
-    (void)snprintf(p->label, sizeof p->label, "%.60s on %.60s%s%.30s", tool_source_name(r->schedules.at[schedule]),
-                   r->topologies.at[topology], p->models ? ", model " : "", p->models ? p->models : "");
-    return TOOL_OK;
+    tool_try(done);
+    (void)tool_have(p.timeline);
+    (void)snprintf(p.label, sizeof p.label, "%.60s on %.60s%s%.30s", tool_source_name(r->schedules.at[schedule]),
+                   r->topologies.at[topology], p.models ? ", model " : "", p.models ? p.models : "");
+    return p;
 }
 
-static int show_one(const struct request *r, struct prediction *p)
+static void show_one(const struct request *r, const struct prediction *p)
 {
-    int status = TOOL_OK;
     if (r->trace)
-        status = tool_write_text(r->trace, hop_timeline_to_trace(p->timeline));
-    if (status != TOOL_OK)
-        return status;
-    if (r->json)
-        return tool_write_text(r->output, hop_timeline_to_json(p->timeline, r->intervals));
-    if (r->explain)
-        return predict_show_explanation(p, r->explain);
-    if (r->gantt) {
+        tool_write_text(r->trace, hop_timeline_to_trace(p->timeline));
+    if (r->json) {
+        tool_write_text(r->output, hop_timeline_to_json(p->timeline, r->intervals));
+    } else if (r->explain) {
+        predict_show_explanation(p, r->explain);
+    } else if (r->gantt) {
         struct hop_gantt_options options = {.width = tool_columns(), .colour = tool_colour(stdout), .ascii = r->ascii};
-        return tool_write_text(r->output, hop_timeline_to_gantt(p->timeline, &options));
+        tool_write_text(r->output, hop_timeline_to_gantt(p->timeline, &options));
+    } else {
+        predict_show_table(p);
     }
-    return predict_show_table(p);
 }
 
 /* ---- the command ---- */
 
-static int check(const struct request *r)
+static void check(const struct request *r)
 {
     bool several = r->schedules.count > 1 || r->topologies.count > 1 || r->models.count > 1;
     uint64_t models = r->models.count ? r->models.count : 1;
     if (r->fidelity == HOP_FIDELITY_PACKET && r->models.count)
-        return tool_bad_usage(&tool_predict,
-                              "--model goes with --fidelity fluid: packets queue for links, and no model is asked");
+        tool_bad_usage(&tool_predict,
+                       "--model goes with --fidelity fluid: packets queue for links, and no model is asked");
     if (tool_given(&r->given, "packet-set") && r->fidelity != HOP_FIDELITY_PACKET)
-        return tool_bad_usage(&tool_predict, "--packet-set goes with --fidelity packet");
+        tool_bad_usage(&tool_predict, "--packet-set goes with --fidelity packet");
     if (several && (r->gantt || r->json || r->trace || r->explain))
-        return tool_bad_usage(
-            &tool_predict, "--gantt, --json, --trace and --explain take one schedule on one topology with one model");
+        tool_bad_usage(&tool_predict,
+                       "--gantt, --json, --trace and --explain take one schedule on one topology with one model");
     if ((uint64_t)r->schedules.count * r->topologies.count > CASE_LIMIT / models)
-        return tool_bad_usage(&tool_predict, "more than %d cases", CASE_LIMIT);
-    return TOOL_OK;
+        tool_bad_usage(&tool_predict, "more than %d cases", CASE_LIMIT);
 }
 
 static int run(int argc, char **argv)
@@ -178,22 +147,22 @@ static int run(int argc, char **argv)
     static struct request r;
     static struct inputs in;
     static struct prediction cases[CASE_LIMIT];
-    int status = tool_read(&tool_predict, argc, argv, &r), count = 0;
-    uint32_t models = r.models.count ? r.models.count : 1;
-    THEN(status, check(&r));
-    THEN(status, load_inputs(&r, &in));
-    for (uint32_t i = 0; status == TOOL_OK && i < r.topologies.count * models * r.schedules.count; i++) {
-        uint32_t schedule = i % r.schedules.count, model = i / r.schedules.count % models;
-        status = predict(&r, &in, i / r.schedules.count / models, model, schedule, &cases[count++]);
-    }
-    if (status == TOOL_OK && count == 1)
-        status = show_one(&r, &cases[0]);
-    else if (status == TOOL_OK)
+    tool_read(&tool_predict, argc, argv, &r);
+    check(&r);
+    uint32_t models = r.models.count ? r.models.count : 1, count = r.topologies.count * models * r.schedules.count;
+    in.map = tool_map_load(r.map);
+    for (uint32_t i = 0; i < r.topologies.count; i++)
+        in.topologies[i] = tool_load_topology(r.topologies.at[i], &r.sets);
+    for (uint32_t i = 0; i < r.schedules.count; i++)
+        in.schedules[i] = tool_read_schedule(r.schedules.at[i], r.collective);
+    for (uint32_t i = 0; i < count; i++)
+        cases[i] =
+            predict(&r, &in, i / r.schedules.count / models, i / r.schedules.count % models, i % r.schedules.count);
+    if (count == 1)
+        show_one(&r, &cases[0]);
+    else
         predict_show_side_by_side(cases, count);
-    for (int i = 0; i < count; i++)
-        finish_prediction(&cases[i]);
-    finish_inputs(&in);
-    return status;
+    return TOOL_OK;
 }
 
 const struct tool_command tool_predict = {

@@ -9,7 +9,6 @@
 struct prediction {
     const struct hop_topology *topology;
     const struct hop_schedule *schedule; /* placed, where the one given names ranks */
-    struct hop_schedule *placed;         /* that one, else NULL */
     const char *models;
     bool sources_unlimited;
     enum hop_fidelity fidelity;
@@ -26,8 +25,8 @@ struct busy_link {
     struct hop_link_use detail;
 };
 
-/* The links in use, the busiest first: a new array, *count of them; NULL: out of memory. */
-struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count);
+/* The links in use, the busiest first, *count of them. */
+struct busy_link *predict_busy_links(const struct prediction *p, uint32_t *count);
 
 /* What times of a table are shown in: ms, or us where the longest is below 1 ms. */
 struct time_unit {
@@ -36,10 +35,10 @@ struct time_unit {
 };
 struct time_unit predict_unit(double longest_s);
 
-int predict_show_table(struct prediction *p);
+void predict_show_table(const struct prediction *p);
 /* predict_risks.c: what it puts at risk that no model predicts, if anything. */
 void predict_show_risks(const struct prediction *p);
-int predict_show_explanation(struct prediction *p, const char *id);
-void predict_show_side_by_side(struct prediction *cases, int count);
+void predict_show_explanation(const struct prediction *p, const char *id);
+void predict_show_side_by_side(const struct prediction *cases, uint32_t count);
 
 #endif

@@ -3,13 +3,12 @@
 #include "predict.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* One value a case, and its ratio to the first; NAN: the case has none. */
-static void print_row(const char *name, const double *values_s, int count, double unit)
+static void print_row(const char *name, const double *values_s, uint32_t count, double unit)
 {
     printf("%-24s", name);
-    for (int i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (isnan(values_s[i]))
             printf(" %12s %8s", "-", "");
         else if (i == 0 || isnan(values_s[0]) || values_s[0] == 0)
@@ -26,16 +25,16 @@ static uint32_t find(const struct prediction *p, const char *name)
 }
 
 /* Every operation that at least two cases have, once, in the order of its first appearance. Returns how many were left out. */
-static uint32_t print_operations(const struct prediction *cases, int count, double *ends, double unit)
+static uint32_t print_operations(const struct prediction *cases, uint32_t count, double *ends, double unit)
 {
     uint32_t left_out = 0;
-    for (int i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct hop_schedule *schedule = hop_timeline_schedule(cases[i].timeline);
         for (uint32_t op = 0; op < hop_schedule_count(schedule); op++) {
             const char *name = hop_schedule_op(schedule, op)->name;
-            int having = 0;
+            uint32_t having = 0;
             bool before = false;
-            for (int j = 0; j < count; j++) {
+            for (uint32_t j = 0; j < count; j++) {
                 uint32_t there = find(&cases[j], name);
                 ends[j] = there == HOP_NONE ? NAN : hop_timeline_span(cases[j].timeline, there).end_s;
                 having += there != HOP_NONE;
@@ -49,37 +48,29 @@ static uint32_t print_operations(const struct prediction *cases, int count, doub
     return left_out;
 }
 
-void predict_show_side_by_side(struct prediction *cases, int count)
+void predict_show_side_by_side(const struct prediction *cases, uint32_t count)
 {
-    double *values = calloc((size_t)count, sizeof *values);
-    if (!values) {
-        (void)tool_out_of_memory();
-        return;
-    }
-    for (int i = 0; i < count; i++) {
+    double *values = tool_alloc(count, sizeof *values), longest_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t used;
         struct busy_link *busy = predict_busy_links(&cases[i], &used);
-        printf("%c: %s", 'A' + i % 26, cases[i].label);
-        if (busy && used)
+        printf("%c: %s", (char)('A' + i % 26), cases[i].label);
+        if (used)
             printf("; busiest link %s, %.1f %% of its capacity", LINK(cases[i].topology, busy[0].link),
                    100 * busy[0].use);
         printf("\n");
-        free(busy);
         values[i] = hop_timeline_makespan_s(cases[i].timeline);
-    }
-    double longest_s = 0;
-    for (int i = 0; i < count; i++)
         longest_s = fmax(longest_s, values[i]);
+    }
     struct time_unit unit = predict_unit(longest_s);
     char title[24];
     (void)snprintf(title, sizeof title, "end in %s", unit.name);
     printf("\n%-24s", title);
-    for (int i = 0; i < count; i++)
-        printf(" %12c %8s", 'A' + i % 26, i ? "to A" : "");
+    for (uint32_t i = 0; i < count; i++)
+        printf(" %12c %8s", (char)('A' + i % 26), i ? "to A" : "");
     printf("\n");
     print_row("makespan", values, count, unit.a_second);
     uint32_t left_out = print_operations(cases, count, values, unit.a_second);
     if (left_out)
         printf("(%u operation%s that only one case has)\n", left_out, left_out > 1 ? "s" : "");
-    free(values);
 }

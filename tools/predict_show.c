@@ -35,7 +35,7 @@ static void describe_loss(const struct prediction *p, const struct hop_loss *los
 }
 
 /* The largest loss on the way and its share of all of them; the time in the source's own queue has a column of its own. */
-static bool main_loss(struct prediction *p, uint32_t op, struct hop_loss *main, double *share)
+static bool main_loss(const struct prediction *p, uint32_t op, struct hop_loss *main, double *share)
 {
     struct hop_loss losses[32];
     uint32_t count = hop_timeline_losses(p->timeline, op, losses, 32);
@@ -86,7 +86,7 @@ struct time_unit predict_unit(double longest_s)
     return longest_s < 1e-3 ? (struct time_unit){"us", 1e6} : (struct time_unit){"ms", 1e3};
 }
 
-static void print_op(struct prediction *p, uint32_t op, int indent, struct widths width)
+static void print_op(const struct prediction *p, uint32_t op, int indent, struct widths width)
 {
     const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(p->timeline), op);
     struct hop_span span = hop_timeline_span(p->timeline, op);
@@ -109,7 +109,7 @@ static void print_op(struct prediction *p, uint32_t op, int indent, struct width
 }
 
 /* A staged copy: one line for all its packets, then the packets themselves when they are few. */
-static void print_staged(struct prediction *p, uint32_t first, uint32_t end, struct widths width)
+static void print_staged(const struct prediction *p, uint32_t first, uint32_t end, struct widths width)
 {
     const struct hop_op *parent = hop_schedule_op(hop_timeline_original(p->timeline),
                                                   hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
@@ -156,14 +156,12 @@ static struct widths table_widths(const struct prediction *p)
 }
 
 /* Those that end last, the last first. */
-static int print_last(struct prediction *p, uint32_t rows)
+static void print_last(const struct prediction *p, uint32_t rows)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t count = 0;
     struct widths width = table_widths(p);
-    struct row *ends = malloc(((size_t)hop_schedule_count(schedule) + 1) * sizeof *ends);
-    if (!ends)
-        return tool_out_of_memory();
+    struct row *ends = tool_alloc(hop_schedule_count(schedule), sizeof *ends);
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
         if (!hop_timeline_is_mark(p->timeline, i))
             ends[count++] = (struct row){hop_timeline_span(p->timeline, i).end_s, i};
@@ -173,11 +171,9 @@ static int print_last(struct prediction *p, uint32_t rows)
         print_op(p, ends[i].op, 0, width);
     if (count > rows)
         printf("these end last; %u more, --rows 0 lists all\n", count - rows);
-    free(ends);
-    return TOOL_OK;
 }
 
-static int print_table(struct prediction *p)
+static void print_table(const struct prediction *p)
 {
     enum { ALL_UP_TO = 1000, ELSE = 20 };
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
@@ -193,8 +189,10 @@ static int print_table(struct prediction *p)
         printf(" %10s", title);
     }
     printf("  mostly to\n");
-    if (rows < count)
-        return print_last(p, (uint32_t)rows);
+    if (rows < count) {
+        print_last(p, (uint32_t)rows);
+        return;
+    }
     for (uint32_t i = 0; i < count;) {
         uint32_t end = i + packets_from(p, i);
         if (end > i + 1) /* packets come in pairs */
@@ -203,7 +201,6 @@ static int print_table(struct prediction *p)
             print_op(p, i, 0, width);
         i = end;
     }
-    return TOOL_OK;
 }
 
 static int by_use(const void *a, const void *b)
@@ -239,31 +236,28 @@ static void print_models(const struct prediction *p)
         return;
     }
     uint32_t domains = hop_topology_domain_count(p->topology);
-    bool *used = calloc((size_t)domains + 1, sizeof *used);
-    for (uint32_t l = 0; used && l < 2 * hop_topology_link_count(p->topology); l++) {
+    bool *used = tool_alloc(domains, sizeof *used);
+    for (uint32_t l = 0; l < 2 * hop_topology_link_count(p->topology); l++) {
         uint32_t domain = hop_topology_link_domain(p->topology, l / 2);
         if (domain < domains && hop_timeline_link_use(p->timeline, l).bytes)
             used[domain] = true;
     }
-    if (used)
-        tool_print_models(stdout, p->topology, p->network, used);
-    free(used);
+    tool_print_models(stdout, p->topology, p->network, used);
 }
 
-struct busy_link *predict_busy_links(struct prediction *p, uint32_t *count)
+struct busy_link *predict_busy_links(const struct prediction *p, uint32_t *count)
 {
     uint32_t links = 2 * hop_topology_link_count(p->topology);
     double makespan = hop_timeline_makespan_s(p->timeline);
-    struct busy_link *busy = malloc((links + 1) * sizeof *busy);
+    struct busy_link *busy = tool_alloc(links, sizeof *busy);
     *count = 0;
-    for (uint32_t l = 0; busy && l < links; l++) {
+    for (uint32_t l = 0; l < links; l++) {
         struct hop_link_use use = hop_timeline_link_use(p->timeline, l);
         double capacity = hop_topology_link(p->topology, l / 2)->capacity_Bps[l & 1];
         if (use.bytes && makespan > 0)
             busy[(*count)++] = (struct busy_link){l, (double)use.bytes / (capacity * makespan), use};
     }
-    if (busy)
-        qsort(busy, *count, sizeof *busy, by_use);
+    qsort(busy, *count, sizeof *busy, by_use);
     return busy;
 }
 
@@ -272,14 +266,11 @@ static void print_second_opinion(const struct prediction *p, double makespan)
 {
     if (hop_schedule_count(p->schedule) > SECOND_OPINION_OPS || p->fidelity == HOP_FIDELITY_PACKET)
         return;
-    char *models = tool_credit_instead(p->topology, p->network, p->models);
-    struct hop_network *network;
     struct hop_simulation *simulation;
-    struct hop_simulate_options options = {.sources_unlimited = p->sources_unlimited};
+    const struct hop_simulate_options options = {.sources_unlimited = p->sources_unlimited};
     double other = makespan;
-    enum hop_status status = models ? hop_network_create(p->topology, models, &network, NULL) : HOP_ERR_NOT_FOUND;
-    free(models);
-    if (status != HOP_OK)
+    struct hop_network *network = tool_credit_instead(p->topology, p->network, p->models);
+    if (!network)
         return;
     if (hop_simulation_create(network, p->schedule, &options, &simulation, NULL) == HOP_OK) {
         if (hop_simulation_run(simulation, &other, NULL) != HOP_OK)
@@ -325,13 +316,11 @@ static void print_loggp_default(const struct prediction *p)
                RATE(1 / G->value), 1 / 25e9);
 }
 
-static int print_summary(struct prediction *p)
+static void print_summary(const struct prediction *p)
 {
     double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
     uint32_t used;
     struct busy_link *busy = predict_busy_links(p, &used);
-    if (!busy)
-        return tool_out_of_memory();
     printf("\n%s", hop_topology_name(p->topology));
     print_models(p);
     printf("\nmakespan %s", SECONDS(makespan));
@@ -360,28 +349,23 @@ static int print_summary(struct prediction *p)
     print_loggp_default(p);
     print_second_opinion(p, makespan);
     predict_show_risks(p);
-    free(busy);
-    return TOOL_OK;
 }
 
-int predict_show_table(struct prediction *p)
+void predict_show_table(const struct prediction *p)
 {
-    int status = print_table(p);
-    return status == TOOL_OK ? print_summary(p) : status;
+    print_table(p);
+    print_summary(p);
 }
 
-static int print_explanation(struct prediction *p, uint32_t op)
+static void print_explanation(const struct prediction *p, uint32_t op)
 {
-    char *text = hop_timeline_explain(p->timeline, op);
-    if (!text)
-        return tool_out_of_memory();
+    char *text = tool_have(hop_timeline_explain(p->timeline, op));
     printf("%s", text);
     free(text);
-    return TOOL_OK;
 }
 
 /* A staged copy: what it became, then the packets that were delayed most, one into host memory and one out of it. */
-static int explain_staged(struct prediction *p, uint32_t original)
+static void explain_staged(const struct prediction *p, uint32_t original)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     const struct hop_op *parent = hop_schedule_op(p->schedule, original);
@@ -405,23 +389,22 @@ static int explain_staged(struct prediction *p, uint32_t original)
            SECONDS(start), SECONDS(end));
     if (packets > 2)
         printf("Of its packets, these were delayed most on the way in and on the way out.\n");
-    int status = TOOL_OK;
-    for (unsigned side = 0; side < 2 && status == TOOL_OK; side++) {
+    for (unsigned side = 0; side < 2; side++) {
         printf("\n");
-        status = print_explanation(p, worst[side]);
+        print_explanation(p, worst[side]);
     }
-    return status;
 }
 
-int predict_show_explanation(struct prediction *p, const char *id)
+void predict_show_explanation(const struct prediction *p, const char *id)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t op = hop_schedule_find(schedule, id), original = hop_schedule_find(p->schedule, id);
     if (op != HOP_NONE)
-        return print_explanation(p, op);
-    if (original != HOP_NONE)
-        return explain_staged(p, original);
-    fprintf(stderr, "hopcast: --explain: there is no operation '%s'\n  expected: the name of one, such as %s\n", id,
-            hop_schedule_op(schedule, 0)->name);
-    return TOOL_BAD;
+        print_explanation(p, op);
+    else if (original != HOP_NONE)
+        explain_staged(p, original);
+    else
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "there is no operation '%s'\nthe name of one, such as %s",
+                             id, hop_schedule_op(schedule, 0)->name),
+                    "--explain");
 }

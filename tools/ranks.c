@@ -57,21 +57,37 @@ static double later(double timeout_s)
     return own_s + (own_s / 2 < LATER_S ? own_s / 2 : LATER_S);
 }
 
-static int join(const struct hop_group_options *options, struct hop_group **group)
+static struct hop_group *of_command;
+
+static int leave(int status)
 {
-    struct hop_diag diag;
+    return ranks_end(of_command, status);
+}
+
+void ranks_end_with(struct hop_group *group)
+{
+    of_command = group;
+    tool_at_end(group ? leave : NULL);
+}
+
+static struct hop_group *join(const struct hop_group_options *options)
+{
+    struct hop_group *group;
+    tool_try(hop_group_create(options, &group, &tool_diag));
+    ranks_end_with(group);
+    return group;
+}
+
+struct hop_group *ranks_join(void)
+{
     ranks_catch();
-    return hop_group_create(options, group, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
+    return join(&(struct hop_group_options){.stop = &ranks_stop});
 }
 
-int ranks_join(struct hop_group **group)
+struct hop_group *ranks_join_within(double timeout_s)
 {
-    return join(&(struct hop_group_options){.stop = &ranks_stop}, group);
-}
-
-int ranks_join_within(double timeout_s, struct hop_group **group)
-{
-    return join(&(struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop}, group);
+    ranks_catch();
+    return join(&(struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop});
 }
 
 int ranks_end(struct hop_group *group, int status)
@@ -90,24 +106,17 @@ int ranks_end(struct hop_group *group, int status)
     return status;
 }
 
-int ranks_alone(const struct tool_command *command)
+void ranks_alone(const struct tool_command *command)
 {
-    struct hop_group *group;
-    struct hop_diag diag;
-    int status = TOOL_OK;
-    if (hop_group_create(NULL, &group, &diag) != HOP_OK)
-        return tool_fail(&diag);
+    struct hop_group *group = join(NULL);
     int size = hop_group_size(group);
-    if (size == 1) {
-        hop_group_destroy(group);
-        return TOOL_OK;
-    }
-    if (hop_group_rank(group) == 0)
-        status = tool_bad_usage(
-            command,
-            "mpirun started %d of it, which would disturb each other: one is expected, which starts ranks "
-            "of its own (HOPCAST_MPI=none: all the same)",
-            size);
-    (void)ranks_end(group, status);
-    return TOOL_BAD;
+    if (size > 1 && hop_group_rank(group) == 0)
+        tool_bad_usage(command,
+                       "mpirun started %d of it, which would disturb each other: one is expected, which starts ranks "
+                       "of its own (HOPCAST_MPI=none: all the same)",
+                       size);
+    if (size > 1)
+        tool_end(TOOL_BAD);
+    ranks_end_with(NULL);
+    hop_group_destroy(group);
 }

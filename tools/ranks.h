@@ -13,16 +13,19 @@ extern volatile sig_atomic_t ranks_stop;
 /* Lets them set it; a second Ctrl-C ends the program at once. */
 void ranks_catch(void);
 
-/* Catches signals, joins the group that mpirun started, or makes one of this process alone. */
-int ranks_join(struct hop_group **group);
+/* Catches signals, joins the group that mpirun started, or makes one of this process alone. The command's end leaves
+ * it. */
+struct hop_group *ranks_join(void);
 /* The same where the ranks look after each other themselves, and lose who is silent for timeout_s (0: 10 s): they know
  * more, and come first; the group waits a little longer. */
-int ranks_join_within(double timeout_s, struct hop_group **group);
-/* Leaves the group; does not return where MPI cannot end well. */
+struct hop_group *ranks_join_within(double timeout_s);
+/* The command's end leaves this group (NULL: none), and does nothing else. */
+void ranks_end_with(struct hop_group *group);
+/* Leaves it; does not return where MPI cannot end well. For a function of tool_at_end. */
 int ranks_end(struct hop_group *group, int status);
 
-/* For subcommands that start ranks of their own, of which each process of mpirun would start some: TOOL_OK in a process
+/* For subcommands that start ranks of their own, of which each process of mpirun would start some: returns in a process
  * that works by itself; else refuses, rank 0 with a message. */
-int ranks_alone(const struct tool_command *command);
+void ranks_alone(const struct tool_command *command);
 
 #endif

@@ -2,7 +2,6 @@
 /* hopcast run: executes a schedule, or a collective that it makes, with real bytes between real processes. */
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,37 +14,33 @@ enum { REPEAT_MAX = 10000000 };
 /* ---- options ---- */
 
 /* schedule, peer, staged, dynamic or static=FILE. */
-static bool take_copies(const struct tool_taking *t, char *text)
+static void take_copies(const struct tool_taking *t, char *text)
 {
     struct hop_program_options *plan = t->to;
     unsigned way;
     if (strncmp(text, "static=", 7) == 0 && text[7]) {
         plan->copies = HOP_COPIES_STATIC;
         plan->table = text + 7;
-        return true;
+        return;
     }
     if (!tool_choice("schedule peer staged static dynamic", text, strlen(text), &way) || way == HOP_COPIES_STATIC)
-        return tool_bad_usage(t->command,
-                              "--copies cannot be '%.60s': schedule, peer, staged, dynamic or static=FILE is expected",
-                              text) == TOOL_OK;
+        tool_bad_usage(t->command,
+                       "--copies cannot be '%.60s': schedule, peer, staged, dynamic or static=FILE is expected", text);
     plan->copies = (enum hop_copies)way;
-    return true;
 }
 
 /* peer=1ms, staged=never */
-static bool take_delay(const struct tool_taking *t, char *text)
+static void take_delay(const struct tool_taking *t, char *text)
 {
     double *delay_s = t->to;
     const char *time = strchr(text, '=');
     unsigned way;
     if (!time || !tool_choice("peer staged", text, (size_t)(time - text), &way) ||
         !(strcmp(time + 1, "never") == 0 || tool_seconds(time + 1, &delay_s[way], NULL)))
-        return tool_bad_usage(t->command,
-                              "--delay cannot be '%.60s': peer=TIME or staged=TIME is expected, TIME may be never",
-                              text) == TOOL_OK;
+        tool_bad_usage(t->command, "--delay cannot be '%.60s': peer=TIME or staged=TIME is expected, TIME may be never",
+                       text);
     if (strcmp(time + 1, "never") == 0)
         delay_s[way] = INFINITY;
-    return true;
 }
 
 static const struct tool_option table[] = {
@@ -109,29 +104,25 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-static int check_options(const struct run_options *o)
+static void check_options(const struct run_options *o)
 {
     const struct hop_program_options *plan = &o->request.plan;
     if (tool_given(&o->given, "delay") && plan->copies != HOP_COPIES_DYNAMIC)
-        return tool_bad_usage(&tool_run, "--delay goes with --copies dynamic");
+        tool_bad_usage(&tool_run, "--delay goes with --copies dynamic");
     if (plan->packet_bytes && plan->copies == HOP_COPIES_PEER)
-        return tool_bad_usage(&tool_run, "--packet is of staged copies: --copies peer has none");
-    return tool_check_program(&tool_run, plan, o->threads, o->emulate);
+        tool_bad_usage(&tool_run, "--packet is of staged copies: --copies peer has none");
+    tool_check_program(&tool_run, plan, o->threads, o->emulate);
 }
 
 /* Under mpirun its ranks run; some options are about ranks that are started here, one about the others. */
-static int check_launch(const struct run_options *o, const struct hop_group *group)
+static void check_launch(const struct run_options *o, uint32_t size)
 {
-    uint32_t size = (uint32_t)hop_group_size(group);
-    if (size == 1)
-        return o->node_size ? tool_bad_usage(&tool_run, "--node-size is for several ranks that mpirun starts")
-                            : TOOL_OK;
-    if (o->ranks && o->ranks != size)
-        return tool_bad_usage(&tool_run, "-n %u, and mpirun started %u ranks: it says how many there are", o->ranks,
-                              size);
-    if (o->threads || o->pin)
-        return tool_bad_usage(&tool_run, "--in-process and --pin are for ranks that are started here, not by mpirun");
-    return TOOL_OK;
+    if (size == 1 && o->node_size)
+        tool_bad_usage(&tool_run, "--node-size is for several ranks that mpirun starts");
+    if (size > 1 && o->ranks && o->ranks != size)
+        tool_bad_usage(&tool_run, "-n %u, and mpirun started %u ranks: it says how many there are", o->ranks, size);
+    if (size > 1 && (o->threads || o->pin))
+        tool_bad_usage(&tool_run, "--in-process and --pin are for ranks that are started here, not by mpirun");
 }
 
 /* ---- running ---- */
@@ -140,14 +131,13 @@ static int run_in_group(const struct run_options *o, struct hop_group *group)
 {
     const struct hop_team_options options = {.timeout_s = o->timeout_s, .stop = &ranks_stop};
     struct hop_team *team;
-    struct hop_diag diag;
-    if (hop_team_join_group(group, o->node_size, &options, &team, &diag) != HOP_OK)
-        return hop_group_rank(group) == 0 ? tool_fail(&diag) : TOOL_BAD;
+    if (hop_team_join_group(group, o->node_size, &options, &team, &tool_diag) != HOP_OK)
+        return hop_group_rank(group) == 0 ? tool_say(&tool_diag) : TOOL_BAD;
     int status = run_rank(team, (void *)&o->request);
     if (hop_team_lost(team) < 0)
         (void)hop_team_finish(team, NULL);
-    else if (hop_team_why(team, &diag) && hop_group_rank(group) == 0)
-        status = tool_fail(&diag);
+    else if (hop_team_why(team, &tool_diag) && hop_group_rank(group) == 0)
+        status = tool_say(&tool_diag);
     hop_team_destroy(team);
     return status;
 }
@@ -159,30 +149,26 @@ static int run_here(const struct run_options *o)
                                          .pin = o->pin,
                                          .timeout_s = o->timeout_s,
                                          .stop = &ranks_stop};
-    struct hop_diag diag;
     int result = TOOL_OK;
-    enum hop_status status = hop_launch(&options, run_rank, (void *)&o->request, &result, &diag);
-    return status == HOP_OK ? result : tool_fail(&diag);
+    tool_try(hop_launch(&options, run_rank, (void *)&o->request, &result, &tool_diag));
+    return result;
 }
 
-static int prepare(const struct run_options *o, struct run_request *r, const struct hop_group *group)
+static void prepare(const struct run_options *o, struct run_request *r, bool first)
 {
-    struct hop_diag diag;
     bool race;
     uint32_t needed = hop_schedule_run_ranks(r->schedule);
     r->ranks = o->ranks ? o->ranks : needed;
     if (r->ranks == 0)
-        return tool_bad_usage(&tool_run, "the schedule has no operations: -n says how many ranks there are");
+        tool_bad_usage(&tool_run, "the schedule has no operations: -n says how many ranks there are");
     if (r->ranks < needed)
-        return tool_bad_usage(&tool_run, "the schedule has %u ranks, %u are started", needed, r->ranks);
-    if (hop_schedule_find_race(r->schedule, &race, &diag) != HOP_OK)
-        return tool_fail(&diag);
-    if (race && hop_group_rank(group) == 0)
-        fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", diag.place, diag.place[0] ? ": " : "", diag.what,
-                diag.expected);
-    /* rank 0 writes, and the others' file systems may have other folders */
-    int status = hop_group_rank(group) == 0 ? tool_check_output(r->output) : TOOL_OK;
-    return status == TOOL_OK && hop_group_rank(group) == 0 ? tool_check_output(r->trace) : status;
+        tool_bad_usage(&tool_run, "the schedule has %u ranks, %u are started", needed, r->ranks);
+    tool_try(hop_schedule_find_race(r->schedule, &race, &tool_diag));
+    if (race && first)
+        fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", tool_diag.place, tool_diag.place[0] ? ": " : "",
+                tool_diag.what, tool_diag.expected);
+    tool_check_output(first ? r->output : NULL); /* rank 0 writes, the others' file systems may have other folders */
+    tool_check_output(first ? r->trace : NULL);
 }
 
 /* What is wrong with the input is the same for all ranks: rank 0 says it. Returns what to give back to hush_end. */
@@ -208,44 +194,47 @@ static void hush_end(int kept)
     }
 }
 
-/* Under a launcher its ranks run, as many as it started; alone, ranks are started here. */
-static int start(struct run_options *o, struct run_loaded *l)
+/* Until all have agreed to run, who cannot tells the others. */
+static struct hop_group *group;
+static int kept_stderr;
+
+static int disagree(int status)
 {
-    struct hop_group *group;
-    int status = ranks_join_within(o->timeout_s, &group);
-    if (status != TOOL_OK)
-        return status;
-    bool alone = hop_group_size(group) == 1;
-    int kept = hush_begin(group);
-    status = check_launch(o, group);
-    if (!alone)
-        o->ranks = (uint32_t)hop_group_size(group);
-    THEN(status, run_load(o, l));
-    THEN(status, prepare(o, &o->request, group));
-    hush_end(kept);
-    if (!alone) {
-        status = run_agree(group, status);
-        THEN(status, run_in_group(o, group));
-        return ranks_end(group, status);
-    }
-    hop_group_destroy(group);
-    return status == TOOL_OK ? run_here(o) : status;
+    hush_end(kept_stderr);
+    return ranks_end(group, run_agree(group, status));
 }
 
+/* Under a launcher its ranks run, as many as it started; alone, ranks are started here. */
 static int run(int argc, char **argv)
 {
     static struct run_options o = {
         .request = {.seed = 1, .rows = 40, .plan = {.slower = 1000}},
         .collective = {.bytes = 1 << 20, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32},
     };
-    struct run_loaded l = {0};
-    int status = tool_read(&tool_run, argc, argv, &o);
-    THEN(status, check_options(&o));
+    static struct run_loaded l;
+    tool_read(&tool_run, argc, argv, &o);
+    check_options(&o);
     o.request.rows = o.request.rows ? o.request.rows : UINT32_MAX;
     o.request.check = !o.no_check;
-    THEN(status, start(&o, &l));
-    run_loaded_finish(&l);
-    return status;
+    group = ranks_join_within(o.timeout_s);
+    uint32_t size = (uint32_t)hop_group_size(group);
+    bool alone = size == 1;
+    kept_stderr = hush_begin(group);
+    if (!alone)
+        tool_at_end(disagree);
+    check_launch(&o, size);
+    o.ranks = alone ? o.ranks : size;
+    run_load(&o, &l);
+    prepare(&o, &o.request, hop_group_rank(group) == 0);
+    hush_end(kept_stderr);
+    if (alone) {
+        ranks_end_with(NULL);
+        hop_group_destroy(group);
+        return run_here(&o);
+    }
+    ranks_end_with(group);
+    int status = run_agree(group, TOOL_OK);
+    return status == TOOL_OK ? run_in_group(&o, group) : status;
 }
 
 const struct tool_command tool_run = {

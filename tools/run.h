@@ -38,15 +38,13 @@ struct run_options {
 /* What is loaded and made. */
 struct run_loaded {
     struct hop_topology *topology, *emulated;
-    struct hop_schedule *schedule, *placed;
+    struct hop_schedule *schedule;
     struct device_list devices;
     char what[256];
-    struct tool_choice choice; /* of the algorithm, from a table */
 };
 
 /* run_load.c: the topology and the schedule, or the collective; fills the request. */
-int run_load(struct run_options *o, struct run_loaded *l);
-void run_loaded_finish(struct run_loaded *l);
+void run_load(struct run_options *o, struct run_loaded *l);
 
 /* run_agree.c: the worst status of all ranks of the group. */
 int run_agree(struct hop_group *group, int status);
@@ -68,6 +66,6 @@ enum hop_status run_flat(const struct hop_schedule *schedule, const struct hop_m
                          struct hop_topology **topology, struct hop_diag *diag);
 /* hop_rank_body; context is a struct run_request. */
 int run_rank(struct hop_team *team, void *context);
-int run_show(const struct run_request *request, const struct run_result *result);
+void run_show(const struct run_request *request, const struct run_result *result);
 
 #endif

@@ -57,7 +57,8 @@ enum hop_status run_flat(const struct hop_schedule *schedule, const struct hop_m
     hop_build_note(&build, "alone means as fast as the fastest copy or reduction of this run");
     hop_build_parameter(&build, "reduce_rate", memory_Bps, "the fastest of this run");
     enum hop_status status = hop_build_end(&build, &made);
-    THEN(status, hop_topology_finish(made, diag));
+    if (status == HOP_OK)
+        status = hop_topology_finish(made, diag);
     if (status == HOP_OK)
         *topology = made;
     else

@@ -50,7 +50,8 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
     if (status != HOP_OK)
         return status;
     status = hop_program_fill(plan, r->seed, diag);
-    THEN(status, hop_program_run(plan, diag));
+    if (status == HOP_OK)
+        status = hop_program_run(plan, diag);
     if (status == HOP_OK && r->check)
         status = hop_program_check(plan, r->seed, &found->wrong, &found->first_wrong);
     if (status == HOP_OK && !r->plan.emulate)
@@ -59,7 +60,8 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
         status = hop_program_run(plan, diag);
     if (status != HOP_OK && r->check && found->first_wrong.what[0])
         *diag = found->first_wrong;
-    THEN(status, keep_times(plan, r, found, diag));
+    if (status == HOP_OK)
+        status = keep_times(plan, r, found, diag);
     hop_program_destroy(plan);
     return status;
 }
@@ -77,7 +79,8 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
     status = hop_program_fill(plan, r->seed, diag);
     for (uint64_t i = 0; i < r->warmup && status == HOP_OK; i++)
         status = hop_program_run(plan, diag);
-    THEN(status, hop_team_barrier(team, diag));
+    if (status == HOP_OK)
+        status = hop_team_barrier(team, diag);
     for (uint64_t i = 0; i < r->repeat && status == HOP_OK; i++) {
         double begun_s = hop_now_s();
         status = hop_program_run(plan, diag);
@@ -109,11 +112,16 @@ static int show(const struct run_request *r, const struct found *found)
     struct hop_network *network = NULL;
     struct hop_diag diag;
     enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, found->ops, &result.flat, &diag);
-    THEN(status, hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag));
-    THEN(status, hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag));
+    if (status == HOP_OK)
+        status = hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag);
+    if (status == HOP_OK)
+        status = hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag);
     if (status == HOP_OK && r->predict)
         status = predict(r, network, &result, &diag);
-    int answer = tool_finish(status == HOP_OK ? run_show(r, &result) : tool_fail(&diag));
+    int answer = status == HOP_OK ? TOOL_OK : tool_say(&diag);
+    if (answer == TOOL_OK)
+        run_show(r, &result);
+    answer = tool_finish(answer);
     hop_timeline_destroy(result.predicted);
     hop_timeline_destroy(result.timeline);
     hop_network_destroy(network);
@@ -131,7 +139,8 @@ static int run_all(struct hop_team *team, const struct run_request *r, struct fo
         status = repeated(team, r, found->times_s, &diag);
     if (status == HOP_OK && found->first_wrong.what[0])
         fprintf(stderr, "hopcast: wrong: %s; expected %s\n", found->first_wrong.what, found->first_wrong.expected);
-    THEN(status, hop_team_finish(team, &diag));
+    if (status == HOP_OK)
+        status = hop_team_finish(team, &diag);
     if (status != HOP_OK)
         return give_up(team, &diag);
     int answer = hop_team_rank(team) == 0 ? show(r, found) : TOOL_OK;
@@ -143,7 +152,9 @@ int run_rank(struct hop_team *team, void *context)
     const struct run_request *r = context;
     struct found found = {.ops = calloc((size_t)hop_schedule_count(r->schedule) + 1, sizeof *found.ops),
                           .times_s = calloc(r->repeat + 1, sizeof *found.times_s)};
-    int answer = found.ops && found.times_s ? run_all(team, r, &found) : tool_out_of_memory();
+    if (!found.ops || !found.times_s)
+        tool_out_of_memory();
+    int answer = run_all(team, r, &found);
     free(found.ops);
     free(found.times_s);
     return answer;

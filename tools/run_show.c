@@ -114,7 +114,7 @@ static bool as_written(const struct run_request *r)
     return r->plan.copies == HOP_COPIES_SCHEDULE || r->plan.copies == HOP_COPIES_PEER;
 }
 
-static int show_table(const struct run_request *r, const struct run_result *result)
+static void show_table(const struct run_request *r, const struct run_result *result)
 {
     uint32_t count = hop_schedule_count(r->schedule), shown = r->rows < count ? (uint32_t)r->rows : count;
     double makespan_s = hop_timeline_makespan_s(result->timeline);
@@ -138,17 +138,18 @@ static int show_table(const struct run_request *r, const struct run_result *resu
         printf("predicted %.4f %s%s, measured %.2f times that\n", result->predicted_s * unit.a_second, unit.name,
                as_written(r) ? "" : " without --copies", makespan_s / result->predicted_s);
     print_times(r, result);
-    return TOOL_OK;
 }
 
-int run_show(const struct run_request *r, const struct run_result *result)
+void run_show(const struct run_request *r, const struct run_result *result)
 {
-    int status = r->trace ? tool_write_text(r->trace, hop_timeline_to_trace(result->timeline)) : TOOL_OK;
     struct hop_gantt_options gantt = {
         .width = tool_columns(), .colour = !r->output && tool_colour(stdout), .ascii = r->ascii};
-    if (status == TOOL_OK && r->json)
-        return tool_write_text(r->output, make_json(result));
-    if (status == TOOL_OK && r->gantt)
-        return tool_write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
-    return status == TOOL_OK ? show_table(r, result) : status;
+    if (r->trace)
+        tool_write_text(r->trace, hop_timeline_to_trace(result->timeline));
+    if (r->json)
+        tool_write_text(r->output, make_json(result));
+    else if (r->gantt)
+        tool_write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
+    else
+        show_table(r, result);
 }

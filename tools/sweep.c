@@ -61,29 +61,22 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-static int check_product(const struct sweep_product *product, bool cases_from_input)
+static void check_product(const struct sweep_product *product, bool cases_from_input)
 {
     const enum sweep_axis inputs[] = {SWEEP_SCHEDULES, SWEEP_MACHINES, SWEEP_MAPS};
     uint32_t dashes = cases_from_input;
     if (!product->of[SWEEP_SCHEDULES].count)
-        return tool_bad_usage(&tool_sweep, SCHEDULE_IS_MISSING);
+        tool_bad_usage(&tool_sweep, SCHEDULE_IS_MISSING);
     if (!product->of[SWEEP_MACHINES].count)
-        return tool_bad_usage(&tool_sweep, ON_IS_MISSING);
+        tool_bad_usage(&tool_sweep, ON_IS_MISSING);
     for (size_t k = 0; k < HOP_COUNT(inputs); k++) {
         const struct tool_words *words = &product->of[inputs[k]];
         for (uint32_t i = 0; i < words->count; i++)
             dashes += strcmp(words->at[i], k == 0 ? "f-" : "-") == 0;
     }
     if (dashes > 1) /* which gives its text but once */
-        return tool_bad_usage(&tool_sweep,
-                              "standard input (-) is read once: one schedule, one topology, one map or the cases");
-    return TOOL_OK;
-}
-
-static void free_product(struct sweep_product *product)
-{
-    for (size_t i = 0; i < SWEEP_AXES; i++)
-        tool_words_free(&product->of[i]);
+        tool_bad_usage(&tool_sweep,
+                       "standard input (-) is read once: one schedule, one topology, one map or the cases");
 }
 
 /* ---- cases from a file ---- */
@@ -99,83 +92,62 @@ static bool is_set_in(const struct tool_words *sets, const char *set)
 }
 
 /* What the line does not say, the command line does; its --set stand first. */
-static bool inherit(struct sweep_product *line, const struct sweep_product *from)
+static struct sweep_product inherit(const struct sweep_product *own, const struct sweep_product *from)
 {
-    struct sweep_product own = *line;
-    bool sized = own.of[SWEEP_SIZES].count || own.of[SWEEP_SCALES].count, fine = true;
-    *line = (struct sweep_product){0};
+    bool sized = own->of[SWEEP_SIZES].count || own->of[SWEEP_SCALES].count;
+    struct sweep_product line = {0};
     for (size_t k = 0; k < SWEEP_AXES; k++) {
         bool sets = k == SWEEP_SETS, size = k == SWEEP_SIZES || k == SWEEP_SCALES;
-        for (uint32_t i = 0; i < from->of[k].count && fine; i++) {
-            if (sets ? !is_set_in(&own.of[k], from->of[k].at[i]) : size ? !sized : !own.of[k].count)
-                fine = tool_words_add(&line->of[k], from->of[k].at[i]);
+        for (uint32_t i = 0; i < from->of[k].count; i++) {
+            if (sets ? !is_set_in(&own->of[k], from->of[k].at[i]) : size ? !sized : !own->of[k].count)
+                tool_words_add(&line.of[k], from->of[k].at[i]);
         }
-        for (uint32_t i = 0; i < own.of[k].count && fine; i++)
-            fine = tool_words_add(&line->of[k], own.of[k].at[i]);
+        for (uint32_t i = 0; i < own->of[k].count; i++)
+            tool_words_add(&line.of[k], own->of[k].at[i]);
     }
-    free_product(&own);
-    return fine;
+    return line;
 }
 
-static int read_line(struct request *r, const char *text, struct sweep_list *list, struct hop_sweep *sweep)
+static void read_line(const struct request *r, const char *text, struct sweep_list *list, struct hop_sweep *sweep)
 {
     struct tool_words words = {0};
     struct request line = {0};
-    int status = tool_words_add(&words, "sweep") ? sweep_cut_line(text, &words) : TOOL_BAD;
-    if (status == TOOL_OK && words.count > 1) {
-        status = tool_read(&tool_sweep, (int)words.count, words.at, &line);
-        if (status == TOOL_OK && tool_given_beyond(&line.given, AXIS_NAMES))
-            status = tool_bad_usage(&tool_sweep, "a case is schedules, -e, --on, --model, --set, --map, --bytes and "
-                                                 "--scale-bytes");
-        if (status == TOOL_OK && !inherit(&line.product, &r->product))
-            status = TOOL_BAD;
-        THEN(status, check_product(&line.product, strcmp(r->cases, "-") == 0));
-        THEN(status, sweep_add_product(list, sweep, &line.product));
-    }
-    tool_words_free(&words);
-    tool_words_free(&line.given.words);
-    free_product(&line.product);
-    return status;
+    tool_words_add(&words, "sweep");
+    sweep_cut_line(text, &words);
+    if (words.count == 1)
+        return;
+    tool_read(&tool_sweep, (int)words.count, words.at, &line);
+    if (tool_given_beyond(&line.given, AXIS_NAMES))
+        tool_bad_usage(&tool_sweep, "a case is schedules, -e, --on, --model, --set, --map, --bytes and --scale-bytes");
+    const struct sweep_product product = inherit(&line.product, &r->product);
+    check_product(&product, strcmp(r->cases, "-") == 0);
+    sweep_add_product(list, sweep, &product);
 }
 
-static int read_cases(struct request *r, struct sweep_list *list, struct hop_sweep *sweep)
+static void read_cases(const struct request *r, struct sweep_list *list, struct hop_sweep *sweep)
 {
     bool standard = strcmp(r->cases, "-") == 0;
+    const char *name = standard ? "(standard input)" : r->cases;
     FILE *file = standard ? stdin : fopen(r->cases, "r");
     char *line = NULL;
     size_t capacity = 0;
     uint32_t number = 0;
-    int status = TOOL_OK;
-    if (!file) {
-        fprintf(stderr, "hopcast: %s: cannot open: %s\n", r->cases, strerror(errno));
-        return TOOL_BAD;
+    if (!file)
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "cannot open: %s", strerror(errno)), "%.200s", name);
+    while (getline(&line, &capacity, file) >= 0) {
+        tool_where = tool_text("in %s:%" PRIu32, name, ++number);
+        if (number > LINES_MAX)
+            tool_bad_usage(&tool_sweep, "more than %d lines", LINES_MAX);
+        read_line(r, line, list, sweep);
     }
-    while (status == TOOL_OK && getline(&line, &capacity, file) >= 0) {
-        if (++number > LINES_MAX)
-            status = tool_bad_usage(&tool_sweep, "more than %d lines", LINES_MAX);
-        else
-            status = read_line(r, line, list, sweep);
-        if (status != TOOL_OK)
-            fprintf(stderr, "  in %s:%" PRIu32 "\n", standard ? "(standard input)" : r->cases, number);
-    }
-    if (status == TOOL_OK && ferror(file)) {
-        fprintf(stderr, "hopcast: %s: cannot read: %s\n", r->cases, strerror(errno));
-        status = TOOL_BAD;
-    }
+    tool_where = NULL;
+    if (ferror(file))
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "cannot read: %s", strerror(errno)), "%.200s", name);
     free(line);
     if (!standard)
         (void)fclose(file);
-    if (status == TOOL_OK && list->count == 0)
-        status = tool_bad_usage(&tool_sweep, "%s holds no case", r->cases);
-    return status;
-}
-
-static int read_input(struct request *r, struct sweep_list *list, struct hop_sweep *sweep)
-{
-    if (r->cases)
-        return read_cases(r, list, sweep);
-    int status = check_product(&r->product, false);
-    return status == TOOL_OK ? sweep_add_product(list, sweep, &r->product) : status;
+    if (list->count == 0)
+        tool_bad_usage(&tool_sweep, "%s holds no case", r->cases);
 }
 
 /* ---- the run ---- */
@@ -212,14 +184,12 @@ static void end_progress(const struct watch *watch, uint32_t done)
         fprintf(stderr, "%" PRIu32 " cases in %.3g s\n", done, hop_now_s() - watch->ticker.begun_s);
 }
 
-static int say_culprit(const struct sweep_list *list, uint32_t index, struct hop_diag *diag)
+static int say_culprit(const struct sweep_list *list, uint32_t index)
 {
-    char what[sizeof diag->what], name[280];
-    if (index == HOP_NONE || index >= list->count)
-        return tool_fail(diag);
-    (void)snprintf(what, sizeof what, "%s", diag->what);
-    fprintf(stderr, "hopcast: case %" PRIu32 " (%s):\n", index + 1, sweep_describe(list, index, name, sizeof name));
-    return tool_fail(diag);
+    char name[280];
+    if (index != HOP_NONE && index < list->count)
+        fprintf(stderr, "hopcast: case %" PRIu32 " (%s):\n", index + 1, sweep_describe(list, index, name, sizeof name));
+    return tool_say(&tool_diag);
 }
 
 /* Why not all cases have a row. */
@@ -241,80 +211,78 @@ static int say_end(const struct sweep_list *list, const struct hop_sweep_summary
     return summary->complete && !summary->failed ? TOOL_OK : TOOL_NEGATIVE;
 }
 
-/* Rank 0. When the input is bad the others are told so by a sweep without cases. */
-static int lead(struct request *r, struct hop_group *group, struct hop_sweep *sweep, int status)
+/* When the input is bad the others are told so by a sweep without cases. */
+static struct hop_group *group;
+
+static int give_up(int status)
 {
-    struct hop_diag diag;
-    struct sweep_list list = {.collective = r->collective, .keep_going = r->keep_going};
+    const struct hop_sweep_options how = {.group = group};
+    struct hop_sweep *empty;
     struct hop_sweep_summary summary;
-    struct watch watch = {.show = {.list = &list, .json = r->json, .file = -1}, .ticker = tool_tick_begin()};
-    struct hop_sweep_options how = {
-        .group = group, .keep_going = r->keep_going, .sources_unlimited = r->sources_unlimited};
-    struct hop_sweep *empty = NULL;
-    THEN(status, read_input(r, &list, sweep));
-    THEN(status, sweep_show_open(&watch.show, r->output));
-    if (status != TOOL_OK) {
-        if (hop_sweep_create(&empty, NULL) == HOP_OK)
-            (void)hop_sweep_run(empty, &how, &summary, NULL);
+    if (hop_sweep_create(&empty, NULL) == HOP_OK) {
+        (void)hop_sweep_run(empty, &how, &summary, NULL);
         hop_sweep_destroy(empty);
-        hop_sweep_destroy(sweep);
-        sweep_free_list(&list);
-        return status;
     }
+    return ranks_end(group, status);
+}
+
+/* Rank 0. */
+static int lead(struct hop_sweep *sweep, int argc, char **argv)
+{
+    static struct request r;
+    static struct sweep_list list;
+    static struct watch watch = {.show = {.list = &list, .file = -1}};
+    struct hop_sweep_summary summary;
+    watch.ticker = tool_tick_begin();
+    tool_at_end(give_up);
+    tool_read(&tool_sweep, argc, argv, &r);
+    list.collective = r.collective;
+    list.keep_going = r.keep_going;
+    watch.show.json = r.json;
+    if (r.cases) {
+        read_cases(&r, &list, sweep);
+    } else {
+        check_product(&r.product, false);
+        sweep_add_product(&list, sweep, &r.product);
+    }
+    sweep_show_open(&watch.show, r.output);
     watch.cases = list.count;
-    how.result = take_result;
-    how.progress = watch_run;
-    how.context = &watch;
-    enum hop_status done = hop_sweep_run(sweep, &how, &summary, &diag);
+    ranks_end_with(group);
+    const struct hop_sweep_options how = {.group = group,
+                                          .keep_going = r.keep_going,
+                                          .sources_unlimited = r.sources_unlimited,
+                                          .result = take_result,
+                                          .progress = watch_run,
+                                          .context = &watch};
+    enum hop_status done = hop_sweep_run(sweep, &how, &summary, &tool_diag);
     end_progress(&watch, summary.done);
-    status = sweep_show_close(&watch.show, &summary, done == HOP_OK);
+    bool written = sweep_show_close(&watch.show, &summary, done == HOP_OK);
     if (done != HOP_OK)
-        status = say_culprit(&list, summary.culprit, &diag);
-    else if (status == TOOL_OK)
-        status = say_end(&list, &summary);
-    if (r->best && done == HOP_OK)
-        sweep_show_best(&watch.show, watch.show.path ? stdout : stderr, (uint32_t)r->best);
-    free(watch.show.ranking);
-    hop_sweep_destroy(sweep);
-    sweep_free_list(&list);
+        return say_culprit(&list, summary.culprit);
+    int status = written ? say_end(&list, &summary) : TOOL_BAD;
+    if (r.best)
+        sweep_show_best(&watch.show, watch.show.path ? stdout : stderr, (uint32_t)r.best);
     return status;
 }
 
-static int follow(struct hop_group *group, struct hop_sweep *sweep)
+static int follow(struct hop_sweep *sweep)
 {
-    struct hop_diag diag;
     struct hop_sweep_summary summary;
     struct watch watch = {0};
     const struct hop_sweep_options how = {.group = group, .progress = watch_run, .context = &watch};
-    enum hop_status done = hop_sweep_run(sweep, &how, &summary, &diag);
-    if (done != HOP_OK) {
+    if (hop_sweep_run(sweep, &how, &summary, &tool_diag) != HOP_OK) {
         ranks_stop = 1; /* leave: the others must not wait */
-        (void)tool_fail(&diag);
+        (void)tool_say(&tool_diag);
     }
-    hop_sweep_destroy(sweep);
     return TOOL_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    struct request r = {0};
-    struct hop_group *group;
-    struct hop_sweep *sweep;
-    struct hop_diag diag;
-    int status = ranks_join(&group);
-    if (status != TOOL_OK)
-        return status;
-    if (hop_sweep_create(&sweep, &diag) != HOP_OK)
-        return ranks_end(group, tool_fail(&diag));
-    if (hop_group_rank(group) == 0) {
-        status = tool_read(&tool_sweep, argc, argv, &r);
-        status = lead(&r, group, sweep, status);
-    } else {
-        status = follow(group, sweep);
-    }
-    tool_words_free(&r.given.words);
-    free_product(&r.product);
-    return ranks_end(group, status);
+    static struct hop_sweep *sweep;
+    group = ranks_join();
+    tool_try(hop_sweep_create(&sweep, &tool_diag));
+    return hop_group_rank(group) == 0 ? lead(sweep, argc, argv) : follow(sweep);
 }
 
 const struct tool_command tool_sweep = {

@@ -53,7 +53,6 @@ struct sweep_nouns {
 };
 
 struct sweep_list {
-    struct hop_arena arena;
     struct sweep_case *cases;
     uint32_t count;
     struct tool_words columns; /* names that are assigned to, in the order in which they first appear */
@@ -66,10 +65,9 @@ struct sweep_list {
 };
 
 /* Adds the cross product to the list and the sweep, loading what is new. */
-int sweep_add_product(struct sweep_list *list, struct hop_sweep *sweep, const struct sweep_product *product);
-void sweep_free_list(struct sweep_list *list);
+void sweep_add_product(struct sweep_list *list, struct hop_sweep *sweep, const struct sweep_product *product);
 /* The words of a line, as a shell cuts them: spaces, quotes, '#' starts a comment. */
-int sweep_cut_line(const char *line, struct tool_words *words);
+void sweep_cut_line(const char *line, struct tool_words *words);
 /* The value of an assignment in SI units; false: it is no number. */
 bool sweep_number(const char *text, double *value);
 /* The value that a case gives to a name, NULL: none. */
@@ -88,12 +86,14 @@ struct sweep_show {
     struct sweep_rank {
         double makespan_s, rate_Bps;
         uint32_t index;
-    } * ranking; /* complete cases */
-    uint32_t ranked, ranking_capacity;
+    } * ranking; /* of all cases, complete so far */
+    uint32_t ranked;
 };
-int sweep_show_open(struct sweep_show *show, const char *path);
+void sweep_show_open(struct sweep_show *show, const char *path);
+/* False: it cannot be written, said so. Other processes wait: it does not end the command. */
 bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop_sweep_result *result);
-int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine);
+/* False: not all could be written, said so. */
+bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine);
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count);
 /* "s.hop on t2, credit, tau=0.2" */
 char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer, size_t size);

@@ -40,19 +40,20 @@ static void put_field(struct sweep_show *show, const char *text)
 /* ---- where it goes ---- */
 
 /* The file is opened for writing before the work, and emptied only when the first row is there. */
-int sweep_show_open(struct sweep_show *show, const char *path)
+void sweep_show_open(struct sweep_show *show, const char *path)
 {
     show->file = STDOUT_FILENO;
     show->path = path && strcmp(path, "-") != 0 ? path : NULL;
     show->flushed_s = hop_now_s();
+    show->ranking = tool_alloc(show->list->count, sizeof *show->ranking);
     if (!show->path || show->json)
-        return TOOL_OK;
+        return;
     show->created = access(path, F_OK) != 0;
     show->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (show->file >= 0)
-        return TOOL_OK;
+        return;
     fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
-    return TOOL_BAD;
+    tool_end(TOOL_BAD);
 }
 
 static void write_all(struct sweep_show *show)
@@ -213,47 +214,31 @@ bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop
         put_json_row(show, index, one, result);
     else
         put_csv_row(show, index, one, result);
-    if (show->out.failed) {
-        show->failed = true;
-        return tool_out_of_memory() == TOOL_OK;
-    }
-    if (show->ranked == show->ranking_capacity) {
-        uint32_t capacity = show->ranking_capacity ? 2 * show->ranking_capacity : 1024;
-        struct sweep_rank *grown = realloc(show->ranking, capacity * sizeof *grown);
-        if (!grown) {
-            show->failed = true;
-            return tool_out_of_memory() == TOOL_OK;
-        }
-        show->ranking = grown;
-        show->ranking_capacity = capacity;
-    }
     show->ranking[show->ranked++] =
         (struct sweep_rank){result->status == HOP_OK ? result->makespan_s : INFINITY, result->rate_Bps, index};
     flush(show, false);
-    return !show->failed;
+    return !show->failed && !show->out.failed;
 }
 
-static int end_json(struct sweep_show *show, const struct hop_sweep_summary *summary)
+static void end_json(struct sweep_show *show, const struct hop_sweep_summary *summary)
 {
     hop_json_put(&show->out, "\n],\ncomplete: %hhu,\nlost_rank: ", summary->complete);
     hop_json_put(&show->out, summary->lost_rank >= 0 ? "%d\n}\n" : "null\n}\n", summary->lost_rank);
-    if (show->out.failed)
-        return tool_out_of_memory();
-    return show->failed ? TOOL_BAD : tool_write(show->path, show->out.text);
 }
 
 /* fine: the sweep came to results, if not to all. */
-int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine)
+bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine)
 {
-    int status = TOOL_OK;
     if (fine)
         begin(show);
-    if (show->begun && show->json)
-        status = fine ? end_json(show, summary) : TOOL_OK;
+    if (fine && show->json)
+        end_json(show, summary);
+    if (show->out.failed)
+        tool_out_of_memory();
+    if (fine && show->json)
+        tool_write(show->path, show->out.text);
     else if (show->begun)
         flush(show, true);
-    if (show->out.failed && !show->failed && status == TOOL_OK)
-        status = tool_out_of_memory();
     if (show->path && !show->json) {
         if (close(show->file) != 0)
             show->failed = true;
@@ -261,7 +246,7 @@ int sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *su
             (void)remove(show->path);
     }
     hop_buffer_finish(&show->out);
-    return show->failed ? TOOL_BAD : status;
+    return !show->failed;
 }
 
 /* ---- for people ---- */

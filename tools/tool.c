@@ -2,20 +2,43 @@
 /* What the subcommands share. */
 #include "tool.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "base/clock.h"
 
-int tool_bad_usage(const struct tool_command *command, const char *format, ...)
+struct hop_diag tool_diag;
+struct hop_arena tool_arena;
+const char *tool_where;
+static int (*leave_others)(int status);
+
+/* ---- the end ---- */
+
+void tool_at_end(int (*leave)(int status))
+{
+    leave_others = leave;
+}
+
+void tool_end(int status)
+{
+    int (*leave)(int) = leave_others;
+    leave_others = NULL;
+    if (leave)
+        status = leave(status);
+    exit(tool_finish(status));
+}
+
+static _Noreturn void end_badly(int status)
+{
+    if (tool_where)
+        fprintf(stderr, "  %s\n", tool_where);
+    tool_end(status);
+}
+
+void tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -23,7 +46,7 @@ int tool_bad_usage(const struct tool_command *command, const char *format, ...)
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n`hopcast %s --help` shows how it is used\n", command->name);
     va_end(arguments);
-    return TOOL_BAD;
+    end_badly(TOOL_BAD);
 }
 
 /* Texts may quote files: what would move a terminal's cursor becomes a question mark. */
@@ -33,7 +56,7 @@ static void put_plainly(const char *text)
         fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, stderr);
 }
 
-int tool_fail(const struct hop_diag *diag)
+int tool_say(const struct hop_diag *diag)
 {
     tool_memory_told();
     fputs("hopcast: ", stderr);
@@ -49,69 +72,106 @@ int tool_fail(const struct hop_diag *diag)
     return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
 
-int tool_out_of_memory(void)
+void tool_fail(const struct hop_diag *diag)
+{
+    end_badly(tool_say(diag));
+}
+
+void tool_out_of_memory(void)
 {
     tool_memory_told();
     fprintf(stderr, "hopcast: out of memory\n");
-    return TOOL_BAD;
+    end_badly(TOOL_BAD);
 }
 
-static enum hop_status load(const char *source, const char *routes, struct hop_topology **topology,
-                            struct hop_diag *diag)
+void tool_try(enum hop_status status)
 {
-    return routes ? hop_topology_load_routed(source, routes, topology, diag)
-                  : hop_topology_load(source, topology, diag);
+    if (status != HOP_OK)
+        tool_fail(&tool_diag);
 }
 
-int tool_load_routed(const char *source, const char *routes, const struct tool_words *sets,
-                     struct hop_topology **topology)
+void tool_try_at(enum hop_status status, const char *format, ...)
 {
-    struct hop_diag diag;
-    struct hop_topology *loaded;
-    if (load(source, routes, &loaded, &diag) != HOP_OK)
-        return tool_fail(&diag);
-    for (uint32_t i = 0; sets && i < sets->count; i++) {
-        if (hop_topology_set(loaded, sets->at[i], &diag) != HOP_OK) {
-            if (!diag.place[0])
-                (void)snprintf(diag.place, sizeof diag.place, "--set %.80s", sets->at[i]);
-            hop_topology_destroy(loaded);
-            return tool_fail(&diag);
-        }
-    }
-    *topology = loaded;
-    return TOOL_OK;
+    va_list arguments;
+    va_start(arguments, format);
+    if (status != HOP_OK && !tool_diag.place[0])
+        (void)vsnprintf(tool_diag.place, sizeof tool_diag.place, format, arguments);
+    va_end(arguments);
+    tool_try(status);
 }
 
-int tool_load_topology(const char *source, const struct tool_words *sets, struct hop_topology **topology)
+void *tool_alloc(size_t count, size_t size)
 {
-    return tool_load_routed(source, NULL, sets, topology);
+    void *made = count < SIZE_MAX / (size + 1) ? hop_arena_alloc(&tool_arena, count * size + 1) : NULL;
+    if (!made)
+        tool_out_of_memory();
+    return made;
 }
 
-int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule)
+void *tool_have(void *made)
 {
-    struct hop_diag diag;
+    static void **all;
+    static size_t count;
+    if (!made)
+        tool_out_of_memory();
+    TOOL_GROW(all, count + 1);
+    return all[count++] = made;
+}
+
+char *tool_text(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *made = tool_alloc((size_t)length + 1, 1);
+    va_start(arguments, format);
+    (void)vsnprintf(made, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return made;
+}
+
+/* ---- input ---- */
+
+struct hop_topology *tool_load_routed(const char *source, const char *routes, const struct tool_words *sets)
+{
+    struct hop_topology *topology;
+    tool_try(routes ? hop_topology_load_routed(source, routes, &topology, &tool_diag)
+                    : hop_topology_load(source, &topology, &tool_diag));
+    for (uint32_t i = 0; sets && i < sets->count; i++)
+        tool_try_at(hop_topology_set(topology, sets->at[i], &tool_diag), "--set %.80s", sets->at[i]);
+    return tool_have(topology);
+}
+
+struct hop_topology *tool_load_topology(const char *source, const struct tool_words *sets)
+{
+    return tool_load_routed(source, NULL, sets);
+}
+
+struct hop_network *tool_network(const struct hop_topology *topology, const char *models)
+{
+    struct hop_network *network;
+    tool_try(hop_network_create(topology, models, &network, &tool_diag));
+    return tool_have(network);
+}
+
+struct hop_schedule *tool_read_schedule(const char *source, const char *collective)
+{
     struct hop_trace_options trace = {0};
-    struct hop_schedule *loaded;
+    struct hop_schedule *schedule;
     bool is_text = *source == 'e';
     const char *name = is_text ? "(-e)" : ++source;
-    if (collective && hop_trace_options_parse(collective, &trace, &diag) != HOP_OK) {
-        (void)snprintf(diag.place, sizeof diag.place, "--collective");
-        return tool_fail(&diag);
+    if (collective && hop_trace_options_parse(collective, &trace, &tool_diag) != HOP_OK) {
+        (void)snprintf(tool_diag.place, sizeof tool_diag.place, "--collective");
+        tool_fail(&tool_diag);
     }
-    enum hop_status status = is_text ? hop_schedule_parse(name, source + 1, strlen(source + 1), &loaded, &diag)
-                                     : hop_schedule_load_with(source, &trace, &loaded, &diag);
-    if (status != HOP_OK)
-        return tool_fail(&diag);
-    if (hop_schedule_count(loaded) == 0) {
-        fprintf(
-            stderr,
-            "hopcast: %s: the schedule holds no operation\n  expected: at least one, such as a: gpu0 -> gpu1 1MiB\n",
-            name);
-        hop_schedule_destroy(loaded);
-        return TOOL_BAD;
-    }
-    *schedule = loaded;
-    return TOOL_OK;
+    tool_try(is_text ? hop_schedule_parse(name, source + 1, strlen(source + 1), &schedule, &tool_diag)
+                     : hop_schedule_load_with(source, &trace, &schedule, &tool_diag));
+    if (hop_schedule_count(schedule) == 0)
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_INVALID,
+                             "the schedule holds no operation\nat least one, such as a: gpu0 -> gpu1 1MiB"),
+                    "%s", name);
+    return tool_have(schedule);
 }
 
 const char *tool_source_name(const char *source)
@@ -119,47 +179,37 @@ const char *tool_source_name(const char *source)
     return *source == 'e' ? "-e" : source + 1;
 }
 
-int tool_place(const char *map, const struct hop_topology *topology, struct hop_schedule **schedule)
+struct hop_schedule *tool_place(const char *map, const struct hop_topology *topology, struct hop_schedule *schedule)
 {
-    struct tool_map where;
-    struct hop_schedule *placed = NULL;
-    int status = tool_map_load(map, &where);
-    THEN(status, tool_map_apply(&where, topology, *schedule, &placed));
-    tool_map_finish(&where);
-    if (placed) {
-        hop_schedule_destroy(*schedule);
-        *schedule = placed;
-    }
-    return status;
+    const struct tool_map where = tool_map_load(map);
+    struct hop_schedule *placed;
+    tool_try(tool_map_place(&where, topology, schedule, &placed, &tool_diag));
+    if (!placed)
+        return schedule;
+    hop_schedule_destroy(schedule);
+    return tool_have(placed);
 }
 
-int tool_load_input(const struct tool_input *input, struct hop_topology **topology, struct hop_schedule **schedule)
+struct hop_schedule *tool_load_input(const struct tool_input *input, struct hop_topology **topology)
 {
-    int status = input->machine ? tool_load_topology(input->machine, &input->sets, topology) : TOOL_OK;
-    THEN(status, tool_read_schedule(input->schedules.at[0], input->collective, schedule));
-    return status == TOOL_OK && *topology ? tool_place(input->map, *topology, schedule) : status;
+    *topology = input->machine ? tool_load_topology(input->machine, &input->sets) : NULL;
+    struct hop_schedule *schedule = tool_read_schedule(input->schedules.at[0], input->collective);
+    return *topology ? tool_place(input->map, *topology, schedule) : schedule;
 }
 
-int tool_map_load(const char *choice, struct tool_map *map)
+struct tool_map tool_map_load(const char *choice)
 {
-    struct hop_diag diag;
-    *map = (struct tool_map){HOP_PLACEMENT_PACKED, NULL};
+    struct tool_map map = {HOP_PLACEMENT_PACKED, NULL};
     if (!choice || strcmp(choice, "packed") == 0)
-        return TOOL_OK;
-    if (strcmp(choice, "cyclic") == 0) {
-        map->order = HOP_PLACEMENT_CYCLIC;
-        return TOOL_OK;
-    }
-    enum hop_status status = hop_placement_load(choice, &map->file, &diag);
+        return map;
+    if (strcmp(choice, "cyclic") == 0)
+        return (struct tool_map){HOP_PLACEMENT_CYCLIC, NULL};
+    enum hop_status status = hop_placement_load(choice, &map.file, &tool_diag);
     if (status == HOP_ERR_IO)
-        (void)snprintf(diag.expected, sizeof diag.expected, "packed, cyclic, or a file with a line for every rank");
-    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
-}
-
-void tool_map_finish(struct tool_map *map)
-{
-    hop_placement_destroy(map->file);
-    map->file = NULL;
+        hop_diag_expect(&tool_diag, "packed, cyclic, or a file with a line for every rank");
+    tool_try(status);
+    (void)tool_have(map.file);
+    return map;
 }
 
 enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topology *topology,
@@ -169,42 +219,35 @@ enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topo
     uint32_t ranks = hop_schedule_ranks(schedule);
     enum hop_status status = HOP_OK;
     *placed = NULL;
-    if (ranks == 0 && map->file) {
-        (void)snprintf(diag->place, sizeof diag->place, "%.180s", hop_schedule_name(schedule));
-        (void)snprintf(diag->what, sizeof diag->what,
-                       "the schedule names no rank that the placement could put on a device");
-        (void)snprintf(diag->expected, sizeof diag->expected, "ranks, such as rank0, or no --map");
-        return diag->status = HOP_ERR_INVALID;
-    }
-    if (ranks == 0)
+    if (ranks == 0 && !map->file)
         return HOP_OK;
-    if (map->file)
+    if (ranks == 0)
+        status = hop_fail(diag, HOP_ERR_INVALID,
+                          "the schedule names no rank that the placement could put on a device\n"
+                          "ranks, such as rank0, or no --map");
+    else if (map->file)
         status = hop_placement_check(map->file, topology, ranks, diag);
     else
         status = hop_placement_make(topology, ranks, map->order, &made, diag);
     if (status != HOP_OK && !diag->place[0])
-        (void)snprintf(diag->place, sizeof diag->place, "%.180s", hop_schedule_name(schedule));
-    THEN(status, hop_placement_apply(map->file ? map->file : made, schedule, placed, diag));
+        hop_diag_place(diag, "%.180s", hop_schedule_name(schedule));
+    if (status == HOP_OK)
+        status = hop_placement_apply(map->file ? map->file : made, schedule, placed, diag);
     hop_placement_destroy(made);
     return status;
 }
 
-int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
-                   struct hop_schedule **placed)
-{
-    struct hop_diag diag;
-    return tool_map_place(map, topology, schedule, placed, &diag) == HOP_OK ? TOOL_OK : tool_fail(&diag);
-}
+/* ---- words ---- */
 
 void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network,
                        const bool *used)
 {
     enum { LISTED = 8 };
     uint32_t domains = hop_topology_domain_count(topology), count = 0;
-    bool *left = calloc((size_t)domains + 1, sizeof *left);
-    for (uint32_t d = 0; left && d < domains; d++)
+    bool *left = tool_alloc(domains, sizeof *left);
+    for (uint32_t d = 0; d < domains; d++)
         count += left[d] = !used || used[d];
-    for (uint32_t d = 0; left && d < domains; d++) {
+    for (uint32_t d = 0; d < domains; d++) {
         const struct hop_domain *domain = hop_topology_domain(topology, d);
         const char *model = hop_network_model(network, d);
         uint32_t alike = 1;
@@ -222,24 +265,26 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
         else
             fprintf(out, ", %s: model %s", domain->name, model);
     }
-    free(left);
 }
 
-char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models)
+const char *tool_credit_models(const struct hop_topology *topology, const struct hop_network *network,
+                               const char *models)
 {
-    struct hop_buffer text = {0};
-    bool published = false;
-    hop_buffer_puts(&text, models ? models : "");
+    const char *text = models ? models : "", *given = text;
     for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++) {
         const char *beside = hop_network_model_facts(network, d)->beside;
         if (beside)
-            hop_buffer_printf(&text, "%s%s=%s", text.length ? "," : "", hop_topology_domain(topology, d)->name, beside);
-        published = published || beside;
+            text = tool_text("%s%s%s=%s", text, *text ? "," : "", hop_topology_domain(topology, d)->name, beside);
     }
-    if (published)
-        return hop_buffer_take(&text);
-    hop_buffer_finish(&text);
-    return NULL;
+    return text == given ? NULL : text;
+}
+
+struct hop_network *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network,
+                                        const char *models)
+{
+    struct hop_network *instead;
+    models = tool_credit_models(topology, network, models);
+    return models && hop_network_create(topology, models, &instead, NULL) == HOP_OK ? instead : NULL;
 }
 
 struct tool_ticker tool_tick_begin(void)
@@ -310,43 +355,22 @@ char *tool_show_bytes(uint64_t bytes, char *text, size_t size)
     return text;
 }
 
-int tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second)
-{
-    struct hop_diag diag;
-    struct hop_schedule *copy = NULL;
-    char *text = hop_schedule_to_text(schedule), *remarked = NULL;
-    enum hop_status status =
-        text ? hop_schedule_parse(hop_schedule_name(schedule), text, strlen(text), &copy, &diag) : HOP_ERR_MEMORY;
-    free(text);
-    if (status != HOP_OK)
-        return status == HOP_ERR_MEMORY ? tool_out_of_memory() : tool_fail(&diag);
-    hop_schedule_add_comment(copy, "%s", remark);
-    if (second)
-        hop_schedule_add_comment(copy, "%s", second);
-    remarked = hop_schedule_to_text(copy);
-    hop_schedule_destroy(copy);
-    return tool_write_text(path, remarked);
-}
-
-int tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
-                       bool emulated)
+void tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
+                        bool emulated)
 {
     enum { CHUNK_BYTES = 4096 };
     const struct hop_device_facts *device;
-    struct hop_diag diag;
     uint64_t chunk_bytes = program->chunk_bytes ? program->chunk_bytes : CHUNK_BYTES;
     if (program->buffer_bytes && program->buffer_bytes < chunk_bytes)
-        return tool_bad_usage(command,
-                              "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least");
-    if (hop_device_named(program->device, &device, &diag) != HOP_OK)
-        return tool_bad_usage(command, "--device %.60s: expected %s", program->device, diag.expected);
+        tool_bad_usage(command, "--buffer is less than a chunk (--chunk, 4KiB): a link's buffer holds one at least");
+    if (hop_device_named(program->device, &device, &tool_diag) != HOP_OK)
+        tool_bad_usage(command, "--device %.60s: expected %s", program->device, tool_diag.expected);
     if (!device->on_processors && (emulated || threads || program->engines))
-        return tool_bad_usage(command, "--%s goes with the device %s",
-                              emulated  ? "emulate"
-                              : threads ? "in-process"
-                                        : "engines",
-                              hop_device_at(0)->name);
-    return TOOL_OK;
+        tool_bad_usage(command, "--%s goes with the device %s",
+                       emulated  ? "emulate"
+                       : threads ? "in-process"
+                                 : "engines",
+                       hop_device_at(0)->name);
 }
 
 void tool_print_wrapped(const char *text, unsigned indent, unsigned width)

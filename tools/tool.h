@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "hopcast/hopcast.h"
 #include "options.h"
 #include "report/draw.h"
@@ -18,9 +19,7 @@
 #define LINK(topology, directed) hop_topology_link_name(topology, directed, (char[160]){0}, 160)
 #define BYTES(bytes) hop_format_bytes(bytes, (char[32]){0}, 32) /* as SECONDS and RATE */
 
-/* The first failure sticks: the step is taken while all has gone well. */
-#define THEN(status, step) ((status) = (status) ? (status) : (step)) /* TOOL_OK and HOP_OK are 0 */
-enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2, TOOL_HELP = -1 };
+enum { TOOL_OK = 0, TOOL_NEGATIVE = 1, TOOL_BAD = 2 };
 
 struct tool_command {
     const char *name;
@@ -30,88 +29,111 @@ struct tool_command {
     const char *notes;   /* and behind them, an example among it */
     const struct tool_option *options;
     const struct tool_command *const *parts; /* commands of its own, NULL behind the last; or NULL */
-    int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; TOOL_HELP: help was shown */
+    int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; the exit status */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
     tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command;
 
-/* Prints "hopcast NAME: message" and where help is to standard error; TOOL_BAD. */
-int tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
-/* Prints a diagnostic to standard error; TOOL_BAD, or TOOL_NEGATIVE where a process was lost or all were stopped. */
-int tool_fail(const struct hop_diag *diag);
-/* Says so; TOOL_BAD. */
-int tool_out_of_memory(void);
+/* ---- the end ---- */
 
-/* Reads SOURCE and applies the assignments (--set). */
-int tool_load_topology(const char *source, const struct tool_words *sets, struct hop_topology **topology);
+/* What fails says so to standard error and ends the command: nobody asks whether it went well. What was in use then is
+ * given back by the system. "hopcast NAME: message" and where help is: */
+_Noreturn void tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
+/* A diagnostic. TOOL_NEGATIVE where a process was lost or all were stopped, else TOOL_BAD. */
+_Noreturn void tool_fail(const struct hop_diag *diag);
+_Noreturn void tool_out_of_memory(void);
+/* tool_try(hop_...(..., &tool_diag)) goes on where that is HOP_OK; tool_try_at says the place of what names none. */
+extern struct hop_diag tool_diag;
+void tool_try(enum hop_status status);
+void tool_try_at(enum hop_status status, const char *format, ...) HOP_PRINTF(2, 3);
+void *tool_have(void *made); /* which is there until the command ends; NULL: out of memory */
+/* Zeroed, until the command ends; and arrays that grow. */
+void *tool_alloc(size_t count, size_t size);
+char *tool_text(const char *format, ...) HOP_PRINTF(1, 2);
+extern struct hop_arena tool_arena;
+#define TOOL_GROW(array, need) (HOP_GROW(&tool_arena, (array), (need)) ? (void)0 : tool_out_of_memory())
+/* A diagnostic that ends nothing; the exit status that it would have ended with. */
+int tool_say(const struct hop_diag *diag);
+/* Said behind a failure, until it is NULL: "in cases.txt:3". */
+extern const char *tool_where;
+/* Ends well, too: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
+_Noreturn void tool_end(int status);
+/* Before that other processes are told: `leave` gets and gives the exit status. NULL: there are none. */
+void tool_at_end(int (*leave)(int status));
+/* The first half of it, for who ends in another way. */
+int tool_finish(int status);
+/* Memory (memory.c): before anything is allocated; when it is said why the command fails; the status where some was
+ * lacking, which is said if nothing else was. */
+void tool_watch_memory(void);
+void tool_memory_told(void);
+int tool_memory_verdict(int status);
+
+/* ---- input ---- */
+
+/* SOURCE with the assignments (--set). */
+struct hop_topology *tool_load_topology(const char *source, const struct tool_words *sets);
 /* The same with a fabric's forwarding tables in a second file (NULL: none). */
-int tool_load_routed(const char *source, const char *routes, const struct tool_words *sets,
-                     struct hop_topology **topology);
-/* Reads a schedule in any form, which must hold operations, from a source as option_schedule and option_expression keep
- * it: 'f' and a file, or 'e' and a text. */
-int tool_read_schedule(const char *source, const char *collective, struct hop_schedule **schedule);
+struct hop_topology *tool_load_routed(const char *source, const char *routes, const struct tool_words *sets);
+struct hop_network *tool_network(const struct hop_topology *topology, const char *models);
+/* A schedule in any form, which must hold operations, from a source as option_schedule and option_expression keep it:
+ * 'f' and a file, or 'e' and a text. */
+struct hop_schedule *tool_read_schedule(const char *source, const char *collective);
 const char *tool_source_name(const char *source); /* "-e", or the file */
 /* What a command names that works on one schedule. */
 struct tool_input {
     struct tool_words schedules, sets;
     const char *machine, *models, *map, *collective;
 };
-/* Reads both (the topology where one is named), and puts ranks on its devices. */
-int tool_load_input(const struct tool_input *input, struct hop_topology **topology, struct hop_schedule **schedule);
-/* Puts the schedule's ranks on the topology's devices; the schedule is replaced. */
-int tool_place(const char *map, const struct hop_topology *topology, struct hop_schedule **schedule);
+/* Reads both (the topology where one is named, else it is NULL), and puts ranks on its devices. */
+struct hop_schedule *tool_load_input(const struct tool_input *input, struct hop_topology **topology);
+/* The schedule with its ranks on the topology's devices, in its place. */
+struct hop_schedule *tool_place(const char *map, const struct hop_topology *topology, struct hop_schedule *schedule);
 /* Where ranks go (--map): a placement file, read once, or an order in which each topology's devices take them. */
 struct tool_map {
     enum hop_placement_order order;
     struct hop_placement *file; /* NULL: none, the order is meant */
 };
 /* choice: packed (also for NULL), cyclic, else the path of a file. */
-int tool_map_load(const char *choice, struct tool_map *map);
+struct tool_map tool_map_load(const char *choice);
 /* *placed becomes a new schedule on the topology's devices, or NULL when the schedule names no ranks. */
-int tool_map_apply(const struct tool_map *map, const struct hop_topology *topology, const struct hop_schedule *schedule,
-                   struct hop_schedule **placed);
-/* The same, saying nothing: what is wrong is in *diag. */
 enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topology *topology,
                                const struct hop_schedule *schedule, struct hop_schedule **placed,
                                struct hop_diag *diag);
-void tool_map_finish(struct tool_map *map);
+
+/* ---- words ---- */
+
 /* ", NAME: model MODEL" for each domain that is used (NULL: all); where these are many, those of one family and model in
  * one. */
 void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network,
                        const bool *used);
-/* The choice of models, but credit in every domain that pcie rules: a new text; NULL: pcie rules none, or out of
- * memory. */
-char *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network, const char *models);
+/* The choice of models, but credit in every domain that pcie rules; NULL: pcie rules none. */
+const char *tool_credit_models(const struct hop_topology *topology, const struct hop_network *network,
+                               const char *models);
+/* A network of them, the caller's. */
+struct hop_network *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network,
+                                        const char *models);
 /* --algorithm auto=TABLE: the algorithm and, unless it is given, the size of segments become what the table says for
- * so many ranks; choice must outlive options. Any other algorithm stays as it is. */
-struct tool_choice {
-    char name[HOP_ALGORITHM_NAME_SIZE];
-    const char *table; /* NULL: nothing was to be chosen */
-};
-enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks,
-                                      struct tool_choice *choice, struct hop_diag *diag);
-/* The same for a text that is made here and given away; NULL: out of memory. */
-int tool_write_text(const char *path, char *text);
+ * so many ranks. The table; NULL: any other algorithm, which stays as it is. */
+const char *tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks);
+
+/* ---- output ---- */
+
 /* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
-int tool_write(const char *path, const char *text);
-/* Writes a copy of the schedule with a remark or two (NULL: one) more at its head. */
-int tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second);
-/* Whether tool_write could write there, told before long work; tool_write's message if not. NULL and "-": yes. */
-int tool_check_output(const char *path);
-/* To end with: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
-int tool_finish(int status);
+void tool_write(const char *path, const char *text);
+/* The same for a text that is made here and given away; NULL: out of memory. */
+void tool_write_text(const char *path, char *text);
+/* Writes a copy of the schedule with a remark or two (NULL: one) more at its head; false: it said why not. */
+bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second);
+/* Whether tool_write could write there, told before long work. NULL and "-": yes. */
+void tool_check_output(const char *path);
+void tool_make_directory(const char *path); /* unless it is there */
 /* Broken between words, with a line's end; the first line begins behind what stands there already. */
 void tool_print_wrapped(const char *text, unsigned indent, unsigned width);
 /* "64KiB", "1.5MiB": four digits. Returns text. */
 char *tool_show_bytes(uint64_t bytes, char *text, size_t size);
 /* Of processes that move real bytes: refuses what does not go together. */
-int tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
-                       bool emulated);
-/* Memory (memory.c): before anything is allocated; when it is said why the command fails; the status where some was
- * lacking, which is said if nothing else was. */
-void tool_watch_memory(void);
-void tool_memory_told(void);
-int tool_memory_verdict(int status);
+void tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
+                        bool emulated);
 #define TOOL_COLLECTIVES "allreduce reduce broadcast bcast allgather reduce-scatter alltoall gather scatter barrier"
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);

@@ -26,33 +26,25 @@ const char *tool_nearest_collective(const char *word)
     return tool_nearest_word(TOOL_COLLECTIVES, word, nearest, sizeof nearest);
 }
 
-enum hop_status tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks,
-                                      struct tool_choice *choice, struct hop_diag *diag)
+const char *tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks)
 {
-    struct hop_algorithm_table *table;
+    struct hop_algorithm_table *all;
     const struct hop_algorithm_row *row;
-    *choice = (struct tool_choice){.table = NULL};
     if (!options->algorithm || strncmp(options->algorithm, "auto", 4) != 0)
-        return HOP_OK;
-    if (options->algorithm[4] != '=' || !options->algorithm[5]) {
-        *diag = (struct hop_diag){.place = "--algorithm",
-                                  .what = "auto needs a table",
-                                  .expected = "auto=FILE, a table that `hopcast tune collective -o FILE` wrote"};
-        return HOP_ERR_INVALID;
-    }
-    choice->table = options->algorithm + 5;
-    enum hop_status status = hop_algorithm_table_load(choice->table, &table, diag);
+        return NULL;
+    const char *table = options->algorithm + 5;
+    if (table[-1] != '=' || !*table)
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_INVALID,
+                             "auto needs a table\nauto=FILE, a table that `hopcast tune collective -o FILE` wrote"),
+                    "--algorithm");
+    tool_try(hop_algorithm_table_load(table, &all, &tool_diag));
+    enum hop_status status = hop_algorithm_table_find(all, options->kind, ranks, options->bytes, &row, &tool_diag);
     if (status != HOP_OK)
-        return status;
-    status = hop_algorithm_table_find(table, options->kind, ranks, options->bytes, &row, diag);
-    if (status == HOP_OK) {
-        (void)snprintf(choice->name, sizeof choice->name, "%s", row->algorithm);
-        options->algorithm = choice->name;
-        if (options->segment_bytes == 0)
-            options->segment_bytes = row->segment_bytes;
-    } else {
-        (void)snprintf(diag->place, sizeof diag->place, "%.180s", choice->table);
-    }
-    hop_algorithm_table_destroy(table);
-    return status;
+        hop_diag_place(&tool_diag, "%.180s", table);
+    tool_try(status);
+    options->algorithm = tool_text("%s", row->algorithm);
+    if (options->segment_bytes == 0)
+        options->segment_bytes = row->segment_bytes;
+    hop_algorithm_table_destroy(all);
+    return table;
 }

@@ -41,10 +41,11 @@ static bool find_target(const char *path, struct target *t)
            (exists ? !S_ISDIR(there.st_mode) && (t->temporary || !S_ISREG(there.st_mode)) : t->temporary != NULL);
 }
 
-static int cannot_write(const char *path)
+static bool cannot_write(const char *path)
 {
-    fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
-    return TOOL_BAD;
+    fprintf(stderr, "hopcast: cannot write %s%s%s: %s\n", path ? "'" : "to ", path ? path : "standard output",
+            path ? "'" : "", strerror(errno));
+    return false;
 }
 
 static bool write_file(const char *path, const char *text)
@@ -67,25 +68,42 @@ static bool replace(const struct target *t, const char *text)
     return written;
 }
 
-int tool_write(const char *path, const char *text)
+static bool try_write(const char *path, const char *text)
 {
     struct target t;
-    if (!path || strcmp(path, "-") == 0) {
-        if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
-            return TOOL_OK;
-        fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
-        return TOOL_BAD;
-    }
+    if (!path || strcmp(path, "-") == 0)
+        return (fputs(text, stdout) >= 0 && fflush(stdout) == 0) || cannot_write(NULL);
     bool written = find_target(path, &t) && (t.temporary ? replace(&t, text) : write_file(t.path, text));
     finish(&t);
-    return written ? TOOL_OK : cannot_write(path);
+    return written || cannot_write(path);
 }
 
-int tool_write_text(const char *path, char *text)
+void tool_write(const char *path, const char *text)
 {
-    int status = text ? tool_write(path, text) : tool_out_of_memory();
+    if (!try_write(path, text))
+        tool_end(TOOL_BAD);
+}
+
+void tool_write_text(const char *path, char *text)
+{
+    tool_write(path, tool_have(text));
     free(text);
-    return status;
+}
+
+bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second)
+{
+    struct hop_schedule *copy;
+    char *text = tool_have(hop_schedule_to_text(schedule));
+    tool_try(hop_schedule_parse(hop_schedule_name(schedule), text, strlen(text), &copy, &tool_diag));
+    free(text);
+    hop_schedule_add_comment(copy, "%s", remark);
+    if (second)
+        hop_schedule_add_comment(copy, "%s", second);
+    text = tool_have(hop_schedule_to_text(copy));
+    hop_schedule_destroy(copy);
+    bool written = try_write(path, text);
+    free(text);
+    return written;
 }
 
 /* As it would be replaced: whether its folder takes a new file is tried. */
@@ -99,22 +117,29 @@ static bool takes_files(const struct target *t)
     return true;
 }
 
-int tool_check_output(const char *path)
+void tool_check_output(const char *path)
 {
     struct target t;
     if (!path || strcmp(path, "-") == 0)
-        return TOOL_OK;
+        return;
     bool fine = find_target(path, &t) && (t.temporary ? takes_files(&t) : access(t.path, W_OK) == 0);
     finish(&t);
-    return fine ? TOOL_OK : cannot_write(path);
+    if (!fine && !cannot_write(path))
+        tool_end(TOOL_BAD);
+}
+
+void tool_make_directory(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return;
+    fprintf(stderr, "hopcast: %s: %s\n  expected: a directory, or the name of a new one\n", path, strerror(errno));
+    tool_end(TOOL_BAD);
 }
 
 int tool_finish(int status)
 {
-    status = tool_memory_verdict(status == TOOL_HELP ? TOOL_OK : status);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK) {
-        fprintf(stderr, "hopcast: cannot write to standard output: %s\n", strerror(errno));
+    status = tool_memory_verdict(status);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK && !cannot_write(NULL))
         status = TOOL_BAD;
-    }
     return status;
 }

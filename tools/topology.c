@@ -6,7 +6,7 @@
 #include "options_shared.h"
 #include "topology.h"
 
-static int list_machines(void)
+static void list_machines(void)
 {
     const char *name, *summary;
     for (size_t i = 0; hop_topology_builtin(i, &name, &summary); i++)
@@ -17,7 +17,6 @@ static int list_machines(void)
            "fat-tree:radix=R,levels=2 or 3          of switches of R ports, half of them upwards\n"
            "dragonfly:groups=G,routers=A,hosts=P    P hosts a router, one link between two groups; also global=H\n"
            "torus:XxYxZ                             a host at every position\n");
-    return TOOL_OK;
 }
 
 /* Links whose directions carry something else while both are full. */
@@ -146,19 +145,6 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-/* Without a source: what holds for every machine that does not say otherwise. */
-static int print_defaults(const struct tool_words *sets)
-{
-    if (sets->count > 0)
-        return tool_bad_usage(&tool_topology, "--set %.80s needs a source", sets->at[0]);
-    struct hop_topology *defaults = hop_topology_create("defaults");
-    if (!defaults)
-        return tool_out_of_memory();
-    print_parameters(defaults);
-    hop_topology_destroy(defaults);
-    return TOOL_OK;
-}
-
 static char *render(const struct hop_topology *topology, enum format format)
 {
     switch (format) {
@@ -173,52 +159,45 @@ static char *render(const struct hop_topology *topology, enum format format)
     }
 }
 
-static int check(const struct request *r)
+static void check(const struct request *r)
 {
     uint32_t words = r->sources.count;
     if ((r->route || r->lint) && r->format != TREE && r->format != JSON)
-        return tool_bad_usage(&tool_topology, "%s, as text or with --json",
-                              r->route ? "--route prints a way" : "--lint prints findings");
-    if (r->route)
-        return words == 3
-                   ? TOOL_OK
-                   : tool_bad_usage(&tool_topology, "--route takes a source and two devices: SOURCE --route A B");
-    if (words > 1)
-        return tool_bad_usage(&tool_topology, "one source at a time");
-    return words || r->parameters
-               ? TOOL_OK
-               : tool_bad_usage(&tool_topology, "a source is missing (a built-in name, a file, live or -)");
-}
-
-static int show(const struct request *r, const struct hop_topology *topology)
-{
-    bool json = r->format == JSON;
-    if (r->route)
-        return topology_print_route(topology, r->sources.at[1], r->sources.at[2], json);
-    if (r->lint)
-        return topology_print_lint(topology, r->measurements, json);
-    if (!r->parameters)
-        return tool_write_text(r->output, render(topology, r->format));
-    print_parameters(topology);
-    return TOOL_OK;
+        tool_bad_usage(&tool_topology, "%s, as text or with --json",
+                       r->route ? "--route prints a way" : "--lint prints findings");
+    if (r->route && words != 3)
+        tool_bad_usage(&tool_topology, "--route takes a source and two devices: SOURCE --route A B");
+    if (!r->route && words > 1)
+        tool_bad_usage(&tool_topology, "one source at a time");
+    if (!words && !r->parameters)
+        tool_bad_usage(&tool_topology, "a source is missing (a built-in name, a file, live or -)");
+    if (!words && r->sets.count > 0)
+        tool_bad_usage(&tool_topology, "--set %.80s needs a source", r->sets.at[0]);
 }
 
 static int run(int argc, char **argv)
 {
     static struct request r;
-    struct hop_topology *topology = NULL;
-    int status = tool_read(&tool_topology, argc, argv, &r);
-    if (status == TOOL_OK && r.list)
-        return list_machines();
+    tool_read(&tool_topology, argc, argv, &r);
+    if (r.list) {
+        list_machines();
+        return TOOL_OK;
+    }
     if (r.json)
         r.format = JSON;
-    THEN(status, check(&r));
-    if (status == TOOL_OK && r.sources.count == 0)
-        return print_defaults(&r.sets);
-    THEN(status, tool_load_routed(r.sources.at[0], r.routes, &r.sets, &topology));
-    THEN(status, show(&r, topology));
-    hop_topology_destroy(topology);
-    return status;
+    check(&r);
+    const struct hop_topology *topology =
+        r.sources.count ? tool_load_routed(r.sources.at[0], r.routes, &r.sets)
+                        : tool_have(hop_topology_create("defaults")); /* what holds unless a machine says otherwise */
+    if (r.route)
+        return topology_print_route(topology, r.sources.at[1], r.sources.at[2], r.format == JSON);
+    if (r.lint)
+        return topology_print_lint(topology, r.measurements, r.format == JSON);
+    if (r.parameters)
+        print_parameters(topology);
+    else
+        tool_write_text(r.output, render(topology, r.format));
+    return TOOL_OK;
 }
 
 const struct tool_command tool_topology = {

@@ -2,9 +2,6 @@
 /* hopcast topology --lint: what is likely wrong or slow on a machine. */
 #include "topology.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { INDENT = 2, LABEL = 10 };
 
 static void print_text(const char *label, const char *text)
@@ -36,39 +33,29 @@ static void print_report(const struct hop_topology *topology, const struct hop_l
     if (!hop_lint_complete(report))
         printf("note: too many pairs of devices; only those of the first servers were looked at\n");
     printf("%s: ", hop_topology_name(topology));
+    for (int s = HOP_LINT_ERROR; total && s >= HOP_LINT_INFO; s--) {
+        uint32_t count = hop_lint_severity_count(report, (enum hop_lint_severity)s);
+        printf("%u %s%s%s", count, hop_lint_severity_name((enum hop_lint_severity)s), count == 1 ? "" : "s",
+               s > HOP_LINT_INFO ? ", " : "\n");
+    }
     if (total == 0)
         printf("nothing found\n");
-    else
-        printf("%u error%s, %u warning%s, %u info%s\n", hop_lint_severity_count(report, HOP_LINT_ERROR),
-               hop_lint_severity_count(report, HOP_LINT_ERROR) == 1 ? "" : "s",
-               hop_lint_severity_count(report, HOP_LINT_WARNING),
-               hop_lint_severity_count(report, HOP_LINT_WARNING) == 1 ? "" : "s",
-               hop_lint_severity_count(report, HOP_LINT_INFO),
-               hop_lint_severity_count(report, HOP_LINT_INFO) == 1 ? "" : "s");
 }
 
 int topology_print_lint(const struct hop_topology *topology, const char *measurements, bool json)
 {
-    struct hop_diag diag;
     struct hop_measurements *measured = NULL;
     struct hop_lint_report *report;
-    if (measurements && hop_measurements_load(measurements, &measured, &diag) != HOP_OK)
-        return tool_fail(&diag);
-    enum hop_status status =
-        hop_lint_run(topology, &(struct hop_lint_options){.measurements = measured}, &report, &diag);
+    if (measurements)
+        tool_try(hop_measurements_load(measurements, &measured, &tool_diag));
+    tool_try(hop_lint_run(topology, &(struct hop_lint_options){.measurements = measured}, &report, &tool_diag));
     hop_measurements_destroy(measured);
-    if (status != HOP_OK)
-        return tool_fail(&diag);
+    if (json)
+        tool_write_text(NULL, hop_lint_report_to_json(report));
+    else
+        print_report(topology, report);
     bool found =
         hop_lint_severity_count(report, HOP_LINT_WARNING) + hop_lint_severity_count(report, HOP_LINT_ERROR) > 0;
-    int result = TOOL_OK;
-    if (json) {
-        char *text = hop_lint_report_to_json(report);
-        result = text ? tool_write(NULL, text) : tool_out_of_memory();
-        free(text);
-    } else {
-        print_report(topology, report);
-    }
     hop_lint_destroy(report);
-    return result == TOOL_OK && found ? TOOL_NEGATIVE : result;
+    return found ? TOOL_NEGATIVE : TOOL_OK;
 }

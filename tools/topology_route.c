@@ -33,8 +33,8 @@ static void print_text(const struct hop_topology *topology, const struct hop_rou
     }
 }
 
-static int print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,
-                      const char *to)
+static void print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,
+                       const char *to)
 {
     struct hop_buffer out = {0};
     hop_json_put(&out, "{from: %s, to: %s, capacity_Bps: %.17g, latency_s: %.17g, ceiling_Bps: %.17g, links: [", from,
@@ -46,50 +46,43 @@ static int print_json(const struct hop_topology *topology, const struct hop_rout
                      hop_link_kind_name(link->kind), link->capacity_Bps[route->links[i] & 1], link->latency_s);
     }
     hop_json_put(&out, "]}\n");
-    return tool_write_text(NULL, hop_buffer_take(&out));
+    tool_write_text(NULL, hop_buffer_take(&out));
 }
 
-static int find(const struct hop_topology *topology, const char *name, uint32_t *node)
+static uint32_t find(const struct hop_topology *topology, const char *name)
 {
-    *node = hop_topology_find(topology, name);
-    bool fabric = *node != HOP_NONE && hop_topology_node(topology, *node)->kind == HOP_NODE_FABRIC;
-    if (*node != HOP_NONE && !fabric)
-        return TOOL_OK;
+    uint32_t node = hop_topology_find(topology, name);
+    bool fabric = node != HOP_NONE && hop_topology_node(topology, node)->kind == HOP_NODE_FABRIC;
+    if (node != HOP_NONE && !fabric)
+        return node;
     const char *nearest = fabric ? NULL : hop_topology_nearest(topology, name);
-    struct hop_diag diag = {.status = HOP_ERR_NOT_FOUND, .place = "--route"};
     if (fabric)
-        (void)snprintf(diag.what, sizeof diag.what, "'%.63s' is a fabric switch, not a device", name);
+        (void)hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "'%.63s' is a fabric switch, not a device", name);
     else
-        (void)snprintf(diag.what, sizeof diag.what, "there is no device '%.63s' in %.63s", name,
+        (void)hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "there is no device '%.63s' in %.63s", name,
                        hop_topology_name(topology));
-    (void)snprintf(diag.expected, sizeof diag.expected, "%s%s%sone of its devices", nearest ? "'" : "",
-                   nearest ? nearest : "", nearest ? "'? " : "");
-    return tool_fail(&diag);
+    hop_diag_place(&tool_diag, "--route");
+    hop_diag_expect(&tool_diag, "%s%s%sone of its devices", nearest ? "'" : "", nearest ? nearest : "",
+                    nearest ? "'? " : "");
+    tool_fail(&tool_diag);
 }
 
 int topology_print_route(const struct hop_topology *topology, const char *from, const char *to, bool json)
 {
-    uint32_t ends[2], index;
-    struct hop_diag diag;
-    if (find(topology, from, &ends[0]) != TOOL_OK || find(topology, to, &ends[1]) != TOOL_OK)
-        return TOOL_BAD;
-    struct hop_router *router = hop_router_create(topology);
-    if (!router)
-        return tool_out_of_memory();
-    enum hop_status status = hop_router_find(router, ends[0], ends[1], &index, &diag);
-    int result = TOOL_OK;
-    if (status != HOP_OK && !diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "--route");
+    uint32_t source = find(topology, from), target = find(topology, to), index;
+    struct hop_router *router = tool_have(hop_router_create(topology));
+    enum hop_status status = hop_router_find(router, source, target, &index, &tool_diag);
+    if (status != HOP_OK && !tool_diag.place[0])
+        hop_diag_place(&tool_diag, "--route");
     if (status == HOP_ERR_NO_ROUTE) {
-        (void)tool_fail(&diag);
-        result = TOOL_NEGATIVE;
-    } else if (status != HOP_OK) {
-        result = tool_fail(&diag);
-    } else if (json) {
-        result = print_json(topology, hop_router_route(router, index), from, to);
-    } else {
-        print_text(topology, hop_router_route(router, index), from, to);
+        (void)tool_say(&tool_diag);
+        return TOOL_NEGATIVE;
     }
+    tool_try(status);
+    if (json)
+        print_json(topology, hop_router_route(router, index), from, to);
+    else
+        print_text(topology, hop_router_route(router, index), from, to);
     hop_router_destroy(router);
-    return result;
+    return TOOL_OK;
 }

@@ -9,15 +9,14 @@ static const struct tool_command *const parts[] = {&tool_tune_paths, &tool_tune_
 static int run(int argc, char **argv)
 {
     if (argc < 2)
-        return tool_bad_usage(&tool_tune, "what to tune is missing: paths, collective or copies");
+        tool_bad_usage(&tool_tune, "what to tune is missing: paths, collective or copies");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return tool_help(&tool_tune);
+        tool_help(&tool_tune);
     for (size_t i = 0; parts[i]; i++) {
         if (strcmp(argv[1], strchr(parts[i]->name, ' ') + 1) == 0)
             return parts[i]->run(argc - 1, argv + 1);
     }
-    return tool_bad_usage(&tool_tune, "there is nothing called '%s' to tune; there are paths, collective and copies",
-                          argv[1]);
+    tool_bad_usage(&tool_tune, "there is nothing called '%s' to tune; there are paths, collective and copies", argv[1]);
 }
 
 const struct tool_command tool_tune = {
@@ -38,38 +37,34 @@ const struct tool_command tool_tune = {
 
 /* ---- collectives ---- */
 
-static bool add(const struct tool_taking *t, const char *name, size_t length)
+static void add(const struct tool_taking *t, const char *name, size_t length)
 {
     struct tune_kinds *kinds = t->to;
     enum hop_collective_kind kind;
     if (!tool_collective(name, length, &kind))
-        return tool_bad_usage(t->command,
-                              "'%.*s' is no collective: allreduce, reduce, broadcast, allgather, reduce-scatter, "
-                              "alltoall, gather, scatter and barrier are",
-                              (int)(length < 60 ? length : 60), name) == TOOL_OK;
+        tool_bad_usage(t->command,
+                       "'%.*s' is no collective: allreduce, reduce, broadcast, allgather, reduce-scatter, "
+                       "alltoall, gather, scatter and barrier are",
+                       (int)(length < 60 ? length : 60), name);
     for (uint32_t i = 0; i < kinds->count; i++) {
         if (kinds->at[i] == kind)
-            return tool_bad_usage(t->command, "%s is named twice", hop_collective_name(kind)) == TOOL_OK;
+            tool_bad_usage(t->command, "%s is named twice", hop_collective_name(kind));
     }
     kinds->at[kinds->count++] = kind;
-    return true;
 }
 
-static bool take_kinds(const struct tool_taking *t, char *text)
+static void take_kinds(const struct tool_taking *t, char *text)
 {
     struct tune_kinds *kinds = t->to;
     bool all = strcmp(text, "all") == 0;
     for (unsigned k = 0; all && k < HOP_COLLECTIVE_COUNT; k++)
         kinds->at[kinds->count++] = (enum hop_collective_kind)k;
-    for (const char *at = text; !all; at++) {
-        size_t length = strcspn(at, ",");
-        if (!add(t, at, length))
-            return false;
-        at += length;
-        if (!*at)
+    for (size_t length; !all; text += length + 1) {
+        length = strcspn(text, ",");
+        add(t, text, length);
+        if (!text[length])
             break;
     }
-    return true;
 }
 
 const struct tool_option option_kinds = {

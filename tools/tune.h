@@ -29,13 +29,13 @@ struct tune_case {
 void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths *paths, const struct tune_case *cases,
                       int case_count);
 /* Writes the best schedule to `path`, with remarks. settings: the options that it was found with. */
-int tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
-                     const char *settings);
+void tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
+                      const char *settings);
 
 /* What was asked for, for people and for the head of the table. */
 struct tune_collective_head {
-    char machine[256]; /* "t2, pcie: model pcie; predicted" */
-    char data[160];    /* "sum of f32, root 0" */
+    const char *machine; /* "t2, pcie: model pcie; predicted" */
+    const char *data;    /* "sum of f32, root 0" */
 };
 void tune_collective_print(const struct hop_network *network, const struct tune_collective_head *head,
                            const struct hop_tuned_collective *const *tuned, uint32_t count);

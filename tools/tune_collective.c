@@ -3,9 +3,7 @@
  * hopcast tune collective: every algorithm over sizes, predicted or measured; who wins where, as a table for
  * `--algorithm auto`.
  */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "options_shared.h"
@@ -72,8 +70,6 @@ struct work {
     const struct request *request;
     struct hop_topology *topology;
     struct hop_network *network;
-    struct device_list devices;
-    const char **device_of;
     struct hop_ranks ranks;
     struct tune_collective_head head;
     struct hop_tuned_collective *tuned[HOP_COLLECTIVE_COUNT];
@@ -90,11 +86,7 @@ static enum hop_status measure(const struct hop_schedule *const *schedules, uint
     const struct work *w = context;
     const struct request *r = w->request;
     struct hop_ways_options options = {.launch = r->launch, .rounds = (uint32_t)r->rounds};
-    struct hop_run_way *ways = calloc(count, sizeof *ways);
-    if (!ways) {
-        (void)snprintf(diag->what, sizeof diag->what, "out of memory");
-        return HOP_ERR_MEMORY;
-    }
+    struct hop_run_way *ways = tool_alloc(count, sizeof *ways);
     options.launch.ranks = w->ranks.count;
     for (uint32_t i = 0; i < count; i++) {
         ways[i].schedule = schedules[i];
@@ -103,7 +95,6 @@ static enum hop_status measure(const struct hop_schedule *const *schedules, uint
     enum hop_status status = hop_measure_ways(ways, count, &options, diag);
     for (uint32_t i = 0; i < count && status == HOP_OK; i++)
         times[i] = (struct hop_tune_time){ways[i].median_s, ways[i].low_s, ways[i].high_s};
-    free(ways);
     return status;
 }
 
@@ -145,7 +136,7 @@ static enum hop_status compare(struct work *w, enum hop_collective_kind kind,
     return status;
 }
 
-static int compare_all(struct work *w)
+static void compare_all(struct work *w)
 {
     const struct request *r = w->request;
     struct tool_progress progress;
@@ -155,7 +146,6 @@ static int compare_all(struct work *w)
                                                   .segment_count = r->segments.count,
                                                   .progress = tool_progress_begin(&progress, "algorithms"),
                                                   .context = &progress};
-    struct hop_diag diag = {0};
     enum hop_status status = HOP_OK;
     if (r->measured) {
         options.measure = measure;
@@ -163,155 +153,102 @@ static int compare_all(struct work *w)
     }
     if (r->measured && !r->sizes.count) {
         options.sizes = measured_sizes;
-        options.size_count = sizeof measured_sizes / sizeof *measured_sizes;
+        options.size_count = HOP_COUNT(measured_sizes);
     }
     for (uint32_t k = 0; k < r->kinds.count && status == HOP_OK; k++) {
         progress.what = hop_collective_name(r->kinds.at[k]);
-        status = compare(w, r->kinds.at[k], &options, &diag);
+        status = compare(w, r->kinds.at[k], &options, &tool_diag);
     }
     tool_progress_end(&progress);
-    if (status != HOP_OK && status != HOP_ERR_INVALID && !diag.place[0] && r->topology)
-        (void)snprintf(diag.place, sizeof diag.place, "--on %.180s", r->topology);
-    for (uint32_t a = 0; a < r->algorithms.count && status == HOP_OK; a++) {
+    if (status != HOP_ERR_INVALID && r->topology)
+        tool_try_at(status, "--on %.180s", r->topology);
+    tool_try(status);
+    for (uint32_t a = 0; a < r->algorithms.count; a++) {
         if (w->used[a])
             continue;
-        (void)snprintf(w->why[a].place, sizeof w->why[a].place, "--algorithms %.60s", r->algorithms.at[a]);
-        return tool_fail(&w->why[a]);
+        hop_diag_place(&w->why[a], "--algorithms %.60s", r->algorithms.at[a]);
+        tool_fail(&w->why[a]);
     }
-    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
 }
 
 /* ---- the answer ---- */
 
-static int describe(struct work *w)
+static void describe(struct work *w)
 {
     const struct request *r = w->request;
     struct tune_collective_head *head = &w->head;
     char *models = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&models, &size);
-    if (!out)
-        return tool_out_of_memory();
+    FILE *out = tool_have(open_memstream(&models, &size));
     if (w->network)
         tool_print_models(out, w->topology, w->network, NULL);
-    if (fclose(out) != 0 || !models)
-        return tool_out_of_memory();
-    int length = snprintf(head->machine, sizeof head->machine, "%.60s%.120s",
-                          w->topology ? hop_topology_name(w->topology) : "this machine", models);
+    (void)fclose(out);
+    const char *how = r->measured ? tool_text(", device %.20s; measured, medians of %llu rounds, %ld processors",
+                                              r->program.device ? r->program.device : hop_device_at(0)->name,
+                                              (unsigned long long)r->rounds, sysconf(_SC_NPROCESSORS_ONLN))
+                                  : "; predicted";
+    head->machine = tool_text("%s%s%s", w->topology ? hop_topology_name(w->topology) : "this machine",
+                              (char *)tool_have(models), how);
     free(models);
-    if (r->measured)
-        (void)snprintf(head->machine + length, sizeof head->machine - (size_t)length,
-                       ", device %.20s; measured, medians of %llu rounds, %ld processors",
-                       r->program.device ? r->program.device : hop_device_at(0)->name, (unsigned long long)r->rounds,
-                       sysconf(_SC_NPROCESSORS_ONLN));
-    else
-        (void)snprintf(head->machine + length, sizeof head->machine - (size_t)length, "; predicted");
-    length = snprintf(head->data, sizeof head->data, "%s of %s", hop_reduce_name(r->collective.reduce),
-                      hop_type_name(r->collective.type));
-    if (r->collective.root)
-        length += snprintf(head->data + length, sizeof head->data - (size_t)length, ", root %u", r->collective.root);
-    if (r->collective.in_place)
-        (void)snprintf(head->data + length, sizeof head->data - (size_t)length, ", in place");
-    return TOOL_OK;
+    head->data = tool_text("%s of %s%s%s", hop_reduce_name(r->collective.reduce), hop_type_name(r->collective.type),
+                           r->collective.root ? tool_text(", root %u", r->collective.root) : "",
+                           r->collective.in_place ? ", in place" : "");
 }
 
-static int note_sets(const struct request *r, struct hop_algorithm_table *rows, struct hop_diag *diag)
+static void write_table(const struct work *w)
 {
-    for (uint32_t i = 0; i < r->sets.count; i++) {
-        char note[300];
-        (void)snprintf(note, sizeof note, "--set %.280s", r->sets.at[i]);
-        if (hop_algorithm_table_note(rows, note, diag) != HOP_OK)
-            return tool_fail(diag);
-    }
-    return TOOL_OK;
-}
-
-static int write_table(const struct work *w)
-{
-    struct hop_algorithm_table *rows = hop_algorithm_table_create();
-    struct hop_diag diag;
-    char *text = NULL;
-    if (!rows)
-        return tool_out_of_memory();
-    enum hop_status status = hop_algorithm_table_note(rows, w->head.machine, &diag);
-    THEN(status, hop_algorithm_table_note(rows, w->head.data, &diag));
-    int answer = status == HOP_OK ? note_sets(w->request, rows, &diag) : TOOL_OK;
-    for (uint32_t i = 0; i < w->count && status == HOP_OK; i++)
-        status = hop_algorithm_table_add_tuned(rows, w->tuned[i], &diag);
-    if (status != HOP_OK)
-        answer = tool_fail(&diag);
-    else if (answer == TOOL_OK && !(text = hop_algorithm_table_to_text(rows)))
-        answer = tool_out_of_memory();
-    if (text)
-        answer = tool_write(w->request->output, text);
-    free(text);
+    struct hop_algorithm_table *rows = tool_have(hop_algorithm_table_create());
+    tool_try(hop_algorithm_table_note(rows, w->head.machine, &tool_diag));
+    tool_try(hop_algorithm_table_note(rows, w->head.data, &tool_diag));
+    for (uint32_t i = 0; i < w->request->sets.count; i++)
+        tool_try(hop_algorithm_table_note(rows, tool_text("--set %s", w->request->sets.at[i]), &tool_diag));
+    for (uint32_t i = 0; i < w->count; i++)
+        tool_try(hop_algorithm_table_add_tuned(rows, w->tuned[i], &tool_diag));
+    tool_write_text(w->request->output, hop_algorithm_table_to_text(rows));
     hop_algorithm_table_destroy(rows);
-    return answer;
-}
-
-static int show(const struct work *w)
-{
-    const struct hop_tuned_collective *const *tuned = (const struct hop_tuned_collective *const *)w->tuned;
-    if (!w->request->json) {
-        tune_collective_print(w->network, &w->head, tuned, w->count);
-        return TOOL_OK;
-    }
-    return tool_write_text(NULL, hop_tuned_collectives_to_json(w->network, tuned, w->count));
 }
 
 /* ---- the command ---- */
 
-static int check(const struct request *r)
+static void check(const struct request *r)
 {
     const struct tool_command *me = &tool_tune_collective;
     if (!r->topology && !r->measured)
-        return tool_bad_usage(me,
-                              "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones); without it "
-                              "only --measured");
+        tool_bad_usage(me, "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones); without it "
+                           "only --measured");
     if (r->measured && !r->topology && !r->devices && r->ranks == 0)
-        return tool_bad_usage(me, "-n RANKS is missing: how many to measure with");
+        tool_bad_usage(me, "-n RANKS is missing: how many to measure with");
     if (r->algorithms.count > ALGORITHM_LIMIT)
-        return tool_bad_usage(me, "--algorithms: more than %d names", ALGORITHM_LIMIT);
-    return tool_check_program(me, &r->program, r->launch.threads, false);
-}
-
-static int load(const struct request *r, struct work *w)
-{
-    struct hop_diag diag;
-    int status = r->topology ? tool_load_topology(r->topology, &r->sets, &w->topology) : TOOL_OK;
-    if (status == TOOL_OK && !r->measured && hop_network_create(w->topology, r->model, &w->network, &diag) != HOP_OK)
-        status = tool_fail(&diag);
-    THEN(status, devices_find(&tool_tune_collective, w->topology, r->devices, &w->devices));
-    if (status != TOOL_OK)
-        return status;
-    uint32_t ranks = r->ranks ? r->ranks : w->devices.count;
-    w->device_of = devices_spread(&w->devices, ranks, 0);
-    w->ranks = (struct hop_ranks){w->device_of, ranks};
-    return w->device_of ? describe(w) : tool_out_of_memory();
+        tool_bad_usage(me, "--algorithms: more than %d names", ALGORITHM_LIMIT);
+    tool_check_program(me, &r->program, r->launch.threads, false);
 }
 
 static int run(int argc, char **argv)
 {
     static struct request r = {
         .rounds = 7, .collective = {.reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32}, .program = {.pipelined = true}};
-    struct work w = {.request = &r};
-    int status = tool_read(&tool_tune_collective, argc, argv, &r);
-    THEN(status, check(&r));
-    if (status == TOOL_OK && r.measured)
-        status = ranks_alone(&tool_tune_collective);
-    THEN(status, tool_check_outputs(&r.given));
-    THEN(status, load(&r, &w));
-    THEN(status, compare_all(&w));
-    THEN(status, show(&w));
-    if (status == TOOL_OK && r.output)
-        status = write_table(&w);
-    for (uint32_t i = 0; i < w.count; i++)
-        hop_tuned_collective_destroy(w.tuned[i]);
-    free(w.device_of);
-    devices_finish(&w.devices);
-    hop_network_destroy(w.network);
-    hop_topology_destroy(w.topology);
-    return status;
+    static struct work w = {.request = &r};
+    struct device_list devices = {0};
+    tool_read(&tool_tune_collective, argc, argv, &r);
+    check(&r);
+    if (r.measured)
+        ranks_alone(&tool_tune_collective);
+    tool_check_outputs(&r.given);
+    w.topology = r.topology ? tool_load_topology(r.topology, &r.sets) : NULL;
+    w.network = r.measured ? NULL : tool_network(w.topology, r.model);
+    devices_find(&tool_tune_collective, w.topology, r.devices, &devices);
+    w.ranks.count = r.ranks ? r.ranks : devices.count;
+    w.ranks.devices = devices_spread(&devices, w.ranks.count, 0);
+    describe(&w);
+    compare_all(&w);
+    const struct hop_tuned_collective *const *tuned = (const struct hop_tuned_collective *const *)w.tuned;
+    if (r.json)
+        tool_write_text(NULL, hop_tuned_collectives_to_json(w.network, tuned, w.count));
+    else
+        tune_collective_print(w.network, &w.head, tuned, w.count);
+    if (r.output)
+        write_table(&w);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_tune_collective = {

@@ -90,58 +90,43 @@ static char *make_json(const char *text)
     return hop_buffer_take(&notes);
 }
 
-static int answer(const struct request *r, char *text)
-{
-    int status = r->json ? tool_write_text(NULL, make_json(text)) : TOOL_OK;
-    if (status == TOOL_OK && (r->output || !r->json))
-        return tool_write_text(r->output, text);
-    free(text);
-    return status;
-}
-
 /* ---- the command ---- */
-
-static int tune(const struct request *r, const char *const *devices, uint32_t ranks)
-{
-    struct tool_progress progress;
-    struct hop_copies_tune_options options = {.ways = {.launch = r->launch, .rounds = (uint32_t)r->rounds},
-                                              .program = r->program,
-                                              .devices = devices,
-                                              .collectives = r->kinds.count ? r->kinds.at : NULL,
-                                              .collective_count = r->kinds.count,
-                                              .sizes = r->sizes.count ? r->sizes.at : NULL,
-                                              .size_count = r->sizes.count,
-                                              .packets = r->packets.count ? r->packets.at : NULL,
-                                              .packet_count = r->packets.count,
-                                              .progress = tool_progress_begin(&progress, "sizes"),
-                                              .context = &progress};
-    struct hop_diag diag;
-    char note[160], *text;
-    options.ways.launch.ranks = ranks;
-    (void)snprintf(note, sizeof note, "device %.40s, %u ranks on %ld processors, medians of %llu round%s",
-                   r->program.device ? r->program.device : hop_device_at(0)->name, ranks, sysconf(_SC_NPROCESSORS_ONLN),
-                   (unsigned long long)r->rounds, r->rounds == 1 ? "" : "s");
-    enum hop_status status = hop_copies_tune(&options, note, &text, &diag);
-    tool_progress_end(&progress);
-    return status == HOP_OK ? answer(r, text) : tool_fail(&diag);
-}
 
 static int run(int argc, char **argv)
 {
     static struct request r = {.rounds = 7};
     struct device_list list = {0};
-    const char **devices = NULL;
-    int status = tool_read(&tool_tune_copies, argc, argv, &r);
-    THEN(status, tool_check_program(&tool_tune_copies, &r.program, r.launch.threads, false));
-    THEN(status, ranks_alone(&tool_tune_copies));
-    THEN(status, tool_check_outputs(&r.given));
-    THEN(status, devices_find(&tool_tune_copies, NULL, r.devices, &list));
-    if (status == TOOL_OK && !(devices = devices_spread(&list, r.ranks, 0)))
-        status = tool_out_of_memory();
-    THEN(status, tune(&r, devices, r.ranks));
-    free(devices);
-    devices_finish(&list);
-    return status;
+    struct tool_progress progress;
+    char *text;
+    tool_read(&tool_tune_copies, argc, argv, &r);
+    tool_check_program(&tool_tune_copies, &r.program, r.launch.threads, false);
+    ranks_alone(&tool_tune_copies);
+    tool_check_outputs(&r.given);
+    devices_find(&tool_tune_copies, NULL, r.devices, &list);
+    struct hop_copies_tune_options options = {.ways = {.launch = r.launch, .rounds = (uint32_t)r.rounds},
+                                              .program = r.program,
+                                              .devices = devices_spread(&list, r.ranks, 0),
+                                              .collectives = r.kinds.count ? r.kinds.at : NULL,
+                                              .collective_count = r.kinds.count,
+                                              .sizes = r.sizes.count ? r.sizes.at : NULL,
+                                              .size_count = r.sizes.count,
+                                              .packets = r.packets.count ? r.packets.at : NULL,
+                                              .packet_count = r.packets.count,
+                                              .progress = tool_progress_begin(&progress, "sizes"),
+                                              .context = &progress};
+    options.ways.launch.ranks = r.ranks;
+    const char *note = tool_text("device %.40s, %u ranks on %ld processors, medians of %llu round%s",
+                                 r.program.device ? r.program.device : hop_device_at(0)->name, r.ranks,
+                                 sysconf(_SC_NPROCESSORS_ONLN), (unsigned long long)r.rounds, r.rounds == 1 ? "" : "s");
+    enum hop_status status = hop_copies_tune(&options, note, &text, &tool_diag);
+    tool_progress_end(&progress);
+    tool_try(status);
+    if (r.json)
+        tool_write_text(NULL, make_json(text));
+    if (r.output || !r.json)
+        tool_write(r.output, text);
+    free(text);
+    return TOOL_OK;
 }
 
 const struct tool_command tool_tune_copies = {

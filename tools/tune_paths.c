@@ -2,9 +2,6 @@
 /*
  * hopcast tune paths: direct, staged through host memory, or a mix; for every pair of GPUs and for whole patterns.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "options_shared.h"
 #include "tune.h"
 
@@ -20,17 +17,12 @@ struct request {
     bool json;
 };
 
-static bool take_case(const struct tool_taking *t, char *text)
+static void take_case(const struct tool_taking *t, char *text)
 {
     struct tool_words *cases = t->to;
-    char *named = NULL;
     if (cases->count == CASE_LIMIT)
-        return tool_bad_usage(t->command, "more than %d patterns and schedules", CASE_LIMIT) == TOOL_OK;
-    if (asprintf(&named, "%c%s", t->option->use == USE_INPUT ? 'f' : 'p', text) < 0)
-        return tool_out_of_memory() == TOOL_OK;
-    bool added = tool_words_add(cases, named);
-    free(named);
-    return added;
+        tool_bad_usage(t->command, "more than %d patterns and schedules", CASE_LIMIT);
+    tool_words_add(cases, tool_text("%c%s", t->option->use == USE_INPUT ? 'f' : 'p', text));
 }
 
 static const struct tool_option table[] = {
@@ -64,96 +56,73 @@ struct work {
     struct hop_tuned_paths *paths;
     struct tune_case cases[CASE_LIMIT];
     int case_count;
-    char settings[1024]; /* as options of predict */
+    const char *settings; /* as options of predict */
 };
 
 /* ---- the machine ---- */
 
-/* Notes an option, to be repeated where the result is used; "..." stands for those without room. */
+/* Notes an option, to be repeated where the result is used. */
 static void note_setting(struct work *w, const char *option, const char *value)
 {
-    size_t used = strlen(w->settings), room = sizeof w->settings - used - sizeof " ...";
-    int more = snprintf(NULL, 0, " %s %s", option, value);
-    if (used > 3 && strcmp(w->settings + used - 3, "...") == 0)
-        return;
-    if ((size_t)more < room)
-        (void)snprintf(w->settings + used, room, "%s%s %s", used ? " " : "", option, value);
-    else
-        (void)snprintf(w->settings + used, sizeof " ...", " ...");
+    w->settings = tool_text("%s%s%s %s", w->settings, *w->settings ? " " : "", option, value);
 }
 
 /* Every copy into or out of host memory passes one memory link once: its latency is what such a copy costs before its
  * first byte. */
-static int set_copy_latency(const struct request *r, struct work *w)
+static void set_copy_latency(const struct request *r, struct work *w)
 {
     for (uint32_t l = 0; l < hop_topology_link_count(w->topology); l++) {
         const struct hop_link *link = hop_topology_link(w->topology, l);
-        char assignment[512], time[32];
-        struct hop_diag diag;
+        char time[32];
         if (link->kind != HOP_LINK_MEMORY)
             continue;
-        (void)snprintf(assignment, sizeof assignment, "%.180s--%.180s.latency=%s",
-                       hop_topology_node(w->topology, link->ends[0])->name,
-                       hop_topology_node(w->topology, link->ends[1])->name,
-                       hop_format_seconds(r->copy_latency_s, time, sizeof time));
-        if (hop_topology_set(w->topology, assignment, &diag) != HOP_OK)
-            return tool_fail(&diag);
+        const char *assignment = tool_text("%s--%s.latency=%s", hop_topology_node(w->topology, link->ends[0])->name,
+                                           hop_topology_node(w->topology, link->ends[1])->name,
+                                           hop_format_seconds(r->copy_latency_s, time, sizeof time));
+        tool_try(hop_topology_set(w->topology, assignment, &tool_diag));
         note_setting(w, "--set", assignment);
     }
-    return TOOL_OK;
 }
 
-static int load_machine(const struct request *r, struct work *w)
+static void load_machine(const struct request *r, struct work *w)
 {
-    struct hop_diag diag;
-    int status = tool_load_topology(r->topology, &r->sets, &w->topology);
-    if (r->model)
-        note_setting(w, "--model", r->model);
+    w->topology = tool_load_topology(r->topology, &r->sets);
+    w->settings = r->model ? tool_text("--model %s", r->model) : "";
     for (uint32_t i = 0; i < r->sets.count; i++)
         note_setting(w, "--set", r->sets.at[i]);
-    if (status == TOOL_OK && r->copy_latency_s >= 0)
-        status = set_copy_latency(r, w);
-    if (status == TOOL_OK && hop_network_create(w->topology, r->model, &w->network, &diag) != HOP_OK)
-        status = tool_fail(&diag);
-    return status;
+    if (r->copy_latency_s >= 0)
+        set_copy_latency(r, w);
+    w->network = tool_network(w->topology, r->model);
 }
 
 /* ---- the cases ---- */
 
-static int add_case(const struct request *r, struct work *w, const char *named)
+static void add_case(const struct request *r, struct work *w, const char *named)
 {
     struct tune_case *c = &w->cases[w->case_count++];
-    struct hop_diag diag;
     c->name = named + 1;
-    if (*named == 'f') {
-        int status = tool_read_schedule(named, NULL, &c->schedule);
-        return status == TOOL_OK ? tool_place(r->map, w->topology, &c->schedule) : status;
-    }
-    if (hop_tune_make(c->name, w->topology, r->bytes, &c->schedule, &diag) == HOP_OK)
-        return TOOL_OK;
-    if (!diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "--pattern");
-    return tool_fail(&diag);
+    if (*named == 'f')
+        c->schedule = tool_place(r->map, w->topology, tool_read_schedule(named, NULL));
+    else
+        tool_try_at(hop_tune_make(c->name, w->topology, r->bytes, &c->schedule, &tool_diag), "--pattern");
 }
 
 /* Those asked for, or every pattern that the machine has GPUs for. */
-static int add_cases(const struct request *r, struct work *w)
+static void add_cases(const struct request *r, struct work *w)
 {
     const char *name;
-    int status = TOOL_OK;
-    for (uint32_t i = 0; i < r->cases.count && status == TOOL_OK; i++)
-        status = add_case(r, w, r->cases.at[i]);
-    for (size_t i = 0; r->cases.count == 0 && status == TOOL_OK && (name = hop_tune_pattern(i)) != NULL; i++) {
+    for (uint32_t i = 0; i < r->cases.count; i++)
+        add_case(r, w, r->cases.at[i]);
+    for (size_t i = 0; r->cases.count == 0 && (name = hop_tune_pattern(i)) != NULL; i++) {
         struct tune_case *c = &w->cases[w->case_count];
         if (hop_tune_make(name, w->topology, r->bytes, &c->schedule, NULL) != HOP_OK)
             continue;
         c->name = name;
         w->case_count++;
     }
-    return status;
 }
 
-static int tune(const struct request *r, struct work *w)
+static void tune(const struct request *r, struct work *w)
 {
     struct tool_progress progress;
     const struct hop_tune_options options = {.sizes = r->sizes.count ? r->sizes.at : NULL,
@@ -163,26 +132,23 @@ static int tune(const struct request *r, struct work *w)
                                              .max_evaluations = (uint32_t)r->evaluations,
                                              .progress = tool_progress_begin(&progress, "pairs"),
                                              .context = &progress};
-    struct hop_diag diag;
-    enum hop_status status = hop_tune_paths(w->network, &options, &w->paths, &diag);
+    enum hop_status status = hop_tune_paths(w->network, &options, &w->paths, &tool_diag);
     for (int i = 0; i < w->case_count && status == HOP_OK; i++) {
         progress.what = w->cases[i].name;
-        status = hop_tune_mix(w->network, w->cases[i].schedule, &options, &w->cases[i].mix, &diag);
+        status = hop_tune_mix(w->network, w->cases[i].schedule, &options, &w->cases[i].mix, &tool_diag);
     }
     tool_progress_end(&progress);
-    if (status != HOP_OK && !diag.place[0])
-        (void)snprintf(diag.place, sizeof diag.place, "--on %.180s", r->topology);
-    return status == HOP_OK ? TOOL_OK : tool_fail(&diag);
+    tool_try_at(status, "--on %.180s", r->topology);
 }
 
 /* ---- the answer ---- */
 
-static int print_json(const struct work *w)
+static void print_json(const struct work *w)
 {
     struct hop_tune_named_mix mixes[CASE_LIMIT];
     for (int i = 0; i < w->case_count; i++)
         mixes[i] = (struct hop_tune_named_mix){w->cases[i].name, w->cases[i].schedule, w->cases[i].mix};
-    return tool_write_text(NULL, hop_tune_to_json(w->network, w->paths, mixes, (uint32_t)w->case_count));
+    tool_write_text(NULL, hop_tune_to_json(w->network, w->paths, mixes, (uint32_t)w->case_count));
 }
 
 /* Whether anything can be staged at all. */
@@ -195,39 +161,25 @@ static bool is_stageable(const struct work *w)
     return false;
 }
 
-static int answer(const struct request *r, struct work *w)
-{
-    int status = TOOL_OK;
-    if (r->json)
-        status = print_json(w);
-    else
-        tune_paths_print(w->network, w->paths, w->cases, w->case_count);
-    if (status == TOOL_OK && r->output)
-        status = tune_paths_write(r->output, w->network, &w->cases[0], w->settings);
-    return status == TOOL_OK && !is_stageable(w) ? TOOL_NEGATIVE : status;
-}
-
 /* ---- the command ---- */
 
 static int run(int argc, char **argv)
 {
     static struct request r = {.bytes = 64u << 20, .copy_latency_s = -1};
     static struct work w;
-    int status = tool_read(&tool_tune_paths, argc, argv, &r);
-    if (status == TOOL_OK && r.output && r.cases.count != 1)
-        status = tool_bad_usage(&tool_tune_paths, "--output takes one --pattern or one --schedule");
-    THEN(status, load_machine(&r, &w));
-    THEN(status, add_cases(&r, &w));
-    THEN(status, tune(&r, &w));
-    THEN(status, answer(&r, &w));
-    for (int i = 0; i < w.case_count; i++) {
-        hop_tune_mix_destroy(w.cases[i].mix);
-        hop_schedule_destroy(w.cases[i].schedule);
-    }
-    hop_tune_paths_destroy(w.paths);
-    hop_network_destroy(w.network);
-    hop_topology_destroy(w.topology);
-    return status;
+    tool_read(&tool_tune_paths, argc, argv, &r);
+    if (r.output && r.cases.count != 1)
+        tool_bad_usage(&tool_tune_paths, "--output takes one --pattern or one --schedule");
+    load_machine(&r, &w);
+    add_cases(&r, &w);
+    tune(&r, &w);
+    if (r.json)
+        print_json(&w);
+    else
+        tune_paths_print(w.network, w.paths, w.cases, w.case_count);
+    if (r.output)
+        tune_paths_write(r.output, w.network, &w.cases[0], w.settings);
+    return is_stageable(&w) ? TOOL_OK : TOOL_NEGATIVE;
 }
 
 const struct tool_command tool_tune_paths = {

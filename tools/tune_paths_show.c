@@ -3,7 +3,6 @@
 #include "tune.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAMES_SHOWN = 12, CELL = 7, LINE = 100 };
@@ -165,13 +164,12 @@ void tune_paths_print(struct hop_network *network, const struct hop_tuned_paths 
 
 /* ---- writing ---- */
 
-int tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
-                     const char *settings)
+void tune_paths_write(const char *path, const struct hop_network *network, const struct tune_case *of,
+                      const char *settings)
 {
-    char remark[512], found[1100];
-    (void)snprintf(remark, sizeof remark, "hopcast tune paths: %.200s on %.100s, %u of %u copies staged, %s", of->name,
-                   hop_topology_name(hop_network_topology(network)), of->mix->staged_count, of->mix->transfers,
-                   SECONDS(of->mix->mix_s));
-    (void)snprintf(found, sizeof found, "found with %s", settings);
-    return tool_write_remarked(path, of->mix->best, remark, settings[0] ? found : NULL);
+    const char *remark = tool_text("hopcast tune paths: %s on %s, %u of %u copies staged, %s", of->name,
+                                   hop_topology_name(hop_network_topology(network)), of->mix->staged_count,
+                                   of->mix->transfers, SECONDS(of->mix->mix_s));
+    if (!tool_write_remarked(path, of->mix->best, remark, *settings ? tool_text("found with %s", settings) : NULL))
+        tool_end(TOOL_BAD);
 }
