@@ -5,15 +5,16 @@
  *     copies --> source engine --> link --> buffer --> link --> buffer --> link --> arrived
  *                (one at a time)            credits             credits
  *
- * A flat table of directed links, each with a rate and a buffer at its far end, and of ways, each a list of links. It
- * lies in memory that all processes share. A copy on a way is cut into chunks. A chunk moves from link to link in real
+ * A machine is a flat table of directed links, each with a rate and a buffer at its far end, and of ways, each a list of
+ * links. A copy on a way is cut into chunks. A chunk moves from link to link in real
  * time: it needs its turn on the link (round robin among the links that chunks come from, a source being one) and
  * credit, room in the buffer at the link's far end, which it gives back once it has left that buffer. A buffer keeps a
  * queue for each link that it leads to, all in one pool of credit. So chunks wait for each other, and back-pressure
  * reaches back to the sources. The copy's process moves the bytes once they have arrived.
  *
- * One process or thread serves: it alone moves chunks on (hop_emulation_serve), by the clock; what it does late, it
- * does as of the time at which it was due. The copies of a process that dies travel on as if it lived.
+ * One process or thread serves: the machine is its own, and it alone moves chunks on (hop_emulation_serve), by the
+ * clock; what it does late, it does as of the time at which it was due. Copies lie in memory that all processes share,
+ * the emulation. The copies of a process that dies travel on as if it lived.
  *
  *     emulated_build.c    the tables, checked
  *     emulated_links.c    chunks on links, in time that somebody else gives: a simulation
@@ -29,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hopcast/status.h"
+#include "base/shared.h"
 
 struct hop_emulated_link {
     double rate_Bps;
@@ -56,27 +57,24 @@ struct hop_emulation_options {
 };
 
 struct hop_emulation; /* in shared memory, position independent */
+struct hop_emulated_machine;
 
-size_t hop_emulation_size(const struct hop_emulation_options *options); /* bytes; 0: too large */
-/* memory: zeroed, of that size, aligned to 64 bytes, shared by all who take part. The options are copied. */
-enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_options *options,
-                                     struct hop_emulation **emulation, struct hop_diag *diag);
-/* In another process that mapped the same memory. NULL: nothing was created there. */
-struct hop_emulation *hop_emulation_attach(void *memory);
+/* emulation: new memory, which others attach to. The machine is for who serves, a thread of this process or a child of
+ * it. The options are copied. */
+enum hop_status hop_emulation_create(const struct hop_emulation_options *options, struct hop_shared *emulation,
+                                     struct hop_emulated_machine **machine, struct hop_diag *diag);
+void hop_emulated_machine_destroy(struct hop_emulated_machine *machine); /* NULL is allowed */
 
 /* ---- serving (emulated_serve.c) ---- */
 
 /* Moves chunks until hop_emulation_stop. Sleeps while nothing is due. Returns, too, when all chunks wait for each other
  * in a circle; who copies is told then. An emulation has one server: for a second one it returns at once. */
-void hop_emulation_serve(struct hop_emulation *emulation);
+void hop_emulation_serve(struct hop_emulated_machine *machine);
 void hop_emulation_stop(struct hop_emulation *emulation); /* async-signal-safe; copies fail from here on */
-/* By how much a copy came too late, at most, to be dealt with as of the time at which it was asked for. */
-double hop_emulation_lateness_s(const struct hop_emulation *emulation);
 
 /* ---- copying, any process and thread (emulated_serve.c) ---- */
 
-/* Since creation; and by the clock, now. */
-double hop_emulation_now_s(const struct hop_emulation *emulation);
+/* Since creation. */
 struct hop_emulated_times {
     double posted_s, start_s, end_s;
 };

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of an emulation: checked, laid out, filled. See emulated_links.h. */
+/* An emulation and its machine: checked, laid out, filled. See emulated_links.h. */
 #include <math.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "device/emulated_links.h"
 
-#define MAGIC UINT64_C(0x686f70656d753031)
 enum {
     DEFAULT_COPIES = 256,
     DEFAULT_BUFFER = 8,
@@ -32,6 +31,11 @@ static double slower_of(const struct hop_emulation_options *o)
 static uint64_t chunk_of(const struct hop_emulation_options *o)
 {
     return o->chunk_bytes ? o->chunk_bytes : DEFAULT_CHUNK;
+}
+
+static uint32_t copies_of(const struct hop_emulation_options *o)
+{
+    return o->copies ? o->copies : DEFAULT_COPIES;
 }
 
 /* ---- checks ---- */
@@ -118,15 +122,9 @@ static uint32_t most_pieces(const struct hop_emulation_options *o)
     return (uint32_t)ceil(most);
 }
 
-static size_t place(size_t *end, size_t count, size_t size)
-{
-    size_t at = *end;
-    *end += (count * size + 63) / 64 * 64;
-    return at;
-}
-
-/* Counts and offsets; returns the size in all, 0: too large. */
-static size_t lay_out(const struct hop_emulation_options *o, struct hop_emulation *e)
+/* Counts, and room for all. */
+static enum hop_status lay_out(const struct hop_emulation_options *o, struct hop_emulated_machine *m,
+                               struct hop_diag *diag)
 {
     double slots = 0, hops = 0;
     for (uint32_t i = 0; i < o->link_count; i++)
@@ -134,30 +132,19 @@ static size_t lay_out(const struct hop_emulation_options *o, struct hop_emulatio
     for (uint32_t i = 0; i < o->way_count; i++)
         hops += o->ways[i].link_count;
     if (slots > MOST_SLOTS || hops > MOST_SLOTS)
-        return 0;
-    e->link_count = o->link_count;
-    e->slot_count = (uint32_t)slots;
-    e->hop_count = e->lane_count = (uint32_t)hops;
-    e->way_count = o->way_count;
-    e->source_count = o->source_count;
-    e->copy_count = o->copies ? o->copies : DEFAULT_COPIES;
-    size_t end = 0;
-    (void)place(&end, 1, sizeof *e);
-    e->links_at = place(&end, e->link_count, sizeof(struct hop_link_state));
-    e->lanes_at = place(&end, e->lane_count, sizeof(struct hop_emulated_lane));
-    e->slots_at = place(&end, e->slot_count, sizeof(struct hop_slot));
-    e->hops_at = place(&end, e->hop_count, sizeof(uint32_t));
-    e->ways_at = place(&end, e->way_count, sizeof(struct hop_way_state));
-    e->sources_at = place(&end, e->source_count, sizeof(struct hop_source_state));
-    e->copies_at = place(&end, e->copy_count, sizeof(struct hop_emulated_copy));
-    e->events_at = place(&end, (size_t)e->copy_count + 2 * (size_t)e->link_count, sizeof(struct hop_emulated_event));
-    return end;
-}
-
-size_t hop_emulation_size(const struct hop_emulation_options *options)
-{
-    struct hop_emulation e = {0};
-    return check(options, NULL) == HOP_OK ? lay_out(options, &e) : 0;
+        return hop_fail(diag, HOP_ERR_LIMIT,
+                        "the emulated machine's buffers or ways are too many\n"
+                        "at most %d chunks in all, those that travel during latencies among them",
+                        MOST_SLOTS);
+    m->link_count = o->link_count;
+    m->slot_count = (uint32_t)slots;
+    size_t posts = m->e->copy_count;
+    bool fine = HOP_GROW(&m->arena, m->links, o->link_count + 1u) && HOP_GROW(&m->arena, m->lanes, (size_t)hops + 1) &&
+                HOP_GROW(&m->arena, m->slots, (size_t)slots + 1) && HOP_GROW(&m->arena, m->hops, (size_t)hops + 1) &&
+                HOP_GROW(&m->arena, m->ways, o->way_count + 1u) &&
+                HOP_GROW(&m->arena, m->sources, o->source_count + 1u) &&
+                HOP_GROW(&m->arena, m->events, posts + 2 * (size_t)o->link_count);
+    return fine ? HOP_OK : hop_fail_memory(diag);
 }
 
 /* ---- filling ---- */
@@ -181,32 +168,32 @@ static struct hop_emulated_lane lane_of(const struct hop_emulation_options *o, c
 }
 
 /* All hops' lanes, sorted by the link they lead to, each once. */
-static void fill_lanes(const struct hop_emulation_view *v, const struct hop_emulation_options *o)
+static void fill_lanes(struct hop_emulated_machine *m, const struct hop_emulation_options *o)
 {
     uint32_t count = 0, unique = 0;
     for (uint32_t i = 0; i < o->way_count; i++) {
         for (uint32_t k = 0; k < o->ways[i].link_count; k++)
-            v->lanes[count++] = lane_of(o, &o->ways[i], k);
+            m->lanes[count++] = lane_of(o, &o->ways[i], k);
     }
     if (count)
-        qsort(v->lanes, count, sizeof *v->lanes, compare_lanes);
+        qsort(m->lanes, count, sizeof *m->lanes, compare_lanes);
     for (uint32_t i = 0; i < count; i++) {
-        if (unique == 0 || compare_lanes(&v->lanes[unique - 1], &v->lanes[i]) != 0)
-            v->lanes[unique++] = v->lanes[i];
+        if (unique == 0 || compare_lanes(&m->lanes[unique - 1], &m->lanes[i]) != 0)
+            m->lanes[unique++] = m->lanes[i];
     }
-    v->e->lane_count = unique;
+    m->lane_count = unique;
     for (uint32_t i = unique; i-- > 0;) {
-        v->links[v->lanes[i].output].lane_first = i;
-        v->links[v->lanes[i].output].lane_count++;
+        m->links[m->lanes[i].output].lane_first = i;
+        m->links[m->lanes[i].output].lane_count++;
     }
 }
 
-static void fill_ways(const struct hop_emulation_view *v, const struct hop_emulation_options *o)
+static void fill_ways(struct hop_emulated_machine *m, const struct hop_emulation_options *o)
 {
     uint32_t hops = 0;
     for (uint32_t i = 0; i < o->way_count; i++) {
         const struct hop_emulated_way *way = &o->ways[i];
-        v->ways[i] = (struct hop_way_state){.hop_first = hops,
+        m->ways[i] = (struct hop_way_state){.hop_first = hops,
                                             .hop_count = way->link_count,
                                             .crossing = way->crossing,
                                             .source = way->source,
@@ -214,21 +201,21 @@ static void fill_ways(const struct hop_emulation_view *v, const struct hop_emula
                                             .pieces = way->pieces == 0 ? 1 : way->pieces};
         for (uint32_t k = 0; k < way->link_count; k++) {
             struct hop_emulated_lane key = lane_of(o, way, k);
-            const struct hop_emulated_lane *lane = bsearch(&key, v->lanes, v->e->lane_count, sizeof key, compare_lanes);
-            v->hops[hops++] = (uint32_t)(lane - v->lanes);
+            const struct hop_emulated_lane *lane = bsearch(&key, m->lanes, m->lane_count, sizeof key, compare_lanes);
+            m->hops[hops++] = (uint32_t)(lane - m->lanes);
         }
     }
 }
 
-static void fill_links(const struct hop_emulation_view *v, const struct hop_emulation_options *o)
+static void fill_links(struct hop_emulated_machine *m, const struct hop_emulation_options *o)
 {
     uint32_t slots = 0, pieces = most_pieces(o);
     for (uint32_t i = 0; i < o->link_count; i++) {
-        struct hop_link_state *link = &v->links[i];
+        struct hop_link_state *link = &m->links[i];
         uint32_t chunks = (uint32_t)buffer_chunks(o, &o->links[i]);
-        link->byte_ps = 1e12 * v->e->slower / o->links[i].rate_Bps;
-        link->latency_ps = (uint64_t)llround(1e12 * v->e->slower * o->links[i].latency_s);
-        link->buffer_bytes = link->room_bytes = chunks * v->e->chunk_bytes;
+        link->byte_ps = 1e12 * m->e->slower / o->links[i].rate_Bps;
+        link->latency_ps = (uint64_t)llround(1e12 * m->e->slower * o->links[i].latency_s);
+        link->buffer_bytes = link->room_bytes = chunks * m->chunk_bytes;
         link->slot_first = link->slot_free = slots;
         link->slot_count = chunks * pieces;
         link->sending = link->leaving = HOP_EMULATED_NONE;
@@ -236,40 +223,52 @@ static void fill_links(const struct hop_emulation_view *v, const struct hop_emul
         link->next_woken = i;
         slots += link->slot_count;
         for (uint32_t k = link->slot_first; k < slots; k++)
-            v->slots[k].next = k + 1 < slots ? k + 1 : HOP_EMULATED_NONE;
+            m->slots[k].next = k + 1 < slots ? k + 1 : HOP_EMULATED_NONE;
     }
 }
 
-enum hop_status hop_emulation_create(void *memory, const struct hop_emulation_options *options,
-                                     struct hop_emulation **emulation, struct hop_diag *diag)
+static enum hop_status fill(struct hop_emulated_machine *m, const struct hop_emulation_options *options,
+                            struct hop_diag *diag)
 {
-    struct hop_emulation *e = memory;
-    enum hop_status status = check(options, diag);
-    if (status != HOP_OK)
-        return status;
-    if (lay_out(options, e) == 0)
-        return hop_fail(diag, HOP_ERR_LIMIT,
-                        "the emulated machine's buffers or ways are too many\n"
-                        "at most %d chunks in all, those that travel during latencies among them",
-                        MOST_SLOTS);
-    e->chunk_bytes = chunk_of(options);
-    e->slower = slower_of(options);
-    e->memory_Bps = options->memory_Bps;
-    e->epoch_ns = hop_now_ns();
-    e->woken = HOP_EMULATED_NONE;
-    struct hop_emulation_view v = hop_emulation_view(e);
-    fill_links(&v, options);
-    fill_lanes(&v, options);
-    fill_ways(&v, options);
-    for (uint32_t i = 0; i < e->source_count; i++)
-        v.sources[i] = (struct hop_source_state){empty, HOP_EMULATED_NONE};
-    atomic_store(&e->magic, MAGIC);
-    *emulation = e;
+    m->e->way_count = options->way_count;
+    m->e->copy_count = copies_of(options);
+    m->e->slower = slower_of(options);
+    m->e->memory_Bps = options->memory_Bps;
+    m->e->epoch_ns = hop_now_ns();
+    m->copies = m->e->copies;
+    m->chunk_bytes = chunk_of(options);
+    m->woken = HOP_EMULATED_NONE;
+    HOP_CHECK(lay_out(options, m, diag));
+    fill_links(m, options);
+    fill_lanes(m, options);
+    fill_ways(m, options);
+    for (uint32_t i = 0; i < options->source_count; i++)
+        m->sources[i] = (struct hop_source_state){empty, HOP_EMULATED_NONE};
     return HOP_OK;
 }
 
-struct hop_emulation *hop_emulation_attach(void *memory)
+enum hop_status hop_emulation_create(const struct hop_emulation_options *options, struct hop_shared *emulation,
+                                     struct hop_emulated_machine **machine, struct hop_diag *diag)
 {
-    struct hop_emulation *e = memory;
-    return atomic_load(&e->magic) == MAGIC ? e : NULL;
+    HOP_CHECK(check(options, diag));
+    size_t size = sizeof(struct hop_emulation) + copies_of(options) * sizeof(struct hop_emulated_copy);
+    HOP_CHECK(hop_shared_create(size, emulation, diag));
+    struct hop_emulated_machine *m = calloc(1, sizeof *m);
+    if (m)
+        m->e = emulation->memory;
+    enum hop_status status = m ? fill(m, options, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        *machine = m;
+    } else {
+        hop_emulated_machine_destroy(m);
+        hop_shared_finish(emulation);
+    }
+    return status;
+}
+
+void hop_emulated_machine_destroy(struct hop_emulated_machine *machine)
+{
+    if (machine)
+        hop_arena_finish(&machine->arena);
+    free(machine);
 }

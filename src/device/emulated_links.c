@@ -14,73 +14,73 @@
 
 /* ---- queues of slots and of copies ---- */
 
-static uint32_t *next_slot(const struct hop_emulation_view *v, uint32_t slot)
+static uint32_t *next_slot(struct hop_emulated_machine *m, uint32_t slot)
 {
-    return &v->slots[slot].next;
+    return &m->slots[slot].next;
 }
 
-static uint32_t *next_copy(const struct hop_emulation_view *v, uint32_t copy)
+static uint32_t *next_copy(struct hop_emulated_machine *m, uint32_t copy)
 {
-    return &v->copies[copy].next;
+    return &m->copies[copy].next;
 }
 
-typedef uint32_t *next_of(const struct hop_emulation_view *v, uint32_t index);
+typedef uint32_t *next_of(struct hop_emulated_machine *m, uint32_t index);
 
 static bool is_empty(const struct hop_emulated_queue *queue)
 {
     return queue->head == HOP_EMULATED_NONE;
 }
 
-static void push(const struct hop_emulation_view *v, struct hop_emulated_queue *queue, uint32_t index, next_of *next)
+static void push(struct hop_emulated_machine *m, struct hop_emulated_queue *queue, uint32_t index, next_of *next)
 {
-    *next(v, index) = HOP_EMULATED_NONE;
+    *next(m, index) = HOP_EMULATED_NONE;
     if (is_empty(queue))
         queue->head = index;
     else
-        *next(v, queue->tail) = index;
+        *next(m, queue->tail) = index;
     queue->tail = index;
 }
 
-static uint32_t pop(const struct hop_emulation_view *v, struct hop_emulated_queue *queue, next_of *next)
+static uint32_t pop(struct hop_emulated_machine *m, struct hop_emulated_queue *queue, next_of *next)
 {
     uint32_t index = queue->head;
-    queue->head = *next(v, index);
+    queue->head = *next(m, index);
     return index;
 }
 
 /* ---- events ---- */
 
 #define IS_BEFORE(c, a, b) ((a).time_ps != (b).time_ps ? (a).time_ps < (b).time_ps : (a).order < (b).order)
-HOP_HEAP(events, 2, const struct hop_emulation_view *, struct hop_emulated_event, IS_BEFORE, HOP_HEAP_PUT);
+HOP_HEAP(events, 2, struct hop_emulated_machine *, struct hop_emulated_event, IS_BEFORE, HOP_HEAP_PUT);
 
-static void add_event(const struct hop_emulation_view *v, struct hop_emulated_event event)
+static void add_event(struct hop_emulated_machine *m, struct hop_emulated_event event)
 {
-    events_up(v, v->events, v->e->event_count++, event);
+    events_up(m, m->events, m->event_count++, event);
 }
 
-static struct hop_emulated_event take_event(const struct hop_emulation_view *v)
+static struct hop_emulated_event take_event(struct hop_emulated_machine *m)
 {
-    struct hop_emulated_event first = v->events[0];
-    uint32_t count = --v->e->event_count;
-    events_down(v, v->events, count, 0, v->events[count]);
+    struct hop_emulated_event first = m->events[0];
+    uint32_t count = --m->event_count;
+    events_down(m, m->events, count, 0, m->events[count]);
     return first;
 }
 
-static void add_link_event(const struct hop_emulation_view *v, uint64_t time_ps, int kind, uint32_t link)
+static void add_link_event(struct hop_emulated_machine *m, uint64_t time_ps, int kind, uint32_t link)
 {
     /* Posts of the same time come first: their orders are tickets. */
     uint64_t order = UINT64_C(1) << 63 | (uint64_t)kind << 32 | link;
-    add_event(v, (struct hop_emulated_event){.time_ps = time_ps, .order = order, .index = link, .kind = kind});
+    add_event(m, (struct hop_emulated_event){.time_ps = time_ps, .order = order, .index = link, .kind = kind});
 }
 
 /* ---- copies ---- */
 
-static void wake(const struct hop_emulation_view *v, uint32_t link)
+static void wake(struct hop_emulated_machine *m, uint32_t link)
 {
-    if (v->links[link].next_woken != link)
+    if (m->links[link].next_woken != link)
         return;
-    v->links[link].next_woken = v->e->woken;
-    v->e->woken = link;
+    m->links[link].next_woken = m->woken;
+    m->woken = link;
 }
 
 static void set_state(struct hop_emulated_copy *copy, enum hop_emulated_copy_state state)
@@ -89,107 +89,92 @@ static void set_state(struct hop_emulated_copy *copy, enum hop_emulated_copy_sta
     atomic_store(&copy->owner, (owner & ~UINT64_C(0xff)) | state);
 }
 
-typedef void rung_call(struct hop_emulated_copy *copy);
-
-static void ring(struct hop_emulated_copy *copy, rung_call *rung)
+static void end_copy(struct hop_emulated_machine *m, uint32_t index)
 {
-    (void)atomic_fetch_add(&copy->bell, 1);
-    if (rung)
-        rung(copy);
-}
-
-static void end_copy(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
-{
-    struct hop_emulated_copy *copy = &v->copies[index];
-    uint32_t source = v->ways[copy->way].source;
-    copy->end_ps = v->e->now_ps;
-    v->e->under_way--;
+    struct hop_emulated_copy *copy = &m->copies[index];
+    uint32_t source = m->ways[copy->way].source;
+    copy->end_ps = m->now_ps;
+    m->under_way--;
     if (source != HOP_EMULATED_NONE)
-        v->sources[source].current = HOP_EMULATED_NONE;
+        m->sources[source].current = HOP_EMULATED_NONE;
     set_state(copy, HOP_COPY_ENDED); /* from here on it is the process' again */
-    ring(copy, rung);
+    hop_counter_ring(&copy->bell);
 }
 
 /* Its source engine is free for it. */
-static void start_copy(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
+static void start_copy(struct hop_emulated_machine *m, uint32_t index)
 {
-    struct hop_emulated_copy *copy = &v->copies[index];
-    struct hop_emulated_lane *lane = &v->lanes[v->hops[v->ways[copy->way].hop_first]];
-    copy->start_ps = v->e->now_ps;
+    struct hop_emulated_copy *copy = &m->copies[index];
+    struct hop_emulated_lane *lane = &m->lanes[m->hops[m->ways[copy->way].hop_first]];
+    copy->start_ps = m->now_ps;
     if (copy->bytes == 0) {
-        end_copy(v, index, rung);
+        end_copy(m, index);
     } else {
-        push(v, &lane->queue, index, next_copy);
-        wake(v, lane->output);
+        push(m, &lane->queue, index, next_copy);
+        wake(m, lane->output);
     }
 }
 
-static void serve_source(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
+static void serve_source(struct hop_emulated_machine *m, uint32_t index)
 {
-    struct hop_source_state *source = &v->sources[index];
+    struct hop_source_state *source = &m->sources[index];
     while (source->current == HOP_EMULATED_NONE && !is_empty(&source->waiting)) {
-        source->current = pop(v, &source->waiting, next_copy);
-        start_copy(v, source->current, rung);
+        source->current = pop(m, &source->waiting, next_copy);
+        start_copy(m, source->current);
     }
 }
 
-static void on_post(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
+static void on_post(struct hop_emulated_machine *m, uint32_t index)
 {
-    uint32_t source = v->ways[v->copies[index].way].source;
+    uint32_t source = m->ways[m->copies[index].way].source;
     if (source == HOP_EMULATED_NONE) {
-        start_copy(v, index, rung);
+        start_copy(m, index);
     } else {
-        push(v, &v->sources[source].waiting, index, next_copy);
-        serve_source(v, source, rung);
+        push(m, &m->sources[source].waiting, index, next_copy);
+        serve_source(m, source);
     }
 }
 
 /* Every copy that was posted becomes an event. One that comes too late is dealt with as of now. */
-static void take_posts(const struct hop_emulation_view *v)
+static void take_posts(struct hop_emulated_machine *m)
 {
-    struct hop_emulation *e = v->e;
-    uint32_t posts = atomic_load(&e->posts);
-    if (posts == e->seen_posts)
+    uint32_t posts = atomic_load(&m->e->posts.value);
+    if (posts == m->seen_posts)
         return;
-    e->seen_posts = posts;
-    for (uint32_t i = 0; i < e->copy_count; i++) {
-        struct hop_emulated_copy *copy = &v->copies[i];
+    m->seen_posts = posts;
+    for (uint32_t i = 0; i < m->e->copy_count; i++) {
+        struct hop_emulated_copy *copy = &m->copies[i];
         if (hop_copy_state(atomic_load(&copy->owner)) != HOP_COPY_POSTED)
             continue;
-        uint64_t time_ps = copy->posted_ps;
-        if (time_ps < e->now_ps) {
-            if (e->now_ps - time_ps > atomic_load(&e->late_ps))
-                atomic_store(&e->late_ps, e->now_ps - time_ps);
-            time_ps = e->now_ps;
-        }
+        uint64_t time_ps = copy->posted_ps < m->now_ps ? m->now_ps : copy->posted_ps;
         copy->sent = copy->crossed = 0;
-        e->under_way++;
+        m->under_way++;
         set_state(copy, HOP_COPY_TAKEN);
-        add_event(v, (struct hop_emulated_event){
+        add_event(m, (struct hop_emulated_event){
                          .time_ps = time_ps, .order = copy->ticket, .index = i, .kind = HOP_EVENT_POST});
     }
 }
 
 /* ---- chunks ---- */
 
-static uint32_t take_slot(const struct hop_emulation_view *v, uint32_t link_index, uint32_t bytes)
+static uint32_t take_slot(struct hop_emulated_machine *m, uint32_t link_index, uint32_t bytes)
 {
-    struct hop_link_state *link = &v->links[link_index];
+    struct hop_link_state *link = &m->links[link_index];
     uint32_t slot = link->slot_free;
-    link->slot_free = v->slots[slot].next;
+    link->slot_free = m->slots[slot].next;
     link->room_bytes -= bytes;
-    v->slots[slot].bytes = bytes;
-    v->slots[slot].pieces = v->slots[slot].sent_pieces = 0;
+    m->slots[slot].bytes = bytes;
+    m->slots[slot].pieces = m->slots[slot].sent_pieces = 0;
     return slot;
 }
 
-static void free_slot(const struct hop_emulation_view *v, uint32_t link_index, uint32_t slot)
+static void free_slot(struct hop_emulated_machine *m, uint32_t link_index, uint32_t slot)
 {
-    struct hop_link_state *link = &v->links[link_index];
-    v->slots[slot].next = link->slot_free;
+    struct hop_link_state *link = &m->links[link_index];
+    m->slots[slot].next = link->slot_free;
     link->slot_free = slot;
-    link->room_bytes += v->slots[slot].bytes;
-    wake(v, link_index);
+    link->room_bytes += m->slots[slot].bytes;
+    wake(m, link_index);
 }
 
 /* What a lane sends next. */
@@ -204,11 +189,11 @@ static uint16_t count_pieces(const struct hop_way_state *way, uint64_t chunk)
     return (uint16_t)(floor(way->pieces * (double)(chunk + 1)) - floor(way->pieces * (double)chunk));
 }
 
-static struct parcel look_at_slot(const struct hop_emulation_view *v, uint32_t index)
+static struct parcel look_at_slot(struct hop_emulated_machine *m, uint32_t index)
 {
-    struct hop_slot *slot = &v->slots[index];
-    struct hop_emulated_copy *copy = &v->copies[slot->copy];
-    const struct hop_way_state *way = &v->ways[copy->way];
+    struct hop_slot *slot = &m->slots[index];
+    struct hop_emulated_copy *copy = &m->copies[slot->copy];
+    const struct hop_way_state *way = &m->ways[copy->way];
     struct parcel parcel = {.copy = slot->copy, .hop = slot->hop + 1, .bytes = slot->bytes, .whole = true};
     if (parcel.hop != way->crossing || way->pieces <= 1)
         return parcel;
@@ -223,40 +208,40 @@ static struct parcel look_at_slot(const struct hop_emulation_view *v, uint32_t i
     return parcel;
 }
 
-static struct parcel look_at_copy(const struct hop_emulation_view *v, uint32_t index)
+static struct parcel look_at_copy(struct hop_emulated_machine *m, uint32_t index)
 {
-    const struct hop_emulated_copy *copy = &v->copies[index];
-    uint64_t left = copy->bytes - copy->sent, chunk = v->e->chunk_bytes;
+    const struct hop_emulated_copy *copy = &m->copies[index];
+    uint64_t left = copy->bytes - copy->sent, chunk = m->chunk_bytes;
     return (struct parcel){.copy = index, .bytes = (uint32_t)(left < chunk ? left : chunk), .whole = left <= chunk};
 }
 
 /* Takes what was looked at from the head of a lane. Copies without a source engine take turns chunk by chunk. */
-static void take_parcel(const struct hop_emulation_view *v, struct hop_emulated_lane *lane, const struct parcel *parcel,
+static void take_parcel(struct hop_emulated_machine *m, struct hop_emulated_lane *lane, const struct parcel *parcel,
                         struct hop_link_state *link)
 {
     link->leaving = HOP_EMULATED_NONE;
     if (parcel->hop == 0) {
-        (void)pop(v, &lane->queue, next_copy);
-        v->copies[parcel->copy].sent += parcel->bytes;
+        (void)pop(m, &lane->queue, next_copy);
+        m->copies[parcel->copy].sent += parcel->bytes;
         if (!parcel->whole)
-            push(v, &lane->queue, parcel->copy, next_copy);
+            push(m, &lane->queue, parcel->copy, next_copy);
     } else if (parcel->whole) {
-        link->leaving = pop(v, &lane->queue, next_slot);
+        link->leaving = pop(m, &lane->queue, next_slot);
     } else {
-        v->slots[lane->queue.head].sent_pieces++;
+        m->slots[lane->queue.head].sent_pieces++;
     }
 }
 
 /* A link takes its next chunk if it is idle, has one, and has credit for it. Without credit its lane keeps the turn. */
-static void try_link(const struct hop_emulation_view *v, uint32_t index)
+static void try_link(struct hop_emulated_machine *m, uint32_t index)
 {
-    struct hop_link_state *link = &v->links[index];
+    struct hop_link_state *link = &m->links[index];
     if (link->sending != HOP_EMULATED_NONE || link->slot_free == HOP_EMULATED_NONE)
         return;
     struct hop_emulated_lane *lane = NULL;
     uint32_t turn = link->turn;
     for (uint32_t i = 0; i < link->lane_count; i++, turn = turn + 1 < link->lane_count ? turn + 1 : 0) {
-        lane = &v->lanes[link->lane_first + turn];
+        lane = &m->lanes[link->lane_first + turn];
         if (!is_empty(&lane->queue))
             break;
         lane = NULL;
@@ -265,109 +250,108 @@ static void try_link(const struct hop_emulation_view *v, uint32_t index)
         return;
     link->turn = turn; /* it keeps it until it has credit */
     struct parcel parcel =
-        lane->input < v->e->link_count ? look_at_slot(v, lane->queue.head) : look_at_copy(v, lane->queue.head);
+        lane->input < m->link_count ? look_at_slot(m, lane->queue.head) : look_at_copy(m, lane->queue.head);
     if (parcel.bytes > link->room_bytes)
         return;
-    take_parcel(v, lane, &parcel, link);
+    take_parcel(m, lane, &parcel, link);
     link->turn = turn + 1 < link->lane_count ? turn + 1 : 0;
-    link->sending = take_slot(v, index, parcel.bytes);
-    v->slots[link->sending].copy = parcel.copy;
-    v->slots[link->sending].hop = parcel.hop;
-    const struct hop_way_state *way = &v->ways[v->copies[parcel.copy].way];
+    link->sending = take_slot(m, index, parcel.bytes);
+    m->slots[link->sending].copy = parcel.copy;
+    m->slots[link->sending].hop = parcel.hop;
+    const struct hop_way_state *way = &m->ways[m->copies[parcel.copy].way];
     double time_ps = parcel.bytes * link->byte_ps * (parcel.hop >= way->crossing ? way->stretch : 1);
-    add_link_event(v, v->e->now_ps + (uint64_t)hop_max(1, round(time_ps)), HOP_EVENT_SENT, index);
+    add_link_event(m, m->now_ps + (uint64_t)hop_max(1, round(time_ps)), HOP_EVENT_SENT, index);
 }
 
-static void deliver(const struct hop_emulation_view *v, uint32_t copy_index, uint32_t bytes, rung_call *rung)
+static void deliver(struct hop_emulated_machine *m, uint32_t copy_index, uint32_t bytes)
 {
-    struct hop_emulated_copy *copy = &v->copies[copy_index];
-    uint32_t source = v->ways[copy->way].source;
+    struct hop_emulated_copy *copy = &m->copies[copy_index];
+    uint32_t source = m->ways[copy->way].source;
     uint64_t arrived = atomic_load_explicit(&copy->arrived, memory_order_relaxed) + bytes;
     if (arrived < copy->bytes) {
         atomic_store(&copy->arrived, arrived);
         if (arrived >= atomic_load(&copy->wanted))
-            ring(copy, rung);
+            hop_counter_ring(&copy->bell);
         return;
     }
     atomic_store(&copy->arrived, arrived);
-    end_copy(v, copy_index, rung);
+    end_copy(m, copy_index);
     if (source != HOP_EMULATED_NONE)
-        serve_source(v, source, rung);
+        serve_source(m, source);
 }
 
-static void arrive(const struct hop_emulation_view *v, uint32_t link, uint32_t index, rung_call *rung)
+static void arrive(struct hop_emulated_machine *m, uint32_t link, uint32_t index)
 {
-    struct hop_slot *slot = &v->slots[index];
-    const struct hop_way_state *way = &v->ways[v->copies[slot->copy].way];
+    struct hop_slot *slot = &m->slots[index];
+    const struct hop_way_state *way = &m->ways[m->copies[slot->copy].way];
     if (slot->hop + 1 == way->hop_count) {
-        free_slot(v, link, index);
-        deliver(v, slot->copy, slot->bytes, rung);
+        free_slot(m, link, index);
+        deliver(m, slot->copy, slot->bytes);
         return;
     }
-    struct hop_emulated_lane *lane = &v->lanes[v->hops[way->hop_first + slot->hop + 1]];
-    push(v, &lane->queue, index, next_slot);
-    wake(v, lane->output);
+    struct hop_emulated_lane *lane = &m->lanes[m->hops[way->hop_first + slot->hop + 1]];
+    push(m, &lane->queue, index, next_slot);
+    wake(m, lane->output);
 }
 
-static void on_sent(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
+static void on_sent(struct hop_emulated_machine *m, uint32_t index)
 {
-    struct hop_link_state *link = &v->links[index];
+    struct hop_link_state *link = &m->links[index];
     uint32_t slot = link->sending, before = link->leaving;
     link->sending = link->leaving = HOP_EMULATED_NONE;
-    wake(v, index);
+    wake(m, index);
     if (before != HOP_EMULATED_NONE)
-        free_slot(v, hop_emulated_link_of(v, &v->slots[before]), before);
+        free_slot(m, hop_emulated_link_of(m, &m->slots[before]), before);
     if (link->latency_ps == 0) {
-        arrive(v, index, slot, rung);
+        arrive(m, index, slot);
         return;
     }
-    v->slots[slot].arrives_ps = v->e->now_ps + link->latency_ps;
+    m->slots[slot].arrives_ps = m->now_ps + link->latency_ps;
     if (is_empty(&link->flight))
-        add_link_event(v, v->slots[slot].arrives_ps, HOP_EVENT_ARRIVAL, index);
-    push(v, &link->flight, slot, next_slot);
+        add_link_event(m, m->slots[slot].arrives_ps, HOP_EVENT_ARRIVAL, index);
+    push(m, &link->flight, slot, next_slot);
 }
 
-static void on_arrival(const struct hop_emulation_view *v, uint32_t index, rung_call *rung)
+static void on_arrival(struct hop_emulated_machine *m, uint32_t index)
 {
-    struct hop_link_state *link = &v->links[index];
-    uint32_t slot = pop(v, &link->flight, next_slot);
+    struct hop_link_state *link = &m->links[index];
+    uint32_t slot = pop(m, &link->flight, next_slot);
     if (!is_empty(&link->flight))
-        add_link_event(v, v->slots[link->flight.head].arrives_ps, HOP_EVENT_ARRIVAL, index);
-    arrive(v, index, slot, rung);
+        add_link_event(m, m->slots[link->flight.head].arrives_ps, HOP_EVENT_ARRIVAL, index);
+    arrive(m, index, slot);
 }
 
 /* ---- time ---- */
 
-static void do_event(const struct hop_emulation_view *v, rung_call *rung)
+static void do_event(struct hop_emulated_machine *m)
 {
-    struct hop_emulated_event event = take_event(v);
+    struct hop_emulated_event event = take_event(m);
     switch (event.kind) {
     case HOP_EVENT_POST:
-        on_post(v, event.index, rung);
+        on_post(m, event.index);
         break;
     case HOP_EVENT_SENT:
-        on_sent(v, event.index, rung);
+        on_sent(m, event.index);
         break;
     case HOP_EVENT_ARRIVAL:
-        on_arrival(v, event.index, rung);
+        on_arrival(m, event.index);
         break;
     }
 }
 
-uint64_t hop_emulation_advance(const struct hop_emulation_view *view, uint64_t until_ps, rung_call *rung)
+uint64_t hop_emulation_advance(struct hop_emulated_machine *m, uint64_t until_ps)
 {
-    struct hop_emulation *e = view->e;
-    take_posts(view);
-    while (e->event_count && view->events[0].time_ps <= until_ps) {
-        e->now_ps = view->events[0].time_ps;
-        while (e->event_count && view->events[0].time_ps == e->now_ps)
-            do_event(view, rung);
-        while (e->woken != HOP_EMULATED_NONE) {
-            uint32_t link = e->woken;
-            e->woken = view->links[link].next_woken;
-            view->links[link].next_woken = link;
-            try_link(view, link);
+    take_posts(m);
+    while (m->event_count && m->events[0].time_ps <= until_ps) {
+        m->now_ps = m->events[0].time_ps;
+        while (m->event_count && m->events[0].time_ps == m->now_ps)
+            do_event(m);
+        while (m->woken != HOP_EMULATED_NONE) {
+            uint32_t link = m->woken;
+            m->woken = m->links[link].next_woken;
+            m->links[link].next_woken = link;
+            try_link(m, link);
         }
     }
-    return e->event_count ? view->events[0].time_ps : HOP_EMULATED_NEVER;
+    return m->event_count ? m->events[0].time_ps : HOP_EMULATED_NEVER;
 }

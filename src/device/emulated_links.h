@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Emulated links, inside: what lies in the shared memory, and moving chunks in given time. See emulated.h.
- *
- *     hop_emulation | links | lanes | slots | hops | ways | sources | copies | events
+ * Emulated links, inside: what the server keeps, what lies in the shared memory, and moving chunks in given time. See
+ * emulated.h.
  *
  * A slot is a place in the buffer at a link's far end: a chunk takes one, and as much of the link's credit as it has
  * bytes, when the link begins to send it, and has it until the next link has sent it on. A lane is a queue between what
  * a chunk comes from (a link, a source, or no source engine) and the link that it goes to: of slots behind a link, of
  * copies behind a source. Queues are linked by index; everything has its place from the start.
  *
- * Who copies touches struct hop_emulated_copy only, and of it what is said to be shared; the rest is the server's own.
  * Time is whole picoseconds of the wall's clock since creation; a uint64 lasts for 200 days.
  */
 #ifndef HOP_DEVICE_EMULATED_LINKS_H
@@ -17,7 +15,9 @@
 
 #include <stdatomic.h>
 
+#include "base/base.h"
 #include "device/emulated.h"
+#include "device/host.h"
 
 #define HOP_EMULATED_NONE UINT32_MAX
 #define HOP_EMULATED_NEVER UINT64_MAX
@@ -75,7 +75,7 @@ struct hop_emulated_copy {
     _Atomic uint64_t owner;
     uint64_t posted_ps, ticket, bytes;
     uint32_t way;
-    _Atomic uint32_t bell;    /* a futex: rung when as much has arrived as is wanted, and at the end */
+    struct hop_counter bell;  /* rung when as much has arrived as is wanted, and at the end */
     _Atomic uint64_t arrived; /* bytes */
     _Atomic uint64_t wanted;
     uint64_t start_ps, end_ps; /* once ended */
@@ -92,54 +92,38 @@ struct hop_emulated_event {
 
 enum hop_emulation_ending { HOP_EMULATION_RUNS, HOP_EMULATION_STOPPED, HOP_EMULATION_STUCK };
 
+/* What all share. */
 struct hop_emulation {
-    _Atomic uint64_t magic; /* set last */
-    uint32_t link_count, lane_count, slot_count, hop_count, way_count, source_count, copy_count;
-    size_t links_at, lanes_at, slots_at, hops_at, ways_at, sources_at, copies_at, events_at;
-    uint64_t chunk_bytes, epoch_ns;
+    uint32_t way_count, copy_count;
+    uint64_t epoch_ns;
     double slower, memory_Bps;
-
-    /* Shared. */
-    _Atomic uint32_t posts; /* a futex: counts what the server should look at */
-    _Atomic uint32_t freed; /* a futex: counts copies that were freed */
+    struct hop_counter posts; /* what the server should look at */
+    struct hop_counter freed; /* copies */
     _Atomic uint64_t tickets;
     _Atomic uint32_t ending; /* enum hop_emulation_ending */
-    _Atomic uint64_t late_ps;
-    _Atomic int64_t server; /* process id; 0: not yet */
+    _Atomic int64_t server;  /* process id; 0: not yet */
     _Atomic uint64_t server_started;
-
-    /* The server's. */
-    uint64_t now_ps; /* of the last event */
-    uint32_t seen_posts, event_count, under_way;
-    uint32_t woken; /* list of links */
+    struct hop_emulated_copy copies[];
 };
 
-/* The tables of an emulation, where this process sees them. */
-struct hop_emulation_view {
+/* The server's own. */
+struct hop_emulated_machine {
     struct hop_emulation *e;
+    struct hop_emulated_copy *copies; /* the emulation's */
+    struct hop_arena arena;
     struct hop_link_state *links;
     struct hop_emulated_lane *lanes;
     struct hop_slot *slots;
     uint32_t *hops; /* lane by which a way's hop is entered */
     struct hop_way_state *ways;
     struct hop_source_state *sources;
-    struct hop_emulated_copy *copies;
     struct hop_emulated_event *events; /* a heap: a post a copy, two a link */
+    uint32_t link_count, lane_count, slot_count;
+    uint64_t chunk_bytes;
+    uint64_t now_ps; /* of the last event */
+    uint32_t seen_posts, event_count, under_way;
+    uint32_t woken; /* list of links */
 };
-
-static inline struct hop_emulation_view hop_emulation_view(struct hop_emulation *e)
-{
-    char *base = (char *)e;
-    return (struct hop_emulation_view){.e = e,
-                                       .links = (void *)(base + e->links_at),
-                                       .lanes = (void *)(base + e->lanes_at),
-                                       .slots = (void *)(base + e->slots_at),
-                                       .hops = (void *)(base + e->hops_at),
-                                       .ways = (void *)(base + e->ways_at),
-                                       .sources = (void *)(base + e->sources_at),
-                                       .copies = (void *)(base + e->copies_at),
-                                       .events = (void *)(base + e->events_at)};
-}
 
 static inline enum hop_emulated_copy_state hop_copy_state(uint64_t owner)
 {
@@ -147,26 +131,25 @@ static inline enum hop_emulated_copy_state hop_copy_state(uint64_t owner)
 }
 
 /* The link that a slot's chunk came over, or is sent over. */
-static inline uint32_t hop_emulated_link_of(const struct hop_emulation_view *v, const struct hop_slot *slot)
+static inline uint32_t hop_emulated_link_of(const struct hop_emulated_machine *m, const struct hop_slot *slot)
 {
-    const struct hop_way_state *way = &v->ways[v->copies[slot->copy].way];
-    return v->lanes[v->hops[way->hop_first + slot->hop]].output;
+    const struct hop_way_state *way = &m->ways[m->copies[slot->copy].way];
+    return m->lanes[m->hops[way->hop_first + slot->hop]].output;
 }
 
 /* ---- emulated_links.c ---- */
 
 /* Takes what was posted, then does all that is due until then. Returns when the next thing is due, HOP_EMULATED_NEVER:
- * nothing is. rung: called for a copy whose bell was rung; NULL: nobody waits. */
-uint64_t hop_emulation_advance(const struct hop_emulation_view *view, uint64_t until_ps,
-                               void (*rung)(struct hop_emulated_copy *copy));
+ * nothing is. */
+uint64_t hop_emulation_advance(struct hop_emulated_machine *machine, uint64_t until_ps);
 
 /* ---- emulated_serve.c ---- */
 
 /* The parts of hop_emulation_copy. A post at a time of its own is for tests, which then advance by themselves. */
-enum hop_status hop_emulation_post(const struct hop_emulation_view *view, uint32_t way, uint64_t bytes,
-                                   const uint64_t *at_ps, uint32_t *copy, struct hop_diag *diag);
-enum hop_status hop_emulation_wait(const struct hop_emulation_view *view, uint32_t copy, uint64_t wanted,
-                                   uint64_t *arrived, struct hop_diag *diag);
-void hop_emulation_release(const struct hop_emulation_view *view, uint32_t copy, struct hop_emulated_times *times);
+enum hop_status hop_emulation_post(struct hop_emulation *emulation, uint32_t way, uint64_t bytes, const uint64_t *at_ps,
+                                   uint32_t *copy, struct hop_diag *diag);
+enum hop_status hop_emulation_wait(struct hop_emulation *emulation, uint32_t copy, uint64_t wanted, uint64_t *arrived,
+                                   struct hop_diag *diag);
+void hop_emulation_release(struct hop_emulation *emulation, uint32_t copy, struct hop_emulated_times *times);
 
 #endif

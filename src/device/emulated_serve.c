@@ -3,21 +3,16 @@
  * The clock of an emulation, and the hand-over between who copies and who serves: see emulated_links.h.
  *
  * A process claims a free copy, fills it in, with the time, and says that it is posted; no lock is held, so it may die
- * anywhere. What the dead leave is freed by who next finds no copy free. Sleeping is on futexes: the server sleeps
+ * anywhere. What the dead leave is freed by who next finds no copy free. The server sleeps
  * until the next thing is due or something is posted, a process until half of what is missing has arrived, so that it
  * is woken a few times only and yet has little left to copy at the end.
  */
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "base/clock.h"
-#include "base/shared.h"
 #include "device/emulated_links.h"
 
 enum {
@@ -28,29 +23,9 @@ enum {
     HOLD_NS = 20000000     /* and who works in its own memory, whether the emulation goes on */
 };
 
-/* ---- clock and futex ---- */
-
 static uint64_t now_ps(const struct hop_emulation *e)
 {
     return (hop_now_ns() - e->epoch_ns) * 1000;
-}
-
-/* Sleeps while *word is value, until a time of the monotonic clock at most (HOP_EMULATED_NEVER: none). */
-static void sleep_on(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
-{
-    const struct timespec until = hop_clock_until((double)until_ns * 1e-9);
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, until_ns == HOP_EMULATED_NEVER ? NULL : &until, NULL,
-                  FUTEX_BITSET_MATCH_ANY);
-}
-
-static void wake_on(_Atomic uint32_t *word, int sleepers)
-{
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, sleepers, NULL, NULL, 0);
-}
-
-static void wake_copier(struct hop_emulated_copy *copy)
-{
-    wake_on(&copy->bell, INT_MAX);
 }
 
 /* ---- serving ---- */
@@ -60,15 +35,10 @@ static void end_emulation(struct hop_emulation *e, enum hop_emulation_ending end
     uint32_t runs = HOP_EMULATION_RUNS;
     int error = errno; /* a signal handler must keep it */
     (void)atomic_compare_exchange_strong(&e->ending, &runs, ending);
-    struct hop_emulation_view v = hop_emulation_view(e);
-    (void)atomic_fetch_add(&e->posts, 1);
-    wake_on(&e->posts, INT_MAX);
-    (void)atomic_fetch_add(&e->freed, 1);
-    wake_on(&e->freed, INT_MAX);
-    for (uint32_t i = 0; i < e->copy_count; i++) {
-        (void)atomic_fetch_add(&v.copies[i].bell, 1);
-        wake_on(&v.copies[i].bell, INT_MAX);
-    }
+    hop_counter_ring(&e->posts);
+    hop_counter_ring(&e->freed);
+    for (uint32_t i = 0; i < e->copy_count; i++)
+        hop_counter_ring(&e->copies[i].bell);
     errno = error;
 }
 
@@ -77,10 +47,9 @@ void hop_emulation_stop(struct hop_emulation *emulation)
     end_emulation(emulation, HOP_EMULATION_STOPPED);
 }
 
-void hop_emulation_serve(struct hop_emulation *emulation)
+void hop_emulation_serve(struct hop_emulated_machine *machine)
 {
-    struct hop_emulation *e = emulation;
-    struct hop_emulation_view v = hop_emulation_view(e);
+    struct hop_emulation *e = machine->e;
     int64_t nobody = 0;
     if (!atomic_compare_exchange_strong(&e->server, &nobody, getpid()))
         return;
@@ -89,28 +58,18 @@ void hop_emulation_serve(struct hop_emulation *emulation)
     int slack = prctl(PR_GET_TIMERSLACK);
     (void)prctl(PR_SET_TIMERSLACK, 1000UL);
     while (atomic_load(&e->ending) == HOP_EMULATION_RUNS) {
-        uint32_t posts = atomic_load(&e->posts);
-        uint64_t due = hop_emulation_advance(&v, now_ps(e), wake_copier);
-        if (due == HOP_EMULATED_NEVER && e->under_way) {
+        uint32_t posts = atomic_load(&e->posts.value);
+        uint64_t due = hop_emulation_advance(machine, now_ps(e));
+        if (due == HOP_EMULATED_NEVER && machine->under_way) {
             end_emulation(e, HOP_EMULATION_STUCK);
         } else {
             uint64_t until_ns = due == HOP_EMULATED_NEVER ? due : e->epoch_ns + (due + 999) / 1000;
             uint64_t least_ns = hop_now_ns() + LEAST_NAP_NS;
-            sleep_on(&e->posts, posts, until_ns > least_ns ? until_ns : least_ns);
+            hop_counter_sleep(&e->posts, posts, until_ns > least_ns ? until_ns : least_ns);
         }
     }
     if (slack > 0)
         (void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
-}
-
-double hop_emulation_lateness_s(const struct hop_emulation *emulation)
-{
-    return (double)atomic_load(&emulation->late_ps) * 1e-12 / emulation->slower;
-}
-
-double hop_emulation_now_s(const struct hop_emulation *emulation)
-{
-    return (double)now_ps(emulation) * 1e-12 / emulation->slower;
 }
 
 /* ---- copying ---- */
@@ -140,23 +99,23 @@ static uint64_t owner_word(enum hop_emulated_copy_state state)
 }
 
 /* Copies whose process is gone: those that it had not posted, and those that have ended. */
-static void sweep(const struct hop_emulation_view *v)
+static void sweep(struct hop_emulation *e)
 {
-    for (uint32_t i = 0; i < v->e->copy_count; i++) {
-        uint64_t owner = atomic_load(&v->copies[i].owner);
+    for (uint32_t i = 0; i < e->copy_count; i++) {
+        uint64_t owner = atomic_load(&e->copies[i].owner);
         enum hop_emulated_copy_state state = hop_copy_state(owner);
         if ((state == HOP_COPY_CLAIMED || state == HOP_COPY_ENDED) && !hop_process_lives((long)(owner >> 8), 0))
-            (void)atomic_compare_exchange_strong(&v->copies[i].owner, &owner, HOP_COPY_FREE);
+            (void)atomic_compare_exchange_strong(&e->copies[i].owner, &owner, HOP_COPY_FREE);
     }
 }
 
-static bool claim_free(const struct hop_emulation_view *v, uint32_t start, uint32_t *copy)
+static bool claim_free(struct hop_emulation *e, uint64_t ticket, uint32_t *copy)
 {
-    for (uint32_t i = 0; i < v->e->copy_count; i++) {
-        uint32_t at = (start + i) % v->e->copy_count;
+    for (uint32_t i = 0; i < e->copy_count; i++) {
+        uint32_t at = (uint32_t)((ticket + i) % e->copy_count);
         uint64_t owner = HOP_COPY_FREE;
-        if (atomic_load(&v->copies[at].owner) == HOP_COPY_FREE &&
-            atomic_compare_exchange_strong(&v->copies[at].owner, &owner, owner_word(HOP_COPY_CLAIMED))) {
+        if (atomic_load(&e->copies[at].owner) == HOP_COPY_FREE &&
+            atomic_compare_exchange_strong(&e->copies[at].owner, &owner, owner_word(HOP_COPY_CLAIMED))) {
             *copy = at;
             return true;
         }
@@ -164,35 +123,29 @@ static bool claim_free(const struct hop_emulation_view *v, uint32_t start, uint3
     return false;
 }
 
-static enum hop_status claim(const struct hop_emulation_view *v, uint64_t ticket, uint32_t *copy, struct hop_diag *diag)
+static enum hop_status claim(struct hop_emulation *e, uint64_t ticket, uint32_t *copy, struct hop_diag *diag)
 {
-    uint32_t start = (uint32_t)(ticket % v->e->copy_count);
     for (;;) {
-        uint32_t freed = atomic_load(&v->e->freed);
-        enum hop_status status = look_at_server(v->e, diag);
-        if (status != HOP_OK)
-            return status;
-        if (claim_free(v, start, copy))
+        uint32_t freed = atomic_load(&e->freed.value);
+        HOP_CHECK(look_at_server(e, diag));
+        if (claim_free(e, ticket, copy))
             return HOP_OK;
-        sweep(v);
-        if (claim_free(v, start, copy))
+        sweep(e);
+        if (claim_free(e, ticket, copy))
             return HOP_OK;
-        sleep_on(&v->e->freed, freed, hop_now_ns() + SWEEP_NS);
+        hop_counter_sleep(&e->freed, freed, hop_now_ns() + SWEEP_NS);
     }
 }
 
-enum hop_status hop_emulation_post(const struct hop_emulation_view *view, uint32_t way, uint64_t bytes,
-                                   const uint64_t *at_ps, uint32_t *copy, struct hop_diag *diag)
+enum hop_status hop_emulation_post(struct hop_emulation *e, uint32_t way, uint64_t bytes, const uint64_t *at_ps,
+                                   uint32_t *copy, struct hop_diag *diag)
 {
-    struct hop_emulation *e = view->e;
     if (way >= e->way_count)
         return hop_fail(diag, HOP_ERR_INVALID, "a copy on way %u of an emulation of %u ways", way, e->way_count);
     uint64_t ticket = atomic_fetch_add(&e->tickets, 1);
     uint32_t index;
-    enum hop_status status = claim(view, ticket, &index, diag);
-    if (status != HOP_OK)
-        return status;
-    struct hop_emulated_copy *c = &view->copies[index];
+    HOP_CHECK(claim(e, ticket, &index, diag));
+    struct hop_emulated_copy *c = &e->copies[index];
     c->way = way;
     c->bytes = bytes;
     c->ticket = ticket;
@@ -200,28 +153,25 @@ enum hop_status hop_emulation_post(const struct hop_emulation_view *view, uint32
     atomic_store(&c->wanted, UINT64_MAX);
     c->posted_ps = at_ps ? *at_ps : now_ps(e);
     atomic_store(&c->owner, owner_word(HOP_COPY_POSTED));
-    (void)atomic_fetch_add(&e->posts, 1);
-    wake_on(&e->posts, 1);
+    hop_counter_ring(&e->posts);
     *copy = index;
     return HOP_OK;
 }
 
-enum hop_status hop_emulation_wait(const struct hop_emulation_view *view, uint32_t copy, uint64_t wanted,
-                                   uint64_t *arrived, struct hop_diag *diag)
+enum hop_status hop_emulation_wait(struct hop_emulation *e, uint32_t copy, uint64_t wanted, uint64_t *arrived,
+                                   struct hop_diag *diag)
 {
-    struct hop_emulated_copy *c = &view->copies[copy];
+    struct hop_emulated_copy *c = &e->copies[copy];
     bool last = wanted >= c->bytes;
     atomic_store(&c->wanted, last ? UINT64_MAX : wanted); /* the end rings anyway */
     for (;;) {
-        uint32_t bell = atomic_load(&c->bell);
+        uint32_t bell = atomic_load(&c->bell.value);
         bool ended = hop_copy_state(atomic_load(&c->owner)) == HOP_COPY_ENDED;
         *arrived = atomic_load(&c->arrived);
         if (last ? ended : *arrived >= wanted)
             return HOP_OK;
-        enum hop_status status = look_at_server(view->e, diag);
-        if (status != HOP_OK)
-            return status;
-        sleep_on(&c->bell, bell, hop_now_ns() + LOOK_NS);
+        HOP_CHECK(look_at_server(e, diag));
+        hop_counter_sleep(&c->bell, bell, hop_now_ns() + LOOK_NS);
     }
 }
 
@@ -248,37 +198,31 @@ double hop_emulation_clock_s(const struct hop_emulation *emulation, double time_
     return (double)emulation->epoch_ns * 1e-9 + time_s * emulation->slower;
 }
 
-void hop_emulation_release(const struct hop_emulation_view *view, uint32_t copy, struct hop_emulated_times *times)
+void hop_emulation_release(struct hop_emulation *e, uint32_t copy, struct hop_emulated_times *times)
 {
-    struct hop_emulated_copy *c = &view->copies[copy];
-    double unit_s = 1e-12 / view->e->slower;
+    struct hop_emulated_copy *c = &e->copies[copy];
+    double unit_s = 1e-12 / e->slower;
     if (times)
         *times = (struct hop_emulated_times){.posted_s = (double)c->posted_ps * unit_s,
                                              .start_s = (double)c->start_ps * unit_s,
                                              .end_s = (double)c->end_ps * unit_s};
     atomic_store(&c->owner, HOP_COPY_FREE);
-    (void)atomic_fetch_add(&view->e->freed, 1);
-    wake_on(&view->e->freed, INT_MAX);
+    hop_counter_ring(&e->freed);
 }
 
 enum hop_status hop_emulation_copy(struct hop_emulation *emulation, uint32_t way, void *to, const void *from,
                                    uint64_t bytes, struct hop_emulated_times *times, struct hop_diag *diag)
 {
-    struct hop_emulation_view v = hop_emulation_view(emulation);
     uint32_t copy;
-    enum hop_status status = hop_emulation_post(&v, way, bytes, NULL, &copy, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_emulation_post(emulation, way, bytes, NULL, &copy, diag));
     uint64_t done = 0;
     do {
         uint64_t left = bytes - done, step = left / 2 > LEAST_STEP ? left / 2 : LEAST_STEP, arrived;
-        status = hop_emulation_wait(&v, copy, step < left ? done + step : bytes, &arrived, diag);
-        if (status != HOP_OK)
-            return status;
+        HOP_CHECK(hop_emulation_wait(emulation, copy, step < left ? done + step : bytes, &arrived, diag));
         if (arrived > done)
             memcpy((char *)to + done, (const char *)from + done, arrived - done);
         done = arrived;
     } while (done < bytes);
-    hop_emulation_release(&v, copy, times);
+    hop_emulation_release(emulation, copy, times);
     return HOP_OK;
 }

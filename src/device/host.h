@@ -37,6 +37,10 @@ struct hop_counter {
 bool hop_counter_reached(const struct hop_counter *counter, uint32_t value);
 /* To `value` unless it is further already; wakes who waits. */
 void hop_counter_advance(struct hop_counter *counter, uint32_t value);
+/* By one, which async-signal-safe code may do, too. */
+void hop_counter_ring(struct hop_counter *counter);
+/* While it is that value, until a time of hop_now_ns at most (UINT64_MAX: none), or less. */
+void hop_counter_sleep(struct hop_counter *counter, uint32_t value, uint64_t until_ns);
 /* Until it is reached; false: `stop` came first, which is looked at now and then. stop NULL: however long it takes. */
 bool hop_counter_wait(struct hop_counter *counter, uint32_t value, const atomic_bool *stop);
 

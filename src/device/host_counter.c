@@ -8,8 +8,9 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { LOOKS = 100 };           /* before sleeping: some microseconds */
 #define NOW_AND_THEN_NS 5000000 /* how often stop is looked at */
@@ -24,13 +25,33 @@ bool hop_counter_reached(const struct hop_counter *counter, uint32_t value)
     return is_reached(atomic_load_explicit(&counter->value, memory_order_acquire), value);
 }
 
+static void wake(struct hop_counter *counter)
+{
+    if (atomic_load(&counter->sleepers) != 0)
+        (void)syscall(SYS_futex, &counter->value, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
 void hop_counter_advance(struct hop_counter *counter, uint32_t value)
 {
     uint32_t now = atomic_load_explicit(&counter->value, memory_order_relaxed);
     while (!is_reached(now, value) && !atomic_compare_exchange_weak(&counter->value, &now, value))
         ;
-    if (atomic_load(&counter->sleepers) != 0)
-        (void)syscall(SYS_futex, &counter->value, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    wake(counter);
+}
+
+void hop_counter_ring(struct hop_counter *counter)
+{
+    (void)atomic_fetch_add(&counter->value, 1);
+    wake(counter);
+}
+
+void hop_counter_sleep(struct hop_counter *counter, uint32_t value, uint64_t until_ns)
+{
+    const struct timespec until = hop_clock_until((double)until_ns * 1e-9);
+    atomic_fetch_add(&counter->sleepers, 1);
+    (void)syscall(SYS_futex, &counter->value, FUTEX_WAIT_BITSET, value, until_ns == UINT64_MAX ? NULL : &until, NULL,
+                  FUTEX_BITSET_MATCH_ANY);
+    atomic_fetch_sub(&counter->sleepers, 1);
 }
 
 static void relax(void)
@@ -42,17 +63,14 @@ static void relax(void)
 
 bool hop_counter_wait(struct hop_counter *counter, uint32_t value, const atomic_bool *stop)
 {
-    const struct timespec moment = {.tv_nsec = NOW_AND_THEN_NS};
     for (unsigned look = 0; look < LOOKS; look++) {
         if (hop_counter_reached(counter, value))
             return true;
         relax();
     }
-    atomic_fetch_add(&counter->sleepers, 1);
     uint32_t now;
     bool stopped = false;
     while (!is_reached(now = atomic_load(&counter->value), value) && !(stopped = stop && atomic_load(stop)))
-        (void)syscall(SYS_futex, &counter->value, FUTEX_WAIT, now, stop ? &moment : NULL, NULL, 0);
-    atomic_fetch_sub(&counter->sleepers, 1);
+        hop_counter_sleep(counter, now, stop ? hop_now_ns() + NOW_AND_THEN_NS : UINT64_MAX);
     return !stopped;
 }

@@ -22,7 +22,7 @@ struct hop_emulator {
     uint32_t pair_count, pair_capacity;
     uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
     struct hop_shared shared;
-    struct hop_emulation *emulation;
+    struct hop_emulated_machine *machine; /* of who serves it */
     pthread_t server;
     bool serving;
 };
@@ -193,25 +193,10 @@ static void lay_ways(const struct hop_emulator *e, struct hop_emulated_way *ways
     }
 }
 
-static void *serve(void *emulation)
+static void *serve(void *machine)
 {
-    hop_emulation_serve(emulation);
+    hop_emulation_serve(machine);
     return NULL;
-}
-
-static enum hop_status make_table(struct hop_emulator *e, const struct hop_emulation_options *options,
-                                  struct hop_diag *diag)
-{
-    size_t size = hop_emulation_size(options);
-    if (size == 0)
-        return hop_fail(diag, HOP_ERR_LIMIT, "the emulation of %s is too large", hop_topology_name(e->topology));
-    enum hop_status status = hop_shared_create(size, &e->shared, diag);
-    if (status == HOP_OK)
-        status = hop_emulation_create(e->shared.memory, options, &e->emulation, diag);
-    if (status == HOP_OK && pthread_create(&e->server, NULL, serve, e->emulation) != 0)
-        return hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
-    e->serving = status == HOP_OK;
-    return status;
 }
 
 /* The first rank of the machine makes the table and serves it. */
@@ -233,7 +218,10 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_program *p
     if (status == HOP_OK) {
         lay_links(e, program, links);
         lay_ways(e, ways);
-        status = make_table(e, &options, diag);
+        status = hop_emulation_create(&options, &e->shared, &e->machine, diag);
+        e->serving = status == HOP_OK && pthread_create(&e->server, NULL, serve, e->machine) == 0;
+        if (status == HOP_OK && !e->serving)
+            status = hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
     }
     free(links);
     free(ways);
@@ -267,7 +255,7 @@ enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emul
     if (status == HOP_OK)
         status = hop_team_share(program->team, &e->shared, diag);
     if (status == HOP_OK) {
-        *emulation = e->emulation = hop_emulation_attach(e->shared.memory);
+        *emulation = e->shared.memory;
         *emulator = e;
     } else {
         hop_emulator_destroy(e);
@@ -280,9 +268,10 @@ void hop_emulator_destroy(struct hop_emulator *e)
     if (!e)
         return;
     if (e->serving) {
-        hop_emulation_stop(e->emulation);
+        hop_emulation_stop(e->shared.memory);
         (void)pthread_join(e->server, NULL);
     }
+    hop_emulated_machine_destroy(e->machine);
     hop_shared_finish(&e->shared);
     hop_router_destroy(e->router);
     free(e->pairs);
