@@ -8,6 +8,7 @@
 #include "hopcast/compare.h"
 #include "hopcast/device.h"
 #include "hopcast/element.h"
+#include "hopcast/gain.h"
 #include "hopcast/group.h"
 #include "hopcast/lint.h"
 #include "hopcast/map.h"
