@@ -2,12 +2,10 @@
 /*
  * The traffic itself: flows that are added in any order and looked at in ascending order.
  *
- *     flows:   [ sorted, every pair once | tail: as they came ]
- *              0                         sorted               count
- *
- * What comes in ascending order, as from most readers, goes straight into the sorted part. Else it goes to the tail,
- * which is sorted in when somebody looks, or when it has grown as long as the sorted part; so memory stays proportional
- * to the flows, and adding takes a logarithm each. Looking may sort, hence the lock: threads may look together.
+ * They are kept as they come, and sorted, every pair once, when somebody looks or when they would need more room than
+ * twice what they needed then; so memory stays proportional to the flows, and adding takes a logarithm each. What comes
+ * in ascending order, as from most readers, is sorted already. Looking may sort, hence the lock: threads may look
+ * together.
  */
 #include "traffic/traffic.h"
 
@@ -15,12 +13,12 @@
 #include <pthread.h>
 
 #define SUM_LIMIT ((uint64_t)1 << 63)
-enum { TAIL_LEAST = 4096 }; /* flows; a shorter tail is left as it is */
 
 struct hop_traffic {
     pthread_mutex_t lock;
     struct hop_traffic_flow *flows;
-    uint32_t ranks, sorted, count, capacity;
+    uint32_t ranks, count, room; /* room: so many fit */
+    bool unsorted;
     uint64_t bytes[HOP_MEMORY_COUNT]; /* sums over the flows */
     uint64_t messages;                /* all that were ever added */
 };
@@ -87,10 +85,10 @@ static void add_flow(struct hop_traffic_flow *a, const struct hop_traffic_flow *
     }
 }
 
-/* Sorts the tail in. */
+/* Sorts, and makes one flow of those of a pair. */
 static void settle(struct hop_traffic *traffic)
 {
-    if (traffic->sorted == traffic->count)
+    if (!traffic->unsorted)
         return;
     uint32_t last = 0;
     qsort(traffic->flows, traffic->count, sizeof *traffic->flows, by_key);
@@ -100,38 +98,37 @@ static void settle(struct hop_traffic *traffic)
         else
             traffic->flows[++last] = traffic->flows[i];
     }
-    traffic->sorted = traffic->count = last + 1;
-}
-
-/* The flow of the same pair in the sorted part, NULL: there is none. */
-static struct hop_traffic_flow *find(const struct hop_traffic *traffic, const struct hop_traffic_flow *flow)
-{
-    uint64_t key = key_of(flow);
-    if (traffic->sorted == 0 || key > key_of(&traffic->flows[traffic->sorted - 1]))
-        return NULL;
-    return bsearch(flow, traffic->flows, traffic->sorted, sizeof *flow, by_key);
+    traffic->count = last + 1;
+    traffic->unsorted = false;
 }
 
 static enum hop_status append(struct hop_traffic *traffic, const struct hop_traffic_flow *flow, struct hop_diag *diag)
 {
+    struct hop_traffic_flow *last = traffic->count > 0 ? &traffic->flows[traffic->count - 1] : NULL;
+    if (last && key_of(last) == key_of(flow)) {
+        add_flow(last, flow);
+        return HOP_OK;
+    }
+    bool is_full = traffic->count == traffic->room || traffic->count >= HOP_TRAFFIC_FLOWS;
+    if (is_full)
+        settle(traffic);
     if (traffic->count >= HOP_TRAFFIC_FLOWS)
         return hop_fail(diag, HOP_ERR_LIMIT,
                         "more than %u pairs of ranks have traffic\nfewer ranks, or traffic that is sparse",
                         HOP_TRAFFIC_FLOWS);
-    if (!hop_grow(&traffic->flows, &traffic->capacity, traffic->count + 1, sizeof *traffic->flows))
-        return hop_fail_memory(diag);
-    bool ascending = traffic->sorted == traffic->count &&
-                     (traffic->count == 0 || key_of(&traffic->flows[traffic->count - 1]) < key_of(flow));
+    if (is_full && traffic->count >= traffic->room / 2) {
+        uint32_t room = traffic->count < 8 ? 16 : 2 * traffic->count;
+        room = room < HOP_TRAFFIC_FLOWS ? room : HOP_TRAFFIC_FLOWS;
+        struct hop_traffic_flow *flows = realloc(traffic->flows, room * sizeof *flows);
+        if (!flows)
+            return hop_fail_memory(diag);
+        traffic->flows = flows;
+        traffic->room = room;
+    }
+    traffic->unsorted =
+        traffic->unsorted || (traffic->count > 0 && key_of(&traffic->flows[traffic->count - 1]) >= key_of(flow));
     traffic->flows[traffic->count++] = *flow;
-    if (ascending)
-        traffic->sorted = traffic->count;
     return HOP_OK;
-}
-
-static bool is_tail_long(const struct hop_traffic *traffic)
-{
-    uint32_t tail = traffic->count - traffic->sorted;
-    return tail > 0 && (traffic->count >= HOP_TRAFFIC_FLOWS || (tail >= TAIL_LEAST && tail >= traffic->sorted));
 }
 
 static enum hop_status check_sums(const struct hop_traffic *traffic, uint64_t bytes, uint64_t messages,
@@ -162,13 +159,7 @@ enum hop_status hop_traffic_add(struct hop_traffic *traffic, uint32_t from, uint
     struct hop_traffic_flow flow = {.from = from, .to = to};
     flow.bytes[memory] = bytes;
     flow.messages[memory] = messages;
-    if (is_tail_long(traffic))
-        settle(traffic);
-    struct hop_traffic_flow *there = find(traffic, &flow);
-    if (there)
-        add_flow(there, &flow);
-    else
-        status = append(traffic, &flow, diag);
+    status = append(traffic, &flow, diag);
     if (status == HOP_OK) {
         traffic->bytes[memory] += bytes;
         traffic->messages += messages;
@@ -216,8 +207,8 @@ enum hop_status hop_traffic_merge(struct hop_traffic *traffic, const struct hop_
     traffic->messages += other->messages;
     free(traffic->flows);
     traffic->flows = joined;
-    traffic->sorted = traffic->count = count;
-    traffic->capacity = both + 1;
+    traffic->count = count;
+    traffic->room = both + 1;
     return HOP_OK;
 }
 
