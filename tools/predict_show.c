@@ -316,6 +316,26 @@ static void print_loggp_default(const struct prediction *p)
                RATE(1 / G->value), 1 / 25e9);
 }
 
+/* Transfers whose routes have links that a fit never saw. */
+static void print_inherited(const struct prediction *p)
+{
+    uint32_t transfers = 0, first = HOP_NONE;
+    for (uint32_t op = 0; op < hop_schedule_count(hop_timeline_schedule(p->timeline)); op++) {
+        const struct hop_route *route = hop_timeline_route(p->timeline, op);
+        uint32_t i = 0;
+        while (route && i < route->link_count &&
+               !hop_topology_link(p->topology, route->links[i] / 2)->inherited[route->links[i] & 1])
+            i++;
+        if (!route || i == route->link_count)
+            continue;
+        first = transfers++ ? first : route->links[i];
+    }
+    if (transfers)
+        printf("note: %u route%s links whose parameters were inherited from links of their kind, not measured, such as "
+               "%s\n",
+               transfers, transfers == 1 ? " has" : "s have", LINK(p->topology, first));
+}
+
 static void print_summary(const struct prediction *p)
 {
     double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
@@ -347,6 +367,7 @@ static void print_summary(const struct prediction *p)
                "model\n",
                oversubscribed);
     print_loggp_default(p);
+    print_inherited(p);
     print_second_opinion(p, makespan);
     predict_show_risks(p);
 }

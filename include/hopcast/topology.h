@@ -98,6 +98,8 @@ struct hop_link {
     unsigned width;          /* PCIe lanes, 0 unknown */
     unsigned count;          /* bonded links, 0 is read as 1; the capacity is that of all of them */
     const char *origin;      /* where the capacity comes from; set by finish when derived */
+    double low_Bps[2], high_Bps[2]; /* per direction: a 90 % interval of the capacity; 0: none is known */
+    bool inherited[2]; /* per direction: what was fitted was measured on other links of its kind, not on this one */
 };
 
 /* A named value. Everything that a source does not say is one of these. */

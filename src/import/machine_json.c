@@ -122,13 +122,38 @@ static void read_capacity(const struct hop_json *at, double capacity_Bps[2])
     }
 }
 
+/* Directions of a link whose capacity was measured on others. */
+static const char *inherited_name(const void *context, uint32_t index)
+{
+    static const char *const names[] = {"", "forward", "backward", "both"};
+    (void)context;
+    return names[index];
+}
+
 static void read_link(struct hop_build *build, const struct hop_json *at)
 {
-    enum { FROM, TO, KIND, GENERATION, WIDTH, COUNT, CAPACITY, PARAMETER, DUPLEX, LATENCY, ORIGIN, KEYS };
+    enum {
+        FROM,
+        TO,
+        KIND,
+        GENERATION,
+        WIDTH,
+        COUNT,
+        CAPACITY,
+        PARAMETER,
+        DUPLEX,
+        LATENCY,
+        ORIGIN,
+        LOW,
+        HIGH,
+        INHERITED,
+        KEYS
+    };
     static const struct hop_json_key keys[KEYS] = {
-        {"from", true},       {"to", true},      {"kind", true},          {"generation", false},
-        {"width", false},     {"count", false},  {"capacity_Bps", false}, {"parameter", false},
-        {"duplex_Bps", false}, {"latency_s", false}, {"origin", false},
+        {"from", true},        {"to", true},         {"kind", true},          {"generation", false},
+        {"width", false},      {"count", false},     {"capacity_Bps", false}, {"parameter", false},
+        {"duplex_Bps", false}, {"latency_s", false}, {"origin", false},       {"low_Bps", false},
+        {"high_Bps", false},   {"inherited", false},
     };
     struct hop_json m[KEYS];
     struct hop_link link = hop_link_default(HOP_LINK_PCIE, HOP_NONE, HOP_NONE);
@@ -150,6 +175,11 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
                       "the link has no capacity of its own that this could be the origin of\norigin only beside "
                       "capacity_Bps for both directions");
     link.origin = hop_json_string(&m[ORIGIN]);
+    read_capacity(&m[LOW], link.low_Bps);
+    read_capacity(&m[HIGH], link.high_Bps);
+    uint32_t inherited = hop_json_choice(&m[INHERITED], inherited_name, NULL, 4, 0);
+    for (unsigned d = 0; d < 2; d++)
+        link.inherited[d] = inherited >> d & 1;
     hop_build_link(build, &link);
     hop_json_settle(at);
 }
@@ -342,6 +372,10 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
         put_number(out, "latency_s", link->latency_s);
     if (!follows->capacity[0] && !follows->capacity[1] && link->origin && strcmp(link->origin, "given") != 0)
         put_text(out, "origin", link->origin);
+    put_directions(out, "low_Bps", link->low_Bps, (bool[]){link->low_Bps[0] == 0, link->low_Bps[1] == 0});
+    put_directions(out, "high_Bps", link->high_Bps, (bool[]){link->high_Bps[0] == 0, link->high_Bps[1] == 0});
+    if (link->inherited[0] || link->inherited[1])
+        put_text(out, "inherited", inherited_name(NULL, link->inherited[0] + 2u * link->inherited[1]));
     hop_json_put(out, "}");
 }
 

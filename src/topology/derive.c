@@ -2,6 +2,7 @@
 /* Capacities, latencies and rates of both directions at once that links do not state: they follow from parameters. */
 #include "topology/topology.h"
 
+#include <math.h>
 #include <stdio.h>
 
 double hop_pcie_rate_Bps(unsigned generation, unsigned width, double payload_bytes, double header_bytes)
@@ -69,6 +70,18 @@ static void derive_duplex(struct hop_topology *topology, uint32_t index)
         if (topology->follows[index].duplex[d])
             link->duplex_Bps[d] = share * link->capacity_Bps[d];
     }
+}
+
+void hop_link_calibrate(struct hop_topology *topology, uint32_t directed, double capacity_Bps, double duplex_Bps)
+{
+    struct hop_link *link = &topology->links[directed / 2];
+    unsigned d = directed & 1;
+    link->capacity_Bps[d] = capacity_Bps;
+    link->duplex_Bps[d] = duplex_Bps;
+    link->origin = "calibrated";
+    topology->follows[directed / 2].capacity[d] = false;
+    topology->follows[directed / 2].duplex[d] = isnan(duplex_Bps);
+    derive_duplex(topology, directed / 2);
 }
 
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)

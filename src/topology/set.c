@@ -102,6 +102,9 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
         if (directions >> d & 1) {
             *(duplex ? &link->duplex_Bps[d] : &link->capacity_Bps[d]) = number;
             (duplex ? topology->follows[index].duplex : topology->follows[index].capacity)[d] = false;
+            link->low_Bps[d] = duplex ? link->low_Bps[d] : 0;
+            link->high_Bps[d] = duplex ? link->high_Bps[d] : 0;
+            link->inherited[d] = false;
         }
     }
     if (duplex)

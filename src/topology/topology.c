@@ -161,6 +161,10 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
             return hop_fail(diag, HOP_ERR_INVALID,
                             "the link %s--%s carries %g bytes/s while its other direction is full\n1 to 1e18 bytes/s",
                             a, b, duplex);
+        if (!(link->low_Bps[d] >= 0 && link->low_Bps[d] <= link->high_Bps[d] && link->high_Bps[d] <= 1e18))
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the capacity of the link %s--%s lies between %g and %g bytes/s\nlow_Bps up to high_Bps", a,
+                            b, link->low_Bps[d], link->high_Bps[d]);
     }
     if (!isnan(link->latency_s) && !(link->latency_s >= 0 && link->latency_s <= 1e9))
         return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a latency of %g s\n0 to 1e9 seconds", a, b,

@@ -79,6 +79,10 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
 /* derive.c */
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag); /* capacities, latencies */
 
+/* A direction of a link as a fit has it: its capacity, its duplex (NAN: it follows the capacity), and that it is calibrated. Range
+ * and inheritance are the caller's to write. */
+void hop_link_calibrate(struct hop_topology *topology, uint32_t directed, double capacity_Bps, double duplex_Bps);
+
 const char *hop_link_family(enum hop_link_kind kind);
 /* finish.c: adjacency, so far. The links of node n are links_of[first_link_of[n] .. first_link_of[n + 1]), ascending. */
 enum hop_status hop_topology_index_links(struct hop_topology *topology, struct hop_diag *diag);
