@@ -2,16 +2,14 @@
 /*
  * Launch: starts the ranks of a team on this machine and sees them end.
  *
- * The launcher is no rank. It hears of a rank's death first (it is its parent) and tells the others by the board; it
- * kills those that do not end then. Should the launcher itself be killed, the kernel kills its ranks.
+ * The launcher is no rank. It hears of a rank's death first (SIGCHLD, for which it waits) and tells the others by the
+ * board; it kills those that do not end then. Should the launcher itself be killed, the kernel kills its ranks.
  */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,13 +18,12 @@
 
 #define TIMEOUT_S 10.0
 #define GRACE_S 3.0 /* that the others have to end after a loss; less than the timeout */
-enum { POLL_MS = 200 };
+enum { LOOK_MS = 200 };
 
 struct child {
     const struct launch *launch;
     uint32_t rank;
-    pid_t pid;
-    int pidfd; /* -1: it has ended */
+    pid_t pid; /* 0: it has not begun, or has ended */
     pthread_t thread;
     struct hop_watch watch;
     int result;
@@ -41,6 +38,7 @@ struct launch {
     hop_rank_body *body;
     void *context;
     struct child *children;
+    sigset_t signals; /* that were blocked before */
 };
 
 /* ---- a rank ---- */
@@ -89,44 +87,28 @@ static void *run_thread(void *context)
 
 static enum hop_status start_process(struct launch *launch, struct child *child, struct hop_diag *diag)
 {
-    pid_t parent = getpid();
-    child->pid = fork();
-    if (child->pid < 0)
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
         return hop_fail(diag, HOP_ERR_IO, "cannot start rank %u: %s", child->rank, strerror(errno));
-    if (child->pid == 0) {
+    if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(125);
-        for (uint32_t r = 0; r < child->rank; r++) /* those before it, which it has no use for */
-            (void)close(launch->children[r].pidfd);
+        (void)pthread_sigmask(SIG_SETMASK, &launch->signals, NULL);
         if (launch->options->pin)
             pin(child->rank);
         int result = be_rank(launch, child->rank);
         (void)fflush(NULL);
         _exit(result);
     }
-    child->pidfd = pidfd_open(child->pid, 0);
-    if (child->pidfd >= 0)
-        return HOP_OK;
-    int error = errno;
-    (void)kill(child->pid, SIGKILL);
-    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    hop_fail(diag, HOP_ERR_LIMIT, "cannot watch rank %u: %s", child->rank, strerror(error));
-    if (error == EMFILE)
-        hop_diag_expect(diag, "an open file for each of %u ranks: fewer ranks, or a higher limit (ulimit -n)",
-                        launch->options->ranks);
-    return HOP_ERR_LIMIT;
+    child->pid = pid;
+    return HOP_OK;
 }
 
 /* It ended: well, or is it a loss? */
-static void reap(struct launch *launch, struct child *child)
+static void take_leave(struct launch *launch, struct child *child, int status)
 {
-    int status = 0;
-    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    (void)close(child->pidfd);
-    child->pidfd = -1;
+    child->pid = 0;
     child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (atomic_load(&launch->board->members[child->rank].phase) == HOP_MEMBER_FINISHED)
         return; /* nobody needs it any more */
@@ -140,7 +122,7 @@ static void reap(struct launch *launch, struct child *child)
 static void kill_all(const struct launch *launch)
 {
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        if (launch->children[r].pidfd >= 0)
+        if (launch->children[r].pid)
             (void)kill(launch->children[r].pid, SIGKILL);
     }
 }
@@ -149,7 +131,7 @@ static void kill_all(const struct launch *launch)
 static void watch(struct launch *launch)
 {
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        if (launch->children[r].pidfd >= 0 && atomic_load(&launch->board->members[r].phase) == HOP_MEMBER_PRESENT)
+        if (launch->children[r].pid && atomic_load(&launch->board->members[r].phase) == HOP_MEMBER_PRESENT)
             hop_board_watch(launch->board, r, r, &launch->children[r].watch, hop_now_s(), launch->timeout_s);
     }
 }
@@ -163,38 +145,30 @@ static bool must_end(struct launch *launch)
     return hop_board_loss(launch->board, NULL) || (stop && !launch->options->gently);
 }
 
-/* Waits a little, and reaps who has ended. How many are left. Only those that run are polled, since no more may be than
- * files may be open; should the system refuse all the same, each is asked. */
-static uint32_t wait_a_little(struct launch *launch, struct pollfd *polls, struct child **polled)
+/* Who has ended is asked for one by one: a signal may stand for several. How many are left. */
+static uint32_t reap(struct launch *launch)
 {
-    uint32_t running = 0, left;
+    uint32_t left = 0;
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        if (launch->children[r].pidfd < 0)
-            continue;
-        polled[running] = &launch->children[r];
-        polls[running++] = (struct pollfd){launch->children[r].pidfd, POLLIN, 0};
-    }
-    left = running;
-    bool answered = poll(polls, running, hop_clock_wait_ms(POLL_MS)) >= 0;
-    if (!answered && errno != EINTR)
-        hop_sleep_s(POLL_MS * 1e-3);
-    for (uint32_t i = 0; i < running; i++) {
-        siginfo_t info = {0};
-        bool ended = answered ? polls[i].revents != 0
-                              : waitid(P_PID, (id_t)polled[i]->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-                                    info.si_pid == polled[i]->pid;
-        if (!ended)
-            continue;
-        reap(launch, polled[i]);
-        left--;
+        struct child *child = &launch->children[r];
+        int status = 0;
+        pid_t ended = child->pid ? waitpid(child->pid, &status, WNOHANG) : 0;
+        if (ended != 0 && !(ended < 0 && errno == EINTR))
+            take_leave(launch, child, status);
+        left += child->pid != 0;
     }
     return left;
 }
 
-static void wait_processes(struct launch *launch, struct pollfd *polls, struct child **polled)
+static void wait_processes(struct launch *launch, const sigset_t *child_ends)
 {
+    const int wait_ms = hop_clock_wait_ms(LOOK_MS);
+    const struct timespec wait = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
     double ending_s = 0;
-    while (wait_a_little(launch, polls, polled) > 0) {
+    for (;;) {
+        (void)sigtimedwait(child_ends, NULL, &wait);
+        if (reap(launch) == 0)
+            return;
         watch(launch);
         if (!must_end(launch))
             continue;
@@ -211,17 +185,17 @@ static void wait_processes(struct launch *launch, struct pollfd *polls, struct c
 
 static enum hop_status launch_processes(struct launch *launch, struct hop_diag *diag)
 {
-    struct pollfd *polls = calloc(launch->options->ranks, sizeof *polls);
-    struct child **polled = calloc(launch->options->ranks, sizeof(struct child *));
-    enum hop_status status = polls && polled ? HOP_OK : hop_fail_memory(diag);
+    enum hop_status status = HOP_OK;
+    sigset_t child_ends;
+    (void)sigemptyset(&child_ends);
+    (void)sigaddset(&child_ends, SIGCHLD);
+    (void)pthread_sigmask(SIG_BLOCK, &child_ends, &launch->signals);
     for (uint32_t r = 0; r < launch->options->ranks && status == HOP_OK; r++)
         status = start_process(launch, &launch->children[r], diag);
     if (status != HOP_OK)
         kill_all(launch);
-    if (polls && polled)
-        wait_processes(launch, polls, polled);
-    free(polls);
-    free(polled);
+    wait_processes(launch, &child_ends);
+    (void)pthread_sigmask(SIG_SETMASK, &launch->signals, NULL);
     return status;
 }
 
@@ -265,7 +239,7 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     if (status == HOP_OK && !launch.children)
         status = hop_fail_memory(diag);
     for (uint32_t r = 0; launch.children && r < options->ranks; r++)
-        launch.children[r] = (struct child){.launch = &launch, .rank = r, .pidfd = -1};
+        launch.children[r] = (struct child){.launch = &launch, .rank = r};
     if (status == HOP_OK) {
         (void)fflush(NULL);
         status = options->threads ? launch_threads(&launch, diag) : launch_processes(&launch, diag);

@@ -55,10 +55,8 @@ def expect(status, texts, *arguments, **how):
 
 
 def files():
-    """More ranks than files: refused; about as many: they run, for ranks do not keep what the launcher has open."""
-    for limit, ranks in ((8, 12), (64, 80), (100, 110)):
-        expect(2, ("cannot watch rank ", "ulimit -n"), "allreduce", "-n", str(ranks), files=limit)
-    expect(0, (), "allreduce", "-n", "40", "--bytes", "1KiB", files=52)
+    """More ranks than files that may be open."""
+    expect(0, (), "allreduce", "-n", "40", "--bytes", "1KiB", files=20)
 
 
 def memory():
