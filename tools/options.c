@@ -45,17 +45,16 @@ bool tool_has_word(const char *words, const char *word)
 }
 
 /* "a, b or c", each behind a prefix. */
-static const char *list_words(const char *words, const char *prefix, const char *last, char *text, size_t size)
+static const char *list_words(const char *words, const char *prefix, const char *last)
 {
-    const char *word;
-    size_t length, used = 0;
-    text[0] = '\0';
-    for (bool first = true; (length = next_word(&words, &word)) && used < size; first = false)
-        used += (size_t)snprintf(text + used, size - used, "%s%s%.*s",
-                                 first                       ? ""
-                                 : words[strspn(words, " ")] ? ", "
-                                                             : last,
-                                 prefix, (int)length, word);
+    const char *word, *text = "";
+    size_t length;
+    while ((length = next_word(&words, &word)))
+        text = tool_text("%s%s%s%.*s", text,
+                         !*text                      ? ""
+                         : words[strspn(words, " ")] ? ", "
+                                                     : last,
+                         prefix, (int)length, word);
     return text;
 }
 
@@ -155,15 +154,9 @@ const char *tool_given_beyond(const struct tool_given *given, const char *names)
 }
 
 /* As messages name it: --json, -n, SCHEDULE. */
-static const char *name_of(const struct tool_option *option, char *text, size_t size)
+static const char *name_of(const struct tool_option *o)
 {
-    if (option->name)
-        (void)snprintf(text, size, "--%s", option->name);
-    else if (option->letter)
-        (void)snprintf(text, size, "-%c", option->letter);
-    else
-        (void)snprintf(text, size, "%s", option->argument);
-    return text;
+    return o->name ? tool_text("--%s", o->name) : o->letter ? tool_text("-%c", o->letter) : o->argument;
 }
 
 /* ---- values ---- */
@@ -191,32 +184,27 @@ uint64_t tool_whole(const struct tool_command *command, const char *what, const 
 /* Says what is expected of an option, behind "--rows cannot be 'x': ". */
 static _Noreturn void refuse(const struct tool_taking *t, const char *text, const char *expected)
 {
-    char name[64];
-    tool_bad_usage(t->command, "%s cannot be '%.80s': %s is expected", name_of(t->option, name, sizeof name), text,
-                   expected);
+    tool_bad_usage(t->command, "%s cannot be '%.80s': %s is expected", name_of(t->option), text, expected);
 }
 
 static void take_status(const struct tool_taking *t, bool taken)
 {
-    char name[64];
     if (!taken)
-        tool_bad_usage(t->command, "%s: %s; %s is expected", name_of(t->option, name, sizeof name), tool_diag.what,
-                       tool_diag.expected);
+        tool_bad_usage(t->command, "%s: %s; %s is expected", name_of(t->option), tool_diag.what, tool_diag.expected);
 }
 
-static void take_whole(const struct tool_taking *t, const char *text)
+static void take_whole(const struct tool_taking *t, char *text)
 {
     const struct tool_option *o = t->option;
-    char name[64];
     uint64_t most = o->high ? o->high : o->kind == OPTION_COUNT ? UINT32_MAX : UINT64_MAX;
-    uint64_t value = tool_whole(t->command, name_of(o, name, sizeof name), text, o->low, most);
+    uint64_t value = tool_whole(t->command, name_of(o), text, o->low, most);
     if (o->kind == OPTION_COUNT)
         *(uint32_t *)t->to = (uint32_t)value;
     else
         *(uint64_t *)t->to = value;
 }
 
-static void take_number(const struct tool_taking *t, const char *text)
+static void take_number(const struct tool_taking *t, char *text)
 {
     char *end;
     double number = strtod(text, &end), least = t->option->least, most = t->option->most;
@@ -225,7 +213,7 @@ static void take_number(const struct tool_taking *t, const char *text)
     *(double *)t->to = number;
 }
 
-static void take_time(const struct tool_taking *t, const char *text)
+static void take_time(const struct tool_taking *t, char *text)
 {
     double least = t->option->least, most = t->option->most ? t->option->most : INFINITY, seconds;
     take_status(t, tool_seconds(text, &seconds, &tool_diag));
@@ -236,7 +224,7 @@ static void take_time(const struct tool_taking *t, const char *text)
     *(double *)t->to = seconds;
 }
 
-static void take_size(const struct tool_taking *t, const char *text)
+static void take_size(const struct tool_taking *t, char *text)
 {
     uint64_t bytes;
     take_status(t, hop_parse_bytes(text, strlen(text), &bytes, &tool_diag) == HOP_OK);
@@ -258,7 +246,7 @@ static bool read_range(char *item, uint64_t *low, uint64_t *high, uint64_t *fact
            hop_parse_bytes(colon + 1, (size_t)(star - colon - 1), high, NULL) == HOP_OK && *low <= *high;
 }
 
-static void take_sizes(const struct tool_taking *t, const char *text)
+static void take_sizes(const struct tool_taking *t, char *text)
 {
     struct tool_sizes *sizes = t->to;
     uint64_t low, high, factor, most = t->option->high ? t->option->high : TOOL_SIZES;
@@ -284,17 +272,16 @@ static void take_sizes(const struct tool_taking *t, const char *text)
     }
 }
 
-static void take_choice(const struct tool_taking *t, const char *text)
+static void take_choice(const struct tool_taking *t, char *text)
 {
-    char expected[200];
     unsigned place, chosen = 0;
     bool several = t->option->kind == OPTION_CHOICES;
     for (const char *from = text;; from++) {
         size_t length = several ? strcspn(from, ",") : strlen(from);
-        if (!tool_choice(t->option->choices, from, length, &place)) {
-            list_words(t->option->choices, "", several ? " and " : " or ", expected, sizeof expected);
-            refuse(t, text, several ? tool_text("one or several of %s", expected) : expected);
-        }
+        if (!tool_choice(t->option->choices, from, length, &place))
+            refuse(t, text,
+                   tool_text("%s%s", several ? "one or several of " : "",
+                             list_words(t->option->choices, "", several ? " and " : " or ")));
         chosen = several ? chosen | 1u << place : place;
         from += length;
         if (!*from)
@@ -303,7 +290,7 @@ static void take_choice(const struct tool_taking *t, const char *text)
     *(unsigned *)t->to = chosen;
 }
 
-static void take_names(const struct tool_taking *t, const char *text)
+static void take_names(const struct tool_taking *t, char *text)
 {
     for (const char *from = text;; from++) {
         from += strspn(from, " ");
@@ -317,49 +304,35 @@ static void take_names(const struct tool_taking *t, const char *text)
     }
 }
 
+static void take_flag(const struct tool_taking *t, char *text)
+{
+    (void)text;
+    *(bool *)t->to = true;
+}
+
+static void take_text(const struct tool_taking *t, char *text)
+{
+    *(const char **)t->to = text;
+}
+
+static void take_one_more(const struct tool_taking *t, char *text)
+{
+    tool_words_add(t->to, text);
+}
+
 static void take(const struct tool_taking *t, char *text)
 {
-    switch (t->option->kind) {
-    case OPTION_FLAG:
-        *(bool *)t->to = true;
-        return;
-    case OPTION_TEXT:
-        *(const char **)t->to = text;
-        return;
-    case OPTION_LIST:
-        tool_words_add(t->to, text);
-        return;
-    case OPTION_NAMES:
-        take_names(t, text);
-        return;
-    case OPTION_WHOLE:
-    case OPTION_COUNT:
-        take_whole(t, text);
-        return;
-    case OPTION_NUMBER:
-        take_number(t, text);
-        return;
-    case OPTION_TIME:
-        take_time(t, text);
-        return;
-    case OPTION_SIZE:
-        take_size(t, text);
-        return;
-    case OPTION_SIZES:
-        take_sizes(t, text);
-        return;
-    case OPTION_CHOICE:
-    case OPTION_CHOICES:
-        take_choice(t, text);
-        return;
-    default:
-        t->option->take(t, text);
-    }
+    static void (*const by_kind[])(const struct tool_taking *t, char *text) = {
+        [OPTION_FLAG] = take_flag,     [OPTION_TEXT] = take_text,     [OPTION_LIST] = take_one_more,
+        [OPTION_NAMES] = take_names,   [OPTION_WHOLE] = take_whole,   [OPTION_COUNT] = take_whole,
+        [OPTION_NUMBER] = take_number, [OPTION_TIME] = take_time,     [OPTION_SIZE] = take_size,
+        [OPTION_SIZES] = take_sizes,   [OPTION_CHOICE] = take_choice, [OPTION_CHOICES] = take_choice,
+    };
+    (t->option->kind == OPTION_CALL ? t->option->take : by_kind[t->option->kind])(t, text);
 }
 
 void tool_assign(const struct tool_taking *taking, const struct tool_option *settings, char *text)
 {
-    char list[256];
     const char *known = "";
     size_t length = strcspn(text, "=");
     for (const struct tool_option *o = settings; o->kind; o++) {
@@ -371,7 +344,7 @@ void tool_assign(const struct tool_taking *taking, const struct tool_option *set
         }
         known = tool_text("%s%s= ", known, o->argument);
     }
-    refuse(taking, text, list_words(known, "", " or ", list, sizeof list));
+    refuse(taking, text, list_words(known, "", " or "));
 }
 
 /* ---- the command line ---- */
@@ -389,10 +362,9 @@ struct reading {
 static void note_use(const struct reading *r, const struct tool_option *o, const char *text)
 {
     struct tool_given *g = r->given;
-    char name[64];
     bool dash = text && strcmp(text, "-") == 0, reads = o->use == USE_INPUT && dash;
     bool prints = o->use == USE_PRINT || (o->use == USE_OUTPUT && dash);
-    name_of(o, name, sizeof name);
+    const char *name = name_of(o);
     if (o->use == USE_FILE && dash)
         tool_bad_usage(r->command, "%s needs a file: standard output shows what was found", name);
     if ((o->use == USE_OUTPUT || o->use == USE_FILE) && !dash && g->output_count < HOP_COUNT(g->outputs))
@@ -405,7 +377,7 @@ static void note_use(const struct reading *r, const struct tool_option *o, const
                        strcmp(*owner, name) == 0 ? "another" : name);
     if (*owner && strcmp(*owner, name) != 0)
         tool_bad_usage(r->command, "standard output takes one of %s and %s%s", *owner, name, dash ? " -" : "");
-    *owner = tool_text("%s", name);
+    *owner = name;
 }
 
 /* Takes an option with its value. */
@@ -444,17 +416,16 @@ static void found(struct reading *r, const struct tool_option *o, const char *na
     apply(r, o, value);
 }
 
-/* The names of the options that begin so, with spaces between, and the first of them; NULL: none does. */
-static const struct tool_option *find_long(const struct reading *r, const char *start, char *names, size_t size)
+/* The first of the options that begin so, NULL: none does; *names: of all, with spaces between. */
+static const struct tool_option *find_long(const struct reading *r, const char *start, const char **names)
 {
     const struct tool_option *hit = NULL;
-    size_t length = strlen(start), used = 0;
-    names[0] = '\0';
-    for (const struct tool_option *o = r->table; o->kind && used < size; o++) {
-        if (!o->name || o->kind == OPTION_GONE || strncmp(o->name, start, length) != 0)
+    *names = "";
+    for (const struct tool_option *o = r->table; o->kind; o++) {
+        if (!o->name || o->kind == OPTION_GONE || strncmp(o->name, start, strlen(start)) != 0)
             continue;
         hit = hit ? hit : o;
-        used += (size_t)snprintf(names + used, size - used, "%s%s", used ? " " : "", o->name);
+        *names = tool_text("%s%s%s", *names, **names ? " " : "", o->name);
     }
     return hit;
 }
@@ -462,18 +433,18 @@ static const struct tool_option *find_long(const struct reading *r, const char *
 /* The option that a word behind "--" names, which may be cut short as long as it is one option's. */
 static const struct tool_option *find_named(const struct reading *r, const char *name)
 {
-    char names[2048], text[2048], nearest[64];
+    char nearest[64];
+    const char *names;
     for (const struct tool_option *o = r->table; o->kind; o++) {
         if (o->name && strcmp(o->name, name) == 0)
             return o;
     }
-    const struct tool_option *hit = name[0] ? find_long(r, name, names, sizeof names) : NULL;
+    const struct tool_option *hit = name[0] ? find_long(r, name, &names) : NULL;
     if (hit && strchr(names, ' '))
-        tool_bad_usage(r->command, "option --%s is ambiguous: %s", name,
-                       list_words(names, "--", " or ", text, sizeof text));
+        tool_bad_usage(r->command, "option --%s is ambiguous: %s", name, list_words(names, "--", " or "));
     if (hit)
         return hit;
-    (void)find_long(r, "", names, sizeof names);
+    (void)find_long(r, "", &names);
     bool near = tool_nearest_word(names, name, nearest, sizeof nearest);
     tool_bad_usage(r->command, "there is no option --%s%s%s%s", name, near ? " (is --" : "", near ? nearest : "",
                    near ? " meant?)" : "");
@@ -533,31 +504,31 @@ static bool is_there(const struct reading *r, size_t at)
     return there;
 }
 
-static bool any_given(const struct tool_given *given, const char *names, char *found, size_t size)
+/* The first of the names that was given; NULL: none was. */
+static const char *any_given(const struct tool_given *given, const char *names)
 {
     const char *word;
     size_t length;
     while ((length = next_word(&names, &word))) {
-        (void)snprintf(found, size, "%.*s", (int)length, word);
-        if (tool_given(given, found))
-            return true;
+        const char *name = tool_text("%.*s", (int)length, word);
+        if (tool_given(given, name))
+            return name;
     }
-    return false;
+    return NULL;
 }
 
 /* What must go with others, must not, or is missing. */
 static void check(const struct reading *r)
 {
-    char name[64], other[64], text[240];
     for (const struct tool_option *o = r->table; o->kind; o++) {
         bool given = is_set(r->given, (size_t)(o - r->table));
-        name_of(o, name, sizeof name);
+        const char *other = given && o->excludes ? any_given(r->given, o->excludes) : NULL;
         if (!given && o->missing && !is_there(r, o->at))
             tool_bad_usage(r->command, "%s", o->missing);
-        if (given && o->needs && !any_given(r->given, o->needs, other, sizeof other))
-            tool_bad_usage(r->command, "%s goes with %s", name, list_words(o->needs, "--", " or ", text, sizeof text));
-        if (given && o->excludes && any_given(r->given, o->excludes, other, sizeof other))
-            tool_bad_usage(r->command, "%s and --%s do not go together", name, other);
+        if (given && o->needs && !any_given(r->given, o->needs))
+            tool_bad_usage(r->command, "%s goes with %s", name_of(o), list_words(o->needs, "--", " or "));
+        if (other)
+            tool_bad_usage(r->command, "%s and --%s do not go together", name_of(o), other);
     }
 }
 

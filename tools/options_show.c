@@ -21,57 +21,49 @@ static bool is_shown(const struct tool_option *option)
 }
 
 /* "TEXT", "hop|json"; NULL: it has no value. */
-static const char *argument_of(const struct tool_option *option, char *text, size_t size)
+static const char *argument_of(const struct tool_option *option)
 {
     if (option->argument || !option->choices)
         return option->argument;
-    (void)snprintf(text, size, "%s%s", option->choices, option->kind == OPTION_CHOICES ? ",..." : "");
+    char *text = tool_text("%s%s", option->choices, option->kind == OPTION_CHOICES ? ",..." : "");
     for (char *c = text; *c; c++)
         *c = *c == ' ' ? '|' : *c;
     return text;
 }
 
 /* The models that there are, with what they rule unless told otherwise. */
-static size_t list_models(char *text, size_t size)
+static const char *list_models(void)
 {
     const struct hop_model_facts *model;
-    size_t used = 0;
-    for (size_t i = 0; (model = hop_model_at(i)) && used < size; i++) {
+    const char *text = "";
+    for (size_t i = 0; (model = hop_model_at(i)); i++) {
         const char *rules = model->by_default;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", model->name);
-        if (rules && used < size)
-            used +=
-                (size_t)snprintf(text + used, size - used, " (by default of %.*s)", (int)strcspn(rules, ":"), rules);
+        text = tool_text("%s%s%s%s", text, i ? ", " : "", model->name,
+                         rules ? tool_text(" (by default of %.*s)", (int)strcspn(rules, ":"), rules) : "");
     }
-    return used;
+    return text;
 }
 
 /* The choices of an option, with what each is. */
-static size_t list_choices(const struct tool_option *option, char *text, size_t size)
+static const char *list_choices(const struct tool_option *option)
 {
-    size_t used = 0;
-    const char *word = option->choices;
-    for (unsigned i = 0; *word && used < size; i++) {
+    const char *word = option->choices, *text = "";
+    for (unsigned i = 0; *word; i++) {
         size_t length = strcspn(word, " ");
         const char *is = option->choice_is ? option->choice_is(i) : NULL;
-        used += (size_t)snprintf(text + used, size - used, "%s%.*s%s%s%s", i ? ", " : "", (int)length, word,
-                                 is ? " (" : "", is ? is : "", is ? ")" : "");
+        text = tool_text("%s%s%.*s%s", text, i ? ", " : "", (int)length, word, is ? tool_text(" (%s)", is) : "");
         word += length + strspn(word + length, " ");
     }
-    return used;
+    return text;
 }
 
 /* The line of help, "{models}" or "{choices}" replaced. */
-static const char *help_of(const struct tool_option *option, char *text, size_t size)
+static const char *help_of(const struct tool_option *option)
 {
     const char *mark = strchr(option->help, '{');
-    if (!mark)
-        return option->help;
-    size_t used = (size_t)snprintf(text, size, "%.*s", (int)(mark - option->help), option->help);
-    used += option->choices ? list_choices(option, text + used, size - used) : list_models(text + used, size - used);
-    if (used < size)
-        (void)snprintf(text + used, size - used, "%s", strchr(mark, '}') + 1);
-    return text;
+    return mark ? tool_text("%.*s%s%s", (int)(mark - option->help), option->help,
+                            option->choices ? list_choices(option) : list_models(), strchr(mark, '}') + 1)
+                : option->help;
 }
 
 static bool is_repeatable(const struct tool_option *option)
@@ -83,18 +75,14 @@ static bool is_repeatable(const struct tool_option *option)
 
 static void print_option(const struct tool_option *option)
 {
-    char term[128], choices[200], help[1000], text[800];
-    const char *argument = argument_of(option, choices, sizeof choices);
-    int length =
-        option->letter ? snprintf(term, sizeof term, "  -%c, ", option->letter) : snprintf(term, sizeof term, "      ");
-    length += snprintf(term + length, sizeof term - (size_t)length, "--%s%s%s", option->name, argument ? " " : "",
-                       argument ? argument : "");
-    (void)snprintf(help, sizeof help, "%s%s", help_of(option, text, sizeof text),
-                   is_repeatable(option) ? "; may be repeated" : "");
-    printf("%-*s%s", COLUMN, term, length >= COLUMN ? "\n" : "");
+    const char *argument = argument_of(option);
+    int length = printf(option->letter ? "  -%c, " : "      ", option->letter);
+    length += printf("--%s%s%s", option->name, argument ? " " : "", argument ? argument : "");
     if (length >= COLUMN)
-        printf("%*s", COLUMN, "");
-    tool_print_wrapped(help, COLUMN, WIDTH);
+        length = printf("\n") - 1;
+    printf("%*s", COLUMN - length, "");
+    tool_print_wrapped(tool_text("%s%s", help_of(option), is_repeatable(option) ? "; may be repeated" : ""), COLUMN,
+                       WIDTH);
 }
 
 void tool_help(const struct tool_command *command)
@@ -150,6 +138,15 @@ static void print_values(const struct tool_option *option)
         printf("%s ", hop_collective_name((enum hop_collective_kind)k));
 }
 
+/* Of the words of a command that are no options. */
+static void print_word_values(const struct tool_command *command)
+{
+    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
+        if (!option->name && !option->letter)
+            print_values(option);
+    }
+}
+
 /* ---- bash ---- */
 
 static void print_bash_options(const struct tool_command *command)
@@ -160,18 +157,14 @@ static void print_bash_options(const struct tool_command *command)
             printf("--%s ", option->name);
     }
     printf("--help' values='");
-    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
-        if (!option->name && !option->letter)
-            print_values(option);
-    }
+    print_word_values(command);
     printf("' ;;\n");
 }
 
 static void print_bash_values(const struct tool_command *command)
 {
     for (const struct tool_option *option = tool_table(command); option->kind; option++) {
-        char text[200];
-        if (!is_shown(option) || !argument_of(option, text, sizeof text))
+        if (!is_shown(option) || !argument_of(option))
             continue;
         printf("    '%s --%s'", command->name, option->name);
         if (option->letter)
@@ -190,6 +183,18 @@ static void print_names(const struct tool_command *const *commands)
     }
 }
 
+/* Those of the parts of every command that has some, between two texts of which the first names it. */
+static void print_parts(const struct tool_command *const *commands, const char *format, const char *end)
+{
+    for (; *commands; commands++) {
+        if (!(*commands)->parts)
+            continue;
+        printf(format, (*commands)->name);
+        print_names((*commands)->parts);
+        printf("%s", end);
+    }
+}
+
 static void print_bash(const struct tool_command *const *commands)
 {
     printf("# bash completion of hopcast: eval \"$(hopcast completion bash)\"\n_hopcast()\n{\n"
@@ -200,14 +205,9 @@ static void print_bash(const struct tool_command *const *commands)
            "    if (( COMP_CWORD == 1 )); then COMPREPLY=($(compgen -W '");
     print_names(commands);
     printf("' -- \"$word\")); return; fi\n");
-    for (const struct tool_command *const *c = commands; *c; c++) {
-        if (!(*c)->parts)
-            continue;
-        printf("    if [[ $command == %s ]]; then\n        if (( COMP_CWORD == 2 )); then COMPREPLY=($(compgen -W '",
-               (*c)->name);
-        print_names((*c)->parts);
-        printf("' -- \"$word\")); return; fi\n        command+=\" ${COMP_WORDS[2]}\"\n    fi\n");
-    }
+    print_parts(commands,
+                "    if [[ $command == %s ]]; then\n        if (( COMP_CWORD == 2 )); then COMPREPLY=($(compgen -W '",
+                "' -- \"$word\")); return; fi\n        command+=\" ${COMP_WORDS[2]}\"\n    fi\n");
     printf("    case $command in\n");
     for_each(commands, print_bash_options);
     printf("    esac\n    case \"$command $before\" in\n");
@@ -234,8 +234,7 @@ static void print_zsh_text(const char *text)
 
 static void print_zsh_option(const struct tool_option *option)
 {
-    char text[200], help[800];
-    const char *argument = argument_of(option, text, sizeof text);
+    const char *argument = argument_of(option);
     printf("            ");
     if (is_repeatable(option))
         printf("'*'");
@@ -244,7 +243,7 @@ static void print_zsh_option(const struct tool_option *option)
     else
         printf("--%s", option->name);
     printf("'%s[", argument && !option->letter ? "=" : "");
-    print_zsh_text(help_of(option, help, sizeof help));
+    print_zsh_text(help_of(option));
     printf("]");
     if (argument) {
         printf(":");
@@ -264,10 +263,7 @@ static void print_zsh_command(const struct tool_command *command)
             print_zsh_option(option);
     }
     printf("            '*:argument:{compadd -- ");
-    for (const struct tool_option *option = tool_table(command); option->kind; option++) {
-        if (!option->name && !option->letter)
-            print_values(option);
-    }
+    print_word_values(command);
     printf("; _files}' ;;\n");
 }
 
@@ -277,13 +273,8 @@ static void print_zsh(const struct tool_command *const *commands)
            "    if (( CURRENT == 2 )); then compadd -- ");
     print_names(commands);
     printf("; return; fi\n");
-    for (const struct tool_command *const *c = commands; *c; c++) {
-        if (!(*c)->parts)
-            continue;
-        printf("    if [[ $command == %s ]]; then\n        if (( CURRENT == 3 )); then compadd -- ", (*c)->name);
-        print_names((*c)->parts);
-        printf("; return; fi\n        command+=\" $words[3]\"; shift words; (( CURRENT-- ))\n    fi\n");
-    }
+    print_parts(commands, "    if [[ $command == %s ]]; then\n        if (( CURRENT == 3 )); then compadd -- ",
+                "; return; fi\n        command+=\" $words[3]\"; shift words; (( CURRENT-- ))\n    fi\n");
     printf("    shift words; (( CURRENT-- ))\n    case $command in\n");
     for_each(commands, print_zsh_command);
     printf(
@@ -337,8 +328,7 @@ static const char *own_text(const char *page, const char *name, size_t *length)
 
 static void print_man_option(const struct tool_option *option, const char *page)
 {
-    char choices[200], text[800];
-    const char *argument = argument_of(option, choices, sizeof choices), *own;
+    const char *argument = argument_of(option), *own;
     size_t length = 0;
     if (option->letter)
         printf("*-%c*, ", option->letter);
@@ -353,8 +343,9 @@ static void print_man_option(const struct tool_option *option, const char *page)
         printf("%.*s\n", (int)length, own);
         return;
     }
-    const char *help = help_of(option, text, sizeof text);
-    printf("\t%c", help == text ? help[0] : toupper((unsigned char)help[0])); /* a model's name stays as it is */
+    const char *help = help_of(option);
+    printf("\t%c",
+           help != option->help ? help[0] : toupper((unsigned char)help[0])); /* a model's name stays as it is */
     print_escaped(help + 1);
     printf("%s.\n\n", is_repeatable(option) ? "; may be repeated" : "");
 }
