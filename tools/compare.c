@@ -4,7 +4,6 @@
  * models predict (--on) or beside other files.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "options_shared.h"
@@ -180,10 +179,9 @@ static void show(const struct request *r, const struct hop_comparison *c)
         return;
     }
     struct hop_histogram_options options = {.width = tool_columns(), .ascii = r->ascii};
-    char *histogram = tool_have(hop_comparison_to_histogram(c, &options));
     print_summary(c);
-    printf("\n%s", histogram);
-    free(histogram);
+    printf("\n");
+    tool_print(stdout, hop_comparison_to_histogram(c, &options));
     if (r->all || c->row_count <= ROWS_SHOWN)
         print_rows(c);
     else

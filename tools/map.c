@@ -16,11 +16,10 @@ enum { PER_MAX = 65536 };
 
 static bool watch_map(const struct hop_map_progress *progress, void *context)
 {
-    char value[32];
     if (tool_tick(context)) {
         fprintf(stderr, "\r%.0f s: %s", progress->elapsed_s, progress->phase);
         if (isfinite(progress->value))
-            fprintf(stderr, ": best %s", map_show_metric(progress->metric, progress->value, value, sizeof value));
+            fprintf(stderr, ": best %s", map_show_metric(progress->metric, progress->value));
         fputs("          ", stderr);
     }
     return !ranks_stop;

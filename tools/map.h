@@ -36,8 +36,8 @@ void map_read_traffic(const struct map_request *request, struct map_input *input
 /* The placement to compare with. (map_start.c) */
 void map_read_start(const struct map_request *request, struct map_input *input);
 
-/* In seconds where it is a time; returns text. */
-const char *map_show_metric(enum hop_map_metric metric, double value, char *text, size_t size);
+/* In seconds where it is a time. */
+const char *map_show_metric(enum hop_map_metric metric, double value);
 void map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
 /* The exchange's time under credit, in place of pcie, before and after; false: pcie rules nothing, or it cannot be
  * said. */

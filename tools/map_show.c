@@ -4,48 +4,38 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { RANKS_SHOWN = 64 };
 
-const char *map_show_metric(enum hop_map_metric metric, double value, char *text, size_t size)
+const char *map_show_metric(enum hop_map_metric metric, double value)
 {
     if (isnan(value))
-        (void)snprintf(text, size, "-");
-    else if (hop_map_metric_at(metric)->is_time)
-        hop_show_seconds(value, text, size);
-    else
-        (void)snprintf(text, size, "%.4g", value);
-    return text;
+        return "-";
+    return hop_map_metric_at(metric)->is_time ? tool_text("%s", SECONDS(value)) : tool_text("%.4g", value);
 }
 
-/* "1.83 times", "" where there is nothing to compare */
-static const char *show_gain(double before, double after, char *text, size_t size)
+/* "1.83", "" where there is nothing to compare */
+static const char *show_gain(double before, double after)
 {
-    text[0] = '\0';
-    if (before > 0 && after > 0)
-        (void)snprintf(text, size, "%.2f", before / after);
-    return text;
+    return before > 0 && after > 0 ? tool_text("%.2f", before / after) : "";
 }
 
 static void print_metrics(FILE *out, const struct map_request *request, const struct map_input *input,
                           const struct hop_map_result *result)
 {
-    char before[32], after[32], gain[32];
     fprintf(out, "%-12s %14s %14s %8s\n", "metric", "before", "after", "gain");
     for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++) {
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
-        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_at(m)->name,
-                map_show_metric(m, was, before, sizeof before), map_show_metric(m, is, after, sizeof after),
-                show_gain(was, is, gain, sizeof gain), m == result->metric ? "  <- minimised" : "");
+        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_at(m)->name, map_show_metric(m, was),
+                map_show_metric(m, is), show_gain(was, is), m == result->metric ? "  <- minimised" : "");
     }
     double credit[2];
     if (map_by_credit(request, input, result, credit))
         fprintf(out, "%-12s %14s %14s %8s\n", "by credit", SECONDS(credit[0]), SECONDS(credit[1]),
-                show_gain(credit[0], credit[1], gain, sizeof gain));
+                show_gain(credit[0], credit[1]));
 }
 
 static void print_seats(FILE *out, const struct map_input *input, const struct hop_map_result *result)
@@ -69,19 +59,18 @@ static void print_seats(FILE *out, const struct map_input *input, const struct h
 static void print_answer(FILE *out, const struct map_request *request, const struct map_input *input,
                          const struct hop_map_result *result)
 {
-    char value[32], bound[32];
     double after = result->after.metric[result->metric];
     fprintf(out, "%u rank%s of %s on %s: %s of device traffic", result->ranks, result->ranks == 1 ? "" : "s",
             request->source, hop_topology_name(input->topology),
             BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_DEVICE)));
     if (hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST))
         fprintf(out, ", %s of host traffic", BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST)));
-    fprintf(out, "\n%s %s, by %s", hop_map_metric_at(result->metric)->name,
-            map_show_metric(result->metric, after, value, sizeof value), result->method);
+    fprintf(out, "\n%s %s, by %s", hop_map_metric_at(result->metric)->name, map_show_metric(result->metric, after),
+            result->method);
     if (result->proved)
         fprintf(out, ": no mapping is better");
     else if (result->bound > 0)
-        fprintf(out, "; none is better than %s", map_show_metric(result->metric, result->bound, bound, sizeof bound));
+        fprintf(out, "; none is better than %s", map_show_metric(result->metric, result->bound));
     if (!result->complete)
         fprintf(out, "; the search was stopped");
     fprintf(out, "\n");
@@ -112,9 +101,8 @@ static void print_drawing(FILE *out, const struct map_request *request, const st
                                               .ascii = request->ascii,
                                               .note = map_note,
                                               .context = &notes};
-    char *text = tool_have(hop_topology_to_loads(input->topology, map_loads(input, result), &options));
-    fprintf(out, "\n%s", text);
-    free(text);
+    fprintf(out, "\n");
+    tool_print(out, hop_topology_to_loads(input->topology, map_loads(input, result), &options));
 }
 
 static bool is_dash(const char *path)

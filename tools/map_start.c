@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "map.h"
 
 /* A device, once for every rank that it takes. */
@@ -79,18 +80,10 @@ static int by_round(const void *a, const void *b)
     return x->number != y->number ? (x->number < y->number ? -1 : 1) : (x->node > y->node) - (x->node < y->node);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* Brings one of the slots from `first` on there. */
 static void draw(struct slots *slots, uint32_t first, uint64_t *seed)
 {
-    uint32_t pick = first + (uint32_t)(next_random(seed) % (slots->count - first));
+    uint32_t pick = first + (uint32_t)(hop_draw(seed) % (slots->count - first));
     struct slot drawn = slots->slot[pick];
     slots->slot[pick] = slots->slot[first];
     slots->slot[first] = drawn;

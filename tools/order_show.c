@@ -4,9 +4,7 @@
 #include "ranks.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OVERLOADS_SHOWN = 3, SECOND_OPINION_OPS = 2000 };
 #define CLEAN_MAX (1 + 1e-9)
@@ -27,16 +25,11 @@ static const char *objective_words(enum hop_order_objective objective)
 }
 
 /* A share in per cent that is never rounded to 0 or 100 unless it is. */
-static const char *share_text(double part, double whole, char *text, size_t size)
+static const char *share_text(double part, double whole)
 {
     double share = whole > 0 ? 100 * part / whole : 0;
-    if (part > 0 && share < 0.05)
-        (void)snprintf(text, size, "%.1g %%", share);
-    else if (part < whole && share > 99.95)
-        (void)snprintf(text, size, "over 99.9 %%");
-    else
-        (void)snprintf(text, size, "%.1f %%", share);
-    return text;
+    return part < whole && share > 99.95 ? "over 99.9 %"
+                                         : tool_text(part > 0 && share < 0.05 ? "%.1g %%" : "%.1f %%", share);
 }
 
 /* ---- playing orders ---- */
@@ -130,12 +123,6 @@ static void print_models(const struct show *show)
     fprintf(show->out, "\n");
 }
 
-static void print_text(const struct show *show, char *text)
-{
-    fprintf(show->out, "\n%s", (char *)tool_have(text));
-    free(text);
-}
-
 /* The best order: its steps, its timeline, its drawing. */
 static void show_best(const struct show *show, const struct hop_schedule *best)
 {
@@ -144,10 +131,14 @@ static void show_best(const struct show *show, const struct hop_schedule *best)
     const struct hop_gantt_options options = {
         .width = tool_columns(), .colour = tool_colour(show->out), .ascii = r->ascii};
     tool_try(hop_simulate(show->network, best, NULL, &timeline, &tool_diag));
-    if (!r->json)
-        print_text(show, hop_timeline_to_steps(timeline, options.width));
-    if (r->gantt)
-        print_text(show, hop_timeline_to_gantt(timeline, &options));
+    if (!r->json) {
+        fprintf(show->out, "\n");
+        tool_print(show->out, hop_timeline_to_steps(timeline, options.width));
+    }
+    if (r->gantt) {
+        fprintf(show->out, "\n");
+        tool_print(show->out, hop_timeline_to_gantt(timeline, &options));
+    }
     if (r->svg)
         tool_write_text(r->svg, hop_timeline_to_steps_svg(timeline));
     hop_timeline_destroy(timeline);
@@ -383,10 +374,9 @@ static int show_found(struct show *show, const struct hop_schedule *best, char *
 {
     const struct order_request *r = show->request;
     if (r->json)
-        fputs(tool_have(json), show->out);
+        tool_print(show->out, json);
     else
         print(show, found);
-    free(json);
     if (best && (!r->json || r->svg))
         show_best(show, best);
     if (best && !r->json)
@@ -445,20 +435,18 @@ static void print_played(struct show *show, const char *name, const struct hop_p
 
 static void print_numbers(struct show *show, const struct hop_order_distribution *d)
 {
-    char share[32];
     const struct hop_histogram_options options = {.width = tool_columns(), .ascii = show->request->ascii};
     double fastest_s = d->count ? d->counts[0].value_s : 0;
     print_models(show);
     fprintf(show->out, "%s of %s orders%s; %s of them are clean (%s)\n", objective_words(d->objective),
             COUNT(d->orders), d->complete ? "" : ", before it was stopped", COUNT(d->clean),
-            share_text(d->clean, d->orders, share, sizeof share));
+            share_text(d->clean, d->orders));
     if (d->stuck > 0)
         fprintf(show->out, "%s more never end: their dependencies wait for each other\n", COUNT(d->stuck));
     if (d->count == 0)
         return;
-    char *histogram = hop_order_distribution_to_histogram(d, &options);
-    fprintf(show->out, "\n%s", histogram ? histogram : "");
-    free(histogram);
+    fprintf(show->out, "\n");
+    tool_print(show->out, hop_order_distribution_to_histogram(d, &options));
     print_deciles(show, d);
     fprintf(show->out, "\n%-16s %12s %11s  %s\n", "order", "ms", "to fastest", "fullest link");
     bool same = d->fastest.fullest <= CLEAN_MAX;
@@ -473,7 +461,7 @@ static void print_numbers(struct show *show, const struct hop_order_distribution
         return;
     if (d->given_rank > 0)
         fprintf(show->out, "the given order comes after %s faster one%s (%s)\n", COUNT(d->given_rank),
-                d->given_rank > 1 ? "s" : "", share_text(d->given_rank, d->orders, share, sizeof share));
+                d->given_rank > 1 ? "s" : "", share_text(d->given_rank, d->orders));
     else
         fprintf(show->out, "no order is faster than the given one\n");
 }

@@ -378,13 +378,6 @@ void predict_show_table(const struct prediction *p)
     print_summary(p);
 }
 
-static void print_explanation(const struct prediction *p, uint32_t op)
-{
-    char *text = tool_have(hop_timeline_explain(p->timeline, op));
-    printf("%s", text);
-    free(text);
-}
-
 /* A staged copy: what it became, then the packets that were delayed most, one into host memory and one out of it. */
 static void explain_staged(const struct prediction *p, uint32_t original)
 {
@@ -412,7 +405,7 @@ static void explain_staged(const struct prediction *p, uint32_t original)
         printf("Of its packets, these were delayed most on the way in and on the way out.\n");
     for (unsigned side = 0; side < 2; side++) {
         printf("\n");
-        print_explanation(p, worst[side]);
+        tool_print(stdout, hop_timeline_explain(p->timeline, worst[side]));
     }
 }
 
@@ -421,7 +414,7 @@ void predict_show_explanation(const struct prediction *p, const char *id)
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t op = hop_schedule_find(schedule, id), original = hop_schedule_find(p->schedule, id);
     if (op != HOP_NONE)
-        print_explanation(p, op);
+        tool_print(stdout, hop_timeline_explain(p->timeline, op));
     else if (original != HOP_NONE)
         explain_staged(p, original);
     else

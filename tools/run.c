@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast run: executes a schedule, or a collective that it makes, with real bytes between real processes. */
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "options_shared.h"
 #include "ranks.h"
@@ -171,36 +169,11 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
     tool_check_output(first ? r->trace : NULL);
 }
 
-/* What is wrong with the input is the same for all ranks: rank 0 says it. Returns what to give back to hush_end. */
-static int hush_begin(const struct hop_group *group)
-{
-    if (hop_group_rank(group) == 0)
-        return -1;
-    (void)fflush(stderr);
-    int kept = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere >= 0 && kept >= 0)
-        (void)dup2(nowhere, STDERR_FILENO);
-    if (nowhere >= 0)
-        (void)close(nowhere);
-    return kept;
-}
-
-static void hush_end(int kept)
-{
-    (void)fflush(stderr);
-    if (kept >= 0) {
-        (void)dup2(kept, STDERR_FILENO);
-        (void)close(kept);
-    }
-}
-
 /* Until all have agreed to run, who cannot tells the others. */
 static struct hop_group *group;
-static int kept_stderr;
 
 static int disagree(int status)
 {
-    hush_end(kept_stderr);
     return ranks_end(group, run_agree(group, status));
 }
 
@@ -219,14 +192,14 @@ static int run(int argc, char **argv)
     group = ranks_join_within(o.timeout_s);
     uint32_t size = (uint32_t)hop_group_size(group);
     bool alone = size == 1;
-    kept_stderr = hush_begin(group);
+    tool_hushed = hop_group_rank(group) > 0; /* what is wrong with the input is the same for all ranks */
     if (!alone)
         tool_at_end(disagree);
     check_launch(&o, size);
     o.ranks = alone ? o.ranks : size;
     run_load(&o, &l);
     prepare(&o, &o.request, hop_group_rank(group) == 0);
-    hush_end(kept_stderr);
+    tool_hushed = false;
     if (alone) {
         ranks_end_with(NULL);
         hop_group_destroy(group);

@@ -108,41 +108,49 @@ static struct sweep_product inherit(const struct sweep_product *own, const struc
     return line;
 }
 
-static void read_line(const struct request *r, const char *text, struct sweep_list *list, struct hop_sweep *sweep)
+static void read_line(const struct request *r, uint32_t number, const char *text, struct sweep_list *list,
+                      struct hop_sweep *sweep)
 {
+    struct hop_arena kept = tool_arena; /* its words last as long as the line: there may be millions */
     struct tool_words words = {0};
     struct request line = {0};
+    struct sweep_product product = {0};
+    tool_arena = (struct hop_arena){0};
+    tool_where = tool_text("in %s:%" PRIu32, strcmp(r->cases, "-") == 0 ? "(standard input)" : r->cases, number);
     tool_words_add(&words, "sweep");
     sweep_cut_line(text, &words);
-    if (words.count == 1)
-        return;
-    tool_read(&tool_sweep, (int)words.count, words.at, &line);
-    if (tool_given_beyond(&line.given, AXIS_NAMES))
-        tool_bad_usage(&tool_sweep, "a case is schedules, -e, --on, --model, --set, --map, --bytes and --scale-bytes");
-    const struct sweep_product product = inherit(&line.product, &r->product);
-    check_product(&product, strcmp(r->cases, "-") == 0);
-    sweep_add_product(list, sweep, &product);
+    if (words.count > 1) {
+        tool_read(&tool_sweep, (int)words.count, words.at, &line);
+        if (tool_given_beyond(&line.given, AXIS_NAMES))
+            tool_bad_usage(&tool_sweep,
+                           "a case is schedules, -e, --on, --model, --set, --map, --bytes and --scale-bytes");
+        product = inherit(&line.product, &r->product);
+        check_product(&product, strcmp(r->cases, "-") == 0);
+    }
+    struct hop_arena of_line = tool_arena;
+    tool_arena = kept;
+    if (words.count > 1)
+        sweep_add_product(list, sweep, &product);
+    hop_arena_finish(&of_line);
 }
 
 static void read_cases(const struct request *r, struct sweep_list *list, struct hop_sweep *sweep)
 {
     bool standard = strcmp(r->cases, "-") == 0;
-    const char *name = standard ? "(standard input)" : r->cases;
     FILE *file = standard ? stdin : fopen(r->cases, "r");
     char *line = NULL;
     size_t capacity = 0;
     uint32_t number = 0;
     if (!file)
-        tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "cannot open: %s", strerror(errno)), "%.200s", name);
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "cannot open: %s", strerror(errno)), "%.200s", r->cases);
     while (getline(&line, &capacity, file) >= 0) {
-        tool_where = tool_text("in %s:%" PRIu32, name, ++number);
-        if (number > LINES_MAX)
+        if (++number > LINES_MAX)
             tool_bad_usage(&tool_sweep, "more than %d lines", LINES_MAX);
-        read_line(r, line, list, sweep);
+        read_line(r, number, line, list, sweep);
     }
     tool_where = NULL;
     if (ferror(file))
-        tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "cannot read: %s", strerror(errno)), "%.200s", name);
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "cannot read: %s", strerror(errno)), "%.200s", r->cases);
     free(line);
     if (!standard)
         (void)fclose(file);
@@ -186,9 +194,8 @@ static void end_progress(const struct watch *watch, uint32_t done)
 
 static int say_culprit(const struct sweep_list *list, uint32_t index)
 {
-    char name[280];
     if (index != HOP_NONE && index < list->count)
-        fprintf(stderr, "hopcast: case %" PRIu32 " (%s):\n", index + 1, sweep_describe(list, index, name, sizeof name));
+        fprintf(stderr, "hopcast: case %" PRIu32 " (%s):\n", index + 1, sweep_describe(list, index));
     return tool_say(&tool_diag);
 }
 

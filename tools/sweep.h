@@ -96,6 +96,6 @@ bool sweep_show_result(struct sweep_show *show, uint32_t index, const struct hop
 bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *summary, bool fine);
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count);
 /* "s.hop on t2, credit, tau=0.2" */
-char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer, size_t size);
+const char *sweep_describe(const struct sweep_list *list, uint32_t index);
 
 #endif

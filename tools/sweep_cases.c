@@ -373,14 +373,14 @@ static void add_case(struct origin *origin, const struct crossing *c, uint64_t i
         uint64_t combination = rest % c->combinations, machine = rest / c->combinations;
         uint32_t model = take_digit(&machine, of[SWEEP_MODELS].count);
         one->assignments = make_combination(c, combination);
-        one->model = of[SWEEP_MODELS].count ? of[SWEEP_MODELS].at[model] : NULL;
+        one->model = of[SWEEP_MODELS].count ? tool_text("%s", of[SWEEP_MODELS].at[model]) : NULL;
         const struct sweep_noun *noun =
             find_noun(&list->machines, of[SWEEP_MACHINES].at[machine], load_machine, origin);
         origin->machine = (uint32_t)(noun - list->machines.at);
         one->machine = noun->name;
     }
     if (new_map)
-        one->map = of[SWEEP_MAPS].count ? of[SWEEP_MAPS].at[map] : NULL;
+        one->map = of[SWEEP_MAPS].count ? tool_text("%s", of[SWEEP_MAPS].at[map]) : NULL;
     one->resize = c->sizes.count > 0;
     one->bytes = one->resize ? (uint64_t)c->sizes.numbers[size] : 0;
     one->scale = c->scales.count ? c->scales.numbers[scale] : 0;

@@ -251,21 +251,19 @@ bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *s
 
 /* ---- for people ---- */
 
-char *sweep_describe(const struct sweep_list *list, uint32_t index, char *buffer, size_t size)
+const char *sweep_describe(const struct sweep_list *list, uint32_t index)
 {
     const struct sweep_case *one = &list->cases[index];
-    size_t length = (size_t)snprintf(buffer, size, "%.80s on %.60s", one->schedule, one->machine);
-    if (one->model && length < size)
-        length += (size_t)snprintf(buffer + length, size - length, ", %.40s", one->model);
-    for (uint32_t i = 0; i < one->assignment_count && length < size; i++)
-        length += (size_t)snprintf(buffer + length, size - length, ", %.60s", one->assignments[i]);
-    if (one->map && length < size)
-        length += (size_t)snprintf(buffer + length, size - length, ", map %.60s", one->map);
-    if (one->resize && length < size)
-        length += (size_t)snprintf(buffer + length, size - length, ", %s each", BYTES(one->bytes));
-    if (one->scale > 0 && length < size)
-        (void)snprintf(buffer + length, size - length, ", sizes x %g", one->scale);
-    return buffer;
+    const char *text = tool_text("%.80s on %.60s", one->schedule, one->machine);
+    if (one->model)
+        text = tool_text("%s, %.40s", text, one->model);
+    for (uint32_t i = 0; i < one->assignment_count; i++)
+        text = tool_text("%s, %.60s", text, one->assignments[i]);
+    if (one->map)
+        text = tool_text("%s, map %.60s", text, one->map);
+    if (one->resize)
+        text = tool_text("%s, %s each", text, BYTES(one->bytes));
+    return one->scale > 0 ? tool_text("%s, sizes x %g", text, one->scale) : text;
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -278,13 +276,12 @@ static int compare_ranks(const void *a, const void *b)
 
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count)
 {
-    char text[400];
     if (show->ranked)
         qsort(show->ranking, show->ranked, sizeof *show->ranking, compare_ranks);
     fprintf(stream, "%8s  %10s  %12s  %s\n", "case", "makespan", "together", "what");
     for (uint32_t i = 0; i < count && i < show->ranked && isfinite(show->ranking[i].makespan_s); i++) {
         const struct sweep_rank *rank = &show->ranking[i];
         fprintf(stream, "%8" PRIu32 "  %10s  %12s  %s\n", rank->index + 1, SECONDS(rank->makespan_s),
-                RATE(rank->rate_Bps), sweep_describe(show->list, rank->index, text, sizeof text));
+                RATE(rank->rate_Bps), sweep_describe(show->list, rank->index));
     }
 }

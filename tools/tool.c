@@ -13,6 +13,7 @@
 struct hop_diag tool_diag;
 struct hop_arena tool_arena;
 const char *tool_where;
+bool tool_hushed;
 static int (*leave_others)(int status);
 
 /* ---- the end ---- */
@@ -42,32 +43,25 @@ void tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "hopcast %s: ", command->name);
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n`hopcast %s --help` shows how it is used\n", command->name);
+    if (!tool_hushed) {
+        fprintf(stderr, "hopcast %s: ", command->name);
+        vfprintf(stderr, format, arguments);
+        fprintf(stderr, "\n`hopcast %s --help` shows how it is used\n", command->name);
+    }
     va_end(arguments);
     end_badly(TOOL_BAD);
-}
-
-/* Texts may quote files: what would move a terminal's cursor becomes a question mark. */
-static void put_plainly(const char *text)
-{
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, stderr);
 }
 
 int tool_say(const struct hop_diag *diag)
 {
     tool_memory_told();
-    fputs("hopcast: ", stderr);
-    put_plainly(diag->place);
-    fputs(diag->place[0] ? ": " : "", stderr);
-    put_plainly(diag->what);
-    if (diag->expected[0]) {
-        fputs("\n  expected: ", stderr);
-        put_plainly(diag->expected);
+    const char *const parts[] = {
+        "hopcast: ",    diag->place, diag->place[0] ? ": " : "", diag->what, diag->expected[0] ? "\n  expected: " : "",
+        diag->expected, "\n"};
+    for (size_t i = 0; i < HOP_COUNT(parts) && !tool_hushed; i++) {
+        for (const char *c = parts[i]; *c; c++) /* texts may quote files: what would move a terminal's cursor */
+            fputc(i % 2 && ((unsigned char)*c < ' ' || *c == 0x7f) ? '?' : *c, stderr);
     }
-    fputc('\n', stderr);
     /* Nothing was wrong with what was asked for when a process is lost, or all are stopped. */
     return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
@@ -344,15 +338,20 @@ unsigned tool_columns(void)
     return 100;
 }
 
-char *tool_show_bytes(uint64_t bytes, char *text, size_t size)
+const char *tool_short_bytes(uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
     size_t u = 0;
     for (; value >= 1024 && u + 1 < HOP_COUNT(units); u++)
         value /= 1024;
-    (void)snprintf(text, size, "%.4g%s", value, units[u]);
-    return text;
+    return tool_text("%.4g%s", value, units[u]);
+}
+
+void tool_print(FILE *out, char *text)
+{
+    fputs(tool_have(text), out);
+    free(text);
 }
 
 void tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,

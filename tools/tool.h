@@ -56,6 +56,7 @@ extern struct hop_arena tool_arena;
 int tool_say(const struct hop_diag *diag);
 /* Said behind a failure, until it is NULL: "in cases.txt:3". */
 extern const char *tool_where;
+extern bool tool_hushed; /* another process says what fails */
 /* Ends well, too: output that could not be written turns TOOL_OK into TOOL_BAD, with a message. */
 _Noreturn void tool_end(int status);
 /* Before that other processes are told: `leave` gets and gives the exit status. NULL: there are none. */
@@ -129,8 +130,8 @@ void tool_check_output(const char *path);
 void tool_make_directory(const char *path); /* unless it is there */
 /* Broken between words, with a line's end; the first line begins behind what stands there already. */
 void tool_print_wrapped(const char *text, unsigned indent, unsigned width);
-/* "64KiB", "1.5MiB": four digits. Returns text. */
-char *tool_show_bytes(uint64_t bytes, char *text, size_t size);
+const char *tool_short_bytes(uint64_t bytes); /* "64KiB", "1.5MiB": four digits */
+void tool_print(FILE *out, char *text);       /* that is made here and given away; NULL: out of memory */
 /* Of processes that move real bytes: refuses what does not go together. */
 void tool_check_program(const struct tool_command *command, const struct hop_program_options *program, bool threads,
                         bool emulated);

@@ -6,10 +6,9 @@
 #include "tune.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 118, FIXED = 20, COLUMNS = 64, NAME_SIZE = 96 };
+enum { LINE = 118, FIXED = 20, COLUMNS = 64 };
 
 /* An algorithm: candidates first to last - 1, which differ in their segments. */
 struct column {
@@ -19,13 +18,11 @@ struct column {
 };
 
 /* "chain/64KiB" */
-static char *show_candidate(const struct hop_tune_candidate *candidate, char *text, size_t size)
+static const char *show_candidate(const struct hop_tune_candidate *candidate)
 {
-    char segment[32];
-    tool_show_bytes(candidate->segment_bytes, segment, sizeof segment);
-    (void)snprintf(text, size, "%.60s%s%s", candidate->algorithm, candidate->segment_bytes ? "/" : "",
-                   candidate->segment_bytes ? segment : "");
-    return text;
+    return candidate->segment_bytes
+               ? tool_text("%s/%s", candidate->algorithm, tool_short_bytes(candidate->segment_bytes))
+               : candidate->algorithm;
 }
 
 /* Of the longest winner's name. */
@@ -33,8 +30,7 @@ static int by_width(const struct hop_tuned_collective *tuned)
 {
     int width = 2;
     for (uint32_t s = 0; s < tuned->span_count; s++) {
-        char name[NAME_SIZE];
-        int length = (int)strlen(show_candidate(&tuned->candidates[tuned->spans[s].candidate], name, sizeof name));
+        int length = (int)strlen(show_candidate(&tuned->candidates[tuned->spans[s].candidate]));
         width = length > width ? length : width;
     }
     return width;
@@ -108,12 +104,9 @@ static void choose_columns(const struct hop_tuned_collective *tuned, struct colu
 static void print_size(const struct hop_tuned_collective *tuned, const struct hop_tune_size *size,
                        const struct column *columns, uint32_t count)
 {
-    char bytes[32] = "-", name[NAME_SIZE];
     const struct hop_tune_time *best = &size->times[size->winner];
-    if (tuned->kind != HOP_COLLECTIVE_BARRIER)
-        tool_show_bytes(size->bytes, bytes, sizeof bytes);
-    printf("%8s %10s  %-*s", bytes, SECONDS(best->time_s), by_width(tuned),
-           show_candidate(&tuned->candidates[size->winner], name, sizeof name));
+    printf("%8s %10s  %-*s", tuned->kind == HOP_COLLECTIVE_BARRIER ? "-" : tool_short_bytes(size->bytes),
+           SECONDS(best->time_s), by_width(tuned), show_candidate(&tuned->candidates[size->winner]));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t own = fastest(&columns[i], size);
         char cell[32] = "-";
@@ -149,9 +142,7 @@ static void print_left_out(const struct hop_tuned_collective *tuned, const struc
 
 static void print_why(const struct hop_network *network, const struct hop_tune_size *size)
 {
-    char bytes[32];
-    tool_show_bytes(size->bytes, bytes, sizeof bytes);
-    printf("  %s%s%s", size->bytes ? "at " : "", size->bytes ? bytes : "", size->bytes ? ": " : "");
+    printf("  %s", size->bytes ? tool_text("at %s: ", tool_short_bytes(size->bytes)) : "");
     if (size->link != HOP_NONE)
         printf("%s is in use longest, %.0f %% of the time", LINK(hop_network_topology(network), size->link),
                100 * size->link_busy);
@@ -166,10 +157,8 @@ static void print_spans(const struct hop_network *network, const struct hop_tune
     printf("%8s  by\n", "from");
     for (uint32_t s = 0; s < tuned->span_count; s++) {
         const struct hop_tune_span *span = &tuned->spans[s];
-        char bytes[32], name[NAME_SIZE];
-        tool_show_bytes(span->from_bytes, bytes, sizeof bytes);
-        printf("%8s  %-*s", bytes, network ? by_width(tuned) : 1,
-               show_candidate(&tuned->candidates[span->candidate], name, sizeof name));
+        printf("%8s  %-*s", tool_short_bytes(span->from_bytes), network ? by_width(tuned) : 1,
+               show_candidate(&tuned->candidates[span->candidate]));
         if (network)
             print_why(network, &tuned->sizes[span->size]);
         printf("\n");

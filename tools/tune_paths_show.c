@@ -14,67 +14,51 @@ static const char *name_of(const struct hop_topology *topology, uint32_t node)
 
 /* ---- pairs ---- */
 
-static void show_packet(uint64_t bytes, bool is_there, char *text, size_t size)
+static const char *show_packet(uint64_t bytes, bool is_there)
 {
-    if (!is_there || bytes == 0)
-        (void)snprintf(text, size, "%s", is_there ? "whole" : "-");
-    else
-        tool_show_bytes(bytes, text, size);
+    return !is_there ? "-" : bytes ? tool_short_bytes(bytes) : "whole";
 }
 
 static void print_cell(const struct hop_tune_point *point)
 {
     double factor;
-    char text[32];
     char letter = hop_tune_winner(point, &factor) == HOP_VIA_STAGED ? 'S' : 'D';
-    if (isnan(point->direct_s) && isnan(point->staged_s))
-        (void)snprintf(text, sizeof text, "-");
-    else if (isnan(factor))
-        (void)snprintf(text, sizeof text, "%c only", letter);
-    else
-        (void)snprintf(text, sizeof text, "%c%6.2f", letter, factor);
-    printf(" %*s", CELL, text);
+    printf(" %*s", CELL,
+           isnan(point->direct_s) && isnan(point->staged_s) ? "-"
+           : isnan(factor)                                  ? tool_text("%c only", letter)
+                                                            : tool_text("%c%6.2f", letter, factor));
 }
 
-/* "gpu0 -> gpu1", as wide as it is. */
-static int name_pair(const struct hop_topology *topology, const struct hop_tune_class *class, char *text, size_t size)
+/* "gpu0 -> gpu1" */
+static const char *name_pair(const struct hop_topology *topology, const struct hop_tune_class *class)
 {
-    return snprintf(text, size, "%.60s -> %.60s", name_of(topology, class->pairs[0][0]),
-                    name_of(topology, class->pairs[0][1]));
+    return tool_text("%.60s -> %.60s", name_of(topology, class->pairs[0][0]), name_of(topology, class->pairs[0][1]));
 }
 
 static void print_pairs(const struct hop_topology *topology, const struct hop_tuned_paths *paths)
 {
-    char text[128];
     uint32_t last = paths->size_count - 1;
     int width = 20;
     for (uint32_t c = 0; c < paths->class_count; c++) {
-        int length = name_pair(topology, &paths->classes[c], text, sizeof text);
+        int length = (int)strlen(name_pair(topology, &paths->classes[c]));
         width = length > width ? length : width;
     }
     printf("\n%-*s %-13s %5s", width, "pair alone", "over", "pairs");
-    for (uint32_t s = 0; s < paths->size_count; s++) {
-        tool_show_bytes(paths->sizes[s], text, sizeof text);
-        printf(" %*s", CELL, text);
-    }
+    for (uint32_t s = 0; s < paths->size_count; s++)
+        printf(" %*s", CELL, tool_short_bytes(paths->sizes[s]));
     printf(" %9s %7s\n", "crossover", "packet");
     for (uint32_t c = 0; c < paths->class_count; c++) {
         const struct hop_tune_class *class = &paths->classes[c];
-        (void)name_pair(topology, class, text, sizeof text);
-        printf("%-*s %-13s %5u", width, text, class->way, class->pair_count);
+        printf("%-*s %-13s %5u", width, name_pair(topology, class), class->way, class->pair_count);
         for (uint32_t s = 0; s < paths->size_count; s++)
             print_cell(&class->points[s]);
-        if (class->crossover_bytes)
-            tool_show_bytes(class->crossover_bytes, text, sizeof text);
-        printf(" %9s", class->crossover_bytes ? text : "-");
-        show_packet(class->points[last].packet_bytes, !isnan(class->points[last].staged_s), text, sizeof text);
-        printf(" %7s\n", text);
+        printf(" %9s %7s\n", class->crossover_bytes ? tool_short_bytes(class->crossover_bytes) : "-",
+               show_packet(class->points[last].packet_bytes, !isnan(class->points[last].staged_s)));
     }
-    tool_show_bytes(paths->sizes[last], text, sizeof text);
     printf("D direct, S staged: the faster one, and how many times as fast as the other; crossover: from that size on "
            "the\n"
            "other one wins; packet: the best one for staging %s; pairs: that many are alike\n",
-           text);
+           tool_short_bytes(paths->sizes[last]));
 }
 
 /* The latency of memory links is what copies through host memory cost; without it small packets are free. */
@@ -126,17 +110,14 @@ static void print_names(const struct tune_case *c)
 static void print_case(const struct tune_case *c)
 {
     const struct hop_tuned_mix *mix = c->mix;
-    char packet[32], gain[32];
     printf("%-23s %6u", c->name, mix->transfers);
     print_time(mix->direct_s);
     print_time(mix->staged_s);
-    show_packet(mix->staged_packet_bytes, !isnan(mix->staged_s), packet, sizeof packet);
-    printf(" %8s", packet);
+    printf(" %8s", show_packet(mix->staged_packet_bytes, !isnan(mix->staged_s)));
     print_time(mix->mix_s);
-    show_packet(mix->mix_packet_bytes, true, packet, sizeof packet);
-    printf(" %8s", mix->staged_count ? packet : "-");
-    (void)snprintf(gain, sizeof gain, "%.2f", mix->direct_s / mix->mix_s);
-    printf(" %6s %8u  %s\n", isnan(mix->direct_s) ? "-" : gain, mix->staged_count, mix->exact ? "exact" : "searched");
+    printf(" %8s %6s %8u  %s\n", show_packet(mix->mix_packet_bytes, mix->staged_count),
+           isnan(mix->direct_s) ? "-" : tool_text("%.2f", mix->direct_s / mix->mix_s), mix->staged_count,
+           mix->exact ? "exact" : "searched");
     print_names(c);
 }
 
