@@ -13,19 +13,17 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
     if (collective->members == 0 || collective->root >= collective->members)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective of %u ranks has the root %u", collective->members,
                         collective->root);
-    if (hop_collective_exceeds(collective->kind, collective->algorithm, collective->members, collective->bytes,
-                               HOP_COLLECTIVE_STEPS))
-        return hop_moves_refuse_steps(collective->members, diag);
     struct hop_steps made = {0};
     struct hop_moves moves;
     struct hop_job job;
     uint64_t bytes = collective->kind == HOP_COLLECTIVE_BARRIER ? 0 : collective->bytes;
-    enum hop_status status = hop_moves_begin_steps(&moves, &made, collective->members, diag);
-    if (status == HOP_OK)
-        status = hop_job_begin(&job, &moves, collective->kind, bytes, collective->root, false);
-    if (status == HOP_OK && job.n > 1)
+    hop_moves_begin_steps(&moves, &made, collective->members, diag);
+    if (hop_collective_exceeds(collective->kind, collective->algorithm, collective->members, collective->bytes,
+                               HOP_COLLECTIVE_STEPS))
+        hop_moves_refuse(&moves.failure, collective->members, true);
+    if (hop_job_begin(&job, &moves, collective->kind, bytes, collective->root, false) && job.n > 1)
         make(&job);
-    status = hop_moves_end(&moves);
+    enum hop_status status = hop_moves_end(&moves);
     if (status == HOP_OK)
         *steps = made;
     else
@@ -35,7 +33,6 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
 
 void hop_steps_finish(struct hop_steps *steps)
 {
-    free(steps->steps);
-    free(steps->after);
+    hop_arena_finish(&steps->arena);
     *steps = (struct hop_steps){0};
 }

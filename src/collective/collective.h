@@ -29,10 +29,10 @@ struct hop_collective_step {
 };
 
 struct hop_steps {
+    struct hop_arena arena;
     struct hop_collective_step *steps;
-    uint32_t count, capacity;
     uint32_t *after; /* steps */
-    uint32_t after_count, after_capacity;
+    uint32_t count, after_count;
 };
 
 struct hop_collective {

@@ -28,7 +28,7 @@ static void own_copies(struct hop_job *job)
 static void direct_allgather(struct hop_job *job)
 {
     uint32_t n = job->n;
-    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
+    for (uint32_t r = 0; r < n && hop_moves_ok(job->moves); r++) {
         for (uint32_t i = 1; i < n; i++) {
             uint32_t to = (r + i) % n;
             hop_job_copy_share(job, HOP_PHASE("a", .pair = true), r, job->in[r], to, job->out[to], r, 1);
@@ -108,7 +108,7 @@ static void direct_alltoall(struct hop_job *job)
 {
     uint32_t n = job->n;
     const struct hop_spot *in = aside(job);
-    for (uint32_t r = 0; in && r < n && job->moves->status == HOP_OK; r++) {
+    for (uint32_t r = 0; in && r < n && hop_moves_ok(job->moves); r++) {
         for (uint32_t i = 1; i < n; i++)
             swap(job, in, r, (r + i) % n, false);
     }
@@ -120,7 +120,7 @@ static void pairwise_alltoall(struct hop_job *job)
 {
     uint32_t n = job->n;
     const struct hop_spot *in = aside(job);
-    for (uint32_t i = 1; in && i < n && job->moves->status == HOP_OK; i++) {
+    for (uint32_t i = 1; in && i < n && hop_moves_ok(job->moves); i++) {
         for (uint32_t r = 0; r < n; r++)
             swap(job, in, r, (r + i) % n, i > 1);
     }
@@ -136,20 +136,23 @@ static struct hop_spot waits(struct hop_job *job, uint32_t i, uint64_t share, co
     return (struct hop_spot){hop_moves_scratch(job->moves, "slot"), i * share + run->before - run->offset};
 }
 
-/* Everyone's share of each part goes to its owner. in_place: not those on the owner's device. */
-static void send_shares(struct hop_job *job, bool in_place)
+/* Everyone's share of each part goes to its owner. in_place: not those on the owner's device; pair: named by both. */
+static void send_shares(struct hop_job *job, bool in_place, bool pair)
 {
     uint32_t n = job->n;
     struct hop_moves *m = job->moves;
-    for (uint32_t r = 0; r < n && m->status == HOP_OK; r++) {
+    uint64_t *shares = hop_moves_room(m, n, sizeof *shares);
+    for (uint32_t i = 0; shares && i < n; i++)
+        shares[i] = hop_job_share(job, i);
+    for (uint32_t r = 0; r < n && hop_moves_ok(m); r++) {
         for (uint32_t k = 1; k < n; k++) {
             uint32_t to = (r + k) % n;
-            uint64_t share = in_place && near(job, r, to) ? 0 : hop_job_share(job, to);
+            uint64_t share = in_place && near(job, r, to) ? 0 : shares[to];
             const struct hop_part_run *runs;
             uint32_t count = share ? hop_job_runs(job, to, 1, &runs) : 0;
             for (uint32_t i = 0; i < count; i++) {
                 m->piece = count > 1 ? i : NONE;
-                hop_job_copy(job, HOP_PHASE("s", .pair = true, .sums = true), r, job->in[r], to,
+                hop_job_copy(job, HOP_PHASE("s", .pair = pair, .sums = true), r, job->in[r], to,
                              waits(job, r, share, &runs[i]), runs[i].offset, runs[i].count);
             }
         }
@@ -193,7 +196,7 @@ static void add_shares(struct hop_job *job, bool in_place, bool all)
 static void send_sums(struct hop_job *job, bool far_only)
 {
     uint32_t n = job->n;
-    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
+    for (uint32_t r = 0; r < n && hop_moves_ok(job->moves); r++) {
         for (uint32_t k = 1; k < n; k++) {
             uint32_t to = (r + k) % n;
             if (!far_only || !near(job, r, to))
@@ -204,7 +207,7 @@ static void send_sums(struct hop_job *job, bool far_only)
 
 static void direct_reduce_scatter(struct hop_job *job)
 {
-    send_shares(job, false);
+    send_shares(job, false, true);
     add_shares(job, false, false);
 }
 
@@ -216,83 +219,52 @@ static void direct_allreduce(struct hop_job *job)
 
 static void one_shot_reduce_scatter(struct hop_job *job)
 {
-    send_shares(job, true);
+    send_shares(job, true, true);
     add_shares(job, true, false);
 }
 
 static void two_shot_allreduce(struct hop_job *job)
 {
-    send_shares(job, true);
+    send_shares(job, true, true);
     add_shares(job, true, true);
     send_sums(job, true);
 }
 
 /* ---- one-shot ---- */
 
-/* Which members are the first on their devices. */
-static bool *find_leaders(struct hop_job *job)
+/* The whole vector is one part, which the root owns, or (NULL) the first member on each device. */
+static struct hop_job as_one_part(struct hop_job *job, const uint32_t *root)
 {
-    bool *leads = hop_moves_room(job->moves, job->n, sizeof *leads);
-    for (uint32_t i = 0; leads && i < job->n; i++) {
-        uint32_t first = 0;
-        while (!near(job, first, i))
-            first++;
-        leads[i] = first == i;
+    struct hop_job whole = *job;
+    uint32_t *first = hop_moves_room(job->moves, (uint64_t)job->n + 1, sizeof *first);
+    for (uint32_t i = 0; first && i < job->n; i++) {
+        uint32_t leader = 0;
+        while (!root && !near(job, leader, i))
+            leader++;
+        first[i + 1] = first[i] + (i == (root ? *root : leader));
     }
-    return leads;
-}
-
-static struct hop_spot whole_slot(struct hop_job *job, uint32_t member)
-{
-    return (struct hop_spot){hop_moves_scratch(job->moves, "slot"), member * job->total};
-}
-
-/* At a member: all vectors, those of its device where they are, into the outs given. */
-static void reduce_all(struct hop_job *job, uint32_t leader, bool everyone)
-{
-    struct hop_moves *m = job->moves;
-    struct hop_at *inputs = hop_moves_room(m, job->n, sizeof *inputs),
-                  *outputs = hop_moves_room(m, job->n, sizeof *outputs);
-    struct hop_label label = {"red", NONE, job->ranks[leader], NONE};
-    uint32_t output_count = 0;
-    if (!inputs || !outputs)
-        return;
-    outputs[output_count++] = hop_job_at(job, leader, job->out[leader], 0);
-    for (uint32_t r = 0; r < job->n; r++) {
-        bool here = near(job, r, leader);
-        inputs[r] = here ? hop_job_at(job, r, job->in[r], 0) : hop_job_at(job, leader, whole_slot(job, r), 0);
-        if (here && everyone && r != leader)
-            outputs[output_count++] = hop_job_at(job, r, job->out[r], 0);
-    }
-    hop_moves_reduce(m, &label, inputs, job->n, outputs, output_count, job->total);
+    whole.parts = 1;
+    whole.owned_first = first;
+    whole.owned = hop_moves_room(job->moves, job->n, sizeof *whole.owned); /* part 0 each */
+    return whole;
 }
 
 static void one_shot_allreduce(struct hop_job *job)
 {
-    uint32_t n = job->n;
-    const bool *leads = find_leaders(job);
-    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
-        for (uint32_t k = 1; k < n; k++) {
-            uint32_t to = (r + k) % n;
-            if (leads[to] && !near(job, r, to))
-                hop_job_copy(job, HOP_PHASE("s", .pair = true, .sums = true), r, job->in[r], to, whole_slot(job, r), 0,
-                             job->total);
-        }
-    }
-    for (uint32_t r = 0; r < n && job->moves->status == HOP_OK; r++) {
-        if (leads[r])
-            reduce_all(job, r, true);
-    }
+    struct hop_job whole = as_one_part(job, NULL);
+    if (!hop_moves_ok(job->moves))
+        return;
+    send_shares(&whole, true, true);
+    add_shares(&whole, true, true);
 }
 
 static void one_shot_reduce(struct hop_job *job)
 {
-    for (uint32_t r = 0; r < job->n; r++) {
-        if (!near(job, r, job->root))
-            hop_job_copy(job, HOP_PHASE("s", .sums = true), r, job->in[r], job->root, whole_slot(job, r), 0,
-                         job->total);
-    }
-    reduce_all(job, job->root, false);
+    struct hop_job whole = as_one_part(job, &job->root);
+    if (!hop_moves_ok(job->moves))
+        return;
+    send_shares(&whole, true, false);
+    add_shares(&whole, true, false);
 }
 
 /* ---- the algorithms ---- */

@@ -133,7 +133,7 @@ static void rabenseifner_allreduce(struct hop_job *job)
 static void bruck_allgather(struct hop_job *job)
 {
     uint32_t n = job->n, round = 0;
-    for (uint64_t distance = 1; distance < n && job->moves->status == HOP_OK; distance *= 2, round++) {
+    for (uint64_t distance = 1; distance < n && hop_moves_ok(job->moves); distance *= 2, round++) {
         uint32_t size = (uint32_t)(n - distance < distance ? n - distance : distance);
         for (uint32_t r = 0; r < n; r++) {
             uint32_t to = (uint32_t)(((uint64_t)r + n - distance) % n);
@@ -149,7 +149,7 @@ static void bruck_allgather(struct hop_job *job)
 static void dissemination_barrier(struct hop_job *job)
 {
     uint32_t n = job->n, round = 0, flag = hop_moves_scratch(job->moves, "flag");
-    for (uint64_t distance = 1; distance < n && job->moves->status == HOP_OK; distance *= 2, round++) {
+    for (uint64_t distance = 1; distance < n && hop_moves_ok(job->moves); distance *= 2, round++) {
         for (uint32_t r = 0; r < n; r++) {
             uint32_t from = job->ranks[r], to = job->ranks[(r + distance) % n];
             struct hop_copy token = {.label = {"k", round, from, NONE},

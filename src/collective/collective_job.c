@@ -16,9 +16,8 @@ static bool add_run(struct hop_moves *m, uint32_t *count, uint64_t begin, uint64
         return true;
     }
     uint64_t before = last ? last->before + last->count : 0;
-    if (!hop_grow(&m->runs, &m->run_capacity, *count + 1, sizeof *m->runs)) {
-        if (m->status == HOP_OK)
-            m->status = hop_fail_memory(m->diag);
+    if (!HOP_GROW(&m->arena, m->runs, *count + 1)) {
+        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
         return false;
     }
     m->runs[(*count)++] = (struct hop_part_run){begin, end - begin, before};
@@ -111,7 +110,7 @@ void hop_job_segments(struct hop_job *job, hop_range_maker *f)
         return;
     }
     uint32_t number = 0;
-    for (uint64_t at = 0; at < job->total && m->status == HOP_OK; at += job->segment) {
+    for (uint64_t at = 0; at < job->total && hop_moves_ok(m); at += job->segment) {
         m->segment = number++;
         f(job, at, job->total - at < job->segment ? job->total - at : job->segment);
     }
@@ -166,21 +165,20 @@ static struct hop_spot shifted(uint32_t buffer, bool holds_part_only, uint64_t s
     return (struct hop_spot){buffer, holds_part_only ? 0 - start : 0};
 }
 
-enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *m, enum hop_collective_kind kind, uint64_t bytes,
-                              uint32_t root, bool in_place)
+bool hop_job_begin(struct hop_job *job, struct hop_moves *m, enum hop_collective_kind kind, uint64_t bytes,
+                   uint32_t root, bool in_place)
 {
     bool parts_in = kind == HOP_COLLECTIVE_ALLGATHER || kind == HOP_COLLECTIVE_GATHER;
     bool parts_out = kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
     uint32_t n = m->ranks, out_buffer = in_place ? HOP_MOVE_IN : HOP_MOVE_OUT;
     uint64_t most = ((uint64_t)1 << 60) / (n < 64 ? 64 : n);
-    if (m->status == HOP_OK && bytes > most) {
-        m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "%s of %llu bytes a rank among %u ranks\nat most %llu bytes",
-                             hop_collective_name(kind), (unsigned long long)bytes, n, (unsigned long long)most);
-    }
+    if (bytes > most)
+        hop_failure_set(&m->failure, HOP_ERR_LIMIT, "%s of %llu bytes a rank among %u ranks\nat most %llu bytes",
+                        hop_collective_name(kind), (unsigned long long)bytes, n, (unsigned long long)most);
     uint32_t *ranks = hop_moves_room(m, n, sizeof *ranks);
     struct hop_spot *in = hop_moves_room(m, n, sizeof *in), *out = hop_moves_room(m, n, sizeof *out);
-    if (m->status != HOP_OK)
-        return m->status;
+    if (!hop_moves_ok(m))
+        return false;
     uint64_t total = bytes / m->width * (parts_in ? n : 1);
     for (uint32_t r = 0; r < n; r++) {
         uint64_t start = hop_part_start(total, n, r);
@@ -191,5 +189,5 @@ enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *m, enum hop
     }
     *job = (struct hop_job){
         .moves = m, .n = n, .ranks = ranks, .in = in, .out = out, .root = root, .total = total, .parts = n};
-    return HOP_OK;
+    return true;
 }

@@ -84,8 +84,8 @@ void hop_job_to_and_from(struct hop_job *job, hop_algorithm_maker *to, hop_algor
 
 /* The job of a collective among all ranks: `bytes` in elements of `moves`, in and out as hopcast/collective.h lays them
  * out. Fails for a vector too long to number its elements. */
-enum hop_status hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collective_kind kind,
-                              uint64_t bytes, uint32_t root, bool in_place);
+bool hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collective_kind kind, uint64_t bytes,
+                   uint32_t root, bool in_place);
 
 /* ---- algorithms ---- */
 

@@ -56,7 +56,7 @@ static bool find_groups(struct hop_job *job, const uint32_t *group, struct group
     groups->first = hop_moves_room(m, (uint64_t)n + 1, sizeof *groups->first);
     groups->members = hop_moves_room(m, n, sizeof *groups->members);
     groups->leader = hop_moves_room(m, n, sizeof *groups->leader);
-    if (m->status != HOP_OK)
+    if (!hop_moves_ok(m))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t *mine = &number[group[job->ranks[i]]];
@@ -101,7 +101,7 @@ static struct hop_job job_of(struct hop_job *job, const uint32_t *heads, uint32_
     uint32_t *ranks = hop_moves_room(m, count, sizeof *ranks), *owned = hop_moves_room(m, job->parts, sizeof *owned);
     uint32_t *first = hop_moves_room(m, (uint64_t)count + 1, sizeof *first);
     struct hop_spot *ins = hop_moves_room(m, count, sizeof *ins), *outs = hop_moves_room(m, count, sizeof *outs);
-    for (uint32_t k = 0; m->status == HOP_OK && k < count; k++) {
+    for (uint32_t k = 0; hop_moves_ok(m) && k < count; k++) {
         uint32_t i = heads[k];
         ranks[k] = job->ranks[i];
         ins[k] = in[i];
@@ -180,11 +180,11 @@ static bool place_between(struct hop_job *job, enum hop_collective_kind kind, co
 static void make_groups(struct hop_job *job, const struct groups *groups, enum hop_collective_kind kind,
                         enum hop_algorithm algorithm, const struct hop_spot *in, const struct hop_spot *out)
 {
-    for (uint32_t g = 0; g < groups->count && job->moves->status == HOP_OK; g++) {
+    for (uint32_t g = 0; g < groups->count && hop_moves_ok(job->moves); g++) {
         if (groups->first[g + 1] - groups->first[g] == 1)
             continue;
         struct hop_job group = group_job(job, groups, g, in, out);
-        if (job->moves->status == HOP_OK)
+        if (hop_moves_ok(job->moves))
             hop_collective_maker(kind, algorithm)(&group);
     }
 }
@@ -225,7 +225,7 @@ static void make_level(struct hop_job *job, enum hop_collective_kind kind, const
     if (plans[kind].before != NOTHING)
         make_groups(job, groups, plans[kind].before, algorithm, job->in, in);
     struct hop_job leaders = leaders_job(job, groups, in, out);
-    if (m->status == HOP_OK)
+    if (hop_moves_ok(m))
         make_from(&leaders, kind, levels, level + 1);
     m->level = level_names[level];
     if (plans[kind].behind != NOTHING)

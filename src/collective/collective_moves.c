@@ -46,43 +46,44 @@ struct hop_moves_inside {
     enum hop_type type;
     const char *names[HOP_MOVE_BUFFERS];
     uint32_t buffers;
-    uint32_t *own; /* devices, of steps: each member's own */
 
     struct track *tracks[HOP_MOVE_BUFFERS]; /* by rank */
     struct stretch *stretches;
-    uint32_t stretch_count, stretch_capacity, free;
+    uint32_t stretch_count, free;
     struct link *links;
-    uint32_t link_count, link_capacity;
+    uint32_t link_count;
     uint32_t *wanted; /* what the move at hand waits for */
-    uint32_t wanted_count, wanted_capacity;
+    uint32_t wanted_count;
     struct join *joins;
-    uint32_t join_count, join_capacity;
+    uint32_t join_count;
     uint32_t *joined;
-    uint32_t joined_count, joined_capacity;
+    uint32_t joined_count;
     uint32_t *last;           /* 1 + each member's last message that went in turn */
     struct hop_place *places; /* of the reduction at hand */
-    uint32_t place_capacity;
 };
 
 /* ---- room ---- */
 
 static bool fits(struct hop_moves *m, bool fine)
 {
-    if (!fine && m->status == HOP_OK)
-        m->status = hop_fail_memory(m->diag);
-    return fine && m->status == HOP_OK;
+    if (!fine)
+        hop_failure_set(&m->failure, HOP_ERR_MEMORY, "out of memory");
+    return hop_moves_ok(m);
 }
+
+/* Of arrays that are the arena's. */
+#define ROOM(m, array, need) fits((m), HOP_GROW(&(m)->arena, (array), (need)))
 
 void *hop_moves_room(struct hop_moves *m, uint64_t count, size_t size)
 {
-    void *room = m->status == HOP_OK && count < SIZE_MAX / size ? hop_arena_alloc(&m->arena, (count + 1) * size) : NULL;
+    void *room = hop_moves_ok(m) && count < SIZE_MAX / size ? hop_arena_alloc(&m->arena, (count + 1) * size) : NULL;
     return fits(m, room != NULL) ? room : NULL;
 }
 
 static uint32_t new_link(struct hop_moves *m, uint32_t move, uint32_t next)
 {
     struct hop_moves_inside *in = m->inside;
-    if (!fits(m, hop_grow(&in->links, &in->link_capacity, in->link_count + 1, sizeof *in->links)))
+    if (!ROOM(m, in->links, in->link_count + 1))
         return NONE;
     in->links[in->link_count] = (struct link){move, next};
     return in->link_count++;
@@ -95,8 +96,8 @@ static struct track *track_of(struct hop_moves *m, const struct hop_at *at)
     struct hop_moves_inside *in = m->inside;
     struct track **tracks = &in->tracks[at->buffer];
     if (!*tracks) {
-        *tracks = malloc(m->ranks * sizeof **tracks);
-        if (!fits(m, *tracks != NULL))
+        *tracks = hop_moves_room(m, m->ranks, sizeof **tracks);
+        if (!*tracks)
             return NULL;
         memset(*tracks, 0xff, m->ranks * sizeof **tracks); /* NONE */
     }
@@ -111,7 +112,7 @@ static uint32_t insert(struct hop_moves *m, struct track *track, uint64_t begin,
     if (s != NONE) {
         in->free = in->stretches[s].next;
     } else {
-        if (!fits(m, hop_grow(&in->stretches, &in->stretch_capacity, in->stretch_count + 1, sizeof *in->stretches)))
+        if (!ROOM(m, in->stretches, in->stretch_count + 1))
             return NONE;
         s = in->stretch_count++;
     }
@@ -165,13 +166,13 @@ static uint32_t cover(struct hop_moves *m, struct track *track, uint64_t begin, 
     uint32_t s = seek(m, track, begin), first = NONE;
     if (s != NONE && m->inside->stretches[s].begin < begin)
         s = cut(m, track, s, begin);
-    for (uint64_t at = begin; at < end && m->status == HOP_OK;) {
+    for (uint64_t at = begin; at < end && hop_moves_ok(m);) {
         uint64_t here = s != NONE ? m->inside->stretches[s].begin : end;
         if (here > at)
             s = insert(m, track, at, here < end ? here : end, s);
         else if (m->inside->stretches[s].end > end)
             (void)cut(m, track, s, end);
-        if (m->status != HOP_OK)
+        if (!hop_moves_ok(m))
             return NONE;
         first = first == NONE ? s : first;
         at = m->inside->stretches[s].end;
@@ -187,7 +188,7 @@ static void want(struct hop_moves *m, uint32_t links)
 {
     struct hop_moves_inside *in = m->inside;
     for (; links != NONE; links = in->links[links].next) {
-        if (!fits(m, hop_grow(&in->wanted, &in->wanted_capacity, in->wanted_count + 1, sizeof *in->wanted)))
+        if (!ROOM(m, in->wanted, in->wanted_count + 1))
             return;
         in->wanted[in->wanted_count++] = in->links[links].move;
     }
@@ -219,7 +220,7 @@ static void want_write(struct hop_moves *m, const struct hop_at *at, uint64_t co
 
 static void mark_read(struct hop_moves *m, const struct hop_at *at, uint64_t count, uint32_t move)
 {
-    struct track *track = m->inside->schedule && m->status == HOP_OK ? track_of(m, at) : NULL;
+    struct track *track = m->inside->schedule && hop_moves_ok(m) ? track_of(m, at) : NULL;
     uint64_t end = at->offset + count;
     uint32_t s = track ? cover(m, track, at->offset, end) : NONE;
     for (; s != NONE && m->inside->stretches[s].begin < end; s = m->inside->stretches[s].next) {
@@ -230,7 +231,7 @@ static void mark_read(struct hop_moves *m, const struct hop_at *at, uint64_t cou
 
 static void mark_write(struct hop_moves *m, const struct hop_at *at, uint64_t count, uint32_t sources)
 {
-    struct track *track = m->status == HOP_OK ? track_of(m, at) : NULL;
+    struct track *track = hop_moves_ok(m) ? track_of(m, at) : NULL;
     uint64_t end = at->offset + count;
     uint32_t first = track ? cover(m, track, at->offset, end) : NONE;
     if (first == NONE)
@@ -256,6 +257,13 @@ static void sort_wanted(struct hop_moves *m)
     in->wanted_count = kept;
 }
 
+/* Of wanted ones, PENDING or not. */
+static int by_move(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a & ~PENDING, y = *(const uint32_t *)b & ~PENDING;
+    return HOP_ORDER(x, y);
+}
+
 /* Leaves out what another one that is waited for has waited for itself. */
 static void thin_wanted(struct hop_moves *m)
 {
@@ -264,16 +272,9 @@ static void thin_wanted(struct hop_moves *m)
     for (uint32_t i = count; i-- > 1;) {
         const struct hop_op *op = hop_schedule_op(in->schedule, in->wanted[i] & ~PENDING);
         for (uint32_t k = 0; k < op->after_count; k++) {
-            uint32_t low = 0, high = i;
-            while (low < high) {
-                uint32_t middle = (low + high) / 2;
-                if ((in->wanted[middle] & ~PENDING) < op->after[k])
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            if (low < i && (in->wanted[low] & ~PENDING) == op->after[k])
-                in->wanted[low] |= PENDING; /* here: to be left out */
+            uint32_t *same = bsearch(&op->after[k], in->wanted, i, sizeof *in->wanted, by_move);
+            if (same)
+                *same |= PENDING; /* here: to be left out */
         }
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -285,20 +286,15 @@ static void thin_wanted(struct hop_moves *m)
 
 /* ---- limits ---- */
 
-enum hop_status hop_moves_refuse_steps(uint32_t ranks, struct hop_diag *diag)
+void hop_moves_refuse(struct hop_failure *failure, uint32_t ranks, bool steps)
 {
-    return hop_fail(
-        diag, HOP_ERR_LIMIT,
-        "a collective of %u ranks takes more than %u messages\nfewer ranks, or an algorithm with fewer messages", ranks,
-        HOP_COLLECTIVE_STEPS);
-}
-
-enum hop_status hop_moves_refuse_ops(uint32_t ranks, struct hop_diag *diag)
-{
-    return hop_fail(diag, HOP_ERR_LIMIT,
-                    "a collective of %u ranks takes more than %u operations\nfewer ranks, larger segments, or an "
-                    "algorithm with fewer copies",
-                    ranks, HOP_MAKE_LIMIT);
+    hop_failure_set(failure, HOP_ERR_LIMIT,
+                    steps
+                        ? "a collective of %u ranks takes more than %u messages\nfewer ranks, or an algorithm with "
+                          "fewer messages"
+                        : "a collective of %u ranks takes more than %u operations\nfewer ranks, larger segments, or an "
+                          "algorithm with fewer copies",
+                    ranks, steps ? HOP_COLLECTIVE_STEPS : HOP_MAKE_LIMIT);
 }
 
 /* ---- into steps ---- */
@@ -308,16 +304,11 @@ static uint32_t add_step(struct hop_moves *m, struct hop_collective_step step, c
                          uint32_t after_count)
 {
     struct hop_steps *steps = m->inside->steps;
-    if (m->status != HOP_OK)
-        return NONE;
     if (steps->count >= HOP_COLLECTIVE_STEPS || after_count >= HOP_COLLECTIVE_STEPS ||
-        steps->after_count >= UINT32_MAX / 2 - after_count) {
-        m->status = hop_moves_refuse_steps(m->ranks, m->diag);
-        return NONE;
-    }
-    if (!fits(m, hop_grow(&steps->steps, &steps->capacity, steps->count + 1, sizeof *steps->steps) &&
-                     hop_grow(&steps->after, &steps->after_capacity, steps->after_count + after_count,
-                              sizeof *steps->after)))
+        steps->after_count >= UINT32_MAX / 2 - after_count)
+        hop_moves_refuse(&m->failure, m->ranks, true);
+    if (!hop_moves_ok(m) || !fits(m, HOP_GROW(&steps->arena, steps->steps, steps->count + 1) &&
+                                         HOP_GROW(&steps->arena, steps->after, steps->after_count + after_count)))
         return NONE;
     step.first_after = steps->after_count;
     step.after_count = after_count;
@@ -332,7 +323,7 @@ static uint32_t add_step(struct hop_moves *m, struct hop_collective_step step, c
 static void resolve_joins(struct hop_moves *m, uint32_t *list, uint32_t count)
 {
     struct hop_moves_inside *in = m->inside;
-    for (uint32_t i = 0; i < count && m->status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < count && hop_moves_ok(m); i++) {
         if (!(list[i] & PENDING))
             continue;
         uint32_t number = list[i] & ~PENDING;
@@ -359,8 +350,7 @@ static uint32_t new_join(struct hop_moves *m, uint32_t member)
 {
     struct hop_moves_inside *in = m->inside;
     uint32_t count = in->wanted_count;
-    if (!fits(m, hop_grow(&in->joins, &in->join_capacity, in->join_count + 1, sizeof *in->joins) &&
-                     hop_grow(&in->joined, &in->joined_capacity, in->joined_count + count, sizeof *in->joined)))
+    if (!ROOM(m, in->joins, in->join_count + 1) || !ROOM(m, in->joined, in->joined_count + count))
         return NONE;
     in->joins[in->join_count] = (struct join){member, NONE, in->joined_count, count};
     memcpy(in->joined + in->joined_count, in->wanted, count * sizeof *in->wanted);
@@ -413,19 +403,17 @@ static uint32_t add_op(struct hop_moves *m, struct hop_op *op, const struct hop_
         used += (size_t)snprintf(name + used, sizeof name - used, ".s%" PRIu32, m->segment);
     if (m->piece != NONE && m->piece > 0)
         (void)snprintf(name + used, sizeof name - used, ".p%" PRIu32, m->piece);
-    if (m->status != HOP_OK)
+    if (hop_schedule_count(in->schedule) >= HOP_MAKE_LIMIT)
+        hop_moves_refuse(&m->failure, m->ranks, false);
+    if (!hop_moves_ok(m))
         return NONE;
-    if (hop_schedule_count(in->schedule) >= HOP_MAKE_LIMIT) {
-        m->status = hop_moves_refuse_ops(m->ranks, m->diag);
-        return NONE;
-    }
     thin_wanted(m);
     op->name = name;
     op->after = in->wanted;
     op->after_count = in->wanted_count;
     uint32_t index = hop_schedule_add(in->schedule, op);
-    m->status = hop_schedule_failure(in->schedule, m->diag);
-    return m->status == HOP_OK ? new_link(m, index, NONE) : NONE;
+    m->failure.status = hop_schedule_failure(in->schedule, m->failure.diag);
+    return hop_moves_ok(m) ? new_link(m, index, NONE) : NONE;
 }
 
 static uint32_t op_copy(struct hop_moves *m, const struct hop_copy *copy)
@@ -443,7 +431,7 @@ static uint32_t op_reduce(struct hop_moves *m, const struct hop_label *label, co
                           uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
 {
     struct hop_moves_inside *in = m->inside;
-    if (!fits(m, hop_grow(&in->places, &in->place_capacity, input_count + output_count, sizeof *in->places)))
+    if (!ROOM(m, in->places, input_count + output_count))
         return NONE;
     for (uint32_t i = 0; i < input_count; i++)
         in->places[i] = place_of(m, &inputs[i]);
@@ -471,7 +459,7 @@ static bool same_place(const struct hop_at *a, const struct hop_at *b)
 void hop_moves_copy(struct hop_moves *m, const struct hop_copy *copy)
 {
     struct hop_moves_inside *in = m->inside;
-    if (m->status != HOP_OK || copy->count == 0 || same_place(&copy->from, &copy->to))
+    if (!hop_moves_ok(m) || copy->count == 0 || same_place(&copy->from, &copy->to))
         return;
     in->wanted_count = 0;
     want_read(m, &copy->from, copy->count);
@@ -492,7 +480,7 @@ static void reduce_once(struct hop_moves *m, const struct hop_label *label, cons
                         uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
 {
     struct hop_moves_inside *in = m->inside;
-    if (m->status != HOP_OK)
+    if (!hop_moves_ok(m))
         return;
     in->wanted_count = 0;
     for (uint32_t i = 0; i < input_count; i++)
@@ -537,7 +525,7 @@ static void reduce_in_turn(struct hop_moves *m, const struct hop_label *label, c
 void hop_moves_reduce(struct hop_moves *m, const struct hop_label *label, const struct hop_at *inputs,
                       uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
 {
-    if (m->status != HOP_OK || count == 0)
+    if (!hop_moves_ok(m) || count == 0)
         return;
     if (input_count == 1 && output_count == 1) {
         struct hop_copy copy = {.label = *label, .from = inputs[0], .to = outputs[0], .count = count, .pull = true};
@@ -559,8 +547,7 @@ uint32_t hop_moves_scratch(struct hop_moves *m, const char *name)
             return b;
     }
     if (in->buffers == HOP_MOVE_BUFFERS) {
-        if (m->status == HOP_OK)
-            m->status = hop_fail(m->diag, HOP_ERR_LIMIT, "a collective takes more than %d buffers", HOP_MOVE_BUFFERS);
+        hop_failure_set(&m->failure, HOP_ERR_LIMIT, "a collective takes more than %d buffers", HOP_MOVE_BUFFERS);
         return HOP_MOVE_OUT;
     }
     in->names[in->buffers] = hop_arena_string(&m->arena, full, (size_t)length);
@@ -569,43 +556,41 @@ uint32_t hop_moves_scratch(struct hop_moves *m, const char *name)
 
 /* ---- begin and end ---- */
 
-static enum hop_status begin(struct hop_moves *m, uint32_t ranks, struct hop_diag *diag)
+static bool begin(struct hop_moves *m, uint32_t ranks, struct hop_diag *diag)
 {
-    *m = (struct hop_moves){.ranks = ranks, .width = 1, .level = "", .segment = NONE, .piece = NONE, .diag = diag};
-    m->inside = calloc(1, sizeof *m->inside);
-    if (!fits(m, m->inside != NULL))
-        return m->status;
+    *m = (struct hop_moves){
+        .ranks = ranks, .width = 1, .level = "", .segment = NONE, .piece = NONE, .failure.diag = diag};
+    m->inside = hop_moves_room(m, 1, sizeof *m->inside);
+    m->device = hop_moves_room(m, ranks, sizeof *m->device);
+    uint32_t *last = hop_moves_room(m, ranks, sizeof *last);
+    if (!hop_moves_ok(m))
+        return false;
     m->inside->free = NONE;
     m->inside->buffers = HOP_MOVE_OUT + 1;
-    m->inside->own = calloc((size_t)ranks + 1, sizeof *m->inside->own);
-    m->inside->last = calloc((size_t)ranks + 1, sizeof *m->inside->last);
-    if (!fits(m, m->inside->own && m->inside->last))
-        return m->status;
+    m->inside->last = last;
     for (uint32_t r = 0; r < ranks; r++)
-        m->inside->own[r] = r;
-    m->device = m->inside->own;
-    return m->status;
+        m->device[r] = r;
+    return true;
 }
 
 /* Numbers the devices: ranks of one share a number, that of their first rank. */
 static void number_devices(struct hop_moves *m, const struct hop_ranks *ranks)
 {
     struct hop_names seen = {0};
-    for (uint32_t r = 0; r < ranks->count && m->status == HOP_OK; r++) {
+    for (uint32_t r = 0; r < ranks->count && hop_moves_ok(m); r++) {
         uint32_t first = hop_names_get(&seen, ranks->devices[r]);
-        m->inside->own[r] = first != UINT32_MAX ? first : r;
+        m->device[r] = first != UINT32_MAX ? first : r;
         if (first == UINT32_MAX)
             (void)fits(m, hop_names_put(&seen, ranks->devices[r], r));
     }
     hop_names_finish(&seen);
 }
 
-enum hop_status hop_moves_begin_schedule(struct hop_moves *m, struct hop_schedule *schedule,
-                                         const struct hop_ranks *ranks, enum hop_reduce reduce, enum hop_type type,
-                                         bool in_place, struct hop_diag *diag)
+void hop_moves_begin_schedule(struct hop_moves *m, struct hop_schedule *schedule, const struct hop_ranks *ranks,
+                              enum hop_reduce reduce, enum hop_type type, bool in_place, struct hop_diag *diag)
 {
-    if (begin(m, ranks->count, diag) != HOP_OK)
-        return m->status;
+    if (!begin(m, ranks->count, diag))
+        return;
     m->inside->schedule = schedule;
     m->inside->at = ranks;
     m->inside->reduce = reduce;
@@ -614,36 +599,16 @@ enum hop_status hop_moves_begin_schedule(struct hop_moves *m, struct hop_schedul
     m->inside->names[HOP_MOVE_OUT] = "out";
     m->width = hop_type_bytes(type);
     number_devices(m, ranks);
-    return m->status;
 }
 
-enum hop_status hop_moves_begin_steps(struct hop_moves *m, struct hop_steps *steps, uint32_t members,
-                                      struct hop_diag *diag)
+void hop_moves_begin_steps(struct hop_moves *m, struct hop_steps *steps, uint32_t members, struct hop_diag *diag)
 {
-    if (begin(m, members, diag) == HOP_OK)
+    if (begin(m, members, diag))
         m->inside->steps = steps;
-    return m->status;
 }
 
 enum hop_status hop_moves_end(struct hop_moves *m)
 {
-    struct hop_moves_inside *in = m->inside;
-    if (in) {
-        for (uint32_t b = 0; b < HOP_MOVE_BUFFERS; b++)
-            free(in->tracks[b]);
-        free(in->own);
-        free(in->last);
-        free(in->stretches);
-        free(in->links);
-        free(in->wanted);
-        free(in->joins);
-        free(in->joined);
-        free(in->places);
-    }
-    free(in);
-    free(m->runs);
-    m->inside = NULL;
-    m->runs = NULL;
     hop_arena_finish(&m->arena);
-    return m->status;
+    return m->failure.status;
 }

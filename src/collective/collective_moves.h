@@ -52,34 +52,33 @@ struct hop_copy {
 /* What algorithms see of it. */
 struct hop_moves {
     uint32_t ranks;
-    const uint32_t *device;  /* each rank's; equal numbers: they share it, and reach each other's memory there */
+    uint32_t *device;        /* each rank's; equal numbers: they share it, and reach each other's memory there */
     uint64_t width;          /* bytes of an element */
     const char *level;       /* of a hierarchy, "node."; "" */
     uint32_t segment, piece; /* being moved; HOP_MOVE_NONE: not cut */
-    enum hop_status status;  /* sticky: nothing is added after a failure */
-    struct hop_diag *diag;
-    struct hop_arena arena; /* what algorithms keep */
-    struct hop_part_run *runs; /* of hop_job_runs */
-    uint32_t run_capacity;
+    struct hop_failure failure; /* nothing is added after it */
+    struct hop_arena arena;     /* what algorithms keep */
+    struct hop_part_run *runs;  /* of hop_job_runs */
     struct hop_moves_inside *inside;
 };
+static inline bool hop_moves_ok(const struct hop_moves *moves)
+{
+    return moves->failure.status == HOP_OK;
+}
 
 /* Into a schedule: rank r is on devices[r]; `in_place`: both buffers of users are one, "data". */
-enum hop_status hop_moves_begin_schedule(struct hop_moves *moves, struct hop_schedule *schedule,
-                                         const struct hop_ranks *ranks, enum hop_reduce reduce, enum hop_type type,
-                                         bool in_place, struct hop_diag *diag);
+void hop_moves_begin_schedule(struct hop_moves *moves, struct hop_schedule *schedule, const struct hop_ranks *ranks,
+                              enum hop_reduce reduce, enum hop_type type, bool in_place, struct hop_diag *diag);
 /* Into steps, every member on a device of its own. */
-enum hop_status hop_moves_begin_steps(struct hop_moves *moves, struct hop_steps *steps, uint32_t members,
-                                      struct hop_diag *diag);
-/* What is said of too many; HOP_ERR_LIMIT. */
-enum hop_status hop_moves_refuse_steps(uint32_t ranks, struct hop_diag *diag);
-enum hop_status hop_moves_refuse_ops(uint32_t ranks, struct hop_diag *diag);
+void hop_moves_begin_steps(struct hop_moves *moves, struct hop_steps *steps, uint32_t members, struct hop_diag *diag);
+/* What is said of too many steps, or operations. */
+void hop_moves_refuse(struct hop_failure *failure, uint32_t ranks, bool steps);
 /* Returns the status. */
 enum hop_status hop_moves_end(struct hop_moves *moves);
 
 /* The buffer of that name (and of the level at hand), which every rank may have one of. */
 uint32_t hop_moves_scratch(struct hop_moves *moves, const char *name);
-/* Room that lasts until the end, zeroed; NULL: the status says why. */
+/* Room that lasts until the end, zeroed; NULL: that is a failure. */
 void *hop_moves_room(struct hop_moves *moves, uint64_t count, size_t size);
 void hop_moves_copy(struct hop_moves *moves, const struct hop_copy *copy);
 /* By the first output's rank, all being on its device. More places than a reduction takes are split. */

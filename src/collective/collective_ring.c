@@ -11,7 +11,7 @@ static void ring_scatter(struct hop_job *job, const struct hop_spot *results)
 {
     uint32_t n = job->n;
     struct hop_spot slot = {hop_moves_scratch(job->moves, "slot"), 0};
-    for (uint32_t k = 0; k + 1 < n && job->moves->status == HOP_OK; k++) {
+    for (uint32_t k = 0; k + 1 < n && hop_moves_ok(job->moves); k++) {
         for (uint32_t r = 0; r < n; r++) {
             uint32_t owner = (uint32_t)(((uint64_t)r + 2 * (uint64_t)n - k - 1) % n);
             hop_job_copy_share(job, HOP_ROUND(k, "k", .sums = true), r, k ? slot : job->in[r], (r + 1) % n, slot, owner,
@@ -35,7 +35,7 @@ static void ring_scatter(struct hop_job *job, const struct hop_spot *results)
 static void ring_gather(struct hop_job *job, const struct hop_spot *own)
 {
     uint32_t n = job->n;
-    for (uint32_t k = 0; k + 1 < n && job->moves->status == HOP_OK; k++) {
+    for (uint32_t k = 0; k + 1 < n && hop_moves_ok(job->moves); k++) {
         for (uint32_t r = 0; r < n; r++) {
             uint32_t owner = (uint32_t)(((uint64_t)r + n - k) % n), to = (r + 1) % n;
             hop_job_copy_share(job, HOP_ROUND(k, "a"), r, k ? job->out[r] : own[r], to, job->out[to], owner, 1);

@@ -194,7 +194,7 @@ static void chain_segments(struct hop_job *job, hop_range_maker *f)
         hop_job_segments(job, f);
         return;
     }
-    for (uint32_t p = 0; p < job->n && m->status == HOP_OK; p++) {
+    for (uint32_t p = 0; p < job->n && hop_moves_ok(m); p++) {
         uint64_t start = hop_part_start(job->total, job->n, p);
         m->segment = p;
         f(job, start, hop_part_start(job->total, job->n, p + 1) - start);

@@ -239,7 +239,7 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
     bool barrier = kind == HOP_COLLECTIVE_BARRIER;
     if (barrier)
         moves->width = 1, bytes = 0;
-    if (hop_job_begin(&job, moves, kind, bytes, is_rooted(kind) ? options->root : 0, options->in_place) != HOP_OK)
+    if (!hop_job_begin(&job, moves, kind, bytes, is_rooted(kind) ? options->root : 0, options->in_place))
         return;
     job.segment = options->segment_bytes / width + (options->segment_bytes % width != 0);
     if (job.n == 1) {
@@ -250,7 +250,7 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
         hop_job_flags(&job, &flags);
         struct hop_levels across = *levels;
         across.algorithm[levels->count - 1] = across_of_barrier(levels->algorithm[levels->count - 1]);
-        if (moves->status == HOP_OK)
+        if (hop_moves_ok(moves))
             hop_levels_make(&flags, HOP_COLLECTIVE_ALLGATHER, &across);
     } else {
         hop_levels_make(&job, kind, levels);
@@ -289,9 +289,10 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
     struct hop_moves moves;
     struct hop_levels levels = {0};
     char algorithm[HOP_ALGORITHM_NAME_SIZE] = "";
-    status = hop_moves_begin_schedule(&moves, made, ranks, options->reduce, options->type, options->in_place, diag);
+    hop_moves_begin_schedule(&moves, made, ranks, options->reduce, options->type, options->in_place, diag);
     uint32_t *nodes = hop_moves_room(&moves, ranks->count, sizeof *nodes);
-    if (status == HOP_OK && nodes)
+    status = moves.failure.status;
+    if (status == HOP_OK)
         status = number_nodes(ranks, options->nodes, &moves.arena, nodes, diag);
     if (status == HOP_OK && options->algorithm && strcmp(options->algorithm, "default") != 0)
         status = read_names(options, &levels, diag);
@@ -308,13 +309,13 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
     if (status == HOP_OK && levels.count == 1 &&
         hop_collective_exceeds(options->kind, levels.algorithm[0], ranks->count, options->bytes / moves.width,
                                HOP_MAKE_LIMIT))
-        status = hop_moves_refuse_ops(ranks->count, diag);
+        hop_moves_refuse(&moves.failure, ranks->count, false);
     name_levels(&levels, algorithm, sizeof algorithm);
     describe(made, ranks, options, algorithm);
-    if (status == HOP_OK)
+    if (status == HOP_OK) {
         make(&moves, options, &levels);
-    if (status == HOP_OK)
-        status = moves.status;
+        status = moves.failure.status;
+    }
     (void)hop_moves_end(&moves);
     status = hop_schedule_end(made, status, schedule, diag);
     if (status == HOP_OK && by)
