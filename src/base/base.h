@@ -60,6 +60,8 @@ struct hop_failure {
 void hop_failure_set(struct hop_failure *failure, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
 /* The place of a failure just set, unless it has one. */
 void hop_failure_place(struct hop_failure *failure, const char *format, ...) HOP_PRINTF(2, 3);
+/* Whether all is well; that there is no room is a failure. */
+bool hop_failure_none(struct hop_failure *failure, bool room);
 
 /* ---- arena (arena.c) ---- */
 

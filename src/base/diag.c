@@ -84,6 +84,13 @@ void hop_failure_place(struct hop_failure *failure, const char *format, ...)
     va_end(arguments);
 }
 
+bool hop_failure_none(struct hop_failure *failure, bool room)
+{
+    if (!room)
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    return failure->status == HOP_OK;
+}
+
 void hop_diag_place(struct hop_diag *diag, const char *format, ...)
 {
     if (diag) {

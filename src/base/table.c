@@ -7,7 +7,6 @@
 void hop_table_finish(struct hop_table *table)
 {
     free(table->rows);
-    free(table->notes);
     hop_arena_finish(&table->arena);
     *table = (struct hop_table){.kind = table->kind};
 }
@@ -35,7 +34,7 @@ static enum hop_status add_note(struct hop_table *table, const char *text, size_
     char *note = hop_text_clean(&table->arena, text, length);
     if (note && strcmp(note, table->kind->title) == 0)
         return HOP_OK;
-    if (!note || !hop_grow(&table->notes, &table->note_capacity, table->note_count + 1, sizeof *table->notes))
+    if (!note || !HOP_GROW(&table->arena, table->notes, table->note_count + 1))
         return hop_fail_memory(diag);
     table->notes[table->note_count++] = note;
     return HOP_OK;
@@ -48,11 +47,9 @@ enum hop_status hop_table_note(struct hop_table *table, const char *text, struct
 
 static int compare(const struct hop_table_row *a, const struct hop_table_row *b)
 {
-    if (a->collective != b->collective)
-        return a->collective < b->collective ? -1 : 1;
-    if (a->ranks != b->ranks)
-        return a->ranks < b->ranks ? -1 : 1;
-    return (a->from_bytes > b->from_bytes) - (a->from_bytes < b->from_bytes);
+    int order = HOP_ORDER(a->collective, b->collective);
+    order = order ? order : HOP_ORDER(a->ranks, b->ranks);
+    return order ? order : HOP_ORDER(a->from_bytes, b->from_bytes);
 }
 
 static enum hop_status refuse_second(const struct hop_table *table, const struct hop_table_row *row, uint32_t line,
@@ -61,10 +58,7 @@ static enum hop_status refuse_second(const struct hop_table *table, const struct
     char bytes[32];
     hop_fail(diag, HOP_ERR_INVALID, "a second row for %s, %u ranks, from %s", table->kind->name(row->collective),
              row->ranks, hop_format_bytes(row->from_bytes, bytes, sizeof bytes));
-    if (line > 0)
-        hop_diag_expect(diag, "one; the first is in line %u", line);
-    else
-        hop_diag_expect(diag, "one");
+    hop_diag_expect(diag, line > 0 ? "one; the first is in line %u" : "one", line);
     return HOP_ERR_INVALID;
 }
 

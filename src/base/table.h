@@ -50,7 +50,7 @@ struct hop_table {
     char *rows;       /* by collective, ranks and size */
     uint32_t count, capacity;
     const char **notes;
-    uint32_t note_count, note_capacity;
+    uint32_t note_count;
 };
 
 /* What fails to be read leaves the table empty. */

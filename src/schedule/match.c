@@ -79,7 +79,7 @@ static enum hop_status alone(const struct hop_schedule *schedule, uint32_t index
     const struct hop_op *op = &schedule->ops[index];
     const char *other = op->kind == HOP_OP_SEND ? "receive" : "send";
     struct hop_buffer places = {0};
-    char place[192], size[32], tag[24] = "";
+    char size[32], tag[24] = "";
     hop_place_print(&op->from, &places);
     hop_buffer_puts(&places, " -> ");
     hop_place_print(&op->to, &places);
@@ -89,14 +89,13 @@ static enum hop_status alone(const struct hop_schedule *schedule, uint32_t index
     hop_fail(diag, HOP_ERR_INVALID, "no %s matches '%s', %s from %s to %s\none '%s %s %s%s' for each such %s", other,
              op->name, op->kind == HOP_OP_SEND ? "a send" : "a receive", op->from.device, op->to.device, other, shown,
              hop_format_bytes(op->bytes, size, sizeof size), tag, op->kind == HOP_OP_SEND ? "send" : "receive");
-    hop_diag_place(diag, "%s", hop_schedule_place(schedule, index, 0, place, sizeof place));
     hop_buffer_finish(&places);
-    return HOP_ERR_INVALID;
+    return hop_schedule_blame(schedule, index, 0, diag, HOP_ERR_INVALID);
 }
 
 static enum hop_status check_pairs(const struct hop_schedule *schedule, const uint32_t *partner, struct hop_diag *diag)
 {
-    char place[192], sent[32], taken[32];
+    char sent[32], taken[32];
     for (uint32_t i = 0; i < schedule->count; i++) {
         const struct hop_op *op = &schedule->ops[i];
         if (!hop_op_is_message(op))
@@ -111,8 +110,7 @@ static enum hop_status check_pairs(const struct hop_schedule *schedule, const ui
                  "under a tag to have one size",
                  op->name, hop_format_bytes(op->bytes, sent, sizeof sent), other->name,
                  hop_format_bytes(other->bytes, taken, sizeof taken));
-        hop_diag_place(diag, "%s", hop_schedule_place(schedule, i, 0, place, sizeof place));
-        return HOP_ERR_INVALID;
+        return hop_schedule_blame(schedule, i, 0, diag, HOP_ERR_INVALID);
     }
     return HOP_OK;
 }

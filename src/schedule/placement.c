@@ -11,9 +11,11 @@
 
 struct hop_placement {
     struct hop_arena arena;
-    const char **devices; /* by rank, NULL while it is not known */
-    uint32_t *lines;      /* by rank: where it was read */
-    uint32_t count, capacity, line_capacity;
+    struct placed {
+        const char *device; /* NULL while it is not known */
+        uint32_t line;      /* where it was read */
+    } * ranks;
+    uint32_t count;
     const char *name; /* of the file, NULL: it was made */
 };
 
@@ -21,8 +23,6 @@ void hop_placement_destroy(struct hop_placement *placement)
 {
     if (!placement)
         return;
-    free(placement->devices);
-    free(placement->lines);
     hop_arena_finish(&placement->arena);
     free(placement);
 }
@@ -34,20 +34,16 @@ uint32_t hop_placement_count(const struct hop_placement *placement)
 
 const char *hop_placement_device(const struct hop_placement *placement, uint32_t rank)
 {
-    return placement->devices[rank];
+    return placement->ranks[rank].device;
 }
 
 static bool set(struct hop_placement *placement, uint32_t rank, const char *device, size_t length, uint32_t line)
 {
-    if (!hop_grow(&placement->devices, &placement->capacity, rank + 1, sizeof *placement->devices) ||
-        !hop_grow(&placement->lines, &placement->line_capacity, rank + 1, sizeof *placement->lines))
+    if (!HOP_GROW(&placement->arena, placement->ranks, rank + 1))
         return false;
-    for (; placement->count <= rank; placement->count++) {
-        placement->devices[placement->count] = NULL;
-        placement->lines[placement->count] = 0;
-    }
-    placement->lines[rank] = line;
-    return (placement->devices[rank] = hop_arena_string(&placement->arena, device, length)) != NULL;
+    placement->count = rank < placement->count ? placement->count : rank + 1;
+    placement->ranks[rank] = (struct placed){hop_arena_string(&placement->arena, device, length), line};
+    return !placement->arena.failed;
 }
 
 /* ---- reading ---- */
@@ -75,10 +71,10 @@ static void read_line(struct hop_fields *lines, struct hop_placement *placement)
     if (word.length == 0)
         return;
     uint32_t rank = read_rank(lines, word);
-    if (rank < placement->count && placement->devices[rank])
+    if (rank < placement->count && placement->ranks[rank].device)
         hop_fields_fail(lines, word.text, HOP_ERR_INVALID,
                         "rank %u is placed twice\nevery rank once; the first is in line %u", rank,
-                        placement->lines[rank]);
+                        placement->ranks[rank].line);
     device = hop_fields_word(lines);
     enum hop_status status = hop_place_parse(device.text, device.length, &place, &placement->arena, NULL);
     if (device.length == 0)
@@ -97,7 +93,7 @@ static void read_line(struct hop_fields *lines, struct hop_placement *placement)
 static void check_complete(const struct hop_placement *placement, struct hop_failure *failure)
 {
     uint32_t rank = 0;
-    while (rank < placement->count && placement->devices[rank])
+    while (rank < placement->count && placement->ranks[rank].device)
         rank++;
     if (placement->count == 0)
         hop_failure_set(failure, HOP_ERR_INVALID,
@@ -159,13 +155,13 @@ struct spot {
 static int packed(const void *a, const void *b)
 {
     const struct spot *x = a, *y = b;
-    return x->node != y->node ? (x->node < y->node ? -1 : 1) : (x->number > y->number) - (x->number < y->number);
+    return x->node != y->node ? HOP_ORDER(x->node, y->node) : HOP_ORDER(x->number, y->number);
 }
 
 static int cyclic(const void *a, const void *b)
 {
     const struct spot *x = a, *y = b;
-    return x->number != y->number ? (x->number < y->number ? -1 : 1) : (x->node > y->node) - (x->node < y->node);
+    return x->number != y->number ? HOP_ORDER(x->number, y->number) : HOP_ORDER(x->node, y->node);
 }
 
 static uint32_t count_kind(const struct hop_topology *topology, enum hop_node_kind kind)
@@ -229,7 +225,7 @@ enum hop_status hop_placement_check(const struct hop_placement *placement, const
                                     uint32_t ranks, struct hop_diag *diag)
 {
     for (uint32_t rank = 0; rank < placement->count && rank < ranks; rank++) {
-        const char *device = placement->devices[rank];
+        const char *device = placement->ranks[rank].device;
         uint32_t node = hop_topology_find(topology, device);
         if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
             continue;
@@ -242,7 +238,7 @@ enum hop_status hop_placement_check(const struct hop_placement *placement, const
         hop_diag_expect(diag, "%s%s%s `hopcast topology SOURCE` shows all devices", nearest ? "'" : "",
                         nearest ? nearest : "a device, such as gpu0;", nearest ? "'?" : "");
         if (placement->name)
-            hop_diag_place(diag, "%s:%u:1", placement->name, placement->lines[rank]);
+            hop_diag_place(diag, "%s:%u:1", placement->name, placement->ranks[rank].line);
         return HOP_ERR_NOT_FOUND;
     }
     return HOP_OK;
@@ -295,7 +291,7 @@ static void put_place(const struct placing *p, uint32_t index, struct hop_place 
         return;
     }
     const char *old = place->device;
-    place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->devices[rank] : old);
+    place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->ranks[rank].device : old);
     place->buffer = hop_schedule_intern(p->placed, place->buffer);
     if (renamed)
         *renamed = (struct renamed){old, place->device};

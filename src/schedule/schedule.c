@@ -48,8 +48,6 @@ void hop_schedule_destroy(struct hop_schedule *schedule)
     if (!schedule)
         return;
     free(schedule->ops);
-    free(schedule->interned);
-    free(schedule->comments);
     if (schedule->index) {
         hop_names_finish(&schedule->index->names);
         (void)pthread_mutex_destroy(&schedule->index->lock);
@@ -74,9 +72,7 @@ const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text)
     if (found != UINT32_MAX)
         return schedule->interned[found];
     char *kept = hop_arena_string(&schedule->arena, text, strlen(text));
-    if (!kept ||
-        !hop_grow(&schedule->interned, &schedule->interned_capacity, schedule->interned_count + 1,
-                  sizeof *schedule->interned) ||
+    if (!kept || !HOP_GROW(&schedule->arena, schedule->interned, schedule->interned_count + 1) ||
         !hop_names_put(&schedule->strings, kept, schedule->interned_count)) {
         schedule->arena.failed = true;
         return NULL;
@@ -238,10 +234,8 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
     if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18))
         return hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s\n0 to 1e18 seconds",
                         op->at_s >= 0 ? op->duration_s : op->at_s);
-    if (op->bytes > HOP_BYTES_MAX || op->packet_bytes > HOP_BYTES_MAX) {
-        hop_fail(diag, HOP_ERR_LIMIT, "an operation moves more than 2^60 bytes");
-        return HOP_ERR_LIMIT;
-    }
+    if (op->bytes > HOP_BYTES_MAX || op->packet_bytes > HOP_BYTES_MAX)
+        return hop_fail(diag, HOP_ERR_LIMIT, "an operation moves more than 2^60 bytes");
     if (op->from.rank > HOP_PLACE_RANK_LIMIT || op->to.rank > HOP_PLACE_RANK_LIMIT || op->by > HOP_PLACE_RANK_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "an operation has a rank above %d", HOP_PLACE_RANK_LIMIT);
     if (!op->from.device && (op->kind != HOP_OP_REDUCE))
@@ -399,8 +393,7 @@ void hop_schedule_add_comment(struct hop_schedule *schedule, const char *format,
             *c = ' ';
     }
     char *kept = hop_arena_string(&schedule->arena, text, strlen(text));
-    bool room = hop_grow(&schedule->comments, &schedule->comment_capacity, schedule->comment_count + 1,
-                         sizeof *schedule->comments);
+    bool room = HOP_GROW(&schedule->arena, schedule->comments, schedule->comment_count + 1);
     if (!fails_for_memory(schedule, kept && room))
         schedule->comments[schedule->comment_count++] = kept;
 }
@@ -506,16 +499,16 @@ static enum hop_status check_order(const struct hop_schedule *schedule, struct h
     enum hop_status status = hop_cycle_find(schedule->count, waits_for, schedule, NULL, &cycle, &length, diag);
     if (status != HOP_OK || length == 0)
         return status;
-    char text[448] = "", place[192];
+    char text[448] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < length && i < SHOWN; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%.20s waits for ", schedule->ops[cycle[i]].name);
     (void)snprintf(text + used, sizeof text - used, "%s%.20s", length > SHOWN ? "... waits for " : "",
                    schedule->ops[cycle[0]].name);
-    hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s\ndependencies without a cycle", text);
-    hop_diag_place(diag, "%s", hop_schedule_place(schedule, cycle[0], 0, place, sizeof place));
+    status = hop_fail(diag, HOP_ERR_DEADLOCK, "cyclic dependency: %s\ndependencies without a cycle", text);
+    (void)hop_schedule_blame(schedule, cycle[0], 0, diag, status);
     free(cycle);
-    return HOP_ERR_DEADLOCK;
+    return status;
 }
 
 static enum hop_status check_dependencies(const struct hop_schedule *schedule, struct hop_diag *diag)
@@ -529,6 +522,14 @@ static enum hop_status check_dependencies(const struct hop_schedule *schedule, s
         }
     }
     return HOP_OK;
+}
+
+enum hop_status hop_schedule_blame(const struct hop_schedule *schedule, uint32_t index, uint32_t column,
+                                   struct hop_diag *diag, enum hop_status status)
+{
+    if (diag)
+        (void)hop_schedule_place(schedule, index, column, diag->place, sizeof diag->place);
+    return status;
 }
 
 enum hop_status hop_schedule_failure(const struct hop_schedule *made, struct hop_diag *diag)

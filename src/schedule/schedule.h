@@ -33,9 +33,9 @@ struct hop_schedule {
     struct hop_schedule_index *index;
     struct hop_names strings; /* interned device and buffer names */
     const char **interned;
-    uint32_t interned_count, interned_capacity;
+    uint32_t interned_count;
     const char **comments;
-    uint32_t comment_count, comment_capacity;
+    uint32_t comment_count;
 };
 
 /* place.c. The place's strings are copied into the arena; the diagnostic's place stays empty. */
@@ -84,6 +84,9 @@ struct hop_schedule *hop_schedule_create_like(const struct hop_schedule *other);
 /* hop_schedule_finish, or, where the status is that of a failure elsewhere, which it returns, the schedule's end. */
 enum hop_status hop_schedule_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
                                  struct hop_diag *diag);
+/* Says of a failure that the diagnostic was filled with that it is at that column of an operation; the status. */
+enum hop_status hop_schedule_blame(const struct hop_schedule *schedule, uint32_t index, uint32_t column,
+                                   struct hop_diag *diag, enum hop_status status);
 /* The one copy of a device's or buffer's name; NULL (and the arena failed): out of memory, or for NULL. */
 const char *hop_schedule_intern(struct hop_schedule *schedule, const char *text);
 

@@ -40,13 +40,13 @@ struct reader {
     struct hop_failure *failure; /* the schedule's; after it no words are left */
     uint32_t line;
     struct word *words;
-    uint32_t word_count, word_capacity, next;
+    uint32_t word_count, next;
     uint32_t end_column;
     struct wanted *wanted;
-    uint32_t wanted_count, wanted_capacity;
+    uint32_t wanted_count;
     struct hop_place *inputs, *outputs;
-    uint32_t input_capacity, output_capacity;
     uint32_t by_column;       /* of the line's clause `by`, 0: it has none */
+    struct hop_arena arrays;  /* those above */
     struct hop_arena scratch; /* strings of one line */
 };
 
@@ -66,8 +66,7 @@ static void check(struct reader *r, uint32_t column)
 
 static bool has_room(struct reader *r, bool room)
 {
-    if (!room)
-        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
+    (void)hop_failure_none(r->failure, room);
     check(r, 1);
     return is_fine(r);
 }
@@ -132,7 +131,7 @@ static void split(struct reader *r, const char *text, size_t length, uint32_t fi
             hop_failure_set(r->failure, HOP_ERR_SYNTAX, "a NUL byte\ntext");
             check(r, first_column + (uint32_t)i);
         }
-        if (!has_room(r, hop_grow(&r->words, &r->word_capacity, r->word_count + 1, sizeof *r->words)))
+        if (!has_room(r, HOP_GROW(&r->arrays, r->words, r->word_count + 1)))
             return;
         r->words[r->word_count++] = (struct word){text + start, (uint32_t)(i - start), first_column + (uint32_t)start};
     }
@@ -216,9 +215,9 @@ static bool begins_size(const struct word *word)
            (number && !memchr(word->text, '@', word->length) && !memchr(word->text, ':', word->length));
 }
 
-static void add_place(struct reader *r, struct hop_place **places, uint32_t *capacity, uint32_t *count)
+static void add_place(struct reader *r, struct hop_place **places, uint32_t *count)
 {
-    if (has_room(r, hop_grow(places, capacity, *count + 1, sizeof **places)))
+    if (has_room(r, HOP_GROW(&r->arrays, *places, *count + 1)))
         (*places)[(*count)++] = read_place(r);
 }
 
@@ -243,12 +242,12 @@ static void read_reduce(struct reader *r, struct hop_op *op)
     op->type =
         (enum hop_type)read_choice(r, hop_type_listed, HOP_TYPE_COUNT, "a type: f64, f32, f16, bf16, i32 or i64");
     while (peek(r) && !next_is(r, "->"))
-        add_place(r, &r->inputs, &r->input_capacity, &op->input_count);
+        add_place(r, &r->inputs, &op->input_count);
     op->inputs = r->inputs;
     read_arrow(r);
     op->to = read_place(r);
     while (peek(r) && !begins_size(peek(r)))
-        add_place(r, &r->outputs, &r->output_capacity, &op->output_count);
+        add_place(r, &r->outputs, &op->output_count);
     op->outputs = r->outputs;
 }
 
@@ -276,7 +275,7 @@ static void read_names(struct reader *r, bool start)
     if (!peek(r) || is_keyword(peek(r)))
         unexpected(r, "the names of one or more operations");
     for (; peek(r) && !is_keyword(peek(r)); r->next++) {
-        if (!has_room(r, hop_grow(&r->wanted, &r->wanted_capacity, r->wanted_count + 1, sizeof *r->wanted)))
+        if (!has_room(r, HOP_GROW(&r->arrays, r->wanted, r->wanted_count + 1)))
             return;
         r->wanted[r->wanted_count++] = (struct wanted){r->schedule->count, start, *peek(r), r->line};
     }
@@ -530,10 +529,7 @@ struct hop_schedule *hop_schedule_read_text(const struct hop_source *source)
     if (is_fine(&r))
         resolve(&r);
     hop_arena_finish(&r.scratch);
-    free(r.words);
-    free(r.wanted);
-    free(r.inputs);
-    free(r.outputs);
+    hop_arena_finish(&r.arrays);
     return r.schedule;
 }
 

@@ -34,16 +34,6 @@ enum hop_status hop_build_end(struct hop_build *build, struct hop_topology **top
     return status;
 }
 
-void hop_build_fail(struct hop_build *build, enum hop_status status, const char *format, ...)
-{
-    va_list arguments;
-    if (!hop_build_ok(build))
-        return;
-    va_start(arguments, format);
-    build->failure.status = hop_fail_with(build->failure.diag, status, format, arguments);
-    va_end(arguments);
-}
-
 uint32_t hop_build_node(struct hop_build *build, const struct hop_node *node)
 {
     uint32_t index = HOP_NONE;

@@ -22,7 +22,7 @@ static inline bool hop_build_ok(const struct hop_build *build)
 }
 /* Hands the topology over, or destroys it; frees the arena. */
 enum hop_status hop_build_end(struct hop_build *build, struct hop_topology **topology);
-void hop_build_fail(struct hop_build *build, enum hop_status status, const char *format, ...) HOP_PRINTF(3, 4);
+#define hop_build_fail(build, ...) hop_failure_set(&(build)->failure, __VA_ARGS__)
 
 /* Each returns the index of what was added, HOP_NONE after a failure. A child hangs below link->ends[1]. */
 uint32_t hop_build_node(struct hop_build *build, const struct hop_node *node);

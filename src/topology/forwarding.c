@@ -52,17 +52,12 @@ enum hop_status hop_topology_add_route(struct hop_topology *topology, uint32_t a
 
 uint32_t hop_fabric_endpoint(const struct hop_fabric *fabric, uint32_t node)
 {
-    uint32_t low = 0, high = fabric->endpoint_count, guess = node - fabric->endpoints[0];
-    if (guess < high && fabric->endpoints[guess] == node)
+    uint32_t guess = node - fabric->endpoints[0];
+    if (guess < fabric->endpoint_count && fabric->endpoints[guess] == node)
         return guess; /* endpoints in a row, as generators make them */
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (fabric->endpoints[middle] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < fabric->endpoint_count && fabric->endpoints[low] == node ? low : HOP_NONE;
+    const uint32_t *found =
+        bsearch(&node, fabric->endpoints, fabric->endpoint_count, sizeof node, hop_ascending_u32);
+    return found ? (uint32_t)(found - fabric->endpoints) : HOP_NONE;
 }
 
 uint32_t hop_fabric_next(const struct hop_topology *topology, const struct hop_fabric *fabric, uint32_t node,

@@ -175,9 +175,7 @@ static void choose_own_gate(const struct hop_searches *s, struct hop_reach *reac
 static int by_distance(const void *a, const void *b)
 {
     const struct hop_gate *x = a, *y = b;
-    if (x->distance != y->distance)
-        return x->distance < y->distance ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    return x->distance != y->distance ? HOP_ORDER(x->distance, y->distance) : HOP_ORDER(x->rank, y->rank);
 }
 
 static void list_ports(const struct hop_topology *t, struct hop_reach *reach, struct hop_gate *gate, uint32_t first)

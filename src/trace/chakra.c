@@ -26,8 +26,8 @@ struct builder {
     uint32_t tag; /* of the first collective: above those of the traces' own messages */
     struct hop_schedule *schedule;
     struct hop_failure *failure; /* the schedule's */
-    uint32_t *after;             /* what the operation at hand waits for */
-    uint32_t after_capacity;
+    struct hop_arena arena;
+    uint32_t *after;                                             /* what the operation at hand waits for */
     uint32_t untimed[HOP_CHAKRA_TYPES], types[HOP_CHAKRA_TYPES]; /* nodes */
     int64_t streams[STREAM_LIMIT];                               /* of the rank at hand, in order of appearance */
     uint32_t stream_count;
@@ -47,13 +47,6 @@ static struct hop_place rank_place(uint32_t rank, char name[24])
 static bool is_fine(const struct builder *b)
 {
     return b->failure->status == HOP_OK;
-}
-
-static bool has_room(struct builder *b, bool room)
-{
-    if (!room)
-        hop_failure_set(b->failure, HOP_ERR_MEMORY, "out of memory");
-    return is_fine(b);
 }
 
 /* ---- collectives: which operation is which ---- */
@@ -84,7 +77,7 @@ static void list_exits(struct builder *b, struct hop_chakra_collective *c)
         messages += !is_join(&c->steps.steps[s]);
     c->exit_first = hop_arena_alloc(arena, ((size_t)n + 2) * sizeof *c->exit_first);
     c->exit_ops = hop_arena_alloc(arena, (size_t)messages * 2 * sizeof *c->exit_ops);
-    if (!has_room(b, c->exit_first && c->exit_ops))
+    if (!hop_failure_none(b->failure, c->exit_first && c->exit_ops))
         return;
     for (uint32_t s = 0; s < c->steps.count; s++) {
         const struct hop_collective_step *step = &c->steps.steps[s];
@@ -110,7 +103,7 @@ static void plan_collective(struct builder *b, struct hop_chakra_collective *c, 
     b->failure->status = hop_collective_expand(&c->what, &c->steps, b->failure->diag);
     c->enter = hop_arena_alloc(arena, n * sizeof *c->enter);
     c->step_ops = hop_arena_alloc(arena, ((size_t)c->steps.count + 1) * sizeof *c->step_ops);
-    if (!has_room(b, c->enter && c->step_ops)) {
+    if (!hop_failure_none(b->failure, c->enter && c->step_ops)) {
         hop_chakra_place(&b->traces[c->ranks[0]], node_of(b, c, 0), b->failure);
         return;
     }
@@ -168,7 +161,7 @@ static struct hop_op work(struct hop_place place, uint16_t cpu, double duration_
 /* It waits for what the node does. */
 static void add_behind(struct builder *b, uint32_t rank, const struct hop_chakra_node *node, struct hop_op *op)
 {
-    if (!has_room(b, hop_grow(&b->after, &b->after_capacity, node->after_count + 1, sizeof *b->after)))
+    if (!hop_failure_none(b->failure, HOP_GROW(&b->arena, b->after, node->after_count + 1)))
         return;
     for (uint32_t i = 0; i < node->after_count; i++)
         b->after[i] = b->first[rank] + node->after[i];
@@ -275,7 +268,7 @@ static void add_step(struct builder *b, uint32_t number, const struct hop_chakra
     const struct hop_collective_step *step = &c->steps.steps[s];
     char from[24], to[24], name[64];
     uint32_t begin = entered(b, c, step->from), count = 0;
-    if (!has_room(b, hop_grow(&b->after, &b->after_capacity, step->after_count + 2, sizeof *b->after)))
+    if (!hop_failure_none(b->failure, HOP_GROW(&b->arena, b->after, step->after_count + 2)))
         return;
     for (uint32_t i = 0; i < step->after_count; i++)
         b->after[count++] = arrival(c, c->steps.after[step->first_after + i]);
@@ -383,24 +376,18 @@ static enum hop_status make_schedule(const char *name, const struct hop_source *
                                      struct hop_schedule **schedule, struct hop_diag *diag)
 {
     struct hop_schedule *made = hop_schedule_create(name);
-    struct builder *b = calloc(1, sizeof *b);
-    if (!b || !made) {
-        free(b);
-        return hop_schedule_end(made, hop_fail_memory(diag), schedule, diag);
-    }
-    *b = (struct builder){.ranks = ranks, .schedule = made, .failure = &made->failure};
-    b->traces = calloc((size_t)ranks + 1, sizeof *b->traces);
-    b->first = calloc((size_t)ranks + 1, sizeof *b->first);
-    (void)has_room(b, b->traces && b->first);
-    for (uint32_t r = 0; r < ranks && is_fine(b); r++)
-        hop_chakra_read(&sources[r], control, &b->traces[r], b->failure);
-    build(b, options);
-    for (uint32_t r = 0; b->traces && r < ranks; r++)
-        hop_chakra_finish(&b->traces[r]);
-    free(b->traces);
-    free(b->first);
-    free(b->after);
-    free(b);
+    if (!made)
+        return hop_fail_memory(diag);
+    struct builder b = {.ranks = ranks, .schedule = made, .failure = &made->failure};
+    b.traces = hop_arena_alloc(&b.arena, ranks * sizeof *b.traces);
+    b.first = hop_arena_alloc(&b.arena, ranks * sizeof *b.first);
+    (void)hop_failure_none(b.failure, b.traces && b.first);
+    for (uint32_t r = 0; r < ranks && is_fine(&b); r++)
+        hop_chakra_read(&sources[r], control, &b.traces[r], b.failure);
+    build(&b, options);
+    for (uint32_t r = 0; b.traces && r < ranks; r++)
+        hop_arena_finish(&b.traces[r].arena);
+    hop_arena_finish(&b.arena);
     return hop_schedule_finish(made, schedule, diag);
 }
 

@@ -68,17 +68,17 @@ struct hop_chakra_trace {
     const char *file;
     bool old; /* schema before 0.0.4: other field and collective numbers */
     struct hop_chakra_node *nodes;
-    uint32_t count, capacity;
+    uint32_t count;
     struct hop_chakra_group *groups;
-    uint32_t group_count, group_capacity;
+    uint32_t group_count;
     uint32_t left_out; /* control dependencies */
     uint32_t calls;    /* communications that are host functions, taken as computation */
 };
 
-/* chakra_read.c. The trace is zeroed before, and finished also after a failure. control: control dependencies count too. */
+/* chakra_read.c. The trace is zeroed before, and its arena finished also after a failure. control: control dependencies
+ * count too. */
 void hop_chakra_read(const struct hop_source *source, bool control, struct hop_chakra_trace *trace,
                      struct hop_failure *failure);
-void hop_chakra_finish(struct hop_chakra_trace *trace);
 /* The place of a failure just set, unless it has one. */
 void hop_chakra_place(const struct hop_chakra_trace *trace, const struct hop_chakra_node *node,
                       struct hop_failure *failure);
@@ -97,7 +97,7 @@ struct hop_chakra_collective {
 struct hop_chakra_collectives {
     struct hop_arena arena;
     struct hop_chakra_collective *list;
-    uint32_t count, capacity;
+    uint32_t count;
 };
 
 /* chakra_match.c: puts the nodes of all ranks together, without messages yet. The collectives are zeroed before, and

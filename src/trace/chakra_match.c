@@ -11,10 +11,10 @@ struct group {
     const char *key; /* its name, and its ranks where they were listed */
     const char *name;
     uint32_t *ranks;
-    uint32_t count, capacity;
+    uint32_t count;
     uint32_t *taken;   /* how many collectives each member has had */
     uint32_t *ordered; /* its collectives, in order */
-    uint32_t ordered_count, ordered_capacity;
+    uint32_t ordered_count;
 };
 
 struct matcher {
@@ -24,25 +24,18 @@ struct matcher {
     struct hop_chakra_collectives *out;
     struct hop_failure *failure;
     struct group *groups;
-    uint32_t count, capacity;
+    uint32_t count;
     struct hop_names listed, unlisted; /* by key */
 };
 
 /* ---- groups ---- */
 
-static bool has_room(const struct matcher *m, bool room)
-{
-    if (!room)
-        hop_failure_set(m->failure, HOP_ERR_MEMORY, "out of memory");
-    return m->failure->status == HOP_OK;
-}
-
 /* The group of that key, a new one if there is none yet. */
 static uint32_t keep_group(struct matcher *m, struct hop_names *keys, const struct group *group)
 {
     uint32_t index = hop_names_get(keys, group->key);
-    if (index != UINT32_MAX || !has_room(m, hop_grow(&m->groups, &m->capacity, m->count + 1, sizeof *m->groups) &&
-                                                hop_names_put(keys, group->key, m->count)))
+    if (index != UINT32_MAX || !hop_failure_none(m->failure, HOP_GROW(&m->out->arena, m->groups, m->count + 1) &&
+                                                                 hop_names_put(keys, group->key, m->count)))
         return index;
     m->groups[m->count] = *group;
     return m->count++;
@@ -55,7 +48,7 @@ static uint32_t listed_group(struct matcher *m, const struct hop_chakra_group *l
     struct group group = {.name = listed->name, .count = listed->count};
     bool member = false, fine = true;
     group.ranks = hop_arena_copy(&m->out->arena, listed->ranks, listed->count * sizeof *listed->ranks);
-    if (!has_room(m, group.ranks))
+    if (!hop_failure_none(m->failure, group.ranks))
         return HOP_NONE;
     qsort(group.ranks, group.count, sizeof *group.ranks, hop_ascending_u32);
     hop_buffer_printf(&key, "%s ", listed->name);
@@ -72,7 +65,7 @@ static uint32_t listed_group(struct matcher *m, const struct hop_chakra_group *l
             "process group '%.60s' is listed with %s\ndifferent ranks from 0 to %u, this one (%u) among them",
             listed->name, fine ? "ranks among which this one is not" : "a rank twice, or one that has no trace",
             m->ranks - 1, rank);
-    return has_room(m, group.key) ? keep_group(m, &m->listed, &group) : HOP_NONE;
+    return hop_failure_none(m->failure, group.key) ? keep_group(m, &m->listed, &group) : HOP_NONE;
 }
 
 /* All ranks, or the ranks whose nodes name it, this being one. */
@@ -87,8 +80,7 @@ static uint32_t unlisted_group(struct matcher *m, const char *name, uint32_t ran
     struct group *group = &m->groups[index];
     if (group->count && group->ranks[group->count - 1] >= last)
         return index;
-    if (!has_room(m,
-                  hop_grow(&group->ranks, &group->capacity, group->count + (last - first) + 1, sizeof *group->ranks)))
+    if (!hop_failure_none(m->failure, HOP_GROW(&m->out->arena, group->ranks, group->count + (last - first) + 1)))
         return index;
     for (uint32_t r = first; r <= last; r++)
         group->ranks[group->count++] = r;
@@ -174,8 +166,8 @@ static struct hop_chakra_collective *kth(struct matcher *m, struct group *group,
         return &out->list[group->ordered[k]];
     struct hop_chakra_collective made = {.what = *what, .ranks = group->ranks};
     made.nodes = hop_arena_alloc(&out->arena, group->count * sizeof *made.nodes);
-    if (!has_room(m, made.nodes && hop_grow(&out->list, &out->capacity, out->count + 1, sizeof *out->list) &&
-                         hop_grow(&group->ordered, &group->ordered_capacity, k + 1, sizeof *group->ordered)))
+    if (!hop_failure_none(m->failure, made.nodes && HOP_GROW(&out->arena, out->list, out->count + 1) &&
+                                          HOP_GROW(&out->arena, group->ordered, k + 1)))
         return NULL;
     memset(made.nodes, 0xff, group->count * sizeof *made.nodes); /* HOP_NONE */
     group->ordered[group->ordered_count++] = out->count;
@@ -247,19 +239,6 @@ static void walk(struct matcher *m, uint32_t *group_of, bool assign)
     }
 }
 
-/* Its ranks are known. */
-static void settle(struct matcher *m, struct group *group)
-{
-    struct hop_arena *arena = &m->out->arena;
-    group->taken = hop_arena_alloc(arena, group->count * sizeof *group->taken);
-    uint32_t *kept = hop_arena_copy(arena, group->ranks, group->count * sizeof *kept);
-    if (group->capacity > 0)
-        free(group->ranks);
-    group->capacity = 0;
-    group->ranks = kept;
-    (void)has_room(m, kept && group->taken);
-}
-
 void hop_chakra_match(const struct hop_chakra_trace *traces, uint32_t ranks, const struct hop_trace_options *options,
                       struct hop_chakra_collectives *collectives, struct hop_failure *failure)
 {
@@ -269,20 +248,16 @@ void hop_chakra_match(const struct hop_chakra_trace *traces, uint32_t ranks, con
         for (uint32_t i = 0; i < traces[rank].count; i++)
             nodes += traces[rank].nodes[i].type == HOP_CHAKRA_COLLECTIVE;
     }
-    uint32_t *group_of = malloc(nodes * sizeof *group_of);
-    if (has_room(&m, group_of))
+    uint32_t *group_of = hop_arena_alloc(&collectives->arena, nodes * sizeof *group_of);
+    if (hop_failure_none(failure, group_of))
         walk(&m, group_of, false);
-    for (uint32_t g = 0; g < m.count; g++)
-        settle(&m, &m.groups[g]);
-    if (group_of)
-        walk(&m, group_of, true);
-    for (uint32_t g = 0; g < m.count; g++) {
-        if (failure->status == HOP_OK)
-            check_complete(&m, &m.groups[g]);
-        free(m.groups[g].ordered);
+    for (uint32_t g = 0; g < m.count; g++) { /* their ranks are known */
+        m.groups[g].taken = hop_arena_alloc(&collectives->arena, m.groups[g].count * sizeof *m.groups[g].taken);
+        (void)hop_failure_none(failure, m.groups[g].taken);
     }
-    free(m.groups);
-    free(group_of);
+    walk(&m, group_of, true);
+    for (uint32_t g = 0; g < m.count && failure->status == HOP_OK; g++)
+        check_complete(&m, &m.groups[g]);
     hop_names_finish(&m.listed);
     hop_names_finish(&m.unlisted);
 }
@@ -291,7 +266,6 @@ void hop_chakra_collectives_finish(struct hop_chakra_collectives *collectives)
 {
     for (uint32_t i = 0; i < collectives->count; i++)
         hop_steps_finish(&collectives->list[i].steps);
-    free(collectives->list);
     hop_arena_finish(&collectives->arena);
     *collectives = (struct hop_chakra_collectives){0};
 }

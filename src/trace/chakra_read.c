@@ -24,12 +24,13 @@ struct reader {
     struct hop_protobuf_wire wire; /* the whole file */
     struct hop_failure *failure;
     bool control;     /* control dependencies count too */
-    struct dep *deps; /* of all nodes, one after the other */
-    uint32_t dep_count, dep_capacity;
+    struct hop_arena scratch;
+    struct id_of *deps; /* of all nodes, one after the other: on which id a node depends, until all nodes are known */
+    uint32_t dep_count;
 };
 
-/* A dependency until all nodes are known. */
-struct dep {
+/* A node that has an id, or depends on it. */
+struct id_of {
     uint64_t id;
     uint32_t node;
 };
@@ -42,13 +43,6 @@ void hop_chakra_place(const struct hop_chakra_trace *trace, const struct hop_cha
     if (failure->status != HOP_OK)
         hop_failure_place(failure, "%.160s: node %llu (byte 0x%zx)", trace->file, (unsigned long long)node->id,
                           node->at);
-}
-
-static bool has_room(const struct reader *r, bool room)
-{
-    if (!room)
-        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
-    return r->failure->status == HOP_OK;
 }
 
 /* ---- attributes ---- */
@@ -218,7 +212,7 @@ static void set_group(const struct reader *r, struct hop_chakra_node *node, cons
         return;
     }
     node->group = hop_arena_string(&r->trace->arena, name, length);
-    (void)has_room(r, node->group);
+    (void)hop_failure_none(r->failure, node->group);
 }
 
 static void set_attribute(const struct reader *r, struct hop_chakra_node *node, const struct attribute *attribute)
@@ -248,8 +242,8 @@ static bool add_group(const struct reader *r, const json_t *entry)
         return false;
     group.name = hop_arena_string(&trace->arena, name, strlen(name));
     group.ranks = hop_arena_alloc(&trace->arena, (group.count + 1) * sizeof *group.ranks);
-    if (!has_room(r, group.name && group.ranks &&
-                         hop_grow(&trace->groups, &trace->group_capacity, trace->group_count + 1, sizeof group)))
+    if (!hop_failure_none(r->failure,
+                          group.name && group.ranks && HOP_GROW(&trace->arena, trace->groups, trace->group_count + 1)))
         return true;
     for (uint32_t i = 0; i < group.count; i++) {
         const json_t *rank = json_array_get(ranks, i);
@@ -283,8 +277,8 @@ static void read_groups(const struct reader *r, const char *text, size_t length)
 static void add_dep(struct reader *r, uint64_t id, bool keep)
 {
     r->trace->left_out += !keep;
-    if (keep && has_room(r, hop_grow(&r->deps, &r->dep_capacity, r->dep_count + 1, sizeof *r->deps)))
-        r->deps[r->dep_count++] = (struct dep){id, r->trace->count};
+    if (keep && hop_failure_none(r->failure, HOP_GROW(&r->scratch, r->deps, r->dep_count + 1)))
+        r->deps[r->dep_count++] = (struct id_of){id, r->trace->count};
 }
 
 /* One dependency, or many in one field; kept, or only counted. */
@@ -309,7 +303,7 @@ static void set_name(const struct reader *r, struct hop_chakra_node *node, const
     memcpy(text + 1, field->body.data + field->body.at, length);
     if (hop_op_name_check(text, length + 1, NULL)) {
         node->name = hop_arena_string(&r->trace->arena, text, length + 1);
-        (void)has_room(r, node->name);
+        (void)hop_failure_none(r->failure, node->name);
     }
 }
 
@@ -399,48 +393,35 @@ static void read_node(struct reader *r, struct hop_protobuf_wire wire)
         hop_failure_set(r->failure, HOP_ERR_LIMIT, "more than %u nodes", HOP_CHAKRA_NODES);
         hop_failure_place(r->failure, "%.180s: byte 0x%zx", trace->file, node.at);
     }
-    if (has_room(r, hop_grow(&trace->nodes, &trace->capacity, trace->count + 1, sizeof node)))
+    if (hop_failure_none(r->failure, HOP_GROW(&trace->arena, trace->nodes, trace->count + 1)))
         trace->nodes[trace->count++] = node;
 }
 
 /* ---- dependencies ---- */
 
-struct place_of_id {
-    uint64_t id;
-    uint32_t node;
-};
-
-static int compare_ids(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
-    const struct place_of_id *left = a, *right = b;
-    if (left->id != right->id)
-        return left->id < right->id ? -1 : 1;
-    return left->node < right->node ? -1 : 1;
+    const struct id_of *left = a, *right = b;
+    return HOP_ORDER(left->id, right->id);
 }
 
-static uint32_t find_node(const struct place_of_id *index, uint32_t count, uint64_t id)
+static int by_id_and_node(const void *a, const void *b)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (index[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && index[low].id == id ? index[low].node : HOP_NONE;
+    const struct id_of *left = a, *right = b;
+    return left->id != right->id ? HOP_ORDER(left->id, right->id) : HOP_ORDER(left->node, right->node);
 }
 
 /* The ids of its dependencies, first to end - 1 of all, become nodes, each once, in file order. */
 static void resolve_node(const struct reader *r, struct hop_chakra_node *node, uint32_t first, uint32_t end,
-                         const struct place_of_id *index)
+                         const struct id_of *index)
 {
     uint32_t kept = 0, own = (uint32_t)(node - r->trace->nodes);
     node->after = hop_arena_alloc(&r->trace->arena, (end - first) * sizeof *node->after);
-    if (!has_room(r, node->after))
+    if (!hop_failure_none(r->failure, node->after))
         return;
     for (uint32_t i = first; i < end; i++) {
-        uint32_t found = find_node(index, r->trace->count, r->deps[i].id);
+        const struct id_of *place = bsearch(&r->deps[i], index, r->trace->count, sizeof *index, by_id);
+        uint32_t found = place ? place->node : HOP_NONE;
         if (found == HOP_NONE || found == own)
             hop_failure_set(
                 r->failure, HOP_ERR_INVALID,
@@ -456,17 +437,15 @@ static void resolve_node(const struct reader *r, struct hop_chakra_node *node, u
     }
 }
 
-static void resolve(const struct reader *r)
+static void resolve(struct reader *r)
 {
     struct hop_chakra_trace *trace = r->trace;
-    struct place_of_id *index = malloc(((size_t)trace->count + 1) * sizeof *index);
-    if (!has_room(r, index)) {
-        free(index);
+    struct id_of *index = hop_arena_alloc(&r->scratch, trace->count * sizeof *index);
+    if (!hop_failure_none(r->failure, index))
         return;
-    }
     for (uint32_t i = 0; i < trace->count; i++)
-        index[i] = (struct place_of_id){trace->nodes[i].id, i};
-    qsort(index, trace->count, sizeof *index, compare_ids);
+        index[i] = (struct id_of){trace->nodes[i].id, i};
+    qsort(index, trace->count, sizeof *index, by_id_and_node);
     for (uint32_t i = 1; i < trace->count; i++) {
         if (index[i].id != index[i - 1].id)
             continue;
@@ -480,7 +459,6 @@ static void resolve(const struct reader *r)
             next++;
         resolve_node(r, &trace->nodes[i], first, next, index);
     }
-    free(index);
 }
 
 /* ---- the file ---- */
@@ -517,7 +495,7 @@ void hop_chakra_read(const struct hop_source *source, bool control, struct hop_c
     struct reader r = {.trace = trace, .failure = failure, .control = control};
     struct hop_protobuf_wire message;
     trace->file = hop_arena_string(&trace->arena, source->name, strlen(source->name));
-    if (!has_room(&r, trace->file))
+    if (!hop_failure_none(failure, trace->file))
         return;
     r.wire = (struct hop_protobuf_wire){trace->file, (const uint8_t *)source->text, 0, source->size, failure};
     read_metadata(&r);
@@ -525,13 +503,5 @@ void hop_chakra_read(const struct hop_source *source, bool control, struct hop_c
         read_node(&r, message);
     if (failure->status == HOP_OK)
         resolve(&r);
-    free(r.deps);
-}
-
-void hop_chakra_finish(struct hop_chakra_trace *trace)
-{
-    free(trace->nodes);
-    free(trace->groups);
-    hop_arena_finish(&trace->arena);
-    *trace = (struct hop_chakra_trace){0};
+    hop_arena_finish(&r.scratch);
 }

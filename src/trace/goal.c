@@ -45,7 +45,8 @@ struct reader {
     uint32_t prefix_length;
     struct hop_names labels; /* the operations of this rank, by their names */
     struct wanted *wanted;
-    uint32_t wanted_count, wanted_capacity;
+    uint32_t wanted_count;
+    struct hop_arena scratch;
 };
 
 /* ---- words ---- */
@@ -71,8 +72,7 @@ static void check(struct reader *r, const char *at)
 
 static bool has_room(struct reader *r, bool room)
 {
-    if (!room)
-        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
+    (void)hop_failure_none(r->failure, room);
     check(r, r->at);
     return is_fine(r);
 }
@@ -325,7 +325,7 @@ static void read_dependency(struct reader *r, const struct text *label)
     if (wanted.other.length == 0)
         unexpected(r, "the label of an operation");
     wanted.op = look_up(r, label);
-    if (has_room(r, hop_grow(&r->wanted, &r->wanted_capacity, r->wanted_count + 1, sizeof *r->wanted)))
+    if (has_room(r, HOP_GROW(&r->scratch, r->wanted, r->wanted_count + 1)))
         r->wanted[r->wanted_count++] = wanted;
 }
 
@@ -441,8 +441,8 @@ static void read_all(struct reader *r)
         unexpected(r, "at least one rank");
     }
     skip(r);
-    r->devices = calloc((size_t)r->ranks + 1, sizeof *r->devices);
-    r->seen = calloc((size_t)r->ranks + 1, sizeof *r->seen);
+    r->devices = hop_arena_alloc(&r->scratch, r->ranks * sizeof *r->devices);
+    r->seen = hop_arena_alloc(&r->scratch, r->ranks * sizeof *r->seen);
     if (!has_room(r, r->devices && r->seen))
         return;
     while (is_fine(r) && r->at < r->source->text + r->source->size) {
@@ -473,10 +473,8 @@ struct hop_schedule *hop_schedule_read_goal(const struct hop_source *source)
                        .line_start = source->text,
                        .line = 1};
     read_all(&r);
-    free(r.devices);
-    free(r.seen);
     hop_names_finish(&r.labels);
-    free(r.wanted);
+    hop_arena_finish(&r.scratch);
     hop_schedule_set_queue_ready(made, true);
     return made;
 }

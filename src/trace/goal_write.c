@@ -45,9 +45,7 @@ static enum hop_status fail_at(const struct writer *w, uint32_t index, enum hop_
 {
     const struct hop_op *op = &w->schedule->ops[index];
     uint32_t column = op->input_count ? op->inputs[0].column : op->from.column;
-    char place[192];
-    hop_diag_place(w->diag, "%s", hop_schedule_place(w->schedule, index, column, place, sizeof place));
-    return status;
+    return hop_schedule_blame(w->schedule, index, column, w->diag, status);
 }
 
 static uint32_t rank_of(const struct writer *w, const struct hop_place *place)
@@ -88,25 +86,24 @@ static double duration_of(const struct writer *w, const struct hop_op *op)
 static enum hop_status check_op(const struct writer *w, uint32_t index)
 {
     const struct hop_op *op = &w->schedule->ops[index];
-    if (op->at_s > 0) {
+    if (op->at_s > 0)
         hop_fail(
             w->diag, HOP_ERR_UNSUPPORTED,
             "'%s' has an earliest start, which GOAL cannot say\noperations that begin when those before them allow it",
             op->name);
-    } else if (op->kind == HOP_OP_COPY && op->via == HOP_VIA_STAGED) {
+    else if (op->kind == HOP_OP_COPY && op->via == HOP_VIA_STAGED)
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is staged, which GOAL cannot say\ncopies from device to device",
                  op->name);
-    } else if (is_calc(w, op) && op->kind != HOP_OP_WORK && !(w->reduce_rate_Bps > 0)) {
+    else if (is_calc(w, op) && op->kind != HOP_OP_WORK && !(w->reduce_rate_Bps > 0))
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED,
                  "'%s' is a %s, which in GOAL is a calc of known length\na topology (--on), whose parameter "
                  "reduce_rate says how long it takes",
                  op->name, op->kind == HOP_OP_REDUCE ? "reduction" : "copy within a rank");
-    } else if (is_calc(w, op) && duration_of(w, op) * 1e9 > (double)HOP_GOAL_CALC_LIMIT) {
+    else if (is_calc(w, op) && duration_of(w, op) * 1e9 > (double)HOP_GOAL_CALC_LIMIT)
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' takes %g s, longer than a calc can\nup to 2^53 ns, 104 days",
                  op->name, duration_of(w, op));
-    } else {
+    else
         return HOP_OK;
-    }
     return fail_at(w, index, HOP_ERR_UNSUPPORTED);
 }
 
