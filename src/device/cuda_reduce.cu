@@ -78,38 +78,34 @@ struct bf16 {
 
 } // namespace types
 
-/* ---- operators: a the result so far, b the next element; signed integers wrap ---- */
+/* ---- operators: a the result so far, b the next element; signed integers wrap, as unsigned ones ---- */
 
 namespace operators
 {
 
+template <class W> struct wrapping {
+    typedef W Type;
+};
+template <> struct wrapping<int> {
+    typedef unsigned Type;
+};
+template <> struct wrapping<long long> {
+    typedef Index Type;
+};
+
 struct sum {
     template <class W> static __device__ __forceinline__ W apply(W a, W b)
     {
-        return a + b;
-    }
-    static __device__ __forceinline__ int apply(int a, int b)
-    {
-        return (int)((unsigned)a + (unsigned)b);
-    }
-    static __device__ __forceinline__ long long apply(long long a, long long b)
-    {
-        return (long long)((Index)a + (Index)b);
+        typedef typename wrapping<W>::Type Type;
+        return (W)((Type)a + (Type)b);
     }
 };
 
 struct prod {
     template <class W> static __device__ __forceinline__ W apply(W a, W b)
     {
-        return a * b;
-    }
-    static __device__ __forceinline__ int apply(int a, int b)
-    {
-        return (int)((unsigned)a * (unsigned)b);
-    }
-    static __device__ __forceinline__ long long apply(long long a, long long b)
-    {
-        return (long long)((Index)a * (Index)b);
+        typedef typename wrapping<W>::Type Type;
+        return (W)((Type)a * (Type)b);
     }
 };
 
