@@ -39,7 +39,7 @@ struct hop_emulated_link {
 };
 struct hop_emulated_way {
     const uint32_t *links;
-    uint32_t link_count; /* 1 to 256 */
+    uint32_t link_count; /* 1 and more */
     uint32_t crossing;   /* position in links from which on chunks take 1 / (1 - tau) times as long: the link that
                           * leaves the root complex that it crosses; link_count: none */
     double tau;          /* 0 to less than 1 */
