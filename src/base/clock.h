@@ -17,6 +17,14 @@ struct timespec hop_clock_until(double at_s);
 int hop_clock_wait_ms(int ms);    /* the same for those that take a duration */
 void hop_sleep_s(double seconds); /* or a little less: signals, a test's clock */
 
+/* Between two looks at what another processor is about to write. */
+static inline void hop_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
 /* For tests, before there are other threads: from now on the time is what is returned, nanoseconds; NULL: the system's
  * again. Processes made by forking go by it, too. */
 typedef uint64_t hop_clock(void *context);

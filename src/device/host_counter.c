@@ -54,19 +54,12 @@ void hop_counter_sleep(struct hop_counter *counter, uint32_t value, uint64_t unt
     atomic_fetch_sub(&counter->sleepers, 1);
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__) && defined(__GNUC__)
-    __builtin_ia32_pause();
-#endif
-}
-
 bool hop_counter_wait(struct hop_counter *counter, uint32_t value, const atomic_bool *stop)
 {
     for (unsigned look = 0; look < LOOKS; look++) {
         if (hop_counter_reached(counter, value))
             return true;
-        relax();
+        hop_relax();
     }
     uint32_t now;
     bool stopped = false;

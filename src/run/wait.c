@@ -18,13 +18,6 @@
 #define BYTES_A_SECOND 100e6 /* that any machine allocates */
 enum { TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4 };
 
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 size_t hop_board_size(uint32_t size)
 {
     return sizeof(struct hop_board) + size * (sizeof(struct hop_team_member) + HOP_SLOT_BYTES);
@@ -132,12 +125,11 @@ static void look_for_processes(struct hop_team *team, uint32_t most)
     char doing[HOP_DOING_SIZE + 32];
     for (uint32_t i = 0; i < most && i < team->local_size; i++) {
         uint32_t l = team->looked_at = (team->looked_at + 1) % team->local_size;
-        const struct hop_team_member *member = &team->board->members[l];
         if (l == team->local || !is_gone(team, l))
             continue;
-        hop_member_doing(member, doing, sizeof doing);
+        hop_member_doing(&team->board->members[l], doing, sizeof doing);
         hop_board_lose(team->board, (int)team->rank_of[l], "rank %u died%s (its process %ld is gone)", team->rank_of[l],
-                       doing, member->pid);
+                       doing, team->board->members[l].pid);
     }
 }
 
@@ -253,7 +245,7 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
 {
     wait->turns++;
     if (wait->turns <= team->spins && wait->turns % TURNS_A_LOOK != 0) {
-        relax();
+        hop_relax();
         return true;
     }
     hop_team_breathe(team);
