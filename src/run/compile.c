@@ -108,7 +108,7 @@ static void add_step(struct hop_program *program, uint32_t op)
 
 static void add_wait(struct hop_program *program, enum hop_wait_kind kind, uint32_t index, uint32_t owner, bool queued)
 {
-    if (hop_grow(&program->waits, &program->wait_capacity, program->wait_count + 1, sizeof *program->waits))
+    if (HOP_GROW(&program->arena, program->waits, program->wait_count + 1u))
         program->waits[program->wait_count++] =
             (struct hop_run_wait){.kind = (uint8_t)kind, .index = index, .owner = owner, .queued = queued};
     else if (hop_program_is_fine(program))

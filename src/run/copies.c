@@ -177,8 +177,3 @@ void hop_copies_destroy(struct hop_program *program)
     if (program->copies)
         hop_table_finish(&program->copies->table);
 }
-
-void hop_copies_attach(struct hop_program *program, void *shared)
-{
-    program->copies->words = shared;
-}

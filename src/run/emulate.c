@@ -18,8 +18,9 @@ struct pair {
 struct hop_emulator {
     const struct hop_topology *topology;
     struct hop_router *router;
+    struct hop_arena arena;
     struct pair *pairs; /* one a way */
-    uint32_t pair_count, pair_capacity;
+    uint32_t pair_count;
     uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
     struct hop_shared shared;
     struct hop_emulated_machine *machine; /* of who serves it */
@@ -113,7 +114,7 @@ static enum hop_status add_pair(struct hop_emulator *e, const struct pair *pair,
     enum hop_status status = hop_router_find(e->router, pair->from, pair->to, &route, diag);
     if (status != HOP_OK)
         return status;
-    if (!hop_grow(&e->pairs, &e->pair_capacity, e->pair_count + 1, sizeof *e->pairs))
+    if (!HOP_GROW(&e->arena, e->pairs, e->pair_count + 1u))
         return hop_fail_memory(diag);
     e->pairs[e->pair_count++] = *pair;
     return HOP_OK;
@@ -203,8 +204,8 @@ static void *serve(void *machine)
 static enum hop_status found(struct hop_emulator *e, const struct hop_program *program, struct hop_diag *diag)
 {
     uint32_t link_count = 2 * hop_topology_link_count(e->topology);
-    struct hop_emulated_link *links = calloc((size_t)link_count + 1, sizeof *links);
-    struct hop_emulated_way *ways = calloc((size_t)e->pair_count + 1, sizeof *ways);
+    struct hop_emulated_link *links = hop_arena_alloc(&e->arena, ((size_t)link_count + 1) * sizeof *links);
+    struct hop_emulated_way *ways = hop_arena_alloc(&e->arena, ((size_t)e->pair_count + 1) * sizeof *ways);
     const struct hop_emulation_options options = {.links = links,
                                                   .ways = ways,
                                                   .link_count = link_count,
@@ -214,18 +215,13 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_program *p
                                                   .slower = program->options.slower,
                                                   .memory_Bps =
                                                       hop_topology_parameter(e->topology, "reduce_rate")->value};
-    enum hop_status status = links && ways ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        lay_links(e, program, links);
-        lay_ways(e, ways);
-        status = hop_emulation_create(&options, &e->shared, &e->machine, diag);
-        e->serving = status == HOP_OK && pthread_create(&e->server, NULL, serve, e->machine) == 0;
-        if (status == HOP_OK && !e->serving)
-            status = hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
-    }
-    free(links);
-    free(ways);
-    return status;
+    if (e->arena.failed)
+        return hop_fail_memory(diag);
+    lay_links(e, program, links);
+    lay_ways(e, ways);
+    HOP_CHECK(hop_emulation_create(&options, &e->shared, &e->machine, diag));
+    e->serving = pthread_create(&e->server, NULL, serve, e->machine) == 0;
+    return e->serving ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
 }
 
 enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emulator **emulator,
@@ -241,7 +237,7 @@ enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emul
         return hop_fail_memory(diag);
     e->topology = program->options.emulate;
     e->router = hop_router_create(e->topology);
-    e->hosts = malloc(((size_t)hop_topology_node_count(e->topology) + 1) * sizeof *e->hosts);
+    e->hosts = hop_arena_alloc(&e->arena, ((size_t)hop_topology_node_count(e->topology) + 1) * sizeof *e->hosts);
     for (uint32_t n = 0; e->hosts && n < hop_topology_node_count(e->topology); n++)
         e->hosts[n] = NOT_ASKED;
     enum hop_status status = e->router && e->hosts ? find_pairs(e, program, diag) : hop_fail_memory(diag);
@@ -274,7 +270,6 @@ void hop_emulator_destroy(struct hop_emulator *e)
     hop_emulated_machine_destroy(e->machine);
     hop_shared_finish(&e->shared);
     hop_router_destroy(e->router);
-    free(e->pairs);
-    free(e->hosts);
+    hop_arena_finish(&e->arena);
     free(e);
 }

@@ -190,7 +190,6 @@ void hop_program_destroy(struct hop_program *program)
     hop_layout_finish(&program->layout);
     hop_arena_finish(&program->arena);
     free(program->staging);
-    free(program->waits);
     free(program);
 }
 

@@ -131,7 +131,7 @@ struct hop_program {
     struct hop_run_step *steps;
     uint32_t step_count;
     struct hop_run_wait *waits;
-    uint32_t wait_count, wait_capacity;
+    uint32_t wait_count;
     uint32_t *queues[HOP_QUEUES + 1]; /* steps; the last: those in no queue */
     uint32_t queue_count[HOP_QUEUES + 1], queue_next[HOP_QUEUES + 1];
     uint32_t first_leave, leave_count; /* waits before leaving */
@@ -202,7 +202,6 @@ void hop_program_find_fault(struct hop_program *program);
 void hop_copies_create(struct hop_program *program);
 void hop_copies_destroy(struct hop_program *program);
 size_t hop_copies_shared_size(const struct hop_program *program);
-void hop_copies_attach(struct hop_program *program, void *shared);
 bool hop_copies_is_chosen(const struct hop_program *program, uint32_t op); /* while it runs */
 bool hop_copies_is_staged(const struct hop_program *program, uint32_t op); /* by the table */
 

@@ -2,6 +2,7 @@
 /* What the ranks of a machine share before a program can run: flags, memory, staging, events; and where all that lies. */
 #include <stdio.h>
 
+#include "run/copies_state.h"
 #include "run/program.h"
 
 /* ---- flags ---- */
@@ -23,7 +24,7 @@ static void share_flags(struct hop_program *program)
     program->handles = handles ? (struct hop_device_handle *)(void *)(at + seats + flags) : NULL;
     program->records = records ? (struct hop_program_record *)(void *)(at + seats + flags + handles) : NULL;
     if (program->copies)
-        hop_copies_attach(program, at + seats + flags + handles + records);
+        program->copies->words = (word *)(void *)(at + seats + flags + handles + records);
 }
 
 /* ---- memory ---- */

@@ -62,9 +62,7 @@ enum hop_status hop_team_room(uint64_t bytes, const char *what, struct hop_diag 
 /* Attaches to the board and waits until all have. */
 static enum hop_status meet(struct hop_team *team, const char *session, struct hop_diag *diag)
 {
-    enum hop_status status = hop_shared_attach(session, &team->shared, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_shared_attach(session, &team->shared, diag));
     struct hop_board *board = team->shared.memory;
     if (team->shared.size < sizeof *board || board->magic != MAGIC || board->size != team->local_size ||
         team->shared.size < hop_board_size(board->size))
@@ -127,9 +125,7 @@ enum hop_status hop_team_join(const char *session, uint32_t rank, const struct h
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     options = &own;
     struct hop_shared shared;
-    enum hop_status status = hop_shared_attach(session, &shared, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_shared_attach(session, &shared, diag));
     const struct hop_board *board = shared.memory;
     uint32_t size = shared.size >= sizeof *board && board->magic == MAGIC ? board->size : 0;
     hop_shared_finish(&shared);
