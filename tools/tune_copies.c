@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast tune copies: how many of a collective's copies to stage, measured; the table of `run --copies static=FILE`. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/json_write.h"
 #include "options_shared.h"
 #include "ranks.h"
 #include "tune.h"
@@ -43,53 +41,6 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
-/* ---- the answer ---- */
-
-/* A row of the table, "allgather 16 16KiB 10 15 512KiB # remark"; a line of its head, "# remark". */
-static void add_line(struct hop_buffer *notes, struct hop_buffer *rows, char *line)
-{
-    char collective[32], from[32], packet[32], *remark = strchr(line, '#');
-    unsigned ranks, staged, of;
-    uint64_t from_bytes = 0, packet_bytes = 0;
-    if (remark)
-        *remark++ = '\0';
-    remark = remark ? remark + strspn(remark, " ") : NULL;
-    if (sscanf(line, "%31s %u %31s %u %u %31s", collective, &ranks, from, &staged, &of, packet) == 6) {
-        (void)hop_parse_bytes(from, strlen(from), &from_bytes, NULL);
-        (void)hop_parse_bytes(packet, strlen(packet), &packet_bytes, NULL);
-        hop_json_put(rows, "\n  {collective:%s,ranks:%u,from_bytes:%llu,staged:%u,of:%u", collective, ranks,
-                     (unsigned long long)from_bytes, staged, of);
-        if (staged)
-            hop_json_put(rows, "packet_bytes:%llu", (unsigned long long)packet_bytes);
-        if (remark)
-            hop_json_put(rows, "remark:%s", remark);
-        hop_json_put(rows, "}");
-    } else if (remark && strncmp(remark, "collective ", 11) != 0) { /* the names of the columns */
-        hop_json_put(notes, "\n  %s", remark);
-    }
-}
-
-static char *make_json(const char *text)
-{
-    struct hop_buffer notes = {0}, rows = {0};
-    char *copy = strdup(text), *next;
-    hop_json_put(&notes, "{\nhopcast_tune_copies:1,\nnotes:[");
-    hop_json_put(&rows, "],\nrows:[");
-    for (char *line = copy; line && *line; line = next) {
-        next = line + strcspn(line, "\n");
-        if (*next)
-            *next++ = '\0';
-        add_line(&notes, &rows, line);
-    }
-    hop_json_put(&rows, "]\n}\n");
-    notes.failed = notes.failed || rows.failed || !copy;
-    if (!notes.failed)
-        hop_buffer_puts(&notes, rows.text);
-    free(copy);
-    hop_buffer_finish(&rows);
-    return hop_buffer_take(&notes);
-}
-
 /* ---- the command ---- */
 
 static int run(int argc, char **argv)
@@ -97,7 +48,7 @@ static int run(int argc, char **argv)
     static struct request r = {.rounds = 7};
     struct device_list list = {0};
     struct tool_progress progress;
-    char *text;
+    char *text, *json = NULL;
     tool_read(&tool_tune_copies, argc, argv, &r);
     tool_check_program(&tool_tune_copies, &r.program, r.launch.threads, false);
     ranks_alone(&tool_tune_copies);
@@ -118,11 +69,11 @@ static int run(int argc, char **argv)
     const char *note = tool_text("device %.40s, %u ranks on %ld processors, medians of %llu round%s",
                                  r.program.device ? r.program.device : hop_device_at(0)->name, r.ranks,
                                  sysconf(_SC_NPROCESSORS_ONLN), (unsigned long long)r.rounds, r.rounds == 1 ? "" : "s");
-    enum hop_status status = hop_copies_tune(&options, note, &text, &tool_diag);
+    enum hop_status status = hop_copies_tune(&options, note, &text, r.json ? &json : NULL, &tool_diag);
     tool_progress_end(&progress);
     tool_try(status);
     if (r.json)
-        tool_write_text(NULL, make_json(text));
+        tool_write_text(NULL, json);
     if (r.output || !r.json)
         tool_write(r.output, text);
     free(text);

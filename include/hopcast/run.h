@@ -225,9 +225,10 @@ struct hop_copies_tune_options {
 
 /* Measures collectives by gsb: at which size of packets is staging fastest, then how many of the copies to stage: none,
  * a quarter, half, three quarters, all, and what lies half way to either side of the best of these. *text: the table
- * for HOP_COPIES_STATIC (docs/copies.md), which the caller frees; note (may be NULL): a line for its head. */
+ * for HOP_COPIES_STATIC (docs/copies.md); *json (json may be NULL): the same as in docs/tune_copies.schema.json; the
+ * caller frees both. note (may be NULL): a line for its head. */
 HOP_API enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, const char *note, char **text,
-                                        struct hop_diag *diag);
+                                        char **json, struct hop_diag *diag);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
  */
 #include <stdio.h>
 
+#include "base/json_write.h"
 #include "hopcast/collective.h"
 #include "run/copies_table.h"
 #include "run/program.h"
@@ -202,8 +203,28 @@ static enum hop_status check(const struct hop_copies_tune_options *o, struct hop
     return HOP_OK;
 }
 
+static char *make_json(const struct hop_table *table)
+{
+    struct hop_buffer out = {0};
+    hop_json_put(&out, "{\nhopcast_tune_copies:1,\nnotes:[");
+    for (uint32_t i = 0; i < table->note_count; i++)
+        hop_json_put(&out, "\n  %s", table->notes[i]);
+    hop_json_put(&out, "],\nrows:[");
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct hop_copies_row *row = hop_copies_row_at(table, i);
+        hop_json_put(&out, "\n  {collective:%s,ranks:%u,from_bytes:%llu,staged:%u,of:%u",
+                     row->collective == HOP_COPIES_ANY ? "any" : hop_collective_name(row->collective), row->ranks,
+                     (unsigned long long)row->from_bytes, row->staged, row->of);
+        if (row->staged)
+            hop_json_put(&out, "packet_bytes:%llu", (unsigned long long)row->packet_bytes);
+        hop_json_put(&out, "remark:%s}", row->remark);
+    }
+    hop_json_put(&out, "]\n}\n");
+    return hop_buffer_take(&out);
+}
+
 enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, const char *note, char **text,
-                                struct hop_diag *diag)
+                                char **json, struct hop_diag *diag)
 {
     struct hop_copies_tune_options own = {0};
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
@@ -226,6 +247,8 @@ enum hop_status hop_copies_tune(const struct hop_copies_tune_options *options, c
     tune(&t, collectives, options->collectives ? options->collective_count : HOP_COUNT(default_collectives),
          options->sizes ? options->sizes : sizes, options->sizes ? options->size_count : size_count);
     add_any(&t, collectives[0]);
+    if (is_fine(&t) && json && !(*json = make_json(&t.table)))
+        t.failure.status = hop_fail_memory(diag);
     if (is_fine(&t) && !(*text = hop_table_to_text(&t.table)))
         t.failure.status = hop_fail_memory(diag);
     hop_table_finish(&t.table);

@@ -572,7 +572,7 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
         .packet_count = 2};
     struct hop_table table = {.kind = &hop_copies_kind};
     char *text, path[] = "/tmp/hopcast-test-copies-XXXXXX";
-    CHECK(hop_copies_tune(&options, "of a test", &text, D));
+    CHECK(hop_copies_tune(&options, "of a test", &text, NULL, D));
     CHECK(hop_table_parse(&table, "t", text, strlen(text), D));
     assert_int_equal(table.count, 9);
     assert_string_equal(table.notes[0], "of a test");
@@ -619,7 +619,7 @@ static void a_table_of_copies_is_measured_and_taken(void **state)
 
     struct hop_diag diag;
     options.ways.launch.ranks = 1;
-    assert_int_equal(hop_copies_tune(&options, NULL, &text, &diag), HOP_ERR_INVALID);
+    assert_int_equal(hop_copies_tune(&options, NULL, &text, NULL, &diag), HOP_ERR_INVALID);
     assert_non_null(strstr(diag.what, "1 ranks"));
 }
 
