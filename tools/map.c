@@ -9,6 +9,7 @@
 #include "ranks.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PER_MAX = 65536 };
 
@@ -115,6 +116,28 @@ static const struct tool_option table[] = {
 
 /* ---- the work ---- */
 
+/* What to compare with: of a schedule, where it is, unless it is said. */
+static void read_start(struct map_request *r, struct map_input *input)
+{
+    const char *choice = r->start;
+    if (!choice)
+        return;
+    input->start = NULL;
+    r->options.start_seed = 1;
+    if (strcmp(choice, "cyclic") == 0) {
+        r->options.start_order = HOP_MAP_CYCLIC;
+    } else if (strncmp(choice, "random", 6) == 0 && (choice[6] == '\0' || choice[6] == '=')) {
+        r->options.start_order = HOP_MAP_RANDOM;
+        if (choice[6])
+            r->options.start_seed = tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX);
+    } else if (strcmp(choice, "packed") != 0) {
+        enum hop_status read = hop_placement_load(choice, &input->start, &tool_diag);
+        if (read == HOP_ERR_IO)
+            hop_diag_expect(&tool_diag, "packed, cyclic, random=SEED, or a file with a line for every rank");
+        tool_try(read);
+    }
+}
+
 static struct hop_map_result *find(const struct map_request *r, const struct map_input *input)
 {
     struct hop_map_options own = r->options;
@@ -148,7 +171,7 @@ static int run(int argc, char **argv)
     map_read_traffic(&r, &input);
     if (r.placed && !input.exchange)
         tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
-    map_read_start(&r, &input);
+    read_start(&r, &input);
     const struct hop_map_result *result = find(&r, &input);
     map_show(&r, &input, result);
     map_write_files(&r, &input, result);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hopcast map: what its files share. map.c reads options and asks for the mapping, map_traffic.c reads what is to be
- * mapped, map_start.c what to compare with, map_show.c shows the answer, map_credit.c what another model makes of it,
+ * mapped, map_show.c shows the answer, map_credit.c what another model makes of it,
  * map_files.c writes what launchers take.
  */
 #ifndef HOP_TOOL_MAP_H
@@ -27,14 +27,12 @@ struct map_input {
     struct hop_traffic *traffic;
     struct hop_schedule *exchange; /* NULL: the traffic's flows, all at once */
     bool on_devices;               /* the schedule named devices and no ranks */
-    struct hop_placement *start;   /* NULL: packed */
+    struct hop_placement *start;   /* NULL: by the options' start_order */
 };
 
 /* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it
  * was. */
 void map_read_traffic(const struct map_request *request, struct map_input *input);
-/* The placement to compare with. (map_start.c) */
-void map_read_start(const struct map_request *request, struct map_input *input);
 
 /* In seconds where it is a time. */
 const char *map_show_metric(enum hop_map_metric metric, double value);

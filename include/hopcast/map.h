@@ -54,6 +54,13 @@ struct hop_map_progress {
     double elapsed_s;
 };
 
+/* An order in which ranks, one after the other, get the places that are not excluded. */
+enum hop_map_order {
+    HOP_MAP_PACKED, /* node by node, as far as `keep` allows */
+    HOP_MAP_CYCLIC, /* the first place of every node, then the second of every one that has it, ... */
+    HOP_MAP_RANDOM
+};
+
 struct hop_map_options {
     size_t size; /* see hop_version */
     enum hop_map_metric metric;
@@ -66,8 +73,9 @@ struct hop_map_options {
     const char *const *keep;    /* ranks that must stay, "3=node1", "0-3,8=node0.gpu2": ranks, a node or a device */
     uint32_t keep_count;
     const char *cores;          /* of every node: "package:2 core:12 pu:1", an hwloc XML file, "live"; NULL: unknown */
-    const struct hop_placement *start; /* compared with, and kept where a phase is left out; NULL: packed, as far
-                                          * as `keep` allows */
+    const struct hop_placement *start; /* compared with, and kept where a phase is left out; NULL: as by start_order */
+    enum hop_map_order start_order;
+    uint64_t start_seed;                 /* of HOP_MAP_RANDOM */
     const struct hop_schedule *exchange; /* what is simulated, between placeholders or devices; NULL: every flow of the
                                           * traffic as a copy, all at once */
     const char *models;         /* as for hop_network_create */

@@ -3,6 +3,7 @@
  * The start: ranks are packed as far as restrictions go: whom nothing keeps from it has the device that it would have
  * without restrictions, unless one that is kept needs it.
  */
+#include "base/random.h"
 #include "map/map_keep.h"
 
 /* ---- packing ---- */
@@ -78,6 +79,58 @@ static bool pack_all(struct hop_map_work *work, uint32_t *place)
     return hop_map_got(work, &p->arena) && (hop_assign_fits(&p->who, place) || seat_all(work, &rules, place));
 }
 
+/* ---- dealing out ---- */
+
+/* A place, once for every rank that it takes; round: its number among those of its node. */
+struct slot {
+    uint32_t round, place;
+};
+
+static int by_round(const void *a, const void *b)
+{
+    const struct slot *x = a, *y = b;
+    return x->round != y->round ? HOP_ORDER(x->round, y->round) : HOP_ORDER(x->place, y->place);
+}
+
+static struct slot *make_slots(const struct hop_map_places *p, struct hop_arena *arena, uint32_t *count)
+{
+    struct slot *slots = NULL;
+    for (uint32_t n = 0; n < p->node_count; n++) {
+        uint32_t round = 0;
+        for (uint32_t at = p->first[n]; at < p->first[n + 1]; at++) {
+            for (uint32_t k = 0; k < p->room[at] && k < p->ranks.count; k++) {
+                if (HOP_GROW(arena, slots, *count + 1))
+                    slots[(*count)++] = (struct slot){round++, at};
+            }
+        }
+    }
+    return slots;
+}
+
+/* In an order that knows of rooms only; that there is enough of it is known. */
+static bool deal(struct hop_map_work *work, uint32_t *place)
+{
+    const struct hop_map_places *p = &work->places;
+    struct hop_arena arena = {0};
+    uint32_t count = 0, rank = 0, *load = hop_arena_alloc(&arena, p->node_count * sizeof *load);
+    uint64_t rng = work->options->start_seed;
+    struct slot *slots = make_slots(p, &arena, &count);
+    bool fine = hop_map_got(work, &arena), drawn = work->options->start_order == HOP_MAP_RANDOM;
+    if (fine && !drawn)
+        qsort(slots, count, sizeof *slots, by_round);
+    for (uint32_t s = 0; fine && s < count && rank < work->ranks; s++) {
+        uint32_t pick = drawn ? s + (uint32_t)(hop_draw(&rng) % (count - s)) : s;
+        struct slot slot = slots[pick];
+        slots[pick] = slots[s];
+        if (load[p->node[slot.place]] == p->node_room[p->node[slot.place]])
+            continue;
+        load[p->node[slot.place]]++;
+        place[rank++] = slot.place;
+    }
+    hop_arena_finish(&arena);
+    return fine;
+}
+
 /* ---- placements that are given ---- */
 
 /* HOP_ERR_INVALID: too few ranks or a device that no rank can have. */
@@ -119,12 +172,14 @@ bool hop_map_start(struct hop_map_work *work)
     memcpy(work->before, work->place, work->size);
     if (o->start && !hop_map_did(work, take(&work->places, o->start, work->before, work->diag)))
         return false;
+    if (!o->start && o->start_order != HOP_MAP_PACKED && !deal(work, work->before))
+        return false;
     if (hop_assign_fits(&work->places.who, work->before)) {
         memcpy(work->place, work->before, work->size);
         return true;
     }
     hop_map_note(work, "what it is compared with does not keep to the restrictions");
-    return !o->start || (o->phases & both) == both ||
+    return (!o->start && o->start_order == HOP_MAP_PACKED) || (o->phases & both) == both ||
            hop_map_refuse(work,
                           "the placement to start from, part of which is to stay, does not keep to what is restricted",
                           "a placement that does, or all phases");
