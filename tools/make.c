@@ -110,13 +110,12 @@ static const struct tool_option table[] = {
 /* What the pattern is, takes and needs. */
 static void check(struct request *r)
 {
-    char nearest[32];
     bool words = hop_pattern_is(r->name);
     const struct pattern *named = find_pattern(r->name);
     if (!words && !named) {
-        bool near = tool_nearest_word(PATTERNS, r->name, nearest, sizeof nearest);
-        tool_bad_usage(&tool_make, "there is no pattern '%s'%s%s%s; the patterns are %s", r->name, near ? " (is " : "",
-                       near ? nearest : "", near ? " meant?)" : "", PATTERN_NAMES);
+        const char *near = tool_nearest_word(PATTERNS, r->name);
+        tool_bad_usage(&tool_make, "there is no pattern '%s'%s; the patterns are %s", r->name,
+                       near ? tool_text(" (is %s meant?)", near) : "", PATTERN_NAMES);
     }
     bool both = words && named;
     r->pattern = !named || (words && !r->collective.algorithm && !r->list) ? &in_words : named;

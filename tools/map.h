@@ -51,7 +51,6 @@ struct hop_link_load *map_loads(const struct map_input *input, const struct hop_
 struct map_notes {
     const struct hop_map_result *result;
     const uint32_t *before; /* devices, by rank */
-    char text[96];
 };
 const char *map_note(uint32_t node, void *context);
 

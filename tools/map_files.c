@@ -16,40 +16,27 @@ struct hop_link_load *map_loads(const struct map_input *input, const struct hop_
     return loads;
 }
 
-/* "1,5": the ranks of a device. */
-static void add_ranks(char *text, size_t size, const struct map_notes *notes, uint32_t node, bool after)
+/* "1,5": the ranks of a device, the first ten or so; NULL: none. */
+static const char *ranks_of(const struct map_notes *notes, uint32_t node, bool after)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (uint32_t r = 0; r < notes->result->ranks && used + 8 < size; r++) {
+    const char *text = NULL;
+    for (uint32_t r = 0; r < notes->result->ranks && (!text || strlen(text) < 32); r++) {
         if ((after ? notes->result->seats[r].device : notes->before[r]) == node)
-            used += (size_t)snprintf(text + used, size - used, "%s%u", used ? "," : "", r);
+            text = text ? tool_text("%s,%u", text, r) : tool_text("%u", r);
     }
-    if (!used)
-        (void)snprintf(text, size, "-");
+    return text;
 }
 
 const char *map_note(uint32_t node, void *context)
 {
-    struct map_notes *notes = context;
-    char before[40], after[40];
-    add_ranks(before, sizeof before, notes, node, false);
-    add_ranks(after, sizeof after, notes, node, true);
-    if (strcmp(before, "-") == 0 && strcmp(after, "-") == 0)
-        return NULL;
-    (void)snprintf(notes->text, sizeof notes->text, "rank %s -> %s", before, after);
-    return notes->text;
+    const char *before = ranks_of(context, node, false), *after = ranks_of(context, node, true);
+    return before || after ? tool_text("rank %s -> %s", before ? before : "-", after ? after : "-") : NULL;
 }
 
 static const char *note_of(uint32_t node, bool after, void *context)
 {
-    struct map_notes *notes = context;
-    char ranks[40];
-    add_ranks(ranks, sizeof ranks, notes, node, after);
-    if (strcmp(ranks, "-") == 0)
-        return NULL;
-    (void)snprintf(notes->text, sizeof notes->text, "rank %s", ranks);
-    return notes->text;
+    const char *ranks = ranks_of(context, node, after);
+    return ranks ? tool_text("rank %s", ranks) : NULL;
 }
 
 static void write_svg(const struct map_request *request, const struct map_input *input,

@@ -58,24 +58,19 @@ static const char *list_words(const char *words, const char *prefix, const char 
     return text;
 }
 
-const char *tool_nearest_word(const char *words, const char *word, char *text, size_t size)
+const char *tool_nearest_word(const char *words, const char *word)
 {
-    const char *known;
+    const char *known, *found = NULL;
     size_t length;
     unsigned least = 3;
-    bool found = false;
     while ((length = next_word(&words, &known))) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, known);
+        const char *name = tool_text("%.*s", (int)length, known);
         unsigned far =
             strlen(word) > 1 && strncmp(word, name, strlen(word)) == 0 ? 1 : hop_text_distance(word, name, 3);
-        if (far >= least)
-            continue;
-        least = far;
-        found = true;
-        (void)snprintf(text, size, "%s", name);
+        found = far < least ? name : found;
+        least = far < least ? far : least;
     }
-    return found ? text : NULL;
+    return found;
 }
 
 /* ---- the table ---- */
@@ -433,7 +428,6 @@ static const struct tool_option *find_long(const struct reading *r, const char *
 /* The option that a word behind "--" names, which may be cut short as long as it is one option's. */
 static const struct tool_option *find_named(const struct reading *r, const char *name)
 {
-    char nearest[64];
     const char *names;
     for (const struct tool_option *o = r->table; o->kind; o++) {
         if (o->name && strcmp(o->name, name) == 0)
@@ -445,9 +439,8 @@ static const struct tool_option *find_named(const struct reading *r, const char 
     if (hit)
         return hit;
     (void)find_long(r, "", &names);
-    bool near = tool_nearest_word(names, name, nearest, sizeof nearest);
-    tool_bad_usage(r->command, "there is no option --%s%s%s%s", name, near ? " (is --" : "", near ? nearest : "",
-                   near ? " meant?)" : "");
+    const char *near = tool_nearest_word(names, name);
+    tool_bad_usage(r->command, "there is no option --%s%s", name, near ? tool_text(" (is --%s meant?)", near) : "");
 }
 
 /* word: behind "--". */

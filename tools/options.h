@@ -133,7 +133,7 @@ uint64_t tool_whole(const struct tool_command *command, const char *what, const 
 bool tool_seconds(const char *text, double *seconds, struct hop_diag *diag); /* with a unit, or plain seconds */
 bool tool_choice(const char *choices, const char *text, size_t length, unsigned *place);
 /* The word that is nearest to one that is none; NULL: none is near. */
-const char *tool_nearest_word(const char *words, const char *word, char *text, size_t size);
+const char *tool_nearest_word(const char *words, const char *word);
 
 /* Prints usage and help, and ends. */
 _Noreturn void tool_help(const struct tool_command *command);

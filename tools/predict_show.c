@@ -134,9 +134,7 @@ struct row {
 static int later_first(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    if (x->end_s != y->end_s)
-        return x->end_s > y->end_s ? -1 : 1;
-    return x->op < y->op ? -1 : x->op > y->op;
+    return x->end_s != y->end_s ? HOP_ORDER(y->end_s, x->end_s) : HOP_ORDER(x->op, y->op);
 }
 
 /* As the longest need that are not out of all proportion. */
@@ -206,9 +204,7 @@ static void print_table(const struct prediction *p)
 static int by_use(const void *a, const void *b)
 {
     const struct busy_link *x = a, *y = b;
-    if (x->use != y->use)
-        return x->use < y->use ? 1 : -1;
-    return x->link < y->link ? -1 : x->link > y->link;
+    return x->use != y->use ? HOP_ORDER(y->use, x->use) : HOP_ORDER(x->link, y->link);
 }
 
 /* What stays within a device is no part of it, as no link carries that; model loggp sends it like the rest. */

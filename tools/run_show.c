@@ -42,12 +42,6 @@ static void print_op(const struct run_request *r, const struct run_result *resul
     printf("\n");
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* What the repeated launches took. */
 struct launches {
     uint64_t count;
@@ -57,15 +51,12 @@ struct launches {
 static struct launches sum_up(const struct run_result *result)
 {
     uint64_t n = result->time_count;
-    double *sorted = calloc(n + 1, sizeof *sorted);
-    struct launches launches = {.count = sorted ? n : 0};
-    if (launches.count > 0) {
-        memcpy(sorted, result->times_s, n * sizeof *sorted);
-        qsort(sorted, n, sizeof *sorted, by_value);
-        launches = (struct launches){n, sorted[n / 2], sorted[0], sorted[n - 1 - n / 10]};
-    }
-    free(sorted);
-    return launches;
+    if (n == 0)
+        return (struct launches){0};
+    double *sorted = tool_alloc(n, sizeof *sorted);
+    memcpy(sorted, result->times_s, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, hop_ascending_double);
+    return (struct launches){n, sorted[n / 2], sorted[0], sorted[n - 1 - n / 10]};
 }
 
 static void print_times(const struct run_request *r, const struct run_result *result)

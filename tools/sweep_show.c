@@ -269,9 +269,7 @@ const char *sweep_describe(const struct sweep_list *list, uint32_t index)
 static int compare_ranks(const void *a, const void *b)
 {
     const struct sweep_rank *x = a, *y = b;
-    if (x->makespan_s != y->makespan_s)
-        return x->makespan_s < y->makespan_s ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return x->makespan_s != y->makespan_s ? HOP_ORDER(x->makespan_s, y->makespan_s) : HOP_ORDER(x->index, y->index);
 }
 
 void sweep_show_best(struct sweep_show *show, FILE *stream, uint32_t count)

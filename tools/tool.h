@@ -138,8 +138,6 @@ void tool_check_program(const struct tool_command *command, const struct hop_pro
 #define TOOL_COLLECTIVES "allreduce reduce broadcast bcast allgather reduce-scatter alltoall gather scatter barrier"
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);
-/* The collective whose name is nearest to a word that is none; NULL: none is near. */
-const char *tool_nearest_collective(const char *word);
 /* Lines of progress on a terminal, each over the last: begin, print one to standard error whenever a tick says so (a
  * second has passed, and a quarter of one since the last), beginning with '\r', end. */
 struct tool_ticker {

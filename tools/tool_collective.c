@@ -20,12 +20,6 @@ bool tool_collective(const char *name, size_t length, enum hop_collective_kind *
     return false;
 }
 
-const char *tool_nearest_collective(const char *word)
-{
-    static char nearest[32];
-    return tool_nearest_word(TOOL_COLLECTIVES, word, nearest, sizeof nearest);
-}
-
 const char *tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks)
 {
     struct hop_algorithm_table *all;
