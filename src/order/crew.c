@@ -35,7 +35,8 @@ struct hop_crew {
     int lost;
 
     /* a job */
-    const struct hop_crew_job *job;
+    const struct hop_crew_job *job; /* the caller's; NULL: none is under way */
+    uint64_t tasks;                 /* of the last one */
     uint8_t *done; /* per task */
     _Atomic(uint64_t) next, tasks_done, nodes, sets;
     _Atomic(bool) stopped;
@@ -553,6 +554,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     free(crew->done);
     crew->done = done;
     crew->job = job;
+    crew->tasks = job->tasks;
     crew->next = (uint64_t)crew->rank;
     crew->nodes_spent += crew->nodes - crew->nodes_before;
     crew->tasks_done = crew->nodes = crew->sets = crew->their_nodes = crew->nodes_before = 0;
@@ -584,7 +586,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     return status;
 }
 
-enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_crew_totals *totals,
+static enum hop_status do_job(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_crew_totals *totals,
                               struct hop_diag *diag)
 {
     bool over;
@@ -615,6 +617,14 @@ enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *
     if (crew->status != HOP_OK && diag)
         *diag = crew->diag;
     return crew->status;
+}
+
+enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_crew_totals *totals,
+                              struct hop_diag *diag)
+{
+    enum hop_status status = do_job(crew, job, totals, diag);
+    crew->job = NULL;
+    return status;
 }
 
 enum hop_status hop_crew_create(const struct hop_problem *problem, const struct hop_order_options *options,
@@ -672,7 +682,7 @@ struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count)
 uint64_t hop_crew_first_open(const struct hop_crew *crew)
 {
     uint64_t task = 0;
-    while (task < crew->job->tasks && crew->done[task])
+    while (task < crew->tasks && crew->done[task])
         task++;
     return task;
 }
