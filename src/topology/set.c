@@ -133,23 +133,42 @@ static enum hop_status set_crossing(struct hop_topology *topology, char *first, 
     return status == HOP_OK ? hop_topology_add_crossing(topology, roots[0], roots[1], tau, diag) : status;
 }
 
+/* By its unit; bytes and what counts for each byte may be plain numbers, too. */
+static enum hop_status read_parameter(const struct hop_parameter *parameter, const char *value, double *number,
+                                      struct hop_diag *diag)
+{
+    const char *unit = parameter->unit;
+    size_t length = strlen(value);
+    bool per_byte = strcmp(unit, "s/B") == 0, size = strcmp(unit, "B") == 0;
+    char *end;
+    if (strcmp(unit, "B/s") == 0)
+        return hop_parse_rate(value, length, number, diag);
+    if (strcmp(unit, "s") == 0)
+        return hop_parse_seconds(value, length, number, diag);
+    *number = hop_text_number(value, &end);
+    if (*value && !*end && isfinite(*number))
+        return HOP_OK;
+    if (size) {
+        uint64_t bytes = 0;
+        HOP_CHECK(hop_parse_bytes(value, length, &bytes, diag));
+        *number = (double)bytes;
+        return HOP_OK;
+    }
+    if (per_byte && length > 2 && strcmp(value + length - 2, "/B") == 0 &&
+        hop_parse_seconds(value, length - 2, number, NULL) == HOP_OK)
+        return HOP_OK;
+    return hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'\n%s", parameter->name, value,
+                    per_byte ? "a time for each byte, such as 6ns/B or 6e-9" : "a number");
+}
+
 static enum hop_status set_parameter(struct hop_topology *topology, const char *name, const char *value,
                                      struct hop_diag *diag)
 {
     const struct hop_parameter *parameter = hop_topology_parameter(topology, name);
-    enum hop_status status = HOP_OK;
     double number = 0;
-    if (parameter && strcmp(parameter->unit, "B/s") == 0) {
-        status = hop_parse_rate(value, strlen(value), &number, diag);
-    } else if (parameter && strcmp(parameter->unit, "s") == 0) {
-        status = hop_parse_seconds(value, strlen(value), &number, diag);
-    } else if (parameter) {
-        char *end;
-        number = hop_text_number(value, &end);
-        if (!*value || *end || !isfinite(number))
-            return hop_fail(diag, HOP_ERR_SYNTAX, "parameter %s cannot be '%.40s'\na number", name, value);
-    }
-    return status == HOP_OK ? hop_topology_set_parameter(topology, name, number, "set", NAN, diag) : status;
+    if (parameter)
+        HOP_CHECK(read_parameter(parameter, value, &number, diag));
+    return hop_topology_set_parameter(topology, name, number, "set", NAN, diag);
 }
 
 /* Neither a link's field nor one that the node has. */

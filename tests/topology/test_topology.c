@@ -448,6 +448,22 @@ static void assignments_change_what_they_name_and_nothing_else(void **state)
     CHECK(hop_topology_set(t, "gpu0.engines=unlimited", D));
     assert_int_equal(hop_topology_node(t, gpu0)->engines, HOP_ENGINES_UNLIMITED);
     uint32_t root = hop_topology_find(t, "root0");
+    static const struct {
+        const char *said, *name;
+        double value;
+    } parameters[] = {
+        {"tau=0.3", "tau", 0.3},
+        {"loggp_G=0.5ns/B", "loggp_G", 0.5e-9},
+        {"loggp_O=2e-10", "loggp_O", 2e-10},
+        {"loggp_S=64KiB", "loggp_S", 65536},
+        {"loggp_S=1e9", "loggp_S", 1e9},
+    };
+    for (size_t i = 0; i < HOP_COUNT(parameters); i++) {
+        CHECK(hop_topology_set(t, parameters[i].said, D));
+        assert_true(hop_topology_parameter(t, parameters[i].name)->value == parameters[i].value);
+    }
+    REFUSED(HOP_ERR_SYNTAX, "loggp_G", hop_topology_set(t, "loggp_G=6ns", D));
+    REFUSED(HOP_ERR_SYNTAX, "unknown unit", hop_topology_set(t, "loggp_S=64KX", D));
     CHECK(hop_topology_set(t, "tau=0.3", D));
     assert_true(hop_topology_tau(t, root) == 0.3);
     CHECK(hop_topology_set(t, "root0.tau=0.1", D));
@@ -998,6 +1014,13 @@ static void the_nearest_device_name_is_suggested(void **state)
     hop_topology_destroy(t);
 }
 
+static uint32_t nearest_host(const struct hop_topology *t, uint32_t device)
+{
+    uint32_t host = 0;
+    CHECK(hop_topology_nearest_host(t, device, &host, D));
+    return host;
+}
+
 static void the_nearest_host_is_by_links_then_index(void **state)
 {
     (void)state;
@@ -1005,14 +1028,14 @@ static void the_nearest_host_is_by_links_then_index(void **state)
     for (uint32_t gpu = 0; gpu < 16; gpu++) {
         char name[16];
         (void)snprintf(name, sizeof name, "gpu%u", gpu);
-        uint32_t host = hop_topology_nearest_host(t, hop_topology_find(t, name));
+        uint32_t host = nearest_host(t, hop_topology_find(t, name));
         assert_string_equal(hop_topology_node(t, host)->name, gpu < 8 ? "host0" : "host1");
     }
     uint32_t host1 = hop_topology_find(t, "host1");
-    assert_int_equal(hop_topology_nearest_host(t, host1), host1);
+    assert_int_equal(nearest_host(t, host1), host1);
     hop_topology_destroy(t);
     t = load_topology("t1");
-    assert_int_equal(hop_topology_nearest_host(t, hop_topology_find(t, "gpu0")), HOP_NONE);
+    assert_int_equal(nearest_host(t, hop_topology_find(t, "gpu0")), HOP_NONE);
     hop_topology_destroy(t);
     t = hop_topology_create("two"); /* equally near: the lower index, added in the wrong order */
     uint32_t root = add(t, HOP_NODE_ROOT, "root0"), high = add(t, HOP_NODE_HOST, "host9"),
@@ -1022,7 +1045,7 @@ static void the_nearest_host_is_by_links_then_index(void **state)
     join(t, HOP_LINK_MEMORY, high, root, GB);
     join(t, HOP_LINK_PCIE, gpu, root, GB);
     CHECK(hop_topology_finish(t, D));
-    assert_int_equal(hop_topology_nearest_host(t, gpu), high);
+    assert_int_equal(nearest_host(t, gpu), high);
     hop_topology_destroy(t);
 }
 
