@@ -80,7 +80,8 @@ static void place_host(struct hop_place *place, const struct map_input *input, c
     uint32_t rank;
     if (!place->device || !devices_host_rank(place->device, &rank) || rank >= result->ranks)
         return;
-    uint32_t host = hop_topology_nearest_host(input->topology, result->seats[rank].device);
+    uint32_t host;
+    tool_try(hop_topology_nearest_host(input->topology, result->seats[rank].device, &host, &tool_diag));
     if (host != HOP_NONE)
         place->device = hop_topology_node(input->topology, host)->name;
 }

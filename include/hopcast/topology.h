@@ -217,8 +217,10 @@ HOP_API bool hop_topology_crossing(const struct hop_topology *topology, uint32_t
 /* The loss of a transfer that enters the host side through one root complex and leaves it through another (or the same): that of
  * the pair, else the last root's. */
 HOP_API double hop_topology_tau_between(const struct hop_topology *topology, uint32_t first_root, uint32_t last_root);
-/* The host memory nearest to a device (fewest links, then lowest index), HOP_NONE when there is none in reach. */
-HOP_API uint32_t hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device);
+/* *host: the host memory nearest to a device (fewest links, then lowest index), HOP_NONE when there is none in reach.
+ * Fails for want of memory alone. */
+HOP_API enum hop_status hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device, uint32_t *host,
+                                                  struct hop_diag *diag);
 /* Servers are numbered in the order of their first device. A device's server is called what the names of all devices that
  * PCIe joins have in common, up to a point: "node3" of node3.gpu0 and node3.nic0. Where that is nothing it is what stands
  * before the first point of its own name, and "" where there is none or it only says what the device is, as in gpu.0. */

@@ -56,6 +56,15 @@ static void place(const struct hop_expect *e, const struct hop_measurement *m, u
     hop_diag_place(e->failure->diag, "%s:%u:%u", m->file, m->line, column);
 }
 
+static uint32_t nearest_host(const struct hop_expect *e, uint32_t device)
+{
+    uint32_t host = HOP_NONE;
+    enum hop_status status = hop_topology_nearest_host(e->topology, device, &host, e->failure->diag);
+    if (status != HOP_OK)
+        e->failure->status = status;
+    return host;
+}
+
 static const char *find_device(const struct hop_expect *e, const struct hop_measurement *m, const char *name,
                                const char *other, uint32_t column)
 {
@@ -64,8 +73,7 @@ static const char *find_device(const struct hop_expect *e, const struct hop_meas
     if (is_device(topology, hop_topology_find(topology, device)))
         return device;
     uint32_t end = hop_topology_find(topology, renamed(e, other));
-    uint32_t host =
-        is_any_host(device) && is_device(topology, end) ? hop_topology_nearest_host(topology, end) : HOP_NONE;
+    uint32_t host = is_any_host(device) && is_device(topology, end) ? nearest_host(e, end) : HOP_NONE;
     if (host != HOP_NONE)
         return hop_topology_node(topology, host)->name;
     const char *near = hop_topology_nearest(topology, device);
@@ -144,7 +152,7 @@ static void add_copy(const struct hop_expect *e, struct hop_expect_group *group,
     const char *to = op.to.device;
     bool interleaved = strcmp(m->from, "host-interleaved") == 0 || strcmp(m->to, "host-interleaved") == 0;
     uint32_t memory = !interleaved && is_staged(e, m, &op)
-                          ? hop_topology_nearest_host(e->topology, hop_topology_find(e->topology, op.from.device))
+                          ? nearest_host(e, hop_topology_find(e->topology, op.from.device))
                           : HOP_NONE;
     if (memory != HOP_NONE) {
         op.to.device = hop_topology_node(e->topology, memory)->name;

@@ -84,6 +84,8 @@ const char *hop_lint_rate(struct hop_lint *l, double rate_Bps);
 
 /* The route's index, HOP_NONE: there is none, or no more may be asked for. */
 uint32_t hop_lint_route(struct hop_lint *l, uint32_t from, uint32_t to);
+/* HOP_NONE: no host memory is in reach. */
+uint32_t hop_lint_nearest_host(struct hop_lint *l, uint32_t device);
 const struct hop_route *hop_lint_route_at(const struct hop_lint *l, uint32_t route);
 /* The first of its links, directed, that no other is narrower than. */
 uint32_t hop_lint_narrowest(const struct hop_lint *l, const struct hop_route *way);

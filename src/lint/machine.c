@@ -230,6 +230,14 @@ uint32_t hop_lint_route(struct hop_lint *l, uint32_t from, uint32_t to)
     return HOP_NONE;
 }
 
+uint32_t hop_lint_nearest_host(struct hop_lint *l, uint32_t device)
+{
+    uint32_t host = HOP_NONE;
+    if (l->status == HOP_OK)
+        l->status = hop_topology_nearest_host(l->topology, device, &host, l->diag);
+    return host;
+}
+
 const struct hop_route *hop_lint_route_at(const struct hop_lint *l, uint32_t route)
 {
     return hop_router_route(l->router, route);

@@ -14,7 +14,7 @@ static void put_effect(struct hop_lint *l, struct hop_buffer *out, uint32_t slow
 {
     const uint32_t both[] = {slow, fast};
     for (unsigned i = 0; i < 2; i++) {
-        uint32_t host = hop_topology_nearest_host(l->topology, both[i]);
+        uint32_t host = hop_lint_nearest_host(l, both[i]);
         uint32_t route = host == HOP_NONE ? HOP_NONE : hop_lint_route(l, host, both[i]);
         double rate = route == HOP_NONE ? hop_lint_capacity(hop_lint_upstream(l, both[i])) : hop_lint_alone_Bps(l, route);
         hop_buffer_printf(out, i ? ", %s gets %s" : "copies from host memory to %s get %s", hop_lint_name(l, both[i]),

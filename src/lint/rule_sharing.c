@@ -17,7 +17,7 @@ static void predict(struct hop_lint *l, const uint32_t *gpus, uint32_t count, do
     uint32_t *routes = hop_arena_alloc(&l->arena, ((size_t)count + 1) * sizeof *routes), used = 0;
     *alone = *together = NAN;
     for (uint32_t i = 0; routes && i < count; i++) {
-        uint32_t host = hop_topology_nearest_host(l->topology, gpus[i]);
+        uint32_t host = hop_lint_nearest_host(l, gpus[i]);
         uint32_t route = host == HOP_NONE ? HOP_NONE : hop_lint_route(l, host, gpus[i]);
         if (route != HOP_NONE)
             routes[used++] = route;

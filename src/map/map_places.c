@@ -191,7 +191,7 @@ static enum hop_status find(struct finder *f, uint32_t ranks)
     for (uint32_t n = 0; n < p->node_count; n++)
         number_locals(f, n);
     for (uint32_t i = 0; i < total; i++) {
-        p->host[i] = hop_topology_nearest_host(t, p->device[i]);
+        HOP_CHECK(hop_topology_nearest_host(t, p->device[i], &p->host[i], f->diag));
         p->room[i] = each;
     }
     for (uint32_t i = 0; i < f->options->excluded_count; i++) {

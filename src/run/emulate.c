@@ -21,7 +21,7 @@ struct hop_emulator {
     struct hop_arena arena;
     struct pair *pairs; /* one a way */
     uint32_t pair_count;
-    uint32_t *hosts; /* per node: its nearest host memory once asked for, NOT_ASKED before */
+    uint32_t *hosts; /* per node that stages copies: its nearest host memory; else NOT_ASKED */
     struct hop_shared shared;
     struct hop_emulated_machine *machine; /* of who serves it */
     pthread_t server;
@@ -32,14 +32,6 @@ enum { NOT_ASKED = UINT32_MAX - 1 };
 
 /* ---- ways of copies ---- */
 
-/* HOP_NONE: there is none in reach. */
-static uint32_t host_of(const struct hop_emulator *e, uint32_t device)
-{
-    if (e->hosts[device] == NOT_ASKED)
-        e->hosts[device] = hop_topology_nearest_host(e->topology, device);
-    return e->hosts[device];
-}
-
 /* Who performs a copy takes it out of host memory, too, and holds an engine for that only where it receives it. */
 static struct pair leg_of(const struct hop_emulator *e, const struct hop_op *op, unsigned leg)
 {
@@ -47,7 +39,7 @@ static struct pair leg_of(const struct hop_emulator *e, const struct hop_op *op,
     bool pulled = hop_op_engine_place(op) == &op->to;
     if (leg == HOP_LEG_PEER)
         return (struct pair){from, to, pulled};
-    uint32_t host = host_of(e, from);
+    uint32_t host = e->hosts[from];
     return leg == HOP_LEG_IN ? (struct pair){from, host, false} : (struct pair){host, to, pulled};
 }
 
@@ -147,7 +139,10 @@ static enum hop_status find_pairs(struct hop_emulator *e, const struct hop_progr
         if (straight.from == HOP_NONE || straight.to == HOP_NONE)
             return fail_device(e, program, i, straight.from == HOP_NONE ? &op->from : &op->to, diag);
         find_legs(e, program, i, legs);
-        if (legs[HOP_LEG_IN] && host_of(e, straight.from) == HOP_NONE)
+        uint32_t *host = &e->hosts[straight.from];
+        if (legs[HOP_LEG_IN] && *host == NOT_ASKED)
+            HOP_CHECK(hop_topology_nearest_host(e->topology, straight.from, host, diag));
+        if (legs[HOP_LEG_IN] && *host == HOP_NONE)
             return fail_host(program, i, diag);
         for (unsigned leg = 0; leg < HOP_LEGS && status == HOP_OK; leg++) {
             struct pair pair = legs[leg] ? leg_of(e, op, leg) : (struct pair){0};

@@ -82,19 +82,21 @@ static const char *host_of(struct lowering *l, uint32_t index)
     char place[192];
     if (device == HOP_NONE) /* simulate reports unknown devices, with the nearest name: keep the operation as it is */
         return NULL;
-    if (l->hosts[device] == NOT_ASKED)
-        l->hosts[device] = hop_topology_nearest_host(l->topology, device);
+    struct hop_failure *failure = &l->lowered->failure;
+    if (failure->status == HOP_OK && l->hosts[device] == NOT_ASKED)
+        failure->status = hop_topology_nearest_host(l->topology, device, &l->hosts[device], failure->diag);
+    if (failure->status != HOP_OK)
+        return NULL;
     uint32_t node = l->hosts[device];
     if (node != HOP_NONE) {
         const char *host = hop_topology_node(l->topology, node)->name;
         bool end = strcmp(host, op->from.device) == 0 || strcmp(host, op->to.device) == 0;
         return end ? NULL : host;
     }
-    hop_failure_set(&l->lowered->failure, HOP_ERR_NO_ROUTE,
+    hop_failure_set(failure, HOP_ERR_NO_ROUTE,
                     "'%s' is staged, but no host memory is in reach of %s\na topology with host memory, or via p2p",
                     op->name, op->from.device);
-    hop_failure_place(&l->lowered->failure, "%s",
-                      hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
+    hop_failure_place(failure, "%s", hop_schedule_place(l->original, index, op->from.column, place, sizeof place));
     return NULL;
 }
 

@@ -288,23 +288,26 @@ const struct hop_route *hop_router_route(const struct hop_router *router, uint32
     return &router->chunks[route / CHUNK][route % CHUNK];
 }
 
-uint32_t hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device)
+enum hop_status hop_topology_nearest_host(const struct hop_topology *topology, uint32_t device, uint32_t *host,
+                                          struct hop_diag *diag)
 {
-    if (topology->nodes[device].kind == HOP_NODE_HOST)
-        return device;
+    *host = topology->nodes[device].kind == HOP_NODE_HOST ? device : HOP_NONE;
+    if (*host == device)
+        return HOP_OK;
     struct hop_arena arena = {0};
     struct hop_searches s;
     const struct hop_reach *reach =
         hop_searches_init(&s, topology, &arena) ? hop_reach_find(&s, HOP_WAY_INSIDE, device) : NULL;
-    uint32_t best = HOP_NONE, least = HOP_NONE;
+    uint32_t least = HOP_NONE;
     for (uint32_t i = 0; reach && i < s.met_count; i++) {
         uint32_t node = s.met[i], distance = reach->steps[s.inside[node].number].distance;
-        if (topology->nodes[node].kind != HOP_NODE_HOST || distance > least || (distance == least && node > best))
+        if (topology->nodes[node].kind != HOP_NODE_HOST || distance > least || (distance == least && node > *host))
             continue;
-        best = node;
+        *host = node;
         least = distance;
     }
+    enum hop_status status = reach ? HOP_OK : hop_fail_memory(diag);
     hop_searches_finish(&s);
     hop_arena_finish(&arena);
-    return best;
+    return status;
 }

@@ -66,8 +66,8 @@ enum hop_status hop_tune_find_ways(struct hop_network *network, uint32_t from, u
                                    struct hop_diag *diag)
 {
     struct hop_router *router = hop_network_router(network);
-    *ways = (struct hop_tune_ways){HOP_NONE, hop_topology_nearest_host(hop_network_topology(network), from), HOP_NONE,
-                                   HOP_NONE};
+    *ways = (struct hop_tune_ways){HOP_NONE, HOP_NONE, HOP_NONE, HOP_NONE};
+    HOP_CHECK(hop_topology_nearest_host(hop_network_topology(network), from, &ways->host, diag));
     enum hop_status status = find(router, from, to, &ways->direct, diag);
     if (ways->host == from || ways->host == to)
         ways->host = HOP_NONE;

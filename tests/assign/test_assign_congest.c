@@ -32,7 +32,7 @@ static void open_scene(struct scene *s, const char *machine, uint32_t items, boo
         uint32_t p = s->places.count++;
         assert_true(p < PLACES);
         s->devices[p] = n;
-        s->hosts[p] = hop_topology_nearest_host(s->topology, n);
+        CHECK(hop_topology_nearest_host(s->topology, n, &s->hosts[p], D));
     }
     CHECK(hop_traffic_create(items, &s->traffic, D));
     for (uint32_t i = 0; i < items; i++) {

@@ -40,7 +40,7 @@ static void open_machine(struct scene *s, struct hop_topology *topology, uint32_
         uint32_t p = s->places.count++;
         assert_true(p < PLACES);
         s->devices[p] = n;
-        s->hosts[p] = hop_topology_nearest_host(s->topology, n);
+        CHECK(hop_topology_nearest_host(s->topology, n, &s->hosts[p], D));
         s->room[p] = 1;
     }
     s->first[1] = s->places.count;

@@ -61,7 +61,8 @@ static double least_s(const struct job *job, struct hop_router *router, const st
     if (op->kind == HOP_OP_RECEIVE)
         return 0;
     uint32_t from = hop_topology_find(t, op->from.device), to = hop_topology_find(t, op->to.device);
-    uint32_t host = hop_topology_nearest_host(t, from);
+    uint32_t host;
+    CHECK(hop_topology_nearest_host(t, from, &host, D));
     double in_s = (double)op->bytes / rate_between(job, router, from, host);
     double out_s = (double)op->bytes / rate_between(job, router, host, to);
     bool overlap =

@@ -458,7 +458,7 @@ static void assignments_change_what_they_name_and_nothing_else(void **state)
         {"loggp_S=64KiB", "loggp_S", 65536},
         {"loggp_S=1e9", "loggp_S", 1e9},
     };
-    for (size_t i = 0; i < HOP_COUNT(parameters); i++) {
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
         CHECK(hop_topology_set(t, parameters[i].said, D));
         assert_true(hop_topology_parameter(t, parameters[i].name)->value == parameters[i].value);
     }
