@@ -244,22 +244,24 @@ static void print_proof(const struct show *show, const struct hop_order_result *
 {
     const char *stopped = stop_words(show->request, r);
     bool at_floor = r->value_s <= r->floor_s * CLEAN_MAX;
-    if (r->proved && at_floor) {
+    if (at_floor) {
         fprintf(show->out, "proved: no order takes less, with waits or without");
-    } else if (r->proved) {
+    } else if (r->proved_with_waits) {
+        fprintf(show->out, "proved: no order takes less, without waits or with waits until another transfer ends");
+    } else if (r->proved_without_waits) {
         fprintf(show->out, "proved: no order without waits takes less");
-        if (!show->request->options.no_waits && r->floor_s > 0)
-            fprintf(show->out, ", with waits none less than %s", SECONDS(r->floor_s));
+        if (!show->request->options.no_waits && r->bound_s > 0)
+            fprintf(show->out, ", with waits until another transfer ends none less than %s", SECONDS(r->bound_s));
     } else {
         fprintf(show->out, "not proved: ");
-        print_gap(show, r->value_s, fmax(r->waits ? 0 : r->bound_s, r->floor_s));
+        print_gap(show, r->value_s, r->bound_s);
     }
     if (stopped && !r->complete)
         fprintf(show->out, "; stopped by %s", stopped);
-    else if (!r->proved && show->request->options.gap > 0 &&
+    else if (!r->proved_without_waits && show->request->options.gap > 0 &&
              gap_of(r->value_s, r->bound_s) <= show->request->options.gap)
         fprintf(show->out, "; good enough for --gap");
-    else if (!r->proved)
+    else if (!r->proved_without_waits)
         fprintf(show->out, "; %s",
                 show->request->options.max_nodes ? "stopped by --max-nodes"
                                                  : "the search gave up, with --time-limit it goes on until then");
@@ -268,7 +270,9 @@ static void print_proof(const struct show *show, const struct hop_order_result *
         fprintf(show->out, "%s of %s orders are as good\n", COUNT(r->optima), COUNT(r->orders));
     else if (show->request->options.count)
         fprintf(show->out, "the best orders were not counted: %s\n",
-                r->proved ? "the search was stopped" : "the best is not proved");
+                r->waits                  ? "it is one with waits"
+                : r->proved_without_waits ? "the search was stopped"
+                                          : "the best is not proved");
 }
 
 /* "as fast: given, xor" and "shift takes 2.17 times as long, shift+barriers 2.24" */
@@ -335,7 +339,8 @@ static void print_none(struct show *show, const struct hop_order_result *r)
     if (stopped && !r->complete)
         fprintf(show->out, "no clean order was found until it was stopped by %s\n", stopped);
     else if (isinf(r->bound_s))
-        fprintf(show->out, "no order without waits is clean, proved: each loads a link above its limit\n");
+        fprintf(show->out, "no order %sis clean, proved: each loads a link above its limit\n",
+                show->request->options.no_waits ? "without waits " : "");
     else
         fprintf(show->out, "no clean order was found: what was looked at loads a link above its limit\n");
     fprintf(show->out, "--allow-unclean takes orders that load links above their limits; --model credit knows none%s\n",
@@ -391,9 +396,9 @@ int order_show_result(const struct order_request *request, const struct order_in
     char about[160];
     if (r->best && request->output) { /* first of all: who stopped us may not wait */
         (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective), SECONDS(r->value_s),
-                       !r->proved                             ? "not proved to be the best"
-                       : r->value_s <= r->floor_s * CLEAN_MAX ? "proved to be the best"
-                                                              : "proved, waits aside");
+                       r->proved                 ? "proved to be the best"
+                       : r->proved_without_waits ? "proved, waits aside"
+                                                 : "not proved to be the best");
         if (!order_write(request, input, r->best, about))
             tool_end(TOOL_BAD);
     }

@@ -7,7 +7,7 @@
 #include "base/heap.h"
 #include "base/random.h"
 
-struct step { /* one choice; op HOP_NONE: source `after` rests */
+struct step { /* a source takes a send, having rested until another one's end, HOP_NONE: not rested */
     uint32_t op, after;
 };
 
@@ -49,7 +49,6 @@ struct beam {
         uint32_t source, first, count, drawn;
     } * choice;
     uint32_t choice_count;
-    bool *rested;            /* per source: it rested until the event that led to the base */
     double *pressure;        /* per bound */
     double *worth;           /* per operation: of a byte */
     uint16_t *flow;          /* per slot, of a set that is being chosen */
@@ -257,19 +256,16 @@ static enum hop_status make_child(struct beam *b, const struct hop_state *from, 
         const struct choice *choice = &b->choice[c];
         if (choice->drawn == choice->count) {
             hop_state_rest(b->p, state, choice->source);
-            steps[b->made->count++] = (struct step){HOP_NONE, choice->source};
             continue;
         }
         uint32_t op = b->offer[choice->first + choice->drawn];
-        steps[b->made->count++] = (struct step){op, b->rested[choice->source] ? from->last_ended : HOP_NONE};
-        hop_state_take(b->p, state, op);
+        steps[b->made->count++] = (struct step){op, hop_state_take(b->p, state, op)};
         b->made->level++;
     }
     for (uint32_t s; (s = hop_state_choice(b->p, state)) != HOP_NONE;) {
         uint32_t n = hop_state_options(b->p, state, s, b->offer + b->p->op_count);
         uint32_t op = b->offer[b->p->op_count + hop_draw_below(&b->rng, n)];
-        steps[b->made->count++] = (struct step){op, HOP_NONE};
-        hop_state_take(b->p, state, op);
+        steps[b->made->count++] = (struct step){op, hop_state_take(b->p, state, op)};
         b->made->level++;
     }
     return move(b);
@@ -394,11 +390,6 @@ static enum hop_status expand(struct beam *b, struct item *item, uint32_t level)
     uint32_t parent = add_node(b, item);
     if (parent == HOP_NONE)
         return HOP_ERR_MEMORY;
-    memset(b->rested, 0, b->p->source_count);
-    for (uint32_t i = 0; i < item->count; i++) {
-        if (choices_of(b, item)[i].op == HOP_NONE)
-            b->rested[choices_of(b, item)[i].after] = true;
-    }
     list_choices(b, from);
     double product = 1;
     bool rests = b->options->rests;
@@ -453,7 +444,6 @@ static bool create(struct beam *b)
     b->worth = hop_arena_alloc(&b->arena, ops * sizeof *b->worth);
     b->flow = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->flow);
     b->slot_op = hop_arena_alloc(&b->arena, ((size_t)p->slot_count + 1) * sizeof *b->slot_op);
-    b->rested = hop_arena_alloc(&b->arena, (size_t)p->source_count + 1);
     return !b->arena.failed;
 }
 
@@ -479,8 +469,6 @@ static void write_best(const struct beam *b, struct hop_sequence *sequence)
     for (uint32_t n = b->best_node; n != HOP_NONE; n = b->nodes[n].parent) {
         for (uint32_t i = b->nodes[n].count; i-- > 0;) {
             struct step step = b->steps[b->nodes[n].first + i];
-            if (step.op == HOP_NONE)
-                continue;
             sequence->order[--place[p->ops[step.op].source]] = step.op;
             sequence->after[step.op] = step.after;
         }

@@ -13,7 +13,7 @@
  *     value 0.131 8 1                       value, orders, clean
  *     end
  *
- * The phases of a search follow each other: kind anytime, waits, search, count, more. The file is that of the latest; of all orders:
+ * The phases of a search follow each other: kind anytime, waits, search, rests, late, more, count. The file is that of the latest; of all orders:
  * enumerate.
  */
 #ifndef HOP_ORDER_CHECKPOINT_H
@@ -28,7 +28,7 @@ struct hop_checkpoint_part {
     uint32_t count, count_capacity;
 };
 
-enum hop_task_done { HOP_TASK_OPEN, HOP_TASK_DONE, HOP_TASK_DONE_ELSEWHERE };
+enum hop_task_done { HOP_TASK_OPEN, HOP_TASK_DONE, HOP_TASK_DONE_ELSEWHERE, HOP_TASK_LEFT };
 
 struct hop_checkpoint {
     const struct hop_problem *problem;

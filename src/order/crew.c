@@ -173,6 +173,13 @@ bool hop_crew_keep(struct hop_crew *crew, uint64_t task, const struct hop_value_
     return kept;
 }
 
+void hop_crew_leave_open(struct hop_crew *crew, uint64_t task)
+{
+    pthread_mutex_lock(&crew->mutex);
+    crew->done[task] = HOP_TASK_LEFT;
+    pthread_mutex_unlock(&crew->mutex);
+}
+
 /* One thread's part of the job. */
 static void work(struct hop_crew *crew)
 {
@@ -582,7 +589,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     crew->count = checkpoint.own.count;
     crew->count_capacity = checkpoint.own.count_capacity;
     crew->left = checkpoint.left;
-    *over = checkpoint.later;
+    *over = checkpoint.later && !job->open;
     return status;
 }
 
@@ -679,12 +686,9 @@ struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count)
     return crew->counts;
 }
 
-uint64_t hop_crew_first_open(const struct hop_crew *crew)
+bool hop_crew_is_done(const struct hop_crew *crew, uint64_t task)
 {
-    uint64_t task = 0;
-    while (task < crew->tasks && crew->done[task])
-        task++;
-    return task;
+    return crew->done[task] == HOP_TASK_DONE || crew->done[task] == HOP_TASK_DONE_ELSEWHERE;
 }
 
 uint64_t hop_crew_nodes_left(const struct hop_crew *crew)

@@ -40,6 +40,8 @@ struct hop_crew_job {
     uint64_t tasks;
     uint32_t records;   /* kinds of records */
     bool counts;
+    bool
+        open; /* it may end with tasks left open: whether it did is not known from a checkpoint of a later phase, and it is done again */
     /* A thread's own state; its tasks; its end. run returns early once hop_crew_stopped. */
     enum hop_status (*begin)(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag);
     enum hop_status (*run)(void *worker, uint64_t task, struct hop_diag *diag);
@@ -86,12 +88,15 @@ uint64_t hop_crew_nodes_left(const struct hop_crew *crew);
 /* Keeps the counts of a task and how many orders it walked; it is done by that: a checkpoint holds all or nothing. false: out of memory. */
 bool hop_crew_keep(struct hop_crew *crew, uint64_t task, const struct hop_value_count *counts, size_t count, double walked);
 
+/* A task gives up: it does not count as done. */
+void hop_crew_leave_open(struct hop_crew *crew, uint64_t task);
+
 /* ---- for the caller ---- */
 
 /* A record with its sequence, NULL: there is none. */
 struct hop_record_kept *hop_crew_kept(struct hop_crew *crew, uint32_t kind);
 struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count); /* the crew's; may be sorted in place */
-uint64_t hop_crew_first_open(const struct hop_crew *crew); /* the first task of the last job that this rank knows not to be done */
+bool hop_crew_is_done(const struct hop_crew *crew, uint64_t task); /* as far as this rank knows, of the last job */
 double hop_crew_elapsed_s(const struct hop_crew *crew);
 int hop_crew_lost(const struct hop_crew *crew); /* rank, -1: none */
 /* Sorts by value and cleanness and makes near values (HOP_VALUE_TOLERANCE) with equal cleanness one; returns how many are left

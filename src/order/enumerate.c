@@ -394,7 +394,7 @@ enum hop_status hop_enumeration_init(struct hop_enumeration *e, const struct hop
                                      struct hop_diag *diag)
 {
     *e = (struct hop_enumeration){.problem = problem, .alike = hop_problem_alike(problem)};
-    HOP_CHECK(hop_first_find(problem, &e->first, diag));
+    HOP_CHECK(hop_first_find(problem, false, &e->first, diag));
     return hop_rows_fit(problem) ? create_rows(e, diag) : HOP_OK;
 }
 

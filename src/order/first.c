@@ -5,8 +5,8 @@
 enum { LISTS_MAX = 200000 };
 #define WORK_MAX 2e7 /* images looked at, times sources */
 
-/* The sends of a source that can come first. */
-static uint32_t alternatives(const struct hop_problem *p, uint32_t source, uint32_t *ops)
+/* The sends of a source that can come first, and its rest. */
+static uint32_t alternatives(const struct hop_problem *p, bool rests, uint32_t source, uint32_t *ops)
 {
     const struct hop_problem_source *s = &p->sources[source];
     uint32_t count = 0;
@@ -14,6 +14,8 @@ static uint32_t alternatives(const struct hop_problem *p, uint32_t source, uint3
         if (p->ops[p->sends[i]].alike == HOP_NONE)
             ops[count++] = p->sends[i];
     }
+    if (rests && s->count)
+        ops[count++] = HOP_NONE;
     return count;
 }
 
@@ -34,10 +36,13 @@ static uint32_t stabilizer(const struct hop_problem *p, const uint32_t *list, co
 {
     uint32_t fixed = 0;
     for (uint32_t g = 0; g < count; g++, images += p->op_count, from += p->source_count) {
-        uint32_t s = 0;
-        while (s < p->source_count && images[list[from[s]]] == list[s])
-            s++;
-        if (s < p->source_count && images[list[from[s]]] < list[s])
+        uint32_t s = 0, image = 0;
+        for (; s < p->source_count; s++) {
+            image = list[from[s]] == HOP_NONE ? HOP_NONE : images[list[from[s]]];
+            if (image != list[s])
+                break;
+        }
+        if (s < p->source_count && image < list[s])
             return 0;
         fixed += s == p->source_count;
     }
@@ -108,18 +113,18 @@ static enum hop_status find_images(struct listing *l, double combinations, struc
     return HOP_OK;
 }
 
-enum hop_status hop_first_find(const struct hop_problem *p, struct hop_first *first, struct hop_diag *diag)
+enum hop_status hop_first_find(const struct hop_problem *p, bool rests, struct hop_first *first, struct hop_diag *diag)
 {
     *first = (struct hop_first){.symmetries = 1};
     struct listing l = {.problem = p, .first = first, .image_count = 1};
     l.choice[0] = hop_arena_alloc(&l.arena, (p->source_count + 1) * sizeof(uint32_t));
     l.choice[1] = hop_arena_alloc(&l.arena, (p->source_count + 1) * sizeof(uint32_t));
     l.begin = hop_arena_alloc(&l.arena, (p->source_count + 1) * sizeof(uint32_t));
-    l.alternative = hop_arena_alloc(&l.arena, (p->op_count + 1) * sizeof(uint32_t));
+    l.alternative = hop_arena_alloc(&l.arena, (p->op_count + p->source_count + 1) * sizeof(uint32_t));
     enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : HOP_OK;
     double combinations = 1;
     while (status == HOP_OK && p->simple && first->sources < p->source_count) {
-        uint32_t s = first->sources, count = alternatives(p, s, l.alternative + l.begin[s]);
+        uint32_t s = first->sources, count = alternatives(p, rests, s, l.alternative + l.begin[s]);
         if (combinations * count > LISTS_MAX)
             break;
         combinations *= count;
@@ -146,6 +151,11 @@ void hop_first_finish(struct hop_first *first)
 
 void hop_first_take(const struct hop_problem *p, const struct hop_first *first, uint64_t index, struct hop_state *state)
 {
-    for (uint32_t s = 0; s < first->sources; s++)
-        hop_state_take(p, state, first->ops[index * first->sources + s]);
+    for (uint32_t s = 0; s < first->sources; s++) {
+        uint32_t op = first->ops[index * first->sources + s];
+        if (op == HOP_NONE)
+            hop_state_rest(p, state, s);
+        else
+            hop_state_take(p, state, op);
+    }
 }

@@ -15,13 +15,15 @@
 struct hop_first {
     uint32_t sources;   /* that choose here, a prefix of problem->sources (simple problems; 0 for others: one empty list) */
     uint32_t count;     /* lists */
-    uint32_t *ops;      /* sources each */
+    uint32_t *ops;      /* sources each; HOP_NONE: it rests */
     uint32_t *members;  /* per list: how many it stands for */
     double symmetries;  /* used */
     struct hop_arena arena;
 };
 
-enum hop_status hop_first_find(const struct hop_problem *problem, struct hop_first *first, struct hop_diag *diag);
+/* rests: a source may also rest. */
+enum hop_status hop_first_find(const struct hop_problem *problem, bool rests, struct hop_first *first,
+                               struct hop_diag *diag);
 void hop_first_finish(struct hop_first *first); /* all zeros are allowed */
 /* Takes a list's sends in a state that has just begun. */
 void hop_first_take(const struct hop_problem *problem, const struct hop_first *first, uint64_t index,

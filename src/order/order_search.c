@@ -15,7 +15,7 @@
 #include "order/order.h"
 #include "order/starts.h"
 
-enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18 };
+enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, RESTS_NODES = 200000 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
 #define ORDERS_MEDIUM 1e14 /* branch and bound follows in the second half of the time, with more orders never */
 #define FLOOR_SLACK 1e-6
@@ -32,13 +32,28 @@ struct search {
     bool no_waits;   /* in it */
     uint32_t parts;  /* tasks of it */
     double until_s;  /* it ends then, 0: no limit */
-    double proved_s; /* what branch and bound has proved so far */
+    double without_s,
+        with_s; /* what is proved of orders without waits, and with such as last until an operation ends */
 };
+
+static bool meets(double value_s, double bound_s)
+{
+    return value_s <= bound_s * (1 + HOP_VALUE_TOLERANCE);
+}
 
 static bool is_good(const struct search *s)
 {
     double enough = s->result->floor_s * (1 + hop_max(s->options->gap, HOP_VALUE_TOLERANCE));
-    return hop_crew_record(s->crew, 0, NULL) <= enough;
+    return hop_crew_record(s->crew, HOP_BEST, NULL) <= enough;
+}
+
+/* A sequence as one of the best, and of the best without waits, if it is. */
+static void offer(struct hop_crew *crew, const struct hop_problem *p, double value, uint64_t task,
+                  const struct hop_sequence *sequence)
+{
+    hop_crew_offer(crew, HOP_BEST, value, task, sequence);
+    if (!hop_sequence_waits(p, sequence))
+        hop_crew_offer(crew, HOP_BEST_WITHOUT_WAITS, value, task, sequence);
 }
 
 static void add_totals(struct search *s, const struct hop_crew_totals *totals)
@@ -63,13 +78,13 @@ static enum hop_status begin(struct search *s, struct hop_diag *diag)
     if (!state)
         return hop_fail_memory(diag);
     hop_state_begin(s->p, state);
-    s->result->floor_s = s->proved_s = hop_state_bound(s->p, state);
+    s->result->floor_s = s->without_s = s->with_s = hop_state_bound(s->p, state);
     free(state);
     enum hop_status status = hop_starts_find(s->p, s->sets, &s->starts, diag);
     for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++) {
         const struct hop_start *start = &s->starts.list[i];
         if (start->has_sequence && isfinite(start->played.value))
-            hop_crew_offer(s->crew, 0, start->played.value, i, &start->sequence);
+            offer(s->crew, s->p, start->played.value, i, &start->sequence);
     }
     return status;
 }
@@ -89,7 +104,7 @@ static bool poll_crew(void *context, double best, uint64_t nodes)
 {
     struct anytime *a = context;
     if (best < a->offered) {
-        hop_crew_offer(a->crew, 0, best, a->task, &a->best);
+        offer(a->crew, a->s->p, best, a->task, &a->best);
         a->offered = best;
     }
     uint64_t sets = hop_sets_evaluated(a->sets);
@@ -125,7 +140,7 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
     a->offered = INFINITY;
     enum hop_status status = hop_anytime_search(s->p, a->sets, &options, &a->best, &result, diag);
     if (status == HOP_OK && isfinite(result.value))
-        hop_crew_offer(a->crew, 0, result.value, a->task, &a->best);
+        offer(a->crew, s->p, result.value, a->task, &a->best);
     return status;
 }
 
@@ -157,7 +172,7 @@ static enum hop_status search_anytime(struct search *s, const char *kind, struct
     struct hop_crew_totals totals;
     const struct hop_crew_job job = {.kind = kind,
                                      .tasks = s->parts,
-                                     .records = 1,
+                                     .records = HOP_BESTS,
                                      .begin = begin_anytime,
                                      .run = run_anytime,
                                      .end = end_anytime,
@@ -170,19 +185,6 @@ static enum hop_status search_anytime(struct search *s, const char *kind, struct
 }
 
 /* ---- branch and bound ---- */
-
-static enum hop_status count_optima(struct search *s, struct hop_exact *exact, struct hop_diag *diag)
-{
-    struct hop_crew_totals totals;
-    const struct hop_crew_job job = hop_exact_count_job(exact, hop_crew_record(s->crew, 0, NULL));
-    HOP_CHECK(hop_crew_work(s->crew, &job, &totals, diag));
-    add_totals(s, &totals);
-    size_t count;
-    const struct hop_value_count *counts = hop_crew_counts(s->crew, &count);
-    for (size_t i = 0; i < count && totals.complete; i++)
-        s->result->optima += counts[i].orders * hop_problem_alike(s->p);
-    return HOP_OK;
-}
 
 /* The bound from all active sets together, where they can be looked through. Where only clean orders count, the links' loads bound nearly
  * as well and cost nothing. */
@@ -208,43 +210,65 @@ static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
     }
 
     s->result->floor_s = hop_max(s->result->floor_s, sum);
-    s->proved_s = hop_max(s->proved_s, sum);
+    s->without_s = hop_max(s->without_s, sum);
+    s->with_s = hop_max(s->with_s, sum);
     hop_rows_destroy(rows);
     free(images);
     free(y);
     return status;
 }
 
-static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, struct hop_diag *diag)
+static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, double *proved_s,
+                                      struct hop_diag *diag)
 {
     struct hop_crew_totals totals;
     struct hop_crew_job job = hop_exact_job(exact);
     job.bound_s = s->result->floor_s;
     HOP_CHECK(hop_crew_work(s->crew, &job, &totals, diag));
     add_totals(s, &totals);
-    double best = hop_crew_record(s->crew, 0, NULL);
+    double best = hop_crew_record(s->crew, HOP_BEST, NULL);
     if (totals.complete)
-        s->proved_s = best;
-    else if (!s->options->group || hop_group_size(s->options->group) == 1) /* tasks in the order of their bounds */
-        s->proved_s = hop_max(s->proved_s, hop_min(best, exact->tasks[hop_crew_first_open(s->crew)].bound));
+        *proved_s = best;
+    else if (!s->options->group || hop_group_size(s->options->group) == 1)
+        *proved_s = hop_max(*proved_s, hop_min(best, hop_exact_open_bound(exact, s->crew)));
     return HOP_OK;
 }
 
-static enum hop_status prove(struct search *s, struct hop_diag *diag)
+static enum hop_status prove(struct search *s, bool rests, uint64_t most_nodes, double *proved_s, struct hop_diag *diag)
 {
     struct hop_exact exact;
-    bool good = is_good(s), count = s->options->count;
-    if (!goes_on(s) || (good && !count) || (!good && hop_problem_orders(s->p) > ORDERS_MEDIUM))
+    if (!goes_on(s) || is_good(s) || hop_problem_orders(s->p) > ORDERS_MEDIUM)
         return HOP_OK;
-    enum hop_status status = good ? HOP_OK : find_dual(s, diag);
-    good = is_good(s);
-    HOP_CHECK(status);
-    status = hop_exact_init(&exact, s->p, diag);
-    if (status == HOP_OK && !good)
-        status = search_exactly(s, &exact, diag);
-    bool proved = good || s->result->complete;
-    if (status == HOP_OK && count && proved && goes_on(s) && isfinite(hop_crew_record(s->crew, 0, NULL)))
-        status = count_optima(s, &exact, diag);
+    bool complete = s->result->complete;
+    if (!rests)
+        HOP_CHECK(find_dual(s, diag));
+    enum hop_status status = hop_exact_init(&exact, s->p, rests, most_nodes, diag);
+    if (status == HOP_OK && !is_good(s))
+        status = search_exactly(s, &exact, proved_s, diag);
+    hop_exact_finish(&exact);
+    if (most_nodes) /* who sets no limit is content with less */
+        s->result->complete = complete;
+    return status;
+}
+
+/* Of the orders without waits, those that are as good as the best, once it is known that none is better. */
+static enum hop_status count_optima(struct search *s, struct hop_diag *diag)
+{
+    struct hop_crew_totals totals = {0};
+    struct hop_exact exact;
+    size_t count;
+    double best = hop_crew_record(s->crew, HOP_BEST, NULL);
+    bool proved = is_good(s) || meets(best, hop_max(s->without_s, s->with_s));
+    if (!s->options->count || !proved || !goes_on(s) || !isfinite(best))
+        return HOP_OK;
+    enum hop_status status = hop_exact_init(&exact, s->p, false, 0, diag);
+    const struct hop_crew_job job = hop_exact_count_job(&exact, best);
+    if (status == HOP_OK)
+        status = hop_crew_work(s->crew, &job, &totals, diag);
+    add_totals(s, &totals);
+    const struct hop_value_count *counts = hop_crew_counts(s->crew, &count);
+    for (size_t i = 0; i < count && totals.complete; i++)
+        s->result->optima += counts[i].orders * hop_problem_alike(s->p);
     hop_exact_finish(&exact);
     return status;
 }
@@ -277,71 +301,86 @@ static enum hop_status play_unclean(struct search *s, struct hop_diag *diag)
     return HOP_OK;
 }
 
-/* Drops waits that gain nothing: all of them, or else one after another. */
+/* Drops waits that gain nothing, one after another. */
 static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequence, double value, struct hop_diag *diag)
 {
     enum { WAITS_TRIED = 200 };
-    struct hop_sequence fewer;
     struct hop_played played;
     uint32_t tried = 0;
-    enum hop_status status = hop_sequence_create(s->p, &fewer, diag);
-    if (status != HOP_OK)
-        return status;
-    hop_sequence_copy(s->p, sequence, &fewer);
-    memset(fewer.after, 0xff, s->p->op_count * sizeof *fewer.after);
-    status = hop_sequence_play(s->p, s->sets, &fewer, NULL, &played, diag);
-    if (status == HOP_OK && played.value <= value * (1 + HOP_VALUE_TOLERANCE))
-        hop_sequence_copy(s->p, &fewer, sequence);
-    for (uint32_t op = 0; op < s->p->op_count && status == HOP_OK && tried < WAITS_TRIED; op++) {
+    for (uint32_t op = 0; op < s->p->op_count && tried < WAITS_TRIED; op++) {
         uint32_t wait = sequence->after[op];
         if (wait == HOP_NONE)
             continue;
         tried++;
         sequence->after[op] = HOP_NONE;
-        status = hop_sequence_play(s->p, s->sets, sequence, NULL, &played, diag);
-        if (status == HOP_OK && !(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
+        HOP_CHECK(hop_sequence_play(s->p, s->sets, sequence, NULL, &played, diag));
+        if (!(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
             sequence->after[op] = wait;
     }
-    hop_sequence_finish(&fewer);
-    return status;
+    return HOP_OK;
+}
+
+/* Waits are worth it only if nothing without them is as good. */
+static struct hop_record_kept *best_of(const struct search *s)
+{
+    struct hop_record_kept *best = hop_crew_kept(s->crew, HOP_BEST);
+    struct hop_record_kept *without = hop_crew_kept(s->crew, HOP_BEST_WITHOUT_WAITS);
+    return without && without->value <= best->value * (1 + HOP_VALUE_TOLERANCE) ? without : best;
+}
+
+/* Models that iterate grant rates that are not more exact: a bound may lie above its value by so little. */
+static void round_down(double *bound_s, double value_s)
+{
+    if (value_s > *bound_s * (1 - FLOOR_SLACK))
+        *bound_s = hop_min(*bound_s, value_s);
+}
+
+static void fill_proofs(const struct search *s)
+{
+    struct hop_order_result *r = s->result;
+    round_down(&r->floor_s, r->value_s);
+    double with_s = hop_max(s->with_s, r->floor_s), without_s = hop_max(s->without_s, with_s);
+    r->proved_with_waits = isfinite(r->value_s) && meets(r->value_s, with_s);
+    r->proved_without_waits = isfinite(r->value_s) && meets(r->value_s, without_s);
+    r->proved = s->options->no_waits ? r->proved_without_waits : r->proved_with_waits;
+    r->bound_s = s->options->no_waits ? without_s : with_s;
+    round_down(&r->bound_s, r->value_s);
+    r->complete = r->lost_rank < 0 && (r->complete || is_good(s)) && !hop_crew_stopped(s->crew) &&
+                  (r->proved || !s->options->max_nodes);
 }
 
 static enum hop_status answer(struct search *s, struct hop_diag *diag)
 {
     struct hop_order_result *r = s->result;
-    struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
-    r->value_s = best ? best->value : INFINITY;
-    r->bound_s = hop_max(s->proved_s, r->floor_s);
-    r->proved = best && r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
+    struct hop_record_kept *best = best_of(s);
+    struct hop_played played = {.value = INFINITY};
     r->orders = hop_problem_orders(s->p);
     r->lost_rank = hop_crew_lost(s->crew);
-    r->complete = r->lost_rank < 0 && (r->complete || is_good(s)) && !hop_crew_stopped(s->crew) &&
-                  (r->proved || !s->options->max_nodes);
     r->candidates = calloc(HOP_STARTS + 1, sizeof *r->candidates);
     if (!r->candidates)
         return hop_fail_memory(diag);
-    enum hop_status status = play_unclean(s, diag);
-    for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++) {
+    HOP_CHECK(play_unclean(s, diag));
+    for (uint32_t i = 0; i < HOP_STARTS; i++) {
         const struct hop_start *start = &s->starts.list[i];
-        status = add_candidate(s, start->name, &start->played, start->has_sequence ? &start->sequence : NULL, diag);
+        HOP_CHECK(add_candidate(s, start->name, &start->played, start->has_sequence ? &start->sequence : NULL, diag));
     }
-    if (status == HOP_OK && best) {
-        struct hop_played played;
-        status = drop_waits(s, &best->sequence, best->value, diag);
+    if (best) {
+        HOP_CHECK(drop_waits(s, &best->sequence, best->value, diag));
         r->waits = hop_sequence_waits(s->p, &best->sequence);
-        if (status == HOP_OK)
-            status = hop_sequence_play(s->p, s->sets, &best->sequence, NULL, &played, diag);
-        if (status == HOP_OK) {
-            r->value_s = played.value; /* without some of its waits it may even be better */
-            if (r->value_s > r->floor_s * (1 - FLOOR_SLACK)) /* models that iterate grant rates that are not more exact */
-                r->floor_s = hop_min(r->floor_s, r->value_s);
-            r->proved = r->value_s <= r->bound_s * (1 + HOP_VALUE_TOLERANCE);
-            status = add_candidate(s, "best", &played, &best->sequence, diag);
-        }
+        HOP_CHECK(hop_sequence_play(s->p, s->sets, &best->sequence, NULL, &played, diag));
+        HOP_CHECK(add_candidate(s, "best", &played, &best->sequence, diag));
         r->best = r->candidates[r->candidate_count - 1].schedule;
     }
+    r->value_s = played.value; /* without some of its waits it may even be better */
+    fill_proofs(s);
     r->elapsed_s = hop_crew_elapsed_s(s->crew);
-    return status;
+    return HOP_OK;
+}
+
+/* Whether waits may still give something better. */
+static bool may_gain(const struct search *s)
+{
+    return goes_on(s) && !is_good(s) && !meets(hop_crew_record(s->crew, HOP_BEST, NULL), s->with_s);
 }
 
 static enum hop_status search(struct search *s, struct hop_diag *diag)
@@ -354,21 +393,25 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     /* Against the clock every thread does its part; else the result must not depend on how many there are. */
     s->parts = orders > ORDERS_SMALL && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
     enum hop_status status = begin(s, diag);
-    for (int waits = orders > ORDERS_SMALL && !o->no_waits; waits <= !o->no_waits && status == HOP_OK; waits++) {
-        s->no_waits = !waits;
-        if (goes_on(s) && !is_good(s))
-            status = search_anytime(s, waits ? "waits" : "anytime", diag);
-    }
+    bool few = orders <= ORDERS_SMALL; /* branch and bound comes first, also with rests */
+    s->no_waits = o->no_waits || few;
+    if (status == HOP_OK && goes_on(s) && !is_good(s))
+        status = search_anytime(s, s->no_waits ? "anytime" : "waits", diag);
     if (status == HOP_OK)
-        status = prove(s, diag);
+        status = prove(s, false, 0, &s->without_s, diag);
+    if (status == HOP_OK && !o->no_waits)
+        status = prove(s, true, limited ? 0 : RESTS_NODES, &s->with_s, diag);
+    s->no_waits = o->no_waits;
+    if (status == HOP_OK && few && !o->no_waits && may_gain(s))
+        status = search_anytime(s, "late", diag);
     /* Where waits make the best order, or the only one, looking further is worth it. */
-    const struct hop_record_kept *best = hop_crew_kept(s->crew, 0);
-    bool waits = !best || hop_sequence_waits(s->p, &best->sequence);
-    if (status == HOP_OK && orders <= ORDERS_SMALL && !o->no_waits && waits && goes_on(s) && !is_good(s)) {
+    const struct hop_record_kept *best = best_of(s);
+    if (status == HOP_OK && few && !o->no_waits && may_gain(s) &&
+        (!best || hop_sequence_waits(s->p, &best->sequence))) {
         s->rounds = MORE_ROUNDS;
         status = search_anytime(s, "more", diag);
     }
-    return status;
+    return status == HOP_OK ? count_optima(s, diag) : status;
 }
 
 static enum hop_status search_all(struct search *s, const struct hop_topology *topology,

@@ -55,8 +55,9 @@ static void end_op(const struct hop_problem *p, struct hop_state *state, uint32_
     state->ended++;
     state->last_ended = op;
     state->free_from = 0;
-    if (p->source_count)
-        memset(at(state, p->resting_at), 0, p->source_count);
+    uint8_t *resting = at(state, p->resting_at);
+    for (uint32_t s = 0; s < p->source_count; s++)
+        resting[s] = resting[s] ? HOP_RESTED : HOP_NOT_RESTING;
     if (p->objective == HOP_ORDER_MEAN) {
         state->reached += state->now_s;
     } else if (p->objective == HOP_ORDER_MARKED && p->ops[op].marked) {
@@ -177,7 +178,7 @@ static uint32_t free_slot(const struct hop_problem *p, const struct hop_state *s
     const struct hop_problem_source *s = &p->sources[source];
     const uint8_t *phase = hop_state_phase(p, state), *resting = at(state, p->resting_at);
     uint32_t found = HOP_NONE;
-    if (resting[source])
+    if (resting[source] == HOP_RESTING)
         return HOP_NONE;
     for (uint32_t slot = s->slot; slot < s->slot + s->limit; slot++) {
         if (phase[slot] == HOP_PHASE_HELD)
@@ -216,15 +217,19 @@ uint32_t hop_state_options(const struct hop_problem *p, const struct hop_state *
     return count;
 }
 
-void hop_state_take(const struct hop_problem *p, struct hop_state *state, uint32_t op)
+uint32_t hop_state_take(const struct hop_problem *p, struct hop_state *state, uint32_t op)
 {
+    uint8_t *resting = (uint8_t *)at(state, p->resting_at) + p->ops[op].source;
+    uint32_t awaited = *resting ? state->last_ended : HOP_NONE;
+    *resting = HOP_NOT_RESTING;
     place(p, state, free_slot(p, state, p->ops[op].source), op);
     settle(p, state);
+    return awaited;
 }
 
 void hop_state_rest(const struct hop_problem *p, struct hop_state *state, uint32_t source)
 {
-    ((uint8_t *)at(state, p->resting_at))[source] = 1;
+    ((uint8_t *)at(state, p->resting_at))[source] = HOP_RESTING;
 }
 
 /* ---- events ---- */

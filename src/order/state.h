@@ -31,6 +31,9 @@ struct hop_state {
 
 enum hop_state_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW, HOP_PHASE_QUEUED };
 
+/* Of a source: it rests until an operation ends; it did, and has not sent since. */
+enum hop_state_resting { HOP_NOT_RESTING, HOP_RESTING, HOP_RESTED };
+
 enum hop_advanced {
     HOP_ADVANCED,       /* an event happened; ask for choices */
     HOP_ADVANCED_END,   /* every operation has ended; with objective marked, too, as what follows may be unclean or never end */
@@ -95,7 +98,8 @@ uint32_t hop_state_choice(const struct hop_problem *problem, struct hop_state *s
 /* What it can choose, in the schedule's order, alike sends once: at most its count of sends; returns how many. */
 uint32_t hop_state_options(const struct hop_problem *problem, const struct hop_state *state, uint32_t source,
                            uint32_t *ops);
-void hop_state_take(const struct hop_problem *problem, struct hop_state *state, uint32_t op);
+/* Returns the operation whose end the source rested for, HOP_NONE: it did not rest. */
+uint32_t hop_state_take(const struct hop_problem *problem, struct hop_state *state, uint32_t op);
 void hop_state_rest(const struct hop_problem *problem, struct hop_state *state, uint32_t source);
 /* Only when hop_state_choice said HOP_NONE. */
 enum hop_advanced hop_state_advance(const struct hop_problem *problem, struct hop_sets *sets, struct hop_state *state);

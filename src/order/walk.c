@@ -74,14 +74,13 @@ static void walk(struct hop_walk *w, uint32_t level)
             take(w, state, ops[n - 1]);
             continue;
         }
-        if (++w->nodes == w->count_every)
-            hop_walk_count(w);
+        w->nodes++;
         enum hop_advanced advanced = hop_state_advance(p, w->sets, state);
         if (advanced == HOP_ADVANCED_FAILED)
             w->failed = true;
         else if (advanced != HOP_ADVANCED)
             w->ends(w->context, state, advanced);
-        if (advanced != HOP_ADVANCED || (w->leaves && w->leaves(w->context, state)))
+        if (advanced != HOP_ADVANCED)
             return;
     }
 }
@@ -93,6 +92,5 @@ void hop_walk_from(struct hop_walk *w, const struct hop_first *first, uint64_t i
     hop_state_begin(w->problem, state);
     for (uint32_t s = 0; s < first->sources; s++)
         take(w, state, first->ops[index * first->sources + s]);
-    if (!w->leaves || !w->leaves(w->context, state))
-        walk(w, 0);
+    walk(w, 0);
 }

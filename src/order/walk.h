@@ -14,11 +14,10 @@ struct hop_walk {
     struct hop_crew *crew;
     struct hop_sets *sets;
     struct hop_sequence sequence;
-    uint64_t nodes, count_every; /* nodes since the last count; so many are counted at once, 0: only when asked */
+    uint64_t nodes; /* since the last count */
     uint64_t sets_before;
     bool failed; /* hop_sets_status says why */
-    /* The caller's: whether a state that has just moved is left, NULL: none is; and an end, which may be a deadlock. */
-    bool (*leaves)(void *context, const struct hop_state *state);
+    /* The caller's: an end, which may be a deadlock. */
     void (*ends)(void *context, const struct hop_state *state, enum hop_advanced how);
     void *context;
 
@@ -30,7 +29,7 @@ struct hop_walk {
     uint32_t taken_count;
 };
 
-/* The callbacks are the caller's to set. To be finished also when this fails. */
+/* The callback is the caller's to set. To be finished also when this fails. */
 enum hop_status hop_walk_init(struct hop_walk *walk, const struct hop_problem *problem, struct hop_crew *crew,
                               struct hop_diag *diag);
 void hop_walk_finish(struct hop_walk *walk); /* all zeros are allowed */

@@ -82,10 +82,11 @@ char *hop_order_result_to_json(const struct hop_order_report *about, const struc
     if (!begin(&w, about, "search"))
         return NULL;
     hop_json_put(&w.out,
-                 "\norders:%g,\nvalue_s:%g,\nbound_s:%g,\nfloor_s:%g,\nproved:%hhu,\ncomplete:%hhu,\nwaits:%hhu,\n"
-                 "optima:%g,\nlost_rank:%g,\nnodes:%llu,\nsets:%llu,\nelapsed_s:%g,\ncandidates:[",
-                 r->orders, r->value_s, r->bound_s, r->floor_s, r->proved, r->complete, r->waits,
-                 about->options->count && r->optima > 0 ? r->optima : NAN,
+                 "\norders:%g,\nvalue_s:%g,\nbound_s:%g,\nfloor_s:%g,\nproved:%hhu,\nproved_without_waits:%hhu,\n"
+                 "proved_with_waits:%hhu,\ncomplete:%hhu,\nwaits:%hhu,\noptima:%g,\nlost_rank:%g,\nnodes:%llu,\nsets:%"
+                 "llu,\nelapsed_s:%g,\ncandidates:[",
+                 r->orders, r->value_s, r->bound_s, r->floor_s, r->proved, r->proved_without_waits,
+                 r->proved_with_waits, r->complete, r->waits, about->options->count && r->optima > 0 ? r->optima : NAN,
                  r->lost_rank < 0 ? NAN : (double)r->lost_rank, (unsigned long long)r->nodes,
                  (unsigned long long)r->sets, r->elapsed_s);
     for (uint32_t i = 0; i < r->candidate_count; i++) {

@@ -582,3 +582,194 @@ void brute_finish(struct brute *brute)
 {
     free(brute->counts);
 }
+
+/* ---- waits ---- */
+
+/* One order, and what is decided of its sends: a send starts as soon as it can, or rests, and then it waits for what ends first. */
+struct waiter {
+    const struct order_case *c;
+    struct hop_network *network;
+    const struct hop_schedule *lowered;
+    const struct hop_op *dummy; /* work that takes longer than anything else: what rests waits for it */
+    const uint32_t *at;         /* the order: operations by their places */
+    uint32_t count, wait[OPS];  /* wait: for the end of that operation, HOP_NONE: it does not */
+    enum { NO_SEND, UNDECIDED, STARTS, RESTS } state[OPS];
+    double now_s; /* of the last decision */
+    struct brute_waits *b;
+};
+
+#define DUMMY_S 1e6
+
+static bool is_later(double a_s, double b_s)
+{
+    return a_s > b_s * (1 + 1e-9) && a_s > b_s + 1e-12;
+}
+
+static struct hop_schedule *write_waits(const struct waiter *w)
+{
+    struct hop_schedule *made = hop_schedule_create("waits");
+    uint32_t place[OPS], after[OPS + 2], after_start[OPS];
+    for (uint32_t i = 0; i < w->count; i++)
+        place[w->at[i]] = i;
+    for (uint32_t i = 0; i < w->count; i++) {
+        struct hop_op op = *hop_schedule_op(w->lowered, w->at[i]);
+        uint32_t wait = w->wait[w->at[i]];
+        bool known = wait == HOP_NONE;
+        for (uint32_t d = 0; d < op.after_count; d++) {
+            after[d] = place[op.after[d]];
+            known = known || op.after[d] == wait;
+        }
+        for (uint32_t d = 0; d < op.after_start_count; d++)
+            after_start[d] = place[op.after_start[d]];
+        if (!known)
+            after[op.after_count++] = place[wait];
+        if (w->state[w->at[i]] == RESTS)
+            after[op.after_count++] = w->count;
+        op.after = after;
+        op.after_start = after_start;
+        op.line = 0;
+        (void)hop_schedule_add(made, &op);
+    }
+    (void)hop_schedule_add(made, w->dummy);
+    enum hop_status status = hop_schedule_finish(made, &made, NULL);
+    assert(status == HOP_OK);
+    return made;
+}
+
+/* Starts and ends by operation, and the value, which is right once nothing rests; false: they wait for each other. */
+static bool run_waits(struct waiter *w, double *start_s, double *end_s, struct order_value *value)
+{
+    struct hop_schedule *schedule = write_waits(w);
+    struct hop_timeline *timeline;
+    w->b->runs++;
+    enum hop_status status = hop_simulate(w->network, schedule, NULL, &timeline, NULL);
+    assert(status == HOP_OK || status == HOP_ERR_DEADLOCK);
+    if (status == HOP_OK) {
+        double sum = 0;
+        *value = (struct order_value){0};
+        for (uint32_t i = 0; i < w->count; i++) {
+            uint32_t op = w->at[i];
+            start_s[op] = hop_timeline_span(timeline, i).start_s;
+            end_s[op] = hop_timeline_span(timeline, i).end_s;
+            sum += end_s[op];
+            value->makespan_s = fmax(value->makespan_s, end_s[op]);
+            if (counts_as_marked(w->c, hop_timeline_schedule(timeline), i))
+                value->value_s = fmax(value->value_s, end_s[op]);
+        }
+        if (w->c->options.objective != HOP_ORDER_MARKED)
+            value->value_s = w->c->options.objective == HOP_ORDER_MEAN ? sum / w->count : value->makespan_s;
+        value->fullest = fullest_of(w->c, timeline);
+        hop_timeline_destroy(timeline);
+    }
+    hop_schedule_destroy(schedule);
+    return status == HOP_OK;
+}
+
+static void decide(struct waiter *w);
+
+/* What rests waits for the end of that operation. */
+static void wake(struct waiter *w, uint32_t ended)
+{
+    const struct waiter before = *w;
+    for (uint32_t op = 0; op < w->count; op++) {
+        if (w->state[op] == RESTS) {
+            w->state[op] = UNDECIDED;
+            w->wait[op] = ended;
+        }
+    }
+    decide(w);
+    *w = before;
+}
+
+/* Every subset of the sends that would start at that time rests. */
+static void choose(struct waiter *w, const double *start_s, double time_s)
+{
+    const struct waiter before = *w;
+    uint32_t list[OPS], count = 0;
+    for (uint32_t op = 0; op < w->count; op++) {
+        if (w->state[op] == UNDECIDED && !is_later(start_s[op], time_s))
+            list[count++] = op;
+    }
+    for (uint32_t rests = 0; rests < 1u << count; rests++) {
+        for (uint32_t i = 0; i < count; i++)
+            w->state[list[i]] = rests >> i & 1 ? RESTS : STARTS;
+        w->now_s = time_s;
+        decide(w);
+        *w = before;
+    }
+}
+
+/* The next decision in the order of time. */
+static void decide(struct waiter *w)
+{
+    double start_s[OPS], end_s[OPS], first_s = INFINITY;
+    uint32_t ended = HOP_NONE;
+    bool rests = false;
+    struct order_value value;
+    if (w->b->runs > w->b->most_runs || !run_waits(w, start_s, end_s, &value))
+        return;
+    for (uint32_t op = 0; op < w->count; op++) {
+        if (w->state[op] == STARTS && is_later(start_s[op], w->now_s)) /* what it waits for rests */
+            w->state[op] = UNDECIDED;
+        rests = rests || w->state[op] == RESTS;
+        if (end_s[op] < DUMMY_S && is_later(end_s[op], w->now_s) && (ended == HOP_NONE || end_s[op] < end_s[ended]))
+            ended = op;
+        if (w->state[op] == UNDECIDED && start_s[op] < DUMMY_S)
+            first_s = fmin(first_s, start_s[op]);
+    }
+    if (rests && ended != HOP_NONE && !is_later(end_s[ended], first_s)) {
+        wake(w, ended);
+    } else if (isfinite(first_s)) {
+        choose(w, start_s, first_s);
+    } else if (!rests) {
+        w->b->best_s = fmin(w->b->best_s, value.value_s);
+        if (value.fullest <= 1 + 1e-9)
+            w->b->clean_s = fmin(w->b->clean_s, value.value_s);
+        w->b->open = w->b->open || fabs(value.fullest - (1 + 1e-9)) < 5e-10;
+    }
+}
+
+bool brute_waits(const struct order_case *c, double most_runs, struct brute_waits *b)
+{
+    static const char text[] = "dummy: work gpu0 1000000s\n";
+    struct hop_schedule *dummy;
+    struct queues q;
+    uint32_t at[OPS], list[SOURCES][OPS];
+    find_queues(c, &q);
+    enum hop_status status = hop_schedule_parse("dummy", text, strlen(text), &dummy, NULL);
+    assert(status == HOP_OK);
+    *b = (struct brute_waits){.best_s = INFINITY, .clean_s = INFINITY, .most_runs = most_runs};
+    struct waiter w = {.c = c,
+                       .network = network_of(c),
+                       .lowered = q.lowered,
+                       .dummy = hop_schedule_op(dummy, 0),
+                       .at = at,
+                       .count = hop_schedule_count(q.lowered),
+                       .now_s = -1,
+                       .b = b};
+    for (uint32_t i = 0; i < w.count; i++) {
+        at[i] = i;
+        w.wait[i] = HOP_NONE;
+        w.state[i] = NO_SEND;
+    }
+    for (uint32_t s = 0; s < q.sources; s++) {
+        for (uint32_t i = 0; i < q.count[s]; i++) {
+            w.state[q.place[s][i]] = UNDECIDED;
+            list[s][i] = q.place[s][i];
+        }
+    }
+    for (bool more = true; more && b->runs <= most_runs;) {
+        for (uint32_t s = 0; s < q.sources; s++) {
+            for (uint32_t i = 0; i < q.count[s]; i++)
+                at[q.place[s][i]] = list[s][i];
+        }
+        decide(&w);
+        more = false;
+        for (uint32_t s = 0; s < q.sources && !more; s++)
+            more = next_permutation(list[s], q.count[s]);
+    }
+    hop_network_destroy(w.network);
+    hop_schedule_destroy(dummy);
+    hop_schedule_destroy(q.lowered);
+    return b->runs <= most_runs;
+}

@@ -63,4 +63,15 @@ struct brute {
 void brute_orders(const struct order_case *c, struct brute *brute);
 void brute_finish(struct brute *brute);
 
+/* ---- what waits give ---- */
+
+/* Every order, and in each every send starts as soon as it can or waits until another operation ends, one after another. */
+struct brute_waits {
+    double best_s, clean_s; /* of all and of clean ones; INFINITY: there is none */
+    double runs, most_runs; /* simulations */
+    bool open;              /* as in struct brute */
+};
+/* false: it would take more runs. */
+bool brute_waits(const struct order_case *c, double most_runs, struct brute_waits *waits);
+
 #endif
