@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hopcast map: what its files share. map.c reads options and asks for the mapping, map_traffic.c reads what is to be
- * mapped, map_show.c shows the answer, map_credit.c what another model makes of it,
- * map_files.c writes what launchers take.
+ * mapped, map_order.c asks what the order of sends would give, map_show.c shows the answer, map_files.c writes what
+ * launchers take.
  */
 #ifndef HOP_TOOL_MAP_H
 #define HOP_TOOL_MAP_H
 
 #include "devices.h"
+#include "hopcast/order.h"
+#include "ranks.h"
 
 struct map_request {
     struct tool_given given;
@@ -37,10 +39,10 @@ void map_read_traffic(const struct map_request *request, struct map_input *input
 /* In seconds where it is a time. */
 const char *map_show_metric(enum hop_map_metric metric, double value);
 void map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
-/* The exchange's time under credit, in place of pcie, before and after; false: pcie rules nothing, or it cannot be
- * said. */
-bool map_by_credit(const struct map_request *request, const struct map_input *input,
-                   const struct hop_map_result *result, double seconds[2]);
+/* What a short search over the order of sends comes to where ranks were; NULL: nothing was judged by simulation, or there
+ * is nothing to order, or too much. (map_order.c) */
+const struct hop_order_result *map_order(const struct map_request *request, const struct map_input *input,
+                                         const struct hop_map_result *result);
 /* --output, --placed, --svg, --launch, --launch-dir. */
 void map_write_files(const struct map_request *request, const struct map_input *input,
                      const struct hop_map_result *result);

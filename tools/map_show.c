@@ -21,21 +21,71 @@ static const char *show_gain(double before, double after)
     return before > 0 && after > 0 ? tool_text("%.2f", before / after) : "";
 }
 
-static void print_metrics(FILE *out, const struct map_request *request, const struct map_input *input,
-                          const struct hop_map_result *result)
+/* Whether a later case says the same: of models that do, the last stands for all. */
+static bool is_repeated(const struct hop_gain *gain, uint32_t c)
 {
-    fprintf(out, "%-12s %14s %14s %8s\n", "metric", "before", "after", "gain");
+    for (uint32_t k = c + 1; k < gain->range.models; k++) {
+        if (fabs(gain->cases[k].before_s - gain->cases[c].before_s) <= 1e-9 * gain->cases[c].before_s &&
+            fabs(gain->cases[k].after_s - gain->cases[c].after_s) <= 1e-9 * gain->cases[c].after_s)
+            return true;
+    }
+    return false;
+}
+
+static void print_line(FILE *out, const char *what, const char *before, const char *after, const char *gain)
+{
+    int width = strlen(what) > 12 ? (int)strlen(what) : 12; /* a longer one takes of the next column */
+    fprintf(out, "%-12s %*s %14s %8s", what, 26 - width, before, after, gain);
+}
+
+static void print_metrics(FILE *out, const struct hop_map_result *result)
+{
+    print_line(out, "metric", "before", "after", "gain");
+    fprintf(out, "\n");
     for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++) {
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
-        fprintf(out, "%-12s %14s %14s %8s%s\n", hop_map_metric_at(m)->name, map_show_metric(m, was),
-                map_show_metric(m, is), show_gain(was, is), m == result->metric ? "  <- minimised" : "");
+        print_line(out, hop_map_metric_at(m)->name, map_show_metric(m, was), map_show_metric(m, is),
+                   show_gain(was, is));
+        fprintf(out, "%s\n", m == result->metric ? "  <- minimised" : "");
     }
-    double credit[2];
-    if (map_by_credit(request, input, result, credit))
-        fprintf(out, "%-12s %14s %14s %8s\n", "by credit", SECONDS(credit[0]), SECONDS(credit[1]),
-                show_gain(credit[0], credit[1]));
+    for (uint32_t c = 1; result->gain && c < result->gain->range.models; c++) {
+        const struct hop_gain_case *by = &result->gain->cases[c];
+        if (is_repeated(result->gain, c))
+            continue;
+        print_line(out, tool_text("by %s", by->name), SECONDS(by->before_s), SECONDS(by->after_s),
+                   show_gain(by->before_s, by->after_s));
+        fprintf(out, "\n");
+    }
+}
+
+/* The gain that is the places', the one that sending in another order would have where ranks were, and what the models
+ * say together. */
+static void print_exchange(FILE *out, const struct hop_map_result *result, const struct hop_order_result *order)
+{
+    char words[96];
+    double after_s = result->after.metric[HOP_MAP_SIMULATED];
+    if (order && isfinite(order->value_s)) {
+        double given_s = order->candidates[0].makespan_s;
+        fprintf(out, "reordering the sends on the placement as given: %s, %.2f times as fast%s",
+                SECONDS(order->value_s), given_s / order->value_s,
+                order->waits ? ", sources waiting for each other" : "");
+        if (order->value_s <= order->floor_s * (1 + 1e-9))
+            fprintf(out, "; no order gives less");
+        else if (order->proved)
+            fprintf(out, "; no order without waits gives less");
+        else
+            fprintf(out, "; no order gives less than %s", SECONDS(order->floor_s));
+        fprintf(out, "\n");
+        if (order->value_s < after_s)
+            fprintf(out, "  so the order of sends costs more here than the places do: `hopcast order` writes a better "
+                         "one\n");
+        else if (order->value_s < given_s * (1 - HOP_GAIN_SAME))
+            fprintf(out, "  so some of the gain is had without moving a rank\n");
+    }
+    if (result->gain && !isnan(result->gain->range.low))
+        fprintf(out, "the exchange on its new places: %s\n", hop_gain_words(&result->gain->range, words, sizeof words));
 }
 
 static void print_seats(FILE *out, const struct map_input *input, const struct hop_map_result *result)
@@ -56,8 +106,21 @@ static void print_seats(FILE *out, const struct map_input *input, const struct h
         fprintf(out, "... %u more ranks: -o FILE writes all\n", result->ranks - shown);
 }
 
+/* A proof is about what was searched. */
+static void print_proof(FILE *out, const struct map_request *request, const struct hop_map_result *result)
+{
+    const char *placement =
+        request->options.keep_count || request->options.excluded_count ? "allowed placement" : "placement";
+    if (result->proved && result->metric == HOP_MAP_SIMULATED)
+        fprintf(out, ": no %s has less with this order of sends, under this model", placement);
+    else if (result->proved)
+        fprintf(out, ": no %s has less", placement);
+    else if (result->bound > 0)
+        fprintf(out, "; no %s has less than %s", placement, map_show_metric(result->metric, result->bound));
+}
+
 static void print_answer(FILE *out, const struct map_request *request, const struct map_input *input,
-                         const struct hop_map_result *result)
+                         const struct hop_map_result *result, const struct hop_order_result *order)
 {
     double after = result->after.metric[result->metric];
     fprintf(out, "%u rank%s of %s on %s: %s of device traffic", result->ranks, result->ranks == 1 ? "" : "s",
@@ -67,10 +130,7 @@ static void print_answer(FILE *out, const struct map_request *request, const str
         fprintf(out, ", %s of host traffic", BYTES(hop_traffic_bytes(input->traffic, HOP_MEMORY_HOST)));
     fprintf(out, "\n%s %s, by %s", hop_map_metric_at(result->metric)->name, map_show_metric(result->metric, after),
             result->method);
-    if (result->proved)
-        fprintf(out, ": no mapping is better");
-    else if (result->bound > 0)
-        fprintf(out, "; none is better than %s", map_show_metric(result->metric, result->bound));
+    print_proof(out, request, result);
     if (!result->complete)
         fprintf(out, "; the search was stopped");
     fprintf(out, "\n");
@@ -83,7 +143,8 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     else if (input->on_devices && !request->placed)
         fprintf(out, "note: the schedule names devices; --placed FILE writes it on its new ones\n");
     fprintf(out, "\n");
-    print_metrics(out, request, input, result);
+    print_metrics(out, result);
+    print_exchange(out, result, order);
     if (!request->quiet)
         print_seats(out, input, result);
     fprintf(out, "\nfound in %s", SECONDS(result->elapsed_s));
@@ -113,10 +174,12 @@ static bool is_dash(const char *path)
 void map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result)
 {
     FILE *out = is_dash(request->output) || is_dash(request->placed) || is_dash(request->svg) ? stderr : stdout;
+    bool pasted = tool_given(&request->given, "launch"); /* stands alone */
+    const struct hop_order_result *order = pasted ? NULL : map_order(request, input, result);
     if (request->json)
-        tool_write_text(NULL, hop_map_result_to_json(input->topology, input->traffic, result));
-    else if (!tool_given(&request->given, "launch")) /* what is pasted stands alone */
-        print_answer(out, request, input, result);
-    if (request->draw && !tool_given(&request->given, "launch"))
+        tool_write_text(NULL, hop_map_result_to_json(input->topology, input->traffic, result, order));
+    else if (!pasted)
+        print_answer(out, request, input, result, order);
+    if (request->draw && !pasted)
         print_drawing(out, request, input, result);
 }

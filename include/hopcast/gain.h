@@ -35,7 +35,7 @@ struct hop_gain_range {
 
 struct hop_gain_case {
     const char *name;   /* of the models of the links used, "pcie", "server + fair" */
-    const char *models; /* as hop_network_create takes it, NULL: the defaults */
+    const char *models; /* as hop_network_create takes it; NULL: the defaults */
     double before_s, after_s;
 };
 
@@ -47,6 +47,7 @@ struct hop_gain {
 struct hop_gain_options {
     size_t size;         /* see hop_version */
     const char *models;  /* of the first case, as hop_network_create takes it; NULL: the defaults */
+    const struct hop_network *network; /* in their place: a network of the topology, ruled as the first case is to be */
     uint64_t max_effort; /* other models are asked while the operations of both schedules x hop_model_facts.cost are no
                           * more than this; 0: 20,000, which takes some tenths of a second */
     /* What is compared of a timeline, in seconds; NULL: its makespan. */
@@ -62,6 +63,9 @@ HOP_API enum hop_status hop_gain_find(const struct hop_topology *topology, const
                                       const struct hop_schedule *after, const struct hop_gain_options *options,
                                       struct hop_gain **gain, struct hop_diag *diag);
 HOP_API void hop_gain_destroy(struct hop_gain *gain); /* NULL is allowed */
+
+/* The range of one case whose times are known. */
+HOP_API struct hop_gain_range hop_gain_alone(double before_s, double after_s);
 
 /* In words: "1.20 to 1.43 times as fast, by 4 models", "perhaps 1.00 to 1.43 times as fast, by 4 models", "no reliable
  * gain: 0.91 to 1.40 times as fast, by 4 models". Returns text, cut where it does not fit into `size` (96 hold all). */

@@ -13,6 +13,7 @@
 #ifndef HOPCAST_MAP_H
 #define HOPCAST_MAP_H
 
+#include "hopcast/gain.h"
 #include "hopcast/placement.h"
 #include "hopcast/simulate.h"
 #include "hopcast/traffic.h"
@@ -115,6 +116,8 @@ struct hop_map_score {
     const double *load_s;                /* of each directed link of the topology: bytes over it / its capacity */
 };
 
+enum { HOP_MAP_EXCHANGE_MOST = 10000 };
+
 struct hop_map_result {
     enum hop_map_metric metric;
     enum hop_map_solver solver; /* AUTO: that which was asked for */
@@ -126,8 +129,14 @@ struct hop_map_result {
     const struct hop_placement *placement;
     const uint32_t *before_devices; /* of every rank, node of the topology: where it was */
     struct hop_map_score before, after;
-    double bound;              /* no placement has a smaller metric, 0: nothing is proved */
-    bool proved;               /* none is better, by the metric */
+    double bound; /* no placement that was allowed has a smaller metric, 0: nothing is proved */
+    bool proved;  /* none has a smaller one than this. A proof is about placements and the metric alone: of
+                                * the exchange as it is ordered, under the models asked for, if the metric is simulated */
+    const struct hop_schedule
+        *exchange; /* what was simulated, on the devices where ranks were; NULL: nothing was, or more
+                                          * than HOP_MAP_EXCHANGE_MOST operations */
+    const struct hop_gain
+        *gain;                 /* of the exchange by moving its ranks, under every model that applies; NULL: as above */
     bool complete;             /* the search ended by itself */
     const char *note;          /* something to know, or NULL: "the topology has no latencies ..." */
     uint64_t simulated;        /* operations simulated */
@@ -141,9 +150,11 @@ HOP_API enum hop_status hop_map(const struct hop_topology *topology, const struc
                                 const struct hop_map_options *options, struct hop_map_result **result,
                                 struct hop_diag *diag);
 HOP_API void hop_map_result_destroy(struct hop_map_result *result); /* NULL is allowed */
-/* docs/map.schema.json; a new string that the caller frees, NULL: out of memory. */
+struct hop_order_result;                                            /* hopcast/order.h */
+/* docs/map.schema.json; a new string that the caller frees, NULL: out of memory. reordered: what a search over the order
+ * of result.exchange came to; NULL: nobody searched. */
 HOP_API char *hop_map_result_to_json(const struct hop_topology *topology, const struct hop_traffic *traffic,
-                                     const struct hop_map_result *result);
+                                     const struct hop_map_result *result, const struct hop_order_result *reordered);
 /* before / after of the result's metric; 1 where nothing is gained or nothing moves. */
 HOP_API double hop_map_gain(const struct hop_map_result *result);
 

@@ -139,14 +139,13 @@ static enum hop_status ask(struct asking *a, const char *models, struct hop_diag
 
 /* ---- all of them ---- */
 
-static void find_range(struct whole *w)
+static void find_range(const struct hop_gain_case *cases, struct hop_gain_range *range)
 {
-    struct hop_gain_range *range = &w->gain.range;
     uint32_t faster = 0, slower = 0;
     range->low = INFINITY;
     range->high = 0;
     for (uint32_t c = 0; c < range->models; c++) {
-        double before_s = w->cases[c].before_s, after_s = w->cases[c].after_s;
+        double before_s = cases[c].before_s, after_s = cases[c].after_s;
         faster += after_s < before_s * (1 - HOP_GAIN_SAME);
         slower += before_s < after_s * (1 - HOP_GAIN_SAME);
         double gain = before_s / after_s; /* NAN: neither takes any time */
@@ -160,6 +159,24 @@ static void find_range(struct whole *w)
                                                 : HOP_GAIN_EQUAL;
 }
 
+/* The models of the first case in the arena, NULL: the defaults. */
+static const char *first_models(const struct hop_gain_options *options, struct hop_arena *arena)
+{
+    struct hop_buffer text = {0};
+    const char *kept = NULL;
+    if (!options->network)
+        return options->models ? hop_arena_string(arena, options->models, strlen(options->models)) : NULL;
+    const struct hop_topology *topology = hop_network_topology(options->network);
+    for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++)
+        hop_buffer_printf(&text, "%s%s=%s", d ? "," : "", hop_topology_domain(topology, d)->name,
+                          hop_network_model(options->network, d));
+    if (text.length)
+        kept = hop_arena_string(arena, text.text, text.length);
+    arena->failed |= text.failed;
+    hop_buffer_finish(&text);
+    return kept;
+}
+
 enum hop_status hop_gain_find(const struct hop_topology *topology, const struct hop_schedule *before,
                               const struct hop_schedule *after, const struct hop_gain_options *options,
                               struct hop_gain **gain, struct hop_diag *diag)
@@ -171,7 +188,7 @@ enum hop_status hop_gain_find(const struct hop_topology *topology, const struct 
     if (!w)
         return hop_fail_memory(diag);
     a.used = hop_arena_alloc(&w->arena, (size_t)hop_topology_domain_count(topology) + 1);
-    const char *models = own.models ? hop_arena_string(&w->arena, own.models, strlen(own.models)) : NULL;
+    const char *models = first_models(&own, &w->arena);
     enum hop_status status = w->arena.failed ? hop_fail_memory(diag) : ask(&a, models, diag);
     bool serial = status == HOP_OK && w->gain.range.models > 0;
     for (uint32_t d = 0; d < hop_topology_domain_count(topology) && serial; d++)
@@ -183,7 +200,7 @@ enum hop_status hop_gain_find(const struct hop_topology *topology, const struct 
     }
     if (status == HOP_OK && w->arena.failed)
         status = hop_fail_memory(diag);
-    find_range(w);
+    find_range(w->cases, &w->gain.range);
     w->gain.cases = w->cases;
     if (status == HOP_OK)
         *gain = &w->gain;
@@ -198,6 +215,14 @@ void hop_gain_destroy(struct hop_gain *gain)
     if (w)
         hop_arena_finish(&w->arena);
     free(w);
+}
+
+struct hop_gain_range hop_gain_alone(double before_s, double after_s)
+{
+    const struct hop_gain_case only = {.before_s = before_s, .after_s = after_s};
+    struct hop_gain_range range = {.models = 1};
+    find_range(&only, &range);
+    return range;
 }
 
 /* ---- words ---- */

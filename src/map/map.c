@@ -156,8 +156,8 @@ static bool work_through(struct hop_map_work *work)
         work->last.method = "scotch";
         return true;
     }
-    return !(o->phases & HOP_MAP_REFINE) ||
-           (hop_map_refine(work) && (o->metric != HOP_MAP_SIMULATED || hop_map_search(work)));
+    return !(o->phases & HOP_MAP_REFINE) || (hop_map_refine(work) && hop_map_break_ties(work) &&
+                                             (o->metric != HOP_MAP_SIMULATED || hop_map_search(work)));
 }
 
 enum hop_status hop_map(const struct hop_topology *topology, const struct hop_traffic *traffic,

@@ -69,6 +69,9 @@ void hop_map_play_destroy(struct hop_map_play *play); /* NULL is allowed */
 /* Its makespan under an assignment, in seconds, and the mean of all ends. */
 enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
                                  struct hop_diag *diag);
+/* A copy of the exchange under an assignment, the caller's. */
+enum hop_status hop_map_play_copy(struct hop_map_play *play, const uint32_t *place, struct hop_schedule **schedule,
+                                  struct hop_diag *diag);
 uint32_t hop_map_play_operations(const struct hop_map_play *play);
 /* Whether places of it stay where they are, whatever the assignment. */
 bool hop_map_play_has_fixed(const struct hop_map_play *play);
@@ -206,6 +209,8 @@ struct hop_map_way {
 bool hop_map_phases(struct hop_map_work *work, struct hop_map_way way, uint32_t *place, struct hop_map_solved *solved);
 /* All at once, by the sum or the congestion, from what is in the pool. (map_refine.c) */
 bool hop_map_refine(struct hop_map_work *work);
+/* Of assignments with the same sum, one whose fullest link is less full. (map_ties.c) */
+bool hop_map_break_ties(struct hop_map_work *work);
 /* By simulation. (map_search.c) */
 bool hop_map_search(struct hop_map_work *work);
 /* The cores of the seats. (map_cores.c) */

@@ -170,8 +170,8 @@ static double mean_end_s(const struct hop_timeline *timeline, uint32_t count)
     return sum / count;
 }
 
-enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
-                                 struct hop_diag *diag)
+/* Puts the exchange there. */
+static enum hop_status assign(struct hop_map_play *play, const uint32_t *place, struct hop_diag *diag)
 {
     for (uint32_t i = 0; i < play->count; i++) {
         const struct part *part = &play->parts[i];
@@ -184,6 +184,20 @@ enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *plac
         }
         part->place->device = hop_topology_node(play->topology, node)->name;
     }
+    return HOP_OK;
+}
+
+enum hop_status hop_map_play_copy(struct hop_map_play *play, const uint32_t *place, struct hop_schedule **schedule,
+                                  struct hop_diag *diag)
+{
+    HOP_CHECK(assign(play, place, diag));
+    return copy_schedule(play->schedule, schedule, diag);
+}
+
+enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
+                                 struct hop_diag *diag)
+{
+    HOP_CHECK(assign(play, place, diag));
     if (hop_schedule_count(play->schedule) == 0) {
         *makespan_s = *mean_s = 0;
         return HOP_OK;

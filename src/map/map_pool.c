@@ -9,10 +9,23 @@
 
 #define SLACK 1e-9 /* relative: what counts as less */
 
+/* Of assignments that are equal by a sum, that whose fullest link is less full. */
+static bool breaks_tie(struct hop_map_work *work, const uint32_t *place, double value)
+{
+    double own_s = 0, best_s = 0;
+    const struct hop_map_measure *load = &hop_map_measures[HOP_MAP_CONGESTION];
+    return hop_map_is_sum(work->options->metric) && value <= work->best * (1 + SLACK) &&
+           load->value(work, HOP_MAP_CONGESTION, work->place, &best_s) &&
+           load->value(work, HOP_MAP_CONGESTION, place, &own_s) && own_s < best_s * (1 - SLACK);
+}
+
 bool hop_map_best(struct hop_map_work *work, const uint32_t *place, double value, const char *method)
 {
-    if (work->best < INFINITY && value >= work->best * (1 - SLACK))
+    if (work->best < INFINITY && value >= work->best * (1 - SLACK)) {
+        if (breaks_tie(work, place, value))
+            memmove(work->place, place, work->size);
         return false;
+    }
     work->best = value;
     memmove(work->place, place, work->size);
     work->last.method = method;

@@ -100,13 +100,33 @@ static void join_notes(const struct hop_map_work *work, struct hop_map_made *mad
     hop_buffer_finish(&text);
 }
 
+/* What every model makes of it. */
+static bool find_gain(struct hop_map_work *work, struct hop_map_result *result)
+{
+    const struct hop_gain_options options = {.models = work->options->models};
+    struct hop_schedule *before, *after;
+    struct hop_gain *gain;
+    uint32_t operations = work->play ? hop_map_play_operations(work->play) : 0;
+    if (operations == 0 || operations > HOP_MAP_EXCHANGE_MOST)
+        return true;
+    if (!hop_map_did(work, hop_map_play_copy(work->play, work->before, &before, work->diag)))
+        return false;
+    result->exchange = before;
+    if (!hop_map_did(work, hop_map_play_copy(work->play, work->place, &after, work->diag)))
+        return false;
+    if (hop_map_did(work, hop_gain_find(work->topology, before, after, &options, &gain, work->diag)))
+        result->gain = gain;
+    hop_schedule_destroy(after);
+    return work->status == HOP_OK;
+}
+
 bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made)
 {
     struct hop_map_result *result = &made->result;
     struct hop_map_solved last = work->last;
     bool fine = hop_map_score(work, work->place, &made->arena, &result->after) &&
                 hop_map_score(work, work->before, &made->arena, &result->before) && seat_ranks(work, made) &&
-                name_placement(work, result);
+                name_placement(work, result) && find_gain(work, result);
     note_idle(work);
     join_notes(work, made);
     result->metric = work->options->metric;
@@ -127,6 +147,8 @@ void hop_map_result_destroy(struct hop_map_result *result)
         return;
     struct hop_map_made *made = (struct hop_map_made *)result; /* its first member */
     hop_placement_destroy((struct hop_placement *)result->placement);
+    hop_schedule_destroy((struct hop_schedule *)result->exchange);
+    hop_gain_destroy((struct hop_gain *)result->gain);
     hop_arena_finish(&made->arena);
     free(made);
 }

@@ -76,6 +76,37 @@ const char *hop_blocker_name(const struct hop_timeline *timeline, uint32_t op)
     return op == HOP_NONE ? NULL : hop_schedule_op(hop_timeline_schedule(timeline), op)->name;
 }
 
+static void put_range(struct hop_buffer *out, const char *key, const struct hop_gain_range *range)
+{
+    hop_json_put(out, "%s:{verdict:%s,low:%g,high:%g,models:", key, hop_gain_verdict_name(range->verdict), range->low,
+                 range->high);
+}
+
+void hop_put_gain(struct hop_buffer *out, const char *key, const struct hop_gain *gain)
+{
+    if (!gain) {
+        hop_json_put(out, "\n%s:null", key);
+        return;
+    }
+    hop_json_put(out, "\n");
+    put_range(out, key, &gain->range);
+    hop_json_put(out, "[");
+    for (uint32_t c = 0; c < gain->range.models; c++)
+        hop_json_put(out, "{model:%s,before_s:%g,after_s:%g}", gain->cases[c].name, gain->cases[c].before_s,
+                     gain->cases[c].after_s);
+    hop_json_put(out, "]}");
+}
+
+void hop_put_gain_range(struct hop_buffer *out, const char *key, const struct hop_gain_range *range)
+{
+    if (range->models > 0) {
+        put_range(out, key, range);
+        hop_json_put(out, "%u}", range->models);
+    } else {
+        hop_json_put(out, "%s:null", key);
+    }
+}
+
 void hop_put_models(struct hop_buffer *out, const struct hop_network *network, enum hop_fidelity fidelity)
 {
     const struct hop_topology *topology = network ? hop_network_topology(network) : NULL;

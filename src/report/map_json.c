@@ -4,6 +4,8 @@
 
 #include "base/json_write.h"
 #include "hopcast/map.h"
+#include "hopcast/order.h"
+#include "report/report.h"
 
 static void put_score(struct hop_buffer *out, const char *key, const struct hop_map_score *score)
 {
@@ -47,8 +49,17 @@ static void put_links(struct hop_buffer *out, const struct hop_topology *topolog
     }
 }
 
+static void put_order(struct hop_buffer *out, const struct hop_order_result *order)
+{
+    if (order && isfinite(order->value_s))
+        hop_json_put(out, "\nreordered:{given_s:%g,best_s:%g,floor_s:%g,proved:%hhu}", order->candidates[0].makespan_s,
+                     order->value_s, order->floor_s, order->value_s <= order->floor_s * (1 + 1e-9));
+    else
+        hop_json_put(out, "\nreordered:null");
+}
+
 char *hop_map_result_to_json(const struct hop_topology *topology, const struct hop_traffic *traffic,
-                             const struct hop_map_result *result)
+                             const struct hop_map_result *result, const struct hop_order_result *reordered)
 {
     struct hop_buffer out = {0};
     hop_json_put(&out,
@@ -58,6 +69,8 @@ char *hop_map_result_to_json(const struct hop_topology *topology, const struct h
                  hop_map_solver_name(result->solver), result->method);
     put_score(&out, "before", &result->before);
     put_score(&out, "after", &result->after);
+    put_order(&out, reordered);
+    hop_put_gain(&out, "by_model", result->gain);
     hop_json_put(&out,
                  "\ngain:%g,\nbound:%g,\nproved:%hhu,\ncomplete:%hhu,\nnote:%s,\noperations_simulated:%g,\n"
                  "elapsed_s:%g,\nnodes:[",

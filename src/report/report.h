@@ -4,6 +4,7 @@
 #define HOP_REPORT_H
 
 #include "base/base.h"
+#include "hopcast/gain.h"
 #include "hopcast/report.h"
 
 /* ---- texts ---- */
@@ -35,6 +36,10 @@ struct hop_link_text hop_describe_link(const struct hop_link *link);
 
 /* ---- JSON (json_parts.c) ---- */
 
+/* What models say of a gain as the member `key`: an object; NULL: null. */
+void hop_put_gain(struct hop_buffer *out, const char *key, const struct hop_gain *gain);
+/* The same without each model's times; of no models: null. */
+void hop_put_gain_range(struct hop_buffer *out, const char *key, const struct hop_gain_range *range);
 /* An object: the model of each domain by the domain's name. NULL: empty. */
 void hop_put_models(struct hop_buffer *out, const struct hop_network *network, enum hop_fidelity fidelity);
 

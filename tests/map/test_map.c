@@ -618,6 +618,64 @@ static void congestion_is_never_worse_than_the_start(void **state)
 
 /* ---- refusals ---- */
 
+/* Every pair of T2's GPUs is as wide for a lone transfer, so all placements of four pairs are equal by bandwidth; on
+ * boards of their own no link carries two of them. And no answer ties with its start and has fuller links. */
+static void ties_of_a_sum_go_to_the_least_congested(void **state)
+{
+    (void)state;
+    struct hop_topology *t2 = load_topology("t2");
+    struct hop_traffic *pairs = pattern("pairs:8");
+    struct hop_map_result *result =
+        map(t2, pairs, (struct hop_map_options){.metric = HOP_MAP_BANDWIDTH, .no_simulation = true});
+    double most_s = 0;
+    for (uint32_t l = 0; l < hop_topology_link_count(t2); l++) {
+        const struct hop_link *link = hop_topology_link(t2, l);
+        if (hop_topology_node(t2, link->ends[0])->kind == HOP_NODE_GPU ||
+            hop_topology_node(t2, link->ends[1])->kind == HOP_NODE_GPU)
+            most_s = fmax(most_s, (1 << 20) / link->capacity_Bps[0]);
+    }
+    near(hop_map_gain(result), 1);
+    near(result->after.metric[HOP_MAP_CONGESTION], most_s);
+    assert_true(result->before.metric[HOP_MAP_CONGESTION] > 1.9 * most_s);
+    hop_map_result_destroy(result);
+    hop_traffic_destroy(pairs);
+    for (uint64_t seed = 0; seed < REPEATED(30, 5); seed++) {
+        struct hop_traffic *traffic = draw_traffic(seed + 11, 4 + seed % 5, 8);
+        result = map(t2, traffic, (struct hop_map_options){.metric = seed % 2 ? HOP_MAP_DISTANCE : HOP_MAP_BANDWIDTH});
+        const double *before = result->before.metric, *after = result->after.metric;
+        if (after[result->metric] >= before[result->metric] * (1 - 1e-9))
+            assert_true(after[HOP_MAP_CONGESTION] <= before[HOP_MAP_CONGESTION] * (1 + 1e-9));
+        hop_map_result_destroy(result);
+        hop_traffic_destroy(traffic);
+    }
+    hop_topology_destroy(t2);
+}
+
+/* What the result says that was simulated is the exchange where ranks were, and the gain's first case is the metric. */
+static void the_gain_is_of_the_exchange_that_was_simulated(void **state)
+{
+    (void)state;
+    struct hop_topology *t2 = load_topology("t2");
+    struct hop_traffic *halo = pattern("halo:2x2x2");
+    struct hop_map_result *result = map(t2, halo, (struct hop_map_options){.metric = HOP_MAP_SIMULATED});
+    const struct hop_gain_case *first = &result->gain->cases[0];
+    near(first->before_s, result->before.metric[HOP_MAP_SIMULATED]);
+    near(first->after_s, result->after.metric[HOP_MAP_SIMULATED]);
+    near(first->before_s, simulated(t2, halo, result->before_devices));
+    assert_int_equal(hop_schedule_count(result->exchange), hop_traffic_count(halo));
+    for (uint32_t i = 0; i < hop_schedule_count(result->exchange); i++) {
+        const struct hop_place *from = &hop_schedule_op(result->exchange, i)->from;
+        assert_string_equal(from->device, hop_topology_node(t2, result->before_devices[from->rank])->name);
+    }
+    hop_map_result_destroy(result);
+    result = map(t2, halo, (struct hop_map_options){.metric = HOP_MAP_DISTANCE, .no_simulation = true});
+    assert_null(result->gain);
+    assert_null(result->exchange);
+    hop_map_result_destroy(result);
+    hop_traffic_destroy(halo);
+    hop_topology_destroy(t2);
+}
+
 static void refused(const struct hop_topology *topology, const char *traffic_text, struct hop_map_options options,
                     enum hop_status status, const char *words, const char *more)
 {
@@ -703,6 +761,8 @@ TEST_GROUP(map)
         cmocka_unit_test(host_traffic_is_simulated_between_hosts),
         cmocka_unit_test(a_collective_is_mapped),
         cmocka_unit_test(congestion_is_never_worse_than_the_start),
+        cmocka_unit_test(ties_of_a_sum_go_to_the_least_congested),
+        cmocka_unit_test(the_gain_is_of_the_exchange_that_was_simulated),
         cmocka_unit_test(what_cannot_hold_is_named),
     };
     return RUN_TESTS(tests, NULL, NULL);
