@@ -5,10 +5,8 @@
 #include "base/json.h"
 
 static const struct hop_measurements_reader *const readers[] = {
-    &hop_reader_p2p,
-    &hop_reader_nvbandwidth,
-    &hop_reader_nccl_tests,
-    &hop_reader_osu,
+    &hop_reader_p2p, &hop_reader_nvbandwidth,    &hop_reader_nccl_tests,
+    &hop_reader_osu, &hop_reader_bandwidth_test, &hop_reader_transferbench,
 };
 
 static struct hop_measurements *create(const char *name, struct hop_diag *diag)

@@ -55,6 +55,8 @@ extern const struct hop_measurements_reader hop_reader_p2p;         /* read_p2p.
 extern const struct hop_measurements_reader hop_reader_nvbandwidth; /* read_nvbandwidth.c: text and JSON */
 extern const struct hop_measurements_reader hop_reader_nccl_tests;  /* read_nccl_tests.c */
 extern const struct hop_measurements_reader hop_reader_osu;         /* read_osu.c */
+extern const struct hop_measurements_reader hop_reader_bandwidth_test; /* read_bandwidth_test.c */
+extern const struct hop_measurements_reader hop_reader_transferbench;  /* read_transferbench.c */
 
 /* What these readers fill measurements through. */
 struct hop_row_builder {

@@ -12,7 +12,7 @@
  *     gather_perf      every rank to the root, scatter_perf the root to every rank: size / ranks each
  *
  * A group for each line, out of place; every copy takes the printed time. All other collectives are passed over, for
- * NCCL chooses their schedules and prints none. Where the name is not printed it is looked for in what stands before
+ * NCCL chooses their schedules and prints none: a bus bandwidth is computed from their time, and no link's. Where the name is not printed it is looked for in what stands before
  * (the command line): any word that ends in _perf.
  *
  * Ranks become gpuD by their device number, on several hosts nodeN.gpuD in the order of the hosts. Where ranks of one
@@ -51,6 +51,8 @@ struct reading {
     uint32_t passed; /* line of a collective that is not read, 0: none */
     char passed_name[40];
 };
+
+static const char accepted[] = "sendrecv_perf, alltoall_perf, gather_perf or scatter_perf, whose copies are known";
 
 #define REFUSE(r, line, column, ...)                                                                                   \
     hop_measurements_refuse((r)->b.made, HOP_ERR_INVALID, (line), (column), __VA_ARGS__)
@@ -249,6 +251,16 @@ static void read_row(struct reading *r)
         REFUSE(r, lines->line, time->column, "'%.*s' is no time\nmicroseconds", HOP_WORD_SHOWN(time));
         return;
     }
+    double algorithm = 0, bus = 0;
+    if (r->pattern == NAMELESS && hop_word_decimal(time + 1, &algorithm) && hop_word_decimal(time + 2, &bus) &&
+        bus > 1.05 * algorithm && algorithm >= 1) {
+        REFUSE(
+            r, lines->line, time[2].column,
+            "a bus bandwidth above the algorithm's is that of an all_reduce: computed from the time of a schedule of "
+            "many copies, which are not printed, and not measured on a link\n%s",
+            accepted);
+        return;
+    }
     if (r->pattern == NAMELESS) {
         REFUSE(r, lines->line, 1,
                "which collective this is stands nowhere above\na line '# Collective test starting: sendrecv_perf', or "
@@ -308,7 +320,6 @@ static void read_nccl_tests(const struct hop_source *source, struct hop_measurem
     hop_lines_init(&r->lines, source);
     r->lines.failure = &m->failure;
     read_lines(r);
-    static const char accepted[] = "sendrecv_perf, alltoall_perf, gather_perf or scatter_perf, whose copies are known";
     if (m->count > 0 || m->arena.failed)
         return;
     if (r->passed)

@@ -13,7 +13,8 @@
  * runs meanwhile is in the background; in copy engine tests it moves twice the bytes. A copy kernel that copies both
  * ways (SM tests that are bidirectional) prints the sum of the two.
  *
- * The sizes are not printed: 64 MiB is nvbandwidth's default.
+ * The sizes are not printed: 64 MiB is nvbandwidth's default. Where only the lines `SUM NAME VALUE` of a test case are
+ * left (grep -E 'Device|SUM'), every cell is the mean: the devices that are listed say how many cells there were.
  */
 #include "base/json.h"
 #include "measurements/measurements.h"
@@ -60,6 +61,9 @@ struct reading {
     struct cell *cells, *first; /* arrays of the measurements' arena */
     bool has_first;  /* first holds the part of a two-way matrix that comes first */
     uint32_t passed; /* line of a test case that is not read, 0: none */
+    uint32_t devices; /* that were listed */
+    bool printed;     /* a matrix of the test case: its sum says no more */
+    bool mean;        /* the cells in hand are the mean of a sum */
 };
 
 /* ---- test cases ---- */
@@ -110,9 +114,10 @@ static uint32_t rows_of(const struct reading *r)
 
 static void add(struct reading *r, const char *from, const char *to, uint64_t bytes, double value, const char *notes)
 {
-    hop_rows_add(&r->b, (const char *[]){from, to}, bytes, value * GB, "%s; %llu MiB, %s%s", notes,
+    hop_rows_add(&r->b, (const char *[]){from, to}, bytes, value * GB, "%s; %llu MiB, %s%s%s", notes,
                  (unsigned long long)(bytes >> 20), r->test.kernel ? "copy kernel" : "copy engine",
-                 r->test.pulled ? ", pulled by the receiver" : "");
+                 r->test.pulled ? ", pulled by the receiver" : "",
+                 r->mean ? ", mean over the GPUs of a printed sum" : "");
 }
 
 /* A flow and what runs against it. */
@@ -294,9 +299,49 @@ static void read_matrix(struct reading *r)
 static void begin_test(struct reading *r, const char *name, size_t length, uint32_t line)
 {
     r->test = test_named(name, length);
-    r->has_first = false;
+    r->has_first = r->printed = false;
     if (r->test.pattern == NOT_A_TRANSFER && r->passed == 0)
         r->passed = line;
+}
+
+/* "SUM NAME VALUE" of a test case whose matrix is not there. Of two-way copies there are sums of both ways, whose names
+ * end in _read1 and _read2, and one of all. */
+static void read_sum(struct reading *r)
+{
+    const struct hop_lines *lines = &r->lines;
+    struct hop_word name = lines->words[1];
+    unsigned part = 0;
+    double sum;
+    char last = name.text[name.length - 1];
+    if (r->printed || (name.length > 6 && memcmp(name.text + name.length - 6, "_total", 6) == 0))
+        return;
+    if (last == '1' || last == '2') {
+        part = (unsigned)(last - '0');
+        while (name.length > 1 && name.text[--name.length] != '_')
+            ;
+    }
+    struct test test = test_named(name.text, name.length);
+    if (strcmp(test.name, r->test.name) != 0)
+        begin_test(r, name.text, name.length, lines->line);
+    if (r->test.pattern == NOT_A_TRANSFER)
+        return;
+    bool pairs = r->test.pattern == PAIR || r->test.pattern == ONE_AND_ALL;
+    if (r->devices < (pairs ? 2u : 1u)) {
+        hop_lines_refuse(lines, HOP_ERR_INVALID, 1,
+                         "of how many GPUs this is the sum is not said\nthe lines 'Device 0: NAME' above it, as in "
+                         "nvbandwidth | grep -E 'Device|SUM'; the whole output says the rate of each");
+        return;
+    }
+    if (!hop_word_decimal(&lines->words[2], &sum) || !reserve(r, r->devices)) {
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[2].column, "this is no sum\na number in GB/s");
+        return;
+    }
+    double mean = sum / (rows_of(r) > 1 ? (double)r->count * (r->count - 1) : r->count);
+    for (size_t i = 0; i < (size_t)rows_of(r) * r->count; i++)
+        r->cells[i] = (struct cell){mean >= 1e-6 && mean <= 1e6 ? mean : NAN, lines->line, lines->words[2].column};
+    r->mean = true;
+    emit(r, part);
+    r->mean = false;
 }
 
 static void read_text(struct reading *r)
@@ -310,7 +355,13 @@ static void read_text(struct reading *r)
                 name.length--;
             begin_test(r, name.text, name.length, lines->line);
         } else if (r->test.pattern != NOT_A_TRANSFER && hop_lines_hold(lines, "bandwidth (GB/s)")) {
+            r->printed = true;
             read_matrix(r);
+        } else if (lines->count == 3 && hop_word_is(&lines->words[0], "SUM")) {
+            read_sum(r);
+        } else if (lines->count > 2 && hop_word_is(&lines->words[0], "Device") && r->devices < GPUS_MAX &&
+                   lines->words[1].text[lines->words[1].length - 1] == ':') {
+            r->devices = lines->words[1].text[0] == '0' ? 1 : r->devices + 1;
         }
     }
 }
@@ -419,7 +470,8 @@ static void read_nvbandwidth(const struct hop_source *source, struct hop_measure
 static bool detect_nvbandwidth(const struct hop_source *source)
 {
     static const char *const marks[] = {"nvbandwidth Version:", "memcpy CE CPU(row)", "memcpy SM CPU(row)",
-                                        "memcpy CE GPU(row)", "memcpy SM GPU(row)"};
+                                        "memcpy CE GPU(row)",   "memcpy SM GPU(row)", "SUM host_to_",
+                                        "SUM device_to_",       "SUM all_to_",        "SUM one_to_"};
     if (hop_json_detect(source)) {
         const char *at = source->text + strspn(source->text, " \t\r\n");
         at += 1 + strspn(at + 1, " \t\r\n");

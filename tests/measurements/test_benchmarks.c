@@ -527,6 +527,193 @@ static void other_osu_output_is_refused(void **unused)
            "no number of pairs", "1 to 4096");
 }
 
+/* ---- sums of nvbandwidth ---- */
+
+static void sums_alone_are_shared_out_over_the_gpus_that_are_listed(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m = parse("Device 0: Make A\nDevice 1: Make A\n"
+                                       "SUM host_to_device_memcpy_ce 50.5\n"
+                                       "SUM device_to_device_memcpy_write_sm 81\n"
+                                       "SUM device_to_device_bidirectional_memcpy_read_ce_read1 30\n"
+                                       "SUM device_to_device_bidirectional_memcpy_read_ce_read2 32\n"
+                                       "SUM device_to_device_bidirectional_memcpy_read_ce_total 62\n"
+                                       "SUM host_device_latency_sm 700\n");
+    assert_int_equal(hop_measurements_count(m), 8);
+    const struct hop_measurement *row = check_row(m, "host_to_device_memcpy_ce:gpu1", 0, "host", "gpu1", 25.25);
+    assert_non_null(strstr(row->notes, "mean over the GPUs of a printed sum"));
+    assert_int_equal(row->line, 3);
+    (void)check_row(m, "device_to_device_memcpy_write_sm:gpu0>gpu1", 0, "gpu0", "gpu1", 40.5);
+    (void)check_row(m, "device_to_device_bidirectional_memcpy_read_ce:gpu0-gpu1:cell0.1", 0, "gpu1", "gpu0", 15);
+    (void)check_row(m, "device_to_device_bidirectional_memcpy_read_ce:gpu0-gpu1:cell0.1", 1, "gpu0", "gpu1", 16);
+    hop_measurements_destroy(m);
+    /* below its matrix a sum says nothing new */
+    m = parse("nvbandwidth Version: v0.8\nDevice 0: Make A\nRunning host_to_device_memcpy_ce.\n"
+              "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0\n 0     26.25\n\n"
+              "SUM host_to_device_memcpy_ce 26.25\n");
+    assert_int_equal(hop_measurements_count(m), 1);
+    hop_measurements_destroy(m);
+    refuse("SUM host_to_device_memcpy_ce 50.5\n", "b.txt:1:1", "of how many GPUs", "Device 0");
+    refuse("Device 0: A\nSUM device_to_device_memcpy_read_ce 50.5\n", "b.txt:2:1", "of how many GPUs", "Device 0");
+    refuse("Device 0: A\nSUM host_to_device_memcpy_ce fast\n", "b.txt:2:30", "no sum", "GB/s");
+}
+
+/* ---- bandwidthTest ---- */
+
+#define RUN "[CUDA Bandwidth Test] - Starting...\nRunning on...\n\n Device 0: Make A\n"
+#define PINNED " PINNED Memory Transfers\n   Transfer Size (Bytes)\tBandwidth(GB/s)\n"
+
+static void host_copies_of_bandwidth_test_run_alone(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m =
+        parse(RUN " Quick Mode\n\n Host to Device Bandwidth, 1 Device(s)\n" PINNED "   32000000\t\t\t24.5\n\n"
+                  " Device to Host Bandwidth, 1 Device(s)\n PAGEABLE Memory Transfers\n"
+                  "   Transfer Size (Bytes)\tBandwidth(MB/s)\n   33554432\t\t\t10000.0\n\n"
+                  " Device to Device Bandwidth, 1 Device(s)\n" PINNED "   32000000\t\t\t1155.9\n");
+    assert_int_equal(hop_measurements_count(m), 2);
+    const struct hop_measurement *row = check_row(m, "H2D-pinned:gpu0:32000000 B", 0, "host", "gpu0", 24.5);
+    assert_int_equal(row->bytes, 32000000);
+    assert_int_equal(row->line, 10);
+    assert_true(fabs(row->time_s - 32e6 / 24.5e9) < 1e-12);
+    /* bytes in a millisecond over 1024 */
+    (void)check_row(m, "D2H-pageable:gpu0:33554432 B", 0, "gpu0", "host", 10.24);
+    hop_measurements_destroy(m);
+}
+
+static void a_sum_over_devices_is_the_mean_of_each_alone(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m =
+        parse(RUN " Device 3: Make A\n Shmoo Mode\n\n"
+                  "bandwidthTest-H2D-Pinned, Bandwidth = 49.0 GB/s, Time = 0.00130 s, Size = 32000000 bytes, "
+                  "NumDevsUsed = 2\nbandwidthTest-D2D, Bandwidth = 900.0 GB/s, Time = 0.00000 s, Size = 1000 bytes, "
+                  "NumDevsUsed = 2\n" RUN "bandwidthTest-D2H-Paged, Bandwidth = 8000.0 MB/s, Time = 0.00130 s, Size = "
+                  "1024 bytes, NumDevsUsed = 1\n");
+    assert_int_equal(hop_measurements_count(m), 3);
+    (void)check_row(m, "H2D-pinned:gpu0:32000000 B", 0, "host", "gpu0", 24.5);
+    (void)check_row(m, "H2D-pinned:gpu3:32000000 B", 0, "host", "gpu3", 24.5);
+    (void)check_row(m, "D2H-pageable:gpu0:1024 B", 0, "gpu0", "host", 8.192);
+    hop_measurements_destroy(m);
+}
+
+static void other_bandwidth_test_output_is_refused(void **unused)
+{
+    (void)unused;
+#define TITLE " Host to Device Bandwidth, 1 Device(s)\n"
+    refuse(RUN TITLE PINNED "   32000000   fast\n", "b.txt:8:15", "no bandwidth", "a number");
+    refuse(RUN " Host to Device Bandwidth, 2 Device(s)\n" PINNED "   32000000   24.5\n", "b.txt:8:15", "listed above",
+           "Device 0");
+    refuse(RUN " Device to Device Bandwidth, 1 Device(s)\n" PINNED "   32000000   900\n", "b.txt:5:1",
+           "within a device", "from host to device");
+    refuse(RUN, "b.txt:4:1", "no bandwidth between host and device", "bandwidthTest");
+    refuse("bandwidthTest-H2D-Pinned, Bandwidth = 24.5\n", "b.txt:1:1", "not whole", "NumDevsUsed");
+#undef TITLE
+}
+
+/* ---- TransferBench ---- */
+
+#define TRANSFER(number, rate, way)                                                                                    \
+    "     Transfer " number "  |   " rate " GB/s |    4.767 ms |   4294967296 bytes | " way "\n"
+
+static void transfers_of_a_test_are_a_group_with_their_own_rates(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m = parse(
+        "TransferBench v1.60\nTest 1:\n Executor: GPU 00 |   56.299 GB/s |    4.768 ms | 4294967296 bytes | 56.309  "
+        "GB/s "
+        "(sum)\n" TRANSFER("00", "56.309", "G0 -> G000:004 -> G1") TRANSFER("01", "50.125", "C0 -> D001.*:001 -> F1") TRANSFER(
+            "02", "9.500",
+            "G1 -> G001:004 -> G1") " Aggregate (CPU)  |   55.015 GB/s |    4.879 ms |    268435456 bytes | Overhead: "
+                                    "0.111 ms\n"
+                                    "Test 2:\n" TRANSFER("00", "40.000", "G0G1 -> G000:004 -> G1") "Test 3:\n" TRANSFER(
+                                        "00", "41.000",
+                                        "G0 -> G002:004 -> G1") "Test 4:\n" TRANSFER("00", "33.500",
+                                                                                     "B1 -> CPU01:004 -> G1"));
+    assert_int_equal(hop_measurements_count(m), 3);
+    assert_int_equal(find_group(m, "test 1").count, 2);
+    const struct hop_measurement *row = check_row(m, "test 1", 0, "gpu0", "gpu1", 56.309);
+    assert_true(row->bytes == (uint64_t)1 << 32 && !row->pulled);
+    assert_int_equal(row->line, 4);
+    assert_true(check_row(m, "test 1", 1, "host0", "gpu1", 50.125)->pulled);
+    (void)check_row(m, "test 4", 0, "host1", "gpu1", 33.5);
+    hop_measurements_destroy(m);
+}
+
+#define P2P(ways)                                                                                                      \
+    "Bytes Per Direction 67108864\n" ways                                                                              \
+    "directional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)\n"
+
+static void matrices_of_p2p_say_who_ran_beside_whom(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m =
+        parse(P2P("Uni") " SRC+EXE\\DST    CPU 00       GPU 00    GPU 01\n"
+                         "  CPU 00  ->     24.37        17.32       N/A\n\n"
+                         "  GPU 00  ->     23.83       108.95     64.58\n"
+                         "  GPU 00 min     23.00       108.95     64.58\n"
+                         "  GPU 01  ->     24.05        66.52    109.18\n"
+                         "   CPU->CPU  CPU->GPU\n\n" P2P("Bi") "     SRC\\DST    GPU 00    GPU 01\n"
+                                                               "  GPU 00  ->       N/A     40.00\n"
+                                                               "  GPU 00 <-        N/A     41.00\n");
+    assert_int_equal(hop_measurements_count(m), 7);
+    const struct hop_measurement *row = check_row(m, "one-way:host0>gpu0", 0, "host0", "gpu0", 17.32);
+    assert_int_equal(row->bytes, 67108864);
+    (void)check_row(m, "one-way:gpu1>gpu0", 0, "gpu1", "gpu0", 66.52);
+    (void)check_row(m, "two-way:gpu0-gpu1", 0, "gpu0", "gpu1", 40);
+    (void)check_row(m, "two-way:gpu0-gpu1", 1, "gpu1", "gpu0", 41);
+    hop_measurements_destroy(m);
+    m = parse("Unidirectional copy peak bandwidth GB/s [Remote read / Local write] (GPU-Executor: DMA)\n"
+              " SRC\\EXE+DST,  GPU 00,  GPU 01,\n  GPU 00  ->,       N/A,     40.00,\n");
+    assert_true(check_row(m, "one-way:gpu0>gpu1", 0, "gpu0", "gpu1", 40)->pulled);
+    hop_measurements_destroy(m);
+}
+
+static void a_summary_is_one_group_unless_its_test_was_read(void **unused)
+{
+    (void)unused;
+#define SUMMARY                                                                                                        \
+    "Summary: [1048576 bytes per Transfer]\nSRC\\DST  GPU 00     GPU 01        STotal      Actual\n"                   \
+    "GPU 00      N/A     47.056       47.056      47.056\nGPU 01   46.500        N/A       46.500      46.500\n\n"     \
+    "RTotal   46.500     47.056       93.556      46.500      47.056\n"
+    struct hop_measurements *m = parse("TransferBench v1.60\n" SUMMARY);
+    assert_int_equal(hop_measurements_count(m), 2);
+    assert_int_equal(check_row(m, "all to all", 0, "gpu0", "gpu1", 47.056)->bytes, 1048576);
+    (void)check_row(m, "all to all", 1, "gpu1", "gpu0", 46.5);
+    hop_measurements_destroy(m);
+    m = parse("Test 1:\n Executor: GPU 00\n" TRANSFER("00", "47.056", "F0 -> G000:008 -> F1") SUMMARY);
+    assert_int_equal(hop_measurements_count(m), 1);
+    hop_measurements_destroy(m);
+}
+
+static void other_transferbench_output_is_refused(void **unused)
+{
+    (void)unused;
+    refuse("TransferBench v1.60\nTest 1:\n" TRANSFER("00", "40.0", "G0 -> G000:004 -> N0"), "b.txt:3:1",
+           "no copy from one memory to another", "G0 -> G000:004 -> G1");
+    refuse("TransferBench v1.60\nTest 1:\n" TRANSFER("00", "fast", "G0 -> G000:004 -> G1"), "b.txt:3:23", "has no rate",
+           "268435456 bytes");
+    refuse("TransferBench v1.60\n", "b.txt:1:1", "no copy between two devices", "p2p");
+    refuse(P2P("Uni") " SRC+EXE\\DST\n", "b.txt:3:2", "names no devices", "GPU 01");
+    refuse(P2P("Uni") " SRC+EXE\\DST GPU 00 GPU 01\n GPU 00 -> 1.5\n", "b.txt:4:2", "fewer cells", "each column");
+    refuse(P2P("Uni") " SRC+EXE\\DST GPU 00 GPU 01\n GPU 00 -> 1.5 x\n", "b.txt:4:16", "no cell", "N/A");
+    refuse(P2P("Bi") " SRC\\DST GPU 00 GPU 01\n GPU 00 <- N/A 1.5\n", "b.txt:4:9", "is missing", "'->'");
+}
+
+/* Bus bandwidth is 2 (n - 1) / n of the algorithm's for an all_reduce, no more than that for all others. */
+static void an_all_reduce_without_a_name_is_refused_as_a_composite(void **unused)
+{
+    (void)unused;
+    refuse(
+        "#  Rank  0 Group  0 Pid  100 on     n1 device  0 [0x07] NVIDIA Make A\n"
+        "#  Rank  1 Group  0 Pid  100 on     n1 device  1 [0x0b] NVIDIA Make A\n"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+        "#wrong\n      300000         25000     float     sum      -1    10.00   30.00   40.00      0    10.00   30.00 "
+        "  "
+        "40.00      0\n",
+        "b.txt:4:73", "that of an all_reduce", "sendrecv_perf");
+}
+
 /* ---- all ---- */
 
 static void csv_that_speaks_of_benchmarks_stays_csv(void **unused)
@@ -563,6 +750,15 @@ TEST_GROUP(benchmarks)
         cmocka_unit_test(what_is_no_transfer_is_refused_with_what_would_be),
         cmocka_unit_test(osu_tables_become_flows_between_ranks),
         cmocka_unit_test(other_osu_output_is_refused),
+        cmocka_unit_test(sums_alone_are_shared_out_over_the_gpus_that_are_listed),
+        cmocka_unit_test(host_copies_of_bandwidth_test_run_alone),
+        cmocka_unit_test(a_sum_over_devices_is_the_mean_of_each_alone),
+        cmocka_unit_test(other_bandwidth_test_output_is_refused),
+        cmocka_unit_test(transfers_of_a_test_are_a_group_with_their_own_rates),
+        cmocka_unit_test(matrices_of_p2p_say_who_ran_beside_whom),
+        cmocka_unit_test(a_summary_is_one_group_unless_its_test_was_read),
+        cmocka_unit_test(other_transferbench_output_is_refused),
+        cmocka_unit_test(an_all_reduce_without_a_name_is_refused_as_a_composite),
         cmocka_unit_test(csv_that_speaks_of_benchmarks_stays_csv),
     };
     return RUN_TESTS(tests, NULL, NULL);
