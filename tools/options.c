@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options_shared.h"
 #include "tool.h"
 
 /* ---- words ---- */
@@ -117,6 +118,10 @@ const struct tool_option *tool_table(const struct tool_command *command)
         *option = resolve(entry);
         if (option->choice_at)
             option->choices = gather_choices(option);
+        if (option->name && strcmp(option->name, "on") == 0) { /* who takes a machine can be told what is in it */
+            table[count++] = option_gpu;
+            table[count++] = option_cpu;
+        }
     }
     table[count] = (struct tool_option){.name = "help", .letter = 'h', .kind = OPTION_HELP};
     table[count + 1] = (struct tool_option){.kind = OPTION_END};

@@ -27,6 +27,18 @@ const struct tool_option option_schedule = {.kind = OPTION_CALL,
 const struct tool_option option_on =
     OPTION("on", 0, TEXT, .at = 0, "TOPOLOGY",
            "a built-in machine, a fabric such as star:16, a file of any dialect, or live", .use = USE_INPUT);
+static void take_name(const struct tool_taking *t, char *text)
+{
+    *(*t->option->name == 'g' ? &tool_beside.gpu : &tool_beside.cpu) = text;
+}
+
+const struct tool_option option_gpu =
+                             OPTION("gpu", 0, CALL, .at = 0, "NAME",
+                                    "what the GPUs are, as nvidia-smi says (H100): rates that a capture leaves "
+                                    "out follow (docs/uncalibrated.md)",
+                                    .take = take_name),
+                         option_cpu = OPTION("cpu", 0, CALL, .at = 0, "NAME",
+                                             "what the processors are, as lscpu says (EPYC 9575F)", .take = take_name);
 const struct tool_option option_set =
     OPTION("set", 's', LIST, .at = 0, "NAME=VALUE", "change the topology, as in tau=0.2 (see hopcast topology --help)");
 const struct tool_option option_model =

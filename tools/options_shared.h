@@ -7,8 +7,8 @@
 
 /* Input. option_schedule is the word that is no option; both put what they take into struct tool_words, as
  * tool_read_schedule wants it, `high` at most. */
-extern const struct tool_option option_schedule, option_expression, option_on, option_set, option_model, option_map,
-    option_collective, option_sources_unlimited;
+extern const struct tool_option option_schedule, option_expression, option_on, option_gpu, option_cpu, option_set,
+    option_model, option_map, option_collective, option_sources_unlimited;
 /* Output. */
 extern const struct tool_option option_json, option_output, option_gantt, option_ascii, option_trace, option_rows;
 /* Of a collective: members of struct hop_collective_options, and which ranks there are. */

@@ -127,11 +127,14 @@ char *tool_text(const char *format, ...)
 
 /* ---- input ---- */
 
+struct hop_beside tool_beside;
+
 struct hop_topology *tool_load_routed(const char *source, const char *routes, const struct tool_words *sets)
 {
     struct hop_topology *topology;
-    tool_try(routes ? hop_topology_load_routed(source, routes, &topology, &tool_diag)
-                    : hop_topology_load(source, &topology, &tool_diag));
+    struct hop_beside beside = tool_beside;
+    beside.routes = routes;
+    tool_try(hop_topology_load_with(source, &beside, &topology, &tool_diag));
     for (uint32_t i = 0; sets && i < sets->count; i++)
         tool_try_at(hop_topology_set(topology, sets->at[i], &tool_diag), "--set %.80s", sets->at[i]);
     return tool_have(topology);

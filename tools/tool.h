@@ -71,6 +71,8 @@ int tool_memory_verdict(int status);
 
 /* ---- input ---- */
 
+/* What --gpu and --cpu say of every topology that the command reads. */
+extern struct hop_beside tool_beside;
 /* SOURCE with the assignments (--set). */
 struct hop_topology *tool_load_topology(const char *source, const struct tool_words *sets);
 /* The same with a fabric's forwarding tables in a second file (NULL: none). */

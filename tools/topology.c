@@ -91,6 +91,12 @@ static void print_parameters(const struct hop_topology *topology)
                    p->origin);
         if (!isnan(p->uncertainty))
             printf(" (+- %g %s)", p->uncertainty, p->unit);
+        if (p->low < p->high)
+            printf(" (%.4g to %.4g%s%s)", rate ? p->low / 1e9 : p->low, rate ? p->high / 1e9 : p->high,
+                   strcmp(p->unit, "1") != 0 ? " " : "",
+                   rate                        ? "GB/s"
+                   : strcmp(p->unit, "1") != 0 ? p->unit
+                                               : "");
         printf("\n");
     }
     if (hop_topology_link_count(topology) > 0)
@@ -141,6 +147,8 @@ static const struct tool_option table[] = {
          .excludes = "route parameters output"),
     OPTION("measurements", 0, TEXT, AT(request, measurements), "FILE",
            "with --lint: measured transfers as CSV, see hopcast compare", .use = USE_INPUT, .needs = "lint"),
+    SHARED(gpu, AT(request, given)),
+    SHARED(cpu, AT(request, given)),
     SHARED(output, AT(request, output)),
     END_OF_OPTIONS,
 };

@@ -109,6 +109,7 @@ struct hop_parameter {
     const char *unit;
     const char *origin;
     double uncertainty;      /* one standard deviation, same unit; NAN unknown */
+    double low, high; /* what it may be for all that is known, low <= value <= high; both the value: it was told */
 };
 
 /* A maximal connected set of links of one family (see HOP_LINK_KIND_LIST), ruled by one model. */
@@ -127,10 +128,19 @@ struct hop_topology;
  * (detected from its content). The caller owns the result and frees it with hop_topology_destroy. */
 HOP_API enum hop_status hop_topology_load(const char *source, struct hop_topology **topology, struct hop_diag *diag);
 
-/* The same for a fabric in ibnetdiscover's output with its forwarding tables in a second file, as `dump_lfts` and `ibroute` print
- * them ("-" for one of the two: standard input): ways in the fabric are those of the tables. */
-HOP_API enum hop_status hop_topology_load_routed(const char *source, const char *routes, struct hop_topology **topology,
-                                                 struct hop_diag *diag);
+/* What is said beside a source; NULL: nothing. */
+struct hop_beside {
+    const char *
+        routes; /* forwarding tables of a fabric in ibnetdiscover's output, as `dump_lfts` and `ibroute` print them ("-" for
+                         * one of the two: standard input): ways in the fabric are those of the tables */
+    const char *
+        gpu; /* what the GPUs are, as nvidia-smi prints it ("H100"), in place of what the source says: generations and */
+    const char
+        *cpu; /* what the processors are ("EPYC 9575F"): rates that captures leave out follow (docs/uncalibrated.md) */
+};
+/* The same with more than the source says. */
+HOP_API enum hop_status hop_topology_load_with(const char *source, const struct hop_beside *beside,
+                                               struct hop_topology **topology, struct hop_diag *diag);
 
 /* The same as hop_topology_load from memory; name stands for the file in diagnostics. A cluster file names others, which are read. */
 HOP_API enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
@@ -181,6 +191,9 @@ HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const ch
 /* Sets a parameter by name with its origin. */
 HOP_API enum hop_status hop_topology_set_parameter(struct hop_topology *topology, const char *name, double value,
                                                    const char *origin, double uncertainty, struct hop_diag *diag);
+/* Says between which values a parameter lies, in its own unit. Whoever sets the parameter afterwards says both again. */
+HOP_API enum hop_status hop_topology_set_range(struct hop_topology *topology, const char *name, double low, double high,
+                                               struct hop_diag *diag);
 
 /* ---- looking ---- */
 

@@ -71,7 +71,9 @@ static void load(struct hop_cluster *cluster, const struct hop_json *at, const c
     routes = routes ? resolve(cluster, routes) : NULL;
     if (!hop_cluster_ok(cluster))
         return;
-    enum hop_status status = cluster->load(path, routes, &member->topology, cluster->build->failure.diag);
+    bool fabric = member == &cluster->members[cluster->member_count - 1];
+    const struct hop_beside beside = {routes, fabric ? NULL : cluster->build->gpu, fabric ? NULL : cluster->build->cpu};
+    enum hop_status status = cluster->load(path, &beside, &member->topology, cluster->build->failure.diag);
     if (status != HOP_OK)
         place_load(cluster, at, path, status);
 }

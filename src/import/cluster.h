@@ -36,9 +36,9 @@ struct hop_cluster_node {
     uint32_t first_node;    /* of its copy in the cluster's topology */
 };
 
-/* Loads a part: a source and, unless that is NULL, its forwarding tables. */
-typedef enum hop_status hop_cluster_loader(const char *source, const char *routes, struct hop_topology **topology,
-                                           struct hop_diag *diag);
+/* Loads a part: a source and what is said beside it. */
+typedef enum hop_status hop_cluster_loader(const char *source, const struct hop_beside *beside,
+                                           struct hop_topology **topology, struct hop_diag *diag);
 
 struct hop_cluster {
     const struct hop_source *source;

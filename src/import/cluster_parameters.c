@@ -70,10 +70,14 @@ static void agree(struct hop_cluster *cluster, size_t index, const struct hop_pa
         if (value_of(&members[i], index)->value != chosen->value)
             (void)keep(&members[i], normal);
     }
-    if (hop_cluster_ok(cluster) && (chosen->value != normal->value || strcmp(chosen->origin, normal->origin) != 0))
-        cluster->build->failure.status =
-            hop_topology_set_parameter(cluster->build->topology, chosen->name, chosen->value, chosen->origin,
-                                       chosen->uncertainty, cluster->build->failure.diag);
+    if (hop_cluster_ok(cluster) && (chosen->value != normal->value || strcmp(chosen->origin, normal->origin) != 0)) {
+        struct hop_topology *built = cluster->build->topology;
+        struct hop_failure *failure = &cluster->build->failure;
+        failure->status = hop_topology_set_parameter(built, chosen->name, chosen->value, chosen->origin,
+                                                     chosen->uncertainty, failure->diag);
+        if (failure->status == HOP_OK)
+            failure->status = hop_topology_set_range(built, chosen->name, chosen->low, chosen->high, failure->diag);
+    }
 }
 
 void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document)

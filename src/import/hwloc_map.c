@@ -13,6 +13,7 @@
 #ifdef HOP_HAVE_HWLOC
 
 #include "import/hwloc_map.h"
+#include "import/facts.h"
 #include "import/pci_sysfs.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ struct map {
     struct hub hubs[HUB_LIMIT];
     uint32_t hub_count;
     unsigned numbers[HOP_NODE_KIND_COUNT];                                      /* the next of each kind */
-    unsigned displays, far_memories, homeless, unknown_links, emulated, slowed; /* for the notes */
+    unsigned displays, far_memories, homeless, unknown_links, emulated, slowed, woken; /* for the notes */
 };
 
 static bool ok(const struct map *m)
@@ -398,14 +399,24 @@ static void put_memories(struct map *m, const struct hub *hub)
     }
 }
 
-/* The parameter of the links between two packages, by the processor. */
+static const struct hop_cpu_facts *facts_of(const struct map *m, const struct hub *hub)
+{
+    long family = strtol(package_info(m, hub->package, "CPUFamilyNumber"), NULL, 10);
+    long model = strtol(package_info(m, hub->package, "CPUModelNumber"), NULL, 10);
+    const struct hop_cpu_facts *facts =
+        m->build->cpu ? NULL : hop_cpu_facts_of(package_info(m, hub->package, "CPUVendor"), family, model);
+    return facts ? facts : hop_cpu_facts(m->build->cpu ? m->build->cpu : package_info(m, hub->package, "CPUModel"));
+}
+
+/* The parameter of the links between two packages, by the processor; of one that is not in the table as NCCL rates it. */
 static const char *socket_parameter(const struct map *m, const struct hub *hub)
 {
+    const struct hop_cpu_facts *facts = facts_of(m, hub);
     const char *vendor = package_info(m, hub->package, "CPUVendor");
+    if (facts)
+        return facts->socket;
     if (strcmp(vendor, "AuthenticAMD") == 0)
         return "socket_amd";
-    if (strstr(package_info(m, hub->package, "CPUModel"), "POWER9"))
-        return "socket_power9";
     long family = strtol(package_info(m, hub->package, "CPUFamilyNumber"), NULL, 10);
     long model = strtol(package_info(m, hub->package, "CPUModelNumber"), NULL, 10);
     if (strcmp(vendor, "GenuineIntel") != 0 || family != 6 || model <= 0)
@@ -417,7 +428,7 @@ static void join_hubs(struct map *m)
 {
     for (uint32_t a = 0; a < m->hub_count && ok(m); a++) {
         const char *between = socket_parameter(m, &m->hubs[a]);
-        bool amd = strcmp(between, "socket_amd") == 0; /* that parameter holds within a package, too */
+        bool amd = strncmp(between, "socket_amd", 10) == 0; /* that parameter holds within a package, too */
         for (uint32_t b = a + 1; b < m->hub_count; b++) {
             bool together = m->hubs[a].package && m->hubs[a].package == m->hubs[b].package;
             join(m, m->hubs[a].node, m->hubs[b].node, together && !amd ? "on_die" : between);
@@ -539,6 +550,22 @@ static bool runs_slow(const struct map *m, hwloc_obj_t gpu, struct hop_pci_link 
     return now.max_generation ? now.generation < taken.generation : taken.generation == 1;
 }
 
+/* The link of a GPU that idles, or whose speed is not known, as its name tells it where the kernel does not. */
+static struct hop_pci_link awake(struct map *m, hwloc_obj_t gpu, const char *name, struct hop_pci_link found)
+{
+    const struct hop_gpu_facts *facts = hop_gpu_facts(name);
+    bool slow = runs_slow(m, gpu, found), tell = facts && !m->source->pci_folder;
+    if (tell && rate_of(found) == 0)
+        found.width = facts->width;
+    if (tell && (slow || rate_of(found) == 0)) {
+        found.generation = hop_facts_generation(facts, facts_of(m, &m->hubs[0]));
+        m->woken++;
+    } else {
+        m->slowed += slow;
+    }
+    return found;
+}
+
 /* Lint reads this remark (src/lint/links.c). */
 static void note_below_capability(struct map *m, hwloc_obj_t device, uint32_t node, bool gpu)
 {
@@ -569,15 +596,16 @@ static void put_devices(struct map *m)
         struct hop_pci_link found;
         bool gpu = place->kind == HOP_NODE_GPU;
         uint32_t parent = climb(m, device, gpu, &found);
-        struct hop_link link = pcie_link(or_assumed(m, found, place->fastest), parent);
         char bus_id[32];
         format_bus_id(function_of(device), bus_id, sizeof bus_id);
         struct hop_buffer label = {0};
         write_label(device, !gpu, &label);
         node.bus_id = bus_id;
-        node.label = label.text;
+        node.label = gpu && m->build->gpu ? m->build->gpu : label.text;
         node.numa = numa_of(device);
-        m->slowed += gpu && runs_slow(m, device, found);
+        if (gpu)
+            found = awake(m, device, node.label, found);
+        struct hop_link link = pcie_link(or_assumed(m, found, place->fastest), parent);
         place->node = put(m, &node, &link);
         note_below_capability(m, device, place->node, gpu);
         if (label.failed)
@@ -606,11 +634,12 @@ static bool is_nvswitch(hwloc_obj_t object)
 static void add_nvlink(struct map *m, uint32_t from, uint32_t to, uint64_t rate_MBps)
 {
     struct hop_link link = hop_link_default(HOP_LINK_NVLINK, from, to);
+    const struct hop_gpu_facts *facts = hop_gpu_facts(m->build->topology->nodes[from].label);
     uint64_t unit = rate_MBps % 25000 == 0 ? 25000 : 20000;
     if (rate_MBps == 0)
         return;
     if (rate_MBps % unit == 0 && rate_MBps / unit <= 64) {
-        link.generation = unit == 20000 ? 1 : 0;
+        link.generation = unit == 20000 ? 1 : facts ? facts->nvlink : 0;
         link.count = (unsigned)(rate_MBps / unit);
     } else {
         link.capacity_Bps[0] = link.capacity_Bps[1] = (double)rate_MBps * 1e6;
@@ -678,6 +707,9 @@ static void put_notes(struct map *m)
     hop_build_count(m->build, m->unknown_links, "links of unknown speed: taken as generation 3 x16");
     hop_build_count(m->build, m->emulated,
                     "bridges at 2.5 GT/s x1 above faster devices: taken as emulated, their speed ignored");
+    hop_build_count(
+        m->build, m->woken,
+        "GPUs stand at 2.5 GT/s, as idle ones do, or tell no speed: taken as their name says (docs/uncalibrated.md)");
     if (m->source->pci_folder)
         hop_build_count(
             m->build, m->slowed,

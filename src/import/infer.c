@@ -13,6 +13,7 @@
  * third device or from affinity, and never overrides a cell; of two PXB devices neither is put deeper.
  */
 #include "import/infer.h"
+#include "import/facts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +28,9 @@ struct inference {
     uint8_t *farthest;                 /* count x count, by group: the farthest cell between two groups, 0: none */
     uint32_t *group[HOP_RELATION_SYS]; /* per level and device: the lowest device of its group */
     uint32_t *node;                    /* per device: its node */
+    const struct hop_gpu_facts **gpus; /* per device: what its name tells, or NULL */
+    const struct hop_cpu_facts *cpu;   /* the same of the processor */
+    unsigned generation;               /* of PCIe, by the names; 0: they do not tell */
     uint32_t *tops;                    /* per NUMA node: its highest node */
     uint32_t numa_nodes, roots, switches;
     uint32_t hidden, from_devices, from_affinity; /* pairs */
@@ -228,6 +232,24 @@ static void group_devices(struct inference *in)
 
 /* ---- building ---- */
 
+/* What the names of the processor and of the GPUs tell. */
+static void find_facts(struct inference *in)
+{
+    const struct hop_relations *table = in->table;
+    const char *before = NULL;
+    in->cpu = hop_cpu_facts(in->build->cpu ? in->build->cpu : table->cpu);
+    for (uint32_t i = 0; i < table->count; i++) {
+        const char *name = in->build->gpu ? in->build->gpu : table->devices[i].label;
+        if (table->devices[i].kind != HOP_NODE_GPU || !name)
+            continue;
+        in->gpus[i] = before && strcmp(before, name) == 0 ? in->gpus[i - 1] : hop_gpu_facts(name);
+        before = i + 1 < table->count && table->devices[i + 1].kind == HOP_NODE_GPU ? name : NULL;
+        unsigned generation = hop_facts_generation(in->gpus[i], in->cpu);
+        if (in->gpus[i] && generation > in->generation)
+            in->generation = generation;
+    }
+}
+
 static struct hop_link plain_link(enum hop_link_kind kind, uint32_t from, uint32_t to)
 {
     struct hop_link link = hop_link_default(kind, from, to);
@@ -248,6 +270,7 @@ static uint32_t put_numbered(struct inference *in, enum hop_node_kind kind, uint
 {
     struct hop_node node = hop_node_default(kind, hop_build_text(in->build, "%s%u", hop_node_kind_name(kind), number));
     node.numa = numa;
+    node.label = kind == HOP_NODE_ROOT ? in->build->cpu ? in->build->cpu : in->table->cpu : NULL;
     return put(in, &node, parent);
 }
 
@@ -255,9 +278,17 @@ static void put_device(struct inference *in, uint32_t device, uint32_t parent, i
 {
     const struct hop_related *related = &in->table->devices[device];
     struct hop_node node = hop_node_default(related->kind, related->name);
-    node.label = related->label;
+    struct hop_link link = plain_link(HOP_LINK_PCIE, 0, parent);
+    const struct hop_gpu_facts *facts = in->gpus[device];
+    node.label = related->kind == HOP_NODE_GPU && in->build->gpu ? in->build->gpu : related->label;
     node.numa = related->numa >= 0 ? related->numa : numa;
-    in->node[device] = put(in, &node, parent);
+    if (facts && !in->table->knows_speeds &&
+        (facts->pcie < in->generation || facts->width < 16)) { /* slower than others */
+        link.parameter = NULL;
+        link.generation = hop_facts_generation(facts, in->cpu);
+        link.width = facts->width;
+    }
+    in->node[device] = hop_build_child(in->build, &node, &link);
 }
 
 /* Remembers a switch when no cell of two GPUs shows it. */
@@ -374,7 +405,7 @@ static void put_tree(struct inference *in)
     for (uint32_t a = 0; a < in->numa_nodes; a++) {
         for (uint32_t b = a + 1; b < in->numa_nodes; b++) {
             struct hop_link link = plain_link(HOP_LINK_SOCKET, in->tops[a], in->tops[b]);
-            link.parameter = "socket";
+            link.parameter = in->table->one_socket ? "on_die" : in->cpu ? in->cpu->socket : "socket";
             hop_build_link(in->build, &link);
         }
     }
@@ -382,17 +413,22 @@ static void put_tree(struct inference *in)
 
 /* ---- accelerator links ---- */
 
-/* 12 links are A100's, 18 those of H100 and after; smaller counts are shares of any generation. */
-static unsigned nvlink_generation(unsigned links)
+/* That of the GPU's name; else 12 links are A100's, 18 those of H100 and after; smaller counts are shares of any. */
+static unsigned nvlink_generation(const struct hop_gpu_facts *gpu, unsigned links)
 {
-    return links == 12 ? 3 : links == 18 ? 4 : 0;
+    return gpu && gpu->nvlink ? gpu->nvlink : links == 12 ? 3 : links == 18 ? 4 : 0;
 }
 
-static struct hop_link accelerator_link(const struct inference *in, uint32_t from, uint32_t to, unsigned links)
+/* From a device to another's node or to an NVSwitch. */
+static struct hop_link accelerator_link(const struct inference *in, uint32_t device, uint32_t to, unsigned links)
 {
-    struct hop_link link = hop_link_default(in->table->link_kind, from, to);
+    struct hop_link link = hop_link_default(in->table->link_kind, in->node[device], to);
+    const struct hop_gpu_facts *gpu = in->gpus[device];
     link.count = links;
-    link.generation = in->table->link_kind == HOP_LINK_NVLINK ? nvlink_generation(links) : 0;
+    if (link.kind == HOP_LINK_NVLINK)
+        link.generation = nvlink_generation(gpu, links);
+    else
+        link.parameter = gpu ? gpu->xgmi : NULL;
     return link;
 }
 
@@ -431,7 +467,7 @@ static void put_nvswitch(struct inference *in, uint32_t number, const uint32_t *
 {
     uint32_t count = 0, plane = hop_build_nvswitch(in->build, number, "NVSwitch, all planes as one");
     for (; members[count] != HOP_NONE; count++) {
-        struct hop_link link = accelerator_link(in, in->node[members[count]], plane, links);
+        struct hop_link link = accelerator_link(in, members[count], plane, links);
         done[members[count]] = true;
         hop_build_link(in->build, &link);
     }
@@ -439,7 +475,7 @@ static void put_nvswitch(struct inference *in, uint32_t number, const uint32_t *
         in->build,
         "NV%u between all %u GPUs would take %u links each when wired directly: taken as NVSwitch (nvswitch%u)%s",
         links, count, (count - 1) * links, number,
-        links == 18 ? "; NVLink generation 4 or 5 is not said, 4 assumed" : "");
+        links == 18 && !in->gpus[members[0]] ? "; NVLink generation 4 or 5 is not said, 4 assumed" : "");
 }
 
 static void put_accelerator_links(struct inference *in)
@@ -456,7 +492,7 @@ static void put_accelerator_links(struct inference *in)
         for (uint32_t j = i + 1; j < n && !done[i]; j++) {
             if (cell(in, i, j)->links == 0)
                 continue;
-            struct hop_link link = accelerator_link(in, in->node[i], in->node[j], cell(in, i, j)->links);
+            struct hop_link link = accelerator_link(in, i, in->node[j], cell(in, i, j)->links);
             hop_build_link(in->build, &link);
         }
     }
@@ -478,14 +514,20 @@ static void add_notes(struct inference *in)
                    "complexes: %u, "
                    "PCIe switches: %u); the machine may have more switches",
                    in->numa_nodes, in->roots, in->switches);
-    if (!in->table->knows_speeds)
+    if (in->generation && !in->table->knows_speeds)
+        hop_build_note(
+            in->build,
+            "PCIe generation %u x16 is taken from the names of GPUs and processor, for every link that no GPU "
+            "slows down: %.4g GB/s assumed (pcie_link)",
+            in->generation, hop_parameter_value(in->build->topology, "pcie_link") / 1e9);
+    else if (!in->table->knows_speeds)
         hop_build_note(
             in->build,
             "the table says nothing about PCIe speeds: generation %u x16 is assumed for every link; --set "
             "pcie_link=RATE says better for all of them (57.6GB/s is generation 5 x16), --set LINK.capacity=RATE for "
-            "one",
+            "one, --gpu NAME for what a GPU has",
             in->table->pcie_generation);
-    if (in->numa_nodes > 1 && !in->table->knows_speeds)
+    if (in->numa_nodes > 1 && !in->table->knows_speeds && !in->cpu && !in->table->one_socket)
         hop_build_note(
             in->build,
             "nor about the links between sockets: peer traffic at 10 GB/s is assumed; --set socket=RATE says better");
@@ -524,6 +566,7 @@ static void reserve(struct inference *in)
     for (unsigned level = 0; level < HOP_RELATION_SYS; level++)
         in->group[level] = hop_build_alloc(in->build, n * sizeof **in->group);
     in->node = hop_build_alloc(in->build, n * sizeof *in->node);
+    in->gpus = hop_build_alloc(in->build, n * sizeof *in->gpus);
     in->tops = hop_build_alloc(in->build, n * sizeof *in->tops);
 }
 
@@ -532,6 +575,10 @@ static void assume_pcie(struct inference *in)
 {
     const struct hop_topology *topology = in->build->topology;
     unsigned generation = in->table->pcie_generation;
+    if (in->generation && !in->table->knows_speeds) {
+        hop_facts_pcie(in->build, in->generation, "generation by the names of GPUs and processor");
+        return;
+    }
     double rate = hop_pcie_rate_Bps(generation, 16, hop_parameter_value(topology, "pcie_payload"),
                                     hop_parameter_value(topology, "pcie_header"));
     hop_build_parameter(
@@ -541,8 +588,8 @@ static void assume_pcie(struct inference *in)
 
 void hop_relations_infer(const struct hop_relations *relations, struct hop_build *build)
 {
-    static void (*const steps[])(struct inference *) = {reserve,  assume_pcie, check_symmetry,       group_devices,
-                                                        put_tree, add_notes,   put_accelerator_links};
+    static void (*const steps[])(struct inference *) = {reserve,       find_facts, assume_pcie, check_symmetry,
+                                                        group_devices, put_tree,   add_notes,   put_accelerator_links};
     struct inference in = {.table = relations, .build = build};
     for (size_t i = 0; i < HOP_COUNT(steps) && hop_build_ok(build); i++)
         steps[i](&in);

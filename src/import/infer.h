@@ -46,7 +46,13 @@ struct hop_relations {
     enum hop_link_kind link_kind; /* of the accelerator links */
     unsigned pcie_generation;     /* assumed for every PCIe link, x16: the parameter pcie_link */
     bool knows_speeds;            /* the source says something about them: no remark that it does not */
+    const char *cpu;              /* the processor's name, NULL: not said */
+    bool one_socket;              /* all NUMA nodes are in one */
 };
+
+/* beside.c: the names of GPUs (as labels) and of the processor that stand in the text around a table. */
+void hop_relations_read_names(struct hop_relations *relations, const struct hop_source *source,
+                              struct hop_build *build);
 
 /* Builds a topology. Refused, with the place of the offending cell: relations that are not
  * symmetric, or whose nearer groups do not lie inside the farther ones. */

@@ -2,6 +2,7 @@
 /* Finding the importer for a source: a built-in name, the live machine, or a text whose dialect is detected. */
 #include "fabric/make_fabric.h"
 #include "import/cluster.h"
+#include "import/facts.h"
 #include "import/ib_fabric.h"
 #include "import/importer.h"
 #include "import/xml.h"
@@ -12,6 +13,14 @@
 static const struct hop_importer *const importers[] = {&hop_importer_hwloc_xml,  &hop_importer_nccl_xml,
                                                        &hop_importer_rocm_smi,   &hop_importer_nvidia_smi,
                                                        &hop_importer_p2p_matrix, &hop_importer_ibnetdiscover};
+
+static void begin(struct hop_build *build, const char *name, const struct hop_beside *beside, struct hop_diag *diag)
+{
+    hop_build_begin(build, name, diag);
+    build->gpu = beside->gpu;
+    build->cpu = beside->cpu;
+    hop_facts_check(build);
+}
 
 /* Ends what was begun. */
 static enum hop_status finish(struct hop_build *build, const char *place, struct hop_topology **topology)
@@ -84,8 +93,8 @@ bool hop_importer_knows(const struct hop_importer *importer, const struct hop_so
     return importer->detect && importer->detect(source);
 }
 
-static enum hop_status read_source(const struct hop_source *source, bool part, struct hop_topology **topology,
-                                   struct hop_diag *diag)
+static enum hop_status read_source(const struct hop_source *source, const struct hop_beside *beside, bool part,
+                                   struct hop_topology **topology, struct hop_diag *diag)
 {
     struct hop_build build;
     bool json = hop_json_detect(source);
@@ -94,7 +103,7 @@ static enum hop_status read_source(const struct hop_source *source, bool part, s
         return HOP_ERR_SYNTAX;
     while (!json && i < HOP_COUNT(importers) && !hop_importer_knows(importers[i], source))
         i++;
-    hop_build_begin(&build, hop_source_title(source), diag);
+    begin(&build, hop_source_title(source), beside, diag);
     if (json)
         read_json(source, part, &build);
     else if (i < HOP_COUNT(importers) && hop_build_ok(&build))
@@ -108,6 +117,8 @@ static enum hop_status read_source(const struct hop_source *source, bool part, s
     return finish(&build, source->name, topology);
 }
 
+static const struct hop_beside nothing;
+
 enum hop_status hop_topology_parse(const char *name, const char *text, size_t size, struct hop_topology **topology,
                                    struct hop_diag *diag)
 {
@@ -115,7 +126,7 @@ enum hop_status hop_topology_parse(const char *name, const char *text, size_t si
     enum hop_status status = hop_source_copy(name, text, size, &source, diag);
     if (status != HOP_OK)
         return status;
-    status = read_source(&source, false, topology, diag);
+    status = read_source(&source, &nothing, false, topology, diag);
     hop_source_finish(&source);
     return status;
 }
@@ -147,30 +158,43 @@ static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
     return HOP_ERR_INVALID;
 }
 
+/* Where nothing is left open that a name could say. */
+static void refuse_names(struct hop_build *build)
+{
+    hop_build_fail(
+        build, HOP_ERR_INVALID,
+        "this source says what its devices are\nnames of GPUs and processors (--gpu, --cpu) beside what tools "
+        "print of a machine");
+}
+
 /* What is no text. */
-static enum hop_status make(const char *path, struct hop_topology **topology, struct hop_diag *diag)
+static enum hop_status make(const char *path, const struct hop_beside *beside, struct hop_topology **topology,
+                            struct hop_diag *diag)
 {
     struct hop_build build;
-    hop_build_begin(&build, path, diag);
-    if (hop_builtin_find(path))
-        hop_import_builtin(path, &build);
-    else if (hop_topology_is_generated(path))
-        hop_topology_generate(path, &build);
-    else
+    bool live = strcmp(path, "live") == 0;
+    begin(&build, path, beside, diag);
+    if (!live && (beside->gpu || beside->cpu))
+        refuse_names(&build);
+    else if (live)
         hop_import_live(&build);
+    else if (hop_builtin_find(path))
+        hop_import_builtin(path, &build);
+    else
+        hop_topology_generate(path, &build);
     return finish(&build, path, topology);
 }
 
-static enum hop_status read_routed(const struct hop_source *source, const char *routes, struct hop_topology **topology,
-                                   struct hop_diag *diag)
+static enum hop_status read_routed(const struct hop_source *source, const struct hop_beside *beside,
+                                   struct hop_topology **topology, struct hop_diag *diag)
 {
     struct hop_source tables;
     struct hop_build build;
-    enum hop_status status = hop_source_load(routes, &tables, diag);
+    enum hop_status status = hop_source_load(beside->routes, &tables, diag);
     if (status != HOP_OK)
         return status;
     if (hop_ib_is_fabric(source)) {
-        hop_build_begin(&build, hop_source_title(source), diag);
+        begin(&build, hop_source_title(source), beside, diag);
         hop_ib_read(source, &tables, &build);
         status = finish(&build, tables.name, topology);
     } else {
@@ -180,35 +204,36 @@ static enum hop_status read_routed(const struct hop_source *source, const char *
     return status;
 }
 
-static enum hop_status load(const char *path, const char *routes, bool part, struct hop_topology **topology,
-                            struct hop_diag *diag)
+static enum hop_status load(const char *path, const struct hop_beside *beside, bool part,
+                            struct hop_topology **topology, struct hop_diag *diag)
 {
     struct hop_source source;
     if (hop_builtin_find(path) || hop_topology_is_generated(path) || strcmp(path, "live") == 0)
-        return routes ? refuse_tables(path, diag) : make(path, topology, diag);
-    if (!routes && strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/'))
+        return beside->routes ? refuse_tables(path, diag) : make(path, beside, topology, diag);
+    if (!beside->routes && strcmp(path, "-") != 0 && access(path, F_OK) != 0 && !strchr(path, '/'))
         return fail_unknown(path, diag);
     enum hop_status status = hop_source_load(path, &source, diag);
     if (status != HOP_OK)
         return status;
-    status = routes ? read_routed(&source, routes, topology, diag) : read_source(&source, part, topology, diag);
+    status = beside->routes ? read_routed(&source, beside, topology, diag)
+                            : read_source(&source, beside, part, topology, diag);
     hop_source_finish(&source);
     return status;
 }
 
 enum hop_status hop_topology_load(const char *path, struct hop_topology **topology, struct hop_diag *diag)
 {
-    return load(path, NULL, false, topology, diag);
+    return load(path, &nothing, false, topology, diag);
 }
 
-enum hop_status hop_topology_load_routed(const char *path, const char *routes, struct hop_topology **topology,
-                                         struct hop_diag *diag)
+enum hop_status hop_topology_load_with(const char *path, const struct hop_beside *beside,
+                                       struct hop_topology **topology, struct hop_diag *diag)
 {
-    return load(path, routes, false, topology, diag);
+    return load(path, beside, false, topology, diag);
 }
 
-static enum hop_status load_part(const char *path, const char *routes, struct hop_topology **topology,
+static enum hop_status load_part(const char *path, const struct hop_beside *beside, struct hop_topology **topology,
                                  struct hop_diag *diag)
 {
-    return load(path, routes, true, topology, diag);
+    return load(path, beside, true, topology, diag);
 }

@@ -204,18 +204,23 @@ static void read_crossing(struct hop_build *build, const struct hop_json *at)
 
 static void read_parameter(struct hop_build *build, const struct hop_json *at)
 {
-    enum { VALUE, ORIGIN, UNCERTAINTY, KEYS };
-    static const struct hop_json_key keys[KEYS] = {{"value", true}, {"origin", false}, {"uncertainty", false}};
+    enum { VALUE, ORIGIN, UNCERTAINTY, LOW, HIGH, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        {"value", true}, {"origin", false}, {"uncertainty", false}, {"low", false}, {"high", false}};
     struct hop_json m[KEYS];
     hop_json_object(at, keys, KEYS, m);
     double value = hop_json_number(&m[VALUE], 0, 1e18, 0, NULL);
     const char *origin = hop_json_string(&m[ORIGIN]);
     double uncertainty = hop_json_number(&m[UNCERTAINTY], 0, 1e18, NAN, NULL);
+    double low = hop_json_number(&m[LOW], 0, 1e18, value, NULL), high = hop_json_number(&m[HIGH], 0, 1e18, value, NULL);
     if (!hop_build_ok(build))
         return;
     enum hop_status status = hop_topology_set_parameter(build->topology, at->key, value, origin ? origin : "given",
                                                         uncertainty, build->failure.diag);
     hop_json_check(status == HOP_ERR_INVALID ? &m[VALUE] : at, status);
+    if (hop_build_ok(build))
+        hop_json_check(&m[low <= value ? HIGH : LOW],
+                       hop_topology_set_range(build->topology, at->key, low, high, build->failure.diag));
 }
 
 static void read_parameters(struct hop_build *build, const struct hop_json *at)
@@ -453,7 +458,7 @@ static void put_crossings(struct hop_buffer *out, const struct hop_topology *top
 
 static bool same_parameter(const struct hop_parameter *a, const struct hop_parameter *b)
 {
-    return a->value == b->value && strcmp(a->origin, b->origin) == 0 &&
+    return a->value == b->value && a->low == b->low && a->high == b->high && strcmp(a->origin, b->origin) == 0 &&
            (a->uncertainty == b->uncertainty || (isnan(a->uncertainty) && isnan(b->uncertainty)));
 }
 
@@ -472,6 +477,10 @@ static void put_parameters(struct hop_buffer *out, const struct hop_topology *to
         put_text(out, "origin", parameter->origin);
         if (isfinite(parameter->uncertainty))
             put_number(out, "uncertainty", parameter->uncertainty);
+        if (parameter->low != parameter->value)
+            put_number(out, "low", parameter->low);
+        if (parameter->high != parameter->value)
+            put_number(out, "high", parameter->high);
         hop_json_put(out, "}");
     }
     hop_json_put(out, written ? "\n  }" : "");

@@ -6,6 +6,7 @@
  * what congestion depends on.
  */
 #include "import/nccl_map.h"
+#include "import/facts.h"
 
 #include <stdio.h>
 
@@ -14,6 +15,7 @@ enum { DEFAULT_GENERATION = 3, DEFAULT_WIDTH = 16, DEFAULT_PORT_MBPS = 10000 }; 
 /* Remarks that many places of a file give cause for: counted, and one place named. */
 #define TALLY_LIST(X)                                                                                                  \
     X(NO_SPEED, "PCIe links of unknown speed, taken as generation 3, NCCL's default")                                  \
+    X(NAMED_SPEED, "PCIe links of unknown speed, taken as what the GPU and the processor can do")                      \
     X(NO_WIDTH, "PCIe links of unknown width, taken as x16, NCCL's default")                                           \
     X(NO_CLASS,                                                                                                        \
       "PCI devices without class (NCCL asks the machine that it runs on), kept as endpoints of unknown kind")          \
@@ -54,6 +56,7 @@ struct map {
     uint32_t edge_count;
     struct hop_names bus_ids; /* "machine/bus id" to device */
     uint32_t nvswitch;        /* node, HOP_NONE: none yet */
+    unsigned generation;      /* of PCIe links that do not say it, by the names of GPU and processor; 0: these do not */
     struct {
         uint32_t count;
         char example[96];
@@ -155,15 +158,22 @@ static void enter_pci(struct map *m, uint32_t index)
         return;
     }
     if (!device->generation)
-        tally_device(m, NO_SPEED, device);
+        tally_device(m, m->generation ? NAMED_SPEED : NO_SPEED, device);
     if (!device->width)
         tally_device(m, NO_WIDTH, device);
-    device->generation = device->generation ? device->generation : DEFAULT_GENERATION;
+    device->generation = device->generation ? device->generation : m->generation ? m->generation : DEFAULT_GENERATION;
     device->width = device->width ? device->width : DEFAULT_WIDTH;
+}
+
+static const struct hop_cpu_facts *facts_of(const struct map *m, const struct hop_nccl_cpu *cpu)
+{
+    return m->build->cpu ? hop_cpu_facts(m->build->cpu) : hop_cpu_facts_of(cpu->vendor, cpu->family, cpu->model);
 }
 
 static void enter_devices(struct map *m)
 {
+    if (m->build->gpu)
+        m->generation = hop_facts_generation(hop_gpu_facts(m->build->gpu), facts_of(m, &m->system->cpus[0]));
     for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
         struct hop_nccl_device *device = &m->devices[i];
         device->kind = HOP_NODE_NIC;
@@ -278,10 +288,12 @@ static void settle_bridges(struct map *m)
 
 /* ---- CPUs ---- */
 
-/* The socket link of a CPU as NCCL rates it, by the name of a parameter. Intel family 6: model 85 is Skylake, 143
- * Sapphire Rapids. */
-static const char *socket_parameter(const struct hop_nccl_cpu *cpu)
+/* The socket link of a CPU by the name of a parameter; of one that is not in the table as NCCL rates it. */
+static const char *socket_parameter(const struct map *m, const struct hop_nccl_cpu *cpu)
 {
+    const struct hop_cpu_facts *facts = facts_of(m, cpu);
+    if (facts)
+        return facts->socket;
     if (strcmp(cpu->arch, "ppc64") == 0)
         return "socket_power9";
     if (strcmp(cpu->vendor, "AuthenticAMD") == 0 || strcmp(cpu->vendor, "AMD") == 0)
@@ -332,7 +344,7 @@ static void add_cpus(struct map *m)
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = i + 1; j < count && ok(m); j++) {
             struct hop_link link = hop_link_default(HOP_LINK_SOCKET, cpus[i].node, cpus[j].node);
-            link.parameter = socket_parameter(&cpus[i]);
+            link.parameter = socket_parameter(m, &cpus[i]);
             if (cpus[i].machine == cpus[j].machine)
                 hop_build_link(m->build, &link);
         }
@@ -416,23 +428,28 @@ static void add_devices(struct map *m)
 
 /* ---- accelerator links ---- */
 
-static unsigned nvlink_generation(long sm)
+/* By --gpu, else by the GPU's architecture. */
+static unsigned nvlink_generation(const struct map *m, long sm)
 {
-    return sm >= 100 ? 5 : sm >= 90 ? 4 : sm >= 80 ? 3 : sm >= 70 ? 2 : sm >= 60 ? 1 : 0;
+    const struct hop_gpu_facts *named = hop_gpu_facts(m->build->gpu);
+    return named && named->nvlink ? named->nvlink
+           : sm >= 100            ? 5
+           : sm >= 90             ? 4
+           : sm >= 80             ? 3
+           : sm >= 70             ? 2
+           : sm >= 60             ? 1
+                                  : 0;
 }
 
-/* RCCL's rates by processor: gcn is "906", "908", "910" (gfx90a), "940" to "942", or "gfx" and the like. */
+/* gcn is "906", "908", "910" (gfx90a), "940" to "950", or "gfx" and the like. */
 static const char *xgmi_parameter(struct map *m, const struct hop_nccl_device *gpu)
 {
-    const char *gcn = gpu->gcn ? gpu->gcn : "";
-    if (strncmp(gcn, "gfx", 3) == 0)
-        gcn += 3;
-    if (strcmp(gcn, "910") == 0 || strcmp(gcn, "90a") == 0)
-        return "xgmi_gfx90a";
-    if (strlen(gcn) == 3 && strncmp(gcn, "94", 2) == 0)
-        return "xgmi_gfx94x";
-    if (strcmp(gcn, "906") != 0 && strcmp(gcn, "908") != 0)
-        tally(m, UNKNOWN_GCN, &gpu->gpu, gpu->bus_id);
+    const char *gcn = gpu->gcn ? gpu->gcn + (strncmp(gpu->gcn, "gfx", 3) == 0 ? 3 : 0) : "";
+    const char *name = hop_build_text(m->build, "gfx%.20s", strcmp(gcn, "910") == 0 ? "90a" : gcn);
+    const struct hop_gpu_facts *facts = hop_gpu_facts(m->build->gpu ? m->build->gpu : name);
+    if (facts && facts->xgmi)
+        return facts->xgmi;
+    tally(m, UNKNOWN_GCN, &gpu->gpu, gpu->bus_id);
     return "xgmi_gfx906";
 }
 
@@ -475,7 +492,7 @@ static void add_bundle(struct map *m, const struct hop_nccl_device *device, uint
 {
     struct hop_link link = hop_link_default(HOP_LINK_NVLINK, device->node, to);
     link.count = count;
-    link.generation = nvlink_generation(device->sm);
+    link.generation = nvlink_generation(m, device->sm);
     if (count > 0)
         hop_build_link(m->build, &link);
     hop_nccl_place(m->system, &device->gpu);
@@ -534,7 +551,7 @@ static void join_edges(struct map *m, const struct edge *edges, uint32_t length)
     struct hop_link link = hop_link_default(edges->kind, ends[0]->node, ends[1]->node);
     link.count = least ? least : most;
     if (edges->kind == HOP_LINK_NVLINK) /* of the older gpu */
-        link.generation = nvlink_generation(ends[ends[1]->sm < ends[0]->sm]->sm);
+        link.generation = nvlink_generation(m, ends[ends[1]->sm < ends[0]->sm]->sm);
     else
         link.parameter = xgmi_parameter(m, ends[!ends[0]->gpu.element]);
     hop_build_link(m->build, &link);

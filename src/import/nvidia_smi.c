@@ -355,6 +355,7 @@ static void infer(struct table *table)
     relations->link_kind = HOP_LINK_NVLINK;
     relations->pcie_generation = table->old ? 3 : 4;
     choose_affinity(table);
+    hop_relations_read_names(relations, table->lines.source, table->build);
     hop_relations_infer(relations, table->build);
     if (table->old)
         hop_build_note(table->build, "the labels are those of an old driver (SOC, no NODE): PHB may hide that root "

@@ -5,6 +5,7 @@
  * neighbours in the order of bus numbers are; two others are as far as the farthest between (guess_gap says by what).
  * A pair faster than PCIe x16 of its GPU's generation has NVLink. Rates are trusted as what links carry at least.
  */
+#include "import/facts.h"
 #include "import/importer.h"
 #include "import/infer.h"
 #include "import/p2p_text.h"
@@ -44,24 +45,6 @@ struct guess {
 
 /* GB/s of an x16 link before any overhead. */
 static const double raw_GBps[] = {0, 4, 8, 15.75, 31.5, 63, 121};
-
-static unsigned generation_of(const char *label)
-{
-    static const struct {
-        const char *part;
-        unsigned generation;
-    } models[] = {{"P100", 3},   {"V100", 3}, {"GTX 9", 3}, {"GTX 10", 3}, {"GTX 16", 3}, {"TITAN", 3},
-                  {"RTX 20", 3}, {"P40", 3},  {"P4", 3},    {"T4", 3},     {"K80", 3},    {"K40", 3},
-                  {"M60", 3},    {"M40", 3},  {"A100", 4},  {"A800", 4},   {"A40", 4},    {"A30", 4},
-                  {"A10", 4},    {"A16", 4},  {"RTX A", 4}, {"RTX 30", 4}, {"RTX 40", 4}, {"Ada", 4},
-                  {"L40", 4},    {"L20", 4},  {"L4", 4},    {"H100", 5},   {"H200", 5},   {"H800", 5},
-                  {"H20", 5},    {"B200", 5}, {"B300", 6},  {"RTX 50", 5}, {"RTX PRO", 5}};
-    for (size_t i = 0; label && i < HOP_COUNT(models); i++) {
-        if (strstr(label, models[i].part))
-            return models[i].generation;
-    }
-    return 0;
-}
 
 /* ---- rates ---- */
 
@@ -228,7 +211,8 @@ static void choose_generation(struct guess *g)
     double staged = 0;
     g->generation = 0;
     for (uint32_t i = 0; i < g->n; i++) {
-        unsigned generation = generation_of(g->p2p->devices[i].label);
+        const struct hop_gpu_facts *facts = hop_gpu_facts(g->build->gpu ? g->build->gpu : g->p2p->devices[i].label);
+        unsigned generation = facts ? facts->pcie : 0;
         if (generation > 0 && (g->generation == 0 || generation < g->generation))
             g->generation = generation;
     }

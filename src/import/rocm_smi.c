@@ -225,7 +225,7 @@ static void add_notes(struct listing *listing)
         for (uint32_t j = i + 1; j < n; j++)
             links += listing->relations.pairs[(size_t)i * n + j].links > 0;
     }
-    if (links > 0)
+    if (links > 0 && !listing->build->gpu && !listing->devices[0].label)
         hop_build_note(listing->build, "xGMI generation and bonded links are not said: one link for each pair, at "
                                        "parameter xgmi_gfx90a (--set xgmi_gfx90a=48GB/s for MI300)");
     if (listing->distant > 0)
@@ -250,6 +250,7 @@ static void infer(struct listing *listing)
     relations->file = listing->lines.source->name;
     relations->link_kind = HOP_LINK_XGMI;
     relations->pcie_generation = 4;
+    hop_relations_read_names(relations, listing->lines.source, listing->build);
     hop_relations_infer(relations, listing->build);
 }
 

@@ -117,10 +117,15 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
 }
 
 static const struct hop_parameter_rule parameters[] = {
-    {.name = "fair_slack", .value = 1e-9, .unit = "1",
-     .origin = "schedules of many routes under model fair: a link's level that would move by less stays; 3e-4 makes 100,000 flows "
+    {.name = "fair_slack",
+     .value = 1e-9,
+     .unit = "1",
+     .origin = "schedules of many routes under model fair: a link's level that would move by less stays; 3e-4 makes "
+               "100,000 flows "
                "many times faster",
-     .low = 1e-12, .high = 0.01, .expected = "1e-12 to 0.01"},
+     .least = 1e-12,
+     .most = 0.01,
+     .expected = "1e-12 to 0.01"},
 };
 const struct hop_parameter_table hop_fair_parameters = {parameters, HOP_COUNT(parameters)};
 

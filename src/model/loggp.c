@@ -25,16 +25,21 @@ static bool rates(void *state, const struct hop_leg *legs, uint32_t count, struc
 }
 
 #define LOGGP(key, default_value, its_unit, meaning)                                                                   \
-    {.name = "loggp_" key, .value = default_value, .unit = its_unit,                                                   \
-     .origin = "LogGP: " meaning " (default of LogGOPSim)", .high = 1e9}
+    {                                                                                                                  \
+        .name = "loggp_" key, .value = default_value, .unit = its_unit,                                                \
+        .origin = "LogGP: " meaning " (default of LogGOPSim)", .most = 1e9                                             \
+    }
 static const struct hop_parameter_rule parameters[] = {
     LOGGP("L", 2500e-9, "s", "latency of a message"),
     LOGGP("o", 1500e-9, "s", "CPU time of a message at either side"),
     LOGGP("g", 1000e-9, "s", "gap, NIC time of a message"),
     LOGGP("G", 6e-9, "s/B", "NIC time of each byte but the first"),
     LOGGP("O", 0, "s/B", "CPU time of each byte but the first"),
-    {.name = "loggp_S", .value = 65535, .unit = "B",
-     .origin = "longest message that is sent before its receive waits for it (default of LogGOPSim)", .high = 0x1p60},
+    {.name = "loggp_S",
+     .value = 65535,
+     .unit = "B",
+     .origin = "longest message that is sent before its receive waits for it (default of LogGOPSim)",
+     .most = 0x1p60},
 };
 const struct hop_parameter_table hop_loggp_parameters = {parameters, HOP_COUNT(parameters)};
 

@@ -406,9 +406,12 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
 }
 
 static const struct hop_parameter_rule parameters[] = {
-    {.name = "tau", .value = 1 - 1 / 1.21, .unit = "1",
+    {.name = "tau",
+     .value = 1 - 1 / 1.21,
+     .unit = "1",
      .origin = "measured on a CS-Storm socket (Martinasso et al. 2016, section VII)",
-     .high = 1 - DBL_EPSILON / 2, .expected = "0 <= tau < 1"},
+     .most = 1 - DBL_EPSILON / 2,
+     .expected = "0 <= tau < 1"},
 };
 const struct hop_parameter_table hop_pcie_parameters = {parameters, HOP_COUNT(parameters)};
 

@@ -12,16 +12,16 @@ static const struct hop_parameter_rule parameters[] = {
      .origin = "share of its capacity that a device's PCIe link keeps for copies from or to host memory while such "
                "copies fill its "
                "other direction (model server): no loss until measured",
-     .low = 0.01,
-     .high = 1,
+     .least = 0.01,
+     .most = 1,
      .expected = "0.01 to 1"},
     {.name = "host_pull",
      .value = 0,
      .unit = "1",
      .origin = "1: copies out of host memory are reads of the devices, which do not block each other (model server); "
                "0: as credit",
-     .low = 0,
-     .high = 1,
+     .least = 0,
+     .most = 1,
      .is_whole = true,
      .expected = "0 or 1"},
 };

@@ -78,6 +78,14 @@ void hop_build_parameter(struct hop_build *build, const char *name, double value
             hop_topology_set_parameter(build->topology, name, value, origin, NAN, build->failure.diag);
 }
 
+void hop_build_assume(struct hop_build *build, const char *name, double value, double low, double high,
+                      const char *origin)
+{
+    hop_build_parameter(build, name, value, origin);
+    if (hop_build_ok(build))
+        build->failure.status = hop_topology_set_range(build->topology, name, low, high, build->failure.diag);
+}
+
 void hop_build_note(struct hop_build *build, const char *format, ...)
 {
     char text[512];

@@ -12,6 +12,7 @@ struct hop_build {
     struct hop_topology *topology;
     struct hop_failure failure;
     struct hop_arena arena; /* for what the construction needs until its end */
+    const char *gpu, *cpu;  /* what the devices are called, before what the source says; NULL: nothing was said */
 };
 
 void hop_build_begin(struct hop_build *build, const char *name, struct hop_diag *diag);
@@ -32,6 +33,9 @@ uint32_t hop_build_link(struct hop_build *build, const struct hop_link *link);
 uint32_t hop_build_nvswitch(struct hop_build *build, unsigned number, const char *label);
 void hop_build_route(struct hop_build *build, uint32_t at, uint32_t to, uint32_t link);
 void hop_build_parameter(struct hop_build *build, const char *name, double value, const char *origin);
+/* The same of what is only assumed, with the range that it lies in. */
+void hop_build_assume(struct hop_build *build, const char *name, double value, double low, double high,
+                      const char *origin);
 void hop_build_note(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
 /* "12 THINGS", unless there are none. */
 void hop_build_count(struct hop_build *build, unsigned count, const char *things);

@@ -19,43 +19,74 @@ static const struct hop_parameter_rule defaults[] = {
            "most that a lone transfer gets across a root complex: none measured")},
     {VALUE("ceiling_socket", HOP_NO_CEILING, "B/s",
            "most that a lone transfer gets over a socket link: none measured")},
-    {VALUE("pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)")},
+    {VALUE("pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)"), .low = 128,
+     .high = 512},
     {VALUE("pcie_header", 24, "B",
            "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM "
-           "2018)"), .high = 1e9},
+           "2018)"),
+     .low = 20, .high = 28, .most = 1e9},
     {VALUE("pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
-           "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed")},
+           "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed"),
+     .low = 12e9, .high = 57.6e9},
     {VALUE("pcie_duplex", 1, "1",
            "share of its capacity that a PCIe link's direction keeps while the other one is full, too: no loss "
-           "until measured"), .low = 0.01, .high = 2, .expected = "0.01 to 2"},
-    {VALUE("nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw")},
-    {VALUE("nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw")},
-    {VALUE("nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw")},
-    {VALUE("nvlink4", 25e9, "B/s", "NVLink 4 (H100), one link, one direction, raw")},
-    {VALUE("nvlink5", 50e9, "B/s", "NVLink 5 (B200), one link, one direction, raw")},
-    {VALUE("nvlink", 25e9, "B/s", "NVLink of unknown generation, taken as 2 to 4: one link, one direction, raw")},
-    {VALUE("nvlink_efficiency", 16.0 / 17, "1",
-           "one header flit for 16 data flits (256 B) of a packet"), .low = DBL_MIN, .high = 1},
-    {VALUE("xgmi_gfx906", 24e9, "B/s", "xGMI of MI50/MI60/MI100, one link, effective (constant that RCCL uses)")},
-    {VALUE("xgmi_gfx90a", 36e9, "B/s", "xGMI of MI200, one link, effective (constant that RCCL uses)")},
-    {VALUE("xgmi_gfx94x", 48e9, "B/s", "xGMI of MI300, one link, effective (constant that RCCL uses)")},
-    {VALUE("c2c", 450e9, "B/s", "NVLink-C2C of Grace Hopper, one direction")},
-    {VALUE("socket_broadwell", 6e9, "B/s", "peer traffic over QPI up to Broadwell (constant that NCCL uses)")},
-    {VALUE("socket_skylake", 10e9, "B/s", "peer traffic over UPI, Skylake to Ice Lake (constant that NCCL uses)")},
-    {VALUE("socket_sapphire_rapids", 22e9, "B/s", "peer traffic over UPI, Sapphire Rapids (constant that NCCL uses)")},
-    {VALUE("socket_amd", 16e9, "B/s", "peer traffic between EPYC sockets or NUMA nodes (constant that NCCL uses)")},
-    {VALUE("socket_power9", 32e9, "B/s", "peer traffic over the POWER9 X bus (constant that NCCL uses)")},
-    {VALUE("socket", 10e9, "B/s", "peer traffic between sockets of an unknown processor")},
-    {VALUE("on_die", 204.8e9, "B/s", "between root complexes of one socket: assumed not to limit until measured")},
-    {VALUE("host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured")},
-    {VALUE("network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s")},
+           "until measured"),
+     .least = 0.01, .most = 2, .expected = "0.01 to 2"},
+    {VALUE("nvlink1", 20e9, "B/s", "NVLink 1 (P100), one link, one direction, raw"), .low = 18e9, .high = 20e9},
+    {VALUE("nvlink2", 25e9, "B/s", "NVLink 2 (V100), one link, one direction, raw"), .low = 23e9, .high = 25e9},
+    {VALUE("nvlink3", 25e9, "B/s", "NVLink 3 (A100), one link, one direction, raw"), .low = 23e9, .high = 25e9},
+    {VALUE("nvlink4", 25e9, "B/s", "NVLink 4 (H100), one link, one direction, raw"), .low = 23e9, .high = 25e9},
+    {VALUE("nvlink5", 50e9, "B/s", "NVLink 5 (B200), one link, one direction, raw"), .low = 46e9, .high = 50e9},
+    {VALUE("nvlink", 25e9, "B/s", "NVLink of unknown generation, taken as 2 to 4: one link, one direction, raw"),
+     .low = 20e9, .high = 50e9},
+    {VALUE("nvlink_efficiency", 16.0 / 17, "1", "one header flit for 16 data flits (256 B) of a packet"), .low = 0.85,
+     .high = 0.97, .least = DBL_MIN, .most = 1},
+    {VALUE("xgmi_gfx906", 24e9, "B/s", "xGMI of MI50/MI60/MI100, one link, effective (constant that RCCL uses)"),
+     .low = 20e9, .high = 25e9},
+    {VALUE("xgmi_gfx90a", 36e9, "B/s", "xGMI of MI200, one link, effective (constant that RCCL uses)"), .low = 33e9,
+     .high = 50e9},
+    {VALUE("xgmi_gfx94x", 48e9, "B/s", "xGMI of MI300, one link, effective (constant that RCCL uses)"), .low = 45e9,
+     .high = 64e9},
+    {VALUE("xgmi_gfx95x", 57.6e9, "B/s",
+           "xGMI of MI350, one link: 3/4 of 76.8 GB/s (AMD CDNA 4 data sheet), as MI300 gets of 64: assumed"),
+     .low = 52e9, .high = 76.8e9},
+    {VALUE("c2c", 450e9, "B/s", "NVLink-C2C of Grace Hopper, one direction"), .low = 370e9, .high = 450e9},
+    {VALUE("socket_broadwell", 6e9, "B/s", "peer traffic over QPI up to Broadwell (constant that NCCL uses)"),
+     .low = 3e9, .high = 19.2e9},
+    {VALUE("socket_skylake", 10e9, "B/s", "peer traffic over UPI, Skylake to Ice Lake (constant that NCCL uses)"),
+     .low = 8e9, .high = 62.4e9},
+    {VALUE("socket_sapphire_rapids", 22e9, "B/s", "peer traffic over UPI, Sapphire Rapids (constant that NCCL uses)"),
+     .low = 20e9, .high = 96e9},
+    {VALUE("socket_amd", 16e9, "B/s", "peer traffic between EPYC sockets or NUMA nodes (constant that NCCL uses)"),
+     .low = 10e9, .high = 108e9},
+    {VALUE("socket_amd_gen5", 160e9, "B/s",
+           "between EPYC 9004 or 9005 sockets: 4 xGMI links of 16 lanes at 32 GT/s (AMD data sheets), 5/8 of them "
+           "assumed"),
+     .low = 50e9, .high = 256e9},
+    {VALUE("socket_emerald_rapids", 28e9, "B/s",
+           "peer traffic over UPI at 20 GT/s, as Sapphire Rapids at 16 GT/s (Intel data sheets): assumed"),
+     .low = 22e9, .high = 120e9},
+    {VALUE(
+         "socket_granite_rapids", 40e9, "B/s",
+         "peer traffic over 6 UPI links at 24 GT/s, as Sapphire Rapids over 4 at 16 GT/s (Intel data sheets): assumed"),
+     .low = 22e9, .high = 288e9},
+    {VALUE("socket_power9", 32e9, "B/s", "peer traffic over the POWER9 X bus (constant that NCCL uses)"), .low = 25e9,
+     .high = 64e9},
+    {VALUE("socket", 10e9, "B/s", "peer traffic between sockets of an unknown processor"), .low = 3e9, .high = 192e9},
+    {VALUE("on_die", 204.8e9, "B/s", "between root complexes of one socket: assumed not to limit until measured"),
+     .low = 32e9, .high = 400e9},
+    {VALUE("host_memory", 204.8e9, "B/s", "eight channels of DDR4-3200: assumed not to limit until measured"),
+     .low = 50e9, .high = 460e9},
+    {VALUE("network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s"), .low = 1.25e9,
+     .high = 50e9},
     {VALUE("chip", 1e12, "B/s",
            "inside a switch chip, between its virtual switches: assumed not to limit until measured")},
-    {VALUE("copy_latency", 0, "s",
-           "from the start of a copy inside a server to its first byte: none until measured"), .high = 1e9},
-    {VALUE("link_latency", 0, "s", "none: the published models are of bandwidth only, until measured"), .high = 1e9},
+    {VALUE("copy_latency", 0, "s", "from the start of a copy inside a server to its first byte: none until measured"),
+     .most = 1e9},
+    {VALUE("link_latency", 0, "s", "none: the published models are of bandwidth only, until measured"), .most = 1e9},
     {VALUE("reduce_rate", 500e9, "B/s",
-           "memory traffic on a device of its reductions and copies (reads and writes): assumed")},
+           "memory traffic on a device of its reductions and copies (reads and writes): assumed"),
+     .low = 100e9, .high = 3e12},
 };
 
 static bool add(struct hop_topology *topology, const struct hop_parameter_rule *rules, uint32_t count)
@@ -64,9 +95,12 @@ static bool add(struct hop_topology *topology, const struct hop_parameter_rule *
     if (first + count > PARAMETER_MOST)
         return false;
     for (uint32_t i = 0; i < count; i++) {
+        const struct hop_parameter_rule *rule = &rules[i];
+        double low = rule->low < rule->high ? rule->low : rule->value,
+               high = rule->low < rule->high ? rule->high : rule->value;
         topology->parameters[first + i] =
-            (struct hop_parameter){rules[i].name, rules[i].value, rules[i].unit, rules[i].origin, NAN};
-        topology->parameter_rules[first + i] = &rules[i];
+            (struct hop_parameter){rule->name, rule->value, rule->unit, rule->origin, NAN, low, high};
+        topology->parameter_rules[first + i] = rule;
     }
     topology->parameter_count += count;
     return true;
@@ -128,9 +162,9 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
                         "there is no parameter '%.80s'\none of those that `hopcast topology --parameters` lists", name);
     }
     const struct hop_parameter_rule *rule = topology->parameter_rules[parameter - topology->parameters];
-    bool bounded = rule->low != 0 || rule->high != 0;
+    bool bounded = rule->least != 0 || rule->most != 0;
     double least = strcmp(rule->unit, "B/s") == 0 ? HOP_CAPACITY_LEAST : DBL_MIN;
-    if (!(value >= (bounded ? rule->low : least) && value <= (bounded ? rule->high : 1e18)) ||
+    if (!(value >= (bounded ? rule->least : least) && value <= (bounded ? rule->most : 1e18)) ||
         (rule->is_whole && value != floor(value)))
         return hop_fail(diag, HOP_ERR_INVALID, "parameter %s cannot be %g\n%s", name, value,
                         rule->expected ? rule->expected : "a positive, finite value");
@@ -139,8 +173,24 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
     char *kept = hop_arena_string(&topology->arena, origin, strlen(origin));
     if (!kept)
         return hop_fail_memory(diag);
-    parameter->value = value;
+    parameter->value = parameter->low = parameter->high = value;
     parameter->origin = kept;
     parameter->uncertainty = uncertainty;
+    return HOP_OK;
+}
+
+enum hop_status hop_topology_set_range(struct hop_topology *topology, const char *name, double low, double high,
+                                       struct hop_diag *diag)
+{
+    struct hop_parameter *parameter = find(topology, name);
+    if (!parameter)
+        return hop_fail(diag, HOP_ERR_NOT_FOUND,
+                        "there is no parameter '%.80s'\none of those that `hopcast topology --parameters` lists", name);
+    if (!(low >= 0 && low <= parameter->value && high >= parameter->value && high <= 1e18))
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "parameter %s is %g and cannot lie between %g and %g\nlow <= value <= high", name,
+                        parameter->value, low, high);
+    parameter->low = low;
+    parameter->high = high;
     return HOP_OK;
 }

@@ -58,7 +58,8 @@ struct hop_parameter_rule {
     const char *name;
     double value;
     const char *unit, *origin;
-    double low, high;     /* both allowed; both 0: whatever is positive and finite */
+    double least, most;   /* both allowed; both 0: whatever is positive and finite */
+    double low, high;     /* between which the default lies; both 0: it is what it is */
     const char *expected; /* what an error says; NULL: a positive, finite value */
     bool is_whole;
 };

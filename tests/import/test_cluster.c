@@ -142,8 +142,8 @@ static void ways_follow_the_imported_tables(void **state)
 {
     (void)state;
     struct hop_topology *fabric = NULL;
-    CHECK(hop_topology_load_routed(OWN_TOPOLOGIES "ibnetdiscover-fat-tree.txt",
-                                   OWN_TOPOLOGIES "ibnetdiscover-fat-tree.lfts", &fabric, D));
+    const struct hop_beside beside = {.routes = OWN_TOPOLOGIES "ibnetdiscover-fat-tree.lfts"};
+    CHECK(hop_topology_load_with(OWN_TOPOLOGIES "ibnetdiscover-fat-tree.txt", &beside, &fabric, D));
     struct hop_topology *cluster =
         read_cluster("{\"cluster\": \"c\", \"nodes\": [{\"machine\": \"dgx-a100\", \"count\": 2}], \"fabric\": "
                      "{\"source\": \"ibnetdiscover-fat-tree.txt\", "

@@ -202,11 +202,15 @@ static void what_is_left_out_or_doubtful_is_noted(void **state)
     assert_true(has_note(t, "1 display controllers"));
     assert_false(has_note(t, "no GPU found"));
     hop_topology_destroy(t);
-    t = topology_of(sample_with("31.507692", "4.000000"));
+    t = topology_of(edit(sample_with("31.507692", "4.000000"), "A100", "T-1000"));
     assert_pcie(t, "gpu0", "switch0", 1, 16);
     assert_true(has_note(t, "3 GPUs stand at 2.5 GT/s"));
     hop_topology_destroy(t);
-    t = topology_of(sample_with("31.507692", "0.000000"));
+    t = topology_of(sample_with("31.507692", "4.000000")); /* an A100 can do more */
+    assert_pcie(t, "gpu0", "switch0", 4, 16);
+    assert_true(has_note(t, "3 GPUs stand at 2.5 GT/s, as idle ones do, or tell no speed"));
+    hop_topology_destroy(t);
+    t = topology_of(edit(sample_with("31.507692", "0.000000"), "A100", "T-1000"));
     assert_pcie(t, "gpu0", "switch0", 3, 16);
     assert_true(has_note(t, "unknown speed"));
     hop_topology_destroy(t);

@@ -229,7 +229,8 @@ static void ways_are_those_of_the_tables(void **state)
 {
     (void)state;
     struct hop_topology *topology = NULL;
-    CHECK(hop_topology_load_routed(FAT_TREE ".txt", FAT_TREE ".lfts", &topology, D));
+    const struct hop_beside beside = {.routes = FAT_TREE ".lfts"};
+    CHECK(hop_topology_load_with(FAT_TREE ".txt", &beside, &topology, D));
     struct hop_router *router = hop_router_create(topology);
     FILE *file = fopen(FAT_TREE ".lfts", "r");
     assert_non_null(file);
@@ -319,12 +320,17 @@ static void tables_need_a_fabric_with_ports(void **state)
     (void)state;
     struct hop_topology *topology = NULL;
     struct hop_diag diag = {0};
-    assert_int_equal(hop_topology_load_routed(OWN_TOPOLOGIES "nccl-nvswitch.xml", FAT_TREE ".lfts", &topology, &diag),
+    assert_int_equal(hop_topology_load_with(OWN_TOPOLOGIES "nccl-nvswitch.xml",
+                                            &(struct hop_beside){.routes = FAT_TREE ".lfts"}, &topology, &diag),
                      HOP_ERR_INVALID);
     assert_non_null(strstr(diag.expected, "ibnetdiscover"));
-    assert_int_not_equal(hop_topology_load_routed(FAT_TREE ".txt", RAILS ".lfts", &topology, &diag), HOP_OK);
+    assert_int_not_equal(
+        hop_topology_load_with(FAT_TREE ".txt", &(struct hop_beside){.routes = RAILS ".lfts"}, &topology, &diag),
+        HOP_OK);
     assert_non_null(strstr(diag.place, "rails.lfts:"));
-    assert_int_not_equal(hop_topology_load_routed(FAT_TREE ".txt", "/nonexistent", &topology, &diag), HOP_OK);
+    assert_int_not_equal(
+        hop_topology_load_with(FAT_TREE ".txt", &(struct hop_beside){.routes = "/nonexistent"}, &topology, &diag),
+        HOP_OK);
     assert_null(topology);
 }
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of GPUs and processors: generation and width of the slot, generation of accelerator links, and the parameter
+ * whose value and range the links of a kind have (topology/parameters.c). The first row that fits counts.
+ */
+#include "import/facts.h"
+
+#include <regex.h>
+
+static const struct hop_gpu_facts gpus[] = {
+    {"GB300|GB200|GB10[02]", 5, 16, 5, NULL, "NVIDIA GB200 NVL72 data sheet: NVLink 5"},
+    {"B300", 6, 16, 5, NULL, "NVIDIA DGX B300 data sheet: PCIe 6, NVLink 5"},
+    {"\\bB[12]00", 5, 16, 5, NULL, "NVIDIA DGX B200 data sheet: PCIe 5, NVLink 5"},
+    {"GH200|\\bH[128]00|\\bH20\\b", 5, 16, 4, NULL, "NVIDIA H100 data sheet: PCIe 5 x16, NVLink 4"},
+    {"\\bA[18]00\\b|\\bA30\\b|\\bA40\\b", 4, 16, 3, NULL, "NVIDIA A100, A30, A40 data sheets: PCIe 4 x16, NVLink 3"},
+    {"\\bA2\\b", 4, 8, 0, NULL, "NVIDIA A2 data sheet: PCIe 4 x8"},
+    {"\\bA1[06]", 4, 16, 0, NULL, "NVIDIA A10, A16 data sheets: PCIe 4 x16"},
+    {"V100|GV100", 3, 16, 2, NULL, "NVIDIA V100 data sheet: PCIe 3 x16, NVLink 2"},
+    {"P100|GP100", 3, 16, 1, NULL, "NVIDIA P100 data sheet: PCIe 3 x16, NVLink 1"},
+    {"\\bT4\\b|\\bP4\\b|\\bP40\\b|\\b[KM][0-9]0\\b|GK210", 3, 16, 0, NULL, "NVIDIA Tesla data sheets: PCIe 3 x16"},
+    {"RTX PRO|RTX 50[6-9]0", 5, 16, 0, NULL, "NVIDIA RTX PRO 6000 Blackwell data sheet: PCIe 5 x16"},
+    {"RTX 4060|RTX 3050", 4, 8, 0, NULL, "NVIDIA GeForce specifications: PCIe 4 x8"},
+    {"RTX 3090|RTX A[456]", 4, 16, 3, NULL, "NVIDIA RTX A6000 data sheet: PCIe 4 x16, NVLink 3"},
+    {"RTX (3|4)0[0-9]0|RTX A|\\bL(4|20|40S?)\\b|\\bAda\\b", 4, 16, 0, NULL, "NVIDIA L40S data sheet: PCIe 4 x16"},
+    {"RTX 20[78]0|TITAN RTX|Quadro RTX", 3, 16, 2, NULL, "NVIDIA Quadro RTX 6000 data sheet: PCIe 3 x16, NVLink 2"},
+    {"GTX (9|10|16)|RTX 20|TITAN|Quadro", 3, 16, 0, NULL, "NVIDIA GeForce GTX specifications: PCIe 3 x16"},
+    {"MI35[05]|gfx95", 5, 16, 0, "xgmi_gfx95x", "AMD Instinct MI350X data sheet: PCIe 5 x16, 7 links of 153.6 GB/s"},
+    {"MI3[02][058]|gfx94", 5, 16, 0, "xgmi_gfx94x", "AMD Instinct MI300X data sheet: PCIe 5 x16, 7 links of 128 GB/s"},
+    {"MI2[0-9]0|gfx90a", 4, 16, 0, "xgmi_gfx90a", "AMD Instinct MI250X data sheet: PCIe 4 x16, links of 100 GB/s"},
+    {"MI[56]0|MI100|gfx90[68]|Radeon VII", 4, 16, 0, "xgmi_gfx906", "AMD Instinct MI100 data sheet: PCIe 4 x16"},
+    {"W7[89]00|W[56]600|V620|RX [67][0-9]00", 4, 16, 0, NULL, "AMD Radeon PRO data sheets: PCIe 4 x16"},
+    {"Max 1[15]50|Ponte Vecchio", 5, 16, 0, NULL, "Intel Data Center GPU Max data sheet: PCIe 5 x16"},
+    {"Gaudi ?3", 5, 16, 0, NULL, "Intel Gaudi 3 white paper: PCIe 5 x16"},
+};
+
+#define AMD "AuthenticAMD"
+#define INTEL "GenuineIntel"
+#define XEON "xeon.*(platinum|gold|silver|bronze).*"
+
+static const struct hop_cpu_facts cpus[] = {
+    {"threadripper pro [789][0-9]", NULL, 0, 0, 0, 5, "socket", "AMD Threadripper PRO 7000 WX data sheet: PCIe 5"},
+    {"threadripper", NULL, 0, 0, 0, 4, "socket", "AMD Threadripper PRO 3000 WX, 5000 WX data sheets: PCIe 4"},
+    {"epyc (9[0-9a-z]{2}5)", AMD, 26, 0x00, 0x1f, 5, "socket_amd_gen5",
+     "AMD EPYC 9005 data sheet: PCIe 5, xGMI 32 GT/s"},
+    {"epyc (9[0-9a-z]{2}4|8[0-9]{2}4)", AMD, 25, 0x10, 0x1f, 5, "socket_amd_gen5",
+     "AMD EPYC 9004 data sheet: PCIe 5, 3 or 4 xGMI links at 32 GT/s"},
+    {"epyc 9[0-9]84", AMD, 25, 0xa0, 0xaf, 5, "socket_amd_gen5", "AMD EPYC 9754, 9684X data sheets: PCIe 5"},
+    {"epyc 7[0-9a-z]{2}3", AMD, 25, 0x00, 0x0f, 4, "socket_amd", "AMD EPYC 7003 data sheet: PCIe 4, xGMI 18 GT/s"},
+    {"epyc 7[0-9a-z]{2}2", AMD, 23, 0x30, 0x3f, 4, "socket_amd", "AMD EPYC 7002 data sheet: PCIe 4, xGMI 18 GT/s"},
+    {"epyc 7[0-9]{2}1", AMD, 23, 0x00, 0x2f, 3, "socket_amd", "AMD EPYC 7001 data sheet: PCIe 3, xGMI 10.7 GT/s"},
+    {"xeon.* 6[0-9]{3}[pe]", INTEL, 6, 0xad, 0xb0, 5, "socket_granite_rapids", "Intel Xeon 6 data sheet: UPI 24 GT/s"},
+    {XEON "[3-8]5[0-9]{2}", INTEL, 6, 0xcf, 0xcf, 5, "socket_emerald_rapids",
+     "Intel Xeon, 5th generation: UPI 20 GT/s"},
+    {XEON "[3-8]4[0-9]{2}|xeon.*max 94", INTEL, 6, 0x8f, 0x8f, 5, "socket_sapphire_rapids",
+     "Intel Xeon, 4th generation: PCIe 5, 4 UPI links at 16 GT/s"},
+    {XEON "[3-8]3[0-9]{2}", INTEL, 6, 0x6a, 0x6c, 4, "socket_skylake",
+     "Intel Xeon, 3rd generation: PCIe 4, UPI 11.2 GT/s"},
+    {XEON "[3-8][12][0-9]{2}", INTEL, 6, 0x55, 0x55, 3, "socket_skylake",
+     "Intel Xeon, 1st and 2nd generation: PCIe 3, 3 UPI links at 10.4 GT/s"},
+    {"xeon.* e[57]-.*", INTEL, 6, 0x2d, 0x4f, 3, "socket_broadwell",
+     "Intel Xeon E5 v1 to v4: PCIe 3, 2 QPI links at 9.6 GT/s"},
+    {"power9", NULL, 0, 0, 0, 4, "socket_power9", "IBM POWER9 processor user's manual: PCIe 4, X bus"},
+    {"power8", NULL, 0, 0, 0, 3, "socket", "IBM POWER8 processor user's manual: PCIe 3"},
+    {"grace", NULL, 0, 0, 0, 5, "socket", "NVIDIA Grace data sheet: PCIe 5"},
+};
+
+/* What copies of GPUs get of 16 lanes: the least, the usual and the most that vendors and users print. */
+static const struct {
+    double usual, low, high;
+} slots[] = {{0, 0, 0},
+             {3.0e9, 2.6e9, 3.4e9},
+             {6.0e9, 5.4e9, 6.8e9},
+             {12.6e9, 11.5e9, 13.4e9},
+             {26.0e9, 24.0e9, 27.5e9},
+             {55.5e9, 53.0e9, 57.6e9},
+             {108e9, 95e9, 118e9}};
+
+static bool fits(const char *pattern, const char *name)
+{
+    regex_t compiled;
+    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
+        return false;
+    bool found = regexec(&compiled, name, 0, NULL, 0) == 0;
+    regfree(&compiled);
+    return found;
+}
+
+const struct hop_gpu_facts *hop_gpu_facts(const char *name)
+{
+    for (size_t i = 0; name && i < HOP_COUNT(gpus); i++) {
+        if (fits(gpus[i].names, name))
+            return &gpus[i];
+    }
+    return NULL;
+}
+
+/* "Intel(R) Xeon(R) Platinum 8480+": the marks say nothing. */
+static void drop_marks(const char *name, char *plain, size_t size)
+{
+    size_t used = 0;
+    while (*name && used + 1 < size) {
+        if (*name == '(') {
+            name += strcspn(name, ")");
+            name += *name == ')';
+        } else {
+            plain[used++] = *name++;
+        }
+    }
+    plain[used] = '\0';
+}
+
+const struct hop_cpu_facts *hop_cpu_facts(const char *name)
+{
+    char plain[128];
+    if (!name)
+        return NULL;
+    drop_marks(name, plain, sizeof plain);
+    for (size_t i = 0; i < HOP_COUNT(cpus); i++) {
+        if (fits(cpus[i].names, plain))
+            return &cpus[i];
+    }
+    return NULL;
+}
+
+/* NCCL writes the two fields of a family beside each other: 175 is 15 + 10, which is 25. */
+const struct hop_cpu_facts *hop_cpu_facts_of(const char *vendor, long family, long model)
+{
+    unsigned plain = family > 15 * 2 ? (unsigned)(family & 15) + (unsigned)(family >> 4) : (unsigned)family;
+    for (size_t i = 0; i < HOP_COUNT(cpus); i++) {
+        const struct hop_cpu_facts *cpu = &cpus[i];
+        if (cpu->vendor && strcmp(cpu->vendor, vendor) == 0 && cpu->family == plain && model >= cpu->first_model &&
+            model <= cpu->last_model)
+            return cpu;
+    }
+    return NULL;
+}
+
+unsigned hop_facts_generation(const struct hop_gpu_facts *gpu, const struct hop_cpu_facts *cpu)
+{
+    unsigned a = gpu ? gpu->pcie : 0, b = cpu ? cpu->pcie : 0;
+    return !a || (b && b < a) ? b : a;
+}
+
+void hop_facts_pcie(struct hop_build *build, unsigned generation, const char *because)
+{
+    if (generation < HOP_COUNT(slots))
+        hop_build_assume(
+            build, "pcie_link", slots[generation].usual, slots[generation].low, slots[generation].high,
+            hop_build_text(build, "assumed: what copies get of generation %u x16; %s", generation, because));
+}
+
+void hop_facts_check(struct hop_build *build)
+{
+    if (build->gpu && !hop_gpu_facts(build->gpu))
+        hop_build_fail(
+            build, HOP_ERR_NOT_FOUND,
+            "nothing is known of a GPU '%.80s'\na name as nvidia-smi or rocm-smi print it, such as A100, H100, "
+            "RTX PRO 6000 or MI300X (docs/uncalibrated.md)",
+            build->gpu);
+    if (build->cpu && !hop_cpu_facts(build->cpu))
+        hop_build_fail(build, HOP_ERR_NOT_FOUND,
+                       "nothing is known of a processor '%.80s'\na name as lscpu prints it, such as EPYC 9575F or Xeon "
+                       "Platinum 8480 (docs/uncalibrated.md)",
+                       build->cpu);
+}
