@@ -140,7 +140,8 @@ static void print_left_out(const struct hop_tuned_collective *tuned, const struc
 
 /* ---- who wins from where on, and why ---- */
 
-static void print_why(const struct hop_network *network, const struct hop_tune_size *size)
+static void print_why(const struct hop_network *network, const struct hop_tuned_collective *tuned,
+                      const struct hop_tune_size *size)
 {
     printf("  %s", size->bytes ? tool_text("at %s: ", tool_short_bytes(size->bytes)) : "");
     if (size->link != HOP_NONE)
@@ -150,6 +151,9 @@ static void print_why(const struct hop_network *network, const struct hop_tune_s
         printf("no link is in use");
     if (size->rule != HOP_RULE_FULL)
         printf("; lost most to: %s", hop_rule_text(size->rule));
+    if (size->gain.models)
+        printf("\n%10sover %s: %s", "", tuned->candidates[size->second].algorithm,
+               hop_gain_words(&size->gain, (char[96]){0}, 96));
 }
 
 static void print_spans(const struct hop_network *network, const struct hop_tuned_collective *tuned)
@@ -160,7 +164,7 @@ static void print_spans(const struct hop_network *network, const struct hop_tune
         printf("%8s  %-*s", tool_short_bytes(span->from_bytes), network ? by_width(tuned) : 1,
                show_candidate(&tuned->candidates[span->candidate]));
         if (network)
-            print_why(network, &tuned->sizes[span->size]);
+            print_why(network, tuned, &tuned->sizes[span->size]);
         printf("\n");
     }
 }

@@ -19,6 +19,12 @@ static const char *show_packet(uint64_t bytes, bool is_there)
     return !is_there ? "-" : bytes ? tool_short_bytes(bytes) : "whole";
 }
 
+/* Whether another model that can rule the links says that the other way is faster. */
+static bool is_doubted(const struct hop_tune_point *point)
+{
+    return point->gain.models > 0 && point->gain.verdict == HOP_GAIN_UNSURE;
+}
+
 static void print_cell(const struct hop_tune_point *point)
 {
     double factor;
@@ -26,7 +32,7 @@ static void print_cell(const struct hop_tune_point *point)
     printf(" %*s", CELL,
            isnan(point->direct_s) && isnan(point->staged_s) ? "-"
            : isnan(factor)                                  ? tool_text("%c only", letter)
-                                                            : tool_text("%c%6.2f", letter, factor));
+                           : tool_text("%c%c%5.2f", letter, is_doubted(point) ? '?' : ' ', factor));
 }
 
 /* "gpu0 -> gpu1" */
@@ -57,7 +63,8 @@ static void print_pairs(const struct hop_topology *topology, const struct hop_tu
     }
     printf("D direct, S staged: the faster one, and how many times as fast as the other; crossover: from that size on "
            "the\n"
-           "other one wins; packet: the best one for staging %s; pairs: that many are alike\n",
+           "other one wins; packet: the best one for staging %s; pairs: that many are alike; ?: by other models\n"
+           "that can rule these links the other way is faster, so there is no reliable gain\n",
            tool_short_bytes(paths->sizes[last]));
 }
 
@@ -118,6 +125,8 @@ static void print_case(const struct tune_case *c)
     printf(" %8s %6s %8u  %s\n", show_packet(mix->mix_packet_bytes, mix->staged_count),
            isnan(mix->direct_s) ? "-" : tool_text("%.2f", mix->direct_s / mix->mix_s), mix->staged_count,
            mix->exact ? "exact" : "searched");
+    if (mix->gain)
+        printf("  over all direct: %s\n", hop_gain_words(&mix->gain->range, (char[96]){0}, 96));
     print_names(c);
 }
 

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define HOP_GAIN_SAME 0.005 /* what differs by no more than this share of it is equal: models are not that exact */
+#define HOP_GAIN_SAME 0.01 /* what differs by no more than this share of it is equal: models are not that exact */
 
 enum hop_gain_verdict {
     HOP_GAIN_FASTER, /* every model says that the second schedule ends sooner */
@@ -48,8 +48,8 @@ struct hop_gain_options {
     size_t size;         /* see hop_version */
     const char *models;  /* of the first case, as hop_network_create takes it; NULL: the defaults */
     const struct hop_network *network; /* in their place: a network of the topology, ruled as the first case is to be */
-    uint64_t max_effort; /* other models are asked while the operations of both schedules x hop_model_facts.cost are no
-                          * more than this; 0: 20,000, which takes some tenths of a second */
+    uint64_t max_effort; /* other models are asked while the operations of both schedules, packets of staged copies
+                          * apart, x hop_model_facts.cost are no more than this; 0: 20,000, some tenths of a second */
     /* What is compared of a timeline, in seconds; NULL: its makespan. */
     double (*value_s)(const struct hop_timeline *timeline, void *context);
     void *context;

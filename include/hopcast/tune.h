@@ -18,7 +18,7 @@
 #define HOPCAST_TUNE_H
 
 #include "hopcast/collective.h"
-#include "hopcast/model.h"
+#include "hopcast/gain.h"
 #include "hopcast/schedule.h"
 
 #ifdef __cplusplus
@@ -50,6 +50,8 @@ struct hop_tune_point {
     uint64_t bytes;
     double direct_s, staged_s;
     uint64_t packet_bytes; /* of the fastest staged copy, of equals the largest; 0: unpacketised */
+    struct hop_gain_range
+        gain; /* of the faster way over the other, by all models that apply; models 0: there is one way */
 };
 
 /* Ordered pairs whose three routes (direct, into host memory, out of it) are alike link by link, sharing included. */
@@ -100,6 +102,8 @@ struct hop_tuned_mix {
     bool exact;                    /* every choice was tried, at staged_packet_bytes */
     uint32_t evaluations;          /* schedules simulated */
     const struct hop_schedule *best; /* the mix as a schedule: predicting it gives mix_s */
+    const struct hop_gain *gain;     /* of the mix over all direct, by all models that apply; NULL: some copies have no
+                                      * direct way, or no copy is staged */
 };
 
 /* The ways of a schedule's copies; what it says about them (via) is not looked at, other operations stay as they are.
@@ -133,6 +137,8 @@ struct hop_tune_size {
     uint32_t link;      /* the directed link that is in use longest, HOP_NONE: none is */
     double link_busy;   /* and for what share of the time */
     enum hop_rule rule; /* what its operations lost most time to; HOP_RULE_FULL: nothing */
+    struct hop_gain_range
+        gain; /* over the second, by all models that apply; models 0: measured, or there is no second */
 };
 
 /* From so many bytes on, up to the next one's, that candidate wins. */

@@ -25,14 +25,17 @@ struct asking {
     const struct hop_schedule *schedules[2];
     const struct hop_gain_options *options;
     struct whole *whole;
+    double operations;                        /* of both schedules, as executed */
     bool *used;                               /* by domain: a route of a schedule passes it */
     const struct hop_model_facts **rules[CASES]; /* by domain, of each case */
 };
 
 /* ---- one case ---- */
 
-static void note_routes(struct asking *a, const struct hop_timeline *timeline)
+/* Of the first case: what there is to do, and over which domains. */
+static void note(struct asking *a, const struct hop_timeline *timeline)
 {
+    a->operations += hop_schedule_count(hop_timeline_schedule(timeline));
     for (uint32_t op = 0; op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
         const struct hop_route *route = hop_timeline_route(timeline, op);
         for (uint32_t l = 0; route && l < route->link_count; l++)
@@ -51,7 +54,7 @@ static enum hop_status time_both(struct asking *a, struct hop_network *network, 
                                                       ? a->options->value_s(timeline, a->options->context)
                                                       : hop_timeline_makespan_s(timeline);
         if (a->whole->gain.range.models == 0)
-            note_routes(a, timeline);
+            note(a, timeline);
         hop_timeline_destroy(timeline);
     }
     return HOP_OK;
@@ -94,10 +97,10 @@ static bool is_known(const struct asking *a, const struct hop_model_facts *const
 /* What both schedules take under it, beside what they take under `fair`. */
 static double effort_of(const struct asking *a, const struct hop_model_facts *const *rules)
 {
-    double cost = 1, operations = (double)hop_schedule_count(a->schedules[0]) + hop_schedule_count(a->schedules[1]);
+    double cost = 1;
     for (uint32_t d = 0; d < hop_topology_domain_count(a->topology); d++)
         cost = a->used[d] ? hop_max(cost, rules[d]->cost) : cost;
-    return operations * cost;
+    return a->operations * cost;
 }
 
 /* Whether the case is worth asking after the first one. */

@@ -29,6 +29,7 @@ static void put_size(struct hop_buffer *out, const struct hop_network *network,
     if (!tuned->measured) {
         put_link(out, hop_network_topology(network), size);
         hop_json_put(out, "rule:%s", hop_rule_name(size->rule));
+        hop_put_gain_range(out, "by_model", &size->gain);
     }
     hop_json_put(out, "times:[");
     for (uint32_t c = 0; c < tuned->candidate_count; c++) {

@@ -22,8 +22,9 @@ static void put_point(struct hop_buffer *out, const struct hop_tune_point *point
     hop_json_put(out, "\n   {bytes:%llu,direct_s:%g,staged_s:%g", (unsigned long long)point->bytes, point->direct_s,
                  point->staged_s);
     put_packet(out, "packet_bytes", point->packet_bytes, !isnan(point->staged_s));
-    hop_json_put(out, "winner:%s,factor:%g}", none ? NULL : hop_via_name(staged ? HOP_VIA_STAGED : HOP_VIA_P2P),
-                 factor);
+    hop_json_put(out, "winner:%s,factor:%g", none ? NULL : hop_via_name(staged ? HOP_VIA_STAGED : HOP_VIA_P2P), factor);
+    hop_put_gain_range(out, "by_model", &point->gain);
+    hop_json_put(out, "}");
 }
 
 static void put_class(struct hop_buffer *out, const struct hop_topology *topology, const struct hop_tune_class *class,
@@ -58,7 +59,8 @@ static void put_mix(struct hop_buffer *out, const struct hop_tune_named_mix *nam
     }
     hop_json_put(out, "]");
     put_packet(out, "mix_packet_bytes", mix->mix_packet_bytes, any);
-    hop_json_put(out, "exact:%hhu,evaluations:%u,\nbest:", mix->exact, mix->evaluations);
+    hop_put_gain(out, "by_model", mix->gain);
+    hop_json_put(out, "\nexact:%hhu,evaluations:%u,\nbest:", mix->exact, mix->evaluations);
     hop_json_embed(out, hop_schedule_to_json(mix->best));
     hop_json_put(out, "\n}");
 }

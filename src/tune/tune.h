@@ -55,6 +55,10 @@ enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct
 enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
                                   struct hop_tune_score *score, struct hop_diag *diag);
 
+/* The gain of one schedule over another by all models that apply, the network's first. */
+enum hop_status hop_tune_gain(const struct hop_network *network, const struct hop_schedule *before,
+                              const struct hop_schedule *after, struct hop_gain **gain, struct hop_diag *diag);
+
 static inline uint64_t hop_tune_packets_of(uint64_t bytes, uint64_t packet_bytes)
 {
     return packet_bytes == 0 || bytes <= packet_bytes ? 1 : (bytes - 1) / packet_bytes + 1;

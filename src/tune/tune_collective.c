@@ -13,7 +13,10 @@
 #include "hopcast/simulate.h"
 
 #define CROSSOVER_NEAR 1.01 /* the two sizes around a crossover are that near */
-enum { LOSSES = 32 };       /* of an operation, looked at; the largest come first */
+enum {
+    LOSSES = 32,            /* of an operation, looked at; the largest come first */
+    GAIN_OPERATIONS = 20000 /* of winner and second: beyond that, other models are not asked */
+};
 
 struct whole {
     struct hop_tuned_collective tuned; /* what the caller sees; first */
@@ -98,7 +101,7 @@ static void add_size(struct tuning *t, uint64_t bytes)
     struct hop_tune_time *times = hop_arena_alloc(&w->arena, (w->tuned.candidate_count + 1) * sizeof *times);
     for (uint32_t c = 0; times && c < w->tuned.candidate_count; c++)
         times[c] = (struct hop_tune_time){NAN, NAN, NAN};
-    *size = (struct hop_tune_size){bytes, times, HOP_NONE, HOP_NONE, HOP_NONE, 0, HOP_RULE_FULL};
+    *size = (struct hop_tune_size){bytes, times, HOP_NONE, HOP_NONE, HOP_NONE, 0, HOP_RULE_FULL, {0}};
     w->tuned.size_count += times != NULL;
 }
 
@@ -270,6 +273,24 @@ static void explain(struct tuning *t, struct hop_tune_size *size)
     hop_schedule_destroy(schedule);
 }
 
+/* What the winner gains over the second. */
+static void find_gain(struct tuning *t, struct hop_tune_size *size)
+{
+    if (size->second == HOP_NONE)
+        return;
+    struct hop_schedule *second = make(t, size->second, size->bytes), *winner = make(t, size->winner, size->bytes);
+    struct hop_gain *gain = NULL;
+    if (second && winner && hop_schedule_count(second) + hop_schedule_count(winner) > GAIN_OPERATIONS)
+        size->gain = hop_gain_alone(size->times[size->second].time_s, size->times[size->winner].time_s);
+    else if (second && winner)
+        (void)failed(t, hop_tune_gain(t->network, second, winner, &gain, t->diag));
+    if (gain)
+        size->gain = gain->range;
+    hop_gain_destroy(gain);
+    hop_schedule_destroy(second);
+    hop_schedule_destroy(winner);
+}
+
 /* ---- where another one begins to win ---- */
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -365,10 +386,12 @@ static void compare_sizes(struct tuning *t)
         if (t->status != HOP_OK)
             return;
         find_winner(w, size);
-        if (size->winner == HOP_NONE)
+        if (size->winner == HOP_NONE) {
             refuse_all(t, size->bytes);
-        else if (!w->tuned.measured)
+        } else if (!w->tuned.measured) {
             explain(t, size);
+            find_gain(t, size);
+        }
     }
     find_spans(t);
     forgive(w);

@@ -130,8 +130,9 @@ static void describe_span(const struct hop_tuned_collective *tuned, const struct
         used += snprintf(text + used, size - (size_t)used, ", quartiles %.0f %% apart",
                          100 * (own->high_s - own->low_s) / own->time_s);
     if (at->second != HOP_NONE && own->time_s > 0)
-        (void)snprintf(text + used, size - (size_t)used, "; %s %.2f times that",
-                       tuned->candidates[at->second].algorithm, at->times[at->second].time_s / own->time_s);
+        (void)snprintf(text + used, size - (size_t)used, "; %s %.2f times that%s",
+                       tuned->candidates[at->second].algorithm, at->times[at->second].time_s / own->time_s,
+                       at->gain.models && at->gain.verdict == HOP_GAIN_UNSURE ? ", though faster by other models" : "");
 }
 
 enum hop_status hop_algorithm_table_add_tuned(struct hop_algorithm_table *table,

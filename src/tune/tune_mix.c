@@ -341,6 +341,21 @@ static void choose(struct search *s, struct hop_tuned_mix *mix)
     settle(s, mix);
 }
 
+/* Of the mix over all direct. */
+static struct hop_gain *find_gain(struct search *s, const struct hop_schedule *best)
+{
+    struct hop_schedule *direct = NULL;
+    struct hop_gain *gain = NULL;
+    if (s->status != HOP_OK || s->forced_count > 0 || count_staged(s, &s->best) == 0)
+        return NULL;
+    set_all(s, &s->trial, false);
+    s->status = build(s, &s->trial, &direct);
+    if (s->status == HOP_OK)
+        s->status = hop_tune_gain(s->network, direct, best, &gain, s->diag);
+    hop_schedule_destroy(direct);
+    return gain;
+}
+
 enum hop_status hop_tune_mix(struct hop_network *network, const struct hop_schedule *schedule,
                              const struct hop_tune_options *options, struct hop_tuned_mix **mix, struct hop_diag *diag)
 {
@@ -369,6 +384,7 @@ enum hop_status hop_tune_mix(struct hop_network *network, const struct hop_sched
     chosen->mix.staged = s.best.staged;
     chosen->mix.evaluations = s.evaluations;
     chosen->mix.best = chosen->best;
+    chosen->mix.gain = find_gain(&s, chosen->best);
     if (s.status == HOP_OK)
         *mix = &chosen->mix;
     else
@@ -382,6 +398,7 @@ void hop_tune_mix_destroy(struct hop_tuned_mix *mix)
         return;
     struct hop_tune_chosen *chosen = (struct hop_tune_chosen *)mix;
     hop_schedule_destroy(chosen->best);
+    hop_gain_destroy((struct hop_gain *)mix->gain);
     hop_arena_finish(&chosen->arena);
     free(chosen);
 }

@@ -43,15 +43,15 @@ enum hop_via hop_tune_winner(const struct hop_tune_point *point, double *factor)
 
 /* ---- one copy ---- */
 
-/* NAN: something failed. */
-static double time_of(struct tuning *t, const uint32_t *pair, uint64_t bytes, enum hop_via via, uint64_t packet_bytes)
+/* NULL: something failed. */
+static struct hop_schedule *make_copy(struct tuning *t, const uint32_t *pair, uint64_t bytes, enum hop_via via,
+                                      uint64_t packet_bytes)
 {
     const struct hop_topology *topology = hop_network_topology(t->network);
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     struct hop_schedule *schedule = t->status == HOP_OK ? hop_schedule_create("pair") : NULL;
-    struct hop_tune_score score = {.makespan_s = NAN};
     if (t->status != HOP_OK)
-        return NAN;
+        return NULL;
     op.name = "a";
     op.from.device = hop_topology_node(topology, pair[0])->name;
     op.to.device = hop_topology_node(topology, pair[1])->name;
@@ -60,9 +60,16 @@ static double time_of(struct tuning *t, const uint32_t *pair, uint64_t bytes, en
     op.packet_bytes = packet_bytes;
     (void)hop_schedule_add(schedule, &op);
     t->status = hop_schedule_finish(schedule, &schedule, t->diag);
-    if (t->status != HOP_OK)
-        return NAN;
-    t->status = hop_tune_simulate(t->network, schedule, &score, t->diag);
+    return t->status == HOP_OK ? schedule : NULL;
+}
+
+/* NAN: something failed. */
+static double time_of(struct tuning *t, const uint32_t *pair, uint64_t bytes, enum hop_via via, uint64_t packet_bytes)
+{
+    struct hop_tune_score score = {.makespan_s = NAN};
+    struct hop_schedule *schedule = make_copy(t, pair, bytes, via, packet_bytes);
+    if (schedule)
+        t->status = hop_tune_simulate(t->network, schedule, &score, t->diag);
     hop_schedule_destroy(schedule);
     return score.makespan_s;
 }
@@ -92,6 +99,25 @@ static struct hop_tune_point find_point(struct tuning *t, uint32_t class, uint64
     if (hop_tune_can_stage(&t->ways[class]))
         find_staged(t, pair, &point);
     return point;
+}
+
+/* Of the faster way over the other one. */
+static void find_gain(struct tuning *t, uint32_t class, struct hop_tune_point *point)
+{
+    const uint32_t *pair = t->whole->classes[class].pairs[0];
+    bool staged = hop_tune_winner(point, NULL) == HOP_VIA_STAGED;
+    if (isnan(point->direct_s) || isnan(point->staged_s))
+        return;
+    struct hop_schedule *one = make_copy(t, pair, point->bytes, HOP_VIA_P2P, 0);
+    struct hop_schedule *other = make_copy(t, pair, point->bytes, HOP_VIA_STAGED, point->packet_bytes);
+    struct hop_gain *gain = NULL;
+    if (t->status == HOP_OK)
+        t->status = hop_tune_gain(t->network, staged ? one : other, staged ? other : one, &gain, t->diag);
+    if (gain)
+        point->gain = gain->range;
+    hop_gain_destroy(gain);
+    hop_schedule_destroy(one);
+    hop_schedule_destroy(other);
 }
 
 static void find_crossover(struct tuning *t, uint32_t class)
@@ -217,8 +243,10 @@ static enum hop_status measure(struct tuning *t)
 {
     for (uint32_t c = 0; c < t->class_count && t->status == HOP_OK; c++) {
         struct hop_tune_point *points = (struct hop_tune_point *)t->whole->classes[c].points;
-        for (uint32_t s = 0; s < t->lists.size_count; s++)
+        for (uint32_t s = 0; s < t->lists.size_count; s++) {
             points[s] = find_point(t, c, t->lists.sizes[s]);
+            find_gain(t, c, &points[s]);
+        }
         if (t->status == HOP_OK)
             find_crossover(t, c);
         if (t->status == HOP_OK && t->options && t->options->progress)

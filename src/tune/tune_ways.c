@@ -153,6 +153,13 @@ enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct
 
 /* ---- scores ---- */
 
+enum hop_status hop_tune_gain(const struct hop_network *network, const struct hop_schedule *before,
+                              const struct hop_schedule *after, struct hop_gain **gain, struct hop_diag *diag)
+{
+    const struct hop_gain_options options = {.network = network};
+    return hop_gain_find(hop_network_topology(network), before, after, &options, gain, diag);
+}
+
 enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
                                   struct hop_tune_score *score, struct hop_diag *diag)
 {

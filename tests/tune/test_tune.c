@@ -476,6 +476,50 @@ static void check_mix(struct hop_network *network, const struct hop_schedule *sc
     assert_int_equal(staged, mix->staged_count);
 }
 
+/* On T2 staging pays across the root complex only for what model pcie lets a crossing lose (tau): fair, which knows
+ * nothing of it, says that the direct copy is faster. Below one switch all agree. */
+static void what_one_model_alone_promises_is_no_reliable_gain(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {64 * MIB};
+    const struct hop_tune_options options = {.sizes = sizes, .size_count = 1};
+    struct hop_topology *t = load_topology("t2");
+    CHECK(hop_topology_set(t, "link_latency=5us", D)); /* so that a packet costs something */
+    struct hop_network *pcie = network_of(t, "pcie"), *fair = network_of(t, "fair");
+    struct hop_tuned_paths *paths = paths_of(pcie, &options), *by_fair = paths_of(fair, &options);
+    const struct hop_tune_point *near_by = &class_of(pcie, paths, "gpu0", "gpu1")->points[0],
+                                *across = &class_of(pcie, paths, "gpu0", "gpu4")->points[0];
+    double factor;
+    assert_int_equal(hop_tune_winner(near_by, NULL), HOP_VIA_P2P);
+    assert_int_equal(near_by->gain.verdict, HOP_GAIN_FASTER);
+    assert_int_equal(hop_tune_winner(across, &factor), HOP_VIA_STAGED);
+    assert_int_equal(across->gain.verdict, HOP_GAIN_UNSURE);
+    near(across->gain.high, factor);
+    assert_int_equal(hop_tune_winner(&class_of(fair, by_fair, "gpu0", "gpu4")->points[0], NULL), HOP_VIA_P2P);
+    hop_tune_paths_destroy(by_fair);
+    hop_tune_paths_destroy(paths);
+    hop_network_destroy(fair);
+
+    struct edge edges[6];
+    struct hop_schedule *schedule;
+    uint32_t staged = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+        struct hop_tuned_mix *mix = mix_of(pcie, edges, draw_edges(edges, 5, 8), NULL, &schedule);
+        if (mix->gain) {
+            near(mix->gain->cases[0].before_s, mix->direct_s);
+            near(mix->gain->cases[0].after_s, mix->mix_s);
+            assert_string_equal(mix->gain->cases[0].name, "pcie");
+        }
+        assert_true((mix->gain != NULL) == (mix->staged_count > 0));
+        staged += mix->staged_count > 0;
+        hop_tune_mix_destroy(mix);
+        hop_schedule_destroy(schedule);
+    }
+    assert_true(staged > 0);
+    hop_network_destroy(pcie);
+    hop_topology_destroy(t);
+}
+
 static void of_few_copies_no_choice_is_faster_than_the_mix(void **state)
 {
     (void)state;
@@ -718,6 +762,7 @@ TEST_GROUP(tune)
         cmocka_unit_test(without_host_memory_there_is_only_direct),
         cmocka_unit_test(where_there_is_no_direct_way_copies_are_staged),
         cmocka_unit_test(without_peer_copies_near_pairs_are_slower_than_far_ones),
+        cmocka_unit_test(what_one_model_alone_promises_is_no_reliable_gain),
         cmocka_unit_test(of_few_copies_no_choice_is_faster_than_the_mix),
         cmocka_unit_test(local_search_is_near_the_best_choice),
         cmocka_unit_test(a_search_keeps_to_its_evaluations_and_finds_the_same_again),
