@@ -237,8 +237,8 @@ const struct tool_command tool_compare = {
         "from,\n"
         "to, bytes, concurrent_group, measured_GBps (or measured_s), notes in any order; rows of one concurrent_group\n"
         "start together.\n"
-        "What p2pBandwidthLatencyTest, nvbandwidth, bandwidthTest, TransferBench, nccl-tests and the OSU\n"
-        "micro-benchmarks print is read, too (docs/compare.md).\n"
+        "What p2pBandwidthLatencyTest, nvbandwidth, bandwidthTest, TransferBench, rocm-bandwidth-test, nccl-tests\n"
+        "and the OSU micro-benchmarks print is read, too (docs/compare.md).\n"
         "\n",
     .options = table,
     .notes = "example: hopcast compare data/measurements/infiniband-2011.csv --on ib-9node --model infiniband --model "

@@ -11,8 +11,8 @@
  * started together, one copy each; an empty group is a row that ran alone. A row with measured_s needs bytes.
  *
  * A prediction (`hopcast predict --json`) is read too: its transfers are one group, their times are their ends. So is
- * the output of p2pBandwidthLatencyTest, nvbandwidth (text or JSON), bandwidthTest, TransferBench, nccl-tests and the
- * OSU micro-benchmarks, known by its content; docs/compare.md says what becomes of it.
+ * the output of p2pBandwidthLatencyTest, nvbandwidth (text or JSON), bandwidthTest, TransferBench,
+ * rocm-bandwidth-test, nccl-tests and the OSU micro-benchmarks, known by its content; docs/compare.md says what becomes of it.
  */
 #ifndef HOPCAST_MEASUREMENTS_H
 #define HOPCAST_MEASUREMENTS_H

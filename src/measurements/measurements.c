@@ -5,8 +5,13 @@
 #include "base/json.h"
 
 static const struct hop_measurements_reader *const readers[] = {
-    &hop_reader_p2p, &hop_reader_nvbandwidth,    &hop_reader_nccl_tests,
-    &hop_reader_osu, &hop_reader_bandwidth_test, &hop_reader_transferbench,
+    &hop_reader_p2p,
+    &hop_reader_nvbandwidth,
+    &hop_reader_nccl_tests,
+    &hop_reader_osu,
+    &hop_reader_bandwidth_test,
+    &hop_reader_transferbench,
+    &hop_reader_rocm_bandwidth,
 };
 
 static struct hop_measurements *create(const char *name, struct hop_diag *diag)

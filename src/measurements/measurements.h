@@ -57,6 +57,7 @@ extern const struct hop_measurements_reader hop_reader_nccl_tests;  /* read_nccl
 extern const struct hop_measurements_reader hop_reader_osu;         /* read_osu.c */
 extern const struct hop_measurements_reader hop_reader_bandwidth_test; /* read_bandwidth_test.c */
 extern const struct hop_measurements_reader hop_reader_transferbench;  /* read_transferbench.c */
+extern const struct hop_measurements_reader hop_reader_rocm_bandwidth; /* read_rocm_bandwidth.c */
 
 /* What these readers fill measurements through. */
 struct hop_row_builder {

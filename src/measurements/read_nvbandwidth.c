@@ -340,7 +340,7 @@ static void read_sum(struct reading *r)
     for (size_t i = 0; i < (size_t)rows_of(r) * r->count; i++)
         r->cells[i] = (struct cell){mean >= 1e-6 && mean <= 1e6 ? mean : NAN, lines->line, lines->words[2].column};
     r->mean = true;
-    emit(r, part);
+    emit(r, r->test.pattern == PAIR && r->test.two_way ? part : 0);
     r->mean = false;
 }
 

@@ -700,6 +700,45 @@ static void other_transferbench_output_is_refused(void **unused)
     refuse(P2P("Bi") " SRC\\DST GPU 00 GPU 01\n GPU 00 <- N/A 1.5\n", "b.txt:4:9", "is missing", "'->'");
 }
 
+/* ---- rocm-bandwidth-test ---- */
+
+#define ROCM                                                                                                           \
+    "          RocmBandwidthTest Version: 2.6.0\n          Device: 0,  Make C, 16 cores\n"                             \
+    "          Device: 1,  Make A,  GPU-XX,  0d:0.0\n          Device: 2,  ,  GPU-9f,  10:0.0\n\n"                     \
+    "          Inter-Device Access\n\n          D/D       0         1         2\n\n          0         1         1   " \
+    "      1\n"
+#define ONE_ROCM                                                                                                       \
+    "          Unidirectional copy peak bandwidth GB/s\n\n          D/D       0           1           2\n\n"
+
+static void cells_of_rocm_go_from_the_row_to_the_column(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m = parse(ROCM ONE_ROCM "          0         N/A         7.177       14.106\n\n"
+                                                     "          1         7.250       800.5       N/A\n\n"
+                                                     "          2         14.250      11.5        700.25\n\n"
+                                                     "          Bdirectional copy average bandwidth GB/s\n"
+                                                     "          D/D       0           1\n"
+                                                     "          0         N/A         14.5\n"
+                                                     "          1         14.5        N/A\n");
+    assert_int_equal(hop_measurements_count(m), 7);
+    const struct hop_measurement *row = check_row(m, "one-way:host0>gpu1", 0, "host0", "gpu1", 14.106);
+    assert_true(row->bytes == 0 && row->line == 15);
+    (void)check_row(m, "one-way:gpu1>gpu0", 0, "gpu1", "gpu0", 11.5);
+    assert_int_equal(check_row(m, "two-way:host0-gpu0", 0, "host0", "gpu0", 7.25)->value, HOP_MEASURED_TOTAL);
+    (void)check_row(m, "two-way:host0-gpu0", 1, "gpu0", "host0", 7.25);
+    hop_measurements_destroy(m);
+}
+
+static void broken_rocm_matrices_are_refused(void **unused)
+{
+    (void)unused;
+    refuse(ROCM, "b.txt:10:1", "no bandwidth between two devices", "rocm-bandwidth-test -a");
+    refuse(ROCM "Unidirectional copy peak bandwidth GB/s\nD/D 0 7\n", "b.txt:12:7", "no device that is listed",
+           "Device: 0");
+    refuse(ROCM ONE_ROCM "0 N/A 7.5\n", "b.txt:15:1", "not whole", "a cell for each column");
+    refuse(ROCM ONE_ROCM "0 N/A 7.5 fast\n", "b.txt:15:11", "no cell", "N/A");
+}
+
 /* Bus bandwidth is 2 (n - 1) / n of the algorithm's for an all_reduce, no more than that for all others. */
 static void an_all_reduce_without_a_name_is_refused_as_a_composite(void **unused)
 {
@@ -758,6 +797,8 @@ TEST_GROUP(benchmarks)
         cmocka_unit_test(matrices_of_p2p_say_who_ran_beside_whom),
         cmocka_unit_test(a_summary_is_one_group_unless_its_test_was_read),
         cmocka_unit_test(other_transferbench_output_is_refused),
+        cmocka_unit_test(cells_of_rocm_go_from_the_row_to_the_column),
+        cmocka_unit_test(broken_rocm_matrices_are_refused),
         cmocka_unit_test(an_all_reduce_without_a_name_is_refused_as_a_composite),
         cmocka_unit_test(csv_that_speaks_of_benchmarks_stays_csv),
     };
