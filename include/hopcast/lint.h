@@ -96,9 +96,10 @@ HOP_API char *hop_lint_report_to_json(const struct hop_lint_report *report);
 /*
  * Two or more GPUs below one switch that write, over the switch's one uplink to its root complex, to GPUs of two or
  * more other root complexes: on some machines such writes fell to a fraction of their fair share. The cause is not
- * known, so no model predicts it; it is told as a risk. One sending GPU, one root that all write to, and several
- * senders into one switch do not show it. Links known to be older than generation 5, where it was never seen, are left
- * out.
+ * known, so no model predicts it; it is told as a risk where it was seen: with roots of another socket, or four GPUs or
+ * more below the switch. One sending GPU, one root that all write to, and several senders into one switch do not show
+ * it, nor do switches of two GPUs on one socket. Links known to be older than generation 5, where it was never seen, are
+ * left out.
  */
 struct hop_lint_collapse_risk {
     uint32_t uplink; /* directed link, from the switch to its root complex */

@@ -77,10 +77,14 @@ enum hop_status hop_lint_run(const struct hop_topology *topology, const struct h
                          .node_count = hop_topology_node_count(topology),
                          .link_count = hop_topology_link_count(topology),
                          .routes_left = HOP_LINT_ROUTES_MAX,
+                         .defaults = hop_topology_create("defaults"),
                          .speeds_missing = source_lacks_speeds(topology),
                          .diag = diag};
-    if (!l.report)
+    if (!l.report || !l.defaults) {
+        hop_topology_destroy(l.defaults);
+        hop_lint_destroy(l.report);
         return hop_fail_memory(diag);
+    }
     l.report->topology =
         hop_arena_string(&l.report->arena, hop_topology_name(topology), strlen(hop_topology_name(topology)));
     l.status = hop_network_create(topology, own.models, &l.network, diag);
@@ -92,6 +96,7 @@ enum hop_status hop_lint_run(const struct hop_topology *topology, const struct h
     if (l.status == HOP_OK && (l.arena.failed || l.report->arena.failed))
         l.status = hop_fail_memory(diag);
     hop_network_destroy(l.network);
+    hop_topology_destroy(l.defaults);
     hop_arena_finish(&l.arena);
     if (l.status != HOP_OK) {
         hop_lint_destroy(l.report);

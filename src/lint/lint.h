@@ -34,6 +34,7 @@ struct hop_lint {
     uint32_t server_count;
     uint32_t more;          /* servers like the one that is looked at now */
     uint32_t routes_left;   /* of HOP_LINT_ROUTES_MAX */
+    struct hop_topology *defaults; /* empty: what parameters are unless somebody says */
     bool speeds_missing;    /* the source left out PCIe speeds or widths; the importer took usual ones */
     struct hop_arena arena; /* until the end of the run */
     enum hop_status status; /* the first failure; rules go on and need not look */
@@ -68,6 +69,9 @@ struct hop_lint_nodes hop_lint_nodes_of(struct hop_lint *l, uint32_t server, enu
 bool hop_lint_same_model(const struct hop_lint *l, uint32_t a, uint32_t b);
 /* The PCIe link towards the root, NULL: none. */
 const struct hop_link *hop_lint_upstream(const struct hop_lint *l, uint32_t node);
+/* The parameter that stands for a link's capacity and that nobody set, as it was or as the importer assumed it; NULL: it
+ * is known. Those of accelerator links are data sheet values, no guesses. */
+const struct hop_parameter *hop_lint_default(const struct hop_lint *l, const struct hop_link *link);
 /* The lower of its directions' capacities. */
 double hop_lint_capacity(const struct hop_link *link);
 /* The topmost switch above a node that hangs from a root complex, HOP_NONE: none. */

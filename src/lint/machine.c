@@ -280,6 +280,19 @@ bool hop_lint_route_crosses_sockets(const struct hop_lint *l, const struct hop_r
     return false;
 }
 
+const struct hop_parameter *hop_lint_default(const struct hop_lint *l, const struct hop_link *link)
+{
+    static const char mark[] = "parameter ";
+    const char *at = link->origin ? strstr(link->origin, mark) : NULL;
+    char name[64];
+    if (!at || hop_link_is_accelerator(link->kind) || sscanf(at + sizeof mark - 1, "%63[A-Za-z0-9_]", name) != 1)
+        return NULL;
+    const struct hop_parameter *own = hop_topology_parameter(l->topology, name),
+                               *usual = hop_topology_parameter(l->defaults, name);
+    bool unset = own && usual && (strcmp(own->origin, usual->origin) == 0 || strstr(own->origin, "assumed"));
+    return unset ? own : NULL;
+}
+
 bool hop_lint_route_passes_root(const struct hop_lint *l, const struct hop_route *route)
 {
     for (uint32_t i = 0; i + 1 < route->link_count; i++) {

@@ -20,22 +20,6 @@ struct guesses {
     uint32_t count, ways;
 };
 
-/* The parameter of a derived capacity, as it was or as the importer assumed it; NULL: it is known. Those of accelerator
- * links are data sheet values, not guesses. */
-static const struct hop_parameter *parameter_of(const struct hop_lint *l, const struct hop_topology *defaults,
-                                                const struct hop_link *link)
-{
-    static const char mark[] = "parameter ";
-    const char *at = link->origin ? strstr(link->origin, mark) : NULL;
-    char name[64];
-    if (!at || hop_link_is_accelerator(link->kind) || sscanf(at + sizeof mark - 1, "%63[A-Za-z0-9_]", name) != 1)
-        return NULL;
-    const struct hop_parameter *own = hop_topology_parameter(l->topology, name),
-                               *usual = hop_topology_parameter(defaults, name);
-    bool unset = own && usual && (strcmp(own->origin, usual->origin) == 0 || strstr(own->origin, "assumed"));
-    return unset ? own : NULL;
-}
-
 static void count_way(struct guesses *g, const struct hop_parameter *parameter)
 {
     uint32_t at = 0;
@@ -48,7 +32,7 @@ static void count_way(struct guesses *g, const struct hop_parameter *parameter)
     g->list[at].ways++;
 }
 
-static void look_at(struct hop_lint *l, const struct hop_topology *defaults, uint32_t from, uint32_t to, struct guesses *g)
+static void look_at(struct hop_lint *l, uint32_t from, uint32_t to, struct guesses *g)
 {
     uint32_t index = hop_lint_route(l, from, to);
     if (index == HOP_NONE)
@@ -56,7 +40,7 @@ static void look_at(struct hop_lint *l, const struct hop_topology *defaults, uin
     const struct hop_route *way = hop_lint_route_at(l, index);
     const struct hop_link *narrow = hop_topology_link(l->topology, hop_lint_narrowest(l, way) / 2);
     g->ways++;
-    const struct hop_parameter *parameter = parameter_of(l, defaults, narrow);
+    const struct hop_parameter *parameter = hop_lint_default(l, narrow);
     if (parameter || (narrow->kind == HOP_LINK_PCIE && l->speeds_missing))
         count_way(g, parameter);
 }
@@ -92,25 +76,19 @@ static void tell(struct hop_lint *l, struct guesses *g)
 
 void hop_lint_rule_assumed(struct hop_lint *l)
 {
-    struct hop_topology *defaults = hop_topology_create("defaults");
     struct guesses guesses = {0};
-    if (!defaults) {
-        l->arena.failed = true;
-        return;
-    }
     for (uint32_t s = 0; s < l->server_count && l->status == HOP_OK; s++) {
         struct hop_lint_nodes gpus = hop_lint_nodes_of(l, l->servers[s], HOP_NODE_GPU),
                           hosts = hop_lint_nodes_of(l, l->servers[s], HOP_NODE_HOST);
         for (uint32_t a = 0; a < gpus.count; a++) {
             for (uint32_t b = 0; b < gpus.count && l->routes_left; b++) {
                 if (a != b)
-                    look_at(l, defaults, gpus.list[a], gpus.list[b], &guesses);
+                    look_at(l, gpus.list[a], gpus.list[b], &guesses);
             }
             for (uint32_t h = 0; h < hosts.count && l->routes_left; h++)
-                look_at(l, defaults, hosts.list[h], gpus.list[a], &guesses);
+                look_at(l, hosts.list[h], gpus.list[a], &guesses);
         }
     }
     if (guesses.count)
         tell(l, &guesses);
-    hop_topology_destroy(defaults);
 }

@@ -8,18 +8,21 @@
  *
  * A route matters if it is one of writes from GPU to GPU over PCIe, leaves a switch for its root complex, and comes
  * down from another one. A set of such routes over one uplink is at risk when it has two senders and two roots: then
- * two of them differ in both.
+ * two of them differ in both. It was seen where a root was on another socket, and where the switch had four GPUs; among
+ * switches of two GPUs on one socket there was none, and nothing is told.
  */
 #include "lint/lint.h"
 
 #include <stdio.h>
 
+#define MANY_GPUS 4       /* below one switch: it was seen among so many, and not among two */
 #define OLD_LINK_BPS 20e9 /* between generation 3 x16 and generation 4 x16: what is slower is no generation 5 x16 */
 
 /* A route that matters. */
 struct crossing {
     uint32_t uplink; /* directed; HOP_NONE: the route does not matter */
     uint32_t sender, root;
+    bool far; /* that root is on another socket */
     double start_s, end_s;
 };
 
@@ -36,9 +39,35 @@ static bool is_older(const struct hop_link *link)
     return hop_min(link->capacity_Bps[0], link->capacity_Bps[1]) < OLD_LINK_BPS;
 }
 
+/* Whether a node has so many GPUs below it. */
+static bool has_many(const struct hop_topology *topology, uint32_t node)
+{
+    uint32_t gpus = 0;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology) && gpus < MANY_GPUS; n++) {
+        uint32_t at = kind_of(topology, n) == HOP_NODE_GPU ? n : HOP_NONE, count;
+        while (at != HOP_NONE && at != node) { /* up */
+            const uint32_t *links = hop_topology_links_of(topology, at, &count);
+            uint32_t up = HOP_NONE;
+            for (uint32_t i = 0; i < count; i++) {
+                const struct hop_link *link = hop_topology_link(topology, links[i]);
+                up = link->kind == HOP_LINK_PCIE && link->ends[0] == at ? link->ends[1] : up;
+            }
+            at = up;
+        }
+        gpus += at == node;
+    }
+    return gpus == MANY_GPUS;
+}
+
+/* Between two sockets, or two root complexes; not from a root complex into its socket. */
+static bool joins_sockets(const struct hop_topology *topology, const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_SOCKET && kind_of(topology, link->ends[0]) == kind_of(topology, link->ends[1]);
+}
+
 static struct crossing crossing_of(const struct hop_topology *topology, const struct hop_route *route)
 {
-    struct crossing none = {HOP_NONE, HOP_NONE, HOP_NONE, 0, 0}, found = none;
+    struct crossing none = {.uplink = HOP_NONE, .sender = HOP_NONE, .root = HOP_NONE}, found = none;
     if (kind_of(topology, route->from) != HOP_NODE_GPU || kind_of(topology, route->to) != HOP_NODE_GPU)
         return none;
     found.sender = route->from;
@@ -48,6 +77,7 @@ static struct crossing crossing_of(const struct hop_topology *topology, const st
         if (link->kind != HOP_LINK_PCIE) {
             if (link->kind != HOP_LINK_SOCKET && link->kind != HOP_LINK_CHIP)
                 return none;
+            found.far = found.far || joins_sockets(topology, link);
             continue;
         }
         if (kind_of(topology, link->ends[1]) != HOP_NODE_ROOT)
@@ -127,6 +157,7 @@ static int by_time(const void *a, const void *b)
 }
 
 struct watch {
+    const struct hop_topology *topology;
     struct crossing *crossings;
     uint32_t count;
     struct event *events; /* two a crossing */
@@ -140,6 +171,9 @@ static bool watch_uplink(struct watch *w, uint32_t first, uint32_t end, struct h
     uint32_t events = 0;
     double since = 0;
     bool on = false;
+    uint32_t far = 0; /* of the crossings under way */
+    bool many = end > first + 1 &&
+                has_many(w->topology, hop_topology_link(w->topology, w->crossings[first].uplink / 2)->ends[0]);
     *risk = (struct hop_lint_risk){.what.uplink = w->crossings[first].uplink};
     for (uint32_t c = first; c < end; c++) {
         w->events[events++] = (struct event){w->crossings[c].start_s, true, c};
@@ -153,16 +187,18 @@ static bool watch_uplink(struct watch *w, uint32_t first, uint32_t end, struct h
         if (event->starts) {
             members_put(&w->senders, c->sender);
             members_put(&w->roots, c->root);
+            far += c->far;
             w->exposed_s[event->crossing] = lasted;
         } else {
             members_drop(&w->senders, c->sender);
             members_drop(&w->roots, c->root);
+            far -= c->far;
             if (lasted > w->exposed_s[event->crossing]) {
                 members_note(&w->senders, c->sender);
                 members_note(&w->roots, c->root);
             }
         }
-        bool now = w->senders.now > 1 && w->roots.now > 1;
+        bool now = w->senders.now > 1 && w->roots.now > 1 && (far > 0 || many);
         if (now && !on)
             since = event->time_s;
         if (!now && on && event->time_s > since) {
@@ -190,7 +226,7 @@ static enum hop_status watch_all(const struct hop_topology *topology, struct hop
                                  struct crossing *crossings, uint32_t count, struct hop_lint_risk **risks,
                                  uint32_t *risk_count, struct hop_diag *diag)
 {
-    struct watch w = {.crossings = crossings, .count = count};
+    struct watch w = {.topology = topology, .crossings = crossings, .count = count};
     struct hop_lint_risk *found = NULL, risk;
     uint32_t nodes = hop_topology_node_count(topology), capacity = 0, at = 0;
     members_begin(&w.senders, arena, nodes);
@@ -323,9 +359,10 @@ void hop_lint_rule_collapse(struct hop_lint *l, uint32_t server)
             &text.evidence,
             "; the source does not say the generation of these links, the collapse was seen on generation 5");
     hop_buffer_printf(&text.effect,
-                      "two writes from one switch to two of these roots should get %s each; on two machines of this "
-                      "wiring the last such flow fell to 1.35 GB/s where 20 was fair and to 6.75 "
-                      "where 26 was; others are free of it, the cause is not known, firmware is suspected",
+                      "two writes from one switch to two of these roots should get %s each; measured on such wiring: "
+                      "1.35 GB/s where 20 was fair (two EPYC 9575F, Broadcom PEX890xx, roots of both sockets), 5.8 to "
+                      "6.75 where 26 was (Threadripper Pro, Switchtec, four GPUs a switch), and on the latter after "
+                      "updates 25.9 to 26.8, free of it (rtx6kpro, docs/lint.md); the cause is not known",
                       hop_lint_rate(l, fair_share(l, &found[0], routes, count)));
     hop_lint_add(l, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, &text,
                  "measure such a pair; update switch firmware and BIOS; else let one GPU of a switch "

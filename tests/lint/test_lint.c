@@ -563,6 +563,13 @@ static void the_wiring_of_the_collapse_is_warned_of(void **state)
     other.generation = 4; /* never seen there */
     has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
     other = trio;
+    other.switches = 4;
+    other.gpus = 2; /* measured, and free of it, on one socket */
+    has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
+    other.sockets = 2; /* seen with roots of another socket */
+    other.between_Bps = 50e9;
+    has(other, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, NULL, NULL, "1.35 GB/s where 20 was fair");
+    other = trio;
     other.nvlinks = 18; /* writes take NVLink */
     has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
     other = trio;
@@ -916,7 +923,7 @@ static void public_samples_give_what_their_owners_know(void **state)
         {"nccl-azure-ndv4.xml", HOP_LINT_BRIDGE_EMULATED, false},
         {"smi-asus-esc8000a-8x-rtx-pro-6000.txt", HOP_LINT_PEERS_ACROSS_SOCKETS, true},
         {"smi-asus-esc8000a-8x-rtx-pro-6000.txt", HOP_LINT_POSTED_WRITE_COLLAPSE, true},
-        {"built-smi-wrx90-8x-rtx-pro-6000-2vs-v1.txt", HOP_LINT_POSTED_WRITE_COLLAPSE, true},
+        {"built-smi-wrx90-8x-rtx-pro-6000-2vs-v1.txt", HOP_LINT_POSTED_WRITE_COLLAPSE, false},
         {"built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", HOP_LINT_POSTED_WRITE_COLLAPSE, true},
         {"built-smi-wrx90-16x-rtx-pro-6000-4-switch-3root.txt", HOP_LINT_POSTED_WRITE_COLLAPSE, true},
         {"built-smi-wrx90-16x-rtx-pro-6000-4-switch-2root.txt", HOP_LINT_POSTED_WRITE_COLLAPSE, false},
@@ -939,6 +946,125 @@ static void public_samples_give_what_their_owners_know(void **state)
         if ((find(report, known[i].rule) != NULL) != known[i].found)
             fail_msg("%s: %s", known[i].file, hop_lint_rule_name(known[i].rule));
         hop_lint_destroy(report);
+        hop_topology_destroy(t);
+    }
+}
+
+/* Rows of a published file, and the machine that they were taken on; false: neither is here. */
+static bool load_published(const char *measured, const char *machine, struct hop_measurements **rows,
+                           struct hop_topology **topology)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, TEST_SOURCE_DIR "/../shared/measurements/%s", measured);
+    if (access(path, R_OK) != 0)
+        return false;
+    CHECK(hop_measurements_load(path, rows, D));
+    (void)snprintf(path, sizeof path, PUBLIC_TOPOLOGIES "%s", machine);
+    *topology = load_topology(path);
+    return true;
+}
+
+/* What the published rows say of the collapse, group by group: each that its owners call one is at risk by the rule, and
+ * where the rule sees a risk and nothing happened, the machine had it before its updates, or has ways inside a chip that
+ * its table of pairs does not show. On machines that are free of it the rule sees none. */
+static void the_collapse_is_told_where_it_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *measured, *machine;
+        unsigned collapsed, spared; /* groups at risk: that did, that did not */
+    } files[] = {
+        {"asus-esc8000a-broadcom-multiflow.csv", "smi-asus-esc8000a-8x-rtx-pro-6000.txt", 3,
+         1}, /* a way inside a chip */
+        {"rtxpro6000-16gpu-collapse-history.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", 4, 1},
+        {"rtxpro6000-16gpu-4switch-4root.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", 0, 13},
+        {"rtxpro6000-2vs-per-chip-v1.csv", "built-smi-wrx90-8x-rtx-pro-6000-2vs-v1.txt", 0, 0},
+        {"rtxpro6000-2switch-flat-multiflow.csv", "smi-wrx90-8x-rtx-pro-6000-2-switch-flat.txt", 0, 0},
+        {"rtxpro6000-3switch-multiflow.csv", "smi-wrx90-8x-rtx-pro-6000-3-switch.txt", 0, 0},
+        {"rtxpro6000-groupA-multiflow.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-3root.txt", 0, 0},
+    };
+    skip_without_public_topologies();
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        struct hop_measurements *m;
+        struct hop_topology *t;
+        unsigned collapsed = 0, spared = 0;
+        if (!load_published(files[f].measured, files[f].machine, &m, &t)) {
+            print_message("skipped: there is no folder ../shared/measurements\n");
+            skip();
+        }
+        for (uint32_t i = 0, end; i < hop_measurements_count(m); i = end) { /* groups are stretches of rows */
+            char copies[1024];
+            size_t used = 0;
+            bool told = false, known = false;
+            struct hop_lint_collapse_risk risk;
+            const char *group = hop_measurements_at(m, i)->group;
+            for (end = i; end < hop_measurements_count(m); end++) {
+                const struct hop_measurement *row = hop_measurements_at(m, end);
+                if (end > i && (!group || !row->group || strcmp(row->group, group) != 0))
+                    break;
+                told = told || row->collapse;
+                known = known || strstr(row->notes, "last-flow rule") || row->collapse;
+                if (used < sizeof copies - 32)
+                    used += (size_t)snprintf(copies + used, sizeof copies - used, "%s>%s ", row->from + 3, row->to + 3);
+            }
+            bool risky = collapses(t, copies, &risk) > 0;
+            if (told && !risky)
+                fail_msg("%s, group %s: %s", files[f].measured, group, copies);
+            collapsed += risky && told;
+            spared += risky && known && !told;
+        }
+        if (collapsed != files[f].collapsed || spared != files[f].spared)
+            fail_msg("%s: %u groups collapsed, %u were spared", files[f].measured, collapsed, spared);
+        hop_measurements_destroy(m);
+        hop_topology_destroy(t);
+    }
+}
+
+/* Lone copies across sockets, published: none is as slow as the default of their links would have it, and the report of
+ * none of these machines warns of them. Ratios are of the fastest copies. */
+static void copies_across_sockets_are_not_warned_of_on_a_default(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *measured, *machine;
+        double ratio;
+    } files[] = {
+        {"asus-esc8000a-broadcom-matrices.csv", "smi-asus-esc8000a-8x-rtx-pro-6000.txt", 0.75},
+        {"a100-8gpu-pcie-only-p2p.csv", NULL, 0.74},
+        {"keras-7gforce-v2-p2p.csv", "smi-7gforce-v2-4x-1080ti-3x-1070-raw-ansi.txt", 1.12},
+        {"l40s-8gpu-cx7-rings.csv", "built-smi-8x-l40s-2-island.txt", 0.79}, /* of a ring with two hops across */
+    };
+    skip_without_public_topologies();
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        struct hop_measurements *m;
+        struct hop_topology *t;
+        double near = 0, far = 0;
+        if (!load_published(files[f].measured, files[f].machine ? files[f].machine : files[0].machine, &m, &t)) {
+            print_message("skipped: there is no folder ../shared/measurements\n");
+            skip();
+        }
+        for (uint32_t i = 0; i < hop_measurements_count(m); i++) {
+            const struct hop_measurement *row = hop_measurements_at(m, i);
+            bool across = (atoi(row->from + 3) < 4) != (atoi(row->to + 3) < 4),
+                 ring = strstr(row->notes, "two of eight");
+            if ((strncmp(row->notes, "alone", 5) != 0 && !ring) || strstr(row->notes, "P2P disabled"))
+                continue;
+            if (across)
+                far = fmax(far, row->rate_Bps);
+            else if (!ring)
+                near = fmax(near, row->rate_Bps);
+        }
+        if (fabs(far / near - files[f].ratio) > 0.006)
+            fail_msg("%s: %.3f", files[f].measured, far / near);
+        if (files[f].machine) {
+            struct hop_lint_report *report = lint(t, NULL);
+            const struct hop_lint_finding *finding = find(report, HOP_LINT_PEERS_ACROSS_SOCKETS);
+            assert_non_null(finding);
+            assert_int_equal(finding->severity, HOP_LINT_INFO);
+            says(finding->effect, "0.74 to 1.12");
+            hop_lint_destroy(report);
+        }
+        hop_measurements_destroy(m);
         hop_topology_destroy(t);
     }
 }
@@ -1040,6 +1166,8 @@ TEST_GROUP(lint)
         cmocka_unit_test(rows_faster_than_their_way_correct_the_topology),
         cmocka_unit_test(measurements_of_another_machine_are_refused),
         cmocka_unit_test(public_samples_give_what_their_owners_know),
+        cmocka_unit_test(the_collapse_is_told_where_it_was_measured),
+        cmocka_unit_test(copies_across_sockets_are_not_warned_of_on_a_default),
         cmocka_unit_test(every_public_sample_gives_a_report),
         cmocka_unit_test(public_measurements_without_peer_access_look_redirected),
     };
