@@ -151,6 +151,15 @@ uint32_t find_node(const Input &input, const std::string &name)
     return node != HOP_NONE && hop_node_is_device(hop_topology_node(input.topology, node)->kind) ? node : HOP_NONE;
 }
 
+uint32_t nearest_host(const Input &input, const hop_measurement &row, uint32_t device)
+{
+    hop_diag diag = {};
+    uint32_t host = HOP_NONE;
+    if (hop_topology_nearest_host(input.topology, device, &host, &diag) != HOP_OK)
+        fail(input.place(row, row.from_column), diag.what, diag.expected);
+    return host;
+}
+
 /* Host memory of which it is not said where is that nearest to the other end. */
 uint32_t find_device(const Input &input, const hop_measurement &row, const char *name, const char *other,
                      uint32_t column)
@@ -159,7 +168,7 @@ uint32_t find_device(const Input &input, const hop_measurement &row, const char 
     uint32_t node = find_node(input, device);
     if (node == HOP_NONE && (device == "host" || device == "host-local" || device == "host-interleaved")) {
         uint32_t end = find_node(input, other);
-        node = end == HOP_NONE ? HOP_NONE : hop_topology_nearest_host(input.topology, end);
+        node = end == HOP_NONE ? HOP_NONE : nearest_host(input, row, end);
     }
     if (node == HOP_NONE)
         fail(input.place(row, column), "there is no device '" + device + "' in the topology",
@@ -211,7 +220,7 @@ class Platform
                        to = find_device(input, row, row.to, row.from, row.to_column);
         uint32_t middle = HOP_NONE;
         if (row.way == HOP_WAY_STAGED || (row.way == HOP_WAY_STAGED_UNLESS_JOINED && !joined(input, from, to)))
-            middle = hop_topology_nearest_host(input.topology, from);
+            middle = nearest_host(input, row, from);
         if (middle == from || middle == to)
             middle = HOP_NONE;
         auto [known, added] = ways.try_emplace({from, to, middle != HOP_NONE});
