@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measurements from rocm-bandwidth-test: its matrices of all pairs.
+ * Measurements from rocm-bandwidth-test: its matrices of all pairs, and its tables of one pair by size.
  *
  *     RocmBandwidthTest Version: 2.6.0
  *     Device: 0,  NAME                                   a CPU
@@ -13,6 +13,14 @@
  * A one-way cell is a copy from the device of the row to that of the column, which ran alone. A two-way cell is the sum
  * of both ways at once, printed twice: half of it each. CPUs are host0, host1, ... and GPUs gpu0, gpu1, ... in their
  * order. Copies within a device are passed over; sizes are not printed.
+ *
+ *     ================    Unidirectional Benchmark Result    ================
+ *     ================ Src Device Id: 0 Src Device Type: Cpu ================
+ *     ================ Dst Device Id: 4 Dst Device Type: Gpu ================
+ *     Data Size      Avg Time(us)   Avg BW(GB/s)   Min Time(us)   Peak BW(GB/s)
+ *     512 MB         18722.762      28.675         18722.482      28.675
+ *
+ * A group for each size, at the average. There is no list of devices here: they are called device0, device4.
  */
 #include "import/lines.h"
 #include "measurements/measurements.h"
@@ -31,6 +39,7 @@ struct reading {
     uint32_t gpus, hosts;
     bool matrix, two_way, average; /* what the title says that was read last */
     uint32_t columns[DEVICES_MAX], count, rows;
+    char ends[2][24]; /* of a table of one pair; "": not said yet */
 };
 
 static void refuse(struct reading *r, uint32_t word, const char *what, const char *expected)
@@ -72,6 +81,68 @@ static bool read_title(struct reading *r)
     return true;
 }
 
+/* "Unidirectional Benchmark Result", "Src Device Id: 0 Src Device Type: Cpu" */
+static bool read_pair(struct reading *r)
+{
+    const struct hop_lines *lines = &r->lines;
+    if (hop_lines_hold(lines, "directional Benchmark Result")) {
+        r->two_way = !hop_lines_hold(lines, "Unidirectional");
+        r->ends[0][0] = r->ends[1][0] = '\0';
+        r->matrix = false;
+        return true;
+    }
+    for (uint32_t i = 0; i + 3 < lines->count; i++) {
+        bool source = hop_word_is(&lines->words[i], "Src");
+        int index = hop_word_number(&lines->words[i + 3], "");
+        if ((source || hop_word_is(&lines->words[i], "Dst")) && hop_word_is(&lines->words[i + 1], "Device") &&
+            hop_word_is(&lines->words[i + 2], "Id:") && index >= 0) {
+            (void)snprintf(r->ends[!source], sizeof r->ends[0], "device%d", index);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_cell(struct reading *r, const char *row, const char *column, uint64_t bytes, double value)
+{
+    const char *which = r->average ? "average of several" : "best of several";
+    char size[32] = "";
+    if (bytes > 0)
+        (void)snprintf(size, sizeof size, ":%llu B", (unsigned long long)bytes);
+    if (!r->two_way) {
+        hop_rows_group(&r->b, "one-way:%s>%s%s", row, column, size);
+        hop_rows_add(&r->b, (const char *[]){row, column}, bytes, value * GB, "alone; %s", which);
+        return;
+    }
+    hop_rows_group(&r->b, "two-way:%s-%s%s", row, column, size);
+    for (unsigned back = 0; back < 2; back++)
+        hop_rows_add(&r->b, (const char *[]){back ? column : row, back ? row : column}, bytes, value * GB / 2,
+                     "half of printed two-way sum %.10g; %s", value, which);
+}
+
+/* "512 MB  18722.762  28.675  18722.482  28.675", the unit a power of 1024 */
+static void read_size(struct reading *r)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB"};
+    const struct hop_word *words = r->lines.words;
+    unsigned unit = 0;
+    double value;
+    int size = hop_word_number(&words[0], "");
+    while (unit < HOP_COUNT(units) && r->lines.count > 1 && !hop_word_is(&words[1], units[unit]))
+        unit++;
+    if (r->lines.count != 6 || unit == HOP_COUNT(units) || size < 1)
+        return; /* another line of the log */
+    if (!hop_word_decimal(&words[3], &value)) {
+        refuse(r, 3, "this is no bandwidth", "GB/s, in the column Avg BW");
+        return;
+    }
+    r->b.line = r->lines.line;
+    r->b.column = words[3].column;
+    r->average = true;
+    if (value >= 1e-6 && value <= 1e6 && strcmp(r->ends[0], r->ends[1]) != 0)
+        add_cell(r, r->ends[0], r->ends[1], (uint64_t)size << 10 * unit, value);
+}
+
 static void read_columns(struct reading *r)
 {
     const struct hop_lines *lines = &r->lines;
@@ -83,20 +154,6 @@ static void read_columns(struct reading *r)
         }
         r->columns[r->count++] = (uint32_t)index;
     }
-}
-
-static void add_cell(struct reading *r, const char *row, const char *column, double value)
-{
-    const char *which = r->average ? "average of several" : "best of several";
-    if (!r->two_way) {
-        hop_rows_group(&r->b, "one-way:%s>%s", row, column);
-        hop_rows_add(&r->b, (const char *[]){row, column}, 0, value * GB, "alone; %s", which);
-        return;
-    }
-    hop_rows_group(&r->b, "two-way:%s-%s", row, column);
-    for (unsigned back = 0; back < 2; back++)
-        hop_rows_add(&r->b, (const char *[]){back ? column : row, back ? row : column}, 0, value * GB / 2,
-                     "half of printed two-way sum %.10g; %s", value, which);
 }
 
 static void read_row(struct reading *r)
@@ -116,7 +173,7 @@ static void read_row(struct reading *r)
         r->b.column = word->column;
         bool once = c != r->rows && (!r->two_way || c > r->rows); /* two ways are printed in both triangles */
         if (once && value >= 1e-6 && value <= 1e6)
-            add_cell(r, r->names[index], r->names[r->columns[c]], value);
+            add_cell(r, r->names[index], r->names[r->columns[c]], 0, value);
     }
     r->matrix = ++r->rows < r->count;
 }
@@ -130,17 +187,21 @@ static void read_rocm_bandwidth(const struct hop_source *source, struct hop_meas
     hop_lines_init(&r->lines, source);
     r->lines.failure = &m->failure;
     while (hop_lines_next(&r->lines)) {
-        if (read_device(r) || read_title(r) || !r->matrix)
+        if (read_device(r) || read_title(r) || read_pair(r))
             continue;
-        if (r->count > 0)
+        if (!r->matrix && r->ends[0][0] && r->ends[1][0])
+            read_size(r);
+        else if (!r->matrix)
+            continue;
+        else if (r->count > 0)
             read_row(r);
         else if (hop_word_is(&r->lines.words[0], "D/D"))
             read_columns(r);
     }
     if (hop_measurements_good(m) && m->count == 0)
-        hop_measurements_refuse(
-            m, HOP_ERR_INVALID, r->lines.line, 1,
-            "there is no bandwidth between two devices\nthe matrices of rocm-bandwidth-test -a or -A");
+        hop_measurements_refuse(m, HOP_ERR_INVALID, r->lines.line, 1,
+                                "there is no bandwidth between two devices\nthe matrices of rocm-bandwidth-test -a or "
+                                "-A, or its tables of one pair");
 }
 
 static bool detect_rocm_bandwidth(const struct hop_source *source)

@@ -729,6 +729,29 @@ static void cells_of_rocm_go_from_the_row_to_the_column(void **unused)
     hop_measurements_destroy(m);
 }
 
+static void a_pair_of_rocm_is_a_group_a_size(void **unused)
+{
+    (void)unused;
+#define ONE_PAIR(ways)                                                                                                 \
+    "          RocmBandwidthTest Version: 2.6.0\n================    " ways                                            \
+    "directional Benchmark Result    ================\n"                                                               \
+    "================ Src Device Id: 0 Src Device Type: Cpu ================\n"                                        \
+    "================ Dst Device Id: 4 Dst Device Type: Gpu ================\n\n"                                      \
+    "Data Size      Avg Time(us)   Avg BW(GB/s)   Min Time(us)   Peak BW(GB/s)\n"
+    struct hop_measurements *m =
+        parse(ONE_PAIR("Uni") "1 KB           5.400          0.190          5.280          0.194\n"
+                              "512 MB         18722.762      28.675         18722.482      28.7\n" ONE_PAIR(
+                                  "Bi") "1 MB           78.4          26.5         78.4         27\n");
+    assert_int_equal(hop_measurements_count(m), 4);
+    (void)check_row(m, "one-way:device0>device4:1024 B", 0, "device0", "device4", 0.19);
+    assert_int_equal(check_row(m, "one-way:device0>device4:536870912 B", 0, "device0", "device4", 28.675)->bytes,
+                     512 << 20);
+    (void)check_row(m, "two-way:device0-device4:1048576 B", 1, "device4", "device0", 13.25);
+    hop_measurements_destroy(m);
+    refuse(ONE_PAIR("Uni") "1 KB 5.4 fast 5.2 0.2\n", "b.txt:7:10", "no bandwidth", "Avg BW");
+#undef ONE_PAIR
+}
+
 static void broken_rocm_matrices_are_refused(void **unused)
 {
     (void)unused;
@@ -798,6 +821,7 @@ TEST_GROUP(benchmarks)
         cmocka_unit_test(a_summary_is_one_group_unless_its_test_was_read),
         cmocka_unit_test(other_transferbench_output_is_refused),
         cmocka_unit_test(cells_of_rocm_go_from_the_row_to_the_column),
+        cmocka_unit_test(a_pair_of_rocm_is_a_group_a_size),
         cmocka_unit_test(broken_rocm_matrices_are_refused),
         cmocka_unit_test(an_all_reduce_without_a_name_is_refused_as_a_composite),
         cmocka_unit_test(csv_that_speaks_of_benchmarks_stays_csv),
