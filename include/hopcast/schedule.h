@@ -44,8 +44,9 @@ enum hop_op_kind {
 };
 
 /* The k-th send from one place to another under a tag is matched by the k-th receive there of the same places and tag. A message of
- * up to parameter `loggp_S` bytes leaves as soon as it is sent (eager), a larger one once its receive waits for it
- * (rendezvous). */
+ * up to parameter `loggp_S` bytes, or a send that says so, leaves as soon as it is sent (eager), a larger one once its
+ * receive waits for it (rendezvous). A receive from any source or of any tag takes what comes first of what it may take, as
+ * MPI has it; which send that is, model loggp says, by whose times such schedules are matched under the other models, too. */
 
 enum hop_via { HOP_VIA_P2P, HOP_VIA_STAGED, HOP_VIA_AUTO };
 
@@ -69,6 +70,8 @@ struct hop_op {
     double at_s;                   /* earliest start, 0: none */
     enum hop_via via;              /* copy */
     uint32_t tag;                  /* send, receive */
+    bool eager;                    /* send: leaves at once, whatever its size */
+    bool any_source, any_tag;      /* receive: `from` (then a copy of `to`), the tag may be any */
     uint64_t packet_bytes;         /* staged: size of a packet, 0: one packet */
     enum hop_reduce reduce;        /* reduce: the operator */
     enum hop_type type;            /* reduce: the element type */

@@ -181,9 +181,14 @@ static bool waits(const struct hop_op *op)
     return op->after_count || op->after_start_count || op->at_s > 0;
 }
 
-static bool is_rendezvous(const struct lowering *l, const struct hop_op *op)
+/* Of either end of a message. */
+static bool is_rendezvous(const struct lowering *l, uint32_t index)
 {
-    return (double)op->bytes > l->eager_bytes;
+    const struct hop_op *op = hop_schedule_op(l->original, index);
+    uint32_t partner = l->images[index].partner;
+    bool eager =
+        op->kind == HOP_OP_SEND ? op->eager : partner != HOP_NONE && hop_schedule_op(l->original, partner)->eager;
+    return !eager && (double)op->bytes > l->eager_bytes;
 }
 
 /* Who matches whom, and whose start somebody waits for. */
@@ -212,7 +217,8 @@ static void lower_message(struct lowering *l, uint32_t index)
 {
     const struct hop_op *op = hop_schedule_op(l->original, index);
     struct image *image = &l->images[index];
-    bool send = op->kind == HOP_OP_SEND, marked = image->start_awaited || (!send && is_rendezvous(l, op) && waits(op));
+    bool send = op->kind == HOP_OP_SEND,
+         marked = image->start_awaited || (!send && is_rendezvous(l, index) && waits(op));
     struct hop_op child = hop_op_default(HOP_OP_WORK);
     child.from = send ? op->from : op->to;
     child.from.buffer = NULL;
@@ -245,7 +251,7 @@ static uint32_t end_waits_for(const struct lowering *l, uint32_t index)
     const struct image *partner = &l->images[l->images[index].partner];
     if (op->kind == HOP_OP_RECEIVE)
         return partner->last;
-    return is_rendezvous(l, op) && partner->first != partner->last ? partner->first : HOP_NONE;
+    return is_rendezvous(l, index) && partner->first != partner->last ? partner->first : HOP_NONE;
 }
 
 static enum hop_status set_after(struct lowering *l, uint32_t image, const uint32_t *list, uint32_t count)

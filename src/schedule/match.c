@@ -115,6 +115,15 @@ static enum hop_status check_pairs(const struct hop_schedule *schedule, const ui
     return HOP_OK;
 }
 
+static enum hop_status refuse_any(const struct hop_schedule *schedule, uint32_t index, struct hop_diag *diag)
+{
+    hop_fail(diag, HOP_ERR_UNSUPPORTED,
+             "'%s' receives from any source or of any tag: which message that is, times decide\n"
+             "a prediction, or receives that say whose message they take",
+             schedule->ops[index].name);
+    return hop_schedule_blame(schedule, index, 0, diag, HOP_ERR_UNSUPPORTED);
+}
+
 enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t *partner, struct hop_diag *diag)
 {
     struct lines lines = {0};
@@ -125,6 +134,10 @@ enum hop_status hop_schedule_match(const struct hop_schedule *schedule, uint32_t
         partner[i] = next[i] = HOP_NONE;
         if (!hop_op_is_message(op))
             continue;
+        if (hop_op_takes_any(op)) {
+            status = refuse_any(schedule, i, diag);
+            break;
+        }
         if (!reserve(&lines)) {
             status = hop_fail_memory(diag);
             break;

@@ -216,7 +216,7 @@ bool hop_op_one_device(const struct hop_op *op, const struct hop_place **astray,
 /* Behind the first output, a bare device of such a name would be read as the size or as a clause. */
 static bool ends_outputs(const struct hop_place *place)
 {
-    static const char *const clauses[] = {"at", "via", "after", "after-start", "by", "tag", "cpu", "nic"};
+    static const char *const clauses[] = {"at", "via", "after", "after-start", "by", "tag", "cpu", "nic", "eager"};
     if (place->rank >= 0 || place->buffer)
         return false;
     bool ends = strchr("0123456789.+-", place->device[0]) != NULL;
@@ -256,7 +256,7 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
         return hop_fail(diag, HOP_ERR_INVALID,
                         "a transfer from %s to itself\ntwo different devices, or two places of buffers on one",
                         op->from.device);
-    if (hop_op_is_message(op) && hop_op_goes_nowhere(op))
+    if (hop_op_is_message(op) && !op->any_source && hop_op_goes_nowhere(op))
         return hop_fail(diag, HOP_ERR_INVALID, "a message from %s to itself\ntwo different devices, or ranks",
                         op->from.device);
     if (op->kind == HOP_OP_REDUCE) {
@@ -325,6 +325,10 @@ static struct hop_op tidy(const struct hop_op *op)
         kept.packet_bytes = 0;
     if (!hop_op_is_message(op))
         kept.tag = kept.nic = 0;
+    if (op->any_tag)
+        kept.tag = 0;
+    if (op->any_source)
+        kept.from = kept.to;
     if (engine)
         kept.cpu = 0;
     if (!engine || kept.by < 0)

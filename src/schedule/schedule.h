@@ -52,6 +52,12 @@ static inline bool hop_op_is_message(const struct hop_op *op)
     return op->kind == HOP_OP_SEND || op->kind == HOP_OP_RECEIVE;
 }
 
+/* Whether which send a receive takes is a matter of times. */
+static inline bool hop_op_takes_any(const struct hop_op *op)
+{
+    return op->any_source || op->any_tag;
+}
+
 /* The same of "rank12.host", the host memory of a rank. */
 int32_t hop_placeholder_host_rank(const char *device);
 /* The i-th place of an operation in a schedule: source and destination (which all have, be they the same), inputs,

@@ -126,7 +126,8 @@ static void read_names(struct reader *r, const struct hop_json *at, const uint32
     X(device, WORK, WORK)                                                                                              \
     X(duration_s, WORK, WORK)                                                                                          \
     X(cpu, MESSAGE | WORK, 0)                                                                                          \
-    X(nic, MESSAGE, 0)
+    X(nic, MESSAGE, 0)                                                                                                 \
+    X(eager, 1 << HOP_OP_SEND, 0)
 enum {
     COPY = 1 << HOP_OP_COPY,
     REDUCE = 1 << HOP_OP_REDUCE,
@@ -162,6 +163,20 @@ static void read_members(const struct hop_json *at, enum hop_op_kind kind, struc
         members[place[i]] = found[i];
 }
 
+/* "*": of a receive's source, of its tag. */
+static bool is_any(const struct hop_json *at)
+{
+    const char *text = json_string_value(at->value);
+    return text && strcmp(text, "*") == 0;
+}
+
+static bool read_flag(const struct hop_json *at)
+{
+    if (at->value && !json_is_boolean(at->value))
+        hop_json_fail(at, HOP_ERR_INVALID, "neither true nor false\ntrue or false");
+    return json_is_true(at->value);
+}
+
 /* After the places: it is the rank of one of them. */
 static void read_by(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
@@ -186,8 +201,13 @@ static void read_operation(struct reader *r, const struct hop_json *at)
     op.reduce = (enum hop_reduce)hop_json_choice(&m[KEY_operator], hop_reduce_listed, NULL, HOP_REDUCE_COUNT, 0);
     op.type = (enum hop_type)hop_json_choice(&m[KEY_type], hop_type_listed, NULL, HOP_TYPE_COUNT, 0);
     read_places(r, &m[KEY_inputs], &op.inputs, &op.input_count);
-    read_place(r, &m[op.kind == HOP_OP_WORK ? KEY_device : KEY_from], &op.from);
+    op.any_source = op.kind == HOP_OP_RECEIVE && is_any(&m[KEY_from]);
+    op.any_tag = op.kind == HOP_OP_RECEIVE && is_any(&m[KEY_tag]);
+    if (!op.any_source)
+        read_place(r, &m[op.kind == HOP_OP_WORK ? KEY_device : KEY_from], &op.from);
     read_place(r, &m[KEY_to], &op.to);
+    if (op.any_source)
+        op.from = op.to;
     read_places(r, &m[KEY_outputs], &op.outputs, &op.output_count);
     op.bytes = hop_json_whole(&m[KEY_bytes], 0, HOP_BYTES_MAX, 0, NULL);
     read_by(r, &m[KEY_by], &op);
@@ -196,7 +216,8 @@ static void read_operation(struct reader *r, const struct hop_json *at)
         hop_json_fail(&m[KEY_packet_bytes], HOP_ERR_INVALID,
                       "a packet size without staging\npacket_bytes only beside \"via\": \"staged\" or \"auto\"");
     op.packet_bytes = hop_json_whole(&m[KEY_packet_bytes], 1, HOP_BYTES_MAX, 0, NULL);
-    op.tag = (uint32_t)hop_json_whole(&m[KEY_tag], 0, UINT32_MAX, 0, NULL);
+    op.tag = op.any_tag ? 0 : (uint32_t)hop_json_whole(&m[KEY_tag], 0, UINT32_MAX, 0, NULL);
+    op.eager = read_flag(&m[KEY_eager]);
     op.duration_s = hop_json_number(&m[KEY_duration_s], 0, TIME_MAX_S, 0, NULL);
     op.cpu = (uint16_t)hop_json_whole(&m[KEY_cpu], 0, UINT16_MAX, 0, NULL);
     op.nic = (uint16_t)hop_json_whole(&m[KEY_nic], 0, UINT16_MAX, 0, NULL);
@@ -311,8 +332,9 @@ static void put_work(struct hop_buffer *out, const struct hop_op *op)
         hop_json_put(out, ", operator: %s, type: %s", hop_reduce_name(op->reduce), hop_type_name(op->type));
         put_places(out, "inputs", op->inputs, op->input_count);
     } else {
-        hop_json_put(out, ", from: ");
-        put_place(out, &op->from);
+        hop_json_put(out, op->any_source ? ", from: %s" : ", from: ", "*");
+        if (!op->any_source)
+            put_place(out, &op->from);
     }
     hop_json_put(out, ", to: ");
     put_place(out, &op->to);
@@ -327,12 +349,16 @@ static void put_op(struct hop_buffer *out, const struct hop_schedule *schedule, 
     put_work(out, op);
     if (op->by >= 0)
         put_whole(out, "by", (uint64_t)op->by);
-    if (op->tag)
+    if (op->any_tag)
+        hop_json_put(out, ", tag: %s", "*");
+    else if (op->tag)
         put_whole(out, "tag", op->tag);
     if (op->cpu)
         put_whole(out, "cpu", op->cpu);
     if (op->nic)
         put_whole(out, "nic", op->nic);
+    if (op->eager)
+        hop_json_put(out, ", eager: true");
     if (op->at_s > 0)
         hop_json_put(out, ", at_s: %g", op->at_s);
     if (op->kind == HOP_OP_COPY && op->via != HOP_VIA_P2P) {

@@ -94,7 +94,7 @@ static bool is_keyword(const struct word *word)
 /* Clauses of a number; an operation may bear these names, so they begin no clause behind a list of names. */
 static bool is_numbered(const struct word *word)
 {
-    return is(word, "by") || is(word, "tag") || is(word, "cpu") || is(word, "nic");
+    return is(word, "by") || is(word, "tag") || is(word, "cpu") || is(word, "nic") || is(word, "eager");
 }
 
 /* Fails at the next word, or at the end of the line. */
@@ -325,11 +325,24 @@ static void read_numbered(struct reader *r, struct hop_op *op, bool *seen)
         unexpected(r, "each of tag, cpu and nic once");
     *mine = true;
     r->next += is_fine(r);
+    if (tag && op->kind == HOP_OP_RECEIVE && next_is(r, "*")) {
+        op->any_tag = true;
+        r->next++;
+        return;
+    }
     uint64_t value = read_number(r, tag ? UINT32_MAX : UINT16_MAX);
     if (tag)
         op->tag = (uint32_t)value;
     else
         *(cpu ? &op->cpu : &op->nic) = (uint16_t)value;
+}
+
+static void read_eager(struct reader *r, struct hop_op *op)
+{
+    if (op->kind != HOP_OP_SEND || op->eager)
+        unexpected(r, "eager once, and only with send");
+    op->eager = true;
+    r->next += is_fine(r);
 }
 
 /* at or via, each once. */
@@ -353,6 +366,8 @@ static void read_clauses(struct reader *r, struct hop_op *op)
         bool start = next_is(r, "after-start");
         if (next_is(r, "by")) {
             read_by(r, op);
+        } else if (next_is(r, "eager")) {
+            read_eager(r, op);
         } else if (is_numbered(peek(r))) {
             read_numbered(r, op, seen_number);
         } else if (next_is(r, "at") || next_is(r, "via")) {
@@ -424,11 +439,16 @@ static void read_line(struct reader *r)
     if (op.kind == HOP_OP_REDUCE) {
         read_reduce(r, &op);
     } else {
-        op.from = read_place(r);
+        op.any_source = op.kind == HOP_OP_RECEIVE && next_is(r, "*");
+        r->next += op.any_source;
+        if (!op.any_source)
+            op.from = read_place(r);
         if (op.kind != HOP_OP_WORK) {
             read_arrow(r);
             op.to = read_place(r);
         }
+        if (op.any_source)
+            op.from = op.to;
     }
     if (op.kind == HOP_OP_WORK)
         op.duration_s = read_seconds(r, "a time, such as 30us");
@@ -566,7 +586,10 @@ static void print_op(const struct hop_schedule *schedule, const struct hop_op *o
             print_places(op->inputs, op->input_count, out);
         } else {
             hop_buffer_puts(out, op->kind == HOP_OP_SEND ? "send " : op->kind == HOP_OP_RECEIVE ? "receive " : "");
-            hop_place_print(&op->from, out);
+            if (op->any_source)
+                hop_buffer_puts(out, "*");
+            else
+                hop_place_print(&op->from, out);
         }
         hop_buffer_puts(out, " -> ");
         hop_place_print(&op->to, out);
@@ -575,12 +598,16 @@ static void print_op(const struct hop_schedule *schedule, const struct hop_op *o
     }
     if (op->by >= 0)
         hop_buffer_printf(out, " by %" PRId32, op->by);
-    if (op->tag)
+    if (op->any_tag)
+        hop_buffer_puts(out, " tag *");
+    else if (op->tag)
         hop_buffer_printf(out, " tag %" PRIu32, op->tag);
     if (op->cpu)
         hop_buffer_printf(out, " cpu %u", op->cpu);
     if (op->nic)
         hop_buffer_printf(out, " nic %u", op->nic);
+    if (op->eager)
+        hop_buffer_puts(out, " eager");
     if (op->at_s > 0)
         hop_buffer_printf(out, " at %s", hop_format_seconds(op->at_s, text, sizeof text));
     if (op->via != HOP_VIA_P2P) {

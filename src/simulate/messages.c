@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/heap.h"
+#include "schedule/schedule.h"
 
 enum { PROGRESS_ELEMENTS = 1 << 16 };
 
@@ -301,6 +302,37 @@ static void append(struct hop_messages *m, struct hop_channel *channel, uint32_t
     channel->tail = op;
 }
 
+/* Whether a receive takes a send to its process. */
+static bool fits(const struct hop_messages *m, uint32_t receive, uint32_t send)
+{
+    const struct hop_op *takes = hop_schedule_op(m->schedule, receive);
+    uint32_t from = m->clock_process[m->lines[m->actions[receive].far_line].cpu];
+    return (takes->any_source || from == m->actions[send].process) &&
+           (takes->any_tag || takes->tag == hop_schedule_op(m->schedule, send)->tag);
+}
+
+/* The first on the other side that matches who comes, a message or a receive, and out of its channel; HOP_NONE: it waits now. */
+static uint32_t take_partner(struct hop_messages *m, uint32_t op, bool message)
+{
+    const struct hop_action *action = &m->actions[op];
+    struct hop_channel *own = &m->channels[action->channel], *other = own;
+    if (action->open)
+        *(message ? &own : &other) = own + 1;
+    uint32_t found = other->head, before = HOP_NONE;
+    while (action->open && found != HOP_NONE && !fits(m, message ? found : op, message ? op : found)) {
+        before = found;
+        found = m->states[found].next;
+    }
+    if (found == HOP_NONE || (m->actions[found].kind == HOP_OP_RECEIVE) != message) {
+        append(m, own, op);
+        return HOP_NONE;
+    }
+    *(before == HOP_NONE ? &other->head : &m->states[before].next) = m->states[found].next;
+    if (m->states[found].next == HOP_NONE)
+        other->tail = before;
+    return found;
+}
+
 static void run_message(struct hop_messages *m, uint32_t op, const struct hop_line *line, uint64_t time)
 {
     const struct hop_action *action = &m->actions[op];
@@ -316,13 +348,9 @@ static void run_message(struct hop_messages *m, uint32_t op, const struct hop_li
         release(m);
         return;
     }
-    struct hop_channel *channel = &m->channels[action->channel];
-    uint32_t receive = channel->head;
-    if (receive == HOP_NONE || m->actions[receive].kind != HOP_OP_RECEIVE) {
-        append(m, channel, op);
+    uint32_t receive = take_partner(m, op, true);
+    if (receive == HOP_NONE)
         return;
-    }
-    channel->head = m->states[receive].next;
     meet(m, op, receive, &m->lines[action->line], time);
     finished(m, receive, m->actions[receive].process, m->clocks[line->cpu]);
     release(m);
@@ -331,18 +359,15 @@ static void run_message(struct hop_messages *m, uint32_t op, const struct hop_li
 static void post_receive(struct hop_messages *m, uint32_t op, uint64_t time)
 {
     const struct hop_action *action = &m->actions[op];
-    struct hop_channel *channel = &m->channels[action->channel];
-    uint32_t send = channel->head;
     if (m->notes) {
         m->notes[op].start = time;
         m->notes[op].cpu_by = m->notes[op].nic_by = HOP_NONE;
     }
     started(m, op, time);
-    if (send == HOP_NONE || m->actions[send].kind == HOP_OP_RECEIVE) {
-        append(m, channel, op);
-    } else {
-        channel->head = m->states[send].next;
-        meet(m, send, op, &m->lines[action->far_line], time);
+    uint32_t send = take_partner(m, op, false);
+    if (send != HOP_NONE) {
+        bool any = hop_schedule_op(m->schedule, op)->any_source; /* its sender's clocks are those that the send used */
+        meet(m, send, op, &m->lines[any ? m->actions[send].line : action->far_line], time);
         finished(m, op, action->process, m->notes ? later(time, m->notes[send].taken_end) : time);
     }
     release(m);
@@ -426,8 +451,12 @@ static void describe_wait(const struct hop_messages *m, uint32_t index, char *te
         (void)snprintf(text, size, "%.24s waits for %.24s", op->name, hop_schedule_op(m->schedule, other)->name);
         return;
     }
+    char tag[24] = "any";
+    if (!op->any_tag)
+        (void)snprintf(tag, sizeof tag, "%u", op->tag);
     if (op->kind == HOP_OP_RECEIVE)
-        (void)snprintf(text, size, "%.24s waits for a message from %.24s, tag %u", op->name, op->from.device, op->tag);
+        (void)snprintf(text, size, "%.24s waits for a message from %.24s, tag %s", op->name,
+                       op->any_source ? "any source" : op->from.device, tag);
     else
         (void)snprintf(text, size, "%.24s waits for a receive at %.24s, tag %u", op->name, op->to.device, op->tag);
 }

@@ -2,7 +2,7 @@
 /*
  * The executor of model loggp: messages that occupy CPUs and NICs one after the other, under the LogGP parameters L, o,
  * g, G, O, S, with the meaning that LogGOPSim gives to them. messages_compile.c compiles a schedule, messages.c runs
- * it, messages_timeline.c makes a timeline of what was noted.
+ * it, messages_timeline.c makes a timeline of what was noted; messages_settle.c matches messages for other models.
  *
  * Times are whole picoseconds. Every CPU, every NIC's sending and receiving side has a clock: when it is free. An
  * element (an operation, later the message that it sent) has a time and a number; the smallest (time, number) is next.
@@ -16,7 +16,7 @@
  * meanwhile: then it is put back, which is what every single waiter would have done.
  *
  * Sends and receives of one channel (from, to, tag) match in order, so a channel is one list: of receives that wait, or
- * of messages that came before theirs.
+ * of messages that came before theirs. Receives from any source or of any tag: see struct hop_channel.
  */
 #ifndef HOP_SIMULATE_MESSAGES_H
 #define HOP_SIMULATE_MESSAGES_H
@@ -36,6 +36,10 @@ enum hop_status hop_messages_create(struct hop_network *network, const struct ho
 void hop_messages_destroy(struct hop_messages *messages); /* NULL is allowed */
 enum hop_status hop_messages_run(struct hop_messages *messages, double *makespan_s, struct hop_diag *diag);
 
+/* messages_settle.c: a schedule whose receives say which message they take, that which they take under model loggp. */
+enum hop_status hop_messages_settle(struct hop_network *network, const struct hop_schedule *schedule,
+                                    struct hop_schedule **settled, struct hop_diag *diag);
+
 /* ---- inside: compiled ---- */
 
 /* An operation; receives are posted on the CPU of their line, but wait in none. */
@@ -49,6 +53,7 @@ struct hop_action {
     uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next action's */
     uint8_t kind;                          /* enum hop_op_kind */
     bool timed;                            /* it may start no earlier than not_before: see there */
+    bool open; /* send, receive: its receiver takes from any source or of any tag, see struct hop_channel */
 };
 
 /* What is released together goes by process, and there sends, receives, works. */
@@ -74,6 +79,8 @@ struct hop_line {
     uint32_t head, tail; /* operations, HOP_NONE: nobody waits */
 };
 
+/* A process that has a receive from any source or of any tag has two channels for all, one behind the other: of
+ * receives that wait, and of messages that came before theirs. Who comes takes the first that fits. */
 struct hop_channel {
     uint32_t head, tail; /* all receives, or all sends whose messages came; HOP_NONE: none */
 };

@@ -150,7 +150,6 @@ static bool message_cost(const struct compiler *c, uint64_t bytes, struct hop_co
     wide slower = c->G > c->O ? c->G : c->O;
     if (bytes == 0) /* both count with less than no byte, and 0 is the least of all */
         slower = c->O == 0 ? c->G : c->G == 0 ? c->O : c->G < c->O ? c->G : c->O;
-    cost->rendezvous = bytes > c->S;
     return add_bytes(c->o, c->O, bytes, &cost->cpu) && add_bytes(c->g, c->G, bytes, &cost->nic) &&
            add_bytes(c->o, slower, bytes, &cost->take);
 }
@@ -312,9 +311,15 @@ static uint32_t line_of(struct compiler *c, enum key_kind kind, uint32_t process
     return found;
 }
 
-static uint32_t channel_of(struct compiler *c, uint32_t from, uint32_t to, uint32_t tag)
+/* An open one is followed by that of its messages. */
+static uint32_t channel_of(struct compiler *c, uint32_t from, uint32_t to, uint32_t tag, bool open)
 {
     struct hop_messages *m = c->m;
+    if (open) {
+        uint32_t found = number_of(c, KEY_CHANNEL, (uint64_t)HOP_NONE << 32 | to, 0, m->channel_count);
+        m->channel_count += found == m->channel_count ? 2 : 0;
+        return found;
+    }
     uint32_t found = number_of(c, KEY_CHANNEL, (uint64_t)from << 32 | to, tag, m->channel_count);
     if (found == m->channel_count && found != HOP_NONE)
         m->channel_count++;
@@ -332,13 +337,14 @@ static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct 
         if (!to_ps(duration_s, &cost.cpu))
             return too_long(c, index);
     }
-    *found = number_of(c, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, 0, m->cost_count);
+    *found = number_of(c, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, op->eager, m->cost_count);
     if (*found != m->cost_count && *found != HOP_NONE)
         return HOP_OK;
     if (*found == HOP_NONE || !HOP_GROW(&m->arena, m->costs, (size_t)*found + 1))
         return hop_fail_memory(c->diag);
     if (moves && !message_cost(c, op->bytes, &cost))
         return too_long(c, index);
+    cost.rendezvous = moves && !op->eager && op->bytes > c->S;
     m->costs[m->cost_count++] = cost;
     return HOP_OK;
 }
@@ -361,11 +367,31 @@ static enum hop_status compile_op(struct compiler *c, uint32_t index)
     if (op->kind == HOP_OP_RECEIVE)
         action->far_line = line_of(c, KEY_SENDS, peer, op->cpu, op->nic);
     if (op->kind == HOP_OP_SEND)
-        action->channel = channel_of(c, action->process, peer, op->tag);
+        action->channel = channel_of(c, action->process, peer, op->tag, action->open);
     if (op->kind == HOP_OP_RECEIVE)
-        action->channel = channel_of(c, peer, action->process, op->tag);
+        action->channel = channel_of(c, peer, action->process, op->tag, action->open);
     bool fine = action->line != HOP_NONE && action->far_line != HOP_NONE && action->channel != HOP_NONE;
     return status != HOP_OK || fine ? status : hop_fail_memory(c->diag);
+}
+
+/* Before far_line is that of a line. */
+static enum hop_status find_open(struct compiler *c)
+{
+    struct hop_messages *m = c->m;
+    bool *open = calloc((size_t)m->process_count + 1, sizeof *open);
+    if (!open)
+        return hop_fail_memory(c->diag);
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (hop_op_takes_any(hop_schedule_op(m->schedule, i)))
+            open[m->actions[i].process] = true;
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        struct hop_action *action = &m->actions[i];
+        action->open = (action->kind == HOP_OP_RECEIVE && open[action->process]) ||
+                       (action->kind == HOP_OP_SEND && open[action->far_line]);
+    }
+    free(open);
+    return HOP_OK;
 }
 
 /* ---- dependencies ---- */
@@ -458,6 +484,7 @@ static enum hop_status compile(struct compiler *c)
     HOP_CHECK(read_parameters(c));
     HOP_CHECK(find_processes(c));
     HOP_CHECK(order_processes(c));
+    HOP_CHECK(find_open(c));
     for (uint32_t i = 0; i < m->count; i++)
         HOP_CHECK(compile_op(c, i));
     HOP_CHECK(

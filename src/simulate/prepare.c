@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "schedule/schedule.h"
+#include "simulate/messages.h"
 #include "simulate/users.h"
 #include "topology/topology.h"
 
@@ -272,13 +273,20 @@ static void make_initial(struct hop_simulation *s)
 
 static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule *schedule, struct hop_diag *diag)
 {
-    bool needed = false;
-    for (uint32_t i = 0; i < hop_schedule_count(schedule) && !needed; i++)
-        needed = hop_op_needs_lowering(hop_schedule_op(schedule, i));
+    bool needed = false, any = false;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule) && !any; i++) {
+        needed = needed || hop_op_needs_lowering(hop_schedule_op(schedule, i));
+        any = hop_op_takes_any(hop_schedule_op(schedule, i));
+    }
     s->timeline->original = s->timeline->schedule = schedule;
     if (!needed)
         return HOP_OK;
-    enum hop_status status = hop_schedule_lower(schedule, s->timeline->topology, &s->timeline->lowered, diag);
+    struct hop_schedule *settled = NULL;
+    if (any)
+        HOP_CHECK(hop_messages_settle(s->network, schedule, &settled, diag));
+    enum hop_status status =
+        hop_schedule_lower(any ? settled : schedule, s->timeline->topology, &s->timeline->lowered, diag);
+    hop_schedule_destroy(settled);
     if (status == HOP_OK)
         s->timeline->schedule = s->timeline->lowered;
     return status;

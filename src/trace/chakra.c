@@ -214,6 +214,7 @@ static void make_message(const struct builder *b, uint32_t rank, const struct ho
     op->to = sends ? there : here;
     op->bytes = (uint64_t)size;
     op->tag = tag < 0 ? 0 : (uint32_t)tag;
+    op->eager = sends; /* a node of a trace hands over, and does not wait for who takes it */
 }
 
 static void add_node(struct builder *b, uint32_t rank, const struct hop_chakra_node *node)
@@ -365,6 +366,14 @@ static void build(struct builder *b, const struct hop_trace_options *options)
         add_entries(b, i, c);
         for (uint32_t s = 0; s < c->steps.count; s++)
             add_step(b, i, c, s);
+    }
+    for (uint32_t r = 0; r < b->ranks && is_fine(b); r++) { /* a rank that does nothing is one all the same */
+        char device[24], name[24];
+        struct hop_op op = work(rank_place(r, device), CPU_JOIN, 0);
+        (void)snprintf(name, sizeof name, "r%u.idle", r);
+        op.name = name;
+        if (b->traces[r].count == 0)
+            (void)hop_schedule_add(b->schedule, &op);
     }
     add_comments(b);
     hop_chakra_collectives_finish(&b->collectives);

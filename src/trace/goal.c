@@ -245,12 +245,15 @@ static struct hop_place place_of(struct reader *r, uint32_t rank)
     return (struct hop_place){.device = r->devices[rank], .rank = (int32_t)rank};
 }
 
-static void refuse_wildcard(struct reader *r, const char *what)
+/* "-1": any, where a receive says so. */
+static bool take_any(struct reader *r, const struct hop_op *op)
 {
-    if (*r->at != '-')
-        return;
-    hop_failure_set(r->failure, HOP_ERR_UNSUPPORTED, "any %s (a negative one) is not supported\na %s", what, what);
-    check(r, r->at);
+    bool any = op->kind == HOP_OP_RECEIVE && r->at[0] == '-' && r->at[1] == '1' && !is_label(r->at[2]);
+    if (any) {
+        r->at += 2;
+        skip(r);
+    }
+    return any;
 }
 
 /* "to 1" or "from 1", and the places of both. */
@@ -259,8 +262,8 @@ static void read_peer(struct reader *r, struct hop_op *op)
     bool send = op->kind == HOP_OP_SEND;
     if (!take(r, send ? "to" : "from"))
         unexpected(r, send ? "to RANK" : "from RANK");
-    refuse_wildcard(r, "rank");
-    uint32_t peer = (uint32_t)read_number(r, "a rank", r->ranks - 1);
+    op->any_source = take_any(r, op);
+    uint32_t peer = op->any_source ? r->rank : (uint32_t)read_number(r, "a rank", r->ranks - 1);
     skip(r);
     op->from = place_of(r, send ? r->rank : peer);
     op->to = place_of(r, send ? peer : r->rank);
@@ -283,8 +286,8 @@ static void read_options(struct reader *r, struct hop_op *op)
     for (;; skip(r)) {
         if (message && !tag && take(r, "tag")) {
             tag = true;
-            refuse_wildcard(r, "tag");
-            op->tag = (uint32_t)read_number(r, "a tag", UINT32_MAX);
+            op->any_tag = take_any(r, op);
+            op->tag = op->any_tag ? 0 : (uint32_t)read_number(r, "a tag", UINT32_MAX);
         } else if (!cpu && take(r, "cpu")) {
             cpu = true;
             op->cpu = (uint16_t)read_number(r, "a cpu", UINT16_MAX);
@@ -390,6 +393,18 @@ static void link_block(struct reader *r)
     }
 }
 
+/* A rank that does nothing is one all the same. */
+static void add_idle(struct reader *r)
+{
+    static const struct text label = {.start = "idle", .length = 4};
+    struct hop_op op = hop_op_default(HOP_OP_WORK);
+    op.line = r->line;
+    op.name = name_op(r, &label);
+    op.from = op.to = place_of(r, r->rank);
+    if (is_fine(r))
+        (void)hop_schedule_append(r->schedule, &op);
+}
+
 static void read_block(struct reader *r)
 {
     const char *number = r->at;
@@ -412,6 +427,8 @@ static void read_block(struct reader *r)
         read_statement(r);
     if (is_fine(r))
         link_block(r);
+    if (is_fine(r) && r->schedule->count == r->first)
+        add_idle(r);
     r->at += is_fine(r);
     skip(r);
 }

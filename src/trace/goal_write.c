@@ -36,6 +36,7 @@ struct writer {
     bool named;     /* else: labels are names where these are labels */
     bool *referred; /* operations that a dependency names */
     uint32_t copy_tag;
+    bool any;         /* some receive is from any source, or of any tag */
     uint32_t *starts; /* per rank: where its sides begin; one more */
     uint32_t *sides;  /* by rank, in schedule order: twice the operation, + 1 for a copy's recv */
 };
@@ -91,6 +92,11 @@ static enum hop_status check_op(const struct writer *w, uint32_t index)
             w->diag, HOP_ERR_UNSUPPORTED,
             "'%s' has an earliest start, which GOAL cannot say\noperations that begin when those before them allow it",
             op->name);
+    else if (is_between(w, op) && w->any)
+        hop_fail(w->diag, HOP_ERR_UNSUPPORTED,
+                 "'%s' is a copy, which a receive from any source or of any tag might take in GOAL\n"
+                 "messages alone where receives take what comes first",
+                 op->name);
     else if (op->kind == HOP_OP_COPY && op->via == HOP_VIA_STAGED)
         hop_fail(w->diag, HOP_ERR_UNSUPPORTED, "'%s' is staged, which GOAL cannot say\ncopies from device to device",
                  op->name);
@@ -121,9 +127,11 @@ static enum hop_status check_dependency(const struct writer *w, uint32_t index, 
     return fail_at(w, index, HOP_ERR_UNSUPPORTED);
 }
 
-static enum hop_status check_all(const struct writer *w)
+static enum hop_status check_all(struct writer *w)
 {
     enum hop_status status = HOP_OK;
+    for (uint32_t i = 0; i < w->schedule->count; i++)
+        w->any = w->any || hop_op_takes_any(&w->schedule->ops[i]);
     for (uint32_t i = 0; i < w->schedule->count && status == HOP_OK; i++) {
         const struct hop_op *op = &w->schedule->ops[i];
         status = check_op(w, i);
@@ -278,7 +286,9 @@ static void put_label(struct writer *w, uint32_t index, bool recv)
 
 static void put_options(struct writer *w, uint32_t tag, const struct hop_op *op)
 {
-    if (tag)
+    if (op->any_tag)
+        hop_buffer_puts(&w->out, " tag -1");
+    else if (tag)
         put(w, " tag ", tag);
     if (op->cpu)
         put(w, " cpu ", op->cpu);
@@ -341,7 +351,10 @@ static void put_side(struct writer *w, uint32_t index, bool recv)
     } else {
         bool send = op->kind == HOP_OP_SEND || (op->kind == HOP_OP_COPY && !recv);
         put(w, send ? "send " : "recv ", op->bytes);
-        put(w, send ? "b to " : "b from ", rank_of(w, send ? &op->to : &op->from));
+        if (op->any_source)
+            hop_buffer_puts(&w->out, "b from -1");
+        else
+            put(w, send ? "b to " : "b from ", rank_of(w, send ? &op->to : &op->from));
     }
     put_options(w, is_between(w, op) ? w->copy_tag : op->tag, op);
     if (is_calc(w, op))
@@ -374,13 +387,25 @@ static bool sort_sides(struct writer *w)
     return true;
 }
 
+/* What reading made of a rank that does nothing. */
+static bool is_idle(const struct writer *w, uint32_t rank)
+{
+    uint32_t side = w->sides[w->starts[rank]];
+    const struct hop_op *op = &w->schedule->ops[side / 2];
+    char name[24];
+    (void)snprintf(name, sizeof name, "r%" PRIu32 ".idle", rank);
+    return w->native && w->starts[rank + 1] - w->starts[rank] == 1 && op->kind == HOP_OP_WORK && op->duration_s == 0 &&
+           op->after_count + op->after_start_count == 0 && !w->referred[side / 2] && strcmp(op->name, name) == 0;
+}
+
 /* Labels are defined above the lines that name them, so dependencies on later operations follow at the end of the
  * block. */
 static void put_block(struct writer *w, uint32_t rank)
 {
     put(w, "rank ", rank);
     hop_buffer_puts(&w->out, " {\n");
-    for (uint32_t i = w->starts[rank]; i < w->starts[rank + 1]; i++)
+    bool idle = w->starts[rank] < w->starts[rank + 1] && is_idle(w, rank);
+    for (uint32_t i = w->starts[rank]; i < w->starts[rank + 1] && !idle; i++)
         put_side(w, w->sides[i] / 2, w->sides[i] & 1);
     for (uint32_t i = w->starts[rank]; i < w->starts[rank + 1]; i++) {
         if (!(w->sides[i] & 1) && !waits_above(w, w->sides[i] / 2))

@@ -89,10 +89,12 @@ static void every_construct_is_read(void **state)
 static void messages_are_read(void **state)
 {
     (void)state;
-    struct hop_schedule *s = parse("s: send 1@gpu0:x -> gpu1 4KiB tag 7 cpu 1 nic 2 at 1us after w\n"
-                                   "r: receive gpu0 -> rank12 4096 tag 4294967295 nic 65535 after-start w\n"
-                                   "w: work gpu0 30us cpu 3\n"
-                                   "m: send 4@gpu0 -> 5@gpu0 0\n");
+    struct hop_schedule *s =
+        parse("s: send 1@gpu0:x -> gpu1 4KiB tag 7 cpu 1 nic 2 at 1us after w\n"
+              "r: receive gpu0 -> rank12 4096 tag 4294967295 nic 65535 after-start w\n"
+              "w: work gpu0 30us cpu 3\n"
+              "m: send 4@gpu0 -> 5@gpu0 0\n"
+              "e: send gpu0 -> gpu1 4096 eager after w eager; eager: receive * -> gpu1:x 1 tag *\n");
     const struct hop_op *op = hop_schedule_op(s, 0);
     assert_true(op->kind == HOP_OP_SEND && op->bytes == 4096 && op->tag == 7 && op->cpu == 1 && op->nic == 2 &&
                 op->at_s == 1e-6 && op->after_count == 1 && op->from.rank == 1);
@@ -106,8 +108,22 @@ static void messages_are_read(void **state)
     assert_string_equal(text, "s: send 1@gpu0:x -> gpu1 4KiB tag 7 cpu 1 nic 2 at 1us after w\n"
                               "r: receive gpu0 -> rank12 4KiB tag 4294967295 nic 65535 after-start w\n"
                               "w: work gpu0 30us cpu 3\n"
-                              "m: send 4@gpu0 -> 5@gpu0 0B\n");
+                              "m: send 4@gpu0 -> 5@gpu0 0B\n"
+                              "e: send gpu0 -> gpu1 4KiB eager after w eager\n"
+                              "eager: receive * -> gpu1:x 1B tag *\n");
+    op = hop_schedule_op(s, 4);
+    assert_true(op->eager && op->after_count == 2);
+    op = hop_schedule_op(s, 5);
+    assert_true(op->any_source && op->any_tag && op->tag == 0 && strcmp(op->from.device, "gpu1") == 0);
     free(text);
+    char *json = hop_schedule_to_json(s);
+    struct hop_schedule *again = parse(json);
+    char *texts[2] = {hop_schedule_to_text(s), hop_schedule_to_text(again)};
+    assert_string_equal(texts[0], texts[1]);
+    free(texts[0]);
+    free(texts[1]);
+    free(json);
+    hop_schedule_destroy(again);
     hop_schedule_destroy(s);
 }
 
@@ -376,6 +392,9 @@ static void messages_that_make_no_sense_are_refused(void **state)
     refused(HOP_ERR_SYNTAX, "1:25", "65535", "send gpu0 -> gpu1 1 cpu 65536");
     refused(HOP_ERR_SYNTAX, "1:27", "once", "send gpu0 -> gpu1 1 tag 1 tag 2");
     refused(HOP_ERR_SYNTAX, "1:25", "ends too early", "send gpu0 -> gpu1 1 tag ");
+    refused(HOP_ERR_SYNTAX, "1:25", "4294967295", "send gpu0 -> gpu1 1 tag *");
+    refused(HOP_ERR_SYNTAX, "1:24", "eager once", "receive gpu0 -> gpu1 1 eager");
+    refused(HOP_ERR_SYNTAX, "1:27", "eager once", "send gpu0 -> gpu1 1 eager eager");
     refused(HOP_ERR_SYNTAX, "1:21", "via only with a transfer", "send gpu0 -> gpu1 1 via staged");
     refused(HOP_ERR_NOT_FOUND, "1:32", "tag in front of after",
             "a: send gpu0 -> gpu1 1 after b tag 7; b: work gpu0 1s");
@@ -1048,6 +1067,7 @@ static void messages_without_a_partner_are_refused(void **state)
 {
     (void)state;
     not_lowered("x.hop:1:1", "no receive matches 's', a send from gpu0 to gpu1", "s: send gpu0 -> gpu1 4KiB");
+    not_lowered("x.hop:1:1", "from any source", "s: send gpu0 -> gpu1 4KiB; r: receive * -> gpu1 4KiB");
     not_lowered("x.hop:1:1", "receive gpu0 -> gpu1 4KiB tag 2",
                 "s: send gpu0 -> gpu1 4KiB tag 2\nreceive gpu0 -> gpu1 4KiB tag 1");
     not_lowered("x.hop:3:1", "no send matches 'q'",

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "hopcast/trace.h"
+#include "hopcast/hopcast.h"
 
 /* ---- an encoder ---- */
 
@@ -187,7 +187,7 @@ static void messages_and_work_are_read_from_bytes_written_by_hand(void **state)
     assert_text(&set, "# Chakra traces: ranks 2, nodes 3\n"
                       "queue ready\n"
                       "r0.n0.f: work rank0 7us cpu 2\n"
-                      "r0.n1: send rank0 -> rank1 300B tag 5 after r0.n0.f\n"
+                      "r0.n1: send rank0 -> rank1 300B tag 5 eager after r0.n0.f\n"
                       "r1.n9: receive rank0 -> rank1 300B tag 5\n");
     struct hop_schedule *schedule = must_parse(&set);
     assert_int_equal(hop_schedule_op(schedule, 2)->from.rank, 0);
@@ -784,9 +784,49 @@ static void compressed_traces_are_read(void **state)
     remove_files(folder);
 }
 
+/* Every rank sends to the next, then receives from the one before: under models of links, where a message of this size
+ * would otherwise wait for its receive, and under loggp. */
+static void a_ring_that_sends_first_runs_whatever_the_size(void **state)
+{
+    (void)state;
+    enum { N = 4, BYTES = 1 << 30 };
+    struct set set = {.ranks = N};
+    for (uint32_t r = 0; r < N; r++) {
+        struct bytes send = begin_node(1, "s", SEND), receive = begin_node(2, "r", RECV);
+        set.files[r] = begin_file();
+        add_attribute(&send, "comm_size", 9, BYTES);
+        add_attribute(&send, "comm_dst", 9, (r + 1) % N);
+        add_attribute(&receive, "comm_size", 9, BYTES);
+        add_attribute(&receive, "comm_src", 9, (r + N - 1) % N);
+        add_number(&receive, 5, 1);
+        add_message(&set.files[r], &send);
+        add_message(&set.files[r], &receive);
+    }
+    static const char *const models[] = {"fair", "loggp"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct hop_topology *topology = load_topology("t2");
+        struct hop_placement *placement = NULL;
+        struct hop_network *network = NULL;
+        struct hop_schedule *schedule = must_parse(&set), *placed = NULL;
+        struct hop_timeline *timeline = NULL;
+        CHECK(hop_placement_make(topology, N, HOP_PLACEMENT_PACKED, &placement, D));
+        CHECK(hop_placement_apply(placement, schedule, &placed, D));
+        CHECK(hop_network_create(topology, models[i], &network, D));
+        CHECK(hop_simulate(network, placed, NULL, &timeline, D));
+        assert_true(hop_timeline_makespan_s(timeline) > 0);
+        hop_timeline_destroy(timeline);
+        hop_network_destroy(network);
+        hop_schedule_destroy(placed);
+        hop_schedule_destroy(schedule);
+        hop_placement_destroy(placement);
+        hop_topology_destroy(topology);
+    }
+}
+
 TEST_GROUP(chakra)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_that_sends_first_runs_whatever_the_size),
         cmocka_unit_test(messages_and_work_are_read_from_bytes_written_by_hand),
         cmocka_unit_test(every_prefix_is_refused_unless_it_ends_between_messages),
         cmocka_unit_test(every_changed_byte_is_read_or_refused_with_a_place),

@@ -67,9 +67,32 @@ static void ranks_stand_in_any_order_and_may_be_empty(void **state)
 {
     (void)state;
     reads_as("num_ranks 3 rank 2 { a: send 1b to 0 } rank 0 { a: recv 1b from 2 } rank 1 {}",
-             "queue ready\nr2.a: send rank2 -> rank0 1B\nr0.a: receive rank2 -> rank0 1B\n");
+             "queue ready\nr2.a: send rank2 -> rank0 1B\nr0.a: receive rank2 -> rank0 1B\nr1.idle: work rank1 0s\n");
     struct hop_schedule *s = parse("num_ranks 1\nrank 0 {\n}\n");
-    assert_true(hop_schedule_count(s) == 0 && hop_schedule_queue_ready(s) && hop_schedule_ranks(s) == 0);
+    assert_true(hop_schedule_count(s) == 1 && hop_schedule_queue_ready(s) && hop_schedule_ranks(s) == 1);
+    hop_schedule_destroy(s);
+}
+
+static void any_source_and_any_tag_are_read_and_written(void **state)
+{
+    (void)state;
+    static const char text[] = "num_ranks 2\n"
+                               "rank 0 {\n"
+                               "a: recv 8b from -1\n"
+                               "b: recv 8b from 1 tag -1 cpu 1\n"
+                               "c: recv 8b from -1 tag -1 nic 2\n"
+                               "}\n"
+                               "rank 1 {\n"
+                               "}\n";
+    reads_as(text, "queue ready\n"
+                   "r0.a: receive * -> rank0 8B\n"
+                   "r0.b: receive rank1 -> rank0 8B tag * cpu 1\n"
+                   "r0.c: receive * -> rank0 8B tag * nic 2\n"
+                   "r1.idle: work rank1 0s\n");
+    struct hop_schedule *s = parse(text);
+    char *written = write_goal(s, 0);
+    assert_string_equal(written, text);
+    free(written);
     hop_schedule_destroy(s);
 }
 
@@ -142,8 +165,9 @@ static void errors_are_named_by_line_and_column(void **state)
     refused(HOP_ERR_SYNTAX, "x.goal:2:9", "from RANK", "num_ranks 2 rank 0 {\nrecv 1b to 1 }");
     refused(HOP_ERR_SYNTAX, "x.goal:2:20", "'tag' is no operation", "num_ranks 2 rank 0 {\nsend 1b to 1 tag 1 tag 2 }");
     refused(HOP_ERR_SYNTAX, "x.goal:2:8", "'nic' is no operation", "num_ranks 1 rank 0 {\ncalc 5 nic 1 }");
-    refused(HOP_ERR_UNSUPPORTED, "x.goal:2:14", "any rank", "num_ranks 2 rank 0 {\nrecv 1b from -1 }");
-    refused(HOP_ERR_UNSUPPORTED, "x.goal:2:20", "any tag", "num_ranks 2 rank 0 {\nrecv 1b from 1 tag -1 }");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:12", "a rank", "num_ranks 2 rank 0 {\nsend 1b to -1 }");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:14", "a rank", "num_ranks 2 rank 0 {\nrecv 1b from -2 }");
+    refused(HOP_ERR_SYNTAX, "x.goal:2:18", "a tag", "num_ranks 2 rank 0 {\nsend 1b to 1 tag -1 }");
     refused(HOP_ERR_NOT_FOUND, "x.goal:3:13", "rank 0 has no label 'b'",
             "num_ranks 2 rank 0 { a: calc 1\n\n a requires b }\nrank 1 { b: calc 1 }");
     refused(HOP_ERR_NOT_FOUND, "x.goal:2:1", "rank 0 has no label 'a'",
@@ -222,7 +246,11 @@ static void random_program(struct hop_schedule **schedule)
                 length +=
                     (size_t)snprintf(text + length, sizeof text - length, "%s %ub %s %u", kind == 1 ? "send" : "recv",
                                      random_below(1u << 31), kind == 1 ? "to" : "from", random_below(ranks));
-            if (kind && random_below(2))
+            if (kind == 2 && random_below(3) == 0) /* the last word: any source */
+                length = (size_t)(strrchr(text, ' ') - text) + (size_t)snprintf(strrchr(text, ' '), 8, " -1");
+            if (kind == 2 && random_below(3) == 0)
+                length += (size_t)snprintf(text + length, sizeof text - length, " tag -1");
+            else if (kind && random_below(2))
                 length += (size_t)snprintf(text + length, sizeof text - length, " tag %u", random_below(UINT32_MAX));
             if (random_below(2))
                 length += (size_t)snprintf(text + length, sizeof text - length, " cpu %u", random_below(4));
@@ -394,7 +422,7 @@ static void what_goal_cannot_say_is_refused(void **state)
 
 #define RATE (300.0 * 1048576 / 25.2829e-3) /* of every link of t2, bytes/s */
 
-static struct hop_timeline *predict(const char *text, double eager, struct hop_network **network)
+static struct hop_timeline *predict_by(const char *model, const char *text, double eager, struct hop_network **network)
 {
     struct hop_topology *t = load_topology("t2");
     struct hop_placement *p = NULL;
@@ -405,11 +433,16 @@ static struct hop_timeline *predict(const char *text, double eager, struct hop_n
     CHECK(hop_topology_set(t, set, D));
     CHECK(hop_placement_make(t, 8, HOP_PLACEMENT_PACKED, &p, D));
     CHECK(hop_placement_apply(p, s, &placed, D));
-    CHECK(hop_network_create(t, "fair", network, D));
+    CHECK(hop_network_create(t, model, network, D));
     CHECK(hop_simulate(*network, placed, NULL, &timeline, D));
     hop_placement_destroy(p);
     hop_schedule_destroy(s);
     return timeline; /* leaks nothing: forget() below takes the rest */
+}
+
+static struct hop_timeline *predict(const char *text, double eager, struct hop_network **network)
+{
+    return predict_by("fair", text, eager, network);
 }
 
 static void forget(struct hop_timeline *timeline, struct hop_network *network)
@@ -457,6 +490,50 @@ static void ping_pong_takes_the_sum_of_its_messages(void **state)
         close_to(hop_timeline_makespan_s(timeline), 2.0 * ROUNDS * BYTES / RATE);
         forget(timeline, network);
     }
+}
+
+/* Arrivals at rank 0, 4 us after a send: x at 4 us, y at 5.5 us (the next on its CPU), z at 7 us; each takes 1.5 us. c, the
+ * first that waits, takes none but rank 1's z; a the first, y is left to b. With `late` all have come before, and been
+ * taken by CPU 1 while the calculation kept CPU 0. */
+static void who_receives_from_any_takes_what_comes_first(void **state)
+{
+    (void)state;
+    static const char text[] = "num_ranks 3\n"
+                               "rank 0 {\n"
+                               "w: calc %u\n"
+                               "c: recv 1b from 1 tag 5 c requires w\n"
+                               "a: recv 1b from -1 tag -1 a requires w\n"
+                               "b: recv 1b from -1 tag 6 b requires w\n"
+                               "}\n"
+                               "rank 1 { w: calc 3000 cpu 1 z: send 1b to 0 tag 5 cpu 1 z requires w }\n"
+                               "rank 2 { x: send 1b to 0 tag 5 cpu 1 y: send 1b to 0 tag 6 cpu 1 y requires x }\n";
+    for (unsigned late = 0; late < 2; late++) {
+        char program[1000];
+        struct hop_network *network;
+        (void)snprintf(program, sizeof program, text, late ? 50000 : 0);
+        struct hop_timeline *timeline = predict_by("loggp", program, 65535, &network);
+        close_to(end_of(timeline, "r0.a"), late ? 50e-6 : 5.5e-6);
+        close_to(end_of(timeline, "r0.b"), late ? 50e-6 : 7e-6);
+        close_to(end_of(timeline, "r0.c"), late ? 50e-6 : 8.5e-6);
+        forget(timeline, network);
+    }
+}
+
+/* What waits for messages decides by the times of model loggp, then links share their bytes: x, of 2 MB from rank 2, is
+ * the first, and goes to a; y of rank 1 begins 1 ms later and is as long as half of it. */
+static void receives_from_any_are_settled_for_models_of_links(void **state)
+{
+    (void)state;
+    struct hop_network *network;
+    struct hop_timeline *timeline =
+        predict("num_ranks 3\n"
+                "rank 0 { a: recv 2000000b from -1 b: recv 1000000b from -1 b requires a }\n"
+                "rank 1 { w: calc 100000000 y: send 1000000b to 0 y requires w }\n"
+                "rank 2 { x: send 2000000b to 0 }\n",
+                1e9, &network);
+    close_to(end_of(timeline, "r0.a"), 2000000 / RATE);
+    close_to(end_of(timeline, "r0.b"), 0.1 + 1000000 / RATE);
+    forget(timeline, network);
 }
 
 /* The receiver is late by `work`: an eager message has arrived long before, a rendezvous sets out only then. */
@@ -546,6 +623,7 @@ TEST_GROUP(goal)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_construct_is_read),
         cmocka_unit_test(ranks_stand_in_any_order_and_may_be_empty),
+        cmocka_unit_test(any_source_and_any_tag_are_read_and_written),
         cmocka_unit_test(labels_belong_to_their_rank),
         cmocka_unit_test(errors_are_named_by_line_and_column),
         cmocka_unit_test(truncated_texts_are_refused),
@@ -557,6 +635,8 @@ TEST_GROUP(goal)
         cmocka_unit_test(what_is_rounded_is_said),
         cmocka_unit_test(what_goal_cannot_say_is_refused),
         cmocka_unit_test(ping_pong_takes_the_sum_of_its_messages),
+        cmocka_unit_test(who_receives_from_any_takes_what_comes_first),
+        cmocka_unit_test(receives_from_any_are_settled_for_models_of_links),
         cmocka_unit_test(a_rendezvous_sets_out_when_it_is_received),
         cmocka_unit_test(marks_are_told_apart),
         cmocka_unit_test(a_message_to_oneself_takes_no_time),
