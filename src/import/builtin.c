@@ -250,18 +250,20 @@ static void build_ib_9node(struct hop_build *build)
 static const struct {
     const char *name, *summary;
     void (*build)(struct hop_build *build);
+    bool published; /* a paper's model of it, which has no latency */
 } machines[] = {
-    {"t1", "8 GPUs (4 K80) below one switch; topology T1 of Martinasso et al. 2016", build_t1},
-    {"t2", "8 GPUs (4 K80), two switches below one root complex; topology T2 of Martinasso et al. 2016", build_t2},
-    {"cs-storm", "16 GPUs: two T2 sockets joined by a socket link (Cray CS-Storm)", build_cs_storm},
-    {"helios", "16 GPUs in 8 K80 below two sockets; the K80 node of Faraji 2018", build_helios},
-    {"dgx-1", "8 V100 in an NVLink hybrid cube mesh, 4 NICs, two sockets", build_dgx_1},
-    {"dgx-a100", "8 A100 on NVSwitch, 8 NICs, two sockets", build_dgx_a100},
-    {"hgx-h100", "8 H100 on NVSwitch, 8 NICs, two sockets", build_hgx_h100},
-    {"pcie-8gpu-1root", "8 PCIe gen4 GPUs, two levels of switches, one root complex", build_pcie_1root},
+    {"t1", "8 GPUs (4 K80) below one switch; topology T1 of Martinasso et al. 2016", build_t1, true},
+    {"t2", "8 GPUs (4 K80), two switches below one root complex; topology T2 of Martinasso et al. 2016", build_t2,
+     true},
+    {"cs-storm", "16 GPUs: two T2 sockets joined by a socket link (Cray CS-Storm)", build_cs_storm, true},
+    {"helios", "16 GPUs in 8 K80 below two sockets; the K80 node of Faraji 2018", build_helios, true},
+    {"dgx-1", "8 V100 in an NVLink hybrid cube mesh, 4 NICs, two sockets", build_dgx_1, false},
+    {"dgx-a100", "8 A100 on NVSwitch, 8 NICs, two sockets", build_dgx_a100, false},
+    {"hgx-h100", "8 H100 on NVSwitch, 8 NICs, two sockets", build_hgx_h100, false},
+    {"pcie-8gpu-1root", "8 PCIe gen4 GPUs, two levels of switches, one root complex", build_pcie_1root, false},
     {"pcie-8gpu-2root", "8 PCIe gen4 GPUs, two levels of switches, two root complexes joined by a socket link",
-     build_pcie_2root},
-    {"ib-9node", "9 nodes below one InfiniBand switch; testbed of Martinasso and Mehaut 2011", build_ib_9node},
+     build_pcie_2root, false},
+    {"ib-9node", "9 nodes below one InfiniBand switch; testbed of Martinasso and Mehaut 2011", build_ib_9node, true},
 };
 
 bool hop_topology_builtin(size_t index, const char **name, const char **summary)
@@ -297,7 +299,10 @@ const char *hop_builtin_nearest(const char *name)
 void hop_import_builtin(const char *name, struct hop_build *build)
 {
     for (size_t i = 0; i < HOP_COUNT(machines); i++) {
-        if (strcmp(machines[i].name, name) == 0)
-            machines[i].build(build);
+        if (strcmp(machines[i].name, name) != 0)
+            continue;
+        machines[i].build(build);
+        if (!machines[i].published)
+            hop_build_assume_latencies(build);
     }
 }

@@ -17,12 +17,22 @@ static bool gives_capacity(const struct hop_parameter *parameter)
     return strcmp(parameter->unit, "B/s") == 0 && strncmp(parameter->name, "ceiling_", 8) != 0;
 }
 
+static bool is_latency_of_links(const char *name)
+{
+    static const char *const names[] = {"link_latency", "pcie_latency", "accelerator_latency", "network_latency"};
+    for (size_t i = 0; i < HOP_COUNT(names); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What a member must say in full where its value is not the cluster's; false: that cannot be said. */
 static bool keep(struct hop_cluster_member *member, const struct hop_parameter *parameter)
 {
     if (gives_capacity(parameter))
         member->reason = parameter->name;
-    else if (strcmp(parameter->name, "link_latency") == 0)
+    else if (is_latency_of_links(parameter->name))
         member->keep_latency = true;
     else if (strcmp(parameter->name, "tau") == 0)
         member->keep_tau = true;
@@ -46,31 +56,64 @@ static void conflict(const struct hop_cluster_member *a, const struct hop_cluste
         value_of(a, index)->name, value_of(a, index)->value, a->what, value_of(b, index)->value, b->what);
 }
 
-/* One parameter: the value of the machines, if they agree, else the default; the fabric's own where only it has one. */
+static bool is_said(const struct hop_parameter *parameter, const struct hop_parameter *normal)
+{
+    return parameter->value != normal->value || strcmp(parameter->origin, normal->origin) != 0;
+}
+
+/* A latency of 0 that is said is another than none that is. */
+static bool differs(const struct hop_parameter *a, const struct hop_parameter *b, const struct hop_parameter *normal)
+{
+    return a->value != b->value || (strcmp(a->name, "link_latency") == 0 && is_said(a, normal) != is_said(b, normal));
+}
+
+/* What can be said link by link or root by root: the value of the machines, if they agree, else the default. */
+static const struct hop_parameter *agree_locally(struct hop_cluster *cluster, size_t index,
+                                                 const struct hop_parameter *normal)
+{
+    struct hop_cluster_member *members = cluster->members;
+    const struct hop_parameter *chosen = value_of(&members[0], index);
+    for (uint32_t i = 1; i + 1 < cluster->member_count; i++) {
+        if (differs(value_of(&members[i], index), chosen, normal))
+            chosen = normal;
+    }
+    for (uint32_t i = 0; i < cluster->member_count; i++) {
+        if (differs(value_of(&members[i], index), chosen, normal))
+            (void)keep(&members[i], normal);
+    }
+    return chosen;
+}
+
+/* What holds for the whole: the machines must agree, and the fabric with them where it says something. What is only
+ * assumed gives way. */
+static const struct hop_parameter *agree_wholly(struct hop_cluster *cluster, size_t index,
+                                                const struct hop_parameter *normal, const struct hop_json *document)
+{
+    const struct hop_cluster_member *said = NULL;
+    const struct hop_parameter *assumed = NULL;
+    for (uint32_t i = 0; i < cluster->member_count; i++) {
+        const struct hop_cluster_member *member = &cluster->members[i];
+        const struct hop_parameter *own = value_of(member, index);
+        bool fabric = i + 1 == cluster->member_count;
+        if (strncmp(own->origin, "assumed", 7) == 0) {
+            assumed = own;
+        } else if (!said || (fabric && value_of(said, index)->value == normal->value)) {
+            said = fabric && said && own->value == normal->value ? said : member;
+        } else if (own->value != value_of(said, index)->value && !(fabric && own->value == normal->value)) {
+            conflict(said, member, index, document);
+        }
+    }
+    return assumed && (!said || !is_said(value_of(said, index), normal)) ? assumed : value_of(said, index);
+}
+
+/* One parameter. */
 static void agree(struct hop_cluster *cluster, size_t index, const struct hop_parameter *normal,
                   const struct hop_json *document)
 {
-    struct hop_cluster_member *members = cluster->members, *fabric = &members[cluster->member_count - 1];
-    const struct hop_parameter *chosen = value_of(&members[0], index), *own = value_of(fabric, index);
-    uint32_t machines = cluster->member_count - 1, other = 1;
-    while (other < machines && value_of(&members[other], index)->value == chosen->value)
-        other++;
-    if (other < machines)
-        chosen = normal;
     struct hop_cluster_member probe = {0};
-    bool local = keep(&probe, normal);
-    if (!local && other < machines)
-        conflict(&members[0], &members[other], index, document);
-    if (!local && own->value != normal->value && own->value != chosen->value) {
-        if (chosen->value != normal->value)
-            conflict(&members[0], fabric, index, document);
-        chosen = own;
-    }
-    for (uint32_t i = 0; i < cluster->member_count && local; i++) {
-        if (value_of(&members[i], index)->value != chosen->value)
-            (void)keep(&members[i], normal);
-    }
-    if (hop_cluster_ok(cluster) && (chosen->value != normal->value || strcmp(chosen->origin, normal->origin) != 0)) {
+    const struct hop_parameter *chosen =
+        keep(&probe, normal) ? agree_locally(cluster, index, normal) : agree_wholly(cluster, index, normal, document);
+    if (hop_cluster_ok(cluster) && is_said(chosen, normal)) {
         struct hop_topology *built = cluster->build->topology;
         struct hop_failure *failure = &cluster->build->failure;
         failure->status = hop_topology_set_parameter(built, chosen->name, chosen->value, chosen->origin,

@@ -113,6 +113,8 @@ static enum hop_status read_source(const struct hop_source *source, const struct
                        "%s\ntopology JSON, a cluster file, NCCL or RCCL topology XML, hwloc XML, or the output of "
                        "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest",
                        source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
+    if (!json)
+        hop_build_assume_latencies(&build);
     hop_failure_place(&build.failure, "%s:1:1", source->name);
     return finish(&build, source->name, topology);
 }
@@ -182,6 +184,8 @@ static enum hop_status make(const char *path, const struct hop_beside *beside, s
         hop_import_builtin(path, &build);
     else
         hop_topology_generate(path, &build);
+    if (live)
+        hop_build_assume_latencies(&build);
     return finish(&build, path, topology);
 }
 
@@ -196,6 +200,7 @@ static enum hop_status read_routed(const struct hop_source *source, const struct
     if (hop_ib_is_fabric(source)) {
         begin(&build, hop_source_title(source), beside, diag);
         hop_ib_read(source, &tables, &build);
+        hop_build_assume_latencies(&build);
         status = finish(&build, tables.name, topology);
     } else {
         status = refuse_tables(source->name, diag);

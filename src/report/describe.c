@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json_write.h"
+#include "topology/topology.h"
 
 /* ---- texts ---- */
 
@@ -117,7 +118,8 @@ void hop_put_models(struct hop_buffer *out, const struct hop_network *network, e
     hop_json_put(out, "}");
 }
 
-struct hop_link_text hop_describe_link(const struct hop_link *link)
+/* A latency that all links of a kind have is no word about this one. */
+struct hop_link_text hop_describe_link(const struct hop_topology *topology, const struct hop_link *link)
 {
     struct hop_link_text text = {
         .direction = {hop_in_tree(link) ? "up" : "forth", hop_in_tree(link) ? "down" : "back"}};
@@ -132,7 +134,8 @@ struct hop_link_text hop_describe_link(const struct hop_link *link)
     else
         (void)snprintf(text.what, sizeof text.what, "%s%s", count, hop_link_kind_name(link->kind));
     const char *there = RATE(link->capacity_Bps[0]), *back = RATE(link->capacity_Bps[1]);
-    const char *latency = link->latency_s > 0 ? SECONDS(link->latency_s) : "", *comma = latency[0] ? ", " : "";
+    bool own = !topology->follows[link - topology->links].latency || hop_parameter_is_told(topology, "link_latency");
+    const char *latency = own && link->latency_s > 0 ? SECONDS(link->latency_s) : "", *comma = latency[0] ? ", " : "";
     if (strcmp(there, back) == 0)
         (void)snprintf(text.rate, sizeof text.rate, "%s%s%s", there, comma, latency);
     else

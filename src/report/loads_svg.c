@@ -102,7 +102,7 @@ static void draw_link(struct drawing *d, uint32_t index)
     const struct hop_topology *topology = d->view.topology;
     const struct hop_link *link = hop_topology_link(topology, index);
     const struct hop_link_load *a = &d->loads[2 * index], *b = &d->loads[2 * index + 1];
-    struct hop_link_text words = hop_describe_link(link);
+    struct hop_link_text words = hop_describe_link(topology, link);
     double load_s = load_of(d, index);
     hop_svg(&d->out, "<path d='");
     hop_picture_draw_path(&d->picture, &d->out, index);

@@ -32,7 +32,7 @@ struct hop_link_text {
     char rate[128];           /* "28.81 GB/s", "6.000 GB/s up, 5.000 GB/s down, 1.000 us", the last its latency */
     const char *direction[2]; /* "up" and "down" in the tree, else "forth" and "back" */
 };
-struct hop_link_text hop_describe_link(const struct hop_link *link);
+struct hop_link_text hop_describe_link(const struct hop_topology *topology, const struct hop_link *link);
 
 /* ---- JSON (json_parts.c) ---- */
 

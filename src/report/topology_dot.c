@@ -48,7 +48,7 @@ static void add_link(struct hop_buffer *out, const struct hop_topology *topology
     /* Labels between nodes of one rank are more than the router of dot can take: xlabel is placed after routing, and
      * meshes of devices are too dense for any. */
     bool flat = !hop_in_tree(link) && !hangs;
-    struct hop_link_text words = hop_describe_link(link);
+    struct hop_link_text words = hop_describe_link(topology, link);
     hop_buffer_printf(out, "  \"%s\" -- \"%s\" [%s=\"%s\\n%s\", penwidth=%.1f", a->name, b->name,
                       !flat      ? "label"
                       : device_a ? "tooltip"

@@ -94,7 +94,7 @@ static void draw_link(struct drawing *d, uint32_t index)
 {
     const struct hop_link *link = hop_topology_link(d->topology, index);
     const struct look *look = &d->looks[d->look_of[index]];
-    struct hop_link_text words = hop_describe_link(link);
+    struct hop_link_text words = hop_describe_link(d->topology, link);
     hop_svg(&d->out, "<path d='");
     hop_picture_draw_path(&d->picture, &d->out, index);
     hop_svg(&d->out, "' stroke='%s' stroke-width='%.1f'", look_colour(look), hop_link_stroke(look->link));
@@ -109,7 +109,7 @@ static void draw_link_label(struct drawing *d, uint32_t index)
 {
     const struct hop_link *link = hop_topology_link(d->topology, index);
     const struct hop_box *a = &d->picture.boxes[link->ends[0]], *b = &d->picture.boxes[link->ends[1]];
-    struct hop_link_text words = hop_describe_link(link);
+    struct hop_link_text words = hop_describe_link(d->topology, link);
     if (d->looks[d->look_of[index]].links > LABELLED_LINKS)
         return;
     double room = fabs(a->x - b->x) - (a->width + b->width) / 2;
@@ -177,7 +177,7 @@ static void draw_link_legend(struct drawing *d)
     double x = HOP_PICTURE_MARGIN;
     for (uint32_t l = 0; l < d->look_count && l < LEGEND_LOOKS; l++) {
         const struct look *look = &d->looks[l];
-        struct hop_link_text words = hop_describe_link(look->link);
+        struct hop_link_text words = hop_describe_link(d->topology, look->link);
         char text[256];
         (void)snprintf(text, sizeof text, "%s, %s (%u %s)", words.what, words.rate, look->links,
                        look->links == 1 ? "link" : "links");

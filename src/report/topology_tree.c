@@ -36,9 +36,9 @@ static void add_shown(struct hop_buffer *out, const char *text)
 }
 
 /* "gen4 x16 28.81 GB/s" */
-static void link_text(const struct hop_link *link, char *text, size_t size)
+static void link_text(const struct hop_topology *topology, const struct hop_link *link, char *text, size_t size)
 {
-    struct hop_link_text words = hop_describe_link(link);
+    struct hop_link_text words = hop_describe_link(topology, link);
     (void)snprintf(text, size, "%s %s", words.what, words.rate);
 }
 
@@ -143,7 +143,7 @@ static void upstream_text(const struct hop_topology *topology, uint32_t node, ch
     uint32_t up = hop_topology_upstream(topology, node);
     text[0] = '\0';
     if (up != HOP_NONE)
-        link_text(hop_topology_link(topology, up), text, size);
+        link_text(topology, hop_topology_link(topology, up), text, size);
 }
 
 /* "node0..node1023" for a run. */
@@ -292,7 +292,7 @@ static void print_list(struct hop_buffer *out, const struct hop_topology *topolo
             next++;
         hop_buffer_puts(out, "  ");
         print_names(out, topology, spokes + i, next - i);
-        link_text(spokes[i].link, text, sizeof text);
+        link_text(topology, spokes[i].link, text, sizeof text);
         hop_buffer_printf(out, " -- %s  %s%s\n", node_name(topology, spokes[i].hub), text, next > i + 1 ? " each" : "");
     }
 }
@@ -367,7 +367,7 @@ static void print_matrix(struct hop_buffer *out, const struct hop_topology *topo
         char text[LINK_TEXT_MAX];
         if (!matrix->of_count[n])
             continue;
-        link_text(matrix->of_count[n], text, sizeof text);
+        link_text(topology, matrix->of_count[n], text, sizeof text);
         hop_buffer_printf(out, "  x%u: %s\n", n, text);
     }
 }

@@ -86,6 +86,36 @@ void hop_build_assume(struct hop_build *build, const char *name, double value, d
         build->failure.status = hop_topology_set_range(build->topology, name, low, high, build->failure.diag);
 }
 
+void hop_build_assume_latencies(struct hop_build *build)
+{
+    static const struct {
+        const char *name;
+        double value, low, high;
+        const char *origin;
+    } latencies[] = {
+        {"pcie_latency", 150e-9, 100e-9, 400e-9,
+         "assumed: 105 to 150 ns in switches (Broadcom PEX88000, Microchip Switchtec data sheets), more in root "
+         "complexes "
+         "(Neugebauer et al., SIGCOMM 2018)"},
+        {"accelerator_latency", 300e-9, 150e-9, 700e-9,
+         "assumed: NCCL reckons 0.6 us a hop of its protocol LL over NVLink (src/graph/tuning.cc), up to two links"},
+        {"network_latency", 200e-9, 100e-9, 600e-9,
+         "assumed: 130 ns in InfiniBand switches to 500 ns in Ethernet ones (NVIDIA Quantum, Spectrum data sheets), 5 "
+         "ns for "
+         "a metre of cable"},
+        {"nic_latency", 300e-9, 200e-9, 700e-9,
+         "assumed: below 600 ns over two NICs (NVIDIA ConnectX-6, ConnectX-7 product briefs)"},
+        {"network_overhead", 500e-9, 200e-9, 10e-6,
+         "assumed: MPI's latency over EDR and HDR InfiniBand is 1 to 1.5 us in all; NCCL reckons up to 14 us "
+         "(src/graph/tuning.cc)"},
+        {"copy_latency", 3e-6, 1e-6, 10e-6,
+         "assumed: p2pBandwidthLatencyTest prints 1.5 to 10 us for a small copy between peers (CUDA samples)"},
+    };
+    for (size_t i = 0; i < HOP_COUNT(latencies); i++)
+        hop_build_assume(build, latencies[i].name, latencies[i].value, latencies[i].low, latencies[i].high,
+                         latencies[i].origin);
+}
+
 void hop_build_note(struct hop_build *build, const char *format, ...)
 {
     char text[512];

@@ -36,6 +36,8 @@ void hop_build_parameter(struct hop_build *build, const char *name, double value
 /* The same of what is only assumed, with the range that it lies in. */
 void hop_build_assume(struct hop_build *build, const char *name, double value, double low, double high,
                       const char *origin);
+/* Latencies of a machine or network that nobody measured, each with its range and where that comes from. */
+void hop_build_assume_latencies(struct hop_build *build);
 void hop_build_note(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
 /* "12 THINGS", unless there are none. */
 void hop_build_count(struct hop_build *build, unsigned count, const char *things);

@@ -84,13 +84,26 @@ void hop_link_calibrate(struct hop_topology *topology, uint32_t directed, double
     derive_duplex(topology, directed / 2);
 }
 
-enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)
+/* Of links without a latency of their own, by kind. */
+static void derive_latencies(struct hop_topology *topology)
 {
-    double latency = hop_parameter_value(topology, "link_latency");
+    bool told = hop_parameter_is_told(topology, "link_latency");
+    double every = hop_parameter_value(topology, "link_latency"), pcie = hop_parameter_value(topology, "pcie_latency"),
+           accelerator = hop_parameter_value(topology, "accelerator_latency"),
+           network = hop_parameter_value(topology, "network_latency");
     for (uint32_t i = 0; i < topology->link_count; i++) {
         struct hop_link *link = &topology->links[i];
+        bool inside = strcmp(hop_link_family(link->kind), "pcie") == 0;
         if (topology->follows[i].latency)
-            link->latency_s = latency;
+            link->latency_s = told ? every : hop_link_is_network(link->kind) ? network : inside ? pcie : accelerator;
+    }
+}
+
+enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)
+{
+    derive_latencies(topology);
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        struct hop_link *link = &topology->links[i];
         if (!topology->follows[i].capacity[0] && !topology->follows[i].capacity[1]) {
             derive_duplex(topology, i);
             continue;

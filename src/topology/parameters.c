@@ -83,7 +83,21 @@ static const struct hop_parameter_rule defaults[] = {
            "inside a switch chip, between its virtual switches: assumed not to limit until measured")},
     {VALUE("copy_latency", 0, "s", "from the start of a copy inside a server to its first byte: none until measured"),
      .most = 1e9},
-    {VALUE("link_latency", 0, "s", "none: the published models are of bandwidth only, until measured"), .most = 1e9},
+    {VALUE("link_latency", 0, "s",
+           "of every link without a latency of its own, in place of that of its kind, once it is set"),
+     .most = 1e9},
+    {VALUE("pcie_latency", 0, "s", "of a PCIe, memory or socket link: none in machine files, unless they say it"),
+     .most = 1e9},
+    {VALUE("accelerator_latency", 0, "s", "of an NVLink, xGMI or C2C link: none in machine files, unless they say it"),
+     .most = 1e9},
+    {VALUE("network_latency", 0, "s",
+           "of a link of a network and the switch behind it: none in machine files, unless they say it"),
+     .most = 1e9},
+    {VALUE("nic_latency", 0, "s", "of each NIC on the way over a network: none in machine files, unless they say it"),
+     .most = 1e9},
+    {VALUE("network_overhead", 0, "s",
+           "software of both ends of a transfer over a network: none in machine files, unless they say it"),
+     .most = 1e9},
     {VALUE("reduce_rate", 500e9, "B/s",
            "memory traffic on a device of its reductions and copies (reads and writes): assumed"),
      .low = 100e9, .high = 3e12},
@@ -141,6 +155,12 @@ double hop_parameter_value(const struct hop_topology *topology, const char *name
     const struct hop_parameter *parameter = find(topology, name);
     assert(parameter);
     return parameter->value;
+}
+
+bool hop_parameter_is_told(const struct hop_topology *topology, const char *name)
+{
+    const struct hop_parameter *parameter = find(topology, name);
+    return strcmp(parameter->origin, topology->parameter_rules[parameter - topology->parameters]->origin) != 0;
 }
 
 static const char *parameter_name(const void *context, uint32_t index)

@@ -178,19 +178,27 @@ static double ceiling_of(const struct hop_topology *topology, const uint32_t *li
     return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
 }
 
+static bool is_nic(const struct hop_topology *topology, uint32_t node)
+{
+    return topology->nodes[node].kind == HOP_NODE_NIC;
+}
+
 static void add_up(const struct hop_topology *topology, struct hop_route *route)
 {
     bool inside = true;
+    unsigned nics = is_nic(topology, route->from);
     const uint32_t *links = route->links;
     route->capacity_Bps = INFINITY;
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = &topology->links[links[i] / 2];
         route->latency_s += link->latency_s;
+        nics += is_nic(topology, link->ends[!(links[i] & 1)]);
         inside = inside && !hop_link_is_network(link->kind);
         route->capacity_Bps = hop_min(route->capacity_Bps, link->capacity_Bps[links[i] & 1]);
     }
-    if (inside)
-        route->latency_s += hop_parameter_value(topology, "copy_latency");
+    route->latency_s += inside ? hop_parameter_value(topology, "copy_latency")
+                               : nics * hop_parameter_value(topology, "nic_latency") +
+                                     hop_parameter_value(topology, "network_overhead");
     route->ceiling_Bps = inside ? ceiling_of(topology, links, route->link_count) : INFINITY;
 }
 

@@ -73,6 +73,7 @@ extern const struct hop_parameter_table *const hop_model_parameters[];
 /* parameters.c */
 bool hop_parameters_init(struct hop_topology *topology);
 double hop_parameter_value(const struct hop_topology *topology, const char *name);         /* assert: it exists */
+bool hop_parameter_is_told(const struct hop_topology *topology, const char *name);         /* somebody set it */
 /* As hop_topology_set_parameter, without what follows. */
 enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *name, double value, const char *origin,
                                      double uncertainty, struct hop_diag *diag);

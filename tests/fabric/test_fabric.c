@@ -57,6 +57,8 @@ static const struct hop_route *find_route(struct hop_router *router, const struc
         latency += link->latency_s;
     }
     assert_int_equal(at, to);
+    latency +=
+        2 * hop_topology_parameter(t, "nic_latency")->value + hop_topology_parameter(t, "network_overhead")->value;
     assert_true(route->capacity_Bps == capacity && fabs(route->latency_s - latency) < 1e-15);
     return route;
 }
@@ -183,6 +185,44 @@ static void star_has_one_switch(void **state)
     check_pairs(t, tree_length, NULL);
     round_trip(t);
     hop_topology_destroy(t);
+}
+
+/* One byte takes what its NICs, switches and software take; of the published machines nothing. */
+static void networks_that_nobody_measured_have_latencies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *set, *from, *to;
+        double seconds;
+    } cases[] = {
+        {"fat-tree:leaves=4,spines=4,hosts=8", NULL, "node0", "node31", 4 * 0.2e-6 + 2 * 0.3e-6 + 0.5e-6},
+        {"fat-tree:leaves=4,spines=4,hosts=8", NULL, "node0", "node1", 2 * 0.2e-6 + 2 * 0.3e-6 + 0.5e-6},
+        {"fat-tree:leaves=4,spines=4,hosts=8", "network_overhead=5us", "node0", "node31", 4 * 0.2e-6 + 0.6e-6 + 5e-6},
+        {"fat-tree:leaves=4,spines=4,hosts=8", "link_latency=1us", "node0", "node31", 4 * 1e-6 + 0.6e-6 + 0.5e-6},
+        {"fat-tree:leaves=4,spines=4,hosts=8", "link_latency=0s", "node0", "node31", 0.6e-6 + 0.5e-6},
+        {"fat-tree:leaves=4,spines=4,hosts=8,latency=0s", NULL, "node0", "node31", 0},
+        {"star:8,latency=2us", NULL, "node0", "node7", 4e-6},
+        {"dgx-a100", NULL, "gpu0", "gpu1", 2 * 0.3e-6 + 3e-6},
+        {"dgx-a100", NULL, "gpu0", "nic0", 2 * 0.15e-6 + 3e-6},
+        {"ib-9node", NULL, "node0", "node8", 0},
+        {"t2", NULL, "gpu0", "gpu7", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hop_topology *t = load_topology(cases[i].source);
+        uint32_t index;
+        if (cases[i].set)
+            CHECK(hop_topology_set(t, cases[i].set, D));
+        struct hop_router *router = hop_router_create(t);
+        CHECK(hop_router_find(router, find_node(t, cases[i].from), find_node(t, cases[i].to), &index, D));
+        double latency = hop_router_route(router, index)->latency_s;
+        if (fabs(latency - cases[i].seconds) > 1e-12)
+            fail_msg("%s to %s on %s: %g, not %g", cases[i].from, cases[i].to, cases[i].source, latency,
+                     cases[i].seconds);
+        hop_router_destroy(router);
+        if (strchr(cases[i].source, ':'))
+            round_trip(t);
+        hop_topology_destroy(t);
+    }
 }
 
 static void fat_tree_of_two_levels_spreads_destinations_evenly(void **state)
@@ -842,6 +882,7 @@ TEST_GROUP(fabric)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(star_has_one_switch),
+        cmocka_unit_test(networks_that_nobody_measured_have_latencies),
         cmocka_unit_test(fat_tree_of_two_levels_spreads_destinations_evenly),
         cmocka_unit_test(fat_tree_of_three_levels_follows_the_digits),
         cmocka_unit_test(oversubscription_and_bonds_set_the_uplinks),

@@ -359,10 +359,11 @@ static void command_prints_the_way(void **state)
     assert_non_null(pipe);
     text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
     assert_int_equal(pclose(pipe), 0);
-    assert_string_equal(text, "node0.mlx5_0 -> node2.p2: 3 links, 1.000 GB/s, 0 s\n"
-                              "  node0.mlx5_0->rail0  infiniband   1.000 GB/s  0 s\n"
-                              "  rail0->rail1         infiniband   2.000 GB/s  0 s\n"
-                              "  rail1->node2.p2      infiniband   1.000 GB/s  0 s\n");
+    assert_string_equal(text, "node0.mlx5_0 -> node2.p2: 3 links, 1.000 GB/s, 1.700 us\n"
+                              "  node0.mlx5_0->rail0  infiniband   1.000 GB/s  200.0 ns\n"
+                              "  rail0->rail1         infiniband   2.000 GB/s  200.0 ns\n"
+                              "  rail1->node2.p2      infiniband   1.000 GB/s  200.0 ns\n"
+                              "  NICs and software                             1.100 us\n");
     pipe = popen(TEST_COMMAND " topology " RAILS ".txt --route node0.mlx5_0 nobody 2>&1", "r");
     assert_non_null(pipe);
     text[fread(text, 1, sizeof text - 1, pipe)] = '\0';

@@ -346,6 +346,8 @@ static void a_staged_copy_is_lowered_as_for_fluids(void **state)
 {
     (void)state;
     struct hop_topology *dgx = load_topology("dgx-1");
+    CHECK(hop_topology_set(dgx, "link_latency=0s", D)); /* every packet of a copy has it, in packets alone */
+    CHECK(hop_topology_set(dgx, "copy_latency=0s", D));
     struct outcome packet = {0}, fluid = {0};
     struct hop_diag diag = {0};
     struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .fidelity = HOP_FIDELITY_PACKET};

@@ -794,17 +794,23 @@ static void check_routes(const struct hop_topology *t, bool exact)
                          hop_topology_node(t, from)->name, hop_topology_node(t, to)->name, route->link_count,
                          route->capacity_Bps, best.length, best.bottleneck);
             double latency = 0;
-            uint32_t at = from;
+            uint32_t at = from, nics = hop_topology_node(t, from)->kind == HOP_NODE_NIC;
+            bool network = false;
             for (uint32_t i = 0; i < route->link_count; i++) {
                 const struct hop_link *link = hop_topology_link(t, route->links[i] / 2);
                 assert_int_equal(link->ends[route->links[i] & 1], at);
                 at = link->ends[!(route->links[i] & 1)];
                 latency += link->latency_s;
+                network = network || link->kind >= HOP_LINK_INFINIBAND;
+                nics += hop_topology_node(t, at)->kind == HOP_NODE_NIC;
                 if (exact && route->links[i] != best.links[i])
                     fail_msg("%s: %s to %s takes other links than the lowest", hop_topology_name(t),
                              hop_topology_node(t, from)->name, hop_topology_node(t, to)->name);
             }
             assert_int_equal(at, to);
+            latency += network ? nics * hop_topology_parameter(t, "nic_latency")->value +
+                                     hop_topology_parameter(t, "network_overhead")->value
+                               : hop_topology_parameter(t, "copy_latency")->value;
             assert_true(fabs(route->latency_s - latency) <= 1e-15);
         }
     }

@@ -390,6 +390,8 @@ static void without_peer_copies_near_pairs_are_slower_than_far_ones(void **state
 {
     (void)state;
     struct hop_topology *t = load_topology("pcie-8gpu-2root");
+    CHECK(hop_topology_set(t, "link_latency=0s", D));
+    CHECK(hop_topology_set(t, "copy_latency=0s", D));
     struct hop_network *network = network_of(t, "fair");
     double step = 64.0 * MIB / 64,
            root = hop_topology_link(t, hop_topology_upstream(t, find_node(t, "leaf0")))->capacity_Bps[0];
