@@ -69,6 +69,8 @@ struct hop_lint_nodes hop_lint_nodes_of(struct hop_lint *l, uint32_t server, enu
 bool hop_lint_same_model(const struct hop_lint *l, uint32_t a, uint32_t b);
 /* The PCIe link towards the root, NULL: none. */
 const struct hop_link *hop_lint_upstream(const struct hop_lint *l, uint32_t node);
+/* A link of kind socket that does not stay inside one, as its parameter says, or what it joins. */
+bool hop_lint_joins_sockets(const struct hop_topology *topology, const struct hop_link *link);
 /* The parameter that stands for a link's capacity and that nobody set, as it was or as the importer assumed it; NULL: it
  * is known. Those of accelerator links are data sheet values, no guesses. */
 const struct hop_parameter *hop_lint_default(const struct hop_lint *l, const struct hop_link *link);

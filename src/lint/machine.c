@@ -8,19 +8,20 @@
 
 /* ---- servers and islands ---- */
 
-/* A link of kind socket that stays inside one is told by its parameter, or by what it joins. */
-static bool inside_socket(const struct hop_lint *l, const struct hop_link *link)
+bool hop_lint_joins_sockets(const struct hop_topology *topology, const struct hop_link *link)
 {
-    enum hop_node_kind a = hop_topology_node(l->topology, link->ends[0])->kind,
-                       b = hop_topology_node(l->topology, link->ends[1])->kind;
-    return (link->parameter && strcmp(link->parameter, "on_die") == 0) ||
-           (a == HOP_NODE_ROOT && b == HOP_NODE_SOCKET) || (a == HOP_NODE_SOCKET && b == HOP_NODE_ROOT);
+    enum hop_node_kind a = hop_topology_node(topology, link->ends[0])->kind,
+                       b = hop_topology_node(topology, link->ends[1])->kind;
+    bool inside = link->parameter
+                      ? strcmp(link->parameter, "on_die") == 0
+                      : (a == HOP_NODE_ROOT && b == HOP_NODE_SOCKET) || (a == HOP_NODE_SOCKET && b == HOP_NODE_ROOT);
+    return link->kind == HOP_LINK_SOCKET && !inside;
 }
 
 static bool joins_island(const struct hop_lint *l, const struct hop_link *link)
 {
     return link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY || link->kind == HOP_LINK_CHIP ||
-           (link->kind == HOP_LINK_SOCKET && inside_socket(l, link));
+           (link->kind == HOP_LINK_SOCKET && !hop_lint_joins_sockets(l->topology, link));
 }
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
@@ -273,8 +274,7 @@ bool hop_lint_route_is_pcie(const struct hop_lint *l, const struct hop_route *ro
 bool hop_lint_route_crosses_sockets(const struct hop_lint *l, const struct hop_route *route)
 {
     for (uint32_t i = 0; i < route->link_count; i++) {
-        const struct hop_link *link = link_at(l, route, i);
-        if (link->kind == HOP_LINK_SOCKET && !inside_socket(l, link))
+        if (hop_lint_joins_sockets(l->topology, link_at(l, route, i)))
             return true;
     }
     return false;

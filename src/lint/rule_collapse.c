@@ -59,12 +59,6 @@ static bool has_many(const struct hop_topology *topology, uint32_t node)
     return gpus == MANY_GPUS;
 }
 
-/* Between two sockets, or two root complexes; not from a root complex into its socket. */
-static bool joins_sockets(const struct hop_topology *topology, const struct hop_link *link)
-{
-    return link->kind == HOP_LINK_SOCKET && kind_of(topology, link->ends[0]) == kind_of(topology, link->ends[1]);
-}
-
 static struct crossing crossing_of(const struct hop_topology *topology, const struct hop_route *route)
 {
     struct crossing none = {.uplink = HOP_NONE, .sender = HOP_NONE, .root = HOP_NONE}, found = none;
@@ -77,7 +71,7 @@ static struct crossing crossing_of(const struct hop_topology *topology, const st
         if (link->kind != HOP_LINK_PCIE) {
             if (link->kind != HOP_LINK_SOCKET && link->kind != HOP_LINK_CHIP)
                 return none;
-            found.far = found.far || joins_sockets(topology, link);
+            found.far = found.far || hop_lint_joins_sockets(topology, link);
             continue;
         }
         if (kind_of(topology, link->ends[1]) != HOP_NODE_ROOT)
