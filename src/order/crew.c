@@ -36,7 +36,6 @@ struct hop_crew {
 
     /* a job */
     const struct hop_crew_job *job; /* the caller's; NULL: none is under way */
-    uint64_t tasks;                 /* of the last one */
     uint8_t *done; /* per task */
     _Atomic(uint64_t) next, tasks_done, nodes, sets;
     _Atomic(bool) stopped;
@@ -561,7 +560,6 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     free(crew->done);
     crew->done = done;
     crew->job = job;
-    crew->tasks = job->tasks;
     crew->next = (uint64_t)crew->rank;
     crew->nodes_spent += crew->nodes - crew->nodes_before;
     crew->tasks_done = crew->nodes = crew->sets = crew->their_nodes = crew->nodes_before = 0;
