@@ -199,7 +199,7 @@ static bool make_child(struct searcher *s, const struct level *l, const struct h
             end(s, state, steps, child->step_count);
         if (advanced != HOP_ADVANCED)
             return false;
-        child->bound = hop_state_bound(p, state);
+        child->bound = s->e->rests ? hop_state_close_bound(p, state) : hop_state_bound(p, state);
         if (is_hopeless(s, child->bound))
             return false;
         if (s->left == 0)
@@ -389,7 +389,7 @@ static enum hop_status sort_tasks(struct hop_exact *e, struct hop_diag *diag)
         if (advanced == HOP_ADVANCED_FAILED)
             status = hop_sets_status(sets, diag);
         bool dead = advanced == HOP_ADVANCED_STUCK || advanced == HOP_ADVANCED_UNCLEAN;
-        e->tasks[i].bound = e->tasks[i].open = dead ? INFINITY : hop_state_bound(p, state);
+        e->tasks[i].bound = e->tasks[i].open = dead ? INFINITY : hop_state_close_bound(p, state);
         e->tasks[i].list = i;
     }
     if (status == HOP_OK)

@@ -72,21 +72,28 @@ static bool goes_on(const struct search *s)
 
 /* ---- starts ---- */
 
-static enum hop_status begin(struct search *s, struct hop_diag *diag)
+/* The bound of the first state. */
+static enum hop_status find_floor(struct search *s, struct hop_diag *diag)
 {
-    struct hop_state *state = aligned_alloc(64, s->p->state_size);
+    struct hop_state *state = malloc(s->p->state_size);
     if (!state)
         return hop_fail_memory(diag);
     hop_state_begin(s->p, state);
-    s->result->floor_s = s->without_s = s->with_s = hop_state_bound(s->p, state);
+    s->result->floor_s = hop_max(s->result->floor_s, hop_state_close_bound(s->p, state));
     free(state);
-    enum hop_status status = hop_starts_find(s->p, s->sets, &s->starts, diag);
-    for (uint32_t i = 0; i < HOP_STARTS && status == HOP_OK; i++) {
+    return HOP_OK;
+}
+
+static enum hop_status begin(struct search *s, struct hop_diag *diag)
+{
+    HOP_CHECK(find_floor(s, diag));
+    HOP_CHECK(hop_starts_find(s->p, s->sets, &s->starts, diag));
+    for (uint32_t i = 0; i < HOP_STARTS; i++) {
         const struct hop_start *start = &s->starts.list[i];
         if (start->has_sequence && isfinite(start->played.value))
             offer(s->crew, s->p, start->played.value, i, &start->sequence);
     }
-    return status;
+    return HOP_OK;
 }
 
 /* ---- anytime ---- */
@@ -193,7 +200,7 @@ static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
     uint32_t *images = NULL, count = 1;
     struct hop_rows *rows = NULL;
     double sum = 0;
-    if (s->p->clean || s->p->objective != HOP_ORDER_MAKESPAN || !hop_rows_fit(s->p) || hop_dual_sets(s->p) > DUAL_SETS)
+    if (s->p->clean || !hop_rows_fit(s->p) || hop_dual_sets(s->p) > DUAL_SETS)
         return HOP_OK;
     double *y = malloc(s->p->op_count * sizeof *y);
     enum hop_status status = y ? hop_problem_images(s->p, false, 64, &images, &count, diag) : hop_fail_memory(diag);
@@ -209,9 +216,8 @@ static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
         status = hop_sets_create(s->p, &s->sets, diag);
     }
 
-    s->result->floor_s = hop_max(s->result->floor_s, sum);
-    s->without_s = hop_max(s->without_s, sum);
-    s->with_s = hop_max(s->with_s, sum);
+    if (status == HOP_OK)
+        status = find_floor(s, diag);
     hop_rows_destroy(rows);
     free(images);
     free(y);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "order/shares.h"
 #include "order/state.h"
 #include "schedule/schedule.h"
 #include "simulate/simulation.h"
@@ -267,6 +268,7 @@ static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows
     p->ops[p->op_count].first_weight = used;
     p->bound_count = rows->count;
     size_state(p);
+    fine = fine && (p->objective != HOP_ORDER_MEAN || hop_shares_find(p, &p->shares));
     return fine ? HOP_OK : hop_fail_memory(diag);
 }
 
@@ -284,8 +286,8 @@ enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, st
         }
         rows.weight[(size_t)p->valid_count * rows.ops + i] = p->ops[i].bytes > 0 ? y[i] / p->ops[i].bytes : 0;
     }
-    enum hop_status status = set_bounds(p, &rows, diag);
     p->valid_count++;
+    enum hop_status status = set_bounds(p, &rows, diag);
     free(rows.weight);
     return status;
 }

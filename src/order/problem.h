@@ -26,6 +26,8 @@
 
 enum { HOP_BOUNDS_MAX = 1024 };
 
+struct hop_shares; /* order/shares.h */
+
 struct hop_problem_op {
     uint32_t class_index; /* of its route; HOP_NONE: it takes a time of its own */
     uint32_t source;      /* HOP_NONE: none */
@@ -83,6 +85,7 @@ struct hop_problem {
     uint32_t *ways;
     struct hop_problem_weight *weights;
     double *total; /* per bound: over all operations, seconds */
+    struct hop_shares *shares; /* objective mean: what bounds say of the sum of ends; NULL: nothing */
     double *ats;   /* distinct earliest starts, ascending */
     uint32_t at_count;
     size_t state_size; /* of a hop_state (order/state.h), which has its parts at these places */

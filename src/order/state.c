@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "order/shares.h"
+
 #define TOGETHER 1e-9
 
 static inline void *at(const struct hop_state *state, size_t offset)
@@ -385,4 +387,27 @@ double hop_state_bound(const struct hop_problem *p, const struct hop_state *stat
     for (uint32_t b = 0; b < p->valid_count; b++)
         most = hop_max(most, rest[b]);
     return state->now_s + most;
+}
+
+double hop_state_close_bound(const struct hop_problem *p, const struct hop_state *state)
+{
+    double bound = hop_state_bound(p, state);
+    if (!p->shares)
+        return bound;
+    double left[HOP_SHARES_OPS], soonest[HOP_SHARES_OPS];
+    const uint8_t *phase = hop_state_phase(p, state);
+    for (uint32_t op = 0; op < p->op_count; op++) {
+        left[op] = hop_state_ended(p, state, op) ? -1 : p->ops[op].bytes;
+        soonest[op] = state->now_s + p->ops[op].least_s;
+    }
+    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
+        uint32_t op = hop_state_op(p, state)[slot];
+        if (phase[slot] == HOP_PHASE_FLOW)
+            left[op] = hop_state_left(state)[slot];
+        if (phase[slot] == HOP_PHASE_FLOW)
+            soonest[op] = state->now_s + flow_time(p, state, slot);
+        else if (phase[slot] == HOP_PHASE_TIMED)
+            soonest[op] = hop_state_left(state)[slot];
+    }
+    return hop_max(bound, (state->reached + hop_shares_sum(p, left, soonest, state->now_s)) / p->op_count);
 }

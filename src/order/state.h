@@ -107,4 +107,6 @@ enum hop_advanced hop_state_advance(const struct hop_problem *problem, struct ho
 /* The objective of an ended state; a lower bound on it from any state. */
 double hop_state_value(const struct hop_problem *problem, const struct hop_state *state);
 double hop_state_bound(const struct hop_problem *problem, const struct hop_state *state);
+/* A higher one, if there is one that takes longer to find (order/shares.h). */
+double hop_state_close_bound(const struct hop_problem *problem, const struct hop_state *state);
 #endif

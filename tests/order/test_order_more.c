@@ -72,7 +72,7 @@ static void check_bounds(const char *title, const struct hop_problem *p, double 
         uint32_t rests = walk & 1 ? 3 : 0;
         hop_state_begin(p, state);
         while (advanced == HOP_ADVANCED) {
-            double bound = hop_state_bound(p, state);
+            double bound = hop_state_close_bound(p, state);
             checked->states++;
             for (uint32_t i = 0; i < WAYS; i++) {
                 memcpy(way, state, p->state_size);
