@@ -99,6 +99,10 @@ static const struct tool_option table[] = {
            .help = "the model that is to predict it (server; fair where that rules no link)"),
     OPTION("folds", 0, WHOLE, AT(calibrate_request, folds), "N", "hold every group out once, in N parts (5); 0: do not",
            .high = HOP_FIT_FOLDS_MAX, .excludes = "penalties"),
+    OPTION("kinds", 0, WHOLE, AT(calibrate_request, kinds), "N",
+           "add a value only where N kinds of rows ask for it (2): alone, both ways, several, many at once, between "
+           "devices, with host memory",
+           .low = 1, .high = 16, .excludes = "penalties"),
     SHARED(name, AT(calibrate_request, renamed), .excludes = "penalties"),
     SHARED(case_bytes, AT(calibrate_request, compare.bytes), .excludes = "penalties"),
     SHARED(set, AT(calibrate_request, sets), .needs = "on",

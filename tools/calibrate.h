@@ -13,6 +13,7 @@ struct calibrate_request {
     const char *penalties, *topology, *output, *model;
     struct hop_compare_options compare;
     uint64_t folds; /* UINT64_MAX: not said */
+    uint64_t kinds; /* 0: not said */
     double together;
     bool json, fill;
 };

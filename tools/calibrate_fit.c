@@ -22,19 +22,26 @@ static void print_value(double value, const char *unit)
 
 static void print_parameters(const struct hop_fit_result *result)
 {
-    printf("%-46s %12s %12s %12s %7s %7s  %s\n", "parameter", "value", "+-", "given", "places", "groups",
-           "determined most by");
+    printf("%-46s %12s %12s %12s %12s %7s %9s %7s  %s\n", "parameter", "value", "low", "high", "given", "places",
+           "inherited", "groups", "determined most by");
     for (uint32_t i = 0; i < result->parameter_count; i++) {
         const struct hop_fit_parameter *p = &result->parameters[i];
         printf("%-46.46s", p->name);
         print_value(p->value, p->unit);
-        print_value(p->uncertainty, p->unit);
+        print_value(p->low, p->unit);
+        print_value(p->high, p->unit);
         print_value(p->given, p->unit);
-        printf(" %7u %7u  ", p->place_count, p->group_count);
+        printf(" %7u %9u %7u  ", p->place_count, p->inherited_count, p->group_count);
         for (uint32_t n = 0; n < p->named_count && n < 3; n++)
             printf("%s%.24s", n ? ", " : "", p->determined_by[n]);
         printf("%s\n", p->named_count ? "" : "-");
     }
+    if (result->spoilt)
+        printf(
+            "\nnote: %u row%s predicted worse than before the fit by more than the fit is unsure of %s, most of all in "
+            "%s\n",
+            result->spoilt_count, result->spoilt_count == 1 ? " is" : "s are",
+            result->spoilt_count == 1 ? "it" : "them", result->spoilt);
 }
 
 /* Links inside switch chips, found or given. */
@@ -96,6 +103,7 @@ void calibrate_fit_measurements(const struct calibrate_request *r, const struct 
     struct hop_fit_options options = {.model = choose_model(r, topology),
                                       .folds = given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
                                       .compare = r->compare,
+                                      .kinds = (uint32_t)r->kinds,
                                       .progress = tool_progress_begin(&progress, "fits that are done"),
                                       .context = &progress};
     if (!given && hop_measurements_group_count(measurements) < options.folds)

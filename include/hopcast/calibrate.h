@@ -67,6 +67,7 @@ HOP_API char *hop_penalty_result_to_json(const struct hop_penalty_result *result
 /* ---- fitting ---- */
 
 #define HOP_FIT_FOLDS_MAX 20
+#define HOP_FIT_KINDS_LEAST 2
 
 struct hop_fit_options {
     size_t size;       /* see hop_version */
@@ -75,6 +76,9 @@ struct hop_fit_options {
     struct hop_compare_options compare; /* what names mean, assumed bytes */
     void (*progress)(double done, void *context); /* may be NULL */
     void *context;
+    /* A value beyond one for all links of a kind and one for all crossings is added only where so many kinds of rows ask for it: alone,
+     * both ways, several, many at once, between devices, to or from host memory; 0: HOP_FIT_KINDS_LEAST. */
+    uint32_t kinds;
 };
 
 /* One value for several places. */
@@ -83,9 +87,11 @@ struct hop_fit_parameter {
     const char *unit;  /* B/s, s, or 1 */
     double value, given;
     double uncertainty; /* one standard deviation, same unit; NAN: the measurements do not bend around this value */
+    double low, high;   /* a 90 % interval, same unit; NAN: nothing measured bounds it there */
     double gain;        /* cost that it took away when it was added (about 1 for each 2 % of error of a group), 0: it was there */
     const char *const *places; /* directed links, or pairs of root complexes */
     uint32_t place_count;
+    uint32_t inherited_count; /* places that no row took: links like those that were measured */
     uint32_t group_count; /* groups of measurements that move with it */
     const char *const *determined_by; /* those that move most, the first the most */
     uint32_t named_count;
@@ -96,6 +102,10 @@ struct hop_fit_result {
     struct hop_topology *topology; /* with the fitted values; a caller who keeps it sets this to NULL */
     const struct hop_fit_parameter *parameters;
     uint32_t parameter_count;
+    /* Rows that are predicted worse than before the fit by more than the fit is unsure of them, and the group of the one where
+     * that is most; NULL: none. */
+    uint32_t spoilt_count;
+    const char *spoilt;
     /* Errors under the topology as given, as fitted to everything, and, with folds, of what was held out. */
     const struct hop_comparison *comparison;
 };

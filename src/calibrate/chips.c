@@ -116,7 +116,7 @@ static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRI
     uint32_t count = 0;
     for (uint32_t g = 0; g < f->groups; g++) {
         struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        for (uint32_t i = 0; i < rows.count && f->cost[g] > BAD_COST && !f->expect->groups[g].trace; i++) {
+        for (uint32_t i = 0; i < rows.count && f->now.group[g] > BAD_COST && !f->expect->groups[g].trace; i++) {
             uint32_t from = device_of(f, g, i, true), to = device_of(f, g, i, false);
             for (uint32_t a = parent_switch(f, from); a != HOP_NONE; a = parent_switch(f, a)) {
                 for (uint32_t b = parent_switch(f, to); b != HOP_NONE; b = parent_switch(f, b)) {
@@ -143,12 +143,12 @@ static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
     if (!other)
         return 0;
     f->topology = other;
-    hop_fit_costs(f, NULL, f->trial);
+    hop_fit_evaluate(f, NULL, &f->trial);
     f->topology = present;
     hop_topology_destroy(other);
     for (uint32_t g = 0; g < f->groups; g++) {
-        gain += f->cost[g] - f->trial[g];
-        asking += f->trial[g] < f->cost[g] - HOP_IMPROVED;
+        gain += f->now.group[g] - f->trial.group[g];
+        asking += f->trial.group[g] < f->now.group[g] - HOP_IMPROVED;
     }
     return asking > 1 || gain > CHIP_OF_ONE ? gain : 0;
 }
@@ -163,7 +163,7 @@ static void add_chip(struct hop_fitting *f, const uint32_t pair[2])
     f->topology = made;
     f->expect->topology = made;
     hop_fit_prepare(f);
-    hop_fit_costs(f, NULL, f->cost);
+    hop_fit_evaluate(f, NULL, &f->now);
 }
 
 bool hop_fit_join_chips(struct hop_fitting *f)

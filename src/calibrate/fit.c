@@ -30,12 +30,12 @@ static void choose_pull(struct hop_fitting *f)
     if (!knows_pull(f->model))
         return;
     hop_knob_set_parameter(f, "host_pull", 0); /* whatever the topology said */
-    hop_fit_costs(f, NULL, f->cost);
+    hop_fit_evaluate(f, NULL, &f->now);
     hop_knob_set_parameter(f, "host_pull", 1);
-    hop_fit_costs(f, NULL, f->trial);
-    if (hop_fit_sum(f, NULL, f->trial) > hop_fit_sum(f, NULL, f->cost) + HOP_GAIN_LEAST)
+    hop_fit_evaluate(f, NULL, &f->trial);
+    if (hop_fit_sum(f, NULL, &f->trial) > hop_fit_sum(f, NULL, &f->now) + HOP_GAIN_LEAST)
         hop_knob_set_parameter(f, "host_pull", 0);
-    hop_fit_costs(f, NULL, f->cost);
+    hop_fit_evaluate(f, NULL, &f->now);
 }
 
 static void fit(struct hop_fitting *f)
@@ -48,13 +48,13 @@ static void fit(struct hop_fitting *f)
                         f->model);
     for (uint32_t k = 0; k < f->knob_count; k++)
         hop_knob_set(f, &f->knobs[k], f->knobs[k].value); /* parts that differed are one now */
-    hop_fit_costs(f, NULL, f->cost);
-    hop_fit_turn_all(f);
+    hop_fit_evaluate(f, NULL, &f->now);
+    hop_fit_turn_all(f, true);
     if (hop_fit_join_chips(f))
-        hop_fit_turn_all(f);
+        hop_fit_turn_all(f, true);
     choose_pull(f);
-    for (hop_fit_turn_all(f); hop_fit_add_best(f); hop_fit_turn_all(f))
-        hop_fit_costs(f, NULL, f->cost);
+    for (hop_fit_turn_all(f, false); hop_fit_add_best(f); hop_fit_turn_all(f, false))
+        hop_fit_evaluate(f, NULL, &f->now);
 }
 
 /* ---- a fit from beginning to end ---- */
@@ -83,6 +83,7 @@ static struct hop_fitting *fit_once(const struct hop_measurements *measurements,
     f->measurements = measurements;
     f->given = topology;
     f->model = options->model;
+    f->kinds = options->kinds;
     f->train = train;
     f->groups = hop_measurements_group_count(measurements);
     f->topology = hop_fit_topology(topology, NULL, failure);
@@ -166,6 +167,7 @@ enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, c
     HOP_CHECK(hop_options_take(&chosen, sizeof chosen, options, diag));
     struct hop_failure failure = {.diag = diag};
     chosen.model = chosen.model ? chosen.model : "server";
+    chosen.kinds = chosen.kinds ? chosen.kinds : HOP_FIT_KINDS_LEAST;
     if (chosen.folds == 1 || chosen.folds > HOP_FIT_FOLDS_MAX)
         return hop_fail(diag, HOP_ERR_INVALID, "%u folds\n0 (none are held out) or 2 to %d", chosen.folds,
                         HOP_FIT_FOLDS_MAX);

@@ -4,7 +4,7 @@
  *
  *     knobs.c    which knobs there are, how they are split, how their values get into the topology
  *     loss.c     what each group costs, and which groups a knob touches
- *     turn.c     turns them
+ *     turn.c     turns them (matrix.c)
  *     select.c   adds those that the data asks for
  *     chips.c    adds links inside switch chips
  *     fit.c      a fit from beginning to end, and without what is held out
@@ -35,9 +35,20 @@ struct hop_knob {
     double value, given;
     double nominal;          /* what the topology was given with */
     double gain;             /* cost that it took away when it was added, 0: it was there from the start */
+    double deviation, low,
+        high; /* of the value: one standard deviation and a 90 % interval, as soon as they are known */
+};
+struct hop_knob_range {
+    double low, high;
 };
 
-enum { HOP_KNOBS_MAX = 96 };
+/* What an evaluation of the measurements says. */
+struct hop_fit_costs {
+    double *group; /* what each costs */
+    double *row;   /* log(predicted / measured rate) of each, NAN: it does not count */
+};
+
+enum { HOP_KNOBS_MAX = 96, HOP_FIT_KINDS = 64 };
 
 /* Once its work has failed, nothing below does anything but return, and what it returns says nothing. */
 struct hop_fitting {
@@ -47,22 +58,28 @@ struct hop_fitting {
     struct hop_topology *topology; /* ours: knobs are turned in it */
     struct hop_expect *expect;
     const char *model;
+    uint32_t kinds; /* of rows that a value must be determined by to be added */
     struct hop_arena arena;
     const uint8_t *train; /* per measurement: it counts; NULL: all do */
     uint32_t groups, directed;
+    uint8_t *counts;   /* per group: rows of it count */
+    uint8_t *kind;     /* per row, below HOP_FIT_KINDS: what kind of measurement it is */
+    uint8_t *measured; /* per directed link: a row that counts takes it */
+    uint8_t
+        *reached; /* the same, or it is like one (kind, generation, width) that is measured, which it inherits from */
     uint8_t *on_link; /* [group * directed + link]: a copy of the group takes it */
     uint8_t *on_pair; /* [(group * root_count + a) * root_count + b], a <= b: a copy crosses between the two */
     uint32_t *roots, root_count; /* nodes */
     uint8_t *far;                /* [a * root_count + b]: over a link between sockets */
     double *share;        /* per directed link: of its capacity, while the other direction is full; 0: as given */
-    double *cost, *trial; /* per group: now, and under the value in hand */
-    double *times_s;      /* scratch */
-    double *errors;       /* log(predicted / measured rate) of the rows that the last costs are of */
-    uint32_t error_count;
+    struct hop_fit_costs now, trial, other,
+        unfitted;    /* now, under values in hand, under the topology as it was given */
+    double *times_s; /* scratch */
     struct hop_knob knobs[HOP_KNOBS_MAX];
     uint32_t knob_count;
     struct hop_fit_seen *seen; /* gains of proposals so far */
     uint32_t seen_count;
+    double scatter;        /* error of a group by which a fit may be worse than none */
     double most_alone_Bps; /* rate of the fastest lone copy over PCIe, 0: none */
 };
 static inline bool hop_fit_good(const struct hop_fitting *f)
@@ -75,11 +92,15 @@ static inline bool hop_fit_good(const struct hop_fitting *f)
 /* Links, pairs and arrays of a fitting whose measurements, topology and expect are filled in. */
 void hop_fit_prepare(struct hop_fitting *f);
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group); /* NULL: all do */
-/* What the groups that a knob touches (NULL: all) cost under the topology as it is; others keep what costs has. The errors
- * of their rows become the fitting's. */
-void hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs);
+/* What the groups that a knob touches (NULL: all) cost under the topology as it is; of others, costs keeps what it has. */
+void hop_fit_evaluate(struct hop_fitting *f, const struct hop_knob *knob, struct hop_fit_costs *costs);
 /* What the groups that a knob touches (NULL: all) cost together. */
-double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const double *costs);
+double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const struct hop_fit_costs *costs);
+/* What a row of such an error costs, and how much it weighs beside others: near zero errors count with their square. */
+double hop_fit_cost_of(double error);
+double hop_fit_curvature(double error);
+/* The share of a row in the cost of its group. */
+double hop_fit_weight(const struct hop_fitting *f, uint32_t group);
 
 /* ---- knobs.c ---- */
 
@@ -87,9 +108,6 @@ void hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double val
 /* Sets a parameter of the whole machine: calibrated, or as it was given. */
 void hop_knob_set_parameter(struct hop_fitting *f, const char *name, double value);
 /* The least and the most that a knob may be. */
-struct hop_knob_range {
-    double low, high;
-};
 struct hop_knob_range hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob);
 double hop_knob_clamp(const struct hop_fitting *f, const struct hop_knob *knob, double value);
 /* Knobs that every machine starts with. */
@@ -106,12 +124,23 @@ void hop_knobs_add(struct hop_fitting *f, const struct hop_knob *proposal);
 #define HOP_GAIN_OF_ONE 6.0 /* where only one group asks for a limit */
 #define HOP_IMPROVED 0.25   /* cost by which a group counts as asking for it */
 
+/* Values on a scale on which equal steps are alike: logarithms; of a latency 10 us. */
+double hop_knob_scaled(const struct hop_knob *knob, double value);
+double hop_knob_unscaled(const struct hop_knob *knob, double scaled);
 /* Sets a knob; f->trial then holds what its groups cost, whose sum is returned. */
 double hop_fit_try(struct hop_fitting *f, const struct hop_knob *knob, double value);
-/* The best value of a knob and its cost; the topology has it afterwards, f->cost does not. */
-double hop_fit_search(struct hop_fitting *f, const struct hop_knob *knob, double *best_cost);
-/* Turns every knob, until a pass over all of them gains nothing. */
-void hop_fit_turn_all(struct hop_fitting *f);
+/* The best of some values of a knob or between them, and its cost; the topology has it afterwards, f->now does not. */
+double hop_fit_search(struct hop_fitting *f, const struct hop_knob *knob, double *values, uint32_t count,
+                      double *best_cost);
+enum { HOP_VALUES_MAX = 64 };
+/* Values all over a knob's range, those that would put single rows right among them; how many. */
+uint32_t hop_fit_values(struct hop_fitting *f, const struct hop_knob *knob, double values[HOP_VALUES_MAX]);
+/* How much the errors of rows change by the scaled value of each knob: [row * knob_count + knob]. */
+void hop_fit_slopes(struct hop_fitting *f, double *slopes);
+/* The two sides of the equation for a step of all scaled values (turn.c): knob_count x knob_count, and knob_count. */
+void hop_fit_normal(const struct hop_fitting *f, const double *slopes, double *matrix, double *right);
+/* Turns all knobs together; the first time each alone before. */
+void hop_fit_turn_all(struct hop_fitting *f, bool first);
 
 /* ---- select.c ---- */
 

@@ -1,33 +1,157 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a fit says of its values: how sure they are, where they stand, which groups determine them. */
 #include "calibrate/fit.h"
+#include "calibrate/matrix.h"
+#include "topology/topology.h"
 
 #include <math.h>
 #include <stdio.h>
 
 enum { NAMED_MAX = 8 };
+#define UNIT 0.02        /* of errors, as in loss.c */
+#define NOISE_LEAST 0.01 /* of the variance of errors, in squares of the unit: 0.2 % */
+#define BELIEF 1.0       /* what is believed beforehand: that a scaled value is known to 1 */
+#define OPEN 1.0         /* cost: less than that is no reason against a value 2.7 times as large or as small */
 
-/* One standard deviation of a value: where the cost, taken as a parabola through three points, rises by one half. */
-static double uncertainty_of(struct hop_fitting *f, const struct hop_knob *knob)
+/* Of Student's distribution: the quantile of 95 %, nearly. */
+static double quantile(double freedom)
 {
-    struct hop_knob_range range = hop_knob_bounds(f, knob);
-    double step = knob->kind == HOP_KNOB_LATENCY ? 2e-6 : 0.01 * knob->value, here = hop_fit_sum(f, knob, f->cost);
-    double below = hop_fit_try(f, knob, hop_max(range.low, knob->value - step));
-    double above = hop_fit_try(f, knob, hop_min(range.high, knob->value + step));
+    static const double few[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833};
+    return freedom < 1 ? few[0] : freedom < 10 ? few[(unsigned)freedom - 1] : 1.645 + 1.6 / freedom;
+}
+
+/* What groups, and rows of traces, tell of their values together. */
+struct spread {
+    double *matrix, *inverse, *scores; /* knob_count x knob_count; scores: the sum of their outer products */
+    double squares;                    /* sum of the squares of errors, as the cost weighs them */
+    uint32_t count;                    /* groups, and rows of traces */
+};
+
+/* Adds the part of a group, or of a row of a trace, that its rows pull the values with. */
+static void add_score(const struct hop_fitting *f, struct spread *s, double *score)
+{
+    double none[HOP_KNOBS_MAX] = {0};
+    hop_matrix_add(s->scores, f->knob_count, score, 1, 0, none);
+    memset(score, 0, f->knob_count * sizeof *score);
+    s->count++;
+}
+
+static void add_scores(const struct hop_fitting *f, const double *slopes, struct spread *s)
+{
+    uint32_t n = f->knob_count;
+    double score[HOP_KNOBS_MAX] = {0};
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group its = hop_measurements_group(f->measurements, g);
+        double weight = hop_fit_weight(f, g);
+        bool any = false, trace = f->expect->groups[g].trace;
+        for (uint32_t i = 0; i < its.count; i++) {
+            double error = f->now.row[its.rows[i]], pull = weight * hop_fit_curvature(error) * error;
+            if (isnan(error))
+                continue;
+            any = true;
+            s->squares += pull * error;
+            for (uint32_t k = 0; k < n; k++)
+                score[k] += pull * slopes[(size_t)its.rows[i] * n + k];
+            if (trace)
+                add_score(f, s, score);
+        }
+        if (any && !trace)
+            add_score(f, s, score);
+    }
+}
+
+/* The variance of a scaled value: what the scatter of all errors makes of it, or, if that is more, how far the groups
+ * pull apart; with the inverse I of the normal matrix, I and I S I. */
+static double variance_of(const struct spread *s, uint32_t n, uint32_t k)
+{
+    double freedom = s->count > n ? s->count - n : 1, apart = 0;
+    double scatter = hop_max(NOISE_LEAST, s->squares / freedom);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < n; j++)
+            apart += s->inverse[(size_t)k * n + i] * s->scores[(size_t)i * n + j] * s->inverse[(size_t)k * n + j];
+    }
+    return hop_max(scatter * s->inverse[(size_t)k * n + k], apart * s->count / freedom);
+}
+
+/* Whether the measurements would let a value go that far. */
+static bool is_open(struct hop_fitting *f, const struct hop_knob *knob, double far)
+{
+    double value = hop_knob_clamp(f, knob, hop_knob_unscaled(knob, hop_knob_scaled(knob, knob->value) + far));
+    bool open = hop_fit_try(f, knob, value) - hop_fit_sum(f, knob, &f->now) < OPEN;
     hop_knob_set(f, knob, knob->value);
-    bool one_sided = knob->value + step > range.high || knob->value - step < range.low;
-    double bend = one_sided ? 2 * hop_max(below - here, above - here) : below + above - 2 * here;
-    return bend > 1e-6 ? step / sqrt(bend) : NAN;
+    return open;
+}
+
+static void find_range(struct hop_fitting *f, struct hop_knob *knob, double deviation, double wide)
+{
+    double x = hop_knob_scaled(knob, knob->value);
+    double low = hop_knob_unscaled(knob, x - wide * deviation), high = hop_knob_unscaled(knob, x + wide * deviation);
+    knob->deviation = knob->kind == HOP_KNOB_LATENCY ? hop_knob_unscaled(knob, deviation) : deviation * knob->value;
+    knob->low = is_open(f, knob, -1) ? NAN : hop_knob_clamp(f, knob, low);
+    knob->high = is_open(f, knob, 1) ? NAN : hop_max(knob->value, hop_knob_clamp(f, knob, high));
+}
+
+/* Groups that are predicted worse than before the fit by more than the fit is unsure of them. */
+static void count_spoilt(const struct hop_fitting *f, const double *slopes, const struct spread *s,
+                         struct hop_fit_result *result)
+{
+    uint32_t n = f->knob_count;
+    double scatter = hop_max(NOISE_LEAST, s->squares / (s->count > n ? s->count - n : 1)), most = 0;
+    double wide = quantile(s->count > n ? s->count - n : 1);
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group its = hop_measurements_group(f->measurements, g);
+        for (uint32_t i = 0; i < its.count; i++) {
+            const double *slope = slopes + (size_t)its.rows[i] * n;
+            double worse = fabs(f->now.row[its.rows[i]]) - fabs(f->unfitted.row[its.rows[i]]), variance = 0;
+            for (uint32_t k = 0; k < n * n; k++)
+                variance += slope[k / n] * s->inverse[k] * slope[k % n];
+            double unsure = wide * sqrt(scatter * (variance + UNIT * UNIT));
+            if (!(worse > unsure))
+                continue;
+            result->spoilt_count++;
+            if (worse - unsure > most) {
+                most = worse - unsure;
+                result->spoilt = its.name;
+            }
+        }
+    }
+}
+
+/* Deviations and ranges of all values, from one look at how the rows depend on them. */
+static void find_ranges(struct hop_fitting *f, struct hop_fit_result *result)
+{
+    uint32_t n = f->knob_count;
+    size_t rows = hop_measurements_count(f->measurements), square = (size_t)n * n;
+    double *slopes = hop_arena_alloc(&f->arena, (rows * n + 3 * square + 1) * sizeof *slopes);
+    double right[HOP_KNOBS_MAX], own[HOP_KNOBS_MAX];
+    if (!slopes)
+        return;
+    struct spread s = {slopes + rows * n, slopes + rows * n + square, slopes + rows * n + 2 * square, 0, 0};
+    hop_fit_slopes(f, slopes);
+    hop_fit_normal(f, slopes, s.matrix, right);
+    add_scores(f, slopes, &s);
+    for (uint32_t k = 0; k < n; k++) {
+        own[k] = s.matrix[(size_t)k * n + k];
+        s.matrix[(size_t)k * n + k] += BELIEF;
+    }
+    bool known = hop_matrix_invert(s.matrix, n, s.inverse);
+    for (uint32_t k = 0; k < n; k++) {
+        f->knobs[k].deviation = f->knobs[k].low = f->knobs[k].high = NAN;
+        if (known && own[k] > BELIEF && f->knobs[k].count > 0)
+            find_range(f, &f->knobs[k], sqrt(variance_of(&s, n, k)), quantile(s.count > n ? s.count - n : 1));
+    }
+    if (known)
+        count_spoilt(f, slopes, &s, result);
 }
 
 /* The groups whose cost changes most when the value does. */
 static void name_groups(struct hop_fitting *f, const struct hop_knob *knob, const char **names,
                         struct hop_fit_parameter *parameter)
 {
-    double *change = f->trial;
+    double *change = f->trial.group;
     hop_fit_try(f, knob, knob->kind == HOP_KNOB_LATENCY ? knob->value + 5e-6 : knob->value * 0.97);
     for (uint32_t g = 0; g < f->groups; g++) {
-        change[g] = hop_fit_touches(f, knob, g) ? fabs(f->trial[g] - f->cost[g]) : 0;
+        change[g] = hop_fit_touches(f, knob, g) ? fabs(f->trial.group[g] - f->now.group[g]) : 0;
         parameter->group_count += change[g] > 0.01;
     }
     while (parameter->named_count < NAMED_MAX) {
@@ -67,6 +191,9 @@ static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, 
                                     .unit = units[knob->kind],
                                     .value = tau ? 1 - knob->value : knob->value,
                                     .given = tau ? 1 - knob->given : knob->given,
+                                    .uncertainty = knob->deviation,
+                                    .low = tau ? 1 - knob->high : knob->low,
+                                    .high = tau ? 1 - knob->low : knob->high,
                                     .gain = knob->gain,
                                     .places = places,
                                     .place_count =
@@ -74,16 +201,40 @@ static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, 
                                     .determined_by = groups};
     if (!places || !groups)
         return;
-    for (uint32_t i = 0; i < p->place_count; i++)
+    for (uint32_t i = 0; i < p->place_count; i++) {
         places[i] = place_name(f, knob, knob->members[i], arena);
-    p->uncertainty = uncertainty_of(f, knob);
+        p->inherited_count += knob->kind != HOP_KNOB_CROSSING && !f->measured[knob->members[i]];
+    }
     name_groups(f, knob, groups, p);
+}
+
+/* What the topology is to know of a value: its range, and which links have it from others. */
+static void publish(struct hop_fitting *f, const struct hop_knob *knob)
+{
+    bool known = knob->low > 0 && knob->high > 0; /* else an end is open */
+    for (uint32_t i = 0; i < knob->count && knob->kind == HOP_KNOB_CAPACITY; i++) {
+        uint32_t member = knob->members[i];
+        struct hop_link *link = &f->topology->links[member / 2];
+        link->low_Bps[member & 1] = known ? knob->low * link->count : 0;
+        link->high_Bps[member & 1] = known ? knob->high * link->count : 0;
+        link->inherited[member & 1] = !f->measured[member];
+    }
+    /* What all crossings have in common is believed of those that nobody measured, too. */
+    if (knob->kind == HOP_KNOB_CROSSING && knob->parent == HOP_NONE && hop_fit_good(f))
+        f->failure->status = hop_topology_set_parameter(f->topology, "tau", 1 - knob->value, "calibrated",
+                                                        knob->deviation, f->failure->diag);
+    if ((knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST) && hop_fit_good(f))
+        f->failure->status =
+            hop_topology_set_parameter(f->topology, knob->kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency",
+                                       knob->value, "calibrated", knob->deviation, f->failure->diag);
 }
 
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r)
 {
     struct hop_fit_parameter *list = hop_arena_alloc(&r->arena, (f->knob_count + 1) * sizeof *list);
+    find_ranges(f, &r->public);
     for (uint32_t k = 0; list && k < f->knob_count; k++) {
+        publish(f, &f->knobs[k]);
         if (f->knobs[k].count > 0)
             write_parameter(f, &f->knobs[k], &r->arena, &list[r->public.parameter_count++]);
     }

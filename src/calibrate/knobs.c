@@ -12,7 +12,7 @@
  * and for limits that nobody spoke of: host memory, root complex to socket, two-way capacities, a copy's latency.
  */
 #include "calibrate/fit.h"
-#include "topology/forwarding.h"
+#include "topology/topology.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,26 +42,15 @@ static bool is_parameter(enum hop_knob_kind kind)
 
 /* ---- into the topology ---- */
 
-/* value_Bps NAN: none */
-static void set_link(struct hop_fitting *f, uint32_t directed, const char *field, double value_Bps)
+/* A direction of a link with a capacity, and with its two-way share of that, where it has one. */
+static void set_direction(struct hop_fitting *f, uint32_t directed, double capacity_Bps)
 {
-    char text[256], name[160], value[40] = "none";
-    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
-    if (!isnan(value_Bps))
-        (void)snprintf(value, sizeof value, "%.17gB/s", value_Bps);
-    (void)snprintf(text, sizeof text, "%s:%s.%s=%s", hop_topology_link_name(f->topology, directed, name, sizeof name),
-                   hop_link_kind_name(link->kind), field, value);
-    if (hop_fit_good(f))
-        f->failure->status = hop_topology_set(f->topology, text, f->failure->diag);
-}
-
-/* Writes a link's two-way share for its present capacity. */
-static void follow_share(struct hop_fitting *f, uint32_t directed)
-{
-    double share = f->share[directed];
+    double share = f->share[directed], duplex_Bps = f->topology->links[directed / 2].duplex_Bps[directed & 1];
     if (share != 0)
-        set_link(f, directed, "duplex",
-                 share == 1 ? NAN : share * hop_topology_link(f->topology, directed / 2)->capacity_Bps[directed & 1]);
+        duplex_Bps = share == 1 ? NAN : share * capacity_Bps;
+    else if (f->topology->follows[directed / 2].duplex[directed & 1])
+        duplex_Bps = NAN;
+    hop_link_calibrate(f->topology, directed, capacity_Bps, duplex_Bps);
 }
 
 static void set_crossing(struct hop_fitting *f, uint32_t pair, double value)
@@ -97,11 +86,11 @@ void hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double val
             set_crossing(f, member, value);
             continue;
         }
-        if (knob->kind == HOP_KNOB_CAPACITY)
-            set_link(f, member, "capacity", value * hop_topology_link(f->topology, member / 2)->count);
-        else
+        const struct hop_link *link = hop_topology_link(f->topology, member / 2);
+        bool capacity = knob->kind == HOP_KNOB_CAPACITY;
+        if (!capacity)
             f->share[member] = value;
-        follow_share(f, member);
+        set_direction(f, member, capacity ? value * link->count : link->capacity_Bps[member & 1]);
     }
 }
 
@@ -168,15 +157,6 @@ static enum family family_of(const struct hop_fitting *f, uint32_t directed)
                                            : PCIE;
 }
 
-static bool is_used(const struct hop_fitting *f, uint32_t directed)
-{
-    for (uint32_t g = 0; g < f->groups; g++) {
-        if (f->on_link[(size_t)g * f->directed + directed])
-            return true;
-    }
-    return false;
-}
-
 /* Links of a family whose capacity, each of the bonded ones, was given as something between, and, of those that lead to a device,
  * whose device's best lone copy moved at something between. */
 struct class
@@ -221,6 +201,7 @@ struct filter {
     bool free;             /* no knob of this kind has them */
     uint32_t first, count; /* the members first .. first + count - 1 only; 0: any */
     const uint32_t *below; /* their lower end hangs, at any depth, under that node */
+    const uint32_t *of;    /* their lower end is that node */
     const struct class *class;
 };
 
@@ -270,35 +251,45 @@ static bool keeps(const struct chosen *c, const struct filter *filter, uint32_t 
 {
     if (is_parameter(c->kind))
         return true;
-    return (c->kind == HOP_KNOB_CROSSING ? is_pair_used(c->f, member) : is_used(c->f, member)) &&
+    return (c->kind == HOP_KNOB_CROSSING ? is_pair_used(c->f, member) : c->f->reached[member]) &&
            (!filter->count || member - filter->first < filter->count) &&
            (filter->is & ~features_of(c->f, c->kind, member)) == 0 &&
            (filter->family == ANY || family_of(c->f, member) == filter->family) &&
            (!filter->free || !has_kind(c->f, c->kind, member)) &&
+           (!filter->of || hop_topology_link(c->f->topology, member / 2)->ends[0] == *filter->of) &&
            (!filter->below || is_below(c->f, member, *filter->below)) &&
            (!filter->class || is_of_class(c->f, member, filter->class));
 }
 
-/* Adds a knob of the parent's members, or of all there are, that groups use and the filter keeps. Nothing is added where
- * none is left, or all of a parent. */
+/* Whether rows that count determine a member. */
+static bool is_measured(const struct chosen *c, uint32_t member)
+{
+    return is_parameter(c->kind) || c->kind == HOP_KNOB_CROSSING || c->f->measured[member];
+}
+
+/* Adds a knob of the parent's members, or of all there are, that groups reach and the filter keeps. Nothing is added where
+ * none that is measured is left, or all of a parent. */
 static void choose(struct chosen *c, struct filter filter, const char *what, ...) HOP_PRINTF(3, 4);
 static void choose(struct chosen *c, struct filter filter, const char *what, ...)
 {
     struct hop_fitting *f = c->f;
     const struct hop_knob *parent = c->parent == HOP_NONE ? NULL : &f->knobs[c->parent];
-    uint32_t count = 0, all = parent                         ? parent->count
-                              : is_parameter(c->kind)        ? 1
-                              : c->kind == HOP_KNOB_CROSSING ? f->root_count * f->root_count
-                                                             : f->directed;
+    uint32_t count = 0, measured = 0, others = 0,
+             all = parent                         ? parent->count
+                   : is_parameter(c->kind)        ? 1
+                   : c->kind == HOP_KNOB_CROSSING ? f->root_count * f->root_count
+                                                  : f->directed;
     if (c->count == c->capacity) /* enough to try */
         return;
     uint32_t *members = hop_arena_alloc(&f->arena, (all + 1) * sizeof *members);
     for (uint32_t i = 0; members && i < all; i++) {
         uint32_t member = parent ? parent->members[i] : i;
-        if (keeps(c, &filter, member))
+        bool kept = keeps(c, &filter, member);
+        *(kept ? &measured : &others) += is_measured(c, member);
+        if (kept)
             members[count++] = member;
     }
-    if (count == 0 || (parent && count == all))
+    if (measured == 0 || (parent && others == 0))
         return;
     struct hop_knob *knob = &c->list[c->count++];
     va_list arguments;
@@ -321,7 +312,7 @@ static uint32_t list_classes(const struct hop_fitting *f, enum family family, st
         double lowest = INFINITY;
         for (uint32_t d = 0; d < f->directed; d++) {
             double capacity = capacity_each(f, d);
-            if (family_of(f, d) == family && capacity > above && is_used(f, d))
+            if (family_of(f, d) == family && capacity > above && f->reached[d])
                 lowest = hop_min(lowest, capacity);
         }
         if (lowest == INFINITY)
@@ -340,7 +331,7 @@ static double next_speed(const struct hop_fitting *f, const struct class *class,
 {
     double fastest = 0;
     for (uint32_t d = 0; d < f->directed; d++) {
-        if (is_used(f, d) && is_of_class(f, d, class) && best_alone(f, d) < below)
+        if (f->reached[d] && is_of_class(f, d, class) && best_alone(f, d) < below)
             fastest = hop_max(fastest, best_alone(f, d));
     }
     return fastest;
@@ -360,6 +351,8 @@ static void begin_class(struct chosen *c, struct class class, const char *what)
         else
             choose(c, (struct filter){.class = &part}, "%.50s, %s at most", what,
                    hop_show_rate(speed, rate, sizeof rate));
+        if (i > 0 && c->count > 0) /* near where it will be: errors far off say nothing */
+            c->list[c->count - 1].value = hop_min(c->list[c->count - 1].value, ALONE_MARGIN * speed);
         speed = next_speed(c->f, &class, part.slowest_Bps);
     }
 }
@@ -402,18 +395,30 @@ static void propose_limits(struct chosen *c)
 {
     static const struct {
         unsigned is;
-        const char *which;
-    } ways[] = {{0, ""}, {UP, ", towards the host side"}, {DOWN, ", away from it"}};
-    static const enum family inner[] = {ON_DIE, MEMORY}; /* of what explains as much, the nearer one */
-    c->kind = HOP_KNOB_CAPACITY;
-    for (size_t i = 0; i < HOP_COUNT(inner) * HOP_COUNT(ways); i++) {
-        enum family family = inner[i / HOP_COUNT(ways)];
-        choose(c, (struct filter){.is = ways[i % HOP_COUNT(ways)].is, .family = family, .free = true},
-               "capacity of %s%s", family_names[family], ways[i % HOP_COUNT(ways)].which);
-    }
+        const char *inward, *memory;
+    } ways[] = {{0, "", ""}, {UP, ", towards the host side", ", read"}, {DOWN, ", away from it", ", written"}};
+    const struct hop_topology *topology = c->f->topology;
+    c->kind = HOP_KNOB_CAPACITY; /* of what explains as much, the nearer one */
+    for (size_t i = 0; i < HOP_COUNT(ways); i++)
+        choose(c, (struct filter){.is = ways[i].is, .family = ON_DIE, .free = true}, "capacity of %s%s",
+               family_names[ON_DIE], ways[i].inward);
+    for (size_t i = 0; i < HOP_COUNT(ways); i++)
+        choose(c, (struct filter){.is = ways[i].is, .family = MEMORY, .free = true}, "capacity of %s%s",
+               family_names[MEMORY], ways[i].memory);
     c->kind = HOP_KNOB_DUPLEX;
     for (enum family family = PCIE; family < FAMILIES; family++)
         choose(c, (struct filter){.family = family, .free = true}, "two-way share of %s", family_names[family]);
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) { /* memory by NUMA nodes */
+        const struct hop_node *host = hop_topology_node(topology, n);
+        c->kind = HOP_KNOB_CAPACITY;
+        for (size_t i = 0; i < HOP_COUNT(ways) && host->kind == HOP_NODE_HOST; i++)
+            choose(c, (struct filter){.is = ways[i].is, .family = MEMORY, .free = true, .of = &n},
+                   "capacity of memory %.40s%s", host->name, ways[i].memory);
+        c->kind = HOP_KNOB_DUPLEX;
+        if (host->kind == HOP_NODE_HOST)
+            choose(c, (struct filter){.family = MEMORY, .free = true, .of = &n}, "two-way share of memory %.40s",
+                   host->name);
+    }
     choose(c, (struct filter){.is = UPLINK, .family = PCIE, .free = true}, "two-way share of PCIe links to switches");
     propose_parameter(c, HOP_KNOB_HOST, "two-way share of devices' copies with host memory");
     propose_parameter(c, HOP_KNOB_LATENCY, "latency of a copy");

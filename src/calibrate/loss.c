@@ -15,12 +15,16 @@
 #define ERROR_UNIT 0.02
 #define ERROR_MOST 0.5
 
-enum { ERRORS_MAX = 4096 };
-
-static double cost_of(double error)
+double hop_fit_cost_of(double error)
 {
     double units = hop_min(fabs(error), ERROR_MOST) / ERROR_UNIT;
     return sqrt(1 + units * units) - 1;
+}
+
+double hop_fit_curvature(double error)
+{
+    double units = error / ERROR_UNIT;
+    return fabs(error) < ERROR_MOST ? 1 / (ERROR_UNIT * ERROR_UNIT * sqrt(1 + units * units)) : 0;
 }
 
 /* Marks what a route takes. */
@@ -68,9 +72,54 @@ static void mark_groups(struct hop_fitting *f)
     hop_network_destroy(network);
 }
 
+/* Links that rows take which count, and those like them. */
+static void mark_measured(struct hop_fitting *f)
+{
+    for (uint32_t g = 0; g < f->groups; g++) {
+        for (uint32_t d = 0; d < f->directed && f->counts[g]; d++)
+            f->measured[d] |= f->on_link[(size_t)g * f->directed + d];
+    }
+    for (uint32_t d = 0; d < f->directed; d++) {
+        const struct hop_link *mine = hop_topology_link(f->topology, d / 2);
+        for (uint32_t o = 0; o < f->directed && !f->reached[d]; o++) {
+            const struct hop_link *other = hop_topology_link(f->topology, o / 2);
+            f->reached[d] = f->measured[o] && other->kind == mine->kind && other->generation == mine->generation &&
+                            other->width == mine->width;
+        }
+    }
+}
+
+/* What kind of measurement each row is: its effect, how many ran at once (in powers of two), who moved the bytes. */
+static void find_kinds(struct hop_fitting *f)
+{
+    uint32_t seen[HOP_FIT_KINDS], count = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        unsigned size = 0;
+        while (rows.count >> size > 1 && !f->expect->groups[g].trace)
+            size++;
+        for (uint32_t i = 0; i < rows.count; i++) {
+            const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[i]);
+            uint32_t what = hop_effect_of_row(f->measurements, g, i) << 8 | size << 1 | m->pulled, at = 0;
+            while (at < count && seen[at] != what)
+                at++;
+            if (at == count && count < HOP_FIT_KINDS)
+                seen[count++] = what;
+            f->kind[rows.rows[i]] = (uint8_t)(at < HOP_FIT_KINDS ? at : HOP_FIT_KINDS - 1);
+            f->counts[g] |= !f->train || f->train[rows.rows[i]];
+        }
+    }
+}
+
+static void make_costs(struct hop_fitting *f, struct hop_fit_costs *costs)
+{
+    costs->group = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *costs->group);
+    costs->row = hop_arena_alloc(&f->arena, (hop_measurements_count(f->measurements) + 1) * sizeof *costs->row);
+}
+
 void hop_fit_prepare(struct hop_fitting *f)
 {
-    uint32_t nodes = hop_topology_node_count(f->topology);
+    uint32_t nodes = hop_topology_node_count(f->topology), rows = hop_measurements_count(f->measurements);
     f->directed = 2 * hop_topology_link_count(f->topology);
     f->roots = hop_arena_alloc(&f->arena, (nodes + 1) * sizeof *f->roots);
     f->root_count = 0;
@@ -79,6 +128,10 @@ void hop_fit_prepare(struct hop_fitting *f)
             f->roots[f->root_count++] = n;
     }
     size_t pairs = (size_t)f->root_count * f->root_count;
+    f->counts = hop_arena_alloc(&f->arena, f->groups + 1);
+    f->kind = hop_arena_alloc(&f->arena, rows + 1);
+    f->measured = hop_arena_alloc(&f->arena, f->directed + 1);
+    f->reached = hop_arena_alloc(&f->arena, f->directed + 1);
     f->on_link = hop_arena_alloc(&f->arena, (size_t)f->groups * f->directed + 1);
     f->on_pair = hop_arena_alloc(&f->arena, f->groups * pairs + 1);
     f->far = hop_arena_alloc(&f->arena, pairs + 1);
@@ -86,12 +139,19 @@ void hop_fit_prepare(struct hop_fitting *f)
     if (share && f->share)
         memcpy(share, f->share, (f->directed - 2) * sizeof *share); /* a chip link more */
     f->share = share;
-    f->cost = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *f->cost);
-    f->trial = hop_arena_alloc(&f->arena, (f->groups + 1) * sizeof *f->trial);
-    f->times_s = hop_arena_alloc(&f->arena, (hop_measurements_count(f->measurements) + 1) * sizeof *f->times_s);
-    f->errors = hop_arena_alloc(&f->arena, ERRORS_MAX * sizeof *f->errors);
-    if (hop_fit_good(f))
-        mark_groups(f);
+    make_costs(f, &f->now);
+    make_costs(f, &f->trial);
+    make_costs(f, &f->other);
+    f->times_s = hop_arena_alloc(&f->arena, (rows + 1) * sizeof *f->times_s);
+    if (!hop_fit_good(f))
+        return;
+    find_kinds(f);
+    mark_groups(f);
+    mark_measured(f);
+    if (f->unfitted.group) /* a chip link more */
+        return;
+    make_costs(f, &f->unfitted);
+    hop_fit_evaluate(f, NULL, &f->unfitted);
 }
 
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group)
@@ -119,47 +179,55 @@ static double error_of(const struct hop_fitting *f, uint32_t row, double time_s)
     return log(hop_measured_time_s(m, hop_expect_bytes(f->expect, m)) / time_s);
 }
 
+double hop_fit_weight(const struct hop_fitting *f, uint32_t group)
+{
+    struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rows.count; i++)
+        count += !isnan(f->unfitted.row[rows.rows[i]]);
+    return f->expect->groups[group].trace ? 1 : 1.0 / (count ? count : 1);
+}
+
 /* What a group of these times costs. */
-static double cost_of_group(struct hop_fitting *f, uint32_t group, const double *times_s)
+static void cost_of_group(const struct hop_fitting *f, uint32_t group, const double *times_s,
+                          struct hop_fit_costs *costs)
 {
     struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
     double sum = 0;
     uint32_t count = 0;
     bool collapse = false;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        double error = error_of(f, rows.rows[i], times_s[i]);
+    for (uint32_t i = 0; i < rows.count; i++)
         collapse = collapse || hop_measurements_at(f->measurements, rows.rows[i])->collapse;
-        if (isnan(error))
-            continue;
-        sum += cost_of(error);
-        count++;
-        if (f->error_count < ERRORS_MAX)
-            f->errors[f->error_count++] = error;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        double error = collapse ? NAN : error_of(f, rows.rows[i], times_s[i]);
+        costs->row[rows.rows[i]] = error;
+        sum += isnan(error) ? 0 : hop_fit_cost_of(error);
+        count += !isnan(error);
     }
-    return count == 0 || collapse ? 0 : f->expect->groups[group].trace ? sum : sum / count;
+    costs->group[group] = count == 0 || f->expect->groups[group].trace ? sum : sum / count;
 }
 
-void hop_fit_costs(struct hop_fitting *f, const struct hop_knob *knob, double *costs)
+void hop_fit_evaluate(struct hop_fitting *f, const struct hop_knob *knob, struct hop_fit_costs *costs)
 {
     struct hop_network *network = NULL;
     if (!hop_fit_good(f))
         return;
-    f->error_count = 0;
     f->failure->status = hop_network_create(f->topology, f->model, &network, f->failure->diag);
     for (uint32_t g = 0; g < f->groups && hop_fit_good(f); g++) {
         if (!hop_fit_touches(f, knob, g))
             continue;
-        hop_expect_times(f->expect, network, g, f->times_s);
+        if (f->counts[g])
+            hop_expect_times(f->expect, network, g, f->times_s);
         if (hop_fit_good(f))
-            costs[g] = cost_of_group(f, g, f->times_s);
+            cost_of_group(f, g, f->times_s, costs);
     }
     hop_network_destroy(network);
 }
 
-double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const double *costs)
+double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const struct hop_fit_costs *costs)
 {
     double sum = 0;
     for (uint32_t g = 0; g < f->groups && hop_fit_good(f); g++)
-        sum += hop_fit_touches(f, knob, g) ? costs[g] : 0;
+        sum += hop_fit_touches(f, knob, g) ? costs->group[g] : 0;
     return sum;
 }

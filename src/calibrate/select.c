@@ -7,6 +7,11 @@
 enum { SEEN_MAX = 4096 };
 #define GAIN_MARGIN 0.02 /* of two proposals that gain as much, the first */
 #define PART_LEAST 0.04  /* by which a single link's or pair's value differs from the others' */
+#define NUDGE 0.05       /* scaled: how far a first look goes */
+#define GUESS_LEAST 0.6  /* of the gain that counts: what a first look must promise */
+#define SPOILT 0.005     /* error by which a group counts as worse */
+#define SCATTER 2.5      /* times the median error of groups: what a fit may be off */
+#define SCATTER_LEAST 0.02
 
 /* A part of one link or of one pair. */
 static bool is_single(const struct hop_knob *knob)
@@ -14,34 +19,143 @@ static bool is_single(const struct hop_knob *knob)
     return knob->parent != HOP_NONE && knob->count <= (knob->kind == HOP_KNOB_CROSSING ? 1 : 2);
 }
 
+/* How a proposal is looked at: the values of its neighbourhood, and what the rows' errors are there. */
+struct slopes {
+    double below, above; /* scaled distances from its value, 0: there is no room */
+};
+
+/* What the rows that a proposal touches would cost at a distance, each error going on in a straight line. */
+static double guess_at(const struct hop_fitting *f, const struct hop_knob *proposal, const struct slopes *s, double far)
+{
+    double nudge = far < 0 ? s->below : s->above, sum = 0;
+    const struct hop_fit_costs *there = far < 0 ? &f->other : &f->trial;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        double weight = hop_fit_touches(f, proposal, g) ? hop_fit_weight(f, g) : 0;
+        for (uint32_t i = 0; i < rows.count && weight > 0; i++) {
+            double error = f->now.row[rows.rows[i]];
+            if (!isnan(error))
+                sum += weight * hop_fit_cost_of(error + (there->row[rows.rows[i]] - error) * far / nudge);
+        }
+    }
+    return sum;
+}
+
+/* The scaled distance to where a proposal seems best, from one look below and one above; 0: it does not seem to gain
+ * enough anywhere. */
+static double guess(struct hop_fitting *f, const struct hop_knob *proposal, double before)
+{
+    static const double far[] = {-1.4, -1, -0.7, -0.5, -0.35, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1};
+    double x = hop_knob_scaled(proposal, proposal->value), best = before - GUESS_LEAST * HOP_GAIN_LEAST, at = 0;
+    double low = hop_knob_clamp(f, proposal, hop_knob_unscaled(proposal, x - NUDGE)),
+           high = hop_knob_clamp(f, proposal, hop_knob_unscaled(proposal, x + NUDGE));
+    struct slopes s = {hop_knob_scaled(proposal, low) - x, hop_knob_scaled(proposal, high) - x};
+    if (s.above > 0)
+        (void)hop_fit_try(f, proposal, high);
+    hop_knob_set(f, proposal, low);
+    if (s.below < 0)
+        hop_fit_evaluate(f, proposal, &f->other);
+    hop_knob_set(f, proposal, proposal->value);
+    for (size_t i = 0; i < HOP_COUNT(far) && hop_fit_good(f); i++) {
+        double cost = (far[i] < 0 ? s.below : s.above) == 0 ? INFINITY : guess_at(f, proposal, &s, far[i]);
+        at = cost < best ? far[i] : at;
+        best = hop_min(best, cost);
+    }
+    return at;
+}
+
+/* The best value of a proposal and its cost; NAN: none seems worth a look. */
+static double best_value(struct hop_fitting *f, const struct hop_knob *proposal, double before, double *cost)
+{
+    static const double around[] = {0.4, 0.7, 1, 1.4};
+    double values[HOP_VALUES_MAX], x = hop_knob_scaled(proposal, proposal->value);
+    if (proposal->parent == HOP_NONE) { /* nothing may feel it where it is */
+        uint32_t count = hop_fit_values(f, proposal, values);
+        return hop_fit_search(f, proposal, values, count, cost);
+    }
+    double far = guess(f, proposal, before);
+    if (far == 0)
+        return NAN;
+    for (size_t i = 0; i < HOP_COUNT(around); i++)
+        values[i] = hop_knob_unscaled(proposal, x + around[i] * far);
+    values[HOP_COUNT(around)] = proposal->value;
+    return hop_fit_search(f, proposal, values, HOP_COUNT(around) + 1, cost);
+}
+
+/* The mean size of the errors of a group, 0: none of its rows counts. */
+static double error_of_group(const struct hop_fitting *f, const struct hop_fit_costs *costs, uint32_t group)
+{
+    struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
+    double sum = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        double error = costs->row[rows.rows[i]];
+        sum += isnan(error) ? 0 : fabs(error);
+        count += !isnan(error);
+    }
+    return count ? sum / count : 0;
+}
+
+/* Whether the trial makes a group worse than it is now, and than it was before the fit by more than a fit may be off. */
+static bool spoils(const struct hop_fitting *f, const struct hop_knob *proposal)
+{
+    for (uint32_t g = 0; g < f->groups; g++) {
+        double trial = hop_fit_touches(f, proposal, g) ? error_of_group(f, &f->trial, g) : 0;
+        if (trial > error_of_group(f, &f->now, g) + SPOILT && trial > error_of_group(f, &f->unfitted, g) + f->scatter)
+            return true;
+    }
+    return false;
+}
+
+/* How many kinds of rows cost less under the trial. */
+static unsigned kinds_asking(const struct hop_fitting *f, const struct hop_knob *proposal)
+{
+    double gain[HOP_FIT_KINDS] = {0};
+    unsigned kinds = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        double weight = hop_fit_touches(f, proposal, g) ? hop_fit_weight(f, g) : 0;
+        for (uint32_t i = 0; i < rows.count && weight > 0; i++) {
+            double now = f->now.row[rows.rows[i]], trial = f->trial.row[rows.rows[i]];
+            if (!isnan(now))
+                gain[f->kind[rows.rows[i]]] += weight * (hop_fit_cost_of(now) - hop_fit_cost_of(trial));
+        }
+    }
+    for (unsigned k = 0; k < HOP_FIT_KINDS; k++)
+        kinds += gain[k] > HOP_IMPROVED;
+    return kinds;
+}
+
 /* What a proposal gains when it is turned to its best value, which it gets; the topology is left as it was. */
 static void appraise(struct hop_fitting *f, struct hop_knob *proposal)
 {
-    double cost, given = proposal->value, before = hop_fit_sum(f, proposal, f->cost);
+    double cost, given = proposal->value, before = hop_fit_sum(f, proposal, &f->now);
     uint32_t asking = 0, alone = 0; /* groups that it makes better; of one row */
+    bool limit = proposal->parent == HOP_NONE;
     proposal->gain = 0;
     if (before < HOP_GAIN_LEAST)
         return;
-    double best = hop_fit_search(f, proposal, &cost);
-    hop_fit_costs(f, proposal, f->trial);
+    double best = best_value(f, proposal, before, &cost);
+    if (isnan(best))
+        return;
+    hop_fit_evaluate(f, proposal, &f->trial);
     for (uint32_t g = 0; g < f->groups; g++) {
         bool trace = f->expect->groups[g].trace;
-        if (!hop_fit_touches(f, proposal, g) || f->trial[g] > f->cost[g] - (trace ? 1 : HOP_IMPROVED))
+        if (!hop_fit_touches(f, proposal, g) || f->trial.group[g] > f->now.group[g] - (trace ? 1 : HOP_IMPROVED))
             continue;
         asking += trace && proposal->count > 2 ? 2 : 1; /* a trace is one run, and says too little of single links */
         alone += trace || hop_measurements_group(f->measurements, g).count == 1;
     }
     hop_knob_set(f, proposal, given);
     double gain = before - cost;
-    bool limit = proposal->parent == HOP_NONE;
-    bool enough = asking > 1 || (limit && gain >= HOP_GAIN_OF_ONE);
+    bool enough = (asking > 1 || (limit && gain >= HOP_GAIN_OF_ONE)) && kinds_asking(f, proposal) >= f->kinds;
     /* A link that is wider than its siblings shows so when it has the machine to itself. */
     if (proposal->kind == HOP_KNOB_CAPACITY && is_single(proposal) && best > given)
-        enough = alone > 0 && asking > 1;
+        enough = enough && alone > 0;
     /* One link among many differs by more than what runs differ by. */
     if (is_single(proposal))
         enough = enough && asking > 2 && fabs(log(best / given)) > PART_LEAST;
-    if (gain >= HOP_GAIN_LEAST && enough) {
+    if (gain >= HOP_GAIN_LEAST && enough && !spoils(f, proposal)) {
         proposal->gain = gain;
         proposal->value = best;
     }
@@ -104,9 +218,23 @@ static bool add_best_seen(struct hop_fitting *f, bool singles)
     return best != NULL;
 }
 
+/* How far a fit may be off, from how far it is. */
+static void find_scatter(struct hop_fitting *f)
+{
+    double *errors = f->times_s;
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        if (f->counts[g])
+            errors[count++] = error_of_group(f, &f->now, g);
+    }
+    qsort(errors, count, sizeof *errors, hop_ascending_double);
+    f->scatter = hop_max(SCATTER_LEAST, count ? SCATTER * errors[count / 2] : 0);
+}
+
 /* What many links share comes before what one does alone, and nothing is given up on the word of old gains. */
 bool hop_fit_add_best(struct hop_fitting *f)
 {
+    find_scatter(f);
     for (unsigned singles = 0; singles < 2 && f->knob_count < HOP_KNOBS_MAX && hop_fit_good(f); singles++) {
         bool fresh = f->seen_count == 0;
         if (add_best_seen(f, singles))

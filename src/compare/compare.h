@@ -38,6 +38,8 @@ void hop_comparing_count(struct hop_comparing *c);
 enum { HOP_EFFECTS = 6 * 5 };
 const char *hop_effect_name(unsigned effect);
 unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t group);
+/* The same; of a trace, that of its i-th row. */
+unsigned hop_effect_of_row(const struct hop_measurements *measurements, uint32_t group, uint32_t i);
 
 /* The seconds of a measurement of that many bytes. */
 double hop_measured_time_s(const struct hop_measurement *m, uint64_t bytes);

@@ -55,3 +55,10 @@ unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t gro
                                                               : SEVERAL;
     return pattern * WHERES + where;
 }
+
+unsigned hop_effect_of_row(const struct hop_measurements *measurements, uint32_t group, uint32_t i)
+{
+    const struct hop_measurement *m =
+        hop_measurements_at(measurements, hop_measurements_group(measurements, group).rows[i]);
+    return isnan(m->start_s) ? hop_effect_of(measurements, group) : (unsigned)TRACE * WHERES + where_of(m);
+}

@@ -13,10 +13,10 @@ static void put_list(struct hop_buffer *out, const char *key, const char *const 
 
 static void put_parameter(struct hop_buffer *out, const struct hop_fit_parameter *p)
 {
-    hop_json_put(out, "\n  {name:%s,unit:%s,value:%g,uncertainty:%g,given:%g,gain:%g", p->name, p->unit, p->value,
-                 p->uncertainty, p->given, p->gain);
+    hop_json_put(out, "\n  {name:%s,unit:%s,value:%g,uncertainty:%g,low:%g,high:%g,given:%g,gain:%g", p->name, p->unit,
+                 p->value, p->uncertainty, p->low, p->high, p->given, p->gain);
     put_list(out, "places", p->places, p->place_count);
-    hop_json_put(out, "groups:%u", p->group_count);
+    hop_json_put(out, "inherited:%u,groups:%u", p->inherited_count, p->group_count);
     put_list(out, "determined_by", p->determined_by, p->named_count);
     hop_json_put(out, "}");
 }
@@ -38,7 +38,7 @@ char *hop_fit_result_to_json(const struct hop_fit_result *result)
     hop_json_put(&out, "{hopcast_fit:1,\nparameters:[");
     for (uint32_t i = 0; i < result->parameter_count; i++)
         put_parameter(&out, &result->parameters[i]);
-    hop_json_put(&out, "],\nchips:[");
+    hop_json_put(&out, "],\nspoilt:%u,most_spoilt:%s,\nchips:[", result->spoilt_count, result->spoilt);
     put_chips(&out, result->topology);
     hop_json_put(&out, "],\ncomparison:");
     hop_json_embed(&out, hop_comparison_to_json(result->comparison));

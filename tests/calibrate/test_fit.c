@@ -329,6 +329,120 @@ static void noise_adds_no_parameters(void **unused)
     }
 }
 
+/* ---- ranges ---- */
+
+/* Of many machines, each measured once with noise, the share whose true values lie within their ranges; and those of a
+ * machine whose rows went one way: links that no row took have the values of those that rows took. */
+static void nine_of_ten_truths_lie_in_their_ranges(void **unused)
+{
+    static struct text rows, measured;
+    unsigned inside = 0, values = 0, rounds = REPEATED(60u, 12u);
+    (void)unused;
+    for (unsigned round = 0; round < rounds; round++) {
+        struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+        double pcie = between(1.2e10, 5e10), tau = between(0.05, 0.3);
+        char text[64];
+        set_capacities(truth, HOP_LINK_PCIE, pcie);
+        (void)snprintf(text, sizeof text, "tau=%.17g", tau);
+        set(truth, text);
+        rows.size = 0;
+        put(&rows, HEADER);
+        put_peers(&rows, 4);
+        measure(truth, &rows, 0.01, &measured);
+        struct found f = fit(&measured, nominal, 0);
+        const struct hop_fit_parameter *c = parameter(f.result, "capacity of PCIe links"),
+                                       *t = parameter(f.result, "tau of crossings");
+        assert_true(c->low <= c->value && c->value <= c->high && c->high - c->low < 0.05 * c->value);
+        inside += (c->low <= pcie && pcie <= c->high) + (t->low <= tau && tau <= t->high);
+        values += 2;
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
+    print_message("%u of %u true values in their ranges\n", inside, values);
+    assert_true(inside >= 0.78 * values); /* 0.9, less what so few can scatter */
+}
+
+static void links_that_were_not_measured_inherit(void **unused)
+{
+    struct text rows = {.size = 0}, measured;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    (void)unused;
+    set_capacities(truth, HOP_LINK_PCIE, 2e10);
+    put(&rows, HEADER);
+    put_move(&rows, "a", 0, 1); /* lone copies below one switch, one way */
+    put_move(&rows, "b", 0, 2);
+    measure(truth, &rows, 0, &measured);
+    struct found f = fit(&measured, nominal, 0);
+    const struct hop_fit_parameter *c = parameter(f.result, "capacity of PCIe links");
+    uint32_t inherited = 0;
+    for (uint32_t l = 0; l < hop_topology_link_count(f.result->topology); l++) {
+        const struct hop_link *link = hop_topology_link(f.result->topology, l);
+        for (unsigned d = 0; d < 2 && link->kind == HOP_LINK_PCIE; d++) {
+            inherited += link->inherited[d];
+            assert_true(fabs(link->capacity_Bps[d] / c->value - 1) < 1e-9);
+            assert_true(link->low_Bps[d] <= link->capacity_Bps[d] && link->capacity_Bps[d] <= link->high_Bps[d]);
+        }
+    }
+    assert_int_equal(c->place_count, 12);
+    assert_int_equal(c->inherited_count,
+                     12 - 5); /* two out, two in, and up and down between the switches: one of each */
+    assert_int_equal(inherited, c->inherited_count);
+    char *json = hop_topology_to_json(f.result->topology);
+    struct hop_topology *again = NULL;
+    CHECK(hop_topology_parse("again", json, strlen(json), &again, D));
+    for (uint32_t l = 0; l < hop_topology_link_count(again); l++) {
+        const struct hop_link *a = hop_topology_link(again, l), *b = hop_topology_link(f.result->topology, l);
+        assert_true(a->inherited[0] == b->inherited[0] && a->inherited[1] == b->inherited[1]);
+        assert_true(fabs(a->low_Bps[0] - b->low_Bps[0]) <= 1e-9 * b->low_Bps[0]);
+    }
+    free(json);
+    hop_topology_destroy(again);
+    finish(f);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
+/* A two-way share that only copies both ways show is not believed, unless one kind of rows is enough. */
+static void one_kind_of_rows_adds_nothing(void **unused)
+{
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    (void)unused;
+    set(truth, "pcie_duplex=0.6");
+    for (unsigned kinds = 1; kinds <= 3; kinds++) { /* the third time with rows that go round, too */
+        struct hop_fit_options options = {.kinds = kinds == 1 ? 1 : 2};
+        struct found found = {NULL, NULL};
+        char group[32];
+        rows.size = 0;
+        put(&rows, HEADER);
+        for (unsigned a = 0; a < 4; a++) {
+            for (unsigned b = 0; b < 4; b++) {
+                (void)snprintf(group, sizeof group, "%u%s%u", a, b < a ? "-" : "=", b);
+                if (a != b)
+                    put_move(&rows, group, a, b);
+                if (a < b)
+                    put_move(&rows, group, b, a);
+            }
+            if (kinds == 3)
+                put_move(&rows, "round", a, (a + 1) % 4);
+        }
+        measure(truth, &rows, 0.002, &measured);
+        found.measurements = parse(&measured);
+        CHECK(hop_calibrate_fit(found.measurements, nominal, &options, &found.result, D));
+        bool share = false;
+        for (uint32_t i = 0; i < found.result->parameter_count; i++)
+            share |= strstr(found.result->parameters[i].name, "two-way share") != NULL;
+        if (share != (kinds != 2)) {
+            list(found.result);
+            fail_msg("%u kinds", kinds);
+        }
+        finish(found);
+    }
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
 /* ---- what a machine may have beside that ---- */
 
 /* A machine like a plan with that PCIe rate and tau 0.1, changed by `set_truth` (NULL: not), measured peer to peer and
@@ -694,6 +808,9 @@ TEST_GROUP(fit)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ordinary_machines_are_recovered),
         cmocka_unit_test(noise_adds_no_parameters),
+        cmocka_unit_test(nine_of_ten_truths_lie_in_their_ranges),
+        cmocka_unit_test(links_that_were_not_measured_inherit),
+        cmocka_unit_test(one_kind_of_rows_adds_nothing),
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
         cmocka_unit_test(a_memory_that_limits_is_found),
         cmocka_unit_test(pulling_devices_are_told_from_pushing_memory),
