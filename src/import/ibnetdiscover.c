@@ -572,13 +572,15 @@ static void add_link(struct hop_ib_fabric *fabric, uint32_t first, struct cables
     hop_build_link(fabric->build, &link);
 }
 
-/* The links of every switch to NICs, and to switches behind it in the order of names. */
+/* The links of every switch to NICs, and to switches behind it in the order of names; then those that join two NICs. */
 static void add_links(struct hop_ib_fabric *fabric, const struct place *places, uint32_t count)
 {
     struct cables cables = {0};
     for (uint32_t p = 0; p < count; p++) {
         const struct hop_ib_node *node = places[p].node;
-        for (uint32_t i = node->first_port; !places[p].port && i < node->first_port + node->port_count; i++) {
+        uint32_t first = places[p].port ? (uint32_t)(places[p].port - fabric->ports) : node->first_port;
+        uint32_t end = places[p].port ? first + 1 : node->first_port + node->port_count;
+        for (uint32_t i = first; i < end; i++) {
             const struct hop_ib_port *port = &fabric->ports[i];
             uint32_t from = node_of(fabric, port), to = node_of(fabric, &fabric->ports[port->peer]);
             cables.loops = cables.loops || from == to;
@@ -591,7 +593,7 @@ static void add_links(struct hop_ib_fabric *fabric, const struct place *places, 
     if (cables.unknown)
         hop_build_note(fabric->build, "cables of unknown width or speed have the default capacity `network`");
     if (cables.loops)
-        hop_build_note(fabric->build, "left out: cables from a switch to itself");
+        hop_build_note(fabric->build, "left out: cables from a switch or a port to itself");
 }
 
 static void make_topology(struct hop_ib_fabric *fabric)

@@ -6,6 +6,7 @@
  */
 #include "test.h"
 
+#include <math.h>
 #include <sys/wait.h>
 
 #define FAT_TREE OWN_TOPOLOGIES "ibnetdiscover-fat-tree"
@@ -349,6 +350,37 @@ static void further_lids_of_a_port_are_passed_over(void **state)
     hop_topology_destroy(topology);
 }
 
+/* Two hosts without a switch, by one cable, then by two: each port is a NIC, and every cable a link. */
+static void hosts_cabled_directly_are_joined(void **state)
+{
+    (void)state;
+    struct hop_topology *one = parse_topology(
+        "t", "Ca 2 \"H-a0\" # \"alpha HCA-1\"\n[1](a1) \"H-b0\"[1](b1) # lid 1 lmc 0 \"beta\" lid 2 4xEDR\n"
+             "Ca 2 \"H-b0\" # \"beta HCA-1\"\n[1](b1) \"H-a0\"[1](a1) # lid 2 lmc 0 \"alpha\" lid 1 4xEDR\n");
+    struct hop_topology *two = parse_topology(
+        "t", "Ca 2 \"H-a0\" # \"alpha HCA-1\"\n[1](a1) \"H-b0\"[2](b2) # lid 1 lmc 0 \"beta\" lid 4 4xEDR\n"
+             "[2](a2) \"H-b0\"[1](b1) # lid 3 lmc 0 \"beta\" lid 2 4xQDR\n"
+             "Ca 2 \"H-b0\" # \"beta HCA-1\"\n[1](b1) \"H-a0\"[2](a2) # lid 2 lmc 0 \"alpha\" lid 3 4xQDR\n"
+             "[2](b2) \"H-a0\"[1](a1) # lid 4 lmc 0 \"alpha\" lid 1 4xEDR\n");
+    assert_int_equal(hop_topology_link_count(one), 1);
+    assert_true(fabs(hop_topology_link(one, 0)->capacity_Bps[0] - 12.5e9) < 1);
+    struct hop_router *router = hop_router_create(one);
+    uint32_t index;
+    CHECK(hop_router_find(router, hop_topology_find(one, "alpha"), hop_topology_find(one, "beta"), &index, D));
+    assert_int_equal(hop_router_route(router, index)->link_count, 1);
+    assert_int_equal(hop_topology_link_count(two), 2);
+    for (uint32_t i = 0; i < 2; i++) { /* alpha.p1 to beta.p2 and the other way round */
+        const struct hop_link *link = hop_topology_link(two, i);
+        const char *from = hop_topology_node(two, link->ends[0])->name,
+                   *to = hop_topology_node(two, link->ends[1])->name;
+        assert_true(from[strlen(from) - 1] != to[strlen(to) - 1]);
+        assert_true(strncmp(from, to, 4) != 0);
+    }
+    hop_router_destroy(router);
+    hop_topology_destroy(one);
+    hop_topology_destroy(two);
+}
+
 /* Two switches, joined by two cables of 1 GB/s: one way. */
 static void command_prints_the_way(void **state)
 {
@@ -387,6 +419,7 @@ TEST_GROUP(ibnetdiscover)
         cmocka_unit_test(bad_tables_are_refused),
         cmocka_unit_test(tables_need_a_fabric_with_ports),
         cmocka_unit_test(further_lids_of_a_port_are_passed_over),
+        cmocka_unit_test(hosts_cabled_directly_are_joined),
         cmocka_unit_test(command_prints_the_way),
     };
     return RUN_TESTS(tests, NULL, NULL);
