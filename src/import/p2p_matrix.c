@@ -366,7 +366,7 @@ static void read_p2p_matrix(const struct hop_source *source, struct hop_build *b
     struct guess *g = hop_build_alloc(build, sizeof *g);
     if (!g)
         return;
-    build->failure.status = hop_p2p_read(source, p2p, build->failure.diag);
+    build->failure.status = hop_p2p_read(source, 0, p2p, build->failure.diag);
     g->p2p = p2p;
     g->build = build;
     if (hop_build_ok(build))

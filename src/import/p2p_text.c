@@ -230,7 +230,8 @@ static void read_lines(struct reading *r)
         hop_failure_set(&r->failure, HOP_ERR_MEMORY, "out of memory");
 }
 
-enum hop_status hop_p2p_read(const struct hop_source *source, struct hop_p2p *p2p, struct hop_diag *diag)
+enum hop_status hop_p2p_read(const struct hop_source *source, uint32_t lines, struct hop_p2p *p2p,
+                             struct hop_diag *diag)
 {
     struct reading *r = calloc(1, sizeof *r);
     memset(p2p, 0, sizeof *p2p);
@@ -239,6 +240,7 @@ enum hop_status hop_p2p_read(const struct hop_source *source, struct hop_p2p *p2
     r->p2p = p2p;
     r->failure.diag = diag;
     hop_lines_init(&r->lines, source);
+    r->lines.line = lines;
     r->lines.failure = &r->failure;
     p2p->from_row = memmem(source->text, source->size, "(P2P Writes)", 12) != NULL;
     read_lines(r);

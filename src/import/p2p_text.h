@@ -53,8 +53,10 @@ struct hop_p2p {
 };
 
 bool hop_p2p_detect(const struct hop_source *source);
-/* Finish it in any case. */
-enum hop_status hop_p2p_read(const struct hop_source *source, struct hop_p2p *p2p, struct hop_diag *diag);
+/* The output of one run, which begins behind so many lines of its file. Finish it in any case. */
+#define HOP_P2P_BANNER "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
+enum hop_status hop_p2p_read(const struct hop_source *source, uint32_t lines, struct hop_p2p *p2p,
+                             struct hop_diag *diag);
 void hop_p2p_finish(struct hop_p2p *p2p);
 static inline const struct hop_p2p_cell *hop_p2p_at(const struct hop_p2p *p2p, enum hop_p2p_matrix matrix, uint32_t row,
                                                     uint32_t column)

@@ -5,6 +5,7 @@
  * A cell of a one-way matrix is one copy that ran alone. Until the matrices were called "(P2P Writes)" it goes from the
  * GPU of the column to that of the row, since then the other way round; "(P2P Reads)" are run by the receiver and go
  * from the column to the row. A cell of a two-way matrix is the sum of two copies that ran together: half of it each.
+ * Each run begins with the name of the sample in brackets; what stands before the first is of the first.
  */
 #include "measurements/measurements.h"
 #include "import/p2p_text.h"
@@ -58,13 +59,10 @@ static void add_cell(struct hop_row_builder *b, const struct hop_p2p *p2p, size_
                      "half of printed two-way sum %.10g; %s", cell->value, way);
 }
 
-static void read_p2p(const struct hop_source *source, struct hop_measurements *m)
+static void read_run(const struct hop_source *source, uint32_t lines, struct hop_p2p *p2p, struct hop_measurements *m)
 {
     struct hop_row_builder b = {.made = m};
-    struct hop_p2p *p2p = hop_arena_alloc(&m->arena, sizeof *p2p);
-    if (!p2p)
-        return;
-    m->failure.status = hop_p2p_read(source, p2p, m->failure.diag);
+    m->failure.status = hop_p2p_read(source, lines, p2p, m->failure.diag);
     for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
         for (uint32_t row = 0; row < p2p->count && p2p->matrix[kinds[k].matrix] && hop_measurements_good(m); row++) {
             for (uint32_t column = 0; column < p2p->count; column++) {
@@ -73,10 +71,30 @@ static void read_p2p(const struct hop_source *source, struct hop_measurements *m
             }
         }
     }
+    hop_p2p_finish(p2p);
+}
+
+static void read_p2p(const struct hop_source *source, struct hop_measurements *m)
+{
+    static const char banner[] = HOP_P2P_BANNER;
+    struct hop_p2p *p2p = hop_arena_alloc(&m->arena, sizeof *p2p);
+    const char *end = source->text + source->size, *begin = source->text;
+    const char *next = memmem(begin, source->size, banner, sizeof banner - 1);
+    uint32_t lines = 0;
+    while (p2p && begin && hop_measurements_good(m)) {
+        if (next)
+            next = memmem(next + 1, (size_t)(end - next - 1), banner, sizeof banner - 1);
+        struct hop_source run = *source;
+        run.text = (char *)begin; /* it is only read */
+        run.size = (size_t)((next ? next : end) - begin);
+        read_run(&run, lines, p2p, m);
+        for (const char *c = begin; c < begin + run.size; c++)
+            lines += *c == '\n';
+        begin = next;
+    }
     if (hop_measurements_good(m) && m->count == 0)
         hop_measurements_refuse(m, HOP_ERR_INVALID, 0, 0,
                                 "there is no bandwidth between two GPUs\na bandwidth matrix of two GPUs or more");
-    hop_p2p_finish(p2p);
 }
 
 const struct hop_measurements_reader hop_reader_p2p = {hop_p2p_detect, read_p2p};

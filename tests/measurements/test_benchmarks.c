@@ -105,6 +105,22 @@ static void two_way_cells_are_two_copies_of_half_the_sum(void **unused)
     hop_measurements_destroy(m);
 }
 
+static void several_runs_in_a_file_are_told_apart(void **unused)
+{
+    (void)unused;
+#define TITLE "Unidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n"
+    struct hop_measurements *m = parse("a log\n" DEVICES TITLE ONE_WAY DEVICES
+                                       "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n" ONE_WAY);
+    assert_int_equal(hop_measurements_count(m), 4);
+    assert_int_equal(check_row(m, "uni-enabled:gpu1>gpu0", 0, "gpu1", "gpu0", 11.25)->line, 7);
+    const struct hop_measurement *row = check_row(m, "uni-enabled:gpu0>gpu1 (run 2)", 0, "gpu0", "gpu1", 11.25);
+    assert_int_equal(row->line, 14);
+    hop_measurements_destroy(m);
+    refuse(DEVICES TITLE ONE_WAY DEVICES TITLE "   D\\D     0      1      2 \n", "b.txt:12:4", "3 columns",
+           "one column");
+#undef TITLE
+}
+
 static void broken_matrices_are_refused_where_they_break(void **unused)
 {
     (void)unused;
@@ -794,6 +810,7 @@ TEST_GROUP(benchmarks)
         cmocka_unit_test(old_one_way_cells_go_from_the_column_to_the_row),
         cmocka_unit_test(writes_go_from_the_row_to_the_column_and_reads_back),
         cmocka_unit_test(two_way_cells_are_two_copies_of_half_the_sum),
+        cmocka_unit_test(several_runs_in_a_file_are_told_apart),
         cmocka_unit_test(broken_matrices_are_refused_where_they_break),
         cmocka_unit_test(public_matrices_give_what_was_written_down_cell_for_cell),
         cmocka_unit_test(host_copies_run_alone),
