@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lines and words of tables in terminal output. */
 #include "import/lines.h"
+#include "base/fields.h"
 
 #include <math.h>
 
@@ -104,6 +105,11 @@ int hop_word_number(const struct hop_word *word, const char *prefix)
         value = value * 10 + (word->text[i] - '0');
     }
     return value;
+}
+
+bool hop_word_whole(const struct hop_word *word, uint64_t *value)
+{
+    return hop_field_whole((struct hop_field){word->text, word->length}, value);
 }
 
 bool hop_word_decimal(const struct hop_word *word, double *value)

@@ -47,6 +47,8 @@ bool hop_word_is(const struct hop_word *word, const char *text);
 #define HOP_WORD_SHOWN(word) (int)((word)->length < 40 ? (word)->length : 40), (word)->text
 /* The digits that follow prefix and end the word: their value, at most 999999999; -1: the word has another form. */
 int hop_word_number(const struct hop_word *word, const char *prefix);
+/* Digits that are the whole word: what they say is below 2^64. */
+bool hop_word_whole(const struct hop_word *word, uint64_t *value);
 /* A decimal number that is the whole word, at least 0; false: the word is none, or not finite. */
 bool hop_word_decimal(const struct hop_word *word, double *value);
 /* Whether the line just read contains a text. */

@@ -14,7 +14,6 @@
  * after the other: each gets the mean. GB is 1e9 bytes; what the versions of 2012 to 2019 call MB/s is bytes in a
  * millisecond over 1024. Copies within a device are passed over.
  */
-#include "base/fields.h"
 #include "import/lines.h"
 #include "measurements/measurements.h"
 
@@ -40,11 +39,6 @@ struct reading {
 static void refuse(struct reading *r, uint32_t word, const char *what, const char *expected)
 {
     hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, r->lines.words[word].column, "%s\n%s", what, expected);
-}
-
-static bool read_whole(const struct hop_word *word, uint64_t *value)
-{
-    return hop_field_whole((struct hop_field){word->text, word->length}, value);
 }
 
 /* " Device 0: NAME" */
@@ -116,7 +110,7 @@ static void read_table(struct reading *r)
         r->pageable = true;
     } else if (hop_lines_hold(&r->lines, "Transfer Size (Bytes)")) {
         r->unit = hop_lines_hold(&r->lines, "(MB/s)") ? MB : GB;
-    } else if (r->unit > 0 && r->known && r->lines.count == 2 && read_whole(&words[0], &bytes)) {
+    } else if (r->unit > 0 && r->known && r->lines.count == 2 && hop_word_whole(&words[0], &bytes)) {
         if (hop_word_decimal(&words[1], &value))
             add_rows(r, 1, bytes, value * r->unit);
         else
@@ -148,7 +142,7 @@ static void read_line(struct reading *r)
     }
     uint64_t bytes;
     int devices = said ? hop_word_number(&lines->words[said], "") : -1;
-    if (!value_at || !size_at || !read_whole(&lines->words[size_at], &bytes) || devices < 1 ||
+    if (!value_at || !size_at || !hop_word_whole(&lines->words[size_at], &bytes) || devices < 1 ||
         !hop_word_decimal(&lines->words[value_at], &value)) {
         refuse(r, 0, "this line of bandwidthTest is not whole",
                "Bandwidth = 24.6 GB/s, Time = 0.00130 s, Size = 32000000 "

@@ -139,10 +139,8 @@ static void read_line(struct reading *r)
         read_comment(r);
         return;
     }
-    int size = hop_word_number(&words[0], "");
-    if (r->test == OTHER || size < 0 || r->lines.count < 2) /* a line of something else in the log */
-        return;
-    bytes = (uint64_t)size;
+    if (r->test == OTHER || r->lines.count < 2 || !hop_word_whole(&words[0], &bytes))
+        return; /* a line of something else in the log */
     if (!hop_word_decimal(&words[1], &value) || value > 1e12) {
         hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, words[1].column, "this is no value\n%s behind the size",
                          r->test == LATENCY ? "a latency in microseconds" : "a bandwidth in MB/s");
@@ -155,7 +153,7 @@ static void read_line(struct reading *r)
     }
     r->b.line = r->lines.line;
     r->b.column = words[1].column;
-    if (bytes > 0 && value >= 1e-6)
+    if (bytes > 0 && bytes <= HOP_BYTES_MAX && value >= 1e-6)
         add_rows(r, bytes, value);
 }
 

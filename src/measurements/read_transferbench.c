@@ -16,7 +16,6 @@
  * that it sums up stands above. CPU n is hostn, GPU n gpun. What reads or writes several memories, or none, is no copy:
  * the test that it is in is passed over, as are copies within a device.
  */
-#include "base/fields.h"
 #include "import/lines.h"
 #include "measurements/measurements.h"
 
@@ -65,11 +64,6 @@ static bool good(const struct reading *r)
 static void refuse(struct reading *r, uint32_t column, const char *what, const char *expected)
 {
     hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, column, "%s\n%s", what, expected);
-}
-
-static bool read_whole(const struct hop_word *word, uint64_t *value)
-{
-    return hop_field_whole((struct hop_field){word->text, word->length}, value);
 }
 
 static bool is_rate(double rate)
@@ -132,7 +126,7 @@ static void read_transfer(struct reading *r)
     const struct hop_word *words = r->lines.words;
     struct transfer made = {.line = r->lines.line, .column = words[3].column};
     char executor[NAME_SIZE] = "";
-    if (!hop_word_decimal(&words[3], &made.rate) || !read_whole(&words[9], &made.bytes)) {
+    if (!hop_word_decimal(&words[3], &made.rate) || !hop_word_whole(&words[9], &made.bytes)) {
         refuse(r, words[3].column, "this transfer has no rate or no bytes",
                "Transfer 00 | 56.3 GB/s | 4.77 ms | 268435456 bytes | G0 -> "
                "G000:004 -> G1");
@@ -260,7 +254,7 @@ static void read_bytes(struct reading *r)
         bool bracket = word.text[0] == '[';
         word.text += bracket;
         word.length -= bracket;
-        if (read_whole(&word, &bytes) && bytes <= HOP_BYTES_MAX) {
+        if (hop_word_whole(&word, &bytes) && bytes <= HOP_BYTES_MAX) {
             r->bytes = bytes;
             return;
         }

@@ -507,7 +507,7 @@ static void osu_tables_become_flows_between_ranks(void **unused)
         parse("# OSU MPI-CUDA Bandwidth Test v7.2\n"
               "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n"
               "# Size      Bandwidth (MB/s)\n# Datatype: MPI_CHAR.\n"
-              "1048576              2500.50\n"
+              "1048576              2500.50\n4294967296           3000\n"
               "\n# OSU MPI Bi-Directional Bandwidth Test v5.7\n# Size      Bandwidth (MB/s)\n"
               "1048576              4000.00              Pass\n"
               "# OSU MPI Multiple Bandwidth / Message Rate Test v5.7\n"
@@ -516,7 +516,7 @@ static void osu_tables_become_flows_between_ranks(void **unused)
               "# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n"
               "0                       1.50\n8192                    4.00\n"
               "# OSU MPI Broadcast Latency Test v7.5\n# Size       Avg Latency(us)\n8192  9.00\n");
-    assert_int_equal(hop_measurements_count(m), 6);
+    assert_int_equal(hop_measurements_count(m), 7);
     const struct hop_measurement *row = check_row(m, "osu_bw:1048576 B", 0, "rank0", "rank1", 2.5005);
     assert_int_equal(row->bytes, 1048576);
     assert_non_null(strstr(row->notes, "D and H"));
@@ -524,6 +524,7 @@ static void osu_tables_become_flows_between_ranks(void **unused)
     assert_int_equal(check_row(m, "osu_bibw:1048576 B", 1, "rank1", "rank0", 2)->value, HOP_MEASURED_TOTAL);
     (void)check_row(m, "osu_mbw_mr:2 pairs:4096 B", 0, "rank0", "rank2", 0.5);
     (void)check_row(m, "osu_mbw_mr:2 pairs:4096 B", 1, "rank1", "rank3", 0.5);
+    assert_true(check_row(m, "osu_bw:4294967296 B", 0, "rank0", "rank1", 3)->bytes == (uint64_t)1 << 32);
     row = check_row(m, "osu_latency:8192 B", 0, "rank0", "rank1", 8192 / 4e-6 / 1e9);
     assert_true(fabs(row->time_s - 4e-6) < 1e-18 && !row->rate_given);
     assert_int_equal(row->value, HOP_MEASURED_OWN);
