@@ -266,9 +266,11 @@ static int run(int argc, char **argv)
         load_input(&r, &input);
         tool_check_outputs(&r.given);
         find_marks(&r, input.schedule);
+        ranks_catch();
         order_group_send(group, &input);
         ranks_end_with(group);
     } else { /* what rank 0 found fine */
+        ranks_catch();
         if (!order_group_receive(group, &input))
             return TOOL_OK;
         read_options(&r, argc, argv);

@@ -80,13 +80,11 @@ static struct hop_group *join(const struct hop_group_options *options)
 
 struct hop_group *ranks_join(void)
 {
-    ranks_catch();
     return join(&(struct hop_group_options){.stop = &ranks_stop});
 }
 
 struct hop_group *ranks_join_within(double timeout_s)
 {
-    ranks_catch();
     return join(&(struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop});
 }
 

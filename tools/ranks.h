@@ -10,10 +10,11 @@
 
 /* Set by SIGINT and SIGTERM. */
 extern volatile sig_atomic_t ranks_stop;
-/* Lets them set it; a second Ctrl-C ends the program at once. */
+/* Lets them set it; a second Ctrl-C ends the program at once. Before, while input is read and schedules are made, of
+ * which nothing would be left, either signal ends it as it ends any program. */
 void ranks_catch(void);
 
-/* Catches signals, joins the group that mpirun started, or makes one of this process alone. The command's end leaves
+/* Joins the group that mpirun started, or makes one of this process alone. The command's end leaves
  * it. */
 struct hop_group *ranks_join(void);
 /* The same where the ranks look after each other themselves, and lose who is silent for timeout_s (0: 10 s): they know

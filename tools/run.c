@@ -200,6 +200,7 @@ static int run(int argc, char **argv)
     run_load(&o, &l);
     prepare(&o, &o.request, hop_group_rank(group) == 0);
     tool_hushed = false;
+    ranks_catch();
     if (alone) {
         ranks_end_with(NULL);
         hop_group_destroy(group);

@@ -255,6 +255,7 @@ static int lead(struct hop_sweep *sweep, int argc, char **argv)
     sweep_show_open(&watch.show, r.output);
     watch.cases = list.count;
     ranks_end_with(group);
+    ranks_catch();
     const struct hop_sweep_options how = {.group = group,
                                           .keep_going = r.keep_going,
                                           .sources_unlimited = r.sources_unlimited,
@@ -277,6 +278,7 @@ static int follow(struct hop_sweep *sweep)
     struct hop_sweep_summary summary;
     struct watch watch = {0};
     const struct hop_sweep_options how = {.group = group, .progress = watch_run, .context = &watch};
+    ranks_catch();
     if (hop_sweep_run(sweep, &how, &summary, &tool_diag) != HOP_OK) {
         ranks_stop = 1; /* leave: the others must not wait */
         (void)tool_say(&tool_diag);

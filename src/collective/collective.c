@@ -18,9 +18,10 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
     struct hop_job job;
     uint64_t bytes = collective->kind == HOP_COLLECTIVE_BARRIER ? 0 : collective->bytes;
     hop_moves_begin_steps(&moves, &made, collective->members, diag);
-    if (hop_collective_exceeds(collective->kind, collective->algorithm, collective->members, collective->bytes,
-                               HOP_COLLECTIVE_STEPS))
-        hop_moves_refuse(&moves.failure, collective->members, true);
+    uint64_t pairs = hop_collective_pairs(collective->kind, collective->algorithm, collective->members);
+    hop_moves_look(&moves, pairs);
+    if (bytes >= collective->members && pairs > HOP_COLLECTIVE_STEPS)
+        hop_moves_refuse_steps(&moves.failure, collective->members);
     if (hop_job_begin(&job, &moves, collective->kind, bytes, collective->root, false) && job.n > 1)
         make(&job);
     enum hop_status status = hop_moves_end(&moves);

@@ -71,9 +71,8 @@ bool hop_collective_cuts(enum hop_collective_kind kind, enum hop_algorithm algor
     return about && about->cuts >> kind & 1;
 }
 
-bool hop_collective_exceeds(enum hop_collective_kind kind, enum hop_algorithm algorithm, uint64_t n, uint64_t elements,
-                            uint64_t limit)
+uint64_t hop_collective_pairs(enum hop_collective_kind kind, enum hop_algorithm algorithm, uint64_t n)
 {
     const struct hop_algorithm_about *about = find(kind, algorithm);
-    return about && about->square >> kind & 1 && elements >= n && n * (n - 1) > limit;
+    return about && about->square >> kind & 1 ? n * (n - 1) : 0;
 }

@@ -145,6 +145,7 @@ static void send_shares(struct hop_job *job, bool in_place, bool pair)
     for (uint32_t i = 0; shares && i < n; i++)
         shares[i] = hop_job_share(job, i);
     for (uint32_t r = 0; r < n && hop_moves_ok(m); r++) {
+        hop_moves_look(m, n);
         for (uint32_t k = 1; k < n; k++) {
             uint32_t to = (r + k) % n;
             uint64_t share = in_place && near(job, r, to) ? 0 : shares[to];
@@ -167,7 +168,7 @@ static void add_shares(struct hop_job *job, bool in_place, bool all)
     uint32_t n = job->n;
     struct hop_moves *m = job->moves;
     struct hop_at *inputs = hop_moves_room(m, n, sizeof *inputs), *outputs = hop_moves_room(m, n, sizeof *outputs);
-    for (uint32_t p = 0; inputs && outputs && p < n; p++) {
+    for (uint32_t p = 0; inputs && outputs && p < n && hop_moves_ok(m); p++) {
         struct hop_label label = {"red", NONE, job->ranks[p], NONE};
         uint64_t share = hop_job_share(job, p);
         const struct hop_part_run *runs;
@@ -175,6 +176,7 @@ static void add_shares(struct hop_job *job, bool in_place, bool all)
         for (uint32_t i = 0; i < count; i++) {
             uint64_t offset = runs[i].offset;
             uint32_t output_count = 0;
+            hop_moves_look(m, 2 * (uint64_t)n);
             for (uint32_t r = 0; r < n; r++) {
                 bool here = r == p || (in_place && near(job, r, p));
                 inputs[r] = here ? hop_job_at(job, r, job->in[r], offset)

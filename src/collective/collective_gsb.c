@@ -147,7 +147,7 @@ static void gsb_alltoall(struct hop_job *job)
     uint32_t n = job->n, slot = hop_moves_scratch(job->moves, "slot");
     for (uint32_t i = 0; i < n; i++)
         hop_job_copy(job, HOP_PHASE("g"), i, job->in[i], 0, (struct hop_spot){slot, i * job->total}, 0, job->total);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && hop_moves_ok(job->moves); i++) {
         uint64_t start = hop_part_start(job->total, n, i), size = hop_part_start(job->total, n, i + 1) - start;
         for (uint32_t from = 0; from < n; from++) {
             struct hop_spot target = {job->out[i].buffer, job->out[i].base + from * size - start};
@@ -175,4 +175,5 @@ const struct hop_algorithm_about hop_algorithm_gsb = {
              HOP_MAKE(BROADCAST) = gsb_broadcast, HOP_MAKE(REDUCE) = gsb_reduce, HOP_MAKE(GATHER) = gsb_gather,
              HOP_MAKE(SCATTER) = gsb_scatter, HOP_MAKE(BARRIER) = gsb_barrier},
     .cuts = HOP_OF(ALLREDUCE) | HOP_OF(REDUCE_SCATTER) | HOP_OF(BROADCAST) | HOP_OF(REDUCE),
+    .square = HOP_OF(ALLTOALL),
 };

@@ -24,23 +24,25 @@ static bool add_run(struct hop_moves *m, uint32_t *count, uint64_t begin, uint64
     return true;
 }
 
+static bool add_parts(struct hop_job *job, uint32_t *count, uint32_t first, uint32_t parts)
+{
+    return add_run(job->moves, count, hop_part_start(job->total, job->parts, first),
+                   hop_part_start(job->total, job->parts, first + parts));
+}
+
 uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_part_run **runs)
 {
     struct hop_moves *m = job->moves;
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < members; k++) {
+    uint32_t count = 0, last = members < job->n - first ? members : job->n - first;
+    bool fine = job->owned || (add_parts(job, &count, first, last) && /* in a row, and behind the last one from 0 on */
+                               add_parts(job, &count, 0, members - last));
+    for (uint32_t k = 0; job->owned && k < members && fine; k++) {
         uint32_t member = (uint32_t)(((uint64_t)first + k) % job->n);
-        uint32_t begin = job->owned ? job->owned_first[member] : member;
-        uint32_t end = job->owned ? job->owned_first[member + 1] : member + 1;
-        for (uint32_t i = begin; i < end; i++) {
-            uint32_t p = job->owned ? job->owned[i] : i;
-            if (!add_run(m, &count, hop_part_start(job->total, job->parts, p),
-                         hop_part_start(job->total, job->parts, p + 1)))
-                return 0;
-        }
+        for (uint32_t i = job->owned_first[member]; i < job->owned_first[member + 1] && fine; i++)
+            fine = add_parts(job, &count, job->owned[i], 1);
     }
     *runs = m->runs;
-    return count;
+    return fine ? count : 0;
 }
 
 uint64_t hop_job_share(struct hop_job *job, uint32_t member)
@@ -110,6 +112,13 @@ void hop_job_segments(struct hop_job *job, hop_range_maker *f)
         return;
     }
     uint32_t number = 0;
+    if (m->counting) { /* a segment has as many moves as another one */
+        uint64_t rest = job->total % job->segment, times = hop_moves_repeat(m, job->total / job->segment);
+        f(job, 0, job->segment);
+        m->times = times;
+        f(job, job->total - rest, rest);
+        return;
+    }
     for (uint64_t at = 0; at < job->total && hop_moves_ok(m); at += job->segment) {
         m->segment = number++;
         f(job, at, job->total - at < job->segment ? job->total - at : job->segment);

@@ -48,7 +48,7 @@ static inline uint64_t hop_part_start(uint64_t total, uint32_t n, uint32_t p)
 struct hop_part_run {
     uint64_t offset, count, before;
 };
-/* What members first, first + 1, ... (modulo n) own, in a list that lasts until the next call; returns its length. */
+/* What members first (below n), first + 1, ... (modulo n) own, in a list that lasts until the next call; returns its length. */
 uint32_t hop_job_runs(struct hop_job *job, uint32_t first, uint32_t members, const struct hop_part_run **runs);
 /* Elements that a member owns. */
 uint64_t hop_job_share(struct hop_job *job, uint32_t member);
@@ -107,9 +107,9 @@ hop_algorithm_maker *hop_collective_maker(enum hop_collective_kind kind, enum ho
 const struct hop_algorithm_about *hop_collective_at(enum hop_collective_kind kind, size_t index);
 /* Whether it goes segment by segment. */
 bool hop_collective_cuts(enum hop_collective_kind kind, enum hop_algorithm algorithm);
-/* Whether it surely takes more moves than that, told before they are made. */
-bool hop_collective_exceeds(enum hop_collective_kind kind, enum hop_algorithm algorithm, uint64_t n, uint64_t elements,
-                            uint64_t limit);
+/* Of an algorithm that goes through every pair of n ranks, and where none of n parts is empty takes as many moves at
+ * least: how many these are; of others 0. */
+uint64_t hop_collective_pairs(enum hop_collective_kind kind, enum hop_algorithm algorithm, uint64_t n);
 
 /* A barrier is an allgather of one byte each into scratch: who has all bytes knows that all have come. */
 void hop_job_flags(struct hop_job *job, struct hop_job *flags);

@@ -208,8 +208,10 @@ static void make_from(struct hop_job *job, enum hop_collective_kind kind, const 
             return;
         }
     }
+    hop_moves_look(m, hop_collective_pairs(kind, levels->algorithm[level], job->n));
     m->level = level_names[level];
-    hop_collective_maker(kind, levels->algorithm[level])(job);
+    if (hop_moves_ok(m))
+        hop_collective_maker(kind, levels->algorithm[level])(job);
     m->level = "";
 }
 

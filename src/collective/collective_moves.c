@@ -19,6 +19,7 @@
 #include "pattern/make.h"
 
 #define NONE HOP_MOVE_NONE
+#define LOOKS 100000000u   /* half a second */
 #define PENDING (1u << 31) /* a join's number, in place of a step's */
 
 struct stretch {
@@ -284,17 +285,43 @@ static void thin_wanted(struct hop_moves *m)
     in->wanted_count = kept;
 }
 
-/* ---- limits ---- */
+/* ---- counting, and limits ---- */
 
-void hop_moves_refuse(struct hop_failure *failure, uint32_t ranks, bool steps)
+void hop_moves_refuse_steps(struct hop_failure *failure, uint32_t ranks)
 {
     hop_failure_set(failure, HOP_ERR_LIMIT,
-                    steps
-                        ? "a collective of %u ranks takes more than %u messages\nfewer ranks, or an algorithm with "
-                          "fewer messages"
-                        : "a collective of %u ranks takes more than %u operations\nfewer ranks, larger segments, or an "
-                          "algorithm with fewer copies",
-                    ranks, steps ? HOP_COLLECTIVE_STEPS : HOP_MAKE_LIMIT);
+                    "a collective of %u ranks takes more than %u messages\nfewer ranks, or an algorithm with fewer "
+                    "messages",
+                    ranks, HOP_COLLECTIVE_STEPS);
+}
+
+uint64_t hop_moves_repeat(struct hop_moves *m, uint64_t times)
+{
+    uint64_t before = m->times;
+    if (__builtin_mul_overflow(m->times, times, &m->times))
+        m->times = UINT64_MAX;
+    return before;
+}
+
+void hop_moves_look(struct hop_moves *m, uint64_t count)
+{
+    m->looked += count;
+    if (m->looked > LOOKS)
+        hop_failure_set(
+            &m->failure, HOP_ERR_LIMIT,
+            "a collective of %u ranks goes through %llu pairs of them\nat most %u pairs: fewer ranks, or an "
+            "algorithm in which not everyone meets everyone",
+            m->ranks, (unsigned long long)m->looked, LOOKS);
+}
+
+/* Whether a move is only counted. */
+static bool is_counted(struct hop_moves *m, bool does)
+{
+    if (!m->counting)
+        return false;
+    if (does && __builtin_add_overflow(m->counted, m->times, &m->counted))
+        m->counted = UINT64_MAX;
+    return true;
 }
 
 /* ---- into steps ---- */
@@ -306,7 +333,7 @@ static uint32_t add_step(struct hop_moves *m, struct hop_collective_step step, c
     struct hop_steps *steps = m->inside->steps;
     if (steps->count >= HOP_COLLECTIVE_STEPS || after_count >= HOP_COLLECTIVE_STEPS ||
         steps->after_count >= UINT32_MAX / 2 - after_count)
-        hop_moves_refuse(&m->failure, m->ranks, true);
+        hop_moves_refuse_steps(&m->failure, m->ranks);
     if (!hop_moves_ok(m) || !fits(m, HOP_GROW(&steps->arena, steps->steps, steps->count + 1) &&
                                          HOP_GROW(&steps->arena, steps->after, steps->after_count + after_count)))
         return NONE;
@@ -403,10 +430,6 @@ static uint32_t add_op(struct hop_moves *m, struct hop_op *op, const struct hop_
         used += (size_t)snprintf(name + used, sizeof name - used, ".s%" PRIu32, m->segment);
     if (m->piece != NONE && m->piece > 0)
         (void)snprintf(name + used, sizeof name - used, ".p%" PRIu32, m->piece);
-    if (hop_schedule_count(in->schedule) >= HOP_MAKE_LIMIT)
-        hop_moves_refuse(&m->failure, m->ranks, false);
-    if (!hop_moves_ok(m))
-        return NONE;
     thin_wanted(m);
     op->name = name;
     op->after = in->wanted;
@@ -459,7 +482,8 @@ static bool same_place(const struct hop_at *a, const struct hop_at *b)
 void hop_moves_copy(struct hop_moves *m, const struct hop_copy *copy)
 {
     struct hop_moves_inside *in = m->inside;
-    if (!hop_moves_ok(m) || copy->count == 0 || same_place(&copy->from, &copy->to))
+    bool does = copy->count > 0 && !same_place(&copy->from, &copy->to);
+    if (!hop_moves_ok(m) || is_counted(m, does) || !does)
         return;
     in->wanted_count = 0;
     want_read(m, &copy->from, copy->count);
@@ -480,7 +504,7 @@ static void reduce_once(struct hop_moves *m, const struct hop_label *label, cons
                         uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
 {
     struct hop_moves_inside *in = m->inside;
-    if (!hop_moves_ok(m))
+    if (!hop_moves_ok(m) || is_counted(m, true))
         return;
     in->wanted_count = 0;
     for (uint32_t i = 0; i < input_count; i++)
@@ -530,7 +554,7 @@ void hop_moves_reduce(struct hop_moves *m, const struct hop_label *label, const 
     if (input_count == 1 && output_count == 1) {
         struct hop_copy copy = {.label = *label, .from = inputs[0], .to = outputs[0], .count = count, .pull = true};
         hop_moves_copy(m, &copy);
-    } else if (m->inside->schedule && (input_count > HOP_MOVE_PLACES || output_count > HOP_MOVE_PLACES)) {
+    } else if (!m->inside->steps && (input_count > HOP_MOVE_PLACES || output_count > HOP_MOVE_PLACES)) {
         reduce_in_turn(m, label, inputs, input_count, outputs, output_count, count);
     } else {
         reduce_once(m, label, inputs, input_count, outputs, output_count, count);
@@ -559,7 +583,7 @@ uint32_t hop_moves_scratch(struct hop_moves *m, const char *name)
 static bool begin(struct hop_moves *m, uint32_t ranks, struct hop_diag *diag)
 {
     *m = (struct hop_moves){
-        .ranks = ranks, .width = 1, .level = "", .segment = NONE, .piece = NONE, .failure.diag = diag};
+        .ranks = ranks, .width = 1, .level = "", .segment = NONE, .piece = NONE, .times = 1, .failure.diag = diag};
     m->inside = hop_moves_room(m, 1, sizeof *m->inside);
     m->device = hop_moves_room(m, ranks, sizeof *m->device);
     uint32_t *last = hop_moves_room(m, ranks, sizeof *last);
@@ -597,6 +621,16 @@ void hop_moves_begin_schedule(struct hop_moves *m, struct hop_schedule *schedule
     m->inside->type = type;
     m->inside->names[HOP_MOVE_IN] = in_place ? "data" : "in";
     m->inside->names[HOP_MOVE_OUT] = "out";
+    m->width = hop_type_bytes(type);
+    number_devices(m, ranks);
+}
+
+void hop_moves_begin_count(struct hop_moves *m, const struct hop_ranks *ranks, enum hop_type type,
+                           struct hop_diag *diag)
+{
+    if (!begin(m, ranks->count, diag))
+        return;
+    m->counting = true;
     m->width = hop_type_bytes(type);
     number_devices(m, ranks);
 }

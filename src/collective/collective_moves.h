@@ -56,6 +56,9 @@ struct hop_moves {
     uint64_t width;          /* bytes of an element */
     const char *level;       /* of a hierarchy, "node."; "" */
     uint32_t segment, piece; /* being moved; HOP_MOVE_NONE: not cut */
+    bool counting;           /* moves are counted, each `times` */
+    uint64_t counted, times; /* counted: UINT64_MAX where there are more than that holds */
+    uint64_t looked;         /* pairs of ranks */
     struct hop_failure failure; /* nothing is added after it */
     struct hop_arena arena;     /* what algorithms keep */
     struct hop_part_run *runs;  /* of hop_job_runs */
@@ -71,8 +74,16 @@ void hop_moves_begin_schedule(struct hop_moves *moves, struct hop_schedule *sche
                               enum hop_reduce reduce, enum hop_type type, bool in_place, struct hop_diag *diag);
 /* Into steps, every member on a device of its own. */
 void hop_moves_begin_steps(struct hop_moves *moves, struct hop_steps *steps, uint32_t members, struct hop_diag *diag);
-/* What is said of too many steps, or operations. */
-void hop_moves_refuse(struct hop_failure *failure, uint32_t ranks, bool steps);
+/* Nowhere: the moves that the same would make of a schedule are counted. */
+void hop_moves_begin_count(struct hop_moves *moves, const struct hop_ranks *ranks, enum hop_type type,
+                           struct hop_diag *diag);
+/* From here on they are made so many times more each; returns how many times before, to be set again. */
+uint64_t hop_moves_repeat(struct hop_moves *moves, uint64_t times);
+/* So many pairs of ranks are looked at, for which there may be nothing to do. Too many are a failure: that takes its
+ * time, too. */
+void hop_moves_look(struct hop_moves *moves, uint64_t count);
+/* What is said of too many steps. */
+void hop_moves_refuse_steps(struct hop_failure *failure, uint32_t ranks);
 /* Returns the status. */
 enum hop_status hop_moves_end(struct hop_moves *moves);
 

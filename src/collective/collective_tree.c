@@ -194,7 +194,14 @@ static void chain_segments(struct hop_job *job, hop_range_maker *f)
         hop_job_segments(job, f);
         return;
     }
-    for (uint32_t p = 0; p < job->n && hop_moves_ok(m); p++) {
+    uint32_t parts = job->total < job->n ? (uint32_t)job->total : job->n; /* others are empty */
+    if (m->counting) {
+        uint64_t times = hop_moves_repeat(m, parts);
+        f(job, 0, 1);
+        m->times = times;
+        return;
+    }
+    for (uint32_t p = 0; p < parts && hop_moves_ok(m); p++) {
         uint64_t start = hop_part_start(job->total, job->n, p);
         m->segment = p;
         f(job, start, hop_part_start(job->total, job->n, p + 1) - start);

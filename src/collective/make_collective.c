@@ -269,49 +269,80 @@ static enum hop_status check_devices(const struct hop_ranks *ranks, struct hop_d
     return ranks->count >= 1 && ranks->count <= HOP_RANK_LIMIT ? HOP_OK : hop_make_check_ranks(ranks, diag);
 }
 
+/* Which algorithm at which level, among which ranks. */
+static enum hop_status find_levels(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                   struct hop_moves *moves, struct hop_levels *levels, struct hop_diag *diag)
+{
+    uint32_t *nodes = hop_moves_room(moves, ranks->count, sizeof *nodes);
+    HOP_CHECK(moves->failure.status);
+    HOP_CHECK(number_nodes(ranks, options->nodes, &moves->arena, nodes, diag));
+    if (options->algorithm && strcmp(options->algorithm, "default") != 0)
+        HOP_CHECK(read_names(options, levels, diag));
+    else
+        choose(options, moves, levels);
+    /* across nodes as across the devices of one, where that algorithm cannot be inside */
+    if (levels->count == 2 && !all_together(nodes, ranks->count) &&
+        hop_levels_inside(options->kind, levels->algorithm[1]))
+        levels->algorithm[levels->count++] = default_across(options->kind, options->bytes);
+    levels->group[0] = moves->device;
+    levels->group[1] = nodes;
+    return check_levels(options, levels, diag);
+}
+
+enum hop_status hop_collective_count(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                     struct hop_collective_size *size, struct hop_diag *diag)
+{
+    struct hop_moves moves;
+    struct hop_levels levels = {0};
+    *size = (struct hop_collective_size){.by = ""};
+    HOP_CHECK(check_devices(ranks, diag));
+    HOP_CHECK(check_options(ranks, options, diag));
+    hop_moves_begin_count(&moves, ranks, options->type, diag);
+    enum hop_status status = find_levels(ranks, options, &moves, &levels, diag);
+    name_levels(&levels, size->by, sizeof size->by);
+    size->count = levels.count == 1 ? hop_collective_pairs(options->kind, levels.algorithm[0], ranks->count) : 0;
+    size->at_least = size->count > HOP_MAKE_LIMIT && options->bytes / moves.width >= ranks->count;
+    if (status == HOP_OK && !size->at_least) {
+        hop_moves_look(&moves, size->count);
+        status = moves.failure.status;
+    }
+    if (status == HOP_OK && !size->at_least) {
+        make(&moves, options, &levels);
+        status = moves.failure.status;
+        size->count = moves.counted;
+    }
+    (void)hop_moves_end(&moves);
+    return status;
+}
+
 enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const struct hop_collective_options *options,
                                        char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
                                        struct hop_diag *diag)
 {
     struct hop_collective_options own = {0};
+    struct hop_collective_size size;
+    char name[64], what[160];
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     options = &own;
-    enum hop_status status = check_devices(ranks, diag);
-    if (status == HOP_OK)
-        status = check_options(ranks, options, diag);
-    if (status != HOP_OK)
-        return status;
-    char name[64];
+    HOP_CHECK(hop_collective_count(ranks, options, &size, diag));
+    (void)snprintf(what, sizeof what, "%s by %s among %u ranks", hop_collective_name(options->kind), size.by,
+                   ranks->count);
+    if (hop_schedule_check_count(what, size.at_least, size.count, HOP_MAKE_LIMIT, diag) != HOP_OK) {
+        size_t used = diag ? strlen(diag->expected) : 0;
+        if (diag)
+            (void)snprintf(diag->expected + used, sizeof diag->expected - used,
+                           ": fewer ranks, larger segments, or an algorithm with fewer copies");
+        return HOP_ERR_LIMIT;
+    }
     (void)snprintf(name, sizeof name, "%s-%u", hop_collective_name(options->kind), ranks->count);
     struct hop_schedule *made = hop_schedule_create(name);
     if (!made)
         return hop_fail_memory(diag);
     struct hop_moves moves;
     struct hop_levels levels = {0};
-    char algorithm[HOP_ALGORITHM_NAME_SIZE] = "";
     hop_moves_begin_schedule(&moves, made, ranks, options->reduce, options->type, options->in_place, diag);
-    uint32_t *nodes = hop_moves_room(&moves, ranks->count, sizeof *nodes);
-    status = moves.failure.status;
-    if (status == HOP_OK)
-        status = number_nodes(ranks, options->nodes, &moves.arena, nodes, diag);
-    if (status == HOP_OK && options->algorithm && strcmp(options->algorithm, "default") != 0)
-        status = read_names(options, &levels, diag);
-    else if (status == HOP_OK)
-        choose(options, &moves, &levels);
-    /* across nodes as across the devices of one, where that algorithm cannot be inside */
-    if (status == HOP_OK && levels.count == 2 && !all_together(nodes, ranks->count) &&
-        hop_levels_inside(options->kind, levels.algorithm[1]))
-        levels.algorithm[levels.count++] = default_across(options->kind, options->bytes);
-    levels.group[0] = moves.device;
-    levels.group[1] = nodes;
-    if (status == HOP_OK)
-        status = check_levels(options, &levels, diag);
-    if (status == HOP_OK && levels.count == 1 &&
-        hop_collective_exceeds(options->kind, levels.algorithm[0], ranks->count, options->bytes / moves.width,
-                               HOP_MAKE_LIMIT))
-        hop_moves_refuse(&moves.failure, ranks->count, false);
-    name_levels(&levels, algorithm, sizeof algorithm);
-    describe(made, ranks, options, algorithm);
+    enum hop_status status = find_levels(ranks, options, &moves, &levels, diag);
+    describe(made, ranks, options, size.by);
     if (status == HOP_OK) {
         make(&moves, options, &levels);
         status = moves.failure.status;
@@ -319,7 +350,7 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
     (void)hop_moves_end(&moves);
     status = hop_schedule_end(made, status, schedule, diag);
     if (status == HOP_OK && by)
-        memcpy(by, algorithm, sizeof algorithm);
+        memcpy(by, size.by, sizeof size.by);
     return status;
 }
 

@@ -77,9 +77,10 @@ enum hop_status hop_order_chunk(const struct hop_schedule *schedule, uint32_t ch
     for (uint32_t i = 0; status == HOP_OK && i <= count; i++) {
         c.first[i] = (uint32_t)total;
         total += i < count ? pieces_of(hop_schedule_op(schedule, i), chunks) : 0;
-        if (total > OPS_MAX)
-            status = hop_fail(diag, HOP_ERR_LIMIT, "more than %d operations after cutting", OPS_MAX);
     }
+    if (status == HOP_OK && total > OPS_MAX)
+        status = hop_fail(diag, HOP_ERR_LIMIT, "%u chunks make %llu operations of %u\nat most %d", chunks,
+                          (unsigned long long)total, count, OPS_MAX);
     for (uint32_t i = 0; status == HOP_OK && i < count; i++) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
         uint32_t n =

@@ -48,9 +48,8 @@ enum hop_status hop_make_schedule(struct hop_pattern *p, const struct hop_patter
     enum hop_status status = kind->check(p, diag);
     if (status == HOP_OK)
         status = hop_make_check_ranks(ranks, diag);
-    if (status == HOP_OK && p->messages > HOP_MAKE_LIMIT)
-        status = hop_fail(diag, HOP_ERR_LIMIT, "%s would have %llu operations\nat most %u", p->name,
-                          (unsigned long long)p->messages, HOP_MAKE_LIMIT);
+    if (status == HOP_OK)
+        status = hop_schedule_check_count(p->name, false, p->messages, HOP_MAKE_LIMIT, diag);
     if (status != HOP_OK)
         return status;
     maker.schedule = hop_schedule_create(p->name);

@@ -306,11 +306,22 @@ static enum hop_status link_images(struct lowering *l)
     return status;
 }
 
+/* At least: messages may have marks, too. A copy in too many packets is refused for itself. */
+static uint64_t count_lowered(struct lowering *l)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
+        const struct hop_op *op = hop_schedule_op(l->original, i);
+        uint64_t packets = is_staged(l, op) ? packets_of(op) : 0;
+        count += packets && packets <= HOP_PACKET_LIMIT ? 2 * packets : 1;
+    }
+    return count;
+}
+
 static enum hop_status lower_all(struct lowering *l)
 {
-    enum hop_status matched = match(l);
-    if (matched != HOP_OK)
-        return matched;
+    HOP_CHECK(match(l));
+    HOP_CHECK(hop_schedule_check_count(hop_schedule_name(l->original), true, count_lowered(l), HOP_OP_LIMIT, l->diag));
     for (uint32_t i = 0; i < hop_schedule_count(l->original); i++) {
         const struct hop_op *op = hop_schedule_op(l->original, i);
         const char *host = is_staged(l, op) ? host_of(l, i) : NULL;

@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static const char *const via_names[] = {"p2p", "staged", "auto"};
 
@@ -340,6 +342,25 @@ static struct hop_op tidy(const struct hop_op *op)
     if (op->kind == HOP_OP_WORK)
         kept.to = kept.from;
     return kept;
+}
+
+enum hop_status hop_schedule_check_count(const char *what, bool at_least, uint64_t count, uint64_t limit,
+                                         struct hop_diag *diag)
+{
+    struct rlimit space;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+    char held[64] = "";
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && space.rlim_cur < memory)
+        memory = space.rlim_cur;
+    if (memory / HOP_OP_MEMORY < limit) {
+        limit = memory / HOP_OP_MEMORY;
+        (void)snprintf(held, sizeof held, " in %.3g GiB of memory", (double)memory / 0x1p30);
+    }
+    return count <= limit
+               ? HOP_OK
+               : hop_fail(diag, HOP_ERR_LIMIT, "%s would have %s%llu operations\nat most %llu%s", what,
+                          at_least ? "at least " : "", (unsigned long long)count, (unsigned long long)limit, held);
 }
 
 uint32_t hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op)

@@ -9,9 +9,15 @@
 #include "hopcast/schedule.h"
 
 #define HOP_OP_LIMIT (1u << 26)        /* operations of one schedule */
+#define HOP_OP_MEMORY 400u /* bytes that one takes, about: 3.1 million of a ring among 1,024 ranks 375 each */
 #define HOP_PLACE_RANK_LIMIT 999999999 /* nine digits: what a place can say */
 #define HOP_OP_NAME_LIMIT 127u         /* bytes of an operation's name */
 #define HOP_PACKET_LIMIT (1u << 20)    /* packets of one staged copy */
+
+/* Told before it is made: refused are more operations than the limit (HOP_OP_LIMIT or less), and than memory has room
+ * for. at_least: there may be more. */
+enum hop_status hop_schedule_check_count(const char *what, bool at_least, uint64_t count, uint64_t limit,
+                                         struct hop_diag *diag);
 
 /* The names of operations. They are put in when one is looked for, which most readers of millions never do; the lock is
  * for threads that look at one schedule. */

@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include "base/base.h"
+#include "collective/collective_levels.h"
 #include "hopcast/collective.h"
 
 enum { RANKS = 16, BUFFERS = 40, ROUNDS = 2, OPS = 4000 };
@@ -579,6 +580,9 @@ static struct hop_schedule *make(const struct wanted *w, const char *algorithm, 
     if (hop_make_collective(&ranks, &options, &schedule, &diag) != HOP_OK)
         fail_msg("%s by %s, %u ranks: %s (%s)", hop_collective_name(w->kind), algorithm ? algorithm : "default", w->n,
                  diag.what, diag.expected);
+    struct hop_collective_size size; /* was known before */
+    CHECK(hop_collective_count(&ranks, &options, &size, D));
+    assert_int_equal(size.count, hop_schedule_count(schedule));
     return schedule;
 }
 
@@ -1057,12 +1061,59 @@ static void what_makes_no_sense_is_refused(void **state)
     struct hop_schedule *schedule = NULL;
     struct hop_diag diag = {0};
     assert_int_equal(hop_make_collective(&crowd, &options, &schedule, &diag), HOP_ERR_LIMIT);
-    assert_non_null(strstr(diag.what, "4000 ranks"));
+    assert_non_null(strstr(diag.what, "4000 ranks would have at least 15996000 operations"));
     const char *wrong[] = {"a", "b c"};
     struct hop_ranks ranks = {wrong, 2};
     options = (struct hop_collective_options){.kind = HOP_COLLECTIVE_BARRIER};
     assert_int_equal(hop_make_collective(&ranks, &options, &schedule, &diag), HOP_ERR_INVALID);
     assert_non_null(strstr(diag.what, "b c"));
+}
+
+/* A vector of 2^34 elements in segments of 16, 2^30 of them: up the tree a copy and a reduction of each member but the
+ * root, and a copy down. */
+static void more_than_can_be_is_refused_with_its_number(void **state)
+{
+    (void)state;
+    static const char *devices[1 << 20];
+    for (size_t r = 0; r < HOP_COUNT(devices); r++)
+        devices[r] = "gpu0";
+    static const struct {
+        struct hop_collective_options options;
+        uint32_t ranks;
+        const char *number;
+    } rows[] = {
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE,
+          .algorithm = "btb",
+          .bytes = UINT64_C(64) << 30,
+          .type = HOP_TYPE_F32,
+          .segment_bytes = 64},
+         64,
+         "allreduce by btb among 64 ranks would have 202937204736 operations"},
+        {{.kind = HOP_COLLECTIVE_BROADCAST, .algorithm = "chain", .bytes = 4 << 20, .type = HOP_TYPE_F32},
+         1 << 20,
+         "1048576 ranks would have 1099510579201 operations"}, /* and the root's own copy */
+        {{.kind = HOP_COLLECTIVE_BROADCAST,
+          .algorithm = "chain",
+          .bytes = UINT64_C(1) << 40,
+          .type = HOP_TYPE_F16,
+          .segment_bytes = 2},
+         1 << 20,
+         "would have 576460202547609601 operations"},
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .bytes = 4, .type = HOP_TYPE_F32},
+         1 << 20,
+         "goes through 1099510579200 pairs"},
+        {{.kind = HOP_COLLECTIVE_ALLTOALL, .algorithm = "gsb", .bytes = 4, .type = HOP_TYPE_F32},
+         1 << 20,
+         "goes through 1099510579200 pairs"},
+    };
+    for (size_t i = 0; i < HOP_COUNT(rows); i++) {
+        struct hop_ranks ranks = {devices, rows[i].ranks};
+        struct hop_schedule *schedule;
+        struct hop_diag diag = {0};
+        assert_int_equal(hop_make_collective(&ranks, &rows[i].options, &schedule, &diag), HOP_ERR_LIMIT);
+        if (!strstr(diag.what, rows[i].number))
+            fail_msg("'%s' does not say '%s'", diag.what, rows[i].number);
+    }
 }
 
 TEST_GROUP(collective_schedules)
@@ -1083,6 +1134,7 @@ TEST_GROUP(collective_schedules)
         cmocka_unit_test(what_was_taken_is_told),
         cmocka_unit_test(a_schedule_reads_back_from_its_text),
         cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(more_than_can_be_is_refused_with_its_number),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

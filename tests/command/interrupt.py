@@ -125,6 +125,18 @@ def ranks():
             check(not glob.glob("/dev/shm/hopcast-%d-*" % job.pid), "run leaves names in /dev/shm")
 
 
+def making():
+    """While a schedule of millions is made, of which nothing would be left, a signal ends what makes it at once."""
+    many = ["allreduce", "-n", "1024", "--algorithm", "ring", "--bytes", "4MiB"]
+    for command in (["make", *many, "-o", "many.hop"], ["run", *many]):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            job = subprocess.Popen([hopcast, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=work)
+            time.sleep(0.3)
+            job.send_signal(number)
+            end(job, command[0], -number)
+            check("many.hop" not in os.listdir(work), "a file is left")
+
+
 def measuring():
     """What was measured until then counts, if it is enough."""
     job = start("measure", "--devices", "2", "--time", "86400", "--force", "-o", "rows.csv")
@@ -150,6 +162,6 @@ def one_rank():
         check(err.count("stopped by a signal") == 1, "run says: " + err)
 
 
-for part in (searches, second_press, ranks, measuring, one_rank):
+for part in (searches, second_press, ranks, making, measuring, one_rank):
     part()
 sys.exit(1 if failures else 0)
