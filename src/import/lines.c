@@ -128,6 +128,17 @@ bool hop_word_decimal(const struct hop_word *word, double *value)
     return true;
 }
 
+bool hop_word_rate(const struct hop_word *word, double *value)
+{
+    static const char *const none[] = {"N/A", "nan", "-nan", "inf"};
+    double number = 0;
+    bool known = hop_word_decimal(word, &number);
+    *value = number >= 1e-6 && number <= 1e6 ? number : NAN;
+    for (size_t i = 0; i < HOP_COUNT(none); i++)
+        known = known || hop_word_is(word, none[i]);
+    return known;
+}
+
 bool hop_lines_hold(const struct hop_lines *lines, const char *text)
 {
     return memmem(lines->text, lines->length, text, strlen(text)) != NULL;

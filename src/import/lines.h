@@ -51,6 +51,9 @@ int hop_word_number(const struct hop_word *word, const char *prefix);
 bool hop_word_whole(const struct hop_word *word, uint64_t *value);
 /* A decimal number that is the whole word, at least 0; false: the word is none, or not finite. */
 bool hop_word_decimal(const struct hop_word *word, double *value);
+/* A cell of a matrix of rates: NAN where it says N/A, nan or inf, or what no link does (below 1e-6 or above 1e6 GB/s);
+ * false: it says something else. */
+bool hop_word_rate(const struct hop_word *word, double *value);
 /* Whether the line just read contains a text. */
 bool hop_lines_hold(const struct hop_lines *lines, const char *text);
 

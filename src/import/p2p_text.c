@@ -180,13 +180,11 @@ static void read_row(struct reading *r, struct hop_p2p_cell *cells, uint32_t row
         const struct hop_word *word = &lines->words[i + 1];
         struct hop_p2p_cell *cell = &cells[(size_t)row * count + i];
         *cell = (struct hop_p2p_cell){NAN, lines->line, word->column};
-        double value = 0;
-        if (!hop_word_decimal(word, &value) && !hop_word_is(word, "N/A") && !hop_word_is(word, "inf") &&
-            !hop_word_is(word, "nan"))
+        double value;
+        if (!hop_word_rate(word, &value))
             hop_lines_refuse(lines, HOP_ERR_SYNTAX, word->column,
                              "the cell of row %u and column %u says '%.*s'\na number", row, i, HOP_WORD_SHOWN(word));
-        if (row != i && value >= 1e-6 && value <= 1e6)
-            cell->value = value;
+        cell->value = row != i ? value : NAN;
     }
 }
 

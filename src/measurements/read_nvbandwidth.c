@@ -231,19 +231,6 @@ static bool reserve(struct reading *r, uint32_t count)
     return HOP_GROW(arena, r->cells, (size_t)count * count) && HOP_GROW(arena, r->first, (size_t)count * count);
 }
 
-/* A value's text: a number, or nothing. false: neither. */
-static bool read_value(const struct hop_word *word, double *value)
-{
-    double number = 0;
-    *value = NAN;
-    if (!hop_word_decimal(word, &number))
-        return hop_word_is(word, "N/A") || hop_word_is(word, "nan") || hop_word_is(word, "-nan") ||
-               hop_word_is(word, "inf");
-    if (number >= 1e-6 && number <= 1e6)
-        *value = number;
-    return true;
-}
-
 /* ---- text ---- */
 
 static void read_row(struct reading *r, uint32_t row)
@@ -259,7 +246,7 @@ static void read_row(struct reading *r, uint32_t row)
         const struct hop_word *word = &lines->words[i + 1];
         struct cell *cell = &r->cells[(size_t)row * r->count + i];
         *cell = (struct cell){NAN, lines->line, word->column};
-        if (!read_value(word, &cell->value)) {
+        if (!hop_word_rate(word, &cell->value)) {
             hop_lines_refuse(lines, HOP_ERR_SYNTAX, word->column,
                              "the cell of row %u and column %u says '%.*s'\na number, or N/A", row, i,
                              HOP_WORD_SHOWN(word));
@@ -383,7 +370,7 @@ static void read_json_row(struct reading *r, const struct hop_json *row, uint32_
         if (json_is_number(value.value) && json_number_value(value.value) >= 1e-6 &&
             json_number_value(value.value) <= 1e6)
             cell->value = json_number_value(value.value);
-        else if (!json_is_number(value.value) && (!text || word.length == 0 || !read_value(&word, &cell->value)))
+        else if (!json_is_number(value.value) && (!text || word.length == 0 || !hop_word_rate(&word, &cell->value)))
             hop_json_fail(&value, HOP_ERR_INVALID, "this is no cell of a matrix\na number, or \"N/A\"");
     }
 }

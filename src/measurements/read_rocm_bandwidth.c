@@ -132,14 +132,14 @@ static void read_size(struct reading *r)
         unit++;
     if (r->lines.count != 6 || unit == HOP_COUNT(units) || size < 1)
         return; /* another line of the log */
-    if (!hop_word_decimal(&words[3], &value)) {
+    if (!hop_word_rate(&words[3], &value)) {
         refuse(r, 3, "this is no bandwidth", "GB/s, in the column Avg BW");
         return;
     }
     r->b.line = r->lines.line;
     r->b.column = words[3].column;
     r->average = true;
-    if (value >= 1e-6 && value <= 1e6 && strcmp(r->ends[0], r->ends[1]) != 0)
+    if (!isnan(value) && strcmp(r->ends[0], r->ends[1]) != 0)
         add_cell(r, r->ends[0], r->ends[1], (uint64_t)size << 10 * unit, value);
 }
 
@@ -148,8 +148,10 @@ static void read_columns(struct reading *r)
     const struct hop_lines *lines = &r->lines;
     for (uint32_t i = 1; i < lines->count; i++) {
         int index = hop_word_number(&lines->words[i], "");
-        if (index < 0 || index >= DEVICES_MAX || !r->names[index][0] || r->count == DEVICES_MAX) {
-            refuse(r, i, "this column is of no device that is listed above", "a line 'Device: 0,  NAME' for each");
+        bool ascending = r->count == 0 || index > (int)r->columns[r->count - 1];
+        if (index < 0 || index >= DEVICES_MAX || !r->names[index][0] || !ascending) {
+            refuse(r, i, "this column is of no device that is listed above, or not in their order",
+                   "a line 'Device: 0,  NAME' for each");
             return;
         }
         r->columns[r->count++] = (uint32_t)index;
@@ -167,12 +169,12 @@ static void read_row(struct reading *r)
     r->b.line = lines->line;
     for (uint32_t c = 0; c < r->count && hop_measurements_good(r->b.made); c++) {
         const struct hop_word *word = &lines->words[c + 1];
-        double value = NAN;
-        if (!hop_word_decimal(word, &value) && !hop_word_is(word, "N/A"))
+        double value;
+        if (!hop_word_rate(word, &value))
             refuse(r, c + 1, "this is no cell of a matrix", "a bandwidth in GB/s, or N/A");
         r->b.column = word->column;
         bool once = c != r->rows && (!r->two_way || c > r->rows); /* two ways are printed in both triangles */
-        if (once && value >= 1e-6 && value <= 1e6)
+        if (once && !isnan(value))
             add_cell(r, r->names[index], r->names[r->columns[c]], 0, value);
     }
     r->matrix = ++r->rows < r->count;

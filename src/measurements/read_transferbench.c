@@ -66,11 +66,6 @@ static void refuse(struct reading *r, uint32_t column, const char *what, const c
     hop_lines_refuse(&r->lines, HOP_ERR_SYNTAX, column, "%s\n%s", what, expected);
 }
 
-static bool is_rate(double rate)
-{
-    return rate >= 1e-6 && rate <= 1e6;
-}
-
 /* ---- tests ---- */
 
 static void end_test(struct reading *r)
@@ -126,7 +121,7 @@ static void read_transfer(struct reading *r)
     const struct hop_word *words = r->lines.words;
     struct transfer made = {.line = r->lines.line, .column = words[3].column};
     char executor[NAME_SIZE] = "";
-    if (!hop_word_decimal(&words[3], &made.rate) || !hop_word_whole(&words[9], &made.bytes)) {
+    if (!hop_word_rate(&words[3], &made.rate) || !hop_word_whole(&words[9], &made.bytes)) {
         refuse(r, words[3].column, "this transfer has no rate or no bytes",
                "Transfer 00 | 56.3 GB/s | 4.77 ms | 268435456 bytes | G0 -> "
                "G000:004 -> G1");
@@ -145,7 +140,7 @@ static void read_transfer(struct reading *r)
         return; /* within a device */
     else if (HOP_GROW(&r->b.made->arena, r->transfers, r->count + 1))
         r->transfers[r->count++] = made;
-    if (!made.how || !is_rate(made.rate) || made.bytes == 0 || made.bytes > HOP_BYTES_MAX) {
+    if (!made.how || isnan(made.rate) || made.bytes == 0 || made.bytes > HOP_BYTES_MAX) {
         r->spoilt = true;
         r->passed = r->passed ? r->passed : made.line;
     }
@@ -193,7 +188,7 @@ static void take_cell(struct reading *r, const char *row, bool back, uint32_t c,
     const char *column = r->columns[c];
     if (r->table == TWO_WAY && !back)
         r->there[c] = rate;
-    if (strcmp(row, column) == 0 || !is_rate(rate) || (r->table == TWO_WAY && (!back || !is_rate(r->there[c]))))
+    if (strcmp(row, column) == 0 || isnan(rate) || (r->table == TWO_WAY && (!back || isnan(r->there[c]))))
         return;
     if (r->table == ONE_WAY)
         hop_rows_group(&r->b, "one-way:%s>%s", row, column);
@@ -231,8 +226,8 @@ static void read_cells(struct reading *r)
     }
     for (uint32_t c = 0; c < r->column_count && good(r); c++) {
         const struct hop_word *word = &lines->words[first + c];
-        double rate = NAN;
-        if (!hop_word_decimal(word, &rate) && !hop_word_is(word, "N/A")) {
+        double rate;
+        if (!hop_word_rate(word, &rate)) {
             refuse(r, word->column, "this is no cell of a matrix", "a bandwidth in GB/s, or N/A");
             return;
         }
