@@ -112,14 +112,22 @@ void hop_lint_rule_nics(struct hop_lint *l, uint32_t server);     /* rule_nics.c
 void hop_lint_rule_nvlinks(struct hop_lint *l, uint32_t server);  /* rule_nvlinks.c */
 void hop_lint_rule_sharing(struct hop_lint *l, uint32_t server);  /* rule_sharing.c: shared uplinks */
 void hop_lint_rule_sockets(struct hop_lint *l, uint32_t server);  /* rule_sockets.c: memory missing, uneven, peers across, unreachable */
-void hop_lint_rule_collapse(struct hop_lint *l, uint32_t server); /* rule_collapse.c: the wiring */
+void hop_lint_rule_collapse(struct hop_lint *l, uint32_t server); /* rule_collapse.c */
 /* Of the whole topology. */
 void hop_lint_rule_remarks(struct hop_lint *l);  /* rule_remarks.c: below capability, emulated bridges */
 void hop_lint_rule_measured(struct hop_lint *l); /* rule_measured.c: redirected, slow, fast */
 void hop_lint_rule_assumed(struct hop_lint *l);  /* rule_assumed.c */
 
+/* What the measurements say of it: groups of copies that make its pattern and have a known rate, how many of them had a
+ * copy below half of its share, and the least share of a copy in a group, from the worst to the best of them.
+ * (collapse_measured.c) */
+struct hop_lint_collapse_seen {
+    uint32_t groups, fallen;
+    double low, high;
+};
+struct hop_lint_collapse_seen hop_lint_collapse_measured(struct hop_lint *l);
 /* Of routes that are in use at the same time (indices of the router): what they put at risk, one entry an uplink,
- * ascending. Writes up to capacity of them to found; *count receives how many there are. */
+ * ascending. Writes up to capacity of them to found; *count receives how many there are. (collapse.c) */
 enum hop_status hop_lint_collapse(const struct hop_topology *topology, const struct hop_router *router,
                                   const uint32_t *routes, uint32_t route_count, struct hop_lint_collapse_risk *found,
                                   uint32_t capacity, uint32_t *count, struct hop_diag *diag);

@@ -973,15 +973,20 @@ static void the_collapse_is_told_where_it_was_measured(void **state)
     static const struct {
         const char *measured, *machine;
         unsigned collapsed, spared; /* groups at risk: that did, that did not */
+        int severity;               /* of the finding with these rows, -1: there is none */
     } files[] = {
-        {"asus-esc8000a-broadcom-multiflow.csv", "smi-asus-esc8000a-8x-rtx-pro-6000.txt", 3,
-         1}, /* a way inside a chip */
-        {"rtxpro6000-16gpu-collapse-history.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", 4, 1},
-        {"rtxpro6000-16gpu-4switch-4root.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", 0, 13},
-        {"rtxpro6000-2vs-per-chip-v1.csv", "built-smi-wrx90-8x-rtx-pro-6000-2vs-v1.txt", 0, 0},
-        {"rtxpro6000-2switch-flat-multiflow.csv", "smi-wrx90-8x-rtx-pro-6000-2-switch-flat.txt", 0, 0},
-        {"rtxpro6000-3switch-multiflow.csv", "smi-wrx90-8x-rtx-pro-6000-3-switch.txt", 0, 0},
-        {"rtxpro6000-groupA-multiflow.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-3root.txt", 0, 0},
+        /* spared: a way inside a chip */
+        {"asus-esc8000a-broadcom-multiflow.csv", "smi-asus-esc8000a-8x-rtx-pro-6000.txt", 3, 1, HOP_LINT_WARNING},
+        {"rtxpro6000-16gpu-collapse-history.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", 4, 1,
+         HOP_LINT_WARNING},
+        {"rtxpro6000-16gpu-4switch-4root.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-4root.txt", 0, 13,
+         HOP_LINT_INFO},
+        {"rtxpro6000-2vs-per-chip-v1.csv", "built-smi-wrx90-8x-rtx-pro-6000-2vs-v1.txt", 0, 0, -1},
+        {"rtxpro6000-2switch-flat-multiflow.csv", "smi-wrx90-8x-rtx-pro-6000-2-switch-flat.txt", 0, 0, -1},
+        {"rtxpro6000-3switch-multiflow.csv", "smi-wrx90-8x-rtx-pro-6000-3-switch.txt", 0, 0, -1},
+        /* no such writes among the rows */
+        {"rtxpro6000-groupA-multiflow.csv", "built-smi-wrx90-16x-rtx-pro-6000-4-switch-3root.txt", 0, 0,
+         HOP_LINT_WARNING},
     };
     skip_without_public_topologies();
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
@@ -1015,6 +1020,11 @@ static void the_collapse_is_told_where_it_was_measured(void **state)
         }
         if (collapsed != files[f].collapsed || spared != files[f].spared)
             fail_msg("%s: %u groups collapsed, %u were spared", files[f].measured, collapsed, spared);
+        struct hop_lint_report *report = lint(t, &(struct hop_lint_options){.measurements = m});
+        const struct hop_lint_finding *finding = find(report, HOP_LINT_POSTED_WRITE_COLLAPSE);
+        if ((finding ? (int)finding->severity : -1) != files[f].severity)
+            fail_msg("%s: %s", files[f].measured, finding ? finding->evidence : "no finding");
+        hop_lint_destroy(report);
         hop_measurements_destroy(m);
         hop_topology_destroy(t);
     }
