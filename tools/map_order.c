@@ -5,8 +5,9 @@
  */
 #include "map.h"
 
-/* Searched by one thread up to so many states, so that the answer is the same each time; of so few operations. */
-enum { STATES = 20000, OPERATIONS = 512 };
+/* Searched by one thread up to so many states, so that the answer is the same each time wherever these are looked at
+ * within the limit; of so few operations. */
+enum { STATES = 20000, OPERATIONS = 512, LIMIT_S = 5 };
 
 static bool watch(const struct hop_order_progress *progress, void *context)
 {
@@ -20,7 +21,7 @@ const struct hop_order_result *map_order(const struct map_request *request, cons
 {
     struct hop_order_result *order;
     const struct hop_order_options options = {
-        .models = request->options.models, .max_nodes = STATES, .seed = 1, .progress = watch};
+        .models = request->options.models, .max_nodes = STATES, .time_limit_s = LIMIT_S, .seed = 1, .progress = watch};
     if (result->metric != HOP_MAP_SIMULATED || !result->exchange || hop_schedule_count(result->exchange) > OPERATIONS)
         return NULL;
     enum hop_status status = hop_order_search(input->topology, result->exchange, &options, &order, &tool_diag);
