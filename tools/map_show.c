@@ -75,7 +75,7 @@ static void print_exchange(FILE *out, const struct hop_map_result *result, const
             fprintf(out, "; no order gives less");
         else if (order->proved)
             fprintf(out, "; no order without waits gives less");
-        else
+        else if (order->floor_s > 0)
             fprintf(out, "; no order gives less than %s", SECONDS(order->floor_s));
         fprintf(out, "\n");
         if (order->value_s < after_s)

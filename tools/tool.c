@@ -135,6 +135,9 @@ struct hop_topology *tool_load_routed(const char *source, const char *routes, co
     struct hop_beside beside = tool_beside;
     beside.routes = routes;
     tool_try(hop_topology_load_with(source, &beside, &topology, &tool_diag));
+    if (hop_topology_lacks(topology))
+        fprintf(stderr, "hopcast: warning: %s is a skeleton and lacks %s\n", hop_topology_name(topology),
+                hop_topology_lacks(topology));
     for (uint32_t i = 0; sets && i < sets->count; i++)
         tool_try_at(hop_topology_set(topology, sets->at[i], &tool_diag), "--set %.80s", sets->at[i]);
     return tool_have(topology);

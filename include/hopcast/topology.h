@@ -206,6 +206,9 @@ HOP_API const struct hop_link *hop_topology_link(const struct hop_topology *topo
 HOP_API const struct hop_domain *hop_topology_domain(const struct hop_topology *topology, uint32_t index);
 /* The domain of a link. */
 HOP_API uint32_t hop_topology_link_domain(const struct hop_topology *topology, uint32_t link);
+/* What the machine has and its source left out, so that nothing is proved of the machine by what is found on this topology
+ * (a file for NCCL that lists no GPUs, say); NULL: nothing that is known. */
+HOP_API const char *hop_topology_lacks(const struct hop_topology *topology);
 /* Remarks by index, NULL past the last. */
 HOP_API const char *hop_topology_note(const struct hop_topology *topology, size_t index);
 /* The i-th parameter: every named default, overridden or not; NULL past the last. */

@@ -317,6 +317,9 @@ static void read_entry(struct hop_cluster *cluster, const struct hop_json *at, u
 
 static void copy_notes(struct hop_cluster *cluster, const struct hop_cluster_member *member)
 {
+    if (member->topology->lacks)
+        hop_build_lack(cluster->build,
+                       hop_build_text(cluster->build, "%.80s: %s", member->what, member->topology->lacks));
     for (uint32_t i = 0; i < member->topology->note_count; i++)
         hop_build_note(cluster->build, "%.80s: %s", member->what, member->topology->notes[i]);
 }

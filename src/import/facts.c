@@ -149,17 +149,20 @@ void hop_facts_pcie(struct hop_build *build, unsigned generation, const char *be
             hop_build_text(build, "assumed: what copies get of generation %u x16; %s", generation, because));
 }
 
+static void check_name(struct hop_build *build, const char *what, const char *name, const void *facts,
+                       const char *examples)
+{
+    if (!name || facts)
+        return;
+    hop_build_fail(build, HOP_ERR_NOT_FOUND, "nothing is known of a %s '%.80s'\na name as %s (docs/uncalibrated.md)",
+                   what, name, examples);
+    hop_failure_place(&build->failure, "the name of the %s", what);
+}
+
 void hop_facts_check(struct hop_build *build)
 {
-    if (build->gpu && !hop_gpu_facts(build->gpu))
-        hop_build_fail(
-            build, HOP_ERR_NOT_FOUND,
-            "nothing is known of a GPU '%.80s'\na name as nvidia-smi or rocm-smi print it, such as A100, H100, "
-            "RTX PRO 6000 or MI300X (docs/uncalibrated.md)",
-            build->gpu);
-    if (build->cpu && !hop_cpu_facts(build->cpu))
-        hop_build_fail(build, HOP_ERR_NOT_FOUND,
-                       "nothing is known of a processor '%.80s'\na name as lscpu prints it, such as EPYC 9575F or Xeon "
-                       "Platinum 8480 (docs/uncalibrated.md)",
-                       build->cpu);
+    check_name(build, "GPU", build->gpu, hop_gpu_facts(build->gpu),
+               "nvidia-smi or rocm-smi print it, such as A100, H100, RTX PRO 6000 or MI300X");
+    check_name(build, "processor", build->cpu, hop_cpu_facts(build->cpu),
+               "lscpu prints it, such as EPYC 9575F or Xeon Platinum 8480");
 }

@@ -63,6 +63,15 @@ static enum hop_status check_encoding(const struct hop_source *source, struct ho
 
 static hop_cluster_loader load_part;
 
+/* Where nothing is left open that a name could say. */
+static void refuse_names(struct hop_build *build)
+{
+    hop_build_fail(
+        build, HOP_ERR_INVALID,
+        "this source says what its devices are\nnames of GPUs and processors (--gpu, --cpu) beside what tools "
+        "print of a machine");
+}
+
 /* A cluster, or one machine. A part of a cluster is no cluster: one inside another could be itself. */
 static void read_json(const struct hop_source *source, bool part, struct hop_build *build)
 {
@@ -73,6 +82,8 @@ static void read_json(const struct hop_source *source, bool part, struct hop_bui
         hop_build_fail(build, HOP_ERR_INVALID,
                        "a cluster file inside a cluster file\nmachines and fabrics as parts of a cluster");
     hop_failure_place(&build->failure, "%.200s", source->name);
+    if (!cluster && (build->gpu || build->cpu))
+        refuse_names(build);
     if (cluster && hop_build_ok(build))
         hop_cluster_read(build, source, &document, load_part);
     else if (hop_build_ok(build))
@@ -158,15 +169,6 @@ static enum hop_status refuse_tables(const char *place, struct hop_diag *diag)
         "beside forwarding tables");
     hop_diag_place(diag, "%s", place);
     return HOP_ERR_INVALID;
-}
-
-/* Where nothing is left open that a name could say. */
-static void refuse_names(struct hop_build *build)
-{
-    hop_build_fail(
-        build, HOP_ERR_INVALID,
-        "this source says what its devices are\nnames of GPUs and processors (--gpu, --cpu) beside what tools "
-        "print of a machine");
 }
 
 /* What is no text. */

@@ -292,15 +292,18 @@ static void read_route(struct hop_build *build, const struct hop_json *at)
 
 void hop_machine_read(struct hop_build *build, const struct hop_json *document)
 {
-    enum { FORMAT, NAME, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
+    enum { FORMAT, NAME, LACKS, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {
-        {"hopcast_topology", true}, {"name", true},   {"parameters", false}, {"nodes", true}, {"links", true},
+        {"hopcast_topology", true}, {"name", true},    {"lacks", false},
+        {"parameters", false},      {"nodes", true},   {"links", true},
         {"crossings", false},       {"routes", false}, {"notes", false},
     };
     struct hop_json m[KEYS];
     hop_json_check_format(document, keys[FORMAT].name, VERSION);
     hop_json_object(document, keys, KEYS, m);
     hop_build_rename(build, hop_json_name(&m[NAME]));
+    if (m[LACKS].value)
+        hop_build_lack(build, hop_json_name(&m[LACKS]));
     if (m[PARAMETERS].value)
         read_parameters(build, &m[PARAMETERS]);
     read_array(build, &m[NODES], 1, read_node);
@@ -493,6 +496,8 @@ char *hop_topology_to_json(const struct hop_topology *topology)
         return NULL;
     struct hop_buffer out = {0};
     hop_json_put(&out, "{\n  hopcast_topology: %d,\n  name: %s", VERSION, topology->name);
+    if (topology->lacks)
+        hop_json_put(&out, ",\n  lacks: %s", topology->lacks);
     put_parameters(&out, topology, fresh);
     hop_topology_destroy(fresh);
     hop_json_put(&out, "\n  nodes: [");

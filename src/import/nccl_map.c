@@ -592,10 +592,27 @@ static void add_notes(struct map *m)
     }
 }
 
+/* A file for NCCL_TOPO_FILE may hold the PCI tree alone: NCCL asks the machine that it runs on for the rest. */
+static void check_gpus(struct map *m)
+{
+    const struct hop_gpu_facts *named = hop_gpu_facts(m->build->gpu);
+    uint32_t bare = 0;
+    for (uint32_t i = 0; i < m->system->device_count; i++) {
+        bare += m->devices[i].kind == HOP_NODE_GPU && !m->devices[i].gpu.element;
+        if (m->devices[i].gpu.element)
+            return;
+    }
+    if (bare > 0 && !(named && !named->nvlink && !named->xgmi))
+        hop_build_lack(m->build,
+                       "the links between its GPUs: the XML has no <gpu> element, which NCCL adds on the machine "
+                       "(NCCL_TOPO_DUMP_FILE writes all of it)");
+}
+
 void hop_nccl_map(struct hop_nccl_system *system)
 {
-    static void (*const steps[])(struct map *) = {find_machines, enter_devices, join_broadcom_levels,  settle_bridges,
-                                                  add_cpus,      add_devices,   add_accelerator_links, add_notes};
+    static void (*const steps[])(struct map *) = {find_machines,         enter_devices, join_broadcom_levels,
+                                                  settle_bridges,        add_cpus,      add_devices,
+                                                  add_accelerator_links, check_gpus,    add_notes};
     struct map m = {.system = system, .build = system->build, .devices = system->devices, .nvswitch = HOP_NONE};
     for (size_t i = 0; i < HOP_COUNT(steps) && ok(&m); i++)
         steps[i](&m);

@@ -133,8 +133,9 @@ bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made)
     result->solver = work->options->solver;
     result->method = last.method;
     result->ranks = work->ranks;
-    result->proved = last.proved;
-    result->bound = last.bound;
+    bool whole = !hop_topology_lacks(work->topology);
+    result->proved = last.proved && whole;
+    result->bound = whole ? last.bound : 0;
     result->complete = !work->stopped;
     result->simulated = work->simulated;
     result->elapsed_s = hop_now_s() - work->begun_s;

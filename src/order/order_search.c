@@ -346,8 +346,11 @@ static void fill_proofs(const struct search *s)
     struct hop_order_result *r = s->result;
     round_down(&r->floor_s, r->value_s);
     double with_s = hop_max(s->with_s, r->floor_s), without_s = hop_max(s->without_s, with_s);
-    r->proved_with_waits = isfinite(r->value_s) && meets(r->value_s, with_s);
-    r->proved_without_waits = isfinite(r->value_s) && meets(r->value_s, without_s);
+    bool whole = !hop_topology_lacks(s->p->topology); /* else nothing is known of the machine */
+    if (!whole)
+        r->floor_s = with_s = without_s = 0;
+    r->proved_with_waits = whole && isfinite(r->value_s) && meets(r->value_s, with_s);
+    r->proved_without_waits = whole && isfinite(r->value_s) && meets(r->value_s, without_s);
     r->proved = s->options->no_waits ? r->proved_without_waits : r->proved_with_waits;
     r->bound_s = s->options->no_waits ? without_s : with_s;
     round_down(&r->bound_s, r->value_s);

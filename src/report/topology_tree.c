@@ -403,6 +403,11 @@ char *hop_topology_to_tree(const struct hop_topology *topology)
     struct hop_arena arena = {0};
     const char *note;
     print_header(&out, topology);
+    if (hop_topology_lacks(topology)) {
+        hop_buffer_puts(&out, "A SKELETON, which lacks ");
+        add_shown(&out, hop_topology_lacks(topology));
+        hop_buffer_puts(&out, "\n");
+    }
     print_forest(&out, topology, &arena);
     print_links(&out, topology, &arena);
     for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {

@@ -116,6 +116,15 @@ void hop_build_assume_latencies(struct hop_build *build)
                          latencies[i].origin);
 }
 
+void hop_build_lack(struct hop_build *build, const char *what)
+{
+    if (!hop_build_ok(build) || build->topology->lacks)
+        return;
+    build->topology->lacks = hop_arena_string(&build->topology->arena, what, strlen(what));
+    if (!build->topology->lacks)
+        build->failure.status = hop_fail_memory(build->failure.diag);
+}
+
 void hop_build_note(struct hop_build *build, const char *format, ...)
 {
     char text[512];

@@ -38,6 +38,8 @@ void hop_build_assume(struct hop_build *build, const char *name, double value, d
                       const char *origin);
 /* Latencies of a machine or network that nobody measured, each with its range and where that comes from. */
 void hop_build_assume_latencies(struct hop_build *build);
+/* What the source left out of the machine, once. */
+void hop_build_lack(struct hop_build *build, const char *what);
 void hop_build_note(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
 /* "12 THINGS", unless there are none. */
 void hop_build_count(struct hop_build *build, unsigned count, const char *things);

@@ -266,6 +266,11 @@ uint32_t hop_topology_link_domain(const struct hop_topology *topology, uint32_t 
     return topology->domain_of[link];
 }
 
+const char *hop_topology_lacks(const struct hop_topology *topology)
+{
+    return topology->lacks;
+}
+
 const char *hop_topology_note(const struct hop_topology *topology, size_t index)
 {
     return index < topology->note_count ? topology->notes[index] : NULL;

@@ -15,6 +15,7 @@
 struct hop_topology {
     struct hop_arena arena; /* every string and every derived array */
     const char *name;
+    const char *lacks; /* what the source left out, NULL: nothing */
     bool finished;
 
     struct hop_node *nodes;

@@ -194,6 +194,27 @@ static void ranges_of_parameters_are_kept(void **state)
     hop_topology_destroy(second);
 }
 
+#define PCI(gpu)                                                                                                       \
+    "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\"><pci busid=\"0:1:0.0\" class=\"0x030200\" "               \
+    "link_speed=\"8 GT/s\" "                                                                                           \
+    "link_width=\"16\">" gpu "</pci></cpu></system>"
+
+/* A file without GPUs lacks their links, which JSON and clusters keep in mind; one with GPUs and no links has none. */
+static void a_file_without_gpus_is_a_skeleton(void **state)
+{
+    (void)state;
+    struct hop_topology *bare = parse(PCI("")), *whole = parse(PCI("<gpu dev=\"0\" sm=\"61\"/>"));
+    char *text = hop_topology_to_json(bare);
+    struct hop_topology *again = parse(text);
+    assert_non_null(hop_topology_lacks(bare));
+    assert_string_equal(hop_topology_lacks(again), hop_topology_lacks(bare));
+    assert_null(hop_topology_lacks(whole));
+    free(text);
+    hop_topology_destroy(bare);
+    hop_topology_destroy(whole);
+    hop_topology_destroy(again);
+}
+
 TEST_GROUP(facts)
 {
     const struct CMUnitTest tests[] = {
