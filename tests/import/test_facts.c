@@ -221,6 +221,7 @@ TEST_GROUP(facts)
         cmocka_unit_test(names_tell_what_data_sheets_print),      cmocka_unit_test(a_table_with_names_has_their_speeds),
         cmocka_unit_test(the_older_end_of_a_slot_counts),         cmocka_unit_test(nvlink_follows_the_gpu),
         cmocka_unit_test(names_given_beside_a_source_count_more), cmocka_unit_test(ranges_of_parameters_are_kept),
+        cmocka_unit_test(a_file_without_gpus_is_a_skeleton),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
