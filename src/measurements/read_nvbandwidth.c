@@ -319,10 +319,12 @@ static void read_sum(struct reading *r)
                          "nvbandwidth | grep -E 'Device|SUM'; the whole output says the rate of each");
         return;
     }
-    if (!hop_word_decimal(&lines->words[2], &sum) || !reserve(r, r->devices)) {
+    if (!hop_word_decimal(&lines->words[2], &sum)) {
         hop_lines_refuse(lines, HOP_ERR_SYNTAX, lines->words[2].column, "this is no sum\na number in GB/s");
         return;
     }
+    if (!reserve(r, r->devices))
+        return;
     double mean = sum / (rows_of(r) > 1 ? (double)r->count * (r->count - 1) : r->count);
     for (size_t i = 0; i < (size_t)rows_of(r) * r->count; i++)
         r->cells[i] = (struct cell){mean >= 1e-6 && mean <= 1e6 ? mean : NAN, lines->line, lines->words[2].column};

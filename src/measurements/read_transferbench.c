@@ -268,6 +268,7 @@ static bool read_title(struct reading *r)
         r->pulled = hop_lines_hold(lines, "[Remote read");
         r->dma = hop_lines_hold(lines, "GPU-Executor: DMA");
         r->column_count = 0;
+        r->row[0] = '\0';
         return true;
     }
     if (lines->count > 2 && hop_word_is(&lines->words[0], "SRC\\DST") && r->table == NO_TABLE) {

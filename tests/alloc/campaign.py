@@ -20,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TIME_LIMIT_S = 60
 SCHEDULE = "a: gpu0 -> gpu1 1MiB; b: gpu0 -> gpu2 2MiB after a; c: gpu1 -> gpu2 1MiB"
 DATA = os.path.join(ROOT, "data")
+CORPUS = os.path.join(ROOT, "tests/fuzz/corpus/measurements")
 
 # Small, and printing the same each time.
 CASES = {
@@ -58,6 +59,10 @@ CASES = {
     "export-hop": ["export", "hop", DATA + "/schedules/ring4.goal"],
     "export-json": ["export", "json", "-e", SCHEDULE],
     "compare": ["compare", DATA + "/measurements/pcie-2016.csv", "--on", "t2"],
+    "compare-transferbench": ["compare", CORPUS + "/transferbench.txt", "--on", "t2"],
+    "compare-bandwidth-test": ["compare", CORPUS + "/bandwidth-test.txt", "--on", "t2"],
+    "compare-nvbandwidth": ["compare", CORPUS + "/nvbandwidth-sums.txt", "--on", "t2"],
+    "compare-rocm": ["compare", CORPUS + "/rocm-bandwidth.txt", "--on", "t2"],
     "compare-json": ["compare", DATA + "/measurements/pcie-2016.csv", "--on", "t2", "--json"],
     "calibrate": ["calibrate", DATA + "/measurements/pcie-2016.csv", "--on", "t2"],
     "tune-paths": ["tune", "paths", "--on", "t2", "--pattern", "ring:8", "--sizes", "1MiB", "--packets", "1MiB", "--evaluations", "50"],
