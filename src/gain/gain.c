@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "model/model.h"
 
 enum { CASES = 16, EFFORT = 20000 };
 
@@ -108,7 +109,8 @@ static bool is_worth_asking(const struct asking *a, const struct hop_model_facts
 {
     uint64_t most = a->options->max_effort ? a->options->max_effort : EFFORT;
     for (uint32_t d = 0; d < hop_topology_domain_count(a->topology); d++) {
-        if (a->used[d] && rules[d]->is_serial)
+        if (a->used[d] &&
+            (rules[d]->is_serial || (rules[d] != a->rules[0][d] && !hop_model_is_meant_for(rules[d], a->topology, d))))
             return false;
     }
     return !is_known(a, rules) && effort_of(a, rules) <= (double)most;

@@ -66,6 +66,15 @@ struct hop_model {
 extern const struct hop_model hop_model_server, hop_model_two_way, hop_model_pcie, hop_model_credit, hop_model_fair,
     hop_model_infiniband, hop_model_infiniband_full, hop_model_loggp;
 
+/* Whether a model, as facts of the list, says nothing against a domain that it can rule: `server` is for calibrated
+ * machines, and elsewhere the same as `credit`. */
+static inline bool hop_model_is_meant_for(const struct hop_model_facts *facts, const struct hop_topology *topology,
+                                          uint32_t domain)
+{
+    const struct hop_model *model = (const struct hop_model *)facts; /* its first member */
+    return !model->asks_for || model->asks_for(topology, domain);
+}
+
 /* Their parameters. */
 extern const struct hop_parameter_table hop_pcie_parameters, hop_credit_parameters, hop_server_parameters, hop_fair_parameters,
     hop_loggp_parameters;

@@ -187,7 +187,7 @@ static void winners_are_what_trying_everything_finds(void **state)
             if (size->second != HOP_NONE) { /* what the network's models say lies in the range of all */
                 double gain = size->times[size->second].time_s / size->times[size->winner].time_s;
                 assert_int_equal(size->gain.models,
-                                 options.kind == HOP_COLLECTIVE_SCATTER && s == 0 ? 1 : 4); /* no link */
+                                 options.kind == HOP_COLLECTIVE_SCATTER && s == 0 ? 1 : 3); /* no link */
                 assert_true(size->gain.low <= gain * (1 + 1e-9) && gain <= size->gain.high * (1 + 1e-9));
             }
             assert_true(size->times[size->winner].time_s <= best_s * (1 + 1e-9));
