@@ -8,6 +8,7 @@
 #include <math.h>
 
 enum { COUNT_EVERY = 1024, BATCH_MOST = 64 };
+#define CLOSE 0.8 /* of the best value: there a bound that takes longer to find may be worth it */
 #define BATCHES_LIMIT ((size_t)64 << 20) /* bytes of all batches */
 #define COUNT_SLACK                                                                                                    \
     1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
@@ -199,7 +200,9 @@ static bool make_child(struct searcher *s, const struct level *l, const struct h
             end(s, state, steps, child->step_count);
         if (advanced != HOP_ADVANCED)
             return false;
-        child->bound = s->e->rests ? hop_state_close_bound(p, state) : hop_state_bound(p, state);
+        child->bound = hop_state_bound(p, state);
+        if (s->e->rests && child->bound > CLOSE * s->best[HOP_BEST])
+            child->bound = hop_state_close_bound(p, state);
         if (is_hopeless(s, child->bound))
             return false;
         if (s->left == 0)
@@ -339,7 +342,7 @@ struct hop_crew_job hop_exact_job(struct hop_exact *e)
     return (struct hop_crew_job){.kind = e->rests ? "rests" : "search",
                                  .tasks = e->most_nodes ? 1 : e->first.count,
                                  .records = HOP_BESTS,
-                                 .open = e->rests,
+                                 .open = e->rests || e->most_nodes,
                                  .begin = begin_worker,
                                  .run = run_task,
                                  .end = end_worker,

@@ -15,9 +15,10 @@
 #include "order/order.h"
 #include "order/starts.h"
 
-enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, RESTS_NODES = 200000 };
+enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, SEARCH_WORK = 4800000 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
-#define ORDERS_MEDIUM 1e14 /* branch and bound follows in the second half of the time, with more orders never */
+#define ORDERS_MEDIUM                                                                                                  \
+    1e14 /* branch and bound follows in the second half of the time; with more orders for a while only */
 #define FLOOR_SLACK 1e-6
 #define TASK_OF_ANYTIME ((uint64_t)1 << 16) /* record of the starts: below; of branch and bound: above */
 
@@ -30,6 +31,8 @@ struct search {
     struct hop_starts starts;
     uint32_t rounds; /* of the anytime phase */
     bool no_waits;   /* in it */
+    double *dual;    /* per operation, a bound from all active sets; NULL: it was not looked for */
+    bool has_dual;   /* there is one, and the problem does not have it yet */
     uint32_t parts;  /* tasks of it */
     double until_s;  /* it ends then, 0: no limit */
     double without_s,
@@ -193,35 +196,65 @@ static enum hop_status search_anytime(struct search *s, const char *kind, struct
 
 /* ---- branch and bound ---- */
 
-/* The bound from all active sets together, where they can be looked through. Where only clean orders count, the links' loads bound nearly
- * as well and cost nothing. */
+/* The weights that all active sets together give to the operations, where they can be looked through; *found: whether. */
+static enum hop_status solve_dual(const struct hop_problem *p, double *y, bool *found, struct hop_diag *diag)
+{
+    struct hop_problem *merged = NULL;
+    struct hop_sets *sets = NULL;
+    struct hop_rows *rows = NULL;
+    uint32_t *images = NULL, count = 1, *into = malloc((p->op_count + (size_t)1) * sizeof *into);
+    double sum = 0, *whole = malloc((p->op_count + (size_t)1) * sizeof *whole);
+    enum hop_status status = into && whole ? hop_problem_merge(p, into, &merged, diag) : hop_fail_memory(diag);
+    *found = status == HOP_OK && merged && hop_rows_fit(merged) && hop_dual_sets(merged) <= DUAL_SETS;
+    if (*found)
+        status = hop_problem_images(merged, false, 64, &images, &count, diag);
+    if (*found && status == HOP_OK)
+        status = hop_rows_create(merged, images, count, &rows, diag);
+    if (*found && status == HOP_OK)
+        status = hop_sets_create(merged, &sets, diag);
+    if (*found && status == HOP_OK)
+        status = hop_dual_solve(rows, sets, whole, &sum, diag);
+    for (uint32_t op = 0; *found && status == HOP_OK && op < p->op_count; op++)
+        y[op] = into[op] == HOP_NONE ? 0 : whole[into[op]] * (p->ops[op].bytes / merged->ops[into[op]].bytes);
+    hop_sets_destroy(sets);
+    hop_rows_destroy(rows);
+    hop_problem_destroy(merged);
+    free(images);
+    free(into);
+    free(whole);
+    return status;
+}
+
+/* Looks for one more bound, and knows its sum. Where only clean orders count, the links' loads bound nearly as well and cost nothing. */
 static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
 {
-    uint32_t *images = NULL, count = 1;
-    struct hop_rows *rows = NULL;
-    double sum = 0;
-    if (s->p->clean || !hop_rows_fit(s->p) || hop_dual_sets(s->p) > DUAL_SETS)
+    bool found = false;
+    if (s->p->clean || s->p->objective == HOP_ORDER_MARKED || s->dual)
         return HOP_OK;
-    double *y = malloc(s->p->op_count * sizeof *y);
-    enum hop_status status = y ? hop_problem_images(s->p, false, 64, &images, &count, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK)
-        status = hop_rows_create(s->p, images, count, &rows, diag);
-    if (status == HOP_OK)
-        status = hop_dual_solve(rows, s->sets, y, &sum, diag);
-    if (status == HOP_OK)
-        status = hop_problem_add_bound(s->p, y, diag);
-    if (status == HOP_OK) { /* what was remembered knows nothing of the new bound */
-        hop_sets_destroy(s->sets);
-        s->sets = NULL;
-        status = hop_sets_create(s->p, &s->sets, diag);
-    }
-
-    if (status == HOP_OK)
-        status = find_floor(s, diag);
-    hop_rows_destroy(rows);
-    free(images);
-    free(y);
+    s->dual = calloc(s->p->op_count + (size_t)1, sizeof *s->dual);
+    if (!s->dual)
+        return hop_fail_memory(diag);
+    enum hop_status status = solve_dual(s->p, s->dual, &found, diag);
+    double sum = 0;
+    for (uint32_t op = 0; op < s->p->op_count; op++)
+        sum += s->dual[op];
+    if (status == HOP_OK && s->p->objective == HOP_ORDER_MAKESPAN)
+        s->result->floor_s = hop_max(s->result->floor_s, sum);
+    s->has_dual = found;
     return status;
+}
+
+/* The bound becomes one of the problem's. What was remembered knows nothing of it. */
+static enum hop_status use_dual(struct search *s, struct hop_diag *diag)
+{
+    if (!s->has_dual)
+        return HOP_OK;
+    s->has_dual = false;
+    HOP_CHECK(hop_problem_add_bound(s->p, s->dual, diag));
+    hop_sets_destroy(s->sets);
+    s->sets = NULL;
+    HOP_CHECK(hop_sets_create(s->p, &s->sets, diag));
+    return find_floor(s, diag);
 }
 
 static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, double *proved_s,
@@ -243,11 +276,13 @@ static enum hop_status search_exactly(struct search *s, struct hop_exact *exact,
 static enum hop_status prove(struct search *s, bool rests, uint64_t most_nodes, double *proved_s, struct hop_diag *diag)
 {
     struct hop_exact exact;
-    if (!goes_on(s) || is_good(s) || hop_problem_orders(s->p) > ORDERS_MEDIUM)
+    if (!goes_on(s) || is_good(s))
         return HOP_OK;
     bool complete = s->result->complete;
     if (!rests)
         HOP_CHECK(find_dual(s, diag));
+    if (!rests && !is_good(s))
+        HOP_CHECK(use_dual(s, diag));
     enum hop_status status = hop_exact_init(&exact, s->p, rests, most_nodes, diag);
     if (status == HOP_OK && !is_good(s))
         status = search_exactly(s, &exact, proved_s, diag);
@@ -395,21 +430,25 @@ static bool may_gain(const struct search *s)
 static enum hop_status search(struct search *s, struct hop_diag *diag)
 {
     const struct hop_order_options *o = s->options;
-    double orders = hop_problem_orders(s->p);
-    bool limited = o->time_limit_s > 0 || o->max_nodes;
-    s->rounds = orders <= ORDERS_SMALL ? QUICK_ROUNDS : limited && orders > ORDERS_MEDIUM ? 0 : FULL_ROUNDS;
-    s->until_s = orders > ORDERS_SMALL && orders <= ORDERS_MEDIUM ? o->time_limit_s / 2 : 0;
+    double orders = hop_problem_orders(s->p) / hop_problem_alike(s->p);
+    bool limited = o->time_limit_s > 0 || o->max_nodes, many = orders > ORDERS_MEDIUM;
+    uint64_t most =
+        SEARCH_WORK / s->p->op_count + 1; /* states, where the search may not go on for as long as it takes */
+    s->rounds = orders <= ORDERS_SMALL ? QUICK_ROUNDS : limited && many ? 0 : FULL_ROUNDS;
+    s->until_s = orders > ORDERS_SMALL && !many ? o->time_limit_s / 2 : 0;
     /* Against the clock every thread does its part; else the result must not depend on how many there are. */
     s->parts = orders > ORDERS_SMALL && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
     enum hop_status status = begin(s, diag);
     bool few = orders <= ORDERS_SMALL; /* branch and bound comes first, also with rests */
     s->no_waits = o->no_waits || few;
+    if (status == HOP_OK && many && !is_good(s)) /* limits may leave no time for it later */
+        status = find_dual(s, diag);
     if (status == HOP_OK && goes_on(s) && !is_good(s))
         status = search_anytime(s, s->no_waits ? "anytime" : "waits", diag);
     if (status == HOP_OK)
-        status = prove(s, false, 0, &s->without_s, diag);
+        status = prove(s, false, many ? most : 0, &s->without_s, diag);
     if (status == HOP_OK && !o->no_waits)
-        status = prove(s, true, limited ? 0 : RESTS_NODES, &s->with_s, diag);
+        status = prove(s, true, many || !limited ? most : 0, &s->with_s, diag);
     s->no_waits = o->no_waits;
     if (status == HOP_OK && few && !o->no_waits && may_gain(s))
         status = search_anytime(s, "late", diag);
@@ -446,6 +485,7 @@ enum hop_status hop_order_search(const struct hop_topology *topology, const stru
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     struct search s = {.options = &own};
     enum hop_status status = search_all(&s, topology, schedule, diag);
+    free(s.dual);
     hop_starts_finish(&s.starts);
     hop_sets_destroy(s.sets);
     hop_crew_destroy(s.crew);

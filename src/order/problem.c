@@ -552,6 +552,74 @@ enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint
     return status;
 }
 
+/* ---- merging ---- */
+
+/* The merged send of a source that goes the way of op; it is made at its first use. */
+static uint32_t merged_send(struct hop_problem *m, const struct hop_problem *p, uint32_t op)
+{
+    const struct hop_problem_class *class = &p->classes[p->ops[op].class_index];
+    struct hop_problem_source *source = &m->sources[m->source_count - 1];
+    for (uint32_t i = source->first; i < m->op_count; i++) {
+        if (m->classes[i].route == class->route)
+            return i;
+    }
+    uint32_t made = m->op_count++;
+    m->ops[made] = (struct hop_problem_op){.class_index = made,
+                                           .source = m->source_count - 1,
+                                           .memory = HOP_NONE,
+                                           .slot = source->slot,
+                                           .alike = HOP_NONE};
+    m->classes[made] = (struct hop_problem_class){class->from, class->to, class->route, made, 0, 0};
+    m->sends[made] = made;
+    source->count++;
+    return made;
+}
+
+enum hop_status hop_problem_merge(const struct hop_problem *p, uint32_t *into, struct hop_problem **merged,
+                                  struct hop_diag *diag)
+{
+    *merged = NULL;
+    memset(into, 0xff, p->op_count * sizeof *into);
+    for (uint32_t op = 0; op < p->op_count; op++) {
+        bool alone = p->ops[op].source != HOP_NONE && p->sources[p->ops[op].source].limit == 1;
+        if (p->ops[op].class_index != HOP_NONE && p->ops[op].bytes > 0 && !alone)
+            return HOP_OK;
+    }
+    struct hop_problem *m = calloc(1, sizeof *m);
+    if (!m)
+        return hop_fail_memory(diag);
+    *m = (struct hop_problem){
+        .topology = p->topology, .models = p->models, .schedule = p->schedule, .clean = p->clean, .simple = true};
+    m->op_count = m->class_count = p->op_count; /* at most */
+    m->source_count = p->source_count;
+    if (!allocate(m)) {
+        hop_problem_destroy(m);
+        return hop_fail_memory(diag);
+    }
+    m->op_count = m->source_count = 0;
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        m->sources[m->source_count] = (struct hop_problem_source){
+            .node = p->sources[s].node, .limit = 1, .slot = m->source_count, .first = m->op_count};
+        m->source_count++;
+        for (uint32_t i = p->sources[s].first; i < p->sources[s].first + p->sources[s].count; i++) {
+            uint32_t op = p->sends[i];
+            if (p->ops[op].bytes > 0) {
+                into[op] = merged_send(m, p, op);
+                m->ops[into[op]].bytes += p->ops[op].bytes;
+            }
+        }
+        m->source_count -= m->sources[m->source_count - 1].count == 0;
+    }
+    m->class_count = m->op_count;
+    m->slot_count = m->source_count;
+    size_state(m);
+    if (m->op_count)
+        *merged = m;
+    else
+        hop_problem_destroy(m);
+    return HOP_OK;
+}
+
 double hop_problem_orders(const struct hop_problem *p)
 {
     double orders = 1;

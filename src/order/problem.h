@@ -102,6 +102,10 @@ enum hop_status hop_problem_create(const struct hop_topology *topology, const st
  * identity. */
 enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint32_t *images, uint32_t order,
                                      struct hop_problem **quotient, struct hop_diag *diag);
+/* What all that moves is together: of each source one send a route, with the bytes of all. into: per operation the merged one, HOP_NONE: it
+ * has no bytes. Dependencies and times are left out. *merged is NULL where something moves that is not sent one at a time, or nothing. */
+enum hop_status hop_problem_merge(const struct hop_problem *problem, uint32_t *into, struct hop_problem **merged,
+                                  struct hop_diag *diag);
 void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
 
 /* One more bound: y[op] seconds for each whole operation. States made before are of no use then. */
