@@ -11,7 +11,7 @@
  *      SRC+EXE\DST    CPU 00       GPU 00    GPU 01
  *       GPU 00  ->     23.83       108.95     64.58
  *
- * A test is a group, each transfer with its own rate. A cell of a one-way matrix ran alone; of a two-way matrix the
+ * Newer versions draw frames in place of the bars. A test is a group, each transfer with its own rate. A cell of a one-way matrix ran alone; of a two-way matrix the
  * rows "->" and "<-" are the two copies of a group. The summary of a2a is one group; it is passed over where the test
  * that it sums up stands above. CPU n is hostn, GPU n gpun. What reads or writes several memories, or none, is no copy:
  * the test that it is in is passed over, as are copies within a device.
@@ -98,10 +98,15 @@ static bool read_memory(const struct hop_word *word, char name[NAME_SIZE])
     return true;
 }
 
-/* What "G000:004", "GPU00:004", "D001.*:001" or "CPU00:004" is, as a name and in words. */
-static const char *read_executor(const struct hop_word *word, char name[NAME_SIZE])
+/* By what copies: a CPU, a copy engine or a kernel; the source's, or the receiver's. */
+static const char *const ways[3][2] = {{"copied by a CPU", "copied by a CPU; pulled by the receiver"},
+                                       {"copy engine", "copy engine; pulled by the receiver"},
+                                       {"copy kernel", "copy kernel; pulled by the receiver"}};
+
+/* "G000:004", "GPU00:004", "D001.*:001" or "CPU00:004": its name, and its row of `ways`; NULL: it is none. */
+static const char *const *read_executor(const struct hop_word *word, char name[NAME_SIZE])
 {
-    bool cpu = word->text[0] == 'C', dma = word->text[0] == 'D';
+    char kind = word->text[0];
     uint32_t letters = 0, digits = 0;
     while (letters < word->length && isupper((unsigned char)word->text[letters]))
         letters++;
@@ -109,35 +114,32 @@ static const char *read_executor(const struct hop_word *word, char name[NAME_SIZ
         digits++;
     const struct hop_word number = {word->text + letters, digits, 1};
     int value = digits ? hop_word_number(&number, "") : -1;
-    if (letters == 0 || value < 0 || value > 9999 || !strchr("CGD", word->text[0]))
+    if (letters == 0 || value < 0 || value > 9999 || (kind != 'C' && kind != 'G' && kind != 'D'))
         return NULL;
-    (void)snprintf(name, NAME_SIZE, "%s%d", cpu ? "host" : "gpu", value);
-    return cpu ? "copied by a CPU" : dma ? "copy engine" : "copy kernel";
+    (void)snprintf(name, NAME_SIZE, "%s%d", kind == 'C' ? "host" : "gpu", value);
+    return ways[kind == 'C' ? 0 : kind == 'D' ? 1 : 2];
 }
 
-/* "Transfer 00 | 56.309 GB/s | 4.767 ms | 268435456 bytes | G0 -> G000:004 -> G1"; commas in place of bars. */
+/* "Transfer 00  56.309 GB/s  4.767 ms  268435456 bytes  G0 -> G000:004 -> G1", what stands between cells left out */
 static void read_transfer(struct reading *r)
 {
     const struct hop_word *words = r->lines.words;
-    struct transfer made = {.line = r->lines.line, .column = words[3].column};
+    struct transfer made = {.line = r->lines.line, .column = words[2].column};
     char executor[NAME_SIZE] = "";
-    if (!hop_word_rate(&words[3], &made.rate) || !hop_word_whole(&words[9], &made.bytes)) {
-        refuse(r, words[3].column, "this transfer has no rate or no bytes",
-               "Transfer 00 | 56.3 GB/s | 4.77 ms | 268435456 bytes | G0 -> "
-               "G000:004 -> G1");
+    if (!hop_word_rate(&words[2], &made.rate) || !hop_word_whole(&words[6], &made.bytes)) {
+        refuse(r, words[2].column, "this transfer has no rate or no bytes",
+               "Transfer 00 | 56.3 GB/s | 4.77 ms | 268435456 bytes | G0 -> G000:004 -> G1");
         return;
     }
-    bool plain = r->lines.count == 17 && hop_word_is(&words[13], "->") && hop_word_is(&words[15], "->") &&
-                 read_memory(&words[12], made.from) && read_memory(&words[16], made.to);
-    made.how = plain ? read_executor(&words[14], executor) : NULL;
-    if (made.how && strcmp(executor, made.to) == 0 && strcmp(executor, made.from) != 0)
-        made.how = made.how[5] == 'e' ? "copy engine; pulled by the receiver" : "copy kernel; pulled by the receiver";
-    else if (made.how && strcmp(executor, made.from) != 0)
-        made.how = NULL; /* by way of a third device */
+    bool plain = r->lines.count == 13 && hop_word_is(&words[9], "->") && hop_word_is(&words[11], "->") &&
+                 read_memory(&words[8], made.from) && read_memory(&words[12], made.to);
+    const char *const *how = plain ? read_executor(&words[10], executor) : NULL;
+    if (how && (strcmp(executor, made.from) == 0 || strcmp(executor, made.to) == 0)) /* else by way of a third device */
+        made.how = how[strcmp(executor, made.from) != 0];
+    if (made.how && strcmp(made.from, made.to) == 0)
+        return; /* within a device */
     if (r->count >= TRANSFERS_MAX)
         refuse(r, 1, "too many transfers in a test", "at most 65536");
-    else if (made.how && strcmp(made.from, made.to) == 0)
-        return; /* within a device */
     else if (HOP_GROW(&r->b.made->arena, r->transfers, r->count + 1))
         r->transfers[r->count++] = made;
     if (!made.how || isnan(made.rate) || made.bytes == 0 || made.bytes > HOP_BYTES_MAX) {
@@ -172,15 +174,14 @@ static void read_columns(struct reading *r)
 
 static void add_cell(struct reading *r, const char *from, const char *to, double rate)
 {
-    const char *executor = r->pulled ? to : from;
-    hop_rows_add(&r->b, (const char *[]){from, to}, r->bytes, rate * GB, "%s; %s%s",
+    bool cpu = (r->pulled ? to : from)[0] == 'h';
+    hop_rows_add(&r->b, (const char *[]){from, to}, r->bytes, rate * GB, "%s; %s",
                  r->table == ONE_WAY   ? "alone"
                  : r->table == TWO_WAY ? "measured while the copy the other way runs"
                                        : "own rate",
-                 executor[0] == 'h' ? "copied by a CPU"
-                 : r->dma           ? "copy engine"
-                                    : "copy kernel",
-                 r->pulled && executor[0] != 'h' ? "; pulled by the receiver" : "");
+                 ways[cpu      ? 0
+                      : r->dma ? 1
+                               : 2][r->pulled]);
 }
 
 static void take_cell(struct reading *r, const char *row, bool back, uint32_t c, double rate)
@@ -295,7 +296,8 @@ static void read_line(struct reading *r)
         (void)snprintf(number, sizeof number, "%.*s", (int)words[1].length - 1, words[1].text);
         r->test = hop_word_number(&(struct hop_word){number, words[1].length - 1, 1}, "");
         r->table = NO_TABLE;
-    } else if (r->test >= 0 && r->lines.count > 12 && hop_word_is(&words[0], "Transfer")) {
+    } else if (r->test >= 0 && r->lines.count > 7 && hop_word_is(&words[0], "Transfer") &&
+               hop_word_is(&words[3], "GB/s")) {
         read_transfer(r);
     } else if (hop_word_is(&words[0], "Summary:")) {
         end_test(r);
@@ -311,6 +313,20 @@ static void read_line(struct reading *r)
     }
 }
 
+/* Between cells stand bars, commas ("GPU 00 ->,  23.83, N/A,") or, from version 1.65 on, the lines of a frame, which
+ * separate words as blanks do. */
+static void drop_separators(struct hop_lines *lines)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < lines->count; i++) {
+        struct hop_word word = lines->words[i];
+        word.length -= word.text[word.length - 1] == ',';
+        if (word.length > 0 && !hop_word_is(&word, "|"))
+            lines->words[kept++] = word;
+    }
+    lines->count = kept;
+}
+
 static void read_transferbench(const struct hop_source *source, struct hop_measurements *m)
 {
     struct reading *r = hop_arena_alloc(&m->arena, sizeof *r);
@@ -321,11 +337,9 @@ static void read_transferbench(const struct hop_source *source, struct hop_measu
     hop_lines_init(&r->lines, source);
     r->lines.failure = &m->failure;
     while (hop_lines_next(&r->lines)) {
-        for (uint32_t i = 0; i < r->lines.count; i++) { /* of the CSV form: "GPU 00 ->,  23.83, N/A," */
-            struct hop_word *word = &r->lines.words[i];
-            word->length -= word->length > 1 && word->text[word->length - 1] == ',';
-        }
-        read_line(r);
+        drop_separators(&r->lines);
+        if (r->lines.count > 0)
+            read_line(r);
     }
     end_test(r);
     if (good(r) && m->count == 0)

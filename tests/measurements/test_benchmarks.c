@@ -657,6 +657,25 @@ static void transfers_of_a_test_are_a_group_with_their_own_rates(void **unused)
     hop_measurements_destroy(m);
 }
 
+static void frames_of_newer_versions_are_no_cells(void **unused)
+{
+    (void)unused;
+    struct hop_measurements *m =
+        parse("Test 1:\n----┬----┬----\n Executor: GPU 00   │ 97.436 GB/s  │   0.689 ms │   67108864 "
+              "bytes  │ 129.692 GB/s (sum)\n----┼----┼----\n"
+              "    Transfer 2     │ 80.886 GB/s  │   0.415 ms │   33554432 bytes  │  G0 -> G0:4 "
+              "-> G0\n"
+              "    Transfer 3     │ 48.807 GB/s  │   0.687 ms │   33554432 bytes  │  G0 -> G0:4 "
+              "-> G1\n"
+              "    Transfer 4     │ 12.500 GB/s  │   0.687 ms │   33554432 bytes  │  G1 -> C0:4 "
+              "-> C0\n"
+              "Aggregate (CPU)    │  0.891 GB/s  │  77.688 ms │   69206016 bytes  │  Overhead\n");
+    assert_int_equal(hop_measurements_count(m), 2);
+    assert_int_equal(check_row(m, "test 1", 0, "gpu0", "gpu1", 48.807)->bytes, 33554432);
+    assert_non_null(strstr(check_row(m, "test 1", 1, "gpu1", "host0", 12.5)->notes, "copied by a CPU; pulled"));
+    hop_measurements_destroy(m);
+}
+
 #define P2P(ways)                                                                                                      \
     "Bytes Per Direction 67108864\n" ways                                                                              \
     "directional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)\n"
@@ -835,6 +854,7 @@ TEST_GROUP(benchmarks)
         cmocka_unit_test(a_sum_over_devices_is_the_mean_of_each_alone),
         cmocka_unit_test(other_bandwidth_test_output_is_refused),
         cmocka_unit_test(transfers_of_a_test_are_a_group_with_their_own_rates),
+        cmocka_unit_test(frames_of_newer_versions_are_no_cells),
         cmocka_unit_test(matrices_of_p2p_say_who_ran_beside_whom),
         cmocka_unit_test(a_summary_is_one_group_unless_its_test_was_read),
         cmocka_unit_test(other_transferbench_output_is_refused),
