@@ -27,14 +27,17 @@ static void print_text(const struct hop_topology *topology, const struct hop_rou
         printf(", a lone transfer at most %s", RATE(route->ceiling_Bps));
     printf("\n");
     double rest_s = route->latency_s;
+    bool network = false;
     for (uint32_t i = 0; i < route->link_count; i++) {
         const struct hop_link *link = hop_topology_link(topology, route->links[i] / 2);
         rest_s -= link->latency_s;
+        network = network || link->kind >= HOP_LINK_INFINIBAND;
         printf("  %-*s  %-10s  %11s  %s\n", (int)width, LINK(topology, route->links[i]), hop_link_kind_name(link->kind),
                RATE(link->capacity_Bps[route->links[i] & 1]), SECONDS(link->latency_s));
     }
     if (rest_s > 1e-12)
-        printf("  %-*s  %-10s  %11s  %s\n", (int)width, "NICs and software", "", "", SECONDS(rest_s));
+        printf("  %-*s  %-10s  %11s  %s\n", (int)width, network ? "NICs and software" : "start of the copy", "", "",
+               SECONDS(rest_s));
 }
 
 static void print_json(const struct hop_topology *topology, const struct hop_route *route, const char *from,

@@ -210,6 +210,91 @@ static void build_hgx_h100(struct hop_build *build)
     nvswitch_box(build, levels, 5, nvlink(4, 18), "socket_sapphire_rapids");
 }
 
+/* NVIDIA DGX B200 data sheet: 8 B200 of 1.8 TB/s both ways, 2 Xeon Platinum 8570, 8 ConnectX-7 of 400 Gbit/s. */
+static void build_dgx_b200(struct hop_build *build)
+{
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "Xeon Platinum 8570", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 4, NULL},
+                                          {HOP_NODE_GPU, "gpu", "B200-180GB", 1, "ConnectX-7 NDR"}};
+    nvswitch_box(build, levels, 5, nvlink(5, 18), "socket_emerald_rapids");
+}
+
+/* AMD Instinct MI300X and MI350X platform data sheets: 8 GPUs, each joined to each by one xGMI link; a PCIe switch and a
+ * NIC of 400 Gbit/s for each in the servers of that time. */
+static void xgmi_box(struct hop_build *build, const struct level *levels, const char *parameter)
+{
+    struct machine m = grown(build, levels, pcie(5, 16));
+    struct hop_link link = hop_link_default(HOP_LINK_XGMI, 0, 0);
+    link.parameter = parameter;
+    for (unsigned a = 0; a < 8; a++) {
+        for (unsigned b = a + 1; b < 8; b++)
+            join(build, m.gpus[a], m.gpus[b], link);
+    }
+    join_sockets(&m, "socket_amd_gen5");
+}
+
+static void build_mi300x(struct hop_build *build)
+{
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "EPYC 9654", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 4, NULL},
+                                          {HOP_NODE_GPU, "gpu", "Instinct MI300X", 1, "ConnectX-7 NDR"}};
+    xgmi_box(build, levels, "xgmi_gfx94x");
+}
+
+static void build_mi350x(struct hop_build *build)
+{
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "EPYC 9575F", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "PCIe switch", 4, NULL},
+                                          {HOP_NODE_GPU, "gpu", "Instinct MI350X", 1, "Pollara 400"}};
+    xgmi_box(build, levels, "xgmi_gfx95x");
+}
+
+/* Two switches below each socket, as servers for eight PCIe cards of today have them. */
+static void build_pcie_gen5(struct hop_build *build)
+{
+    static const struct level levels[] = {{HOP_NODE_ROOT, "root", "EPYC 9575F", 2, NULL},
+                                          {HOP_NODE_SWITCH, "switch", "gen5 PCIe switch", 2, "ConnectX-7 NDR"},
+                                          {HOP_NODE_GPU, "gpu", "RTX PRO 6000 Blackwell", 2, NULL}};
+    struct machine m = grown(build, levels, pcie(5, 16));
+    join_sockets(&m, "socket_amd_gen5");
+}
+
+/* A Grace processor of a tray of GB200: its memory, two GPUs, PCI devices below it whose traffic goes over NVLink-C2C, and a
+ * NIC for each of them. */
+static uint32_t put_grace(struct hop_build *build, unsigned tray, unsigned number, uint32_t plane)
+{
+    int numa = (int)number;
+    struct hop_link memory = hop_link_default(HOP_LINK_MEMORY, 0, 0), c2c = hop_link_default(HOP_LINK_C2C, 0, 0);
+    const char *root_name = hop_build_text(build, "tray%u.root", tray),
+               *host = hop_build_text(build, "tray%u.host", tray),
+               *gpu_name = hop_build_text(build, "tray%u.gpu", tray), *nic = hop_build_text(build, "tray%u.nic", tray);
+    uint32_t root = put(build, HOP_NODE_ROOT, root_name, number, HOP_NONE, memory, "Grace", numa);
+    memory.capacity_Bps[0] = memory.capacity_Bps[1] = 512e9;
+    memory.origin = "LPDDR5X of 512 GB/s (NVIDIA Grace data sheet)";
+    put(build, HOP_NODE_HOST, host, number, root, memory, NULL, numa);
+    c2c.capacity_Bps[0] = c2c.capacity_Bps[1] = 225e9;
+    c2c.origin = "half of the processor's 450 GB/s (NVIDIA GB200 NVL72 data sheet)";
+    for (unsigned i = 2 * number; i < 2 * number + 2; i++) {
+        uint32_t gpu = put(build, HOP_NODE_GPU, gpu_name, i, HOP_NONE, memory, "GB200", numa);
+        join(build, gpu, root, c2c);
+        join(build, gpu, root, pcie(5, 16));
+        join(build, gpu, plane, nvlink(5, 18));
+        put(build, HOP_NODE_NIC, nic, i, root, pcie(5, 16), "ConnectX-7 NDR", numa);
+    }
+    return root;
+}
+
+/* NVIDIA GB200 NVL72 data sheet: 18 trays of two Grace processors and four GPUs, 130 TB/s of NVLink over all 72. */
+static void build_nvl72(struct hop_build *build)
+{
+    uint32_t plane = hop_build_nvswitch(build, 0, "18 NVSwitches of 9 trays, as one");
+    for (unsigned tray = 0; tray < 18; tray++) {
+        uint32_t first = put_grace(build, tray, 0, plane), second = put_grace(build, tray, 1, plane);
+        join(build, first, second, hop_link_default(HOP_LINK_SOCKET, 0, 0));
+    }
+    hop_build_note(build, "how the two processors of a tray are joined is assumed: --set socket=RATE says better");
+}
+
 /* Two first-level switches, below one root complex or one each. */
 static void pcie_box(struct hop_build *build, unsigned roots)
 {
@@ -260,6 +345,12 @@ static const struct {
     {"dgx-1", "8 V100 in an NVLink hybrid cube mesh, 4 NICs, two sockets", build_dgx_1, false},
     {"dgx-a100", "8 A100 on NVSwitch, 8 NICs, two sockets", build_dgx_a100, false},
     {"hgx-h100", "8 H100 on NVSwitch, 8 NICs, two sockets", build_hgx_h100, false},
+    {"dgx-b200", "8 B200 on NVSwitch, 8 NICs, two sockets", build_dgx_b200, false},
+    {"gb200-nvl72", "72 GB200 on one NVLink, in 18 trays of two Grace processors, 4 GPUs and 4 NICs", build_nvl72,
+     false},
+    {"mi300x-8gpu", "8 MI300X, each joined to each by xGMI, 8 NICs, two sockets", build_mi300x, false},
+    {"mi350x-8gpu", "8 MI350X, each joined to each by xGMI, 8 NICs, two sockets", build_mi350x, false},
+    {"pcie-8gpu-gen5", "8 PCIe gen5 GPUs, four switches with a NIC each, two sockets", build_pcie_gen5, false},
     {"pcie-8gpu-1root", "8 PCIe gen4 GPUs, two levels of switches, one root complex", build_pcie_1root, false},
     {"pcie-8gpu-2root", "8 PCIe gen4 GPUs, two levels of switches, two root complexes joined by a socket link",
      build_pcie_2root, false},

@@ -832,6 +832,11 @@ static void every_built_in_machine_loads_with_its_devices_domains_and_routes(voi
                     {"dgx-1", 8, 2, 4, 2},
                     {"dgx-a100", 8, 2, 8, 2},
                     {"hgx-h100", 8, 2, 8, 2},
+                    {"dgx-b200", 8, 2, 8, 2},
+                    {"gb200-nvl72", 72, 36, 72, 18 + 36 + 1},
+                    {"mi300x-8gpu", 8, 2, 8, 2},
+                    {"mi350x-8gpu", 8, 2, 8, 2},
+                    {"pcie-8gpu-gen5", 8, 2, 4, 1},
                     {"pcie-8gpu-1root", 8, 1, 0, 1},
                     {"pcie-8gpu-2root", 8, 2, 0, 1}};
     size_t count = 0;
