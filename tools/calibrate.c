@@ -103,6 +103,13 @@ static const struct tool_option table[] = {
            "add a value only where N kinds of rows ask for it (2): alone, both ways, several, many at once, between "
            "devices, with host memory",
            .low = 1, .high = 16, .excludes = "penalties"),
+    OPTION("curve", 0, TEXT, AT(calibrate_request, curve), "FILE",
+           "how well all groups are predicted by fits to 5, 10, 20 and 40 of them, suggested and random ones: printed, "
+           "and "
+           "drawn into FILE (SVG)",
+           .use = USE_FILE, .excludes = "penalties folds output json"),
+    OPTION("draws", 0, WHOLE, AT(calibrate_request, draws), "N", "with --curve: random choices (5)", .low = 1,
+           .high = HOP_CURVE_DRAWS_MAX, .needs = "curve"),
     SHARED(name, AT(calibrate_request, renamed), .excludes = "penalties"),
     SHARED(case_bytes, AT(calibrate_request, compare.bytes), .excludes = "penalties"),
     SHARED(set, AT(calibrate_request, sets), .needs = "on",

@@ -5,15 +5,15 @@
 
 #include "tool.h"
 
-enum { CALIBRATE_FOLDS = 5 };
+enum { CALIBRATE_FOLDS = 5, CALIBRATE_DRAWS = 5 };
 
 struct calibrate_request {
     struct tool_given given;
     struct tool_words files, sets, renamed;
-    const char *penalties, *topology, *output, *model;
+    const char *penalties, *topology, *output, *model, *curve;
     struct hop_compare_options compare;
     uint64_t folds; /* UINT64_MAX: not said */
-    uint64_t kinds; /* 0: not said */
+    uint64_t kinds, draws; /* 0: not said */
     double together;
     bool json, fill;
 };

@@ -94,6 +94,37 @@ static const char *choose_model(const struct calibrate_request *r, const struct 
     return "fair";
 }
 
+/* How good with how little. */
+static void show_curve(const struct calibrate_request *r, const struct hop_topology *topology,
+                       const struct hop_measurements *measurements)
+{
+    static const uint32_t counts[] = {5, 10, 20, 40};
+    struct hop_curve_point points[HOP_CURVE_POINTS_MAX];
+    struct tool_progress progress;
+    uint32_t count;
+    struct hop_fit_options options = {.model = choose_model(r, topology),
+                                      .compare = r->compare,
+                                      .kinds = (uint32_t)r->kinds,
+                                      .progress = tool_progress_begin(&progress, "fits that are done"),
+                                      .context = &progress};
+    enum hop_status done =
+        hop_calibrate_curve(measurements, topology, &options, counts, sizeof counts / sizeof *counts,
+                            r->draws ? (uint32_t)r->draws : CALIBRATE_DRAWS, points, &count, &tool_diag);
+    tool_progress_end(&progress);
+    tool_try(done);
+    printf("%-12s %10s %10s %10s %20s %10s\n", "groups", "suggested", "median", "random", "least to most", "median");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_curve_point *p = &points[i];
+        printf("%-12u %8.1f %% %8.2f %% %8.1f %% %9.1f to %5.1f %% %8.2f %%\n", p->count, 100 * p->suggested,
+               100 * p->suggested_error, 100 * p->random, 100 * p->random_least, 100 * p->random_most,
+               100 * p->random_error);
+    }
+    printf(
+        "shares of all %u groups that are predicted within 15 %%, and their median error, by fits to so many of them\n",
+        count ? points[count - 1].count : 0);
+    tool_write_text(r->curve, hop_curve_to_svg(points, count, hop_topology_name(topology)));
+}
+
 void calibrate_fit_measurements(const struct calibrate_request *r, const struct hop_topology *topology,
                                 const struct hop_measurements *measurements)
 {
@@ -127,6 +158,9 @@ void calibrate_fit(const struct calibrate_request *r, const struct hop_topology 
 {
     struct hop_measurements *measurements;
     tool_try(hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &tool_diag));
-    calibrate_fit_measurements(r, topology, measurements);
+    if (r->curve)
+        show_curve(r, topology, measurements);
+    else
+        calibrate_fit_measurements(r, topology, measurements);
     hop_measurements_destroy(measurements);
 }

@@ -15,6 +15,7 @@ struct request {
     struct tool_words sets;
     struct tool_sizes sizes;
     bool json, force;
+    uint32_t suggest;
     struct hop_measure_options measure;
 };
 
@@ -50,9 +51,14 @@ static const struct tool_option table[] = {
     SHARED(timeout, AT(request, measure.launch.timeout_s)),
     OPTION("fit", 0, TEXT, AT(request, fit), "FILE", "fit the topology to the rows and write it as a machine file",
            .use = USE_FILE),
-    SHARED(model, AT(request, model), .needs = "fit",
-           .help = "with --fit: the model that is to predict them (server; without a topology fair)"),
+    SHARED(model, AT(request, model), .needs = "fit suggest",
+           .help = "with --fit, --suggest: the model that is to predict them (server; without a topology fair)"),
     OPTION("raw", 0, TEXT, AT(request, raw), "FILE", "every sample, as CSV", .use = USE_FILE),
+    OPTION("suggest", 0, COUNT, AT(request, suggest), "N",
+           "measure nothing: the N measurements, transfers alone or together, that would determine most about --on "
+           "TOPOLOGY; "
+           "with --output as measurement CSV to be filled in",
+           .low = 1, .high = 1000, .needs = "on", .excludes = "emulate fit raw json"),
     FLAG("force", 0, AT(request, force), "write all the same when the machine was too noisy"),
     SHARED(json, AT(request, json), .excludes = "fit", .help = "everything, for machines (docs/measure.schema.json)"),
     SHARED(output, AT(request, output), .use = USE_FILE, .help = "the rows, as measurement CSV"),
@@ -134,6 +140,33 @@ static int conclude(const struct request *r, struct hop_topology *topology, cons
     return keep ? TOOL_OK : few ? too_few(result) : too_noisy(result);
 }
 
+/* ---- what to measure ---- */
+
+static void suggest(const struct request *r, const struct hop_topology *topology)
+{
+    struct hop_suggestion *s;
+    struct hop_fit_options options = {.model = r->model};
+    struct hop_network *network = NULL;
+    if (!r->model && hop_network_create(topology, "server", &network, &tool_diag) != HOP_OK)
+        options.model = "fair"; /* neither PCIe nor two-way links */
+    hop_network_destroy(network);
+    tool_try(hop_calibrate_suggest(topology, NULL, &options, r->suggest, &s, &tool_diag));
+    printf("%u of %u measurements; predictions of all may be off by %.1f %% before\n\n%4s %10s  %s\n", s->count,
+           hop_measurements_group_count(s->candidates), 100 * s->unsure_before, "", "off then", "copies at once");
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct hop_measurement_group rows = hop_measurements_group(s->candidates, s->groups[i]);
+        printf("%4u %8.1f %%  ", i + 1, 100 * s->unsure[i]);
+        for (uint32_t k = 0; k < rows.count; k++) {
+            const struct hop_measurement *m = hop_measurements_at(s->candidates, rows.rows[k]);
+            printf("%s%s -> %s", k ? "; " : "", m->from, m->to);
+        }
+        printf("\n");
+    }
+    if (r->output)
+        tool_write_text(r->output, hop_suggestion_to_csv(s));
+    hop_suggestion_destroy(s);
+}
+
 /* ---- the command ---- */
 
 static struct hop_topology *load(const struct request *r)
@@ -156,6 +189,10 @@ static int run(int argc, char **argv)
     ranks_alone(&tool_measure);
     tool_check_outputs(&r.given);
     struct hop_topology *topology = load(&r);
+    if (r.suggest) {
+        suggest(&r, topology);
+        return TOOL_OK;
+    }
     m->topology = topology;
     m->sizes = r.sizes.count ? r.sizes.at : NULL;
     m->size_count = r.sizes.count;

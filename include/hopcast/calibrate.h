@@ -118,6 +118,49 @@ HOP_API void hop_fit_result_destroy(struct hop_fit_result *result); /* NULL is a
 /* docs/fit.schema.json; a new string that the caller frees, NULL: out of memory. */
 HOP_API char *hop_fit_result_to_json(const struct hop_fit_result *result);
 
+/* ---- which measurements, and how many ---- */
+
+/* Measurements, each transfers alone or together, of which the first say most about all others, before anything is measured. Beliefs
+ * about a topology as it was given (its values are off by so much, limits that it does not speak of may be there) say how the rates
+ * of any two measurements vary together; chosen is what leaves the least variance in all of them, one after the other, then
+ * exchanged as long as that helps (docs/measure.md). */
+struct hop_suggestion {
+    const struct hop_measurements
+        *candidates;        /* what was chosen among; a group is one measurement. Those made are the result's */
+    const uint32_t *groups; /* chosen, in the order in which they help */
+    const double *unsure;   /* how far predictions of all may be off (the root of the mean square) with so many */
+    double unsure_before;   /* with none */
+    uint32_t count;         /* as many as were asked for, or as there are */
+};
+/* candidates NULL: copies between the GPUs of the topology and with host memory, alone, both ways, and several at once. options may
+ * be NULL; of them model and compare count. The caller frees the result; the topology is only read. */
+HOP_API enum hop_status hop_calibrate_suggest(const struct hop_topology *topology,
+                                              const struct hop_measurements *candidates,
+                                              const struct hop_fit_options *options, uint32_t count,
+                                              struct hop_suggestion **suggestion, struct hop_diag *diag);
+HOP_API void hop_suggestion_destroy(struct hop_suggestion *suggestion); /* NULL is allowed */
+/* The chosen ones as measurement CSV whose values are to be filled in. A new string that the caller frees, NULL: out of memory. */
+HOP_API char *hop_suggestion_to_csv(const struct hop_suggestion *suggestion);
+
+/* How well all groups of measurements are predicted by fits to some of them. */
+struct hop_curve_point {
+    uint32_t count; /* groups that the fit has */
+    double suggested,
+        suggested_error; /* the share of all groups within 15 %, and their median error: fit to those suggested */
+    double random, random_error;      /* the means of the same over fits to random ones */
+    double random_least, random_most; /* of the shares */
+};
+enum { HOP_CURVE_POINTS_MAX = 16, HOP_CURVE_DRAWS_MAX = 100 };
+/* counts ascend; those above the number of groups that have values are left out, and all of them is the last point. Returns how many
+ * points were written, at most count + 1. */
+HOP_API enum hop_status hop_calibrate_curve(const struct hop_measurements *measurements,
+                                            const struct hop_topology *topology, const struct hop_fit_options *options,
+                                            const uint32_t *counts, uint32_t count, uint32_t draws,
+                                            struct hop_curve_point points[HOP_CURVE_POINTS_MAX], uint32_t *point_count,
+                                            struct hop_diag *diag);
+/* The points as a picture (SVG) under a title. A new string that the caller frees, NULL: out of memory. */
+HOP_API char *hop_curve_to_svg(const struct hop_curve_point *points, uint32_t count, const char *title);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,7 +12,7 @@
 
 #define BAD_COST 4.0     /* of a group that is 10 % off */
 #define CHIP_OF_ONE 16.0 /* gain of a chip link that only one group asks for: it is half as fast without */
-enum { CHIPS_TRIED = 256, CHIPS_MAX = 64 };
+enum { CHIPS_MAX = 64 };
 
 /* HOP_NONE: none, or of none. */
 static uint32_t parent_of(const struct hop_topology *topology, uint32_t node)
@@ -62,7 +62,7 @@ double hop_fit_alone(const struct hop_fitting *f, uint32_t group)
 {
     struct hop_measurement_group rows = hop_measurements_group(f->measurements, group);
     double rate_Bps = hop_measurements_at(f->measurements, rows.rows[0])->rate_Bps;
-    return rows.count == 1 && !isnan(rate_Bps) && (!f->train || f->train[rows.rows[0]]) ? rate_Bps : 0;
+    return rows.count == 1 && !isnan(rate_Bps) && !f->blind && (!f->train || f->train[rows.rows[0]]) ? rate_Bps : 0;
 }
 
 double hop_fit_most_alone(const struct hop_fitting *f)
@@ -111,12 +111,13 @@ struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const
 
 /* Switches that the copies of badly predicted groups might pass inside a chip: for each such copy, every switch above its
  * source with every one above its destination. */
-static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRIED][2])
+uint32_t hop_fit_list_chips(const struct hop_fitting *f, uint32_t pairs[HOP_CHIPS_TRIED][2])
 {
     uint32_t count = 0;
     for (uint32_t g = 0; g < f->groups; g++) {
         struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        for (uint32_t i = 0; i < rows.count && f->now.group[g] > BAD_COST && !f->expect->groups[g].trace; i++) {
+        bool asks = f->blind || f->now.group[g] > BAD_COST;
+        for (uint32_t i = 0; i < rows.count && asks && !f->expect->groups[g].trace; i++) {
             uint32_t from = device_of(f, g, i, true), to = device_of(f, g, i, false);
             for (uint32_t a = parent_switch(f, from); a != HOP_NONE; a = parent_switch(f, a)) {
                 for (uint32_t b = parent_switch(f, to); b != HOP_NONE; b = parent_switch(f, b)) {
@@ -125,7 +126,7 @@ static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRI
                                  is_joined(f, pair);
                     for (uint32_t k = 0; k < count && !known; k++)
                         known = pairs[k][0] == pair[0] && pairs[k][1] == pair[1];
-                    if (!known && count < CHIPS_TRIED)
+                    if (!known && count < HOP_CHIPS_TRIED)
                         memcpy(pairs[count++], pair, sizeof pair);
                 }
             }
@@ -134,18 +135,23 @@ static uint32_t list_chips(const struct hop_fitting *f, uint32_t pairs[CHIPS_TRI
     return count;
 }
 
-/* What all groups gain by a chip link more, if enough of them ask for it, else 0; the topology is as before. */
-static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
+void hop_fit_try_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
     struct hop_topology *present = f->topology, *other = hop_fit_topology(present, pair, f->failure);
-    double gain = 0;
-    uint32_t asking = 0;
     if (!other)
-        return 0;
+        return;
     f->topology = other;
     hop_fit_evaluate(f, NULL, &f->trial);
     f->topology = present;
     hop_topology_destroy(other);
+}
+
+/* What all groups gain by a chip link more, if enough of them ask for it, else 0; the topology is as before. */
+static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
+{
+    double gain = 0;
+    uint32_t asking = 0;
+    hop_fit_try_chip(f, pair);
     for (uint32_t g = 0; g < f->groups; g++) {
         gain += f->now.group[g] - f->trial.group[g];
         asking += f->trial.group[g] < f->now.group[g] - HOP_IMPROVED;
@@ -169,7 +175,7 @@ static void add_chip(struct hop_fitting *f, const uint32_t pair[2])
 bool hop_fit_join_chips(struct hop_fitting *f)
 {
     for (uint32_t links = 0; links < CHIPS_MAX && hop_fit_good(f); links++) {
-        uint32_t pairs[CHIPS_TRIED][2], count = list_chips(f, pairs), best = count;
+        uint32_t pairs[HOP_CHIPS_TRIED][2], count = hop_fit_list_chips(f, pairs), best = count;
         double most = HOP_GAIN_OF_ONE;
         for (uint32_t p = 0; p < count && hop_fit_good(f); p++) {
             double gain = try_chip(f, pairs[p]);

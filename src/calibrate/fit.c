@@ -40,7 +40,6 @@ static void choose_pull(struct hop_fitting *f)
 
 static void fit(struct hop_fitting *f)
 {
-    hop_knobs_begin(f);
     if (hop_fit_good(f) && f->knob_count == 0)
         hop_failure_set(f->failure, HOP_ERR_INVALID,
                         "model %s has no links that these measurements use\ncopies between devices, and a model of "
@@ -59,7 +58,7 @@ static void fit(struct hop_fitting *f)
 
 /* ---- a fit from beginning to end ---- */
 
-static void finish_fitting(struct hop_fitting *f)
+void hop_fit_finish(struct hop_fitting *f)
 {
     if (!f)
         return;
@@ -69,10 +68,9 @@ static void finish_fitting(struct hop_fitting *f)
     free(f);
 }
 
-/* NULL: it failed. */
-static struct hop_fitting *fit_once(const struct hop_measurements *measurements, const struct hop_topology *topology,
-                                    const struct hop_fit_options *options, const uint8_t *train,
-                                    struct hop_failure *failure)
+struct hop_fitting *hop_fit_begin(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                  const struct hop_fit_options *options, const uint8_t *train, bool blind,
+                                  struct hop_failure *failure)
 {
     struct hop_fitting *f = calloc(1, sizeof *f);
     if (!f) {
@@ -85,6 +83,7 @@ static struct hop_fitting *fit_once(const struct hop_measurements *measurements,
     f->model = options->model;
     f->kinds = options->kinds;
     f->train = train;
+    f->blind = blind;
     f->groups = hop_measurements_group_count(measurements);
     f->topology = hop_fit_topology(topology, NULL, failure);
     if (f->topology)
@@ -94,13 +93,36 @@ static struct hop_fitting *fit_once(const struct hop_measurements *measurements,
         hop_fit_prepare(f);
     }
     if (hop_fit_good(f))
-        fit(f);
+        hop_knobs_begin(f);
+    return hop_fit_settle(f);
+}
+
+struct hop_fitting *hop_fit_settle(struct hop_fitting *f)
+{
     if (f->arena.failed)
-        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    if (failure->status == HOP_OK)
+        hop_failure_set(f->failure, HOP_ERR_MEMORY, "out of memory");
+    if (f->failure->status == HOP_OK)
         return f;
-    finish_fitting(f);
+    hop_fit_finish(f);
     return NULL;
+}
+
+struct hop_fitting *hop_fit_once(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                 const struct hop_fit_options *options, const uint8_t *train,
+                                 struct hop_failure *failure)
+{
+    struct hop_fitting *f = hop_fit_begin(measurements, topology, options, train, false, failure);
+    if (!f)
+        return NULL;
+    fit(f);
+    return hop_fit_settle(f);
+}
+
+void hop_fit_take_options(struct hop_fit_options *own, const struct hop_fit_options *given, struct hop_failure *failure)
+{
+    failure->status = hop_options_take(own, sizeof *own, given, failure->diag);
+    own->model = own->model ? own->model : "server";
+    own->kinds = own->kinds ? own->kinds : HOP_FIT_KINDS_LEAST;
 }
 
 /* Which fold holds a group out, or a row of a trace: those of one effect are dealt out in turn. */
@@ -132,10 +154,10 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
     for (uint32_t fold = 0; fold < options->folds && c->failure->status == HOP_OK; fold++) {
         for (uint32_t i = 0; i < rows; i++)
             train[i] = fold_of[i] != fold;
-        struct hop_fitting *f = fit_once(m, topology, options, train, c->failure);
+        struct hop_fitting *f = hop_fit_once(m, topology, options, train, c->failure);
         if (f)
             hop_comparing_predict(c, f->expect, f->topology, f->model, 2, train);
-        finish_fitting(f);
+        hop_fit_finish(f);
         if (options->progress)
             options->progress((fold + 2.0) / (options->folds + 1), options->context);
     }
@@ -164,17 +186,17 @@ enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, c
                                   struct hop_diag *diag)
 {
     struct hop_fit_options chosen = {0};
-    HOP_CHECK(hop_options_take(&chosen, sizeof chosen, options, diag));
     struct hop_failure failure = {.diag = diag};
-    chosen.model = chosen.model ? chosen.model : "server";
-    chosen.kinds = chosen.kinds ? chosen.kinds : HOP_FIT_KINDS_LEAST;
+    hop_fit_take_options(&chosen, options, &failure);
+    if (failure.status != HOP_OK)
+        return failure.status;
     if (chosen.folds == 1 || chosen.folds > HOP_FIT_FOLDS_MAX)
         return hop_fail(diag, HOP_ERR_INVALID, "%u folds\n0 (none are held out) or 2 to %d", chosen.folds,
                         HOP_FIT_FOLDS_MAX);
     struct hop_fitted *r = calloc(1, sizeof *r);
     if (!r)
         return hop_fail_memory(diag);
-    struct hop_fitting *f = fit_once(measurements, topology, &chosen, NULL, &failure);
+    struct hop_fitting *f = hop_fit_once(measurements, topology, &chosen, NULL, &failure);
     if (f) {
         if (chosen.progress)
             chosen.progress(1.0 / (chosen.folds + 1), chosen.context);
@@ -183,7 +205,7 @@ enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, c
         r->public.measurements = measurements;
         r->public.topology = f->topology;
         f->topology = NULL;
-        finish_fitting(f);
+        hop_fit_finish(f);
     }
     if (failure.status == HOP_OK)
         *result = &r->public;

@@ -9,6 +9,8 @@
  *     chips.c    adds links inside switch chips
  *     fit.c      a fit from beginning to end, and without what is held out
  *     fit_result.c  how sure its values are
+ *     suggest.c  which measurements would determine most
+ *     curve.c    how well a fit predicts, by how many measurements it has
  */
 #ifndef HOP_CALIBRATE_FIT_H
 #define HOP_CALIBRATE_FIT_H
@@ -61,6 +63,7 @@ struct hop_fitting {
     uint32_t kinds; /* of rows that a value must be determined by to be added */
     struct hop_arena arena;
     const uint8_t *train; /* per measurement: it counts; NULL: all do */
+    bool blind;           /* nobody has seen the measured values */
     uint32_t groups, directed;
     uint8_t *counts;   /* per group: rows of it count */
     uint8_t *kind;     /* per row, below HOP_FIT_KINDS: what kind of measurement it is */
@@ -157,8 +160,29 @@ bool hop_fit_is_below(const struct hop_topology *topology, uint32_t node, uint32
 double hop_fit_alone(const struct hop_fitting *f, uint32_t group);
 /* The most that a lone copy over PCIe between two devices, or with host memory, gets; 0: there is none. */
 double hop_fit_most_alone(const struct hop_fitting *f);
+enum { HOP_CHIPS_TRIED = 256 };
+/* Switches that the copies of badly predicted groups (blind: of all) might pass inside a chip. */
+uint32_t hop_fit_list_chips(const struct hop_fitting *f, uint32_t pairs[HOP_CHIPS_TRIED][2]);
+/* What groups would cost with a chip link more: f->trial; the topology is as before. */
+void hop_fit_try_chip(struct hop_fitting *f, const uint32_t pair[2]);
 /* Adds chip links, the one that gains most first, as long as groups ask for one; false: none did. */
 bool hop_fit_join_chips(struct hop_fitting *f);
+
+/* ---- fit.c ---- */
+
+/* What a fit begins with: its topology, schedules, the knobs of every machine. train: per measurement whether it counts, NULL: all do.
+ * blind: as if nobody had seen the measured values. NULL: that failed, as below. */
+struct hop_fitting *hop_fit_begin(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                  const struct hop_fit_options *options, const uint8_t *train, bool blind,
+                                  struct hop_failure *failure);
+/* A whole fit. */
+struct hop_fitting *hop_fit_once(const struct hop_measurements *measurements, const struct hop_topology *topology,
+                                 const struct hop_fit_options *options, const uint8_t *train,
+                                 struct hop_failure *failure);
+struct hop_fitting *hop_fit_settle(struct hop_fitting *f); /* itself; NULL: its work has failed, and it is freed */
+void hop_fit_finish(struct hop_fitting *f);                /* NULL is allowed */
+void hop_fit_take_options(struct hop_fit_options *own, const struct hop_fit_options *given,
+                          struct hop_failure *failure);
 
 /* ---- fit_result.c ---- */
 

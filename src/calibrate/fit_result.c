@@ -208,6 +208,16 @@ static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, 
     name_groups(f, knob, groups, p);
 }
 
+static void publish_parameter(struct hop_fitting *f, const char *name, double value, double low, double high,
+                              double deviation)
+{
+    struct hop_failure *failure = f->failure;
+    if (failure->status == HOP_OK)
+        failure->status = hop_topology_set_parameter(f->topology, name, value, "calibrated", deviation, failure->diag);
+    if (failure->status == HOP_OK && low <= value && value <= high)
+        failure->status = hop_topology_set_range(f->topology, name, low, high, failure->diag);
+}
+
 /* What the topology is to know of a value: its range, and which links have it from others. */
 static void publish(struct hop_fitting *f, const struct hop_knob *knob)
 {
@@ -220,13 +230,11 @@ static void publish(struct hop_fitting *f, const struct hop_knob *knob)
         link->inherited[member & 1] = !f->measured[member];
     }
     /* What all crossings have in common is believed of those that nobody measured, too. */
-    if (knob->kind == HOP_KNOB_CROSSING && knob->parent == HOP_NONE && hop_fit_good(f))
-        f->failure->status = hop_topology_set_parameter(f->topology, "tau", 1 - knob->value, "calibrated",
-                                                        knob->deviation, f->failure->diag);
-    if ((knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST) && hop_fit_good(f))
-        f->failure->status =
-            hop_topology_set_parameter(f->topology, knob->kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency",
-                                       knob->value, "calibrated", knob->deviation, f->failure->diag);
+    if (knob->kind == HOP_KNOB_CROSSING && knob->parent == HOP_NONE)
+        publish_parameter(f, "tau", 1 - knob->value, 1 - knob->high, 1 - knob->low, knob->deviation);
+    if (knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST)
+        publish_parameter(f, knob->kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency", knob->value, knob->low,
+                          knob->high, knob->deviation);
 }
 
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r)
