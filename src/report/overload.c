@@ -5,30 +5,39 @@
  */
 #include "model/network.h"
 #include "report/report.h"
+#include "timeline/timeline.h"
 
 #include <math.h>
 
 #define CLEAN_MAX (1 + 1e-9) /* relative: what is nearer to a limit than that keeps it */
 
-struct adder {
-    struct hop_timeline *timeline;
+struct search {
+    const struct hop_timeline *timeline;
     struct hop_network *network;
-    double *now; /* per directed link */
+    struct hop_overload *most; /* per directed link */
 };
 
-static void add_transfer(uint32_t op, const struct hop_segment *segment, void *context)
+static void take_load(double at_s, uint32_t directed, const struct hop_link_flow *flows, uint32_t count, void *context)
 {
-    struct adder *a = context;
-    const struct hop_route *route = hop_timeline_route(a->timeline, op);
-    uint32_t index;
-    if (!route || hop_router_find(hop_network_router(a->network), route->from, route->to, &index, NULL) != HOP_OK)
-        return;
-    for (uint32_t i = 0; i < route->link_count; i++) {
-        const struct hop_link *link = hop_topology_link(hop_timeline_topology(a->timeline), route->links[i] / 2);
+    const struct search *s = context;
+    double capacity = hop_topology_link(hop_timeline_topology(s->timeline), directed / 2)->capacity_Bps[directed & 1];
+    double load = 0;
+    (void)at_s;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_route *route = hop_timeline_route(s->timeline, flows[i].op);
+        uint32_t index;
         double wire = 1;
-        if (hop_network_wire(a->network, index, i, &wire, NULL) == HOP_OK)
-            a->now[route->links[i]] += segment->rate_Bps * wire / link->capacity_Bps[route->links[i] & 1];
+        if (hop_router_find(hop_network_router(s->network), route->from, route->to, &index, NULL) == HOP_OK &&
+            hop_network_wire(s->network, index, flows[i].place, &wire, NULL) == HOP_OK)
+            load += flows[i].rate_Bps * wire / capacity;
     }
+    s->most[directed].load = fmax(s->most[directed].load, load);
+}
+
+static void go_on(double at_s, void *context)
+{
+    (void)at_s;
+    (void)context;
 }
 
 static int compare_overloads(const void *a, const void *b)
@@ -43,24 +52,18 @@ uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overlo
     uint32_t links = 2 * hop_topology_link_count(hop_timeline_topology(timeline)), count = 0;
     const struct hop_network *of = hop_timeline_network(timeline);
     /* Asking for widths and routes only adds to what the network remembers. */
-    struct adder a = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof *a.now)};
-    struct hop_overload *most = calloc((size_t)links + 1, sizeof *most);
+    struct search s = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof *s.most)};
     bool fluid = hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID; /* packets overload nothing, mean rates may */
-    if (fluid && of && a.now && most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS) {
-        for (uint32_t i = 0; i < hop_timeline_interval_count(timeline); i++) {
-            double start_s, end_s;
-            memset(a.now, 0, links * sizeof *a.now);
-            hop_timeline_interval(timeline, i, &start_s, &end_s, add_transfer, &a);
-            for (uint32_t l = 0; l < links; l++)
-                most[l] = (struct hop_overload){l, fmax(most[l].load, a.now[l])};
-        }
-        qsort(most, links, sizeof *most, compare_overloads);
-        while (count < links && most[count].load > CLEAN_MAX)
+    for (uint32_t l = 0; s.most && l < links; l++)
+        s.most[l].link = l;
+    if (fluid && of && s.most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS &&
+        hop_timeline_each_load(timeline, take_load, go_on, &s)) {
+        qsort(s.most, links, sizeof *s.most, compare_overloads);
+        while (count < links && s.most[count].load > CLEAN_MAX)
             count++;
         if (count > 0 && capacity > 0)
-            memcpy(overloads, most, (count < capacity ? count : capacity) * sizeof *most);
+            memcpy(overloads, s.most, (count < capacity ? count : capacity) * sizeof *s.most);
     }
-    free(a.now);
-    free(most);
+    free(s.most);
     return count;
 }

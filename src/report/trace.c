@@ -12,6 +12,7 @@
 #include "base/json_write.h"
 #include "report/report.h"
 #include "schedule/schedule.h"
+#include "timeline/timeline.h"
 
 struct trace {
     struct hop_timeline *timeline;
@@ -21,13 +22,23 @@ struct trace {
     struct hop_segments segments;
     struct hop_arena arena;
 
-    /* link loads: what the interval at hand adds up to, what was written last */
-    struct counter {
-        double load_Bps, written_Bps;
-        bool is_touched;
-    } * counters;      /* per directed link */
-    uint32_t *touched; /* those with traffic in this interval or in the last one */
-    uint32_t touched_count;
+    struct counter *counters; /* per directed link */
+    struct change *changes;   /* of an instant */
+    uint32_t change_count;
+    uint64_t loaded; /* links that became it so far */
+};
+
+/* The load of a link. A loaded one has its turn among all since it became it; before, by who loads it first: the
+ * transfer's place among those that move, and the link's on its way. */
+struct counter {
+    double load_Bps, written_Bps;
+    uint64_t turn; /* 0: it is not loaded */
+};
+struct change {
+    uint32_t directed;
+    uint64_t turn;
+    double first_s; /* when the first transfer that loads it began to move, */
+    uint32_t first, place;
 };
 
 /* Process 0 holds the counters. */
@@ -139,26 +150,44 @@ static void add_op(struct trace *trace, uint32_t index)
 
 /* ---- link loads ---- */
 
-static void add_active(uint32_t op, const struct hop_segment *segment, void *context)
+static void take_load(double at_s, uint32_t directed, const struct hop_link_flow *flows, uint32_t count, void *context)
 {
     struct trace *trace = context;
-    const struct hop_route *route = hop_timeline_route(trace->timeline, op);
-    for (uint32_t i = 0; route && segment->rate_Bps > 0 && i < route->link_count; i++) {
-        struct counter *counter = &trace->counters[route->links[i]];
-        if (!counter->is_touched)
-            trace->touched[trace->touched_count++] = route->links[i];
-        counter->is_touched = true;
-        counter->load_Bps += segment->rate_Bps;
+    struct counter *counter = &trace->counters[directed];
+    struct change change = {directed, counter->turn, 0, 0, 0};
+    bool first = true;
+    (void)at_s;
+    counter->load_Bps = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (flows[i].rate_Bps > 0 && first)
+            change = (struct change){directed, counter->turn, trace->timeline->times[flows[i].op].flow_s, flows[i].op,
+                                     flows[i].place};
+        first = first && !(flows[i].rate_Bps > 0);
+        counter->load_Bps += flows[i].rate_Bps;
     }
+    if ((counter->turn || counter->load_Bps > 0) && HOP_GROW(&trace->arena, trace->changes, trace->change_count + 1))
+        trace->changes[trace->change_count++] = change;
 }
 
-/* Writes what the interval at hand changes; its links with traffic become those of the last one. */
-static void write_loads(struct trace *trace, double at_s)
+/* Loaded ones in their turn, then those that become it. */
+static int by_turn(const void *a, const void *b)
 {
-    uint32_t kept = 0;
+    const struct change *x = a, *y = b;
+    if (x->turn || y->turn)
+        return x->turn && y->turn ? HOP_ORDER(x->turn, y->turn) : x->turn ? -1 : 1;
+    int order = HOP_ORDER(x->first_s, y->first_s);
+    order = order ? order : HOP_ORDER(x->first, y->first);
+    return order ? order : HOP_ORDER(x->place, y->place);
+}
+
+static void write_loads(double at_s, void *context)
+{
+    struct trace *trace = context;
     char name[160];
-    for (uint32_t i = 0; i < trace->touched_count; i++) {
-        uint32_t directed = trace->touched[i];
+    if (trace->change_count > 1)
+        qsort(trace->changes, trace->change_count, sizeof *trace->changes, by_turn);
+    for (uint32_t i = 0; i < trace->change_count; i++) {
+        uint32_t directed = trace->changes[i].directed;
         struct counter *counter = &trace->counters[directed];
         double load_Bps = counter->load_Bps;
         if (fabs(load_Bps - counter->written_Bps) > 1e-9 * load_Bps) {
@@ -167,27 +196,17 @@ static void write_loads(struct trace *trace, double at_s)
                          hop_topology_link_name(trace->topology, directed, name, sizeof name), at_s * 1e6, "GB/s",
                          load_Bps / 1e9);
         }
-        counter->is_touched = load_Bps > 0;
-        if (counter->is_touched)
-            trace->touched[kept++] = directed;
-        counter->load_Bps = 0;
+        counter->turn = load_Bps <= 0 ? 0 : counter->turn ? counter->turn : ++trace->loaded;
     }
-    trace->touched_count = kept;
+    trace->change_count = 0;
 }
 
 static void add_counters(struct trace *trace)
 {
     size_t directed = 2 * (size_t)hop_topology_link_count(trace->topology);
-    uint32_t intervals = hop_timeline_interval_count(trace->timeline);
-    double start_s = 0, end_s = 0, last_s = 0;
     trace->counters = hop_arena_alloc(&trace->arena, directed * sizeof *trace->counters);
-    trace->touched = hop_arena_alloc(&trace->arena, directed * sizeof *trace->touched);
-    for (uint32_t i = 0; i < intervals && !trace->arena.failed; i++) {
-        hop_timeline_interval(trace->timeline, i, &start_s, &end_s, add_active, trace);
-        write_loads(trace, start_s);
-        last_s = end_s;
-    }
-    write_loads(trace, last_s); /* nothing was added since: all to zero */
+    if (!trace->arena.failed && !hop_timeline_each_load(trace->timeline, take_load, write_loads, trace))
+        trace->arena.failed = true;
 }
 
 char *hop_timeline_to_trace(struct hop_timeline *timeline)

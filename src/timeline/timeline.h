@@ -99,6 +99,17 @@ struct hop_timeline {
 /* After a run with segments: records by class, interval bounds, copies by start, link use (index.c, use.c). */
 enum hop_status hop_timeline_index(struct hop_timeline *timeline, struct hop_diag *diag);
 bool hop_timeline_measure_use(struct hop_timeline *timeline); /* false: out of memory */
+/* flows.c: instant after instant, ascending: the links whose transfers change then, in any order, with all that move over
+ * them from then on, in the order in which they began; behind the last of an instant `after`. False: out of memory. */
+struct hop_link_flow {
+    uint32_t op, place; /* place: of the link in its route */
+    double rate_Bps;
+};
+typedef void hop_link_visitor(double at_s, uint32_t directed, const struct hop_link_flow *flows, uint32_t count,
+                              void *context);
+typedef void hop_instant_visitor(double at_s, void *context);
+bool hop_timeline_each_load(const struct hop_timeline *timeline, hop_link_visitor *each, hop_instant_visitor *after,
+                            void *context);
 /* serial.c: as hop_timeline_segments. */
 uint32_t hop_serial_segments(const struct hop_serial *serial, uint32_t op, struct hop_segment *segments,
                              uint32_t capacity);

@@ -5,6 +5,7 @@
  */
 #include "hopcast/simulate.h"
 #include "test.h"
+#include "timeline/timeline.h"
 
 #include <math.h>
 
@@ -160,6 +161,28 @@ static void check_segments(struct hop_timeline *t, uint32_t op)
     assert_true(near(lost, times.end_s - times.ready_s - hop_timeline_alone_s(t, op)));
 }
 
+/* The load of every link at every instant at which one may change, told link by link. */
+struct told {
+    uint32_t links, instants;
+    double *now, *rows;
+};
+
+static void take_link(double at_s, uint32_t directed, const struct hop_link_flow *flows, uint32_t count, void *context)
+{
+    struct told *told = context;
+    (void)at_s;
+    told->now[directed] = 0;
+    for (uint32_t i = 0; i < count; i++)
+        told->now[directed] += flows[i].rate_Bps;
+}
+
+static void take_instant(double at_s, void *context)
+{
+    struct told *told = context;
+    (void)at_s;
+    memcpy(told->rows + (size_t)told->instants++ * told->links, told->now, told->links * sizeof *told->now);
+}
+
 static void check_timeline(struct hop_timeline *t)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(t);
@@ -177,7 +200,13 @@ static void check_timeline(struct hop_timeline *t)
     }
     assert_true(hop_timeline_makespan_s(t) == last);
     double at = 0;
-    for (uint32_t i = 0; i < hop_timeline_interval_count(t); i++) {
+    uint32_t intervals = hop_timeline_interval_count(t);
+    struct told told = {.links = links,
+                        .now = calloc(links, sizeof *told.now),
+                        .rows = calloc((size_t)(intervals + 1) * links, sizeof *told.rows)};
+    assert_true(hop_timeline_each_load(t, take_link, take_instant, &told));
+    assert_true(told.instants == intervals + 1 || (intervals == 0 && told.instants <= 1));
+    for (uint32_t i = 0; i < intervals; i++) {
         struct visit v = {.t = t, .moved = moved, .load = load};
         hop_timeline_interval(t, i, &v.start, &v.end, NULL, NULL);
         assert_true(v.start < v.end && (i == 0 || v.start == at));
@@ -188,6 +217,7 @@ static void check_timeline(struct hop_timeline *t)
         for (uint32_t l = 0; l < links; l++) {
             double capacity = hop_topology_link(topology, l / 2)->capacity_Bps[l & 1];
             assert_true(load[l] <= capacity * (1 + 1e-9));
+            assert_true(load[l] == told.rows[(size_t)i * links + l]); /* the very same sums */
             busy[l] += load[l] > 0 ? v.end - v.start : 0;
             peak[l] = fmax(peak[l], load[l] / capacity);
         }
@@ -208,6 +238,8 @@ static void check_timeline(struct hop_timeline *t)
         hop_timeline_interval(t, 0, &start, &end, NULL, NULL);
         assert_true(start < end);
     }
+    free(told.now);
+    free(told.rows);
     free(moved);
     free(load);
     free(busy);
