@@ -55,11 +55,11 @@ struct hop_gain_options {
     void *context;
 };
 
-/* Two simulations a model. Which models are asked: those of the options, and each (but the serial, which knows no links)
- * that can rule a domain that a route of either schedule passes, in every such domain, unless that is a case already or
- * the model is for other machines (`server` is for calibrated ones); one that refuses the topology or a schedule is
- * passed over. Errors are those of the first case. options may be NULL.
- * The caller frees the result with hop_gain_destroy. */
+/* Two simulations a model. Which models are asked: those of the options, and each (but the serial, which knows no
+ * links) that can rule a domain that a route of either schedule passes, in every such domain, unless that is a case
+ * already or the model is for other machines (`server` is for calibrated ones); one that refuses the topology or a
+ * schedule is passed over. Errors are those of the first case. options may be NULL. The caller frees the result with
+ * hop_gain_destroy. */
 HOP_API enum hop_status hop_gain_find(const struct hop_topology *topology, const struct hop_schedule *before,
                                       const struct hop_schedule *after, const struct hop_gain_options *options,
                                       struct hop_gain **gain, struct hop_diag *diag);

@@ -76,7 +76,8 @@ static const char *name_case(const struct asking *a, const struct hop_model_fact
         if (new)
             hop_buffer_printf(&text, "%s%s", text.length ? " + " : "", rules[d]->name);
     }
-    const char *name = hop_arena_string(&a->whole->arena, text.length ? text.text : "none", text.length ? text.length : 4);
+    const char *words = text.length ? text.text : "none";
+    const char *name = hop_arena_string(&a->whole->arena, words, strlen(words));
     a->whole->arena.failed |= text.failed;
     hop_buffer_finish(&text);
     return name;
