@@ -64,6 +64,14 @@ static const struct hop_cpu_facts cpus[] = {
     {"grace", NULL, 0, 0, 0, 5, "socket", "NVIDIA Grace data sheet: PCIe 5"},
 };
 
+/* Of processors that are in no row nothing is known but how NCCL rates the link between them. */
+static const struct hop_cpu_facts others[] = {
+    {NULL, INTEL, 6, 143, 65535, 0, "socket_sapphire_rapids", NULL},
+    {NULL, INTEL, 6, 85, 142, 0, "socket_skylake", NULL},
+    {NULL, INTEL, 6, 1, 84, 0, "socket_broadwell", NULL},
+};
+static const struct hop_cpu_facts some_amd = {.socket = "socket_amd"}, unknown = {.socket = "socket"};
+
 /* What copies of GPUs get of 16 lanes: the least, the usual and the most that vendors and users print. */
 static const struct {
     double usual, low, high;
@@ -122,17 +130,27 @@ const struct hop_cpu_facts *hop_cpu_facts(const char *name)
     return NULL;
 }
 
-/* NCCL writes the two fields of a family beside each other: 175 is 15 + 10, which is 25. */
-const struct hop_cpu_facts *hop_cpu_facts_of(const char *vendor, long family, long model)
+static const struct hop_cpu_facts *by_cpuid(const struct hop_cpu_facts *rows, size_t count, const char *vendor,
+                                            long family, long model)
 {
-    unsigned plain = family > 15 * 2 ? (unsigned)(family & 15) + (unsigned)(family >> 4) : (unsigned)family;
-    for (size_t i = 0; i < HOP_COUNT(cpus); i++) {
-        const struct hop_cpu_facts *cpu = &cpus[i];
-        if (cpu->vendor && strcmp(cpu->vendor, vendor) == 0 && cpu->family == plain && model >= cpu->first_model &&
-            model <= cpu->last_model)
-            return cpu;
+    /* NCCL writes the two fields of a family beside each other: 175 is 15 + 10, which is 25. */
+    long plain = family > 15 * 2 ? (family & 15) + (family >> 4) : family;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].vendor && strcmp(rows[i].vendor, vendor) == 0 && rows[i].family == (unsigned)plain &&
+            model >= rows[i].first_model && model <= rows[i].last_model)
+            return &rows[i];
     }
     return NULL;
+}
+
+const struct hop_cpu_facts *hop_cpu_facts_of(const struct hop_build *build, const char *vendor, long family, long model,
+                                             const char *name)
+{
+    const struct hop_cpu_facts *found = build->cpu ? hop_cpu_facts(build->cpu) : NULL;
+    found = found ? found : by_cpuid(cpus, HOP_COUNT(cpus), vendor, family, model);
+    found = found ? found : hop_cpu_facts(name);
+    found = found ? found : by_cpuid(others, HOP_COUNT(others), vendor, family, model);
+    return found ? found : strcmp(vendor, AMD) == 0 || strcmp(vendor, "AMD") == 0 ? &some_amd : &unknown;
 }
 
 unsigned hop_facts_generation(const struct hop_gpu_facts *gpu, const struct hop_cpu_facts *cpu)

@@ -25,8 +25,9 @@ struct hop_cpu_facts {
 /* NULL: the name is NULL, or known to none. */
 const struct hop_gpu_facts *hop_gpu_facts(const char *name);
 const struct hop_cpu_facts *hop_cpu_facts(const char *name);
-/* By what CPUID says; NULL: none. */
-const struct hop_cpu_facts *hop_cpu_facts_of(const char *vendor, long family, long model);
+/* By the name that was said beside the source, else by what CPUID says, else by the name in the source. Never NULL. */
+const struct hop_cpu_facts *hop_cpu_facts_of(const struct hop_build *build, const char *vendor, long family, long model,
+                                             const char *name);
 
 /* The generation of a PCIe link: that of its slower end, each 0 where it is not known. */
 unsigned hop_facts_generation(const struct hop_gpu_facts *gpu, const struct hop_cpu_facts *cpu);

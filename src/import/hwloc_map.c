@@ -403,31 +403,14 @@ static const struct hop_cpu_facts *facts_of(const struct map *m, const struct hu
 {
     long family = strtol(package_info(m, hub->package, "CPUFamilyNumber"), NULL, 10);
     long model = strtol(package_info(m, hub->package, "CPUModelNumber"), NULL, 10);
-    const struct hop_cpu_facts *facts =
-        m->build->cpu ? NULL : hop_cpu_facts_of(package_info(m, hub->package, "CPUVendor"), family, model);
-    return facts ? facts : hop_cpu_facts(m->build->cpu ? m->build->cpu : package_info(m, hub->package, "CPUModel"));
-}
-
-/* The parameter of the links between two packages, by the processor; of one that is not in the table as NCCL rates it. */
-static const char *socket_parameter(const struct map *m, const struct hub *hub)
-{
-    const struct hop_cpu_facts *facts = facts_of(m, hub);
-    const char *vendor = package_info(m, hub->package, "CPUVendor");
-    if (facts)
-        return facts->socket;
-    if (strcmp(vendor, "AuthenticAMD") == 0)
-        return "socket_amd";
-    long family = strtol(package_info(m, hub->package, "CPUFamilyNumber"), NULL, 10);
-    long model = strtol(package_info(m, hub->package, "CPUModelNumber"), NULL, 10);
-    if (strcmp(vendor, "GenuineIntel") != 0 || family != 6 || model <= 0)
-        return "socket";
-    return model < 85 ? "socket_broadwell" : model < 143 ? "socket_skylake" : "socket_sapphire_rapids";
+    return hop_cpu_facts_of(m->build, package_info(m, hub->package, "CPUVendor"), family, model,
+                            package_info(m, hub->package, "CPUModel"));
 }
 
 static void join_hubs(struct map *m)
 {
     for (uint32_t a = 0; a < m->hub_count && ok(m); a++) {
-        const char *between = socket_parameter(m, &m->hubs[a]);
+        const char *between = facts_of(m, &m->hubs[a])->socket;
         bool amd = strncmp(between, "socket_amd", 10) == 0; /* that parameter holds within a package, too */
         for (uint32_t b = a + 1; b < m->hub_count; b++) {
             bool together = m->hubs[a].package && m->hubs[a].package == m->hubs[b].package;

@@ -167,7 +167,8 @@ static void enter_pci(struct map *m, uint32_t index)
 
 static const struct hop_cpu_facts *facts_of(const struct map *m, const struct hop_nccl_cpu *cpu)
 {
-    return m->build->cpu ? hop_cpu_facts(m->build->cpu) : hop_cpu_facts_of(cpu->vendor, cpu->family, cpu->model);
+    return hop_cpu_facts_of(m->build, cpu->vendor, cpu->family, cpu->model,
+                            strcmp(cpu->arch, "ppc64") == 0 ? "POWER9" : NULL);
 }
 
 static void enter_devices(struct map *m)
@@ -288,21 +289,6 @@ static void settle_bridges(struct map *m)
 
 /* ---- CPUs ---- */
 
-/* The socket link of a CPU by the name of a parameter; of one that is not in the table as NCCL rates it. */
-static const char *socket_parameter(const struct map *m, const struct hop_nccl_cpu *cpu)
-{
-    const struct hop_cpu_facts *facts = facts_of(m, cpu);
-    if (facts)
-        return facts->socket;
-    if (strcmp(cpu->arch, "ppc64") == 0)
-        return "socket_power9";
-    if (strcmp(cpu->vendor, "AuthenticAMD") == 0 || strcmp(cpu->vendor, "AMD") == 0)
-        return "socket_amd";
-    if (strcmp(cpu->vendor, "GenuineIntel") == 0 && cpu->family == 6 && cpu->model >= 0)
-        return cpu->model >= 143 ? "socket_sapphire_rapids" : cpu->model >= 85 ? "socket_skylake" : "socket_broadwell";
-    return "socket";
-}
-
 static void find_machines(struct map *m)
 {
     struct hop_nccl_cpu *cpus = m->system->cpus;
@@ -344,7 +330,7 @@ static void add_cpus(struct map *m)
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = i + 1; j < count && ok(m); j++) {
             struct hop_link link = hop_link_default(HOP_LINK_SOCKET, cpus[i].node, cpus[j].node);
-            link.parameter = socket_parameter(m, &cpus[i]);
+            link.parameter = facts_of(m, &cpus[i])->socket;
             if (cpus[i].machine == cpus[j].machine)
                 hop_build_link(m->build, &link);
         }

@@ -92,13 +92,19 @@ static void names_tell_what_data_sheets_print(void **state)
         if (!facts || facts->pcie != cpus[i].pcie || strcmp(facts->socket, cpus[i].socket) != 0)
             fail_msg("%s", cpus[i].name);
     }
+    const struct hop_build nothing = {0}, said = {.cpu = "EPYC 9654"};
     assert_null(hop_gpu_facts("abacus"));
     assert_null(hop_cpu_facts("i386"));
     /* CPUID's words and a name say the same: family 25 model 17 is an EPYC 9004, 175 NCCL's way to write 25. */
-    assert_ptr_equal(hop_cpu_facts_of("AuthenticAMD", 25, 17), hop_cpu_facts("AMD EPYC 9654 96-Core Processor"));
-    assert_ptr_equal(hop_cpu_facts_of("AuthenticAMD", 175, 17), hop_cpu_facts("AMD EPYC 9654 96-Core Processor"));
-    assert_ptr_equal(hop_cpu_facts_of("GenuineIntel", 6, 143), hop_cpu_facts("Xeon Platinum 8480"));
-    assert_null(hop_cpu_facts_of("GenuineIntel", 6, 3));
+    assert_ptr_equal(hop_cpu_facts_of(&nothing, "AuthenticAMD", 25, 17, NULL),
+                     hop_cpu_facts("AMD EPYC 9654 96-Core Processor"));
+    assert_ptr_equal(hop_cpu_facts_of(&nothing, "AuthenticAMD", 175, 17, NULL),
+                     hop_cpu_facts("AMD EPYC 9654 96-Core Processor"));
+    assert_ptr_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 143, NULL), hop_cpu_facts("Xeon Platinum 8480"));
+    assert_string_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 200, NULL)->socket, "socket_sapphire_rapids");
+    assert_string_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 3, "POWER9")->socket, "socket_power9");
+    assert_string_equal(hop_cpu_facts_of(&nothing, "somebody", 6, 3, NULL)->socket, "socket");
+    assert_ptr_equal(hop_cpu_facts_of(&said, "GenuineIntel", 6, 143, NULL), hop_cpu_facts("EPYC 9654"));
 }
 
 /* What stands beside a table, before or behind it, means the same as options. */
