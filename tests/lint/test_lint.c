@@ -1071,7 +1071,7 @@ static void copies_across_sockets_are_not_warned_of_on_a_default(void **state)
             const struct hop_lint_finding *finding = find(report, HOP_LINT_PEERS_ACROSS_SOCKETS);
             assert_non_null(finding);
             assert_int_equal(finding->severity, HOP_LINT_INFO);
-            says(finding->effect, "0.74 to 1.12");
+            says(finding->effect, "0.70 to 1.12");
             hop_lint_destroy(report);
         }
         hop_measurements_destroy(m);
