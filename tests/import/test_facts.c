@@ -157,6 +157,30 @@ static void nvlink_follows_the_gpu(void **state)
     }
 }
 
+/* What rocm-smi --showproductname prints, behind the listing, and the option. */
+static void xgmi_follows_the_product(void **state)
+{
+    (void)state;
+    struct hop_source listing;
+    struct hop_buffer text = {0};
+    struct hop_topology *topology = NULL;
+    const struct hop_beside beside = {.gpu = "MI355X"};
+    CHECK(hop_source_load(OWN_TOPOLOGIES "rocm-xgmi-square.txt", &listing, D));
+    hop_buffer_printf(&text, "%s", listing.text);
+    for (unsigned gpu = 0; gpu < 4; gpu++)
+        hop_buffer_printf(&text, "GPU[%u]\t\t: Card Series: \t\tAMD Instinct MI300X\n", gpu);
+    hop_source_finish(&listing);
+    struct hop_topology *named = parse(text.text);
+    hop_buffer_finish(&text);
+    assert_string_equal(link_of(named, "gpu0", "gpu1")->parameter, "xgmi_gfx94x");
+    assert_string_equal(hop_topology_node(named, hop_topology_find(named, "gpu0"))->label, "AMD Instinct MI300X");
+    assert_true(hop_topology_parameter(named, "pcie_link")->value > 50e9);
+    CHECK(hop_topology_load_with(OWN_TOPOLOGIES "rocm-xgmi-square.txt", &beside, &topology, D));
+    assert_string_equal(link_of(topology, "gpu0", "gpu1")->parameter, "xgmi_gfx95x");
+    hop_topology_destroy(named);
+    hop_topology_destroy(topology);
+}
+
 static void names_given_beside_a_source_count_more(void **state)
 {
     (void)state;
@@ -224,10 +248,10 @@ static void a_file_without_gpus_is_a_skeleton(void **state)
 TEST_GROUP(facts)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_tell_what_data_sheets_print),      cmocka_unit_test(a_table_with_names_has_their_speeds),
-        cmocka_unit_test(the_older_end_of_a_slot_counts),         cmocka_unit_test(nvlink_follows_the_gpu),
-        cmocka_unit_test(names_given_beside_a_source_count_more), cmocka_unit_test(ranges_of_parameters_are_kept),
-        cmocka_unit_test(a_file_without_gpus_is_a_skeleton),
+        cmocka_unit_test(names_tell_what_data_sheets_print), cmocka_unit_test(a_table_with_names_has_their_speeds),
+        cmocka_unit_test(the_older_end_of_a_slot_counts),    cmocka_unit_test(nvlink_follows_the_gpu),
+        cmocka_unit_test(xgmi_follows_the_product),          cmocka_unit_test(names_given_beside_a_source_count_more),
+        cmocka_unit_test(ranges_of_parameters_are_kept),     cmocka_unit_test(a_file_without_gpus_is_a_skeleton),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
