@@ -287,7 +287,8 @@ HOP_API const struct hop_route *hop_router_route(const struct hop_router *router
 
 /* ---- writing ---- */
 
-/* Native JSON (docs/topology.schema.json). A new string that the caller frees; NULL: out of memory. */
+/* Native JSON (docs/topology.schema.json). A new string that the caller frees; NULL: out of memory, or a generated fabric
+ * with more rows than any file may have (docs/fabrics.md). */
 HOP_API char *hop_topology_to_json(const struct hop_topology *topology);
 
 #ifdef __cplusplus

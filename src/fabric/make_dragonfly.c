@@ -55,6 +55,12 @@ static uint32_t link_towards(const struct dragonfly *d, uint32_t at, uint32_t to
     return out == at % d->routers ? d->across[g * d->groups + h] : d->local[at * d->routers + out];
 }
 
+static uint32_t next_link(const void *dragonfly, uint32_t node, uint32_t host)
+{
+    const struct dragonfly *d = dragonfly;
+    return link_towards(d, node - d->first_router, host / d->hosts, host);
+}
+
 static void build_dragonfly(struct hop_fabric_maker *maker)
 {
     static const char *const needed[] = {"groups", "routers", "hosts"};
@@ -84,15 +90,12 @@ static void build_dragonfly(struct hop_fabric_maker *maker)
         (void)snprintf(name, sizeof name, "group%u.router%u", r / d.routers, r % d.routers);
         hop_maker_switch(maker, name);
     }
-    d.local = hop_build_alloc(maker->build, (routers * d.routers + (size_t)d.groups * d.groups) * sizeof *d.local);
+    d.local = hop_maker_alloc(maker, (routers * d.routers + (size_t)d.groups * d.groups) * sizeof *d.local);
     if (!d.local)
         return;
     d.across = d.local + routers * d.routers;
     build_links(maker, &d);
-    for (uint32_t r = 0; r < routers; r++) {
-        for (uint32_t h = 0; h < hosts; h++)
-            hop_build_route(maker->build, d.first_router + r, d.first_host + h, link_towards(&d, r, h / d.hosts, h));
-    }
+    hop_maker_rule(maker, next_link, &d, sizeof d);
 }
 
 const struct hop_generator hop_generator_dragonfly = {

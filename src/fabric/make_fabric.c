@@ -213,13 +213,28 @@ void hop_topology_generate(const char *source, struct hop_build *build)
 void hop_maker_check(struct hop_fabric_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links)
 {
     bool nodes = hosts > HOP_NODE_LIMIT || switches > HOP_NODE_LIMIT || hosts + switches > HOP_NODE_LIMIT;
-    if (nodes || links > HOP_LINK_LIMIT || hosts * switches > HOP_TABLE_LIMIT)
-        hop_build_fail(
-            maker->build, HOP_ERR_LIMIT,
-            "%llu hosts, %llu switches and %llu links are too many\nat most %u nodes, %u links, and %u hosts "
-            "times switches",
-            (unsigned long long)hosts, (unsigned long long)switches, (unsigned long long)links, HOP_NODE_LIMIT,
-            HOP_LINK_LIMIT, HOP_TABLE_LIMIT);
+    if (nodes || links > HOP_LINK_LIMIT)
+        hop_build_fail(maker->build, HOP_ERR_LIMIT,
+                       "%llu hosts, %llu switches and %llu links are too many\nat most %u nodes and %u links",
+                       (unsigned long long)hosts, (unsigned long long)switches, (unsigned long long)links,
+                       HOP_NODE_LIMIT, HOP_LINK_LIMIT);
+}
+
+void hop_maker_rule(struct hop_fabric_maker *maker, hop_fabric_rule *rule, const void *context, size_t size)
+{
+    struct hop_topology *topology = maker->build->topology;
+    topology->rule = rule;
+    topology->rule_context = hop_maker_alloc(maker, size);
+    if (topology->rule_context)
+        memcpy((void *)(uintptr_t)topology->rule_context, context, size);
+}
+
+void *hop_maker_alloc(struct hop_fabric_maker *maker, size_t size)
+{
+    void *memory = hop_arena_alloc(&maker->build->topology->arena, size);
+    if (!memory && hop_build_ok(maker->build))
+        maker->build->failure.status = hop_fail_memory(maker->build->failure.diag);
+    return memory;
 }
 
 uint32_t hop_maker_nodes(struct hop_fabric_maker *maker, enum hop_node_kind kind, const char *name, uint32_t count)

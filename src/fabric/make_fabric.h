@@ -51,8 +51,12 @@ const char *hop_topology_nearest_generator(const char *source);
 bool hop_maker_given(const struct hop_fabric_maker *maker, const char *option);
 /* Of an option that was not given: otherwise. */
 double hop_maker_value(const struct hop_fabric_maker *maker, const char *option, double otherwise);
-/* Before building: refuses what would pass the limits on nodes, links and tables. */
+/* Before building: refuses what would pass the limits on nodes and links. */
 void hop_maker_check(struct hop_fabric_maker *maker, uint64_t hosts, uint64_t switches, uint64_t links);
+/* Memory of the topology that is made, zeroed; NULL, and the build has failed. */
+void *hop_maker_alloc(struct hop_fabric_maker *maker, size_t size);
+/* How the one fabric that is made forwards; the context is copied, what it points to must be the topology's. */
+void hop_maker_rule(struct hop_fabric_maker *maker, hop_fabric_rule *rule, const void *context, size_t size);
 /* Nodes; the index of the first. */
 uint32_t hop_maker_nodes(struct hop_fabric_maker *maker, enum hop_node_kind kind, const char *name,
                          uint32_t count); /* name0, ... */

@@ -102,13 +102,12 @@ static uint32_t core_link(const struct fat_tree *t, uint32_t core, uint32_t d)
     return t->spine_links + (pod * t->spines + core / t->cores) * t->cores + core % t->cores;
 }
 
-static void build_level(struct hop_fabric_maker *maker, const struct fat_tree *t, uint32_t first, uint32_t count,
-                        uint32_t (*link)(const struct fat_tree *t, uint32_t number, uint32_t d))
+static uint32_t next_link(const void *tree, uint32_t node, uint32_t d)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t d = 0; d < t->pods * t->leaves * t->hosts; d++)
-            hop_build_route(maker->build, first + i, t->first_host + d, link(t, i, d));
-    }
+    const struct fat_tree *t = tree;
+    return node < t->first_spine  ? leaf_link(t, node - t->first_leaf, d)
+           : node < t->first_core ? spine_link(t, node - t->first_spine, d)
+                                  : core_link(t, node - t->first_core, d);
 }
 
 static void build_fat_tree(struct hop_fabric_maker *maker)
@@ -127,9 +126,7 @@ static void build_fat_tree(struct hop_fabric_maker *maker)
     t.first_spine = hop_maker_nodes(maker, HOP_NODE_FABRIC, "spine", (uint32_t)spines);
     t.first_core = hop_maker_nodes(maker, HOP_NODE_FABRIC, "core", (uint32_t)cores);
     build_links(maker, &t, &up);
-    build_level(maker, &t, t.first_leaf, (uint32_t)leaves, leaf_link);
-    build_level(maker, &t, t.first_spine, (uint32_t)spines, spine_link);
-    build_level(maker, &t, t.first_core, (uint32_t)cores, core_link);
+    hop_maker_rule(maker, next_link, &t, sizeof t);
 }
 
 const struct hop_generator hop_generator_fat_tree = {

@@ -11,6 +11,7 @@
 enum { DIMENSIONS = 3, EXTENT_LIMIT = 8192 };
 
 struct torus {
+    uint32_t first_router; /* node */
     uint32_t dimensions, extent[DIMENSIONS], stride[DIMENSIONS];
     uint32_t positions;
     uint32_t *upwards; /* [position * DIMENSIONS + dimension]: link to the next position */
@@ -98,23 +99,26 @@ static uint32_t link_towards(const struct torus *t, uint32_t at, uint32_t to)
     return to; /* hosts' links are the first */
 }
 
+static uint32_t next_link(const void *torus, uint32_t node, uint32_t host)
+{
+    const struct torus *t = torus;
+    return link_towards(t, node - t->first_router, host);
+}
+
 static void build_torus(struct hop_fabric_maker *maker)
 {
     struct torus t = {0};
     read_shape(maker, &t);
     if (!hop_build_ok(maker->build))
         return;
-    uint32_t first_host = hop_maker_nodes(maker, HOP_NODE_NIC, "node", t.positions),
-             first_router = maker->build->topology->node_count;
+    uint32_t first_host = hop_maker_nodes(maker, HOP_NODE_NIC, "node", t.positions);
+    t.first_router = maker->build->topology->node_count;
     build_routers(maker, &t);
-    t.upwards = hop_build_alloc(maker->build, (size_t)t.positions * DIMENSIONS * sizeof *t.upwards);
+    t.upwards = hop_maker_alloc(maker, (size_t)t.positions * DIMENSIONS * sizeof *t.upwards);
     if (!t.upwards)
         return;
-    build_links(maker, &t, first_host, first_router);
-    for (uint32_t at = 0; at < t.positions; at++) {
-        for (uint32_t to = 0; to < t.positions; to++)
-            hop_build_route(maker->build, first_router + at, first_host + to, link_towards(&t, at, to));
-    }
+    build_links(maker, &t, first_host, t.first_router);
+    hop_maker_rule(maker, next_link, &t, sizeof t);
 }
 
 const struct hop_generator hop_generator_torus = {

@@ -258,11 +258,13 @@ static void copy_rows(struct hop_cluster *cluster, const struct hop_topology *fr
 {
     for (uint32_t f = 0; f < from->fabric_count; f++) {
         const struct hop_fabric *fabric = &from->fabrics[f];
-        for (uint32_t i = 0; fabric->given && i < fabric->switch_count * fabric->endpoint_count; i++) {
-            uint32_t to = place[fabric->endpoints[i % fabric->endpoint_count]], directed = fabric->table[i];
-            if (to != HOP_NONE && directed != HOP_NONE)
-                hop_build_route(cluster->build, place[fabric->switches[i / fabric->endpoint_count]], to,
-                                link_place[directed / 2]);
+        uint32_t endpoints = fabric->endpoint_count;
+        for (size_t i = 0;
+             fabric->given && hop_build_ok(cluster->build) && i < (size_t)fabric->switch_count * endpoints; i++) {
+            uint32_t at = fabric->switches[i / endpoints], to = place[fabric->endpoints[i % endpoints]];
+            if (to != HOP_NONE)
+                hop_build_route(cluster->build, place[at], to,
+                                link_place[hop_fabric_next(from, fabric, at, (uint32_t)(i % endpoints)) / 2]);
         }
     }
 }

@@ -404,12 +404,13 @@ static void put_directed(struct hop_buffer *out, const struct hop_topology *topo
 }
 
 /* The rows of one switch, those of one link together, links in the order of their first destination. `first` and `next`
- * chain the destinations of a link: per directed link and per endpoint, HOP_NONE at the end. */
+ * chain the destinations of a link: per directed link and per endpoint, HOP_NONE at the end. row: room for one. */
 static void put_switch_routes(struct hop_buffer *out, const struct hop_topology *topology,
                               const struct hop_fabric *fabric, uint32_t place, uint32_t *first, uint32_t *next,
-                              uint32_t *written)
+                              uint32_t *row, uint32_t *written)
 {
-    const uint32_t *row = fabric->table + (size_t)place * fabric->endpoint_count;
+    for (uint32_t e = 0; e < fabric->endpoint_count; e++)
+        row[e] = hop_fabric_next(topology, fabric, fabric->switches[place], e);
     for (uint32_t e = fabric->endpoint_count; e-- > 0;) {
         next[e] = first[row[e]];
         first[row[e]] = e;
@@ -432,15 +433,22 @@ static void put_switch_routes(struct hop_buffer *out, const struct hop_topology 
 static void put_routes(struct hop_buffer *out, const struct hop_topology *topology)
 {
     size_t links = 2 * (size_t)topology->link_count;
-    uint32_t *first = malloc((links + topology->node_count) * sizeof *first), *next = first + links, written = 0;
-    out->failed = out->failed || !first;
-    if (!first)
+    uint32_t *first = malloc((links + 2 * (size_t)topology->node_count) * sizeof *first), *next = first + links;
+    uint32_t written = 0;
+    uint64_t rows = 0;
+    for (uint32_t f = 0; f < topology->fabric_count; f++)
+        rows += (uint64_t)topology->fabrics[f].given * topology->fabrics[f].switch_count *
+                topology->fabrics[f].endpoint_count;
+    out->failed = out->failed || !first || rows > HOP_TABLE_LIMIT;
+    if (out->failed) {
+        free(first);
         return;
+    }
     memset(first, 0xff, links * sizeof *first);
     for (uint32_t f = 0; f < topology->fabric_count; f++) {
         const struct hop_fabric *fabric = &topology->fabrics[f];
         for (uint32_t s = 0; fabric->given && s < fabric->switch_count; s++)
-            put_switch_routes(out, topology, fabric, s, first, next, &written);
+            put_switch_routes(out, topology, fabric, s, first, next, next + topology->node_count, &written);
     }
     hop_json_put(out, written ? "\n  ]" : "");
     free(first);

@@ -2,7 +2,7 @@
 /*
  * Finding the fabrics of a topology, filling their forwarding tables from the rows that were given, and checking those:
  * every switch must know every endpoint, and following the rows must end there. Tables of fabrics without rows are
- * computed (forwarding_minhop.c).
+ * computed (forwarding_minhop.c); a rule is taken as it is.
  */
 #include "topology/forwarding.h"
 
@@ -63,7 +63,10 @@ uint32_t hop_fabric_endpoint(const struct hop_fabric *fabric, uint32_t node)
 uint32_t hop_fabric_next(const struct hop_topology *topology, const struct hop_fabric *fabric, uint32_t node,
                          uint32_t endpoint)
 {
-    return fabric->table[(size_t)topology->switch_place[node] * fabric->endpoint_count + endpoint];
+    if (!fabric->rule)
+        return fabric->table[(size_t)topology->switch_place[node] * fabric->endpoint_count + endpoint];
+    uint32_t link = fabric->rule(fabric->context, node, endpoint);
+    return 2 * link + (topology->links[link].ends[1] == node);
 }
 
 /* ---- finding ---- */
@@ -144,12 +147,13 @@ static enum hop_status make_fabrics(struct hop_topology *topology, struct hop_di
     }
     list_members(topology, seen, NULL, NULL);
     size_t switches = 0, endpoints = 0, entries = 0;
+    bool ruled = topology->rule && topology->fabric_count == 1;
     enum hop_status status = HOP_OK;
     for (uint32_t f = 0; f < topology->fabric_count && status == HOP_OK; f++) {
         const struct hop_fabric *fabric = &topology->fabrics[f];
         switches += fabric->switch_count;
         endpoints += fabric->endpoint_count;
-        entries += (size_t)fabric->switch_count * fabric->endpoint_count;
+        entries += ruled ? 0 : (size_t)fabric->switch_count * fabric->endpoint_count;
         if (entries > HOP_TABLE_LIMIT)
             status = hop_fail(diag, HOP_ERR_LIMIT,
                               "the routing tables of a fabric of %u switches and %u endpoints are too large\nat most "
@@ -164,8 +168,11 @@ static enum hop_status make_fabrics(struct hop_topology *topology, struct hop_di
         list_members(topology, seen, lists, lists + switches);
         for (uint32_t f = 0; f < topology->fabric_count; f++) {
             struct hop_fabric *fabric = &topology->fabrics[f];
-            fabric->table = tables;
-            tables += (size_t)fabric->switch_count * fabric->endpoint_count;
+            fabric->table = ruled ? NULL : tables;
+            fabric->rule = ruled ? topology->rule : NULL;
+            fabric->context = topology->rule_context;
+            fabric->given = ruled;
+            tables += ruled ? 0 : (size_t)fabric->switch_count * fabric->endpoint_count;
         }
     }
     free(seen);
@@ -306,6 +313,8 @@ static enum hop_status fill_and_check(struct hop_topology *topology, struct hop_
     enum hop_status status = scratch ? HOP_OK : hop_fail_memory(diag);
     for (uint32_t f = 0; f < topology->fabric_count && status == HOP_OK; f++) {
         struct hop_fabric *fabric = &topology->fabrics[f];
+        if (fabric->rule)
+            continue;
         status = fabric->given ? check_complete(topology, fabric, diag)
                                : hop_fabric_compute(topology, fabric, scratch, diag);
         if (status == HOP_OK && fabric->given)

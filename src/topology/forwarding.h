@@ -2,7 +2,8 @@
 /*
  * Network fabrics: a fabric is a maximal connected set of network links, joined at nodes of kind fabric (its switches)
  * only; the other nodes on its links are its endpoints, usually NICs. Every fabric has one dense forwarding table: a
- * row for each switch, in it for each endpoint the directed link to leave by.
+ * row for each switch, in it for each endpoint the directed link to leave by. A generated fabric, which may be large, has
+ * a rule instead.
  */
 #ifndef HOP_TOPOLOGY_FORWARDING_H
 #define HOP_TOPOLOGY_FORWARDING_H
@@ -13,11 +14,17 @@
 /* Entries of the tables of all fabrics of a topology, and rows given to it: 256 MiB of tables. */
 #define HOP_TABLE_LIMIT (1u << 26)
 
+/* The link on which what is for the endpoint at that place leaves a switch (a node). */
+typedef uint32_t hop_fabric_rule(const void *context, uint32_t node, uint32_t endpoint);
+
 struct hop_fabric {
     uint32_t switch_count, endpoint_count;
     const uint32_t *switches, *endpoints; /* nodes, ascending */
-    uint32_t *table; /* [switch * endpoint_count + endpoint]: the directed link on which to leave */
-    bool given;      /* the rows were given, not computed */
+    uint32_t
+        *table; /* [switch * endpoint_count + endpoint]: the directed link on which to leave; NULL: there is a rule */
+    hop_fabric_rule *rule;
+    const void *context;
+    bool given; /* the rows, or the rule, were given, not computed */
 };
 
 /* A row as it was given, until finish. */

@@ -41,7 +41,6 @@ static bool make_hops(struct hop_passages *c, struct hop_arena *arena)
 static uint32_t follow(const struct hop_passages *c, const struct pair *pair, uint32_t directed, uint32_t limit,
                        double *bottleneck_Bps, uint32_t *links)
 {
-    const uint32_t *column = pair->fabric->table + pair->entry->place;
     for (uint32_t length = 0;;) {
         const struct hop_hop *hop = &c->hops[directed];
         *bottleneck_Bps = hop_min(*bottleneck_Bps, hop->capacity_Bps);
@@ -50,7 +49,7 @@ static uint32_t follow(const struct hop_passages *c, const struct pair *pair, ui
             return length;
         if (hop->switch_place == HOP_NONE)
             return HOP_NONE; /* a direct link to another endpoint */
-        directed = column[(size_t)hop->switch_place * pair->fabric->endpoint_count];
+        directed = hop_fabric_next(c->topology, pair->fabric, hop->next, pair->entry->place);
     }
 }
 

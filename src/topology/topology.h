@@ -38,6 +38,8 @@ struct hop_topology {
     uint32_t crossing_count;
     struct hop_fabric_row *rows; /* forwarding.c; until finish */
     uint32_t row_count, row_capacity;
+    hop_fabric_rule *rule; /* of the only fabric; NULL: none */
+    const void *rule_context;
 
     /* derived by finish */
     uint32_t *upstream;                 /* per node: link towards the root, or HOP_NONE */

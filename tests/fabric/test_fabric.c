@@ -292,6 +292,33 @@ static void fat_tree_of_three_levels_follows_the_digits(void **state)
     hop_topology_destroy(t);
 }
 
+/* 65,536 hosts: no table is kept. Up and down again, no further up than it must be, and down to a host over one way. */
+static void a_large_fat_tree_needs_no_tables(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology("fat-tree:radix=64,levels=3");
+    struct hop_router *router = hop_router_create(t);
+    uint32_t first = find_node(t, "node0");
+    for (unsigned i = 0; i < 300; i++) {
+        uint32_t to = random_below(65536), tops[2];
+        for (unsigned k = 0; k < 2; k++) {
+            uint32_t from = (to + 1024 + random_below(65536 - 2048)) % 65536, found; /* of another pod */
+            CHECK(hop_router_find(router, first + from, first + to, &found, D));
+            const struct hop_route *way = hop_router_route(router, found);
+            assert_int_equal(way->link_count, 6);
+            for (uint32_t l = 0; l + 1 < 6; l++)
+                assert_int_equal(hop_topology_link(t, way->links[l] / 2)->ends[!(way->links[l] & 1)],
+                                 hop_topology_link(t, way->links[l + 1] / 2)->ends[way->links[l + 1] & 1]);
+            tops[k] = way->links[3];
+            uint32_t last = hop_topology_link(t, way->links[5] / 2)->ends[!(way->links[5] & 1)];
+            assert_int_equal(last, first + to);
+        }
+        assert_int_equal(tops[0], tops[1]);
+    }
+    hop_router_destroy(router);
+    hop_topology_destroy(t);
+}
+
 static void oversubscription_and_bonds_set_the_uplinks(void **state)
 {
     (void)state;
@@ -455,7 +482,7 @@ static void bad_options_are_refused_by_name(void **state)
         {"fat-tree:leaves=2,spines=2,hosts=2,levels=2", "levels", "radix", HOP_ERR_INVALID},
         {"fat-tree:leaves=2,spines=2,hosts=2,up=2,oversubscription=2", "up", "one of them", HOP_ERR_INVALID},
         {"fat-tree:leaves=2,spines=2,hosts=2,oversubscription=0", "oversubscription=0", "from", HOP_ERR_INVALID},
-        {"fat-tree:radix=64,levels=3", "65536 hosts, 5120 switches", "at most", HOP_ERR_LIMIT},
+        {"fat-tree:radix=512,levels=3", "33554432 hosts, 327680 switches", "at most", HOP_ERR_LIMIT},
         {"dragonfly:groups=9,routers=2,hosts=1,global=3", "global=3", "global=4 or more", HOP_ERR_INVALID},
         {"dragonfly:groups=65536,routers=65536,hosts=65536", "too many", "at most", HOP_ERR_LIMIT},
         {"torus:", "empty", "torus:", HOP_ERR_SYNTAX},
@@ -885,6 +912,7 @@ TEST_GROUP(fabric)
         cmocka_unit_test(networks_that_nobody_measured_have_latencies),
         cmocka_unit_test(fat_tree_of_two_levels_spreads_destinations_evenly),
         cmocka_unit_test(fat_tree_of_three_levels_follows_the_digits),
+        cmocka_unit_test(a_large_fat_tree_needs_no_tables),
         cmocka_unit_test(oversubscription_and_bonds_set_the_uplinks),
         cmocka_unit_test(dragonfly_routes_are_local_global_local),
         cmocka_unit_test(torus_routes_correct_x_then_y_then_z_the_shorter_way),
