@@ -57,11 +57,10 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
                              uint32_t capacity)
 {
     uint32_t segments = hop_timeline_segments(timeline, op, NULL, 0), count = 0;
-    struct hop_arena arena = {0};
-    struct hop_segment *list = hop_arena_alloc(&arena, segments * sizeof *list);
-    struct cause *causes = hop_arena_alloc(&arena, segments * sizeof *causes);
+    struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
+    struct cause *causes = malloc(((size_t)segments + 1) * sizeof *causes);
     uint32_t class = timeline->is_serial ? HOP_NONE : timeline->class_of[op];
-    segments = arena.failed ? 0 : hop_timeline_segments(timeline, op, list, segments);
+    segments = list && causes ? hop_timeline_segments(timeline, op, list, segments) : 0;
     for (uint32_t i = 0; i < segments; i++) {
         double length = list[i].end_s - list[i].start_s;
         if (list[i].rule == HOP_RULE_SOURCE_BUSY || (timeline->is_serial && is_lost(timeline, op, list[i].rule)))
@@ -73,6 +72,7 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
         qsort(causes, count, sizeof *causes, by_loss);
     for (uint32_t i = 0; i < count && i < capacity; i++)
         losses[i] = causes[i].loss;
-    hop_arena_finish(&arena);
+    free(list);
+    free(causes);
     return count;
 }
