@@ -35,8 +35,9 @@ struct search {
     bool has_dual;   /* there is one, and the problem does not have it yet */
     uint32_t parts;  /* tasks of it */
     double until_s;  /* it ends then, 0: no limit */
-    double without_s,
-        with_s; /* what is proved of orders without waits, and with such as last until an operation ends */
+    struct proof {
+        double known_s, shown_s; /* a bound that every rank knows, and one for the answer */
+    } without, with;             /* of orders without waits, and with such as last until an operation ends */
 };
 
 static bool meets(double value_s, double bound_s)
@@ -257,7 +258,8 @@ static enum hop_status use_dual(struct search *s, struct hop_diag *diag)
     return find_floor(s, diag);
 }
 
-static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, double *proved_s,
+/* Ranks decide by what all of them know, that all is done; of what was left rank 0 alone knows the bound, and only if no other had a part. */
+static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, struct proof *proof,
                                       struct hop_diag *diag)
 {
     struct hop_crew_totals totals;
@@ -266,14 +268,15 @@ static enum hop_status search_exactly(struct search *s, struct hop_exact *exact,
     HOP_CHECK(hop_crew_work(s->crew, &job, &totals, diag));
     add_totals(s, &totals);
     double best = hop_crew_record(s->crew, HOP_BEST, NULL);
+    bool alone = exact->most_nodes || !s->options->group || hop_group_size(s->options->group) == 1;
     if (totals.complete)
-        *proved_s = best;
-    else if (!s->options->group || hop_group_size(s->options->group) == 1)
-        *proved_s = hop_max(*proved_s, hop_min(best, hop_exact_open_bound(exact, s->crew)));
+        proof->known_s = proof->shown_s = best;
+    else if (alone && (!s->options->group || hop_group_rank(s->options->group) == 0))
+        proof->shown_s = hop_max(proof->shown_s, hop_min(best, hop_exact_open_bound(exact, s->crew)));
     return HOP_OK;
 }
 
-static enum hop_status prove(struct search *s, bool rests, uint64_t most_nodes, double *proved_s, struct hop_diag *diag)
+static enum hop_status prove(struct search *s, bool rests, uint64_t most_nodes, struct hop_diag *diag)
 {
     struct hop_exact exact;
     if (!goes_on(s) || is_good(s))
@@ -285,7 +288,7 @@ static enum hop_status prove(struct search *s, bool rests, uint64_t most_nodes, 
         HOP_CHECK(use_dual(s, diag));
     enum hop_status status = hop_exact_init(&exact, s->p, rests, most_nodes, diag);
     if (status == HOP_OK && !is_good(s))
-        status = search_exactly(s, &exact, proved_s, diag);
+        status = search_exactly(s, &exact, rests ? &s->with : &s->without, diag);
     hop_exact_finish(&exact);
     if (most_nodes) /* who sets no limit is content with less */
         s->result->complete = complete;
@@ -299,7 +302,7 @@ static enum hop_status count_optima(struct search *s, struct hop_diag *diag)
     struct hop_exact exact;
     size_t count;
     double best = hop_crew_record(s->crew, HOP_BEST, NULL);
-    bool proved = is_good(s) || meets(best, hop_max(s->without_s, s->with_s));
+    bool proved = is_good(s) || meets(best, hop_max(s->without.known_s, s->with.known_s));
     if (!s->options->count || !proved || !goes_on(s) || !isfinite(best))
         return HOP_OK;
     enum hop_status status = hop_exact_init(&exact, s->p, false, 0, diag);
@@ -380,7 +383,7 @@ static void fill_proofs(const struct search *s)
 {
     struct hop_order_result *r = s->result;
     round_down(&r->floor_s, r->value_s);
-    double with_s = hop_max(s->with_s, r->floor_s), without_s = hop_max(s->without_s, with_s);
+    double with_s = hop_max(s->with.shown_s, r->floor_s), without_s = hop_max(s->without.shown_s, with_s);
     bool whole = !hop_topology_lacks(s->p->topology); /* else nothing is known of the machine */
     if (!whole)
         r->floor_s = with_s = without_s = 0;
@@ -424,7 +427,7 @@ static enum hop_status answer(struct search *s, struct hop_diag *diag)
 /* Whether waits may still give something better. */
 static bool may_gain(const struct search *s)
 {
-    return goes_on(s) && !is_good(s) && !meets(hop_crew_record(s->crew, HOP_BEST, NULL), s->with_s);
+    return goes_on(s) && !is_good(s) && !meets(hop_crew_record(s->crew, HOP_BEST, NULL), s->with.known_s);
 }
 
 static enum hop_status search(struct search *s, struct hop_diag *diag)
@@ -446,9 +449,9 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     if (status == HOP_OK && goes_on(s) && !is_good(s))
         status = search_anytime(s, s->no_waits ? "anytime" : "waits", diag);
     if (status == HOP_OK)
-        status = prove(s, false, many ? most : 0, &s->without_s, diag);
+        status = prove(s, false, many ? most : 0, diag);
     if (status == HOP_OK && !o->no_waits)
-        status = prove(s, true, many || !limited ? most : 0, &s->with_s, diag);
+        status = prove(s, true, many || !limited ? most : 0, diag);
     s->no_waits = o->no_waits;
     if (status == HOP_OK && few && !o->no_waits && may_gain(s))
         status = search_anytime(s, "late", diag);

@@ -45,7 +45,8 @@ def same_answers():
     small = uneven("small.hop", "t2", 3, "halo:2x2x2")
     alone = without_times(run(0, "order", small, "--on", "t2", "--json"))
     everything = without_times(run(0, "order", small, "--on", "t2", "--all", "--json"))
-    check(alone["value_s"] == everything["fastest_clean"]["value_s"], "exact and exhaustive agree")
+    exact = without_times(run(0, "order", small, "--on", "t2", "--json", "--no-waits"))
+    check(exact["value_s"] == everything["fastest_clean"]["value_s"] >= alone["value_s"], "exact and exhaustive agree")
     for ranks in (2, 4):
         check(without_times(run(ranks, "order", small, "--on", "t2", "--json")) == alone, "%d ranks find what one finds" % ranks)
         check(without_times(run(ranks, "order", small, "--on", "t2", "--all", "--json")) == everything,
