@@ -126,6 +126,8 @@ static void check(struct request *r)
         tool_bad_usage(&tool_make, "the pattern %s takes no --%s%s", r->name, strange,
                        both && r->pattern == &in_words && tool_has_word(COLLECTIVE, strange)
                            ? "; the collective does: --algorithm default"
+                       : strcmp(strange, "ranks") == 0
+                           ? ": what stands behind it says how many, as in halo:4x2 or ring:8"
                            : "");
     if (words && tool_given(&r->given, "bytes") && strstr(r->name, ",bytes="))
         tool_bad_usage(&tool_make, "the pattern %s says itself how many bytes: no --bytes", r->name);

@@ -55,11 +55,12 @@ static void take_schedule(struct hop_schedule *schedule, struct map_input *input
 }
 
 /* What cannot be opened may have been meant to be something else. */
-static void check_read(enum hop_status status)
+static void check_read(enum hop_status status, const char *source)
 {
-    if (status == HOP_ERR_IO && !tool_diag.expected[0])
-        hop_diag_expect(&tool_diag, "a traffic file, a schedule, or a pattern: stencil:4x4, halo:2x2x2, coll:4x2x2, "
-                                    "ring:8, alltoall:16");
+    if (status == HOP_ERR_IO)
+        tool_expect_schedule("a traffic file, a schedule, or a pattern: stencil:4x4, halo:2x2x2, coll:4x2x2, "
+                             "ring:8, alltoall:16",
+                             source);
     tool_try(status);
 }
 
@@ -73,7 +74,8 @@ static void read_schedule(const char *source, const char *text, size_t size, str
         schedule = tool_read_schedule(tool_text("f%s", source), NULL);
     else
         check_read(text ? hop_schedule_parse(source, text, size, &schedule, &tool_diag)
-                        : hop_schedule_load_with(source, &options, &schedule, &tool_diag));
+                        : hop_schedule_load_with(source, &options, &schedule, &tool_diag),
+                   source);
     take_schedule(schedule, input);
 }
 
@@ -106,7 +108,8 @@ static struct hop_traffic *read_one(const char *source, enum hop_memory memory, 
         return input->traffic;
     }
     check_read(text && strcmp(source, "-") == 0 ? hop_traffic_parse(source, text, size, memory, &traffic, &tool_diag)
-                                                : hop_traffic_load(source, memory, &traffic, &tool_diag));
+                                                : hop_traffic_load(source, memory, &traffic, &tool_diag),
+               source);
     return tool_have(traffic);
 }
 

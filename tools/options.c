@@ -63,7 +63,7 @@ const char *tool_nearest_word(const char *words, const char *word)
 {
     const char *known, *found = NULL;
     size_t length;
-    unsigned least = 3;
+    unsigned least = strlen(word) > 3 ? 3 : 2; /* of a short one, two letters are most of it */
     while ((length = next_word(&words, &known))) {
         const char *name = tool_text("%.*s", (int)length, known);
         unsigned far =
@@ -92,7 +92,8 @@ static struct tool_option resolve(const struct tool_option *entry)
         return *entry;
     struct tool_option option = *entry->shared;
     option.at = entry->at;
-    option.once = entry->once || option.once;
+    bool several = entry->kind == OPTION_LIST || entry->kind == OPTION_NAMES; /* of which the shared one takes one */
+    option.once = entry->once || (option.once && !several);
     option.use = entry->use ? entry->use : option.use;
     option.argument = entry->argument ? entry->argument : option.argument;
     option.help = entry->help ? entry->help : option.help;

@@ -24,9 +24,9 @@ const struct tool_option option_schedule = {.kind = OPTION_CALL,
                          option_expression =
                              OPTION("expression", 'e', CALL, .at = 0, "TEXT",
                                     "a schedule as text, operations separated by ';'", .take = take_source);
-const struct tool_option option_on =
-    OPTION("on", 0, TEXT, .at = 0, "TOPOLOGY",
-           "a built-in machine, a fabric such as star:16, a file of any dialect, or live", .use = USE_INPUT);
+const struct tool_option option_on = OPTION(
+    "on", 0, TEXT, .at = 0, "TOPOLOGY", "a built-in machine, a fabric such as star:16, a file of any dialect, or live",
+    .use = USE_INPUT, .once = true);
 static void take_name(const struct tool_taking *t, char *text)
 {
     *(*t->option->name == 'g' ? &tool_beside.gpu : &tool_beside.cpu) = text;
@@ -43,13 +43,14 @@ const struct tool_option option_set =
     OPTION("set", 's', LIST, .at = 0, "NAME=VALUE", "change the topology, as in tau=0.2 (see hopcast topology --help)");
 const struct tool_option option_model =
     OPTION("model", 'm', TEXT, .at = 0, "MODEL",
-           "{models}; of all domains that it can rule, or DOMAIN=MODEL,... by domain (pcie*: all)");
+           "{models}; of all domains that it can rule, or DOMAIN=MODEL,... by domain (pcie*: all)", .once = true);
 const struct tool_option option_map = OPTION("map", 0, TEXT, .at = 0, "MAP",
                                              "where the ranks of a schedule go: packed (default), cyclic, or a file "
                                              "(hop_placement(3))",
-                                             .use = USE_INPUT);
-const struct tool_option option_collective = OPTION("collective", 0, TEXT, .at = 0, "KIND=ALGORITHM,...",
-                                                    "how collectives of Chakra traces are made (docs/traces.md)");
+                                             .use = USE_INPUT, .once = true);
+const struct tool_option option_collective =
+    OPTION("collective", 0, TEXT, .at = 0, "KIND=ALGORITHM,...",
+           "how collectives of Chakra traces are made (docs/traces.md)", .once = true);
 const struct tool_option option_sources_unlimited =
     FLAG("sources-unlimited", 0, .at = 0, "every source starts all its ready transfers at once (step A off)");
 

@@ -160,7 +160,8 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
     if (r->ranks == 0)
         tool_bad_usage(&tool_run, "the schedule has no operations: -n says how many ranks there are");
     if (r->ranks < needed)
-        tool_bad_usage(&tool_run, "the schedule has %u ranks, %u are started", needed, r->ranks);
+        tool_bad_usage(&tool_run, "the schedule has %u ranks: %u %s too few", needed, r->ranks,
+                       r->ranks == 1 ? "is" : "are");
     tool_try(hop_schedule_find_race(r->schedule, &race, &tool_diag));
     if (race && first)
         fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", tool_diag.place, tool_diag.place[0] ? ": " : "",

@@ -120,10 +120,12 @@ static void check_source(const char *source)
     if (strcmp(source, "-") == 0 || access(source, F_OK) == 0)
         return;
     const char *nearest = tool_nearest_word(TOOL_COLLECTIVES, source);
-    tool_try(hop_fail(&tool_diag, HOP_ERR_IO,
-                      "'%.180s' is neither a file nor a collective%s\na schedule's file, or allreduce, reduce, "
-                      "broadcast, allgather, reduce-scatter, alltoall, gather, scatter or barrier",
-                      source, nearest ? tool_text(" (is %s meant?)", nearest) : ""));
+    (void)hop_fail(&tool_diag, HOP_ERR_IO, "'%.180s' is neither a file nor a collective%s", source,
+                   nearest ? tool_text(" (is %s meant?)", nearest) : "");
+    tool_expect_schedule("a schedule's file, or allreduce, reduce, broadcast, allgather, reduce-scatter, alltoall, "
+                         "gather, scatter or barrier",
+                         source);
+    tool_fail(&tool_diag);
 }
 
 static void load_schedule(const struct run_options *o, struct run_loaded *l)

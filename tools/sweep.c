@@ -44,7 +44,7 @@ static const struct tool_option table[] = {
     SHARED(map, AXIS(MAPS), .kind = OPTION_NAMES, .argument = "MAPS",
            .help = "where the ranks of a schedule go: MAP,MAP,... of packed (default), cyclic and files of "
                    "hop_placement(3)"),
-    SHARED(collective, AT(request, collective), .once = true),
+    SHARED(collective, AT(request, collective)),
     OPTION("bytes", 0, LIST, AXIS(SIZES), "SIZES", "every transfer has that size, as in 64KiB:1MiB*2"),
     OPTION("scale-bytes", 0, LIST, AXIS(SCALES), "LIST", "all sizes times a factor, as in 0.5,1,2"),
     OPTION(

@@ -155,6 +155,17 @@ struct hop_network *tool_network(const struct hop_topology *topology, const char
     return tool_have(network);
 }
 
+void tool_expect_schedule(const char *expected, const char *name)
+{
+    enum hop_collective_kind kind;
+    bool made = hop_pattern_is(name) || tool_collective(name, strlen(name), &kind);
+    if (!tool_diag.expected[0])
+        hop_diag_expect(&tool_diag, "%s%s", expected,
+                        made ? tool_text("; `hopcast make %s%s -o FILE` writes one", name,
+                                         strchr(name, ':') ? "" : " --on TOPOLOGY")
+                             : "");
+}
+
 struct hop_schedule *tool_read_schedule(const char *source, const char *collective)
 {
     struct hop_trace_options trace = {0};
@@ -165,8 +176,11 @@ struct hop_schedule *tool_read_schedule(const char *source, const char *collecti
         (void)snprintf(tool_diag.place, sizeof tool_diag.place, "--collective");
         tool_fail(&tool_diag);
     }
-    tool_try(is_text ? hop_schedule_parse(name, source + 1, strlen(source + 1), &schedule, &tool_diag)
-                     : hop_schedule_load_with(source, &trace, &schedule, &tool_diag));
+    enum hop_status status = is_text ? hop_schedule_parse(name, source + 1, strlen(source + 1), &schedule, &tool_diag)
+                                     : hop_schedule_load_with(source, &trace, &schedule, &tool_diag);
+    if (status == HOP_ERR_IO && !is_text && strcmp(source, "-") != 0)
+        tool_expect_schedule("a schedule's file, - or -e 'gpu0 -> gpu1 1MiB'", source);
+    tool_try(status);
     if (hop_schedule_count(schedule) == 0)
         tool_try_at(hop_fail(&tool_diag, HOP_ERR_INVALID,
                              "the schedule holds no operation\nat least one, such as a: gpu0 -> gpu1 1MiB"),

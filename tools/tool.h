@@ -82,6 +82,9 @@ struct hop_network *tool_network(const struct hop_topology *topology, const char
  * 'f' and a file, or 'e' and a text. */
 struct hop_schedule *tool_read_schedule(const char *source, const char *collective);
 const char *tool_source_name(const char *source); /* "-e", or the file */
+/* What tool_diag expects, unless it says so, of a name that is no file; how one is made of a pattern's or a
+ * collective's. */
+void tool_expect_schedule(const char *expected, const char *name);
 /* What a command names that works on one schedule. */
 struct tool_input {
     struct tool_words schedules, sets;

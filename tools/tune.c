@@ -16,7 +16,10 @@ static int run(int argc, char **argv)
         if (strcmp(argv[1], strchr(parts[i]->name, ' ') + 1) == 0)
             return parts[i]->run(argc - 1, argv + 1);
     }
-    tool_bad_usage(&tool_tune, "there is nothing called '%s' to tune; there are paths, collective and copies", argv[1]);
+    enum hop_collective_kind kind;
+    tool_bad_usage(&tool_tune, "there is nothing called '%s' to tune; there are paths, collective%s and copies",
+                   argv[1],
+                   tool_collective(argv[1], strlen(argv[1]), &kind) ? tool_text(" (tune collective %s)", argv[1]) : "");
 }
 
 const struct tool_command tool_tune = {

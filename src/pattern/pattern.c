@@ -265,7 +265,10 @@ static void read_grid(struct reader *r, struct hop_field text)
         struct hop_field piece = {text.text + i, x ? (size_t)(x - text.text) - i : text.length - i};
         if (grid->dimensions == most || !hop_field_whole(piece, &extent) || extent == 0 ||
             (x && x + 1 == text.text + text.length)) {
-            refuse(r, HOP_ERR_SYNTAX, text, "is no such grid", expected);
+            if (text.length == 0)
+                hop_failure_set(&r->failure, HOP_ERR_SYNTAX, "%s does not say how many ranks\n%s", name, expected);
+            else
+                refuse(r, HOP_ERR_SYNTAX, text, "is no such grid", expected);
             return;
         }
         ranks = extent > HOP_TRAFFIC_RANKS ? extent : ranks * extent;

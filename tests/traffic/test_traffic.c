@@ -780,7 +780,7 @@ static void bad_patterns_are_refused(void **state)
         {"stencl:4x4", "stencil:4x4?", HOP_ERR_NOT_FOUND},
         {"", "is no pattern", HOP_ERR_NOT_FOUND},
         {"matrix.csv", "is no pattern", HOP_ERR_NOT_FOUND},
-        {"stencil", "'' is no such grid", HOP_ERR_SYNTAX},
+        {"stencil", "stencil does not say how many ranks", HOP_ERR_SYNTAX},
         {"stencil:", "as in stencil:4x4", HOP_ERR_SYNTAX},
         {"stencil:4x", "'4x' is no such grid", HOP_ERR_SYNTAX},
         {"stencil:4xx4", "is no such grid", HOP_ERR_SYNTAX},
