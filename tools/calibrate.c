@@ -73,7 +73,7 @@ static int calibrate_penalties(const struct calibrate_request *r, struct hop_top
     struct hop_measurements *measurements;
     struct hop_penalty_result *result;
     struct hop_penalty_options options = {.topology = topology, .together = r->together, .fill = r->fill};
-    tool_try(hop_measurements_load(r->penalties, &measurements, &tool_diag));
+    tool_try_file(hop_measurements_load(r->penalties, &measurements, &tool_diag), MEASUREMENTS_ARE_EXPECTED);
     tool_try(hop_calibrate_penalties(measurements, &options, &result, &tool_diag));
     if (r->json)
         tool_write_text(NULL, hop_penalty_result_to_json(result));

@@ -157,7 +157,9 @@ void calibrate_fit_measurements(const struct calibrate_request *r, const struct 
 void calibrate_fit(const struct calibrate_request *r, const struct hop_topology *topology)
 {
     struct hop_measurements *measurements;
-    tool_try(hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &tool_diag));
+    tool_try_file(
+        hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &tool_diag),
+        MEASUREMENTS_ARE_EXPECTED);
     if (r->curve)
         show_curve(r, topology, measurements);
     else

@@ -213,7 +213,7 @@ static int run(int argc, char **argv)
     tool_read(&tool_compare, argc, argv, &r);
     check(&r);
     for (uint32_t i = 0; i < r.files.count; i++)
-        tool_try(hop_measurements_load(r.files.at[i], &files[i], &tool_diag));
+        tool_try_file(hop_measurements_load(r.files.at[i], &files[i], &tool_diag), MEASUREMENTS_ARE_EXPECTED);
     if (r.topology)
         tool_try(hop_compare_models(files[0], tool_load_topology(r.topology, &r.sets),
                                     r.models.count ? (const char *const *)r.models.at : &by_default,

@@ -131,10 +131,8 @@ static void read_start(struct map_request *r, struct map_input *input)
         if (choice[6])
             r->options.start_seed = tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX);
     } else if (strcmp(choice, "packed") != 0) {
-        enum hop_status read = hop_placement_load(choice, &input->start, &tool_diag);
-        if (read == HOP_ERR_IO)
-            hop_diag_expect(&tool_diag, "packed, cyclic, random=SEED, or a file with a line for every rank");
-        tool_try(read);
+        tool_try_file(hop_placement_load(choice, &input->start, &tool_diag),
+                      "packed, cyclic, random=SEED, or a file with a line for every rank");
     }
 }
 

@@ -94,6 +94,13 @@ void tool_try_at(enum hop_status status, const char *format, ...)
     tool_try(status);
 }
 
+void tool_try_file(enum hop_status status, const char *expected)
+{
+    if (status == HOP_ERR_IO && !tool_diag.expected[0])
+        hop_diag_expect(&tool_diag, "%s", expected);
+    tool_try(status);
+}
+
 void *tool_alloc(size_t count, size_t size)
 {
     void *made = count < SIZE_MAX / (size + 1) ? hop_arena_alloc(&tool_arena, count * size + 1) : NULL;
@@ -218,10 +225,8 @@ struct tool_map tool_map_load(const char *choice)
         return map;
     if (strcmp(choice, "cyclic") == 0)
         return (struct tool_map){HOP_PLACEMENT_CYCLIC, NULL};
-    enum hop_status status = hop_placement_load(choice, &map.file, &tool_diag);
-    if (status == HOP_ERR_IO)
-        hop_diag_expect(&tool_diag, "packed, cyclic, or a file with a line for every rank");
-    tool_try(status);
+    tool_try_file(hop_placement_load(choice, &map.file, &tool_diag),
+                  "packed, cyclic, or a file with a line for every rank");
     (void)tool_have(map.file);
     return map;
 }

@@ -46,6 +46,9 @@ _Noreturn void tool_out_of_memory(void);
 extern struct hop_diag tool_diag;
 void tool_try(enum hop_status status);
 void tool_try_at(enum hop_status status, const char *format, ...) HOP_PRINTF(2, 3);
+/* What is expected of a file that cannot be read. */
+void tool_try_file(enum hop_status status, const char *expected);
+#define MEASUREMENTS_ARE_EXPECTED "a file of measurements (docs/compare.md says which there are)"
 void *tool_have(void *made); /* which is there until the command ends; NULL: out of memory */
 /* Zeroed, until the command ends; and arrays that grow. */
 void *tool_alloc(size_t count, size_t size);

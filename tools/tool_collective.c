@@ -31,7 +31,8 @@ const char *tool_choose_algorithm(struct hop_collective_options *options, uint32
         tool_try_at(hop_fail(&tool_diag, HOP_ERR_INVALID,
                              "auto needs a table\nauto=FILE, a table that `hopcast tune collective -o FILE` wrote"),
                     "--algorithm");
-    tool_try(hop_algorithm_table_load(table, &all, &tool_diag));
+    tool_try_file(hop_algorithm_table_load(table, &all, &tool_diag),
+                  "a table that `hopcast tune collective -o FILE` wrote");
     enum hop_status status = hop_algorithm_table_find(all, options->kind, ranks, options->bytes, &row, &tool_diag);
     if (status != HOP_OK)
         hop_diag_place(&tool_diag, "%.180s", table);
