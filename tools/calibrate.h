@@ -15,7 +15,7 @@ struct calibrate_request {
     uint64_t folds; /* UINT64_MAX: not said */
     uint64_t kinds, draws; /* 0: not said */
     double together;
-    bool json, fill;
+    bool json, fill, alone;
 };
 
 /* calibrate_fit.c */

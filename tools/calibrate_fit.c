@@ -133,6 +133,7 @@ void calibrate_fit_measurements(const struct calibrate_request *r, const struct 
     bool given = r->folds != UINT64_MAX;
     struct hop_fit_options options = {.model = choose_model(r, topology),
                                       .folds = given ? (uint32_t)r->folds : CALIBRATE_FOLDS,
+                                      .alone = r->alone,
                                       .compare = r->compare,
                                       .kinds = (uint32_t)r->kinds,
                                       .progress = tool_progress_begin(&progress, "fits that are done"),

@@ -87,7 +87,7 @@ struct hop_fitting *hop_fit_begin(const struct hop_measurements *measurements, c
     f->groups = hop_measurements_group_count(measurements);
     f->topology = hop_fit_topology(topology, NULL, failure);
     if (f->topology)
-        f->expect = hop_expect_create(measurements, f->topology, &options->compare, failure);
+        f->expect = hop_expect_create(measurements, f->topology, &options->compare, false, failure);
     if (f->expect) {
         f->most_alone_Bps = hop_fit_most_alone(f);
         hop_fit_prepare(f);
@@ -142,8 +142,9 @@ static void deal(const struct hop_measurements *m, uint32_t folds, uint8_t *fold
     }
 }
 
+/* alone: what is expected of each copy by itself, which becomes the candidate before the last; NULL: that is not asked for. */
 static void hold_out(const struct hop_topology *topology, const struct hop_fit_options *options,
-                     const struct hop_measurements *m, struct hop_comparing *c)
+                     const struct hop_measurements *m, const struct hop_expect *alone, struct hop_comparing *c)
 {
     uint32_t rows = hop_measurements_count(m);
     uint8_t *fold_of = hop_arena_alloc(&c->arena, (size_t)rows + 1),
@@ -155,8 +156,10 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
         for (uint32_t i = 0; i < rows; i++)
             train[i] = fold_of[i] != fold;
         struct hop_fitting *f = hop_fit_once(m, topology, options, train, c->failure);
+        if (f && alone)
+            hop_comparing_predict(c, alone, f->topology, f->model, 2, train);
         if (f)
-            hop_comparing_predict(c, f->expect, f->topology, f->model, 2, train);
+            hop_comparing_predict(c, f->expect, f->topology, f->model, c->result.candidate_count - 1, train);
         hop_fit_finish(f);
         if (options->progress)
             options->progress((fold + 2.0) / (options->folds + 1), options->context);
@@ -167,17 +170,20 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
 static const struct hop_comparison *compare(const struct hop_fitting *f, const struct hop_topology *topology,
                                             const struct hop_fit_options *options)
 {
-    static const char *const names[] = {"as given", "fitted", "held out"};
-    uint32_t candidates = options->folds ? 3 : 2;
+    static const char *const names[] = {"as given", "fitted", "held out", "held out"};
+    uint32_t candidates = !options->folds ? 2 : options->alone ? 4 : 3;
     struct hop_comparing *c = hop_comparing_begin(f->measurements, candidates, &options->compare, f->failure);
     if (!c)
         return NULL;
     for (uint32_t i = 0; i < candidates; i++)
-        c->summaries[i].name = names[i];
+        c->summaries[i].name = i + 2 == candidates && i == 2 ? "each alone" : names[i];
     hop_comparing_predict(c, f->expect, topology, f->model, 0, NULL);
     hop_comparing_predict(c, f->expect, f->topology, f->model, 1, NULL);
+    struct hop_expect *alone =
+        candidates > 3 ? hop_expect_create(f->measurements, topology, &options->compare, true, f->failure) : NULL;
     if (options->folds)
-        hold_out(topology, options, f->measurements, c);
+        hold_out(topology, options, f->measurements, alone, c);
+    hop_expect_destroy(alone);
     return hop_comparing_end(c);
 }
 

@@ -81,8 +81,8 @@ void hop_comparing_predict(struct hop_comparing *c, const struct hop_expect *exp
     struct hop_network *network = NULL;
     if (c->failure->status == HOP_OK)
         c->failure->status = hop_network_create(topology, model, &network, c->failure->diag);
-    for (uint32_t g = 0; g < c->result.group_count && c->failure->status == HOP_OK; g++) {
-        struct hop_measurement_group rows = hop_measurements_group(expect->measurements, g);
+    for (uint32_t g = 0; c->failure->status == HOP_OK && g < hop_expect_count(expect); g++) {
+        struct hop_measurement_group rows = hop_expect_rows(expect, g);
         hop_expect_times(expect, network, g, c->scratch_s);
         for (uint32_t i = 0; i < rows.count; i++) {
             uint32_t row = c->row_of[rows.rows[i]];
@@ -132,7 +132,7 @@ enum hop_status hop_compare_models(const struct hop_measurements *reference, con
     struct hop_failure failure = {.diag = diag};
     struct hop_compare_options own = {0};
     struct hop_comparing *c = begin(reference, count, options, &own, &failure);
-    struct hop_expect *expect = c ? hop_expect_create(reference, topology, &own, &failure) : NULL;
+    struct hop_expect *expect = c ? hop_expect_create(reference, topology, &own, false, &failure) : NULL;
     for (uint32_t m = 0; m < count && expect; m++) {
         const char *name = models[m] ? models[m] : "default";
         c->summaries[m].name = hop_arena_string(&c->arena, name, strlen(name));

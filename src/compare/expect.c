@@ -205,9 +205,21 @@ static bool is_all_to_all(const struct hop_measurements *of, struct hop_measurem
     return devices > 2 && rows.count == devices * (devices - 1);
 }
 
+uint32_t hop_expect_count(const struct hop_expect *e)
+{
+    return e->alone ? hop_measurements_count(e->measurements) : hop_measurements_group_count(e->measurements);
+}
+
+struct hop_measurement_group hop_expect_rows(const struct hop_expect *e, uint32_t group)
+{
+    if (!e->alone)
+        return hop_measurements_group(e->measurements, group);
+    return (struct hop_measurement_group){hop_measurements_at(e->measurements, group)->group, &e->alone[group], 1};
+}
+
 static void make_group(struct hop_expect *e, uint32_t index)
 {
-    struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
+    struct hop_measurement_group rows = hop_expect_rows(e, index);
     struct hop_expect_group *group = &e->groups[index];
     bool in_turn = false, pulled = false;
     double first_s = INFINITY;
@@ -238,17 +250,21 @@ static void make_group(struct hop_expect *e, uint32_t index)
 }
 
 struct hop_expect *hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
-                                     const struct hop_compare_options *options, struct hop_failure *failure)
+                                     const struct hop_compare_options *options, bool alone,
+                                     struct hop_failure *failure)
 {
-    uint32_t groups = hop_measurements_group_count(measurements);
     struct hop_expect *e = calloc(1, sizeof *e);
     if (e) {
-        *e = (struct hop_expect){failure, measurements, topology, options, {0}, NULL};
-        e->groups = hop_arena_alloc(&e->arena, (groups + 1) * sizeof *e->groups);
+        *e = (struct hop_expect){failure, measurements, topology, options, {0}, NULL, NULL};
+        uint32_t rows = hop_measurements_count(measurements); /* and no more groups */
+        e->groups = hop_arena_alloc(&e->arena, (rows + 1) * sizeof *e->groups);
+        e->alone = alone ? hop_arena_alloc(&e->arena, (rows + 1) * sizeof *e->alone) : NULL;
+        for (uint32_t i = 0; e->alone && i < rows; i++)
+            e->alone[i] = i;
     }
-    if (!e || !e->groups)
+    if (!e || e->arena.failed)
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    for (uint32_t g = 0; g < groups && failure->status == HOP_OK; g++)
+    for (uint32_t g = 0; failure->status == HOP_OK && g < hop_expect_count(e); g++)
         make_group(e, g);
     if (failure->status == HOP_OK)
         return e;
@@ -260,7 +276,7 @@ void hop_expect_destroy(struct hop_expect *e)
 {
     if (!e)
         return;
-    for (uint32_t g = 0; e->groups && g < hop_measurements_group_count(e->measurements); g++)
+    for (uint32_t g = 0; e->groups && g < hop_expect_count(e); g++)
         hop_schedule_destroy(e->groups[g].schedule);
     hop_arena_finish(&e->arena);
     free(e);
@@ -298,7 +314,7 @@ static void read_times(const struct hop_timeline *timeline, const struct hop_exp
 
 void hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t index, double *times_s)
 {
-    struct hop_measurement_group rows = hop_measurements_group(e->measurements, index);
+    struct hop_measurement_group rows = hop_expect_rows(e, index);
     const struct hop_expect_group *group = &e->groups[index];
     struct hop_timeline *timeline = NULL;
     struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = group->sources_unlimited};

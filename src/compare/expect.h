@@ -24,7 +24,8 @@ struct hop_expect {
     const struct hop_topology *topology;
     const struct hop_compare_options *options;
     struct hop_arena arena;
-    struct hop_expect_group *groups;
+    struct hop_expect_group *groups; /* or each measurement by itself, as if nothing ran beside it: */
+    uint32_t *alone;                 /* their numbers; NULL: by groups */
 };
 
 /* The bytes of a row: its own, or those that the options assume. */
@@ -33,8 +34,13 @@ uint64_t hop_expect_bytes(const struct hop_expect *e, const struct hop_measureme
 /* Devices that the topology does not have are refused at their place; then it is NULL. Measurements, topology, options
  * and failure must outlive what is made. */
 struct hop_expect *hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
-                                     const struct hop_compare_options *options, struct hop_failure *failure);
+                                     const struct hop_compare_options *options, bool alone,
+                                     struct hop_failure *failure);
 void hop_expect_destroy(struct hop_expect *e); /* NULL is allowed */
+
+/* How many there are, and the rows of one. */
+uint32_t hop_expect_count(const struct hop_expect *e);
+struct hop_measurement_group hop_expect_rows(const struct hop_expect *e, uint32_t group);
 
 /* One value for each row of the group, comparable with hop_measured_time_s. The network's topology has the nodes and
  * links of the one that the expectations were made for. */
