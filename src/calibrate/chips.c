@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define BAD_COST 4.0     /* of a group that is 10 % off */
+#define CHIP_MARGIN 0.02 /* of two that gain as much, the first */
 #define CHIP_OF_ONE 16.0 /* gain of a chip link that only one group asks for: it is half as fast without */
 enum { CHIPS_MAX = 64 };
 
@@ -109,8 +110,22 @@ struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const
     return made;
 }
 
+enum { LEVELS = 16 };
+
+/* The switches above a device, the highest first. */
+static uint32_t list_switches(const struct hop_fitting *f, uint32_t device, uint32_t switches[LEVELS])
+{
+    uint32_t count = 0;
+    for (uint32_t at = parent_switch(f, device); at != HOP_NONE && count < LEVELS; at = parent_switch(f, at)) {
+        memmove(switches + 1, switches, count++ * sizeof *switches);
+        switches[0] = at;
+    }
+    return count;
+}
+
 /* Switches that the copies of badly predicted groups might pass inside a chip: for each such copy, every switch above its
- * source with every one above its destination. */
+ * source with the one above its destination that is as far below the root (the parts of a chip are alike), the highest
+ * first: below these, links stay shared. */
 uint32_t hop_fit_list_chips(const struct hop_fitting *f, uint32_t pairs[HOP_CHIPS_TRIED][2])
 {
     uint32_t count = 0;
@@ -119,16 +134,14 @@ uint32_t hop_fit_list_chips(const struct hop_fitting *f, uint32_t pairs[HOP_CHIP
         bool asks = f->blind || f->now.group[g] > BAD_COST;
         for (uint32_t i = 0; i < rows.count && asks && !f->expect->groups[g].trace; i++) {
             uint32_t from = device_of(f, g, i, true), to = device_of(f, g, i, false);
-            for (uint32_t a = parent_switch(f, from); a != HOP_NONE; a = parent_switch(f, a)) {
-                for (uint32_t b = parent_switch(f, to); b != HOP_NONE; b = parent_switch(f, b)) {
-                    uint32_t pair[2] = {a < b ? a : b, a < b ? b : a};
-                    bool known = hop_fit_is_below(f->topology, a, b) || hop_fit_is_below(f->topology, b, a) ||
-                                 is_joined(f, pair);
-                    for (uint32_t k = 0; k < count && !known; k++)
-                        known = pairs[k][0] == pair[0] && pairs[k][1] == pair[1];
-                    if (!known && count < HOP_CHIPS_TRIED)
-                        memcpy(pairs[count++], pair, sizeof pair);
-                }
+            uint32_t above[2][LEVELS], outs = list_switches(f, from, above[0]), ins = list_switches(f, to, above[1]);
+            for (uint32_t level = 0; level < outs && level < ins; level++) {
+                uint32_t a = above[0][level], b = above[1][level], pair[2] = {a < b ? a : b, a < b ? b : a};
+                bool known = a == b || is_joined(f, pair);
+                for (uint32_t k = 0; k < count && !known; k++)
+                    known = pairs[k][0] == pair[0] && pairs[k][1] == pair[1];
+                if (!known && count < HOP_CHIPS_TRIED)
+                    memcpy(pairs[count++], pair, sizeof pair);
             }
         }
     }
@@ -179,7 +192,7 @@ bool hop_fit_join_chips(struct hop_fitting *f)
         double most = HOP_GAIN_OF_ONE;
         for (uint32_t p = 0; p < count && hop_fit_good(f); p++) {
             double gain = try_chip(f, pairs[p]);
-            if (gain > most) {
+            if (gain > most * (best < count ? 1 + CHIP_MARGIN : 1)) {
                 most = gain;
                 best = p;
             }

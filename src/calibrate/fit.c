@@ -38,6 +38,50 @@ static void choose_pull(struct hop_fitting *f)
     hop_fit_evaluate(f, NULL, &f->now);
 }
 
+/* Goes back to knobs that were, and their values. */
+static void put_knobs(struct hop_fitting *f, const struct hop_knob *knobs, uint32_t count)
+{
+    memcpy(f->knobs, knobs, count * sizeof *knobs);
+    f->knob_count = count;
+    for (uint32_t k = 0; k < count; k++)
+        hop_knob_set(f, &knobs[k], knobs[k].value);
+    hop_fit_evaluate(f, NULL, &f->now);
+}
+
+/* Copies over a network may be slowed down by the links of their way, which all share, or each by what moves one stream (a
+ * socket, a queue pair). A fit that has begun with one does not come to the other, so both beginnings are tried. */
+static void turn_from_both(struct hop_fitting *f)
+{
+    struct hop_knob begun[HOP_KNOBS_MAX], turned[HOP_KNOBS_MAX];
+    uint32_t count = f->knob_count, members[HOP_KNOBS_MAX], network = 0;
+    memcpy(begun, f->knobs, sizeof begun);
+    for (uint32_t k = 0; k < count; k++)
+        network += hop_knob_is_network(f, &f->knobs[k]);
+    hop_fit_turn_all(f, true);
+    if (network == 0 || !hop_fit_good(f))
+        return;
+    double cost = hop_fit_sum(f, NULL, &f->now);
+    memcpy(turned, f->knobs, sizeof turned);
+    put_knobs(f, begun, count);
+    hop_knobs_add_stream(f);
+    for (uint32_t k = 0; k < count; k++) { /* links carry what was given until it is known what a stream gets */
+        struct hop_knob *knob = &f->knobs[k];
+        members[k] = knob->count;
+        knob->value = knob->kind == HOP_KNOB_CAPACITY ? knob->nominal : knob->value;
+        hop_knob_set(f, knob, knob->value);
+        knob->count = knob->kind == HOP_KNOB_CAPACITY ? 0 : knob->count;
+    }
+    hop_fit_evaluate(f, NULL, &f->now);
+    hop_fit_turn_all(f, true);
+    for (uint32_t k = 0; k < count; k++)
+        f->knobs[k].count = members[k];
+    hop_fit_turn_all(f, true);
+    if (hop_fit_good(f) && hop_fit_sum(f, NULL, &f->now) < cost - HOP_GAIN_LEAST)
+        return;
+    hop_knob_set_parameter(f, "ceiling_network", hop_topology_parameter(f->given, "ceiling_network")->value);
+    put_knobs(f, turned, count);
+}
+
 static void fit(struct hop_fitting *f)
 {
     if (hop_fit_good(f) && f->knob_count == 0)
@@ -48,7 +92,7 @@ static void fit(struct hop_fitting *f)
     for (uint32_t k = 0; k < f->knob_count; k++)
         hop_knob_set(f, &f->knobs[k], f->knobs[k].value); /* parts that differed are one now */
     hop_fit_evaluate(f, NULL, &f->now);
-    hop_fit_turn_all(f, true);
+    turn_from_both(f);
     if (hop_fit_join_chips(f))
         hop_fit_turn_all(f, true);
     choose_pull(f);

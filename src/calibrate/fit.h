@@ -26,6 +26,7 @@ enum hop_knob_kind {
     HOP_KNOB_CROSSING, /* 1 - tau of pairs of root complexes */
     HOP_KNOB_LATENCY,  /* seconds: parameter copy_latency */
     HOP_KNOB_HOST,     /* parameter host_duplex */
+    HOP_KNOB_STREAM,   /* bytes/s: parameter ceiling_network */
 };
 
 struct hop_knob {
@@ -37,6 +38,7 @@ struct hop_knob {
     double value, given;
     double nominal;          /* what the topology was given with */
     double gain;             /* cost that it took away when it was added, 0: it was there from the start */
+    double lift;             /* of a two-way share that is proposed: by which the capacities that it is of grow; 0: not */
     double deviation, low,
         high; /* of the value: one standard deviation and a 90 % interval, as soon as they are known */
 };
@@ -113,6 +115,11 @@ void hop_knob_set_parameter(struct hop_fitting *f, const char *name, double valu
 /* The least and the most that a knob may be. */
 struct hop_knob_range hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob);
 double hop_knob_clamp(const struct hop_fitting *f, const struct hop_knob *knob, double value);
+/* A limit of every copy over a network for itself. */
+void hop_knobs_add_stream(struct hop_fitting *f);
+const char *hop_knob_parameter(enum hop_knob_kind kind); /* of one that is a parameter */
+bool hop_knob_is_network(const struct hop_fitting *f, const struct hop_knob *knob); /* capacity of network links */
+bool hop_knob_is_device(const struct hop_fitting *f, const struct hop_knob *knob);  /* of a link that leads to a device */
 /* Knobs that every machine starts with. */
 void hop_knobs_begin(struct hop_fitting *f);
 /* Knobs that might be added: parts of those that there are, and limits that nothing spoke of so far. Memory is the

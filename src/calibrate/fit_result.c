@@ -197,7 +197,7 @@ static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, 
                                     .gain = knob->gain,
                                     .places = places,
                                     .place_count =
-                                        knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST ? 0 : knob->count,
+                                        knob->kind >= HOP_KNOB_LATENCY ? 0 : knob->count,
                                     .determined_by = groups};
     if (!places || !groups)
         return;
@@ -232,9 +232,8 @@ static void publish(struct hop_fitting *f, const struct hop_knob *knob)
     /* What all crossings have in common is believed of those that nobody measured, too. */
     if (knob->kind == HOP_KNOB_CROSSING && knob->parent == HOP_NONE)
         publish_parameter(f, "tau", 1 - knob->value, 1 - knob->high, 1 - knob->low, knob->deviation);
-    if (knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST)
-        publish_parameter(f, knob->kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency", knob->value, knob->low,
-                          knob->high, knob->deviation);
+    if (knob->kind >= HOP_KNOB_LATENCY)
+        publish_parameter(f, hop_knob_parameter(knob->kind), knob->value, knob->low, knob->high, knob->deviation);
 }
 
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r)

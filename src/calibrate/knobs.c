@@ -37,7 +37,7 @@ static double capacity_each(const struct hop_fitting *f, uint32_t directed)
 
 static bool is_parameter(enum hop_knob_kind kind)
 {
-    return kind == HOP_KNOB_LATENCY || kind == HOP_KNOB_HOST;
+    return kind >= HOP_KNOB_LATENCY;
 }
 
 /* ---- into the topology ---- */
@@ -71,15 +71,15 @@ void hop_knob_set_parameter(struct hop_fitting *f, const char *name, double valu
                                                         same ? given->uncertainty : NAN, f->failure->diag);
 }
 
-static const char *parameter_name(enum hop_knob_kind kind)
+const char *hop_knob_parameter(enum hop_knob_kind kind)
 {
-    return kind == HOP_KNOB_HOST ? "host_duplex" : "copy_latency";
+    return kind == HOP_KNOB_HOST ? "host_duplex" : kind == HOP_KNOB_STREAM ? "ceiling_network" : "copy_latency";
 }
 
 void hop_knob_set(struct hop_fitting *f, const struct hop_knob *knob, double value)
 {
     if (is_parameter(knob->kind))
-        hop_knob_set_parameter(f, parameter_name(knob->kind), value);
+        hop_knob_set_parameter(f, hop_knob_parameter(knob->kind), value);
     for (uint32_t i = 0; i < knob->count && !is_parameter(knob->kind) && hop_fit_good(f); i++) {
         uint32_t member = knob->members[i];
         if (knob->kind == HOP_KNOB_CROSSING) {
@@ -99,7 +99,7 @@ static double present(const struct hop_fitting *f, const struct hop_knob *knob)
 {
     uint32_t member = knob->count ? knob->members[0] : 0;
     if (is_parameter(knob->kind))
-        return hop_topology_parameter(f->topology, parameter_name(knob->kind))->value;
+        return hop_topology_parameter(f->topology, hop_knob_parameter(knob->kind))->value;
     if (knob->kind == HOP_KNOB_CROSSING)
         return 1 - hop_topology_tau_between(f->topology, f->roots[member / f->root_count],
                                             f->roots[member % f->root_count]);
@@ -114,7 +114,8 @@ struct hop_knob_range hop_knob_bounds(const struct hop_fitting *f, const struct 
                                                    [HOP_KNOB_DUPLEX] = {0.05, 1},
                                                    [HOP_KNOB_CROSSING] = {0.02, 1},
                                                    [HOP_KNOB_LATENCY] = {0, 1e-2},
-                                                   [HOP_KNOB_HOST] = {0.05, 1}};
+                                                   [HOP_KNOB_HOST] = {0.05, 1},
+                                                   [HOP_KNOB_STREAM] = {1e6, 1e18}};
     enum hop_link_kind link = knob->kind == HOP_KNOB_CAPACITY || knob->kind == HOP_KNOB_DUPLEX
                                   ? hop_topology_link(f->topology, knob->members[0] / 2)->kind
                                   : HOP_LINK_TORUS;
@@ -379,6 +380,25 @@ void hop_knobs_begin(struct hop_fitting *f)
     f->knob_count = c.count;
 }
 
+bool hop_knob_is_device(const struct hop_fitting *f, const struct hop_knob *knob)
+{
+    return !is_to_switch(f, knob->members[0]);
+}
+
+bool hop_knob_is_network(const struct hop_fitting *f, const struct hop_knob *knob)
+{
+    return knob->kind == HOP_KNOB_CAPACITY && knob->count > 0 && family_of(f, knob->members[0]) == NETWORK;
+}
+
+void hop_knobs_add_stream(struct hop_fitting *f)
+{
+    struct hop_knob stream;
+    struct chosen c = {f, &stream, 0, 1, HOP_KNOB_STREAM, HOP_NONE};
+    choose(&c, (struct filter){0}, "rate of one copy over a network");
+    if (c.count > 0)
+        hop_knobs_add(f, &stream);
+}
+
 /* ---- proposals ---- */
 
 static void propose_parameter(struct chosen *c, enum hop_knob_kind kind, const char *what)
@@ -398,6 +418,9 @@ static void propose_limits(struct chosen *c)
         const char *inward, *memory;
     } ways[] = {{0, "", ""}, {UP, ", towards the host side", ", read"}, {DOWN, ", away from it", ", written"}};
     const struct hop_topology *topology = c->f->topology;
+    c->kind = HOP_KNOB_DUPLEX; /* first: what only shows while both directions are busy limits no single one */
+    for (enum family family = PCIE; family < FAMILIES; family++)
+        choose(c, (struct filter){.family = family, .free = true}, "two-way share of %s", family_names[family]);
     c->kind = HOP_KNOB_CAPACITY; /* of what explains as much, the nearer one */
     for (size_t i = 0; i < HOP_COUNT(ways); i++)
         choose(c, (struct filter){.is = ways[i].is, .family = ON_DIE, .free = true}, "capacity of %s%s",
@@ -405,9 +428,6 @@ static void propose_limits(struct chosen *c)
     for (size_t i = 0; i < HOP_COUNT(ways); i++)
         choose(c, (struct filter){.is = ways[i].is, .family = MEMORY, .free = true}, "capacity of %s%s",
                family_names[MEMORY], ways[i].memory);
-    c->kind = HOP_KNOB_DUPLEX;
-    for (enum family family = PCIE; family < FAMILIES; family++)
-        choose(c, (struct filter){.family = family, .free = true}, "two-way share of %s", family_names[family]);
     for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) { /* memory by NUMA nodes */
         const struct hop_node *host = hop_topology_node(topology, n);
         c->kind = HOP_KNOB_CAPACITY;

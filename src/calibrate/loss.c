@@ -156,7 +156,7 @@ void hop_fit_prepare(struct hop_fitting *f)
 
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group)
 {
-    if (!knob || knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST)
+    if (!knob || knob->kind == HOP_KNOB_LATENCY || knob->kind == HOP_KNOB_HOST || knob->kind == HOP_KNOB_STREAM)
         return true;
     const uint8_t *on_link = f->on_link + (size_t)group * f->directed,
                   *on_pair = f->on_pair + (size_t)group * f->root_count * f->root_count;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 enum { SEEN_MAX = 4096 };
+#define LIFT_TRIED 20.0  /* gain of a two-way share above which it needs no lift */
 #define GAIN_MARGIN 0.02 /* of two proposals that gain as much, the first */
 #define PART_LEAST 0.04  /* by which a single link's or pair's value differs from the others' */
 #define NUDGE 0.05       /* scaled: how far a first look goes */
@@ -126,6 +127,59 @@ static unsigned kinds_asking(const struct hop_fitting *f, const struct hop_knob 
     return kinds;
 }
 
+/* Multiplies those capacities that a two-way share is of, what a link carries alone, which then predict better. Returns what
+ * all groups cost. */
+static double lift_capacities(struct hop_fitting *f, const struct hop_knob *share, double factor)
+{
+    hop_fit_evaluate(f, NULL, &f->trial);
+    double cost = hop_fit_sum(f, NULL, &f->trial);
+    for (uint32_t k = 0; k < f->knob_count; k++) {
+        struct hop_knob *knob = &f->knobs[k];
+        bool same = false;
+        for (uint32_t i = 0; i < knob->count && knob->kind == HOP_KNOB_CAPACITY && !same; i++)
+            same = bsearch(&knob->members[i], share->members, share->count, sizeof *share->members, hop_ascending_u32);
+        if (!same)
+            continue;
+        double before = knob->value, lifted = hop_knob_clamp(f, knob, before * factor);
+        hop_knob_set(f, knob, lifted);
+        hop_fit_evaluate(f, NULL, &f->trial);
+        double other = hop_fit_sum(f, NULL, &f->trial);
+        knob->value = other < cost ? lifted : before;
+        cost = hop_min(cost, other);
+        hop_knob_set(f, knob, knob->value);
+    }
+    return cost;
+}
+
+/* Where one capacity stands for links that are busy in one direction and in both, near the one or between, a share gains
+ * nothing unless the capacity grows with it. Whether both together gain more than `gain`, which then is what they do, the
+ * proposal having the share. */
+static bool appraise_lifted(struct hop_fitting *f, struct hop_knob *proposal, double *gain)
+{
+    static const struct {
+        double share, lift;
+    } tried[] = {{0.95, 1 / 0.95}, {0.85, 1 / 0.85}, {0.7, 1 / 0.7}, {0.85, 1.08}, {0.7, 1.2}};
+    struct hop_knob knobs[HOP_KNOBS_MAX];
+    double given = proposal->value, before = hop_fit_sum(f, NULL, &f->now);
+    bool better = false;
+    memcpy(knobs, f->knobs, sizeof knobs);
+    for (size_t i = 0; i < HOP_COUNT(tried) && hop_fit_good(f); i++) {
+        hop_knob_set(f, proposal, tried[i].share);
+        double gained = before - lift_capacities(f, proposal, tried[i].lift);
+        if (gained > hop_max(*gain, HOP_GAIN_LEAST)) {
+            *gain = gained;
+            proposal->value = tried[i].share;
+            proposal->lift = tried[i].lift;
+            better = true;
+        }
+        hop_knob_set(f, proposal, given);
+        memcpy(f->knobs, knobs, sizeof knobs);
+        for (uint32_t k = 0; k < f->knob_count; k++)
+            hop_knob_set(f, &f->knobs[k], f->knobs[k].value);
+    }
+    return better;
+}
+
 /* What a proposal gains when it is turned to its best value, which it gets; the topology is left as it was. */
 static void appraise(struct hop_fitting *f, struct hop_knob *proposal)
 {
@@ -135,9 +189,20 @@ static void appraise(struct hop_fitting *f, struct hop_knob *proposal)
     proposal->gain = 0;
     if (before < HOP_GAIN_LEAST)
         return;
+    double lifted = 0;
+    bool share = proposal->kind == HOP_KNOB_DUPLEX && limit;
     double best = best_value(f, proposal, before, &cost);
     if (isnan(best))
         return;
+    if (share && before - cost < LIFT_TRIED) {
+        hop_knob_set(f, proposal, given);
+        lifted = hop_max(before - cost, 0);
+        if (appraise_lifted(f, proposal, &lifted)) {
+            proposal->gain = lifted;
+            return;
+        }
+        hop_knob_set(f, proposal, best);
+    }
     hop_fit_evaluate(f, proposal, &f->trial);
     for (uint32_t g = 0; g < f->groups; g++) {
         bool trace = f->expect->groups[g].trace;
@@ -149,8 +214,9 @@ static void appraise(struct hop_fitting *f, struct hop_knob *proposal)
     hop_knob_set(f, proposal, given);
     double gain = before - cost;
     bool enough = (asking > 1 || (limit && gain >= HOP_GAIN_OF_ONE)) && kinds_asking(f, proposal) >= f->kinds;
-    /* A link that is wider than its siblings shows so when it has the machine to itself. */
-    if (proposal->kind == HOP_KNOB_CAPACITY && is_single(proposal) && best > given)
+    /* A link that is wider than its siblings shows so when it has the machine to itself, and so does a device's own that is
+     * narrower: beside others it may be slowed down by what they share. */
+    if (proposal->kind == HOP_KNOB_CAPACITY && is_single(proposal) && (best > given || hop_knob_is_device(f, proposal)))
         enough = enough && alone > 0;
     /* One link among many differs by more than what runs differ by. */
     if (is_single(proposal))
@@ -215,6 +281,8 @@ static bool add_best_seen(struct hop_fitting *f, bool singles)
     } while (hop_fit_good(f));
     if (best)
         hop_knobs_add(f, best);
+    if (best && best->lift > 0)
+        (void)lift_capacities(f, best, best->lift);
     return best != NULL;
 }
 

@@ -60,7 +60,8 @@ uint32_t hop_fit_values(struct hop_fitting *f, const struct hop_knob *knob, doub
     for (size_t i = 0; !latency && i < HOP_COUNT(factors); i++)
         values[n++] = knob->value * factors[i];
     /* a limit far above what flows: what would be felt at all */
-    for (size_t i = 0; limit && knob->kind == HOP_KNOB_CAPACITY && i < HOP_COUNT(GBps); i++)
+    limit = limit && (knob->kind == HOP_KNOB_CAPACITY || knob->kind == HOP_KNOB_STREAM);
+    for (size_t i = 0; limit && i < HOP_COUNT(GBps); i++)
         values[n++] = GBps[i];
     if (!latency)
         hop_fit_evaluate(f, knob, &f->trial);

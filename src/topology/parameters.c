@@ -19,6 +19,8 @@ static const struct hop_parameter_rule defaults[] = {
            "most that a lone transfer gets across a root complex: none measured")},
     {VALUE("ceiling_socket", HOP_NO_CEILING, "B/s",
            "most that a lone transfer gets over a socket link: none measured")},
+    {VALUE("ceiling_network", HOP_NO_CEILING, "B/s",
+           "most that one transfer gets over a network, as by one socket or queue pair: none measured")},
     {VALUE("pcie_payload", 256, "B", "common maximum payload of a TLP on servers (128, 256 or 512)"), .low = 128,
      .high = 512},
     {VALUE("pcie_header", 24, "B",

@@ -155,6 +155,12 @@ enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint3
 
 /* ---- adding up ---- */
 
+static double ceiling_named(const struct hop_topology *topology, const char *name)
+{
+    double ceiling = hop_parameter_value(topology, name);
+    return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
+}
+
 /* By the highest level that a route over PCIe reaches: another socket, two ports of a root, several switches. */
 static double ceiling_of(const struct hop_topology *topology, const uint32_t *links, uint32_t count)
 {
@@ -174,8 +180,7 @@ static double ceiling_of(const struct hop_topology *topology, const uint32_t *li
                        : roots && !memory    ? "ceiling_root"
                        : !roots && count > 2 ? "ceiling_switch"
                                              : NULL;
-    double ceiling = name ? hop_parameter_value(topology, name) : HOP_NO_CEILING;
-    return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
+    return name ? ceiling_named(topology, name) : INFINITY;
 }
 
 static bool is_nic(const struct hop_topology *topology, uint32_t node)
@@ -199,7 +204,8 @@ static void add_up(const struct hop_topology *topology, struct hop_route *route)
     route->latency_s += inside ? hop_parameter_value(topology, "copy_latency")
                                : nics * hop_parameter_value(topology, "nic_latency") +
                                      hop_parameter_value(topology, "network_overhead");
-    route->ceiling_Bps = inside ? ceiling_of(topology, links, route->link_count) : INFINITY;
+    route->ceiling_Bps =
+        inside ? ceiling_of(topology, links, route->link_count) : ceiling_named(topology, "ceiling_network");
 }
 
 enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
