@@ -272,7 +272,7 @@ struct hop_route {
 };
 
 /* Ceilings are parameters by the level that a route over PCIe reaches: ceiling_switch (several switches), ceiling_root (crosses a root
- * complex), ceiling_socket (takes a socket link). */
+ * complex), ceiling_socket (takes a socket link); and ceiling_network of every route over a network. */
 
 /* Remembers routes between calls, as indices from 0 in the order in which they were first asked for. One thread at a time. */
 struct hop_router;

@@ -166,7 +166,8 @@ static bool appraise_lifted(struct hop_fitting *f, struct hop_knob *proposal, do
     for (size_t i = 0; i < HOP_COUNT(tried) && hop_fit_good(f); i++) {
         hop_knob_set(f, proposal, tried[i].share);
         double gained = before - lift_capacities(f, proposal, tried[i].lift);
-        if (gained > hop_max(*gain, HOP_GAIN_LEAST)) {
+        hop_fit_evaluate(f, NULL, &f->trial);
+        if (gained > hop_max(*gain, HOP_GAIN_LEAST) && kinds_asking(f, proposal) >= f->kinds && !spoils(f, proposal)) {
             *gain = gained;
             proposal->value = tried[i].share;
             proposal->lift = tried[i].lift;

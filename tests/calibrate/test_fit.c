@@ -176,9 +176,11 @@ static struct hop_measurements *parse(const struct text *t)
 }
 
 /* The same rows with the rates that the machine shows, each off by noise (one deviation, relative). */
+static const char *model = "server";
+
 static void measure(const struct hop_topology *truth, const struct text *rows, double noise, struct text *measured)
 {
-    static const char *const models[] = {"server"};
+    const char *const models[] = {model};
     struct hop_measurements *m = parse(rows);
     struct hop_comparison *c = NULL;
     CHECK(hop_compare_models(m, truth, models, 1, NULL, &c, D));
@@ -202,7 +204,7 @@ struct found {
 
 static struct found fit(const struct text *measured, const struct hop_topology *start, uint32_t folds)
 {
-    struct hop_fit_options options = {.folds = folds};
+    struct hop_fit_options options = {.folds = folds, .model = model};
     struct found found = {.measurements = parse(measured)};
     CHECK(hop_calibrate_fit(found.measurements, start, &options, &found.result, D));
     return found;
@@ -711,6 +713,75 @@ static void what_is_held_out_is_not_seen(void **unused)
     hop_topology_destroy(nominal);
 }
 
+/* Rows alone are said alike by both; of copies into one device, what each would get by itself is more than they got. */
+static void what_copies_get_alone_is_told_apart(void **unused)
+{
+    (void)unused;
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_switches, false);
+    struct hop_fit_options options = {.folds = 3, .alone = true};
+    struct hop_fit_result *r = NULL;
+    uint32_t apart = 0;
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, 4);
+    measure(truth, &rows, 0, &measured);
+    struct hop_measurements *m = parse(&measured);
+    CHECK(hop_calibrate_fit(m, truth, &options, &r, D));
+    const struct hop_comparison *c = r->comparison;
+    assert_int_equal(c->candidate_count, 4);
+    assert_string_equal(c->candidates[2].name, "each alone");
+    assert_string_equal(c->candidates[3].name, "held out");
+    for (uint32_t i = 0; i < c->row_count; i++) {
+        const double *times_s = c->rows[i].candidate_s;
+        bool lone = c->groups[c->rows[i].group].count == 1;
+        assert_true(lone ? times_s[2] == times_s[3] : times_s[2] <= times_s[3] * (1 + 1e-9));
+        apart += times_s[2] < 0.6 * times_s[3];
+    }
+    assert_true(apart >= 8); /* two into each of four devices */
+    hop_fit_result_destroy(r);
+    hop_measurements_destroy(m);
+    hop_topology_destroy(truth);
+}
+
+/* Streams over links of 12.5 GB/s: each gets 4 GB/s, be it alone or one of three, or 4 GB/s are all that a port carries. */
+static void streams_are_told_from_links(void **unused)
+{
+    (void)unused;
+    static struct text rows, measured;
+    model = "fair";
+    for (unsigned stream = 0; stream < 2; stream++) {
+        struct hop_topology *truth = load_topology("star:4"), *nominal = load_topology("star:4");
+        if (stream)
+            set(truth, "ceiling_network=4GB/s");
+        for (uint32_t l = 0; l < hop_topology_link_count(truth) && !stream; l++) {
+            char text[64];
+            (void)snprintf(text, sizeof text, "node%u--%s.capacity=4GB/s", l,
+                           hop_topology_node(truth, hop_topology_link(truth, l)->ends[1])->name);
+            set(truth, text);
+        }
+        rows.size = 0;
+        put(&rows, HEADER);
+        for (unsigned a = 0; a < 4; a++) {
+            put(&rows, "node%u,node%u,1000000000,lone%u,1,\n", a, (a + 1) % 4, a);
+            for (unsigned b = 1; b < 4; b++)
+                put(&rows, "node%u,node%u,1000000000,into%u,1,\n", (a + b) % 4, a, a);
+        }
+        measure(truth, &rows, 0.005, &measured);
+        struct found f = fit(&measured, nominal, 0);
+        double ceiling = parameter_of(f.result->topology, "ceiling_network");
+        if (stream)
+            assert_true(fabs(ceiling / 4e9 - 1) < 0.02);
+        else
+            assert_true(ceiling == parameter_of(nominal, "ceiling_network"));
+        must_predict(f.result, 0.03);
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
+    model = "server";
+}
+
 /* A trace of copies that do not meet, at 20 GB/s: the copy that is absurd does not change what is said about it. */
 static void copies_of_a_trace_are_held_out_one_by_one(void **unused)
 {
@@ -921,6 +992,8 @@ TEST_GROUP(fit)
         cmocka_unit_test(pulling_devices_are_told_from_pushing_memory),
         cmocka_unit_test(collapses_teach_nothing),
         cmocka_unit_test(what_is_held_out_is_not_seen),
+        cmocka_unit_test(what_copies_get_alone_is_told_apart),
+        cmocka_unit_test(streams_are_told_from_links),
         cmocka_unit_test(copies_of_a_trace_are_held_out_one_by_one),
         cmocka_unit_test(values_are_as_near_as_they_claim),
         cmocka_unit_test(a_fitted_topology_says_the_same_again),
