@@ -52,9 +52,7 @@ const struct tool_command tool_export = {
     .name = "export",
     .summary = "a schedule in another form: GOAL, .hop, JSON",
     .usage = "goal|hop|json SCHEDULE [OPTION ...]",
-    .about = "Writes a schedule in the form named first. SCHEDULE is a .hop, JSON or GOAL file, a\n"
-             "Chakra trace, or - for standard input.\n"
-             "\n",
+    .about = "Writes a schedule in the form named first. " SCHEDULE_IS "\n",
     .options = table,
     .notes = "example: hopcast make alltoall --on t2 --bytes 1MiB | hopcast export goal - -o alltoall.goal\n",
     .run = run,

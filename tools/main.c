@@ -28,7 +28,13 @@ int main(int argc, char **argv)
         usage(stderr);
         return TOOL_BAD;
     }
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+    static char asked[] = "--help";
+    bool help = strcmp(word, "help") == 0;
+    if (help && argc > 2) { /* help tune paths: tune paths --help */
+        memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+        argv[argc - 1] = asked;
+        word = argv[1];
+    } else if (help || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         usage(stdout);
         tool_end(TOOL_OK);
     }

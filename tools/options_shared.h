@@ -21,6 +21,7 @@ extern const struct tool_option option_device, option_engines, option_emulate, o
 extern const struct tool_option option_name, option_case_bytes;
 
 #define ON_IS_MISSING "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)"
+#define SCHEDULE_IS "SCHEDULE is a .hop, JSON or GOAL file, a Chakra trace, or - for standard input.\n"
 #define SCHEDULE_IS_MISSING "a schedule is missing (a file, - or -e 'gpu0 -> gpu1 1MiB')"
 
 #endif

@@ -169,9 +169,8 @@ const struct tool_command tool_predict = {
     .name = "predict",
     .summary = "when each transfer ends, and why",
     .usage = "SCHEDULE ... --on TOPOLOGY ... [OPTION ...]",
-    .about = "SCHEDULE is a .hop, JSON or GOAL file, or - for standard input. Several schedules, topologies or models\n"
-             "are set side by side.\n"
-             "\n",
+    .about = SCHEDULE_IS "Several schedules, topologies or models are set side by side.\n"
+                         "\n",
     .options = table,
     .notes = "example: hopcast predict -e 'a: gpu0 -> gpu2 300MiB; b: gpu1 -> gpu4 300MiB' --on t2 --set tau=0.2\n",
     .run = run,

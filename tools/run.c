@@ -216,11 +216,11 @@ const struct tool_command tool_run = {
     .name = "run",
     .summary = "execute a schedule with real bytes, and measure it",
     .usage = "SCHEDULE|COLLECTIVE [-n RANKS] [OPTION ...]",
-    .about =
-        "SCHEDULE is a .hop, JSON or GOAL file, - for standard input, or -e TEXT. COLLECTIVE is allreduce, reduce,\n"
-        "broadcast (or bcast), allgather, reduce-scatter, alltoall, gather, scatter or barrier. Ranks are processes\n"
-        "started here, or those of mpirun. The second launch is recorded, and every byte of the first is checked.\n"
-        "\n",
+    .about = SCHEDULE_IS
+    "COLLECTIVE is allreduce, reduce, broadcast (or bcast), allgather, reduce-scatter, alltoall, gather, scatter or\n"
+    "barrier. Ranks are processes started here, or those of mpirun. The second launch is recorded, and every byte\n"
+    "of the first is checked.\n"
+    "\n",
     .options = table,
     .notes = "example: hopcast run allreduce -n 4 --algorithm ring --bytes 16MiB --repeat 20\n",
     .run = run,

@@ -299,11 +299,9 @@ const struct tool_command tool_sweep = {
     .summary = "many predictions, over MPI ranks when there are any",
     .usage = "SCHEDULE ... --on TOPOLOGY ... [OPTION ...]",
     .about =
-        "Predicts every combination of schedules, topologies, models, assignments, maps and sizes, and writes a row "
-        "of\n"
-        "CSV for each case. SCHEDULE is a file in the form of hop(5), JSON, GOAL or a Chakra trace, or - for standard\n"
-        "input. `mpirun -n N hopcast sweep` shares the cases over N processes and writes the same bytes.\n"
-        "\n",
+        "Predicts every combination of schedules, topologies, models, assignments, maps and sizes, and writes a row\n"
+        "of CSV for each case. `mpirun -n N hopcast sweep` shares the cases over N processes and writes the same "
+        "bytes.\n" SCHEDULE_IS "\n",
     .options = table,
     .notes = "example: hopcast make halo --on t2 | hopcast sweep - --on t2 --set tau=0:0.3:0.1 --bytes 64KiB:64MiB*4\n"
              "           --model pcie --model credit -o halo.csv --best 5\n",

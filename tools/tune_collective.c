@@ -32,8 +32,11 @@ struct request {
 
 static const struct tool_option table[] = {
     SHARED(kinds, AT(request, kinds), .missing = "a collective is missing: allreduce, a list with commas, or all"),
-    SHARED(on, AT(request, topology),
-           .help = "a built-in machine, a file of any dialect, or live; ranks are on its GPUs"),
+    SHARED(
+        on, AT(request, topology),
+        .help =
+            "a built-in machine, a fabric such as star:16, a file of any dialect, or live; ranks are on its GPUs, or "
+            "its NICs where it has none"),
     SHARED(model, AT(request, model)),
     SHARED(set, AT(request, sets)),
     SHARED(ranks, AT(request, ranks)),
