@@ -38,7 +38,7 @@ CASES = {
     "rocm": ["topology", DATA + "/topologies/rocm-xgmi-square.txt", "--json"],
     "cluster": ["topology", DATA + "/clusters/two-dgx-a100.json"],
     "lint": ["topology", "t2", "--lint"],
-    "lint-json": ["topology", DATA + "/topologies/nccl-cloud-traps.xml", "--lint", "--json"],
+    "lint-json": ["topology", DATA + "/topologies/nccl-two-switch.xml", "--lint", "--json"],
     "lint-measured": ["topology", "t2", "--lint", "--measurements", DATA + "/measurements/pcie-2016.csv"],
     "predict": ["predict", "-e", SCHEDULE, "--on", "t2"],
     "predict-json": ["predict", "-e", SCHEDULE, "--on", "t2", "--json"],

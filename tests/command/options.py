@@ -81,7 +81,7 @@ class Checker:
 
     def check_bash(self, completion):
         for words, expected in ((["hopcast", "pre"], ["predict"]), (["hopcast", "tune", "pa"], ["paths"]),
-                                (["hopcast", "predict", "--on", "dgx"], ["dgx-1", "dgx-a100"]), (["hopcast", "predict", "--gan"], ["--gantt"]),
+                                (["hopcast", "predict", "--on", "dgx"], ["dgx-1", "dgx-a100", "dgx-b200"]), (["hopcast", "predict", "--gan"], ["--gantt"]),
                                 (["hopcast", "predict", "--fidelity", "=", "pa"], ["packet"]), (["hopcast", "run", "allr"], ["allreduce"]),
                                 (["hopcast", "predict", "-m", "infiniband-"], ["infiniband-full"])):
             got = self.complete(completion, words)
