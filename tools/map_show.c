@@ -92,12 +92,13 @@ static void print_seats(FILE *out, const struct map_input *input, const struct h
 {
     bool cores = result->ranks && result->seats[0].core != HOP_NONE;
     uint32_t shown = result->ranks <= RANKS_SHOWN ? result->ranks : RANKS_SHOWN;
-    fprintf(out, "\n%-6s %-16s %-16s%s\n", "rank", "before", "after", cores ? " core" : "");
+    int width = cores ? 16 : 0; /* of what is last on a line without cores */
+    fprintf(out, "\n%-6s %-16s %-*s%s\n", "rank", "before", width, "after", cores ? " core" : "");
     for (uint32_t r = 0; r < shown; r++) {
         const struct hop_seat *seat = &result->seats[r];
         const char *before = hop_topology_node(input->topology, result->before_devices[r])->name;
         const char *after = hop_topology_node(input->topology, seat->device)->name;
-        fprintf(out, "%-6u %-16s %-16s", r, before, after);
+        fprintf(out, "%-6u %-16s %-*s", r, before, width, after);
         if (cores)
             fprintf(out, " %u:%u (processor %u)", seat->package, seat->in_package, seat->processor);
         fprintf(out, "\n");
