@@ -76,6 +76,21 @@ static bool goes_on(const struct search *s)
 
 /* ---- starts ---- */
 
+/* No byte that a bound counts moves before the shortest latency among those that it counts is over. */
+static double late_floor(const struct hop_problem *p)
+{
+    double most_s = 0;
+    for (uint32_t b = 0; b < p->valid_count; b++) {
+        double latency_s = INFINITY;
+        for (uint32_t i = 0; i < p->op_count; i++) {
+            for (uint32_t w = p->ops[i].first_weight; w < p->ops[i + 1].first_weight; w++)
+                latency_s = p->weights[w].bound == b ? hop_min(latency_s, p->ops[i].latency_s) : latency_s;
+        }
+        most_s = isfinite(latency_s) ? hop_max(most_s, latency_s + p->total[b]) : most_s;
+    }
+    return most_s;
+}
+
 /* The bound of the first state. */
 static enum hop_status find_floor(struct search *s, struct hop_diag *diag)
 {
@@ -84,6 +99,8 @@ static enum hop_status find_floor(struct search *s, struct hop_diag *diag)
         return hop_fail_memory(diag);
     hop_state_begin(s->p, state);
     s->result->floor_s = hop_max(s->result->floor_s, hop_state_close_bound(s->p, state));
+    if (s->p->objective == HOP_ORDER_MAKESPAN)
+        s->result->floor_s = hop_max(s->result->floor_s, late_floor(s->p));
     free(state);
     return HOP_OK;
 }
