@@ -102,16 +102,24 @@ static void settle(struct hop_traffic *traffic)
     traffic->unsorted = false;
 }
 
+/* The flow of the same pair; NULL: there is none, or they are not sorted. */
+static struct hop_traffic_flow *find(const struct hop_traffic *traffic, const struct hop_traffic_flow *flow)
+{
+    if (traffic->unsorted || traffic->count == 0 || key_of(flow) > key_of(&traffic->flows[traffic->count - 1]))
+        return NULL;
+    return bsearch(flow, traffic->flows, traffic->count, sizeof *flow, by_key);
+}
+
 static enum hop_status append(struct hop_traffic *traffic, const struct hop_traffic_flow *flow, struct hop_diag *diag)
 {
-    struct hop_traffic_flow *last = traffic->count > 0 ? &traffic->flows[traffic->count - 1] : NULL;
-    if (last && key_of(last) == key_of(flow)) {
-        add_flow(last, flow);
-        return HOP_OK;
-    }
     bool is_full = traffic->count == traffic->room || traffic->count >= HOP_TRAFFIC_FLOWS;
     if (is_full)
         settle(traffic);
+    struct hop_traffic_flow *there = find(traffic, flow);
+    if (there) {
+        add_flow(there, flow);
+        return HOP_OK;
+    }
     if (traffic->count >= HOP_TRAFFIC_FLOWS)
         return hop_fail(diag, HOP_ERR_LIMIT,
                         "more than %u pairs of ranks have traffic\nfewer ranks, or traffic that is sparse",
@@ -126,7 +134,7 @@ static enum hop_status append(struct hop_traffic *traffic, const struct hop_traf
         traffic->room = room;
     }
     traffic->unsorted =
-        traffic->unsorted || (traffic->count > 0 && key_of(&traffic->flows[traffic->count - 1]) >= key_of(flow));
+        traffic->unsorted || (traffic->count > 0 && key_of(&traffic->flows[traffic->count - 1]) > key_of(flow));
     traffic->flows[traffic->count++] = *flow;
     return HOP_OK;
 }
