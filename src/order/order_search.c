@@ -450,16 +450,15 @@ static bool may_gain(const struct search *s)
 static enum hop_status search(struct search *s, struct hop_diag *diag)
 {
     const struct hop_order_options *o = s->options;
-    double orders = hop_problem_orders(s->p) / hop_problem_alike(s->p);
-    bool limited = o->time_limit_s > 0 || o->max_nodes, many = orders > ORDERS_MEDIUM;
-    uint64_t most =
-        SEARCH_WORK / s->p->op_count + 1; /* states, where the search may not go on for as long as it takes */
-    s->rounds = orders <= ORDERS_SMALL ? QUICK_ROUNDS : limited && many ? 0 : FULL_ROUNDS;
-    s->until_s = orders > ORDERS_SMALL && !many ? o->time_limit_s / 2 : 0;
+    double orders = hop_problem_orders(s->p);
+    bool few = orders / hop_problem_alike(s->p) <= ORDERS_SMALL; /* branch and bound comes first, also with rests */
+    bool many = !few && orders > ORDERS_MEDIUM, limited = o->time_limit_s > 0 || o->max_nodes;
+    uint64_t most = SEARCH_WORK / s->p->op_count + 1; /* states, of a search that may not take as long as it takes */
+    s->rounds = few ? QUICK_ROUNDS : limited && many ? 0 : FULL_ROUNDS;
+    s->until_s = !few && !many ? o->time_limit_s / 2 : 0;
     /* Against the clock every thread does its part; else the result must not depend on how many there are. */
-    s->parts = orders > ORDERS_SMALL && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
+    s->parts = !few && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
     enum hop_status status = begin(s, diag);
-    bool few = orders <= ORDERS_SMALL; /* branch and bound comes first, also with rests */
     s->no_waits = o->no_waits || few;
     if (status == HOP_OK && many && !is_good(s)) /* limits may leave no time for it later */
         status = find_dual(s, diag);
