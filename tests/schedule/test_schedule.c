@@ -3,7 +3,10 @@
  */
 #include "hopcast/schedule.h"
 #include "hopcast/units.h"
+#include "schedule/schedule.h"
 #include "test.h"
+
+#include <sys/resource.h>
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -1130,6 +1133,55 @@ static void names_are_found_at_any_time(void **state)
     }
 }
 
+/* 400 bytes each; the limit that is lower is told. */
+static void more_operations_than_memory_holds_are_refused(void **state)
+{
+    (void)state;
+    struct rlimit before, few = {4000000, RLIM_INFINITY};
+    struct hop_diag diag = {0};
+    assert_int_equal(hop_schedule_check_count("x", false, 1000, 1000, &diag), HOP_OK);
+    assert_int_equal(hop_schedule_check_count("x", false, 1001, 1000, &diag), HOP_ERR_LIMIT);
+    assert_string_equal(diag.what, "x would have 1001 operations");
+    assert_string_equal(diag.expected, "at most 1000");
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    few.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_AS, &few), 0); /* nothing is allocated meanwhile */
+    enum hop_status fits = hop_schedule_check_count("x", true, 10000, 1 << 20, NULL);
+    enum hop_status refused = hop_schedule_check_count("x", true, UINT64_MAX, 1 << 20, &diag);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(fits, HOP_OK);
+    assert_int_equal(refused, HOP_ERR_LIMIT);
+    assert_string_equal(diag.what, "x would have at least 18446744073709551615 operations");
+    assert_string_equal(diag.expected, "at most 10000 in 0.00373 GiB of memory");
+}
+
+/* Two copies for each packet: told before they are made. */
+static void copies_in_too_many_packets_together_are_refused(void **state)
+{
+    (void)state;
+    struct hop_topology *t;
+    struct hop_schedule *schedule = hop_schedule_create("many"), *finished, *lowered;
+    struct hop_diag diag = {0};
+    CHECK(hop_topology_load("t2", &t, D));
+    for (int i = 0; i < 40; i++) {
+        struct hop_op op = hop_op_default(HOP_OP_COPY);
+        char name[16];
+        (void)snprintf(name, sizeof name, "c%d", i);
+        op.name = name;
+        op.from.device = "gpu0";
+        op.to.device = "gpu1";
+        op.bytes = UINT64_C(1) << 40;
+        op.via = HOP_VIA_STAGED;
+        op.packet_bytes = 1 << 20;
+        (void)hop_schedule_add(schedule, &op);
+    }
+    CHECK(hop_schedule_finish(schedule, &finished, D));
+    assert_int_equal(hop_schedule_lower(finished, t, &lowered, &diag), HOP_ERR_LIMIT);
+    assert_string_equal(diag.what, "many would have at least 83886080 operations");
+    hop_schedule_destroy(finished);
+    hop_topology_destroy(t);
+}
+
 TEST_GROUP(schedule)
 {
     const struct CMUnitTest tests[] = {
@@ -1164,6 +1216,8 @@ TEST_GROUP(schedule)
         cmocka_unit_test(messages_without_a_partner_are_refused),
         cmocka_unit_test(sends_that_wait_for_each_other_are_a_deadlock),
         cmocka_unit_test(names_are_found_at_any_time),
+        cmocka_unit_test(more_operations_than_memory_holds_are_refused),
+        cmocka_unit_test(copies_in_too_many_packets_together_are_refused),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
