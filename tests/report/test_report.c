@@ -207,7 +207,7 @@ static void svg_boxes_do_not_overlap(void **state)
     for (size_t i = 0; hop_topology_builtin(i, &machine, &summary); i++) {
         struct hop_topology *topology = load_topology(machine);
         char *svg = hop_topology_to_svg(topology);
-        double boxes[128][4];
+        double boxes[512][4];
         size_t count = 0;
         for (const char *at = svg; (at = strstr(at, "</title><rect ")) && count < HOP_COUNT(boxes); at++)
             count += sscanf(at, "</title><rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &boxes[count][0],
