@@ -6,7 +6,7 @@
 #include "topology/build.h"
 
 struct hop_gpu_facts {
-    const char *names;    /* extended regular expression, case ignored */
+    const char *names;    /* extended regular expression, case ignored; PCI vendor:device among them (pci.ids) */
     unsigned pcie, width; /* generation and lanes of its slot */
     unsigned nvlink;      /* generation; 0: it has none */
     const char *xgmi;     /* parameter of one of its xGMI links; NULL: it has none */

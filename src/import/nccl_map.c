@@ -171,10 +171,21 @@ static const struct hop_cpu_facts *facts_of(const struct map *m, const struct ho
                             strcmp(cpu->arch, "ppc64") == 0 ? "POWER9" : NULL);
 }
 
+/* Of a GPU by its PCI ids; NULL: not known, or no GPU. */
+static const struct hop_gpu_facts *facts_by_id(const struct map *m, const struct hop_nccl_device *device)
+{
+    if (!device->bus_id || kind_of(device) != HOP_NODE_GPU || strlen(device->vendor) < 3 || strlen(device->device) < 3)
+        return NULL;
+    return hop_gpu_facts(hop_build_text(m->build, "%.8s:%.8s", device->vendor + 2, device->device + 2));
+}
+
 static void enter_devices(struct map *m)
 {
-    if (m->build->gpu)
-        m->generation = hop_facts_generation(hop_gpu_facts(m->build->gpu), facts_of(m, &m->system->cpus[0]));
+    const struct hop_gpu_facts *named = hop_gpu_facts(m->build->gpu);
+    for (uint32_t i = 0; !named && i < m->system->device_count; i++)
+        named = facts_by_id(m, &m->devices[i]);
+    if (named)
+        m->generation = hop_facts_generation(named, facts_of(m, &m->system->cpus[0]));
     for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
         struct hop_nccl_device *device = &m->devices[i];
         device->kind = HOP_NODE_NIC;
