@@ -169,18 +169,20 @@ void hop_fit_take_options(struct hop_fit_options *own, const struct hop_fit_opti
     own->kinds = own->kinds ? own->kinds : HOP_FIT_KINDS_LEAST;
 }
 
-/* Which fold holds a group out, or a row of a trace: those of one effect are dealt out in turn. */
+/* Which fold holds a group out, or a row of a trace: those of one effect are dealt out in turn; each group has a fold of its own
+ * where there are as many. */
 static void deal(const struct hop_measurements *m, uint32_t folds, uint8_t *fold_of)
 {
-    uint32_t next[HOP_EFFECTS];
+    uint32_t next[HOP_EFFECTS], groups = hop_measurements_group_count(m);
     for (unsigned effect = 0; effect < HOP_EFFECTS; effect++)
         next[effect] = effect; /* the first groups of all effects are not held out together */
-    for (uint32_t g = 0; g < hop_measurements_group_count(m); g++) {
+    for (uint32_t g = 0; g < groups; g++) {
         struct hop_measurement_group rows = hop_measurements_group(m, g);
         unsigned effect = hop_effect_of(m, g);
         for (uint32_t i = 0; i < rows.count; i++) {
             bool trace = !isnan(hop_measurements_at(m, rows.rows[i])->start_s);
-            fold_of[rows.rows[i]] = (uint8_t)((trace ? next[effect]++ : next[effect]) % folds);
+            uint32_t fold = trace ? next[effect]++ : folds < groups ? next[effect] : g;
+            fold_of[rows.rows[i]] = (uint8_t)(fold % folds);
         }
         next[effect]++;
     }

@@ -713,6 +713,48 @@ static void what_is_held_out_is_not_seen(void **unused)
     hop_topology_destroy(nominal);
 }
 
+/* With as many folds as groups, each is predicted as by a fit to a file that lacks it. */
+static void as_many_folds_as_groups_leave_one_out(void **unused)
+{
+    (void)unused;
+    static const struct {
+        unsigned from, to, group;
+    } moves[] = {{0, 1, 0}, {2, 0, 1}, {1, 3, 2}, {3, 1, 2}, {1, 0, 3}, {2, 0, 3}, {0, 2, 4}, {1, 3, 4}};
+    enum { GROUPS = 5 };
+    static struct text rows, measured, others;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    set_capacities(truth, HOP_LINK_PCIE, 2.5e10);
+    rows.size = 0;
+    put(&rows, HEADER);
+    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
+        put_move(&rows, (const char[]){(char)('a' + moves[i].group), 0}, moves[i].from, moves[i].to);
+    measure(truth, &rows, 0.02, &measured);
+    struct found all = fit(&measured, nominal, GROUPS);
+    for (unsigned g = 0; g < GROUPS; g++) {
+        const char *const models[] = {model};
+        const char mark[] = {',', (char)('a' + g), ',', 0};
+        struct hop_comparison *alone = NULL;
+        others.size = 0;
+        for (const char *line = measured.data; *line; line = strchr(line, '\n') + 1) {
+            const char *end = strchr(line, '\n') + 1, *found = strstr(line, mark);
+            if (!found || found >= end)
+                put(&others, "%.*s", (int)(end - line), line);
+        }
+        struct found without = fit(&others, nominal, 0);
+        CHECK(hop_compare_models(all.measurements, without.result->topology, models, 1, NULL, &alone, D));
+        for (uint32_t i = 0; i < alone->row_count; i++) {
+            double held_out_s = all.result->comparison->rows[i].candidate_s[2];
+            if (alone->rows[i].group == g)
+                assert_true(fabs(held_out_s / alone->rows[i].candidate_s[0] - 1) < 1e-6);
+        }
+        hop_comparison_destroy(alone);
+        finish(without);
+    }
+    finish(all);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
 /* Rows alone are said alike by both; of copies into one device, what each would get by itself is more than they got. */
 static void what_copies_get_alone_is_told_apart(void **unused)
 {
@@ -992,6 +1034,7 @@ TEST_GROUP(fit)
         cmocka_unit_test(pulling_devices_are_told_from_pushing_memory),
         cmocka_unit_test(collapses_teach_nothing),
         cmocka_unit_test(what_is_held_out_is_not_seen),
+        cmocka_unit_test(as_many_folds_as_groups_leave_one_out),
         cmocka_unit_test(what_copies_get_alone_is_told_apart),
         cmocka_unit_test(streams_are_told_from_links),
         cmocka_unit_test(copies_of_a_trace_are_held_out_one_by_one),
