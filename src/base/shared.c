@@ -48,6 +48,10 @@ bool hop_process_lives(long pid, unsigned long long started)
     return now != 0 && (started == 0 || now == started);
 }
 
+#if defined(__SANITIZE_THREAD__)
+char hop_shared_others;
+#endif
+
 static void make_name(char name[HOP_SHARED_NAME_SIZE])
 {
     static atomic_uint number;

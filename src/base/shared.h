@@ -31,6 +31,31 @@ void hop_shared_withdraw(struct hop_shared *shared); /* the name goes, the memor
 void hop_shared_finish(struct hop_shared *shared);   /* withdraws and unmaps; zeroed is allowed */
 /* Removes the names of processes that are gone; how many. */
 unsigned hop_shared_sweep(void);
+/*
+ * For ThreadSanitizer, which knows an order of two threads only by an address that both use. Two threads of one rank may be
+ * ordered by way of others, who map the memory elsewhere or are other processes:
+ *
+ *     thread 1 writes, records an event --> another rank awaits it, acts, records its own --> thread 2 awaits that, writes
+ *
+ * So who tells others says it, and who hears of them; all that was told before counts as heard, which is more than is known.
+ * What the threads of a rank order among themselves it sees as it is.
+ */
+#if defined(__SANITIZE_THREAD__)
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+void AnnotateBenignRaceSized(const char *file, int line, const volatile void *address, long size, const char *reason);
+extern char hop_shared_others;
+#define HOP_SHARED_TELL() __tsan_release(&hop_shared_others)
+#define HOP_SHARED_HEAR() __tsan_acquire(&hop_shared_others)
+/* Bytes that two threads may write at once, since both write the same. */
+#define HOP_SHARED_TWICE(address, size, reason)                                                                        \
+    AnnotateBenignRaceSized(__FILE__, __LINE__, (address), (long)(size), (reason))
+#else
+#define HOP_SHARED_TELL() ((void)0)
+#define HOP_SHARED_HEAR() ((void)0)
+#define HOP_SHARED_TWICE(address, size, reason) ((void)(address), (void)(size), (void)(reason))
+#endif
+
 /* Whether a process lives and is the one that started at that time (clock ticks since boot); 0: not asked. */
 bool hop_process_lives(long pid, unsigned long long started);
 unsigned long long hop_process_started(long pid); /* 0: not known */

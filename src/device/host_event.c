@@ -195,7 +195,9 @@ enum hop_status hop_host_await(struct hop_device *device, unsigned stream, struc
                                        .foreign = of(event)->page->imported,
                                        .counter = &record->ended,
                                        .sequence = last_record(record)};
-    if (hop_counter_reached(&record->ended, work.sequence))
+    if (hop_counter_reached(&record->ended, work.sequence)) {
+        HOP_SHARED_HEAR();
         return hop_host_check((struct hop_host *)device, stream, diag);
+    }
     return hop_host_submit((struct hop_host *)device, stream, &work, diag);
 }

@@ -62,8 +62,10 @@ enum hop_status hop_host_copy_now(struct hop_host *host, const struct hop_device
 
 static enum hop_status await_now(struct hop_host *host, const struct hop_host_work *work, struct hop_diag *diag)
 {
-    if (hop_counter_wait(work->counter, work->sequence, work->foreign ? &host->leaving : &host->failed))
+    if (hop_counter_wait(work->counter, work->sequence, work->foreign ? &host->leaving : &host->failed)) {
+        HOP_SHARED_HEAR();
         return HOP_OK;
+    }
     enum hop_status status = check_device(host, diag);
     return status != HOP_OK ? status
                             : hop_fail(diag, HOP_ERR_DEADLOCK,
@@ -79,6 +81,7 @@ static enum hop_status perform(struct hop_host *host, const struct hop_host_work
         return host->copier.reduce ? host->copier.reduce(host->copier.context, work->reduction, diag)
                                    : hop_reduce_on_host(work->reduction, diag);
     case HOP_HOST_RECORD:
+        HOP_SHARED_TELL();
         hop_counter_advance(work->counter, work->sequence);
         return HOP_OK;
     case HOP_HOST_AWAIT:

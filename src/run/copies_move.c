@@ -69,6 +69,9 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
     if (flight->again && !program->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
         flight->late[flight->mechanism] = true; /* and stays so, however often it is sent again */
+    if (flight->again)
+        HOP_SHARED_TWICE(flight->step->places[program->launch & 1][1], flight->step->bytes,
+                         "a copy sent again another way: the bytes of one source, and its end waits for both");
     flight->assigned = true;
     flight->begun = flight->packet = false;
     flight->moved = 0;

@@ -17,6 +17,7 @@ static inline bool flag_reached(struct hop_program *program, const struct hop_ru
 {
     if (atomic_load_explicit(&program->flags[wait->index].value, memory_order_acquire) < value)
         return false;
+    HOP_SHARED_HEAR();
     program->known[wait->owner].entered = program->launch;
     program->known[wait->owner].left = program->launch - 1;
     return true;
@@ -27,6 +28,7 @@ static bool has_entered(struct hop_program *program, uint32_t rank)
     uint64_t *known = &program->known[rank].entered;
     if (*known < program->launch)
         *known = atomic_load_explicit(&program->seats[program->team->local_of[rank]].entered, memory_order_acquire);
+    HOP_SHARED_HEAR();
     return *known >= program->launch;
 }
 
@@ -36,6 +38,7 @@ static bool has_left(struct hop_program *program, uint32_t rank)
     uint64_t *known = &program->known[rank].left;
     if (*known + 2 < program->launch)
         *known = atomic_load_explicit(&program->seats[program->team->local_of[rank]].left, memory_order_acquire);
+    HOP_SHARED_HEAR();
     return *known + 2 >= program->launch;
 }
 

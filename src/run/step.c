@@ -56,6 +56,7 @@ void hop_step_end(struct hop_program *program, struct hop_run_step *step)
         take_record(program, step);
     if (step->kind == HOP_STEP_SEND)
         return;
+    HOP_SHARED_TELL();
     if (step->flag != HOP_NONE)
         atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch + 1, memory_order_release);
     if (program->remote)
