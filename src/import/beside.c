@@ -23,7 +23,10 @@ static const char *rest_behind(const struct hop_lines *lines, uint32_t i, const 
         start++;
     while (end > start && (unsigned char)end[-1] <= ' ')
         end--;
-    return hop_build_text(build, "%.*s", (int)(end - start < NAME_MOST ? end - start : NAME_MOST), start);
+    char name[NAME_MOST + 1] = "";
+    for (size_t k = 0; k < NAME_MOST && start + k < end; k++)
+        name[k] = start[k] < ' ' || start[k] > '~' ? '?' : start[k];
+    return hop_build_text(build, "%s", name);
 }
 
 static void name_gpu(struct hop_relations *relations, int number, const char *name)

@@ -174,7 +174,10 @@ void hop_facts_pcie(struct hop_build *build, unsigned generation, const char *be
 static void check_name(struct hop_build *build, const char *what, const char *name, const void *facts,
                        const char *examples)
 {
-    if (!name || facts)
+    bool printable = true; /* it becomes a label */
+    for (const char *c = name; c && *c; c++)
+        printable = printable && *c >= ' ' && *c <= '~';
+    if (!name || (facts && printable))
         return;
     hop_build_fail(build, HOP_ERR_NOT_FOUND, "nothing is known of a %s '%.80s'\na name as %s (docs/uncalibrated.md)",
                    what, name, examples);
