@@ -250,11 +250,14 @@ static void find_facts(struct inference *in)
     }
 }
 
-static struct hop_link plain_link(enum hop_link_kind kind, uint32_t from, uint32_t to)
+static struct hop_link plain_link(const struct inference *in, enum hop_link_kind kind, uint32_t from, uint32_t to)
 {
     struct hop_link link = hop_link_default(kind, from, to);
-    if (kind == HOP_LINK_PCIE)
+    if (kind == HOP_LINK_PCIE) {
         link.parameter = "pcie_link";
+        link.generation = in->table->knows_speeds ? 0 : in->generation;
+        link.width = link.generation ? 16 : 0;
+    }
     return link;
 }
 
@@ -262,7 +265,7 @@ static struct hop_link plain_link(enum hop_link_kind kind, uint32_t from, uint32
 static uint32_t put(struct inference *in, const struct hop_node *node, uint32_t parent)
 {
     enum hop_link_kind kind = node->kind == HOP_NODE_HOST ? HOP_LINK_MEMORY : HOP_LINK_PCIE;
-    struct hop_link link = plain_link(kind, 0, parent);
+    struct hop_link link = plain_link(in, kind, 0, parent);
     return parent == HOP_NONE ? hop_build_node(in->build, node) : hop_build_child(in->build, node, &link);
 }
 
@@ -278,7 +281,7 @@ static void put_device(struct inference *in, uint32_t device, uint32_t parent, i
 {
     const struct hop_related *related = &in->table->devices[device];
     struct hop_node node = hop_node_default(related->kind, related->name);
-    struct hop_link link = plain_link(HOP_LINK_PCIE, 0, parent);
+    struct hop_link link = plain_link(in, HOP_LINK_PCIE, 0, parent);
     const struct hop_gpu_facts *facts = in->gpus[device];
     node.label = related->kind == HOP_NODE_GPU && in->build->gpu ? in->build->gpu : related->label;
     node.numa = related->numa >= 0 ? related->numa : numa;
@@ -379,7 +382,7 @@ static uint32_t put_numa_node(struct inference *in, uint32_t lowest)
             continue;
         uint32_t root = put_numbered(in, HOP_NODE_ROOT, in->roots++, HOP_NONE, numa);
         if (several) {
-            struct hop_link link = plain_link(HOP_LINK_SOCKET, root, top);
+            struct hop_link link = plain_link(in, HOP_LINK_SOCKET, root, top);
             link.parameter = "on_die";
             hop_build_link(in->build, &link);
         } else {
@@ -404,7 +407,7 @@ static void put_tree(struct inference *in)
     }
     for (uint32_t a = 0; a < in->numa_nodes; a++) {
         for (uint32_t b = a + 1; b < in->numa_nodes; b++) {
-            struct hop_link link = plain_link(HOP_LINK_SOCKET, in->tops[a], in->tops[b]);
+            struct hop_link link = plain_link(in, HOP_LINK_SOCKET, in->tops[a], in->tops[b]);
             link.parameter = in->table->one_socket ? "on_die" : in->cpu ? in->cpu->socket : "socket";
             hop_build_link(in->build, &link);
         }

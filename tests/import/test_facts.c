@@ -124,6 +124,8 @@ static void a_table_with_names_has_their_speeds(void **state)
     assert_true(link->low >= 53e9 && link->low < link->value && link->value < link->high && link->high <= 63e9);
     assert_memory_equal(link->origin, "assumed", 7);
     assert_near(link_of(before, "gpu0", "switch0")->capacity_Bps[0], link->value, 1);
+    assert_int_equal(link_of(before, "gpu0", "switch0")->generation, 5);
+    assert_int_equal(link_of(plain, "gpu0", "switch0")->generation, 0);
     assert_string_equal(link_of(before, "root0", "root1")->parameter, "socket_amd_gen5");
     assert_string_equal(hop_topology_node(before, hop_topology_find(before, "gpu2"))->label, "NVIDIA H100 PCIe");
     assert_string_equal(hop_topology_node(before, hop_topology_find(before, "root0"))->label,
