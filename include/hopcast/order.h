@@ -71,13 +71,13 @@ struct hop_order_candidate {
 struct hop_order_result {
     enum hop_order_objective objective;
     double value_s;    /* of the best order, INFINITY: none was found */
-    double
-        bound_s; /* no order that the options allow gives less, where waits last until another operation ends; never above value_s */
-    double floor_s;            /* no order gives less, at whatever times its sends begin */
-    bool proved;               /* no order that the options allow is better: one of the next two */
+    double bound_s;    /* no order that the options allow gives less, where waits last until another operation ends; at
+                        * most value_s */
+    double floor_s;    /* no order gives less, at whatever times its sends begin */
+    bool proved;       /* no order that the options allow is better: one of the next two */
     bool proved_without_waits; /* no order in which sources never wait is better */
-    bool
-        proved_with_waits; /* nor one in which they wait until another operation ends; other times: value_s = floor_s says it */
+    bool proved_with_waits;    /* nor one in which they wait until another operation ends; of other times value_s =
+                                * floor_s tells */
     bool complete;     /* the search ended by itself */
     bool waits;        /* the best order makes sources wait for each other */
     double optima;     /* how many orders reach the value (with options.count), else 0 */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The search: a level for each depth holds the choices at a state and a batch of its children. A batch is made in the order of the choices
- * whether its members are of use or not, so that what is found first does not depend on what others have found meanwhile.
+ * The search: a level for each depth holds the choices at a state and a batch of its children. A batch is made in the
+ * order of the choices whether its members are of use or not, so that what is found first does not depend on what
+ * others have found meanwhile.
  */
 #include "order/branch.h"
 
@@ -158,7 +159,8 @@ static struct step *steps_at(const struct searcher *s, const struct level *l, ui
     return l->steps + place * (s->e->problem->source_count + (size_t)1);
 }
 
-/* Which sources are free, and what each can take. A source with several free slots is asked once, and again when it has taken one. */
+/* Which sources are free, and what each can take. A source with several free slots is asked once, and again when it
+ * has taken one. */
 static void list_choices(struct searcher *s, struct level *l, const struct hop_state *state)
 {
     const struct hop_problem *p = s->e->problem;

@@ -2,12 +2,14 @@
 /*
  * Branch and bound: the best order with a proof, as a job for a crew.
  *
- * A task is one class of first sends (order/first.h), the most promising first. From there the tree of choices is searched depth first,
- * an instant at a time, the children of a state in the order of their bounds; a child is left when its bound is no better than the best
- * value known. With rests a source that could send may also idle until the next operation ends, at every instant.
+ * A task is one class of first sends (order/first.h), the most promising first. From there the tree of choices is
+ * searched depth first, an instant at a time, the children of a state in the order of their bounds; a child is left
+ * when its bound is no better than the best value known. With rests a source that could send may also idle until the
+ * next operation ends, at every instant.
  *
- * Ties: a state whose bound equals the best value is left only if that value came from this task or an earlier one. So the order that is
- * left in the end is the first optimum of the first task that has one, however the tasks were spread.
+ * Ties: a state whose bound equals the best value is left only if that value came from this task or an earlier one.
+ * So the order that is left in the end is the first optimum of the first task that has one, however the tasks were
+ * spread.
  */
 #ifndef HOP_ORDER_BRANCH_H
 #define HOP_ORDER_BRANCH_H

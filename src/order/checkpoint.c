@@ -163,7 +163,8 @@ static uint32_t phase_of(const char *kind)
     return 0;
 }
 
-/* Whether the tasks are those of the checkpoint; cut up in another way, by other threads, they are as good as another phase's. */
+/* Whether the tasks are those of the checkpoint; cut up in another way, by other threads, they are as good as another
+ * phase's. */
 static bool read_head(struct reader *r)
 {
     struct hop_checkpoint *c = r->checkpoint;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checkpoints of a job: which tasks are done, the records, the counts. Each rank has a file of its own, FILE for rank 0, FILE.1 for
- * rank 1, ..., that holds what its own tasks gave; whoever resumes, with however many ranks, reads them all. Text, a fact a line:
+ * Checkpoints of a job: which tasks are done, the records, the counts. Each rank has a file of its own, FILE for rank
+ * 0, FILE.1 for rank 1, ..., that holds what its own tasks gave; whoever resumes, with however many ranks, reads them
+ * all. Text, a fact a line:
  *
  *     hopcast-order-checkpoint 1
  *     kind search
@@ -13,8 +14,8 @@
  *     value 0.131 8 1                       value, orders, clean
  *     end
  *
- * The phases of a search follow each other: kind anytime, waits, search, rests, late, more, count. The file is that of the latest; of all orders:
- * enumerate.
+ * The phases of a search follow each other: kind anytime, waits, search, rests, late, more, count. The file is that
+ * of the latest; of all orders: enumerate.
  */
 #ifndef HOP_ORDER_CHECKPOINT_H
 #define HOP_ORDER_CHECKPOINT_H
@@ -45,8 +46,8 @@ struct hop_checkpoint {
 /* The own part, whole or not at all. */
 enum hop_status hop_checkpoint_save(const char *path, int rank, const struct hop_checkpoint *checkpoint,
                                     struct hop_diag *diag);
-/* Adds what the files say to done, records, own and left; the counts are new arrays that the caller frees. No file: nothing. A file of
- * another problem or another kind of search is refused. */
+/* Adds what the files say to done, records, own and left; the counts are new arrays that the caller frees. No file:
+ * nothing. A file of another problem or another kind of search is refused. */
 enum hop_status hop_checkpoint_load(const char *path, int rank, int size, struct hop_checkpoint *checkpoint,
                                     struct hop_diag *diag);
 /* One file's text; done tasks are marked `mark`, work and counts go to part. */

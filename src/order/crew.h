@@ -40,8 +40,7 @@ struct hop_crew_job {
     uint64_t tasks;
     uint32_t records;   /* kinds of records */
     bool counts;
-    bool
-        open; /* it may end with tasks left open: whether it did is not known from a checkpoint of a later phase, and it is done again */
+    bool open; /* it may end with tasks left open; a checkpoint of a later phase does not say so: it is done again */
     /* A thread's own state; its tasks; its end. run returns early once hop_crew_stopped. */
     enum hop_status (*begin)(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag);
     enum hop_status (*run)(void *worker, uint64_t task, struct hop_diag *diag);

@@ -214,7 +214,8 @@ static enum hop_status search_anytime(struct search *s, const char *kind, struct
 
 /* ---- branch and bound ---- */
 
-/* The weights that all active sets together give to the operations, where they can be looked through; *found: whether. */
+/* The weights that all active sets together give to the operations, where they can be looked through; *found:
+ * whether. */
 static enum hop_status solve_dual(const struct hop_problem *p, double *y, bool *found, struct hop_diag *diag)
 {
     struct hop_problem *merged = NULL;
@@ -243,7 +244,8 @@ static enum hop_status solve_dual(const struct hop_problem *p, double *y, bool *
     return status;
 }
 
-/* Looks for one more bound, and knows its sum. Where only clean orders count, the links' loads bound nearly as well and cost nothing. */
+/* Looks for one more bound, and knows its sum. Where only clean orders count, the links' loads bound nearly as well
+ * and cost nothing. */
 static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
 {
     bool found = false;
@@ -275,7 +277,8 @@ static enum hop_status use_dual(struct search *s, struct hop_diag *diag)
     return find_floor(s, diag);
 }
 
-/* Ranks decide by what all of them know, that all is done; of what was left rank 0 alone knows the bound, and only if no other had a part. */
+/* Ranks decide by what all of them know, that all is done; of what was left rank 0 alone knows the bound, and only if
+ * no other had a part. */
 static enum hop_status search_exactly(struct search *s, struct hop_exact *exact, struct proof *proof,
                                       struct hop_diag *diag)
 {
@@ -344,7 +347,8 @@ static enum hop_status add_candidate(struct search *s, const char *name, const s
     return sequence ? hop_sequence_schedule(s->p, sequence, &candidate->schedule, diag) : HOP_OK;
 }
 
-/* Under the rule that only clean orders count, a start that is not has no value yet: it is played again without the rule. */
+/* Under the rule that only clean orders count, a start that is not has no value yet: it is played again without the
+ * rule. */
 static enum hop_status play_unclean(struct search *s, struct hop_diag *diag)
 {
     struct hop_problem unclean = *s->p;

@@ -2,20 +2,23 @@
 /*
  * An order problem: a schedule compiled for the search of the best order of every source's sends.
  *
- * A source is an engine that sends few transfers at once (PCIe: one); its sends are what can be ordered. Every operation that is
- * under way occupies a slot: a source has as many slots as it sends at once, and each operation without a source has one of its own,
- * which it takes as soon as it is ready.
+ * A source is an engine that sends few transfers at once (PCIe: one); its sends are what can be ordered. Every
+ * operation that is under way occupies a slot: a source has as many slots as it sends at once, and each operation
+ * without a source has one of its own, which it takes as soon as it is ready.
  *
  *     slots:  [ source 0 | source 1 | ... | operations without a source ]
  *
- * Two sends are alike if they go the same way with the same size and the same dependencies: only their first one waiting needs to be tried.
+ * Two sends are alike if they go the same way with the same size and the same dependencies: only their first one
+ * waiting needs to be tried.
  *
  * A class is what shares a route, a size and a mark, so that the same bounds weigh it the same.
  *
- * A problem can be a quotient: each of its operations stands for an orbit of operations of the whole problem under a group of
- * symmetries, which all do the same at the same time. Its classes hold the routes of an orbit, the first being the one whose rate counts.
+ * A problem can be a quotient: each of its operations stands for an orbit of operations of the whole problem under a
+ * group of symmetries, which all do the same at the same time. Its classes hold the routes of an orbit, the first
+ * being the one whose rate counts.
  *
- * Bounds: linear lower bounds on the time that is left, each a weight in seconds per byte for every operation; per operation those that are not 0.
+ * Bounds: linear lower bounds on the time that is left, each a weight in seconds per byte for every operation; per
+ * operation those that are not 0.
  */
 #ifndef HOP_ORDER_PROBLEM_H
 #define HOP_ORDER_PROBLEM_H
@@ -98,12 +101,13 @@ struct hop_problem {
 enum hop_status hop_problem_create(const struct hop_topology *topology, const struct hop_schedule *schedule,
                                    const struct hop_order_options *options, struct hop_problem **problem,
                                    struct hop_diag *diag);
-/* The quotient of a simple problem by a group: images[g * op_count + op] for `order` group elements, which fix no source but under the
- * identity. */
+/* The quotient of a simple problem by a group: images[g * op_count + op] for `order` group elements, which fix no
+ * source but under the identity. */
 enum hop_status hop_problem_quotient(const struct hop_problem *whole, const uint32_t *images, uint32_t order,
                                      struct hop_problem **quotient, struct hop_diag *diag);
-/* What all that moves is together: of each source one send a route, with the bytes of all. into: per operation the merged one, HOP_NONE: it
- * has no bytes. Dependencies and times are left out. *merged is NULL where something moves that is not sent one at a time, or nothing. */
+/* What all that moves is together: of each source one send a route, with the bytes of all. into: per operation the
+ * merged one, HOP_NONE: it has no bytes. Dependencies and times are left out. *merged is NULL where something moves
+ * that is not sent one at a time, or nothing. */
 enum hop_status hop_problem_merge(const struct hop_problem *problem, uint32_t *into, struct hop_problem **merged,
                                   struct hop_diag *diag);
 void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
@@ -111,7 +115,8 @@ void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
 /* One more bound: y[op] seconds for each whole operation. States made before are of no use then. */
 enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double *y, struct hop_diag *diag);
 
-/* The number of orders of all sources, as a double (it overflows anything else); sends that are alike counted as different. */
+/* The number of orders of all sources, as a double (it overflows anything else); sends that are alike counted as
+ * different. */
 double hop_problem_orders(const struct hop_problem *problem);
 /* How many of them differ from one order by exchanged alike sends only. */
 double hop_problem_alike(const struct hop_problem *problem);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dealing out: one bound after the other takes what it weighs, where the sum gains by it; then those that gain by all operations. */
+/* Dealing out: one bound after the other takes what it weighs, where the sum gains by it; then those that gain by all
+ * operations. */
 #include "order/shares.h"
 
 enum { PASSES = 2, FEW = 64 };

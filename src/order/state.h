@@ -5,9 +5,9 @@
  *     hop_state_begin -> (hop_state_choice -> hop_state_take | hop_state_rest)* -> hop_state_advance -> ...
  *
  * When sources have room and sends left, they choose (hop_state_choice names them one after another; all at one
- * instant, so the order among sources does not matter); when none has to choose any more, hop_state_advance moves to the next event.
- * Taking a send whose dependencies are not met holds the source until they are (a strict queue's head blocks). Resting holds it until
- * the next end of an operation.
+ * instant, so the order among sources does not matter); when none has to choose any more, hop_state_advance moves to
+ * the next event. Taking a send whose dependencies are not met holds the source until they are (a strict queue's head
+ * blocks). Resting holds it until the next end of an operation.
  *
  * A state is one block of memory of problem->state_size bytes and can be copied by memcpy:
  *

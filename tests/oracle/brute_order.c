@@ -278,7 +278,8 @@ struct way_wire {
     double weight[16]; /* of each link, per byte */
 };
 
-/* A byte weighs 1, and 1 / (1 - tau) on each way out of a root complex once the transfer has crossed one; memory hangs inside. */
+/* A byte weighs 1, and 1 / (1 - tau) on each way out of a root complex once the transfer has crossed one; memory
+ * hangs inside. */
 static void weigh(const struct order_case *c, const struct hop_route *route, struct way_wire *way)
 {
     bool lossy = strcmp(c->options.models, "fair") != 0, by_port = false, crossed = false;
@@ -585,7 +586,8 @@ void brute_finish(struct brute *brute)
 
 /* ---- waits ---- */
 
-/* One order, and what is decided of its sends: a send starts as soon as it can, or rests, and then it waits for what ends first. */
+/* One order, and what is decided of its sends: a send starts as soon as it can, or rests, and then it waits for what
+ * ends first. */
 struct waiter {
     const struct order_case *c;
     struct hop_network *network;

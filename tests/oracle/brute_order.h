@@ -2,8 +2,8 @@
 /*
  * Brute force for orders: random small machines and schedules, and what every order of every source's sends gives.
  *
- * It permutes the operations of the schedule and simulates each permutation by itself; it knows nothing of how the library
- * looks for orders. How full links are is added up here from the rates of the timeline's segments.
+ * It permutes the operations of the schedule and simulates each permutation by itself; it knows nothing of how the
+ * library looks for orders. How full links are is added up here from the rates of the timeline's segments.
  */
 #ifndef BRUTE_ORDER_H
 #define BRUTE_ORDER_H
@@ -65,7 +65,8 @@ void brute_finish(struct brute *brute);
 
 /* ---- what waits give ---- */
 
-/* Every order, and in each every send starts as soon as it can or waits until another operation ends, one after another. */
+/* Every order, and in each every send starts as soon as it can or waits until another operation ends, one after
+ * another. */
 struct brute_waits {
     double best_s, clean_s; /* of all and of clean ones; INFINITY: there is none */
     double runs, most_runs; /* simulations */

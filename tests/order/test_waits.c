@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits: the search against brute force over all orders and all rests (oracle/brute_order.h), with what it says is proved. */
+/* Waits: the search against brute force over all orders and all rests (oracle/brute_order.h), with what it says is
+ * proved. */
 #include "oracle/brute_order.h"
 #include "test.h"
 
