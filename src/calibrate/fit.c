@@ -6,7 +6,7 @@
  *     2  chips      switches whose devices move more to each other than their uplinks carry are parts of one chip
  *     3  select     of all parts and limits that might be added, the one that takes away most cost, if it takes away
  *                   enough; turn everything again; until none does
- *     4  sureness   from the curvature of the cost around each value
+ *     4  sureness   from the scatter of the rows and how far groups pull apart
  *
  * and all that again for each fold without the rows that it holds out.
  */
