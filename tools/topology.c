@@ -153,13 +153,33 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
+/* A generated fabric may have more routes than a file. */
+static char *to_json(const struct hop_topology *topology)
+{
+    char *text = hop_topology_to_json(topology);
+    uint64_t hosts = 0, switches = 0, most = UINT64_C(1) << 26;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
+        hosts += hop_topology_node(topology, n)->kind == HOP_NODE_NIC;
+        switches += hop_topology_node(topology, n)->kind == HOP_NODE_FABRIC;
+    }
+    if (!text && hosts * switches > most) {
+        hop_fail(&tool_diag, HOP_ERR_LIMIT,
+                 "%s has %llu switches and %llu hosts: too many routes for a file\n"
+                 "at most %llu, switches times hosts; its name stands for it wherever a topology does",
+                 hop_topology_name(topology), (unsigned long long)switches, (unsigned long long)hosts,
+                 (unsigned long long)most);
+        tool_fail(&tool_diag);
+    }
+    return text;
+}
+
 static char *render(const struct hop_topology *topology, enum format format)
 {
     switch (format) {
     case TREE:
         return hop_topology_to_tree(topology);
     case JSON:
-        return hop_topology_to_json(topology);
+        return to_json(topology);
     case DOT:
         return hop_topology_to_dot(topology);
     default:
