@@ -41,7 +41,7 @@ struct hop_order_options {
     const uint32_t *marked; /* operations of the schedule, for HOP_ORDER_MARKED */
     uint32_t marked_count;
     bool allow_unclean;
-    bool no_waits;        /* sources never wait while they could send; else the anytime search may add `after` */
+    bool no_waits;        /* sources never wait while they could send; else the search may add `after` */
     bool count;           /* also count the optimal orders (search) */
     uint64_t max_nodes;   /* 0: no limit; with it one thread searches, so that the result is the same each time */
     double time_limit_s;  /* 0: none */
