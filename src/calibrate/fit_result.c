@@ -182,7 +182,9 @@ static const char *place_name(const struct hop_fitting *f, const struct hop_knob
 static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, struct hop_arena *arena,
                             struct hop_fit_parameter *p)
 {
-    static const char *const units[] = {"B/s", "1", "1", "s", "1"};
+    static const char *const units[] = {
+        [HOP_KNOB_CAPACITY] = "B/s", [HOP_KNOB_DUPLEX] = "1", [HOP_KNOB_CROSSING] = "1",
+        [HOP_KNOB_LATENCY] = "s",    [HOP_KNOB_HOST] = "1",   [HOP_KNOB_STREAM] = "B/s"};
     bool tau = knob->kind == HOP_KNOB_CROSSING;
     const char *name = tau ? knob->what + strlen("1 - ") : knob->what;
     const char **places = hop_arena_alloc(arena, (knob->count + 1) * sizeof *places);

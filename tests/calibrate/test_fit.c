@@ -812,10 +812,12 @@ static void streams_are_told_from_links(void **unused)
         measure(truth, &rows, 0.005, &measured);
         struct found f = fit(&measured, nominal, 0);
         double ceiling = parameter_of(f.result->topology, "ceiling_network");
-        if (stream)
+        if (stream) {
             assert_true(fabs(ceiling / 4e9 - 1) < 0.02);
-        else
+            assert_string_equal(parameter(f.result, "rate of one copy over a network")->unit, "B/s");
+        } else {
             assert_true(ceiling == parameter_of(nominal, "ceiling_network"));
+        }
         must_predict(f.result, 0.03);
         finish(f);
         hop_topology_destroy(truth);
