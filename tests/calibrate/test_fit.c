@@ -605,6 +605,17 @@ static void a_memory_that_limits_is_found(void **unused)
     finish(f);
 }
 
+/* That of one NUMA node: 30 GB/s where two uplinks of 20 lead to it; the other node's is wide. */
+static void memory_of_one_node_is_found(void **unused)
+{
+    (void)unused;
+    struct found f = find(&two_sockets, false, 2e10, "host0--socket0.capacity=30GB/s", 0);
+    must_be(f.result, "capacity of memory host0", 3e10, 6e8);
+    assert_int_equal(parameter(f.result, "capacity of memory host0")->place_count, 2);
+    must_predict(f.result, 0.03);
+    finish(f);
+}
+
 /* Two that share an uplink slow a third one down where memory pushes; where devices pull, they do not. */
 static void pulling_devices_are_told_from_pushing_memory(void **unused)
 {
@@ -1033,6 +1044,7 @@ TEST_GROUP(fit)
         cmocka_unit_test(ten_suggested_rows_do_what_all_do),
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
         cmocka_unit_test(a_memory_that_limits_is_found),
+        cmocka_unit_test(memory_of_one_node_is_found),
         cmocka_unit_test(pulling_devices_are_told_from_pushing_memory),
         cmocka_unit_test(collapses_teach_nothing),
         cmocka_unit_test(what_is_held_out_is_not_seen),
