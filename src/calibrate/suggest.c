@@ -249,6 +249,7 @@ static void choose(struct design *d, uint32_t wanted, struct owned_suggestion *s
 
 struct devices {
     const char *names[DEVICES_MAX];
+    bool hosted; /* all of them reach host memory */
     uint32_t count;
     struct hop_buffer out;
 };
@@ -258,14 +259,16 @@ static void put_copy(struct devices *d, const char *from, const char *to, const 
     hop_buffer_printf(&d->out, "%s,%s,,%s-%u-%u,1,\n", from, to, group, a, b);
 }
 
-/* Copies with host memory of the first so many devices, or of every other one: in (1), out (2), or both ways (3). */
-static void put_hosts(struct devices *d, uint32_t count, uint32_t stride, unsigned ways, const char *group)
+/* Copies with host memory of so many devices, a stride apart from the first on: in (1), out (2), or both ways (3). */
+static void put_hosts(struct devices *d, uint32_t first, uint32_t count, uint32_t stride, unsigned ways,
+                      const char *group)
 {
-    for (uint32_t i = 0, k = 0; i < d->count && k < count; i += stride, k++) {
+    uint32_t number = count > 1 ? count : first;
+    for (uint32_t i = first, k = 0; i < d->count && k < count; i += stride, k++) {
         if (ways & 1)
-            put_copy(d, "host", d->names[i], group, count, stride);
+            put_copy(d, "host", d->names[i], group, number, count > 1 ? d->count + stride : 0);
         if (ways & 2)
-            put_copy(d, d->names[i], "host", group, count, stride);
+            put_copy(d, d->names[i], "host", group, number, count > 1 ? d->count + stride : 0);
     }
 }
 
@@ -275,10 +278,8 @@ static void put_candidates(struct devices *d)
     uint32_t n = d->count;
     hop_buffer_puts(&d->out, "from,to,bytes,concurrent_group,measured_GBps,notes\n");
     for (uint32_t a = 0; a < n; a++) {
-        put_copy(d, "host", d->names[a], "from-host", a, a);
-        put_copy(d, d->names[a], "host", "into-host", a, a);
-        put_copy(d, "host", d->names[a], "both-host", a, a);
-        put_copy(d, d->names[a], "host", "both-host", a, a);
+        for (unsigned way = 1; way <= 3 && d->hosted; way++)
+            put_hosts(d, a, 1, 1, way, ways[way]);
         for (uint32_t b = 0; b < n; b++) {
             if (a == b)
                 continue;
@@ -292,22 +293,27 @@ static void put_candidates(struct devices *d)
             }
         }
     }
-    for (unsigned way = 1; way <= 3; way++) {
+    for (unsigned way = 1; way <= 3 && d->hosted; way++) {
         for (uint32_t count = 2; count < 2 * n; count *= 2) {
-            put_hosts(d, count < n ? count : n, 1, way, ways[way]);
+            put_hosts(d, 0, count < n ? count : n, 1, way, ways[way]);
             if (2 * count <= n)
-                put_hosts(d, count, n / count, way, ways[way]);
+                put_hosts(d, 0, count, n / count, way, ways[way]);
         }
     }
 }
 
 static struct hop_measurements *make_candidates(const struct hop_topology *topology, struct hop_failure *failure)
 {
-    struct devices d = {.count = 0};
+    struct devices d = {.hosted = true};
     struct hop_measurements *made = NULL;
     for (uint32_t n = 0; n < hop_topology_node_count(topology) && d.count < DEVICES_MAX; n++) {
-        if (hop_topology_node(topology, n)->kind == HOP_NODE_GPU)
-            d.names[d.count++] = hop_topology_node(topology, n)->name;
+        uint32_t host = HOP_NONE;
+        if (hop_topology_node(topology, n)->kind != HOP_NODE_GPU)
+            continue;
+        d.names[d.count++] = hop_topology_node(topology, n)->name;
+        if (failure->status == HOP_OK)
+            failure->status = hop_topology_nearest_host(topology, n, &host, failure->diag);
+        d.hosted = d.hosted && host != HOP_NONE;
     }
     if (d.count < 2)
         hop_failure_set(failure, HOP_ERR_INVALID, "topology %s has %u GPUs\ntwo at least", hop_topology_name(topology),

@@ -495,6 +495,27 @@ static void suggestions_know_no_values(void **unused)
     hop_topology_destroy(nominal);
 }
 
+/* Every machine has suggestions, also one without host memory. */
+static void candidates_are_made_of_any_machine(void **unused)
+{
+    static const char *const machines[] = {"t1", "t2", "dgx-1"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        struct hop_topology *t = load_topology(machines[i]);
+        struct hop_suggestion *s = NULL;
+        CHECK(hop_calibrate_suggest(t, NULL, NULL, 4, &s, D));
+        assert_int_equal(s->count, 4);
+        char *csv = hop_suggestion_to_csv(s);
+        struct hop_measurements *m = NULL;
+        CHECK(hop_measurements_parse("suggested.csv", csv, strlen(csv), &m, D));
+        assert_int_equal(hop_measurements_group_count(m), 4);
+        free(csv);
+        hop_measurements_destroy(m);
+        hop_suggestion_destroy(s);
+        hop_topology_destroy(t);
+    }
+}
+
 /* Exchange never leaves more variance than taking one after the other, and all together leave hardly any. */
 static void exchanging_leaves_no_more(void **unused)
 {
@@ -1040,6 +1061,7 @@ TEST_GROUP(fit)
         cmocka_unit_test(links_that_were_not_measured_inherit),
         cmocka_unit_test(one_kind_of_rows_adds_nothing),
         cmocka_unit_test(suggestions_know_no_values),
+        cmocka_unit_test(candidates_are_made_of_any_machine),
         cmocka_unit_test(exchanging_leaves_no_more),
         cmocka_unit_test(ten_suggested_rows_do_what_all_do),
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
