@@ -179,13 +179,19 @@ HOP_API enum hop_status hop_topology_add_crossing(struct hop_topology *topology,
 /* A remark for people: what an importer inferred, skipped or doubts. */
 HOP_API enum hop_status hop_topology_add_note(struct hop_topology *topology, const char *format, ...) HOP_PRINTF(2, 3);
 
+/* The models that are right for this machine unless somebody says otherwise, as hop_network_create takes them ("pcie",
+ * "DOMAIN=NAME,..."); NULL or "": none, each domain gets the model that measurements of its kind speak for. A published machine asks
+ * for its published model this way. Before or after finish; the last one counts. Whether there are such models is checked by
+ * hop_network_create. */
+HOP_API enum hop_status hop_topology_set_models(struct hop_topology *topology, const char *models, struct hop_diag *diag);
+
 /* Checks every invariant (PCIe is a forest, devices are leaves of it, no capacity is zero, ...) and derives
  * capacities and domains. Call it once, after the last addition. */
 HOP_API enum hop_status hop_topology_finish(struct hop_topology *topology, struct hop_diag *diag);
 
 /* Sets "NAME=VALUE" on a finished topology: a parameter ("tau=0.2", "pcie_payload=128"), or
  * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), the same with duplex ("none": the default), "LINK.latency=1us", "NODE.engines=2" or
- * "NODE.accelerator_engines=2" ("unlimited"), "ROOT.tau=0.1", "ROOT--ROOT.tau=0.1"; LINK is "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
+ * "NODE.accelerator_engines=2" ("unlimited"), "ROOT.tau=0.1", "ROOT--ROOT.tau=0.1", or "models=..." (hop_topology_set_models); LINK is "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
 HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag);
 
 /* Sets a parameter by name with its origin. */
@@ -198,6 +204,8 @@ HOP_API enum hop_status hop_topology_set_range(struct hop_topology *topology, co
 /* ---- looking ---- */
 
 HOP_API const char *hop_topology_name(const struct hop_topology *topology);
+/* The models that it asks for (hop_topology_set_models), NULL: none. */
+HOP_API const char *hop_topology_models(const struct hop_topology *topology);
 HOP_API uint32_t hop_topology_node_count(const struct hop_topology *topology);
 HOP_API uint32_t hop_topology_link_count(const struct hop_topology *topology);
 HOP_API uint32_t hop_topology_domain_count(const struct hop_topology *topology);

@@ -106,6 +106,13 @@ static void grow(struct machine *m, unsigned depth, uint32_t parent, int numa)
     }
 }
 
+/* The models that its figures were published with. */
+static void published_with(struct hop_build *build, const char *models)
+{
+    if (hop_build_ok(build))
+        build->failure.status = hop_topology_set_models(build->topology, models, build->failure.diag);
+}
+
 static struct machine machine(struct hop_build *build, const struct level *levels, struct hop_link link)
 {
     return (struct machine){.build = build, .levels = levels, .link = link, .plane = HOP_NONE};
@@ -125,6 +132,7 @@ static void build_t1(struct hop_build *build)
                                           {HOP_NODE_SWITCH, "board", "Tesla K80", 4, NULL},
                                           {HOP_NODE_GPU, "gpu", "GK210", 2, NULL}};
     grown(build, levels, paper_link());
+    published_with(build, "pcie");
 }
 
 static const struct level t2_levels[] = {{HOP_NODE_ROOT, "root", "Haswell socket", 1, NULL},
@@ -135,6 +143,7 @@ static const struct level t2_levels[] = {{HOP_NODE_ROOT, "root", "Haswell socket
 static void build_t2(struct hop_build *build)
 {
     grown(build, t2_levels, paper_link());
+    published_with(build, "pcie");
 }
 
 static void build_cs_storm(struct hop_build *build)
@@ -146,6 +155,7 @@ static void build_cs_storm(struct hop_build *build)
     link.generation = link.width = 0;
     link.origin = "assumed as wide as one PCIe link until measured";
     join(build, m.roots[0], m.roots[1], link);
+    published_with(build, "pcie");
     hop_build_note(build, "the socket link's capacity is an assumption: --set root0--root1.capacity=... changes it");
 }
 
@@ -163,6 +173,7 @@ static void build_helios(struct hop_build *build)
     hop_build_parameter(build, "ceiling_switch", board / 2.47, "a board's rate / 2.47 (Faraji 2018, Fig. 6.3)");
     hop_build_parameter(build, "ceiling_root", board / 4.22, "a board's rate / 4.22 (Faraji 2018, Fig. 6.3)");
     hop_build_parameter(build, "ceiling_socket", board / 4.47, "a board's rate / 4.47 (Faraji 2018, Fig. 6.3)");
+    published_with(build, "pcie");
     hop_build_note(build, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers "
                           "held to the measured ratios");
 }
@@ -330,6 +341,7 @@ static void build_ib_9node(struct hop_build *build)
     uint32_t fabric = put(build, HOP_NODE_FABRIC, "switch", 0, HOP_NONE, link, "Grid Director 9024", -1);
     for (unsigned node = 0; node < 9; node++)
         join(build, put(build, HOP_NODE_NIC, "node", node, HOP_NONE, link, "MT26418", -1), fabric, link);
+    published_with(build, "infiniband");
 }
 
 static const struct {

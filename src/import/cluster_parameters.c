@@ -123,6 +123,30 @@ static void agree(struct hop_cluster *cluster, size_t index, const struct hop_pa
     }
 }
 
+static const char *models_of(const struct hop_cluster_member *member)
+{
+    const char *models = hop_topology_models(member->topology);
+    return models ? models : "";
+}
+
+/* The models that all machines ask for, and behind them those of the fabric. Names of domains mean nothing in a cluster. */
+static void agree_on_models(struct hop_cluster *cluster)
+{
+    const struct hop_cluster_member *members = cluster->members, *fabric = &members[cluster->member_count - 1];
+    const char *machines = models_of(&members[0]), *network = models_of(fabric);
+    bool same = true;
+    for (uint32_t i = 0; i < cluster->member_count; i++)
+        same = same && !strchr(models_of(&members[i]), '=') &&
+               (&members[i] == fabric || strcmp(models_of(&members[i]), machines) == 0);
+    if (!same)
+        hop_build_note(cluster->build,
+                       "its machines ask for different models: the cluster asks for none (--model chooses)");
+    const char *both = hop_build_text(cluster->build, "%s%s%s", machines, *machines && *network ? "," : "", network);
+    if (same && hop_cluster_ok(cluster))
+        cluster->build->failure.status =
+            hop_topology_set_models(cluster->build->topology, both, cluster->build->failure.diag);
+}
+
 void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *document)
 {
     struct hop_build fresh;
@@ -134,6 +158,8 @@ void hop_cluster_agree(struct hop_cluster *cluster, const struct hop_json *docum
     }
     for (size_t i = 0; hop_cluster_ok(cluster) && (normal = hop_topology_parameter_at(fresh.topology, i)) != NULL; i++)
         agree(cluster, i, normal, document);
+    if (hop_cluster_ok(cluster))
+        agree_on_models(cluster);
     hop_topology_destroy(fresh.topology);
     for (uint32_t i = 0; i < cluster->member_count; i++) {
         if (cluster->members[i].reason)

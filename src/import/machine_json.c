@@ -292,9 +292,9 @@ static void read_route(struct hop_build *build, const struct hop_json *at)
 
 void hop_machine_read(struct hop_build *build, const struct hop_json *document)
 {
-    enum { FORMAT, NAME, LACKS, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
+    enum { FORMAT, NAME, LACKS, MODELS, PARAMETERS, NODES, LINKS, CROSSINGS, ROUTES, NOTES, KEYS };
     static const struct hop_json_key keys[KEYS] = {
-        {"hopcast_topology", true}, {"name", true},    {"lacks", false},
+        {"hopcast_topology", true}, {"name", true},    {"lacks", false},  {"models", false},
         {"parameters", false},      {"nodes", true},   {"links", true},
         {"crossings", false},       {"routes", false}, {"notes", false},
     };
@@ -304,6 +304,9 @@ void hop_machine_read(struct hop_build *build, const struct hop_json *document)
     hop_build_rename(build, hop_json_name(&m[NAME]));
     if (m[LACKS].value)
         hop_build_lack(build, hop_json_name(&m[LACKS]));
+    const char *models = hop_json_string(&m[MODELS]);
+    if (models && hop_build_ok(build))
+        hop_json_check(&m[MODELS], hop_topology_set_models(build->topology, models, build->failure.diag));
     if (m[PARAMETERS].value)
         read_parameters(build, &m[PARAMETERS]);
     read_array(build, &m[NODES], 1, read_node);
@@ -506,6 +509,8 @@ char *hop_topology_to_json(const struct hop_topology *topology)
     hop_json_put(&out, "{\n  hopcast_topology: %d,\n  name: %s", VERSION, topology->name);
     if (topology->lacks)
         hop_json_put(&out, ",\n  lacks: %s", topology->lacks);
+    if (topology->models)
+        hop_json_put(&out, "\n  models: %s", topology->models);
     put_parameters(&out, topology, fresh);
     hop_topology_destroy(fresh);
     hop_json_put(&out, "\n  nodes: [");

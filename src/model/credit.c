@@ -501,14 +501,21 @@ static const struct hop_parameter_rule parameters[] = {
 };
 const struct hop_parameter_table hop_credit_parameters = {parameters, HOP_COUNT(parameters)};
 
+static bool asks_for(const struct hop_topology *topology, uint32_t domain)
+{
+    return strcmp(hop_topology_domain(topology, domain)->family, "pcie") == 0;
+}
+
 const struct hop_model hop_model_credit = {
     .facts = {.name = "credit",
               .summary = "credit-based flow control, bandwidth conserved (docs/models.md)",
+              .by_default = "PCIe",
               .keeps_capacity = true,
               .cost = HOP_CREDIT_COST},
     .family = HOP_RULES_PCIE,
     .needs_order = true,
     .loses_crossing = true,
+    .asks_for = asks_for,
     .create = create,
     .rates = hop_credit_rates,
 };

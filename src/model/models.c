@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-/* By default a domain is ruled by the first that asks for it. */
-static const struct hop_model *const models[] = {&hop_model_server,     &hop_model_pcie,
-                                                 &hop_model_credit,     &hop_model_fair,
+/* Unless the topology or the caller says otherwise a domain is ruled by the first that asks for it. */
+static const struct hop_model *const models[] = {&hop_model_server,     &hop_model_credit,
+                                                 &hop_model_pcie,       &hop_model_fair,
                                                  &hop_model_infiniband, &hop_model_infiniband_full,
                                                  &hop_model_loggp};
 
@@ -145,19 +145,29 @@ static enum hop_status choose(const struct hop_topology *topology, const char *t
     return HOP_OK;
 }
 
+/* NAME or DOMAIN=NAME,... */
+static enum hop_status choose_all(const struct hop_topology *topology, const char *text, const struct hop_model **chosen,
+                                  struct hop_diag *diag)
+{
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        HOP_CHECK(choose(topology, text, length, chosen, diag));
+        text += length + (text[length] == ',');
+    }
+    return HOP_OK;
+}
+
 enum hop_status hop_models_choose(const struct hop_topology *topology, const char *text, const bool *ordered,
                                   const struct hop_model **chosen, struct hop_diag *diag)
 {
     uint32_t domains = hop_topology_domain_count(topology);
     for (uint32_t d = 0; d < domains; d++)
         chosen[d] = default_model(topology, d, ordered[d]);
-    while (text && *text) {
-        size_t length = strcspn(text, ",");
-        enum hop_status status = choose(topology, text, length, chosen, diag);
-        if (status != HOP_OK)
-            return status;
-        text += length + (text[length] == ',');
-    }
+    enum hop_status status = choose_all(topology, hop_topology_models(topology), chosen, diag);
+    if (status != HOP_OK)
+        hop_diag_place(diag, "models of topology %.80s", hop_topology_name(topology));
+    HOP_CHECK(status);
+    HOP_CHECK(choose_all(topology, text, chosen, diag));
     for (uint32_t d = 0; d < domains; d++) {
         if (chosen[d]->needs_order && !ordered[d])
             return hop_fail(diag, HOP_ERR_INVALID,

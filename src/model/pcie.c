@@ -415,20 +415,13 @@ static const struct hop_parameter_rule parameters[] = {
 };
 const struct hop_parameter_table hop_pcie_parameters = {parameters, HOP_COUNT(parameters)};
 
-static bool asks_for(const struct hop_topology *topology, uint32_t domain)
-{
-    return strcmp(hop_topology_domain(topology, domain)->family, "pcie") == 0;
-}
-
 const struct hop_model hop_model_pcie = {
     .facts = {.name = "pcie",
               .summary = "PCIe congestion with head-of-line blocking (Martinasso et al. 2016)",
-              .by_default = "PCIe",
               .beside = "credit",
               .cost = 1},
     .family = HOP_RULES_PCIE,
     .loses_crossing = true,
-    .asks_for = asks_for,
     .create = create,
     .rates = rates,
 };

@@ -198,6 +198,8 @@ enum hop_status hop_topology_set(struct hop_topology *topology, const char *assi
                         assignment);
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
     char *field = strrchr(name, '.');
+    if (strcmp(name, "models") == 0)
+        return hop_topology_set_models(topology, value, diag);
     if (!field)
         return set_parameter(topology, name, value, diag);
     *field++ = '\0';

@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#define MODELS_MAX 256
+#define MODELS_ALPHABET "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-*=,"
+
 static const char *const node_kind_names[] = {
 #define NODE_NAME(code, name, text) name,
     HOP_NODE_KIND_LIST(NODE_NAME)
@@ -62,6 +65,24 @@ struct hop_topology *hop_topology_create(const char *name)
         return NULL;
     }
     return topology;
+}
+
+const char *hop_topology_models(const struct hop_topology *topology)
+{
+    return topology->models;
+}
+
+enum hop_status hop_topology_set_models(struct hop_topology *topology, const char *models, struct hop_diag *diag)
+{
+    size_t length = models ? strlen(models) : 0;
+    if (length >= MODELS_MAX || strspn(models ? models : "", MODELS_ALPHABET) != length)
+        return hop_fail(diag, HOP_ERR_INVALID, "'%.80s' does not name models\nNAME or DOMAIN=NAME,..., such as pcie or "
+                                               "pcie=credit,nvlink=fair, in fewer than %d bytes", models, MODELS_MAX);
+    const char *kept = length ? hop_arena_string(&topology->arena, models, length) : NULL;
+    if (length && !kept)
+        return hop_fail_memory(diag);
+    topology->models = kept;
+    return HOP_OK;
 }
 
 void hop_topology_destroy(struct hop_topology *topology)

@@ -15,7 +15,8 @@
 struct hop_topology {
     struct hop_arena arena; /* every string and every derived array */
     const char *name;
-    const char *lacks; /* what the source left out, NULL: nothing */
+    const char *lacks;  /* what the source left out, NULL: nothing */
+    const char *models; /* that it asks for, NULL: none */
     bool finished;
 
     struct hop_node *nodes;
