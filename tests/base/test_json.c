@@ -224,7 +224,7 @@ static const struct wrong wrong_topologies[] = {
     {" \n {}", "t.json", "some other JSON object", "\"hopcast_topology\": 1"},
     /* keys and types */
     {"{\"hopcast_topology\": 1}", "t.json", "the key 'name' is missing", ""},
-    {HEAD "\"nodez\": []}", "t.json: /nodez", "the key 'nodez'", "'nodes'? one of hopcast_topology, name, parameters"},
+    {HEAD "\"nodez\": []}", "t.json: /nodez", "the key 'nodez'", "'nodes'? one of hopcast_topology, name, "},
     {HEAD NODES "}", "t.json", "the key 'links' is missing", ""},
     {HEAD "\"nodes\": {}, \"links\": []}", "t.json: /nodes", "this is an object", "an array"},
     {HEAD "\"nodes\": [], \"links\": []}", "t.json: /nodes", "0 elements", "at least 1"},

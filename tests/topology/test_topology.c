@@ -1218,8 +1218,21 @@ static void models_are_chosen_by_domain(void **state)
     CHECK(hop_network_create(t, NULL, &network, D));
     for (uint32_t d = 0; d < hop_topology_domain_count(t); d++)
         assert_string_equal(hop_network_model(network, d),
-                            strcmp(hop_topology_domain(t, d)->family, "pcie") ? "fair" : "pcie");
+                            strcmp(hop_topology_domain(t, d)->family, "pcie") ? "fair" : "credit");
     hop_network_destroy(network);
+    CHECK(hop_topology_set(t, "models=pcie", D)); /* what a machine asks for, unless the caller does */
+    CHECK(hop_network_create(t, NULL, &network, D));
+    assert_string_equal(hop_network_model(network, 0), "pcie");
+    hop_network_destroy(network);
+    CHECK(hop_network_create(t, "fair", &network, D));
+    assert_string_equal(hop_network_model(network, 0), "fair");
+    hop_network_destroy(network);
+    CHECK(hop_topology_set(t, "models=no-such", D));
+    assert_int_equal(hop_network_create(t, NULL, &network, D), HOP_ERR_NOT_FOUND);
+    assert_non_null(strstr(diag.place, "models of topology dgx-1"));
+    assert_int_equal(hop_topology_set(t, "models=a b", D), HOP_ERR_INVALID);
+    CHECK(hop_topology_set(t, "models=", D));
+    assert_null(hop_topology_models(t));
     CHECK(hop_network_create(t, "pcie=credit,nvlink=fair", &network, D));
     for (uint32_t d = 0; d < hop_topology_domain_count(t); d++)
         assert_string_equal(hop_network_model(network, d),
