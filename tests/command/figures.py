@@ -91,7 +91,7 @@ class Machine:
     def write(self, folder):
         path = os.path.join(folder, self.name + ".json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"hopcast_topology": 1, "name": self.name, "nodes": self.nodes, "links": self.links}, file)
+            json.dump({"hopcast_topology": 1, "name": self.name, "models": "pcie", "nodes": self.nodes, "links": self.links}, file)
         return path
 
 

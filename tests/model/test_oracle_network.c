@@ -861,7 +861,7 @@ static const char *models_of(const struct cluster *c, enum model model, char *te
 {
     size_t length = 0;
     if (model != PENALTY_FULL)
-        return model == PCIE ? NULL : model_names[model];
+        return model == PENALTY ? "pcie,infiniband" : model_names[model];
     for (uint32_t d = 0; d < hop_topology_domain_count(c->topology); d++) {
         const struct hop_domain *domain = hop_topology_domain(c->topology, d);
         bool fabric = strcmp(domain->family, "infiniband") == 0 || strcmp(domain->family, "ethernet") == 0;

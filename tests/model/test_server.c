@@ -1033,13 +1033,13 @@ static void server_rules_by_default_what_only_it_understands(void **state)
     static const struct {
         const char *set, *pcie, *nvlink;
     } cases[] = {
-        {"tau=0.1", "pcie", "fair"},
-        {"copy_latency=1us", "pcie", "fair"},
+        {"tau=0.1", "credit", "fair"},
+        {"copy_latency=1us", "credit", "fair"},
         {"host_pull=1", "server", "fair"},
         {"root0--root1.tau=0.1", "server", "fair"},
         {"pcie_duplex=0.9", "server", "fair"},
         {"gpu0->switch0.duplex=20GB/s", "server", "fair"},
-        {"gpu0->gpu1.duplex=5GB/s", "pcie", "server"},
+        {"gpu0->gpu1.duplex=5GB/s", "credit", "server"},
     };
     for (size_t c = 0; c < HOP_COUNT(cases); c++) {
         struct hop_topology *topology = two_switches(2);
