@@ -196,7 +196,7 @@ static void read_options(struct hop_fabric_maker *maker, const char *source)
     maker->link.capacity_Bps[0] = maker->link.capacity_Bps[1] = hop_maker_value(maker, "link", 0);
     maker->link.latency_s = hop_maker_value(maker, "latency", NAN);
     if (isnan(maker->link.latency_s)) /* else what was said is all that there is */
-        hop_build_assume_latencies(maker->build);
+        hop_build_assume_rest(maker->build);
 }
 
 void hop_topology_generate(const char *source, struct hop_build *build)

@@ -406,6 +406,6 @@ void hop_import_builtin(const char *name, struct hop_build *build)
             continue;
         machines[i].build(build);
         if (!machines[i].published)
-            hop_build_assume_latencies(build);
+            hop_build_assume_rest(build);
     }
 }

@@ -125,7 +125,7 @@ static enum hop_status read_source(const struct hop_source *source, const struct
                        "`nvidia-smi topo -m`, `rocm-smi --showtopo`, `ibnetdiscover` or p2pBandwidthLatencyTest",
                        source->size == 0 ? "the input is empty" : "the input is in no dialect that is read here");
     if (!json)
-        hop_build_assume_latencies(&build);
+        hop_build_assume_rest(&build);
     hop_failure_place(&build.failure, "%s:1:1", source->name);
     return finish(&build, source->name, topology);
 }
@@ -187,7 +187,7 @@ static enum hop_status make(const char *path, const struct hop_beside *beside, s
     else
         hop_topology_generate(path, &build);
     if (live)
-        hop_build_assume_latencies(&build);
+        hop_build_assume_rest(&build);
     return finish(&build, path, topology);
 }
 
@@ -202,7 +202,7 @@ static enum hop_status read_routed(const struct hop_source *source, const struct
     if (hop_ib_is_fabric(source)) {
         begin(&build, hop_source_title(source), beside, diag);
         hop_ib_read(source, &tables, &build);
-        hop_build_assume_latencies(&build);
+        hop_build_assume_rest(&build);
         status = finish(&build, tables.name, topology);
     } else {
         status = refuse_tables(source->name, diag);

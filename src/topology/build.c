@@ -86,7 +86,7 @@ void hop_build_assume(struct hop_build *build, const char *name, double value, d
         build->failure.status = hop_topology_set_range(build->topology, name, low, high, build->failure.diag);
 }
 
-void hop_build_assume_latencies(struct hop_build *build)
+void hop_build_assume_rest(struct hop_build *build)
 {
     static const struct {
         const char *name;
@@ -111,6 +111,13 @@ void hop_build_assume_latencies(struct hop_build *build)
         {"copy_latency", 3e-6, 1e-6, 10e-6,
          "assumed: p2pBandwidthLatencyTest prints 1.5 to 10 us for a small copy between peers (CUDA samples)"},
     };
+    bool crosses = false;
+    for (uint32_t i = 0; hop_build_ok(build) && i < build->topology->node_count; i++)
+        crosses = crosses || build->topology->nodes[i].kind == HOP_NODE_ROOT;
+    if (crosses)
+        hop_build_assume(build, "tau", 0.1, 0, 0.33,
+                         "assumed: 0.02 measured between two Turin sockets, 0.17 on a Haswell, 0.27 to 0.33 between "
+                         "switches of two EPYC 9575F (docs/models.md)");
     for (size_t i = 0; i < HOP_COUNT(latencies); i++)
         hop_build_assume(build, latencies[i].name, latencies[i].value, latencies[i].low, latencies[i].high,
                          latencies[i].origin);

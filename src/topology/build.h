@@ -36,8 +36,9 @@ void hop_build_parameter(struct hop_build *build, const char *name, double value
 /* The same of what is only assumed, with the range that it lies in. */
 void hop_build_assume(struct hop_build *build, const char *name, double value, double low, double high,
                       const char *origin);
-/* Latencies of a machine or network that nobody measured, each with its range and where that comes from. */
-void hop_build_assume_latencies(struct hop_build *build);
+/* What no source tells of a machine or network that nobody measured, latencies and the loss of crossings, each with its
+ * range and where that comes from. */
+void hop_build_assume_rest(struct hop_build *build);
 /* What the source left out of the machine, once. */
 void hop_build_lack(struct hop_build *build, const char *what);
 void hop_build_note(struct hop_build *build, const char *format, ...) HOP_PRINTF(2, 3);
