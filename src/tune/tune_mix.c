@@ -312,10 +312,12 @@ static void search_locally(struct search *s)
 
 /* ---- all ---- */
 
-/* What is no better than one way for all gives place to it. */
+#define WORTHWHILE (1 + HOP_GAIN_SAME) /* times as fast: models know no less */
+
+/* What is hardly better than one way for all gives place to it. */
 static void settle(struct search *s, const struct hop_tuned_mix *mix)
 {
-    if (!isnan(mix->direct_s) && !hop_tune_less(s->best.score.makespan_s, mix->direct_s)) {
+    if (!isnan(mix->direct_s) && !hop_tune_less(WORTHWHILE * s->best.score.makespan_s, mix->direct_s)) {
         set_all(s, &s->best, false);
         s->best.score.makespan_s = mix->direct_s;
     } else if (s->best.score.makespan_s > mix->staged_s) {
