@@ -5,63 +5,59 @@
  */
 #include "import/facts.h"
 
-#include <regex.h>
+#include <ctype.h>
 
 static const struct hop_gpu_facts gpus[] = {
     {"GB300|GB200|GB10[02]", 5, 16, 5, NULL, "NVIDIA GB200 NVL72 data sheet: NVLink 5"},
     {"B300", 6, 16, 5, NULL, "NVIDIA DGX B300 data sheet: PCIe 6, NVLink 5"},
-    {"\\bB[12]00|10de:290", 5, 16, 5, NULL, "NVIDIA DGX B200 data sheet: PCIe 5, NVLink 5"},
-    {"GH200|\\bH[128]00|\\bH20\\b|10de:23", 5, 16, 4, NULL, "NVIDIA H100 data sheet: PCIe 5 x16, NVLink 4"},
-    {"\\bA[18]00\\b|\\bA30\\b|\\bA40\\b|10de:20[bf]", 4, 16, 3, NULL,
-     "NVIDIA A100, A30, A40 data sheets: PCIe 4 x16, NVLink 3"},
-    {"\\bA2\\b", 4, 8, 0, NULL, "NVIDIA A2 data sheet: PCIe 4 x8"},
-    {"\\bA1[06]", 4, 16, 0, NULL, "NVIDIA A10, A16 data sheets: PCIe 4 x16"},
+    {"_B[12]00|10de:290", 5, 16, 5, NULL, "NVIDIA DGX B200 data sheet: PCIe 5, NVLink 5"},
+    {"GH200|_H[128]00|_H20_|10de:23", 5, 16, 4, NULL, "NVIDIA H100 data sheet: PCIe 5 x16, NVLink 4"},
+    {"_A[18]00_|_A30_|_A40_|10de:20[bf]", 4, 16, 3, NULL, "NVIDIA A100, A30, A40 data sheets: PCIe 4 x16, NVLink 3"},
+    {"_A2_", 4, 8, 0, NULL, "NVIDIA A2 data sheet: PCIe 4 x8"},
+    {"_A1[06]", 4, 16, 0, NULL, "NVIDIA A10, A16 data sheets: PCIe 4 x16"},
     {"V100|GV100|10de:1db", 3, 16, 2, NULL, "NVIDIA V100 data sheet: PCIe 3 x16, NVLink 2"},
     {"P100|GP100|10de:15f", 3, 16, 1, NULL, "NVIDIA P100 data sheet: PCIe 3 x16, NVLink 1"},
-    {"\\bT4\\b|\\bP4\\b|\\bP40\\b|\\b[KM][0-9]0\\b|GK210", 3, 16, 0, NULL, "NVIDIA Tesla data sheets: PCIe 3 x16"},
+    {"_T4_|_P4_|_P40_|_[km]#0_|GK210", 3, 16, 0, NULL, "NVIDIA Tesla data sheets: PCIe 3 x16"},
     {"RTX PRO|RTX 50[6-9]0", 5, 16, 0, NULL, "NVIDIA RTX PRO 6000 Blackwell data sheet: PCIe 5 x16"},
     {"RTX 4060|RTX 3050", 4, 8, 0, NULL, "NVIDIA GeForce specifications: PCIe 4 x8"},
     {"RTX 3090|RTX A[456]", 4, 16, 3, NULL, "NVIDIA RTX A6000 data sheet: PCIe 4 x16, NVLink 3"},
-    {"RTX (3|4)0[0-9]0|RTX A|\\bL(4|20|40S?)\\b|\\bAda\\b", 4, 16, 0, NULL, "NVIDIA L40S data sheet: PCIe 4 x16"},
+    {"RTX [34]0#0|RTX A|_L4_|_L20_|_L40_|_L40S_|_Ada_", 4, 16, 0, NULL, "NVIDIA L40S data sheet: PCIe 4 x16"},
     {"RTX 20[78]0|TITAN RTX|Quadro RTX", 3, 16, 2, NULL, "NVIDIA Quadro RTX 6000 data sheet: PCIe 3 x16, NVLink 2"},
-    {"GTX (9|10|16)|RTX 20|TITAN|Quadro", 3, 16, 0, NULL, "NVIDIA GeForce GTX specifications: PCIe 3 x16"},
+    {"GTX 9|GTX 10|GTX 16|RTX 20|TITAN|Quadro", 3, 16, 0, NULL, "NVIDIA GeForce GTX specifications: PCIe 3 x16"},
     {"MI35[05]|gfx95|1002:75a", 5, 16, 0, "xgmi_gfx95x",
      "AMD Instinct MI350X data sheet: PCIe 5 x16, 7 links of 153.6 GB/s"},
     {"MI3[02][058]|gfx94|1002:74a", 5, 16, 0, "xgmi_gfx94x",
      "AMD Instinct MI300X data sheet: PCIe 5 x16, 7 links of 128 GB/s"},
-    {"MI2[0-9]0|gfx90a|1002:740", 4, 16, 0, "xgmi_gfx90a",
-     "AMD Instinct MI250X data sheet: PCIe 4 x16, links of 100 GB/s"},
+    {"MI2#0|gfx90a|1002:740", 4, 16, 0, "xgmi_gfx90a", "AMD Instinct MI250X data sheet: PCIe 4 x16, links of 100 GB/s"},
     {"MI[56]0|MI100|gfx90[68]|Radeon VII", 4, 16, 0, "xgmi_gfx906", "AMD Instinct MI100 data sheet: PCIe 4 x16"},
-    {"W7[89]00|W[56]600|V620|RX [67][0-9]00", 4, 16, 0, NULL, "AMD Radeon PRO data sheets: PCIe 4 x16"},
+    {"W7[89]00|W[56]600|V620|RX [67]#00", 4, 16, 0, NULL, "AMD Radeon PRO data sheets: PCIe 4 x16"},
     {"Max 1[15]50|Ponte Vecchio", 5, 16, 0, NULL, "Intel Data Center GPU Max data sheet: PCIe 5 x16"},
-    {"Gaudi ?3", 5, 16, 0, NULL, "Intel Gaudi 3 white paper: PCIe 5 x16"},
+    {"Gaudi3|Gaudi 3", 5, 16, 0, NULL, "Intel Gaudi 3 white paper: PCIe 5 x16"},
 };
 
 #define AMD "AuthenticAMD"
 #define INTEL "GenuineIntel"
-#define XEON "xeon.*(platinum|gold|silver|bronze).*"
+#define XEON(model) "xeon*platinum*" model "|xeon*gold*" model "|xeon*silver*" model "|xeon*bronze*" model
 
 static const struct hop_cpu_facts cpus[] = {
-    {"threadripper pro [789][0-9]", NULL, 0, 0, 0, 5, "socket", "AMD Threadripper PRO 7000 WX data sheet: PCIe 5"},
+    {"threadripper pro [789]#", NULL, 0, 0, 0, 5, "socket", "AMD Threadripper PRO 7000 WX data sheet: PCIe 5"},
     {"threadripper", NULL, 0, 0, 0, 4, "socket", "AMD Threadripper PRO 3000 WX, 5000 WX data sheets: PCIe 4"},
-    {"epyc (9[0-9a-z]{2}5)", AMD, 26, 0x00, 0x1f, 5, "socket_amd_gen5",
+    {"epyc 9[0-9a-z][0-9a-z]5", AMD, 26, 0x00, 0x1f, 5, "socket_amd_gen5",
      "AMD EPYC 9005 data sheet: PCIe 5, xGMI 32 GT/s"},
-    {"epyc (9[0-9a-z]{2}4|8[0-9]{2}4)", AMD, 25, 0x10, 0x1f, 5, "socket_amd_gen5",
+    {"epyc 9[0-9a-z][0-9a-z]4|epyc 8##4", AMD, 25, 0x10, 0x1f, 5, "socket_amd_gen5",
      "AMD EPYC 9004 data sheet: PCIe 5, 3 or 4 xGMI links at 32 GT/s"},
-    {"epyc 9[0-9]84", AMD, 25, 0xa0, 0xaf, 5, "socket_amd_gen5", "AMD EPYC 9754, 9684X data sheets: PCIe 5"},
-    {"epyc 7[0-9a-z]{2}3", AMD, 25, 0x00, 0x0f, 4, "socket_amd", "AMD EPYC 7003 data sheet: PCIe 4, xGMI 18 GT/s"},
-    {"epyc 7[0-9a-z]{2}2", AMD, 23, 0x30, 0x3f, 4, "socket_amd", "AMD EPYC 7002 data sheet: PCIe 4, xGMI 18 GT/s"},
-    {"epyc 7[0-9]{2}1", AMD, 23, 0x00, 0x2f, 3, "socket_amd", "AMD EPYC 7001 data sheet: PCIe 3, xGMI 10.7 GT/s"},
-    {"xeon.* 6[0-9]{3}[pe]", INTEL, 6, 0xad, 0xb0, 5, "socket_granite_rapids", "Intel Xeon 6 data sheet: UPI 24 GT/s"},
-    {XEON "[3-8]5[0-9]{2}", INTEL, 6, 0xcf, 0xcf, 5, "socket_emerald_rapids",
-     "Intel Xeon, 5th generation: UPI 20 GT/s"},
-    {XEON "[3-8]4[0-9]{2}|xeon.*max 94", INTEL, 6, 0x8f, 0x8f, 5, "socket_sapphire_rapids",
+    {"epyc 9#84", AMD, 25, 0xa0, 0xaf, 5, "socket_amd_gen5", "AMD EPYC 9754, 9684X data sheets: PCIe 5"},
+    {"epyc 7[0-9a-z][0-9a-z]3", AMD, 25, 0x00, 0x0f, 4, "socket_amd", "AMD EPYC 7003 data sheet: PCIe 4, xGMI 18 GT/s"},
+    {"epyc 7[0-9a-z][0-9a-z]2", AMD, 23, 0x30, 0x3f, 4, "socket_amd", "AMD EPYC 7002 data sheet: PCIe 4, xGMI 18 GT/s"},
+    {"epyc 7##1", AMD, 23, 0x00, 0x2f, 3, "socket_amd", "AMD EPYC 7001 data sheet: PCIe 3, xGMI 10.7 GT/s"},
+    {"xeon* 6###[pe]", INTEL, 6, 0xad, 0xb0, 5, "socket_granite_rapids", "Intel Xeon 6 data sheet: UPI 24 GT/s"},
+    {XEON("[3-8]5##"), INTEL, 6, 0xcf, 0xcf, 5, "socket_emerald_rapids", "Intel Xeon, 5th generation: UPI 20 GT/s"},
+    {XEON("[3-8]4##") "|xeon*max 94", INTEL, 6, 0x8f, 0x8f, 5, "socket_sapphire_rapids",
      "Intel Xeon, 4th generation: PCIe 5, 4 UPI links at 16 GT/s"},
-    {XEON "[3-8]3[0-9]{2}", INTEL, 6, 0x6a, 0x6c, 4, "socket_skylake",
-     "Intel Xeon, 3rd generation: PCIe 4, UPI 11.2 GT/s"},
-    {XEON "[3-8][12][0-9]{2}", INTEL, 6, 0x55, 0x55, 3, "socket_skylake",
+    {XEON("[3-8]3##"), INTEL, 6, 0x6a, 0x6c, 4, "socket_skylake", "Intel Xeon, 3rd generation: PCIe 4, UPI 11.2 GT/s"},
+    {XEON("[3-8][12]##"), INTEL, 6, 0x55, 0x55, 3, "socket_skylake",
      "Intel Xeon, 1st and 2nd generation: PCIe 3, 3 UPI links at 10.4 GT/s"},
-    {"xeon.* e[57]-.*", INTEL, 6, 0x2d, 0x4f, 3, "socket_broadwell",
+    {"xeon* e[57]-", INTEL, 6, 0x2d, 0x4f, 3, "socket_broadwell",
      "Intel Xeon E5 v1 to v4: PCIe 3, 2 QPI links at 9.6 GT/s"},
     {"power9", NULL, 0, 0, 0, 4, "socket_power9", "IBM POWER9 processor user's manual: PCIe 4, X bus"},
     {"power8", NULL, 0, 0, 0, 3, "socket", "IBM POWER8 processor user's manual: PCIe 3"},
@@ -87,14 +83,57 @@ static const struct {
              {55.5e9, 53.0e9, 57.6e9},
              {108e9, 95e9, 118e9}};
 
-static bool fits(const char *pattern, const char *name)
+static bool is_word(char c)
 {
-    regex_t compiled;
-    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
-        return false;
-    bool found = regexec(&compiled, name, 0, NULL, 0) == 0;
-    regfree(&compiled);
-    return found;
+    return isalnum((unsigned char)c);
+}
+
+/* Whether a character is one of those between p, behind the opening bracket, and the closing one: [af] or [3-8]. */
+static bool is_among(const char *p, char c)
+{
+    for (; *p != ']'; p++) {
+        if (p[1] == '-' && p[2] != ']' ? c >= p[0] && c <= p[2] : c == *p)
+            return true;
+        p += p[1] == '-' ? 2 : 0;
+    }
+    return false;
+}
+
+/* Whether a pattern fits a part of the name that begins at s. Upper and lower case are alike. */
+static bool fits_at(const char *p, const char *s, const char *name)
+{
+    for (; *p && *p != '|'; p++) {
+        char c = (char)tolower((unsigned char)*s);
+        if (*p == '*')
+            return fits_at(p + 1, s, name) || (*s && fits_at(p, s + 1, name));
+        if (*p == '_') {
+            if ((s > name && is_word(s[-1])) == is_word(*s))
+                return false;
+            continue;
+        }
+        if (!c || (*p == '#'   ? !isdigit((unsigned char)c)
+                   : *p == '[' ? !is_among(p + 1, c)
+                               : tolower((unsigned char)*p) != c))
+            return false;
+        p = *p == '[' ? strchr(p, ']') : p;
+        s++;
+    }
+    return true;
+}
+
+/* A pattern: alternatives between bars; '*' is anything, '#' a digit, '_' the begin or end of a word, [...] one of those.
+ * (regcomp of some C libraries ends the process on a failed allocation.) */
+static bool fits(const char *patterns, const char *name)
+{
+    for (const char *p = patterns; p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL) {
+        for (const char *s = name;; s++) {
+            if (fits_at(p, s, name))
+                return true;
+            if (!*s)
+                break;
+        }
+    }
+    return false;
 }
 
 const struct hop_gpu_facts *hop_gpu_facts(const char *name)
