@@ -15,6 +15,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -804,6 +805,10 @@ class Case:
         check("expected" in said, "a refusal says what was expected:", said)
         most = 16 if self.metric == "congestion" else 12
         if self.solver == "exact" and (len(self.node_names) > 1 or self.ranks > most or len(self.places) > most):
+            return "refused: exact"
+        many = re.search(r"(\S+) placements of \d+ ranks, (\d+) operations each, are too many", said)
+        if self.solver == "exact" and self.metric == "simulated" and many:
+            check(float(many.group(1)) * int(many.group(2)) > 2e8, "no more than the guide says can be tried:", said)
             return "refused: exact"
         if not self.feasible():
             if sum(self.node_room) >= self.ranks and "no " not in said:
