@@ -41,8 +41,8 @@ const char *map_show_metric(enum hop_map_metric metric, double value);
 void map_show(const struct map_request *request, const struct map_input *input, const struct hop_map_result *result);
 /* What a short search over the order of sends comes to where ranks were; NULL: nothing was judged by simulation, or there
  * is nothing to order, or too much. (map_order.c) */
-const struct hop_order_result *map_order(const struct map_request *request, const struct map_input *input,
-                                         const struct hop_map_result *result);
+struct hop_order_result *map_order(const struct map_request *request, const struct map_input *input,
+                                   const struct hop_map_result *result);
 /* --output, --placed, --svg, --launch, --launch-dir. */
 void map_write_files(const struct map_request *request, const struct map_input *input,
                      const struct hop_map_result *result);

@@ -16,8 +16,8 @@ static bool watch(const struct hop_order_progress *progress, void *context)
     return !ranks_stop;
 }
 
-const struct hop_order_result *map_order(const struct map_request *request, const struct map_input *input,
-                                         const struct hop_map_result *result)
+struct hop_order_result *map_order(const struct map_request *request, const struct map_input *input,
+                                   const struct hop_map_result *result)
 {
     struct hop_order_result *order;
     const struct hop_order_options options = {

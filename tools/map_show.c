@@ -176,11 +176,12 @@ void map_show(const struct map_request *request, const struct map_input *input, 
 {
     FILE *out = is_dash(request->output) || is_dash(request->placed) || is_dash(request->svg) ? stderr : stdout;
     bool pasted = tool_given(&request->given, "launch"); /* stands alone */
-    const struct hop_order_result *order = pasted ? NULL : map_order(request, input, result);
+    struct hop_order_result *order = pasted ? NULL : map_order(request, input, result);
     if (request->json)
         tool_write_text(NULL, hop_map_result_to_json(input->topology, input->traffic, result, order));
     else if (!pasted)
         print_answer(out, request, input, result, order);
     if (request->draw && !pasted)
         print_drawing(out, request, input, result);
+    hop_order_result_destroy(order);
 }
