@@ -195,7 +195,7 @@ static void assert_hooked_refused(const char *text, uint32_t ranks, struct hop_p
     struct hop_launch_options how = {.ranks = ranks, .threads = true, .timeout_s = 10};
     int result = 0;
     assert_int_not_equal(hop_launch(&how, be_refused, &refusal, &result, &ended), HOP_OK); /* who fails gives up */
-    assert_int_equal(result, 0);
+    assert_true(result == 0 || result == 125); /* 125: a rank came to a team that others had given up already */
     if (!strstr(diag.what, what))
         fail_msg("%s: refused with '%s', not '%s'", text, diag.what, what);
     assert_true(strstr(ended.what, what) != NULL); /* and the launcher hears why */
