@@ -8,10 +8,9 @@
  *
  * Both ends are counters that the other side waits for. A full ring makes the caller wait.
  */
-#include <signal.h>
-
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "device/host.h"
 #include "device/reduce_host.h"
 
@@ -111,14 +110,9 @@ static void *work_on(void *argument)
 
 /* ---- queueing ---- */
 
-/* Signals are for the threads of the program. */
 static enum hop_status start(struct hop_host_stream *stream, struct hop_diag *diag)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&stream->thread, NULL, work_on, stream);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = hop_thread_start(&stream->thread, work_on, stream);
     if (error)
         return hop_fail(diag, HOP_ERR_MEMORY, "cannot start a stream's thread: %s", strerror(error));
     stream->started = true;

@@ -2,6 +2,7 @@
 /* Group: the caller's side. Every wait ends at a loss, when stop is set, or when the carrier's thread no longer comes
  * back from MPI. */
 #include "group/group.h"
+#include "base/thread.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -87,14 +88,10 @@ static struct hop_group *allocate(void)
     return group;
 }
 
-/* Signals stay with the caller's threads: the carrier, and what MPI starts from it, block them all. */
+/* What MPI starts from the carrier blocks all signals, too. */
 static enum hop_status start_carrier(struct hop_group *group, struct hop_diag *diag)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&group->thread, NULL, hop_group_carry, group);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = hop_thread_start(&group->thread, hop_group_carry, group);
     group->joined = error != 0;
     if (error)
         return hop_fail(diag, HOP_ERR_MEMORY, "cannot start a thread: %s", strerror(error));

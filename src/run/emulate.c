@@ -2,8 +2,7 @@
 /* Emulate: see emulate.h. */
 #include "run/emulate.h"
 
-#include <pthread.h>
-
+#include "base/thread.h"
 #include "model/model.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -215,7 +214,7 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_program *p
     lay_links(e, program, links);
     lay_ways(e, ways);
     HOP_CHECK(hop_emulation_create(&options, &e->shared, &e->machine, diag));
-    e->serving = pthread_create(&e->server, NULL, serve, e->machine) == 0;
+    e->serving = hop_thread_start(&e->server, serve, e->machine) == 0;
     return e->serving ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
 }
 

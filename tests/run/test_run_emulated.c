@@ -4,6 +4,7 @@
  * link on its way, what goes over one link no faster than that link, and nothing starts before what it waits for has
  * ended, before its `at`, or works for less than it is said to. How much later things happen is not looked at.
  */
+#include <dirent.h>
 #include <math.h>
 
 #include "group/group.h"
@@ -329,6 +330,48 @@ static void what_is_received_takes_no_time_of_its_own(void **state)
 
 /* ---- the host's own ---- */
 
+/* Whether SIGTERM is blocked; a thread that is gone by now blocks it as well. */
+static bool blocks_signals(const char *thread)
+{
+    char path[320], line[256];
+    unsigned long long blocked = ~0ull;
+    (void)snprintf(path, sizeof path, "/proc/self/task/%.255s/status", thread);
+    FILE *status = fopen(path, "r");
+    while (status && fgets(line, sizeof line, status))
+        (void)sscanf(line, "SigBlk: %llx", &blocked);
+    if (status)
+        (void)fclose(status);
+    return blocked >> (SIGTERM - 1) & 1;
+}
+
+static int count_open_threads(struct hop_team *team, void *context)
+{
+    const struct job *job = context;
+    struct hop_program *program;
+    unsigned open = 0, all = 0;
+    TRY(hop_program_create(team, job->schedule, &job->options, &program, D));
+    TRY(hop_program_run(program, D));
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *entry; threads && (entry = readdir(threads)) != NULL;) {
+        all += entry->d_name[0] != '.';
+        open += entry->d_name[0] != '.' && !blocks_signals(entry->d_name);
+    }
+    REQUIRE(threads && closedir(threads) == 0);
+    hop_program_destroy(program);
+    REQUIRE(open == 1 && all > (hop_team_rank(team) == 0 ? 2 : 1)); /* streams and, of the first rank, the links */
+    return 0;
+}
+
+static void signals_go_to_the_callers_thread(void **state)
+{
+    (void)state;
+    struct job job = {.schedule = parse("a: 0@gpu0 -> 1@gpu1 1KiB; b: 1@gpu1 -> 0@gpu0 1KiB"),
+                      .options = {.emulate = load_topology("t2"), .engines = 1}};
+    launch(2, false, count_open_threads, &job);
+    hop_schedule_destroy(job.schedule);
+    hop_topology_destroy((struct hop_topology *)job.options.emulate);
+}
+
 static void order_holds_whoever_does_the_work(void **state)
 {
     (void)state;
@@ -403,6 +446,7 @@ TEST_GROUP(run_emulated)
         cmocka_unit_test(a_copy_that_was_given_up_may_still_arrive),
         cmocka_unit_test(work_and_earliest_starts_are_the_emulated_machines),
         cmocka_unit_test(what_is_received_takes_no_time_of_its_own),
+        cmocka_unit_test(signals_go_to_the_callers_thread),
         cmocka_unit_test(order_holds_whoever_does_the_work),
         cmocka_unit_test(ranks_of_several_machines_have_no_links_in_common),
         cmocka_unit_test(copies_between_machines_start_no_earlier_than_they_can),

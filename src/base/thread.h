@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads of the library's own. Signals are for the threads of the program: these block them all. */
+#ifndef HOP_BASE_THREAD_H
+#define HOP_BASE_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/* 0, or what pthread_create failed with. */
+static inline int hop_thread_start(pthread_t *thread, void *(*body)(void *), void *context)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, body, context);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+#endif
