@@ -82,8 +82,9 @@ HOP_API const struct hop_model_facts *hop_model_at(size_t index);
 struct hop_network;
 
 /* models: NULL, or "NAME" (every domain that NAME can rule), or "DOMAIN=NAME,DOMAIN=NAME", where a DOMAIN
- * may end in '*' (pcie*: every server's). By default a domain is ruled by the first model that
- * asks for it (hop_model_facts.by_default), unless the topology asks for models (hop_topology_set_models).
+ * may end in '*' (pcie*: every server's); HOP_ERR_INVALID where two of them are for one domain.
+ * By default a domain is ruled by the first model that asks for it (hop_model_facts.by_default), unless the topology
+ * asks for models (hop_topology_set_models).
  * The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One thread
  * at a time. */
 HOP_API enum hop_status hop_network_create(const struct hop_topology *topology, const char *models,

@@ -112,8 +112,27 @@ static enum hop_status refuse_domain(const struct hop_topology *topology, const 
                     hop_topology_name(topology), (int)(length < 60 ? length : 60), text, list);
 }
 
+/* What a text says of a domain: one of its rules, NULL: none. */
+struct said {
+    const char *rule;
+    int length;
+};
+
+static enum hop_status say(struct said *said, const char *rule, size_t length, const char *domain,
+                           struct hop_diag *diag)
+{
+    struct said now = {rule, (int)hop_min(60, (double)length)};
+    if (said->rule)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "'%.*s' and '%.*s' both choose the model of the domain %s\n"
+                        "one rule a domain, as in pcie=credit,nvlink=fair",
+                        said->length, said->rule, now.length, rule, domain);
+    *said = now;
+    return HOP_OK;
+}
+
 /* NAME or DOMAIN=NAME. */
-static enum hop_status choose(const struct hop_topology *topology, const char *text, size_t length,
+static enum hop_status choose(const struct hop_topology *topology, const char *text, size_t length, struct said *said,
                               const struct hop_model **chosen, struct hop_diag *diag)
 {
     const char *equals = memchr(text, '=', length);
@@ -129,6 +148,7 @@ static enum hop_status choose(const struct hop_topology *topology, const char *t
         const struct hop_model *meant = meaning(model, topology, d);
         named++;
         if (meant) {
+            HOP_CHECK(say(&said[d], text, length, domain, diag));
             chosen[d] = meant;
             ruled++;
         } else if (equals) {
@@ -149,12 +169,15 @@ static enum hop_status choose(const struct hop_topology *topology, const char *t
 static enum hop_status choose_all(const struct hop_topology *topology, const char *text, const struct hop_model **chosen,
                                   struct hop_diag *diag)
 {
-    while (text && *text) {
+    struct said *said = calloc(hop_topology_domain_count(topology) + (size_t)1, sizeof *said);
+    enum hop_status status = said ? HOP_OK : hop_fail_memory(diag);
+    while (status == HOP_OK && text && *text) {
         size_t length = strcspn(text, ",");
-        HOP_CHECK(choose(topology, text, length, chosen, diag));
+        status = choose(topology, text, length, said, chosen, diag);
         text += length + (text[length] == ',');
     }
-    return HOP_OK;
+    free(said);
+    return status;
 }
 
 enum hop_status hop_models_choose(const struct hop_topology *topology, const char *text, const bool *ordered,
