@@ -61,8 +61,8 @@ build_kernels() {
     *) architecture=sm_80 ;; # and what the driver makes of it
     esac
     "$nvcc" -fatbin -Xfatbin -compress-all -std=c++17 -O3 -fmad=false -arch="$architecture" -Isrc \
-        -o "$folder/cuda_reduce.fatbin" src/device/cuda_reduce.cu &&
-        echo "kernels for $architecture: $(stat -c %s "$folder/cuda_reduce.fatbin") bytes"
+        -o "$folder/gpu_reduce.fatbin" src/device/gpu_reduce.cu &&
+        echo "kernels for $architecture: $(stat -c %s "$folder/gpu_reduce.fatbin") bytes"
 }
 
 # Functions that nothing here calls are dropped, and with them what they would need.
@@ -74,7 +74,7 @@ sources() {
 
 build_programs() {
     local flags=(-std=c17 -D_GNU_SOURCE -O2 -DNDEBUG -ffunction-sections -fdata-sections -Iinclude -Isrc)
-    [ -s "$folder/cuda_reduce.fatbin" ] && flags+=("-DHOP_CUDA_FATBIN=\"$(realpath "$folder/cuda_reduce.fatbin")\"")
+    [ -s "$folder/gpu_reduce.fatbin" ] && flags+=("-DHOP_GPU_FATBIN=\"$(realpath "$folder/gpu_reduce.fatbin")\"")
     local source objects=$folder/objects failed=0
     rm -rf "$objects"
     mkdir -p "$objects"
@@ -93,7 +93,7 @@ build_programs() {
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 program=$folder/gpu_device
 allreduce=$folder/gpu_allreduce
-rm -f "$program" "$allreduce" "$folder/cuda_reduce.fatbin"
+rm -f "$program" "$allreduce" "$folder/gpu_reduce.fatbin"
 mkdir -p "$folder/link"
 export -f describe build_kernels build_programs sources
 export nvcc folder

@@ -1,5 +1,5 @@
 # Kernels of the device `cuda`, compiled by nvcc when it is there into one file for many GPUs (machine code for each architecture, and
-# PTX of the lowest for those yet to come), which src/device/cuda_image.c takes into the library. Nothing links to CUDA.
+# PTX of the lowest for those yet to come), which src/device/gpu_image.c takes into the library. Nothing links to CUDA.
 option(HOPCAST_CUDA "Compile the reduction kernels when nvcc is found" ON)
 set(HOPCAST_CUDA_ARCHITECTURES 70 75 80 90 100 120 CACHE STRING "GPU architectures to compile for; those nvcc does not know are left out")
 set(HOPCAST_CUDA_MISSING "")
@@ -36,13 +36,13 @@ else()
   foreach(number ${HOPCAST_CUDA_USED})
     list(APPEND HOPCAST_CUDA_CODES -gencode arch=compute_${number},code=sm_${number})
   endforeach()
-  set(HOPCAST_CUDA_FATBIN ${CMAKE_CURRENT_BINARY_DIR}/cuda_reduce.fatbin)
+  set(HOPCAST_CUDA_FATBIN ${CMAKE_CURRENT_BINARY_DIR}/gpu_reduce.fatbin)
   add_custom_command(OUTPUT ${HOPCAST_CUDA_FATBIN}
     COMMAND ${HOPCAST_NVCC} -fatbin -Xfatbin -compress-all -std=c++17 -O3 -fmad=false ${HOPCAST_CUDA_CODES} -I${PROJECT_SOURCE_DIR}/src
-            -o ${HOPCAST_CUDA_FATBIN} ${PROJECT_SOURCE_DIR}/src/device/cuda_reduce.cu
-    DEPENDS ${PROJECT_SOURCE_DIR}/src/device/cuda_reduce.cu ${PROJECT_SOURCE_DIR}/src/device/cuda_reduce.h
+            -o ${HOPCAST_CUDA_FATBIN} ${PROJECT_SOURCE_DIR}/src/device/gpu_reduce.cu
+    DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu_reduce.cu ${PROJECT_SOURCE_DIR}/src/device/gpu_reduce.h
     COMMENT "CUDA kernels for sm_${HOPCAST_CUDA_USED}" VERBATIM)
-  set_source_files_properties(src/device/cuda_image.c PROPERTIES COMPILE_DEFINITIONS "HOP_CUDA_FATBIN=\"${HOPCAST_CUDA_FATBIN}\""
+  set_source_files_properties(src/device/gpu_image.c PROPERTIES COMPILE_DEFINITIONS "HOP_GPU_FATBIN=\"${HOPCAST_CUDA_FATBIN}\""
                               OBJECT_DEPENDS ${HOPCAST_CUDA_FATBIN})
   message(STATUS "nvcc found: reduction kernels for sm_${HOPCAST_CUDA_USED}")
 endif()

@@ -4,7 +4,7 @@
  *
  *     host       its memory is POSIX shared memory, its streams are threads (host.c); its copies may go through
  *                rate-limited links (emulated.c)
- *     cuda       the driver API, by dlopen (cuda.c)
+ *     cuda       the driver API, by dlopen (gpu.c)
  *
  * A device knows bytes, not topologies. Several processes open one device, each for itself; memory and events of one
  * are handed to another as plain bytes (a handle). Work is queued on streams: what is queued on one runs in that order,

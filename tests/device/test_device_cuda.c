@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "device/cuda.h"
+#include "device/gpu.h"
 
 #define CUDA (&hop_device_cuda)
 enum { BYTES = 10000 };
@@ -617,7 +617,7 @@ static void reduce_without_kernels(int peer)
     MUST(unsetenv("HOPCAST_CUDA_KERNELS") == 0);
     device = open_one(0);
     a = allocated(device, BYTES);
-    if (hop_cuda_has_image)
+    if (hop_gpu_has_image)
         OK(CUDA->reduce(device, 0, &work, D));
     else
         FAILS(HOP_ERR_UNSUPPORTED, "nvcc", CUDA->reduce(device, 0, &work, D));
@@ -823,8 +823,8 @@ static void threads_of_one_process_share_memory_and_events(void **state)
 /* The program's own current context: none here. */
 static void look_for_a_context(int peer)
 {
-    struct hop_cuda_context *context;
-    int (*pop)(struct hop_cuda_context **);
+    struct hop_gpu_context *context;
+    int (*pop)(struct hop_gpu_context **);
     struct hop_device *device = open_first();
     struct hop_device_copy wrong = {NULL, NULL, 1, HOP_NO_WAY, NULL};
     (void)peer;

@@ -21,7 +21,7 @@
  *
  * fake_cuda_live() counts the objects not given back.
  */
-#include "device/cuda_driver.h"
+#include "device/gpu_driver.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -64,20 +64,20 @@ enum {
 
 /* ---- objects ---- */
 
-struct hop_cuda_context {
+struct hop_gpu_context {
     int device, retained;
     size_t used_bytes;
     bool peer[DEVICES];
     atomic_int error; /* sticky */
 };
-static struct hop_cuda_context contexts[DEVICES];
-static _Thread_local struct hop_cuda_context *stack[DEPTH];
+static struct hop_gpu_context contexts[DEVICES];
+static _Thread_local struct hop_gpu_context *stack[DEPTH];
 static _Thread_local int depth;
 
 enum range_kind { ALLOCATED, IMPORTED, HOST };
 struct range {
     struct range *next;
-    struct hop_cuda_context *context;
+    struct hop_gpu_context *context;
     enum range_kind kind;
     uintptr_t address;
     size_t size;
@@ -88,8 +88,8 @@ struct range {
 struct marks { /* of an event, in shared memory */
     atomic_ullong recorded, reached;
 };
-struct hop_cuda_event {
-    struct hop_cuda_context *context;
+struct hop_gpu_event {
+    struct hop_gpu_context *context;
     struct marks *marks;
     int file;
     unsigned flags;
@@ -104,25 +104,25 @@ struct work {
     size_t size;
     void *staged; /* freed at the end */
     unsigned char value;
-    struct hop_cuda_function *function;
-    struct hop_cuda_reduction reduction;
+    struct hop_gpu_function *function;
+    struct hop_gpu_reduction reduction;
     unsigned blocks, threads;
-    struct hop_cuda_event *event;
+    struct hop_gpu_event *event;
     unsigned long long mark;
 };
-struct hop_cuda_stream {
-    struct hop_cuda_stream *next;
-    struct hop_cuda_context *context;
+struct hop_gpu_stream {
+    struct hop_gpu_stream *next;
+    struct hop_gpu_context *context;
     pthread_t thread;
     struct work *first, *last;
     bool busy, stopping;
     unsigned random;
 };
 
-struct hop_cuda_module {
+struct hop_gpu_module {
     int unused;
 };
-struct hop_cuda_function {
+struct hop_gpu_function {
     fake_kernel *kernel;
     unsigned element;
 };
@@ -130,7 +130,7 @@ struct hop_cuda_function {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of everything but what is atomic */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of the streams' queues */
 static struct range *ranges;
-static struct hop_cuda_stream *streams;
+static struct hop_gpu_stream *streams;
 static int live;
 static pid_t initialized; /* 0: not yet */
 static unsigned seed, delay_us = 200;
@@ -200,7 +200,7 @@ static int begin_in_context(const char *name)
             return begun;                                                                                              \
     } while (0)
 
-static struct hop_cuda_context *current(void)
+static struct hop_gpu_context *current(void)
 {
     return stack[depth - 1];
 }
@@ -293,13 +293,13 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device)
     BEGIN("cuDeviceGetAttribute");
     (void)device;
     switch (attribute) {
-    case HOP_CUDA_PROCESSORS:
+    case HOP_GPU_PROCESSORS:
         *value = PROCESSORS;
         return SUCCESS;
-    case HOP_CUDA_COPY_ENGINES:
+    case HOP_GPU_COPY_ENGINES:
         *value = 2;
         return SUCCESS;
-    case HOP_CUDA_UNIFIED_ADDRESSING:
+    case HOP_GPU_UNIFIED_ADDRESSING:
         *value = 1;
         return SUCCESS;
     default:
@@ -316,8 +316,8 @@ API int cuDeviceTotalMem_v2(size_t *bytes, int device)
     return SUCCESS;
 }
 
-API int cuDevicePrimaryCtxRetain(struct hop_cuda_context **context, int device);
-API int cuDevicePrimaryCtxRetain(struct hop_cuda_context **context, int device)
+API int cuDevicePrimaryCtxRetain(struct hop_gpu_context **context, int device);
+API int cuDevicePrimaryCtxRetain(struct hop_gpu_context **context, int device)
 {
     BEGIN("cuDevicePrimaryCtxRetain");
     if (device < 0 || device >= DEVICES)
@@ -344,8 +344,8 @@ API int cuDevicePrimaryCtxRelease_v2(int device)
     return held > 0 ? SUCCESS : INVALID_CONTEXT;
 }
 
-API int cuCtxPushCurrent_v2(struct hop_cuda_context *context);
-API int cuCtxPushCurrent_v2(struct hop_cuda_context *context)
+API int cuCtxPushCurrent_v2(struct hop_gpu_context *context);
+API int cuCtxPushCurrent_v2(struct hop_gpu_context *context)
 {
     BEGIN("cuCtxPushCurrent");
     if (!context || depth == DEPTH)
@@ -359,8 +359,8 @@ API int cuCtxPushCurrent_v2(struct hop_cuda_context *context)
     return SUCCESS;
 }
 
-API int cuCtxPopCurrent_v2(struct hop_cuda_context **context);
-API int cuCtxPopCurrent_v2(struct hop_cuda_context **context)
+API int cuCtxPopCurrent_v2(struct hop_gpu_context **context);
+API int cuCtxPopCurrent_v2(struct hop_gpu_context **context)
 {
     BEGIN("cuCtxPopCurrent");
     if (depth == 0)
@@ -369,8 +369,8 @@ API int cuCtxPopCurrent_v2(struct hop_cuda_context **context)
     return SUCCESS;
 }
 
-API int cuCtxEnablePeerAccess(struct hop_cuda_context *peer, unsigned flags);
-API int cuCtxEnablePeerAccess(struct hop_cuda_context *peer, unsigned flags)
+API int cuCtxEnablePeerAccess(struct hop_gpu_context *peer, unsigned flags);
+API int cuCtxEnablePeerAccess(struct hop_gpu_context *peer, unsigned flags)
 {
     BEGIN_IN_CONTEXT("cuCtxEnablePeerAccess");
     if (flags != 0)
@@ -386,7 +386,7 @@ API int cuCtxEnablePeerAccess(struct hop_cuda_context *peer, unsigned flags)
 
 /* ---- streams ---- */
 
-static void event_drop(struct hop_cuda_event *event)
+static void event_drop(struct hop_gpu_event *event)
 {
     if (atomic_fetch_sub(&event->references, 1) > 1)
         return;
@@ -395,21 +395,21 @@ static void event_drop(struct hop_cuda_event *event)
     free(event);
 }
 
-static void pause_a_little(struct hop_cuda_stream *stream)
+static void pause_a_little(struct hop_gpu_stream *stream)
 {
     stream->random = stream->random * 1664525u + 1013904223u;
     if (delay_us > 0 && (stream->random >> 16 & 1))
         (void)usleep((stream->random >> 17) % (delay_us + 1));
 }
 
-static void fail_context(struct hop_cuda_context *context, int code)
+static void fail_context(struct hop_gpu_context *context, int code)
 {
     int none = SUCCESS;
     (void)atomic_compare_exchange_strong(&context->error, &none, code);
 }
 
 /* The processor's address of bytes that kernels of this context may use; 0: none. */
-static uintptr_t kernel_address(const struct hop_cuda_context *context, uintptr_t address, size_t size)
+static uintptr_t kernel_address(const struct hop_gpu_context *context, uintptr_t address, size_t size)
 {
     uintptr_t found = 0;
     if (!(address & DEVICE_BIT))
@@ -425,16 +425,16 @@ static uintptr_t kernel_address(const struct hop_cuda_context *context, uintptr_
     return found;
 }
 
-static int run_kernel(const struct hop_cuda_context *context, struct work *work)
+static int run_kernel(const struct hop_gpu_context *context, struct work *work)
 {
-    struct hop_cuda_reduction *r = &work->reduction;
+    struct hop_gpu_reduction *r = &work->reduction;
     const size_t element = work->function->element;
     for (unsigned i = 0; i < r->input_count + r->output_count; i++) {
         const void **place = i < r->input_count ? &r->inputs[i] : (const void **)&r->outputs[i - r->input_count];
         uintptr_t address = kernel_address(context, (uintptr_t)*place, r->count * element);
         if (!address)
             return ILLEGAL_ADDRESS;
-        if (address % element != 0 || (r->vectors && (address + r->head * element) % HOP_CUDA_VECTOR_BYTES != 0))
+        if (address % element != 0 || (r->vectors && (address + r->head * element) % HOP_GPU_VECTOR_BYTES != 0))
             return MISALIGNED_ADDRESS;
         *place = (const void *)address;
     }
@@ -442,9 +442,9 @@ static int run_kernel(const struct hop_cuda_context *context, struct work *work)
     return SUCCESS;
 }
 
-static void perform(struct hop_cuda_stream *stream, struct work *work)
+static void perform(struct hop_gpu_stream *stream, struct work *work)
 {
-    struct hop_cuda_context *context = stream->context;
+    struct hop_gpu_context *context = stream->context;
     int code = injected("work");
     pause_a_little(stream);
     if (atomic_load(&context->error) != SUCCESS)
@@ -470,7 +470,7 @@ static void perform(struct hop_cuda_stream *stream, struct work *work)
 
 static void *serve(void *argument)
 {
-    struct hop_cuda_stream *stream = argument;
+    struct hop_gpu_stream *stream = argument;
     (void)pthread_mutex_lock(&mutex);
     for (;;) {
         while (!stream->first && !stream->stopping)
@@ -494,7 +494,7 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static int enqueue(struct hop_cuda_stream *stream, const struct work *work)
+static int enqueue(struct hop_gpu_stream *stream, const struct work *work)
 {
     struct work *queued = malloc(sizeof *queued);
     if (!queued)
@@ -514,7 +514,7 @@ static int enqueue(struct hop_cuda_stream *stream, const struct work *work)
     return SUCCESS;
 }
 
-static int drain(struct hop_cuda_stream *stream)
+static int drain(struct hop_gpu_stream *stream)
 {
     (void)pthread_mutex_lock(&mutex);
     while (stream->first || stream->busy)
@@ -524,32 +524,32 @@ static int drain(struct hop_cuda_stream *stream)
 }
 
 /* The mutex being held. */
-static bool is_working(const struct hop_cuda_context *context)
+static bool is_working(const struct hop_gpu_context *context)
 {
     bool working = false;
-    for (const struct hop_cuda_stream *s = streams; s; s = s->next)
+    for (const struct hop_gpu_stream *s = streams; s; s = s->next)
         working = working || (s->context == context && (s->first || s->busy));
     return working;
 }
 
 /* A stream of the current context. */
-static bool is_stream(const struct hop_cuda_stream *stream)
+static bool is_stream(const struct hop_gpu_stream *stream)
 {
     bool found = false;
     (void)pthread_mutex_lock(&mutex);
-    for (const struct hop_cuda_stream *s = streams; s; s = s->next)
+    for (const struct hop_gpu_stream *s = streams; s; s = s->next)
         found = found || (s == stream && s->context == current());
     (void)pthread_mutex_unlock(&mutex);
     return found;
 }
 
-API int cuStreamCreate(struct hop_cuda_stream **stream, unsigned flags);
-API int cuStreamCreate(struct hop_cuda_stream **stream, unsigned flags)
+API int cuStreamCreate(struct hop_gpu_stream **stream, unsigned flags);
+API int cuStreamCreate(struct hop_gpu_stream **stream, unsigned flags)
 {
     BEGIN_IN_CONTEXT("cuStreamCreate");
-    if (flags != HOP_CUDA_STREAM_NON_BLOCKING)
+    if (flags != HOP_GPU_STREAM_NON_BLOCKING)
         return INVALID_VALUE;
-    struct hop_cuda_stream *made = calloc(1, sizeof *made);
+    struct hop_gpu_stream *made = calloc(1, sizeof *made);
     if (!made)
         return OUT_OF_MEMORY;
     made->context = current();
@@ -565,10 +565,10 @@ API int cuStreamCreate(struct hop_cuda_stream **stream, unsigned flags)
     return SUCCESS;
 }
 
-API int cuStreamDestroy_v2(struct hop_cuda_stream *stream);
-API int cuStreamDestroy_v2(struct hop_cuda_stream *stream)
+API int cuStreamDestroy_v2(struct hop_gpu_stream *stream);
+API int cuStreamDestroy_v2(struct hop_gpu_stream *stream)
 {
-    struct hop_cuda_stream **place = &streams;
+    struct hop_gpu_stream **place = &streams;
     BEGIN("cuStreamDestroy");
     if (depth == 0 || !is_stream(stream))
         return INVALID_HANDLE;
@@ -587,8 +587,8 @@ API int cuStreamDestroy_v2(struct hop_cuda_stream *stream)
     return SUCCESS;
 }
 
-API int cuStreamSynchronize(struct hop_cuda_stream *stream);
-API int cuStreamSynchronize(struct hop_cuda_stream *stream)
+API int cuStreamSynchronize(struct hop_gpu_stream *stream);
+API int cuStreamSynchronize(struct hop_gpu_stream *stream)
 {
     BEGIN_IN_CONTEXT("cuStreamSynchronize");
     return is_stream(stream) ? drain(stream) : INVALID_HANDLE;
@@ -653,8 +653,8 @@ static int map(int file, size_t size, struct range *range)
     return SUCCESS;
 }
 
-API int cuMemAlloc_v2(hop_cuda_address *address, size_t bytes);
-API int cuMemAlloc_v2(hop_cuda_address *address, size_t bytes)
+API int cuMemAlloc_v2(hop_gpu_address *address, size_t bytes);
+API int cuMemAlloc_v2(hop_gpu_address *address, size_t bytes)
 {
     struct range range;
     BEGIN_IN_CONTEXT("cuMemAlloc");
@@ -676,8 +676,8 @@ API int cuMemAlloc_v2(hop_cuda_address *address, size_t bytes)
     return SUCCESS;
 }
 
-API int cuMemFree_v2(hop_cuda_address address);
-API int cuMemFree_v2(hop_cuda_address address)
+API int cuMemFree_v2(hop_gpu_address address);
+API int cuMemFree_v2(hop_gpu_address address)
 {
     BEGIN_IN_CONTEXT("cuMemFree");
     struct range *range = range_of(ALLOCATED, address & ~DEVICE_BIT, 1);
@@ -699,8 +699,8 @@ static uintptr_t device_address(uintptr_t address, size_t size)
     return range_of(ALLOCATED, address, size) || range_of(IMPORTED, address, size) ? address : 0;
 }
 
-API int cuMemsetD8Async(hop_cuda_address address, unsigned char value, size_t bytes, struct hop_cuda_stream *stream);
-API int cuMemsetD8Async(hop_cuda_address address, unsigned char value, size_t bytes, struct hop_cuda_stream *stream)
+API int cuMemsetD8Async(hop_gpu_address address, unsigned char value, size_t bytes, struct hop_gpu_stream *stream);
+API int cuMemsetD8Async(hop_gpu_address address, unsigned char value, size_t bytes, struct hop_gpu_stream *stream)
 {
     BEGIN_IN_CONTEXT("cuMemsetD8Async");
     uintptr_t to = address & DEVICE_BIT ? device_address(address, bytes) : 0;
@@ -727,8 +727,8 @@ static bool find_end(uintptr_t address, size_t size, struct end *end)
     return end->address != 0;
 }
 
-API int cuMemcpyAsync(hop_cuda_address to, hop_cuda_address from, size_t bytes, struct hop_cuda_stream *stream);
-API int cuMemcpyAsync(hop_cuda_address to, hop_cuda_address from, size_t bytes, struct hop_cuda_stream *stream)
+API int cuMemcpyAsync(hop_gpu_address to, hop_gpu_address from, size_t bytes, struct hop_gpu_stream *stream);
+API int cuMemcpyAsync(hop_gpu_address to, hop_gpu_address from, size_t bytes, struct hop_gpu_stream *stream)
 {
     struct end target, source;
     BEGIN_IN_CONTEXT("cuMemcpyAsync");
@@ -781,17 +781,17 @@ struct ipc {
     size_t size;
 };
 
-static struct hop_cuda_ipc ipc_write(const char *kind, int file, ino_t inode, size_t size)
+static struct hop_gpu_ipc ipc_write(const char *kind, int file, ino_t inode, size_t size)
 {
     struct ipc ipc = {.process = getpid(), .file = file, .inode = inode, .size = size};
-    struct hop_cuda_ipc written = {{0}};
+    struct hop_gpu_ipc written = {{0}};
     (void)snprintf(ipc.kind, sizeof ipc.kind, "%s", kind);
     memcpy(written.bytes, &ipc, sizeof ipc);
     return written;
 }
 
 /* A descriptor of what another process made. */
-static int ipc_open(const char *kind, const struct hop_cuda_ipc *handle, struct ipc *ipc, int *file)
+static int ipc_open(const char *kind, const struct hop_gpu_ipc *handle, struct ipc *ipc, int *file)
 {
     char path[64];
     struct stat status;
@@ -811,8 +811,8 @@ static int ipc_open(const char *kind, const struct hop_cuda_ipc *handle, struct 
     return SUCCESS;
 }
 
-API int cuIpcGetMemHandle(struct hop_cuda_ipc *handle, hop_cuda_address address);
-API int cuIpcGetMemHandle(struct hop_cuda_ipc *handle, hop_cuda_address address)
+API int cuIpcGetMemHandle(struct hop_gpu_ipc *handle, hop_gpu_address address);
+API int cuIpcGetMemHandle(struct hop_gpu_ipc *handle, hop_gpu_address address)
 {
     BEGIN_IN_CONTEXT("cuIpcGetMemHandle");
     struct range *range = range_of(ALLOCATED, address & ~DEVICE_BIT, 1);
@@ -822,14 +822,14 @@ API int cuIpcGetMemHandle(struct hop_cuda_ipc *handle, hop_cuda_address address)
     return SUCCESS;
 }
 
-API int cuIpcOpenMemHandle_v2(hop_cuda_address *address, struct hop_cuda_ipc handle, unsigned flags);
-API int cuIpcOpenMemHandle_v2(hop_cuda_address *address, struct hop_cuda_ipc handle, unsigned flags)
+API int cuIpcOpenMemHandle_v2(hop_gpu_address *address, struct hop_gpu_ipc handle, unsigned flags);
+API int cuIpcOpenMemHandle_v2(hop_gpu_address *address, struct hop_gpu_ipc handle, unsigned flags)
 {
     struct range range, *opened = NULL;
     struct ipc ipc;
     int file;
     BEGIN_IN_CONTEXT("cuIpcOpenMemHandle");
-    if (flags != HOP_CUDA_IPC_LAZY_PEER_ACCESS)
+    if (flags != HOP_GPU_IPC_LAZY_PEER_ACCESS)
         return INVALID_VALUE;
     int code = ipc_open("memory", &handle, &ipc, &file);
     if (code != SUCCESS)
@@ -856,8 +856,8 @@ API int cuIpcOpenMemHandle_v2(hop_cuda_address *address, struct hop_cuda_ipc han
     return SUCCESS;
 }
 
-API int cuIpcCloseMemHandle(hop_cuda_address address);
-API int cuIpcCloseMemHandle(hop_cuda_address address)
+API int cuIpcCloseMemHandle(hop_gpu_address address);
+API int cuIpcCloseMemHandle(hop_gpu_address address)
 {
     BEGIN_IN_CONTEXT("cuIpcCloseMemHandle");
     struct range *range = range_of(IMPORTED, address & ~DEVICE_BIT, 1);
@@ -873,9 +873,9 @@ API int cuIpcCloseMemHandle(hop_cuda_address address)
 
 /* ---- events ---- */
 
-static int event_make(int file, unsigned flags, struct hop_cuda_event **event)
+static int event_make(int file, unsigned flags, struct hop_gpu_event **event)
 {
-    struct hop_cuda_event *made = calloc(1, sizeof *made);
+    struct hop_gpu_event *made = calloc(1, sizeof *made);
     void *marks = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (!made || marks == MAP_FAILED)
         abort();
@@ -889,11 +889,11 @@ static int event_make(int file, unsigned flags, struct hop_cuda_event **event)
     return SUCCESS;
 }
 
-API int cuEventCreate(struct hop_cuda_event **event, unsigned flags);
-API int cuEventCreate(struct hop_cuda_event **event, unsigned flags)
+API int cuEventCreate(struct hop_gpu_event **event, unsigned flags);
+API int cuEventCreate(struct hop_gpu_event **event, unsigned flags)
 {
     BEGIN_IN_CONTEXT("cuEventCreate");
-    if (flags & HOP_CUDA_EVENT_INTERPROCESS && !(flags & HOP_CUDA_EVENT_DISABLE_TIMING))
+    if (flags & HOP_GPU_EVENT_INTERPROCESS && !(flags & HOP_GPU_EVENT_DISABLE_TIMING))
         return INVALID_VALUE;
     int file = memfd_create("fake_cuda_event", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, PAGE) != 0)
@@ -901,8 +901,8 @@ API int cuEventCreate(struct hop_cuda_event **event, unsigned flags)
     return event_make(file, flags, event);
 }
 
-API int cuEventDestroy_v2(struct hop_cuda_event *event);
-API int cuEventDestroy_v2(struct hop_cuda_event *event)
+API int cuEventDestroy_v2(struct hop_gpu_event *event);
+API int cuEventDestroy_v2(struct hop_gpu_event *event)
 {
     BEGIN("cuEventDestroy");
     if (!event)
@@ -912,8 +912,8 @@ API int cuEventDestroy_v2(struct hop_cuda_event *event)
     return SUCCESS;
 }
 
-API int cuEventRecord(struct hop_cuda_event *event, struct hop_cuda_stream *stream);
-API int cuEventRecord(struct hop_cuda_event *event, struct hop_cuda_stream *stream)
+API int cuEventRecord(struct hop_gpu_event *event, struct hop_gpu_stream *stream);
+API int cuEventRecord(struct hop_gpu_event *event, struct hop_gpu_stream *stream)
 {
     BEGIN_IN_CONTEXT("cuEventRecord");
     if (!is_stream(stream) || event->context != stream->context)
@@ -922,15 +922,15 @@ API int cuEventRecord(struct hop_cuda_event *event, struct hop_cuda_stream *stre
     return enqueue(stream, &(struct work){.kind = RECORD, .event = event, .mark = mark});
 }
 
-API int cuEventQuery(struct hop_cuda_event *event);
-API int cuEventQuery(struct hop_cuda_event *event)
+API int cuEventQuery(struct hop_gpu_event *event);
+API int cuEventQuery(struct hop_gpu_event *event)
 {
     BEGIN_IN_CONTEXT("cuEventQuery");
     return atomic_load(&event->marks->reached) >= atomic_load(&event->marks->recorded) ? SUCCESS : NOT_READY;
 }
 
-API int cuStreamWaitEvent(struct hop_cuda_stream *stream, struct hop_cuda_event *event, unsigned flags);
-API int cuStreamWaitEvent(struct hop_cuda_stream *stream, struct hop_cuda_event *event, unsigned flags)
+API int cuStreamWaitEvent(struct hop_gpu_stream *stream, struct hop_gpu_event *event, unsigned flags);
+API int cuStreamWaitEvent(struct hop_gpu_stream *stream, struct hop_gpu_event *event, unsigned flags)
 {
     BEGIN_IN_CONTEXT("cuStreamWaitEvent");
     if (!is_stream(stream) || flags != 0)
@@ -938,31 +938,31 @@ API int cuStreamWaitEvent(struct hop_cuda_stream *stream, struct hop_cuda_event 
     return enqueue(stream, &(struct work){.kind = WAIT, .event = event, .mark = atomic_load(&event->marks->recorded)});
 }
 
-API int cuIpcGetEventHandle(struct hop_cuda_ipc *handle, struct hop_cuda_event *event);
-API int cuIpcGetEventHandle(struct hop_cuda_ipc *handle, struct hop_cuda_event *event)
+API int cuIpcGetEventHandle(struct hop_gpu_ipc *handle, struct hop_gpu_event *event);
+API int cuIpcGetEventHandle(struct hop_gpu_ipc *handle, struct hop_gpu_event *event)
 {
     struct stat status;
     BEGIN_IN_CONTEXT("cuIpcGetEventHandle");
-    if (!(event->flags & HOP_CUDA_EVENT_INTERPROCESS) || fstat(event->file, &status) != 0)
+    if (!(event->flags & HOP_GPU_EVENT_INTERPROCESS) || fstat(event->file, &status) != 0)
         return INVALID_HANDLE;
     *handle = ipc_write("event", event->file, status.st_ino, PAGE);
     return SUCCESS;
 }
 
-API int cuIpcOpenEventHandle(struct hop_cuda_event **event, struct hop_cuda_ipc handle);
-API int cuIpcOpenEventHandle(struct hop_cuda_event **event, struct hop_cuda_ipc handle)
+API int cuIpcOpenEventHandle(struct hop_gpu_event **event, struct hop_gpu_ipc handle);
+API int cuIpcOpenEventHandle(struct hop_gpu_event **event, struct hop_gpu_ipc handle)
 {
     struct ipc ipc;
     int file;
     BEGIN_IN_CONTEXT("cuIpcOpenEventHandle");
     int code = ipc_open("event", &handle, &ipc, &file);
-    return code == SUCCESS ? event_make(file, HOP_CUDA_EVENT_DISABLE_TIMING, event) : code;
+    return code == SUCCESS ? event_make(file, HOP_GPU_EVENT_DISABLE_TIMING, event) : code;
 }
 
 /* ---- kernels ---- */
 
-API int cuModuleLoadData(struct hop_cuda_module **module, const void *image);
-API int cuModuleLoadData(struct hop_cuda_module **module, const void *image)
+API int cuModuleLoadData(struct hop_gpu_module **module, const void *image);
+API int cuModuleLoadData(struct hop_gpu_module **module, const void *image)
 {
     static const unsigned char fat_binary[4] = {0x50, 0xed, 0x55, 0xba};
     BEGIN_IN_CONTEXT("cuModuleLoadData");
@@ -977,8 +977,8 @@ API int cuModuleLoadData(struct hop_cuda_module **module, const void *image)
     return SUCCESS;
 }
 
-API int cuModuleUnload(struct hop_cuda_module *module);
-API int cuModuleUnload(struct hop_cuda_module *module)
+API int cuModuleUnload(struct hop_gpu_module *module);
+API int cuModuleUnload(struct hop_gpu_module *module)
 {
     BEGIN("cuModuleUnload");
     if (!module)
@@ -988,11 +988,11 @@ API int cuModuleUnload(struct hop_cuda_module *module)
     return SUCCESS;
 }
 
-API int cuModuleGetFunction(struct hop_cuda_function **function, struct hop_cuda_module *module, const char *name);
-API int cuModuleGetFunction(struct hop_cuda_function **function, struct hop_cuda_module *module, const char *name)
+API int cuModuleGetFunction(struct hop_gpu_function **function, struct hop_gpu_module *module, const char *name);
+API int cuModuleGetFunction(struct hop_gpu_function **function, struct hop_gpu_module *module, const char *name)
 {
     enum { KERNELS = 64 };
-    static struct hop_cuda_function functions[KERNELS];
+    static struct hop_gpu_function functions[KERNELS];
     static int known;
     const char *type = strrchr(name, '_');
     BEGIN_IN_CONTEXT("cuModuleGetFunction");
@@ -1005,16 +1005,16 @@ API int cuModuleGetFunction(struct hop_cuda_function **function, struct hop_cuda
         place++;
     if (place == known) {
         unsigned element = strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : 2;
-        functions[known++] = (struct hop_cuda_function){kernel, element};
+        functions[known++] = (struct hop_gpu_function){kernel, element};
     }
     (void)pthread_mutex_unlock(&mutex);
     *function = &functions[place];
     return SUCCESS;
 }
 
-API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_cuda_function *function, int threads,
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_gpu_function *function, int threads,
                                                     size_t shared_bytes);
-API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_cuda_function *function, int threads,
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_gpu_function *function, int threads,
                                                     size_t shared_bytes)
 {
     BEGIN_IN_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -1024,12 +1024,12 @@ API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct hop_cuda
     return SUCCESS;
 }
 
-API int cuLaunchKernel(struct hop_cuda_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+API int cuLaunchKernel(struct hop_gpu_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                       struct hop_cuda_stream *stream, void **parameters, void **extra);
-API int cuLaunchKernel(struct hop_cuda_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       struct hop_gpu_stream *stream, void **parameters, void **extra);
+API int cuLaunchKernel(struct hop_gpu_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                       struct hop_cuda_stream *stream, void **parameters, void **extra)
+                       struct hop_gpu_stream *stream, void **parameters, void **extra)
 {
     BEGIN_IN_CONTEXT("cuLaunchKernel");
     if (!grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_x > 1024 || block_y != 1 || block_z != 1 ||

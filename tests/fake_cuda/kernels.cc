@@ -89,7 +89,7 @@ static Bfloat __float2bfloat16_rn(float value)
     return {(uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-#include "device/cuda_reduce.cu"
+#include "device/gpu_reduce.cu"
 
 fake_kernel *fake_kernel_find(const char *name)
 {
@@ -98,7 +98,7 @@ fake_kernel *fake_kernel_find(const char *name)
         fake_kernel *kernel;
     } kernels[] = {
 #define LISTED(reduce, type) {"hop_reduce_" #reduce "_" #type, hop_reduce_##reduce##_##type},
-        HOP_CUDA_KERNELS(LISTED)
+        HOP_GPU_KERNELS(LISTED)
 #undef LISTED
     };
     for (const auto &known : kernels) {
@@ -108,7 +108,7 @@ fake_kernel *fake_kernel_find(const char *name)
     return nullptr;
 }
 
-void fake_kernel_run(fake_kernel *kernel, unsigned blocks, unsigned threads, const struct hop_cuda_reduction *work)
+void fake_kernel_run(fake_kernel *kernel, unsigned blocks, unsigned threads, const struct hop_gpu_reduction *work)
 {
     gridDim = {blocks, 1, 1};
     blockDim = {threads, 1, 1};

@@ -11,7 +11,7 @@
  *
  * The tests compile this file as C++ for the host too.
  */
-#include "device/cuda_reduce.h"
+#include "device/gpu_reduce.h"
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
@@ -133,7 +133,7 @@ template <class T, unsigned N> struct alignas(sizeof(typename T::Stored) * N) Pa
 };
 
 template <class Operator, class T, unsigned N>
-static __device__ __forceinline__ Pack<T, N> reduced(const struct hop_cuda_reduction &work, Index at)
+static __device__ __forceinline__ Pack<T, N> reduced(const struct hop_gpu_reduction &work, Index at)
 {
     constexpr unsigned Together = 4; /* inputs whose loads are under way at once */
     Pack<T, N> loaded[Together], result;
@@ -165,16 +165,16 @@ static __device__ __forceinline__ Pack<T, N> reduced(const struct hop_cuda_reduc
 }
 
 template <class Operator, class T, unsigned N>
-static __device__ __forceinline__ void reduce_at(const struct hop_cuda_reduction &work, Index at)
+static __device__ __forceinline__ void reduce_at(const struct hop_gpu_reduction &work, Index at)
 {
     const Pack<T, N> result = reduced<Operator, T, N>(work, at);
     for (unsigned k = 0; k < work.output_count; k++)
         *reinterpret_cast<Pack<T, N> *>(static_cast<typename T::Stored *>(work.outputs[k]) + at) = result;
 }
 
-template <class Operator, class T> static __device__ __forceinline__ void reduce(const struct hop_cuda_reduction &work)
+template <class Operator, class T> static __device__ __forceinline__ void reduce(const struct hop_gpu_reduction &work)
 {
-    constexpr unsigned N = HOP_CUDA_VECTOR_BYTES / sizeof(typename T::Stored);
+    constexpr unsigned N = HOP_GPU_VECTOR_BYTES / sizeof(typename T::Stored);
     const Index own = (Index)blockIdx.x * blockDim.x + threadIdx.x;
     const Index step = (Index)gridDim.x * blockDim.x;
     const Index packed = work.vectors * N;
@@ -187,8 +187,8 @@ template <class Operator, class T> static __device__ __forceinline__ void reduce
 } // namespace
 
 #define KERNEL(reduction, type)                                                                                        \
-    extern "C" __global__ void hop_reduce_##reduction##_##type(const __grid_constant__ struct hop_cuda_reduction work) \
+    extern "C" __global__ void hop_reduce_##reduction##_##type(const __grid_constant__ struct hop_gpu_reduction work)  \
     {                                                                                                                  \
         reduce<operators::reduction, types::type>(work);                                                               \
     }
-HOP_CUDA_KERNELS(KERNEL)
+HOP_GPU_KERNELS(KERNEL)

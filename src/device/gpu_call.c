@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of a CUDA device's table: see cuda.h. */
-#include "device/cuda.h"
+/* Calls of a CUDA device's table: see gpu.h. */
+#include "device/gpu.h"
 
-struct hop_cuda_call hop_cuda_begin(struct hop_device *base, struct hop_diag *diag)
+struct hop_gpu_call hop_gpu_begin(struct hop_device *base, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = {.device = (struct hop_cuda_device *)base, .diag = diag};
+    struct hop_gpu_call call = {.device = (struct hop_gpu_device *)base, .diag = diag};
     call.status = call.device->broken.status;
     if (call.status != HOP_OK && diag)
         *diag = call.device->broken;
-    call.entered = HOP_CUDA(&call, cuCtxPushCurrent, call.device->context);
+    call.entered = HOP_GPU(&call, cuCtxPushCurrent, call.device->context);
     return call;
 }
 
-enum hop_status hop_cuda_end(struct hop_cuda_call *call)
+enum hop_status hop_gpu_end(struct hop_gpu_call *call)
 {
-    struct hop_cuda_context *popped;
+    struct hop_gpu_context *popped;
     if (call->entered)
-        (void)call->device->cuda->cuCtxPopCurrent(&popped);
+        (void)call->device->driver->cuCtxPopCurrent(&popped);
     return call->status;
 }
 
-void hop_cuda_refuse(struct hop_cuda_call *call, enum hop_status status, const char *format, ...)
+void hop_gpu_refuse(struct hop_gpu_call *call, enum hop_status status, const char *format, ...)
 {
     va_list arguments;
     if (call->status != HOP_OK)
@@ -43,33 +43,33 @@ static bool is_fatal(int code)
     return false;
 }
 
-bool hop_cuda_check(struct hop_cuda_call *call, const char *function, int code)
+bool hop_gpu_check(struct hop_gpu_call *call, const char *function, int code)
 {
-    struct hop_cuda_device *device = call->device;
+    struct hop_gpu_device *device = call->device;
     if (code == 0)
         return true;
-    call->status = hop_cuda_fail(device->cuda, function, code, call->diag);
+    call->status = hop_gpu_fail(device->driver, function, code, call->diag);
     hop_diag_place(call->diag, "cuda %u", device->ordinal);
     if (is_fatal(code)) {
-        (void)hop_cuda_fail(device->cuda, function, code, &device->broken);
+        (void)hop_gpu_fail(device->driver, function, code, &device->broken);
         hop_diag_place(&device->broken, "cuda %u, earlier", device->ordinal);
         hop_diag_expect(&device->broken, "a new process: this one cannot use the device any more");
     }
     return false;
 }
 
-struct hop_cuda_stream *hop_cuda_stream(struct hop_cuda_call *call, unsigned stream)
+struct hop_gpu_stream *hop_gpu_stream(struct hop_gpu_call *call, unsigned stream)
 {
     unsigned place = stream == HOP_STREAM_NOW ? HOP_DEVICE_STREAMS : stream;
     if ((stream == HOP_STREAM_NOW || stream < HOP_DEVICE_STREAMS) && call->device->streams[place])
         return call->device->streams[place];
-    hop_cuda_refuse(call, HOP_ERR_INVALID, "there is no stream %u\n0 to %u, %u (compute) or now", stream,
-                    call->device->properties.copy_streams - 1, HOP_STREAM_COMPUTE);
+    hop_gpu_refuse(call, HOP_ERR_INVALID, "there is no stream %u\n0 to %u, %u (compute) or now", stream,
+                   call->device->properties.copy_streams - 1, HOP_STREAM_COMPUTE);
     return NULL;
 }
 
-void hop_cuda_queued(struct hop_cuda_call *call, unsigned stream)
+void hop_gpu_queued(struct hop_gpu_call *call, unsigned stream)
 {
     if (stream == HOP_STREAM_NOW)
-        (void)HOP_CUDA(call, cuStreamSynchronize, call->device->streams[HOP_DEVICE_STREAMS]);
+        (void)HOP_GPU(call, cuStreamSynchronize, call->device->streams[HOP_DEVICE_STREAMS]);
 }

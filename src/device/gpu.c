@@ -6,17 +6,17 @@
  * memory and ordinary memory that was not registered is staged by the driver: the call returns late, and from device
  * memory only once what was queued before it has ended. Registered memory has no such waits.
  */
-#include "device/cuda.h"
+#include "device/gpu.h"
 
 #define GRAIN_BYTES ((uint64_t)2 << 20)
 enum { NOW = HOP_DEVICE_STREAMS }; /* the place of HOP_STREAM_NOW in streams */
 
-static struct hop_cuda_event *event_of(const struct hop_event *event)
+static struct hop_gpu_event *event_of(const struct hop_event *event)
 {
-    return (struct hop_cuda_event *)((const struct hop_cuda_held *)(const void *)event)->what;
+    return (struct hop_gpu_event *)((const struct hop_gpu_held *)(const void *)event)->what;
 }
 
-static struct hop_event *event_held(struct hop_cuda_held *held)
+static struct hop_event *event_held(struct hop_gpu_held *held)
 {
     return (struct hop_event *)(void *)held;
 }
@@ -25,37 +25,37 @@ static struct hop_event *event_held(struct hop_cuda_held *held)
 
 static enum hop_status count(uint32_t *number, struct hop_diag *diag)
 {
-    const struct hop_cuda *cuda;
+    const struct hop_gpu *driver;
     int found = 0;
-    enum hop_status status = hop_cuda_load(&cuda, diag);
+    enum hop_status status = hop_gpu_load(&driver, diag);
     if (status != HOP_OK)
         return status;
-    int code = cuda->cuDeviceGetCount(&found);
+    int code = driver->cuDeviceGetCount(&found);
     if (code != 0)
-        return hop_cuda_fail(cuda, "cuDeviceGetCount", code, diag);
+        return hop_gpu_fail(driver, "cuDeviceGetCount", code, diag);
     *number = (uint32_t)found;
     return HOP_OK;
 }
 
-static unsigned attribute(struct hop_cuda_call *call, int which)
+static unsigned attribute(struct hop_gpu_call *call, int which)
 {
     int found = 0;
-    (void)HOP_CUDA(call, cuDeviceGetAttribute, &found, which, call->device->number);
+    (void)HOP_GPU(call, cuDeviceGetAttribute, &found, which, call->device->number);
     return found > 0 ? (unsigned)found : 0;
 }
 
-static void read_properties(struct hop_cuda_call *call, unsigned copy_streams)
+static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
 {
-    struct hop_cuda_device *device = call->device;
+    struct hop_gpu_device *device = call->device;
     struct hop_device_properties *properties = &device->properties;
     size_t bytes = 0;
-    (void)HOP_CUDA(call, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
-    (void)HOP_CUDA(call, cuDeviceTotalMem, &bytes, device->number);
-    device->processors = attribute(call, HOP_CUDA_PROCESSORS);
+    (void)HOP_GPU(call, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
+    (void)HOP_GPU(call, cuDeviceTotalMem, &bytes, device->number);
+    device->processors = attribute(call, HOP_GPU_PROCESSORS);
     if (copy_streams == 0)
-        copy_streams = attribute(call, HOP_CUDA_COPY_ENGINES);
-    if (!attribute(call, HOP_CUDA_UNIFIED_ADDRESSING))
-        hop_cuda_refuse(call, HOP_ERR_UNSUPPORTED, "%s has no unified addressing", properties->name);
+        copy_streams = attribute(call, HOP_GPU_COPY_ENGINES);
+    if (!attribute(call, HOP_GPU_UNIFIED_ADDRESSING))
+        hop_gpu_refuse(call, HOP_ERR_UNSUPPORTED, "%s has no unified addressing", properties->name);
     properties->copy_streams = copy_streams < 1                    ? 1
                                : copy_streams < HOP_STREAM_COMPUTE ? copy_streams
                                                                    : HOP_STREAM_COMPUTE;
@@ -64,27 +64,27 @@ static void read_properties(struct hop_cuda_call *call, unsigned copy_streams)
 
 static void close_device(struct hop_device *base)
 {
-    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
-    struct hop_cuda_context *popped;
+    struct hop_gpu_device *device = (struct hop_gpu_device *)base;
+    struct hop_gpu_context *popped;
     if (!base)
         return;
     /* In the order of use: work, then what it works on. After a fatal error calls fail, which leaves no more to do. */
-    bool entered = device->context && device->cuda->cuCtxPushCurrent(device->context) == 0;
+    bool entered = device->context && device->driver->cuCtxPushCurrent(device->context) == 0;
     for (unsigned i = 0; i <= NOW && entered; i++) {
         if (device->streams[i])
-            (void)device->cuda->cuStreamSynchronize(device->streams[i]);
+            (void)device->driver->cuStreamSynchronize(device->streams[i]);
     }
-    hop_cuda_drop_all(device, entered);
+    hop_gpu_drop_all(device, entered);
     if (entered && device->kernels)
-        (void)device->cuda->cuModuleUnload(device->kernels);
+        (void)device->driver->cuModuleUnload(device->kernels);
     for (unsigned i = 0; i <= NOW && entered; i++) {
         if (device->streams[i])
-            (void)device->cuda->cuStreamDestroy(device->streams[i]);
+            (void)device->driver->cuStreamDestroy(device->streams[i]);
     }
     if (entered)
-        (void)device->cuda->cuCtxPopCurrent(&popped);
+        (void)device->driver->cuCtxPopCurrent(&popped);
     if (device->context)
-        (void)device->cuda->cuDevicePrimaryCtxRelease(device->number);
+        (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);
 }
 
@@ -92,47 +92,47 @@ static void close_device(struct hop_device *base)
 static void abandon(struct hop_device *base)
 {
     if (base)
-        hop_cuda_drop_all((struct hop_cuda_device *)base, false);
+        hop_gpu_drop_all((struct hop_gpu_device *)base, false);
     free(base);
 }
 
-static enum hop_status start(struct hop_cuda_device *device, const struct hop_device_options *options,
+static enum hop_status start(struct hop_gpu_device *device, const struct hop_device_options *options,
                              struct hop_diag *diag)
 {
-    struct hop_cuda_call opening = {.device = device, .diag = diag};
-    if (HOP_CUDA(&opening, cuDeviceGet, &device->number, (int)options->index))
+    struct hop_gpu_call opening = {.device = device, .diag = diag};
+    if (HOP_GPU(&opening, cuDeviceGet, &device->number, (int)options->index))
         read_properties(&opening, options->copy_streams);
-    if (!HOP_CUDA(&opening, cuDevicePrimaryCtxRetain, &device->context, device->number))
+    if (!HOP_GPU(&opening, cuDevicePrimaryCtxRetain, &device->context, device->number))
         return opening.status;
-    struct hop_cuda_call call = hop_cuda_begin(&device->base, diag);
+    struct hop_gpu_call call = hop_gpu_begin(&device->base, diag);
     for (unsigned i = 0; i <= NOW; i++) {
         if (i < device->properties.copy_streams || i >= HOP_STREAM_COMPUTE)
-            (void)HOP_CUDA(&call, cuStreamCreate, &device->streams[i], HOP_CUDA_STREAM_NON_BLOCKING);
+            (void)HOP_GPU(&call, cuStreamCreate, &device->streams[i], HOP_GPU_STREAM_NON_BLOCKING);
     }
     if (call.status == HOP_OK)
-        hop_cuda_kernels_load(device);
-    return hop_cuda_end(&call);
+        hop_gpu_kernels_load(device);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status open_device(const struct hop_device_options *options, struct hop_device **opened,
                                    struct hop_diag *diag)
 {
-    const struct hop_cuda *cuda;
+    const struct hop_gpu *driver;
     uint32_t devices = 0;
     enum hop_status status = count(&devices, diag);
     if (status == HOP_OK)
-        status = hop_cuda_load(&cuda, diag);
+        status = hop_gpu_load(&driver, diag);
     if (status != HOP_OK)
         return status;
     if (options->index >= devices)
         return hop_fail(diag, HOP_ERR_NOT_FOUND,
                         "there is no CUDA device %u\none of the %u that the driver sees, counted from 0",
                         options->index, devices);
-    struct hop_cuda_device *device = calloc(1, sizeof *device);
+    struct hop_gpu_device *device = calloc(1, sizeof *device);
     if (!device)
         return hop_fail_memory(diag);
     device->base.ops = &hop_device_cuda;
-    device->cuda = cuda;
+    device->driver = driver;
     device->ordinal = options->index;
     status = start(device, options, diag);
     if (status == HOP_OK)
@@ -144,7 +144,7 @@ static enum hop_status open_device(const struct hop_device_options *options, str
 
 static void properties(const struct hop_device *base, struct hop_device_properties *found)
 {
-    *found = ((const struct hop_cuda_device *)base)->properties;
+    *found = ((const struct hop_gpu_device *)base)->properties;
 }
 
 /* ---- memory ---- */
@@ -154,49 +154,49 @@ static void properties(const struct hop_device *base, struct hop_device_properti
  * those do not wait for the default one. */
 static enum hop_status allocate(struct hop_device *base, uint64_t bytes, void **address, struct hop_diag *diag)
 {
-    hop_cuda_address found = 0;
+    hop_gpu_address found = 0;
     if (bytes > UINT64_MAX - GRAIN_BYTES)
         return hop_fail_memory(diag);
     uint64_t whole = bytes ? (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES : GRAIN_BYTES;
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    (void)HOP_CUDA(&call, cuMemAlloc, &found, whole);
-    struct hop_cuda_held *held = hop_cuda_hold(&call, HOP_CUDA_ALLOCATED, (uintptr_t)found);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    (void)HOP_GPU(&call, cuMemAlloc, &found, whole);
+    struct hop_gpu_held *held = hop_gpu_hold(&call, HOP_GPU_ALLOCATED, (uintptr_t)found);
     if (held) {
-        (void)HOP_CUDA(&call, cuMemsetD8Async, found, 0, whole, call.device->streams[NOW]);
-        hop_cuda_queued(&call, HOP_STREAM_NOW);
+        (void)HOP_GPU(&call, cuMemsetD8Async, found, 0, whole, call.device->streams[NOW]);
+        hop_gpu_queued(&call, HOP_STREAM_NOW);
         if (call.status == HOP_OK)
             *address = (void *)(uintptr_t)found;
         else
-            hop_cuda_drop(call.device, held);
+            hop_gpu_drop(call.device, held);
     }
-    return hop_cuda_end(&call);
+    return hop_gpu_end(&call);
 }
 
 static void free_memory(struct hop_device *base, void *address)
 {
-    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
-    hop_cuda_drop(device, hop_cuda_find(device, HOP_CUDA_MEMORY, (uintptr_t)address));
+    struct hop_gpu_device *device = (struct hop_gpu_device *)base;
+    hop_gpu_drop(device, hop_gpu_find(device, HOP_GPU_MEMORY, (uintptr_t)address));
 }
 
 static enum hop_status export_memory(struct hop_device *base, void *address, struct hop_device_handle *handle,
                                      struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    if (!hop_cuda_find(call.device, HOP_CUDA_ALLOCATED, (uintptr_t)address))
-        hop_cuda_refuse(&call, HOP_ERR_INVALID,
-                        "%p was not allocated on this device\nthe address that `allocate` returned", address);
-    hop_cuda_export(&call, HOP_CUDA_ALLOCATED, (uintptr_t)address, handle);
-    return hop_cuda_end(&call);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    if (!hop_gpu_find(call.device, HOP_GPU_ALLOCATED, (uintptr_t)address))
+        hop_gpu_refuse(&call, HOP_ERR_INVALID,
+                       "%p was not allocated on this device\nthe address that `allocate` returned", address);
+    hop_gpu_export(&call, HOP_GPU_ALLOCATED, (uintptr_t)address, handle);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status import_memory(struct hop_device *base, const struct hop_device_handle *handle, void **address,
                                      struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    const struct hop_cuda_held *held = hop_cuda_import(&call, HOP_CUDA_ALLOCATED, handle);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    const struct hop_gpu_held *held = hop_gpu_import(&call, HOP_GPU_ALLOCATED, handle);
     if (held)
         *address = (void *)held->what;
-    return hop_cuda_end(&call);
+    return hop_gpu_end(&call);
 }
 
 /* Memory of a GPU has no name in the system. */
@@ -209,17 +209,18 @@ static void withdraw(struct hop_device *device, void *address)
 /* Memory that another device of this process registered already is as fast here. */
 static enum hop_status register_host(struct hop_device *base, void *address, uint64_t bytes, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    int code = call.entered ? call.device->cuda->cuMemHostRegister(address, bytes, HOP_CUDA_REGISTER_PORTABLE) : HOP_OK;
-    if (code != HOP_CUDA_HOST_ALREADY_REGISTERED && hop_cuda_check(&call, "cuMemHostRegister", code))
-        (void)hop_cuda_hold(&call, HOP_CUDA_REGISTERED, (uintptr_t)address);
-    return hop_cuda_end(&call);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    int code =
+        call.entered ? call.device->driver->cuMemHostRegister(address, bytes, HOP_GPU_REGISTER_PORTABLE) : HOP_OK;
+    if (code != HOP_GPU_HOST_ALREADY_REGISTERED && hop_gpu_check(&call, "cuMemHostRegister", code))
+        (void)hop_gpu_hold(&call, HOP_GPU_REGISTERED, (uintptr_t)address);
+    return hop_gpu_end(&call);
 }
 
 static void unregister_host(struct hop_device *base, void *address)
 {
-    struct hop_cuda_device *device = (struct hop_cuda_device *)base;
-    hop_cuda_drop(device, hop_cuda_find(device, HOP_CUDA_REGISTERED, (uintptr_t)address));
+    struct hop_gpu_device *device = (struct hop_gpu_device *)base;
+    hop_gpu_drop(device, hop_gpu_find(device, HOP_GPU_REGISTERED, (uintptr_t)address));
 }
 
 /* ---- work ---- */
@@ -227,79 +228,79 @@ static void unregister_host(struct hop_device *base, void *address)
 static enum hop_status copy(struct hop_device *base, unsigned stream, const struct hop_device_copy *work,
                             struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
     if (work->bytes) {
-        (void)HOP_CUDA(&call, cuMemcpyAsync, (uintptr_t)work->to, (uintptr_t)work->from, work->bytes, on);
-        hop_cuda_queued(&call, stream);
+        (void)HOP_GPU(&call, cuMemcpyAsync, (uintptr_t)work->to, (uintptr_t)work->from, work->bytes, on);
+        hop_gpu_queued(&call, stream);
     }
-    return hop_cuda_end(&call);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status synchronize(struct hop_device *base, unsigned stream, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
-    (void)HOP_CUDA(&call, cuStreamSynchronize, on);
-    return hop_cuda_end(&call);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
+    (void)HOP_GPU(&call, cuStreamSynchronize, on);
+    return hop_gpu_end(&call);
 }
 
 /* ---- events: the driver's, made for use between processes and without time stamps ---- */
 
 static enum hop_status create_event(struct hop_device *base, struct hop_event **event, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    struct hop_cuda_event *made = NULL;
-    (void)HOP_CUDA(&call, cuEventCreate, &made, HOP_CUDA_EVENT_DISABLE_TIMING | HOP_CUDA_EVENT_INTERPROCESS);
-    struct hop_cuda_held *held = hop_cuda_hold(&call, HOP_CUDA_EVENT, (uintptr_t)made);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    struct hop_gpu_event *made = NULL;
+    (void)HOP_GPU(&call, cuEventCreate, &made, HOP_GPU_EVENT_DISABLE_TIMING | HOP_GPU_EVENT_INTERPROCESS);
+    struct hop_gpu_held *held = hop_gpu_hold(&call, HOP_GPU_EVENT, (uintptr_t)made);
     if (held)
         *event = event_held(held);
-    return hop_cuda_end(&call);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status export_event(struct hop_device *base, struct hop_event *event, struct hop_device_handle *handle,
                                     struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    hop_cuda_export(&call, HOP_CUDA_EVENT, (uintptr_t)event_of(event), handle);
-    return hop_cuda_end(&call);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    hop_gpu_export(&call, HOP_GPU_EVENT, (uintptr_t)event_of(event), handle);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status import_event(struct hop_device *base, const struct hop_device_handle *handle,
                                     struct hop_event **event, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    struct hop_cuda_held *held = hop_cuda_import(&call, HOP_CUDA_EVENT, handle);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    struct hop_gpu_held *held = hop_gpu_import(&call, HOP_GPU_EVENT, handle);
     if (held)
         *event = event_held(held);
-    return hop_cuda_end(&call);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status record(struct hop_device *base, unsigned stream, struct hop_event *event, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
-    (void)HOP_CUDA(&call, cuEventRecord, event_of(event), on);
-    return hop_cuda_end(&call);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
+    (void)HOP_GPU(&call, cuEventRecord, event_of(event), on);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status query(struct hop_device *base, struct hop_event *event, bool *ended, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    int code = call.entered ? call.device->cuda->cuEventQuery(event_of(event)) : HOP_CUDA_NOT_READY;
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    int code = call.entered ? call.device->driver->cuEventQuery(event_of(event)) : HOP_GPU_NOT_READY;
     *ended = code == 0;
-    if (code != HOP_CUDA_NOT_READY)
-        (void)hop_cuda_check(&call, "cuEventQuery", code);
-    return hop_cuda_end(&call);
+    if (code != HOP_GPU_NOT_READY)
+        (void)hop_gpu_check(&call, "cuEventQuery", code);
+    return hop_gpu_end(&call);
 }
 
 static enum hop_status await(struct hop_device *base, unsigned stream, struct hop_event *event, struct hop_diag *diag)
 {
-    struct hop_cuda_call call = hop_cuda_begin(base, diag);
-    struct hop_cuda_stream *on = hop_cuda_stream(&call, stream);
-    (void)HOP_CUDA(&call, cuStreamWaitEvent, on, event_of(event), 0);
-    hop_cuda_queued(&call, stream);
-    return hop_cuda_end(&call);
+    struct hop_gpu_call call = hop_gpu_begin(base, diag);
+    struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
+    (void)HOP_GPU(&call, cuStreamWaitEvent, on, event_of(event), 0);
+    hop_gpu_queued(&call, stream);
+    return hop_gpu_end(&call);
 }
 
 const struct hop_device_ops hop_device_cuda = {
@@ -317,7 +318,7 @@ const struct hop_device_ops hop_device_cuda = {
     .register_host = register_host,
     .unregister_host = unregister_host,
     .copy = copy,
-    .reduce = hop_cuda_reduce,
+    .reduce = hop_gpu_reduce,
     .synchronize = synchronize,
     .create_event = create_event,
     .export_event = export_event,
