@@ -14,6 +14,7 @@ struct request {
     const char *trace, *explain, *output, *map, *collective;
     uint64_t rows;
     bool gantt, json, intervals, ascii, sources_unlimited;
+    enum ranges { RANGES_QUICK, RANGES_ALL, RANGES_NONE } ranges;
     enum hop_fidelity fidelity;
     struct hop_packet_options packet;
 };
@@ -54,6 +55,10 @@ static const struct tool_option table[] = {
     SHARED(map, AT(request, map)),
     SHARED(collective, AT(request, collective)),
     SHARED(sources_unlimited, AT(request, sources_unlimited)),
+    OPTION("range", 0, CHOICE, AT(request, ranges), NULL,
+           "quick (the default): the range of the makespan by ranges of parameters and by other models, as far as that "
+           "takes some tenths of a second; all: whatever it takes; none",
+           .choices = "quick all none"),
     SHARED(gantt, AT(request, gantt), .excludes = "json explain"),
     SHARED(ascii, AT(request, ascii), .needs = "gantt", .help = "with --gantt: keep to ASCII"),
     SHARED(json, AT(request, json), .help = "everything, for machines (docs/prediction.schema.json)"),
@@ -103,6 +108,11 @@ static struct prediction predict(const struct request *r, const struct inputs *i
     tool_progress_end(&progress);
     tool_try(done);
     (void)tool_have(p.timeline);
+    const struct hop_uncertainty_options scope = {.simulate = &options,
+                                                  .max_effort = r->ranges == RANGES_ALL ? UINT64_MAX : 0};
+    bool one = r->schedules.count * r->topologies.count == 1 && r->models.count <= 1;
+    if (one && r->ranges != RANGES_NONE && !r->explain && !r->gantt)
+        tool_try(hop_uncertainty_find(p.timeline, &scope, &p.range, &tool_diag));
     (void)snprintf(p.label, sizeof p.label, "%.60s on %.60s%s%.30s", tool_source_name(r->schedules.at[schedule]),
                    r->topologies.at[topology], p.models ? ", model " : "", p.models ? p.models : "");
     return p;
@@ -113,7 +123,7 @@ static void show_one(const struct request *r, const struct prediction *p)
     if (r->trace)
         tool_write_text(r->trace, hop_timeline_to_trace(p->timeline));
     if (r->json) {
-        tool_write_text(r->output, hop_timeline_to_json(p->timeline, r->intervals));
+        tool_write_text(r->output, hop_timeline_to_json(p->timeline, p->range, r->intervals));
     } else if (r->explain) {
         predict_show_explanation(p, r->explain);
     } else if (r->gantt) {

@@ -15,6 +15,7 @@ struct prediction {
     uint64_t rows; /* of the table, those that end last; 0: not said */
     struct hop_network *network;
     struct hop_timeline *timeline;
+    struct hop_uncertainty *range; /* of its makespan; NULL: not asked for */
     char label[160];
 };
 

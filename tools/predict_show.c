@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS_SHOWN = 5, PROCESSES_SHOWN = 16, PACKETS_SHOWN = 8, SECOND_OPINION_OPS = 2000 };
+enum { LINKS_SHOWN = 5, PROCESSES_SHOWN = 16, PACKETS_SHOWN = 8, CAUSES_SHOWN = 3 };
 
 /* How wide the first two columns of the table are. */
 struct widths {
@@ -257,27 +257,37 @@ struct busy_link *predict_busy_links(const struct prediction *p, uint32_t *count
     return busy;
 }
 
-/* The published model may be far from one that conserves bandwidth: say so where both are quick. */
-static void print_second_opinion(const struct prediction *p, double makespan)
+/* "12 to 57.6 GB/s" */
+static const char *bounds_of(const struct hop_uncertainty_cause *cause)
 {
-    if (hop_schedule_count(p->schedule) > SECOND_OPINION_OPS || p->fidelity == HOP_FIDELITY_PACKET)
+    bool rate = strcmp(cause->unit, "B/s") == 0, plain = strcmp(cause->unit, "1") == 0;
+    double by = rate ? 1e-9 : strcmp(cause->unit, "s") == 0 ? 1e6 : 1;
+    return tool_text("%.3g to %.3g%s%s", cause->low * by, cause->high * by, plain ? "" : " ",
+                     rate      ? "GB/s"
+                     : plain   ? ""
+                     : by == 1 ? cause->unit
+                               : "us");
+}
+
+/* What the makespan may be, and which ranges make it so. */
+static void print_range(const struct prediction *p)
+{
+    const struct hop_uncertainty *range = p->range;
+    double makespan = hop_timeline_makespan_s(p->timeline);
+    if (!range || !(makespan > 0))
         return;
-    struct hop_simulation *simulation;
-    const struct hop_simulate_options options = {.sources_unlimited = p->sources_unlimited};
-    double other = makespan;
-    struct hop_network *network = tool_credit_instead(p->topology, p->network, p->models);
-    if (!network)
-        return;
-    if (hop_simulation_create(network, p->schedule, &options, &simulation, NULL) == HOP_OK) {
-        if (hop_simulation_run(simulation, &other, NULL) != HOP_OK)
-            other = makespan;
-        hop_simulation_destroy(simulation);
-    }
-    hop_network_destroy(network);
-    if (fabs(other - makespan) > 0.1 * makespan)
-        printf("note: model credit, which conserves bandwidth, gives %s; `--model pcie --model credit` sets both side "
-               "by side\n",
-               SECONDS(other));
+    printf("9 times out of 10 %s to %s, by the range of", SECONDS(range->low_s), SECONDS(range->high_s));
+    for (uint32_t i = 0; i < range->cause_count && i < CAUSES_SHOWN; i++)
+        printf("%s %s (%s)", i ? "," : "", range->causes[i].what, bounds_of(&range->causes[i]));
+    if (range->cause_count > CAUSES_SHOWN)
+        printf(" and %u more", range->cause_count - CAUSES_SHOWN);
+    printf("\n");
+    if (range->left_out)
+        printf("note: ranges of parameters were left out, as they take long here; --range all tries them\n");
+    if (range->models_low_s < 0.99 * makespan || range->models_high_s > 1.01 * makespan)
+        printf("other models that can rule these links (%s) say %s%s%s; --model NAME asks one\n", range->models,
+               SECONDS(range->models_low_s), range->models_low_s < range->models_high_s ? " to " : "",
+               range->models_low_s < range->models_high_s ? SECONDS(range->models_high_s) : "");
 }
 
 /* Model loggp: when each process has finished, in nanoseconds, as far as they are few. */
@@ -343,6 +353,7 @@ static void print_summary(const struct prediction *p)
     if (makespan > 0 && total_bytes(p) > 0)
         printf(", %s together", RATE((double)total_bytes(p) / makespan));
     printf("\n");
+    print_range(p);
     print_processes(p);
     if (used)
         printf("busiest links:\n");
@@ -364,7 +375,6 @@ static void print_summary(const struct prediction *p)
                oversubscribed);
     print_loggp_default(p);
     print_inherited(p);
-    print_second_opinion(p, makespan);
     predict_show_risks(p);
 }
 

@@ -75,7 +75,8 @@ static void print_times(const struct run_request *r, const struct run_result *re
 static char *make_json(const struct run_result *result)
 {
     struct launches l = sum_up(result);
-    char *timeline = hop_timeline_to_json(result->timeline, false), *end = timeline ? strrchr(timeline, '}') : NULL;
+    char *timeline = hop_timeline_to_json(result->timeline, NULL, false),
+         *end = timeline ? strrchr(timeline, '}') : NULL;
     struct hop_buffer out = {0};
     if (!end || l.count == 0)
         return timeline;

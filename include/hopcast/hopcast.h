@@ -29,6 +29,7 @@
 #include "hopcast/trace.h"
 #include "hopcast/traffic.h"
 #include "hopcast/tune.h"
+#include "hopcast/uncertainty.h"
 #include "hopcast/units.h"
 
 #endif

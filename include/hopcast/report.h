@@ -8,6 +8,7 @@
 
 #include "hopcast/order.h"
 #include "hopcast/timeline.h"
+#include "hopcast/uncertainty.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,9 +31,9 @@ HOP_API char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct 
 HOP_API char *hop_timeline_to_trace(struct hop_timeline *timeline);
 /* What held an operation back, in sentences, phase by phase, and what it takes alone. */
 HOP_API char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op);
-/* docs/prediction.schema.json. intervals: also every transfer that moves in each of the intervals between events, which
+/* docs/prediction.schema.json. range: what hop_uncertainty_find says of its makespan; NULL: it is left out. intervals: also every transfer that moves in each of the intervals between events, which
  * is as much as the square of the transfers that move together. */
-HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals);
+HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncertainty *range, bool intervals);
 
 /* A directed link above its limit at some time (see hop_network_fullest), and how full it was then: 1 is the limit. */
 struct hop_overload {

@@ -233,7 +233,20 @@ static void put_notes(struct writer *w)
     hop_json_put(&w->out, "]");
 }
 
-char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals)
+static void put_range(struct writer *w, const struct hop_uncertainty *range)
+{
+    hop_json_put(&w->out, "\nrange:{low_s:%g,high_s:%g,left_out:%u,causes:[", range->low_s, range->high_s,
+                 range->left_out);
+    for (uint32_t i = 0; i < range->cause_count; i++) {
+        const struct hop_uncertainty_cause *cause = &range->causes[i];
+        hop_json_put(&w->out, "\n  {what:%s,unit:%s,low:%g,high:%g,at_low_s:%g,at_high_s:%g}", cause->what, cause->unit,
+                     cause->low, cause->high, cause->at_low_s, cause->at_high_s);
+    }
+    hop_json_put(&w->out, "],\n  models:%s,models_low_s:%g,models_high_s:%g}", range->models, range->models_low_s,
+                 range->models_high_s);
+}
+
+char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncertainty *range, bool intervals)
 {
     struct writer w = {
         .timeline = timeline, .topology = hop_timeline_topology(timeline), .schedule = hop_timeline_schedule(timeline)};
@@ -243,6 +256,8 @@ char *hop_timeline_to_json(struct hop_timeline *timeline, bool intervals)
     hop_json_put(&w.out, "\ntopology:%s,\nmodel:", hop_topology_name(w.topology));
     hop_put_models(&w.out, hop_timeline_network(timeline), hop_timeline_fidelity(timeline));
     hop_json_put(&w.out, "\nmakespan_s:%g", hop_timeline_makespan_s(timeline));
+    if (range)
+        put_range(&w, range);
     put_transfers(&w);
     put_others(&w);
     if (intervals)

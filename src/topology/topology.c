@@ -89,8 +89,10 @@ void hop_topology_destroy(struct hop_topology *topology)
 {
     if (!topology)
         return;
-    free(topology->rows);
-    hop_names_finish(&topology->node_names);
+    if (!topology->is_variant) {
+        free(topology->rows);
+        hop_names_finish(&topology->node_names);
+    }
     hop_arena_finish(&topology->arena);
     free(topology);
 }

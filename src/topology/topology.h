@@ -10,6 +10,8 @@
 #define HOP_NODE_LIMIT (1u << 20)
 #define HOP_LINK_LIMIT (1u << 22)
 #define HOP_NO_CEILING 1e18    /* bytes/s */
+#define HOP_MODEL_ERROR                                                                                                \
+    "model_error" /* the parameter: no prediction is changed by its value, which is 1, only ranges by its range */
 #define HOP_CAPACITY_LEAST 1.0 /* bytes/s of a link: less is a mistake, and would let times overflow */
 
 struct hop_topology {
@@ -18,6 +20,7 @@ struct hop_topology {
     const char *lacks;  /* what the source left out, NULL: nothing */
     const char *models; /* that it asks for, NULL: none */
     bool finished;
+    bool is_variant; /* of another topology, whose nodes, fabrics and all that finish derived it uses (vary.c) */
 
     struct hop_node *nodes;
     uint32_t node_count;
@@ -66,6 +69,7 @@ struct hop_parameter_rule {
     double low, high;     /* between which the default lies; both 0: it is what it is */
     const char *expected; /* what an error says; NULL: a positive, finite value */
     bool is_whole;
+    bool is_of_links; /* it acts by what links follow from it alone: their capacity, duplex and latency */
 };
 struct hop_parameter_table {
     const struct hop_parameter_rule *rules;
@@ -88,6 +92,20 @@ enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_di
 /* A direction of a link as a fit has it: its capacity, its duplex (NAN: it follows the capacity), and that it is calibrated. Range
  * and inheritance are the caller's to write. */
 void hop_link_calibrate(struct hop_topology *topology, uint32_t directed, double capacity_Bps, double duplex_Bps);
+
+/* vary.c */
+/* A finished topology with links and parameters of its own to change, and all else of the given one, which must outlive it. The
+ * caller destroys it. */
+enum hop_status hop_topology_vary(const struct hop_topology *topology, struct hop_topology **variant,
+                                  struct hop_diag *diag);
+/* One end of the range of a parameter, of a variant; its origin stays. */
+enum hop_status hop_vary_parameter(struct hop_topology *variant, const char *name, bool high, struct hop_diag *diag);
+/* Whether two directed links have one kind, capacity and range, as those have that were fitted together. */
+bool hop_links_are_alike(const struct hop_topology *topology, uint32_t directed, uint32_t other);
+/* One end of the range of a directed link's capacity, for all links that are like it. */
+void hop_vary_links(struct hop_topology *variant, uint32_t directed, bool high);
+/* Whether a parameter acts by what links follow from it alone. */
+bool hop_parameter_is_of_links(const struct hop_topology *topology, size_t index);
 
 const char *hop_link_family(enum hop_link_kind kind);
 /* finish.c: adjacency, so far. The links of node n are links_of[first_link_of[n] .. first_link_of[n + 1]), ascending. */

@@ -50,7 +50,7 @@ static void check_timeline(struct hop_timeline *timeline)
     }
     for (uint32_t i = 0; i < hop_timeline_interval_count(timeline); i++)
         hop_timeline_interval(timeline, i, &start_s, &end_s, visit, &count);
-    free(hop_timeline_to_json(timeline, true));
+    free(hop_timeline_to_json(timeline, NULL, true));
     free(hop_timeline_to_trace(timeline));
     free(hop_timeline_to_gantt(timeline, &(struct hop_gantt_options){0}));
 }

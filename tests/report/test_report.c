@@ -497,7 +497,7 @@ static size_t prediction_size(unsigned transfers, bool intervals)
                           1024 + i % 97);
     assert_false(text.failed);
     struct scene scene = play(machine, NULL, text.text, HOP_DETAIL_SEGMENTS);
-    char *json = hop_timeline_to_json(scene.timeline, intervals);
+    char *json = hop_timeline_to_json(scene.timeline, NULL, intervals);
     assert_non_null(json);
     size_t size = strlen(json);
     free(json);
@@ -536,7 +536,7 @@ static void json_segments_are_a_transfers_pieces_of_constant_rate(void **state)
 {
     (void)state;
     struct scene scene = play("t2", "tau=0.2", table2, HOP_DETAIL_SEGMENTS);
-    char *text = hop_timeline_to_json(scene.timeline, true);
+    char *text = hop_timeline_to_json(scene.timeline, NULL, true);
     json_t *root = json_loads(text, 0, NULL);
     const json_t *transfers = json_object_get(root, "transfers");
     for (size_t t = 0; t < 4; t++)

@@ -300,7 +300,7 @@ static int look_at_times(struct hop_team *team, struct hop_program *program, voi
         last_s = span.end_s > last_s ? span.end_s : last_s;
     }
     REQUIRE(makespan_s == last_s);
-    char path[] = "/tmp/hopcast-test-run-XXXXXX", *text = hop_timeline_to_json(timeline, false);
+    char path[] = "/tmp/hopcast-test-run-XXXXXX", *text = hop_timeline_to_json(timeline, NULL, false);
     int file = mkstemp(path);
     REQUIRE(text && file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
     (void)close(file);

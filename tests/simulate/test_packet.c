@@ -647,7 +647,7 @@ static void a_timeline_accounts_for_all_the_time_of_a_transfer(void **state)
         assert_near(segments[count - 1].rate_Bps * (segments[count - 1].end_s - segments[count - 1].start_s), 1 << 18,
                     1e-9);
     }
-    char *json = hop_timeline_to_json(timeline, true);
+    char *json = hop_timeline_to_json(timeline, NULL, true);
     assert_non_null(strstr(json, "\"model\":{\"pcie\":\"packet\"}"));
     struct hop_overload overload;
     assert_int_equal(hop_timeline_overloads(timeline, &overload, 1), 0);
