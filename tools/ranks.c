@@ -3,6 +3,7 @@
 #include "ranks.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ volatile sig_atomic_t ranks_stop;
 #define AGAIN_NS 500000000LL
 #define TIMEOUT_S 10.0 /* of teams and groups */
 #define LATER_S 3.0    /* at most */
+#define START_S 60.0   /* of groups whose commands have no --timeout */
 
 static volatile sig_atomic_t interrupted;
 static struct timespec interrupted_at; /* written before interrupted, by the handler alone */
@@ -73,14 +75,19 @@ void ranks_end_with(struct hop_group *group)
 static struct hop_group *join(const struct hop_group_options *options)
 {
     struct hop_group *group;
-    tool_try(hop_group_create(options, &group, &tool_diag));
+    enum hop_status status = hop_group_create(options, &group, &tool_diag);
+    if (status == HOP_ERR_LOST) { /* in the middle of MPI's start, whose handlers exit would run */
+        tool_hushed = strncmp(tool_diag.what, "rank 0:", 7) != 0 && strncmp(tool_diag.what, "rank 1:", 7) != 0;
+        _exit(tool_finish(tool_say(&tool_diag)));
+    }
+    tool_try(status);
     ranks_end_with(group);
     return group;
 }
 
 struct hop_group *ranks_join(void)
 {
-    return join(&(struct hop_group_options){.stop = &ranks_stop});
+    return join(&(struct hop_group_options){.stop = &ranks_stop, .start_s = START_S});
 }
 
 struct hop_group *ranks_join_within(double timeout_s)
@@ -106,7 +113,7 @@ int ranks_end(struct hop_group *group, int status)
 
 void ranks_alone(const struct tool_command *command)
 {
-    struct hop_group *group = join(NULL);
+    struct hop_group *group = join(&(struct hop_group_options){.start_s = START_S});
     int size = hop_group_size(group);
     if (size > 1 && hop_group_rank(group) == 0)
         tool_bad_usage(command,

@@ -125,17 +125,24 @@ static void check_launch(const struct run_options *o, uint32_t size)
 
 /* ---- running ---- */
 
+/* One speaks for all: rank 0, or where that is lost the next. */
+static int say_loss(struct hop_group *group)
+{
+    tool_hushed = hop_group_rank(group) != (strncmp(tool_diag.what, "rank 0 ", 7) == 0 ? 1 : 0);
+    return tool_say(&tool_diag);
+}
+
 static int run_in_group(const struct run_options *o, struct hop_group *group)
 {
     const struct hop_team_options options = {.timeout_s = o->timeout_s, .stop = &ranks_stop};
     struct hop_team *team;
     if (hop_team_join_group(group, o->node_size, &options, &team, &tool_diag) != HOP_OK)
-        return hop_group_rank(group) == 0 ? tool_say(&tool_diag) : TOOL_BAD;
+        return say_loss(group);
     int status = run_rank(team, (void *)&o->request);
     if (hop_team_lost(team) < 0)
         (void)hop_team_finish(team, NULL);
-    else if (hop_team_why(team, &tool_diag) && hop_group_rank(group) == 0)
-        status = tool_say(&tool_diag);
+    else if (hop_team_why(team, &tool_diag))
+        status = say_loss(group);
     hop_team_destroy(team);
     return status;
 }
@@ -149,7 +156,8 @@ static int run_here(const struct run_options *o)
                                          .stop = &ranks_stop};
     int result = TOOL_OK;
     tool_try(hop_launch(&options, run_rank, (void *)&o->request, &result, &tool_diag));
-    return result;
+    /* One that nobody reads any more ends quietly. */
+    return result > 128 && result != 128 + SIGPIPE ? tool_say(&tool_diag) : result;
 }
 
 static void prepare(const struct run_options *o, struct run_request *r, bool first)

@@ -41,6 +41,7 @@ struct hop_group_options {
     double timeout_s; /* a rank that is not heard of for so long is lost; 0: 10 s */
     /* Waiting calls return early once this is set, by a signal handler say; may be NULL. */
     const volatile sig_atomic_t *stop;
+    double start_s; /* that all ranks have to start; 0: timeout_s */
 };
 
 struct hop_group_message {
@@ -49,7 +50,9 @@ struct hop_group_message {
     void *bytes; /* the caller's, from malloc; a NUL byte follows them */
 };
 
-/* Once in a process; under a launcher every rank must call it, and MPI starts here. options may be NULL. The
+/* Once in a process; under a launcher every rank must call it, and MPI starts here. options may be NULL. Should some rank
+ * stand still meanwhile, the others fail after start_s with HOP_ERR_LOST, and with HOP_ERR_STOPPED once stop is set: MPI
+ * is left in the middle of its start, and only _exit is left. The
  * environment says which MPI; HOPCAST_MPI (openmpi, mpich, none) overrules it, HOPCAST_MPI_PATH is the folder to load
  * hopcast-openmpi.so and hopcast-mpich.so from. */
 HOP_API enum hop_status hop_group_create(const struct hop_group_options *options, struct hop_group **group,

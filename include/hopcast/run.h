@@ -93,8 +93,9 @@ struct hop_launch_options {
     bool gently;
 };
 typedef int hop_rank_body(struct hop_team *team, void *context);
-/* *result: the highest that a body returned; 128 + its signal of one that was killed after it took leave. Fails when a
- * rank was lost (killed, or silent), or all were stopped. Meanwhile this thread blocks SIGCHLD. */
+/* *result: the highest that a body returned; 128 + its signal of one that was killed after it took leave (diag then says
+ * which; the status is HOP_OK all the same). Fails when a rank was lost (killed, or silent), or all were stopped.
+ * Meanwhile this thread blocks SIGCHLD. */
 HOP_API enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context,
                                    int *result, struct hop_diag *diag);
 

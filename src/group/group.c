@@ -88,19 +88,42 @@ static struct hop_group *allocate(void)
     return group;
 }
 
+/* With the lock held: MPI's start waits for all ranks, and knows no time. Should it come back after we gave up, the
+ * carrier leaves. */
+static enum hop_status await_start(struct hop_group *group, double start_s, const char *rank, struct hop_diag *diag)
+{
+    double until_s = hop_now_s() + start_s;
+    bool stopped = false;
+    while (group->phase == HOP_GROUP_STARTS && !group->abandoned) {
+        sleep_until(group, until_s);
+        stopped = group->stop && *group->stop;
+        group->abandoned = group->phase == HOP_GROUP_STARTS && (stopped || hop_now_s() > until_s);
+    }
+    if (!group->abandoned)
+        return group->phase == HOP_GROUP_FAILED ? fail_interrupted(group, diag) : HOP_OK;
+    group->wish = HOP_GROUP_STOP;
+    if (stopped)
+        return hop_fail(diag, HOP_ERR_STOPPED, "rank %s was stopped by a signal while %s started", rank,
+                        group->carrier);
+    return hop_fail(diag, HOP_ERR_LOST,
+                    "rank %s: %s has not started for %g s, as when another rank stands still\nall ranks to start "
+                    "within the timeout",
+                    rank, group->carrier, start_s);
+}
+
 /* What MPI starts from the carrier blocks all signals, too. */
-static enum hop_status start_carrier(struct hop_group *group, struct hop_diag *diag)
+static enum hop_status start_carrier(struct hop_group *group, double start_s, const char *rank, struct hop_diag *diag)
 {
     int error = hop_thread_start(&group->thread, hop_group_carry, group);
     group->joined = error != 0;
     if (error)
         return hop_fail(diag, HOP_ERR_MEMORY, "cannot start a thread: %s", strerror(error));
     (void)pthread_mutex_lock(&group->lock);
-    while (group->phase == HOP_GROUP_STARTS)
-        (void)pthread_cond_wait(&group->for_caller, &group->lock);
-    enum hop_status status = group->phase == HOP_GROUP_FAILED ? fail_interrupted(group, diag) : HOP_OK;
+    enum hop_status status = await_start(group, start_s, rank, diag);
     (void)pthread_mutex_unlock(&group->lock);
-    if (status != HOP_OK) {
+    if (group->abandoned) {
+        (void)pthread_detach(group->thread);
+    } else if (status != HOP_OK) {
         (void)pthread_join(group->thread, NULL);
         group->joined = true;
     }
@@ -128,7 +151,7 @@ enum hop_status hop_group_create(const struct hop_group_options *options, struct
     if (launch.carriers[0] && launch.size != 1) {
         status = hop_launch_load(&launch, &created->mpi, &created->carrier, diag);
         if (status == HOP_OK)
-            status = start_carrier(created, diag);
+            status = start_carrier(created, options->start_s > 0 ? options->start_s : timeout_s, launch.rank, diag);
         /* One that was started by the other MPI's launcher believes to be alone. */
         if (status == HOP_OK && launch.size && launch.size != created->size) {
             if (created->size == 1)

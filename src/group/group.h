@@ -24,6 +24,7 @@
 struct hop_group_launch {
     const char *carriers[2]; /* in the order to try, NULL: none */
     const char *variable;    /* of the environment, that says so */
+    const char *rank;        /* this one's number, as the launcher says it; "?": it does not */
     int size;                /* ranks; 0: not said */
 };
 enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_diag *diag);

@@ -51,16 +51,19 @@ static int size_of(const char *variable)
 enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_diag *diag)
 {
     const char *forced = getenv("HOPCAST_MPI");
-    struct hop_group_launch found = {{NULL, NULL}, NULL, 1};
+    struct hop_group_launch found = {.rank = "?", .size = 1};
     for (size_t i = 0; i < HOP_COUNT(launchers) && !found.carriers[0]; i++) {
         if (getenv(launchers[i].rank))
-            found = (struct hop_group_launch){
-                {launchers[i].carriers[0], launchers[i].carriers[1]}, launchers[i].rank, size_of(launchers[i].size)};
+            found = (struct hop_group_launch){.carriers = {launchers[i].carriers[0], launchers[i].carriers[1]},
+                                              .variable = launchers[i].rank,
+                                              .rank = getenv(launchers[i].rank),
+                                              .size = size_of(launchers[i].size)};
     }
     if (forced && strcmp(forced, "none") == 0) {
-        found = (struct hop_group_launch){{NULL, NULL}, NULL, 1};
+        found = (struct hop_group_launch){.rank = "?", .size = 1};
     } else if (forced && forced[0]) {
-        found = (struct hop_group_launch){{NULL, NULL}, "HOPCAST_MPI", found.carriers[0] ? found.size : 0};
+        found = (struct hop_group_launch){
+            .variable = "HOPCAST_MPI", .rank = found.rank, .size = found.carriers[0] ? found.size : 0};
         for (size_t i = 0; i < HOP_COUNT(known); i++) {
             if (strcmp(forced, known[i].carrier) == 0)
                 found.carriers[0] = known[i].carrier;

@@ -17,7 +17,7 @@
 #include "run/team.h"
 
 #define TIMEOUT_S 10.0
-#define GRACE_S 3.0 /* that the others have to end after a loss; less than the timeout */
+#define GRACE_S 2.0 /* that the others have to end after a loss; less than the timeout */
 enum { LOOK_MS = 200 };
 
 struct child {
@@ -25,7 +25,8 @@ struct child {
     uint32_t rank;
     pid_t pid; /* 0: it has not begun, or has ended */
     pthread_t thread;
-    struct hop_watch watch;
+    struct hop_watch watch, standing; /* its beat; that it is stopped */
+    bool stopped;
     int result;
 };
 
@@ -38,7 +39,9 @@ struct launch {
     hop_rank_body *body;
     void *context;
     struct child *children;
+    struct hop_watch joining;
     sigset_t signals; /* that were blocked before */
+    struct hop_diag *late; /* who was killed after it took leave */
 };
 
 /* ---- a rank ---- */
@@ -110,8 +113,12 @@ static void take_leave(struct launch *launch, struct child *child, int status)
 {
     child->pid = 0;
     child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (atomic_load(&launch->board->members[child->rank].phase) == HOP_MEMBER_FINISHED)
-        return; /* nobody needs it any more */
+    bool finished = atomic_load(&launch->board->members[child->rank].phase) == HOP_MEMBER_FINISHED;
+    if (finished && WIFSIGNALED(status)) /* nobody needs it any more */
+        (void)hop_fail(launch->late, HOP_ERR_LOST, "rank %u was killed by signal %d (%s) after it took leave",
+                       child->rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (finished)
+        return;
     if (WIFSIGNALED(status))
         hop_board_lose_member(launch->board, child->rank, child->rank, "was killed by signal %d (%s)", WTERMSIG(status),
                               strsignal(WTERMSIG(status)));
@@ -119,27 +126,41 @@ static void take_leave(struct launch *launch, struct child *child, int status)
         hop_board_lose_member(launch->board, child->rank, child->rank, "ended with exit status %d", child->result);
 }
 
-static void kill_all(const struct launch *launch)
+static void kill_all(const struct launch *launch, bool only_stopped)
 {
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        if (launch->children[r].pid)
+        if (launch->children[r].pid && (launch->children[r].stopped || !only_stopped))
             (void)kill(launch->children[r].pid, SIGKILL);
     }
 }
 
-/* A rank whose beat stands still is lost, even when no other one waits for it. */
+/* A rank whose beat stands still is lost, even when no other one waits for it; and one that took leave and was stopped
+ * before it ended, as by a debugger, would keep us for ever. */
 static void watch(struct launch *launch)
 {
+    atomic_fetch_add_explicit(&launch->board->launcher, 1, memory_order_relaxed);
+    hop_board_watch_joining(launch->board, NULL, &launch->joining, launch->timeout_s);
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
-        if (launch->children[r].pid && atomic_load(&launch->board->members[r].phase) == HOP_MEMBER_PRESENT)
-            hop_board_watch(launch->board, r, r, &launch->children[r].watch, hop_now_s(), launch->timeout_s);
+        struct child *child = &launch->children[r];
+        if (child->pid && atomic_load(&launch->board->members[r].phase) == HOP_MEMBER_PRESENT)
+            hop_board_watch(launch->board, r, r, &child->watch, hop_now_s(), launch->timeout_s);
+        if (!child->stopped)
+            child->standing = (struct hop_watch){0};
+        else if (hop_watch_expired(&child->standing, 0, hop_now_s(), launch->timeout_s))
+            hop_board_lose_member(launch->board, r, r, "has not moved for %g s, stopped by a signal",
+                                  launch->timeout_s);
     }
+}
+
+static bool is_told_to_stop(const struct launch *launch)
+{
+    return launch->options->stop && *launch->options->stop;
 }
 
 /* Passes a stop on. All must end: something is lost, or they were told to stop at once. */
 static bool must_end(struct launch *launch)
 {
-    bool stop = launch->options->stop && *launch->options->stop;
+    bool stop = is_told_to_stop(launch);
     if (stop)
         atomic_store(&launch->board->stop, true);
     return hop_board_loss(launch->board, NULL) || (stop && !launch->options->gently);
@@ -152,12 +173,22 @@ static uint32_t reap(struct launch *launch)
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
         struct child *child = &launch->children[r];
         int status = 0;
-        pid_t ended = child->pid ? waitpid(child->pid, &status, WNOHANG) : 0;
-        if (ended != 0 && !(ended < 0 && errno == EINTR))
+        pid_t ended = child->pid ? waitpid(child->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) : 0;
+        if (ended > 0 && (WIFSTOPPED(status) || WIFCONTINUED(status)))
+            child->stopped = WIFSTOPPED(status);
+        else if (ended != 0 && !(ended < 0 && errno == EINTR))
             take_leave(launch, child, status);
         left += child->pid != 0;
     }
     return left;
+}
+
+/* Unless there is another reason. */
+static void lose_stopped(struct launch *launch)
+{
+    struct hop_diag stopped;
+    (void)hop_board_fail_stopped(launch->board, &stopped);
+    hop_board_lose_with(launch->board, 0, &stopped);
 }
 
 static void wait_processes(struct launch *launch, const sigset_t *child_ends)
@@ -174,12 +205,10 @@ static void wait_processes(struct launch *launch, const sigset_t *child_ends)
             continue;
         if (ending_s <= 0)
             ending_s = hop_now_s();
-        if (hop_now_s() - ending_s > hop_min(GRACE_S, launch->timeout_s)) {
-            struct hop_diag stopped;
-            (void)hop_fail(&stopped, HOP_ERR_STOPPED, "stopped by a signal");
-            hop_board_lose_with(launch->board, 0, &stopped); /* unless there is another reason */
-            kill_all(launch);
-        }
+        bool enough = hop_now_s() - ending_s > hop_min(GRACE_S, launch->timeout_s);
+        if (enough)
+            lose_stopped(launch);
+        kill_all(launch, !enough);
     }
 }
 
@@ -190,10 +219,15 @@ static enum hop_status launch_processes(struct launch *launch, struct hop_diag *
     (void)sigemptyset(&child_ends);
     (void)sigaddset(&child_ends, SIGCHLD);
     (void)pthread_sigmask(SIG_BLOCK, &child_ends, &launch->signals);
-    for (uint32_t r = 0; r < launch->options->ranks && status == HOP_OK; r++)
+    uint32_t r = 0;
+    for (; r < launch->options->ranks && status == HOP_OK && !must_end(launch); r++) {
         status = start_process(launch, &launch->children[r], diag);
+        atomic_fetch_add_explicit(&launch->board->launcher, 1, memory_order_relaxed);
+    }
     if (status != HOP_OK)
-        kill_all(launch);
+        kill_all(launch, false);
+    else if (r < launch->options->ranks)
+        lose_stopped(launch);
     wait_processes(launch, &child_ends);
     (void)pthread_sigmask(SIG_SETMASK, &launch->signals, NULL);
     return status;
@@ -225,7 +259,7 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     struct hop_launch_options own = {0};
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     options = &own;
-    struct launch launch = {.options = options, .body = body, .context = context};
+    struct launch launch = {.options = options, .body = body, .context = context, .late = diag};
     launch.timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
     enum hop_status status = hop_session_create(options->ranks, launch.session, diag);
     if (status != HOP_OK)
@@ -249,9 +283,11 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
         *result = launch.children[r].result > *result ? launch.children[r].result : *result;
     const struct hop_diag *loss = launch.board ? hop_board_loss(launch.board, NULL) : NULL;
     if (status == HOP_OK && loss) {
-        if (diag)
-            *diag = *loss;
         status = loss->status;
+        if (status == HOP_ERR_STOPPED && is_told_to_stop(&launch))
+            (void)hop_fail(diag, status, "stopped by a signal"); /* whichever rank got it, too */
+        else if (diag)
+            *diag = *loss;
     }
     launch.shared.named = true; /* gone already when all joined */
     hop_shared_finish(&launch.shared);

@@ -11,7 +11,6 @@
 
 #define MAGIC UINT64_C(0x686f707465616d31) /* "hopteam1" */
 #define TIMEOUT_S 10.0
-#define JOIN_S 60.0 /* that ranks have to start */
 #define ATTEND_S 0.1
 enum { SPINS = 20000, SPINS_CROWDED = 4 };
 
@@ -35,10 +34,14 @@ enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE]
 
 static void configure(struct hop_team *team, const struct hop_team_options *options)
 {
-    cpu_set_t cpus;
     team->timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
     team->stop = options->stop;
     team->gently = options->gently;
+}
+
+static void count_crowd(struct hop_team *team)
+{
+    cpu_set_t cpus;
     /* A pinned rank sees one processor, and each of the others has its own. */
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)
@@ -81,13 +84,10 @@ static enum hop_status meet(struct hop_team *team, const char *session, struct h
         hop_shared_withdraw(&team->shared);
     }
     struct hop_team_wait wait = {0};
-    double begun_s = hop_now_s();
     while (atomic_load(&board->joined) < board->size) {
+        hop_board_watch_joining(board, team->rank_of, &team->joining, team->timeout_s);
         if (!hop_team_turn(team, &wait))
             return hop_team_fail(team, diag);
-        if (hop_now_s() - begun_s > JOIN_S)
-            return hop_fail(diag, HOP_ERR_IO, "only %u of %u ranks have joined after %g s", atomic_load(&board->joined),
-                            board->size, JOIN_S);
     }
     return HOP_OK;
 }
@@ -140,6 +140,7 @@ enum hop_status hop_team_join(const char *session, uint32_t rank, const struct h
     made->local = rank;
     made->local_size = size;
     configure(made, options);
+    count_crowd(made);
     return hand_over(made, meet(made, session, diag), team);
 }
 
@@ -208,12 +209,13 @@ enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size,
     enum hop_status status = made && all ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK) {
         made->group = group;
+        configure(made, options); /* from here on it may be stopped */
         (void)gethostname(mine, HOST_NAME_MAX);
         status = hop_team_gather(made, mine, all, sizeof mine, diag);
     }
     if (status == HOP_OK) {
         number_nodes(made, all, node_size);
-        configure(made, options);
+        count_crowd(made);
         if (made->local == 0)
             status = hop_session_create(made->local_size, session, diag);
     }

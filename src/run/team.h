@@ -36,6 +36,8 @@ struct hop_board {
     uint64_t magic;
     uint32_t size;    /* ranks on this machine */
     atomic_bool stop; /* set by whoever gets the signal: the launcher or a rank */
+    atomic_uint stopped;           /* 1 + the rank that got it first; 0: none, or the launcher */
+    atomic_uint_fast64_t launcher; /* grows while the launcher lives; 0: there is none */
     bool threads;     /* its ranks are threads of one process */
     atomic_uint joined;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
@@ -59,6 +61,7 @@ struct hop_team {
     const volatile sig_atomic_t *stop;
     bool gently;
     struct hop_watch *watches; /* per local rank */
+    struct hop_watch launcher, joining;
     double looked_s;
     uint32_t looked_at;          /* the local rank whose process is looked for next */
     double patience_s;           /* that all may wait for each other in a program's run; 0: there is no program */
@@ -84,7 +87,13 @@ void hop_board_lose_member(struct hop_board *board, uint32_t local, uint32_t ran
 /* Whether a member's beat stands still for so long; then it is lost. Read now_s before. */
 void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_watch *watch, double now_s,
                      double timeout_s);
+/* Whether nobody has joined for so long although some have not; then the first of these is lost. rank_of NULL: ranks are
+ * numbered as the members are. */
+void hop_board_watch_joining(struct hop_board *board, const uint32_t *rank_of, struct hop_watch *watch,
+                             double timeout_s);
 void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_diag *loss);
+/* That all were stopped, and by whose signal. */
+enum hop_status hop_board_fail_stopped(const struct hop_board *board, struct hop_diag *diag);
 /* NULL: none is lost. */
 const struct hop_diag *hop_board_loss(const struct hop_board *board, int *rank);
 /* " in operation 'x'": what a member was doing; its process may be gone in the middle of writing it. */

@@ -101,6 +101,27 @@ void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, str
         hop_board_lose_member(board, local, rank, "has not moved for %g s", timeout_s);
 }
 
+void hop_board_watch_joining(struct hop_board *board, const uint32_t *rank_of, struct hop_watch *watch,
+                             double timeout_s)
+{
+    uint32_t joined = atomic_load(&board->joined);
+    if (joined == board->size || !hop_watch_expired(watch, joined, hop_now_s(), timeout_s))
+        return;
+    for (uint32_t l = 0; l < board->size; l++) {
+        if (atomic_load(&board->members[l].phase) == HOP_MEMBER_ABSENT)
+            hop_board_lose_member(board, l, rank_of ? rank_of[l] : l, "has not joined the others for %g s", timeout_s);
+    }
+}
+
+/* Ranks whose launcher stands still would be left when they have ended. */
+static void look_at_launcher(struct hop_team *team, double now_s)
+{
+    uint64_t beat = atomic_load_explicit(&team->board->launcher, memory_order_relaxed);
+    if (beat && hop_watch_expired(&team->launcher, beat, now_s, team->timeout_s))
+        hop_board_lose(team->board, (int)team->rank, "the launcher has not moved for %g s, says rank %u",
+                       team->timeout_s, team->rank);
+}
+
 /* A rank finishes once all have come to its last barrier. Who waits then for anything but having left it waits in
  * vain; by messages one may leave it long before another. */
 static bool all_came(const struct hop_team *team)
@@ -214,6 +235,7 @@ static void look_after(struct hop_team *team, uint32_t processes)
     team->looked_s = now_s;
     look_for_processes(team, processes);
     look_at_beats(team, now_s);
+    look_at_launcher(team, now_s);
     look_for_standstill(team, now_s);
 }
 
@@ -269,8 +291,8 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
 bool hop_team_stopping(const struct hop_team *team)
 {
     bool own = team->stop && *team->stop;
-    if (own && team->board)
-        atomic_store_explicit(&team->board->stop, true, memory_order_relaxed);
+    if (own && team->board && !atomic_exchange_explicit(&team->board->stop, true, memory_order_relaxed))
+        atomic_store_explicit(&team->board->stopped, team->rank + 1, memory_order_relaxed);
     return own || (team->board && atomic_load_explicit(&team->board->stop, memory_order_relaxed));
 }
 
@@ -291,6 +313,13 @@ static void ask_for_reason(struct hop_team *team)
         hop_sleep_s(1e-3);
 }
 
+enum hop_status hop_board_fail_stopped(const struct hop_board *board, struct hop_diag *diag)
+{
+    unsigned stopped = board ? atomic_load_explicit(&board->stopped, memory_order_relaxed) : 0;
+    return stopped ? hop_fail(diag, HOP_ERR_STOPPED, "rank %u was stopped by a signal", stopped - 1)
+                   : hop_fail(diag, HOP_ERR_STOPPED, "stopped by a signal");
+}
+
 enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
 {
     struct hop_diag reason;
@@ -300,7 +329,7 @@ enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
         ask_for_reason(team);
     team->failed = true;
     if (!has_reason(team, &reason) && (stopping || !hop_team_why(team, &reason)))
-        return hop_fail(diag, HOP_ERR_STOPPED, "stopped by a signal");
+        return hop_board_fail_stopped(team->board, diag);
     /* What the machine knows is told to the others, and what they told, to those of the machine before this rank leaves. */
     if (team->group && team->board && hop_board_loss(team->board, &rank))
         hop_group_give_reason(team->group, rank, &reason);

@@ -49,13 +49,18 @@ static void launched_by_openmpi(const char *size)
 }
 
 /* Under the MPI of tests/group/fake.c. */
+static void started_by_fake(const char *mode)
+{
+    launched_by_openmpi("2");
+    set("HOPCAST_MPI_PATH", TEST_SHIMS "/fake");
+    set("FAKE", mode);
+}
+
 static struct hop_group *fake(const char *mode, double timeout_s)
 {
     struct hop_group *group = NULL;
     const struct hop_group_options options = {.timeout_s = timeout_s};
-    launched_by_openmpi("2");
-    set("HOPCAST_MPI_PATH", TEST_SHIMS "/fake");
-    set("FAKE", mode);
+    started_by_fake(mode);
     CHECK(hop_group_create(&options, &group, D));
     assert_int_equal(hop_group_size(group), 2);
     assert_string_equal(hop_group_carrier(group), "openmpi");
@@ -369,6 +374,19 @@ static void an_mpi_that_never_returns_keeps_nobody(void **state)
     check_loss("hang", 1.0, 0.99, 0, CUT_OFF);
 }
 
+static void a_start_that_never_ends_keeps_nobody(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t stop = 0;
+    struct hop_group_options options = {.timeout_s = ENDLESS_S, .stop = &stop, .start_s = 0.2};
+    struct hop_group *group;
+    started_by_fake("stuck");
+    REFUSED(HOP_ERR_LOST, "rank 0: openmpi has not started for 0.2 s", hop_group_create(&options, &group, &diag_));
+    stop = 1;
+    options.start_s = 0; /* the timeout */
+    REFUSED(HOP_ERR_STOPPED, "rank 0 was stopped", hop_group_create(&options, &group, &diag_));
+}
+
 static void a_set_stop_ends_every_wait(void **state)
 {
     (void)state;
@@ -401,6 +419,7 @@ TEST_GROUP(group)
         TEST(a_broken_connection_is_a_loss),
         TEST(an_mpi_that_fails_cuts_the_own_rank_off),
         TEST(an_mpi_that_never_returns_keeps_nobody),
+        TEST(a_start_that_never_ends_keeps_nobody),
         TEST(a_set_stop_ends_every_wait),
     };
     start_test_clock();
