@@ -143,7 +143,7 @@ static void a_source_sends_its_rows_in_their_order(void **unused)
 }
 
 /* a b a b ... into gpu3, one at a time: a's last copy is over one turn before b's. */
-#define TURNS 4
+#define TURNS 15
 #define FIRST (10.0 * TURNS / (2 * TURNS - 1))
 
 static void copies_in_turn_do_not_meet(void **unused)
